@@ -1,0 +1,108 @@
+/**
+ * Why a command may end without having done its work. GW20xx: the store · GW40xx: preconditions ·
+ * GW60xx: usage · GW90xx: the unexpected.
+ */
+export interface CommandFault {
+  readonly exit: ExitCode
+  readonly title: string
+  readonly mend: string
+}
+
+/** The exit codes of `gw`, the same in text and JSON. */
+export const EXIT = {
+  done: 0,
+  unexpected: 1,
+  changes: 2,
+  invalid: 3,
+  precondition: 4,
+  unhealthy: 5,
+  usage: 64,
+  interrupted: 130,
+} as const
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+
+export const COMMAND_FAULTS = {
+  GW2001: {
+    exit: EXIT.unexpected,
+    title: 'The store cannot be opened.',
+    mend: 'Check the path of --store, its permissions and the free space.',
+  },
+  GW2002: {
+    exit: EXIT.unexpected,
+    title: 'The store was written by a newer gw.',
+    mend: 'Use the gw that wrote it, or a newer one.',
+  },
+  GW2003: {
+    exit: EXIT.unexpected,
+    title: 'The store does not exist yet.',
+    mend: 'Create it with `gw apply`, or mend --store.',
+  },
+  GW3001: {
+    exit: EXIT.invalid,
+    title: 'The configuration is not valid.',
+    mend: 'Mend the problems listed; nothing was changed.',
+  },
+  GW4001: {
+    exit: EXIT.precondition,
+    title: 'The configuration moved since the plan was made.',
+    mend: 'Run the command again to plan against the new revision; nothing was changed.',
+  },
+  GW4002: {
+    exit: EXIT.precondition,
+    title: 'The change needs a confirmation, and this is no terminal.',
+    mend: 'Review with `gw diff`, then pass --yes.',
+  },
+  GW4003: { exit: EXIT.precondition, title: 'The change was not confirmed.', mend: 'Nothing was changed.' },
+  GW4004: {
+    exit: EXIT.precondition,
+    title: 'A resource of that name belongs to another owner.',
+    mend: 'Rename yours, or remove it from the other set first; nothing was changed.',
+  },
+  GW4005: {
+    exit: EXIT.precondition,
+    title: 'There is no resource of that name.',
+    mend: 'List what exists and mend the name.',
+  },
+  GW4006: {
+    exit: EXIT.precondition,
+    title: 'The key has a secret already.',
+    mend: 'Replace it with `gw keys rotate NAME`.',
+  },
+  GW4007: {
+    exit: EXIT.precondition,
+    title: 'The key is disabled in its configuration file.',
+    mend: 'Set `enabled: true` at the place that the message names, and apply.',
+  },
+  GW4008: {
+    exit: EXIT.precondition,
+    title: 'The address is in use.',
+    mend: 'Stop the other process, or choose another address.',
+  },
+  GW4009: {
+    exit: EXIT.precondition,
+    title: 'No revision in the store can be served.',
+    mend: 'Mend what the message names and run `gw apply`.',
+  },
+  GW6001: { exit: EXIT.usage, title: 'Wrong usage.', mend: 'See `gw --help` and `gw COMMAND --help`.' },
+  GW9001: {
+    exit: EXIT.unexpected,
+    title: 'Something unexpected went wrong.',
+    mend: 'Run again with `GW_DEBUG=1` for the cause, and report it.',
+  },
+  GW9002: { exit: EXIT.interrupted, title: 'Interrupted.', mend: 'Nothing was changed.' },
+} as const satisfies Record<`GW${string}`, CommandFault>
+
+export type CommandCode = keyof typeof COMMAND_FAULTS
+
+/** A failure that an operator is told of, with the exit code that its catalogue entry fixes. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError'
+  readonly code: CommandCode
+  /** What to do now, where it is more particular than the catalogue's. */
+  readonly hint: string
+  constructor(code: CommandCode, message?: string, more: { hint?: string; cause?: unknown } = {}) {
+    super(message ?? COMMAND_FAULTS[code].title, { cause: more.cause })
+    this.code = code
+    this.hint = more.hint ?? COMMAND_FAULTS[code].mend
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * What can be wrong with configuration files. GW10xx: files · GW11xx: YAML · GW12xx: shape ·
+ * GW13xx: names and references · GW14xx: interpolation and secrets.
+ */
+export interface ConfigFault {
+  readonly title: string
+  readonly mend: string
+}
+
+export const CONFIG_FAULTS = {
+  GW1001: {
+    title: 'The path does not exist or cannot be read.',
+    mend: 'Name a file or a directory with -c.',
+  },
+  GW1002: {
+    title: 'The directory holds no configuration file.',
+    mend: 'Add a .yaml or .yml file: an empty directory is never read as "delete everything".',
+  },
+  GW1003: {
+    title: 'The file is empty.',
+    mend: 'Write at least `version: 1`; an empty file is never read as "delete everything".',
+  },
+  GW1004: { title: 'The file is too large.', mend: 'Split it: one file may hold 16 MiB.' },
+  GW1005: { title: 'The file is not UTF-8 text.', mend: 'Save it as UTF-8 without a byte order mark.' },
+  GW1006: {
+    title: 'A Kubernetes manifest, not a gw file.',
+    mend: 'Keep manifests elsewhere, or start from `config.example/`.',
+  },
+  GW1007: {
+    title: 'A LiteLLM configuration, not a gw file.',
+    mend: 'Each `model_list` entry becomes an endpoint and a publication with a binding; see `config.example/`.',
+  },
+  GW1101: { title: 'The YAML does not parse.', mend: 'Mend the syntax at the marked place.' },
+  GW1102: { title: 'More than one document in a file.', mend: 'Put each document into a file of its own.' },
+  GW1103: {
+    title: 'A `%` directive.',
+    mend: 'Remove it: gw reads YAML 1.2, where `no` and `off` are plain words.',
+  },
+  GW1104: { title: 'A tag that gw does not know.', mend: 'Remove the tag; gw needs none.' },
+  GW1105: {
+    title: 'Too many or too large aliases.',
+    mend: 'Write the values out; this looks like an alias bomb.',
+  },
+  GW1106: {
+    title: 'An alias without its anchor, or inside itself.',
+    mend: 'Define the anchor before the alias.',
+  },
+  GW1107: { title: 'The same key twice in one map.', mend: 'Keep one of the two.' },
+  GW1108: { title: 'The nesting is too deep.', mend: 'gw files are at most 32 levels deep.' },
+  GW1109: { title: 'A map key that is not text.', mend: 'Quote the key.' },
+  GW1110: {
+    title: 'A merge of something that is not a map.',
+    mend: 'Let `<<` name a map or a list of maps.',
+  },
+  GW1201: { title: 'A value of the wrong kind.', mend: 'Write the kind that the message names.' },
+  GW1202: { title: 'An unknown field.', mend: 'Remove it or mend its name.' },
+  GW1203: { title: 'A required field is missing.', mend: 'Add the field.' },
+  GW1204: {
+    title: 'A value that is none of the allowed ones.',
+    mend: 'Use one of the values that the message lists.',
+  },
+  GW1205: {
+    title: 'A value out of range or of the wrong form.',
+    mend: 'Mend the value as the message says.',
+  },
+  GW1206: { title: 'Fields that do not go together.', mend: 'Mend the combination as the message says.' },
+  GW1207: { title: 'A version that gw does not know.', mend: 'Write `version: 1` at the root of each file.' },
+  GW1301: { title: 'The same name twice.', mend: 'Remove one of the two places.' },
+  GW1302: {
+    title: 'A reference to something that does not exist.',
+    mend: 'Mend the name, or declare what it names.',
+  },
+  GW1303: { title: 'Two values for `set` in one tree.', mend: 'A tree owns one set: write `set` once.' },
+  GW1304: { title: 'Two places for `settings`.', mend: 'Keep all settings in one file.' },
+  GW1401: {
+    title: 'An environment variable that is not set.',
+    mend: 'Set it, or give a default: `${GW_NAME:-default}`.',
+  },
+  GW1402: {
+    title: 'A malformed `${…}`.',
+    mend: 'Write `${GW_NAME}` or `${GW_NAME:-default}`; a plain dollar sign is `$$`.',
+  },
+  GW1403: {
+    title: 'An environment variable that does not start with GW_.',
+    mend: 'Only GW_… may be read into a configuration.',
+  },
+  GW1404: {
+    title: 'A secret in plain text.',
+    mend: 'Write a reference, `{ env: NAME }` or `{ file: /path }`, and change the secret: it has been in a file.',
+  },
+  GW1405: {
+    title: 'A secret that cannot be resolved.',
+    mend: 'Set the variable or create the file, readable for gw.',
+  },
+} as const satisfies Record<`GW1${string}`, ConfigFault>
+
+export type ConfigCode = keyof typeof CONFIG_FAULTS

@@ -1,0 +1,232 @@
+/**
+ * What the gateway may answer instead of an answer. The shapes and the pairs of type and code are those of the
+ * OpenAI and Anthropic error objects, so that each vendor's SDK raises the class its users expect.
+ */
+export interface WireError {
+  readonly status: number
+  /** `error.type` in the OpenAI shape; `error.code` is the catalogue's own key. */
+  readonly openaiType: string
+  /** `error.type` in the Anthropic shape. */
+  readonly anthropicType: string
+  /** `error.param`, where the fault always lies in one field. */
+  readonly param?: string
+  /**
+   * `x-should-retry`, where the SDKs' own rule (408, 409, 429 and ≥ 500 are retried) would be wrong.
+   * Absent: the rule is right.
+   */
+  readonly shouldRetry?: boolean
+  /** What happened, for the docs and for an answer that has nothing more particular to say. */
+  readonly title: string
+  /** What the reader can do about it. */
+  readonly mend: string
+}
+
+const invalid = { openaiType: 'invalid_request_error', anthropicType: 'invalid_request_error' } as const
+const forbidden = { status: 403, openaiType: 'permission_error', anthropicType: 'permission_error' } as const
+const missing = {
+  status: 404,
+  openaiType: 'invalid_request_error',
+  anthropicType: 'not_found_error',
+} as const
+const spent = { openaiType: 'insufficient_quota', shouldRetry: false } as const
+const broken = { status: 502, openaiType: 'server_error', anthropicType: 'api_error' } as const
+const away = { status: 503, openaiType: 'server_error', anthropicType: 'overloaded_error' } as const
+
+export const WIRE_ERRORS = {
+  bad_request: {
+    ...invalid,
+    status: 400,
+    title: 'The request is not valid HTTP for this gateway.',
+    mend: 'Send an origin-form target and one Host header; any HTTP client does.',
+  },
+  invalid_json: {
+    ...invalid,
+    status: 400,
+    title: 'The body is not a JSON object in UTF-8.',
+    mend: 'Send one JSON object, without a byte order mark, at most 128 levels deep.',
+  },
+  invalid_model: {
+    ...invalid,
+    status: 400,
+    param: 'model',
+    title: '`model` is missing, empty, not a string, or given twice.',
+    mend: 'Send `model` once, as a non-empty string.',
+  },
+  invalid_parameter: {
+    ...invalid,
+    status: 400,
+    title:
+      'A field that the gateway reads is given twice, in another letter case, or has a value of the wrong kind.',
+    mend: 'Correct the field that `param` names.',
+  },
+  invalid_api_key: {
+    status: 401,
+    openaiType: 'invalid_request_error',
+    anthropicType: 'authentication_error',
+    title: 'The API key is missing, unknown, disabled or expired.',
+    mend: 'Send a valid key as `Authorization: Bearer …` or `x-api-key`. The reason stands in the gateway log only.',
+  },
+  insufficient_balance: {
+    ...spent,
+    status: 402,
+    anthropicType: 'billing_error',
+    title: 'The tenant’s prepaid balance does not cover the call.',
+    mend: 'Credit the wallet.',
+  },
+  model_not_allowed: {
+    ...forbidden,
+    title: 'The key or its tenant may not use this model.',
+    mend: 'Add the model to `models` of the key and of the tenant, or use another key.',
+  },
+  model_banned: {
+    ...forbidden,
+    title: 'The model is banned, for everyone or for this tenant.',
+    mend: 'Use another model; the ban is the operator’s decision.',
+  },
+  tenant_disabled: {
+    ...forbidden,
+    title: 'The tenant of this key is disabled.',
+    mend: 'Ask the operator of the gateway.',
+  },
+  tenant_banned: {
+    ...forbidden,
+    title: 'The tenant of this key is banned.',
+    mend: 'Ask the operator of the gateway.',
+  },
+  model_not_found: {
+    ...missing,
+    param: 'model',
+    title: 'No listed model has this name.',
+    mend: 'List the names with `GET /v1/models`.',
+  },
+  wrong_protocol: {
+    ...missing,
+    param: 'model',
+    title: 'The model exists, but is not served on this path’s protocol.',
+    mend: 'Call the path that the message names.',
+  },
+  unknown_path: {
+    ...missing,
+    title: 'The gateway does not serve this path.',
+    mend: 'Use one of the paths of the README; nothing is decoded or normalised.',
+  },
+  method_not_allowed: {
+    ...invalid,
+    status: 405,
+    title: 'The path exists, the method does not.',
+    mend: 'Use the method in the `allow` header.',
+  },
+  request_timeout: {
+    ...invalid,
+    status: 408,
+    title: 'The request did not arrive in time.',
+    mend: 'Send the head and the body without long pauses.',
+  },
+  request_too_large: {
+    ...invalid,
+    status: 413,
+    anthropicType: 'request_too_large',
+    title: 'The body is over the limit.',
+    mend: 'Send less, or ask the operator to raise `settings.limits.body`.',
+  },
+  unsupported_encoding: {
+    ...invalid,
+    status: 415,
+    title: 'The body is compressed; the gateway never inflates a request.',
+    mend: 'Send the body without `content-encoding`.',
+  },
+  header_too_large: {
+    ...invalid,
+    status: 431,
+    title: 'Too many header lines, or too many bytes of them.',
+    mend: 'Send at most 128 header lines and 16 KiB.',
+  },
+  upstream_rate_limited: {
+    status: 429,
+    openaiType: 'requests',
+    anthropicType: 'rate_limit_error',
+    title: 'The model server is rate limiting the gateway, and no other endpoint is left.',
+    mend: 'Retry after the time in `retry-after`.',
+  },
+  upstream_error: {
+    ...broken,
+    title: 'The model server refused the connection, broke off, or answered nonsense.',
+    mend: 'Retry; if it stays, the operator finds the cause in the log under the request id.',
+  },
+  upstream_credentials: {
+    ...broken,
+    shouldRetry: false,
+    title: 'The model server refused the gateway’s own credential.',
+    mend: 'Your key is fine. The operator must mend `upstream_key` of the endpoint that the message names.',
+  },
+  upstream_not_found: {
+    ...broken,
+    shouldRetry: false,
+    title: 'The model server does not know the path or the model.',
+    mend: 'The operator must mend `base_url` (does it miss `/v1`?) or `served_model` of the endpoint that the message names.',
+  },
+  maintenance: {
+    ...away,
+    title: 'The gateway is in maintenance.',
+    mend: 'Retry later; the operator ended or will end it with `settings.maintenance`.',
+  },
+  no_healthy_endpoint: {
+    ...away,
+    title: 'No enabled and healthy endpoint serves this model.',
+    mend: 'Retry later; the operator sees the endpoints’ state in `gw status`.',
+  },
+  unavailable: {
+    ...away,
+    title: 'The gateway is starting, shutting down, or cannot reach its store.',
+    mend: 'Retry; nothing was consumed.',
+  },
+  upstream_timeout: {
+    status: 504,
+    openaiType: 'server_error',
+    anthropicType: 'timeout_error',
+    title: 'The model server did not connect, answer or finish in time.',
+    mend: 'Retry, or ask the operator to raise `timeouts` of the endpoint.',
+  },
+  internal_error: {
+    status: 500,
+    openaiType: 'server_error',
+    anthropicType: 'api_error',
+    title: 'A bug of the gateway; the cause stands in its log under the request id.',
+    mend: 'Report it with the request id.',
+  },
+} as const satisfies Record<string, WireError>
+
+export type WireCode = keyof typeof WIRE_ERRORS
+
+/** A failure that a data-plane client is told of. Anything else that is thrown is a bug: `internal_error`. */
+export class GwError extends Error {
+  override readonly name = 'GwError'
+  readonly code: WireCode
+  /** The field at fault, where the catalogue does not fix it. */
+  readonly param: string | undefined
+  /** Milliseconds until a retry can succeed. */
+  readonly retryAfterMs: number | undefined
+  /** For the log only: never shown to the client. */
+  readonly reason: string | undefined
+  /** Response headers that belong to this failure, such as `allow`. */
+  readonly headers: Readonly<Record<string, string>> | undefined
+
+  constructor(
+    code: WireCode,
+    message?: string,
+    more: {
+      param?: string
+      retryAfterMs?: number
+      reason?: string
+      headers?: Record<string, string>
+      cause?: unknown
+    } = {},
+  ) {
+    super(message ?? WIRE_ERRORS[code].title, { cause: more.cause })
+    this.code = code
+    this.param = more.param
+    this.retryAfterMs = more.retryAfterMs
+    this.reason = more.reason
+    this.headers = more.headers
+  }
+}

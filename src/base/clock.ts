@@ -1,0 +1,26 @@
+/** What a pending timer gives back. */
+export interface Timer {
+  cancel(): void
+}
+
+/**
+ * The only source of time. Everything that waits or stamps takes a `Clock`, so that a test owns time.
+ */
+export interface Clock {
+  /** Wall clock, milliseconds since the Unix epoch. For stamps, never for measuring. */
+  nowMs(): number
+  /** Monotonic clock in milliseconds with fractions. For measuring, never for stamps. */
+  monotonicMs(): number
+  /** Runs `task` once after `ms`. The timer never keeps the process alive by itself. */
+  after(ms: number, task: () => void): Timer
+}
+
+export const systemClock: Clock = {
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  after(ms, task) {
+    const handle = setTimeout(task, ms)
+    handle.unref()
+    return { cancel: () => clearTimeout(handle) }
+  },
+}

@@ -1,0 +1,48 @@
+/**
+ * Money is an integer count of nano-units (1e-9) of the configured currency, held in a bigint.
+ * A decimal is read and written digit by digit: no float ever holds money.
+ */
+
+const NANO_DIGITS = 9
+const NANO_PER_UNIT = 1_000_000_000n
+const DECIMAL = /^(\d+)(?:\.(\d+))?$/
+/** A double holds any decimal of 15 significant digits exactly enough to print it back (IEEE 754, DBL_DIG). */
+const SAFE_DIGITS = 15
+
+/** Why a text is not an amount of money. */
+export type DecimalFault = 'not_decimal' | 'too_precise' | 'quote_it'
+
+/**
+ * `"0.15"` → `150_000_000n`. At most nine digits after the point.
+ *
+ * A number is taken by the digits in which it prints; one with more than 15 significant digits has already
+ * lost some on its way through a double, so it is refused rather than guessed.
+ */
+export function parseNano(value: string | number): bigint | DecimalFault {
+  const text = typeof value === 'number' ? plainDigits(value) : value
+  const match = DECIMAL.exec(text)
+  if (!match) return 'not_decimal'
+  const [, whole = '', fraction = ''] = match
+  if (typeof value === 'number' && (whole + fraction).replace(/^0+/, '').length > SAFE_DIGITS)
+    return 'quote_it'
+  const digits = fraction.replace(/0+$/, '')
+  if (digits.length > NANO_DIGITS) return 'too_precise'
+  return BigInt(whole) * NANO_PER_UNIT + BigInt(digits.padEnd(NANO_DIGITS, '0'))
+}
+
+/** `150_000_000n` → `"0.15"`; the exact inverse of {@link parseNano}. */
+export function formatNano(nano: bigint): string {
+  const sign = nano < 0n ? '-' : ''
+  const magnitude = nano < 0n ? -nano : nano
+  const fraction = (magnitude % NANO_PER_UNIT).toString().padStart(NANO_DIGITS, '0').replace(/0+$/, '')
+  return `${sign}${magnitude / NANO_PER_UNIT}${fraction && `.${fraction}`}`
+}
+
+/** A double without an exponent: `1e-7` → `"0.0000001"`. Anything else that is no plain decimal is left to fail. */
+function plainDigits(value: number): string {
+  const text = String(value)
+  const match = /^(\d)(?:\.(\d+))?e-(\d+)$/.exec(text)
+  if (!match) return text
+  const [, lead = '', rest = '', exponent = ''] = match
+  return `0.${'0'.repeat(Number(exponent) - 1)}${lead}${rest}`
+}

@@ -1,0 +1,38 @@
+import { z } from 'zod'
+import { endpoint } from './endpoint.ts'
+import { key } from './key.ts'
+import { binding, inlineBinding, publication } from './publication.ts'
+import { modelName, name } from './scalars.ts'
+import { settings } from './settings.ts'
+import { tenant } from './tenant.ts'
+
+/** The name of what a tree of files owns. */
+export const setName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'lower-case letters, digits and . _ - only, at most 64 characters')
+
+/** A publication as files write it: with its bindings inside. */
+export const publicationWithBindings = publication
+  .extend({
+    bindings: z.array(inlineBinding).default([]).describe('The endpoints that serve it.'),
+  })
+  .meta({
+    id: 'publication_with_bindings',
+    description: 'A public model name and the endpoints that serve it.',
+  })
+
+/** One configuration file. Root keys that start with `x-` are left out before this is asked. */
+export const document = z
+  .strictObject({
+    version: z.literal(1).describe('The version of this format.'),
+    set: setName.optional().describe('The name of what this tree owns. Default: `default`. Once in a tree.'),
+    settings: settings.optional(),
+    endpoints: z.record(name, endpoint).optional().describe('Upstreams, by name.'),
+    publications: z.record(modelName, publicationWithBindings).optional().describe('Public model names.'),
+    tenants: z.record(name, tenant).optional().describe('Customers or teams, by name.'),
+    keys: z.record(name, key).optional().describe('Policies of API keys, by name.'),
+    bindings: z.array(binding).optional().describe('Bindings that are not written inside their publication.'),
+  })
+  .meta({ description: 'A gw configuration file.' })
+
+export type Document = z.output<typeof document>

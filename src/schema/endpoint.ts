@@ -1,0 +1,113 @@
+import { z } from 'zod'
+import { duration, secretReference, text } from './scalars.ts'
+
+export const PROTOCOLS = ['openai', 'anthropic'] as const
+export type Protocol = (typeof PROTOCOLS)[number]
+
+/** Headers that the gateway itself decides: an endpoint must not set them, least of all a credential. */
+const RESERVED_HEADERS = new Set([
+  'authorization',
+  'x-api-key',
+  'cookie',
+  'host',
+  'content-length',
+  'content-encoding',
+  'content-type',
+  'accept-encoding',
+  'connection',
+  'keep-alive',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+])
+const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+
+const headers = z
+  .record(
+    z
+      .string()
+      .regex(HEADER_NAME, 'a header name')
+      .refine(key => !RESERVED_HEADERS.has(key.toLowerCase()), 'a header that the gateway sets itself'),
+    z.string().regex(HEADER_VALUE, 'a header value on one line'),
+  )
+  .describe('Extra headers for this upstream. Not for secrets: those belong in `upstream_key`.')
+
+const timeouts = z
+  .strictObject({
+    connect: duration({ maxMs: 300_000 })
+      .prefault('5s')
+      .describe('Until the connection stands, TLS included.'),
+    first_byte: duration().prefault('5m').describe('Until the head of the answer.'),
+    idle: duration().prefault('2m').describe('Between two pieces of the answer; a stalled stream is cut.'),
+    total: duration().prefault('30m').describe('For the whole exchange.'),
+  })
+  .prefault({})
+  .describe('How long to wait for the upstream.')
+
+/** An upstream: one model server, or one account at a vendor. */
+export const endpoint = z
+  .strictObject({
+    protocol: z.enum(PROTOCOLS).describe('The API that the upstream speaks. Nothing is ever translated.'),
+    display_name: text.optional().describe('A name for people.'),
+    base_url: z
+      .string()
+      .superRefine(checkBaseUrl)
+      .overwrite(trimSlashes)
+      .describe(
+        'With the version path, such as `https://api.openai.com/v1`; the gateway appends `/chat/completions` and the like.',
+      ),
+    served_model: z.string().min(1).max(512).describe('The model name that the upstream accepts.'),
+    upstream_key: secretReference.optional().describe('The credential for the upstream, as a reference.'),
+    auth: z
+      .enum(['bearer', 'x-api-key'])
+      .optional()
+      .describe('How the credential is sent. Default: `bearer` for openai, `x-api-key` for anthropic.'),
+    enabled: z.boolean().default(true).describe('Whether it may serve traffic.'),
+    skip_probe: z.boolean().default(false).describe('Never send it a probe chat; judge it by traffic alone.'),
+    timeouts,
+    max_concurrency: z.int().min(1).optional().describe('Requests at a time; more go to other endpoints.'),
+    headers: headers.default({}),
+    labels: z
+      .record(z.string().min(1).max(64), text)
+      .default({})
+      .describe('Free labels for people and scripts.'),
+  })
+  .overwrite(value => ({ ...value, auth: value.auth ?? DEFAULT_AUTH[value.protocol] }))
+  .meta({ id: 'endpoint', description: 'An upstream: one model server, or one account at a vendor.' })
+
+export type Endpoint = z.output<typeof endpoint>
+
+export const DEFAULT_AUTH = { openai: 'bearer', anthropic: 'x-api-key' } as const
+
+function trimSlashes(url: string): string {
+  return url.replace(/\/+$/, '')
+}
+
+function checkBaseUrl(value: string, ctx: z.RefinementCtx<string>): void {
+  const refuse = (message: string) => ctx.addIssue({ code: 'custom', message, input: value })
+  let url: URL
+  try {
+    url = new URL(value)
+  } catch {
+    return refuse('a URL such as https://api.openai.com/v1')
+  }
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return refuse('http or https only')
+  if (url.username || url.password) return refuse('no user or password in the URL: use `upstream_key`')
+  if (value.includes('?') || value.includes('#')) return refuse('no query and no fragment')
+  if (isLinkLocal(url.hostname)) return refuse('link-local addresses serve cloud metadata and are refused')
+}
+
+/** Link-local addresses (RFC 3927, RFC 4291 §2.5.6), where clouds serve their credentials. */
+export function isLinkLocal(host: string): boolean {
+  const address = host.replace(/^\[|\]$/g, '').toLowerCase()
+  return (
+    /^169\.254\./.test(address) ||
+    /^fe[89ab][0-9a-f]:/.test(address) ||
+    /^::ffff:(?:a9fe:|169\.254\.)/.test(address)
+  )
+}

@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import { limits } from './limits.ts'
+import { count, modelPattern, money, name, secretReference, text, timestamp, timeZone } from './scalars.ts'
+
+const budget = z
+  .strictObject({
+    amount: money.describe('In units of the currency.'),
+    per: z.enum(['day', 'month', 'total']).describe('The window after which it starts anew.'),
+    timezone: timeZone.default('UTC').describe('Where days and months begin.'),
+  })
+  .describe('Money that the key may spend: spent plus held never passes it.')
+
+/** The policy of an API key. Its secret lives elsewhere: `gw keys issue NAME` mints one. */
+export const key = z
+  .strictObject({
+    kind: z.enum(['platform', 'tenant']).describe('`platform`: no tenant, for administrators’ tests.'),
+    display_name: text.optional().describe('A name for people.'),
+    tenant: name.optional().describe('The tenant that it belongs to.'),
+    models: z
+      .array(modelPattern)
+      .default(['*'])
+      .describe('Model names or globs. Default: all that the tenant may use.'),
+    limits: limits.default({}),
+    quota: count.optional().describe('Total tokens, for life.'),
+    budget: budget.optional(),
+    expires_at: timestamp.optional().describe('RFC 3339; from then on the key answers 401.'),
+    enabled: z.boolean().default(true),
+    hash: z
+      .string()
+      .regex(
+        /^sha256:[0-9a-f]{64}$/,
+        '`sha256:` and 64 hexadecimal digits, of a secret of 20 characters or more',
+      )
+      .optional()
+      .describe('The SHA-256 of a secret that you made yourself, `sha256:…`.'),
+    secret: secretReference
+      .optional()
+      .describe('A reference to a secret that you made yourself, of 20 characters or more.'),
+  })
+  .superRefine((value, ctx) => {
+    if (value.kind === 'tenant' && value.tenant === undefined) {
+      ctx.addIssue({
+        code: 'custom',
+        path: ['tenant'],
+        message: 'a key of kind `tenant` names its tenant',
+        params: { fault: 'GW1203' },
+      })
+    }
+    if (value.kind === 'platform' && value.tenant !== undefined) {
+      ctx.addIssue({
+        code: 'custom',
+        path: ['tenant'],
+        message: 'a key of kind `platform` has no tenant',
+        params: { fault: 'GW1206' },
+      })
+    }
+    if (value.hash !== undefined && value.secret !== undefined) {
+      ctx.addIssue({
+        code: 'custom',
+        path: ['secret'],
+        message: 'either `hash` or `secret`, not both',
+        params: { fault: 'GW1206' },
+      })
+    }
+  })
+  .meta({ id: 'key', description: 'The policy of an API key.' })
+
+export type Key = z.output<typeof key>

@@ -1,0 +1,72 @@
+import { z } from 'zod'
+import { modelName, money, name, text } from './scalars.ts'
+
+export const PUBLICATION_STATUSES = ['draft', 'listed', 'unlisted', 'banned'] as const
+
+const weight = z
+  .int()
+  .min(0)
+  .max(1_000_000)
+  .default(1)
+  .describe('Share of the traffic within the tier; 0 sends no new traffic.')
+const priority = z
+  .int()
+  .min(0)
+  .max(1_000)
+  .default(0)
+  .describe('Tier: 0 first; the next only when no endpoint of the earlier one is usable.')
+const servedModel = z
+  .string()
+  .min(1)
+  .max(512)
+  .optional()
+  .describe('Overrides `served_model` of the endpoint.')
+
+/** A publication on an endpoint, one each. */
+export const binding = z
+  .strictObject({
+    publication: modelName.describe('The public model name.'),
+    endpoint: name.describe('The endpoint that serves it.'),
+    weight,
+    priority,
+    served_model: servedModel,
+  })
+  .meta({ id: 'binding', description: 'One endpoint that serves one publication.' })
+
+/** A binding inside its publication, which therefore need not be named. */
+export const inlineBinding = binding.omit({ publication: true }).meta({
+  id: 'inline_binding',
+  description: 'One endpoint that serves this publication.',
+})
+
+const price = z
+  .strictObject({
+    input: money.optional().describe('Per million input tokens.'),
+    output: money.optional().describe('Per million output tokens.'),
+    cached_input: money.optional().describe('Per million input tokens read from a cache. Default: `input`.'),
+    cache_write: money.optional().describe('Per million input tokens written to a cache. Default: `input`.'),
+    per_request: money.optional().describe('Per answered request.'),
+    per_search_unit: money.optional().describe('Per search unit of a rerank answer.'),
+  })
+  .describe('Exact decimals, as text or number. Without a price the model is free and counted as unpriced.')
+
+/** An external model name; the name itself is the key of the map. */
+export const publication = z
+  .strictObject({
+    status: z
+      .enum(PUBLICATION_STATUSES)
+      .default('listed')
+      .describe('Only `listed` is visible and callable; `banned` answers 403, the others 404.'),
+    display_name: text.optional().describe('A name for people. Default: the model name.'),
+    owned_by: text.default('gw').describe('Shown in `/v1/models`.'),
+    price: price.optional(),
+    max_output_tokens: z
+      .int()
+      .min(1)
+      .optional()
+      .describe('The output that a request without a limit of its own reserves.'),
+  })
+  .meta({ id: 'publication', description: 'A public model name.' })
+
+export type Binding = z.output<typeof binding>
+export type Publication = z.output<typeof publication>

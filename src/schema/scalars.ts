@@ -1,0 +1,153 @@
+import { z } from 'zod'
+import { type DecimalFault, formatNano, parseNano } from '../base/decimal.ts'
+import { formatDurationMs, formatSizeBytes, parseDurationMs, parseSizeBytes } from '../base/units.ts'
+
+/**
+ * The scalars of a configuration. Each is a codec: decoding gives the integer that the gateway works with,
+ * encoding gives the one text that stands for it in the store, in plans and in exports.
+ */
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._@:/-]{0,127}$/
+const MODEL_NAME = /^[^\s\p{C}]{1,256}$/u
+
+/** A name of an endpoint, tenant or key: safe in a header, a log line and a metric label. */
+export const name = z
+  .string()
+  .regex(
+    NAME,
+    'letters, digits and . _ @ : / - only, starting with a letter or digit, at most 128 characters',
+  )
+
+/** A public model name, as clients send it. */
+export const modelName = z
+  .string()
+  .regex(MODEL_NAME, 'printable characters without spaces, 1 to 256 of them, such as openai/gpt-4o:latest')
+
+/** A model name, or a glob over model names: `*` stands for any characters (also `/`), `?` for one. */
+export const modelPattern = z
+  .string()
+  .regex(MODEL_NAME, 'a model name or a glob, such as gpt-4o or openai/*, without spaces')
+
+export const text = z.string().max(1024, 'at most 1024 characters')
+
+/** `30s`, `5m`, `1h30m` ⇄ milliseconds. */
+export function duration(range: { minMs?: number; maxMs?: number } = {}) {
+  const { minMs = 1, maxMs = 366 * 86_400_000 } = range
+  return z.codec(
+    z.string().meta({ pattern: '^(\\d+(ms|s|m|h|d))+$', examples: ['30s', '5m', '1h30m'] }),
+    z.int(),
+    {
+      decode(value, ctx) {
+        const ms = parseDurationMs(value)
+        if (ms !== undefined && ms >= minMs && ms <= maxMs) return ms
+        const message =
+          ms === undefined
+            ? 'a duration such as 30s, 5m or 1h30m'
+            : `a duration from ${formatDurationMs(minMs)} to ${formatDurationMs(maxMs)}`
+        ctx.issues.push({ code: 'custom', input: value, message })
+        return z.NEVER
+      },
+      encode: formatDurationMs,
+    },
+  )
+}
+
+/** `32MiB`, `500KB` ⇄ bytes. */
+export function size(range: { minBytes: number; maxBytes: number }) {
+  return z.codec(
+    z.string().meta({ pattern: '^\\d+ ?(B|KiB|MiB|GiB|kB|KB|MB|GB)$', examples: ['32MiB', '500KB'] }),
+    z.int(),
+    {
+      decode(value, ctx) {
+        const bytes = parseSizeBytes(value)
+        if (bytes !== undefined && bytes >= range.minBytes && bytes <= range.maxBytes) return bytes
+        const message =
+          bytes === undefined
+            ? 'a size such as 32MiB'
+            : `a size from ${formatSizeBytes(range.minBytes)} to ${formatSizeBytes(range.maxBytes)}`
+        ctx.issues.push({ code: 'custom', input: value, message })
+        return z.NEVER
+      },
+      encode: formatSizeBytes,
+    },
+  )
+}
+
+const MAX_NANO = 10n ** 21n
+const DECIMAL_FAULTS: Record<DecimalFault, string> = {
+  not_decimal: 'a decimal amount such as 0.15 or "12.50", not negative',
+  too_precise: 'at most nine digits after the point (1e-9 is the smallest unit of money)',
+  quote_it: 'too many digits for a number: quote it, such as "123456789.123456789", to keep it exact',
+}
+
+/** `"0.15"` or `0.15` ⇄ nano-units (1e-9) of the currency, exactly. */
+export const money = z.codec(
+  z.union([z.string(), z.number()]).meta({ examples: ['0.15', 12.5] }),
+  z.bigint(),
+  {
+    decode(value, ctx) {
+      const nano = parseNano(value)
+      if (typeof nano === 'bigint' && nano <= MAX_NANO) return nano
+      const message = typeof nano === 'string' ? DECIMAL_FAULTS[nano] : 'at most 1000000000000'
+      ctx.issues.push({ code: 'custom', input: value, message })
+      return z.NEVER
+    },
+    encode: formatNano,
+  },
+)
+
+/** RFC 3339 with a zone ⇄ milliseconds since the epoch. */
+export const timestamp = z.codec(
+  z.string().meta({ format: 'date-time', examples: ['2027-01-31T00:00:00Z'] }),
+  z.int(),
+  {
+    decode(value, ctx) {
+      const ms = z.iso.datetime({ offset: true }).safeParse(value).success ? Date.parse(value) : Number.NaN
+      if (!Number.isNaN(ms)) return ms
+      ctx.issues.push({
+        code: 'custom',
+        input: value,
+        message: 'a time with a zone, such as 2027-01-31T00:00:00Z',
+      })
+      return z.NEVER
+    },
+    encode: ms => new Date(ms).toISOString(),
+  },
+)
+
+/** An IANA time zone, such as `Europe/Berlin`. */
+export const timeZone = z.string().refine(isTimeZone, 'an IANA time zone such as UTC or Europe/Berlin')
+
+function isTimeZone(value: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: value }).resolvedOptions().timeZone !== ''
+  } catch {
+    return false
+  }
+}
+
+export const count = z.int().min(1, 'a whole number, 1 or more').max(Number.MAX_SAFE_INTEGER)
+
+/**
+ * Where a secret is found. Never the secret itself: the reference is what the store, plans and exports hold.
+ */
+export const secretReference = z
+  .strictObject({
+    env: z
+      .string()
+      .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of an environment variable')
+      .optional()
+      .describe('An environment variable of `gw serve` that holds the secret.'),
+    file: z
+      .string()
+      .regex(/^\//, 'an absolute path')
+      .max(4096)
+      .optional()
+      .describe('An absolute path of a file that holds the secret; read again when it changes.'),
+  })
+  .refine(
+    value => (value.env === undefined) !== (value.file === undefined),
+    'either `env` or `file`, and only one',
+  )
+
+export type SecretReference = z.output<typeof secretReference>

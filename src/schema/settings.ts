@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { duration, size, text } from './scalars.ts'
+
+/** What may change while the gateway runs. Addresses, store and tokens are flags and environment. */
+export const settings = z
+  .strictObject({
+    maintenance: z
+      .strictObject({
+        enabled: z.boolean().default(false),
+        message: text.default('The gateway is in maintenance.').describe('What clients are told.'),
+      })
+      .prefault({})
+      .describe('While enabled, inference answers 503.'),
+    limits: z
+      .strictObject({
+        body: size({ minBytes: 1_024, maxBytes: 1_073_741_824 })
+          .prefault('32MiB')
+          .describe('The largest request body.'),
+      })
+      .prefault({}),
+    log: z
+      .strictObject({
+        retention: duration({ minMs: 3_600_000, maxMs: 3_660 * 86_400_000 })
+          .prefault('30d')
+          .describe('How long call logs are kept.'),
+        embeddings: z.boolean().default(false).describe('Write a call log for embeddings, too.'),
+      })
+      .prefault({}),
+    health: z
+      .strictObject({
+        unhealthy_after: z
+          .int()
+          .min(1)
+          .max(1_000)
+          .default(3)
+          .describe('Failures in a row that take an endpoint out.'),
+        probe_min: duration()
+          .prefault('5s')
+          .describe('The first pause between probes of an unhealthy endpoint.'),
+        probe_max: duration().prefault('2m').describe('The longest pause between them.'),
+      })
+      .prefault({})
+      .describe('When an endpoint counts as unhealthy, and how it heals.'),
+    on_disconnect: z
+      .enum(['abort', 'drain'])
+      .default('abort')
+      .describe('When a client leaves: abort the upstream at once, or read on to learn the exact usage.'),
+    currency: z
+      .string()
+      .regex(/^[^\s\p{C}]{1,16}$/u, 'a label of 1 to 16 characters')
+      .default('USD')
+      .describe('A label for amounts of money; nothing is converted.'),
+  })
+  .meta({ id: 'settings', description: 'Settings that take effect without a restart.' })
+
+export type Settings = z.output<typeof settings>

@@ -1,0 +1,24 @@
+import type { Resource } from './kinds.ts'
+
+/** What a gateway serves: one revision of the configuration, and the secrets and holds of its keys. */
+export interface ServedState {
+  /** 0 where nothing was ever applied. */
+  readonly revision: number
+  /** Moves with every change of a key's secret or of a hold on a key; a revision does not. */
+  readonly keyVersion: number
+  /** All resources of the revision, in canonical form. */
+  readonly resources: readonly Resource[]
+  readonly secrets: readonly KeySecret[]
+  /** Names of keys that were disabled by hand: it holds until the configuration disables them, too. */
+  readonly heldKeys: readonly string[]
+}
+
+/** A minted secret, of which only the hash is kept. */
+export interface KeySecret {
+  /** The name of the key. */
+  readonly key: string
+  /** SHA-256 of the secret, in lower-case hexadecimal digits. */
+  readonly digest: string
+  /** End of its grace after a rotation, milliseconds since the epoch. */
+  readonly expiresAtMs?: number
+}
