@@ -106,7 +106,7 @@ function checkBaseUrl(value: string, ctx: z.RefinementCtx<string>): void {
 export function isLinkLocal(host: string): boolean {
   const address = host.replace(/^\[|\]$/g, '').toLowerCase()
   return (
-    /^169\.254\./.test(address) ||
+    address.startsWith('169.254.') ||
     /^fe[89ab][0-9a-f]:/.test(address) ||
     /^::ffff:(?:a9fe:|169\.254\.)/.test(address)
   )

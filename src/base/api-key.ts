@@ -1,0 +1,49 @@
+import { hash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import type { Chance } from './chance.ts'
+
+/**
+ * An API key is `gw_`, 40 base62 characters of chance (238 bits) and a checksum of 6. The checksum lets a typo be
+ * refused without a look-up, and a secret scanner tell a key from noise (the scheme of GitHub's tokens:
+ * CRC-32 in base62).
+ */
+const PREFIX = 'gw_'
+const RANDOM_LENGTH = 40
+const CHECKSUM_LENGTH = 6
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const MINTED = /^gw_[0-9A-Za-z]{38,}$/
+/** The largest multiple of 62 in a byte: bytes from here on would favour the first letters, so they are dropped. */
+const UNBIASED = 248
+
+/** A new secret. It is shown once; only {@link keyDigest} of it is kept. */
+export function mintKey(chance: Chance): string {
+  let random = ''
+  while (random.length < RANDOM_LENGTH) {
+    for (const byte of chance.bytes(RANDOM_LENGTH)) {
+      if (byte < UNBIASED && random.length < RANDOM_LENGTH) random += BASE62.charAt(byte % 62)
+    }
+  }
+  return PREFIX + random + checksum(random)
+}
+
+/** Whether a text that looks like one of our keys carries a wrong checksum: a typo, not worth a look-up. */
+export function isMistyped(secret: string): boolean {
+  if (!MINTED.test(secret)) return false
+  const end = secret.length - CHECKSUM_LENGTH
+  return checksum(secret.slice(PREFIX.length, end)) !== secret.slice(end)
+}
+
+/** SHA-256 of a secret in lower-case hexadecimal digits: all that is ever stored of it. */
+export function keyDigest(secret: string): string {
+  return hash('sha256', secret)
+}
+
+function checksum(random: string): string {
+  let rest = crc32(random)
+  let text = ''
+  for (let place = 0; place < CHECKSUM_LENGTH; place++) {
+    text = BASE62.charAt(rest % 62) + text
+    rest = Math.floor(rest / 62)
+  }
+  return text
+}
