@@ -1,0 +1,336 @@
+/**
+ * A strict JSON scanner over bytes that arrive in pieces, cut anywhere.
+ *
+ * It accepts exactly what `JSON.parse` accepts (RFC 8259; UTF-8 is checked apart, see `utf8.ts`), builds no tree,
+ * and remembers where the members of the root object stand, so that one value can be read or replaced while every
+ * other byte stays as it came. Work and memory per piece are bounded: a body of 30 MB never stalls the event loop
+ * at its end.
+ */
+
+export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'true' | 'false' | 'null'
+
+/** A member of the root object. Offsets are those that the caller numbers its bytes with. */
+export interface JsonMember {
+  /** The name, with its escapes resolved. */
+  readonly name: string
+  readonly kind: JsonKind
+  /** Offset of the first byte of the name's opening quote. */
+  readonly nameStart: number
+  /** Offset of the first byte of the value. */
+  readonly start: number
+  /** Offset behind the last byte of the value. */
+  readonly end: number
+}
+
+/** Why bytes are not the JSON that was asked for. */
+export type JsonFault = 'syntax' | 'too_deep'
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+const OPEN_ARRAY = 0x5b
+const CLOSE_ARRAY = 0x5d
+const COMMA = 0x2c
+const COLON = 0x3a
+const MINUS = 0x2d
+const PLUS = 0x2b
+const DOT = 0x2e
+const ZERO = 0x30
+const NINE = 0x39
+const SPACE = 0x20
+
+/** What may come next. The numeric states say how far a number has come; those from `INTEGER_ZERO` on may end it. */
+const VALUE = 0
+const FIRST_NAME = 1
+const NAME = 2
+const NAME_END = 3
+const AFTER_VALUE = 4
+const FIRST_ITEM = 5
+const IN_STRING = 6
+const ESCAPE = 7
+const HEX = 8
+const LITERAL = 9
+const NUMBER_MINUS = 10
+const NUMBER_DOT = 11
+const NUMBER_EXPONENT = 12
+const NUMBER_EXPONENT_SIGN = 13
+const INTEGER_ZERO = 14
+const INTEGER = 15
+const FRACTION = 16
+const EXPONENT = 17
+
+const LITERALS: Readonly<Record<number, { readonly kind: JsonKind; readonly bytes: Uint8Array }>> = {
+  0x74: { kind: 'true', bytes: Buffer.from('true') },
+  0x66: { kind: 'false', bytes: Buffer.from('false') },
+  0x6e: { kind: 'null', bytes: Buffer.from('null') },
+}
+const NO_BYTES = new Uint8Array(0)
+
+export class JsonScanner {
+  /** The members of the root object whose values have ended. */
+  readonly members: JsonMember[] = []
+  /** The kind of the root value, once its first byte has come. */
+  rootKind: JsonKind | undefined
+  fault: JsonFault | undefined
+
+  readonly #maxDepth: number
+  /** One byte a level: 1 for an object, 0 for an array. */
+  readonly #levels: Uint8Array
+  #depth = 0
+  #state = VALUE
+  /** The string at hand is the name of a member. */
+  #inName = false
+  /** The bytes of the name at hand, where it began in an earlier piece. */
+  #nameBytes: Uint8Array = NO_BYTES
+  #nameEscaped = false
+  #nameStart = 0
+  #name = ''
+  #valueStart = 0
+  #valueKind: JsonKind = 'null'
+  #hexLeft = 0
+  #literal: Uint8Array = NO_BYTES
+  #literalAt = 0
+
+  constructor(maxDepth = 128) {
+    this.#maxDepth = maxDepth
+    this.#levels = new Uint8Array(maxDepth + 1)
+  }
+
+  /** The root value is whole: nothing but white space may follow. */
+  get done(): boolean {
+    if (this.fault || this.#depth > 0 || this.rootKind === undefined) return false
+    return this.#state === AFTER_VALUE || this.#state >= INTEGER_ZERO
+  }
+
+  /**
+   * Takes `bytes` from `from` to `to`; `offset` is the number of the first of them in the caller's counting.
+   *
+   * @returns false once the bytes cannot be JSON any more; `fault` then says why.
+   */
+  push(bytes: Uint8Array, offset = 0, from = 0, to = bytes.length): boolean {
+    if (this.fault) return false
+    const shift = offset - from
+    let at = from
+    /** Where the part of a name in this piece begins. */
+    let namePart = from
+    while (at < to) {
+      let byte = bytes[at] as number
+      switch (this.#state) {
+        case IN_STRING: {
+          while (byte !== QUOTE && byte !== BACKSLASH && byte >= SPACE && ++at < to)
+            byte = bytes[at] as number
+          if (at === to) break
+          if (byte === QUOTE) {
+            if (this.#inName) this.#endName(bytes, namePart, at)
+            else this.#endValue(at + 1 + shift)
+          } else if (byte === BACKSLASH) {
+            this.#state = ESCAPE
+            this.#nameEscaped = true
+          } else return this.#refuse('syntax')
+          at++
+          break
+        }
+        case AFTER_VALUE: {
+          if (byte === COMMA && this.#depth > 0) this.#state = this.#inObject() ? NAME : VALUE
+          else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
+            if (!this.#close(byte, at + 1 + shift)) return this.#refuse('syntax')
+          } else if (!isSpace(byte)) return this.#refuse('syntax')
+          at++
+          break
+        }
+        case FIRST_NAME:
+        case NAME: {
+          if (byte === QUOTE) {
+            this.#inName = true
+            this.#nameEscaped = false
+            this.#nameBytes = NO_BYTES
+            this.#nameStart = at + shift
+            this.#state = IN_STRING
+            namePart = at + 1
+          } else if (byte === CLOSE_OBJECT && this.#state === FIRST_NAME) this.#close(byte, at + 1 + shift)
+          else if (!isSpace(byte)) return this.#refuse('syntax')
+          at++
+          break
+        }
+        case NAME_END: {
+          if (byte === COLON) this.#state = VALUE
+          else if (!isSpace(byte)) return this.#refuse('syntax')
+          at++
+          break
+        }
+        case FIRST_ITEM:
+        case VALUE: {
+          if (byte === CLOSE_ARRAY && this.#state === FIRST_ITEM) this.#close(byte, at + 1 + shift)
+          else if (!isSpace(byte)) {
+            this.#begin(byte, at + shift)
+            if (this.fault) return false
+          }
+          at++
+          break
+        }
+        case ESCAPE: {
+          if (byte === 0x75) {
+            this.#state = HEX
+            this.#hexLeft = 4
+          } else if (isEscape(byte)) this.#state = IN_STRING
+          else return this.#refuse('syntax')
+          at++
+          break
+        }
+        case HEX: {
+          if (!isHex(byte)) return this.#refuse('syntax')
+          if (--this.#hexLeft === 0) this.#state = IN_STRING
+          at++
+          break
+        }
+        case LITERAL: {
+          if (byte !== this.#literal[this.#literalAt]) return this.#refuse('syntax')
+          at++
+          if (++this.#literalAt === this.#literal.length) this.#endValue(at + shift)
+          break
+        }
+        default: {
+          const next = numberState(this.#state, byte)
+          if (next === undefined) {
+            if (this.#state < INTEGER_ZERO) return this.#refuse('syntax')
+            this.#endValue(at + shift)
+          } else {
+            this.#state = next
+            at++
+          }
+        }
+      }
+    }
+    if (this.#inName && this.#depth === 1) this.#keepName(bytes, namePart, to)
+    return true
+  }
+
+  #inObject(): boolean {
+    return this.#levels[this.#depth] === 1
+  }
+
+  #begin(byte: number, start: number): void {
+    this.#inName = false
+    const literal = LITERALS[byte]
+    let kind: JsonKind
+    if (byte === QUOTE) {
+      kind = 'string'
+      this.#state = IN_STRING
+    } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+      kind = byte === OPEN_OBJECT ? 'object' : 'array'
+      this.#state = byte === OPEN_OBJECT ? FIRST_NAME : FIRST_ITEM
+    } else if (literal) {
+      kind = literal.kind
+      this.#literal = literal.bytes
+      this.#literalAt = 1
+      this.#state = LITERAL
+    } else {
+      kind = 'number'
+      if (byte === MINUS) this.#state = NUMBER_MINUS
+      else if (byte === ZERO) this.#state = INTEGER_ZERO
+      else if (byte > ZERO && byte <= NINE) this.#state = INTEGER
+      else return void this.#refuse('syntax')
+    }
+    if (this.#depth === 0) this.rootKind = kind
+    else if (this.#depth === 1) {
+      this.#valueStart = start
+      this.#valueKind = kind
+    }
+    if (kind === 'object' || kind === 'array') {
+      if (this.#depth === this.#maxDepth) return void this.#refuse('too_deep')
+      this.#levels[++this.#depth] = kind === 'object' ? 1 : 0
+    }
+  }
+
+  #close(byte: number, end: number): boolean {
+    if (this.#depth === 0 || this.#inObject() !== (byte === CLOSE_OBJECT)) return false
+    this.#depth--
+    this.#endValue(end)
+    return true
+  }
+
+  #endValue(end: number): void {
+    this.#state = AFTER_VALUE
+    if (this.#depth !== 1 || !this.#inObject()) return
+    this.members.push({
+      name: this.#name,
+      kind: this.#valueKind,
+      nameStart: this.#nameStart,
+      start: this.#valueStart,
+      end,
+    })
+  }
+
+  /** Keeps the part of an unfinished name that stands in this piece: the piece is gone when the next one comes. */
+  #keepName(bytes: Uint8Array, from: number, to: number): void {
+    this.#nameBytes = Buffer.concat([this.#nameBytes, bytes.subarray(from, to)])
+  }
+
+  #endName(bytes: Uint8Array, from: number, to: number): void {
+    this.#inName = false
+    this.#state = NAME_END
+    if (this.#depth !== 1) return
+    this.#keepName(bytes, from, to)
+    const text = (this.#nameBytes as Buffer).utf8Slice()
+    this.#name = this.#nameEscaped ? (JSON.parse(`"${text}"`) as string) : text
+  }
+
+  #refuse(fault: JsonFault): false {
+    this.fault = fault
+    return false
+  }
+}
+
+function isSpace(byte: number): boolean {
+  return byte === SPACE || byte === 0x0a || byte === 0x0d || byte === 0x09
+}
+
+function isEscape(byte: number): boolean {
+  switch (byte) {
+    case QUOTE:
+    case BACKSLASH:
+    case 0x2f: // /
+    case 0x62: // b
+    case 0x66: // f
+    case 0x6e: // n
+    case 0x72: // r
+    case 0x74: // t
+      return true
+    default:
+      return false
+  }
+}
+
+function isHex(byte: number): boolean {
+  const lower = byte | 0x20
+  return isDigit(byte) || (lower >= 0x61 && lower <= 0x66)
+}
+
+function isDigit(byte: number): boolean {
+  return byte >= ZERO && byte <= NINE
+}
+
+/** The state of a number behind `byte`, or undefined where `byte` is no part of it. */
+function numberState(state: number, byte: number): number | undefined {
+  switch (state) {
+    case NUMBER_MINUS:
+      if (byte === ZERO) return INTEGER_ZERO
+      return isDigit(byte) ? INTEGER : undefined
+    case INTEGER_ZERO:
+    case INTEGER:
+      if (byte === DOT) return NUMBER_DOT
+      if ((byte | 0x20) === 0x65) return NUMBER_EXPONENT
+      return state === INTEGER && isDigit(byte) ? INTEGER : undefined
+    case NUMBER_DOT:
+      return isDigit(byte) ? FRACTION : undefined
+    case FRACTION:
+      if ((byte | 0x20) === 0x65) return NUMBER_EXPONENT
+      return isDigit(byte) ? FRACTION : undefined
+    case NUMBER_EXPONENT:
+      if (byte === PLUS || byte === MINUS) return NUMBER_EXPONENT_SIGN
+      return isDigit(byte) ? EXPONENT : undefined
+    default: // NUMBER_EXPONENT_SIGN, EXPONENT
+      return isDigit(byte) ? EXPONENT : undefined
+  }
+}

@@ -1,0 +1,48 @@
+import { isUtf8 } from 'node:buffer'
+
+/** Checks that bytes which arrive in pieces, cut also inside a character, are UTF-8 (RFC 3629). */
+export class Utf8Check {
+  /** The bytes of a character that the last piece left unfinished, at most 3. */
+  #rest: Buffer | undefined
+
+  /** @returns false where the bytes cannot be UTF-8. */
+  push(piece: Uint8Array): boolean {
+    let bytes = piece
+    if (this.#rest) {
+      bytes = Buffer.concat([this.#rest, piece.subarray(0, 8)])
+      const unfinished = unfinishedTail(bytes)
+      if (bytes.length - unfinished === 0) {
+        this.#rest = Buffer.from(bytes)
+        return bytes.length < 4
+      }
+      // The joined head is checked by itself; what it took of the piece, up to a whole character, is passed over.
+      const taken = bytes.length - unfinished - this.#rest.length
+      this.#rest = undefined
+      if (!isUtf8(bytes.subarray(0, bytes.length - unfinished))) return false
+      bytes = piece.subarray(taken)
+    }
+    const unfinished = unfinishedTail(bytes)
+    if (unfinished > 0) this.#rest = Buffer.from(bytes.subarray(bytes.length - unfinished))
+    return isUtf8(unfinished > 0 ? bytes.subarray(0, bytes.length - unfinished) : bytes)
+  }
+
+  /** @returns whether the last character is whole. */
+  end(): boolean {
+    return this.#rest === undefined
+  }
+}
+
+/** How many bytes at the end begin a character without ending it. */
+function unfinishedTail(bytes: Uint8Array): number {
+  for (let back = 1; back <= 3 && back <= bytes.length; back++) {
+    const byte = bytes[bytes.length - back] as number
+    if (byte < 0x80) return 0
+    if (byte >= 0xc0) return back < sequenceLength(byte) ? back : 0
+  }
+  return 0
+}
+
+function sequenceLength(lead: number): number {
+  if (lead >= 0xf0) return 4
+  return lead >= 0xe0 ? 3 : 2
+}

@@ -1,0 +1,78 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { SseSplitter } from '../../src/base/sse.ts'
+
+/** Splits `text` cut at `cuts`; gives the events' data and all bytes passed on. */
+function split(text: string, cuts: readonly number[] = [], maxHeldBytes = 1_000_000) {
+  const bytes = Buffer.from(text)
+  const splitter = new SseSplitter(maxHeldBytes)
+  const events: { raw: string; data: string[]; whole: boolean }[] = []
+  let passed = ''
+  let from = 0
+  for (const to of [...cuts, bytes.length].sort((a, b) => a - b)) {
+    const run = splitter.push(bytes.subarray(from, to))
+    for (const event of run.events) {
+      const data: string[] = []
+      for (let pair = 0; pair < event.data.length; pair += 2) {
+        data.push(run.bytes.toString('utf8', event.data[pair], event.data[pair + 1]))
+      }
+      events.push({ raw: run.bytes.toString('utf8', event.start, event.end), data, whole: event.whole })
+    }
+    passed += run.bytes.toString('latin1', 0, run.end)
+    from = to
+  }
+  const held = splitter.end()
+  return { events, passed: Buffer.from(passed, 'latin1').toString(), held: held?.toString() ?? '' }
+}
+
+const EVENTS = 'event: a\ndata: {"x":1}\n\n: ping\r\n\r\ndata:no space\rdata:  two\r\rdata\n\nid: 7\nfoo\n\n'
+
+describe('the event splitter', () => {
+  it('reads data lines with and without a space, several to an event, under all three line ends', () => {
+    expect(split(EVENTS).events.map(event => event.data)).toEqual([
+      ['{"x":1}'],
+      [],
+      ['no space', ' two'],
+      [''],
+      [],
+    ])
+  })
+
+  it('finds the same events and passes the same bytes however they are cut', () => {
+    const whole = split(EVENTS)
+    for (let first = 0; first <= EVENTS.length; first++) {
+      for (let second = first; second <= EVENTS.length; second++) {
+        const cut = split(EVENTS, [first, second])
+        expect(cut.passed).toBe(EVENTS)
+        expect(cut.events.flatMap(event => event.data)).toEqual(whole.events.flatMap(event => event.data))
+      }
+    }
+  })
+
+  it('passes any bytes on unchanged, and holds only what has no empty line yet', () => {
+    const lines = fc.array(fc.constantFrom('data: x', 'data', 'é', '\n', '\r', '\r\n', '\n\n', ':', ''), {
+      maxLength: 12,
+    })
+    fc.assert(
+      fc.property(lines, fc.array(fc.nat(60)), (parts, cuts) => {
+        const text = parts.join('')
+        const size = Buffer.byteLength(text)
+        const result = split(
+          text,
+          cuts.map(cut => Math.min(cut, size)),
+        )
+        expect(result.passed + result.held).toBe(text)
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('passes an event that is too long in parts, reports its first part, and finds the next event', () => {
+    const text = `data: {"model":"m","long":"${'x'.repeat(100)}"}\n\ndata: next\n\n`
+    const { events, passed } = split(text, [20, 40, 60, 80, 128, 129], 50)
+    expect(passed).toBe(text)
+    expect(events.map(event => event.whole)).toEqual([false, true])
+    expect(events[0]?.data[0]).toMatch(/^\{"model":"m","long":"x+$/)
+    expect(events[1]?.data).toEqual(['next'])
+  })
+})
