@@ -1,0 +1,159 @@
+import type { Kind, Resource } from '../schema/kinds.ts'
+import type { ServedState } from '../schema/state.ts'
+
+/** Who may change a resource: the files of a set through `gw apply`, the command line, or REST. */
+export type Owner = 'config' | 'cli' | 'rest'
+
+/** Where a revision came from. */
+export type Origin = 'apply' | 'cli' | 'rest'
+
+/** A line of a configuration file, as it was named when it was applied; counts from 1. */
+export interface SourceLine {
+  readonly file: string
+  readonly line: number
+}
+
+/** Whose a resource is. `set` and `place` are there where the owner is `config`. */
+export interface Ownership {
+  readonly owner: Owner
+  readonly set?: string
+  readonly place?: SourceLine
+}
+
+export interface OwnedResource extends Resource, Ownership {}
+
+/** A resource as the store holds it. */
+export interface StoredResource extends OwnedResource {
+  readonly createdRevision: number
+  readonly updatedRevision: number
+  /** When its `createdRevision` was committed. */
+  readonly createdAtMs: number
+}
+
+/** The two numbers that tell whether anything that a gateway serves has moved. */
+export interface Head {
+  /** 0 where nothing was ever committed; grows by one with each commit. */
+  readonly revision: number
+  /** Grows with every change of a key's secret or hold. */
+  readonly keyVersion: number
+}
+
+/** A minted secret. Only its digest is kept, and {@link Live} does not even show that. */
+export interface StoredSecret {
+  readonly id: number
+  /** The name of the key. */
+  readonly key: string
+  readonly createdAtMs: number
+  /** End of its grace after a rotation. */
+  readonly expiresAtMs?: number
+  readonly revokedAtMs?: number
+}
+
+/** A key that was disabled by hand. */
+export interface KeyHold {
+  readonly key: string
+  readonly heldAtMs: number
+}
+
+/** Everything that stands in the store, as of one moment. */
+export interface Live {
+  readonly head: Head
+  /** When it was read, milliseconds since the epoch: what "expired" is measured against. */
+  readonly atMs: number
+  /** Sorted by kind (in the order of KIND_NAMES) and name. */
+  readonly resources: readonly StoredResource[]
+  /** All that were ever minted for keys that exist, oldest first. */
+  readonly secrets: readonly StoredSecret[]
+  readonly holds: readonly KeyHold[]
+}
+
+export interface Counts {
+  readonly create: number
+  readonly update: number
+  readonly delete: number
+  readonly unchanged: number
+}
+
+/** One entry of the history; revisions are never changed and never removed. */
+export interface Revision {
+  readonly id: number
+  /** The revision that it replaced: always `id - 1`. */
+  readonly base: number
+  readonly origin: Origin
+  readonly set?: string
+  readonly author?: string
+  readonly gitCommit?: string
+  readonly createdAtMs: number
+  readonly counts: Counts
+}
+
+/** What makes the next revision out of revision `base`. */
+export interface Commit {
+  readonly base: number
+  readonly origin: Origin
+  readonly set?: string
+  readonly author?: string
+  readonly gitCommit?: string
+  readonly counts: Counts
+  /**
+   * Resources to create or to replace. One whose spec and owner stay the same and whose line alone has moved is
+   * not an update: it keeps its `updatedRevision`.
+   */
+  readonly puts: readonly OwnedResource[]
+  /** A key that goes away takes its secrets and its hold with it. */
+  readonly deletes: readonly { readonly kind: Kind; readonly name: string }[]
+}
+
+/**
+ * A last look inside the transaction, before anything is written: `before` is what stands, `after` what would.
+ * Whatever it throws rolls the transaction back and reaches the caller of `commit` as it is.
+ */
+export type CommitGuard = (
+  before: readonly StoredResource[],
+  after: readonly OwnedResource[],
+) => Promise<void>
+
+/**
+ * The database that holds the configuration, its history and the secrets of keys. All methods but `changed`
+ * are asynchronous, so that a database across a network can stand behind the same interface.
+ *
+ * Every method may throw CommandError GW2001 (the database fails), GW2003 (it has gone) or GW2005 (it is
+ * locked for seconds).
+ */
+export interface Store {
+  head(): Promise<Head>
+  live(): Promise<Live>
+  /** What a gateway serves now. From then on `changed` compares with it. */
+  readState(): Promise<ServedState>
+  /**
+   * The resources of an earlier revision with the secrets and holds of now, for a gateway that falls back.
+   * @throws {CommandError} GW4005 where there is no such revision.
+   */
+  readStateAt(revision: number): Promise<ServedState>
+  /**
+   * Whether someone else has committed since the last `readState` (true until the first), or the database was
+   * replaced. Costs microseconds, so it may be asked often. Own commits do not count: who commits knows.
+   */
+  changed(): boolean
+  /** Newest first. */
+  revisions(page?: { readonly limit?: number; readonly before?: number }): Promise<readonly Revision[]>
+  /** @throws {CommandError} GW4001 where the store is no longer at `commit.base`. */
+  commit(commit: Commit, guard?: CommitGuard): Promise<Revision>
+
+  /**
+   * Adds the first secret of a key.
+   * @throws {CommandError} GW4005 without such a key, GW4006 where it has an active secret already.
+   */
+  issueSecret(key: string, digest: string): Promise<StoredSecret>
+  /**
+   * Adds a secret; the older ones end after `graceMs`, at once where that is 0.
+   * @throws {CommandError} GW4005 without such a key.
+   */
+  rotateSecret(key: string, digest: string, graceMs: number): Promise<StoredSecret>
+  /** Disables a key by hand. False where it was held already. @throws {CommandError} GW4005 */
+  holdKey(key: string): Promise<boolean>
+  /** Takes the hold away again. False where there was none. @throws {CommandError} GW4005 */
+  releaseKey(key: string): Promise<boolean>
+
+  close(): Promise<void>
+}
