@@ -1,5 +1,6 @@
 /**
- * Why a command may end without having done its work. GW20xx: the store · GW40xx: preconditions ·
+ * Why a command may end without having done its work. GW20xx: the store · GW30xx: the configuration ·
+ * GW40xx: preconditions · GW50xx: upstreams ·
  * GW60xx: usage · GW90xx: the unexpected.
  */
 export interface CommandFault {
@@ -37,10 +38,25 @@ export const COMMAND_FAULTS = {
     title: 'The store does not exist yet.',
     mend: 'Create it with `gw apply`, or mend --store.',
   },
+  GW2004: {
+    exit: EXIT.unexpected,
+    title: 'The store was written by an older gw.',
+    mend: 'Bring it up to date: `gw apply` and `gw serve` do so when they open it.',
+  },
+  GW2005: {
+    exit: EXIT.unexpected,
+    title: 'The store is locked by another process.',
+    mend: 'Try again; if it stays so, find the process that holds it open for writing.',
+  },
   GW3001: {
     exit: EXIT.invalid,
     title: 'The configuration is not valid.',
     mend: 'Mend the problems listed; nothing was changed.',
+  },
+  GW3002: {
+    exit: EXIT.invalid,
+    title: 'A gateway could not serve the result.',
+    mend: 'Mend what the message names; nothing was changed.',
   },
   GW4001: {
     exit: EXIT.precondition,
@@ -82,6 +98,16 @@ export const COMMAND_FAULTS = {
     exit: EXIT.precondition,
     title: 'No revision in the store can be served.',
     mend: 'Mend what the message names and run `gw apply`.',
+  },
+  GW4010: {
+    exit: EXIT.precondition,
+    title: 'A resource would be left with a reference to nothing.',
+    mend: 'Remove the reference first, where the message says; nothing was changed.',
+  },
+  GW5001: {
+    exit: EXIT.unhealthy,
+    title: 'An endpoint does not answer as it should.',
+    mend: 'Mend what the message names, or set `skip_probe: true` for that endpoint; nothing was changed.',
   },
   GW6001: { exit: EXIT.usage, title: 'Wrong usage.', mend: 'See `gw --help` and `gw COMMAND --help`.' },
   GW9001: {
