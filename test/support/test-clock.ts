@@ -18,6 +18,8 @@ export interface TestClock extends Clock {
   readonly pending: number
   /** Resolves as soon as at least `count` timers wait: from then on `advance` reaches them. */
   waiting(count?: number): Promise<void>
+  /** Resolves as soon as no timer waits any more, because all have run or were cancelled. */
+  idle(): Promise<void>
 }
 
 const START_MS = Date.UTC(2026, 0, 15, 12)
@@ -26,7 +28,24 @@ export function testClock(startMs: number = START_MS): TestClock {
   let wallMs = startMs
   let elapsedMs = 0
   const timers = new Set<Pending>()
-  const watchers = new Set<{ count: number; resolve: () => void }>()
+  const watchers = new Set<{ holds: () => boolean; resolve: () => void }>()
+
+  function when(holds: () => boolean): Promise<void> {
+    if (holds()) return Promise.resolve()
+    return new Promise(resolve => watchers.add({ holds, resolve }))
+  }
+
+  function changed(): void {
+    for (const watcher of watchers) {
+      if (!watcher.holds()) continue
+      watchers.delete(watcher)
+      watcher.resolve()
+    }
+  }
+
+  function remove(timer: Pending): void {
+    if (timers.delete(timer)) changed()
+  }
 
   function earliest(limitMs: number): Pending | undefined {
     let first: Pending | undefined
@@ -45,21 +64,18 @@ export function testClock(startMs: number = START_MS): TestClock {
     nowMs: () => wallMs,
     monotonicMs: () => elapsedMs,
     after(ms, task) {
-      const timer: Pending = { dueMs: elapsedMs + Math.max(0, ms), task, cancel: () => timers.delete(timer) }
+      const timer: Pending = { dueMs: elapsedMs + Math.max(0, ms), task, cancel: () => remove(timer) }
       timers.add(timer)
-      for (const watcher of watchers) {
-        if (timers.size < watcher.count) continue
-        watchers.delete(watcher)
-        watcher.resolve()
-      }
+      changed()
       return timer
     },
     advance(ms) {
       const endMs = elapsedMs + ms
       for (let due = earliest(endMs); due !== undefined; due = earliest(endMs)) {
-        timers.delete(due)
         moveTo(Math.max(elapsedMs, due.dueMs))
+        timers.delete(due)
         due.task()
+        changed()
       }
       moveTo(endMs)
     },
@@ -69,9 +85,7 @@ export function testClock(startMs: number = START_MS): TestClock {
     get pending() {
       return timers.size
     },
-    waiting(count = 1) {
-      if (timers.size >= count) return Promise.resolve()
-      return new Promise(resolve => watchers.add({ count, resolve }))
-    },
+    waiting: (count = 1) => when(() => timers.size >= count),
+    idle: () => when(() => timers.size === 0),
   }
 }

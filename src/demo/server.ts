@@ -1,0 +1,182 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { CommandError } from '../base/catalogue/command.ts'
+import type { Chance } from '../base/chance.ts'
+import type { Clock, Timer } from '../base/clock.ts'
+import {
+  anthropicError,
+  type DemoAnswer,
+  DemoFault,
+  type DemoRoute,
+  type DemoScene,
+  type Fields,
+  isFields,
+  openaiError,
+} from './answer.ts'
+import { countTokens, messages } from './anthropic-messages.ts'
+import { embeddings } from './embeddings.ts'
+import { findModel, listModels } from './models.ts'
+import { chatCompletions } from './openai-chat.ts'
+import { rerank } from './rerank.ts'
+
+export interface DemoUpstreamOptions {
+  readonly host: string
+  /** 0 takes any free one. */
+  readonly port: number
+  /** The pause between two events of a stream. Default 20 ms, about the pace of a mid-sized model. */
+  readonly paceMs?: number
+  readonly clock: Clock
+  readonly chance: Chance
+}
+
+export interface DemoUpstream {
+  /** Such as `http://127.0.0.1:9101`, without a path. */
+  readonly url: string
+  /** Stops listening and ends every connection, streams included. */
+  close(): Promise<void>
+}
+
+const ROUTES: ReadonlyMap<string, DemoRoute> = new Map<string, DemoRoute>([
+  ['/v1/chat/completions', chatCompletions],
+  ['/v1/messages', messages],
+  ['/v1/messages/count_tokens', countTokens],
+  ['/v1/embeddings', embeddings],
+  ['/v1/rerank', rerank],
+])
+const MODELS_PATH = '/v1/models'
+const LIMIT_BYTES = 33_554_432
+const DEFAULT_PACE_MS = 20
+
+/**
+ * A small echo server that speaks like OpenAI and like Anthropic: a first run needs no account. It takes any
+ * model name and any credential, or none; it repeats what the user said, calls a tool when its name is
+ * mentioned, and counts four characters as a token.
+ *
+ * @throws {CommandError} GW4008, where the address is in use.
+ */
+export async function startDemoUpstream(options: DemoUpstreamOptions): Promise<DemoUpstream> {
+  const server = createServer((req, res) => {
+    void serve(req, res, options)
+  })
+  await listen(server, options)
+  const { address, family, port } = server.address() as AddressInfo
+  return {
+    url: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
+    async close() {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+async function listen(server: Server, { host, port }: DemoUpstreamOptions): Promise<void> {
+  server.listen(port, host)
+  try {
+    await once(server, 'listening')
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw cause
+    throw new CommandError('GW4008', `${host}:${port} is in use.`, { cause })
+  }
+}
+
+async function serve(req: IncomingMessage, res: ServerResponse, options: DemoUpstreamOptions): Promise<void> {
+  const scene: DemoScene = {
+    id: prefix => prefix + Buffer.from(options.chance.bytes(12)).toString('hex'),
+    nowMs: options.clock.nowMs(),
+  }
+  const path = req.url?.split('?', 1)[0] ?? ''
+  const anthropic = path.startsWith('/v1/messages') || req.headers['anthropic-version'] !== undefined
+  const requestId = scene.id('req_')
+  res.setHeader(anthropic ? 'request-id' : 'x-request-id', requestId)
+  try {
+    const answer = await answerTo(req, res, path, scene)
+    if (answer.kind === 'json') sendJson(res, 200, answer.body)
+    else streamEvents(res, answer.events, options)
+  } catch (error) {
+    if (res.destroyed) return // the client left while its body was read
+    const fault = error instanceof DemoFault ? error : new DemoFault(500, String(error))
+    if (!req.complete) res.setHeader('connection', 'close')
+    sendJson(res, fault.status, anthropic ? anthropicError(fault, requestId) : openaiError(fault))
+  }
+}
+
+async function answerTo(
+  req: IncomingMessage,
+  res: ServerResponse,
+  path: string,
+  scene: DemoScene,
+): Promise<DemoAnswer> {
+  const route = ROUTES.get(path)
+  if (route !== undefined) {
+    expectMethod(req, res, 'POST')
+    return route(await readFields(req), scene)
+  }
+  const found = path === MODELS_PATH ? listModels() : modelAt(path)
+  if (found === undefined) throw new DemoFault(404, `Unknown request URL: ${req.method} ${path}`)
+  expectMethod(req, res, 'GET')
+  return { kind: 'json', body: found }
+}
+
+function modelAt(path: string): Fields | undefined {
+  if (!path.startsWith(`${MODELS_PATH}/`)) return undefined
+  const id = path.slice(MODELS_PATH.length + 1)
+  const found = findModel(id)
+  if (found === undefined) throw new DemoFault(404, `The model '${id}' does not exist`, 'model')
+  return found
+}
+
+function expectMethod(req: IncomingMessage, res: ServerResponse, method: 'GET' | 'POST'): void {
+  if (req.method === method) return
+  res.setHeader('allow', method)
+  throw new DemoFault(405, `this path takes ${method} only`)
+}
+
+async function readFields(req: IncomingMessage): Promise<Fields> {
+  const chunks: Buffer[] = []
+  let lengthBytes = 0
+  // A refusal must not destroy the request: its socket carries the answer.
+  for await (const chunk of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    lengthBytes += chunk.length
+    if (lengthBytes > LIMIT_BYTES) throw new DemoFault(413, `the body is larger than ${LIMIT_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  let body: unknown
+  try {
+    body = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+  } catch {
+    throw new DemoFault(400, 'We could not parse the JSON body of your request.')
+  }
+  if (!isFields(body)) throw new DemoFault(400, 'The body of your request is not a JSON object.')
+  return body
+}
+
+function sendJson(res: ServerResponse, status: number, body: unknown): void {
+  const text = JSON.stringify(body)
+  res.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
+  res.end(text)
+}
+
+/** One event at a time, no faster than the client reads, and none after it has left. */
+function streamEvents(res: ServerResponse, events: readonly string[], options: DemoUpstreamOptions): void {
+  const paceMs = options.paceMs ?? DEFAULT_PACE_MS
+  let timer: Timer | undefined
+  let next = 0
+  const pause = (): void => {
+    timer = options.clock.after(paceMs, step)
+  }
+  const step = (): void => {
+    const event = events[next++]
+    if (event === undefined) res.end()
+    else if (res.write(event)) pause()
+    else res.once('drain', pause)
+  }
+  res.once('close', () => {
+    next = events.length
+    timer?.cancel()
+  })
+  res.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' })
+  step()
+}

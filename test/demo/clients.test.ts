@@ -1,0 +1,29 @@
+import { afterAll, describe, test } from 'vitest'
+import { systemChance } from '../../src/base/chance.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { startDemoUpstream } from '../../src/demo/server.ts'
+import { CALLS, type Door } from '../clients/calls.ts'
+
+const demo = await startDemoUpstream({
+  host: '127.0.0.1',
+  port: 0,
+  paceMs: 0,
+  clock: systemClock,
+  chance: systemChance,
+})
+afterAll(() => demo.close())
+
+const door: Door = {
+  url: demo.url,
+  key: 'any-key-will-do',
+  models: {
+    chat: 'demo-chat',
+    messages: 'demo-messages',
+    embedding: 'demo-embedding',
+    rerank: 'demo-rerank',
+  },
+}
+
+describe('the real SDKs, pointed at the demo upstream', () => {
+  for (const call of CALLS) test(call.title, () => call.run(door))
+})
