@@ -1,7 +1,6 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { CommandError } from '../base/catalogue/command.ts'
 import type { Chance } from '../base/chance.ts'
 import type { Clock, Timer } from '../base/clock.ts'
 import {
@@ -53,13 +52,14 @@ const DEFAULT_PACE_MS = 20
  * model name and any credential, or none; it repeats what the user said, calls a tool when its name is
  * mentioned, and counts four characters as a token.
  *
- * @throws {CommandError} GW4008, where the address is in use.
+ * @throws the system error of `listen(2)`, such as EADDRINUSE.
  */
 export async function startDemoUpstream(options: DemoUpstreamOptions): Promise<DemoUpstream> {
   const server = createServer((req, res) => {
     void serve(req, res, options)
   })
-  await listen(server, options)
+  server.listen(options.port, options.host)
+  await once(server, 'listening')
   const { address, family, port } = server.address() as AddressInfo
   return {
     url: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
@@ -69,16 +69,6 @@ export async function startDemoUpstream(options: DemoUpstreamOptions): Promise<D
       server.closeAllConnections()
       await closed
     },
-  }
-}
-
-async function listen(server: Server, { host, port }: DemoUpstreamOptions): Promise<void> {
-  server.listen(port, host)
-  try {
-    await once(server, 'listening')
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw cause
-    throw new CommandError('GW4008', `${host}:${port} is in use.`, { cause })
   }
 }
 
