@@ -1,0 +1,17 @@
+import { CommandError } from '../base/catalogue/command.ts'
+import type { Problem } from '../config/types.ts'
+import { counted } from './counted.ts'
+
+/** Files that are not valid, with every problem that was found in them, warnings included. */
+export class ConfigurationInvalid extends CommandError {
+  readonly problems: readonly Problem[]
+  constructor(problems: readonly Problem[]) {
+    const errors = problems.filter(problem => problem.severity === 'error')
+    const files = new Set(errors.map(problem => problem.place.file))
+    super(
+      'GW3001',
+      `The configuration is not valid: ${counted(errors.length, 'error')} in ${counted(files.size, 'file')}.`,
+    )
+    this.problems = problems
+  }
+}

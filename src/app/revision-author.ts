@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process'
+import { stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import type { AppPorts } from './ports.ts'
+
+/** Who made a revision, and out of which commit. */
+export interface Authorship {
+  readonly author?: string
+  /** The full hash; `-dirty` follows where the files differ from that commit. */
+  readonly gitCommit?: string
+}
+
+const GIT_TIMEOUT_MS = 5_000
+
+/**
+ * The commit of the repository that holds the files, and its author. A tree outside of any repository, or a
+ * machine without git, is as good: then it is the person who is logged in.
+ */
+export async function authorship(
+  paths: readonly string[],
+  ports: Pick<AppPorts, 'environment' | 'cwd'>,
+): Promise<Authorship> {
+  const person = ports.environment['USER'] || ports.environment['LOGNAME']
+  const fallback: Authorship = person ? { author: person } : {}
+  const first = paths.find(path => path !== '-')
+  if (first === undefined) return fallback
+  const target = resolve(ports.cwd, first)
+  const folder = (await isDirectory(target)) ? target : dirname(target)
+  const git = (...words: string[]) => runGit(words, folder, ports.environment)
+
+  const head = await git('log', '-1', '--no-show-signature', '--format=%H%n%an <%ae>')
+  const [hash, author] = head?.split('\n') ?? []
+  if (!hash) return fallback
+  const files = paths.filter(path => path !== '-').map(path => resolve(ports.cwd, path))
+  const pending = await git('status', '--porcelain', '--untracked-files=normal', '--', ...files)
+  const gitCommit = pending === '' ? hash : `${hash}-dirty`
+  return author ? { author, gitCommit } : { ...fallback, gitCommit }
+}
+
+/** What git prints, without white space at the end; `undefined` where it fails or is not there. */
+async function runGit(
+  words: readonly string[],
+  folder: string,
+  environment: AppPorts['environment'],
+): Promise<string | undefined> {
+  const env = { ...environment, GIT_OPTIONAL_LOCKS: '0', GIT_PAGER: 'cat', LC_ALL: 'C' }
+  return await new Promise(done => {
+    execFile(
+      'git',
+      ['--no-pager', '-c', 'core.fsmonitor=false', ...words],
+      { cwd: folder, env, timeout: GIT_TIMEOUT_MS, windowsHide: true },
+      (error, stdout) => done(error ? undefined : stdout.trimEnd()),
+    )
+  })
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory()
+  } catch {
+    return false // the loader has read it or has told why not
+  }
+}

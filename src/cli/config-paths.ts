@@ -1,0 +1,25 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { CommandError } from '../base/catalogue/command.ts'
+import type { Session } from './session.ts'
+
+const DEFAULTS = ['gw.yaml', 'config'] as const
+
+/**
+ * The paths of `-c`, or the one of `./gw.yaml` and `./config` that exists. Both at once are refused: to guess one
+ * would plan the removal of all that the other declares.
+ * @throws {CommandError} GW6001
+ */
+export function configPaths({ flags, io }: Pick<Session, 'flags' | 'io'>): readonly string[] {
+  if (flags.config.length > 0) return flags.config
+  const there = DEFAULTS.filter(path => existsSync(resolve(io.cwd, path)))
+  if (there.length === 1) return there
+  if (there.length === 0) {
+    throw new CommandError('GW6001', 'No configuration: there is neither ./gw.yaml nor ./config here.', {
+      hint: 'Name a file or a directory: `-c PATH`.',
+    })
+  }
+  throw new CommandError('GW6001', 'Both ./gw.yaml and ./config exist, and they may contradict each other.', {
+    hint: 'Say which one: `-c gw.yaml` or `-c config` (or both, `-c gw.yaml -c config`, as one tree).',
+  })
+}

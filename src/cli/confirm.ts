@@ -1,0 +1,39 @@
+import { createInterface } from 'node:readline/promises'
+import { CommandError } from '../base/catalogue/command.ts'
+import type { Session } from './session.ts'
+
+/**
+ * Asks before a change. `--yes` answers for the person; without a terminal on both ends, with `--no-input`, or
+ * with a configuration that came through stdin, nobody can answer, so it fails at once.
+ *
+ * @throws {CommandError} GW4002 where nobody can be asked, GW4003 where the answer is not yes, GW9002 where a
+ * signal came instead.
+ */
+export async function confirm(session: Session, question: string): Promise<void> {
+  const { io, flags, out, signal } = session
+  if (flags.yes) return
+  const asked = flags.input && io.stdin.isTTY === true && io.stderr.isTTY === true
+  if (!asked || flags.config.includes('-')) throw new CommandError('GW4002', whyNot(session))
+  // The terminal stays in its own line mode (`terminal: false`), so that Ctrl-C is a signal and not a character.
+  const lines = createInterface({ input: io.stdin, output: io.stderr, terminal: false })
+  const ended = new Promise<string>(resolve => lines.once('close', () => resolve('')))
+  let answer: string
+  try {
+    const line = lines.question(out.talkStyle.strong(`${question} [y/N] `), { signal })
+    answer = await Promise.race([line, ended])
+  } catch (error) {
+    signal.throwIfAborted()
+    throw error
+  } finally {
+    lines.close()
+  }
+  signal.throwIfAborted()
+  if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError('GW4003')
+}
+
+function whyNot({ flags, io }: Session): string {
+  if (!flags.input) return 'The change needs a confirmation, and --no-input forbids to ask.'
+  if (flags.config.includes('-') && io.stdin.isTTY === true)
+    return 'The change needs a confirmation, and stdin was read for the configuration.'
+  return 'The change needs a confirmation, and this is no terminal.'
+}

@@ -1,0 +1,55 @@
+import type { Command } from 'commander'
+import { CommandError, EXIT } from '../base/catalogue/command.ts'
+import { startDemoUpstream } from '../demo/server.ts'
+import { parseListen } from './listen.ts'
+import type { Bind, Session } from './session.ts'
+import { verb } from './verb.ts'
+
+/** `gw demo-upstream`: serves until a signal comes, which is its ordinary end. */
+export function demoUpstreamCommand(bind: Bind): Command {
+  return verb(
+    'demo-upstream',
+    'Serve a small OpenAI and Anthropic echo, for a first run without an account.',
+    ['gw demo-upstream --listen 127.0.0.1:9101'],
+  )
+    .option('--listen <host:port>', 'address to serve on; port 0 takes a free one', '127.0.0.1:9101')
+    .action(bind<{ listen: string }>(act))
+}
+
+async function act({ io, out, signal }: Session, _args: readonly string[], options: { listen: string }) {
+  const address = parseListen(options.listen)
+  signal.throwIfAborted()
+  const upstream = await startDemoUpstream({ ...address, clock: io.clock, chance: io.chance }).catch(
+    (error: unknown) => {
+      throw listenFault(error, options.listen)
+    },
+  )
+  out.result({
+    text: () => `Demo upstream on ${upstream.url}\n`,
+    json: () => ({ url: upstream.url }),
+  })
+  await new Promise<void>(resolve => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+  await upstream.close()
+  return EXIT.done
+}
+
+/** What `listen(2)` refuses, in words; anything else as it is. */
+function listenFault(error: unknown, address: string): unknown {
+  const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined
+  if (code === 'EADDRINUSE') {
+    return new CommandError('GW4008', `${address} is in use.`, {
+      hint: 'Stop the other process, or choose another address: `--listen HOST:PORT`.',
+      cause: error,
+    })
+  }
+  if (code === 'EACCES' || code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
+    return new CommandError('GW6001', `\`--listen ${address}\` cannot be listened on: ${code}.`, {
+      hint: 'Name an address of this machine and a port from 1024 on.',
+      cause: error,
+    })
+  }
+  return error
+}

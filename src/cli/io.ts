@@ -1,0 +1,53 @@
+import type { Readable, Writable } from 'node:stream'
+import { type Chance, systemChance } from '../base/chance.ts'
+import { type Clock, systemClock } from '../base/clock.ts'
+
+/** A stream to write on, which may be a terminal. */
+export interface Sink extends Writable {
+  readonly isTTY?: boolean | undefined
+  /** Width of the terminal in characters. */
+  readonly columns?: number | undefined
+}
+
+/** A stream to read from, which may be a terminal. */
+export interface Source extends Readable {
+  readonly isTTY?: boolean | undefined
+}
+
+/** The signals that ask a command to end. */
+export const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+export type EndingSignal = (typeof ENDING_SIGNALS)[number]
+
+export interface Signals {
+  on(signal: EndingSignal, listener: () => void): unknown
+  off(signal: EndingSignal, listener: () => void): unknown
+}
+
+/** The world as a command sees it. A test owns each part of it. */
+export interface Io {
+  readonly stdout: Sink
+  readonly stderr: Sink
+  readonly stdin: Source
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** Absolute path from which relative ones count. */
+  readonly cwd: string
+  readonly clock: Clock
+  readonly chance: Chance
+  readonly signals: Signals
+}
+
+/** The world of a real process. Its stdin is opened by the first look at it, so it is looked at late. */
+export function processIo(host: NodeJS.Process): Io {
+  return {
+    stdout: host.stdout,
+    stderr: host.stderr,
+    get stdin() {
+      return host.stdin
+    },
+    environment: host.env,
+    cwd: host.cwd(),
+    clock: systemClock,
+    chance: systemChance,
+    signals: host,
+  }
+}

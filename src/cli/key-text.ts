@@ -1,0 +1,140 @@
+import { formatNano } from '../base/decimal.ts'
+import type { KeyState, KeyView } from '../changes/types.ts'
+import type { Json } from '../schema/kinds.ts'
+import { printable, type Style } from './style.ts'
+import { type Column, table } from './table.ts'
+
+const STATES: Record<KeyState, string> = {
+  active: 'active',
+  disabled: 'disabled',
+  held: 'held',
+  expired: 'expired',
+  no_secret: 'no secret',
+}
+
+/** Keys as a table, one a line. */
+export function keysToText(
+  keys: readonly KeyView[],
+  nowMs: number,
+  style: Style,
+  width: number | undefined,
+): string {
+  const columns: Column<KeyView>[] = [
+    { title: 'NAME', cell: key => key.name, shrink: true },
+    { title: 'STATE', cell: key => STATES[key.state] },
+    { title: 'KIND', cell: key => key.kind },
+    { title: 'TENANT', cell: key => key.tenant ?? '-', shrink: true },
+    { title: 'MODELS', cell: key => key.models.join(','), shrink: true },
+    { title: 'LIMITS', cell: key => limitsText(key) || '-', shrink: true },
+    { title: 'SECRET', cell: key => secretText(key, nowMs) },
+    { title: 'CREATED', cell: key => day(key.createdAtMs) },
+  ]
+  return table(columns, keys, style, width)
+}
+
+/** One key, a field a line; what is not set is left out. */
+export function keyToText(key: KeyView, nowMs: number, style: Style): string {
+  const { budget, place } = key
+  const fields: readonly (readonly [string, string | undefined])[] = [
+    ['name', key.name],
+    ['display name', key.displayName],
+    ['state', stateText(key)],
+    ['kind', key.kind],
+    ['tenant', key.tenant],
+    ['models', key.models.join(', ')],
+    ['limits', limitsText(key) || undefined],
+    ['quota', key.quota === undefined ? undefined : `${key.quota} tokens`],
+    ['budget', budget && `${formatNano(budget.amountNano)} per ${budget.per} (${budget.timezone})`],
+    ['expires', key.expiresAtMs === undefined ? undefined : iso(key.expiresAtMs)],
+    ['secret', secretText(key, nowMs)],
+    ['created', iso(key.createdAtMs)],
+    ['managed by', key.owner === 'config' ? `config, set ${key.set ?? 'default'}` : key.owner],
+    ['declared at', place && `${place.file}:${place.line}`],
+  ]
+  const shown = fields.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
+  const width = Math.max(...shown.map(([name]) => name.length))
+  return shown.map(([name, value]) => `${style.strong(name.padEnd(width))}  ${printable(value)}\n`).join('')
+}
+
+export function keyToJson(key: KeyView): Json {
+  const { budget, place } = key
+  return present({
+    name: key.name,
+    display_name: key.displayName,
+    state: key.state,
+    kind: key.kind,
+    tenant: key.tenant,
+    models: key.models,
+    limits: present({ ...key.limits }),
+    quota: key.quota,
+    budget: budget && { amount: formatNano(budget.amountNano), per: budget.per, timezone: budget.timezone },
+    expires_at: key.expiresAtMs === undefined ? undefined : iso(key.expiresAtMs),
+    held_at: key.heldAtMs === undefined ? undefined : iso(key.heldAtMs),
+    secret: present({
+      source: key.secretSource,
+      created_at: key.secretCreatedAtMs === undefined ? undefined : iso(key.secretCreatedAtMs),
+      active: key.activeSecrets,
+    }),
+    created_at: iso(key.createdAtMs),
+    owner: key.owner,
+    set: key.set,
+    file: place?.file,
+    line: place?.line,
+  })
+}
+
+function stateText(key: KeyView): string {
+  switch (key.state) {
+    case 'active':
+      return 'active'
+    case 'disabled':
+      return 'disabled in its configuration'
+    case 'held':
+      return `held by \`gw keys disable\`${key.heldAtMs === undefined ? '' : ` since ${iso(key.heldAtMs)}`}`
+    case 'expired':
+      return 'expired'
+    case 'no_secret':
+      return `no secret yet: \`gw keys issue ${key.name}\``
+  }
+}
+
+function limitsText({ limits }: KeyView): string {
+  return [
+    limits.rpm !== undefined && `${limits.rpm} rpm`,
+    limits.tpm !== undefined && `${limits.tpm} tpm`,
+    limits.concurrency !== undefined && `${limits.concurrency} at a time`,
+  ]
+    .filter(part => part !== false)
+    .join(', ')
+}
+
+function secretText(key: KeyView, nowMs: number): string {
+  if (key.secretSource === undefined) return '-'
+  if (key.secretSource === 'hash') return 'own hash'
+  if (key.secretSource === 'reference') return 'reference'
+  const age = key.secretCreatedAtMs === undefined ? 'issued' : `${ageText(nowMs - key.secretCreatedAtMs)} old`
+  return key.activeSecrets > 1 ? `${age} (+${key.activeSecrets - 1} in grace)` : age
+}
+
+/** An age in its largest unit, rounded down: `3d`, `5h`, `2m`, `0m`. */
+function ageText(ms: number): string {
+  const minutes = Math.max(0, Math.floor(ms / 60_000))
+  if (minutes < 60) return `${minutes}m`
+  if (minutes < 1_440) return `${Math.floor(minutes / 60)}h`
+  return `${Math.floor(minutes / 1_440)}d`
+}
+
+function day(ms: number): string {
+  return iso(ms).slice(0, 10)
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+/** Leaves out what is not there: absent and null are not the same, and only absent is true here. */
+function present(fields: { readonly [name: string]: Json | undefined }): { readonly [name: string]: Json } {
+  return Object.fromEntries(
+    Object.entries(fields).filter((field): field is [string, Json] => field[1] !== undefined),
+  )
+}

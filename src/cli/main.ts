@@ -1,0 +1,121 @@
+import { type Command, CommanderError } from 'commander'
+import { CommandError, EXIT, type ExitCode } from '../base/catalogue/command.ts'
+import { ENDING_SIGNALS, type Io } from './io.ts'
+import { FORMATS, type Output, openOutput } from './output.ts'
+import { DEFAULT_STORE, makeProgram, type Said } from './program.ts'
+import type { Bind, GlobalFlags } from './session.ts'
+import { COLOUR_WHEN } from './style.ts'
+import { earlyFlag, usageError } from './usage.ts'
+
+export { processIo } from './io.ts'
+
+/**
+ * One run of `gw`, from the words of its command line to its exit code.
+ *
+ *     argv ──▶ parse ──▶ the verb's act ──▶ result on stdout ──▶ flushed ──▶ exit code
+ *                │            │                                     │
+ *           64 usage     1 3 4 5 130 from the catalogue        1 stdout broke
+ *
+ * Never throws, and leaves nothing behind but what the verb was asked to do.
+ *
+ * @param argv without the program's own name.
+ */
+export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
+  const format = earlyFlag(argv, '--format', FORMATS, 'text')
+  const out = openOutput(io, format, earlyFlag(argv, '--color', COLOUR_WHEN, 'auto'))
+  const interrupt = listen(io)
+  let exit: ExitCode
+  try {
+    exit = await dispatch(argv, io, out, interrupt.signal)
+  } catch (error) {
+    exit = out.fail(error)
+  } finally {
+    interrupt.end()
+  }
+  const broken = await out.flush()
+  if (!broken) return exit
+  out.talk(`error GW9001: stdout cannot be written: ${broken.message}`)
+  await out.flush()
+  return EXIT.unexpected
+}
+
+async function dispatch(
+  argv: readonly string[],
+  io: Io,
+  out: Output,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const said: Said = { out: '', err: '' }
+  let exit: ExitCode = EXIT.done
+  const bind: Bind = (act, formats = []) => {
+    return async (...received) => {
+      const command = received.at(-1) as Command
+      const options = received.at(-2) as Parameters<typeof act>[2]
+      refuseFormat(command, out, formats)
+      const flags = globalFlags(command, io)
+      exit = await act({ io, out, flags, signal }, received.slice(0, -2).filter(isText), options)
+    }
+  }
+  try {
+    await makeProgram(bind, said, out.width).parseAsync(argv, { from: 'user' })
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    return answerCommander(error, said, out, argv)
+  }
+  return exit
+}
+
+/** Help and version come as errors, too, because commander would otherwise end the process. */
+function answerCommander(error: CommanderError, said: Said, out: Output, argv: readonly string[]): ExitCode {
+  if (error.exitCode === 0) {
+    const text = said.out
+    const name = error.code === 'commander.version' ? 'version' : 'help'
+    out.result({ text: () => text, json: () => ({ [name]: text.trimEnd() }) })
+    return EXIT.done
+  }
+  if (error.code === 'commander.help') {
+    if (out.format !== 'json') out.talk(said.err)
+    return out.fail(new CommandError('GW6001', 'A command is missing.'))
+  }
+  return out.fail(usageError(error, argv))
+}
+
+function refuseFormat(command: Command, out: Output, extra: readonly string[]): void {
+  if (out.format === 'text' || out.format === 'json' || extra.includes(out.format)) return
+  throw new CommandError('GW6001', `\`gw ${command.name()}\` knows \`--format text\` and \`json\` only.`)
+}
+
+interface ProgramOptions {
+  readonly config?: readonly string[]
+  readonly store?: string
+  readonly yes?: true
+  readonly input: boolean
+}
+
+function globalFlags(command: Command, io: Io): GlobalFlags {
+  const options = command.optsWithGlobals<ProgramOptions>()
+  return {
+    config: options.config ?? [],
+    store: options.store ?? (io.environment['GW_STORE'] || DEFAULT_STORE),
+    yes: options.yes ?? false,
+    input: options.input,
+  }
+}
+
+/** Turns the first signal into an abort, and lets a second one have the system's own effect: the end. */
+function listen(io: Io): { readonly signal: AbortSignal; end(): void } {
+  const controller = new AbortController()
+  const end = () => {
+    for (const name of ENDING_SIGNALS) io.signals.off(name, interrupted)
+  }
+  const interrupted = () => {
+    end()
+    controller.abort(new CommandError('GW9002'))
+  }
+  for (const name of ENDING_SIGNALS) io.signals.on(name, interrupted)
+  return { signal: controller.signal, end }
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}

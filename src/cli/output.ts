@@ -1,0 +1,145 @@
+import { COMMAND_FAULTS, CommandError, EXIT, type ExitCode } from '../base/catalogue/command.ts'
+import type { Json } from '../schema/kinds.ts'
+import { detailsOf } from './failure.ts'
+import type { Io, Sink } from './io.ts'
+import { type ColourWhen, type Style, styleFor } from './style.ts'
+
+export const FORMATS = ['text', 'json', 'github'] as const
+export type Format = (typeof FORMATS)[number]
+
+/** What a command has to say, in each format. Only the one that is asked for is made. */
+export interface Result {
+  /** Ends with a line feed, or is empty. */
+  readonly text: () => string
+  readonly json: () => Json
+  /** GitHub's workflow commands; where absent, the text. */
+  readonly github?: () => string
+}
+
+/**
+ * The rules of output, for every command:
+ *
+ *     stdout   what was asked for, and nothing else: `--format json` puts exactly one document there,
+ *              in success and in failure
+ *     stderr   talk: questions, progress, warnings, and in text form the failure
+ *
+ * A reader that goes away (`gw export | head -1`) ends the writing quietly, never the work.
+ */
+export interface Output {
+  readonly format: Format
+  /** Colours for stdout and for stderr, each by whether it is a terminal. */
+  readonly style: Style
+  readonly talkStyle: Style
+  /** Width of the terminal on stdout; `undefined` where there is none. */
+  readonly width: number | undefined
+  /** The one result of the command. */
+  result(result: Result): void
+  /** Text on stdout beside the result: nothing with `--format json`. */
+  say(text: string): void
+  /** A line for the person who watches. */
+  talk(line: string): void
+  /**
+   * Shows why the command failed, and gives its exit code. `detailed` says that the text of the details was shown
+   * already; in JSON they always belong to the one document.
+   */
+  fail(error: unknown, detailed?: 'detailed'): ExitCode
+  /** Waits until all is written. Gives the error that stopped the writing, if it was not the reader's leaving. */
+  flush(): Promise<Error | undefined>
+}
+
+export function openOutput(io: Io, format: Format, when: ColourWhen): Output {
+  const stdout = new Pen(io.stdout)
+  const stderr = new Pen(io.stderr)
+  const style = styleFor(io.stdout, io, when)
+  const talkStyle = styleFor(io.stderr, io, when)
+  const debug = Boolean(io.environment['GW_DEBUG'])
+
+  function failText(error: CommandError, detailed: boolean): void {
+    if (!detailed) stderr.write(detailsOf(error)?.text(format, talkStyle) ?? '')
+    stderr.write(`${talkStyle.fault(`error ${error.code}:`)} ${error.message}\n`)
+    stderr.write(`  ${talkStyle.faint('hint:')} ${error.hint}\n`)
+  }
+
+  return {
+    format,
+    style,
+    talkStyle,
+    width: io.stdout.isTTY === true ? io.stdout.columns : undefined,
+    result(result) {
+      if (format === 'json') stdout.write(document(result.json()))
+      else stdout.write(format === 'github' && result.github ? result.github() : result.text())
+    },
+    say(text) {
+      if (format !== 'json') stdout.write(text)
+    },
+    talk: line => stderr.write(`${line}\n`),
+    fail(raised, detailed) {
+      const error = raised instanceof CommandError ? raised : unexpected(raised)
+      if (format === 'json') stdout.write(document({ error: errorToJson(error) }))
+      else failText(error, detailed !== undefined)
+      if (debug && COMMAND_FAULTS[error.code].exit === EXIT.unexpected) stderr.write(`${trace(error)}\n`)
+      return COMMAND_FAULTS[error.code].exit
+    },
+    async flush() {
+      await Promise.all([stdout.flushed(), stderr.flushed()])
+      return stdout.fault
+    },
+  }
+}
+
+/** Anything that is not ours: its own first line, and its stack only where somebody asks for it. */
+function unexpected(raised: unknown): CommandError {
+  const said = raised instanceof Error ? raised.message : String(raised)
+  const line = said.split('\n', 1)[0] ?? ''
+  return new CommandError('GW9001', line && `Something unexpected went wrong: ${line}`, { cause: raised })
+}
+
+function trace(error: CommandError): string {
+  const cause = error.cause ?? error
+  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
+}
+
+function errorToJson(error: CommandError): Json {
+  const { code, message, hint } = error
+  return { code, message, hint, ...detailsOf(error)?.json() }
+}
+
+function document(json: Json): string {
+  return `${JSON.stringify(json, null, 2)}\n`
+}
+
+/** One stream of ours. It keeps the first error; a reader that has left (EPIPE) is none. */
+class Pen {
+  readonly #sink: Sink
+  #open = true
+  #pending: Promise<void> = Promise.resolve()
+  fault: Error | undefined
+
+  constructor(sink: Sink) {
+    this.#sink = sink
+    // For as long as the stream lives: an error may come after the write that caused it, and one that nobody
+    // listens to ends the process.
+    sink.on('error', error => this.#broken(error))
+  }
+
+  write(text: string): void {
+    if (!this.#open || text === '') return
+    const written = new Promise<void>(resolve => {
+      this.#sink.write(text, error => {
+        if (error) this.#broken(error)
+        resolve()
+      })
+    })
+    this.#pending = Promise.all([this.#pending, written]).then(() => undefined)
+  }
+
+  flushed(): Promise<void> {
+    return this.#pending
+  }
+
+  #broken(error: NodeJS.ErrnoException): void {
+    this.#open = false
+    const left = error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED'
+    if (!left) this.fault ??= error
+  }
+}

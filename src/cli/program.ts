@@ -1,0 +1,62 @@
+import { type Command, Option } from 'commander'
+import { demoUpstreamCommand } from './demo-upstream.ts'
+import { FORMATS } from './output.ts'
+import type { Bind, MakeCommand } from './session.ts'
+import { COLOUR_WHEN } from './style.ts'
+import { everyCommand, verb } from './verb.ts'
+import { gwVersion } from './version.ts'
+
+export const DEFAULT_STORE = 'sqlite:./data/gw.db'
+/** Columns of the help where there is no terminal to ask. */
+const HELP_WIDTH = 100
+
+/** Every verb, in the order in which `gw --help` lists them. */
+const VERBS: readonly MakeCommand[] = [demoUpstreamCommand]
+
+/** What commander wrote, kept for `Output` to show by its own rules. */
+export interface Said {
+  out: string
+  err: string
+}
+
+/** The whole command line, made anew for each run. */
+export function makeProgram(bind: Bind, said: Said, width: number | undefined): Command {
+  const program = verb('gw', 'One door in front of many model servers.', [
+    'gw validate -c ./config',
+    'gw diff     -c ./config',
+    'gw apply    -c ./config',
+  ])
+    .version(gwVersion(), '-V, --version', 'print the version')
+    .helpCommand('help [command]', 'print the help of a command')
+    .option('-c, --config <path>', 'a file, a directory, or - for stdin; may be repeated', collect)
+    .option('--store <url>', `the database; also GW_STORE (default: ${DEFAULT_STORE})`)
+    .addOption(new Option('--format <format>', 'how to answer; github is for validate').choices(FORMATS))
+    .option('-y, --yes', 'change without asking')
+    .option('--no-input', 'never ask: fail, and name the flag to pass')
+    .addOption(
+      new Option('--color <when>', 'colours; auto: on a terminal without NO_COLOR').choices(COLOUR_WHEN),
+    )
+  for (const make of VERBS) program.addCommand(make(bind))
+  everyCommand(program, command => {
+    command
+      .exitOverride()
+      .configureHelp({ showGlobalOptions: true })
+      .configureOutput({
+        writeOut: text => {
+          said.out += text
+        },
+        writeErr: text => {
+          said.err += text
+        },
+        getOutHelpWidth: () => width ?? HELP_WIDTH,
+        getErrHelpWidth: () => width ?? HELP_WIDTH,
+        getOutHasColors: () => false,
+        getErrHasColors: () => false,
+      })
+  })
+  return program
+}
+
+function collect(path: string, before: readonly string[] = []): readonly string[] {
+  return [...before, path]
+}

@@ -1,0 +1,20 @@
+import type { Session } from './session.ts'
+
+/** Reads stdin to its end. @throws the signal's reason where one comes first: the rest is then left unread. */
+export async function readStdin({ io, signal }: Pick<Session, 'io' | 'signal'>): Promise<Buffer> {
+  signal.throwIfAborted()
+  const { stdin } = io
+  const hangUp = () => stdin.destroy()
+  signal.addEventListener('abort', hangUp, { once: true })
+  const chunks: Buffer[] = []
+  try {
+    for await (const chunk of stdin) chunks.push(Buffer.from(chunk as Uint8Array))
+  } catch (error) {
+    signal.throwIfAborted()
+    throw error
+  } finally {
+    signal.removeEventListener('abort', hangUp)
+  }
+  signal.throwIfAborted()
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,45 @@
+import { CommanderError } from 'commander'
+import { CommandError } from '../base/catalogue/command.ts'
+
+const SUGGESTION = /\n\((Did you mean .+\?)\)$/s
+
+/** What commander refuses, as a failure of ours: its suggestion becomes the hint. */
+export function usageError(error: CommanderError, argv: readonly string[]): CommandError {
+  const said = error.message.replace(/^error: /, '')
+  const suggestion = SUGGESTION.exec(said)?.[1]
+  const message = said.replace(SUGGESTION, '')
+  return new CommandError('GW6001', sentence(message), { ...hintFor(error, suggestion, argv), cause: error })
+}
+
+function hintFor(
+  error: CommanderError,
+  suggestion: string | undefined,
+  argv: readonly string[],
+): { hint?: string } {
+  if (suggestion !== undefined) return { hint: suggestion }
+  const globbed = argv.some(word => word === '-c' || word === '--config')
+  if (error.code !== 'commander.excessArguments' || !globbed) return {}
+  return { hint: 'Several paths each need their own flag: `-c a.yaml -c b.yaml`; or name their directory.' }
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`
+}
+
+/** The value of a flag before anything was parsed: also a failure to parse obeys `--format json`. */
+export function earlyFlag<Value extends string>(
+  argv: readonly string[],
+  flag: `--${string}`,
+  values: readonly Value[],
+  fallback: Value,
+): Value {
+  const end = argv.indexOf('--')
+  const flags = end < 0 ? argv : argv.slice(0, end)
+  let found = fallback
+  for (const [at, word] of flags.entries()) {
+    const text =
+      word === flag ? flags[at + 1] : word.startsWith(`${flag}=`) ? word.slice(flag.length + 1) : undefined
+    found = values.find(value => value === text) ?? found
+  }
+  return found
+}
