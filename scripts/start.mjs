@@ -1,0 +1,244 @@
+/**
+ * What `npm start` runs after the build: a whole gateway on this machine, without an account anywhere.
+ *
+ *     demo upstream ──▶ apply config.example ──▶ a test key ──▶ gateway and control plane ──▶ welcome
+ *
+ * Everything runs through the real command, `bin/gw.js`, as an operator would. A signal ends the gateway first,
+ * so that its streams can finish, and then the demo upstream behind it.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { dirname, join } from 'node:path'
+import process from 'node:process'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
+const GW = join(ROOT, 'bin', 'gw.js')
+const KEY_NAME = 'platform-test'
+/** The exit code of a command that was refused, here because the key has a secret already. */
+const PRECONDITION = 4
+const READY_WITHIN_MS = 30_000
+/** A Ctrl-C may arrive twice at once, from the terminal and from npm. A second one by hand comes later. */
+const SAME_SIGNAL_MS = 500
+
+const ADDRESSES = {
+  listen: { default: '127.0.0.1:8090', serves: 'the gateway' },
+  'control-listen': { default: '127.0.0.1:8080', serves: 'the control plane' },
+  'demo-listen': { default: '127.0.0.1:9101', serves: 'the demo upstream' },
+}
+
+/** An end that is told in one sentence, without a stack. */
+class Told extends Error {}
+
+/** Servers that run, the one to end first in front. */
+const servers = []
+let ending = false
+
+try {
+  await main()
+} catch (error) {
+  if (!ending) {
+    console.error(`\n${error instanceof Told ? error.message : (error?.stack ?? error)}`)
+    process.exitCode = 1
+  }
+  await endAll()
+}
+
+async function main() {
+  const addresses = readAddresses()
+  if (addresses === undefined) return
+  const { listen, 'control-listen': control, 'demo-listen': demo } = addresses
+  for (const [flag, address] of Object.entries(addresses)) await expectFree(flag, address)
+  listenForSignals()
+
+  const environment = { ...process.env, GW_DEMO_URL: `http://${demo}` }
+  step('starting the demo upstream')
+  startServer('the demo upstream', ['demo-upstream', '--listen', demo], environment, 'ignore')
+  await ready(`http://${demo}/v1/models`)
+  step('applying config.example')
+  await gw(['apply', '-c', 'config.example', '--yes', '--no-input'], environment)
+  step(`issuing the key ${KEY_NAME}`)
+  const secret = await issueKey(environment)
+  step('starting the gateway and the control plane')
+  startServer(
+    'the gateway',
+    ['serve', '--listen', listen, '--control-listen', control],
+    environment,
+    'inherit',
+  )
+  await ready(`http://${listen}/health`)
+  console.log(welcome({ listen, control, secret }))
+  await Promise.all(servers.map(server => server.ended))
+}
+
+function readAddresses() {
+  const options = Object.fromEntries(
+    Object.entries(ADDRESSES).map(([flag, address]) => [flag, { type: 'string', default: address.default }]),
+  )
+  let values
+  try {
+    values = parseArgs({ options: { ...options, help: { type: 'boolean', short: 'h' } } }).values
+  } catch (error) {
+    throw new Told(`${error.message}\n\n${usage()}`)
+  }
+  const { help, ...addresses } = values
+  if (help) {
+    console.log(usage())
+    return undefined
+  }
+  for (const [flag, address] of Object.entries(addresses)) {
+    if (!/^.+:\d{1,5}$/.test(address))
+      throw new Told(`--${flag} ${address}: an address looks like 127.0.0.1:8090.`)
+  }
+  return addresses
+}
+
+function usage() {
+  const lines = Object.entries(ADDRESSES).map(
+    ([flag, address]) => `  --${`${flag} HOST:PORT`.padEnd(26)} ${address.serves} (${address.default})`,
+  )
+  return ['npm start -- --listen 127.0.0.1:8190', '', ...lines].join('\n')
+}
+
+/** Looks before anything is started, so that a port in use leaves nothing half done. */
+async function expectFree(flag, address) {
+  const colon = address.lastIndexOf(':')
+  const host = address.slice(0, colon).replace(/^\[|\]$/g, '')
+  const port = Number(address.slice(colon + 1))
+  const probe = createServer()
+  try {
+    probe.listen(port, host)
+    await once(probe, 'listening')
+  } catch (error) {
+    if (error.code !== 'EADDRINUSE') throw new Told(`--${flag} ${address}: ${error.message}`)
+    const other = `${address.slice(0, colon)}:${port + 100 > 65_535 ? port - 100 : port + 100}`
+    throw new Told(
+      [
+        `${address} is in use, and ${ADDRESSES[flag].serves} wants it.`,
+        `Stop the process that listens there, or choose another port:`,
+        '',
+        `  npm start -- --${flag} ${other}`,
+      ].join('\n'),
+    )
+  }
+  probe.close()
+  await once(probe, 'close')
+}
+
+/**
+ * Starts a server in a process group of its own: a Ctrl-C of the terminal reaches this process alone, which then
+ * ends the servers in order and with one signal each, for a second signal would cut their streams.
+ */
+function startServer(name, args, env, output) {
+  const child = spawn(process.execPath, [GW, ...args], {
+    cwd: ROOT,
+    env,
+    detached: true,
+    stdio: ['ignore', output, 'inherit'],
+  })
+  const server = { name, child, ended: undefined }
+  server.ended = new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code, signal) => {
+      if (ending) resolve()
+      else
+        reject(new Told(`${name} ended by itself (${signal ?? `exit code ${code}`}); what it said is above.`))
+    })
+  })
+  // Whoever waits sees the rejection; while nobody does yet, it must not end the process.
+  server.ended.catch(() => undefined)
+  servers.unshift(server)
+}
+
+/** Resolves when a server answers there. Rejects as soon as one of the servers is gone. */
+async function ready(url) {
+  const gone = Promise.race(servers.map(server => server.ended))
+  const deadline = performance.now() + READY_WITHIN_MS
+  while (performance.now() < deadline) {
+    if (ending) throw new Told('interrupted')
+    const answer = await Promise.race([fetch(url).catch(() => undefined), gone])
+    await answer?.arrayBuffer()
+    if (answer?.ok) return
+    await Promise.race([pause(50), gone])
+  }
+  throw new Told(`Nothing answered at ${url} within ${READY_WITHIN_MS / 1000} s.`)
+}
+
+/** Runs one command to its end and gives its stdout; where it fails, shows all that it said. */
+async function gw(args, env, mayRefuse = false) {
+  const child = spawn(process.execPath, [GW, ...args], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let out = ''
+  let talk = ''
+  child.stdout.setEncoding('utf8').on('data', text => (out += text))
+  child.stderr.setEncoding('utf8').on('data', text => (talk += text))
+  const [code] = await once(child, 'close')
+  if (ending) throw new Told('interrupted')
+  if (code === PRECONDITION && mayRefuse) return undefined
+  if (code !== 0) throw new Told(`gw ${args.join(' ')} failed:\n\n${talk}${out}`.trimEnd())
+  return out.trim()
+}
+
+/** The first start issues the key; later ones rotate it, because a secret is shown only once. */
+async function issueKey(env) {
+  const issued = await gw(['keys', 'issue', KEY_NAME], env, true)
+  return issued ?? (await gw(['keys', 'rotate', KEY_NAME, '--grace', '0s'], env))
+}
+
+function listenForSignals() {
+  let firstAt
+  const onSignal = () => {
+    firstAt ??= performance.now()
+    if (!ending) {
+      console.error('\nstopping …')
+      void endAll()
+    } else if (performance.now() - firstAt > SAME_SIGNAL_MS) {
+      for (const { child } of servers) child.kill('SIGTERM')
+    }
+  }
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, onSignal)
+}
+
+/** One server after the other: the demo upstream stays until the streams that it feeds are over. */
+async function endAll() {
+  if (ending) return
+  ending = true
+  for (const { child } of servers) {
+    if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) continue
+    const exited = once(child, 'exit')
+    child.kill('SIGTERM')
+    await exited
+  }
+}
+
+function step(text) {
+  console.error(`· ${text}`)
+}
+
+function welcome({ listen, control, secret }) {
+  const json = "-H 'content-type: application/json'"
+  const hello = '"messages":[{"role":"user","content":"Hello!"}]'
+  return `
+gw is up, with a demo upstream behind it that echoes what you say.
+
+  gateway         http://${listen}/v1
+  control plane   http://${control}
+  test key        ${secret}
+
+OpenAI:
+
+  curl http://${listen}/v1/chat/completions -H 'authorization: Bearer ${secret}' ${json} -d '{"model":"chat",${hello}}'
+
+The same as a stream:
+
+  curl -N http://${listen}/v1/chat/completions -H 'authorization: Bearer ${secret}' ${json} -d '{"model":"chat","stream":true,${hello}}'
+
+Anthropic:
+
+  curl http://${listen}/v1/messages -H 'x-api-key: ${secret}' -H 'anthropic-version: 2023-06-01' ${json} -d '{"model":"claude-demo","max_tokens":256,${hello}}'
+
+The configuration is in config.example/. Ctrl-C stops everything.
+`
+}
