@@ -1,4 +1,5 @@
 import type { Json, Kind, Resource } from '../schema/kinds.ts'
+import type { ServedResource } from '../schema/state.ts'
 import type { Counts, Origin, Owner, SourceLine } from '../store/types.ts'
 
 /**
@@ -80,7 +81,7 @@ export interface Prober {
 }
 
 /** Says why a gateway could not serve these resources; empty where it could. */
-export type Check = (resources: readonly Resource[]) => Promise<readonly string[]>
+export type Check = (resources: readonly ServedResource[]) => Promise<readonly string[]>
 
 export interface ApplyContext {
   readonly origin: Origin

@@ -106,11 +106,12 @@ export interface Commit {
 
 /**
  * A last look inside the transaction, before anything is written: `before` is what stands, `after` what would.
- * Whatever it throws rolls the transaction back and reaches the caller of `commit` as it is.
+ * Whatever it throws rolls the transaction back and reaches the caller of `commit` as it is. It must not ask the
+ * store: the connection is taken.
  */
 export type CommitGuard = (
   before: readonly StoredResource[],
-  after: readonly OwnedResource[],
+  after: readonly StoredResource[],
 ) => Promise<void>
 
 /**

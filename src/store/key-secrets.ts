@@ -1,0 +1,182 @@
+import type { Kysely, Selectable } from 'kysely'
+import { CommandError } from '../base/catalogue/command.ts'
+import type { Resource } from '../schema/kinds.ts'
+import type { KeySecret } from '../schema/state.ts'
+import type { KeySecretsTable, Tables } from './tables.ts'
+import type { Commit, KeyHold, StoredResource, StoredSecret } from './types.ts'
+
+/** What opens the gate: the secrets of keys that exist, neither revoked nor past their grace. */
+export async function selectActiveSecrets(db: Kysely<Tables>, nowMs: number): Promise<KeySecret[]> {
+  const rows = await db
+    .selectFrom('key_secrets')
+    .innerJoin('resources', join =>
+      join.onRef('resources.name', '=', 'key_secrets.key_name').on('resources.kind', '=', 'key'),
+    )
+    .selectAll('key_secrets')
+    .where('revoked_at_ms', 'is', null)
+    .where(row => row.or([row('expires_at_ms', 'is', null), row('expires_at_ms', '>', nowMs)]))
+    .orderBy('id')
+    .execute()
+  return rows.map(row => ({
+    key: row.key_name,
+    digest: row.digest,
+    ...(row.expires_at_ms !== null && { expiresAtMs: row.expires_at_ms }),
+  }))
+}
+
+/** Every secret that was ever minted for a key that exists, oldest first; without digests. */
+export async function selectSecrets(db: Kysely<Tables>): Promise<StoredSecret[]> {
+  const rows = await db
+    .selectFrom('key_secrets')
+    .innerJoin('resources', join =>
+      join.onRef('resources.name', '=', 'key_secrets.key_name').on('resources.kind', '=', 'key'),
+    )
+    .selectAll('key_secrets')
+    .orderBy('id')
+    .execute()
+  return rows.map(toSecret)
+}
+
+export async function selectHolds(db: Kysely<Tables>): Promise<KeyHold[]> {
+  const rows = await db.selectFrom('key_holds').selectAll().orderBy('key_name').execute()
+  return rows.map(row => ({ key: row.key_name, heldAtMs: row.held_at_ms }))
+}
+
+/**
+ * Adds the first secret of a key.
+ * @throws {CommandError} GW4005, GW4006
+ */
+export async function insertFirstSecret(
+  db: Kysely<Tables>,
+  key: string,
+  digest: string,
+  nowMs: number,
+): Promise<StoredSecret> {
+  await assertKey(db, key)
+  const active = await selectActiveSecrets(db, nowMs)
+  if (active.some(secret => secret.key === key)) {
+    throw new CommandError('GW4006', `the key ${key} has a secret already`, {
+      hint: `Replace it with \`gw keys rotate ${key}\`.`,
+    })
+  }
+  return insertSecret(db, key, digest, nowMs)
+}
+
+/**
+ * Adds a secret and ends the older ones after `graceMs`; an end that is nearer already stays.
+ * @throws {CommandError} GW4005
+ */
+export async function replaceSecrets(
+  db: Kysely<Tables>,
+  key: string,
+  digest: string,
+  graceMs: number,
+  nowMs: number,
+): Promise<StoredSecret> {
+  await assertKey(db, key)
+  const active = db.updateTable('key_secrets').where('key_name', '=', key).where('revoked_at_ms', 'is', null)
+  if (graceMs === 0) {
+    await active.set({ revoked_at_ms: nowMs }).execute()
+  } else {
+    const endMs = nowMs + graceMs
+    await active
+      .where(row => row.or([row('expires_at_ms', 'is', null), row('expires_at_ms', '>', endMs)]))
+      .set({ expires_at_ms: endMs })
+      .execute()
+  }
+  return insertSecret(db, key, digest, nowMs)
+}
+
+/** Whether the key was not held before. @throws {CommandError} GW4005 */
+export async function insertHold(db: Kysely<Tables>, key: string, nowMs: number): Promise<boolean> {
+  await assertKey(db, key)
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto('key_holds')
+    .values({ key_name: key, held_at_ms: nowMs })
+    .onConflict(conflict => conflict.doNothing())
+    .executeTakeFirstOrThrow()
+  return numInsertedOrUpdatedRows !== 0n
+}
+
+/** Whether the key was held before. @throws {CommandError} GW4005 */
+export async function deleteHold(db: Kysely<Tables>, key: string): Promise<boolean> {
+  await assertKey(db, key)
+  const { numDeletedRows } = await db
+    .deleteFrom('key_holds')
+    .where('key_name', '=', key)
+    .executeTakeFirstOrThrow()
+  return numDeletedRows !== 0n
+}
+
+/**
+ * What a commit means for secrets and holds: a key that goes away takes both with it, and one that the
+ * configuration now disables itself needs its hold no longer. Whether anything moved.
+ */
+export async function settleKeys(
+  db: Kysely<Tables>,
+  commit: Commit,
+  before: readonly StoredResource[],
+  nowMs: number,
+): Promise<boolean> {
+  const enabled = new Set(before.filter(isEnabledKey).map(({ name }) => name))
+  const gone = commit.deletes.filter(({ kind }) => kind === 'key').map(({ name }) => name)
+  const disabled = commit.puts
+    .filter(put => put.kind === 'key' && !isEnabledKey(put) && enabled.has(put.name))
+    .map(({ name }) => name)
+  let moved = 0n
+  for (const key of gone) {
+    const revoked = await db
+      .updateTable('key_secrets')
+      .set({ revoked_at_ms: nowMs })
+      .where('key_name', '=', key)
+      .where('revoked_at_ms', 'is', null)
+      .executeTakeFirstOrThrow()
+    moved += revoked.numUpdatedRows
+  }
+  for (const key of [...gone, ...disabled]) {
+    const { numDeletedRows } = await db
+      .deleteFrom('key_holds')
+      .where('key_name', '=', key)
+      .executeTakeFirstOrThrow()
+    moved += numDeletedRows
+  }
+  return moved > 0n
+}
+
+function isEnabledKey({ kind, spec }: Resource): boolean {
+  return kind === 'key' && spec['enabled'] !== false
+}
+
+async function insertSecret(
+  db: Kysely<Tables>,
+  key: string,
+  digest: string,
+  nowMs: number,
+): Promise<StoredSecret> {
+  const row = await db
+    .insertInto('key_secrets')
+    .values({ key_name: key, digest, created_at_ms: nowMs, expires_at_ms: null, revoked_at_ms: null })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return toSecret(row)
+}
+
+async function assertKey(db: Kysely<Tables>, key: string): Promise<void> {
+  const row = await db
+    .selectFrom('resources')
+    .select('name')
+    .where('kind', '=', 'key')
+    .where('name', '=', key)
+    .executeTakeFirst()
+  if (!row) throw new CommandError('GW4005', `there is no key ${key}`)
+}
+
+function toSecret(row: Selectable<KeySecretsTable>): StoredSecret {
+  return {
+    id: row.id,
+    key: row.key_name,
+    createdAtMs: row.created_at_ms,
+    ...(row.expires_at_ms !== null && { expiresAtMs: row.expires_at_ms }),
+    ...(row.revoked_at_ms !== null && { revokedAtMs: row.revoked_at_ms }),
+  }
+}

@@ -1,0 +1,43 @@
+import type Database from 'better-sqlite3'
+import { Migrator } from 'kysely'
+import { CommandError } from '../base/catalogue/command.ts'
+import { MIGRATIONS } from './migrations/list.ts'
+import { immediately, type Session, type StoreMode } from './session.ts'
+
+/**
+ * Brings the schema up to date, in one transaction; two processes that do so at once do it one after the other.
+ *
+ * @throws {CommandError} GW2001 where the file is the database of another program, GW2002 where a newer gw wrote it,
+ * and for readers, who cannot migrate, GW2003 where it is empty and GW2004 where an older gw wrote it.
+ */
+export async function migrate(session: Session, mode: StoreMode): Promise<void> {
+  const done = migrationsOf(session)
+  const newer = done.filter(name => !Object.hasOwn(MIGRATIONS, name))
+  if (newer.length > 0) {
+    throw new CommandError('GW2002', `${session.path} knows ${newer.join(', ')}, which this gw does not`)
+  }
+  const pending = Object.keys(MIGRATIONS).filter(name => !done.includes(name))
+  if (pending.length === 0) return
+  if (mode === 'read') {
+    throw done.length === 0
+      ? new CommandError('GW2003', `${session.path} is empty`)
+      : new CommandError('GW2004', `${session.path} lacks ${pending.join(', ')}`)
+  }
+  await immediately(session, async db => {
+    const provider = { getMigrations: async () => ({ ...MIGRATIONS }) }
+    const { error } = await new Migrator({ db, provider }).migrateToLatest()
+    if (error !== undefined) throw error as Error
+  })
+}
+
+function migrationsOf({ raw, path }: Session): string[] {
+  const tables = column(raw, `select name from sqlite_schema where type = 'table'`)
+  if (tables.includes('kysely_migration'))
+    return column(raw, 'select name from kysely_migration order by name')
+  if (tables.length === 0) return []
+  throw new CommandError('GW2001', `${path} is the database of another program`)
+}
+
+function column(raw: Database.Database, query: string): string[] {
+  return raw.prepare(query).pluck().all() as string[]
+}

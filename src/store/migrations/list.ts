@@ -1,0 +1,9 @@
+import type { Migration } from 'kysely'
+import { configuration } from './0001-configuration.ts'
+import { keys } from './0002-keys.ts'
+
+/** Every migration, by the name under which a database remembers it. Append; never change one that was released. */
+export const MIGRATIONS: Readonly<Record<string, Migration>> = {
+  '0001-configuration': configuration,
+  '0002-keys': keys,
+}

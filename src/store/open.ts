@@ -1,0 +1,28 @@
+import type { Clock } from '../base/clock.ts'
+import { Connection } from './connection.ts'
+import type { StoreMode } from './session.ts'
+import { SqliteStore } from './sqlite-store.ts'
+import type { Store } from './types.ts'
+import { storePath } from './url.ts'
+
+export interface OpenOptions {
+  /**
+   * `read` works while others write and creates nothing · `write` needs an existing store · `create` makes the file
+   * (0600) and its folder where they are missing. The latter two bring the schema up to date.
+   */
+  readonly mode: StoreMode
+  readonly clock: Clock
+  /** What a relative path starts from; the working directory by default. */
+  readonly folder?: string
+}
+
+/**
+ * Opens the store behind `--store`, such as `sqlite:./data/gw.db`.
+ *
+ * @throws {CommandError} GW6001 wrong URL · GW2001 cannot be opened · GW2002 written by a newer gw · GW2003 does not
+ * exist · GW2004 written by an older gw (`read` only) · GW2005 locked.
+ */
+export async function openStore(url: string, options: OpenOptions): Promise<Store> {
+  const connection = await Connection.open(storePath(url, options.folder ?? '.'), options.mode)
+  return new SqliteStore(connection, options.clock)
+}

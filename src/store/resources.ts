@@ -1,0 +1,124 @@
+import type { Kysely, Selectable } from 'kysely'
+import { type CanonicalSpec, KIND_NAMES, type Kind } from '../schema/kinds.ts'
+import type { ResourcesTable, Tables } from './tables.ts'
+import type { Commit, OwnedResource, StoredResource } from './types.ts'
+
+type Row = Selectable<ResourcesTable>
+/** SQLite takes 32766 parameters in a statement. */
+const ROWS_AT_ONCE = 500
+
+const RANK = new Map<Kind, number>(KIND_NAMES.map((kind, rank) => [kind, rank]))
+
+/** By kind, in the order in which one may refer to another, then by name. */
+export function compareResources(
+  a: { readonly kind: Kind; readonly name: string },
+  b: { readonly kind: Kind; readonly name: string },
+): number {
+  const rank = (RANK.get(a.kind) ?? 0) - (RANK.get(b.kind) ?? 0)
+  if (rank !== 0) return rank
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0
+}
+
+/** What names a resource among all: `kind/name`. */
+export function resourceId(resource: { readonly kind: Kind; readonly name: string }): string {
+  return `${resource.kind}/${resource.name}`
+}
+
+export async function selectResources(db: Kysely<Tables>): Promise<StoredResource[]> {
+  const rows = await db.selectFrom('resources').selectAll().execute()
+  return rows.map(fromRow).sort(compareResources)
+}
+
+/** What stands after a commit, each resource with the revisions in which it came and last changed. */
+export function afterCommit(
+  before: readonly StoredResource[],
+  commit: Pick<Commit, 'puts' | 'deletes'>,
+  revision: number,
+  nowMs: number,
+): StoredResource[] {
+  const resources = new Map(before.map(resource => [resourceId(resource), resource]))
+  for (const gone of commit.deletes) resources.delete(resourceId(gone))
+  for (const put of commit.puts) {
+    const old = resources.get(resourceId(put))
+    resources.set(resourceId(put), {
+      ...put,
+      createdRevision: old?.createdRevision ?? revision,
+      updatedRevision: old && isSame(old, put) ? old.updatedRevision : revision,
+      createdAtMs: old?.createdAtMs ?? nowMs,
+    })
+  }
+  return [...resources.values()].sort(compareResources)
+}
+
+/** Brings the table to `after`, of which only what `commit` names has moved. */
+export async function writeResources(
+  db: Kysely<Tables>,
+  commit: Commit,
+  after: readonly StoredResource[],
+): Promise<void> {
+  for (const { kind, name } of commit.deletes) {
+    await db.deleteFrom('resources').where('kind', '=', kind).where('name', '=', name).execute()
+  }
+  const put = new Set(commit.puts.map(resourceId))
+  const rows = after.filter(resource => put.has(resourceId(resource))).map(toRow)
+  for (let start = 0; start < rows.length; start += ROWS_AT_ONCE) {
+    await db
+      .insertInto('resources')
+      .values(rows.slice(start, start + ROWS_AT_ONCE))
+      .onConflict(conflict =>
+        conflict.columns(['kind', 'name']).doUpdateSet(row => ({
+          spec: row.ref('excluded.spec'),
+          owner: row.ref('excluded.owner'),
+          set_name: row.ref('excluded.set_name'),
+          source_file: row.ref('excluded.source_file'),
+          source_line: row.ref('excluded.source_line'),
+          updated_revision: row.ref('excluded.updated_revision'),
+        })),
+      )
+      .execute()
+  }
+}
+
+/** The canonical JSON of a whole revision. */
+export function toDocument(resources: readonly StoredResource[]): string {
+  return JSON.stringify(resources.map(resource => ({ ...toRow(resource), spec: resource.spec })))
+}
+
+export function fromDocument(document: string): StoredResource[] {
+  const entries = JSON.parse(document) as (Omit<Row, 'spec'> & { spec: CanonicalSpec })[]
+  return entries.map(entry => ({ ...fromRow({ ...entry, spec: 'null' }), spec: entry.spec }))
+}
+
+function isSame(a: OwnedResource, b: OwnedResource): boolean {
+  return a.owner === b.owner && a.set === b.set && JSON.stringify(a.spec) === JSON.stringify(b.spec)
+}
+
+function toRow(resource: StoredResource): Row {
+  return {
+    kind: resource.kind,
+    name: resource.name,
+    spec: JSON.stringify(resource.spec),
+    owner: resource.owner,
+    set_name: resource.set ?? null,
+    source_file: resource.place?.file ?? null,
+    source_line: resource.place?.line ?? null,
+    created_revision: resource.createdRevision,
+    updated_revision: resource.updatedRevision,
+    created_at_ms: resource.createdAtMs,
+  }
+}
+
+function fromRow(row: Row): StoredResource {
+  return {
+    kind: row.kind as Kind,
+    name: row.name,
+    spec: JSON.parse(row.spec) as CanonicalSpec,
+    owner: row.owner,
+    ...(row.set_name !== null && { set: row.set_name }),
+    ...(row.source_file !== null &&
+      row.source_line !== null && { place: { file: row.source_file, line: row.source_line } }),
+    createdRevision: row.created_revision,
+    updatedRevision: row.updated_revision,
+    createdAtMs: row.created_at_ms,
+  }
+}

@@ -1,0 +1,79 @@
+import type { Kysely, Selectable } from 'kysely'
+import { CommandError } from '../base/catalogue/command.ts'
+import { fromDocument, toDocument } from './resources.ts'
+import type { RevisionsTable, Tables } from './tables.ts'
+import type { Commit, Counts, Head, Revision, StoredResource } from './types.ts'
+
+const INFO = [
+  'id',
+  'base',
+  'set_name',
+  'origin',
+  'author',
+  'git_commit',
+  'created_at_ms',
+  'counts',
+] as const satisfies (keyof RevisionsTable)[]
+
+export async function selectHead(db: Kysely<Tables>): Promise<Head> {
+  const row = await db.selectFrom('head').select(['revision', 'key_version']).executeTakeFirstOrThrow()
+  return { revision: row.revision, keyVersion: row.key_version }
+}
+
+export async function selectRevisions(
+  db: Kysely<Tables>,
+  page: { readonly limit?: number; readonly before?: number },
+): Promise<Revision[]> {
+  let query = db
+    .selectFrom('revisions')
+    .select(INFO)
+    .orderBy('id', 'desc')
+    .limit(page.limit ?? 50)
+  if (page.before !== undefined) query = query.where('id', '<', page.before)
+  return (await query.execute()).map(toRevision)
+}
+
+/** The resources of one revision; of revision 0, none. @throws {CommandError} GW4005 */
+export async function selectRevisionResources(db: Kysely<Tables>, id: number): Promise<StoredResource[]> {
+  if (id === 0) return []
+  const row = await db.selectFrom('revisions').select('document').where('id', '=', id).executeTakeFirst()
+  if (row) return fromDocument(row.document)
+  throw new CommandError('GW4005', `there is no revision ${id}`, { hint: 'Revisions count from 1.' })
+}
+
+/** Appends the revision that follows `commit.base`. */
+export async function insertRevision(
+  db: Kysely<Tables>,
+  commit: Commit,
+  nowMs: number,
+  resources: readonly StoredResource[],
+): Promise<Revision> {
+  const row = {
+    id: commit.base + 1,
+    base: commit.base,
+    set_name: commit.set ?? null,
+    origin: commit.origin,
+    author: commit.author ?? null,
+    git_commit: commit.gitCommit ?? null,
+    created_at_ms: nowMs,
+    counts: JSON.stringify(commit.counts),
+  }
+  await db
+    .insertInto('revisions')
+    .values({ ...row, document: toDocument(resources) })
+    .execute()
+  return toRevision(row)
+}
+
+function toRevision(row: Omit<Selectable<RevisionsTable>, 'document'>): Revision {
+  return {
+    id: row.id,
+    base: row.base,
+    origin: row.origin,
+    createdAtMs: row.created_at_ms,
+    counts: JSON.parse(row.counts) as Counts,
+    ...(row.set_name !== null && { set: row.set_name }),
+    ...(row.author !== null && { author: row.author }),
+    ...(row.git_commit !== null && { gitCommit: row.git_commit }),
+  }
+}

@@ -1,0 +1,203 @@
+import type { Kysely } from 'kysely'
+import { CommandError } from '../base/catalogue/command.ts'
+import type { Clock } from '../base/clock.ts'
+import type { ServedResource, ServedState } from '../schema/state.ts'
+import type { Connection } from './connection.ts'
+import { storeFault } from './faults.ts'
+import {
+  deleteHold,
+  insertFirstSecret,
+  insertHold,
+  replaceSecrets,
+  selectActiveSecrets,
+  selectHolds,
+  selectSecrets,
+  settleKeys,
+} from './key-secrets.ts'
+import { afterCommit, selectResources, writeResources } from './resources.ts'
+import { insertRevision, selectHead, selectRevisionResources, selectRevisions } from './revisions.ts'
+import { immediately, type Session } from './session.ts'
+import type { Tables } from './tables.ts'
+import type { Commit, CommitGuard, Head, Live, Revision, Store, StoredSecret } from './types.ts'
+
+type Db = Kysely<Tables>
+
+/** The store in a SQLite file. Opened by `openStore`. */
+export class SqliteStore implements Store {
+  readonly #connection: Connection
+  readonly #clock: Clock
+
+  /** The session of the last `readState`: another one means another file. */
+  #readFrom: Session | undefined
+  /** `PRAGMA data_version` when the head was last compared: it moves with every foreign commit, and only then. */
+  #dataVersion: unknown
+  /** What the last `readState` gave, moved along with own commits. */
+  #seen: Head | undefined
+  #isBehind = true
+
+  constructor(connection: Connection, clock: Clock) {
+    this.#connection = connection
+    this.#clock = clock
+  }
+
+  head(): Promise<Head> {
+    return this.#read(selectHead)
+  }
+
+  live(): Promise<Live> {
+    return this.#read(async db => ({
+      head: await selectHead(db),
+      atMs: this.#clock.nowMs(),
+      resources: await selectResources(db),
+      secrets: await selectSecrets(db),
+      holds: await selectHolds(db),
+    }))
+  }
+
+  async readState(): Promise<ServedState> {
+    const { state, session, dataVersion } = await this.#read(async (db, session) => {
+      // Asked before the rest is read: a commit in between is then seen by the next `changed`.
+      const dataVersion = readDataVersion(session)
+      const resources = await selectResources(db)
+      return {
+        state: await this.#state(db, (await selectHead(db)).revision, resources),
+        session,
+        dataVersion,
+      }
+    })
+    this.#readFrom = session
+    this.#dataVersion = dataVersion
+    this.#seen = { revision: state.revision, keyVersion: state.keyVersion }
+    this.#isBehind = false
+    return state
+  }
+
+  readStateAt(revision: number): Promise<ServedState> {
+    return this.#read(async db => this.#state(db, revision, await selectRevisionResources(db, revision)))
+  }
+
+  changed(): boolean {
+    try {
+      const session = this.#connection.peek()
+      if (session === undefined || session !== this.#readFrom) return true
+      // The head of a transaction of our own that is still open is not the head yet.
+      if (session.raw.inTransaction) return this.#isBehind
+      const dataVersion = readDataVersion(session)
+      if (dataVersion !== this.#dataVersion) {
+        this.#dataVersion = dataVersion
+        this.#isBehind = !isSameHead(this.#seen, readHead(session))
+      }
+      return this.#isBehind
+    } catch (error) {
+      throw storeFault(error, this.#connection.path)
+    }
+  }
+
+  revisions(page: { readonly limit?: number; readonly before?: number } = {}): Promise<readonly Revision[]> {
+    return this.#read(db => selectRevisions(db, page))
+  }
+
+  commit(commit: Commit, guard?: CommitGuard): Promise<Revision> {
+    return this.#write(async (db, head) => {
+      if (head.revision !== commit.base) {
+        throw new CommandError(
+          'GW4001',
+          `planned against revision ${commit.base}, but the store is at ${head.revision}`,
+        )
+      }
+      const nowMs = this.#clock.nowMs()
+      const before = await selectResources(db)
+      const after = afterCommit(before, commit, commit.base + 1, nowMs)
+      await guard?.(before, after)
+      const revision = await insertRevision(db, commit, nowMs, after)
+      await writeResources(db, commit, after)
+      const keysMoved = await settleKeys(db, commit, before, nowMs)
+      return {
+        result: revision,
+        next: { revision: revision.id, keyVersion: head.keyVersion + Number(keysMoved) },
+      }
+    })
+  }
+
+  issueSecret(key: string, digest: string): Promise<StoredSecret> {
+    return this.#moveKeys(db => insertFirstSecret(db, key, digest, this.#clock.nowMs()))
+  }
+
+  rotateSecret(key: string, digest: string, graceMs: number): Promise<StoredSecret> {
+    return this.#moveKeys(db => replaceSecrets(db, key, digest, graceMs, this.#clock.nowMs()))
+  }
+
+  holdKey(key: string): Promise<boolean> {
+    return this.#moveKeys(db => insertHold(db, key, this.#clock.nowMs()))
+  }
+
+  releaseKey(key: string): Promise<boolean> {
+    return this.#moveKeys(db => deleteHold(db, key))
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close()
+  }
+
+  async #state(db: Db, revision: number, resources: readonly ServedResource[]): Promise<ServedState> {
+    const holds = await selectHolds(db)
+    return {
+      revision,
+      keyVersion: (await selectHead(db)).keyVersion,
+      resources: resources.map(({ kind, name, spec, createdAtMs }) => ({ kind, name, spec, createdAtMs })),
+      secrets: await selectActiveSecrets(db, this.#clock.nowMs()),
+      heldKeys: holds.map(hold => hold.key),
+    }
+  }
+
+  /** All that `work` reads is of one moment. */
+  #read<T>(work: (db: Db, session: Session) => Promise<T>): Promise<T> {
+    return this.#run(session => session.db.transaction().execute(db => work(db, session)))
+  }
+
+  /** Writes under the lock, then moves the head to `next`; `undefined` where nothing was written. */
+  #write<T>(work: (db: Db, head: Head) => Promise<{ result: T; next?: Head }>): Promise<T> {
+    return this.#run(async session => {
+      const { result, head, next } = await immediately(session, async db => {
+        const head = await selectHead(db)
+        const done = await work(db, head)
+        if (done.next) {
+          const { revision, keyVersion } = done.next
+          await db.updateTable('head').set({ revision, key_version: keyVersion }).execute()
+        }
+        return { ...done, head }
+      })
+      // Only where nothing foreign came in between: otherwise `changed` must still tell of that.
+      if (next && isSameHead(this.#seen, head)) this.#seen = next
+      return result
+    })
+  }
+
+  /** A change of secrets or holds; one that answers `false` has changed nothing. */
+  #moveKeys<T>(work: (db: Db) => Promise<T>): Promise<T> {
+    return this.#write(async (db, head) => {
+      const result = await work(db)
+      return result === false ? { result } : { result, next: { ...head, keyVersion: head.keyVersion + 1 } }
+    })
+  }
+
+  async #run<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    try {
+      return await work(await this.#connection.current())
+    } catch (error) {
+      throw storeFault(error, this.#connection.path)
+    }
+  }
+}
+
+function readDataVersion({ raw }: Session): unknown {
+  return raw.pragma('data_version', { simple: true })
+}
+
+function readHead({ raw }: Session): Head {
+  return raw.prepare('select revision, key_version as keyVersion from head').get() as Head
+}
+
+function isSameHead(a: Head | undefined, b: Head): boolean {
+  return a !== undefined && a.revision === b.revision && a.keyVersion === b.keyVersion
+}
