@@ -20,7 +20,10 @@ export const CONFIG_FAULTS = {
     title: 'The file is empty.',
     mend: 'Write at least `version: 1`; an empty file is never read as "delete everything".',
   },
-  GW1004: { title: 'The file is too large.', mend: 'Split it: one file may hold 16 MiB.' },
+  GW1004: {
+    title: 'The file is too large.',
+    mend: 'Split it: one file may hold 16 MiB and a million YAML tokens.',
+  },
   GW1005: { title: 'The file is not UTF-8 text.', mend: 'Save it as UTF-8 without a byte order mark.' },
   GW1006: {
     title: 'A Kubernetes manifest, not a gw file.',
@@ -52,6 +55,10 @@ export const CONFIG_FAULTS = {
     title: 'A merge of something that is not a map.',
     mend: 'Let `<<` name a map or a list of maps.',
   },
+  GW1111: {
+    title: 'A map key that is reserved.',
+    mend: 'Choose another name: `__proto__` means something else to JavaScript.',
+  },
   GW1201: { title: 'A value of the wrong kind.', mend: 'Write the kind that the message names.' },
   GW1202: { title: 'An unknown field.', mend: 'Remove it or mend its name.' },
   GW1203: { title: 'A required field is missing.', mend: 'Add the field.' },
@@ -72,6 +79,18 @@ export const CONFIG_FAULTS = {
   },
   GW1303: { title: 'Two values for `set` in one tree.', mend: 'A tree owns one set: write `set` once.' },
   GW1304: { title: 'Two places for `settings`.', mend: 'Keep all settings in one file.' },
+  GW1305: {
+    title: 'A model name that no publication has.',
+    mend: 'Mend the name, or leave it if the publication comes later.',
+  },
+  GW1306: {
+    title: 'A listed publication that nothing serves.',
+    mend: 'Add a binding, or give it another status, such as `draft`.',
+  },
+  GW1307: {
+    title: 'Two keys with one secret.',
+    mend: 'Give each key a secret of its own: one secret opens one key.',
+  },
   GW1401: {
     title: 'An environment variable that is not set.',
     mend: 'Set it, or give a default: `${GW_NAME:-default}`.',

@@ -1,0 +1,100 @@
+import type { Json } from '../schema/kinds.ts'
+import type { Described } from './fields.ts'
+import { type Asked, findingsOf, type Issue } from './issues.ts'
+import type { Node } from './node.ts'
+import type { Path } from './path.ts'
+import type { Report } from './report.ts'
+
+/** As much of a zod schema as is needed to ask it. */
+export interface Schema<Output> extends Described {
+  safeParse(
+    value: unknown,
+  ):
+    | { readonly success: true; readonly data: Output }
+    | { readonly success: false; readonly error: { readonly issues: unknown } }
+}
+
+/**
+ * Rounds of asking. Each takes out what the one before found wrong, because zod skips the checks of a whole
+ * object while one of its fields is wrong.
+ */
+const ROUNDS = 3
+
+/**
+ * Asks the schema about a node and reports everything that is wrong with it.
+ *
+ * @returns the decoded value, or `undefined` where anything was wrong.
+ */
+export function check<Output>(
+  schema: Schema<Output>,
+  asked: Omit<Asked, 'schema'>,
+  report: Report,
+): Output | undefined {
+  const struck = new Struck()
+  let json = toJson(asked.node, asked.path, [], struck, report)
+  if (struck.has([])) return undefined
+  for (let round = 1; round <= ROUNDS; round++) {
+    const result = schema.safeParse(json)
+    if (result.success) return struck.isEmpty ? result.data : undefined
+    const issues = (result.error.issues as Issue[]).filter(issue => !struck.has(issue.path))
+    if (issues.length === 0) return undefined
+    for (const issue of issues) {
+      for (const finding of findingsOf(issue, { ...asked, schema })) report.add(finding)
+      for (const key of issue.keys ?? [undefined])
+        struck.add(key === undefined ? issue.path : [...issue.path, key])
+    }
+    if (struck.has([])) return undefined
+    json = without(json, struck, [])
+  }
+  return undefined
+}
+
+/** Paths of which something was said already: whatever is wrong there or below follows from it. */
+class Struck {
+  readonly #paths = new Set<string>()
+
+  get isEmpty(): boolean {
+    return this.#paths.size === 0
+  }
+
+  add(path: readonly PropertyKey[]): void {
+    this.#paths.add(JSON.stringify(path))
+  }
+
+  has(path: readonly PropertyKey[]): boolean {
+    if (this.isEmpty) return false
+    for (let length = 0; length <= path.length; length++) {
+      if (this.#paths.has(JSON.stringify(path.slice(0, length)))) return true
+    }
+    return false
+  }
+}
+
+/** The plain value of a node. What is broken is reported, struck, and `undefined` in its place. */
+function toJson(node: Node, at: Path, inner: Path, struck: Struck, report: Report): Json | undefined {
+  if (node.kind === 'scalar') return node.value
+  if (node.kind === 'list') {
+    return node.items.map((item, index) => toJson(item, at, [...inner, index], struck, report)) as Json
+  }
+  if (node.kind === 'map') {
+    const json: Record<string, Json | undefined> = {}
+    for (const [name, { value }] of node.entries) {
+      json[name] = toJson(value, at, [...inner, name], struck, report)
+    }
+    return json as Json
+  }
+  for (const finding of node.findings) report.add({ ...finding, path: [...at, ...inner] })
+  struck.add(inner)
+  return undefined
+}
+
+function without(json: Json | undefined, struck: Struck, path: Path): Json | undefined {
+  if (struck.has(path)) return undefined
+  if (Array.isArray(json)) return json.map((item, index) => without(item, struck, [...path, index])) as Json
+  if (json === null || typeof json !== 'object') return json
+  const kept = Object.entries(json).flatMap(([name, value]) => {
+    const rest = without(value, struck, [...path, name])
+    return rest === undefined ? [] : [[name, rest] as const]
+  })
+  return Object.fromEntries(kept)
+}

@@ -1,0 +1,69 @@
+import { secretReference } from '../schema/scalars.ts'
+import type { Path } from './path.ts'
+
+/** A zod schema, as far as other files need to know it. */
+export interface Described {
+  readonly def: { readonly type: string }
+}
+
+/** The same, as far as its fields can be told from it. */
+interface Inspected extends Described {
+  readonly def: {
+    readonly type: string
+    readonly shape?: Readonly<Record<string, Inspected>>
+    readonly innerType?: Inspected
+    readonly element?: Inspected
+    readonly valueType?: Inspected
+    readonly in?: Inspected
+  }
+  meta(): { readonly examples?: unknown } | undefined
+}
+
+/** The schema of the value at `path`, without its defaults; `undefined` where there is none. */
+function schemaAt(schema: Described, path: Path): Inspected | undefined {
+  let at: Inspected | undefined = bare(schema as Inspected)
+  for (const step of path) {
+    const next: Inspected | undefined = at && below(at, step)
+    at = next && bare(next)
+  }
+  return at
+}
+
+function below({ def }: Inspected, step: string | number): Inspected | undefined {
+  if (def.shape === undefined) return def.valueType ?? def.element
+  return Object.hasOwn(def.shape, step) ? def.shape[step] : undefined
+}
+
+/** The names of the fields at `path`; none where any name is allowed. */
+export function fieldsAt(schema: Described, path: Path): string[] {
+  return Object.keys(schemaAt(schema, path)?.def.shape ?? {})
+}
+
+/** Fields one level below `path`, as `limits.rpm`, by their own name. */
+export function fieldsBelow(schema: Described, path: Path): Map<string, string> {
+  const below = new Map<string, string>()
+  for (const field of fieldsAt(schema, path)) {
+    for (const inner of fieldsAt(schema, [...path, field])) below.set(inner, `${field}.${inner}`)
+  }
+  return below
+}
+
+/** Whether the value at `path` is a reference to a secret. */
+export function isSecretReference(schema: Described, path: Path): boolean {
+  return schemaAt(schema, path) === (secretReference as Described as Inspected)
+}
+
+/** A value that may stand at `path`, where the schema knows one. */
+export function exampleAt(schema: Described, path: Path): string | undefined {
+  const at = schemaAt(schema, path)
+  const examples = (at?.def.in ?? at)?.meta()?.examples
+  const [first] = Array.isArray(examples) ? examples : []
+  return typeof first === 'string' ? first : undefined
+}
+
+const WRAPPERS = new Set(['optional', 'default', 'prefault', 'nullable', 'readonly'])
+
+function bare(schema: Inspected): Inspected {
+  const { type, innerType } = schema.def
+  return innerType !== undefined && WRAPPERS.has(type) ? bare(innerType) : schema
+}

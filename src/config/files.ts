@@ -1,0 +1,208 @@
+import { isUtf8 } from 'node:buffer'
+import type { Stats } from 'node:fs'
+import { open, readdir, realpath, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ConfigCode } from '../base/catalogue/config.ts'
+import type { Report } from './report.ts'
+import { Source } from './source.ts'
+import type { LoadPorts } from './types.ts'
+
+/** The largest file that is read. */
+const FILE_LIMIT_BYTES = 16 * 1_048_576
+const YAML_FILE = /\.ya?ml$/
+const STDIN = '-'
+const STDIN_NAME = '<stdin>'
+
+/** The files of a tree that could be read. */
+export interface Files {
+  readonly sources: readonly Source[]
+  /** Whether a file could not be read, so that names may be missing. */
+  readonly incomplete: boolean
+}
+
+/**
+ * Reads every file that the paths name: a file, a directory with all that is below it, or `-` for stdin. A file
+ * that is reached twice, by two paths or by a link (a Kubernetes ConfigMap is all links), is read once. Hidden
+ * files and `node_modules` are left out.
+ */
+export async function readFiles(paths: readonly string[], ports: LoadPorts, report: Report): Promise<Files> {
+  const reader = new FileReader(ports, report)
+  for (const path of paths) await reader.path(path)
+  return { sources: reader.sources, incomplete: reader.incomplete }
+}
+
+class FileReader {
+  readonly sources: Source[] = []
+  incomplete = false
+  readonly #ports: LoadPorts
+  readonly #report: Report
+  /** Real paths of files and directories already seen. */
+  readonly #seen = new Set<string>()
+  #order = 0
+
+  constructor(ports: LoadPorts, report: Report) {
+    this.#ports = ports
+    this.#report = report
+  }
+
+  async path(path: string): Promise<void> {
+    if (path === STDIN) {
+      if (!this.#isNew(STDIN)) return
+      this.#accept(STDIN_NAME, await this.#ports.readStdin())
+      return
+    }
+    const found = await this.#stat(path)
+    if (found === undefined) return
+    if (!found.stats.isDirectory()) {
+      if (this.#isNew(found.real)) await this.#read(path, found.stats)
+      return
+    }
+    const before = this.#order
+    await this.#directory(path, found.real)
+    if (this.#order === before) this.#refuse('GW1002', path, 'no .yaml or .yml file in this directory')
+  }
+
+  /** Sorted, so that the order of problems and of a merge never depends on the file system. */
+  async #directory(path: string, real: string): Promise<void> {
+    if (!this.#isNew(real)) return
+    let names: string[]
+    try {
+      names = await readdir(path)
+    } catch (error) {
+      this.#refuse('GW1001', path, reasonOf(error))
+      return
+    }
+    for (const name of names.sort()) {
+      if (name.startsWith('.') || name === 'node_modules') continue
+      const inner = join(path, name)
+      if (YAML_FILE.test(name)) await this.#entry(inner)
+      else await this.#subdirectory(inner)
+    }
+  }
+
+  async #entry(path: string): Promise<void> {
+    const found = await this.#stat(path)
+    if (found === undefined) return
+    if (found.stats.isDirectory()) await this.#directory(path, found.real)
+    else if (found.stats.isFile() && this.#isNew(found.real)) await this.#read(path, found.stats)
+  }
+
+  /** Anything without a YAML name matters only if it is a directory; a dangling link is nobody's concern. */
+  async #subdirectory(path: string): Promise<void> {
+    const stats = await stat(path).catch(() => undefined)
+    if (stats?.isDirectory()) await this.#directory(path, await realpath(path))
+  }
+
+  async #stat(path: string): Promise<{ stats: Stats; real: string } | undefined> {
+    try {
+      return { stats: await stat(path), real: await realpath(path) }
+    } catch (error) {
+      this.#refuse('GW1001', path, reasonOf(error))
+      return undefined
+    }
+  }
+
+  #isNew(real: string): boolean {
+    if (this.#seen.has(real)) return false
+    this.#seen.add(real)
+    return true
+  }
+
+  async #read(path: string, stats: Stats): Promise<void> {
+    if (stats.isFile() && stats.size > FILE_LIMIT_BYTES) {
+      this.#refuse('GW1004', path, `${stats.size} bytes`)
+      return
+    }
+    try {
+      this.#accept(path, await readUpTo(path, FILE_LIMIT_BYTES + 1))
+    } catch (error) {
+      this.#refuse('GW1001', path, reasonOf(error))
+    }
+  }
+
+  #accept(file: string, bytes: Buffer): void {
+    if (bytes.length > FILE_LIMIT_BYTES) {
+      this.#refuse('GW1004', file, `more than ${FILE_LIMIT_BYTES} bytes`)
+      return
+    }
+    const isText = isUtf8(bytes)
+    const readable = isText ? bytes : bytes.subarray(0, validPrefix(bytes))
+    const source = new Source(file, readable.toString('utf8').replace(/^\u{feff}/u, ''), this.#order++)
+    if (isText) {
+      this.sources.push(source)
+      return
+    }
+    source.unread = true
+    this.incomplete = true
+    const start = source.text.length
+    this.#report.add({
+      code: 'GW1005',
+      span: { source, start, end: start + 1 },
+      text: 'not UTF-8 from here on',
+    })
+  }
+
+  #refuse(code: ConfigCode, file: string, text: string): void {
+    this.incomplete = true
+    const source = new Source(file, '', this.#order++)
+    this.#report.add({ code, span: { source, start: 0, end: 0 }, text })
+  }
+}
+
+/** Reads at most `limit` bytes, so that a pipe or a growing file cannot fill the memory. */
+async function readUpTo(path: string, limit: number): Promise<Buffer> {
+  const file = await open(path, 'r')
+  try {
+    const pieces: Buffer[] = []
+    for (let total = 0; total < limit; ) {
+      const piece = Buffer.alloc(Math.min(65_536, limit - total))
+      const { bytesRead } = await file.read(piece, 0, piece.length, null)
+      if (bytesRead === 0) break
+      pieces.push(piece.subarray(0, bytesRead))
+      total += bytesRead
+    }
+    return Buffer.concat(pieces)
+  } finally {
+    await file.close()
+  }
+}
+
+/** The length of the longest prefix that is UTF-8. */
+function validPrefix(bytes: Buffer): number {
+  let low = 0
+  let high = bytes.length
+  while (low < high) {
+    const middle = (low + high + 1) >> 1
+    if (decodes(bytes.subarray(0, middle))) low = middle
+    else high = middle - 1
+  }
+  // The last character may be a part of one that goes on wrongly.
+  while (low > 0 && !isUtf8(bytes.subarray(0, low))) low--
+  return low
+}
+
+function decodes(bytes: Buffer): boolean {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true })
+    return true
+  } catch {
+    return false
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  switch (code) {
+    case 'ENOENT':
+      return 'it does not exist'
+    case 'EACCES':
+    case 'EPERM':
+      return 'no permission to read it'
+    case 'ELOOP':
+      return 'a link that leads to itself'
+    case 'ENOTDIR':
+      return 'a part of the path is no directory'
+    default:
+      return `it cannot be read${typeof code === 'string' ? ` (${code})` : ''}`
+  }
+}

@@ -1,0 +1,89 @@
+import type { ConfigCode } from '../base/catalogue/config.ts'
+import { nearest } from './nearest.ts'
+import type { Plain } from './node.ts'
+
+/** What became of a text: the text with its variables filled in, or why not. Offsets are into the given text. */
+export type Interpolated =
+  | { readonly ok: true; readonly text: string; readonly usesVariables: boolean }
+  | { readonly ok: false; readonly faults: readonly InterpolationFault[] }
+
+export interface InterpolationFault {
+  readonly code: ConfigCode
+  readonly text: string
+  readonly hint?: string
+}
+
+const DOLLAR = /\$(?:\$|\{([^}]*)(\}?))/g
+const EXPRESSION = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/
+const ALONE = /^\$\{[^}]*\}$/
+const LISTED_FAULTS = 10
+
+/**
+ * Fills in `${GW_NAME}` and `${GW_NAME:-default}` (for a variable that is unset or empty, as in a shell), and
+ * turns `$$` into `$`. Once: what a variable holds is text, never another `${…}`.
+ */
+export function interpolate(
+  text: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): Interpolated {
+  if (!text.includes('$')) return { ok: true, text, usesVariables: false }
+  const faults: InterpolationFault[] = []
+  let usesVariables = false
+  const filled = text.replace(
+    DOLLAR,
+    (whole, expression: string | undefined, closing: string | undefined) => {
+      if (expression === undefined) return '$'
+      const value = closing === '}' ? evaluate(expression, environment) : MALFORMED
+      if (typeof value === 'string') {
+        usesVariables = true
+        return value
+      }
+      if (faults.length < LISTED_FAULTS) faults.push(value)
+      return whole
+    },
+  )
+  return faults.length > 0 ? { ok: false, faults } : { ok: true, text: filled, usesVariables }
+}
+
+/** Whether a text is one `${…}` and nothing else, so that its value may be a number or a boolean. */
+export function isOneVariable(text: string): boolean {
+  return ALONE.test(text)
+}
+
+const MALFORMED: InterpolationFault = { code: 'GW1402', text: 'a malformed `${…}`' }
+
+function evaluate(
+  expression: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): string | InterpolationFault {
+  const [, name, preset] = EXPRESSION.exec(expression) ?? []
+  if (name === undefined || preset?.includes('${')) return MALFORMED
+  if (!name.startsWith('GW_')) {
+    return { code: 'GW1403', text: `\`${name}\` does not start with GW_` }
+  }
+  const value = Object.hasOwn(environment, name) ? environment[name] : undefined
+  if (value !== undefined && (value !== '' || preset === undefined)) return value
+  if (preset !== undefined) return preset
+  const near = nearest(
+    name,
+    Object.keys(environment).filter(other => other.startsWith('GW_')),
+  )
+  return {
+    code: 'GW1401',
+    text: `the environment variable \`${name}\` is not set`,
+    ...(near !== undefined && { hint: `did you mean \`${near}\`?` }),
+  }
+}
+
+/** What an unquoted text means in YAML 1.2 (§10.3.2, the core schema). */
+export function plainValue(text: string): Plain {
+  if (/^(?:~|null|Null|NULL|)$/.test(text)) return null
+  if (/^(?:true|True|TRUE)$/.test(text)) return true
+  if (/^(?:false|False|FALSE)$/.test(text)) return false
+  if (/^[-+]?[0-9]+$/.test(text) || /^0o[0-7]+$/.test(text) || /^0x[0-9a-fA-F]+$/.test(text))
+    return Number(text)
+  if (/^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/.test(text)) return Number(text)
+  if (/^[-+]?\.(?:inf|Inf|INF)$/.test(text)) return text.startsWith('-') ? -Infinity : Infinity
+  if (/^\.(?:nan|NaN|NAN)$/.test(text)) return Number.NaN
+  return text
+}

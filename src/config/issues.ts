@@ -1,0 +1,201 @@
+import { CONFIG_FAULTS, type ConfigCode } from '../base/catalogue/config.ts'
+import { type Described, exampleAt, fieldsAt, fieldsBelow, isSecretReference } from './fields.ts'
+import { nearest } from './nearest.ts'
+import type { Node } from './node.ts'
+import { type Path, shorten } from './path.ts'
+import type { Finding } from './report.ts'
+import type { Span } from './source.ts'
+
+/** As much of a zod issue as is read here. */
+export interface Issue {
+  readonly code: string
+  readonly path: readonly PropertyKey[]
+  readonly message: string
+  readonly keys?: readonly string[]
+  readonly values?: readonly unknown[]
+  readonly expected?: string
+  readonly origin?: string
+  readonly minimum?: number | bigint
+  readonly maximum?: number | bigint
+  readonly errors?: readonly (readonly Issue[])[]
+  readonly issues?: readonly Issue[]
+  readonly params?: Readonly<Record<string, unknown>>
+}
+
+/** What was asked of the schema, and where the answer is to be shown. */
+export interface Asked {
+  readonly schema: Described
+  readonly node: Node
+  /** The path of `node` in its document. */
+  readonly path: Path
+  /** Where a field that is missing at the top is shown: the key of the resource. */
+  readonly home: Span
+  /** Fields that are read elsewhere but may be meant by a typo. */
+  readonly extraFields?: readonly string[]
+}
+
+type Told = Omit<Finding, 'span' | 'path'>
+
+/** One zod issue in the words of an operator, at the place where it is mended. */
+export function findingsOf(issue: Issue, asked: Asked): Finding[] {
+  const inner = issue.path.filter(step => typeof step !== 'symbol')
+  const { node, found, home } = locate(asked, inner)
+  const path = [...asked.path, ...inner]
+  if (issue.code === 'unrecognized_keys') {
+    return (issue.keys ?? []).map(key => ({
+      ...unknownField(key, asked, inner),
+      span: node.kind === 'map' ? (node.entries.get(key)?.key ?? home) : home,
+      path,
+    }))
+  }
+  if (!found) return [{ ...missing(issue, inner), span: home, path: path.slice(0, -1) }]
+  if (issue.code === 'invalid_key') {
+    const text = inWords(issue.issues?.[0] ?? issue)
+    return [{ code: 'GW1205', text, span: home, path }]
+  }
+  return [{ ...told(issue, node, asked, inner), span: node.span, path }]
+}
+
+/** The node at `inner`, or the deepest one on the way there, and the key that leads to it. */
+function locate(asked: Asked, inner: Path): { node: Node; found: boolean; home: Span } {
+  let node = asked.node
+  let home = asked.home
+  for (const step of inner) {
+    if (node.kind === 'list' && typeof step === 'number') {
+      const item = node.items[step]
+      if (item === undefined) return { node, found: false, home }
+      home = item.span
+      node = item
+    } else {
+      const entry = node.kind === 'map' ? node.entries.get(String(step)) : undefined
+      if (entry === undefined) return { node, found: false, home }
+      home = entry.key
+      node = entry.value
+    }
+  }
+  return { node, found: true, home }
+}
+
+function unknownField(key: string, { schema, extraFields = [] }: Asked, inner: Path): Told {
+  const fields = [...fieldsAt(schema, inner), ...(inner.length === 0 ? extraFields : [])]
+  const meant = KNOWN_ELSEWHERE.get(key)?.find(field => fields.includes(field))
+  const near = meant ?? nearest(key, fields) ?? fieldsBelow(schema, inner).get(key)
+  const hint = near === undefined ? `the fields here are ${listed(fields)}` : `did you mean \`${near}\`?`
+  return { code: 'GW1202', text: `unknown field \`${shorten(key)}\``, hint }
+}
+
+/** What other gateways call it. */
+const KNOWN_ELSEWHERE: ReadonlyMap<string, readonly string[]> = new Map([
+  ['api_key', ['upstream_key', 'secret']],
+  ['token', ['upstream_key', 'secret']],
+  ['api_base', ['base_url']],
+  ['url', ['base_url']],
+  ['provider', ['protocol']],
+  ['type', ['protocol', 'kind']],
+  ['model', ['served_model', 'models']],
+  ['expires', ['expires_at']],
+])
+
+function missing(issue: Issue, inner: Path): Told {
+  const code = faultOf(issue)
+  const field = shorten(String(inner.at(-1)))
+  if (code !== undefined && issue.code === 'custom') return { code, text: issue.message }
+  const hint = issue.values === undefined ? {} : { hint: `one of ${listed(issue.values.map(String))}` }
+  return { code: 'GW1203', text: `\`${field}\` is missing`, ...hint }
+}
+
+function told(issue: Issue, node: Node, asked: Asked, inner: Path): Told {
+  if (isSecretReference(asked.schema, inner) && node.kind === 'scalar' && node.value !== null) {
+    return { code: 'GW1404', text: 'a secret in plain text (it is not shown here)' }
+  }
+  switch (issue.code) {
+    case 'invalid_type':
+      return wrongKind([issue.expected ?? ''], node, asked, inner)
+    case 'invalid_union': {
+      const expected = (issue.errors ?? []).flatMap(([first]) => first?.expected ?? [])
+      return wrongKind(expected, node, asked, inner)
+    }
+    case 'invalid_value':
+      return noneOf((issue.values ?? []).map(String), node, asked, inner)
+    default:
+      return { code: faultOf(issue) ?? 'GW1205', text: inWords(issue) }
+  }
+}
+
+const KIND_WORDS: Readonly<Record<string, string | undefined>> = {
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: '`true` or `false`',
+  object: 'a map',
+  record: 'a map',
+  array: 'a list',
+}
+
+function wrongKind(expected: readonly string[], node: Node, { schema }: Asked, inner: Path): Told {
+  const words = expected.map(kind => KIND_WORDS[kind] ?? kind).join(' or ')
+  const example = expected.includes('string') ? exampleAt(schema, inner) : undefined
+  const wanted = example === undefined ? words : `${words} such as \`${example}\``
+  const hint = quotingHint(expected, node, example)
+  return {
+    code: 'GW1201',
+    text: `expected ${wanted}, got ${kindOf(node)}`,
+    ...(hint !== undefined && { hint }),
+  }
+}
+
+function quotingHint(
+  expected: readonly string[],
+  node: Node,
+  example: string | undefined,
+): string | undefined {
+  if (node.kind !== 'scalar') return undefined
+  const { value, written, interpolated } = node
+  if (value === null) return 'write a value, or remove the field'
+  if (expected.includes('array') && typeof value === 'string') return 'write it as a list: `[…]`'
+  if (interpolated) return undefined
+  if (expected.includes('string') && example === undefined) return `quote it: "${shorten(written)}"`
+  const wantsNumber = expected.includes('number') || expected.includes('int')
+  if (wantsNumber && typeof value === 'string' && /^[0-9.]+$/.test(value)) return 'remove the quotes'
+  if (expected.includes('boolean') && typeof value === 'string') {
+    if (/^(?:yes|on|true)$/i.test(value)) return 'write `true`'
+    if (/^(?:no|off|false)$/i.test(value)) return 'write `false`'
+  }
+  return undefined
+}
+
+export function kindOf(node: Node): string {
+  if (node.kind === 'map') return 'a map'
+  if (node.kind === 'list') return 'a list'
+  if (node.kind === 'broken' || node.value === null) return 'nothing'
+  if (typeof node.value === 'boolean') return `\`${node.value}\``
+  return typeof node.value === 'number' ? 'a number' : 'text'
+}
+
+function noneOf(values: readonly string[], node: Node, asked: Asked, inner: Path): Told {
+  if (node.kind !== 'scalar' || node.value === null) return wrongKind(['string'], node, asked, inner)
+  const near = node.interpolated ? undefined : nearest(node.written, values)
+  return {
+    code: 'GW1204',
+    text: `\`${shorten(node.written)}\` is none of ${listed(values)}`,
+    ...(near !== undefined && { hint: `did you mean \`${near}\`?` }),
+  }
+}
+
+export function listed(names: readonly string[]): string {
+  return names.map(name => `\`${name}\``).join(', ')
+}
+
+/** The schema's own words, or ours where it has only zod's. */
+function inWords(issue: Issue): string {
+  if (!/^(?:Too small|Too big|Invalid)/.test(issue.message)) return issue.message
+  const unit = issue.origin === 'string' ? ' characters' : issue.origin === 'array' ? ' entries' : ''
+  if (issue.minimum !== undefined) return `at least ${issue.minimum}${unit}`
+  if (issue.maximum !== undefined) return `at most ${issue.maximum}${unit}`
+  return 'a value of the wrong form'
+}
+
+function faultOf(issue: Issue): ConfigCode | undefined {
+  const fault = issue.params?.['fault']
+  return typeof fault === 'string' && Object.hasOwn(CONFIG_FAULTS, fault) ? (fault as ConfigCode) : undefined
+}

@@ -1,0 +1,114 @@
+import { isScalar, type ParsedNode } from 'yaml'
+import { type CanonicalSpec, encode, KIND_NAMES, KINDS, type Spec } from '../schema/kinds.ts'
+import { inlineBinding } from '../schema/publication.ts'
+import { check, type Schema } from './check.ts'
+import { type Declaration, type Declared, declare } from './declare.ts'
+import { type Files, readFiles } from './files.ts'
+import { recognizeForeign } from './foreign.ts'
+import { hideUnread } from './mask.ts'
+import { checkReferences } from './references.ts'
+import { type Finding, Report } from './report.ts'
+import type { Source } from './source.ts'
+import type { DeclaredResource, Loaded, LoadPorts } from './types.ts'
+import { understand } from './understand.ts'
+import { parseYaml } from './yaml.ts'
+
+const DEFAULT_SET = 'default'
+
+/**
+ * Reads a tree of configuration files: all of it, or every problem in it.
+ *
+ *     paths ──▶ files ──▶ yaml ──▶ understand ──▶ declare ──▶ check ──▶ references ──▶ tree
+ *                 │         │          │             │           │           │
+ *               GW100x   GW100x     GW110x        GW12xx      GW12xx      GW13xx
+ *                        GW110x     GW14xx                    GW1404
+ *
+ * A stage that finds a mistake reports it and goes on with what is left: a file that does not parse says nothing
+ * about the others, nor a bad resource about its neighbours. Never throws for what a file holds.
+ *
+ * @param paths files, directories (everything below them), or `-` for stdin; names are shown as given here.
+ */
+export async function load(paths: readonly string[], ports: LoadPorts): Promise<Loaded> {
+  const report = new Report()
+  const files = await readFiles(paths, ports, report)
+  const declared = files.sources.flatMap(source => readSource(source, report, ports) ?? [])
+  const declarations = declared.flatMap(file => file.declarations)
+  const resources = declarations.flatMap(declaration => resource(declaration, report) ?? [])
+  checkReferences(declarations, { known: ports.known, mayDeclare: unreadNames(files) }, report)
+  const set = oneSet(declared, report)
+  const problems = report.problems()
+  if (report.hasErrors || files.sources.length === 0) return { ok: false, problems }
+  return {
+    ok: true,
+    problems,
+    tree: { set, resources: resources.sort(byKindAndName), files: files.sources.map(source => source.file) },
+  }
+}
+
+/** What one file declares, or nothing where it cannot be read as a whole. */
+function readSource(source: Source, report: Report, ports: LoadPorts): Declared | undefined {
+  const { contents, finding } = parseYaml(source)
+  const refusal = recognizeForeign(contents, source) ?? finding ?? emptiness(contents, source)
+  const node =
+    contents === null
+      ? undefined
+      : understand(contents, source, refusal ? new Report() : report, ports.environment)
+  if (refusal === undefined && node !== undefined) return declare(node, report)
+  if (refusal !== undefined) report.add(refusal)
+  hideUnread(source)
+  return undefined
+}
+
+function emptiness(contents: ParsedNode | null, source: Source): Finding | undefined {
+  const isEmpty =
+    contents === null || (isScalar(contents) && contents.value === null && contents.source === '')
+  if (!isEmpty) return undefined
+  return { code: 'GW1003', span: { source, start: 0, end: 1 }, text: 'nothing but white space and comments' }
+}
+
+/** The canonical form of one resource, or nothing where its declaration is wrong. */
+function resource(declaration: Declaration, report: Report): DeclaredResource | undefined {
+  const { kind, name, home } = declaration
+  const spec = canonical(declaration, report)
+  if (spec === undefined || name === undefined) return undefined
+  return { kind, name, spec, place: home.source.placeAt(home.start) }
+}
+
+function canonical(declaration: Declaration, report: Report): CanonicalSpec | undefined {
+  const { kind, node, home, path, publication } = declaration
+  const asked = { node, home, path, extraFields: kind === 'publication' ? ['bindings'] : [] }
+  if (publication !== undefined) {
+    const inline = check(inlineBinding, asked, report)
+    return inline && encode('binding', { ...inline, publication })
+  }
+  const schema: Schema<unknown> = KINDS[kind]
+  const spec = check(schema, asked, report)
+  return spec === undefined ? undefined : encode(kind, spec as Spec<typeof kind>)
+}
+
+function oneSet(declared: readonly Declared[], report: Report): string {
+  const [first, ...others] = declared.flatMap(file => file.set ?? [])
+  for (const { name, span } of others) {
+    if (first === undefined || name === first.name) continue
+    report.add({
+      code: 'GW1303',
+      span,
+      other: first.span,
+      text: `the tree already has the set \`${first.name}\``,
+    })
+  }
+  return first?.name ?? DEFAULT_SET
+}
+
+/** A name that stands somewhere in a file that could not be read is not called missing. */
+function unreadNames({ sources, incomplete }: Files): (name: string) => boolean {
+  const texts = sources.filter(source => source.unread).map(source => source.text)
+  return name => incomplete || texts.some(text => text.includes(name))
+}
+
+const KIND_ORDER = new Map(KIND_NAMES.map((kind, at) => [kind, at]))
+
+function byKindAndName(a: DeclaredResource, b: DeclaredResource): number {
+  const byKind = (KIND_ORDER.get(a.kind) ?? 0) - (KIND_ORDER.get(b.kind) ?? 0)
+  return byKind || (a.name < b.name ? -1 : 1)
+}

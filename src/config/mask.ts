@@ -1,0 +1,86 @@
+import { mergeRanges, type Source } from './source.ts'
+
+/** What stands for a secret. Of a fixed length: the length of a secret is nobody's business, either. */
+export const MASK = '********'
+
+/** A name of a field whose value is taken for a secret, wherever it stands; typos included. */
+const SECRET_NAME = /(?:key|token)(?!s)|secret|passw|passphrase|pwd|credential|authorization|cookie/i
+/** A name of a field that may hold a reference to a secret. */
+const SLOT_NAME = /(?:^|[_-])(?:key|token|secret|password|credential)$/i
+/** The same in a line that may not even be YAML: the value is everything after the colon. */
+const SECRET_LINE =
+  /(?:key|token|secret|passw\w*|credential|authorization|cookie)["']?\s*[:=]\s*(?!\{\s*["']?(?:env|file)\b)(\S.*)/dgi
+/** What gives itself away: vendors' keys, our own, bearer headers, users in URLs, signed queries. */
+const SECRET_SHAPES = [
+  /(?<![A-Za-z0-9])(?:sk|pk|rk)-[A-Za-z0-9_-]{8,}/dg,
+  /(?<![A-Za-z0-9])gw_[A-Za-z0-9]{12,}/dg,
+  /(?<=\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}/dgi,
+  /(?<=:\/\/)[^\s/@"']+(?=@)/dg,
+  /(?<=[?&][\w.-]*(?:key|token|secret|password|sig|signature)=)[^&\s"'#]+/dgi,
+] as const
+
+const DIGEST = /^sha256:[0-9a-f]{64}$/
+const VARIABLE = /^[A-Z][A-Z0-9_]*$/
+
+/** Whether the value of field `name` must not be shown. */
+export function holdsSecret(name: string, value: string): boolean {
+  return name === 'hash' ? !DIGEST.test(value) : SECRET_NAME.test(name)
+}
+
+/** Whether `name` is a field that takes a reference to a secret, such as `upstream_key`. */
+export function isSecretSlot(name: string): boolean {
+  return SLOT_NAME.test(name)
+}
+
+/** Whether this is part of a sound reference to a secret, which is none itself. */
+export function isReferencePart(name: string, value: string): boolean {
+  return (name === 'env' && VARIABLE.test(value)) || (name === 'file' && value.startsWith('/'))
+}
+
+/** The parts of a line that look like secrets by themselves. */
+export function secretShapes(line: string): [start: number, end: number][] {
+  const found: [number, number][] = []
+  for (const shape of SECRET_SHAPES) {
+    for (const match of line.matchAll(shape)) found.push([match.index, match.index + match[0].length])
+  }
+  return found
+}
+
+/** The parts of a line that a secret's name precedes, read without YAML: for comments and broken files. */
+export function namedSecrets(line: string): [start: number, end: number][] {
+  return [...line.matchAll(SECRET_LINE)].flatMap(match => {
+    const range = match.indices?.[1]
+    return range ? [range] : []
+  })
+}
+
+/** A text with everything that looks like a secret replaced by stars. */
+export function maskText(text: string): string {
+  let shown = ''
+  let at = 0
+  for (const [start, end] of mergeRanges(secretShapes(text))) {
+    shown += text.slice(at, start) + MASK
+    at = end
+  }
+  return shown + text.slice(at)
+}
+
+/** Lines longer than this are guessed at only when they are shown. */
+const GUESSED_LENGTH = 4_096
+const BLOCK_VALUE = /(?:key|token|secret|passw\w*|credential|authorization)["']?\s*:\s*[|>]/i
+
+/**
+ * From now on every value of this file that a secret's name precedes is taken for a secret, whether or not it
+ * stands where YAML would see it; block texts with all their lines.
+ */
+export function hideUnread(source: Source): void {
+  source.unread = true
+  let blockIndent: number | undefined
+  for (let line = 1, range = source.lineRange(1); range !== undefined; range = source.lineRange(++line)) {
+    const [start, end] = range
+    const text = source.text.slice(start, Math.min(end, start + GUESSED_LENGTH))
+    const indent = text.search(/\S/)
+    if (blockIndent !== undefined && (indent > blockIndent || indent === -1)) source.hide(start, end)
+    else blockIndent = BLOCK_VALUE.test(text) ? indent : undefined
+  }
+}

@@ -1,0 +1,164 @@
+import type { Declaration } from './declare.ts'
+import { nearest } from './nearest.ts'
+import type { Node, ScalarNode } from './node.ts'
+import { shorten } from './path.ts'
+import type { Report } from './report.ts'
+import type { Span } from './source.ts'
+
+/** Names that the tree does not declare but that may exist. */
+export interface Elsewhere {
+  /** `kind/name` of what exists outside the tree. */
+  readonly known: ReadonlySet<string>
+  /** Whether a file that could not be read may declare this name. */
+  mayDeclare(name: string): boolean
+}
+
+/** Suggestions compare with every name, so a tree that refers to nothing real gets only so many. */
+const SUGGESTIONS = 100
+const GLOB = /[*?]/
+
+/** Reports names that lead nowhere, names declared twice, and what will serve nobody. */
+export function checkReferences(
+  declarations: readonly Declaration[],
+  elsewhere: Elsewhere,
+  report: Report,
+): void {
+  reportTwice(declarations, report)
+  reportSharedHashes(declarations, report)
+  const references = new References(declarations, elsewhere, report)
+  for (const declaration of declarations) {
+    if (declaration.kind === 'binding') {
+      references.check(declaration, 'endpoint', 'endpoint')
+      references.check(declaration, 'publication', 'publication')
+    } else if (declaration.kind === 'key') {
+      references.check(declaration, 'tenant', 'tenant')
+      references.checkModels(declaration, 'models')
+    } else if (declaration.kind === 'tenant') {
+      references.checkModels(declaration, 'models')
+      references.checkModels(declaration, 'banned_models')
+    }
+  }
+  references.checkBound()
+}
+
+function reportTwice(declarations: readonly Declaration[], report: Report): void {
+  const first = new Map<string, Span>()
+  for (const { kind, name, home } of declarations) {
+    if (name === undefined) continue
+    const other = first.get(`${kind}/${name}`)
+    if (other === undefined) {
+      first.set(`${kind}/${name}`, home)
+      continue
+    }
+    const { file, line, column } = other.source.placeAt(other.start)
+    const what = kind === 'settings' ? '`settings`' : `the ${kind} \`${shorten(name)}\``
+    report.add({
+      code: kind === 'settings' ? 'GW1304' : 'GW1301',
+      span: home,
+      other,
+      text: `${what} is already at ${file}:${line}:${column}`,
+    })
+  }
+}
+
+/** One secret opens one key: with two, which policy holds would be chance. */
+function reportSharedHashes(declarations: readonly Declaration[], report: Report): void {
+  const first = new Map<string, { home: Span; name: string }>()
+  for (const { kind, name, node, path } of declarations) {
+    const hash = kind === 'key' ? scalarAt(node, 'hash') : undefined
+    if (hash === undefined || name === undefined || typeof hash.value !== 'string') continue
+    const other = first.get(hash.value)
+    if (other === undefined) first.set(hash.value, { home: hash.span, name })
+    else if (other.name !== name) {
+      const text = `the key \`${shorten(other.name)}\` has the same hash`
+      report.add({ code: 'GW1307', span: hash.span, other: other.home, path: [...path, 'hash'], text })
+    }
+  }
+}
+
+class References {
+  readonly #names = new Map<string, Set<string>>()
+  readonly #declarations: readonly Declaration[]
+  readonly #elsewhere: Elsewhere
+  readonly #report: Report
+  #suggestions = 0
+
+  constructor(declarations: readonly Declaration[], elsewhere: Elsewhere, report: Report) {
+    this.#declarations = declarations
+    this.#elsewhere = elsewhere
+    this.#report = report
+    for (const { kind, name } of declarations) if (name !== undefined) this.#add(kind, name)
+    for (const known of elsewhere.known) {
+      const slash = known.indexOf('/')
+      this.#add(known.slice(0, slash), known.slice(slash + 1))
+    }
+  }
+
+  #add(kind: string, name: string): void {
+    const names = this.#names.get(kind)
+    if (names) names.add(name)
+    else this.#names.set(kind, new Set([name]))
+  }
+
+  #exists(kind: string, name: string): boolean {
+    return this.#names.get(kind)?.has(name) === true || this.#elsewhere.mayDeclare(name)
+  }
+
+  #hint(kind: string, scalar: ScalarNode): { hint?: string } {
+    const names = this.#names.get(kind)
+    if (names === undefined) return { hint: `no ${kind} is declared at all` }
+    this.#suggestions++
+    if (scalar.interpolated || this.#suggestions > SUGGESTIONS) return {}
+    const near = nearest(scalar.written, names)
+    return near === undefined ? {} : { hint: `did you mean \`${near}\`?` }
+  }
+
+  /** A field that holds the name of another resource. */
+  check({ node, path }: Declaration, field: string, kind: string): void {
+    const scalar = scalarAt(node, field)
+    if (scalar === undefined || typeof scalar.value !== 'string' || this.#exists(kind, scalar.value)) return
+    this.#report.add({
+      code: 'GW1302',
+      span: scalar.span,
+      path: [...path, field],
+      text: `there is no ${kind} \`${shorten(scalar.written)}\``,
+      ...this.#hint(kind, scalar),
+    })
+  }
+
+  /** Model names without a glob that no publication has: legal, because a model may come later. */
+  checkModels({ node, path }: Declaration, field: string): void {
+    const list = node.kind === 'map' ? node.entries.get(field)?.value : undefined
+    if (list?.kind !== 'list') return
+    for (const [index, item] of list.items.entries()) {
+      if (item.kind !== 'scalar' || typeof item.value !== 'string' || GLOB.test(item.value)) continue
+      if (this.#exists('publication', item.value)) continue
+      this.#report.add({
+        code: 'GW1305',
+        severity: 'warning',
+        span: item.span,
+        path: [...path, field, index],
+        text: `there is no publication \`${shorten(item.written)}\``,
+        ...this.#hint('publication', item),
+      })
+    }
+  }
+
+  /** Publications that are offered but that nothing serves. */
+  checkBound(): void {
+    const bound = new Set<string>()
+    for (const name of this.#names.get('binding') ?? []) bound.add(name.slice(0, name.indexOf(' ')))
+    for (const { kind, name, node, home, path } of this.#declarations) {
+      if (kind !== 'publication' || name === undefined || bound.has(name)) continue
+      const status = scalarAt(node, 'status')
+      if ((status !== undefined && status.value !== 'listed') || this.#elsewhere.mayDeclare(name)) continue
+      const text = 'listed, but without a binding: every call would answer 404'
+      this.#report.add({ code: 'GW1306', severity: 'warning', span: home, path, text })
+    }
+  }
+}
+
+function scalarAt(node: Node, field: string): ScalarNode | undefined {
+  const value = node.kind === 'map' ? node.entries.get(field)?.value : undefined
+  return value?.kind === 'scalar' ? value : undefined
+}

@@ -1,0 +1,65 @@
+import { open } from 'node:fs/promises'
+import { CONFIG_FAULTS, type ConfigCode } from '../base/catalogue/config.ts'
+import type { SecretReference } from '../schema/scalars.ts'
+
+/** A secret is a line or a certificate, never more than this. */
+const LIMIT_BYTES = 65_536
+
+export interface SecretPorts {
+  /** The variables that `{ env: NAME }` refers to. */
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
+
+/** A reference that leads to no secret. Names the reference, never what was found there. */
+export class SecretError extends Error {
+  override readonly name = 'SecretError'
+  readonly code: ConfigCode = 'GW1405'
+  readonly reference: SecretReference
+  readonly hint: string = CONFIG_FAULTS.GW1405.mend
+  constructor(reference: SecretReference, reason: string, cause?: unknown) {
+    super(`${formatReference(reference)} ${reason}`, { cause })
+    this.reference = reference
+  }
+}
+
+/** `the variable OPENAI_KEY`, `the file /run/secrets/openai`: for messages. */
+export function formatReference({ env, file }: SecretReference): string {
+  return env === undefined ? `the file ${file ?? ''}` : `the variable ${env}`
+}
+
+/**
+ * The secret that a reference leads to, without the line break at the end of a file. Read anew each time: who
+ * holds it decides how long it is good for.
+ *
+ * @throws {SecretError} where there is none, it is empty, or larger than 64 KiB.
+ */
+export async function resolveSecret(reference: SecretReference, ports: SecretPorts): Promise<string> {
+  const { env, file } = reference
+  if (env !== undefined) {
+    const value = Object.hasOwn(ports.environment, env) ? ports.environment[env] : undefined
+    if (value === undefined) throw new SecretError(reference, 'is not set')
+    if (value === '') throw new SecretError(reference, 'is empty')
+    return value
+  }
+  const secret = (await readSecretFile(file ?? '', reference)).replace(/\r?\n$/, '')
+  if (secret === '') throw new SecretError(reference, 'is empty')
+  return secret
+}
+
+async function readSecretFile(path: string, reference: SecretReference): Promise<string> {
+  let bytes: Buffer
+  try {
+    const file = await open(path, 'r')
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(LIMIT_BYTES + 1), 0, LIMIT_BYTES + 1, 0)
+      bytes = buffer.subarray(0, bytesRead)
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    throw new SecretError(reference, isMissing ? 'does not exist' : 'cannot be read', error)
+  }
+  if (bytes.length > LIMIT_BYTES) throw new SecretError(reference, `is larger than ${LIMIT_BYTES} bytes`)
+  return bytes.toString('utf8')
+}
