@@ -38,13 +38,13 @@ export async function authorship(
 }
 
 /** What git prints, without white space at the end; `undefined` where it fails or is not there. */
-async function runGit(
+function runGit(
   words: readonly string[],
   folder: string,
   environment: AppPorts['environment'],
 ): Promise<string | undefined> {
   const env = { ...environment, GIT_OPTIONAL_LOCKS: '0', GIT_PAGER: 'cat', LC_ALL: 'C' }
-  return await new Promise(done => {
+  return new Promise(done => {
     execFile(
       'git',
       ['--no-pager', '-c', 'core.fsmonitor=false', ...words],

@@ -84,18 +84,14 @@ export function keyToJson(key: KeyView): Json {
 }
 
 function stateText(key: KeyView): string {
-  switch (key.state) {
-    case 'active':
-      return 'active'
-    case 'disabled':
-      return 'disabled in its configuration'
-    case 'held':
-      return `held by \`gw keys disable\`${key.heldAtMs === undefined ? '' : ` since ${iso(key.heldAtMs)}`}`
-    case 'expired':
-      return 'expired'
-    case 'no_secret':
-      return `no secret yet: \`gw keys issue ${key.name}\``
+  const told: Record<KeyState, string> = {
+    active: 'active',
+    disabled: 'disabled in its configuration',
+    held: `held by \`gw keys disable\`${key.heldAtMs === undefined ? '' : ` since ${iso(key.heldAtMs)}`}`,
+    expired: 'expired',
+    no_secret: `no secret yet: \`gw keys issue ${key.name}\``,
   }
+  return told[key.state]
 }
 
 function limitsText({ limits }: KeyView): string {

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { COMMAND_FAULTS, CommandError, EXIT, type ExitCode } from '../base/catalogue/command.ts'
 import type { Json } from '../schema/kinds.ts'
 import { detailsOf } from './failure.ts'
@@ -96,7 +97,7 @@ function unexpected(raised: unknown): CommandError {
 
 function trace(error: CommandError): string {
   const cause = error.cause ?? error
-  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
+  return cause instanceof Error ? (cause.stack ?? cause.message) : inspect(cause)
 }
 
 function errorToJson(error: CommandError): Json {

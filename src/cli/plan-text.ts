@@ -63,18 +63,16 @@ function changeToText(change: ResourceChange, width: number, style: Style): stri
 }
 
 function fieldToText(field: FieldChange, action: ResourceChange['action'], style: Style): string {
-  switch (field.type) {
-    case 'secret':
-      return action === 'create' ? '(secret reference)' : '(secret reference changed)'
-    case 'list':
-      return [
-        ...field.added.map(item => style.added(`+ ${valueToText(item)}`)),
-        ...field.removed.map(item => style.removed(`- ${valueToText(item)}`)),
-      ].join('  ')
-    case 'value':
-      if (action === 'create') return valueToText(field.after)
-      return `${valueToText(field.before)} → ${valueToText(field.after)}`
+  if (field.type === 'secret')
+    return action === 'create' ? '(secret reference)' : '(secret reference changed)'
+  if (field.type === 'list') {
+    return [
+      ...field.added.map(item => style.added(`+ ${valueToText(item)}`)),
+      ...field.removed.map(item => style.removed(`- ${valueToText(item)}`)),
+    ].join('  ')
   }
+  if (action === 'create') return valueToText(field.after)
+  return `${valueToText(field.before)} → ${valueToText(field.after)}`
 }
 
 function valueToText(value: Json | undefined): string {

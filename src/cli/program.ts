@@ -3,6 +3,7 @@ import { demoUpstreamCommand } from './demo-upstream.ts'
 import { FORMATS } from './output.ts'
 import type { Bind, MakeCommand } from './session.ts'
 import { COLOUR_WHEN } from './style.ts'
+import { validateCommand } from './validate.ts'
 import { everyCommand, verb } from './verb.ts'
 import { gwVersion } from './version.ts'
 
@@ -11,7 +12,7 @@ export const DEFAULT_STORE = 'sqlite:./data/gw.db'
 const HELP_WIDTH = 100
 
 /** Every verb, in the order in which `gw --help` lists them. */
-const VERBS: readonly MakeCommand[] = [demoUpstreamCommand]
+const VERBS: readonly MakeCommand[] = [validateCommand, demoUpstreamCommand]
 
 /** What commander wrote, kept for `Output` to show by its own rules. */
 export interface Said {

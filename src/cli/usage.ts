@@ -1,4 +1,4 @@
-import { CommanderError } from 'commander'
+import type { CommanderError } from 'commander'
 import { CommandError } from '../base/catalogue/command.ts'
 
 const SUGGESTION = /\n\((Did you mean .+\?)\)$/s

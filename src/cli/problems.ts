@@ -1,0 +1,59 @@
+import { CONFIG_FAULTS } from '../base/catalogue/config.ts'
+import { formatProblem, problemJson } from '../config/format.ts'
+import type { Problem } from '../config/types.ts'
+import type { Json } from '../schema/kinds.ts'
+import type { Format, Output } from './output.ts'
+import { printable, type Style } from './style.ts'
+
+/** Each problem with its place, its frame and its hint, an empty line after each. */
+export function problemsToText(problems: readonly Problem[], format: Format, style: Style): string {
+  if (format === 'github') return problems.map(annotation).join('')
+  return problems.map(problem => `${problemToText(problem, style)}\n\n`).join('')
+}
+
+export function problemsToJson(problems: readonly Problem[]): Json {
+  return problems.map(problem => ({ ...problemJson(problem) }))
+}
+
+/** Warnings of files that are valid: talk, wherever they were not asked for. */
+export function talkWarnings(out: Output, warnings: readonly Problem[]): void {
+  for (const warning of warnings) out.talk(`${problemToText(warning, out.talkStyle)}\n`)
+}
+
+function problemToText(problem: Problem, style: Style): string {
+  return formatProblem(legible(problem), { colour: style.colour })
+}
+
+/** A file is quoted as it is, so whatever in it could steer a terminal is made visible first. */
+function legible(problem: Problem): Problem {
+  const { message, place, other, frame, hint } = problem
+  return {
+    ...problem,
+    message: printable(message),
+    place: { ...place, file: printable(place.file) },
+    ...(other && { other: { ...other, file: printable(other.file) } }),
+    ...(frame !== undefined && { frame: frame.split('\n').map(printable).join('\n') }),
+    ...(hint !== undefined && { hint: printable(hint) }),
+  }
+}
+
+/**
+ * A workflow command of GitHub Actions, which shows the problem at its line of the pull request
+ * (docs.github.com, "Workflow commands": `::error file={name},line={line},col={column},title={title}::{message}`).
+ */
+function annotation(problem: Problem): string {
+  const { code, severity, message, place } = problem
+  const properties = Object.entries({ file: place.file, line: place.line, col: place.column, title: code })
+    .map(([name, value]) => `${name}=${escapeProperty(String(value))}`)
+    .join(',')
+  const hint = problem.hint ?? CONFIG_FAULTS[code].mend
+  return `::${severity} ${properties}::${escapeData(`${message}\n${hint}`)}\n`
+}
+
+function escapeData(text: string): string {
+  return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
+}
+
+function escapeProperty(text: string): string {
+  return escapeData(text).replaceAll(':', '%3A').replaceAll(',', '%2C')
+}

@@ -1,0 +1,49 @@
+import type { Command } from 'commander'
+import { validateConfiguration } from '../app/configuration.ts'
+import { counted } from '../app/counted.ts'
+import { ConfigurationInvalid } from '../app/invalid.ts'
+import { EXIT } from '../base/catalogue/command.ts'
+import type { Tree } from '../config/types.ts'
+import { configPaths } from './config-paths.ts'
+import { problemsToJson, problemsToText } from './problems.ts'
+import { appPorts, type Bind } from './session.ts'
+import { verb } from './verb.ts'
+
+/** `gw validate`: reads files and says what is wrong with them. It opens no store and no socket, and reads no secret. */
+export function validateCommand(bind: Bind): Command {
+  return verb('validate', 'Check configuration files, offline and without side effects.', [
+    'gw validate -c ./config',
+    'gw validate -c ./config --format github   # annotates a pull request',
+  ]).action(
+    bind(
+      async session => {
+        const { out } = session
+        try {
+          const { tree, warnings } = await validateConfiguration(configPaths(session), appPorts(session))
+          out.say(problemsToText(warnings, out.format, out.style))
+          out.result({
+            text: () => `Valid: ${census(tree)}.\n`,
+            json: () => ({
+              valid: true,
+              set: tree.set,
+              files: tree.files.length,
+              resources: tree.resources.length,
+              problems: problemsToJson(warnings),
+            }),
+          })
+          return EXIT.done
+        } catch (error) {
+          // Here the problems are what was asked for, so they are data; the verdict remains talk.
+          if (!(error instanceof ConfigurationInvalid)) throw error
+          out.say(problemsToText(error.problems, out.format, out.style))
+          return out.fail(error, 'detailed')
+        }
+      },
+      ['github'],
+    ),
+  )
+}
+
+function census(tree: Tree): string {
+  return `${counted(tree.resources.length, 'resource')} in ${counted(tree.files.length, 'file')}, set ${tree.set}`
+}

@@ -1,0 +1,87 @@
+import { EventEmitter } from 'node:events'
+import { Readable, Writable } from 'node:stream'
+import type { ExitCode } from '../../src/base/catalogue/command.ts'
+import { systemChance } from '../../src/base/chance.ts'
+import type { Clock } from '../../src/base/clock.ts'
+import type { Sink, Source } from '../../src/cli/io.ts'
+import { run } from '../../src/cli/main.ts'
+import { testClock } from '../support/test-clock.ts'
+
+export interface World {
+  /** Where the command runs; the paths of `-c` start from here. */
+  readonly cwd: string
+  readonly environment?: Readonly<Record<string, string>>
+  readonly clock?: Clock
+  /** What is piped in; on a terminal what is typed. Left open where `undefined`. */
+  readonly stdin?: string | undefined
+  /** Columns of the terminal; without it there is none. */
+  readonly terminal?: number
+  /** Breaks every write to stdout with this error code. */
+  readonly stdoutFault?: string
+  readonly signals?: EventEmitter
+  /** Sees each piece of stderr as it comes. */
+  readonly onTalk?: (text: string) => void
+}
+
+export interface Ended {
+  readonly exit: ExitCode
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs `gw` inside the test's own process, with every part of its world under the test's control. */
+export async function gw(argv: readonly string[], world: World): Promise<Ended> {
+  const stdout = new Capture(world.terminal, undefined, world.stdoutFault)
+  const stderr = new Capture(world.terminal, world.onTalk)
+  const stdin: Source = Object.assign(
+    new Readable({
+      read() {
+        if (world.stdin === undefined) return
+        this.push(world.stdin)
+        this.push(null)
+      },
+    }),
+    { isTTY: world.terminal !== undefined },
+  )
+  const before = process.cwd()
+  process.chdir(world.cwd)
+  try {
+    const exit = await run(argv, {
+      stdout,
+      stderr,
+      stdin,
+      environment: world.environment ?? {},
+      cwd: world.cwd,
+      clock: world.clock ?? testClock(),
+      chance: systemChance,
+      signals: world.signals ?? new EventEmitter(),
+    })
+    return { exit, stdout: stdout.text, stderr: stderr.text }
+  } finally {
+    process.chdir(before)
+    stdin.destroy()
+  }
+}
+
+class Capture extends Writable implements Sink {
+  text = ''
+  readonly isTTY: boolean
+  readonly columns: number | undefined
+  readonly #watch: ((text: string) => void) | undefined
+  readonly #fault: string | undefined
+
+  constructor(columns: number | undefined, watch?: (text: string) => void, fault?: string) {
+    super({ decodeStrings: true })
+    this.isTTY = columns !== undefined
+    this.columns = columns
+    this.#watch = watch
+    this.#fault = fault
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    if (this.#fault) return done(Object.assign(new Error(`write ${this.#fault}`), { code: this.#fault }))
+    this.text += chunk.toString()
+    this.#watch?.(chunk.toString())
+    done()
+  }
+}
