@@ -1,3 +1,4 @@
+import type { Key } from '../schema/key.ts'
 import type { Json, Kind, Resource } from '../schema/kinds.ts'
 import type { ServedResource } from '../schema/state.ts'
 import type { Counts, Origin, Owner, SourceLine } from '../store/types.ts'
@@ -113,9 +114,13 @@ export interface KeyView {
   readonly displayName?: string
   readonly tenant?: string
   readonly models: readonly string[]
-  readonly limits: { readonly rpm?: number; readonly tpm?: number; readonly concurrency?: number }
+  readonly limits: Key['limits']
   readonly quota?: number
-  readonly budget?: { readonly amountNano: bigint; readonly per: string; readonly timezone: string }
+  readonly budget?: {
+    readonly amountNano: bigint
+    readonly per: 'day' | 'month' | 'total'
+    readonly timezone: string
+  }
   readonly expiresAtMs?: number
   readonly state: KeyState
   readonly heldAtMs?: number

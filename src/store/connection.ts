@@ -62,14 +62,18 @@ export class Connection {
    * (https://sqlite.org/howtocorrupt.html §1.4), so the new one stays closed until the log has gone.
    */
   async #reopen(): Promise<Session> {
-    if (fileIdentity(this.path) === undefined) throw new CommandError('GW2003', `${this.path} has gone`)
+    if (fileIdentity(this.path) === undefined) throw new CommandError('GW2003', `${this.path} has gone.`)
     const wal = `${this.path}-wal`
     const old = this.#session
     const walBytes = statSync(wal, { throwIfNoEntry: false })?.size ?? 0
     if (old && walBytes > 0 && fileIdentity(wal) === old.walFile) {
-      throw new CommandError('GW2001', `${this.path} was replaced, but ${wal} is still that of the old one`, {
-        hint: `Remove ${wal} and ${this.path}-shm, too; next time stop every gw before the file is replaced.`,
-      })
+      throw new CommandError(
+        'GW2001',
+        `${this.path} was replaced, but ${wal} is still that of the old one.`,
+        {
+          hint: `Remove ${wal} and ${this.path}-shm, too; next time stop every gw before the file is replaced.`,
+        },
+      )
     }
     this.#session = undefined
     if (old) await closeSession(old)

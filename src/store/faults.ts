@@ -12,11 +12,11 @@ export function isBusy(error: unknown): boolean {
  */
 export function storeFault(error: unknown, path: string): unknown {
   if (isBusy(error))
-    return new CommandError('GW2005', `${path} is locked by another process`, { cause: error })
+    return new CommandError('GW2005', `${path} is locked by another process.`, { cause: error })
   const fileFault =
     error instanceof Database.SqliteError
       ? /^SQLITE_(IOERR|FULL|READONLY|CANTOPEN|NOTADB|CORRUPT|PERM|AUTH|NOLFS|PROTOCOL)/.test(error.code)
       : error instanceof Error && 'syscall' in error
   if (!fileFault) return error
-  return new CommandError('GW2001', `${path}: ${(error as Error).message}`, { cause: error })
+  return new CommandError('GW2001', `${path} cannot be used: ${(error as Error).message}.`, { cause: error })
 }

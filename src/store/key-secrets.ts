@@ -55,7 +55,7 @@ export async function insertFirstSecret(
   await assertKey(db, key)
   const active = await selectActiveSecrets(db, nowMs)
   if (active.some(secret => secret.key === key)) {
-    throw new CommandError('GW4006', `the key ${key} has a secret already`, {
+    throw new CommandError('GW4006', `The key ${key} has a secret already.`, {
       hint: `Replace it with \`gw keys rotate ${key}\`.`,
     })
   }
@@ -168,7 +168,7 @@ async function assertKey(db: Kysely<Tables>, key: string): Promise<void> {
     .where('kind', '=', 'key')
     .where('name', '=', key)
     .executeTakeFirst()
-  if (!row) throw new CommandError('GW4005', `there is no key ${key}`)
+  if (!row) throw new CommandError('GW4005', `There is no key ${key}.`)
 }
 
 function toSecret(row: Selectable<KeySecretsTable>): StoredSecret {

@@ -14,14 +14,14 @@ export async function migrate(session: Session, mode: StoreMode): Promise<void> 
   const done = migrationsOf(session)
   const newer = done.filter(name => !Object.hasOwn(MIGRATIONS, name))
   if (newer.length > 0) {
-    throw new CommandError('GW2002', `${session.path} knows ${newer.join(', ')}, which this gw does not`)
+    throw new CommandError('GW2002', `${session.path} knows ${newer.join(', ')}, which this gw does not.`)
   }
   const pending = Object.keys(MIGRATIONS).filter(name => !done.includes(name))
   if (pending.length === 0) return
   if (mode === 'read') {
     throw done.length === 0
-      ? new CommandError('GW2003', `${session.path} is empty`)
-      : new CommandError('GW2004', `${session.path} lacks ${pending.join(', ')}`)
+      ? new CommandError('GW2003', `${session.path} is empty.`)
+      : new CommandError('GW2004', `${session.path} lacks ${pending.join(', ')}.`)
   }
   await immediately(session, async db => {
     const provider = { getMigrations: async () => ({ ...MIGRATIONS }) }
@@ -35,7 +35,7 @@ function migrationsOf({ raw, path }: Session): string[] {
   if (tables.includes('kysely_migration'))
     return column(raw, 'select name from kysely_migration order by name')
   if (tables.length === 0) return []
-  throw new CommandError('GW2001', `${path} is the database of another program`)
+  throw new CommandError('GW2001', `${path} is the database of another program.`)
 }
 
 function column(raw: Database.Database, query: string): string[] {

@@ -38,7 +38,7 @@ export async function selectRevisionResources(db: Kysely<Tables>, id: number): P
   if (id === 0) return []
   const row = await db.selectFrom('revisions').select('document').where('id', '=', id).executeTakeFirst()
   if (row) return fromDocument(row.document)
-  throw new CommandError('GW4005', `there is no revision ${id}`, { hint: 'Revisions count from 1.' })
+  throw new CommandError('GW4005', `There is no revision ${id}.`, { hint: 'Revisions count from 1.' })
 }
 
 /** Appends the revision that follows `commit.base`. */

@@ -33,7 +33,7 @@ const BUSY_PAUSE_MS = 20
  */
 export async function openSession(path: string, mode: StoreMode): Promise<Session> {
   if (mode === 'create') createFile(path)
-  if (fileIdentity(path) === undefined) throw new CommandError('GW2003', `${path} does not exist`)
+  if (fileIdentity(path) === undefined) throw new CommandError('GW2003', `${path} does not exist yet.`)
 
   const raw = new Database(path, { readonly: mode === 'read', fileMustExist: true, timeout: BUSY_MS })
   try {

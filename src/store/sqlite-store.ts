@@ -102,7 +102,7 @@ export class SqliteStore implements Store {
       if (head.revision !== commit.base) {
         throw new CommandError(
           'GW4001',
-          `planned against revision ${commit.base}, but the store is at ${head.revision}`,
+          `The plan was made against revision ${commit.base}, but the store is at ${head.revision}.`,
         )
       }
       const nowMs = this.#clock.nowMs()

@@ -1,0 +1,106 @@
+import { keyDigest, mintKey } from '../base/api-key.ts'
+import { CommandError } from '../base/catalogue/command.ts'
+import type { Chance } from '../base/chance.ts'
+import { nearest } from '../config/nearest.ts'
+import type { Live, Store } from '../store/types.ts'
+import { viewKeys } from './key-view.ts'
+import type { IssuedSecret, KeyView } from './types.ts'
+
+const MOST_SIMILAR = 3
+
+/**
+ * Mints the first secret of a key.
+ * @throws {CommandError} GW4005 without such a key, GW4006 where it has a secret, minted or brought along.
+ */
+export async function issueKey(store: Store, chance: Chance, name: string): Promise<IssuedSecret> {
+  assertMintable(findKey(await store.live(), name))
+  const secret = mintKey(chance)
+  await store.issueSecret(name, keyDigest(secret))
+  return { key: name, secret }
+}
+
+/**
+ * Mints a further secret; the older ones end after `graceMs`, at once where that is 0.
+ * @throws {CommandError} GW4005 without such a key, GW4006 where its secret is brought along by the configuration.
+ */
+export async function rotateKey(
+  store: Store,
+  chance: Chance,
+  name: string,
+  graceMs: number,
+): Promise<IssuedSecret> {
+  const key = findKey(await store.live(), name)
+  assertMintable(key)
+  const secret = mintKey(chance)
+  const { createdAtMs } = await store.rotateSecret(name, keyDigest(secret), graceMs)
+  const hasGrace = graceMs > 0 && key.activeSecrets > 0
+  return { key: name, secret, ...(hasGrace && { graceUntilMs: createdAtMs + graceMs }) }
+}
+
+/** Disables a key at once, until {@link releaseKey} or until its configuration disables it. False where it was held. */
+export async function holdKey(store: Store, name: string): Promise<boolean> {
+  findKey(await store.live(), name)
+  return store.holdKey(name)
+}
+
+/**
+ * Takes back {@link holdKey}. False where the key was not held.
+ * @throws {CommandError} GW4005 without such a key, GW4007 where its configuration disables it.
+ */
+export async function releaseKey(store: Store, name: string): Promise<boolean> {
+  const key = findKey(await store.live(), name)
+  if (key.state === 'disabled') {
+    const place = key.place && `${key.place.file}:${key.place.line}`
+    throw new CommandError(
+      'GW4007',
+      `The key ${name} is disabled in its configuration${place ? `, ${place}` : ''}.`,
+      place ? { hint: `Set \`enabled: true\` in ${place}, and apply.` } : {},
+    )
+  }
+  return store.releaseKey(name)
+}
+
+/** All keys, sorted by name. */
+export async function listKeys(store: Store): Promise<KeyView[]> {
+  return viewKeys(await store.live())
+}
+
+/** @throws {CommandError} GW4005 */
+export async function showKey(store: Store, name: string): Promise<KeyView> {
+  return findKey(await store.live(), name)
+}
+
+function findKey(live: Live, name: string): KeyView {
+  const keys = viewKeys(live)
+  const key = keys.find(candidate => candidate.name === name)
+  if (key) return key
+  const similar = similarNames(
+    name,
+    keys.map(candidate => candidate.name),
+  )
+  throw new CommandError('GW4005', `There is no key ${name}.`, {
+    hint:
+      similar.length > 0
+        ? `Did you mean ${similar.join(' or ')}? \`gw keys list\` shows all.`
+        : '`gw keys list` shows all; a new key is declared under `keys` and applied.',
+  })
+}
+
+/** A secret that the files bring along is replaced there: a minted one beside it would go on when that one ends. */
+function assertMintable({ name, secretSource, place }: KeyView): void {
+  if (secretSource !== 'hash' && secretSource !== 'reference') return
+  const field = secretSource === 'hash' ? 'hash' : 'secret'
+  throw new CommandError('GW4006', `The key ${name} has the secret that its configuration brings along.`, {
+    hint: `Replace \`${field}\`${place ? ` in ${place.file}:${place.line}` : ''}, or remove it and issue a secret.`,
+  })
+}
+
+function similarNames(name: string, names: readonly string[]): string[] {
+  const wanted = name.toLowerCase()
+  const near = nearest(name, names)
+  const parts = names.filter(candidate => {
+    const other = candidate.toLowerCase()
+    return other.includes(wanted) || (other.length > 2 && wanted.includes(other))
+  })
+  return [...new Set([...(near === undefined ? [] : [near]), ...parts])].slice(0, MOST_SIMILAR)
+}

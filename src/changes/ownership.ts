@@ -1,0 +1,86 @@
+import type { Tree } from '../config/types.ts'
+import { decode, type Kind, type Resource } from '../schema/kinds.ts'
+import { resourceId } from '../store/resources.ts'
+import type { OwnedResource } from '../store/types.ts'
+import { ConflictError } from './refusals.ts'
+import { ownerName, subject } from './subject.ts'
+import type { Conflict } from './types.ts'
+
+/** Whether the files of this set, and nobody else, may change the resource. */
+export function isOwn(resource: OwnedResource, set: string): boolean {
+  return resource.owner === 'config' && resource.set === set
+}
+
+/**
+ * A tree may create resources and change its own, never those of another set, of the command line or of REST.
+ *
+ * @throws {ConflictError} GW4004, with all conflicts at once.
+ */
+export function assertOwnership(live: readonly OwnedResource[], desired: Tree): void {
+  const standing = new Map(live.map(resource => [resourceId(resource), resource]))
+  const conflicts = desired.resources.flatMap((declared): Conflict[] => {
+    const old = standing.get(resourceId(declared))
+    if (!old || isOwn(old, desired.set)) return []
+    const { kind, name, place } = declared
+    return [
+      {
+        kind,
+        name,
+        message: `${at(place)}: ${subject(declared)} belongs to ${ownerName(old)}.`,
+        place: { file: place.file, line: place.line },
+        ...(old.place && { other: old.place }),
+      },
+    ]
+  })
+  if (conflicts.length > 0) throw new ConflictError('GW4004', conflicts)
+}
+
+/**
+ * What stands after an apply refers only to what stands, across all owners: a set may not delete an endpoint that
+ * another set has bound.
+ *
+ * @throws {ConflictError} GW4010, with all conflicts at once.
+ */
+export function assertReferences(after: readonly OwnedResource[], desired: Tree): void {
+  const standing = new Set(after.map(resourceId))
+  const places = new Map(desired.resources.map(declared => [resourceId(declared), declared.place]))
+  const conflicts = after.flatMap(resource =>
+    references(resource)
+      .filter(target => !standing.has(resourceId(target)))
+      .map((target): Conflict => {
+        const place = places.get(resourceId(resource))
+        if (place) {
+          const message = `${at(place)}: ${subject(resource)} refers to ${subject(target)}, which does not exist.`
+          return {
+            kind: resource.kind,
+            name: resource.name,
+            message,
+            place: { file: place.file, line: place.line },
+          }
+        }
+        const message = `${subject(target)} cannot go: ${subject(resource)}, which belongs to ${ownerName(resource)}, refers to it.`
+        return { ...target, message: capital(message), ...(resource.place && { other: resource.place }) }
+      }),
+  )
+  if (conflicts.length > 0) throw new ConflictError('GW4010', conflicts)
+}
+
+function references(resource: Resource): { kind: Kind; name: string }[] {
+  if (resource.kind === 'binding') {
+    const { publication, endpoint } = decode('binding', resource.spec)
+    return [
+      { kind: 'publication', name: publication },
+      { kind: 'endpoint', name: endpoint },
+    ]
+  }
+  const tenant = resource.kind === 'key' ? resource.spec['tenant'] : undefined
+  return typeof tenant === 'string' ? [{ kind: 'tenant', name: tenant }] : []
+}
+
+function at(place: { readonly file: string; readonly line: number }): string {
+  return `${place.file}:${place.line}`
+}
+
+function capital(sentence: string): string {
+  return sentence.charAt(0).toUpperCase() + sentence.slice(1)
+}

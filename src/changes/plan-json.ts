@@ -1,0 +1,29 @@
+import type { Json } from '../schema/kinds.ts'
+import type { FieldChange, Plan } from './types.ts'
+
+/** A plan as `--format json` and REST show it. */
+export function planToJson(plan: Plan): { readonly [member: string]: Json } {
+  return {
+    base: plan.base,
+    set: plan.set,
+    counts: { ...plan.counts },
+    changes: plan.changes.map(({ action, kind, name, fields, place }) => ({
+      action,
+      kind,
+      name,
+      fields: fields.map(fieldToJson),
+      ...(place && { file: place.file, line: place.line }),
+    })),
+    warnings: plan.warnings.map(({ code, kind, name, message }) => ({ code, kind, name, message })),
+    left_alone: {
+      other_sets: plan.leftAlone.otherSets,
+      cli: plan.leftAlone.cli,
+      rest: plan.leftAlone.rest,
+    },
+  }
+}
+
+/** The members have the same names outside as inside. */
+function fieldToJson(field: FieldChange): Json {
+  return { ...field }
+}
