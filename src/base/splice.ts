@@ -2,15 +2,15 @@
 export interface Edit {
   readonly start: number
   readonly end: number
-  readonly bytes: Uint8Array
+  readonly bytes: Buffer
 }
 
 /**
  * Cuts `edits`, sorted and without overlap, into `pieces`. Nothing but the replacements is copied: the result
  * holds views of the pieces, so that a body of 20 MB costs a handful of small objects.
  */
-export function splice(pieces: readonly Uint8Array[], edits: readonly Edit[]): Uint8Array[] {
-  const spliced: Uint8Array[] = []
+export function splice(pieces: readonly Buffer[], edits: readonly Edit[]): Buffer[] {
+  const spliced: Buffer[] = []
   let kept = 0
   for (const edit of edits) {
     pushViews(spliced, pieces, kept, edit.start)
@@ -22,15 +22,14 @@ export function splice(pieces: readonly Uint8Array[], edits: readonly Edit[]): U
 }
 
 /** The bytes from `start` to `end` over all pieces together, as one view or copy. */
-export function extract(pieces: readonly Uint8Array[], start: number, end: number): Buffer {
-  const views: Uint8Array[] = []
+export function extract(pieces: readonly Buffer[], start: number, end: number): Buffer {
+  const views: Buffer[] = []
   pushViews(views, pieces, start, end)
   const [only] = views
-  if (views.length === 1 && only) return Buffer.from(only.buffer, only.byteOffset, only.byteLength)
-  return Buffer.concat(views)
+  return views.length === 1 && only ? only : Buffer.concat(views)
 }
 
-function pushViews(views: Uint8Array[], pieces: readonly Uint8Array[], start: number, end: number): void {
+function pushViews(views: Buffer[], pieces: readonly Buffer[], start: number, end: number): void {
   let offset = 0
   for (const piece of pieces) {
     const from = Math.max(start - offset, 0)

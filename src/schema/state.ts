@@ -7,10 +7,15 @@ export interface ServedState {
   /** Moves with every change of a key's secret or of a hold on a key; a revision does not. */
   readonly keyVersion: number
   /** All resources of the revision, in canonical form. */
-  readonly resources: readonly Resource[]
+  readonly resources: readonly ServedResource[]
   readonly secrets: readonly KeySecret[]
   /** Names of keys that were disabled by hand: it holds until the configuration disables them, too. */
   readonly heldKeys: readonly string[]
+}
+
+export interface ServedResource extends Resource {
+  /** When it was first applied, milliseconds since the epoch. */
+  readonly createdAtMs: number
 }
 
 /** A minted secret, of which only the hash is kept. */

@@ -141,6 +141,13 @@ export const WIRE_ERRORS = {
     title: 'Too many header lines, or too many bytes of them.',
     mend: 'Send at most 128 header lines and 16 KiB.',
   },
+  unsupported_transfer_encoding: {
+    ...invalid,
+    status: 501,
+    shouldRetry: false,
+    title: 'A transfer coding other than `chunked`.',
+    mend: 'Send the body with `content-length` or plain `chunked`.',
+  },
   upstream_rate_limited: {
     status: 429,
     openaiType: 'requests',

@@ -65,11 +65,11 @@ const LITERALS: Readonly<Record<number, { readonly kind: JsonKind; readonly byte
   0x66: { kind: 'false', bytes: Buffer.from('false') },
   0x6e: { kind: 'null', bytes: Buffer.from('null') },
 }
-const NO_BYTES = new Uint8Array(0)
+const NO_BYTES = Buffer.alloc(0)
 
 export class JsonScanner {
-  /** The members of the root object whose values have ended. */
-  readonly members: JsonMember[] = []
+  /** The members of the root object whose values have ended, in their order. */
+  members: JsonMember[] = []
   /** The kind of the root value, once its first byte has come. */
   rootKind: JsonKind | undefined
   fault: JsonFault | undefined
@@ -82,7 +82,7 @@ export class JsonScanner {
   /** The string at hand is the name of a member. */
   #inName = false
   /** The bytes of the name at hand, where it began in an earlier piece. */
-  #nameBytes: Uint8Array = NO_BYTES
+  #nameBytes = NO_BYTES
   #nameEscaped = false
   #nameStart = 0
   #name = ''
@@ -101,6 +101,24 @@ export class JsonScanner {
   get done(): boolean {
     if (this.fault || this.#depth > 0 || this.rootKind === undefined) return false
     return this.#state === AFTER_VALUE || this.#state >= INTEGER_ZERO
+  }
+
+  /** The name and the first byte of the member of the root object whose value has begun and not ended. */
+  get openMember(): { readonly name: string; readonly start: number } | undefined {
+    if (this.#depth === 0 || this.#levels[1] !== 1) return undefined
+    const atRoot = this.#depth === 1
+    const between = this.#inName || this.#state <= AFTER_VALUE
+    return atRoot && between ? undefined : { name: this.#name, start: this.#valueStart }
+  }
+
+  /** Begins anew, for another text. */
+  reset(): void {
+    this.members = []
+    this.rootKind = undefined
+    this.fault = undefined
+    this.#depth = 0
+    this.#state = VALUE
+    this.#inName = false
   }
 
   /**
@@ -272,7 +290,7 @@ export class JsonScanner {
     this.#state = NAME_END
     if (this.#depth !== 1) return
     this.#keepName(bytes, from, to)
-    const text = (this.#nameBytes as Buffer).utf8Slice()
+    const text = this.#nameBytes.toString()
     this.#name = this.#nameEscaped ? (JSON.parse(`"${text}"`) as string) : text
   }
 

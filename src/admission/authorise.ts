@@ -1,0 +1,54 @@
+import { GwError } from '../base/catalogue/wire.ts'
+import type { KeyEntry, PublicationEntry, Snapshot } from '../snapshot/types.ts'
+
+/** Both SDKs wait this long before they try again while the gateway is in maintenance. */
+const MAINTENANCE_RETRY_MS = 30_000
+
+/** Proof that a key may call a model. What follows asks for it in its signature. */
+export interface Permit {
+  readonly key: KeyEntry
+  readonly publication: PublicationEntry
+}
+
+/**
+ * What can be said before the body is read.
+ *
+ * @throws {GwError} maintenance; tenant_disabled, tenant_banned.
+ */
+export function checkStanding(key: KeyEntry, snapshot: Snapshot): void {
+  if (snapshot.maintenance !== undefined) {
+    throw new GwError('maintenance', snapshot.maintenance, { retryAfterMs: MAINTENANCE_RETRY_MS })
+  }
+  if (key.tenant?.status === 'disabled') throw new GwError('tenant_disabled')
+  if (key.tenant?.status === 'banned') throw new GwError('tenant_banned')
+}
+
+/**
+ * @param model The name as the client wrote it, compared byte for byte.
+ * @throws {GwError} model_banned, model_not_found, model_not_allowed, in this order.
+ */
+export function admit(key: KeyEntry, snapshot: Snapshot, model: string): Permit {
+  const publication = snapshot.publications.get(model)
+  if (publication?.status === 'banned' || (publication && key.tenant?.isBanned(model))) {
+    throw new GwError('model_banned', `The model \`${model}\` is banned.`)
+  }
+  if (publication?.status !== 'listed') {
+    throw new GwError('model_not_found', `The model \`${model}\` does not exist, or is not listed.`)
+  }
+  if (!mayUse(key, model))
+    throw new GwError('model_not_allowed', `This key may not use the model \`${model}\`.`)
+  return { key, publication }
+}
+
+/** Whether `GET /v1/models` shows a publication to this key: listed, and a call would not be refused for its name. */
+export function isVisible(key: KeyEntry, publication: PublicationEntry): boolean {
+  return (
+    publication.status === 'listed' &&
+    !key.tenant?.isBanned(publication.name) &&
+    mayUse(key, publication.name)
+  )
+}
+
+function mayUse(key: KeyEntry, model: string): boolean {
+  return key.mayUse(model) && (key.tenant?.mayUse(model) ?? true)
+}

@@ -1,0 +1,72 @@
+import { isMistyped, keyDigest } from '../base/api-key.ts'
+import { GwError } from '../base/catalogue/wire.ts'
+import type { KeyEntry, Snapshot } from '../snapshot/types.ts'
+
+const BEARER = /^bearer +(\S+) *$/i
+/** What is longer than this is no key; hashing it would be work for an attacker's pleasure. */
+const MAX_SECRET_LENGTH = 1_024
+/** One message whatever the reason: it must not tell a guess from a near miss. */
+const MESSAGE = 'Incorrect API key provided.'
+
+/**
+ * The key that a request bears, in `authorization: Bearer` or `x-api-key`. Where one of the two is ours it is that
+ * one; where both are and differ the request is refused, and so it is where either comes twice: two readers could
+ * take different ones (SECURITY, "Keys").
+ *
+ * @param headers Names and values in turn, as they came.
+ * @throws {GwError} invalid_api_key, with the reason for the log.
+ */
+export function identify(headers: readonly string[], snapshot: Snapshot, nowMs: number): KeyEntry {
+  let bearer: string | undefined
+  let apiKey: string | undefined
+  for (let index = 0; index < headers.length; index += 2) {
+    const name = headers[index] as string
+    if (name.length === 13 && name.toLowerCase() === 'authorization') {
+      if (bearer !== undefined) throw refusal('two authorization lines')
+      bearer = BEARER.exec(headers[index + 1] as string)?.[1] ?? ''
+    } else if (name.length === 9 && name.toLowerCase() === 'x-api-key') {
+      if (apiKey !== undefined) throw refusal('two x-api-key lines')
+      apiKey = headers[index + 1] as string
+    }
+  }
+  const entry = choose(look(bearer, snapshot), look(apiKey, snapshot))
+  if (!entry.enabled) throw refusal(`key ${entry.name} is disabled`)
+  if (entry.expiresAtMs <= nowMs) throw refusal(`key ${entry.name} has expired`)
+  return entry
+}
+
+/** What a presented secret turned out to be. */
+type Found = KeyEntry | Missing
+type Missing = 'absent' | 'foreign' | 'mistyped' | 'unknown'
+
+function choose(one: Found, other: Found): KeyEntry {
+  if (isEntry(one) && isEntry(other)) {
+    if (one.name === other.name) return one
+    throw refusal(`two keys at once: ${one.name} and ${other.name}`)
+  }
+  if (isEntry(one)) return unlessAmbiguous(one, other)
+  if (isEntry(other)) return unlessAmbiguous(other, one)
+  throw refusal(`key ${one === 'absent' ? other : one}`)
+}
+
+/** A foreign secret beside ours is somebody else's business; a second one of our shape is not. */
+function unlessAmbiguous(entry: KeyEntry, beside: Found): KeyEntry {
+  if (beside === 'unknown' || beside === 'mistyped')
+    throw refusal(`key ${entry.name} beside another, ${beside}`)
+  return entry
+}
+
+function isEntry(found: Found): found is KeyEntry {
+  return typeof found === 'object'
+}
+
+function look(secret: string | undefined, snapshot: Snapshot): Found {
+  if (!secret) return 'absent'
+  if (secret.length > MAX_SECRET_LENGTH) return 'foreign'
+  if (isMistyped(secret)) return 'mistyped'
+  return snapshot.keys.get(keyDigest(secret)) ?? (secret.startsWith('gw_') ? 'unknown' : 'foreign')
+}
+
+function refusal(reason: string): GwError {
+  return new GwError('invalid_api_key', MESSAGE, { reason })
+}

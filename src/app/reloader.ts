@@ -1,0 +1,139 @@
+import type { Clock, Timer } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import { resolveSecret, SecretError } from '../config/secrets.ts'
+import type { SecretReference } from '../schema/scalars.ts'
+import type { ServedState } from '../schema/state.ts'
+import { type Compiled, compile, describe, secretReferences } from '../snapshot/compile.ts'
+import type { SnapshotHolder } from '../snapshot/holder.ts'
+import type { Snapshot } from '../snapshot/types.ts'
+import type { Store } from '../store/types.ts'
+
+/** A commit in another process is seen within a second: four looks, each of a microsecond. */
+const POLL_MS = 250
+/** What could not be served, for the state of the world and not of the revision, is tried again after this long. */
+const RETRY_MS = 5_000
+/** How far a start goes back for a revision that can be served. */
+const MAX_FALLBACK = 100
+
+export interface ReloaderPorts {
+  readonly store: Store
+  readonly holder: SnapshotHolder
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly clock: Clock
+  readonly log: Log
+  /** Called with each snapshot that was taken over, after it was. */
+  readonly onSwap: (snapshot: Snapshot) => void
+}
+
+/**
+ * Keeps the snapshot up to date with the store.
+ *
+ *     poll ──▶ moved? ──▶ read ──▶ resolve secrets ──▶ compile ──▶ swap
+ *                           │              │              │
+ *                           └──────────────┴──────────────┴─▶ the old one stays, and says why
+ */
+export class Reloader {
+  readonly #ports: ReloaderPorts
+  #timer: Timer | undefined
+  #working: Promise<void> | undefined
+  #stopped = false
+  #retryAtMs = Number.POSITIVE_INFINITY
+  /** The last complaint, so that one that stays is logged once. */
+  #complaint = ''
+
+  constructor(ports: ReloaderPorts) {
+    this.#ports = ports
+  }
+
+  /**
+   * Takes over the newest revision, or the newest earlier one that can be served, and begins to poll.
+   *
+   * @returns why nothing can be served, or undefined where something is.
+   */
+  async start(): Promise<readonly string[] | undefined> {
+    const { store, holder } = this.#ports
+    const state = await store.readState()
+    await this.#take(state)
+    const newest = holder.report()
+    for (let back = 1; !holder.current() && back <= MAX_FALLBACK && back < state.revision; back++) {
+      const compiled = await this.#compile(await store.readStateAt(state.revision - back))
+      if (compiled.ok) this.#swap(compiled.snapshot)
+    }
+    if (!holder.current()) return newest.refused?.problems ?? []
+    if (newest.refused) holder.refuse(newest.refused.revision, newest.refused.problems, newest.atMs)
+    this.#schedule()
+    return undefined
+  }
+
+  /** Ends the polling; resolves when a look that is under way has ended. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#timer?.cancel()
+    await this.#working
+  }
+
+  #schedule(): void {
+    if (this.#stopped) return
+    this.#timer = this.#ports.clock.after(POLL_MS, () => {
+      this.#working = this.#look().finally(() => this.#schedule())
+    })
+  }
+
+  async #look(): Promise<void> {
+    const { store, clock } = this.#ports
+    try {
+      if (!store.changed() && clock.monotonicMs() < this.#retryAtMs) return
+      await this.#take(await store.readState())
+    } catch (error) {
+      this.#retryAtMs = clock.monotonicMs() + RETRY_MS
+      this.#complain(this.#ports.holder.report().revision, [`the store cannot be read: ${String(error)}`])
+    }
+  }
+
+  async #take(state: ServedState): Promise<void> {
+    const { holder, clock, log } = this.#ports
+    const served = holder.current()
+    const same = served?.revision === state.revision && served.keyVersion === state.keyVersion
+    if (same && holder.report().ok) return
+    const compiled = await this.#compile(state)
+    if (!compiled.ok) {
+      this.#retryAtMs = clock.monotonicMs() + RETRY_MS
+      return this.#complain(state.revision, compiled.problems)
+    }
+    this.#retryAtMs = Number.POSITIVE_INFINITY
+    this.#complaint = ''
+    this.#swap(compiled.snapshot)
+    log.info({ revision: state.revision, key_version: state.keyVersion }, 'serving revision')
+  }
+
+  #swap(snapshot: Snapshot): void {
+    this.#ports.holder.swap(snapshot, this.#ports.clock.nowMs())
+    this.#ports.onSwap(snapshot)
+  }
+
+  #complain(revision: number, problems: readonly string[]): void {
+    const { holder, clock, log } = this.#ports
+    holder.refuse(revision, problems, clock.nowMs())
+    const complaint = `${revision} ${problems.join('\n')}`
+    if (complaint === this.#complaint) return
+    this.#complaint = complaint
+    log.error({ revision, served_revision: holder.report().revision, problems }, 'cannot serve revision')
+  }
+
+  async #compile(state: ServedState): Promise<Compiled> {
+    const secrets = new Map<string, string>()
+    const problems: string[] = []
+    await Promise.all(
+      secretReferences(state).map(async (reference: SecretReference) => {
+        try {
+          secrets.set(describe(reference), await resolveSecret(reference, this.#ports))
+        } catch (error) {
+          if (!(error instanceof SecretError)) throw error
+          problems.push(error.message)
+        }
+      }),
+    )
+    const compiled = compile(state, reference => secrets.get(describe(reference)))
+    return compiled.ok ? compiled : { ok: false, problems: [...problems, ...compiled.problems] }
+  }
+}

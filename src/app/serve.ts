@@ -1,0 +1,118 @@
+import type { ServerResponse } from 'node:http'
+import { CommandError } from '../base/catalogue/command.ts'
+import type { Chance } from '../base/chance.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import { startControl } from '../control/server.ts'
+import { startGateway } from '../gateway/server.ts'
+import { sendJson } from '../http/json.ts'
+import type { ListenAddress, Listener } from '../http/listen.ts'
+import { Pools } from '../relay/pools.ts'
+import { SnapshotHolder } from '../snapshot/holder.ts'
+import { openStore } from '../store/open.ts'
+import { healthAnswer } from './health.ts'
+import { Reloader } from './reloader.ts'
+
+export interface ServeOptions {
+  /** The store's URL, such as `sqlite:./data/gw.db`. */
+  readonly store: string
+  /** Absent: not in this process. */
+  readonly gateway?: ListenAddress
+  readonly control?: ListenAddress
+}
+
+export interface ServePorts {
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+  readonly clock: Clock
+  readonly chance: Chance
+  readonly log: Log
+}
+
+/** A process that serves. */
+export interface Serving {
+  readonly gatewayUrl?: string
+  readonly controlUrl?: string
+  readonly revision: number
+  /** Stops accepting, lets requests at hand finish for at most `drainMs`, and gives everything back. */
+  close(drainMs: number): Promise<void>
+}
+
+/**
+ * Starts the gateway and the control plane over one store.
+ *
+ * @throws {CommandError} GW2xxx for the store, GW4008 where an address is taken, GW4009 where no revision can be
+ * served; whatever had been started by then has been ended.
+ */
+export async function serve(options: ServeOptions, ports: ServePorts): Promise<Serving> {
+  const { clock, chance, log } = ports
+  const store = await openStore(options.store, { mode: 'write', clock, folder: ports.cwd })
+  const holder = new SnapshotHolder()
+  const pools = new Pools()
+  const reloader = new Reloader({
+    ...ports,
+    store,
+    holder,
+    onSwap: snapshot => {
+      pools
+        .retain(snapshot.endpoints.values())
+        .catch((error: unknown) => log.error({ err: error }, 'closing pools'))
+    },
+  })
+  const listeners: Listener[] = []
+  let draining = false
+
+  const health = (res: ServerResponse) => {
+    const { httpStatus, json } = healthAnswer(holder.current(), holder.report(), draining)
+    sendJson(res, httpStatus, json, { 'cache-control': 'no-store' })
+  }
+  const close = async (drainMs: number) => {
+    draining = true
+    await Promise.all(listeners.map(listener => listener.close(drainMs)))
+    await reloader.stop()
+    await pools.destroy()
+    await store.close()
+  }
+
+  try {
+    const problems = await reloader.start()
+    if (problems) {
+      throw new CommandError('GW4009', `No revision in the store can be served: ${problems.join('; ')}.`)
+    }
+    const current = () => holder.current()
+    const gateway =
+      options.gateway &&
+      (await claim(startGateway, options.gateway, { current, pools, clock, chance, log, health }))
+    if (gateway) listeners.push(gateway)
+    const control = options.control && (await claim(startControl, options.control, { clock, health }))
+    if (control) listeners.push(control)
+    return {
+      ...(gateway && { gatewayUrl: gateway.url }),
+      ...(control && { controlUrl: control.url }),
+      revision: holder.report().revision,
+      close,
+    }
+  } catch (error) {
+    await close(0)
+    throw error
+  }
+}
+
+async function claim<Ports>(
+  start: (address: ListenAddress, ports: Ports) => Promise<Listener>,
+  address: ListenAddress,
+  ports: Ports,
+): Promise<Listener> {
+  try {
+    return await start(address, ports)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    const where = `${address.host}:${address.port}`
+    if (code === 'EADDRINUSE') throw new CommandError('GW4008', `${where} is in use.`, { cause: error })
+    if (code === 'EACCES')
+      throw new CommandError('GW4008', `${where} is not ours to listen on.`, { cause: error })
+    if (code === 'EADDRNOTAVAIL')
+      throw new CommandError('GW4008', `${where} is no address of this machine.`, { cause: error })
+    throw error
+  }
+}

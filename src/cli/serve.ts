@@ -1,0 +1,75 @@
+import type { Command } from 'commander'
+import { type ServeOptions, serve } from '../app/serve.ts'
+import { CommandError, EXIT, type ExitCode } from '../base/catalogue/command.ts'
+import { createLog } from '../base/log.ts'
+import { parseDurationMs } from '../base/units.ts'
+import { parseListen } from './listen.ts'
+import type { Bind, Session } from './session.ts'
+import { verb } from './verb.ts'
+
+interface Options {
+  readonly listen: string
+  readonly controlListen: string
+  readonly gatewayOnly?: true
+  readonly controlOnly?: true
+  readonly drain: string
+  readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
+}
+
+/** `gw serve`: serves until a signal comes, which is its ordinary end. */
+export function serveCommand(bind: Bind): Command {
+  return verb('serve', 'Serve the gateway and the control plane from the store.', [
+    'gw serve',
+    'gw serve --listen 0.0.0.0:8090 --control-listen 127.0.0.1:8080',
+    'gw serve --gateway-only --store sqlite:/var/lib/gw/gw.db',
+  ])
+    .option('--listen <host:port>', 'address of the gateway', '127.0.0.1:8090')
+    .option('--control-listen <host:port>', 'address of the control plane', '127.0.0.1:8080')
+    .option('--gateway-only', 'no control plane in this process')
+    .option('--control-only', 'no gateway in this process')
+    .option('--drain <duration>', 'how long requests at hand may go on after SIGTERM', '30s')
+    .option('--log-level <level>', 'debug, info, warn, error or silent', 'info')
+    .action(bind<Options>(act))
+}
+
+async function act(
+  { io, out, flags, signal }: Session,
+  _args: readonly string[],
+  options: Options,
+): Promise<ExitCode> {
+  const drainMs = parseDurationMs(options.drain)
+  if (drainMs === undefined) {
+    throw new CommandError('GW6001', `\`--drain ${options.drain}\` is no duration.`, {
+      hint: 'Write 30s or 1m30s.',
+    })
+  }
+  if (options.gatewayOnly && options.controlOnly) {
+    throw new CommandError('GW6001', '`--gateway-only` and `--control-only` exclude each other.')
+  }
+  const log = createLog(
+    { write: line => void io.stdout.write(line) },
+    {
+      level: options.logLevel,
+      pretty: out.format === 'text' && io.stdout.isTTY === true,
+      colour: out.style.colour,
+    },
+  )
+  const wanted: ServeOptions = {
+    store: flags.store,
+    ...(!options.controlOnly && { gateway: parseListen(options.listen) }),
+    ...(!options.gatewayOnly && { control: parseListen(options.controlListen) }),
+  }
+  signal.throwIfAborted()
+  const { environment, cwd, clock, chance } = io
+  const serving = await serve(wanted, { environment, cwd, clock, chance, log })
+  if (serving.gatewayUrl) out.talk(`Gateway on ${serving.gatewayUrl}`)
+  if (serving.controlUrl) out.talk(`Control plane on ${serving.controlUrl}`)
+  out.talk(`Serving revision ${serving.revision}.`)
+  await new Promise<void>(resolve => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+  out.talk(`Stopping: requests at hand have ${options.drain}.`)
+  await serving.close(drainMs)
+  return EXIT.done
+}

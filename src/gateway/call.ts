@@ -1,0 +1,135 @@
+import type { IncomingMessage } from 'node:http'
+import { GwError } from '../base/catalogue/wire.ts'
+import { type JsonKind, type JsonMember, JsonScanner } from '../base/json/scanner.ts'
+import { Utf8Check } from '../base/json/utf8.ts'
+import { extract } from '../base/splice.ts'
+import { readBody } from '../http/body.ts'
+
+/** An inference request's body: its bytes, and the few fields that the gateway reads from them. */
+export interface Call {
+  /** The body as it came. */
+  readonly pieces: readonly Buffer[]
+  readonly lengthBytes: number
+  /** Offset behind the opening brace. */
+  readonly objectStart: number
+  readonly model: string
+  readonly modelAt: Span
+  readonly stream: boolean
+  readonly streamOptionsAt: Span | undefined
+}
+
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+/** The longest model name that there can be (DESIGN §2), in bytes of JSON with every character escaped. */
+const MAX_MODEL_BYTES = 3_100
+
+/** The fields that decide something here, and the kinds of value that they may have. */
+const READ_FIELDS: Readonly<Record<string, readonly JsonKind[]>> = {
+  model: ['string'],
+  stream: ['true', 'false', 'null'],
+  stream_options: ['object', 'null'],
+  max_tokens: ['number', 'null'],
+  max_completion_tokens: ['number', 'null'],
+  n: ['number', 'null'],
+}
+
+/**
+ * Reads a body and checks of it what the gateway must be sure of: what it decides by must be what the upstream
+ * reads. So a field that it reads may not come twice, escaped, or in another letter case (SECURITY, "JSON").
+ *
+ * @returns undefined where the client left.
+ * @throws {GwError} unsupported_encoding, request_too_large, invalid_json, invalid_model, invalid_parameter.
+ */
+export async function readCall(req: IncomingMessage, limitBytes: number): Promise<Call | undefined> {
+  const coding = req.headers['content-encoding']
+  if (coding !== undefined && coding.toLowerCase() !== 'identity') throw new GwError('unsupported_encoding')
+  const scanner = new JsonScanner()
+  const utf8 = new Utf8Check()
+  let offset = 0
+  const body = await readBody(req, limitBytes, piece => {
+    const sound = utf8.push(piece) && scanner.push(piece, offset)
+    offset += piece.length
+    return sound
+  })
+  if (!body.ok) {
+    if (body.fault === 'aborted') return undefined
+    if (body.fault === 'unwanted') throw notJson(scanner)
+    throw new GwError('request_too_large', `The body is larger than ${limitBytes} bytes.`)
+  }
+  if (!scanner.done || !utf8.end() || scanner.rootKind !== 'object') throw notJson(scanner)
+  return toCall(body.pieces, body.lengthBytes, scanner.members)
+}
+
+function notJson(scanner: JsonScanner): GwError {
+  if (scanner.fault === 'too_deep')
+    return new GwError('invalid_json', 'The body is nested more than 128 levels deep.')
+  return new GwError('invalid_json', 'The body is not a JSON object in UTF-8.')
+}
+
+function toCall(pieces: readonly Buffer[], lengthBytes: number, members: readonly JsonMember[]): Call {
+  const fields = uniqueFields(members)
+  const model = fields.get('model')
+  if (!model) throw new GwError('invalid_model', '`model` is missing.')
+  const name = model.end - model.start > MAX_MODEL_BYTES ? '' : (JSON.parse(text(pieces, model)) as string)
+  if (name === '')
+    throw new GwError('invalid_model', '`model` must be a non-empty string of at most 256 characters.')
+  for (const field of ['max_tokens', 'max_completion_tokens', 'n']) {
+    const member = fields.get(field)
+    if (member?.kind === 'number') checkCount(field, text(pieces, member))
+  }
+  return {
+    pieces,
+    lengthBytes,
+    objectStart: extract(pieces, 0, (members[0] as JsonMember).nameStart).lastIndexOf('{') + 1,
+    model: name,
+    modelAt: model,
+    stream: fields.get('stream')?.kind === 'true',
+    streamOptionsAt: fields.get('stream_options'),
+  }
+}
+
+/** The root's members that the gateway reads, each of which may come only once. */
+function uniqueFields(members: readonly JsonMember[]): ReadonlyMap<string, JsonMember> {
+  const names = new Set<string>()
+  const fields = new Map<string, JsonMember>()
+  for (const member of members) {
+    const { name } = member
+    if (names.has(name)) throw invalid(name, `\`${shown(name)}\` is given twice.`)
+    names.add(name)
+    const kinds = Object.hasOwn(READ_FIELDS, name) ? READ_FIELDS[name] : undefined
+    if (kinds) {
+      if (!kinds.includes(member.kind)) throw invalid(name, `\`${name}\` must be ${kinds.join(' or ')}.`)
+      fields.set(name, member)
+      continue
+    }
+    // Some upstreams match names in any letter case (Go's encoding/json, with Unicode's folding of ſ and K).
+    const folded = name.normalize('NFKC').toLowerCase()
+    if (Object.hasOwn(READ_FIELDS, folded)) {
+      throw invalid(folded, `\`${shown(name)}\` must be written \`${folded}\`.`)
+    }
+  }
+  return fields
+}
+
+function checkCount(field: string, json: string): void {
+  const value = Number(json)
+  if (!Number.isSafeInteger(value) || value < 0)
+    throw invalid(field, `\`${field}\` must be a whole number, 0 or more.`)
+}
+
+function invalid(field: string, message: string): GwError {
+  if (field === 'model') return new GwError('invalid_model', message)
+  return new GwError('invalid_parameter', message, { param: shown(field) })
+}
+
+/** A name from a request, cut to what fits a message. */
+function shown(name: string): string {
+  return name.length <= 64 ? name : `${name.slice(0, 64)}…`
+}
+
+function text(pieces: readonly Buffer[], { start, end }: Span): string {
+  return extract(pieces, start, end).toString()
+}

@@ -1,0 +1,148 @@
+import type { ServerResponse } from 'node:http'
+import { GwError } from '../base/catalogue/wire.ts'
+import type { Outcome } from '../metering/request-log.ts'
+import type { AnswerFilter } from '../relay/answer/filter.ts'
+import type { Exchange } from '../relay/exchange.ts'
+import type { BodySink } from '../relay/types.ts'
+
+/** How a request ended. */
+export interface Delivered {
+  readonly outcome: Outcome
+  /** Why it was refused, failed, or broke off. */
+  readonly error?: unknown
+}
+
+export interface DeliveryOptions {
+  readonly exchange: Exchange
+  readonly filter: AnswerFilter
+  readonly res: ServerResponse
+  readonly status: number
+  /** Names and values in turn. */
+  readonly headers: readonly string[]
+  /** An error can be told inside the answer: the bytes that tell it. Absent for an answer that is one JSON text. */
+  readonly inBand?: (error: unknown) => string
+  /** Runs once the whole answer is known, before its last bytes go out. */
+  readonly settle: () => Promise<void>
+  readonly onFirstByte: () => void
+}
+
+/**
+ * Carries an answer's body to the client: through the filter, at the client's pace, its last bytes only after
+ * `settle`.
+ *
+ *     piece ──▶ filter ──▶ write ──▶ … ──▶ last bytes known ──▶ settle ──▶ last bytes, end
+ *                            │                 │
+ *                      full: upstream     upstream broke: a status if nothing went out yet,
+ *                      waits for drain    else an in-band error, else a cut
+ */
+export class Delivery implements BodySink {
+  readonly #options: DeliveryOptions
+  #headSent = false
+  #settling = false
+  #settled = false
+  #upstreamEnded = false
+  #failure: unknown
+  #fail: (error: unknown) => void = () => undefined
+
+  constructor(options: DeliveryOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Resolves when the last byte has been handed to the system or the client has gone; rejects where the upstream
+   * broke before a byte of the answer had been sent.
+   */
+  run(): Promise<Delivered> {
+    const { exchange, res, inBand } = this.#options
+    return new Promise((resolve, reject) => {
+      this.#fail = reject
+      if (res.destroyed) return resolve({ outcome: 'client_gone' })
+      res.on('drain', () => exchange.resume())
+      res.once('close', () => resolve(this.#delivered()))
+      exchange.pipe(this)
+      // What came with the head has been written by now; a stream whose first event is yet to come shows its head.
+      if (inBand && !this.#headSent && !this.#upstreamEnded) {
+        this.#sendHead(undefined)
+        res.flushHeaders()
+      }
+    })
+  }
+
+  onPiece(piece: Buffer): boolean {
+    const { filter } = this.#options
+    const bytes = filter.push(piece)
+    const writable = bytes.length === 0 || this.#write(bytes)
+    if (filter.atLast && !this.#settling) this.#settle()
+    return writable
+  }
+
+  onEnd(): void {
+    this.#upstreamEnded = true
+    if (!this.#options.filter.end()) {
+      return this.onBreak(
+        new GwError('upstream_error', undefined, { reason: 'the answer ended before it was whole' }),
+      )
+    }
+    if (!this.#settling) this.#settle()
+    else if (this.#settled) this.#finish()
+  }
+
+  onBreak(error: unknown): void {
+    const { res, inBand } = this.#options
+    if (res.destroyed) return
+    if (this.#settled && this.#headSent) return this.#finish()
+    if (!this.#headSent) return this.#fail(error)
+    this.#failure = error
+    if (inBand) res.end(inBand(error))
+    else res.destroy()
+  }
+
+  #settle(): void {
+    this.#settling = true
+    this.#options.settle().then(
+      () => this.#afterSettling(),
+      (error: unknown) => this.onBreak(error),
+    )
+  }
+
+  #afterSettling(): void {
+    this.#settled = true
+    if (this.#options.res.destroyed) return
+    if (this.#upstreamEnded) this.#finish()
+    else this.#write(this.#options.filter.takeLast())
+  }
+
+  #finish(): void {
+    const { filter, res } = this.#options
+    const last = filter.takeLast()
+    if (!this.#headSent) this.#sendHead(last)
+    res.end(joined(last))
+  }
+
+  #write(bytes: readonly Buffer[]): boolean {
+    if (!this.#headSent) this.#sendHead(undefined)
+    return bytes.length === 0 || this.#options.res.write(joined(bytes))
+  }
+
+  /** @param whole The whole body, where it is known: its length goes into the head. */
+  #sendHead(whole: readonly Buffer[] | undefined): void {
+    const { res, status, headers, onFirstByte } = this.#options
+    this.#headSent = true
+    onFirstByte()
+    const length = whole?.reduce((sum, bytes) => sum + bytes.length, 0)
+    res.writeHead(
+      status,
+      length === undefined ? [...headers] : [...headers, 'content-length', String(length)],
+    )
+  }
+
+  #delivered(): Delivered {
+    if (this.#failure !== undefined) return { outcome: 'broken', error: this.#failure }
+    return { outcome: this.#options.res.writableFinished ? 'answered' : 'client_gone' }
+  }
+}
+
+function joined(bytes: readonly Buffer[]): Buffer {
+  const [only] = bytes
+  return bytes.length === 1 && only ? only : Buffer.concat(bytes)
+}

@@ -1,0 +1,102 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isVisible } from '../admission/authorise.ts'
+import { GwError } from '../base/catalogue/wire.ts'
+import { sendJson } from '../http/json.ts'
+import type { PublicationEntry } from '../snapshot/types.ts'
+import { enter, type PipelinePorts } from './pipeline.ts'
+import { idHeaders } from './rescue.ts'
+import type { Trace } from './trace.ts'
+
+const MAX_PAGE = 1_000
+
+/**
+ * `GET /v1/models`: what this key may call, in one shape that both SDKs read (WIRE §2). Without `limit` all of it,
+ * as OpenAI's clients expect; `limit`, `after_id` and `before_id` page as Anthropic's do.
+ */
+export function listModels(
+  req: IncomingMessage,
+  res: ServerResponse,
+  query: string,
+  trace: Trace,
+  ports: PipelinePorts,
+): void {
+  const visible = visibleModels(req, trace, ports)
+  const { page, hasMore } = pageOf(visible, new URLSearchParams(query))
+  const ids = [page[0], page.at(-1)].map(entry => JSON.stringify(entry?.name ?? null))
+  const data = page.map(entry => entry.listing).join(',')
+  send(
+    res,
+    `{"object":"list","data":[${data}],"has_more":${hasMore},"first_id":${ids[0]},"last_id":${ids[1]}}`,
+    trace,
+  )
+}
+
+/** `GET /v1/models/{id}`: one of them. The id may hold slashes, as they are or percent-encoded. */
+export function showModel(
+  req: IncomingMessage,
+  res: ServerResponse,
+  path: string,
+  trace: Trace,
+  ports: PipelinePorts,
+): void {
+  const visible = visibleModels(req, trace, ports)
+  const id = path.slice('/v1/models/'.length)
+  const decoded = percentDecoded(id)
+  const found = visible.find(({ name }) => name === id) ?? visible.find(({ name }) => name === decoded)
+  if (!found) throw new GwError('model_not_found', 'No model of this name is listed for this key.')
+  send(res, found.listing, trace)
+}
+
+function visibleModels(req: IncomingMessage, trace: Trace, ports: PipelinePorts): PublicationEntry[] {
+  const { snapshot, key } = enter(req, trace, ports)
+  return [...snapshot.publications.values()].filter(publication => isVisible(key, publication))
+}
+
+function pageOf(
+  all: readonly PublicationEntry[],
+  query: URLSearchParams,
+): { page: readonly PublicationEntry[]; hasMore: boolean } {
+  const limit = pageSize(query.get('limit'), all.length)
+  const after = positionOf(all, query.get('after_id'), 'after_id')
+  const before = positionOf(all, query.get('before_id'), 'before_id')
+  if (before !== undefined) {
+    const rest = all.slice(after === undefined ? 0 : after + 1, before)
+    return { page: rest.slice(-limit), hasMore: rest.length > limit }
+  }
+  const rest = all.slice(after === undefined ? 0 : after + 1)
+  return { page: rest.slice(0, limit), hasMore: rest.length > limit }
+}
+
+function pageSize(value: string | null, all: number): number {
+  if (value === null) return Math.max(all, 1)
+  if (!/^[1-9]\d{0,3}$/.test(value) || Number(value) > MAX_PAGE) {
+    throw new GwError('invalid_parameter', `\`limit\` must be a whole number from 1 to ${MAX_PAGE}.`, {
+      param: 'limit',
+    })
+  }
+  return Number(value)
+}
+
+function positionOf(all: readonly PublicationEntry[], id: string | null, param: string): number | undefined {
+  if (id === null) return undefined
+  const position = all.findIndex(({ name }) => name === id)
+  if (position === -1)
+    throw new GwError('invalid_parameter', `\`${param}\` names no model of this list.`, { param })
+  return position
+}
+
+function percentDecoded(id: string): string {
+  try {
+    return decodeURIComponent(id)
+  } catch {
+    // Not percent-encoded: the name as it stands was the one to look for.
+    return id
+  }
+}
+
+function send(res: ServerResponse, body: string, trace: Trace): void {
+  sendJson(res, 200, body, {
+    ...idHeaders(trace.protocol, trace.requestId),
+    'x-gw-revision': String(trace.revision),
+  })
+}

@@ -1,0 +1,63 @@
+import type { ServerResponse } from 'node:http'
+import { GwError, WIRE_ERRORS, type WireError } from '../base/catalogue/wire.ts'
+import { sendJson } from '../http/json.ts'
+import type { Protocol } from '../schema/endpoint.ts'
+
+/**
+ * The one place that turns an error into bytes, in the shape of the path's protocol (WIRE §1).
+ */
+
+/** What was thrown, as something that a client may be told. Anything that is not ours is a bug of ours. */
+export function asGwError(thrown: unknown): GwError {
+  return thrown instanceof GwError ? thrown : new GwError('internal_error', undefined, { cause: thrown })
+}
+
+/** The body of an error answer. */
+export function errorBody(error: GwError, protocol: Protocol, requestId: string): string {
+  const entry: WireError = WIRE_ERRORS[error.code]
+  const body =
+    protocol === 'anthropic'
+      ? { type: 'error', error: { type: entry.anthropicType, message: error.message }, request_id: requestId }
+      : {
+          error: {
+            message: error.message,
+            type: entry.openaiType,
+            param: error.param ?? entry.param ?? null,
+            code: error.code,
+          },
+        }
+  return JSON.stringify(body)
+}
+
+/** The event that ends a stream whose head has gone out; no `[DONE]` or `message_stop` follows it. */
+export function errorEvent(error: GwError, protocol: Protocol, requestId: string): string {
+  const data = `data: ${errorBody(error, protocol, requestId)}\n\n`
+  return protocol === 'anthropic' ? `event: error\n${data}` : data
+}
+
+/** Answers with an error. The head must not have been sent. */
+export function sendError(res: ServerResponse, error: GwError, protocol: Protocol, requestId: string): void {
+  const entry: WireError = WIRE_ERRORS[error.code]
+  const body = errorBody(error, protocol, requestId)
+  const headers = { ...idHeaders(protocol, requestId), ...retryHeaders(error, entry), ...error.headers }
+  sendJson(res, entry.status, body, headers)
+}
+
+/** Both SDKs read their own vendor's header; `x-request-id` goes out on every path. */
+export function idHeaders(protocol: Protocol, requestId: string): Record<string, string> {
+  return protocol === 'anthropic'
+    ? { 'x-request-id': requestId, 'request-id': requestId }
+    : { 'x-request-id': requestId }
+}
+
+const MAX_RETRY_AFTER_S = 60
+
+function retryHeaders(error: GwError, entry: WireError): Record<string, string> {
+  const headers: Record<string, string> = {}
+  if (error.retryAfterMs !== undefined) {
+    const seconds = Math.min(Math.max(Math.ceil(error.retryAfterMs / 1000), 1), MAX_RETRY_AFTER_S)
+    headers['retry-after'] = String(seconds)
+  }
+  if (entry.shouldRetry !== undefined) headers['x-should-retry'] = String(entry.shouldRetry)
+  return headers
+}

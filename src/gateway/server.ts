@@ -1,0 +1,122 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { GwError, WIRE_ERRORS } from '../base/catalogue/wire.ts'
+import type { Log } from '../base/log.ts'
+import { type ListenAddress, type Listener, listen } from '../http/listen.ts'
+import { refusalOf } from '../http/refusal.ts'
+import { type Match, type Route, Router } from '../http/routes.ts'
+import { logRequest } from '../metering/request-log.ts'
+import type { Protocol } from '../schema/endpoint.ts'
+import type { Delivered } from './delivery.ts'
+import { INFERENCE_PATHS, protocolOfPath } from './endpoints.ts'
+import { listModels, showModel } from './models.ts'
+import { type PipelinePorts, serveInference } from './pipeline.ts'
+import { asGwError, errorBody, sendError } from './rescue.ts'
+import { Trace } from './trace.ts'
+
+export interface GatewayPorts extends PipelinePorts {
+  readonly log: Log
+  /** Answers `/health`. */
+  readonly health: (res: ServerResponse) => void
+}
+
+interface Visit {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  readonly path: string
+  /** With its question mark; empty where there is none. */
+  readonly query: string
+  readonly trace: Trace
+}
+
+type Handler = (visit: Visit) => Promise<Delivered>
+
+const ANSWERED: Delivered = { outcome: 'answered' }
+
+/** The inference gateway: `/v1/*` and `/health`. */
+export function startGateway(address: ListenAddress, ports: GatewayPorts): Promise<Listener> {
+  const router = new Router<Handler>(routes(ports))
+  return listen({
+    address,
+    clock: ports.clock,
+    onRequest: (req, res) => {
+      if (req.url === '/health' && req.method === 'GET') ports.health(res)
+      else void handle(req, res, router, ports)
+    },
+    // What never became a request has no path, and so no protocol: OpenAI's shape is the general one.
+    refusalBody: refusal => errorBody(new GwError(refusal.code), 'openai', ''),
+  })
+}
+
+function routes(ports: GatewayPorts): Route<Handler>[] {
+  const inference = INFERENCE_PATHS.map(path => ({
+    method: 'POST',
+    path: path.path,
+    handler: ({ req, res, query, trace }: Visit) => serveInference(req, res, path, query, trace, ports),
+  }))
+  return [
+    ...inference,
+    {
+      method: 'GET',
+      path: '/v1/models',
+      handler: async ({ req, res, query, trace }) => {
+        listModels(req, res, query, trace, ports)
+        return ANSWERED
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/models/',
+      handler: async ({ req, res, path, trace }) => {
+        showModel(req, res, path, trace, ports)
+        return ANSWERED
+      },
+    },
+  ]
+}
+
+/** Never rejects: whatever is thrown becomes an answer, and every request becomes a line in the log. */
+async function handle(
+  req: IncomingMessage,
+  res: ServerResponse,
+  router: Router<Handler>,
+  ports: GatewayPorts,
+): Promise<void> {
+  const method = req.method ?? ''
+  const match = router.match(method, req.url ?? '')
+  const trace = new Trace(method, match.path, protocolOf(match.path, req), ports)
+  let ended: Delivered
+  try {
+    ended = await route(
+      req,
+      match,
+    )({ req, res, trace, path: match.path, query: match.found ? match.query : '' })
+  } catch (thrown) {
+    ended = rescue(thrown, res, trace)
+  }
+  logRequest(ports.log, trace.record(ended.outcome, res, ended.error))
+}
+
+/** @throws {GwError} what the head of a request alone is enough to refuse it for. */
+function route(req: IncomingMessage, match: Match<Handler>): Handler {
+  const refusal = refusalOf(req)
+  if (refusal) throw new GwError(refusal.code, undefined, { headers: { connection: 'close' } })
+  if (match.found) return match.handler
+  if (match.allow.length === 0) throw new GwError('unknown_path')
+  throw new GwError('method_not_allowed', undefined, { headers: { allow: match.allow.join(', ') } })
+}
+
+/** Answers for whatever a stage has thrown; where the head is out already there is nothing left but to cut. */
+function rescue(thrown: unknown, res: ServerResponse, trace: Trace): Delivered {
+  const error = asGwError(thrown)
+  if (res.destroyed) return { outcome: 'client_gone' }
+  if (res.headersSent) res.destroy()
+  else sendError(res, error, trace.protocol, trace.requestId)
+  return { outcome: WIRE_ERRORS[error.code].status >= 500 ? 'failed' : 'refused', error }
+}
+
+/** `/v1/models` is one path for both SDKs; Anthropic's names itself by a header (WIRE §1). */
+function protocolOf(path: string, req: IncomingMessage): Protocol {
+  const shared = path === '/v1/models' || path.startsWith('/v1/models/')
+  if (shared) return req.headers['anthropic-version'] === undefined ? 'openai' : 'anthropic'
+  return protocolOfPath(path)
+}

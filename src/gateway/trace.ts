@@ -1,0 +1,66 @@
+import type { ServerResponse } from 'node:http'
+import type { Chance } from '../base/chance.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Outcome, RequestRecord } from '../metering/request-log.ts'
+import type { Usage } from '../metering/usage.ts'
+import type { Protocol } from '../schema/endpoint.ts'
+import type { KeyEntry } from '../snapshot/types.ts'
+import { asGwError } from './rescue.ts'
+
+const REQUEST_ID_BYTES = 12
+const MAX_PATH_LENGTH = 256
+
+/** What becomes known of one request on its way, until it is recorded. */
+export class Trace {
+  readonly requestId: string
+  /** Whose error shape it answers in. */
+  readonly protocol: Protocol
+  key: KeyEntry | undefined
+  revision: number | undefined
+  model: string | undefined
+  endpoint: string | undefined
+  stream: boolean | undefined
+  usage: Usage | undefined
+  readonly #method: string
+  readonly #path: string
+  readonly #clock: Clock
+  readonly #startedMs: number
+  #firstByteMs: number | undefined
+
+  constructor(method: string, path: string, protocol: Protocol, ports: { clock: Clock; chance: Chance }) {
+    this.requestId = `req_${Buffer.from(ports.chance.bytes(REQUEST_ID_BYTES)).toString('hex')}`
+    this.protocol = protocol
+    this.#method = method
+    this.#path = path.slice(0, MAX_PATH_LENGTH)
+    this.#clock = ports.clock
+    this.#startedMs = ports.clock.monotonicMs()
+  }
+
+  /** The first byte of the answer is going out. */
+  firstByte(): void {
+    this.#firstByteMs = this.#clock.monotonicMs() - this.#startedMs
+  }
+
+  /** @param error What was thrown or broke off, where something did. */
+  record(outcome: Outcome, res: ServerResponse, error?: unknown): RequestRecord {
+    const failure = error === undefined ? undefined : asGwError(error)
+    return {
+      requestId: this.requestId,
+      method: this.#method,
+      path: this.#path,
+      outcome,
+      status: res.headersSent ? res.statusCode : 0,
+      latencyMs: this.#clock.monotonicMs() - this.#startedMs,
+      ...(failure && { errorCode: failure.code, cause: failure.cause }),
+      ...(failure?.reason !== undefined && { reason: failure.reason }),
+      ...(this.revision !== undefined && { revision: this.revision }),
+      ...(this.key && { key: this.key.name }),
+      ...(this.key?.tenant && { tenant: this.key.tenant.name }),
+      ...(this.model !== undefined && { model: this.model }),
+      ...(this.endpoint !== undefined && { endpoint: this.endpoint }),
+      ...(this.stream !== undefined && { stream: this.stream }),
+      ...(this.usage && { usage: this.usage }),
+      ...(this.#firstByteMs !== undefined && { firstByteMs: this.#firstByteMs }),
+    }
+  }
+}

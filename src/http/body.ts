@@ -1,0 +1,61 @@
+import type { IncomingMessage } from 'node:http'
+
+/** Why a body was not read to its end. */
+export type BodyFault = 'too_large' | 'unwanted' | 'aborted'
+
+export type BodyRead =
+  | { readonly ok: true; readonly pieces: readonly Buffer[]; readonly lengthBytes: number }
+  | { readonly ok: false; readonly fault: BodyFault }
+
+/** What a body says about itself before its first byte; undefined where it is chunked. */
+export function declaredLength(req: IncomingMessage): number | undefined {
+  const text = req.headers['content-length']
+  return text === undefined ? undefined : Number(text)
+}
+
+/**
+ * Reads a body in the pieces in which it comes, without joining them. `onPiece` sees each piece once, as it comes,
+ * so that checking a large body costs no long stop at its end; it may say that no more is wanted.
+ *
+ * A declared length over the limit is refused before a byte is read: a client that is still sending would get a
+ * reset instead of its answer.
+ */
+export function readBody(
+  req: IncomingMessage,
+  limitBytes: number,
+  onPiece: (piece: Buffer) => boolean,
+): Promise<BodyRead> {
+  if ((declaredLength(req) ?? 0) > limitBytes) return Promise.resolve({ ok: false, fault: 'too_large' })
+  return new Promise(resolve => {
+    const pieces: Buffer[] = []
+    let lengthBytes = 0
+    const settle = (read: BodyRead) => {
+      req.off('data', take).off('end', finish).off('close', abandon)
+      resolve(read)
+    }
+    const take = (piece: Buffer) => {
+      lengthBytes += piece.length
+      const fault = lengthBytes > limitBytes ? 'too_large' : onPiece(piece) ? undefined : 'unwanted'
+      if (fault) {
+        discard(req)
+        return settle({ ok: false, fault })
+      }
+      pieces.push(piece)
+    }
+    const finish = () => settle({ ok: true, pieces, lengthBytes })
+    const abandon = () => settle({ ok: false, fault: 'aborted' })
+    req.on('data', take).once('end', finish).once('close', abandon)
+  })
+}
+
+/** How much of a refused body is read and thrown away, so that its sender can read why. */
+const DISCARD_BYTES = 67_108_864
+
+/** Reads on without keeping anything: cutting at once would reset the connection under the refusal. */
+function discard(req: IncomingMessage): void {
+  let discardedBytes = 0
+  req.on('data', (piece: Buffer) => {
+    discardedBytes += piece.length
+    if (discardedBytes > DISCARD_BYTES) req.destroy()
+  })
+}

@@ -1,0 +1,50 @@
+/**
+ * Exact routing on the raw path, cut at `?`. Nothing is decoded or normalised: what two programs could read in two
+ * ways matches nothing.
+ */
+export interface Route<Handler> {
+  readonly method: string
+  /** A path, or a path with a `/` at its end that also matches everything below it. */
+  readonly path: string
+  readonly handler: Handler
+}
+
+export type Match<Handler> =
+  | { readonly found: true; readonly handler: Handler; readonly path: string; readonly query: string }
+  | {
+      readonly found: false
+      readonly path: string /** Methods that the path does have. */
+      readonly allow: readonly string[]
+    }
+
+export class Router<Handler> {
+  readonly #exact = new Map<string, Map<string, Handler>>()
+  readonly #below: { readonly prefix: string; readonly methods: Map<string, Handler> }[] = []
+
+  constructor(routes: readonly Route<Handler>[]) {
+    for (const { method, path, handler } of routes) this.#methods(path).set(method, handler)
+  }
+
+  /** @param target The request target in origin form, such as `/v1/messages?beta=true`. */
+  match(method: string, target: string): Match<Handler> {
+    const cut = target.indexOf('?')
+    const path = cut === -1 ? target : target.slice(0, cut)
+    const query = cut === -1 ? '' : target.slice(cut)
+    const methods =
+      this.#exact.get(path) ?? this.#below.find(({ prefix }) => path.startsWith(prefix))?.methods
+    const handler = methods?.get(method)
+    if (handler !== undefined) return { found: true, handler, path, query }
+    return { found: false, path, allow: methods ? [...methods.keys()] : [] }
+  }
+
+  #methods(path: string): Map<string, Handler> {
+    const known = path.endsWith('/')
+      ? this.#below.find(({ prefix }) => prefix === path)?.methods
+      : this.#exact.get(path)
+    if (known) return known
+    const methods = new Map<string, Handler>()
+    if (path.endsWith('/')) this.#below.push({ prefix: path, methods })
+    else this.#exact.set(path, methods)
+    return methods
+  }
+}

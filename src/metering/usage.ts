@@ -1,0 +1,130 @@
+/** What an answer cost in tokens, as the upstream reported it (WIRE §4). */
+export interface Usage {
+  /** All input, cached and cache-written tokens included. */
+  readonly inputTokens: number
+  /** Of the input: read from a cache. */
+  readonly cachedInputTokens: number
+  /** Of the input: written to a cache. */
+  readonly cacheWriteTokens: number
+  /** Reasoning included. */
+  readonly outputTokens: number
+  readonly searchUnits: number
+}
+
+/** What kinds of answer report their usage in different ways. */
+export type UsageDialect = 'openai_chat' | 'anthropic_messages' | 'embeddings' | 'rerank'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * Reads usage from the members of an answer as they pass. A later report overrides an earlier one field by field: a
+ * missing or null field keeps what was known, an explicit 0 is a 0. Nothing is ever added up.
+ */
+export class UsageReader {
+  readonly #dialect: UsageDialect
+  #fields: Fields | undefined
+  #meta: Fields | undefined
+
+  constructor(dialect: UsageDialect) {
+    this.#dialect = dialect
+  }
+
+  /** @param json The value of the member `usage` or `meta`. What is no JSON object is passed over. */
+  observe(name: string, json: Buffer): void {
+    const fields = parseObject(json)
+    if (!fields) return
+    if (name === 'usage') this.#fields = { ...this.#fields, ...present(fields) }
+    else if (name === 'meta') this.#meta = fields
+  }
+
+  /** What was reported; undefined where nothing usable was: absent, negative, or no whole number. */
+  read(): Usage | undefined {
+    switch (this.#dialect) {
+      case 'openai_chat':
+        return this.#fields && openaiChat(this.#fields)
+      case 'anthropic_messages':
+        return this.#fields && anthropicMessages(this.#fields)
+      case 'embeddings':
+        return this.#fields && inputOnly(this.#fields['prompt_tokens'] ?? this.#fields['total_tokens'])
+      case 'rerank':
+        return rerank(this.#fields ?? {}, this.#meta ?? {})
+    }
+  }
+}
+
+function openaiChat(fields: Fields): Usage | undefined {
+  const details = asObject(fields['prompt_tokens_details'])
+  return usage({
+    input: fields['prompt_tokens'],
+    cached: details['cached_tokens'] ?? 0,
+    cacheWrite: 0,
+    output: fields['completion_tokens'],
+  })
+}
+
+function anthropicMessages(fields: Fields): Usage | undefined {
+  const cached = fields['cache_read_input_tokens'] ?? 0
+  const cacheWrite = fields['cache_creation_input_tokens'] ?? 0
+  const fresh = fields['input_tokens']
+  const input = [fresh, cached, cacheWrite].every(isCount)
+    ? Number(fresh) + Number(cached) + Number(cacheWrite)
+    : undefined
+  return usage({ input, cached, cacheWrite, output: fields['output_tokens'] ?? 0 })
+}
+
+function rerank(fields: Fields, meta: Fields): Usage | undefined {
+  const billed = asObject(meta['billed_units'])
+  const input =
+    fields['total_tokens'] ??
+    fields['prompt_tokens'] ??
+    asObject(meta['tokens'])['input_tokens'] ??
+    billed['input_tokens']
+  const searchUnits = billed['search_units']
+  if (input === undefined && searchUnits === undefined) return undefined
+  const read = inputOnly(input ?? 0)
+  if (!read || (searchUnits !== undefined && !isCount(searchUnits))) return undefined
+  return { ...read, searchUnits: searchUnits ?? 0 }
+}
+
+function inputOnly(input: unknown): Usage | undefined {
+  return usage({ input, cached: 0, cacheWrite: 0, output: 0 })
+}
+
+function usage(parts: {
+  input: unknown
+  cached: unknown
+  cacheWrite: unknown
+  output: unknown
+}): Usage | undefined {
+  const { input, cached, cacheWrite, output } = parts
+  if (!isCount(input) || !isCount(cached) || !isCount(cacheWrite) || !isCount(output)) return undefined
+  return {
+    inputTokens: input,
+    cachedInputTokens: Math.min(cached, input),
+    cacheWriteTokens: cacheWrite,
+    outputTokens: output,
+    searchUnits: 0,
+  }
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0
+}
+
+function asObject(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? (value as Fields) : {}
+}
+
+function present(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
+}
+
+function parseObject(json: Buffer): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(json.toString())
+    return typeof value === 'object' && value !== null ? (value as Fields) : undefined
+  } catch {
+    // The member passed through as bytes; that it is no JSON is the client's to find out.
+    return undefined
+  }
+}

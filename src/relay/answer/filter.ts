@@ -1,0 +1,29 @@
+import type { Protocol } from '../../schema/endpoint.ts'
+import type { AnswerObserver } from '../types.ts'
+
+/**
+ * Changes the bytes of an answer on their way to the client: the external model name instead of the served one, and
+ * what WIRE §3 lists. The last bytes (the end of a body, `[DONE]`, `message_stop`) are withheld until they are
+ * taken, so that a bill can be committed before an answer is complete.
+ */
+export interface AnswerFilter {
+  /** @returns bytes that may be written now. */
+  push(piece: Buffer): readonly Buffer[]
+  /** The upstream has ended. @returns whether what it said is a whole answer. */
+  end(): boolean
+  /** The last bytes have come and are withheld. */
+  readonly atLast: boolean
+  /** Gives the withheld bytes away; from here on everything passes. */
+  takeLast(): readonly Buffer[]
+}
+
+export interface FilterOptions {
+  readonly protocol: Protocol
+  /** The external model name, as a JSON string. */
+  readonly nameJson: Buffer
+  /** The name that the upstream was asked for. */
+  readonly servedModel: string
+  /** The gateway asked for usage and the client did not: the client must not see it. */
+  readonly hideUsage: boolean
+  readonly observer: AnswerObserver
+}

@@ -1,0 +1,90 @@
+import { JsonScanner } from '../../base/json/scanner.ts'
+import { type Edit, extract, splice } from '../../base/splice.ts'
+import type { AnswerFilter, FilterOptions } from './filter.ts'
+
+/** Up to here an answer is held whole and written once; until then a failure can still become a status. */
+const HOLD_BYTES = 262_144
+/** A value that is watched for is held at most up to here, then passes unread. */
+const HOLD_OPEN_BYTES = 4_194_304
+const NOTHING = Buffer.alloc(0)
+/** The members that are changed or read on their way. */
+const WATCHED = new Set(['model', 'usage', 'meta'])
+
+/** An answer that is one JSON object. */
+export class JsonAnswer implements AnswerFilter {
+  readonly #options: FilterOptions
+  readonly #scanner = new JsonScanner()
+  #held: Buffer[] = []
+  /** Offset of the first byte held. */
+  #heldFrom = 0
+  #lengthBytes = 0
+  #edits: Edit[] = []
+  #seenMembers = 0
+  #atLast = false
+
+  constructor(options: FilterOptions) {
+    this.#options = options
+  }
+
+  get atLast(): boolean {
+    return this.#atLast
+  }
+
+  push(piece: Buffer): readonly Buffer[] {
+    const pieceFrom = this.#lengthBytes
+    this.#scanner.push(piece, pieceFrom)
+    this.#held.push(piece)
+    this.#lengthBytes += piece.length
+    this.#options.observer.onBytes(piece.length)
+    this.#lookAtMembers()
+    const heldBytes = this.#lengthBytes - this.#heldFrom
+    return heldBytes > HOLD_BYTES ? this.#letGo(this.#safeEnd(pieceFrom, heldBytes)) : []
+  }
+
+  end(): boolean {
+    this.#atLast = true
+    return this.#scanner.done && this.#scanner.rootKind === 'object'
+  }
+
+  takeLast(): readonly Buffer[] {
+    return this.#letGo(this.#lengthBytes)
+  }
+
+  /** How far bytes may pass: not into a value that may still change, and never the last piece. */
+  #safeEnd(pieceFrom: number, heldBytes: number): number {
+    const open = this.#scanner.openMember
+    if (!open || !WATCHED.has(open.name) || heldBytes > HOLD_OPEN_BYTES) return pieceFrom
+    return Math.min(pieceFrom, open.start)
+  }
+
+  /** Gives away what is held up to `end`, edited. */
+  #letGo(end: number): readonly Buffer[] {
+    const from = this.#heldFrom
+    if (end <= from) return []
+    const cut = { start: end - from, end: this.#lengthBytes - from, bytes: NOTHING }
+    const edits = this.#edits.map(({ start, end: stop, bytes }) => ({
+      start: start - from,
+      end: stop - from,
+      bytes,
+    }))
+    const passing = splice(this.#held, [...edits, cut])
+    this.#held = splice(this.#held, [{ start: 0, end: cut.start, bytes: NOTHING }])
+    this.#heldFrom = end
+    this.#edits = []
+    return passing
+  }
+
+  #lookAtMembers(): void {
+    const { members } = this.#scanner
+    for (; this.#seenMembers < members.length; this.#seenMembers++) {
+      const member = members[this.#seenMembers]
+      if (!member || member.start < this.#heldFrom) continue
+      if (member.name === 'model' && member.kind === 'string') {
+        this.#edits.push({ start: member.start, end: member.end, bytes: this.#options.nameJson })
+      } else if (member.kind === 'object' && WATCHED.has(member.name)) {
+        const json = extract(this.#held, member.start - this.#heldFrom, member.end - this.#heldFrom)
+        this.#options.observer.onMember(member.name, json)
+      }
+    }
+  }
+}

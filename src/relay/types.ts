@@ -1,0 +1,51 @@
+/**
+ * What the relay is asked to do. It knows no keys and no money: an endpoint here is an origin, a path and header
+ * lines.
+ */
+export interface Upstream {
+  readonly name: string
+  /** Scheme, host and port. */
+  readonly origin: string
+  /** The path of its base URL, without a slash at the end. */
+  readonly basePath: string
+  /** Header names and values in turn, the credential among them. */
+  readonly headers: readonly string[]
+  readonly connectMs: number
+  readonly firstByteMs: number
+  readonly idleMs: number
+  readonly totalMs: number
+}
+
+export interface UpstreamRequest {
+  readonly upstream: Upstream
+  /** Behind the base path: `/chat/completions`, with the client's query string. */
+  readonly pathAndQuery: string
+  /** The client's header lines as they came, names and values in turn. */
+  readonly headers: readonly string[]
+  /** The body in pieces, ready to be sent. */
+  readonly body: readonly Buffer[]
+  readonly lengthBytes: number
+}
+
+/** The head of an upstream's answer. */
+export interface Head {
+  readonly status: number
+  /** Names and values in turn, as they came. */
+  readonly headers: readonly string[]
+}
+
+/** Takes an answer's body. Exactly one of `onEnd` and `onBreak` comes, once, last. */
+export interface BodySink {
+  /** @returns false to hold the upstream until {@link Exchange.resume}. */
+  onPiece(piece: Buffer): boolean
+  onEnd(): void
+  onBreak(error: unknown): void
+}
+
+/** What looks at an answer while it passes, and changes nothing. */
+export interface AnswerObserver {
+  /** A member that may tell usage: `usage`, `meta`, or Anthropic's `message`; `json` is its value. */
+  onMember(name: string, json: Buffer): void
+  /** The answer's bytes so far grew by `bytes`: what an estimate goes by when no usage comes. */
+  onBytes(bytes: number): void
+}

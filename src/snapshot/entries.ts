@@ -1,0 +1,136 @@
+import { isMistyped, keyDigest } from '../base/api-key.ts'
+import { DEFAULT_AUTH, type Protocol } from '../schema/endpoint.ts'
+import type { Kind, Spec } from '../schema/kinds.ts'
+import type { SecretReference } from '../schema/scalars.ts'
+import type { KeySecret, ServedState } from '../schema/state.ts'
+import { modelFilter } from './model-filter.ts'
+import type { EndpointEntry, KeyEntry, PublicationEntry, Target, TenantEntry } from './types.ts'
+
+/** What an entry needs while it is compiled: a place for problems, and resolved secrets. */
+export interface EntryPorts {
+  readonly problems: string[]
+  /** The secret behind `reference`; where there is none a problem is noted and the text is empty. */
+  resolve(owner: string, reference: SecretReference): string
+}
+
+/** A decoded resource on its way into the snapshot. */
+export interface Item<K extends Kind> {
+  readonly name: string
+  readonly spec: Spec<K>
+  readonly createdAtMs: number
+}
+
+/** What a credential may hold so that it fits a header line (RFC 9110 §5.5). */
+const HEADER_SAFE = /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/
+/** Secrets brought along from elsewhere may have any shape, but not any length (DESIGN §2). */
+const MIN_SECRET_LENGTH = 20
+const NEVER_MS = Number.POSITIVE_INFINITY
+
+export function endpointEntry({ name, spec }: Item<'endpoint'>, ports: EntryPorts): EndpointEntry {
+  const url = new URL(spec.base_url)
+  const headers = Object.entries(spec.headers).flat()
+  if (spec.upstream_key) {
+    const owner = `endpoint ${name}: upstream_key`
+    const secret = ports.resolve(owner, spec.upstream_key)
+    if (secret && !HEADER_SAFE.test(secret)) ports.problems.push(`${owner} does not fit into a header line`)
+    const auth = spec.auth ?? DEFAULT_AUTH[spec.protocol]
+    if (auth === 'bearer') headers.push('authorization', `Bearer ${secret}`)
+    else headers.push('x-api-key', secret)
+  }
+  return Object.freeze({
+    name,
+    protocol: spec.protocol,
+    origin: url.origin,
+    basePath: url.pathname.replace(/\/+$/, ''),
+    servedModel: spec.served_model,
+    enabled: spec.enabled,
+    headers: Object.freeze(headers),
+    connectMs: spec.timeouts.connect,
+    firstByteMs: spec.timeouts.first_byte,
+    idleMs: spec.timeouts.idle,
+    totalMs: spec.timeouts.total,
+  })
+}
+
+export function tenantEntry({ name, spec }: Item<'tenant'>): TenantEntry {
+  return Object.freeze({
+    name,
+    status: spec.status,
+    mayUse: modelFilter(spec.models),
+    isBanned: modelFilter(spec.banned_models),
+  })
+}
+
+export function publicationEntry(item: Item<'publication'>, bound: readonly Target[]): PublicationEntry {
+  const { name, spec } = item
+  const sorted = bound.toSorted((a, b) => a.priority - b.priority)
+  const speaking = (protocol: Protocol) =>
+    Object.freeze(sorted.filter(({ endpoint }) => endpoint.protocol === protocol))
+  return Object.freeze({
+    name,
+    nameJson: Buffer.from(JSON.stringify(name)),
+    status: spec.status,
+    listing: listing(item),
+    targets: Object.freeze({ openai: speaking('openai'), anthropic: speaking('anthropic') }),
+  })
+}
+
+/** One entry serves both SDKs (WIRE §2): OpenAI's fields, then Anthropic's. */
+function listing({ name, spec, createdAtMs }: Item<'publication'>): string {
+  return JSON.stringify({
+    id: name,
+    object: 'model',
+    created: Math.floor(createdAtMs / 1000),
+    owned_by: spec.owned_by,
+    type: 'model',
+    display_name: spec.display_name ?? name,
+    created_at: new Date(createdAtMs).toISOString(),
+  })
+}
+
+/** The keys by the digest of each secret that opens them: minted ones, and one brought along in the configuration. */
+export function keyEntries(
+  state: ServedState,
+  items: readonly Item<'key'>[],
+  tenants: ReadonlyMap<string, TenantEntry>,
+  ports: EntryPorts,
+): ReadonlyMap<string, KeyEntry> {
+  const held = new Set(state.heldKeys)
+  const minted = new Map<string, KeySecret[]>()
+  for (const secret of state.secrets) minted.set(secret.key, [...(minted.get(secret.key) ?? []), secret])
+  const entries = new Map<string, KeyEntry>()
+  for (const { name, spec } of items) {
+    const tenant = spec.tenant === undefined ? undefined : tenants.get(spec.tenant)
+    if (spec.tenant !== undefined && !tenant)
+      ports.problems.push(`key ${name}: there is no tenant ${spec.tenant}`)
+    const entry: KeyEntry = Object.freeze({
+      name,
+      enabled: spec.enabled && !held.has(name),
+      expiresAtMs: spec.expires_at ?? NEVER_MS,
+      mayUse: modelFilter(spec.models),
+      tenant,
+    })
+    const open = (digest: string, secretExpiresAtMs: number) => {
+      const other = entries.get(digest)
+      if (other) return void ports.problems.push(`keys ${other.name} and ${name} have the same secret`)
+      const expiresAtMs = Math.min(entry.expiresAtMs, secretExpiresAtMs)
+      entries.set(
+        digest,
+        expiresAtMs === entry.expiresAtMs ? entry : Object.freeze({ ...entry, expiresAtMs }),
+      )
+    }
+    for (const secret of minted.get(name) ?? []) open(secret.digest, secret.expiresAtMs ?? NEVER_MS)
+    if (spec.hash !== undefined) open(spec.hash.slice('sha256:'.length), NEVER_MS)
+    if (spec.secret) {
+      const owner = `key ${name}: secret`
+      const secret = ports.resolve(owner, spec.secret)
+      if (secret === '') continue
+      if (secret.length < MIN_SECRET_LENGTH)
+        ports.problems.push(`${owner} is shorter than ${MIN_SECRET_LENGTH} characters`)
+      else if (isMistyped(secret))
+        ports.problems.push(`${owner} looks like a gw key, but its checksum is wrong`)
+      else open(keyDigest(secret), NEVER_MS)
+    }
+  }
+  return entries
+}

@@ -1,0 +1,78 @@
+import type { Protocol } from '../schema/endpoint.ts'
+import type { PUBLICATION_STATUSES } from '../schema/publication.ts'
+
+/**
+ * The configuration as a request needs it: compiled once, frozen, never queried. A request takes the snapshot when
+ * it begins and keeps it to its end; a reload swaps one reference.
+ */
+export interface Snapshot {
+  readonly revision: number
+  readonly keyVersion: number
+  /** What clients are told, while the gateway is in maintenance. */
+  readonly maintenance: string | undefined
+  readonly bodyLimitBytes: number
+  /** By the SHA-256 of the secret, in hexadecimal digits. */
+  readonly keys: ReadonlyMap<string, KeyEntry>
+  /** By external model name, every status. */
+  readonly publications: ReadonlyMap<string, PublicationEntry>
+  readonly endpoints: ReadonlyMap<string, EndpointEntry>
+}
+
+/** Says whether a model name is among the names and globs that it was made from. */
+export type ModelFilter = (model: string) => boolean
+
+export interface KeyEntry {
+  readonly name: string
+  readonly enabled: boolean
+  /** Of the key or of this secret, whichever ends first; milliseconds since the epoch. */
+  readonly expiresAtMs: number
+  readonly mayUse: ModelFilter
+  /** Absent for a platform key. */
+  readonly tenant: TenantEntry | undefined
+}
+
+export interface TenantEntry {
+  readonly name: string
+  readonly status: 'active' | 'disabled' | 'banned'
+  readonly mayUse: ModelFilter
+  readonly isBanned: ModelFilter
+}
+
+export interface PublicationEntry {
+  readonly name: string
+  /** The name as a JSON string, ready to be cut into a body. */
+  readonly nameJson: Buffer
+  readonly status: (typeof PUBLICATION_STATUSES)[number]
+  /** The entry of `GET /v1/models`, as JSON. */
+  readonly listing: string
+  /** By protocol, sorted by tier; those with weight 0 or a disabled endpoint included. */
+  readonly targets: Readonly<Record<Protocol, readonly Target[]>>
+}
+
+/** One endpoint that serves one publication. */
+export interface Target {
+  readonly endpoint: EndpointEntry
+  readonly servedModel: string
+  /** The served name as a JSON string, ready to be cut into a body. */
+  readonly servedJson: Buffer
+  readonly weight: number
+  readonly priority: number
+}
+
+export interface EndpointEntry {
+  readonly name: string
+  readonly protocol: Protocol
+  /** Scheme, host and port. */
+  readonly origin: string
+  /** The path of `base_url`, without a slash at its end. */
+  readonly basePath: string
+  /** The model name that the upstream accepts, where a binding does not say otherwise. */
+  readonly servedModel: string
+  readonly enabled: boolean
+  /** Header names and values in turn: the credential and the extra headers. */
+  readonly headers: readonly string[]
+  readonly connectMs: number
+  readonly firstByteMs: number
+  readonly idleMs: number
+  readonly totalMs: number
+}

@@ -1,0 +1,127 @@
+import { keyDigest, mintKey } from '../../src/base/api-key.ts'
+import { systemChance } from '../../src/base/chance.ts'
+import { type Clock, systemClock } from '../../src/base/clock.ts'
+import { createLog } from '../../src/base/log.ts'
+import { load } from '../../src/config/load.ts'
+import { startGateway } from '../../src/gateway/server.ts'
+import { sendJson } from '../../src/http/json.ts'
+import { Pools } from '../../src/relay/pools.ts'
+import { compile } from '../../src/snapshot/compile.ts'
+import { SnapshotHolder } from '../../src/snapshot/holder.ts'
+import type { WhenOver } from './when-over.ts'
+
+/** A gateway on port 0 over a configuration in YAML, without a store: what it serves is the test's to change. */
+export interface TestGateway {
+  readonly url: string
+  /** The minted secret of a key of the configuration. */
+  secretOf(key: string): string
+  /** Serves another configuration from now on; keys keep their secrets. */
+  reload(yaml: string): Promise<void>
+  /** The lines of the request log so far, newest last. */
+  readonly logged: readonly Record<string, unknown>[]
+  /** The next line that no earlier call has given out. */
+  nextLogged(): Promise<Record<string, unknown>>
+}
+
+export interface TestGatewayOptions {
+  readonly clock?: Clock
+  /** Secrets behind `{ env: NAME }`. */
+  readonly secrets?: Readonly<Record<string, string>>
+  /** False: no snapshot yet. */
+  readonly started?: boolean
+}
+
+export async function testGateway(
+  whenOver: WhenOver,
+  yaml: string,
+  options: TestGatewayOptions = {},
+): Promise<TestGateway> {
+  const clock = options.clock ?? systemClock
+  const holder = new SnapshotHolder()
+  const pools = new Pools()
+  const secrets = new Map<string, string>()
+  const logged: Record<string, unknown>[] = []
+  const readers: ((line: Record<string, unknown>) => void)[] = []
+  let given = 0
+  let revision = 0
+
+  const secretOf = (key: string): string => {
+    const known = secrets.get(key) ?? mintKey(systemChance)
+    secrets.set(key, known)
+    return known
+  }
+  const reload = async (text: string): Promise<void> => {
+    const loaded = await load(['-'], {
+      environment: {},
+      readStdin: () => Promise.resolve(Buffer.from(text)),
+      known: new Set(),
+    })
+    if (!loaded.ok) throw new Error(loaded.problems.map(problem => problem.message).join('\n'))
+    const resources = loaded.tree.resources.map(resource => ({ ...resource, createdAtMs: 1_700_000_000_000 }))
+    const keys = resources.filter(resource => resource.kind === 'key').map(resource => resource.name)
+    const state = {
+      revision: ++revision,
+      keyVersion: 1,
+      resources,
+      secrets: keys.map(key => ({ key, digest: keyDigest(secretOf(key)) })),
+      heldKeys: [],
+    }
+    const compiled = compile(state, reference => options.secrets?.[reference.env ?? ''])
+    if (!compiled.ok) throw new Error(compiled.problems.join('\n'))
+    holder.swap(compiled.snapshot, clock.nowMs())
+  }
+  if (options.started !== false) await reload(yaml)
+
+  const write = (line: string): void => {
+    const entry = JSON.parse(line) as Record<string, unknown>
+    logged.push(entry)
+    if (readers.length > 0) given++
+    readers.shift()?.(entry)
+  }
+  const listener = await startGateway(
+    { host: '127.0.0.1', port: 0 },
+    {
+      current: () => holder.current(),
+      pools,
+      clock,
+      chance: systemChance,
+      log: createLog({ write }, { level: 'info', pretty: false, colour: false }),
+      health: res => sendJson(res, 200, '{"status":"ok"}'),
+    },
+  )
+  whenOver(async () => {
+    await listener.close(0)
+    await pools.destroy()
+  })
+  return {
+    url: listener.url,
+    secretOf,
+    reload,
+    logged,
+    nextLogged: () =>
+      given < logged.length
+        ? Promise.resolve(logged[given++] as Record<string, unknown>)
+        : new Promise(resolve => readers.push(resolve)),
+  }
+}
+
+/** One model on an OpenAI-style and one on an Anthropic-style upstream, a platform key, and a tenant with a key. */
+export function basicConfig(upstreamUrl: string): string {
+  return `
+version: 1
+endpoints:
+  oai: { protocol: openai, base_url: "${upstreamUrl}/v1", served_model: served-oai, upstream_key: { env: OAI_KEY } }
+  ant: { protocol: anthropic, base_url: "${upstreamUrl}/v1", served_model: served-ant, upstream_key: { env: ANT_KEY } }
+publications:
+  ext/chat: { bindings: [{ endpoint: oai }] }
+  ext-claude: { bindings: [{ endpoint: ant }] }
+  ext-both: { bindings: [{ endpoint: oai }, { endpoint: ant }] }
+tenants:
+  acme: {}
+keys:
+  admin: { kind: platform }
+  app: { kind: tenant, tenant: acme }
+`
+}
+
+export const BASIC_SECRETS = { OAI_KEY: 'sk-upstream-openai', ANT_KEY: 'sk-upstream-anthropic' }
