@@ -2,7 +2,8 @@ import { afterAll, describe, test } from 'vitest'
 import { systemChance } from '../../src/base/chance.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { startDemoUpstream } from '../../src/demo/server.ts'
-import { CALLS, type Door } from '../clients/calls.ts'
+import { CALLS } from '../clients/calls.ts'
+import type { Door } from '../clients/door.ts'
 
 const demo = await startDemoUpstream({
   host: '127.0.0.1',

@@ -88,7 +88,7 @@ export function byteByByte(text: string | Uint8Array): Buffer[] {
 }
 
 /** One chunk of the chunked transfer encoding. */
-export function chunk(content: string | Uint8Array): Buffer {
+function chunk(content: string | Uint8Array): Buffer {
   const piece = Buffer.from(content as string)
   return Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')])
 }

@@ -1,0 +1,138 @@
+import OpenAI from 'openai'
+import { expect } from 'vitest'
+import { type Call, openai } from './door.ts'
+import { asksForTool, ECHO, parameters, user, weather } from './scene.ts'
+
+const openaiTool = { type: 'function', function: { name: 'get_weather', parameters } } as const
+
+export const OPENAI_CALLS: readonly Call[] = [
+  {
+    title: 'openai: lists the models and finds one by its name',
+    async run(door) {
+      const list = await openai(door).models.list()
+      expect(list.data.map(model => model.id)).toContain(door.models.chat)
+      expect(await openai(door).models.retrieve(door.models.chat)).toMatchObject({
+        id: door.models.chat,
+        object: 'model',
+      })
+    },
+  },
+  {
+    title: 'openai: a chat answers under the model name that was asked for, with usage',
+    async run(door) {
+      const model = door.models.chat
+      const answer = await openai(door).chat.completions.create({ model, messages: [user] })
+      expect(answer).toMatchObject({ object: 'chat.completion', model })
+      expect(answer.choices).toMatchObject([
+        { message: { role: 'assistant', content: ECHO }, finish_reason: 'stop' },
+      ])
+      expect(answer.usage).toMatchObject({ prompt_tokens: 6, completion_tokens: 8, total_tokens: 14 })
+    },
+  },
+  {
+    title: 'openai: a raw stream brings a role, words, a reason, and no usage that was not asked for',
+    async run(door) {
+      const model = door.models.chat
+      const stream = await openai(door).chat.completions.create({ model, messages: [user], stream: true })
+      const chunks = []
+      for await (const chunk of stream) chunks.push(chunk)
+      expect(new Set(chunks.map(chunk => chunk.model))).toEqual(new Set([model]))
+      expect(chunks[0]?.choices[0]?.delta.role).toBe('assistant')
+      expect(chunks.map(chunk => chunk.choices[0]?.delta.content ?? '').join('')).toBe(ECHO)
+      expect(chunks.at(-1)?.choices[0]?.finish_reason).toBe('stop')
+      expect(chunks.every(chunk => chunk.choices.length === 1 && !chunk.usage)).toBe(true)
+    },
+  },
+  {
+    title: 'openai: a raw stream ends with the usage where it was asked for',
+    async run(door) {
+      const stream = await openai(door).chat.completions.create({
+        model: door.models.chat,
+        messages: [user],
+        stream: true,
+        stream_options: { include_usage: true },
+      })
+      const chunks = []
+      for await (const chunk of stream) chunks.push(chunk)
+      expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 6, completion_tokens: 8 } })
+      expect(chunks.slice(0, -1).every(chunk => chunk.usage === null)).toBe(true)
+    },
+  },
+  {
+    title: 'openai: the stream helper puts a message together',
+    async run(door) {
+      const stream = openai(door).chat.completions.stream({ model: door.models.chat, messages: [user] })
+      expect(await stream.finalContent()).toBe(ECHO)
+    },
+  },
+  {
+    title: 'openai: a tool call comes whole, and its result is answered in words',
+    async run(door) {
+      const model = door.models.chat
+      const ask = { model, messages: [asksForTool], tools: [openaiTool] }
+      const answer = await openai(door).chat.completions.create(ask)
+      expect(answer.choices[0]?.finish_reason).toBe('tool_calls')
+      const message = answer.choices[0]?.message
+      const call = message?.tool_calls?.[0]
+      if (message === undefined || call?.type !== 'function') throw new Error('no call of a function')
+      expect(call.function.name).toBe('get_weather')
+      expect(JSON.parse(call.function.arguments)).toEqual(weather)
+      const result = { role: 'tool', tool_call_id: call.id, content: 'rain' } as const
+      const next = await openai(door).chat.completions.create({
+        ...ask,
+        messages: [asksForTool, message, result],
+      })
+      expect(next.choices[0]?.message.content).toBe('The tool answered: rain')
+    },
+  },
+  {
+    title: 'openai: a tool call is streamed as fragments of its arguments',
+    async run(door) {
+      const stream = openai(door).chat.completions.stream({
+        model: door.models.chat,
+        messages: [asksForTool],
+        tools: [openaiTool],
+      })
+      let fragments = 0
+      stream.on('tool_calls.function.arguments.delta', () => fragments++)
+      const completion = await stream.finalChatCompletion()
+      const call = completion.choices[0]?.message.tool_calls?.[0]
+      if (call?.type !== 'function') throw new Error('no call of a function')
+      expect(JSON.parse(call.function.arguments)).toEqual(weather)
+      expect(fragments).toBeGreaterThan(1)
+    },
+  },
+  {
+    title: 'openai: embeddings are the same vectors as floats and as base64',
+    async run(door) {
+      const model = door.models.embedding
+      const input = ['one text', 'another']
+      const floats = await openai(door).embeddings.create({
+        model,
+        input,
+        dimensions: 16,
+        encoding_format: 'float',
+      })
+      // Without a format the SDK asks for base64 and decodes it.
+      const decoded = await openai(door).embeddings.create({ model, input, dimensions: 16 })
+      const base64 = await openai(door).embeddings.create({
+        model,
+        input,
+        dimensions: 16,
+        encoding_format: 'base64',
+      })
+      expect(floats).toMatchObject({ model, usage: { prompt_tokens: 4, total_tokens: 4 } })
+      expect(floats.data.map(entry => entry.embedding.length)).toEqual([16, 16])
+      expect(decoded.data).toEqual(floats.data)
+      expect(base64.data.map(entry => entry.embedding)).toEqual([expect.any(String), expect.any(String)])
+    },
+  },
+  {
+    title: 'openai: a request without messages raises BadRequestError, an unknown model NotFoundError',
+    async run(door) {
+      const broken = openai(door).chat.completions.create({ model: door.models.chat, messages: [] })
+      await expect(broken).rejects.toBeInstanceOf(OpenAI.BadRequestError)
+      await expect(openai(door).models.retrieve('no-such-model')).rejects.toBeInstanceOf(OpenAI.NotFoundError)
+    },
+  },
+]
