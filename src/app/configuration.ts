@@ -1,12 +1,42 @@
+import { CommandError } from '../base/catalogue/command.ts'
+import { apply } from '../changes/apply.ts'
+import { exportSet, knownOutside } from '../changes/export.ts'
+import { plan } from '../changes/plan.ts'
+import { noProbe } from '../changes/prober.ts'
+import type { Applied, Plan } from '../changes/types.ts'
 import { load } from '../config/load.ts'
+import { render } from '../config/render.ts'
 import type { Problem, Tree } from '../config/types.ts'
+import type { Json } from '../schema/kinds.ts'
+import type { Live } from '../store/types.ts'
+import { documentOf } from './document.ts'
 import { ConfigurationInvalid } from './invalid.ts'
 import type { AppPorts } from './ports.ts'
+import { authorship } from './revision-author.ts'
+import { liveOrEmpty, withStore } from './stored.ts'
+import { wouldServe } from './would-serve.ts'
+
+/** The set of a tree that names none. */
+const DEFAULT_SET = 'default'
 
 /** A tree of files that is valid, and what is doubtful about it. */
 export interface Valid {
   readonly tree: Tree
   readonly warnings: readonly Problem[]
+}
+
+export interface Planned extends Valid {
+  readonly plan: Plan
+}
+
+/** Agrees to a plan by returning, refuses it by throwing. */
+export type Review = (planned: Planned) => Promise<void>
+
+/** The live state of a set, as a file to keep. */
+export interface Exported {
+  readonly yaml: string
+  /** The same as data: written as JSON it is a configuration file, too. */
+  readonly document: { readonly [member: string]: Json }
 }
 
 /**
@@ -17,10 +47,95 @@ export async function validateConfiguration(paths: readonly string[], ports: App
   return loaded(paths, new Set(), ports)
 }
 
+/**
+ * What an apply would change. A store that does not exist yet is an empty one, and stays uncreated.
+ * @throws {ConfigurationInvalid} and {@link CommandError} GW2xxx, GW4004, GW4010
+ */
+export async function planConfiguration(
+  paths: readonly string[],
+  storeUrl: string,
+  ports: AppPorts,
+): Promise<Planned> {
+  return planned(paths, await liveOrEmpty(storeUrl, 'read', ports), ports)
+}
+
+/**
+ * Brings the store to what the files say.
+ *
+ *     load ──▶ plan ──▶ review ──▶ author ──▶ one transaction ──▶ revision base + 1
+ *       │        │         │                        │
+ *     GW3001   GW4004   GW4002                GW4001 GW4004
+ *              GW4010   GW4003                GW4010 GW3002
+ *
+ * While a person reviews, nothing is locked and nothing was created; what moves meanwhile is seen by the
+ * transaction (GW4001). Without changes nothing is written.
+ */
+export async function applyConfiguration(
+  paths: readonly string[],
+  storeUrl: string,
+  ports: AppPorts,
+  review: Review,
+): Promise<{ readonly planned: Planned; readonly applied: Applied }> {
+  const ready = await planned(paths, await liveOrEmpty(storeUrl, 'upgrade', ports), ports)
+  await review(ready)
+  const { plan: agreed, tree } = ready
+  if (agreed.changes.length === 0) {
+    return { planned: ready, applied: { revision: agreed.base, counts: agreed.counts } }
+  }
+  const author = await authorship(paths, ports)
+  ports.signal.throwIfAborted()
+  const applied = await withStore(storeUrl, 'create', ports, store =>
+    apply(store, agreed, tree, {
+      origin: 'apply',
+      ...author,
+      prober: noProbe,
+      check: wouldServe(ports.signal),
+    }),
+  )
+  return { planned: ready, applied }
+}
+
+/**
+ * @param set absent: the only one that there is.
+ * @throws {CommandError} GW2xxx, GW4005 where there is no such set, GW6001 where several could be meant.
+ */
+export async function exportConfiguration(
+  set: string | undefined,
+  storeUrl: string,
+  ports: AppPorts,
+): Promise<Exported> {
+  const live = await withStore(storeUrl, 'read', ports, store => store.live())
+  const chosen = chooseSet(set, live)
+  const resources = exportSet(live, chosen)
+  return { yaml: render(chosen, resources), document: documentOf(chosen, resources) }
+}
+
+async function planned(paths: readonly string[], live: Live, ports: AppPorts): Promise<Planned> {
+  // The set is known only when the files are read, so anything that stands may be referred to; what the tree
+  // itself would delete although it refers to it is found by the plan.
+  const valid = await loaded(paths, knownOutside(live), ports)
+  return { ...valid, plan: plan(live, valid.tree) }
+}
+
 async function loaded(paths: readonly string[], known: ReadonlySet<string>, ports: AppPorts): Promise<Valid> {
   const { environment, readStdin, signal } = ports
   const result = await load(paths, { environment, readStdin, known })
   signal.throwIfAborted()
   if (!result.ok) throw new ConfigurationInvalid(result.problems)
   return { tree: result.tree, warnings: result.problems }
+}
+
+function chooseSet(wanted: string | undefined, live: Live): string {
+  const sets = [...new Set(live.resources.flatMap(resource => resource.set ?? []))].sort()
+  const [only = DEFAULT_SET] = sets
+  if (wanted === undefined) {
+    if (sets.length < 2) return only
+    throw new CommandError('GW6001', 'The store holds several sets, and an export is of one.', {
+      hint: `Pass --set with one of these: ${sets.join(', ')}.`,
+    })
+  }
+  if (sets.includes(wanted)) return wanted
+  throw new CommandError('GW4005', `There is no set ${wanted} in the store.`, {
+    hint: sets.length > 0 ? `Pass --set with one of these: ${sets.join(', ')}.` : 'Nothing was applied yet.',
+  })
 }

@@ -1,24 +1,37 @@
 import { ConfigurationInvalid } from '../app/invalid.ts'
 import type { CommandError } from '../base/catalogue/command.ts'
+import { ConflictError, ProbeError } from '../changes/refusals.ts'
 import type { Json } from '../schema/kinds.ts'
+import type { SourceLine } from '../store/types.ts'
 import type { Format } from './output.ts'
 import { problemsToJson, problemsToText } from './problems.ts'
 import type { Style } from './style.ts'
 
-/** What a failure has to say beyond its message: each problem of a file, each conflict of a plan. */
-export interface Details {
-  text(format: Format, style: Style): string
-  /** Members of `error` beside code, message and hint. */
-  json(): { readonly [member: string]: Json }
+/** What a failure has to say beyond its message, which names conflicts and probes already. */
+export function detailsText(error: CommandError, format: Format, style: Style): string {
+  return error instanceof ConfigurationInvalid ? problemsToText(error.problems, format, style) : ''
 }
 
-export function detailsOf(error: CommandError): Details | undefined {
-  if (error instanceof ConfigurationInvalid) {
-    const { problems } = error
+/** The same as members of `error`, beside its code, message and hint. */
+export function detailsJson(error: CommandError): { readonly [member: string]: Json } {
+  if (error instanceof ConfigurationInvalid) return { problems: problemsToJson(error.problems) }
+  if (error instanceof ConflictError) {
     return {
-      text: (format, style) => problemsToText(problems, format, style),
-      json: () => ({ problems: problemsToJson(problems) }),
+      conflicts: error.conflicts.map(({ kind, name, message, place, other }) => ({
+        kind,
+        name,
+        message,
+        ...(place && lineJson(place)),
+        ...(other && { other: lineJson(other) }),
+      })),
     }
   }
-  return undefined
+  if (error instanceof ProbeError) {
+    return { failures: error.failures.map(({ endpoint, cause, mend }) => ({ endpoint, cause, mend })) }
+  }
+  return {}
+}
+
+function lineJson({ file, line }: SourceLine): { readonly file: string; readonly line: number } {
+  return { file, line }
 }

@@ -1,9 +1,9 @@
 import { inspect } from 'node:util'
 import { COMMAND_FAULTS, CommandError, EXIT, type ExitCode } from '../base/catalogue/command.ts'
 import type { Json } from '../schema/kinds.ts'
-import { detailsOf } from './failure.ts'
+import { detailsJson, detailsText } from './failure.ts'
 import type { Io, Sink } from './io.ts'
-import { type ColourWhen, type Style, styleFor } from './style.ts'
+import { type ColourWhen, printable, type Style, styleFor } from './style.ts'
 
 export const FORMATS = ['text', 'json', 'github'] as const
 export type Format = (typeof FORMATS)[number]
@@ -56,9 +56,9 @@ export function openOutput(io: Io, format: Format, when: ColourWhen): Output {
   const debug = Boolean(io.environment['GW_DEBUG'])
 
   function failText(error: CommandError, detailed: boolean): void {
-    if (!detailed) stderr.write(detailsOf(error)?.text(format, talkStyle) ?? '')
-    stderr.write(`${talkStyle.fault(`error ${error.code}:`)} ${error.message}\n`)
-    stderr.write(`  ${talkStyle.faint('hint:')} ${error.hint}\n`)
+    if (!detailed) stderr.write(detailsText(error, format, talkStyle))
+    stderr.write(`${talkStyle.fault(`error ${error.code}:`)} ${legible(error.message)}\n`)
+    stderr.write(`  ${talkStyle.faint('hint:')} ${legible(error.hint)}\n`)
   }
 
   return {
@@ -102,7 +102,12 @@ function trace(error: CommandError): string {
 
 function errorToJson(error: CommandError): Json {
   const { code, message, hint } = error
-  return { code, message, hint, ...detailsOf(error)?.json() }
+  return { code, message, hint, ...detailsJson(error) }
+}
+
+/** Names in a message may come from anywhere; its own line breaks stay. */
+function legible(text: string): string {
+  return text.split('\n').map(printable).join('\n')
 }
 
 function document(json: Json): string {

@@ -1,6 +1,11 @@
 import { type Command, Option } from 'commander'
+import { applyCommand } from './apply.ts'
 import { demoUpstreamCommand } from './demo-upstream.ts'
+import { diffCommand } from './diff.ts'
+import { exportCommand } from './export.ts'
+import { keysCommand } from './keys.ts'
 import { FORMATS } from './output.ts'
+import { serveCommand } from './serve.ts'
 import type { Bind, MakeCommand } from './session.ts'
 import { COLOUR_WHEN } from './style.ts'
 import { validateCommand } from './validate.ts'
@@ -12,7 +17,15 @@ export const DEFAULT_STORE = 'sqlite:./data/gw.db'
 const HELP_WIDTH = 100
 
 /** Every verb, in the order in which `gw --help` lists them. */
-const VERBS: readonly MakeCommand[] = [validateCommand, demoUpstreamCommand]
+const VERBS: readonly MakeCommand[] = [
+  validateCommand,
+  diffCommand,
+  applyCommand,
+  exportCommand,
+  keysCommand,
+  serveCommand,
+  demoUpstreamCommand,
+]
 
 /** What commander wrote, kept for `Output` to show by its own rules. */
 export interface Said {
@@ -28,7 +41,6 @@ export function makeProgram(bind: Bind, said: Said, width: number | undefined): 
     'gw apply    -c ./config',
   ])
     .version(gwVersion(), '-V, --version', 'print the version')
-    .helpCommand('help [command]', 'print the help of a command')
     .option('-c, --config <path>', 'a file, a directory, or - for stdin; may be repeated', collect)
     .option('--store <url>', `the database; also GW_STORE (default: ${DEFAULT_STORE})`)
     .addOption(new Option('--format <format>', 'how to answer; github is for validate').choices(FORMATS))
@@ -39,6 +51,7 @@ export function makeProgram(bind: Bind, said: Said, width: number | undefined): 
     )
   for (const make of VERBS) program.addCommand(make(bind))
   everyCommand(program, command => {
+    if (command.commands.length > 0) command.helpCommand('help [command]', 'print the help of a command')
     command
       .exitOverride()
       .configureHelp({ showGlobalOptions: true })

@@ -1,0 +1,36 @@
+import { fieldChanges } from '../changes/fields.ts'
+import type { Plan, ResourceChange } from '../changes/types.ts'
+import type { Tree } from '../config/types.ts'
+import { type CanonicalSpec, encode, KINDS, type Kind, type Spec } from '../schema/kinds.ts'
+
+/**
+ * A plan for people: of what is created only the fields that say something else than their default. Updates are
+ * left whole.
+ *
+ * @param tree the files of which the plan was made.
+ */
+export function withoutDefaults(plan: Plan, tree: Tree): Plan {
+  const specs = new Map(tree.resources.map(({ kind, name, spec }) => [`${kind}/${name}`, spec]))
+  const brief = (change: ResourceChange): ResourceChange => {
+    const spec = specs.get(`${change.kind}/${change.name}`)
+    if (change.action !== 'create' || !spec) return change
+    const written = writtenPaths(change.kind, spec)
+    return { ...change, fields: change.fields.filter(field => written.has(field.path)) }
+  }
+  return { ...plan, changes: plan.changes.map(brief) }
+}
+
+function writtenPaths(kind: Kind, spec: CanonicalSpec): Set<string> {
+  const required: Record<string, CanonicalSpec[string]> = {}
+  for (const [field, value] of Object.entries(spec)) {
+    const { [field]: _left, ...others } = spec
+    if (!KINDS[kind].safeParse(others).success) required[field] = value
+  }
+  const minimal = KINDS[kind].safeParse(required)
+  const defaults = minimal.success ? encode(kind, minimal.data as Spec<typeof kind>) : {}
+  const differing = fieldChanges(kind, defaults, spec).map(change => change.path)
+  const written = new Set([...Object.keys(required), ...differing])
+  // They are its name.
+  if (kind === 'binding') for (const field of ['publication', 'endpoint']) written.delete(field)
+  return written
+}

@@ -1,0 +1,35 @@
+import type { Command } from 'commander'
+import { planConfiguration } from '../app/configuration.ts'
+import { withoutDefaults } from '../app/written-fields.ts'
+import { EXIT } from '../base/catalogue/command.ts'
+import { planToJson } from '../changes/plan-json.ts'
+import { configPaths } from './config-paths.ts'
+import { planToText } from './plan-text.ts'
+import { talkWarnings } from './problems.ts'
+import { appPorts, type Bind } from './session.ts'
+import { verb } from './verb.ts'
+
+/** `gw diff`: what `gw apply` would do, and nothing is done. */
+export function diffCommand(bind: Bind): Command {
+  return verb('diff', 'Show what apply would change, field by field.', [
+    'gw diff -c ./config',
+    'gw export | gw diff -c - --exit-code   # 0: the store is what the export says',
+  ])
+    .option('--exit-code', 'end with 2 where there are changes')
+    .action(
+      bind<{ exitCode?: true }>(async (session, _args, options) => {
+        const { out, flags } = session
+        const { plan, tree, warnings } = await planConfiguration(
+          configPaths(session),
+          flags.store,
+          appPorts(session),
+        )
+        talkWarnings(out, warnings)
+        out.result({
+          text: () => planToText(withoutDefaults(plan, tree), out.style),
+          json: () => planToJson(plan),
+        })
+        return options.exitCode && plan.changes.length > 0 ? EXIT.changes : EXIT.done
+      }),
+    )
+}

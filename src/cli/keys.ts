@@ -1,0 +1,143 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { disableKey, enableKey, issueKey, listKeys, rotateKey, showKey } from '../app/keys.ts'
+import { EXIT } from '../base/catalogue/command.ts'
+import { formatDurationMs, parseDurationMs } from '../base/units.ts'
+import type { IssuedSecret } from '../changes/types.ts'
+import { keysToText, keyToJson, keyToText } from './key-text.ts'
+import { appPorts, type Bind, type Session } from './session.ts'
+import { verb } from './verb.ts'
+
+const MAX_GRACE_MS = 366 * 86_400_000
+
+/** `gw keys`: the secrets of keys, and the switch for an incident. Their policies are in the files. */
+export function keysCommand(bind: Bind): Command {
+  return verb('keys', 'Issue and look after the secrets of API keys.', [
+    'gw keys issue my-app',
+    'gw keys rotate my-app --grace 24h',
+    'gw keys list',
+  ])
+    .addCommand(issueCommand(bind))
+    .addCommand(rotateCommand(bind))
+    .addCommand(listCommand(bind))
+    .addCommand(showCommand(bind))
+    .addCommand(disableCommand(bind))
+    .addCommand(enableCommand(bind))
+}
+
+function issueCommand(bind: Bind): Command {
+  return verb('issue', 'Mint the secret of a key; it is printed once, alone on stdout.', [
+    'gw keys issue my-app',
+    'gw keys issue my-app | vault kv put secret/my-app key=-',
+  ])
+    .argument('<name>', 'a key that the configuration declares')
+    .action(
+      bind(async (session, [name = '']) => {
+        const issued = await issueKey(name, session.flags.store, appPorts(session))
+        return reveal(session, issued)
+      }),
+    )
+}
+
+function rotateCommand(bind: Bind): Command {
+  return verb('rotate', 'Mint a new secret and end the older ones, at once or after a grace.', [
+    'gw keys rotate my-app --grace 24h',
+    'gw keys rotate my-app               # an incident: the old secret ends now',
+  ])
+    .argument('<name>', 'a key that the configuration declares')
+    .option('--grace <duration>', 'how long the older secrets still work', parseGrace, 0)
+    .action(
+      bind<{ grace: number }>(async (session, [name = ''], { grace }) => {
+        const issued = await rotateKey(name, grace, session.flags.store, appPorts(session))
+        return reveal(session, issued)
+      }),
+    )
+}
+
+function listCommand(bind: Bind): Command {
+  return verb('list', 'List the keys and whether they work.', [
+    'gw keys list',
+    'gw keys list --format json',
+  ]).action(
+    bind(async session => {
+      const { out } = session
+      const keys = await listKeys(session.flags.store, appPorts(session))
+      if (keys.length === 0) out.talk('No keys yet: declare one under `keys` and apply.')
+      out.result({
+        text: () =>
+          keys.length === 0 ? '' : keysToText(keys, session.io.clock.nowMs(), out.style, out.width),
+        json: () => keys.map(keyToJson),
+      })
+      return EXIT.done
+    }),
+  )
+}
+
+function showCommand(bind: Bind): Command {
+  return verb('show', 'Show one key: its policy, its state and where it is declared.', [
+    'gw keys show my-app',
+  ])
+    .argument('<name>', 'the key')
+    .action(
+      bind(async (session, [name = '']) => {
+        const key = await showKey(name, session.flags.store, appPorts(session))
+        session.out.result({
+          text: () => keyToText(key, session.io.clock.nowMs(), session.out.style),
+          json: () => keyToJson(key),
+        })
+        return EXIT.done
+      }),
+    )
+}
+
+function disableCommand(bind: Bind): Command {
+  return verb('disable', 'Stop a key at once, whatever its configuration says.', ['gw keys disable my-app'])
+    .argument('<name>', 'the key')
+    .action(
+      bind(async (session, [name = '']) => {
+        const changed = await disableKey(name, session.flags.store, appPorts(session))
+        return switched(session, name, 'disabled', changed)
+      }),
+    )
+}
+
+function enableCommand(bind: Bind): Command {
+  return verb('enable', 'Take back `gw keys disable`.', ['gw keys enable my-app'])
+    .argument('<name>', 'the key')
+    .action(
+      bind(async (session, [name = '']) => {
+        const changed = await enableKey(name, session.flags.store, appPorts(session))
+        return switched(session, name, 'enabled', changed)
+      }),
+    )
+}
+
+/** The secret alone on stdout, so that a pipe can take it; what a person should know goes to stderr. */
+function reveal({ out }: Session, { key, secret, graceUntilMs }: IssuedSecret) {
+  out.talk(`The secret of ${key}, shown this once: only its hash is kept.`)
+  if (graceUntilMs !== undefined)
+    out.talk(`Older secrets work until ${new Date(graceUntilMs).toISOString()}.`)
+  out.result({
+    text: () => `${secret}\n`,
+    json: () => ({
+      key,
+      secret,
+      ...(graceUntilMs !== undefined && { grace_until: new Date(graceUntilMs).toISOString() }),
+    }),
+  })
+  return EXIT.done
+}
+
+function switched({ out }: Session, key: string, state: 'enabled' | 'disabled', changed: boolean) {
+  out.result({
+    text: () => (changed ? `Key ${key} is ${state}.\n` : `Key ${key} was ${state} already.\n`),
+    json: () => ({ key, state, changed }),
+  })
+  return EXIT.done
+}
+
+function parseGrace(text: string): number {
+  const ms = text === '0' ? 0 : parseDurationMs(text)
+  if (ms === undefined) throw new InvalidArgumentError('Write a duration such as 30m, 24h or 0s.')
+  if (ms > MAX_GRACE_MS) throw new InvalidArgumentError(`At most ${formatDurationMs(MAX_GRACE_MS)}.`)
+  return ms
+}
