@@ -36,10 +36,10 @@ export function check<Output>(
   for (let round = 1; round <= ROUNDS; round++) {
     const result = schema.safeParse(json)
     if (result.success) return struck.isEmpty ? result.data : undefined
-    const issues = (result.error.issues as Issue[]).filter(issue => !struck.has(issue.path))
+    const issues = (result.error.issues as Issue[]).filter(issue => !struck.explains(issue.path))
     if (issues.length === 0) return undefined
+    for (const finding of findingsOf(issues, { ...asked, schema })) report.add(finding)
     for (const issue of issues) {
-      for (const finding of findingsOf(issue, { ...asked, schema })) report.add(finding)
       for (const key of issue.keys ?? [undefined])
         struck.add(key === undefined ? issue.path : [...issue.path, key])
     }
@@ -67,6 +67,13 @@ class Struck {
       if (this.#paths.has(JSON.stringify(path.slice(0, length)))) return true
     }
     return false
+  }
+
+  /** Whether an issue at `path` follows from what is struck: there, above, or below in the same value. */
+  explains(path: readonly PropertyKey[]): boolean {
+    if (this.has(path)) return true
+    const below = `${JSON.stringify(path).slice(0, -1)},`
+    return path.length > 0 && [...this.#paths].some(struck => struck.startsWith(below))
   }
 }
 

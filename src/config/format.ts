@@ -1,4 +1,4 @@
-import { CONFIG_FAULTS } from '../base/catalogue/config.ts'
+import { CONFIG_FAULTS, type ConfigCode } from '../base/catalogue/config.ts'
 import type { Place, Problem } from './types.ts'
 
 /** A problem as JSON output and REST show it. Line and column count from 1. */
@@ -42,6 +42,9 @@ const COLOURS: Record<keyof typeof PLAIN, string> = {
   off: '\u001b[0m',
 }
 
+/** Codes whose message says it all: the catalogue's mend would only send the reader back to it. */
+const SAID = new Set<ConfigCode>(['GW1101', 'GW1201', 'GW1203', 'GW1204', 'GW1205', 'GW1206'])
+
 /**
  * A problem as people read it, without a line break at its end:
  *
@@ -61,7 +64,8 @@ export function formatProblem(problem: Problem, { colour }: { colour: boolean })
     lines.push(`  ${shade}${line}${shade && paint.off}`)
   }
   if (other) lines.push(`  see also: ${formatPlace(other)}`)
-  lines.push(`  ${paint.cyan}hint:${paint.off} ${hint ?? CONFIG_FAULTS[code].mend}`)
+  const mend = hint ?? (SAID.has(code) ? undefined : CONFIG_FAULTS[code].mend)
+  if (mend !== undefined) lines.push(`  ${paint.cyan}hint:${paint.off} ${mend}`)
   return lines.join('\n')
 }
 

@@ -2,7 +2,7 @@ import { CONFIG_FAULTS, type ConfigCode } from '../base/catalogue/config.ts'
 import { type Described, exampleAt, fieldsAt, fieldsBelow, isSecretReference } from './fields.ts'
 import { nearest } from './nearest.ts'
 import type { Node } from './node.ts'
-import { type Path, shorten } from './path.ts'
+import { formatPath, type Path, shorten } from './path.ts'
 import type { Finding } from './report.ts'
 import type { Span } from './source.ts'
 
@@ -36,9 +36,28 @@ export interface Asked {
 
 type Told = Omit<Finding, 'span' | 'path'>
 
-/** One zod issue in the words of an operator, at the place where it is mended. */
-export function findingsOf(issue: Issue, asked: Asked): Finding[] {
-  const inner = issue.path.filter(step => typeof step !== 'symbol')
+/**
+ * zod's issues in the words of an operator, each at the place where it is mended. A required field that is there
+ * under a misspelt name is one mistake, not two.
+ */
+export function findingsOf(issues: readonly Issue[], asked: Asked): Finding[] {
+  const misspelt = new Set(
+    issues.flatMap(({ keys = [], path }) => {
+      const inner = stepsOf(path)
+      return keys.map(key => formatPath([...inner, meantBy(key, asked, inner) ?? '']))
+    }),
+  )
+  return issues
+    .filter(({ path }) => !misspelt.has(formatPath(stepsOf(path))))
+    .flatMap(issue => findingsOfOne(issue, asked))
+}
+
+function stepsOf(path: readonly PropertyKey[]): Path {
+  return path.filter(step => typeof step !== 'symbol')
+}
+
+function findingsOfOne(issue: Issue, asked: Asked): Finding[] {
+  const inner = stepsOf(issue.path)
   const { node, found, home } = locate(asked, inner)
   const path = [...asked.path, ...inner]
   if (issue.code === 'unrecognized_keys') {
@@ -76,12 +95,27 @@ function locate(asked: Asked, inner: Path): { node: Node; found: boolean; home: 
   return { node, found: true, home }
 }
 
-function unknownField(key: string, { schema, extraFields = [] }: Asked, inner: Path): Told {
-  const fields = [...fieldsAt(schema, inner), ...(inner.length === 0 ? extraFields : [])]
-  const meant = KNOWN_ELSEWHERE.get(key)?.find(field => fields.includes(field))
-  const near = meant ?? nearest(key, fields) ?? fieldsBelow(schema, inner).get(key)
-  const hint = near === undefined ? `the fields here are ${listed(fields)}` : `did you mean \`${near}\`?`
+function unknownField(key: string, asked: Asked, inner: Path): Told {
+  const near = meantBy(key, asked, inner)
+  const hint =
+    near === undefined
+      ? `the fields here are ${listed(fieldsHere(asked, inner))}`
+      : `did you mean \`${near}\`?`
   return { code: 'GW1202', text: `unknown field \`${shorten(key)}\``, hint }
+}
+
+/** The field that was probably meant by `key`. */
+function meantBy(key: string, asked: Asked, inner: Path): string | undefined {
+  const fields = fieldsHere(asked, inner)
+  return (
+    KNOWN_ELSEWHERE.get(key)?.find(field => fields.includes(field)) ??
+    nearest(key, fields) ??
+    fieldsBelow(asked.schema, inner).get(key)
+  )
+}
+
+function fieldsHere({ schema, extraFields = [] }: Asked, inner: Path): string[] {
+  return [...fieldsAt(schema, inner), ...(inner.length === 0 ? extraFields : [])]
 }
 
 /** What other gateways call it. */
@@ -169,7 +203,7 @@ export function kindOf(node: Node): string {
   if (node.kind === 'list') return 'a list'
   if (node.kind === 'broken' || node.value === null) return 'nothing'
   if (typeof node.value === 'boolean') return `\`${node.value}\``
-  return typeof node.value === 'number' ? 'a number' : 'text'
+  return typeof node.value === 'number' ? (Number.isInteger(node.value) ? 'a number' : 'a fraction') : 'text'
 }
 
 function noneOf(values: readonly string[], node: Node, asked: Asked, inner: Path): Told {

@@ -1,3 +1,4 @@
+import { modelPattern } from '../schema/scalars.ts'
 import type { Declaration } from './declare.ts'
 import { nearest } from './nearest.ts'
 import type { Node, ScalarNode } from './node.ts'
@@ -132,6 +133,7 @@ class References {
     if (list?.kind !== 'list') return
     for (const [index, item] of list.items.entries()) {
       if (item.kind !== 'scalar' || typeof item.value !== 'string' || GLOB.test(item.value)) continue
+      if (!modelPattern.safeParse(item.value).success) continue
       if (this.#exists('publication', item.value)) continue
       this.#report.add({
         code: 'GW1305',

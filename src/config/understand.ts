@@ -93,7 +93,8 @@ class Reader {
       return broken(span)
     }
     if (anchor.node === undefined) {
-      this.#report.add({ code: 'GW1106', span, text: `the alias \`*${shorten(name)}\` contains itself` })
+      const text = `the alias \`*${shorten(name)}\` contains itself`
+      this.#report.add({ code: 'GW1106', span, text, hint: 'write out the value that is meant' })
       return broken(span)
     }
     if (!this.#afford(anchor.node.size)) return this.#refuseExpansion(span)

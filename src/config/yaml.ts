@@ -39,9 +39,9 @@ export function parseYaml(source: Source): ParsedFile {
 function tokenize(source: Source): { tokens: CST.Token[]; finding?: Finding } {
   const tokens: CST.Token[] = []
   const parser = new Parser()
-  const refuse = (code: Finding['code'], text: string, start: number, more: Partial<Finding> = {}) => ({
+  const refuse = (code: Finding['code'], text: string, start: number, length = 1) => ({
     tokens,
-    finding: { code, text, span: { source, start, end: start + 1 }, ...more },
+    finding: { code, text, span: { source, start, end: start + length } },
   })
   let read = 0
   let properties = 0
@@ -54,14 +54,14 @@ function tokenize(source: Source): { tokens: CST.Token[]; finding?: Finding } {
     if (properties > PROPERTIES_LIMIT) return refuse('GW1101', 'more than one anchor or tag', start)
     for (const token of parser.next(lexeme)) {
       const stop = refusedToken(token, tokens)
-      if (stop) return refuse(stop.code, stop.text, token.offset)
+      if (stop) return refuse(stop.code, stop.text, token.offset, lengthOf(token))
       tokens.push(token)
     }
     if (parser.stack.length > STACK_LIMIT) return refuse('GW1108', 'nested too deep', start)
   }
   for (const token of parser.end()) {
     const stop = refusedToken(token, tokens)
-    if (stop) return refuse(stop.code, stop.text, token.offset)
+    if (stop) return refuse(stop.code, stop.text, token.offset, lengthOf(token))
     tokens.push(token)
   }
   return { tokens }
@@ -79,6 +79,10 @@ function refusedToken(
     return { code: 'GW1102', text: 'a second document begins here' }
   }
   return undefined
+}
+
+function lengthOf(token: CST.Token): number {
+  return token.type === 'directive' ? token.source.length : 1
 }
 
 function compose(tokens: readonly CST.Token[]): Document.Parsed | undefined {
@@ -104,7 +108,7 @@ const SYNTAX: Record<YAMLError['code'], string> = {
   BAD_DIRECTIVE: 'a malformed directive',
   BAD_DQ_ESCAPE:
     'an unknown escape in a double-quoted text: write `\\\\` for a backslash, or use single quotes',
-  BAD_INDENT: 'the indentation does not fit the lines around it',
+  BAD_INDENT: 'the indentation does not fit the lines around it, or a bracket before is not closed',
   BAD_PROP_ORDER: 'an anchor or a tag in the wrong place',
   BAD_SCALAR_START: 'a plain text cannot start with this character: quote it',
   BLOCK_AS_IMPLICIT_KEY:

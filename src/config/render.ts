@@ -1,0 +1,114 @@
+import { Document, isScalar, Scalar, visit } from 'yaml'
+import { type CanonicalSpec, decode, encode, type Json, type Kind, type Resource } from '../schema/kinds.ts'
+
+const SECTIONS = [
+  ['endpoint', 'endpoints'],
+  ['publication', 'publications'],
+  ['tenant', 'tenants'],
+  ['key', 'keys'],
+] as const
+/** Text that may do without quotes; whether it must have them is left to the writer. */
+const SIMPLE = /^(?:[A-Za-z][A-Za-z0-9_./:@-]*|\d+[A-Za-z]+)$/
+/** What YAML 1.1 takes for booleans: quoted, because this file may pass through other tools. */
+const BOOLEAN_ELSEWHERE = /^(?:y|yes|n|no|on|off)$/i
+
+type Fields = Record<string, Json>
+
+/**
+ * Resources as one configuration file that `load` reads back to the same resources. Fields that say what the
+ * default says are left out; a binding stands in its publication, or by itself where that is not among them.
+ */
+export function render(set: string, resources: readonly Resource[]): string {
+  const root = new Map<string, unknown>([['version', 1]])
+  if (set !== 'default') root.set('set', set)
+  const inline = bindingsByPublication(resources)
+  const own = new Set(resources.flatMap(({ kind, name }) => (kind === 'publication' ? [name] : [])))
+  for (const { kind, spec } of resources) {
+    if (kind === 'settings') root.set('settings', withoutDefaults(kind, spec))
+  }
+  for (const [kind, section] of SECTIONS) {
+    const named = new Map<string, Fields>()
+    for (const resource of resources) {
+      if (resource.kind !== kind) continue
+      const fields = withoutDefaults(kind, resource.spec)
+      const bindings = kind === 'publication' ? inline.get(resource.name) : undefined
+      named.set(resource.name, bindings ? { ...fields, bindings: bindings.map(withoutPublication) } : fields)
+    }
+    if (named.size > 0) root.set(section, named)
+  }
+  const apart = [...inline].flatMap(([publication, bindings]) => (own.has(publication) ? [] : bindings))
+  if (apart.length > 0) root.set('bindings', apart)
+  return write(root)
+}
+
+function bindingsByPublication(resources: readonly Resource[]): Map<string, Fields[]> {
+  const inline = new Map<string, Fields[]>()
+  for (const { kind, name, spec } of resources) {
+    if (kind !== 'binding') continue
+    // A binding is named by both, and neither holds a space (`bindingName`).
+    const publication = name.slice(0, name.indexOf(' '))
+    const bindings = inline.get(publication) ?? []
+    bindings.push(withoutDefaults(kind, spec))
+    inline.set(publication, bindings)
+  }
+  return inline
+}
+
+function withoutPublication(binding: Fields): Fields {
+  return Object.fromEntries(Object.entries(binding).filter(([field]) => field !== 'publication'))
+}
+
+/** What makes a resource of each kind valid: all the rest may be left to defaults. */
+const REQUIRED: Record<Kind, readonly string[]> = {
+  settings: [],
+  endpoint: ['protocol', 'base_url', 'served_model'],
+  publication: [],
+  binding: ['publication', 'endpoint'],
+  tenant: [],
+  key: ['kind', 'tenant'],
+}
+
+function withoutDefaults(kind: Kind, spec: CanonicalSpec): Fields {
+  const required = Object.fromEntries(
+    REQUIRED[kind].flatMap(field => {
+      const value = spec[field]
+      return value === undefined ? [] : [[field, value] as const]
+    }),
+  )
+  const defaults = encode(kind, decode(kind, required))
+  return { ...required, ...less(spec, defaults, REQUIRED[kind]) }
+}
+
+/** The fields of `spec` that differ from `defaults`, inside nested maps, too. */
+function less(spec: CanonicalSpec, defaults: CanonicalSpec, omit: readonly string[] = []): Fields {
+  const kept: Fields = {}
+  for (const [field, value] of Object.entries(spec)) {
+    const preset = defaults[field]
+    if (omit.includes(field) || JSON.stringify(value) === JSON.stringify(preset)) continue
+    kept[field] = isFields(value) && isFields(preset) ? less(value, preset) : value
+  }
+  return kept
+}
+
+function isFields(value: Json | undefined): value is CanonicalSpec {
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
+}
+
+function write(root: ReadonlyMap<string, unknown>): string {
+  const document = new Document(root, { version: '1.2', schema: 'core', aliasDuplicateObjects: false })
+  visit(document, {
+    Scalar(at, node) {
+      if (typeof node.value !== 'string') return
+      if (!SIMPLE.test(node.value) || BOOLEAN_ELSEWHERE.test(node.value)) node.type = Scalar.QUOTE_DOUBLE
+      // Only values are interpolated on the way back.
+      if (at !== 'key') node.value = node.value.replaceAll('$', '$$$$')
+    },
+    Map(_, node) {
+      if (node.items.length === 0) node.flow = true
+    },
+    Seq(_, node) {
+      if (node.items.every(isScalar)) node.flow = true
+    },
+  })
+  return document.toString({ lineWidth: 0, flowCollectionPadding: false })
+}
