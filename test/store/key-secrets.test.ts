@@ -1,0 +1,140 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { testClock } from '../support/test-clock.ts'
+import { digest, key, MINE, put, remove } from './samples.ts'
+import { STORES } from './stores.ts'
+
+describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
+  async function setUp() {
+    const clock = testClock(1_000)
+    const store = await emptyDatabase(onTestFinished).open(clock)
+    await put(store, key('k'), key('other'))
+    return {
+      clock,
+      store,
+      digests: async () => (await store.readState()).secrets.map(secret => secret.digest),
+    }
+  }
+
+  test('a first secret is kept by its digest, and shown without it', async () => {
+    const { store, digests } = await setUp()
+    expect(await store.issueSecret('k', digest('1'))).toEqual({ id: 1, key: 'k', createdAtMs: 1_000 })
+    expect(await digests()).toEqual([digest('1')])
+    expect(JSON.stringify(await store.live())).not.toContain(digest('1'))
+  })
+
+  test('a key has one first secret', async () => {
+    const { store, digests } = await setUp()
+    await store.issueSecret('k', digest('1'))
+    await store.issueSecret('other', digest('3'))
+    await expect(store.issueSecret('k', digest('2'))).rejects.toMatchObject({ code: 'GW4006' })
+    expect(await digests()).toEqual([digest('1'), digest('3')])
+  })
+
+  test('refuses secrets, holds and releases for a key that does not exist', async () => {
+    const { store } = await setUp()
+    for (const attempt of [
+      store.issueSecret('x', digest('1')),
+      store.rotateSecret('x', digest('1'), 0),
+      store.holdKey('x'),
+      store.releaseKey('x'),
+    ]) {
+      await expect(attempt).rejects.toMatchObject({ code: 'GW4005', message: 'There is no key x.' })
+    }
+    expect(await store.head()).toEqual({ revision: 1, keyVersion: 0 })
+  })
+
+  test('a rotation lets old and new overlap for the grace, to the millisecond', async () => {
+    const { store, clock, digests } = await setUp()
+    await store.issueSecret('k', digest('1'))
+    await store.rotateSecret('k', digest('2'), 100)
+    clock.advance(99)
+    expect((await store.readState()).secrets).toEqual([
+      { key: 'k', digest: digest('1'), expiresAtMs: 1_100 },
+      { key: 'k', digest: digest('2') },
+    ])
+    clock.advance(1)
+    expect(await digests()).toEqual([digest('2')])
+  })
+
+  test('a rotation without grace ends the old secret at once', async () => {
+    const { store, digests } = await setUp()
+    await store.issueSecret('k', digest('1'))
+    await store.rotateSecret('k', digest('2'), 0)
+    expect(await digests()).toEqual([digest('2')])
+    expect((await store.live()).secrets).toMatchObject([{ revokedAtMs: 1_000 }, { createdAtMs: 1_000 }])
+  })
+
+  test('a later rotation shortens a grace that runs, and never prolongs it', async () => {
+    const { store, clock } = await setUp()
+    await store.issueSecret('k', digest('1'))
+    await store.rotateSecret('k', digest('2'), 1_000)
+    clock.advance(10)
+    await store.rotateSecret('k', digest('3'), 5_000)
+    expect((await store.live()).secrets.map(secret => secret.expiresAtMs)).toEqual([2_000, 6_010, undefined])
+    await store.rotateSecret('k', digest('4'), 20)
+    expect((await store.live()).secrets.map(secret => secret.expiresAtMs)).toEqual([
+      1_030,
+      1_030,
+      1_030,
+      undefined,
+    ])
+  })
+
+  test('a rotation touches no other key', async () => {
+    const { store, digests } = await setUp()
+    await store.issueSecret('other', digest('1'))
+    await store.rotateSecret('k', digest('2'), 0)
+    expect(await digests()).toEqual([digest('1'), digest('2')])
+  })
+
+  test('no two keys ever have one secret, not even a revoked one', async () => {
+    const { store } = await setUp()
+    await store.issueSecret('k', digest('1'))
+    await store.rotateSecret('k', digest('2'), 0)
+    await expect(store.issueSecret('other', digest('1'))).rejects.toThrow('UNIQUE')
+  })
+
+  test('takes digests only: a secret itself is never stored', async () => {
+    const { store } = await setUp()
+    for (const wrong of ['gw_secret', digest('A'), digest('1').slice(1)]) {
+      await expect(store.issueSecret('k', wrong), wrong).rejects.toThrow('CHECK')
+    }
+  })
+
+  test('a hold tells whether it changed anything, and moves the head only then', async () => {
+    const { store } = await setUp()
+    expect([await store.holdKey('k'), await store.holdKey('k')]).toEqual([true, false])
+    expect((await store.head()).keyVersion).toBe(1)
+    expect([await store.releaseKey('k'), await store.releaseKey('k')]).toEqual([true, false])
+    expect((await store.head()).keyVersion).toBe(2)
+    expect((await store.live()).holds).toEqual([])
+  })
+
+  test('a key that goes away takes its secrets and its hold with it, for good', async () => {
+    const { store } = await setUp()
+    await store.issueSecret('k', digest('1'))
+    await store.issueSecret('other', digest('2'))
+    await store.holdKey('k')
+    await remove(store, { kind: 'key', name: 'k' })
+    expect((await store.head()).keyVersion).toBe(4)
+    await put(store, key('k'))
+    expect(await store.readState()).toMatchObject({ secrets: [{ key: 'other' }], heldKeys: [] })
+  })
+
+  test('a hold ends when the configuration disables the key itself, and by no other apply', async () => {
+    const { store } = await setUp()
+    await store.holdKey('k')
+    await put(store, key('k', { display_name: 'renamed' }))
+    expect((await store.live()).holds).toHaveLength(1)
+    await put(store, key('k', { enabled: false }))
+    expect((await store.live()).holds).toEqual([])
+  })
+
+  test('a hold on a key that is disabled already outlives an apply that moves its line', async () => {
+    const { store } = await setUp()
+    await put(store, key('k', { enabled: false }))
+    await store.holdKey('k')
+    await put(store, key('k', { enabled: false }, { ...MINE, place: { file: 'gw.yaml', line: 9 } }))
+    expect((await store.live()).holds).toHaveLength(1)
+  })
+})

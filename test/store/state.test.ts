@@ -1,0 +1,115 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { testClock } from '../support/test-clock.ts'
+import { commitOn, digest, endpoint, endpointSpec, key, put, remove } from './samples.ts'
+import { STORES } from './stores.ts'
+
+describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
+  async function setUp() {
+    const database = emptyDatabase(onTestFinished)
+    const clock = testClock(1_000)
+    const [store, other] = [await database.open(clock), await database.open(clock)]
+    return { database, clock, store, other }
+  }
+
+  test('a gateway reads resources, secrets that open and keys that are held', async () => {
+    const { store } = await setUp()
+    await put(store, endpoint('a'), key('k'))
+    await store.issueSecret('k', digest('1'))
+    await store.holdKey('k')
+    expect(await store.readState()).toEqual({
+      revision: 1,
+      keyVersion: 2,
+      resources: [
+        { kind: 'endpoint', name: 'a', spec: endpointSpec(), createdAtMs: 1_000 },
+        { kind: 'key', name: 'k', spec: key('k').spec, createdAtMs: 1_000 },
+      ],
+      secrets: [{ key: 'k', digest: digest('1') }],
+      heldKeys: ['k'],
+    })
+  })
+
+  test('an earlier revision can be read again, with the secrets of now', async () => {
+    const { store, clock } = await setUp()
+    await put(store, endpoint('a'), key('k'))
+    const first = await store.readState()
+    clock.advance(10)
+    await put(store, endpoint('a', { enabled: false }), endpoint('b'))
+    await store.issueSecret('k', digest('1'))
+    expect(await store.readStateAt(1)).toEqual({
+      ...first,
+      keyVersion: 1,
+      secrets: [{ key: 'k', digest: digest('1') }],
+    })
+    expect(await store.readStateAt(0)).toMatchObject({ revision: 0, resources: [] })
+    await expect(store.readStateAt(3)).rejects.toMatchObject({ code: 'GW4005' })
+  })
+
+  test('an earlier revision does not bring the secret of a deleted key back to life', async () => {
+    const { store } = await setUp()
+    await put(store, key('k'))
+    await store.issueSecret('k', digest('1'))
+    await remove(store, { kind: 'key', name: 'k' })
+    expect(await store.readStateAt(1)).toMatchObject({ resources: [{ name: 'k' }], secrets: [] })
+  })
+
+  test('has changed until it is read for the first time', async () => {
+    const { store } = await setUp()
+    expect(store.changed()).toBe(true)
+    await store.readState()
+    expect(store.changed()).toBe(false)
+  })
+
+  test('sees a foreign commit until it is read, and never an own one', async () => {
+    const { store, other } = await setUp()
+    await store.readState()
+    await other.readState()
+    await put(store, endpoint('a'))
+    expect([store.changed(), other.changed()]).toEqual([false, true])
+    expect(other.changed()).toBe(true)
+    await other.readState()
+    expect(other.changed()).toBe(false)
+  })
+
+  test('sees a secret that was issued, a hold and a release elsewhere', async () => {
+    const { store, other } = await setUp()
+    await put(other, key('k'))
+    for (const move of [
+      () => other.issueSecret('k', digest('1')),
+      () => other.holdKey('k'),
+      () => other.releaseKey('k'),
+      () => other.rotateSecret('k', digest('2'), 0),
+    ]) {
+      await store.readState()
+      await move()
+      expect(store.changed()).toBe(true)
+    }
+  })
+
+  test('is not moved by a foreign write that a gateway does not serve', async () => {
+    const { store, other, database } = await setUp()
+    await put(other, key('k'))
+    await other.holdKey('k')
+    await store.readState()
+    await other.holdKey('k')
+    database.execute('create table somebody_elses (id integer)')
+    expect(store.changed()).toBe(false)
+  })
+
+  test('an own commit on top of an unseen foreign one does not hide it', async () => {
+    const { store, other } = await setUp()
+    await store.readState()
+    await put(other, endpoint('a'))
+    await put(store, endpoint('b'))
+    expect(store.changed()).toBe(true)
+  })
+
+  test('does not take its own unfinished commit for the head', async () => {
+    const { store } = await setUp()
+    await store.readState()
+    const during: boolean[] = []
+    await store.commit(commitOn(0, { puts: [endpoint('a')] }), async () => {
+      during.push(store.changed())
+    })
+    expect([...during, store.changed()]).toEqual([false, false])
+  })
+})
