@@ -16,19 +16,22 @@ export async function confirm(session: Session, question: string): Promise<void>
   if (!asked || flags.config.includes('-')) throw new CommandError('GW4002', whyNot(session))
   // The terminal stays in its own line mode (`terminal: false`), so that Ctrl-C is a signal and not a character.
   const lines = createInterface({ input: io.stdin, output: io.stderr, terminal: false })
-  const ended = new Promise<string>(resolve => lines.once('close', () => resolve('')))
-  let answer: string
+  const ended = new Promise<undefined>(resolve => lines.once('close', () => resolve(undefined)))
+  let answer: string | undefined
   try {
-    const line = lines.question(out.talkStyle.strong(`${question} [y/N] `), { signal })
-    answer = await Promise.race([line, ended])
+    answer = await Promise.race([
+      lines.question(out.talkStyle.strong(`${question} [y/N] `), { signal }),
+      ended,
+    ])
   } catch (error) {
-    signal.throwIfAborted()
-    throw error
+    if (!signal.aborted) throw error
   } finally {
     lines.close()
   }
+  // Ctrl-C and Ctrl-D leave the cursor behind the question.
+  if (answer === undefined) out.talk('')
   signal.throwIfAborted()
-  if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError('GW4003')
+  if (!/^y(es)?$/i.test(answer?.trim() ?? '')) throw new CommandError('GW4003')
 }
 
 function whyNot({ flags, io }: Session): string {

@@ -20,20 +20,20 @@ export function keysToText(
   width: number | undefined,
 ): string {
   const columns: Column<KeyView>[] = [
-    { title: 'NAME', cell: key => key.name, shrink: true },
+    { title: 'NAME', cell: key => key.name, narrowest: 16 },
     { title: 'STATE', cell: key => STATES[key.state] },
     { title: 'KIND', cell: key => key.kind },
-    { title: 'TENANT', cell: key => key.tenant ?? '-', shrink: true },
-    { title: 'MODELS', cell: key => key.models.join(','), shrink: true },
-    { title: 'LIMITS', cell: key => limitsText(key) || '-', shrink: true },
-    { title: 'SECRET', cell: key => secretText(key, nowMs) },
+    { title: 'TENANT', cell: key => key.tenant ?? '-', narrowest: 8 },
+    { title: 'MODELS', cell: key => key.models.join(','), narrowest: 8 },
+    { title: 'LIMITS', cell: key => limitsText(key) || '-', narrowest: 8 },
+    { title: 'SECRET', cell: key => secretAge(key, nowMs) },
     { title: 'CREATED', cell: key => day(key.createdAtMs) },
   ]
   return table(columns, keys, style, width)
 }
 
 /** One key, a field a line; what is not set is left out. */
-export function keyToText(key: KeyView, nowMs: number, style: Style): string {
+export function keyToText(key: KeyView, style: Style): string {
   const { budget, place } = key
   const fields: readonly (readonly [string, string | undefined])[] = [
     ['name', key.name],
@@ -46,7 +46,7 @@ export function keyToText(key: KeyView, nowMs: number, style: Style): string {
     ['quota', key.quota === undefined ? undefined : `${key.quota} tokens`],
     ['budget', budget && `${formatNano(budget.amountNano)} per ${budget.per} (${budget.timezone})`],
     ['expires', key.expiresAtMs === undefined ? undefined : iso(key.expiresAtMs)],
-    ['secret', secretText(key, nowMs)],
+    ['secret', secretText(key)],
     ['created', iso(key.createdAtMs)],
     ['managed by', key.owner === 'config' ? `config, set ${key.set ?? 'default'}` : key.owner],
     ['declared at', place && `${place.file}:${place.line}`],
@@ -104,12 +104,19 @@ function limitsText({ limits }: KeyView): string {
     .join(', ')
 }
 
-function secretText(key: KeyView, nowMs: number): string {
-  if (key.secretSource === undefined) return '-'
-  if (key.secretSource === 'hash') return 'own hash'
-  if (key.secretSource === 'reference') return 'reference'
-  const age = key.secretCreatedAtMs === undefined ? 'issued' : `${ageText(nowMs - key.secretCreatedAtMs)} old`
-  return key.activeSecrets > 1 ? `${age} (+${key.activeSecrets - 1} in grace)` : age
+/** In a table: `3d`, `3d +1` with an older one in its grace, or where it comes from if not from here. */
+function secretAge(key: KeyView, nowMs: number): string {
+  if (key.secretCreatedAtMs === undefined) return key.secretSource ?? '-'
+  const more = key.activeSecrets > 1 ? ` +${key.activeSecrets - 1}` : ''
+  return ageText(nowMs - key.secretCreatedAtMs) + more
+}
+
+function secretText({ secretSource, secretCreatedAtMs, activeSecrets }: KeyView): string | undefined {
+  if (secretSource === undefined) return undefined
+  if (secretSource !== 'issued') return `brought along as a ${secretSource}`
+  if (secretCreatedAtMs === undefined) return 'issued, and expired'
+  const more = activeSecrets > 1 ? `, and ${activeSecrets - 1} older in grace` : ''
+  return `issued ${iso(secretCreatedAtMs)}${more}`
 }
 
 /** An age in its largest unit, rounded down: `3d`, `5h`, `2m`, `0m`. */

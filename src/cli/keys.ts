@@ -81,7 +81,7 @@ function showCommand(bind: Bind): Command {
       bind(async (session, [name = '']) => {
         const key = await showKey(name, session.flags.store, appPorts(session))
         session.out.result({
-          text: () => keyToText(key, session.io.clock.nowMs(), session.out.style),
+          text: () => keyToText(key, session.out.style),
           json: () => keyToJson(key),
         })
         return EXIT.done

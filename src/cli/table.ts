@@ -1,15 +1,15 @@
 import { printable, type Style } from './style.ts'
 
-/** A column of a table. Columns with `shrink` give way, widest first, where the terminal is narrow. */
+/** A column of a table. */
 export interface Column<Row> {
   readonly title: string
   readonly cell: (row: Row) => string
-  readonly shrink?: boolean
+  /** The width down to which it gives way, widest first, where the terminal is narrow. Absent: it never does. */
+  readonly narrowest?: number
   readonly align?: 'left' | 'right'
 }
 
 const GAP = '  '
-const MIN_WIDTH = 6
 /** Characters that terminals draw two columns wide (Unicode TR 11, the blocks in common use). */
 const WIDE =
   /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6]|\p{Extended_Pictographic}/u
@@ -48,7 +48,7 @@ function shrink<Row>(columns: readonly Column<Row>[], widths: number[], width: n
     let widest = -1
     for (const [at, column] of columns.entries()) {
       const here = widths[at] ?? 0
-      if (column.shrink && here > MIN_WIDTH && here > (widths[widest] ?? 0)) widest = at
+      if (here > (column.narrowest ?? here) && here > (widths[widest] ?? 0)) widest = at
     }
     if (widest < 0) return
     widths[widest] = (widths[widest] ?? 0) - 1

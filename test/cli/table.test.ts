@@ -8,7 +8,7 @@ interface Row {
   readonly count: string
 }
 const COLUMNS: readonly Column<Row>[] = [
-  { title: 'NAME', cell: row => row.name, shrink: true },
+  { title: 'NAME', cell: row => row.name, narrowest: 6 },
   { title: 'COUNT', cell: row => row.count, align: 'right' },
 ]
 const plain = styled(false)
