@@ -121,19 +121,21 @@ export class Reloader {
   }
 
   async #compile(state: ServedState): Promise<Compiled> {
-    const secrets = new Map<string, string>()
-    const problems: string[] = []
+    const secrets = new Map<string, string | Error>()
     await Promise.all(
-      secretReferences(state).map(async (reference: SecretReference) => {
-        try {
-          secrets.set(describe(reference), await resolveSecret(reference, this.#ports))
-        } catch (error) {
-          if (!(error instanceof SecretError)) throw error
-          problems.push(error.message)
-        }
-      }),
+      secretReferences(state).map(async reference =>
+        secrets.set(describe(reference), await this.#secret(reference)),
+      ),
     )
-    const compiled = compile(state, reference => secrets.get(describe(reference)))
-    return compiled.ok ? compiled : { ok: false, problems: [...problems, ...compiled.problems] }
+    return compile(state, reference => secrets.get(describe(reference)) ?? new Error('was not looked up'))
+  }
+
+  async #secret(reference: SecretReference): Promise<string | Error> {
+    try {
+      return await resolveSecret(reference, this.#ports)
+    } catch (error) {
+      if (error instanceof SecretError) return error
+      throw error
+    }
   }
 }

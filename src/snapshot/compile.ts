@@ -5,8 +5,8 @@ import type { ServedState } from '../schema/state.ts'
 import { endpointEntry, type Item, keyEntries, publicationEntry, tenantEntry } from './entries.ts'
 import type { Snapshot, Target } from './types.ts'
 
-/** Looks a secret up that was resolved before: compiling itself reads nothing. */
-export type SecretLookup = (reference: SecretReference) => string | undefined
+/** Looks up a secret that was resolved before, or why it could not be: compiling itself reads nothing. */
+export type SecretLookup = (reference: SecretReference) => string | Error
 
 export type Compiled =
   | { readonly ok: true; readonly snapshot: Snapshot }
@@ -20,8 +20,9 @@ export function compile(state: ServedState, secretOf: SecretLookup): Compiled {
   const problems: string[] = []
   const resolve = (owner: string, reference: SecretReference): string => {
     const secret = secretOf(reference)
-    if (secret === undefined) problems.push(`${owner}: ${describe(reference)} gives no secret`)
-    return secret ?? ''
+    if (typeof secret === 'string') return secret
+    problems.push(`${owner}: ${secret.message}`)
+    return ''
   }
   const ports = { problems, resolve }
 
@@ -75,7 +76,7 @@ export function secretReferences(state: ServedState): SecretReference[] {
   })
 }
 
-/** `env:NAME` or `file:/path`: the one name of a reference, for look-ups and messages. Never the secret. */
+/** `env:NAME` or `file:/path`: the one name of a reference, to look it up by. */
 export function describe(reference: SecretReference): string {
   return reference.env === undefined ? `file:${reference.file}` : `env:${reference.env}`
 }

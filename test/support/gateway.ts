@@ -66,7 +66,10 @@ export async function testGateway(
       secrets: keys.map(key => ({ key, digest: keyDigest(secretOf(key)) })),
       heldKeys: [],
     }
-    const compiled = compile(state, reference => options.secrets?.[reference.env ?? ''])
+    const compiled = compile(
+      state,
+      reference => options.secrets?.[reference.env ?? ''] ?? new Error('no such secret'),
+    )
     if (!compiled.ok) throw new Error(compiled.problems.join('\n'))
     holder.swap(compiled.snapshot, clock.nowMs())
   }

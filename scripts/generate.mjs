@@ -1,0 +1,77 @@
+/**
+ * Writes what follows from the source: `schemas/gw.schema.json` and `docs/errors.md`. With `--check` it writes
+ * nothing and fails where a committed file differs. Reads the build: run `npm run build` first.
+ */
+import { readFile, writeFile } from 'node:fs/promises'
+import process from 'node:process'
+import { COMMAND_FAULTS } from '../dist/base/catalogue/command.js'
+import { CONFIG_FAULTS } from '../dist/base/catalogue/config.js'
+import { WIRE_ERRORS } from '../dist/base/catalogue/wire.js'
+import { configSchema } from '../dist/schema/publish.js'
+
+const ROOT = new URL('../', import.meta.url)
+const check = process.argv.includes('--check')
+
+const FILES = {
+  'schemas/gw.schema.json': `${JSON.stringify(configSchema(), null, 2)}\n`,
+  'docs/errors.md': errorsPage(),
+}
+
+for (const [file, content] of Object.entries(FILES)) {
+  const url = new URL(file, ROOT)
+  const committed = await readFile(url, 'utf8').catch(() => '')
+  if (committed === content) continue
+  if (check) {
+    console.error(`${file} differs from what the source says: run \`npm run generate\` and commit it.`)
+    process.exitCode = 1
+  } else {
+    await writeFile(url, content)
+    console.log(`wrote ${file}`)
+  }
+}
+
+function errorsPage() {
+  return `# Errors
+
+Generated from \`src/base/catalogue\` by \`npm run generate\`; a test fails when the two drift.
+
+## What clients are told
+
+Every path answers in the shape of its protocol: \`/v1/messages*\` Anthropic-style, every other \`/v1/*\` path
+OpenAI-style, where the name below is \`error.code\`. SDKs retry 408, 409, 429 and ≥ 500 by themselves unless
+\`x-should-retry\` says otherwise.
+
+${Object.entries(WIRE_ERRORS).map(wireSection).join('\n')}
+## What the configuration is told
+
+${table(['code', 'what', 'mend'], faultRows(CONFIG_FAULTS))}
+## What commands are told
+
+\`gw\` ends with the exit code in text and JSON alike: 0 done · 1 unexpected · 2 changes exist · 3 configuration
+invalid · 4 precondition failed · 5 committed but unhealthy, or a probe failed · 64 wrong usage · 130 interrupted.
+
+${table(
+  ['code', 'exit', 'what', 'mend'],
+  Object.entries(COMMAND_FAULTS).map(([code, fault]) => [code, String(fault.exit), fault.title, fault.mend]),
+)}`
+}
+
+function wireSection([code, error]) {
+  const retry = error.shouldRetry === undefined ? '' : ` · \`x-should-retry: ${error.shouldRetry}\``
+  const param = error.param ? ` · \`param: ${error.param}\`` : ''
+  return `### ${code}
+
+${error.status} · OpenAI \`${error.openaiType}\` · Anthropic \`${error.anthropicType}\`${param}${retry}
+
+${error.title} ${error.mend}
+`
+}
+
+function faultRows(faults) {
+  return Object.entries(faults).map(([code, fault]) => [code, fault.title, fault.mend])
+}
+
+function table(head, rows) {
+  const line = cells => `| ${cells.map(cell => cell.replaceAll('|', '\\|')).join(' | ')} |\n`
+  return line(head) + line(head.map(() => '---')) + rows.map(line).join('')
+}

@@ -1,0 +1,73 @@
+import { z } from 'zod'
+import { document } from './document.ts'
+
+/** JSON Schema as plain data. */
+export interface JsonSchema {
+  [keyword: string]: unknown
+}
+
+const INTERPOLATED = 'interpolated'
+
+/**
+ * The JSON Schema (draft-07) of a configuration file, for editors. It follows from the zod schema; what zod cannot
+ * say is added: root keys `x-*` are free, and any scalar may be an interpolation instead.
+ */
+export function configSchema(): JsonSchema {
+  const schema = z.toJSONSchema(document, { target: 'draft-7', io: 'input' }) as JsonSchema
+  const definitions = schema['definitions'] as Record<string, JsonSchema>
+  return {
+    $schema: schema['$schema'],
+    title: 'gw configuration',
+    ...interpolable(schema),
+    patternProperties: { '^x-': { description: 'Ignored; a place for anchors.' } },
+    definitions: {
+      ...Object.fromEntries(
+        Object.entries(definitions)
+          .filter(([name]) => schemaIsUsed(name, schema))
+          .map(([name, definition]) => [name, interpolable(definition)]),
+      ),
+      [INTERPOLATED]: {
+        type: 'string',
+        pattern: '\\$\\{GW_[A-Za-z0-9_]*(:-[^}]*)?\\}',
+        description: '`${GW_NAME}` or `${GW_NAME:-default}`, replaced when the file is loaded.',
+      },
+    },
+  }
+}
+
+/** Definitions that nothing refers to (zod lists every schema that bears an id) are left out. */
+function schemaIsUsed(name: string, schema: JsonSchema): boolean {
+  return JSON.stringify(schema).includes(`"#/definitions/${name}"`)
+}
+
+/** The same schema, in which every scalar that a plain text could fail may also be an interpolation. */
+function interpolable(schema: JsonSchema): JsonSchema {
+  if (isNarrowScalar(schema)) {
+    const { description, default: initial, ...rest } = schema
+    return {
+      ...(description !== undefined && { description }),
+      ...(initial !== undefined && { default: initial }),
+      anyOf: [rest, { $ref: `#/definitions/${INTERPOLATED}` }],
+    }
+  }
+  const copy: JsonSchema = {}
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (keyword === 'properties') copy[keyword] = mapValues(value as Record<string, JsonSchema>, interpolable)
+    else if (keyword === 'items' || keyword === 'additionalProperties') {
+      copy[keyword] = typeof value === 'object' ? interpolable(value as JsonSchema) : value
+    } else if (keyword !== 'definitions' && keyword !== '$schema') copy[keyword] = value
+  }
+  return copy
+}
+
+/** A scalar that is more particular than "any text". `version` is no such: it says how the rest is read. */
+function isNarrowScalar(schema: JsonSchema): boolean {
+  if ('const' in schema) return false
+  const type = schema['type']
+  if (type === 'boolean' || type === 'integer' || type === 'number') return true
+  return type === 'string' && ('pattern' in schema || 'enum' in schema || 'format' in schema)
+}
+
+function mapValues(record: Record<string, JsonSchema>, change: (value: JsonSchema) => JsonSchema): Record<string, JsonSchema> {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]))
+}

@@ -1,0 +1,105 @@
+import { afterAll, describe, expect, test } from 'vitest'
+import { json } from '../support/answers.ts'
+import { gate } from '../support/gate.ts'
+import { scriptedUpstream } from '../support/scripted-upstream.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { type WholeGateway, wholeGateway } from '../support/whole-gateway.ts'
+
+const upstream = await scriptedUpstream(afterAll)
+const dir = tempDir(afterAll)
+
+function config(model: string, more = ''): string {
+  return dir.write(
+    'gw.yaml',
+    `
+version: 1
+endpoints:
+  main: { protocol: openai, base_url: "${upstream.url}/v1", served_model: served, ${more} }
+publications:
+  ${model}: { bindings: [{ endpoint: main }] }
+keys:
+  admin: { kind: platform }
+`,
+  )
+}
+
+const gateway: WholeGateway = await wholeGateway(afterAll, config('before'), { MISSING_LATER: 'sk-present' })
+const key = await gateway.issue('admin')
+
+function chat(model: string): Promise<Response> {
+  return fetch(`${gateway.gatewayUrl}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}` },
+    body: JSON.stringify({ model, messages: [] }),
+  })
+}
+
+async function health(url: string): Promise<Record<string, unknown>> {
+  return (await (await fetch(`${url}/health`)).json()) as Record<string, unknown>
+}
+
+describe('a running gateway', () => {
+  test('serves a revision that was applied elsewhere within a second, and a request at hand keeps its own', async () => {
+    const held = gate()
+    upstream.answerNext(async exchange => {
+      await held.opened
+      await json({ model: 'served', usage: { prompt_tokens: 1, completion_tokens: 1 } })(exchange)
+    })
+    const began = chat('before')
+    await upstream.nextRequest()
+    const reloaded = gateway.reloaded()
+    const appliedAt = performance.now()
+    const revision = await gateway.apply(config('after'))
+    await reloaded
+    expect(performance.now() - appliedAt).toBeLessThan(1_000)
+    expect((await chat('before')).status).toBe(404)
+    held.open()
+    const answer = await began
+    expect(answer.status).toBe(200)
+    expect(await answer.json()).toMatchObject({ model: 'before' })
+    expect(Number(answer.headers.get('x-gw-revision'))).toBe(revision - 1)
+  })
+
+  test('says the same revision on both servers, without a key', async () => {
+    expect(await health(gateway.gatewayUrl)).toMatchObject({ status: 'ok', reload: { ok: true } })
+    expect(await health(gateway.controlUrl)).toEqual(await health(gateway.gatewayUrl))
+  })
+
+  test('keeps serving the old revision when the new one cannot be served, says why, and heals', async () => {
+    const servedRevision = (await health(gateway.gatewayUrl))['revision']
+    const refused = gateway.logged('cannot serve revision')
+    await gateway.apply(config('never', 'upstream_key: { env: NOT_SET_ANYWHERE }'))
+    const line = await refused
+    expect(line).toContain('NOT_SET_ANYWHERE')
+    expect(await health(gateway.gatewayUrl)).toMatchObject({
+      status: 'degraded',
+      revision: servedRevision,
+      reload: {
+        ok: false,
+        refused_revision: Number(servedRevision) + 1,
+        problems: [expect.stringContaining('NOT_SET_ANYWHERE')],
+      },
+    })
+    upstream.answerNext(json({ model: 'served' }))
+    expect((await chat('after')).status).toBe(200)
+
+    const healed = gateway.reloaded()
+    await gateway.apply(config('healed'))
+    await healed
+    expect(await health(gateway.gatewayUrl)).toMatchObject({
+      status: 'ok',
+      revision: Number(servedRevision) + 2,
+    })
+    upstream.answerNext(json({ model: 'served' }))
+    expect((await chat('healed')).status).toBe(200)
+  })
+
+  test('lets a key out as soon as it is disabled by hand', async () => {
+    upstream.answerNext(json({ model: 'served' }))
+    expect((await chat('healed')).status).toBe(200)
+    const known = gateway.reloaded()
+    await gateway.disable('admin')
+    await known
+    expect((await chat('healed')).status).toBe(401)
+  })
+})

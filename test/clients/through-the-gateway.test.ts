@@ -1,0 +1,32 @@
+import { afterAll, describe, test } from 'vitest'
+import { systemChance } from '../../src/base/chance.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { startDemoUpstream } from '../../src/demo/server.ts'
+import { EXAMPLE_CONFIG, wholeGateway } from '../support/whole-gateway.ts'
+import { CALLS } from './calls.ts'
+import type { Door } from './door.ts'
+
+const demo = await startDemoUpstream({
+  host: '127.0.0.1',
+  port: 0,
+  paceMs: 0,
+  clock: systemClock,
+  chance: systemChance,
+})
+afterAll(() => demo.close())
+const gateway = await wholeGateway(afterAll, EXAMPLE_CONFIG, { GW_DEMO_URL: demo.url })
+
+const door: Door = {
+  url: gateway.gatewayUrl,
+  key: await gateway.issue('platform-test'),
+  models: {
+    chat: 'chat',
+    messages: 'claude-demo',
+    embedding: 'text-embedding-demo',
+    rerank: 'rerank-demo',
+  },
+}
+
+describe('the real SDKs, through a gateway that serves config.example', () => {
+  for (const call of CALLS) test(call.title, () => call.run(door))
+})

@@ -1,0 +1,92 @@
+import { fileURLToPath } from 'node:url'
+import { applyConfiguration } from '../../src/app/configuration.ts'
+import { disableKey, issueKey } from '../../src/app/keys.ts'
+import type { AppPorts } from '../../src/app/ports.ts'
+import { type Serving, serve } from '../../src/app/serve.ts'
+import { systemChance } from '../../src/base/chance.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { createLog } from '../../src/base/log.ts'
+import { tempDir } from './temp-dir.ts'
+import type { WhenOver } from './when-over.ts'
+
+/** A gateway as operators run it: files, applied to a store of its own, served from there. */
+export interface WholeGateway {
+  readonly serving: Serving
+  readonly gatewayUrl: string
+  readonly controlUrl: string
+  readonly store: string
+  /** Lines of the log, as they were written. */
+  readonly log: readonly string[]
+  /** Applies a file or directory to the store, as another process would. Gives the new revision. */
+  apply(path: string): Promise<number>
+  /** Resolves when the gateway serves something else than it did when this was called. */
+  reloaded(): Promise<void>
+  /** Resolves with the next line of the log that holds a message. */
+  logged(message: string): Promise<string>
+  /** Disables a key by hand, as `gw keys disable` does. */
+  disable(key: string): Promise<void>
+  /** Mints the secret of a key, and waits until the gateway knows it. */
+  issue(key: string): Promise<string>
+}
+
+export async function wholeGateway(
+  whenOver: WhenOver,
+  path: string,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<WholeGateway> {
+  const dir = tempDir(whenOver)
+  const store = `sqlite:${dir.at('gw.db')}`
+  const ports: AppPorts = {
+    environment,
+    cwd: dir.path,
+    clock: systemClock,
+    chance: systemChance,
+    readStdin: () => Promise.resolve(Buffer.alloc(0)),
+    signal: new AbortController().signal,
+  }
+  const apply = async (from: string): Promise<number> => {
+    const { applied } = await applyConfiguration([from], store, ports, async () => undefined)
+    return applied.revision
+  }
+  const log: string[] = []
+  const waiting = new Set<{ readonly message: string; readonly resolve: (line: string) => void }>()
+  const write = (line: string): void => {
+    log.push(line)
+    for (const waiter of waiting) {
+      if (!line.includes(waiter.message)) continue
+      waiting.delete(waiter)
+      waiter.resolve(line)
+    }
+  }
+  const logged = (message: string) =>
+    new Promise<string>(resolve => {
+      waiting.add({ message, resolve })
+    })
+  const reloaded = async () => void (await logged('"serving revision"'))
+  await apply(path)
+  const loopback = { host: '127.0.0.1', port: 0 }
+  const serving = await serve(
+    { store, gateway: loopback, control: loopback },
+    { ...ports, log: createLog({ write }, { level: 'info', pretty: false, colour: false }) },
+  )
+  whenOver(() => serving.close(0))
+  return {
+    serving,
+    gatewayUrl: serving.gatewayUrl ?? '',
+    controlUrl: serving.controlUrl ?? '',
+    store,
+    log,
+    apply,
+    reloaded,
+    logged,
+    disable: async key => void (await disableKey(key, store, ports)),
+    issue: async key => {
+      const known = reloaded()
+      const { secret } = await issueKey(key, store, ports)
+      await known
+      return secret
+    },
+  }
+}
+
+export const EXAMPLE_CONFIG = fileURLToPath(new URL('../../config.example', import.meta.url))
