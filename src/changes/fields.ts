@@ -14,20 +14,23 @@ type Fields = { readonly [field: string]: Json }
 export function fieldChanges(kind: Kind, before: CanonicalSpec, after: CanonicalSpec): FieldChange[] {
   const secret = new Set(SECRET_FIELDS[kind])
   return union(before, after).flatMap(field => {
-    if (!secret.has(field)) return changesAt(field, before[field], after[field])
-    return isEqual(before[field], after[field]) ? [] : [{ path: field, type: 'secret' }]
+    const [old, next] = [own(before, field), own(after, field)]
+    if (!secret.has(field)) return changesAt(field, old, next)
+    return isEqual(old, next) ? [] : [{ path: field, type: 'secret' }]
   })
 }
 
 function changesAt(path: string, before: Json | undefined, after: Json | undefined): FieldChange[] {
   if (isEqual(before, after)) return []
-  const inside = isFields(before ?? {}) && isFields(after ?? {})
-  const members = inside ? union((before ?? {}) as Fields, (after ?? {}) as Fields) : []
-  // Without members one of the two is an empty map and the other nothing: that is told as it is.
-  if (members.length > 0) {
-    return members.flatMap(member =>
-      changesAt(memberPath(path, member), (before as Fields)?.[member], (after as Fields)?.[member]),
-    )
+  const [from, to] = [before ?? {}, after ?? {}]
+  if (isFields(from) && isFields(to)) {
+    const members = union(from, to)
+    // Without members one of the two is an empty map and the other nothing: that is told as it is.
+    if (members.length > 0) {
+      return members.flatMap(member =>
+        changesAt(memberPath(path, member), own(from, member), own(to, member)),
+      )
+    }
   }
   if (Array.isArray(before) && Array.isArray(after)) {
     const added = without(after as readonly Json[], before as readonly Json[])
@@ -47,6 +50,11 @@ function memberPath(path: string, member: string): string {
 
 function union(a: Fields, b: Fields): string[] {
   return [...new Set([...Object.keys(a), ...Object.keys(b)])].sort()
+}
+
+/** A label may be called `constructor`. */
+function own(fields: Fields, field: string): Json | undefined {
+  return Object.hasOwn(fields, field) ? fields[field] : undefined
 }
 
 function isFields(value: Json): value is Fields {
