@@ -31,7 +31,7 @@ export function check<Output>(
   report: Report,
 ): Output | undefined {
   const struck = new Struck()
-  let json = toJson(asked.node, asked.path, [], struck, report)
+  let json = toJson(asked.node, report, struck, asked.path)
   if (struck.has([])) return undefined
   for (let round = 1; round <= ROUNDS; round++) {
     const result = schema.safeParse(json)
@@ -52,6 +52,8 @@ export function check<Output>(
 /** Paths of which something was said already: whatever is wrong there or below follows from it. */
 class Struck {
   readonly #paths = new Set<string>()
+  /** Every path above a struck one, so that asking stays cheap when a file is wrong a hundred thousand times. */
+  readonly #above = new Set<string>()
 
   get isEmpty(): boolean {
     return this.#paths.size === 0
@@ -59,6 +61,8 @@ class Struck {
 
   add(path: readonly PropertyKey[]): void {
     this.#paths.add(JSON.stringify(path))
+    for (let length = 1; length < path.length; length++)
+      this.#above.add(JSON.stringify(path.slice(0, length)))
   }
 
   has(path: readonly PropertyKey[]): boolean {
@@ -69,30 +73,34 @@ class Struck {
     return false
   }
 
-  /** Whether an issue at `path` follows from what is struck: there, above, or below in the same value. */
+  /** Whether an issue at `path` follows from what is struck: there, above, or inside the value at `path`. */
   explains(path: readonly PropertyKey[]): boolean {
-    if (this.has(path)) return true
-    const below = `${JSON.stringify(path).slice(0, -1)},`
-    return path.length > 0 && [...this.#paths].some(struck => struck.startsWith(below))
+    return this.has(path) || this.#above.has(JSON.stringify(path))
   }
 }
 
 /** The plain value of a node. What is broken is reported, struck, and `undefined` in its place. */
-function toJson(node: Node, at: Path, inner: Path, struck: Struck, report: Report): Json | undefined {
-  if (node.kind === 'scalar') return node.value
-  if (node.kind === 'list') {
-    return node.items.map((item, index) => toJson(item, at, [...inner, index], struck, report)) as Json
-  }
-  if (node.kind === 'map') {
-    const json: Record<string, Json | undefined> = {}
-    for (const [name, { value }] of node.entries) {
-      json[name] = toJson(value, at, [...inner, name], struck, report)
+function toJson(node: Node, report: Report, struck: Struck, at: Path): Json | undefined {
+  const inner: (string | number)[] = []
+  const plain = (node: Node): Json | undefined => {
+    if (node.kind === 'scalar') return node.value
+    if (node.kind === 'list') return node.items.map((item, index) => within(index, item)) as Json
+    if (node.kind === 'map') {
+      const json: Record<string, Json | undefined> = {}
+      for (const [name, { value }] of node.entries) json[name] = within(name, value)
+      return json as Json
     }
-    return json as Json
+    for (const finding of node.findings) report.add({ ...finding, path: [...at, ...inner] })
+    struck.add(inner)
+    return undefined
   }
-  for (const finding of node.findings) report.add({ ...finding, path: [...at, ...inner] })
-  struck.add(inner)
-  return undefined
+  const within = (step: string | number, node: Node): Json | undefined => {
+    inner.push(step)
+    const value = plain(node)
+    inner.pop()
+    return value
+  }
+  return plain(node)
 }
 
 function without(json: Json | undefined, struck: Struck, path: Path): Json | undefined {

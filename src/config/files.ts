@@ -39,6 +39,8 @@ class FileReader {
   /** Real paths of files and directories already seen. */
   readonly #seen = new Set<string>()
   #order = 0
+  /** Files with a YAML name that were met, read before or not. */
+  #met = 0
 
   constructor(ports: LoadPorts, report: Report) {
     this.#ports = ports
@@ -57,9 +59,9 @@ class FileReader {
       if (this.#isNew(found.real)) await this.#read(path, found.stats)
       return
     }
-    const before = this.#order
+    const before = this.#met
     await this.#directory(path, found.real)
-    if (this.#order === before) this.#refuse('GW1002', path, 'no .yaml or .yml file in this directory')
+    if (this.#met === before) this.#refuse('GW1002', path, 'no .yaml or .yml file in this directory')
   }
 
   /** Sorted, so that the order of problems and of a merge never depends on the file system. */
@@ -81,6 +83,7 @@ class FileReader {
   }
 
   async #entry(path: string): Promise<void> {
+    this.#met++
     const found = await this.#stat(path)
     if (found === undefined) return
     if (found.stats.isDirectory()) await this.#directory(path, found.real)

@@ -1,9 +1,10 @@
+import { nearest } from './nearest.ts'
 import { mergeRanges, type Source } from './source.ts'
 
 /** What stands for a secret. Of a fixed length: the length of a secret is nobody's business, either. */
 export const MASK = '********'
 
-/** A name of a field whose value is taken for a secret, wherever it stands; typos included. */
+/** A name of a field whose value is taken for a secret, wherever it stands. */
 const SECRET_NAME = /(?:key|token)(?!s)|secret|passw|passphrase|pwd|credential|authorization|cookie/i
 /** A name of a field that may hold a reference to a secret. */
 const SLOT_NAME = /(?:^|[_-])(?:key|token|secret|password|credential)$/i
@@ -19,12 +20,15 @@ const SECRET_SHAPES = [
   /(?<=[?&][\w.-]*(?:key|token|secret|password|sig|signature)=)[^&\s"'#]+/dgi,
 ] as const
 
+/** The fields that hold a reference to a secret; a typo in their name does not make a secret public. */
+const SLOTS = ['upstream_key', 'secret', 'hash'] as const
 const DIGEST = /^sha256:[0-9a-f]{64}$/
 const VARIABLE = /^[A-Z][A-Z0-9_]*$/
 
 /** Whether the value of field `name` must not be shown. */
 export function holdsSecret(name: string, value: string): boolean {
-  return name === 'hash' ? !DIGEST.test(value) : SECRET_NAME.test(name)
+  if (name === 'hash') return !DIGEST.test(value)
+  return SECRET_NAME.test(name) || nearest(name, SLOTS) !== undefined
 }
 
 /** Whether `name` is a field that takes a reference to a secret, such as `upstream_key`. */

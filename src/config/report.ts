@@ -26,7 +26,6 @@ const LISTED_PER_FILE = 500
  */
 export class Report {
   readonly #findings = new Map<string, Finding>()
-  readonly #listed = new Map<number, number>()
   #errors = 0
 
   add(finding: Finding): void {
@@ -34,9 +33,7 @@ export class Report {
     const identity = `${finding.code} ${source.order}:${start} ${finding.text}`
     if (this.#findings.has(identity)) return
     if (finding.severity !== 'warning') this.#errors++
-    const listed = (this.#listed.get(source.order) ?? 0) + 1
-    this.#listed.set(source.order, listed)
-    if (listed <= LISTED_PER_FILE) this.#findings.set(identity, finding)
+    this.#findings.set(identity, finding)
   }
 
   get hasErrors(): boolean {
@@ -45,16 +42,21 @@ export class Report {
 
   /** Every problem, in the order of the files and of the lines in them. */
   problems(): Problem[] {
-    const ordered = [...this.#findings.values()].sort(
-      (a, b) => a.span.source.order - b.span.source.order || a.span.start - b.span.start,
-    )
-    return ordered.map((finding, at) => {
+    const byFile = new Map<number, Finding[]>()
+    for (const finding of this.#findings.values()) {
       const { order } = finding.span.source
-      const isLast = ordered[at + 1]?.span.source.order !== order
-      const unlisted = isLast ? (this.#listed.get(order) ?? 0) - LISTED_PER_FILE : 0
-      return toProblem(finding, unlisted)
-    })
+      const findings = byFile.get(order)
+      if (findings) findings.push(finding)
+      else byFile.set(order, [finding])
+    }
+    return [...byFile].sort(([a], [b]) => a - b).flatMap(([, findings]) => listed(findings))
   }
+}
+
+function listed(findings: Finding[]): Problem[] {
+  const first = findings.sort((a, b) => a.span.start - b.span.start).slice(0, LISTED_PER_FILE)
+  const unlisted = findings.length - first.length
+  return first.map((finding, at) => toProblem(finding, at === first.length - 1 ? unlisted : 0))
 }
 
 function toProblem(finding: Finding, unlisted: number): Problem {

@@ -89,11 +89,11 @@ class Reader {
   #alias(name: string, span: Span, depth: number): Node {
     const anchor = this.#anchors.get(name)
     if (anchor === undefined) {
-      this.#report.add({ code: 'GW1106', span, text: `no anchor \`&${shorten(name)}\` before this alias` })
+      this.#report.add({ code: 'GW1106', span, text: 'no anchor of this name before the alias' })
       return broken(span)
     }
     if (anchor.node === undefined) {
-      const text = `the alias \`*${shorten(name)}\` contains itself`
+      const text = 'the alias stands inside the value that it names'
       this.#report.add({ code: 'GW1106', span, text, hint: 'write out the value that is meant' })
       return broken(span)
     }
@@ -200,7 +200,7 @@ class Reader {
       return undefined
     }
     if (ast.anchor !== undefined) {
-      this.#open(ast.anchor).node = { ...empty(span), value: ast.value, written: ast.value }
+      this.#open(ast.anchor).node = scalar(span, ast.value, ast.value, false)
     }
     if (ast.value === '__proto__') {
       this.#report.add({ code: 'GW1111', span, text: '`__proto__` cannot be a key' })
@@ -213,17 +213,12 @@ class Reader {
     const { value } = ast
     const plain: Plain =
       typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : null
-    const written = typeof plain === 'string' ? plain : (ast.source ?? '')
-    const scalar = { kind: 'scalar', span, size: 1, height: 1, written } as const
-    if (typeof plain !== 'string') return finite({ ...scalar, value: plain, interpolated: false })
+    if (typeof plain !== 'string') return finite(scalar(span, plain, ast.source ?? '', false))
     const filled = interpolate(plain, this.#environment)
     if (!filled.ok) return { ...broken(span), findings: filled.faults.map(fault => ({ ...fault, span })) }
     const typed = ast.type === Scalar.PLAIN && ast.tag === undefined && isOneVariable(plain)
-    return finite({
-      ...scalar,
-      value: typed ? plainValue(filled.text) : filled.text,
-      interpolated: filled.usesVariables,
-    })
+    const meant = typed ? plainValue(filled.text) : filled.text
+    return finite(scalar(span, meant, plain, filled.usesVariables))
   }
 
   #spanOf(ast: ParsedNode): Span {
@@ -247,9 +242,13 @@ function broken(span: Span): BrokenNode {
   return { kind: 'broken', span, size: 1, height: 1, findings: [] }
 }
 
+function scalar(span: Span, value: Plain, written: string, interpolated: boolean): ScalarNode {
+  return { kind: 'scalar', value, written, interpolated, span, size: 1, height: 1 }
+}
+
 /** The value of `key:` with nothing after it. */
 function empty(span: Span): ScalarNode {
-  return { kind: 'scalar', value: null, written: '', interpolated: false, span, size: 1, height: 1 }
+  return scalar(span, null, '', false)
 }
 
 function measure(children: readonly Node[]): { size: number; height: number } {

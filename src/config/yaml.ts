@@ -3,16 +3,16 @@ import type { Finding } from './report.ts'
 import type { Source } from './source.ts'
 
 /**
- * How much one file may ask of the parser. A million tokens are some 25,000 keys and two seconds; without this, 16 MiB of
- * brackets take minutes and gigabytes.
+ * How much one file may ask of the parser. A million tokens are some 13,000 keys and two seconds; without this,
+ * 16 MiB of brackets take minutes and gigabytes.
  */
-export const TOKEN_LIMIT = 1_000_000
+const TOKEN_LIMIT = 1_000_000
 /** Open brackets and indentations. The composer recurses, so that this also guards the stack. */
 const STACK_LIMIT = 200
 /** Anchors and tags in a row: each one too many costs an error object. */
 const PROPERTIES_LIMIT = 4
 
-export interface ParsedFile {
+interface ParsedFile {
   /** The first document, as far as it could be read. */
   readonly contents: ParsedNode | null
   /** Why the rest of the file cannot be trusted. */
