@@ -7,7 +7,7 @@ export type Interpolated =
   | { readonly ok: true; readonly text: string; readonly usesVariables: boolean }
   | { readonly ok: false; readonly faults: readonly InterpolationFault[] }
 
-export interface InterpolationFault {
+interface InterpolationFault {
   readonly code: ConfigCode
   readonly text: string
   readonly hint?: string

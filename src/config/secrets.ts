@@ -23,7 +23,7 @@ export class SecretError extends Error {
 }
 
 /** `the variable OPENAI_KEY`, `the file /run/secrets/openai`: for messages. */
-export function formatReference({ env, file }: SecretReference): string {
+function formatReference({ env, file }: SecretReference): string {
   return env === undefined ? `the file ${file ?? ''}` : `the variable ${env}`
 }
 

@@ -1,6 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { formatProblem, problemJson } from '../../src/config/format.ts'
 import { load } from '../../src/config/load.ts'
+import { isSecretSlot } from '../../src/config/mask.ts'
+import { KINDS } from '../../src/schema/kinds.ts'
+import { secretReference } from '../../src/schema/scalars.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 /** Wherever people have been seen to put a secret; `CANARY` is where it stands. Each line stands alone. */
@@ -71,4 +74,14 @@ describe('a secret in plain text appears in no message, frame, hint or JSON', ()
       expect(shown.toLowerCase()).not.toContain('canary5ecret')
     }
   })
+})
+
+it('knows every field of the schema that takes a secret by its name', () => {
+  const slots = Object.values(KINDS).flatMap(({ shape }) =>
+    Object.entries(shape).flatMap(([name, schema]) =>
+      'innerType' in schema.def && schema.def.innerType === secretReference ? [name] : [],
+    ),
+  )
+  expect(slots).toEqual(['upstream_key', 'secret'])
+  expect(slots.filter(name => !isSecretSlot(name))).toEqual([])
 })
