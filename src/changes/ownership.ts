@@ -6,9 +6,9 @@ import { ConflictError } from './refusals.ts'
 import { ownerName, subject } from './subject.ts'
 import type { Conflict } from './types.ts'
 
-/** Whether the files of this set, and nobody else, may change the resource. */
+/** Whether the files of this set, and nobody else, may change the resource. What the CLI or REST made is in no set. */
 export function isOwn(resource: OwnedResource, set: string): boolean {
-  return resource.owner === 'config' && resource.set === set
+  return resource.set === set
 }
 
 /**

@@ -72,7 +72,7 @@ export interface ProbeFailure {
   readonly mend: string
 }
 
-export interface ProbeReport {
+interface ProbeReport {
   readonly failures: readonly ProbeFailure[]
 }
 

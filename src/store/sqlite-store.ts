@@ -80,8 +80,6 @@ export class SqliteStore implements Store {
     try {
       const session = this.#connection.peek()
       if (session === undefined || session !== this.#readFrom) return true
-      // The head of a transaction of our own that is still open is not the head yet.
-      if (session.raw.inTransaction) return this.#isBehind
       const dataVersion = readDataVersion(session)
       if (dataVersion !== this.#dataVersion) {
         this.#dataVersion = dataVersion

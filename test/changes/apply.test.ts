@@ -92,9 +92,9 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     expect((await store.live()).resources.map(({ name, set }) => `${set}/${name}`)).toEqual(['a/a2', 'b/b1'])
   })
 
-  test('owners are asked again inside the transaction', async () => {
+  test('owners and references are asked again inside the transaction', async () => {
     const { store } = await setUp()
-    await put(store, { ...ownedBy('team-b', key('k')) })
+    await put(store, ownedBy('team-b', key('k')))
     const desired = tree(key('k'))
     const careless = {
       base: 1,
@@ -105,6 +105,8 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
       leftAlone: { otherSets: 0, cli: 0, rest: 0 },
     }
     await expect(apply(store, careless, desired, CONTEXT)).rejects.toMatchObject({ code: 'GW4004' })
+    const dangling = tree(publication('m'), binding('m', 'nothing'))
+    await expect(apply(store, careless, dangling, CONTEXT)).rejects.toMatchObject({ code: 'GW4010' })
     expect((await store.live()).resources).toMatchObject([{ set: 'team-b' }])
   })
 

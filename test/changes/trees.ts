@@ -6,7 +6,7 @@ import type { Live, OwnedResource, StoredResource } from '../../src/store/types.
 import { canonical } from '../store/samples.ts'
 
 /** A declared resource out of what a file would say; at line `line` of `gw.yaml`. */
-export function declare(kind: Kind, name: string, input: unknown = {}, line = 1): DeclaredResource {
+function declare(kind: Kind, name: string, input: unknown = {}, line = 1): DeclaredResource {
   return { kind, name, spec: canonical(kind, input), place: { file: 'gw.yaml', line, column: 3 } }
 }
 

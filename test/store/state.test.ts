@@ -95,6 +95,14 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     expect(store.changed()).toBe(false)
   })
 
+  test('is not moved by such a write after an own commit, either', async () => {
+    const { store, database } = await setUp()
+    await store.readState()
+    await put(store, endpoint('a'))
+    database.execute('create table somebody_elses (id integer)')
+    expect(store.changed()).toBe(false)
+  })
+
   test('an own commit on top of an unseen foreign one does not hide it', async () => {
     const { store, other } = await setUp()
     await store.readState()

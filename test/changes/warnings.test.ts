@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest'
+import { plan } from '../../src/changes/plan.ts'
+import { emptyLive } from '../../src/store/empty.ts'
+import { binding, endpoint, key, liveWith, ownedBy, publication, tree } from './trees.ts'
+
+const codes = (made: ReturnType<typeof plan>) => made.warnings.map(({ code, name }) => `${code} ${name}`)
+const served = (name: string) => [endpoint(`${name}-ep`), publication(name), binding(name, `${name}-ep`)]
+
+test('a listed publication without a price, and no other', () => {
+  const bound = ['free', 'empty', 'priced', 'draft'].map(name => binding(name, 'a'))
+  const made = plan(
+    emptyLive(0),
+    tree(
+      endpoint('a'),
+      publication('free', { price: undefined }),
+      publication('empty', { price: {} }),
+      publication('priced', { price: { output: 0 } }),
+      publication('draft', { price: undefined, status: 'draft' }),
+      ...bound,
+    ),
+  )
+  expect(codes(made)).toEqual(['unpriced empty', 'unpriced free'])
+})
+
+test('a listed publication that no enabled endpoint serves', () => {
+  const made = plan(
+    emptyLive(0),
+    tree(
+      endpoint('on'),
+      endpoint('off', { enabled: false }),
+      ...['good', 'bare', 'down', 'weightless', 'draft'].map(name =>
+        publication(name, name === 'draft' ? { status: 'draft' } : {}),
+      ),
+      binding('good', 'off'),
+      binding('good', 'on'),
+      binding('down', 'off'),
+      binding('weightless', 'on', { weight: 0 }),
+    ),
+  )
+  expect(codes(made)).toEqual(['no_endpoint bare', 'no_endpoint down', 'no_endpoint weightless'])
+})
+
+test('another set’s publication only where this apply takes its last endpoint', () => {
+  const others = [publication('m'), binding('m', 'a'), publication('bare')].map(r => ownedBy('team-b', r))
+  const live = liveWith([ownedBy('default', endpoint('a')), ...others])
+  expect(codes(plan(live, tree(endpoint('a'))))).toEqual([])
+  expect(codes(plan(live, tree(endpoint('a', { enabled: false }))))).toEqual(['no_endpoint m'])
+})
+
+test('an enabled key without any secret that opens', () => {
+  const secrets = [
+    { id: 1, key: 'issued', createdAtMs: 1 },
+    { id: 2, key: 'revoked', createdAtMs: 1, revokedAtMs: 2 },
+    { id: 3, key: 'over', createdAtMs: 1, expiresAtMs: 5_000 },
+    { id: 4, key: 'grace', createdAtMs: 1, expiresAtMs: 5_001 },
+  ]
+  const made = plan(
+    liveWith([], { secrets }),
+    tree(
+      ...['issued', 'revoked', 'over', 'grace', 'bare'].map(name => key(name)),
+      key('off', { enabled: false }),
+      key('hashed', { hash: `sha256:${'a'.repeat(64)}` }),
+      key('brought', { secret: { env: 'X' } }),
+    ),
+  )
+  expect(codes(made)).toEqual(['no_secret bare', 'no_secret over', 'no_secret revoked'])
+  expect(made.warnings[0]?.message).toContain('gw keys issue bare')
+})
+
+test('nothing where all is well', () => {
+  expect(plan(emptyLive(0), tree(...served('m'))).warnings).toEqual([])
+})
