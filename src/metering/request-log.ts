@@ -1,5 +1,5 @@
 import type { Log } from '../base/log.ts'
-import type { Usage } from './usage.ts'
+import type { Usage } from '../schema/ledger.ts'
 
 /** How a request ended. */
 export type Outcome = 'answered' | 'refused' | 'failed' | 'client_gone' | 'broken'

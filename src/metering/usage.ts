@@ -1,15 +1,4 @@
-/** What an answer cost in tokens, as the upstream reported it (WIRE §4). */
-export interface Usage {
-  /** All input, cached and cache-written tokens included. */
-  readonly inputTokens: number
-  /** Of the input: read from a cache. */
-  readonly cachedInputTokens: number
-  /** Of the input: written to a cache. */
-  readonly cacheWriteTokens: number
-  /** Reasoning included. */
-  readonly outputTokens: number
-  readonly searchUnits: number
-}
+import type { Usage } from '../schema/ledger.ts'
 
 /** What kinds of answer report their usage in different ways. */
 export type UsageDialect = 'openai_chat' | 'anthropic_messages' | 'embeddings' | 'rerank'
@@ -78,8 +67,9 @@ function rerank(fields: Fields, meta: Fields): Usage | undefined {
     fields['total_tokens'] ??
     fields['prompt_tokens'] ??
     asObject(meta['tokens'])['input_tokens'] ??
-    billed['input_tokens']
-  const searchUnits = billed['search_units']
+    billed['input_tokens'] ??
+    undefined
+  const searchUnits = billed['search_units'] ?? undefined
   if (input === undefined && searchUnits === undefined) return undefined
   const read = inputOnly(input ?? 0)
   if (!read || (searchUnits !== undefined && !isCount(searchUnits))) return undefined

@@ -68,6 +68,9 @@ function isNarrowScalar(schema: JsonSchema): boolean {
   return type === 'string' && ('pattern' in schema || 'enum' in schema || 'format' in schema)
 }
 
-function mapValues(record: Record<string, JsonSchema>, change: (value: JsonSchema) => JsonSchema): Record<string, JsonSchema> {
+function mapValues(
+  record: Record<string, JsonSchema>,
+  change: (value: JsonSchema) => JsonSchema,
+): Record<string, JsonSchema> {
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]))
 }

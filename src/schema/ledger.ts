@@ -1,0 +1,114 @@
+/**
+ * What limits, ledger and reports tell each other. Money is integer nano-units (1e-9) of the currency; a bill is
+ * rounded up once.
+ */
+
+/** What an answer cost in tokens, as the upstream reported it (WIRE §4) or as it was estimated. */
+export interface Usage {
+  /** All input, cached and cache-written tokens included. */
+  readonly inputTokens: number
+  /** Of the input: read from a cache. */
+  readonly cachedInputTokens: number
+  /** Of the input: written to a cache. */
+  readonly cacheWriteTokens: number
+  /** Reasoning included. */
+  readonly outputTokens: number
+  readonly searchUnits: number
+}
+
+/** The price of a publication; nano-units per million tokens, per request, per search unit. */
+export interface Price {
+  readonly inputNanoPerMtok: bigint
+  readonly outputNanoPerMtok: bigint
+  readonly cachedInputNanoPerMtok: bigint
+  readonly cacheWriteNanoPerMtok: bigint
+  readonly requestNano: bigint
+  readonly searchUnitNano: bigint
+}
+
+/** Whom a request belongs to and what it asked for. The same for all rows of its attempt. */
+export interface Claim {
+  /** Made by the gateway before dispatch; with `attempt` the identity of a hold. */
+  readonly requestId: string
+  /** Counts from 1. */
+  readonly attempt: number
+  readonly key: string
+  /** Absent for a platform key. */
+  readonly tenant?: string
+  readonly publication: string
+  readonly endpoint: string
+}
+
+/** What admission holds for a request until its cost is known. */
+export interface Hold extends Claim {
+  readonly openedAtMs: number
+  /** From then on a sweeper may end it. */
+  readonly deadlineMs: number
+  readonly amountNano: bigint
+  readonly tokens: number
+  /** What it is settled at when nothing was learned of it: the input alone (MONEY, "Life of a hold"). */
+  readonly inputTokens: number
+  readonly inputAmountNano: bigint
+}
+
+/** Why a bill is not simply "answered, usage reported". */
+export type Mark = 'estimated' | 'client_gone' | 'partial' | 'interrupted' | 'unpriced' | 'swept'
+
+/** The end of a hold that cost something, or could have: exactly one for each hold that was dispatched and answered. */
+export interface Settlement extends Claim {
+  readonly kind: 'settle'
+  readonly endedAtMs: number
+  readonly amountNano: bigint
+  readonly usage: Usage
+  readonly marks: readonly Mark[]
+}
+
+/** The end of a hold that cost nothing. */
+export interface Release extends Claim {
+  readonly kind: 'release'
+  readonly endedAtMs: number
+  /** For people: an error code of the catalogue, or `client_gone`. */
+  readonly reason: string
+}
+
+export type HoldEnd = Settlement | Release
+
+/** One line of the call log (DESIGN §6). Never a prompt, never a secret. */
+export interface CallRecord {
+  readonly requestId: string
+  readonly atMs: number
+  readonly key: string
+  readonly tenant?: string
+  readonly publication: string
+  readonly endpoint?: string
+  readonly protocol: 'openai' | 'anthropic'
+  readonly path: string
+  readonly status: number
+  readonly stream: boolean
+  readonly outcome: string
+  readonly errorCode?: string
+  readonly usage?: Usage
+  readonly amountNano: bigint
+  readonly marks: readonly Mark[]
+  readonly latencyMs: number
+  readonly firstByteMs?: number
+  readonly attempts: number
+}
+
+/** What a key has used so far, by the ledger: the point from which the limits count on. */
+export interface KeySums {
+  readonly key: string
+  /** Settled tokens, input and output, for life. */
+  readonly totalTokens: number
+  /** Settled money for life. */
+  readonly totalNano: bigint
+  /** Settled money since the start that was asked for. */
+  readonly windowNano: bigint
+}
+
+/** Which sums a limiter needs of a key. */
+export interface KeySumsQuery {
+  readonly key: string
+  /** Start of its budget window, milliseconds since the epoch, a multiple of a quarter of an hour. */
+  readonly sinceMs: number
+}
