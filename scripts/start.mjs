@@ -21,6 +21,7 @@ const KEY_NAME = 'platform-test'
 /** The exit code of a command that was refused, here because the key has a secret already. */
 const PRECONDITION = 4
 const READY_WITHIN_MS = 30_000
+const PARENT_CHECK_MS = 250
 /** A Ctrl-C may arrive twice at once, from the terminal and from npm. A second one by hand comes later. */
 const SAME_SIGNAL_MS = 500
 
@@ -199,6 +200,16 @@ function listenForSignals() {
     }
   }
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, onSignal)
+  if (process.env.npm_lifecycle_event !== 'start') return
+  // npm sends the SIGTERM that it gets to the shell between us, which dies of it and tells nobody: then this
+  // process has another parent, and nobody left to end it.
+  const parent = process.ppid
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(watch)
+    onSignal()
+  }, PARENT_CHECK_MS)
+  watch.unref()
 }
 
 /** One server after the other: the demo upstream stays until the streams that it feeds are over. */

@@ -51,8 +51,15 @@ function checkout(): TempDir {
   return dir
 }
 
-function start(dir: TempDir, args: readonly string[], env: Record<string, string> = {}): Run {
-  const child = spawn(process.execPath, [dir.at('a path with spaces/scripts/start.mjs'), ...args], {
+function start(
+  dir: TempDir,
+  args: readonly string[],
+  env: Record<string, string> = {},
+  command?: readonly [string, ...string[]],
+): Run {
+  const script = dir.at('a path with spaces/scripts/start.mjs')
+  const [program, ...words] = command ?? [process.execPath, script, ...args]
+  const child = spawn(program, words, {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -167,6 +174,19 @@ test('ends with the gateway, should that end by itself', async () => {
   expect(await run.ended).toBe(1)
   expect(run.said()).toContain('the gateway ended by itself (SIGKILL)')
   expect(seen(dir).at(-1)).toBe('end of demo-upstream')
+})
+
+test('ends everything when the shell that started it is gone, as under `npm start` and its SIGTERM', async () => {
+  const dir = checkout()
+  const { args } = await addresses()
+  const script = dir.at('a path with spaces/scripts/start.mjs')
+  // The shell must stay beside node instead of becoming it: hence the second command.
+  const words = [process.execPath, script, ...args].map(word => `'${word}'`).join(' ')
+  const run = start(dir, [], { npm_lifecycle_event: 'start' }, ['/bin/sh', '-c', `${words}; exit $?`])
+  await run.until('Ctrl-C stops everything.')
+  run.process.kill('SIGTERM')
+  await run.ended // both streams are closed only when start.mjs is gone, too
+  expect(seen(dir).slice(-2)).toEqual(['end of serve', 'end of demo-upstream'])
 })
 
 test('refuses an unknown flag and shows the known ones', async () => {
