@@ -8,10 +8,10 @@ import type { Json } from '../schema/kinds.ts'
 import { configPaths } from './config-paths.ts'
 import { confirm } from './confirm.ts'
 import { planToText } from './plan-text.ts'
-import { talkWarnings } from './problems.ts'
 import { appPorts, type Bind, type Session } from './session.ts'
 import type { Style } from './style.ts'
 import { verb } from './verb.ts'
+import { talkWarnings } from './warnings.ts'
 
 interface ApplyOptions {
   readonly dryRun?: true

@@ -5,9 +5,9 @@ import { EXIT } from '../base/catalogue/command.ts'
 import { planToJson } from '../changes/plan-json.ts'
 import { configPaths } from './config-paths.ts'
 import { planToText } from './plan-text.ts'
-import { talkWarnings } from './problems.ts'
 import { appPorts, type Bind } from './session.ts'
 import { verb } from './verb.ts'
+import { talkWarnings } from './warnings.ts'
 
 /** `gw diff`: what `gw apply` would do, and nothing is done. */
 export function diffCommand(bind: Bind): Command {

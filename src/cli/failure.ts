@@ -3,7 +3,7 @@ import type { CommandError } from '../base/catalogue/command.ts'
 import { ConflictError, ProbeError } from '../changes/refusals.ts'
 import type { Json } from '../schema/kinds.ts'
 import type { SourceLine } from '../store/types.ts'
-import type { Format } from './output.ts'
+import type { Format } from './format.ts'
 import { problemsToJson, problemsToText } from './problems.ts'
 import type { Style } from './style.ts'
 

@@ -2,11 +2,9 @@ import { inspect } from 'node:util'
 import { COMMAND_FAULTS, CommandError, EXIT, type ExitCode } from '../base/catalogue/command.ts'
 import type { Json } from '../schema/kinds.ts'
 import { detailsJson, detailsText } from './failure.ts'
+import type { Format } from './format.ts'
 import type { Io, Sink } from './io.ts'
 import { type ColourWhen, printable, type Style, styleFor } from './style.ts'
-
-export const FORMATS = ['text', 'json', 'github'] as const
-export type Format = (typeof FORMATS)[number]
 
 /** What a command has to say, in each format. Only the one that is asked for is made. */
 export interface Result {

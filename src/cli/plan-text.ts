@@ -14,7 +14,7 @@ const PAINT = { create: 'added', update: 'changed', delete: 'removed' } as const
  *         base_url     "https://api.openai.com/v1"
  *     ~ publication gpt-4o                               config/models.yaml:12
  *         price.input  "2.5" → "3"
- *     - key old-app
+ *     - key old-app                                      was config/keys.yaml:30
  *
  *     1 to create, 1 to update, 1 to delete
  */
@@ -51,15 +51,19 @@ function title(change: ResourceChange): string {
 
 function changeToText(change: ResourceChange, width: number, style: Style): string {
   const text = title(change)
-  const { place } = change
-  const where = place
-    ? `${' '.repeat(Math.max(0, width - textWidth(text)))}  ${printable(place.file)}:${place.line}`
-    : ''
+  const where = placeToText(change)
+  const gap = where && `${' '.repeat(Math.max(0, width - textWidth(text)))}  `
   const fieldWidth = Math.max(0, ...change.fields.map(field => field.path.length))
   const fields = change.fields.map(
     field => `    ${printable(field.path.padEnd(fieldWidth))}  ${fieldToText(field, change.action, style)}`,
   )
-  return [style[PAINT[change.action]](text) + style.faint(where), ...fields].join('\n')
+  return [style[PAINT[change.action]](text) + style.faint(gap + where), ...fields].join('\n')
+}
+
+/** The place in the files; of what they no longer hold, where it was when it was last applied. */
+function placeToText({ action, place }: ResourceChange): string {
+  if (!place) return ''
+  return printable(`${action === 'delete' ? 'was ' : ''}${place.file}:${place.line}`)
 }
 
 function fieldToText(field: FieldChange, action: ResourceChange['action'], style: Style): string {

@@ -2,7 +2,7 @@ import { CONFIG_FAULTS } from '../base/catalogue/config.ts'
 import { formatProblem, problemJson } from '../config/format.ts'
 import type { Problem } from '../config/types.ts'
 import type { Json } from '../schema/kinds.ts'
-import type { Format, Output } from './output.ts'
+import type { Format } from './format.ts'
 import { printable, type Style } from './style.ts'
 
 /** Each problem with its place, its frame and its hint, an empty line after each. */
@@ -15,12 +15,8 @@ export function problemsToJson(problems: readonly Problem[]): Json {
   return problems.map(problem => ({ ...problemJson(problem) }))
 }
 
-/** Warnings of files that are valid: talk, wherever they were not asked for. */
-export function talkWarnings(out: Output, warnings: readonly Problem[]): void {
-  for (const warning of warnings) out.talk(`${problemToText(warning, out.talkStyle)}\n`)
-}
-
-function problemToText(problem: Problem, style: Style): string {
+/** One problem, without a line feed at its end. */
+export function problemToText(problem: Problem, style: Style): string {
   return formatProblem(legible(problem), { colour: style.colour })
 }
 

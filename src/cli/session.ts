@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
 import type { AppPorts } from '../app/ports.ts'
 import type { ExitCode } from '../base/catalogue/command.ts'
+import type { Format } from './format.ts'
 import type { Io } from './io.ts'
-import type { Format, Output } from './output.ts'
+import type { Output } from './output.ts'
 import { readStdin } from './stdin.ts'
 
 /** The flags that every command knows. */
@@ -49,5 +50,12 @@ export type MakeCommand = (bind: Bind) => Command
 /** What the use cases of `app` ask of the world. */
 export function appPorts(session: Session): AppPorts {
   const { environment, cwd, clock, chance } = session.io
-  return { environment, cwd, clock, chance, signal: session.signal, readStdin: () => readStdin(session) }
+  return {
+    environment,
+    cwd,
+    clock,
+    chance,
+    signal: session.signal,
+    readStdin: () => readStdin(session.io, session.signal),
+  }
 }

@@ -1,7 +1,7 @@
-import type { Session } from './session.ts'
+import type { Io } from './io.ts'
 
 /** Reads stdin to its end. @throws the signal's reason where one comes first: the rest is then left unread. */
-export async function readStdin({ io, signal }: Pick<Session, 'io' | 'signal'>): Promise<Buffer> {
+export async function readStdin(io: Pick<Io, 'stdin'>, signal: AbortSignal): Promise<Buffer> {
   signal.throwIfAborted()
   const { stdin } = io
   const hangUp = () => stdin.destroy()

@@ -12,8 +12,8 @@ export interface World {
   readonly cwd: string
   readonly environment?: Readonly<Record<string, string>>
   readonly clock?: Clock
-  /** What is piped in; on a terminal what is typed. Left open where `undefined`. */
-  readonly stdin?: string | undefined
+  /** What is piped in; on a terminal what is typed, perhaps after something happened. Left open where absent. */
+  readonly stdin?: string | (() => Promise<string>)
   /** Columns of the terminal; without it there is none. */
   readonly terminal?: number
   /** Breaks every write to stdout with this error code. */
@@ -33,12 +33,19 @@ export interface Ended {
 export async function gw(argv: readonly string[], world: World): Promise<Ended> {
   const stdout = new Capture(world.terminal, undefined, world.stdoutFault)
   const stderr = new Capture(world.terminal, world.onTalk)
+  let asked = false
   const stdin: Source = Object.assign(
     new Readable({
       read() {
-        if (world.stdin === undefined) return
-        this.push(world.stdin)
-        this.push(null)
+        const { stdin: typed } = world
+        if (typed === undefined || asked) return
+        asked = true
+        const type = (text: string) => {
+          this.push(text)
+          this.push(null)
+        }
+        if (typeof typed === 'string') type(typed)
+        else typed().then(type, (error: Error) => this.destroy(error))
       },
     }),
     { isTTY: world.terminal !== undefined },

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import { Writable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { CommandError } from '../../src/base/catalogue/command.ts'
-import type { Format } from '../../src/cli/output.ts'
+import type { Format } from '../../src/cli/format.ts'
 import { openOutput } from '../../src/cli/output.ts'
 import type { ColourWhen } from '../../src/cli/style.ts'
 

@@ -32,7 +32,7 @@ describe('gw validate on ten mistakes in three files', () => {
     expect(exit).toBe(3)
     expect(stderr).toBe('')
     expect(JSON.parse(stdout).error.problems).toHaveLength(10)
-    await expect(stdout).toMatchFileSnapshot('golden/validate-ten-mistakes.json')
+    await expect(stdout).toMatchFileSnapshot('golden/validate-ten-mistakes.json.txt')
   })
 
   it('annotates a pull request, a line for each', async () => {

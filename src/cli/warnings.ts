@@ -1,0 +1,8 @@
+import type { Problem } from '../config/types.ts'
+import type { Output } from './output.ts'
+import { problemToText } from './problems.ts'
+
+/** Warnings of files that are valid: talk, wherever they were not asked for. */
+export function talkWarnings(out: Output, warnings: readonly Problem[]): void {
+  for (const warning of warnings) out.talk(`${problemToText(warning, out.talkStyle)}\n`)
+}
