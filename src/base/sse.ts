@@ -28,6 +28,7 @@ const CR = 0x0d
 const COLON = 0x3a
 const SPACE = 0x20
 const DATA = Buffer.from('data')
+const BOM = Buffer.from('\uFEFF')
 
 export class SseSplitter {
   readonly #maxHeldBytes: number
@@ -43,10 +44,17 @@ export class SseSplitter {
   #passing = false
   /** That rest begins inside a line, so that an empty remainder of it is no empty line. */
   #insideLine = false
+  /** No line has ended yet: a byte order mark may stand before the first. */
+  #fresh = true
 
   /** @param maxHeldBytes An event that is longer is passed on in parts, so that memory stays bounded. */
   constructor(maxHeldBytes: number) {
     this.#maxHeldBytes = maxHeldBytes
+  }
+
+  /** A part of an event has been passed on, and not yet its end. */
+  get insideEvent(): boolean {
+    return this.#passing
   }
 
   push(piece: Buffer): SseRun {
@@ -65,8 +73,10 @@ export class SseSplitter {
       const lf = bytes.indexOf(LF, at)
       const lineEnd = cr !== -1 && (lf === -1 || cr < lf) ? cr : lf
       if (lineEnd === -1) break
-      const empty = lineEnd === at && !this.#insideLine
-      if (!empty) pushData(data, bytes, at, lineEnd)
+      const lineStart = this.#fresh && startsWithBom(bytes) ? BOM.length : at
+      this.#fresh = false
+      const empty = lineEnd === lineStart && !this.#insideLine
+      if (!empty) pushData(data, bytes, lineStart, lineEnd)
       this.#insideLine = false
       at = lineEnd + 1
       if (lineEnd === cr) {
@@ -110,6 +120,10 @@ export class SseSplitter {
     this.#data = eventStart > 0 ? data.map(offset => offset - eventStart) : data
     return eventStart
   }
+}
+
+function startsWithBom(bytes: Buffer): boolean {
+  return bytes.length >= BOM.length && bytes.compare(BOM, 0, BOM.length, 0, BOM.length) === 0
 }
 
 /** Notes where the value of a `data:` line stands. One space behind the colon is no part of it; `data` alone is empty. */

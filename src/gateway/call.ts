@@ -26,6 +26,11 @@ export interface Span {
 /** The longest model name that there can be (DESIGN §2), in bytes of JSON with every character escaped. */
 const MAX_MODEL_BYTES = 3_100
 
+/** More fields than this at the root are no request; remembering millions of them would cost gigabytes. */
+const MAX_FIELDS = 1_024
+/** No longer name folds into one of those that are read. */
+const MAX_FOLDED_LENGTH = 64
+
 /** The fields that decide something here, and the kinds of value that they may have. */
 const READ_FIELDS: Readonly<Record<string, readonly JsonKind[]>> = {
   model: ['string'],
@@ -50,7 +55,7 @@ export async function readCall(req: IncomingMessage, limitBytes: number): Promis
   const utf8 = new Utf8Check()
   let offset = 0
   const body = await readBody(req, limitBytes, piece => {
-    const sound = utf8.push(piece) && scanner.push(piece, offset)
+    const sound = utf8.push(piece) && scanner.push(piece, offset) && scanner.members.length <= MAX_FIELDS
     offset += piece.length
     return sound
   })
@@ -66,6 +71,8 @@ export async function readCall(req: IncomingMessage, limitBytes: number): Promis
 function notJson(scanner: JsonScanner): GwError {
   if (scanner.fault === 'too_deep')
     return new GwError('invalid_json', 'The body is nested more than 128 levels deep.')
+  if (scanner.members.length > MAX_FIELDS)
+    return new GwError('invalid_json', `The body has more than ${MAX_FIELDS} fields.`)
   return new GwError('invalid_json', 'The body is not a JSON object in UTF-8.')
 }
 
@@ -106,6 +113,7 @@ function uniqueFields(members: readonly JsonMember[]): ReadonlyMap<string, JsonM
       continue
     }
     // Some upstreams match names in any letter case (Go's encoding/json, with Unicode's folding of ſ and K).
+    if (name.length > MAX_FOLDED_LENGTH) continue
     const folded = name.normalize('NFKC').toLowerCase()
     if (Object.hasOwn(READ_FIELDS, folded)) {
       throw invalid(folded, `\`${shown(name)}\` must be written \`${folded}\`.`)

@@ -41,6 +41,8 @@ export class Delivery implements BodySink {
   #settling = false
   #settled = false
   #upstreamEnded = false
+  /** The answer has been ended, in whatever way: nothing more is written. */
+  #over = false
   #failure: unknown
   #fail: (error: unknown) => void = () => undefined
 
@@ -69,6 +71,7 @@ export class Delivery implements BodySink {
   }
 
   onPiece(piece: Buffer): boolean {
+    if (this.#over) return true
     const { filter } = this.#options
     const bytes = filter.push(piece)
     const writable = bytes.length === 0 || this.#write(bytes)
@@ -79,7 +82,7 @@ export class Delivery implements BodySink {
   onEnd(): void {
     this.#upstreamEnded = true
     if (!this.#options.filter.end()) {
-      return this.onBreak(
+      return this.#break(
         new GwError('upstream_error', undefined, { reason: 'the answer ended before it was whole' }),
       )
     }
@@ -88,32 +91,45 @@ export class Delivery implements BodySink {
   }
 
   onBreak(error: unknown): void {
-    const { res, inBand } = this.#options
-    if (res.destroyed) return
-    if (this.#settled && this.#headSent) return this.#finish()
-    if (!this.#headSent) return this.#fail(error)
-    this.#failure = error
-    if (inBand) res.end(inBand(error))
-    else res.destroy()
+    // Behind the last event there is nothing left to lose: only the goodbye went wrong.
+    if (this.#options.filter.atLast) this.onEnd()
+    else this.#break(error)
   }
 
   #settle(): void {
     this.#settling = true
-    this.#options.settle().then(
-      () => this.#afterSettling(),
-      (error: unknown) => this.onBreak(error),
-    )
+    this.#options
+      .settle()
+      .then(() => this.#afterSettling())
+      .catch((error: unknown) => {
+        this.#break(error)
+        this.#options.exchange.abort(new Error('the answer was not settled', { cause: error }))
+      })
   }
 
   #afterSettling(): void {
     this.#settled = true
-    if (this.#options.res.destroyed) return
+    if (this.#over || this.#options.res.destroyed) return
     if (this.#upstreamEnded) this.#finish()
     else this.#write(this.#options.filter.takeLast())
   }
 
+  #break(error: unknown): void {
+    const { filter, res, inBand } = this.#options
+    if (this.#over || res.destroyed) return
+    this.#over = true
+    if (!this.#headSent) return this.#fail(error)
+    this.#failure = error
+    if (inBand) res.end((filter.insideEvent ? '\n\n' : '') + inBand(error))
+    // Without chunks only a reset tells an HTTP/1.0 client that this was not all.
+    else if (res.req.httpVersionMinor === 0) res.socket?.resetAndDestroy()
+    else res.destroy()
+  }
+
   #finish(): void {
     const { filter, res } = this.#options
+    if (this.#over || res.destroyed) return
+    this.#over = true
     const last = filter.takeLast()
     if (!this.#headSent) this.#sendHead(last)
     res.end(joined(last))

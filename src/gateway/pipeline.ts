@@ -61,6 +61,7 @@ export async function serveInference(
   trace.endpoint = target.endpoint.name
 
   const { edits, hideUsage } = editsFor(call, target, path)
+  const reader = path.dialect && new UsageReader(path.dialect)
   const exchange = new Exchange(
     upstreamRequest(req, call, edits, target, path, query),
     ports.pools,
@@ -72,7 +73,6 @@ export async function serveInference(
     const head = await exchange.head
     const refusal = fromStatus(head.status, target.endpoint.name, headerValue(head.headers, 'retry-after'))
     if (refusal) throw refusal
-    const reader = path.dialect && new UsageReader(path.dialect)
     const filter = filterFor(head, {
       protocol: path.protocol,
       nameJson: publication.nameJson,
@@ -102,6 +102,8 @@ export async function serveInference(
     exchange.abort(asGwError(error))
     throw error
   } finally {
+    // Also of an answer that broke off: what the upstream has reported by then, it will charge.
+    trace.usage ??= reader?.read()
     res.off('close', leave)
   }
 }

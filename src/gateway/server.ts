@@ -39,12 +39,18 @@ export function startGateway(address: ListenAddress, ports: GatewayPorts): Promi
     address,
     clock: ports.clock,
     onRequest: (req, res) => {
-      if (req.url === '/health' && req.method === 'GET') ports.health(res)
+      if (asksForHealth(req)) ports.health(res)
       else void handle(req, res, router, ports)
     },
     // What never became a request has no path, and so no protocol: OpenAI's shape is the general one.
     refusalBody: refusal => errorBody(new GwError(refusal.code), 'openai', ''),
   })
+}
+
+/** Without a line in the log: a load balancer asks every second. */
+function asksForHealth(req: IncomingMessage): boolean {
+  const [path] = (req.url ?? '').split('?', 1)
+  return path === '/health' && req.method === 'GET' && refusalOf(req) === undefined
 }
 
 function routes(ports: GatewayPorts): Route<Handler>[] {

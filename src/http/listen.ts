@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import type { Clock } from '../base/clock.ts'
+import type { Clock, Timer } from '../base/clock.ts'
 import { type HttpRefusal, refusalOfParser } from './refusal.ts'
 
 /** Where a server listens; port 0 lets the system choose. */
@@ -36,23 +36,40 @@ const LIMITS = {
   keepAliveTimeout: 65_000,
   /** Deadlines are only looked at this often: the default of 30 s would make them up to 30 s late. */
   connectionsCheckingInterval: 1_000,
+  /** Refused by `refusalOf` instead, with a body that says why. */
+  requireHostHeader: false,
 } as const
+
+/** How long a connection stays open behind a refusal, so that its sender can read it before a reset. */
+const LINGER_MS = 1_000
+/** While closing: how often connections are looked for whose last request has ended. */
+const SWEEP_MS = 50
 
 /**
  * @throws the system's error where the address cannot be had, such as `EADDRINUSE`.
  */
 export async function listen(options: ListenOptions): Promise<Listener> {
-  const server = createServer({ ...LIMITS, noDelay: true, requireHostHeader: true }, options.onRequest)
+  /** The newest answer of each connection. */
+  const answers = new WeakMap<Socket, ServerResponse>()
+  const server = createServer({ ...LIMITS, noDelay: true }, (req, res) => {
+    answers.set(req.socket, res)
+    options.onRequest(req, res)
+  })
   // More lines than this are refused by the caller; silently dropping them (the default) would hide a header.
   server.maxHeadersCount = 0
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const refusal = refusalOfParser(error.code)
-    if (!refusal || !socket.writable) return void socket.destroy()
+    const answer = answers.get(socket)
+    // Inside an answer a refusal would read as a part of it.
+    const insideAnswer = answer?.headersSent && !answer.writableFinished
+    if (!refusal || insideAnswer || !socket.writable) return void socket.destroy()
     const body = options.refusalBody(refusal)
     socket.end(
       `HTTP/1.1 ${refusal.status} ${refusal.phrase}\r\ncontent-type: application/json\r\n` +
         `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
     )
+    const linger = options.clock.after(LINGER_MS, () => socket.destroy())
+    socket.once('close', () => linger.cancel())
   })
   await opened(server, options.address)
   const { address, family, port } = server.address() as AddressInfo
@@ -75,8 +92,16 @@ function opened(server: Server, { host, port }: ListenAddress): Promise<void> {
 
 function closed(server: Server, graceMs: number, clock: Clock): Promise<void> {
   return new Promise(resolve => {
+    // Node closes what is idle now, but not what becomes idle later: that would hold the end up for a minute.
+    const sweep = (): Timer =>
+      clock.after(SWEEP_MS, () => {
+        server.closeIdleConnections()
+        sweeping = sweep()
+      })
+    let sweeping = sweep()
     const deadline = clock.after(graceMs, () => server.closeAllConnections())
     server.close(() => {
+      sweeping.cancel()
       deadline.cancel()
       resolve()
     })

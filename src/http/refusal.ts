@@ -30,18 +30,22 @@ export function refusalOfParser(code: string | undefined): HttpRefusal | undefin
 }
 
 /**
- * What bare node:http lets through although RFC 9112 forbids it, or a proxy in front would read it otherwise: two
- * `Host` lines, absolute or scheme-relative targets, transfer codings other than `chunked`, floods of headers.
+ * What bare node:http lets through although RFC 9112 forbids it, or a proxy in front would read it otherwise: other
+ * versions than 1.0 and 1.1, no or two `Host` lines, absolute or scheme-relative targets, transfer codings other
+ * than `chunked`, floods of headers.
  */
 export function refusalOf(req: IncomingMessage): HttpRefusal | undefined {
   const lines = req.rawHeaders
   if (lines.length > 2 * MAX_HEADER_LINES) return HEADERS
+  const oldest = req.httpVersion === '1.0'
+  if (!oldest && req.httpVersion !== '1.1') return BAD_REQUEST
   const target = req.url ?? ''
   if (!target.startsWith('/') || target.startsWith('//')) return BAD_REQUEST
-  if (countOf(lines, 'host') > 1) return BAD_REQUEST
+  const hosts = countOf(lines, 'host')
+  if (hosts > 1 || (hosts === 0 && !oldest)) return BAD_REQUEST
   const coding = req.headers['transfer-encoding']
   if (coding !== undefined) {
-    if (req.httpVersion === '1.0') return BAD_REQUEST
+    if (oldest) return BAD_REQUEST
     if (coding.toLowerCase() !== 'chunked') return ENCODING
   }
   return undefined

@@ -59,8 +59,6 @@ export function fromStatus(
         ...more,
         retryAfterMs: retryAfterMs(retryAfter),
       })
-    case 504:
-      return new GwError('upstream_timeout', undefined, more)
     default:
       return new GwError('upstream_error', undefined, more)
   }

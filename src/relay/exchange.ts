@@ -19,6 +19,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly head: Promise<Head>
   readonly #endpoint: string
   readonly #deadline: Timer
+  /** undici's own starts anew with every interim answer, so that a flood of 103 would never end. */
+  readonly #headDeadline: Timer
   #settleHead: { resolve(head: Head): void; reject(error: Error): void } | undefined
   #controller: Dispatcher.DispatchController | undefined
   #sink: BodySink | undefined
@@ -33,9 +35,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.head = new Promise((resolve, reject) => {
       this.#settleHead = { resolve, reject }
     })
-    this.#deadline = clock.after(upstream.totalMs, () =>
-      this.abort(new GwError('upstream_timeout', undefined, { reason: `${upstream.name}: total deadline` })),
-    )
+    this.#deadline = clock.after(upstream.totalMs, () => this.#tooSlow('total'))
+    this.#headDeadline = clock.after(upstream.firstByteMs, () => this.#tooSlow('first_byte'))
     const [only] = body
     const whole = body.length === 1 && only ? only : lengthBytes <= JOIN_BYTES ? Buffer.concat(body) : body
     pools.dispatcher(upstream).dispatch(
@@ -44,7 +45,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
         path: upstream.basePath + request.pathAndQuery,
         headers: requestHeaders(request.headers, upstream.headers, lengthBytes),
         body: whole as Buffer,
-        headersTimeout: upstream.firstByteMs,
+        headersTimeout: 0,
         bodyTimeout: upstream.idleMs,
       },
       this,
@@ -79,6 +80,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
     if (status < 200) return
     controller.pause()
+    this.#headDeadline.cancel()
     const headers = Array.from(controller.rawHeaders as Iterable<Buffer | string>, latin1)
     const settle = this.#settleHead
     this.#settleHead = undefined
@@ -97,11 +99,18 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#end(this.#aborted ?? fromTransport(error, this.#endpoint))
   }
 
+  #tooSlow(timeout: 'first_byte' | 'total'): void {
+    this.abort(
+      new GwError('upstream_timeout', undefined, { reason: `${this.#endpoint}: ${timeout} deadline` }),
+    )
+  }
+
   #end(error: Error | undefined): void {
     if (this.#ended) return
     this.#ended = true
     this.#failure = error
     this.#deadline.cancel()
+    this.#headDeadline.cancel()
     const settle = this.#settleHead
     this.#settleHead = undefined
     if (settle)

@@ -81,8 +81,8 @@ export class JsonScanner {
   #state = VALUE
   /** The string at hand is the name of a member. */
   #inName = false
-  /** The bytes of the name at hand, where it began in an earlier piece. */
-  #nameBytes = NO_BYTES
+  /** The bytes of the name at hand, as they came. */
+  #nameParts: Uint8Array[] = []
   #nameEscaped = false
   #nameStart = 0
   #name = ''
@@ -162,7 +162,7 @@ export class JsonScanner {
           if (byte === QUOTE) {
             this.#inName = true
             this.#nameEscaped = false
-            this.#nameBytes = NO_BYTES
+            this.#nameParts = []
             this.#nameStart = at + shift
             this.#state = IN_STRING
             namePart = at + 1
@@ -280,9 +280,9 @@ export class JsonScanner {
     })
   }
 
-  /** Keeps the part of an unfinished name that stands in this piece: the piece is gone when the next one comes. */
+  /** Keeps the part of a name that stands in this piece; joined only once, or a long name would cost its square. */
   #keepName(bytes: Uint8Array, from: number, to: number): void {
-    this.#nameBytes = Buffer.concat([this.#nameBytes, bytes.subarray(from, to)])
+    this.#nameParts.push(bytes.subarray(from, to))
   }
 
   #endName(bytes: Uint8Array, from: number, to: number): void {
@@ -290,7 +290,8 @@ export class JsonScanner {
     this.#state = NAME_END
     if (this.#depth !== 1) return
     this.#keepName(bytes, from, to)
-    const text = this.#nameBytes.toString()
+    const text = Buffer.concat(this.#nameParts).toString()
+    this.#nameParts = []
     this.#name = this.#nameEscaped ? (JSON.parse(`"${text}"`) as string) : text
   }
 

@@ -13,9 +13,14 @@ export interface AnswerFilter {
   end(): boolean
   /** The last bytes have come and are withheld. */
   readonly atLast: boolean
+  /** A part of an event has gone out, and not yet its end: what is told next must end it first. */
+  readonly insideEvent: boolean
   /** Gives the withheld bytes away; from here on everything passes. */
   takeLast(): readonly Buffer[]
 }
+
+/** Answers may be nested deeper than requests: what they hold is the upstream's to say, and costs a byte a level. */
+export const MAX_ANSWER_DEPTH = 1_024
 
 export interface FilterOptions {
   readonly protocol: Protocol

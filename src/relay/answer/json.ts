@@ -1,6 +1,6 @@
 import { JsonScanner } from '../../base/json/scanner.ts'
 import { type Edit, extract, splice } from '../../base/splice.ts'
-import type { AnswerFilter, FilterOptions } from './filter.ts'
+import { type AnswerFilter, type FilterOptions, MAX_ANSWER_DEPTH } from './filter.ts'
 
 /** Up to here an answer is held whole and written once; until then a failure can still become a status. */
 const HOLD_BYTES = 262_144
@@ -12,8 +12,9 @@ const WATCHED = new Set(['model', 'usage', 'meta'])
 
 /** An answer that is one JSON object. */
 export class JsonAnswer implements AnswerFilter {
+  readonly insideEvent = false
   readonly #options: FilterOptions
-  readonly #scanner = new JsonScanner()
+  readonly #scanner = new JsonScanner(MAX_ANSWER_DEPTH)
   #held: Buffer[] = []
   /** Offset of the first byte held. */
   #heldFrom = 0

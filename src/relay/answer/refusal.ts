@@ -8,6 +8,7 @@ const HOLD_BYTES = 1_048_576
  * asked for: where the served name stands as a whole JSON string, or in quotes inside one.
  */
 export class RefusalAnswer implements AnswerFilter {
+  readonly insideEvent = false
   readonly #options: FilterOptions
   #held: Buffer[] = []
   #heldBytes = 0
@@ -46,7 +47,9 @@ export class RefusalAnswer implements AnswerFilter {
     const name = jsonInside(this.#options.nameJson)
     let text = body.toString('latin1')
     for (const [open, close] of QUOTES)
-      text = text.replaceAll(open + served + close, () => open + name + close)
+      text = text.replaceAll(open + served + close, (found, at: number) =>
+        open === '"' && isMemberName(text, at + found.length) ? found : open + name + close,
+      )
     return Buffer.from(text, 'latin1')
   }
 }
@@ -58,6 +61,14 @@ const QUOTES = [
   ["'", "'"],
   ['`', '`'],
 ] as const
+
+/** Whether the JSON string that ends at `end` names a member: a model may be called `message`, too. */
+function isMemberName(text: string, end: number): boolean {
+  return text
+    .slice(end, end + 8)
+    .trimStart()
+    .startsWith(':')
+}
 
 /** The inside of a JSON string, as latin1 text of its UTF-8 bytes. */
 function jsonInside(value: string | Buffer): string {

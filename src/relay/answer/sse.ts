@@ -1,7 +1,7 @@
 import { type JsonMember, JsonScanner } from '../../base/json/scanner.ts'
 import { type Edit, splice } from '../../base/splice.ts'
 import { type SseEvent, SseSplitter } from '../../base/sse.ts'
-import type { AnswerFilter, FilterOptions } from './filter.ts'
+import { type AnswerFilter, type FilterOptions, MAX_ANSWER_DEPTH } from './filter.ts'
 
 /** An event that is longer passes in parts; its name is still restored where it stands in the first. */
 const HOLD_EVENT_BYTES = 1_048_576
@@ -9,8 +9,8 @@ const DONE = Buffer.from('[DONE]')
 const MESSAGE_STOP = Buffer.from('"message_stop"')
 const NEWLINE = Buffer.from('\n')
 const NOTHING = Buffer.alloc(0)
-/** `data: [DONE]` at the very end, without the empty line that should follow it. */
-const CUT_DONE = /(?:^|[\r\n])data: ?\[DONE\]\r?\n?$/
+/** Ends whatever event is open; a first LF may belong to a CR before it. */
+const EVENT_END = Buffer.from('\n\n\n')
 
 /** Whether an event is the last one, or tells of an error, after which none need come. */
 type Ending = 'last' | 'error' | undefined
@@ -19,7 +19,7 @@ type Ending = 'last' | 'error' | undefined
 export class SseAnswer implements AnswerFilter {
   readonly #options: FilterOptions
   readonly #splitter = new SseSplitter(HOLD_EVENT_BYTES)
-  readonly #scanner = new JsonScanner()
+  readonly #scanner = new JsonScanner(MAX_ANSWER_DEPTH)
   #errorSeen = false
   #withheld: Buffer[] | undefined
   #released = false
@@ -30,6 +30,10 @@ export class SseAnswer implements AnswerFilter {
 
   get atLast(): boolean {
     return this.#withheld !== undefined
+  }
+
+  get insideEvent(): boolean {
+    return this.#splitter.insideEvent
   }
 
   push(piece: Buffer): readonly Buffer[] {
@@ -61,10 +65,14 @@ export class SseAnswer implements AnswerFilter {
 
   end(): boolean {
     const rest = this.#splitter.end()
-    const complete =
-      this.atLast || this.#released || this.#errorSeen || (rest !== undefined && this.#endsCut(rest))
+    let complete = this.atLast || this.#errorSeen
     this.#withheld ??= []
-    if (rest) this.#withheld.push(rest)
+    if (!rest) return complete
+    // The last event may lack the empty line that should follow it: clients read it all the same.
+    const { bytes, events } = new SseSplitter(Number.POSITIVE_INFINITY).push(Buffer.concat([rest, EVENT_END]))
+    const edits: Edit[] = []
+    for (const event of events) complete = this.#look(bytes, event, edits) !== undefined || complete
+    this.#withheld.push(...splice([bytes.subarray(0, rest.length)], edits))
     return complete
   }
 
@@ -75,10 +83,6 @@ export class SseAnswer implements AnswerFilter {
     return last
   }
 
-  #endsCut(rest: Buffer): boolean {
-    return this.#options.protocol === 'openai' && CUT_DONE.test(rest.toString('latin1'))
-  }
-
   /** Notes the edits that an event needs, shows its usage to the observer, and says whether it ends the stream. */
   #look(bytes: Buffer, event: SseEvent, edits: Edit[]): Ending {
     const { data } = event
@@ -87,14 +91,10 @@ export class SseAnswer implements AnswerFilter {
     if (data.length === 2 && DONE.compare(bytes, start, end) === 0) return 'last'
     const scanner = this.#scanner
     scanner.reset()
-    for (let pair = 0; pair < data.length; pair += 2) {
-      // Several data lines are one text, joined by a newline.
-      if (pair > 0) scanner.push(NEWLINE, data[pair - 1])
-      scanner.push(bytes, data[pair], data[pair], data[pair + 1])
-    }
+    scan(scanner, bytes, data, 0, bytes.length)
     return this.#options.protocol === 'openai'
       ? this.#lookOpenai(bytes, event, scanner.members, edits)
-      : this.#lookAnthropic(bytes, scanner.members, edits)
+      : this.#lookAnthropic(bytes, data, scanner, edits)
   }
 
   #lookOpenai(bytes: Buffer, event: SseEvent, members: readonly JsonMember[], edits: Edit[]): Ending {
@@ -106,11 +106,11 @@ export class SseAnswer implements AnswerFilter {
     for (const member of members) {
       if (member.name === 'model' && member.kind === 'string') model = member
       else if (member.name === 'usage') usage = member
-      else if (member.name === 'choices') noChoices = isEmptyArray(bytes, member)
+      else if (member.name === 'choices') noChoices = isEmptyArray(bytes, event.data, member)
       else if (member.name === 'error' && member.kind === 'object') ending = 'error'
     }
     if (usage?.kind === 'object') {
-      observer.onMember('usage', bytes.subarray(usage.start, usage.end))
+      observer.onMember('usage', textOf(bytes, event.data, usage))
       if (hideUsage && noChoices && event.whole) {
         edits.push({ start: event.start, end: event.end, bytes: NOTHING })
         return ending
@@ -125,18 +125,18 @@ export class SseAnswer implements AnswerFilter {
     return ending
   }
 
-  #lookAnthropic(bytes: Buffer, members: readonly JsonMember[], edits: Edit[]): Ending {
+  #lookAnthropic(bytes: Buffer, data: readonly number[], scanner: JsonScanner, edits: Edit[]): Ending {
     let ending: Ending
-    for (const member of members) {
+    for (const member of scanner.members) {
       if (member.name === 'message' && member.kind === 'object') {
-        const inner = new JsonScanner()
-        inner.push(bytes, member.start, member.start, member.end)
-        this.#lookAnthropic(bytes, inner.members, edits)
+        const inner = new JsonScanner(MAX_ANSWER_DEPTH)
+        scan(inner, bytes, data, member.start, member.end)
+        this.#lookAnthropic(bytes, data, inner, edits)
       } else if (member.name === 'model' && member.kind === 'string') edits.push(this.#named(member))
       else if (member.name === 'usage' && member.kind === 'object') {
-        this.#options.observer.onMember('usage', bytes.subarray(member.start, member.end))
+        this.#options.observer.onMember('usage', textOf(bytes, data, member))
       } else if (member.name === 'type' && MESSAGE_STOP.compare(bytes, member.start, member.end) === 0)
-        ending = 'last'
+        ending = scanner.done ? 'last' : undefined
       else if (member.name === 'error' && member.kind === 'object') ending = 'error'
     }
     return ending
@@ -151,8 +151,35 @@ function shifted(edit: Edit, by: number): Edit {
   return { start: edit.start - by, end: edit.end - by, bytes: edit.bytes }
 }
 
-function isEmptyArray(bytes: Buffer, member: JsonMember): boolean {
-  return member.kind === 'array' && bytes.toString('latin1', member.start + 1, member.end - 1).trim() === ''
+/** Gives `scanner` the data between two offsets; several data lines are one text, joined by a newline. */
+function scan(scanner: JsonScanner, bytes: Buffer, data: readonly number[], from: number, to: number): void {
+  let joins = false
+  for (let pair = 0; pair < data.length; pair += 2) {
+    const start = Math.max(data[pair] as number, from)
+    const end = Math.min(data[pair + 1] as number, to)
+    if (start > end) continue
+    if (joins) scanner.push(NEWLINE, start - 1)
+    joins = true
+    scanner.push(bytes, start, start, end)
+  }
+}
+
+/** The text of a value, which may reach over several data lines. */
+function textOf(bytes: Buffer, data: readonly number[], { start, end }: JsonMember): Buffer {
+  if (data.length === 2) return bytes.subarray(start, end)
+  const parts: Buffer[] = []
+  for (let pair = 0; pair < data.length; pair += 2) {
+    const from = Math.max(data[pair] as number, start)
+    const to = Math.min(data[pair + 1] as number, end)
+    if (from < to) parts.push(bytes.subarray(from, to))
+  }
+  return Buffer.concat(parts)
+}
+
+function isEmptyArray(bytes: Buffer, data: readonly number[], member: JsonMember): boolean {
+  if (member.kind !== 'array') return false
+  const text = textOf(bytes, data, member)
+  return text.toString('latin1', 1, text.length - 1).trim() === ''
 }
 
 /** Takes a member out together with the comma that parted it from a neighbour. */

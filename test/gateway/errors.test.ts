@@ -1,0 +1,346 @@
+import { afterAll, afterEach, describe, expect, it, onTestFinished } from 'vitest'
+import { BASIC_SECRETS, basicConfig, testGateway } from '../support/gateway.ts'
+import { scriptedUpstream } from '../support/scripted-upstream.ts'
+import {
+  CHAT,
+  COUNT_TOKENS,
+  EMBEDDINGS,
+  expectAnthropicError,
+  expectOpenaiError,
+  get,
+  MESSAGES,
+  post,
+  RERANK,
+} from './calls.ts'
+
+const upstream = await scriptedUpstream(afterAll)
+const CONFIG = `
+version: 1
+settings: { limits: { body: 2KiB } }
+endpoints:
+  oai: { protocol: openai, base_url: "${upstream.url}/v1", served_model: served-oai, upstream_key: { env: OAI_KEY } }
+  ant: { protocol: anthropic, base_url: "${upstream.url}/v1", served_model: served-ant, upstream_key: { env: ANT_KEY } }
+  off-oai: { protocol: openai, base_url: "${upstream.url}/v1", served_model: x, enabled: false }
+  off-ant: { protocol: anthropic, base_url: "${upstream.url}/v1", served_model: x, enabled: false }
+publications:
+  chat: { bindings: [{ endpoint: oai }] }
+  claude: { bindings: [{ endpoint: ant }] }
+  both: { bindings: [{ endpoint: oai }, { endpoint: ant }] }
+  draft: { status: draft, bindings: [{ endpoint: oai }, { endpoint: ant }] }
+  unlisted: { status: unlisted, bindings: [{ endpoint: oai }, { endpoint: ant }] }
+  banned: { status: banned, bindings: [{ endpoint: oai }, { endpoint: ant }] }
+  forbidden: { bindings: [{ endpoint: oai }, { endpoint: ant }] }
+  nowhere: {}
+  off: { bindings: [{ endpoint: off-oai }, { endpoint: off-ant }] }
+  weightless: { bindings: [{ endpoint: oai, weight: 0 }, { endpoint: ant, weight: 0 }] }
+tenants:
+  acme: { banned_models: [forb*] }
+  narrow: { models: [chat] }
+  asleep: { status: disabled }
+  gone: { status: banned }
+keys:
+  admin: { kind: platform }
+  narrow: { kind: platform, models: [chat] }
+  acme: { kind: tenant, tenant: acme }
+  narrow-tenant: { kind: tenant, tenant: narrow }
+  asleep: { kind: tenant, tenant: asleep }
+  gone: { kind: tenant, tenant: gone }
+`
+const gateway = await testGateway(afterAll, CONFIG, { secrets: BASIC_SECRETS })
+afterEach(() => expect(upstream.requests).toEqual([]))
+
+const bearing = (key: string) => ({ authorization: `Bearer ${gateway.secretOf(key)}` })
+
+interface Case {
+  readonly title: string
+  readonly body: string | Uint8Array | object
+  readonly headers?: Record<string, string>
+  readonly status: number
+  readonly openai: readonly [type: string, code: string, param?: string]
+  readonly anthropic: string
+  readonly message?: RegExp
+}
+
+const invalid = 'invalid_request_error'
+const CASES: readonly Case[] = [
+  { title: 'no JSON', body: 'hello', status: 400, openai: [invalid, 'invalid_json'], anthropic: invalid },
+  { title: 'no body', body: '', status: 400, openai: [invalid, 'invalid_json'], anthropic: invalid },
+  { title: 'an array', body: '[]', status: 400, openai: [invalid, 'invalid_json'], anthropic: invalid },
+  {
+    title: 'no model',
+    body: '{}',
+    status: 400,
+    openai: [invalid, 'invalid_model', 'model'],
+    anthropic: invalid,
+  },
+  {
+    title: 'an empty model',
+    body: '{"model":""}',
+    status: 400,
+    openai: [invalid, 'invalid_model', 'model'],
+    anthropic: invalid,
+  },
+  {
+    title: 'a stream that is no boolean',
+    body: '{"model":"both","stream":"yes"}',
+    status: 400,
+    openai: [invalid, 'invalid_parameter', 'stream'],
+    anthropic: invalid,
+  },
+  {
+    title: 'no such key',
+    body: '{"model":"both"}',
+    headers: { authorization: 'Bearer sk-somebody-elses-key-000' },
+    status: 401,
+    openai: [invalid, 'invalid_api_key'],
+    anthropic: 'authentication_error',
+    message: /^Incorrect API key provided\.$/,
+  },
+  {
+    title: 'a model that the key may not use',
+    body: '{"model":"both"}',
+    headers: bearing('narrow'),
+    status: 403,
+    openai: ['permission_error', 'model_not_allowed'],
+    anthropic: 'permission_error',
+  },
+  {
+    title: 'a model that the tenant may not use',
+    body: '{"model":"both"}',
+    headers: bearing('narrow-tenant'),
+    status: 403,
+    openai: ['permission_error', 'model_not_allowed'],
+    anthropic: 'permission_error',
+  },
+  {
+    title: 'a model that is banned',
+    body: '{"model":"banned"}',
+    status: 403,
+    openai: ['permission_error', 'model_banned'],
+    anthropic: 'permission_error',
+  },
+  {
+    title: 'a model that is banned for the tenant',
+    body: '{"model":"forbidden"}',
+    headers: bearing('acme'),
+    status: 403,
+    openai: ['permission_error', 'model_banned'],
+    anthropic: 'permission_error',
+  },
+  {
+    title: 'a disabled tenant',
+    body: '{"model":"both"}',
+    headers: bearing('asleep'),
+    status: 403,
+    openai: ['permission_error', 'tenant_disabled'],
+    anthropic: 'permission_error',
+  },
+  {
+    title: 'a banned tenant',
+    body: '{"model":"both"}',
+    headers: bearing('gone'),
+    status: 403,
+    openai: ['permission_error', 'tenant_banned'],
+    anthropic: 'permission_error',
+  },
+  ...['missing', 'draft', 'unlisted'].map(model => ({
+    title: `a model that is ${model}`,
+    body: { model },
+    status: 404,
+    openai: [invalid, 'model_not_found', 'model'] as const,
+    anthropic: 'not_found_error',
+  })),
+  {
+    title: 'a model without a binding',
+    body: '{"model":"nowhere"}',
+    status: 404,
+    openai: [invalid, 'wrong_protocol', 'model'],
+    anthropic: 'not_found_error',
+  },
+  {
+    title: 'a body over the limit',
+    body: `{"model":"both","x":"${'x'.repeat(2048)}"}`,
+    status: 413,
+    openai: [invalid, 'request_too_large'],
+    anthropic: 'request_too_large',
+  },
+  {
+    title: 'a compressed body',
+    body: new Uint8Array([31, 139, 8, 0]),
+    headers: { 'content-encoding': 'gzip' },
+    status: 415,
+    openai: [invalid, 'unsupported_encoding'],
+    anthropic: invalid,
+  },
+  {
+    title: 'a model whose endpoints are disabled',
+    body: '{"model":"off"}',
+    status: 503,
+    openai: ['server_error', 'no_healthy_endpoint'],
+    anthropic: 'overloaded_error',
+  },
+  {
+    title: 'a model whose bindings weigh nothing',
+    body: '{"model":"weightless"}',
+    status: 503,
+    openai: ['server_error', 'no_healthy_endpoint'],
+    anthropic: 'overloaded_error',
+  },
+]
+
+describe.each(CASES)('$title', ({ body, headers, status, openai, anthropic, message }) => {
+  const [type, code, param] = openai
+  it.each([CHAT, EMBEDDINGS, RERANK])('is refused in OpenAI’s shape on %s', async path => {
+    await expectOpenaiError(await post(gateway, path, body, headers), {
+      status,
+      type,
+      code,
+      ...(param !== undefined && { param }),
+      ...(message && { message }),
+    })
+    expect(await gateway.nextLogged()).toMatchObject({ status, error_code: code, path })
+  })
+
+  it.each([MESSAGES, COUNT_TOKENS])('is refused in Anthropic’s shape on %s', async path => {
+    await expectAnthropicError(await post(gateway, path, body, headers), {
+      status,
+      type: anthropic,
+      ...(message && { message }),
+    })
+    expect(await gateway.nextLogged()).toMatchObject({ status, error_code: code, path })
+  })
+})
+
+describe('the wrong protocol', () => {
+  it('is a 404 that names the path that serves the model', async () => {
+    for (const path of [CHAT, EMBEDDINGS, RERANK]) {
+      await expectOpenaiError(await post(gateway, path, { model: 'claude' }), {
+        status: 404,
+        type: invalid,
+        code: 'wrong_protocol',
+        param: 'model',
+        message: /`claude` is served at \/v1\/messages/,
+      })
+    }
+    for (const path of [MESSAGES, COUNT_TOKENS]) {
+      await expectAnthropicError(await post(gateway, path, { model: 'chat' }), {
+        status: 404,
+        type: 'not_found_error',
+        message: /`chat` is served at \/v1\/chat\/completions/,
+      })
+    }
+  })
+})
+
+describe('unknown paths and methods', () => {
+  it.each(['/', '/v1', '/v1/', '/v1/completions', '/v1/chat/completions/', '/V1/models', '/v1/embeddings/x'])(
+    'answers 404 in OpenAI’s shape for %s',
+    async path => {
+      await expectOpenaiError(await post(gateway, path, {}), {
+        status: 404,
+        type: invalid,
+        code: 'unknown_path',
+      })
+    },
+  )
+
+  it.each(['/v1/messages/', '/v1/messages/batches', '/v1/messages/count_tokens/x'])(
+    'answers 404 in Anthropic’s shape for %s',
+    async path => {
+      await expectAnthropicError(await post(gateway, path, {}), { status: 404, type: 'not_found_error' })
+    },
+  )
+
+  it('answers 405 and says which method the path has', async () => {
+    for (const path of [CHAT, EMBEDDINGS, RERANK]) {
+      const answer = await get(gateway, path)
+      expect(answer.headers.get('allow')).toBe('POST')
+      await expectOpenaiError(answer, { status: 405, type: invalid, code: 'method_not_allowed' })
+    }
+    for (const path of [MESSAGES, COUNT_TOKENS]) {
+      const answer = await get(gateway, path)
+      expect(answer.headers.get('allow')).toBe('POST')
+      await expectAnthropicError(answer, { status: 405, type: invalid })
+    }
+    for (const path of ['/v1/models', '/v1/models/chat']) {
+      const answer = await post(gateway, path, {})
+      expect(answer.headers.get('allow')).toBe('GET')
+      await expectOpenaiError(answer, { status: 405, type: invalid, code: 'method_not_allowed' })
+    }
+  })
+})
+
+describe('the models path', () => {
+  const version = { 'anthropic-version': '2023-06-01' }
+
+  it('errs in OpenAI’s shape without anthropic-version, in Anthropic’s with it', async () => {
+    const nobody = { authorization: '' }
+    await expectOpenaiError(await get(gateway, '/v1/models', nobody), {
+      status: 401,
+      type: invalid,
+      code: 'invalid_api_key',
+    })
+    await expectAnthropicError(await get(gateway, '/v1/models', { ...nobody, ...version }), {
+      status: 401,
+      type: 'authentication_error',
+    })
+    await expectOpenaiError(await get(gateway, '/v1/models/missing'), {
+      status: 404,
+      type: invalid,
+      code: 'model_not_found',
+      param: 'model',
+    })
+    await expectAnthropicError(await get(gateway, '/v1/models/missing', version), {
+      status: 404,
+      type: 'not_found_error',
+    })
+    await expectAnthropicError(await post(gateway, '/v1/models', {}, version), { status: 405, type: invalid })
+  })
+
+  it('lets nobody in under maintenance or for a banned tenant', async () => {
+    await expectOpenaiError(await get(gateway, '/v1/models', bearing('gone')), {
+      status: 403,
+      type: 'permission_error',
+      code: 'tenant_banned',
+    })
+  })
+})
+
+describe('maintenance', () => {
+  it('is a 503 with the operator’s words and a bounded wait, on every path, for a known key', async () => {
+    const shut = await testGateway(
+      onTestFinished,
+      `${CONFIG.replace('settings: {', 'settings: { maintenance: { enabled: true, message: Back at noon. },')}`,
+      { secrets: BASIC_SECRETS },
+    )
+    for (const answer of [
+      await post(shut, CHAT, { model: 'chat' }),
+      await post(shut, EMBEDDINGS, { model: 'chat' }),
+      await get(shut, '/v1/models'),
+    ]) {
+      expect(answer.headers.get('retry-after')).toBe('30')
+      await expectOpenaiError(answer, {
+        status: 503,
+        type: 'server_error',
+        code: 'maintenance',
+        message: /^Back at noon\.$/,
+      })
+    }
+    const answer = await post(shut, MESSAGES, { model: 'claude' })
+    expect(answer.headers.get('retry-after')).toBe('30')
+    await expectAnthropicError(answer, { status: 503, type: 'overloaded_error', message: /^Back at noon\.$/ })
+  })
+})
+
+describe('before the first snapshot', () => {
+  it('answers 503, not 401: nobody can say yet whose key this is', async () => {
+    const empty = await testGateway(onTestFinished, basicConfig(upstream.url), { started: false })
+    const answer = await post(empty, CHAT, { model: 'chat' })
+    expect(answer.headers.get('retry-after')).toBe('1')
+    await expectOpenaiError(answer, { status: 503, type: 'server_error', code: 'unavailable' })
+    await expectAnthropicError(await post(empty, MESSAGES, { model: 'claude' }), {
+      status: 503,
+      type: 'overloaded_error',
+    })
+  })
+})
