@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { COMMAND_FAULTS } from '../src/base/catalogue/command.ts'
+import { CONFIG_FAULTS } from '../src/base/catalogue/config.ts'
+import { WIRE_ERRORS } from '../src/base/catalogue/wire.ts'
+
+const page = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
+
+describe('docs/errors.md', () => {
+  const text = page('docs/errors.md')
+  const documented = [...text.matchAll(/^### (\S+)$|^\| (GW\d{4}) \|/gm)].map(
+    ([, wire, fault]) => wire ?? fault,
+  )
+
+  test('has every entry of the catalogue, and nothing else', () => {
+    const catalogue = [WIRE_ERRORS, CONFIG_FAULTS, COMMAND_FAULTS].flatMap(part => Object.keys(part))
+    expect(documented.toSorted()).toEqual(catalogue.toSorted())
+  })
+})
+
+describe('the documents', () => {
+  test.each(['README.md', 'CONTRIBUTING.md', 'docs/architecture.md', 'docs/life-of-a-request.md'])(
+    '%s links to files that exist',
+    path => {
+      const base = new URL(`../${path}`, import.meta.url)
+      const links = [...page(path).matchAll(/\]\(([^)#]+)\)/g)].map(([, link]) => link ?? '')
+      for (const link of links.filter(link => !link.startsWith('http'))) {
+        expect(() => readFileSync(new URL(link.replace(/\/$/, '/.'), base)), link).not.toThrow(/ENOENT/)
+      }
+    },
+  )
+
+  test('README opens with the two commands', () => {
+    const text = page('README.md')
+    expect(text.indexOf('npm ci && npm start')).toBeGreaterThan(0)
+    expect(text.indexOf('npm ci && npm test')).toBeGreaterThan(0)
+  })
+})
