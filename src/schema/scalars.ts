@@ -22,6 +22,7 @@ export const name = z
 export const modelName = z
   .string()
   .regex(MODEL_NAME, 'printable characters without spaces, 1 to 256 of them, such as openai/gpt-4o:latest')
+  .refine(value => value !== '__proto__', 'any name but __proto__')
 
 /** A model name, or a glob over model names: `*` stands for any characters (also `/`), `?` for one. */
 export const modelPattern = z
@@ -118,7 +119,11 @@ export const timestamp = z.codec(
 /** An IANA time zone, such as `Europe/Berlin`. */
 export const timeZone = z.string().refine(isTimeZone, 'an IANA time zone such as UTC or Europe/Berlin')
 
+/** Those that the runtime lists; asking it for each anew costs a tenth of a millisecond. */
+const LISTED_ZONES: ReadonlySet<string> = new Set(['UTC', ...Intl.supportedValuesOf('timeZone')])
+
 function isTimeZone(value: string): boolean {
+  if (LISTED_ZONES.has(value)) return true
   try {
     return new Intl.DateTimeFormat('en', { timeZone: value }).resolvedOptions().timeZone !== ''
   } catch {
