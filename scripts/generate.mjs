@@ -38,7 +38,7 @@ Generated from \`src/base/catalogue\` by \`npm run generate\`; a test fails when
 ## What clients are told
 
 Every path answers in the shape of its protocol: \`/v1/messages*\` Anthropic-style, every other \`/v1/*\` path
-OpenAI-style, where the name below is \`error.code\`. SDKs retry 408, 409, 429 and ≥ 500 by themselves unless
+OpenAI-style, where the name below is \`error.code\` unless another stands beside the type. SDKs retry 408, 409, 429 and ≥ 500 by themselves unless
 \`x-should-retry\` says otherwise.
 
 ${Object.entries(WIRE_ERRORS).map(wireSection).join('\n')}
@@ -59,9 +59,10 @@ ${table(
 function wireSection([code, error]) {
   const retry = error.shouldRetry === undefined ? '' : ` · \`x-should-retry: ${error.shouldRetry}\``
   const param = error.param ? ` · \`param: ${error.param}\`` : ''
+  const openai = error.code === undefined ? error.openaiType : `${error.openaiType}\` / \`${error.code}`
   return `### ${code}
 
-${error.status} · OpenAI \`${error.openaiType}\` · Anthropic \`${error.anthropicType}\`${param}${retry}
+${error.status} · OpenAI \`${openai}\` · Anthropic \`${error.anthropicType}\`${param}${retry}
 
 ${error.title} ${error.mend}
 `

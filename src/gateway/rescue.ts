@@ -23,7 +23,7 @@ export function errorBody(error: GwError, protocol: Protocol, requestId: string)
             message: error.message,
             type: entry.openaiType,
             param: error.param ?? entry.param ?? null,
-            code: error.code,
+            code: entry.code ?? error.code,
           },
         }
   return JSON.stringify(body)

@@ -60,9 +60,14 @@ export function compile(state: ServedState, secretOf: SecretLookup): Compiled {
     keyVersion: state.keyVersion,
     maintenance: settings.maintenance.enabled ? settings.maintenance.message : undefined,
     bodyLimitBytes: settings.limits.body,
+    currency: settings.currency,
+    onDisconnect: settings.on_disconnect,
+    logEmbeddings: settings.log.embeddings,
+    logRetentionMs: settings.log.retention,
     keys,
     publications,
     endpoints,
+    tenants,
   })
   return { ok: true, snapshot }
 }

@@ -1,10 +1,19 @@
 import { isMistyped, keyDigest } from '../base/api-key.ts'
 import { DEFAULT_AUTH, type Protocol } from '../schema/endpoint.ts'
 import type { Kind, Spec } from '../schema/kinds.ts'
+import type { Price } from '../schema/ledger.ts'
 import type { SecretReference } from '../schema/scalars.ts'
 import type { KeySecret, ServedState } from '../schema/state.ts'
 import { modelFilter } from './model-filter.ts'
-import type { EndpointEntry, KeyEntry, PublicationEntry, Target, TenantEntry } from './types.ts'
+import type {
+  Budget,
+  EndpointEntry,
+  KeyEntry,
+  PublicationEntry,
+  RateLimits,
+  Target,
+  TenantEntry,
+} from './types.ts'
 
 /** What an entry needs while it is compiled: a place for problems, and resolved secrets. */
 export interface EntryPorts {
@@ -58,7 +67,14 @@ export function tenantEntry({ name, spec }: Item<'tenant'>): TenantEntry {
     status: spec.status,
     mayUse: modelFilter(spec.models),
     isBanned: modelFilter(spec.banned_models),
+    limits: rateLimits(spec.limits),
+    billing: spec.billing,
   })
+}
+
+/** Every member is there in every entry, so that all have one shape where they are read: on each request. */
+function rateLimits({ rpm, tpm, concurrency }: Spec<'key'>['limits']): RateLimits {
+  return Object.freeze({ rpm, tpm, concurrency })
 }
 
 export function publicationEntry(item: Item<'publication'>, bound: readonly Target[]): PublicationEntry {
@@ -72,6 +88,21 @@ export function publicationEntry(item: Item<'publication'>, bound: readonly Targ
     status: spec.status,
     listing: listing(item),
     targets: Object.freeze({ openai: speaking('openai'), anthropic: speaking('anthropic') }),
+    price: spec.price && priceOf(spec.price),
+    maxOutputTokens: spec.max_output_tokens,
+  })
+}
+
+/** What is not priced is free, except cached input: without a price of its own it costs what input costs. */
+function priceOf(price: NonNullable<Spec<'publication'>['price']>): Price {
+  const input = price.input ?? 0n
+  return Object.freeze({
+    inputNanoPerMtok: input,
+    outputNanoPerMtok: price.output ?? 0n,
+    cachedInputNanoPerMtok: price.cached_input ?? input,
+    cacheWriteNanoPerMtok: price.cache_write ?? input,
+    requestNano: price.per_request ?? 0n,
+    searchUnitNano: price.per_search_unit ?? 0n,
   })
 }
 
@@ -86,6 +117,10 @@ function listing({ name, spec, createdAtMs }: Item<'publication'>): string {
     display_name: spec.display_name ?? name,
     created_at: new Date(createdAtMs).toISOString(),
   })
+}
+
+function budgetOf({ amount, per, timezone }: NonNullable<Spec<'key'>['budget']>): Budget {
+  return Object.freeze({ amountNano: amount, per, timezone })
 }
 
 /** The keys by the digest of each secret that opens them: minted ones, and one brought along in the configuration. */
@@ -109,6 +144,9 @@ export function keyEntries(
       expiresAtMs: spec.expires_at ?? NEVER_MS,
       mayUse: modelFilter(spec.models),
       tenant,
+      limits: rateLimits(spec.limits),
+      quotaTokens: spec.quota,
+      budget: spec.budget && budgetOf(spec.budget),
     })
     const open = (digest: string, secretExpiresAtMs: number) => {
       const other = entries.get(digest)

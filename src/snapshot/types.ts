@@ -1,4 +1,5 @@
 import type { Protocol } from '../schema/endpoint.ts'
+import type { Price } from '../schema/ledger.ts'
 import type { PUBLICATION_STATUSES } from '../schema/publication.ts'
 
 /**
@@ -11,11 +12,19 @@ export interface Snapshot {
   /** What clients are told, while the gateway is in maintenance. */
   readonly maintenance: string | undefined
   readonly bodyLimitBytes: number
+  /** A label for amounts of money; nothing is converted. */
+  readonly currency: string
+  /** What becomes of an upstream whose client has left. */
+  readonly onDisconnect: 'abort' | 'drain'
+  /** Whether embeddings write a call log, too. */
+  readonly logEmbeddings: boolean
+  readonly logRetentionMs: number
   /** By the SHA-256 of the secret, in hexadecimal digits. */
   readonly keys: ReadonlyMap<string, KeyEntry>
   /** By external model name, every status. */
   readonly publications: ReadonlyMap<string, PublicationEntry>
   readonly endpoints: ReadonlyMap<string, EndpointEntry>
+  readonly tenants: ReadonlyMap<string, TenantEntry>
 }
 
 /** Says whether a model name is among the names and globs that it was made from. */
@@ -29,6 +38,28 @@ export interface KeyEntry {
   readonly mayUse: ModelFilter
   /** Absent for a platform key. */
   readonly tenant: TenantEntry | undefined
+  readonly limits: RateLimits
+  /** Tokens, input and output, for life. */
+  readonly quotaTokens: number | undefined
+  readonly budget: Budget | undefined
+}
+
+/** What may happen in a minute, and at a time. An absent limit is no limit. */
+export interface RateLimits {
+  /** Requests per minute. */
+  readonly rpm: number | undefined
+  /** Tokens per minute. */
+  readonly tpm: number | undefined
+  /** Requests at a time, each to its last byte. */
+  readonly concurrency: number | undefined
+}
+
+/** Money that a key may spend in each window. */
+export interface Budget {
+  readonly amountNano: bigint
+  readonly per: 'day' | 'month' | 'total'
+  /** The IANA zone in which days and months begin. */
+  readonly timezone: string
 }
 
 export interface TenantEntry {
@@ -36,6 +67,10 @@ export interface TenantEntry {
   readonly status: 'active' | 'disabled' | 'banned'
   readonly mayUse: ModelFilter
   readonly isBanned: ModelFilter
+  /** Over all keys of the tenant together. */
+  readonly limits: RateLimits
+  /** `prepaid`: the wallet must cover each call. */
+  readonly billing: 'postpaid' | 'prepaid'
 }
 
 export interface PublicationEntry {
@@ -47,6 +82,10 @@ export interface PublicationEntry {
   readonly listing: string
   /** By protocol, sorted by tier; those with weight 0 or a disabled endpoint included. */
   readonly targets: Readonly<Record<Protocol, readonly Target[]>>
+  /** Absent: calls are free, and counted as unpriced. */
+  readonly price: Price | undefined
+  /** The output that a request without a limit of its own reserves. */
+  readonly maxOutputTokens: number | undefined
 }
 
 /** One endpoint that serves one publication. */

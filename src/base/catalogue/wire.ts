@@ -4,8 +4,10 @@
  */
 export interface WireError {
   readonly status: number
-  /** `error.type` in the OpenAI shape; `error.code` is the catalogue's own key. */
+  /** `error.type` in the OpenAI shape. */
   readonly openaiType: string
+  /** `error.code` in the OpenAI shape, where it is not the catalogue's own key: one code may have several types. */
+  readonly code?: string
   /** `error.type` in the Anthropic shape. */
   readonly anthropicType: string
   /** `error.param`, where the fault always lies in one field. */
@@ -28,6 +30,7 @@ const missing = {
   openaiType: 'invalid_request_error',
   anthropicType: 'not_found_error',
 } as const
+const limited = { status: 429, code: 'rate_limit_exceeded', anthropicType: 'rate_limit_error' } as const
 const spent = { openaiType: 'insufficient_quota', shouldRetry: false } as const
 const broken = { status: 502, openaiType: 'server_error', anthropicType: 'api_error' } as const
 const away = { status: 503, openaiType: 'server_error', anthropicType: 'overloaded_error' } as const
@@ -147,6 +150,38 @@ export const WIRE_ERRORS = {
     shouldRetry: false,
     title: 'A transfer coding other than `chunked`.',
     mend: 'Send the body with `content-length` or plain `chunked`.',
+  },
+  rate_limit_requests: {
+    ...limited,
+    openaiType: 'requests',
+    title: 'The key or its tenant has used up its requests per minute.',
+    mend: 'Retry after the time in `retry-after`, or ask the operator to raise `limits.rpm`.',
+  },
+  rate_limit_tokens: {
+    ...limited,
+    openaiType: 'tokens',
+    title: 'The key or its tenant has used up its tokens per minute.',
+    mend: 'Retry after the time in `retry-after`, ask for less output, or ask the operator to raise `limits.tpm`.',
+  },
+  rate_limit_concurrency: {
+    ...limited,
+    openaiType: 'concurrency',
+    title: 'The key or its tenant has as many requests under way as it may.',
+    mend: 'Wait until one has ended, or ask the operator to raise `limits.concurrency`.',
+  },
+  quota_exceeded: {
+    ...spent,
+    status: 429,
+    anthropicType: 'rate_limit_error',
+    title: 'What is left of the key’s token quota does not cover the call.',
+    mend: 'Ask for less output (`max_tokens`), or ask the operator to raise `quota`; it never refills by itself.',
+  },
+  budget_exceeded: {
+    ...spent,
+    status: 429,
+    anthropicType: 'rate_limit_error',
+    title: 'What is left of the key’s budget does not cover the call.',
+    mend: 'Ask for less output (`max_tokens`), wait for the next window, or ask the operator to raise `budget`.',
   },
   upstream_rate_limited: {
     status: 429,

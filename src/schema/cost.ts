@@ -1,0 +1,27 @@
+import type { Price, Usage } from './ledger.ts'
+
+const TOKENS_PER_MTOK = 1_000_000n
+
+/**
+ * What an answer costs, in nano-units, rounded up once over the whole sum. Tokens read from or written to a cache
+ * are part of the input and are priced once, at their own price (MONEY, "What is charged").
+ *
+ * @param usage Whole numbers, 0 or more. Parts that claim more than the whole are cut to it.
+ */
+export function cost(price: Price, usage: Usage): bigint {
+  const cached = Math.min(usage.cachedInputTokens, usage.inputTokens)
+  const written = Math.min(usage.cacheWriteTokens, usage.inputTokens - cached)
+  const fresh = usage.inputTokens - cached - written
+  const tokensNano =
+    times(fresh, price.inputNanoPerMtok) +
+    times(cached, price.cachedInputNanoPerMtok) +
+    times(written, price.cacheWriteNanoPerMtok) +
+    times(usage.outputTokens, price.outputNanoPerMtok)
+  const roundedNano = (tokensNano + TOKENS_PER_MTOK - 1n) / TOKENS_PER_MTOK
+  return roundedNano + price.requestNano + times(usage.searchUnits, price.searchUnitNano)
+}
+
+/** Most terms of most bills are nothing: a comparison is cheaper than a bigint that is made to be 0. */
+function times(count: number, nano: bigint): bigint {
+  return count === 0 ? 0n : BigInt(count) * nano
+}
