@@ -11,13 +11,7 @@ import { compile, describe } from '../snapshot/compile.ts'
 export function wouldServe(signal: AbortSignal): Check {
   return async resources => {
     signal.throwIfAborted()
-    const state = {
-      revision: 0,
-      keyVersion: 0,
-      resources: resources.map(resource => ({ ...resource, createdAtMs: 0 })),
-      secrets: [],
-      heldKeys: [],
-    }
+    const state = { revision: 0, keyVersion: 0, resources, secrets: [], heldKeys: [] }
     const compiled = compile(state, reference => keyDigest(describe(reference)))
     return compiled.ok ? [] : compiled.problems
   }
