@@ -48,6 +48,11 @@ export const COMMAND_FAULTS = {
     title: 'The store is locked by another process.',
     mend: 'Try again; if it stays so, find the process that holds it open for writing.',
   },
+  GW2006: {
+    exit: EXIT.precondition,
+    title: 'Another gateway serves this store.',
+    mend: 'Stop the other one first: a store in SQLite has one gateway at a time.',
+  },
   GW3001: {
     exit: EXIT.invalid,
     title: 'The configuration is not valid.',
@@ -103,6 +108,16 @@ export const COMMAND_FAULTS = {
     exit: EXIT.precondition,
     title: 'A resource would be left with a reference to nothing.',
     mend: 'Remove the reference first, where the message says; nothing was changed.',
+  },
+  GW4011: {
+    exit: EXIT.precondition,
+    title: 'The reference stands for another credit or debit.',
+    mend: 'Use a new reference for a new payment; nothing was booked.',
+  },
+  GW4012: {
+    exit: EXIT.precondition,
+    title: 'The balance does not cover the debit.',
+    mend: 'Debit less, or credit the tenant first; nothing was booked.',
   },
   GW5001: {
     exit: EXIT.unhealthy,
