@@ -33,13 +33,13 @@ export function planToText(plan: Plan, style: Style): string {
 }
 
 /** The counts, in the words of `gw apply`'s last line. */
-export function verdict(plan: Pick<Plan, 'counts'>): string {
+function verdict(plan: Pick<Plan, 'counts'>): string {
   const { create, update, delete: remove } = plan.counts
   return `${create} to create, ${update} to update, ${remove} to delete`
 }
 
 /** `publication gpt-4o`, `binding gpt-4o → openai`, or `settings`, of which there is one. */
-export function subject(resource: { readonly kind: string; readonly name: string }): string {
+function subject(resource: { readonly kind: string; readonly name: string }): string {
   if (resource.kind === resource.name) return resource.kind
   const name = resource.kind === 'binding' ? resource.name.replace(' ', ' → ') : resource.name
   return printable(`${resource.kind} ${name}`)

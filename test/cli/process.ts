@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-export const GW = fileURLToPath(new URL('../../bin/gw.js', import.meta.url))
+const GW = fileURLToPath(new URL('../../bin/gw.js', import.meta.url))
 
 export interface ProcessWorld {
   readonly cwd: string
