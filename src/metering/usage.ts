@@ -13,17 +13,32 @@ export class UsageReader {
   readonly #dialect: UsageDialect
   #fields: Fields | undefined
   #meta: Fields | undefined
+  #isFinal = false
 
   constructor(dialect: UsageDialect) {
     this.#dialect = dialect
   }
 
-  /** @param json The value of the member `usage` or `meta`. What is no JSON object is passed over. */
+  /** Whether usage has come that a whole answer ends with, rather than the one with which it begins. */
+  get isFinal(): boolean {
+    return this.#isFinal
+  }
+
+  /** Whether this kind of answer has output that is charged. */
+  get hasOutput(): boolean {
+    return this.#dialect === 'openai_chat' || this.#dialect === 'anthropic_messages'
+  }
+
+  /**
+   * @param name `usage`, `meta`, or `message.usage` for the one with which an Anthropic stream begins.
+   * @param json Its value. What is no JSON object is passed over.
+   */
   observe(name: string, json: Buffer): void {
     const fields = parseObject(json)
     if (!fields) return
-    if (name === 'usage') this.#fields = { ...this.#fields, ...present(fields) }
-    else if (name === 'meta') this.#meta = fields
+    if (name === 'meta') this.#meta = fields
+    else this.#fields = { ...this.#fields, ...present(fields) }
+    this.#isFinal ||= name !== 'message.usage'
   }
 
   /** What was reported; undefined where nothing usable was: absent, negative, or no whole number. */
