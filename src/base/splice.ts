@@ -39,3 +39,8 @@ function pushViews(views: Buffer[], pieces: readonly Buffer[], start: number, en
     if (offset >= end) return
   }
 }
+
+/** The same edit, counted from `by` on. */
+export function shifted(edit: Edit, by: number): Edit {
+  return { start: edit.start - by, end: edit.end - by, bytes: edit.bytes }
+}

@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import type { TestGateway } from '../support/gateway.ts'
+import type { RawAnswer } from './raw-client.ts'
 
 export const CHAT = '/v1/chat/completions'
 export const MESSAGES = '/v1/messages'
@@ -60,6 +61,19 @@ export function rawHead(gateway: TestGateway, path: string, headerLines: readonl
     ...headerLines,
   ]
   return `${lines.join('\r\n')}\r\n\r\n`
+}
+
+/** The line that the request log has for an answer, as soon as it is written. */
+export async function loggedFor(
+  gateway: TestGateway,
+  answer: Response | RawAnswer,
+): Promise<Record<string, unknown>> {
+  const id = 'values' in answer ? answer.values('x-request-id')[0] : answer.headers.get('x-request-id')
+  for (;;) {
+    const line = gateway.logged.find(entry => entry['request_id'] === id)
+    if (line) return line
+    await gateway.nextLogged()
+  }
 }
 
 export interface Refused {

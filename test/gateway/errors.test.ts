@@ -8,6 +8,7 @@ import {
   expectAnthropicError,
   expectOpenaiError,
   get,
+  loggedFor,
   MESSAGES,
   post,
   RERANK,
@@ -191,23 +192,25 @@ const CASES: readonly Case[] = [
 describe.each(CASES)('$title', ({ body, headers, status, openai, anthropic, message }) => {
   const [type, code, param] = openai
   it.each([CHAT, EMBEDDINGS, RERANK])('is refused in OpenAI’s shape on %s', async path => {
-    await expectOpenaiError(await post(gateway, path, body, headers), {
+    const answer = await post(gateway, path, body, headers)
+    await expectOpenaiError(answer, {
       status,
       type,
       code,
       ...(param !== undefined && { param }),
       ...(message && { message }),
     })
-    expect(await gateway.nextLogged()).toMatchObject({ status, error_code: code, path })
+    expect(await loggedFor(gateway, answer)).toMatchObject({ status, error_code: code, path })
   })
 
   it.each([MESSAGES, COUNT_TOKENS])('is refused in Anthropic’s shape on %s', async path => {
-    await expectAnthropicError(await post(gateway, path, body, headers), {
+    const answer = await post(gateway, path, body, headers)
+    await expectAnthropicError(answer, {
       status,
       type: anthropic,
       ...(message && { message }),
     })
-    expect(await gateway.nextLogged()).toMatchObject({ status, error_code: code, path })
+    expect(await loggedFor(gateway, answer)).toMatchObject({ status, error_code: code, path })
   })
 })
 
@@ -310,7 +313,7 @@ describe('maintenance', () => {
   it('is a 503 with the operator’s words and a bounded wait, on every path, for a known key', async () => {
     const shut = await testGateway(
       onTestFinished,
-      `${CONFIG.replace('settings: {', 'settings: { maintenance: { enabled: true, message: Back at noon. },')}`,
+      CONFIG.replace('settings: {', 'settings: { maintenance: { enabled: true, message: Back at noon. },'),
       { secrets: BASIC_SECRETS },
     )
     for (const answer of [

@@ -1,5 +1,5 @@
 import { JsonScanner } from '../../base/json/scanner.ts'
-import { type Edit, extract, splice } from '../../base/splice.ts'
+import { type Edit, extract, shifted, splice } from '../../base/splice.ts'
 import { type AnswerFilter, type FilterOptions, MAX_ANSWER_DEPTH } from './filter.ts'
 
 /** Up to here an answer is held whole and written once; until then a failure can still become a status. */
@@ -51,27 +51,25 @@ export class JsonAnswer implements AnswerFilter {
     return this.#letGo(this.#lengthBytes)
   }
 
-  /** How far bytes may pass: not into a value that may still change, and never the last piece. */
+  /** How far bytes may pass: not into a value that may still change or has changed, and never the last piece. */
   #safeEnd(pieceFrom: number, heldBytes: number): number {
+    const changed = this.#edits.find(edit => edit.start < pieceFrom && edit.end > pieceFrom)
+    if (changed) return changed.start
     const open = this.#scanner.openMember
     if (!open || !WATCHED.has(open.name) || heldBytes > HOLD_OPEN_BYTES) return pieceFrom
     return Math.min(pieceFrom, open.start)
   }
 
-  /** Gives away what is held up to `end`, edited. */
+  /** Gives away what is held up to `end`, edited. No edit reaches over `end`. */
   #letGo(end: number): readonly Buffer[] {
     const from = this.#heldFrom
     if (end <= from) return []
+    const edits = this.#edits.filter(edit => edit.end <= end)
+    this.#edits = this.#edits.filter(edit => edit.end > end)
     const cut = { start: end - from, end: this.#lengthBytes - from, bytes: NOTHING }
-    const edits = this.#edits.map(({ start, end: stop, bytes }) => ({
-      start: start - from,
-      end: stop - from,
-      bytes,
-    }))
-    const passing = splice(this.#held, [...edits, cut])
+    const passing = splice(this.#held, [...edits.map(edit => shifted(edit, from)), cut])
     this.#held = splice(this.#held, [{ start: 0, end: cut.start, bytes: NOTHING }])
     this.#heldFrom = end
-    this.#edits = []
     return passing
   }
 

@@ -1,5 +1,5 @@
 import { type JsonMember, JsonScanner } from '../../base/json/scanner.ts'
-import { type Edit, splice } from '../../base/splice.ts'
+import { type Edit, shifted, splice } from '../../base/splice.ts'
 import { type SseEvent, SseSplitter } from '../../base/sse.ts'
 import { type AnswerFilter, type FilterOptions, MAX_ANSWER_DEPTH } from './filter.ts'
 
@@ -145,10 +145,6 @@ export class SseAnswer implements AnswerFilter {
   #named(model: JsonMember): Edit {
     return { start: model.start, end: model.end, bytes: this.#options.nameJson }
   }
-}
-
-function shifted(edit: Edit, by: number): Edit {
-  return { start: edit.start - by, end: edit.end - by, bytes: edit.bytes }
 }
 
 /** Gives `scanner` the data between two offsets; several data lines are one text, joined by a newline. */

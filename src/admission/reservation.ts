@@ -1,0 +1,121 @@
+import type { Usage } from '../schema/ledger.ts'
+import type { KeyAccount, Wallet } from './accounts.ts'
+import type { OutputHistory } from './learned.ts'
+import type { Scope } from './scope.ts'
+
+/** What a reservation was taken from. */
+export interface Sources {
+  readonly key: Scope
+  readonly account: KeyAccount
+  readonly tenant: Scope | undefined
+  readonly wallet: Wallet | undefined
+  /** Whether tokens per minute were taken of the key, and of the tenant: of what has no limit nothing is. */
+  readonly keyRated: boolean
+  readonly tenantRated: boolean
+  /** Present where either was and the answer is text. */
+  readonly history: OutputHistory | undefined
+  readonly ratedTokens: number
+}
+
+/** The figures of a hold, as the ledger's `Hold` wants them. */
+export interface HoldFigures {
+  readonly requestId: string
+  readonly openedAtMs: number
+  readonly deadlineMs: number
+  readonly amountNano: bigint
+  readonly tokens: number
+  readonly inputTokens: number
+  readonly inputAmountNano: bigint
+}
+
+/** What the limiter wants to hear of its reservations, and where they learn the time. */
+export interface Desk {
+  readonly nowMs: () => number
+  /** Whole milliseconds of the monotonic clock. */
+  readonly tickMs: () => number
+  /** The hold has ended. */
+  readonly holdEnded: () => void
+  /** Nothing is left of it: neither hold nor permit. */
+  readonly closed: (reservation: Reservation) => void
+}
+
+/**
+ * What one admitted request has taken: a hold, which ends with its bill, and a permit of concurrency, which ends
+ * with its last byte. Each ends once, by whoever comes first; a second end changes nothing.
+ */
+export class Reservation {
+  readonly hold: HoldFigures
+  /** By the monotonic clock. */
+  readonly #deadlineTickMs: number
+  readonly #sources: Sources
+  readonly #desk: Desk
+  #held = true
+  #permitted = true
+
+  constructor(hold: HoldFigures, deadlineTickMs: number, sources: Sources, desk: Desk) {
+    this.hold = hold
+    this.#deadlineTickMs = deadlineTickMs
+    this.#sources = sources
+    this.#desk = desk
+  }
+
+  /** The hold has not ended. */
+  get isHeld(): boolean {
+    return this.#held
+  }
+
+  /**
+   * Turns the hold into the fact. Call it in the same turn of the event loop in which the ledger is given the same
+   * bill: sums that are asked of the ledger between the two would count it twice or not at all.
+   *
+   * @param endedAtMs As in the ledger's row: a budget counts a bill into the window of this time.
+   * @returns false where the hold had ended before: nothing was changed.
+   */
+  settle(usage: Usage, amountNano: bigint, endedAtMs: number = this.#desk.nowMs()): boolean {
+    if (!this.#endHold(usage.inputTokens + usage.outputTokens)) return false
+    const { account, wallet, history } = this.#sources
+    account.spend(usage.inputTokens + usage.outputTokens, amountNano, endedAtMs)
+    wallet?.spend(amountNano)
+    history?.observe(usage.outputTokens)
+    return true
+  }
+
+  /**
+   * Gives everything back but the request itself, which did come: RPM counts it.
+   *
+   * @returns false where the hold had ended before.
+   */
+  release(): boolean {
+    return this.#endHold(0)
+  }
+
+  /** Gives the permit back: the last byte has gone, or nobody is there to take it. */
+  leave(): void {
+    if (!this.#permitted) return
+    this.#permitted = false
+    const { key, tenant } = this.#sources
+    key.permits--
+    if (tenant) tenant.permits--
+    if (!this.#held) this.#desk.closed(this)
+  }
+
+  isOverdue(tickMs: number): boolean {
+    return tickMs >= this.#deadlineTickMs
+  }
+
+  #endHold(usedTokens: number): boolean {
+    if (!this.#held) return false
+    this.#held = false
+    const { key, account, tenant, wallet, keyRated, tenantRated, ratedTokens } = this.#sources
+    account.free(this.hold.tokens, this.hold.amountNano)
+    wallet?.free(this.hold.amountNano)
+    if (keyRated || tenantRated) {
+      const tickMs = this.#desk.tickMs()
+      if (keyRated) key.tokens.correct(usedTokens - ratedTokens, tickMs)
+      if (tenantRated) tenant?.tokens.correct(usedTokens - ratedTokens, tickMs)
+    }
+    this.#desk.holdEnded()
+    if (!this.#permitted) this.#desk.closed(this)
+    return true
+  }
+}

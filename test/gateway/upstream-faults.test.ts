@@ -1,0 +1,283 @@
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { bytes, json, reply, reset } from '../support/answers.ts'
+import { freePort } from '../support/free-port.ts'
+import { BASIC_SECRETS, basicConfig, testGateway } from '../support/gateway.ts'
+import { type Answer, scriptedUpstream } from '../support/scripted-upstream.ts'
+import { CHAT, expectAnthropicError, expectOpenaiError, loggedFor, MESSAGES, post } from './calls.ts'
+
+const upstream = await scriptedUpstream(afterAll)
+const gateway = await testGateway(afterAll, basicConfig(upstream.url), { secrets: BASIC_SECRETS })
+beforeEach(() => upstream.forget())
+
+interface Fault {
+  readonly title: string
+  readonly answer: Answer
+  readonly status: number
+  readonly openai: readonly [type: string, code: string]
+  readonly anthropic: string
+  readonly message?: RegExp
+  readonly retryAfter?: string
+  readonly shouldRetry?: string
+}
+
+/** What an upstream says when it refuses: nothing of it may reach a client. */
+const SECRETIVE = { error: { message: 'Incorrect API key provided: sk-upstream-openai', code: 'leak' } }
+const refusing = (status: number, headers: Record<string, string> = {}): Answer =>
+  json(SECRETIVE, { status, headers: { 'x-should-retry': 'true', ...headers } })
+
+const broken = { status: 502, openai: ['server_error', 'upstream_error'], anthropic: 'api_error' } as const
+const credentials = {
+  status: 502,
+  openai: ['server_error', 'upstream_credentials'],
+  anthropic: 'api_error',
+  message: /The endpoint (oai|ant) refused the gateway’s own credential/,
+  shouldRetry: 'false',
+} as const
+const limited = {
+  status: 429,
+  openai: ['requests', 'upstream_rate_limited'],
+  anthropic: 'rate_limit_error',
+} as const
+const overloaded = {
+  status: 503,
+  openai: ['server_error', 'unavailable'],
+  anthropic: 'overloaded_error',
+} as const
+
+const FAULTS: readonly Fault[] = [
+  { title: 'a 401', answer: refusing(401), ...credentials },
+  { title: 'a 402', answer: refusing(402), ...credentials },
+  { title: 'a 403', answer: refusing(403), ...credentials },
+  {
+    title: 'a 404',
+    answer: refusing(404),
+    status: 502,
+    openai: ['server_error', 'upstream_not_found'],
+    anthropic: 'api_error',
+    message: /The endpoint (oai|ant) does not know the path or the model/,
+    shouldRetry: 'false',
+  },
+  { title: 'a 409', answer: refusing(409), ...broken },
+  { title: 'a 429', answer: refusing(429), ...limited, retryAfter: '1' },
+  {
+    title: 'a 429 that asks for 7 s',
+    answer: refusing(429, { 'retry-after': '7' }),
+    ...limited,
+    retryAfter: '7',
+  },
+  {
+    title: 'a 429 that asks for a day',
+    answer: refusing(429, { 'Retry-After': '86400' }),
+    ...limited,
+    retryAfter: '60',
+  },
+  {
+    title: 'a 429 that asks for nonsense',
+    answer: refusing(429, { 'retry-after': '-3' }),
+    ...limited,
+    retryAfter: '1',
+  },
+  { title: 'a 500', answer: refusing(500), ...broken },
+  { title: 'a 502', answer: refusing(502), ...broken },
+  { title: 'a 503', answer: refusing(503, { 'retry-after': '9' }), ...overloaded, retryAfter: '9' },
+  { title: 'a 504', answer: refusing(504), ...broken },
+  { title: 'a 529', answer: refusing(529, { 'retry-after': '600' }), ...overloaded, retryAfter: '60' },
+  { title: 'a 599', answer: refusing(599), ...broken },
+  {
+    title: 'a redirect',
+    answer: reply({ status: 307, headers: { location: `${upstream.url}/elsewhere` } }),
+    ...broken,
+  },
+  { title: 'a 304', answer: bytes('HTTP/1.1 304 Not Modified\r\n\r\n'), ...broken },
+  { title: 'a 204', answer: bytes('HTTP/1.1 204 No Content\r\n\r\n'), ...broken },
+  {
+    title: 'a page of HTML',
+    answer: reply({ headers: { 'content-type': 'text/html' }, body: '<html>Welcome to nginx' }),
+    ...broken,
+  },
+  { title: 'an answer without a content-type', answer: reply({ body: '{"model":"x"}' }), ...broken },
+  {
+    title: 'an answer in gzip, although plain bytes were asked for',
+    answer: reply({
+      headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+      body: gzipSync('{"model":"x"}'),
+    }),
+    ...broken,
+  },
+  { title: 'JSON that is no object', answer: json('[1]'), ...broken },
+  { title: 'JSON that is none', answer: json('{"model":"x"} trailing'), ...broken },
+  { title: 'JSON that ends too early', answer: json('{"model":"x"'), ...broken },
+  { title: 'a reset before the head', answer: reset, ...broken },
+  { title: 'an end before the head', answer: exchange => exchange.end(), ...broken },
+  { title: 'a cut inside the head', answer: bytes('HTTP/1.1 200 OK\r\ncontent-ty', 'end'), ...broken },
+  { title: 'garbage instead of a head', answer: bytes('SSH-2.0-OpenSSH_9.6\r\n'), ...broken },
+  { title: 'the status 099', answer: bytes('HTTP/1.1 099 Odd\r\ncontent-length: 0\r\n\r\n'), ...broken },
+  {
+    title: 'two content-lengths',
+    answer: bytes('HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}\n'),
+    ...broken,
+  },
+  {
+    title: 'headers without an end',
+    answer: bytes(`HTTP/1.1 200 OK\r\n${'x-filler: 0123456789abcdef\r\n'.repeat(4_000)}`, 'hang'),
+    ...broken,
+  },
+  {
+    title: 'a switch of protocols',
+    answer: bytes('HTTP/1.1 101 Switching Protocols\r\nupgrade: h2c\r\nconnection: upgrade\r\n\r\n'),
+    ...broken,
+  },
+  {
+    title: 'a body shorter than its content-length',
+    answer: reply({
+      headers: { 'content-type': 'application/json', 'content-length': '99' },
+      body: '{"model":"x"}',
+      framing: 'close',
+    }),
+    ...broken,
+  },
+  {
+    title: 'a chunk that is none',
+    answer: bytes(
+      'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n7\r\n{"a":1,\r\nZZ\r\n',
+    ),
+    ...broken,
+  },
+  {
+    title: 'a reset inside a body',
+    answer: json('{"model":"x","choices":[', { framing: 'chunked', ending: 'reset' }),
+    ...broken,
+  },
+  {
+    title: 'an event stream that is empty',
+    answer: reply({ headers: { 'content-type': 'text/event-stream' } }),
+    ...broken,
+  },
+]
+
+describe.each(FAULTS)('$title', fault => {
+  const check = (answer: Response) => {
+    expect(answer.headers.get('retry-after')).toBe(fault.retryAfter ?? null)
+    expect(answer.headers.get('x-should-retry')).toBe(fault.shouldRetry ?? null)
+    expect(answer.headers.get('location')).toBe(null)
+  }
+  const message = fault.message && { message: fault.message }
+
+  it('becomes an error in OpenAI’s shape', async () => {
+    upstream.answerNext(fault.answer)
+    const answer = await post(gateway, CHAT, { model: 'ext/chat' })
+    check(answer)
+    const [type, code] = fault.openai
+    const seen = answer.clone()
+    await expectOpenaiError(answer, { status: fault.status, type, code, ...message })
+    expect(await seen.text()).not.toMatch(/sk-upstream|leak|served-oai/)
+    expect(upstream.requests).toHaveLength(1)
+    expect(await loggedFor(gateway, answer)).toMatchObject({
+      error_code: code,
+      endpoint: 'oai',
+      status: fault.status,
+    })
+  })
+
+  it('becomes an error in Anthropic’s shape', async () => {
+    upstream.answerNext(fault.answer)
+    const answer = await post(gateway, MESSAGES, { model: 'ext-claude' })
+    check(answer)
+    await expectAnthropicError(answer, { status: fault.status, type: fault.anthropic, ...message })
+    expect(await loggedFor(gateway, answer)).toMatchObject({ endpoint: 'ant', status: fault.status })
+  })
+})
+
+describe('an upstream that is not there', () => {
+  it('is a 502 where the connection is refused', async () => {
+    const config = basicConfig(`http://127.0.0.1:${await freePort()}`)
+    const lonely = await testGateway(onTestFinished, config, { secrets: BASIC_SECRETS })
+    const answer = await post(lonely, CHAT, { model: 'ext/chat' })
+    await expectOpenaiError(answer, {
+      status: 502,
+      type: 'server_error',
+      code: 'upstream_error',
+    })
+    expect(await loggedFor(lonely, answer)).toMatchObject({ reason: 'oai: ECONNREFUSED' })
+  })
+
+  it('is a 502 where its name cannot be resolved', async () => {
+    const lonely = await testGateway(onTestFinished, basicConfig('http://upstream.invalid'), {
+      secrets: BASIC_SECRETS,
+    })
+    await expectAnthropicError(await post(lonely, MESSAGES, { model: 'ext-claude' }), {
+      status: 502,
+      type: 'api_error',
+    })
+  })
+})
+
+describe('a connection that the upstream has closed meanwhile', () => {
+  it('is not used for the next request', async () => {
+    for (let round = 0; round < 3; round++) {
+      upstream.answerNext(json('{"model":"x"}'))
+      expect((await post(gateway, CHAT, { model: 'ext/chat' })).status).toBe(200)
+      upstream.dropConnections()
+    }
+  })
+})
+
+describe('the upstream’s own words about the request', () => {
+  const refusal = JSON.stringify({
+    error: {
+      message: 'The model `served-oai` takes at most 5 tokens; "served-oai" and \'served-oai\' are one',
+      served: 'served-oai',
+      other: 'served-oai-2',
+      big: 12345678901234567890n.toString(),
+    },
+  })
+
+  it.each([400, 413, 422])('pass with status %i, as they are but for the name', async status => {
+    upstream.answerNext(
+      json(refusal, { status, headers: { 'x-upstream': 'yes', 'x-ratelimit-limit-requests': '5' } }),
+    )
+    const answer = await post(gateway, CHAT, { model: 'ext/chat' })
+    expect(answer.status).toBe(status)
+    expect(answer.headers.get('x-upstream')).toBe('yes')
+    expect(answer.headers.get('x-ratelimit-limit-requests')).toBe(null)
+    expect(answer.headers.get('x-request-id')).toMatch(/^req_/)
+    expect(await answer.text()).toBe(
+      refusal
+        .replaceAll('`served-oai`', '`ext/chat`')
+        .replaceAll('"served-oai"', '"ext/chat"')
+        .replaceAll('\\"served-oai\\"', '\\"ext/chat\\"')
+        .replaceAll("'served-oai'", "'ext/chat'"),
+    )
+    expect(await loggedFor(gateway, answer)).toMatchObject({ outcome: 'answered', status })
+  })
+
+  it('pass also where they are no JSON, or empty', async () => {
+    for (const body of ['<h1>400 "served-oai"</h1>', '']) {
+      upstream.answerNext(reply({ status: 400, headers: { 'content-type': 'text/html' }, body }))
+      const answer = await post(gateway, CHAT, { model: 'ext/chat' })
+      expect(answer.status).toBe(400)
+      expect(answer.headers.get('content-type')).toBe('text/html')
+      expect(await answer.text()).toBe(body.replace('served-oai', 'ext/chat'))
+    }
+  })
+
+  it('leave the names of members alone where the served model is called like one', async () => {
+    const config = basicConfig(upstream.url).replace('served_model: served-oai', 'served_model: message')
+    const odd = await testGateway(onTestFinished, config, { secrets: BASIC_SECRETS })
+    upstream.answerNext(json('{"error":{"message" : "message","model":"message"}}', { status: 400 }))
+    expect(await (await post(odd, CHAT, { model: 'ext/chat' })).text()).toBe(
+      '{"error":{"message" : "ext/chat","model":"ext/chat"}}',
+    )
+  })
+
+  it('reach a client that is still sending a large body', async () => {
+    const early = await scriptedUpstream(onTestFinished, { answerAt: 'head' })
+    const config = basicConfig(early.url)
+    const own = await testGateway(onTestFinished, config, { secrets: BASIC_SECRETS })
+    early.answerNext(json('{"error":{"message":"too large"}}', { status: 413 }))
+    const answer = await post(own, CHAT, { model: 'ext/chat', x: 'x'.repeat(8_000_000) })
+    expect(answer.status).toBe(413)
+    expect(await answer.text()).toBe('{"error":{"message":"too large"}}')
+  })
+})
