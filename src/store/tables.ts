@@ -1,4 +1,4 @@
-import type { Generated } from 'kysely'
+import type { ColumnType, Generated } from 'kysely'
 import type { Origin, Owner } from './types.ts'
 
 /** The tables, as the migrations leave them. Times are milliseconds since the epoch. */
@@ -8,7 +8,17 @@ export interface Tables {
   resources: ResourcesTable
   key_secrets: KeySecretsTable
   key_holds: KeyHoldsTable
+  ledger: LedgerTable
+  open_holds: OpenHoldsTable
+  wallets: WalletsTable
+  key_totals: KeyTotalsTable
+  usage_quarters: UsageQuartersTable
+  call_logs: CallLogsTable
+  ledger_head: LedgerHeadTable
 }
+
+/** An amount of money. Cast it to text to select it: as a number of JavaScript it would lose digits. */
+type Nano = ColumnType<{ readonly castToText: never }, bigint, bigint>
 
 /** One row: what a poll compares. */
 interface HeadTable {
@@ -60,4 +70,123 @@ export interface KeySecretsTable {
 interface KeyHoldsTable {
   key_name: string
   held_at_ms: number
+}
+
+export interface LedgerTable {
+  id: Generated<number>
+  kind: 'hold' | 'settle' | 'release' | 'credit' | 'debit' | 'adjust'
+  at_ms: number
+  request_id: string | null
+  attempt: number | null
+  key_name: string | null
+  tenant: string | null
+  publication: string | null
+  endpoint: string | null
+  /** Negative only where the kind is `adjust`. */
+  amount_nano: Nano
+  /** Of holds. */
+  tokens: number | null
+  /** Of holds an estimate. */
+  input_tokens: number | null
+  cached_input_tokens: number | null
+  cache_write_tokens: number | null
+  output_tokens: number | null
+  search_units: number | null
+  input_amount_nano: Nano | null
+  deadline_ms: number | null
+  /** Of settlements: separated by commas. */
+  marks: string | null
+  /** Of releases. */
+  reason: string | null
+  reference: string | null
+  note: string | null
+  author: string | null
+}
+
+interface OpenHoldsTable {
+  request_id: string
+  attempt: number
+  /** The entry that opened it. */
+  entry_id: number
+  at_ms: number
+  deadline_ms: number
+  key_name: string
+  tenant: string | null
+  publication: string
+  endpoint: string
+  amount_nano: Nano
+  tokens: number
+  input_tokens: number
+  input_amount_nano: Nano
+}
+
+/** Credits − debits + adjustments − settlements: `balance_units` × 1e9 + `balance_nano`. */
+interface WalletsTable {
+  tenant: string
+  balance_units: Nano
+  balance_nano: Nano
+}
+
+/** What a key has used for life. */
+interface KeyTotalsTable {
+  key_name: string
+  /** Input and output. */
+  tokens: number
+  amount_units: Nano
+  amount_nano: Nano
+}
+
+/** What was settled within a quarter of an hour, by the time of the end. */
+export interface UsageQuartersTable {
+  key_name: string
+  /** Quarters of an hour since the epoch. */
+  quarter: number
+  /** Empty for platform keys. */
+  tenant: string
+  publication: string
+  endpoint: string
+  requests: number
+  input_tokens: number
+  cached_input_tokens: number
+  cache_write_tokens: number
+  output_tokens: number
+  search_units: number
+  amount_units: Nano
+  amount_nano: Nano
+  estimated: number
+  unpriced: number
+}
+
+export interface CallLogsTable {
+  id: Generated<number>
+  at_ms: number
+  request_id: string
+  key_name: string
+  tenant: string | null
+  publication: string
+  endpoint: string | null
+  protocol: string
+  path: string
+  status: number
+  stream: number
+  outcome: string
+  error_code: string | null
+  input_tokens: number | null
+  cached_input_tokens: number | null
+  cache_write_tokens: number | null
+  output_tokens: number | null
+  search_units: number | null
+  amount_nano: Nano
+  /** Separated by commas. */
+  marks: string
+  latency_ms: number
+  first_byte_ms: number | null
+  attempts: number
+}
+
+interface LedgerHeadTable {
+  id: 1
+  /** The id of the last credit, debit or adjustment. */
+  wallet_version: number
+  probed_at_ms: number
 }

@@ -1,0 +1,216 @@
+import Database from 'better-sqlite3'
+import type { CallRecord, Claim, Hold, HoldEnd } from '../../schema/ledger.ts'
+import type { Row, RowFault } from './rows.ts'
+import * as sql from './statements.ts'
+import { BatchSums, NANO_PER_UNIT } from './sums.ts'
+
+/** A row that SQLite will never take, such as one with an amount beyond 64 bits: a bug of ours, not of the disk. */
+export class RowRefused extends Error {
+  override readonly name = 'RowRefused'
+  /** Its place in the batch. */
+  readonly index: number
+  constructor(index: number, cause: Error) {
+    super(cause.message, { cause })
+    this.index = index
+  }
+}
+
+/** Codes that speak of a row (https://sqlite.org/rescode.html); all others speak of the database or the disk. */
+const ROW_CODES = /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE)/
+
+/**
+ * Writes batches: entries, open holds and every sum beside them, in one transaction each.
+ *
+ * A batch is written whole or not at all, and may be tried again: what a failed attempt did is gone.
+ */
+export class LedgerBook {
+  readonly #raw: Database.Database
+  readonly #holdEntry: Database.Statement
+  readonly #openHold: Database.Statement
+  readonly #closeHold: Database.Statement
+  readonly #settlement: Database.Statement
+  readonly #release: Database.Statement
+  readonly #endOf: Database.Statement
+  readonly #call: Database.Statement
+  readonly #quarter: Database.Statement
+  readonly #key: Database.Statement
+  readonly #wallet: Database.Statement
+  readonly #probe: Database.Statement
+
+  constructor(raw: Database.Database) {
+    this.#raw = raw
+    this.#holdEntry = raw.prepare(sql.INSERT_HOLD_ENTRY)
+    this.#openHold = raw.prepare(sql.INSERT_OPEN_HOLD)
+    this.#closeHold = raw.prepare(sql.DELETE_OPEN_HOLD)
+    this.#settlement = raw.prepare(sql.INSERT_SETTLEMENT)
+    this.#release = raw.prepare(sql.INSERT_RELEASE)
+    this.#endOf = raw.prepare(sql.SELECT_END)
+    this.#call = raw.prepare(sql.INSERT_CALL)
+    this.#quarter = raw.prepare(sql.ADD_TO_QUARTER)
+    this.#key = raw.prepare(sql.ADD_TO_KEY)
+    this.#wallet = raw.prepare(sql.ADD_TO_WALLET)
+    this.#probe = raw.prepare(sql.PROBE)
+  }
+
+  /**
+   * Commits the rows in their order. Which of them contradict the ledger and were left out, by their place.
+   * @throws {RowRefused} where one must be taken out before the others can be written
+   * @throws {Database.SqliteError} where nothing can be written now
+   */
+  write(rows: readonly Row[]): ReadonlyMap<number, RowFault> {
+    return this.#transaction(() => {
+      const faults = new Map<number, RowFault>()
+      const sums = new BatchSums()
+      for (const [index, row] of rows.entries()) {
+        const fault = this.#row(row, index, sums)
+        if (fault) faults.set(index, fault)
+      }
+      this.#addSums(sums)
+      return faults
+    })
+  }
+
+  /** Writes what changes nothing. @throws {Database.SqliteError} while nothing can be written. */
+  probe(nowMs: number): void {
+    this.#transaction(() => this.#probe.run(nowMs))
+  }
+
+  #transaction<T>(work: () => T): T {
+    const raw = this.#raw
+    raw.exec('begin immediate')
+    try {
+      const result = work()
+      raw.exec('commit')
+      return result
+    } catch (error) {
+      // A full disk rolls back by itself.
+      if (raw.inTransaction) raw.exec('rollback')
+      throw error
+    }
+  }
+
+  #row(row: Row, index: number, sums: BatchSums): RowFault | undefined {
+    try {
+      if (row[0] === 'hold') return this.#open(row[1])
+      if (row[0] === 'end') return this.#end(row[1], sums)
+      return this.#log(row[1])
+    } catch (error) {
+      throw isOfRow(error) ? new RowRefused(index, error) : error
+    }
+  }
+
+  #open(hold: Hold): RowFault | undefined {
+    const row = [
+      ...claim(hold),
+      hold.openedAtMs,
+      hold.amountNano,
+      hold.deadlineMs,
+      hold.tokens,
+      hold.inputTokens,
+      hold.inputAmountNano,
+    ]
+    const { changes, lastInsertRowid } = this.#holdEntry.run(...row)
+    if (changes === 0) return 'held_twice'
+    this.#openHold.run(...row, lastInsertRowid)
+    return undefined
+  }
+
+  #end(end: HoldEnd, sums: BatchSums): RowFault | undefined {
+    if (this.#closeHold.run(end.requestId, end.attempt).changes === 0) return this.#endedBefore(end)
+    if (end.kind === 'release') {
+      this.#release.run(...claim(end), end.endedAtMs, end.reason)
+      return undefined
+    }
+    const { usage } = end
+    this.#settlement.run(
+      ...claim(end),
+      end.endedAtMs,
+      end.amountNano,
+      usage.inputTokens,
+      usage.cachedInputTokens,
+      usage.cacheWriteTokens,
+      usage.outputTokens,
+      usage.searchUnits,
+      end.marks.join(','),
+    )
+    sums.add(end)
+    return undefined
+  }
+
+  /** The first end stands: a second one like it is a no-op, any other an alarm (MONEY, "Life of a hold"). */
+  #endedBefore(end: HoldEnd): RowFault | undefined {
+    const first = this.#endOf.get(end.requestId, end.attempt) as { kind: string; amount: string } | undefined
+    if (!first) return 'never_held'
+    const amountNano = end.kind === 'settle' ? end.amountNano : 0n
+    return first.kind === end.kind && BigInt(first.amount) === amountNano ? undefined : 'ended_differently'
+  }
+
+  #log(record: CallRecord): undefined {
+    const { usage } = record
+    this.#call.run(
+      record.atMs,
+      record.requestId,
+      record.key,
+      record.tenant ?? null,
+      record.publication,
+      record.endpoint ?? null,
+      record.protocol,
+      record.path,
+      record.status,
+      record.stream ? 1 : 0,
+      record.outcome,
+      record.errorCode ?? null,
+      usage?.inputTokens ?? null,
+      usage?.cachedInputTokens ?? null,
+      usage?.cacheWriteTokens ?? null,
+      usage?.outputTokens ?? null,
+      usage?.searchUnits ?? null,
+      record.amountNano,
+      record.marks.join(','),
+      Math.round(record.latencyMs),
+      record.firstByteMs === undefined ? null : Math.round(record.firstByteMs),
+      record.attempts,
+    )
+  }
+
+  #addSums(sums: BatchSums): void {
+    for (const sum of sums.quarters.values()) {
+      this.#quarter.run(
+        sum.key,
+        sum.quarter,
+        sum.tenant,
+        sum.publication,
+        sum.endpoint,
+        sum.requests,
+        sum.inputTokens,
+        sum.cachedInputTokens,
+        sum.cacheWriteTokens,
+        sum.outputTokens,
+        sum.searchUnits,
+        ...parts(sum.amountNano),
+        sum.estimated,
+        sum.unpriced,
+      )
+    }
+    for (const [key, { tokens, amountNano }] of sums.keys) {
+      this.#key.run(key, tokens, ...parts(amountNano))
+    }
+    for (const [tenant, amountNano] of sums.spent) this.#wallet.run(tenant, ...parts(-amountNano))
+  }
+}
+
+type ClaimColumns = readonly [string, number, string, string | null, string, string]
+
+function claim({ requestId, attempt, key, tenant, publication, endpoint }: Claim): ClaimColumns {
+  return [requestId, attempt, key, tenant ?? null, publication, endpoint]
+}
+
+function parts(nano: bigint): readonly [units: bigint, rest: bigint] {
+  return [nano / NANO_PER_UNIT, nano % NANO_PER_UNIT]
+}
+
+function isOfRow(error: unknown): error is Error {
+  if (error instanceof Database.SqliteError) return ROW_CODES.test(error.code)
+  // What better-sqlite3 throws for a value that it cannot bind.
+  return error instanceof TypeError || error instanceof RangeError
+}

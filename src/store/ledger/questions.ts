@@ -1,0 +1,148 @@
+import type Database from 'better-sqlite3'
+import type { Hold } from '../../schema/ledger.ts'
+import type { Answers, Question } from './rows.ts'
+import { NANO_PER_UNIT, QUARTER_MS } from './sums.ts'
+
+const PAGE_ROWS = 1_000
+/** Enough to give back what a batch of deletions frees, too few to hold the thread for long. */
+const VACUUM_PAGES = 200
+
+const KEY_TOTAL = `
+  select tokens, cast(amount_units as text) as units, cast(amount_nano as text) as nano
+  from key_totals where key_name = ?`
+const KEY_WINDOW = `
+  select cast(sum(amount_units) as text) as units, cast(sum(amount_nano) as text) as nano
+  from usage_quarters where key_name = ? and quarter >= ?`
+const BALANCE = `
+  select cast(balance_units as text) as units, cast(balance_nano as text) as nano from wallets where tenant = ?`
+const VERSION = `select wallet_version from ledger_head`
+const ADJUSTMENTS = `
+  select id, kind, tenant, cast(amount_nano as text) as nano from ledger
+  where reference is not null and id > ? order by id`
+const HOLD_COLUMNS = `request_id, attempt, key_name, tenant, publication, endpoint, at_ms, deadline_ms, tokens,
+  input_tokens, cast(amount_nano as text) as nano, cast(input_amount_nano as text) as input_nano`
+const LEFT_BEHIND = `
+  select ${HOLD_COLUMNS} from open_holds where entry_id <= ? order by entry_id limit ${PAGE_ROWS}`
+const OVERDUE = `
+  select ${HOLD_COLUMNS} from open_holds where deadline_ms <= ? and (request_id, attempt) > (?, ?)
+  order by request_id, attempt limit ${PAGE_ROWS}`
+const PRUNE = `
+  delete from call_logs where id in (select id from call_logs where at_ms < ? order by at_ms limit ?)`
+
+interface Parts {
+  readonly units: string | null
+  readonly nano: string | null
+}
+
+interface HoldRow {
+  readonly request_id: string
+  readonly attempt: number
+  readonly key_name: string
+  readonly tenant: string | null
+  readonly publication: string
+  readonly endpoint: string
+  readonly at_ms: number
+  readonly deadline_ms: number
+  readonly tokens: number
+  readonly input_tokens: number
+  readonly nano: string
+  readonly input_nano: string
+}
+
+/** Answers questions on the writer's connection, so that they see all that was committed before them. */
+export class LedgerQuestions {
+  readonly #raw: Database.Database
+  /** The last entry of earlier processes: a hold up to it is none of ours. */
+  readonly #inheritedId: number
+
+  constructor(raw: Database.Database) {
+    this.#raw = raw
+    this.#inheritedId = raw.prepare('select coalesce(max(id), 0) from ledger').pluck().get() as number
+  }
+
+  /** @throws {Database.SqliteError} where the database cannot be read, or not be written by `prune`. */
+  answer(question: Question): Answers[Question['ask']] {
+    return this.#raw.transaction(() => this.#answer(question))()
+  }
+
+  #answer(question: Question): Answers[Question['ask']] {
+    switch (question.ask) {
+      case 'sums':
+        return question.queries.map(query => this.#sums(query.key, query.sinceMs))
+      case 'balances':
+        return {
+          version: this.#version(),
+          balanceNano: question.tenants.map(tenant => this.#balance(tenant)),
+        }
+      case 'adjustments':
+        return this.#adjustments(question.sinceVersion)
+      case 'left_behind':
+        return (this.#raw.prepare(LEFT_BEHIND).all(this.#inheritedId) as HoldRow[]).map(toHold)
+      case 'overdue': {
+        const { requestId = '', attempt = 0 } = question.after ?? {}
+        const rows = this.#raw.prepare(OVERDUE).all(question.deadlineBeforeMs, requestId, attempt)
+        return (rows as HoldRow[]).map(toHold)
+      }
+      case 'prune':
+        return this.#prune(question.beforeMs, question.maxRows)
+      case 'nothing':
+        return undefined
+    }
+  }
+
+  #sums(key: string, sinceMs: number): Answers['sums'][number] {
+    const total = this.#raw.prepare(KEY_TOTAL).get(key) as (Parts & { tokens: number }) | undefined
+    const window = this.#raw.prepare(KEY_WINDOW).get(key, Math.floor(sinceMs / QUARTER_MS)) as Parts
+    return { key, totalTokens: total?.tokens ?? 0, totalNano: toNano(total), windowNano: toNano(window) }
+  }
+
+  #balance(tenant: string): bigint {
+    return toNano(this.#raw.prepare(BALANCE).get(tenant) as Parts | undefined)
+  }
+
+  #version(): number {
+    return this.#raw.prepare(VERSION).pluck().get() as number
+  }
+
+  #adjustments(sinceVersion: number): Answers['adjustments'] {
+    const version = this.#version()
+    if (version <= sinceVersion) return { version, changes: [] }
+    const rows = this.#raw.prepare(ADJUSTMENTS).all(sinceVersion) as {
+      readonly kind: string
+      readonly tenant: string
+      readonly nano: string
+    }[]
+    const changes = rows.map(({ kind, tenant, nano }) => ({
+      tenant,
+      amountNano: kind === 'debit' ? -BigInt(nano) : BigInt(nano),
+    }))
+    return { version, changes }
+  }
+
+  #prune(beforeMs: number, maxRows: number): number {
+    const { changes } = this.#raw.prepare(PRUNE).run(beforeMs, maxRows)
+    this.#raw.pragma(`incremental_vacuum(${VACUUM_PAGES})`)
+    return changes
+  }
+}
+
+function toNano(parts: Parts | undefined): bigint {
+  return BigInt(parts?.units ?? 0) * NANO_PER_UNIT + BigInt(parts?.nano ?? 0)
+}
+
+function toHold(row: HoldRow): Hold {
+  return {
+    requestId: row.request_id,
+    attempt: row.attempt,
+    key: row.key_name,
+    ...(row.tenant !== null && { tenant: row.tenant }),
+    publication: row.publication,
+    endpoint: row.endpoint,
+    openedAtMs: row.at_ms,
+    deadlineMs: row.deadline_ms,
+    amountNano: BigInt(row.nano),
+    tokens: row.tokens,
+    inputTokens: row.input_tokens,
+    inputAmountNano: BigInt(row.input_nano),
+  }
+}

@@ -1,0 +1,89 @@
+import type { Settlement } from '../../schema/ledger.ts'
+
+/** The smallest span that usage is kept for. */
+export const QUARTER_MS = 900_000
+
+/** A sum in two columns is `units` × this + `nano` (migration 0003). */
+export const NANO_PER_UNIT = 1_000_000_000n
+
+export function quarterOf(ms: number): number {
+  return Math.floor(ms / QUARTER_MS)
+}
+
+/** What settlements add up to for one row of `usage_quarters`. */
+export interface QuarterSum {
+  readonly key: string
+  readonly quarter: number
+  readonly tenant: string
+  readonly publication: string
+  readonly endpoint: string
+  requests: number
+  inputTokens: number
+  cachedInputTokens: number
+  cacheWriteTokens: number
+  outputTokens: number
+  searchUnits: number
+  amountNano: bigint
+  estimated: number
+  unpriced: number
+}
+
+export interface KeySum {
+  tokens: number
+  amountNano: bigint
+}
+
+/** What the settlements of one batch add to the sums, so that each sum is written once a batch. */
+export class BatchSums {
+  readonly quarters = new Map<string, QuarterSum>()
+  readonly keys = new Map<string, KeySum>()
+  /** By tenant; what is to be taken off its balance. */
+  readonly spent = new Map<string, bigint>()
+
+  add(end: Settlement): void {
+    const { key, amountNano, usage, marks } = end
+    const tenant = end.tenant ?? ''
+    const quarter = quarterOf(end.endedAtMs)
+    // No name holds a line break (schema/scalars.ts).
+    const id = `${quarter}\n${key}\n${tenant}\n${end.publication}\n${end.endpoint}`
+    const sum = this.quarters.get(id) ?? empty(end, quarter, tenant)
+    sum.requests += 1
+    sum.inputTokens += usage.inputTokens
+    sum.cachedInputTokens += usage.cachedInputTokens
+    sum.cacheWriteTokens += usage.cacheWriteTokens
+    sum.outputTokens += usage.outputTokens
+    sum.searchUnits += usage.searchUnits
+    sum.amountNano += amountNano
+    if (marks.includes('estimated')) sum.estimated += 1
+    if (marks.includes('unpriced')) sum.unpriced += 1
+    this.quarters.set(id, sum)
+
+    const total = this.keys.get(key) ?? { tokens: 0, amountNano: 0n }
+    total.tokens += usage.inputTokens + usage.outputTokens
+    total.amountNano += amountNano
+    this.keys.set(key, total)
+
+    if (end.tenant !== undefined) {
+      this.spent.set(end.tenant, (this.spent.get(end.tenant) ?? 0n) + amountNano)
+    }
+  }
+}
+
+function empty(end: Settlement, quarter: number, tenant: string): QuarterSum {
+  return {
+    key: end.key,
+    quarter,
+    tenant,
+    publication: end.publication,
+    endpoint: end.endpoint,
+    requests: 0,
+    inputTokens: 0,
+    cachedInputTokens: 0,
+    cacheWriteTokens: 0,
+    outputTokens: 0,
+    searchUnits: 0,
+    amountNano: 0n,
+    estimated: 0,
+    unpriced: 0,
+  }
+}

@@ -1,0 +1,161 @@
+import type { Clock, Timer } from '../../base/clock.ts'
+import { type LedgerBook, RowRefused } from './book.ts'
+import type { Item, Post, Report, WriterSettings } from './messages.ts'
+import type { LedgerQuestions } from './questions.ts'
+import type { Row } from './rows.ts'
+
+const FIRST_PAUSE_MS = 10
+const LONGEST_PAUSE_MS = 1_000
+
+/** The file that the writer has open is no longer the store: nothing may be committed into it. */
+export class StoreReplaced extends Error {
+  override readonly name = 'StoreReplaced'
+}
+
+export interface WriterPorts {
+  readonly book: LedgerBook
+  readonly questions: LedgerQuestions
+  readonly clock: Clock
+  /** Runs a task once the messages that wait have been received. */
+  readonly soon: (task: () => void) => void
+  readonly report: (report: Report) => void
+  /**
+   * Looked through before each commit.
+   * @throws {StoreReplaced} where it must never be written again; anything else where it cannot be at the moment.
+   */
+  readonly assertFile: () => void
+}
+
+interface Waiting {
+  readonly seq: number
+  readonly item: Item
+  readonly sinceMs: number
+}
+
+/**
+ * The queue in front of the book. Nothing is taken off it before its commit.
+ *
+ *     receive ──▶ queue ──▶ batch ──▶ commit ──▶ report
+ *                   ▲                   │
+ *                   └── pause ◀─────────┘  cannot be written: all stays queued, but for holds that have waited
+ *                                          too long: their requests are refused, so nothing may be held for them
+ */
+export class LedgerWriter {
+  readonly #ports: WriterPorts
+  readonly #settings: Pick<WriterSettings, 'openPatienceMs' | 'batchRows'>
+  #queue: Waiting[] = []
+  #scheduled = false
+  #retry: Timer | undefined
+  #inTrouble = false
+  #pauseMs = FIRST_PAUSE_MS
+
+  constructor(ports: WriterPorts, settings: Pick<WriterSettings, 'openPatienceMs' | 'batchRows'>) {
+    this.#ports = ports
+    this.#settings = settings
+  }
+
+  receive({ first, items }: Post): void {
+    const sinceMs = this.#ports.clock.monotonicMs()
+    for (const [index, item] of items.entries()) this.#queue.push({ seq: first + index, item, sinceMs })
+    if (!this.#retry) this.#schedule()
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    this.#ports.soon(() => {
+      this.#scheduled = false
+      this.#work()
+    })
+  }
+
+  /** One batch or one question, so that what comes in meanwhile joins the next. */
+  #work(): void {
+    const [head] = this.#queue
+    try {
+      if (head?.item[0] === 'ask') this.#answer(head.seq, head.item[1])
+      else if (head) this.#writeBatch()
+      else if (this.#inTrouble) this.#probe()
+    } catch (error) {
+      this.#suffer(error)
+      return
+    }
+    if (this.#queue.length > 0) this.#schedule()
+  }
+
+  #answer(seq: number, question: Parameters<LedgerQuestions['answer']>[0]): void {
+    const answer = this.#ports.questions.answer(question)
+    this.#queue.shift()
+    this.#ports.report({ is: 'answered', seq, answer })
+    // Most questions only read, which a full disk allows: they tell nothing about the trouble.
+    if (this.#inTrouble && this.#queue.length === 0) this.#probe()
+  }
+
+  #writeBatch(): void {
+    this.#ports.assertFile()
+    const batch: Waiting[] = []
+    const rows: Row[] = []
+    for (const waiting of this.#queue) {
+      if (waiting.item[0] === 'ask' || rows.length === this.#settings.batchRows) break
+      batch.push(waiting)
+      rows.push(waiting.item)
+    }
+    try {
+      const found = this.#ports.book.write(rows)
+      this.#queue.splice(0, batch.length)
+      const faults = [...found].map(([index, fault]) => ({ seq: seqAt(batch, index), fault }))
+      this.#ports.report({ is: 'committed', upTo: seqAt(batch, batch.length - 1), faults })
+      this.#recover()
+    } catch (error) {
+      if (!(error instanceof RowRefused)) throw error
+      const seq = seqAt(batch, error.index)
+      this.#queue.splice(error.index, 1)
+      this.#ports.report({ is: 'refused', seq, message: error.message })
+    }
+  }
+
+  #probe(): void {
+    this.#ports.assertFile()
+    this.#ports.book.probe(this.#ports.clock.nowMs())
+    this.#recover()
+  }
+
+  #recover(): void {
+    this.#pauseMs = FIRST_PAUSE_MS
+    if (!this.#inTrouble) return
+    this.#inTrouble = false
+    this.#ports.report({ is: 'recovered' })
+  }
+
+  #suffer(error: unknown): void {
+    if (error instanceof StoreReplaced) throw error
+    if (!this.#inTrouble) this.#ports.report({ is: 'trouble', message: describe(error) })
+    this.#inTrouble = true
+    this.#rejectHolds()
+    this.#retry = this.#ports.clock.after(this.#pauseMs, () => {
+      this.#retry = undefined
+      this.#work()
+    })
+    this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS)
+  }
+
+  #rejectHolds(): void {
+    const limitMs = this.#ports.clock.monotonicMs() - this.#settings.openPatienceMs
+    const isLate = ({ item, sinceMs }: Waiting) => item[0] === 'hold' && sinceMs <= limitMs
+    const seqs = this.#queue.filter(isLate).map(({ seq }) => seq)
+    if (seqs.length === 0) return
+    this.#queue = this.#queue.filter(waiting => !isLate(waiting))
+    this.#ports.report({ is: 'rejected', seqs })
+  }
+}
+
+function seqAt(batch: readonly Waiting[], index: number): number {
+  const waiting = batch[index]
+  if (!waiting) throw new RangeError(`no row ${index} in a batch of ${batch.length}`)
+  return waiting.seq
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return 'code' in error ? `${error.message} (${String(error.code)})` : error.message
+}
