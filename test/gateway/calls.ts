@@ -18,7 +18,7 @@ export function post(
   const text = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body)
   return fetch(gateway.url + path, {
     method: 'POST',
-    body: text as BodyInit,
+    body: text,
     redirect: 'manual',
     headers: {
       authorization: `Bearer ${gateway.secretOf('admin')}`,
