@@ -27,7 +27,7 @@ export class KeyAccount {
     return this.#heldNano
   }
 
-  get idle(): boolean {
+  get isIdle(): boolean {
     return this.#heldTokens === 0 && this.#heldNano === 0n
   }
 
@@ -143,21 +143,25 @@ export class Wallet {
     return this.#heldNano
   }
 
+  get isIdle(): boolean {
+    return this.#heldNano === 0n
+  }
+
   /** Undefined until the ledger has said where it stands. */
   get balanceNano(): bigint | undefined {
     return this.#baseNano === undefined ? undefined : this.#baseNano - this.#settledNano
   }
 
   hold(amountNano: bigint): void {
-    this.#heldNano += amountNano
+    if (amountNano !== 0n) this.#heldNano += amountNano
   }
 
   free(amountNano: bigint): void {
-    this.#heldNano -= amountNano
+    if (amountNano !== 0n) this.#heldNano -= amountNano
   }
 
   spend(amountNano: bigint): void {
-    this.#settledNano += amountNano
+    if (amountNano !== 0n) this.#settledNano += amountNano
   }
 
   /** Notes the moment of a question to the ledger; call the result with its answer. */

@@ -1,12 +1,241 @@
 import type { Clock } from '../base/clock.ts'
 import type { Protocol } from '../schema/endpoint.ts'
-import type { KeySums, KeySumsQuery } from '../schema/ledger.ts'
-import type { KeyEntry, PublicationEntry, Snapshot } from '../snapshot/types.ts'
-import { KeyAccount, Wallet } from './accounts.ts'
-import { Calendar } from './calendar.ts'
+import type { Usage } from '../schema/ledger.ts'
+import type { KeyEntry, PublicationEntry, RateLimits, Snapshot } from '../snapshot/types.ts'
+import {
+  checkBalance,
+  checkBudget,
+  checkPermits,
+  checkQuota,
+  checkRequests,
+  checkTokens,
+  takeRates,
+} from './checks.ts'
 import type { Estimate } from './estimate.ts'
-import { OutputHistories, type OutputHistory } from './learned.ts'
-import { type Gauge, pushGauge, tighter } from './rate-headers.ts'
-import * as refusals from './refusals.ts'
+import { OutputHistories } from './learned.ts'
+import { Parties, type Question } from './parties.ts'
+import { rateLines } from './rate-headers.ts'
 import { type Desk, Reservation } from './reservation.ts'
-import { Scope } from './scope.ts'
+
+export interface Admission {
+  readonly requestId: string
+  readonly key: KeyEntry
+  readonly publication: PublicationEntry
+  readonly estimate: Estimate
+  /** After so long the sweeper ends what has not ended: the total timeout and 60 s (MONEY, "Deadline"). */
+  readonly holdForMs: number
+}
+
+/** Where a key stands with its strict limits: spent and held apart. Only of limits that there are. */
+export interface Standing {
+  readonly quota?: { readonly limit: number; readonly spent: number; readonly held: number }
+  readonly budget?: { readonly limitNano: bigint; readonly spentNano: bigint; readonly heldNano: bigint }
+  readonly balance?: { readonly balanceNano: bigint; readonly heldNano: bigint }
+}
+
+/** Keys and models whose answers are remembered: some 400 bytes each. */
+const MAX_HISTORIES = 10_000
+
+/**
+ * Every limit of one process, in memory, decided without an await: between the check and the hold nothing else
+ * can happen, and that is what makes admission atomic.
+ *
+ *     admit ──▶ permits ──▶ RPM ──▶ TPM ──▶ quota ──▶ budget ──▶ balance ──▶ take all ──▶ Reservation
+ *                 │          │       │        │          │          │
+ *                429        429     429      429        429        402        nothing was taken
+ *
+ *     Reservation ──▶ settle | release (ends the hold) · leave (ends the permit) · sweep (ends both, too late)
+ *
+ * Each of the first three is asked of the key, then of its tenant.
+ */
+export class Limiter {
+  readonly #clock: Clock
+  readonly #parties = new Parties()
+  readonly #histories = new OutputHistories(MAX_HISTORIES)
+  /** Those that have a hold or a permit. */
+  readonly #open = new Set<Reservation>()
+  readonly #desk: Desk
+  #openHolds = 0
+  #currency = ''
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#desk = {
+      nowMs: () => clock.nowMs(),
+      tickMs: () => this.#tickMs(),
+      holdEnded: () => {
+        this.#openHolds--
+      },
+      closed: reservation => this.#open.delete(reservation),
+    }
+  }
+
+  /** Holds that have not ended; the ledger has as many open for this process (MONEY, invariant 4). */
+  get openHolds(): number {
+    return this.#openHolds
+  }
+
+  /** Permits and holds that have not been given back. */
+  get openReservations(): number {
+    return this.#open.size
+  }
+
+  /** What the ledger must be asked before `snapshot` is served. See {@link Question}. */
+  ask(snapshot: Snapshot): Question {
+    return this.#parties.ask(snapshot, this.#clock.nowMs())
+  }
+
+  /** The same for tenants whose balance was credited or debited elsewhere. */
+  askBalances(tenants: readonly string[]): Pick<Question, 'tenants' | 'answerBalances'> {
+    return this.#parties.askBalances(tenants)
+  }
+
+  /** `snapshot` is served from now on. Requests that began with an earlier one may still be admitted by it. */
+  adopt(snapshot: Snapshot): void {
+    this.#currency = snapshot.currency
+    this.#parties.adopt(snapshot)
+  }
+
+  /**
+   * Takes what a request needs of every limit, or takes nothing. A call that is free needs no money: a budget or a
+   * balance that is spent does not refuse it.
+   *
+   * @throws {GwError} rate_limit_concurrency, rate_limit_requests, rate_limit_tokens, quota_exceeded,
+   *   budget_exceeded, insufficient_balance, with the limit and its numbers; unavailable, where what was spent
+   *   before is not known yet.
+   */
+  admit({ requestId, key: entry, publication, estimate, holdForMs }: Admission): Reservation {
+    const nowMs = this.#clock.nowMs()
+    const tickMs = this.#tickMs()
+    const key = this.#parties.key(entry.name)
+    const tenant = entry.tenant && this.#parties.tenant(entry.tenant.name)
+    const { limits } = entry
+    const tenantLimits = entry.tenant?.limits
+    const { inputTokens, outputTokens, amountNano, inputAmountNano } = estimate
+    const rated = limits.tpm !== undefined || tenantLimits?.tpm !== undefined
+    const history = rated && outputTokens > 0 ? this.#histories.of(entry.name, publication.name) : undefined
+    const ratedTokens = inputTokens + (history ? Math.min(outputTokens, history.capTokens) : outputTokens)
+    const tokens = inputTokens + outputTokens
+
+    checkPermits(key.scope, limits)
+    if (tenant && tenantLimits) checkPermits(tenant.scope, tenantLimits)
+    checkRequests(key.scope, 'requests', limits, tickMs)
+    if (tenant && tenantLimits) checkRequests(tenant.scope, 'requests', tenantLimits, tickMs)
+    checkTokens(key.scope, limits, ratedTokens, tickMs)
+    if (tenant && tenantLimits) checkTokens(tenant.scope, tenantLimits, ratedTokens, tickMs)
+    checkQuota(key, entry.quotaTokens, tokens)
+    checkBudget(key, entry.budget, amountNano, nowMs, this.#currency)
+    if (tenant && entry.tenant?.billing === 'prepaid') checkBalance(tenant, amountNano, this.#currency)
+
+    // From here on nothing refuses: what is taken of one limit is taken of all.
+    takeRates(key.scope, limits, ratedTokens)
+    if (tenant && tenantLimits) takeRates(tenant.scope, tenantLimits, ratedTokens)
+    key.account.hold(tokens, amountNano)
+    tenant?.wallet.hold(amountNano)
+    const reservation = new Reservation(
+      {
+        requestId,
+        openedAtMs: nowMs,
+        deadlineMs: nowMs + holdForMs,
+        amountNano,
+        tokens,
+        inputTokens,
+        inputAmountNano,
+      },
+      tickMs + holdForMs,
+      {
+        key: key.scope,
+        account: key.account,
+        tenant: tenant?.scope,
+        wallet: tenant?.wallet,
+        keyRated: limits.tpm !== undefined,
+        tenantRated: tenantLimits?.tpm !== undefined,
+        history,
+        ratedTokens,
+      },
+      this.#desk,
+    )
+    this.#openHolds++
+    this.#open.add(reservation)
+    return reservation
+  }
+
+  /**
+   * Takes one of the requests per minute for `count_tokens`, which have buckets of their own, of the same size.
+   *
+   * @throws {GwError} rate_limit_requests
+   */
+  countTokens({ name, limits, tenant: tenantEntry }: KeyEntry): void {
+    const tickMs = this.#tickMs()
+    const { scope } = this.#parties.key(name)
+    const tenant = tenantEntry && this.#parties.tenant(tenantEntry.name).scope
+    checkRequests(scope, 'counts', limits, tickMs)
+    if (tenant) checkRequests(tenant, 'counts', tenantEntry.limits, tickMs)
+    if (limits.rpm !== undefined) scope.counts.take(1)
+    if (tenant && tenantEntry.limits.rpm !== undefined) tenant.counts.take(1)
+  }
+
+  /**
+   * What an answer tells its client of its rates: names and values in turn, the tightest of key and tenant, nothing
+   * where there is no limit.
+   *
+   * @param kind `count` for answers to `count_tokens`.
+   */
+  rateHeaders(protocol: Protocol, entry: KeyEntry, kind: 'inference' | 'count' = 'inference'): string[] {
+    const { limits, tenant } = entry
+    if (!isRated(limits) && !(tenant && isRated(tenant.limits))) return []
+    const holders = [{ scope: this.#parties.key(entry.name).scope, limits }]
+    if (tenant) holders.push({ scope: this.#parties.tenant(tenant.name).scope, limits: tenant.limits })
+    return rateLines(protocol, kind, holders, { tickMs: this.#tickMs(), nowMs: this.#clock.nowMs() })
+  }
+
+  /** Where a key stands now; what is not loaded yet is left out. */
+  standing(entry: KeyEntry): Standing {
+    const { account } = this.#parties.key(entry.name)
+    const spent = entry.quotaTokens === undefined ? undefined : account.spentTokens()
+    const spentNano = entry.budget && account.spentNano(entry.budget, this.#clock.nowMs())
+    const wallet =
+      entry.tenant?.billing === 'prepaid' ? this.#parties.tenant(entry.tenant.name).wallet : undefined
+    const balanceNano = wallet?.balanceNano
+    return {
+      ...(entry.quotaTokens !== undefined &&
+        spent !== undefined && { quota: { limit: entry.quotaTokens, spent, held: account.heldTokens } }),
+      ...(entry.budget &&
+        spentNano !== undefined && {
+          budget: { limitNano: entry.budget.amountNano, spentNano, heldNano: account.heldNano },
+        }),
+      ...(wallet && balanceNano !== undefined && { balance: { balanceNano, heldNano: wallet.heldNano } }),
+    }
+  }
+
+  /**
+   * Ends what is past its deadline, charging what its input alone would cost, and forgets keys and tenants that are
+   * gone. To be called every few seconds.
+   *
+   * @returns the reservations whose hold it ended: the ledger is owed an end of each, marked `swept`.
+   */
+  sweep(): Reservation[] {
+    const tickMs = this.#tickMs()
+    const swept: Reservation[] = []
+    for (const reservation of this.#open) {
+      if (!reservation.isOverdue(tickMs)) continue
+      reservation.leave()
+      if (reservation.settle(inputOnly(reservation.hold.inputTokens), reservation.hold.inputAmountNano))
+        swept.push(reservation)
+    }
+    this.#parties.prune(tickMs)
+    return swept
+  }
+
+  #tickMs(): number {
+    return Math.floor(this.#clock.monotonicMs())
+  }
+}
+
+function inputOnly(inputTokens: number): Usage {
+  return { inputTokens, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0, searchUnits: 0 }
+}
+
+function isRated({ rpm, tpm }: RateLimits): boolean {
+  return rpm !== undefined || tpm !== undefined
+}

@@ -1,44 +1,80 @@
 import type { Protocol } from '../schema/endpoint.ts'
-import type { RateBucket } from './gcra.ts'
+import type { RateLimits } from '../snapshot/types.ts'
+import type { Scope } from './scope.ts'
 
-/** A bucket and the limit that it stands under now. */
-export interface Gauge {
-  readonly bucket: RateBucket
-  readonly limit: number
+/** A key or a tenant under its limits of this moment. */
+interface Holder {
+  readonly scope: Scope
+  readonly limits: RateLimits
 }
 
-/** Of two the one that leaves less; of equals the one that is full again later. */
-export function tighter(one: Gauge | undefined, other: Gauge | undefined, tickMs: number): Gauge | undefined {
-  if (!one || !other) return one ?? other
-  const left = one.bucket.remaining(one.limit, tickMs) - other.bucket.remaining(other.limit, tickMs)
-  if (left !== 0) return left < 0 ? one : other
-  return one.bucket.resetMs(one.limit, tickMs) >= other.bucket.resetMs(other.limit, tickMs) ? one : other
+interface Times {
+  /** The monotonic clock, by which rates drain. */
+  readonly tickMs: number
+  /** The wall clock, by which headers tell the time. */
+  readonly nowMs: number
+}
+
+/** What a client may know of one unit: of several holders the one that leaves least, of equals the one that is full last. */
+interface Gauge {
+  readonly limit: number
+  readonly remaining: number
+  readonly resetMs: number
 }
 
 /**
- * Appends what a client may know of its limit, in its vendor's words (WIRE §1, "Rate headers").
- *
- * @param lines Header names and values in turn.
- * @param tickMs The monotonic clock, by which buckets drain; `nowMs` is the wall clock, which headers show.
+ * What an answer tells its client of its rates, in its vendor's words (WIRE §1, "Rate headers"): names and values in
+ * turn, nothing of a unit without a limit.
  */
-export function pushGauge(
+export function rateLines(
+  protocol: Protocol,
+  kind: 'inference' | 'count',
+  holders: readonly Holder[],
+  times: Times,
+): string[] {
+  const lines: string[] = []
+  const requests = tightest(holders, kind === 'count' ? 'counts' : 'requests', 'rpm', times.tickMs)
+  if (requests) push(lines, protocol, 'requests', requests, times.nowMs)
+  const tokens = kind === 'count' ? undefined : tightest(holders, 'tokens', 'tpm', times.tickMs)
+  if (tokens) push(lines, protocol, 'tokens', tokens, times.nowMs)
+  return lines
+}
+
+function tightest(
+  holders: readonly Holder[],
+  unit: 'requests' | 'counts' | 'tokens',
+  limitOf: 'rpm' | 'tpm',
+  tickMs: number,
+): Gauge | undefined {
+  let found: Gauge | undefined
+  for (const { scope, limits } of holders) {
+    const limit = limits[limitOf]
+    if (limit === undefined) continue
+    const bucket = scope[unit]
+    const remaining = bucket.remaining(limit, tickMs)
+    const resetMs = bucket.resetMs(limit, tickMs)
+    const isTighter =
+      !found || remaining < found.remaining || (remaining === found.remaining && resetMs > found.resetMs)
+    if (isTighter) found = { limit, remaining, resetMs }
+  }
+  return found
+}
+
+function push(
   lines: string[],
   protocol: Protocol,
   unit: 'requests' | 'tokens',
-  gauge: Gauge,
-  times: { tickMs: number; nowMs: number },
+  { limit, remaining, resetMs }: Gauge,
+  nowMs: number,
 ): void {
-  const { bucket, limit } = gauge
-  const remaining = String(bucket.remaining(limit, times.tickMs))
-  const resetMs = bucket.resetMs(limit, times.tickMs)
+  const [limitText, remainingText] = [String(limit), String(remaining)]
   if (protocol === 'anthropic') {
     const name = `anthropic-ratelimit-${unit}`
-    const reset = timestamp(times.nowMs + resetMs)
-    lines.push(`${name}-limit`, String(limit), `${name}-remaining`, remaining, `${name}-reset`, reset)
+    lines.push(`${name}-limit`, limitText, `${name}-remaining`, remainingText)
+    lines.push(`${name}-reset`, timestamp(nowMs + resetMs))
   } else {
-    const reset = goDuration(resetMs)
-    lines.push(`x-ratelimit-limit-${unit}`, String(limit), `x-ratelimit-remaining-${unit}`, remaining)
-    lines.push(`x-ratelimit-reset-${unit}`, reset)
+    lines.push(`x-ratelimit-limit-${unit}`, limitText, `x-ratelimit-remaining-${unit}`, remainingText)
+    lines.push(`x-ratelimit-reset-${unit}`, goDuration(resetMs))
   }
 }
 

@@ -21,8 +21,15 @@ export function concurrencyRefusal(scope: Scope, limit: number): GwError {
   )
 }
 
-export function requestsRefusal(scope: Scope, limit: number, remaining: number, waitMs: number): GwError {
-  return rateRefusal('rate_limit_requests', 'Requests', scope, { limit, remaining, needed: 1 }, waitMs)
+export function requestsRefusal(
+  scope: Scope,
+  unit: 'requests' | 'counts',
+  limit: number,
+  remaining: number,
+  waitMs: number,
+): GwError {
+  const counted = unit === 'requests' ? 'Requests' : 'Calls of count_tokens'
+  return rateRefusal('rate_limit_requests', counted, scope, { limit, remaining, needed: 1 }, waitMs)
 }
 
 export function tokensRefusal(
@@ -76,7 +83,7 @@ export function notLoaded(scope: Scope): GwError {
 
 function rateRefusal(
   code: 'rate_limit_requests' | 'rate_limit_tokens',
-  unit: 'Requests' | 'Tokens',
+  counted: string,
   scope: Scope,
   figures: { limit: number; remaining: number; needed: number },
   waitMs: number,
@@ -84,7 +91,7 @@ function rateRefusal(
   const retryAfterMs = Math.min(waitMs, MAX_WAIT_MS)
   return new GwError(
     code,
-    `${unit} per minute of ${whose(scope)}: ${numbers(figures)}; possible again in ${seconds(waitMs)}.`,
+    `${counted} per minute of ${whose(scope)}: ${numbers(figures)}; possible again in ${seconds(waitMs)}.`,
     { retryAfterMs },
   )
 }

@@ -76,7 +76,7 @@ export class Reservation {
     const { account, wallet, history } = this.#sources
     account.spend(usage.inputTokens + usage.outputTokens, amountNano, endedAtMs)
     wallet?.spend(amountNano)
-    history?.observe(usage.outputTokens)
+    if (usage.outputTokens > 0) history?.observe(usage.outputTokens)
     return true
   }
 

@@ -1,0 +1,138 @@
+import type { KeySums, KeySumsQuery } from '../schema/ledger.ts'
+import type { KeyEntry, Snapshot } from '../snapshot/types.ts'
+import { KeyAccount, Wallet } from './accounts.ts'
+import { Calendar } from './calendar.ts'
+import { Scope } from './scope.ts'
+
+export interface KeyParty {
+  readonly scope: Scope
+  readonly account: KeyAccount
+}
+
+export interface TenantParty {
+  readonly scope: Scope
+  readonly wallet: Wallet
+}
+
+/**
+ * What a limiter must know of the ledger before it can admit some keys. It stands for the moment in which it was
+ * made: give `queries` and `tenants` to the ledger in the same turn of the event loop, and each answer to the
+ * function beside it, whenever it comes. What is settled meanwhile is counted once.
+ */
+export interface Question {
+  readonly queries: readonly KeySumsQuery[]
+  readonly answerSums: (sums: readonly KeySums[]) => void
+  /** Tenants whose prepaid balance is wanted. */
+  readonly tenants: readonly string[]
+  readonly answerBalances: (balanceNano: ReadonlyMap<string, bigint>) => void
+}
+
+/** Names in a snapshot, of keys and of tenants. */
+interface Names {
+  readonly keys: ReadonlySet<string>
+  readonly tenants: ReadonlySet<string>
+}
+
+const NOBODY: Names = { keys: new Set(), tenants: new Set() }
+
+/**
+ * The keys and tenants that limits are counted for, outside the snapshot: a reload keeps what they have used. One
+ * that is gone from the configuration is forgotten as soon as nothing of it is under way and its rates are full.
+ */
+export class Parties {
+  readonly #keys = new Map<string, KeyParty>()
+  readonly #tenants = new Map<string, TenantParty>()
+  readonly #calendar = new Calendar()
+  #served = NOBODY
+  /** Of a snapshot that is about to be served: what is loaded for it must be there when it is. */
+  #prospective = NOBODY
+
+  key(name: string): KeyParty {
+    let party = this.#keys.get(name)
+    if (!party) {
+      party = { scope: new Scope('key', name), account: new KeyAccount() }
+      this.#keys.set(name, party)
+    }
+    return party
+  }
+
+  tenant(name: string): TenantParty {
+    let party = this.#tenants.get(name)
+    if (!party) {
+      party = { scope: new Scope('tenant', name), wallet: new Wallet() }
+      this.#tenants.set(name, party)
+    }
+    return party
+  }
+
+  get size(): number {
+    return this.#keys.size + this.#tenants.size
+  }
+
+  /** What is not known yet of the keys and prepaid tenants of a snapshot that is about to be served. */
+  ask(snapshot: Snapshot, nowMs: number): Question {
+    this.#prospective = namesOf(snapshot)
+    const asked = new Map<string, { query: KeySumsQuery; answer: (sums: KeySums) => void }>()
+    for (const { name, quotaTokens, budget } of entriesByName(snapshot).values()) {
+      if (quotaTokens === undefined && budget === undefined) continue
+      const missing = this.key(name).account.ask({ quotaTokens, budget }, this.#calendar, nowMs)
+      if (!missing) continue
+      asked.set(name, { query: { key: name, sinceMs: missing.sinceMs }, answer: missing.answer })
+    }
+    const tenants = [...snapshot.tenants.values()].filter(
+      ({ name, billing }) => billing === 'prepaid' && this.tenant(name).wallet.balanceNano === undefined,
+    )
+    return {
+      queries: [...asked.values()].map(({ query }) => query),
+      answerSums: sums => {
+        for (const sum of sums) asked.get(sum.key)?.answer(sum)
+      },
+      ...this.askBalances(tenants.map(({ name }) => name)),
+    }
+  }
+
+  /** Asks anew for balances that were credited or debited elsewhere. Tenants that nobody counts are passed over. */
+  askBalances(names: readonly string[]): Pick<Question, 'tenants' | 'answerBalances'> {
+    const asked = new Map<string, (balanceNano: bigint) => void>()
+    for (const name of names) {
+      const party = this.#tenants.get(name)
+      if (party) asked.set(name, party.wallet.ask())
+    }
+    return {
+      tenants: [...asked.keys()],
+      answerBalances: balances => {
+        for (const [name, balanceNano] of balances) asked.get(name)?.(balanceNano)
+      },
+    }
+  }
+
+  /** The snapshot is served from now on. */
+  adopt(snapshot: Snapshot): void {
+    this.#served = namesOf(snapshot)
+    this.#prospective = NOBODY
+  }
+
+  /** Forgets who is gone from the configuration and has nothing under way. */
+  prune(tickMs: number): void {
+    for (const [name, { scope, account }] of this.#keys) {
+      if (this.#served.keys.has(name) || this.#prospective.keys.has(name)) continue
+      if (account.isIdle && scope.isIdle(tickMs)) this.#keys.delete(name)
+    }
+    for (const [name, { scope, wallet }] of this.#tenants) {
+      if (this.#served.tenants.has(name) || this.#prospective.tenants.has(name)) continue
+      if (wallet.isIdle && scope.isIdle(tickMs)) this.#tenants.delete(name)
+    }
+  }
+}
+
+/** A key has an entry for each of its secrets; its limits are the same in all. */
+function entriesByName(snapshot: Snapshot): ReadonlyMap<string, KeyEntry> {
+  return new Map([...snapshot.keys.values()].map(entry => [entry.name, entry]))
+}
+
+function namesOf(snapshot: Snapshot): Names {
+  return {
+    keys: new Set([...snapshot.keys.values()].map(({ name }) => name)),
+    tenants: new Set(snapshot.tenants.keys()),
+  }
+}
