@@ -80,6 +80,11 @@ export class Limiter {
     return this.#open.size
   }
 
+  /** Keys and tenants that something is remembered of. */
+  get counted(): number {
+    return this.#parties.size
+  }
+
   /** What the ledger must be asked before `snapshot` is served. See {@link Question}. */
   ask(snapshot: Snapshot): Question {
     return this.#parties.ask(snapshot, this.#clock.nowMs())

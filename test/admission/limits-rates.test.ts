@@ -1,0 +1,205 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { RateBucket } from '../../src/admission/gcra.ts'
+import { GwError } from '../../src/base/catalogue/wire.ts'
+import { holding, keyEntry, refusalOf, Scene, tenantEntry, used } from './limits-scene.ts'
+
+describe('requests per minute', () => {
+  test('lets exactly N through at once, and one more each time that one has drained', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 200 }), limit => {
+        const scene = new Scene()
+        const key = keyEntry('k', { limits: { rpm: limit } })
+        for (let count = 0; count < limit; count++) expect(scene.outcome(key)).toBe('admitted')
+        const refusal = scene.try(key) as GwError
+        expect(refusal.code).toBe('rate_limit_requests')
+        expect(refusal.retryAfterMs).toBe(Math.ceil(60_000 / limit))
+        scene.clock.advance(Math.ceil(60_000 / limit) - 1)
+        expect(scene.outcome(key)).toBe('rate_limit_requests')
+        scene.clock.advance(1)
+        expect(scene.outcome(key)).toBe('admitted')
+        expect(scene.outcome(key)).toBe('rate_limit_requests')
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  test('the wait that a refusal names is the shortest that helps', () => {
+    const steps = fc.array(fc.record({ afterMs: fc.nat(5_000), units: fc.integer({ min: 1, max: 40 }) }), {
+      maxLength: 30,
+    })
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 30 }), steps, (limit, taken) => {
+        const bucket = new RateBucket()
+        let nowMs = 1_000
+        for (const { afterMs, units } of taken) {
+          nowMs += afterMs
+          const waitMs = bucket.waitMs(limit, units, nowMs)
+          if (waitMs > 1) expect(bucket.waitMs(limit, units, nowMs + waitMs - 1)).toBeGreaterThan(0)
+          nowMs += waitMs
+          expect(bucket.waitMs(limit, units, nowMs)).toBe(0)
+          bucket.take(units)
+        }
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('a key in use since long lets no more through than a full bucket and what drains', () => {
+    const gaps = fc.array(fc.nat(3_000), { minLength: 50, maxLength: 200 })
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 100 }), gaps, (limit, waits) => {
+        const bucket = new RateBucket()
+        let [nowMs, passed] = [0, 0]
+        for (const wait of waits) {
+          nowMs += wait
+          if (bucket.waitMs(limit, 1, nowMs) > 0) continue
+          bucket.take(1)
+          passed++
+        }
+        expect(passed).toBeLessThanOrEqual(limit + (nowMs * limit) / 60_000)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('a released request was a request all the same', () => {
+    const scene = new Scene()
+    const key = keyEntry('k', { limits: { rpm: 1 } })
+    scene.admit(key).release()
+    expect(scene.outcome(key)).toBe('rate_limit_requests')
+  })
+
+  test('a wall clock that is set back freezes no key', () => {
+    const scene = new Scene()
+    const key = keyEntry('k', { limits: { rpm: 1 } })
+    scene.admit(key)
+    scene.clock.advance(60_000)
+    scene.clock.setNowMs(0)
+    expect(scene.outcome(key)).toBe('admitted')
+  })
+
+  test('count_tokens has a bucket of its own, of the same size, for key and tenant', () => {
+    const scene = new Scene()
+    const tenant = tenantEntry('t', { limits: { rpm: 3 } })
+    const [one, other] = [keyEntry('a', { limits: { rpm: 2 }, tenant }), keyEntry('b', { tenant })]
+    for (let count = 0; count < 2; count++) scene.limiter.countTokens(one)
+    expect(refusalOf(() => scene.limiter.countTokens(one))).toMatchObject({
+      code: 'rate_limit_requests',
+      message: expect.stringContaining('count_tokens per minute of key `a`: limit 2, remaining 0, needed 1'),
+    })
+    scene.limiter.countTokens(other)
+    expect(refusalOf(() => scene.limiter.countTokens(other))).toMatchObject({
+      message: expect.stringContaining('tenant `t`'),
+    })
+    expect([scene.outcome(one), scene.outcome(one), scene.outcome(one)]).toEqual([
+      'admitted',
+      'admitted',
+      'rate_limit_requests',
+    ])
+  })
+})
+
+describe('tokens per minute', () => {
+  const key = keyEntry('k', { limits: { tpm: 1_000 } })
+
+  test('gives back what a hold took too much as soon as it is settled', () => {
+    const scene = new Scene()
+    const reservation = scene.admit(key, holding(1_000))
+    expect(scene.outcome(key, holding(900))).toBe('rate_limit_tokens')
+    reservation.settle(used(60, 40), 0n)
+    expect(scene.outcome(key, holding(900))).toBe('admitted')
+  })
+
+  test('carries what a hold took too little as debt, which delays the next request and is not lost', () => {
+    const scene = new Scene()
+    scene.clock.advance(3_600_000)
+    scene.admit(key, holding(100)).settle(used(100, 2_900), 0n)
+    const refusal = scene.try(key, holding(1)) as GwError
+    expect(refusal.code).toBe('rate_limit_tokens')
+    // 2,001 tokens must drain at a thousand a minute; nobody is told to sleep longer than a minute.
+    expect(refusal.message).toContain('possible again in 121 s')
+    expect(refusal.retryAfterMs).toBe(60_000)
+    scene.clock.advance(120_059)
+    expect(scene.outcome(key, holding(1))).toBe('rate_limit_tokens')
+    scene.clock.advance(1)
+    expect(scene.outcome(key, holding(1))).toBe('admitted')
+  })
+
+  test('a debt is not wiped out by the idle time before it was known', () => {
+    const scene = new Scene()
+    const reservation = scene.admit(key, holding(10))
+    scene.clock.advance(3_600_000)
+    reservation.settle(used(10, 2_000), 0n)
+    expect(scene.outcome(key, holding(1))).toBe('rate_limit_tokens')
+  })
+
+  test('a request dearer than the whole bucket waits for a full one and leaves it in debt', () => {
+    const scene = new Scene()
+    scene.admit(key, holding(1)).settle(used(1), 0n)
+    expect(scene.try(key, holding(5_000))).toMatchObject({ code: 'rate_limit_tokens', retryAfterMs: 60 })
+    scene.clock.advance(60)
+    expect(scene.outcome(key, holding(5_000))).toBe('admitted')
+    scene.clock.advance(240_059)
+    expect(scene.outcome(key, holding(1))).toBe('rate_limit_tokens')
+    scene.clock.advance(1)
+    expect(scene.outcome(key, holding(1))).toBe('admitted')
+  })
+
+  test('gives all of a released hold back', () => {
+    const scene = new Scene()
+    scene.admit(key, holding(1_000)).release()
+    expect(scene.outcome(key, holding(1_000))).toBe('admitted')
+  })
+})
+
+describe('a reload', () => {
+  test('keeps the window', () => {
+    const scene = new Scene()
+    const before = keyEntry('k', { limits: { rpm: 2, tpm: 100 } })
+    scene.serve([before])
+    scene.admit(before, holding(100))
+    scene.serve([keyEntry('k', { limits: { rpm: 2, tpm: 100 } })])
+    expect(scene.outcome(keyEntry('k', { limits: { rpm: 2, tpm: 100 } }))).toBe('rate_limit_tokens')
+  })
+
+  test('that lowers a limit and raises it again hands out no burst', () => {
+    const scene = new Scene()
+    const many = keyEntry('k', { limits: { rpm: 60 } })
+    const few = keyEntry('k', { limits: { rpm: 2 } })
+    for (let count = 0; count < 60; count++) scene.admit(many)
+    expect([scene.outcome(few), scene.outcome(many), scene.outcome(few)]).toEqual(
+      Array(3).fill('rate_limit_requests'),
+    )
+  })
+
+  test('that raises a limit takes effect at once: what is used drains faster', () => {
+    const scene = new Scene()
+    const few = keyEntry('k', { limits: { rpm: 1 } })
+    const many = keyEntry('k', { limits: { rpm: 600 } })
+    scene.admit(few)
+    expect(scene.try(many)).toMatchObject({ retryAfterMs: 100 })
+    scene.clock.advance(100)
+    expect(scene.outcome(many)).toBe('admitted')
+  })
+
+  test('forgets a key that is gone, but not before its windows have run out and its requests have ended', () => {
+    const scene = new Scene()
+    const key = keyEntry('k', { limits: { rpm: 1, concurrency: 1 } })
+    scene.serve([key])
+    const reservation = scene.admit(key)
+    scene.serve([])
+    scene.clock.advance(30_000)
+    scene.limiter.sweep()
+    expect(scene.limiter.counted).toBe(1)
+    scene.clock.advance(29_999)
+    expect(scene.outcome(key)).toBe('rate_limit_concurrency')
+    reservation.release()
+    reservation.leave()
+    scene.limiter.sweep()
+    expect(scene.limiter.counted).toBe(1)
+    scene.clock.advance(1)
+    scene.limiter.sweep()
+    expect(scene.limiter.counted).toBe(0)
+  })
+})
