@@ -1,0 +1,41 @@
+import { realpathSync } from 'node:fs'
+import Database from 'better-sqlite3'
+import { CommandError } from '../../base/catalogue/command.ts'
+import { isBusy, storeFault } from '../faults.ts'
+
+/** The right to be the one gateway of a store. */
+export interface Lease {
+  release(): void
+}
+
+/**
+ * Takes the lease of the database at `path`: an exclusive lock on the file `<path>.gateway`, in a transaction that is
+ * never committed. It is the kernel's, so it goes with the process, however that ends.
+ *
+ * @throws {CommandError} GW2006 where another process, or another part of this one, holds it; GW2003 without such a
+ * database; GW2001
+ */
+export function takeLease(path: string): Lease {
+  // Of two paths to one file the lease must be one.
+  const lockPath = `${realPath(path)}.gateway`
+  let raw: Database.Database | undefined
+  try {
+    raw = new Database(lockPath, { timeout: 0 })
+    raw.exec('begin exclusive')
+  } catch (error) {
+    raw?.close()
+    if (!isBusy(error)) throw storeFault(error, lockPath)
+    throw new CommandError('GW2006', `Another gateway serves ${path}.`, { cause: error })
+  }
+  const held = raw
+  return { release: () => void held.close() }
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw storeFault(error, path)
+    throw new CommandError('GW2003', `${path} does not exist yet.`)
+  }
+}

@@ -1,0 +1,64 @@
+import type { Claim, Hold, HoldEnd, Settlement } from '../../schema/ledger.ts'
+import type { Answers, HoldId, Question } from './rows.ts'
+
+/** How far past its deadline a hold may be before a sweeper ends it (MONEY, "Invariants"). */
+export const SWEEP_AFTER_MS = 60_000
+
+/** What ending holds that nobody else will end needs of the ledger. */
+export interface RecoveryPorts {
+  readonly ask: <Asked extends Question>(question: Asked) => Promise<Answers[Asked['ask']]>
+  readonly end: (end: HoldEnd) => Promise<void>
+}
+
+/** Settles what earlier processes have left, a page at a time: what is settled is not left any more. */
+export async function recoverHolds({ ask, end }: RecoveryPorts, nowMs: number): Promise<number> {
+  let count = 0
+  for (;;) {
+    const holds = await ask({ ask: 'left_behind' })
+    if (holds.length === 0) return count
+    await Promise.all(holds.map(hold => end(settleUnknown(hold, nowMs, 'interrupted'))))
+    count += holds.length
+  }
+}
+
+/** Settles what is overdue and not known, a page at a time. */
+export async function sweepHolds(
+  { ask, end }: RecoveryPorts,
+  nowMs: number,
+  isKnown: (requestId: string, attempt: number) => boolean,
+): Promise<number> {
+  const deadlineBeforeMs = nowMs - SWEEP_AFTER_MS
+  let count = 0
+  let after: HoldId | undefined
+  for (;;) {
+    const holds = await ask({ ask: 'overdue', deadlineBeforeMs, ...(after && { after }) })
+    after = holds.at(-1)
+    if (!after) return count
+    const forgotten = holds.filter(({ requestId, attempt }) => !isKnown(requestId, attempt))
+    await Promise.all(forgotten.map(hold => end(settleUnknown(hold, nowMs, 'swept'))))
+    count += forgotten.length
+  }
+}
+
+export function claimOf({ requestId, attempt, key, tenant, publication, endpoint }: Claim): Claim {
+  return { requestId, attempt, key, publication, endpoint, ...(tenant !== undefined && { tenant }) }
+}
+
+/** Nothing was learned of its cost: what its input was estimated at (MONEY, "What is charged"). */
+function settleUnknown(hold: Hold, nowMs: number, mark: 'interrupted' | 'swept'): Settlement {
+  const usage = {
+    inputTokens: hold.inputTokens,
+    cachedInputTokens: 0,
+    cacheWriteTokens: 0,
+    outputTokens: 0,
+    searchUnits: 0,
+  }
+  return {
+    ...claimOf(hold),
+    kind: 'settle',
+    endedAtMs: nowMs,
+    amountNano: hold.inputAmountNano,
+    usage,
+    marks: [mark, 'estimated'],
+  }
+}

@@ -1,0 +1,271 @@
+import type { Worker } from 'node:worker_threads'
+import type { Clock, Timer } from '../../base/clock.ts'
+import type { CallRecord, Hold, HoldEnd, KeySums, KeySumsQuery } from '../../schema/ledger.ts'
+import type { Lease } from './lease.ts'
+import type { Item, Post, Report } from './messages.ts'
+import { claimOf, type RecoveryPorts, recoverHolds, sweepHolds } from './recovery.ts'
+import type { Answers, Question, RowFault } from './rows.ts'
+import type { Adjustments, Balances, Ledger, LedgerEvents } from './types.ts'
+import { describeRow, LOG, unavailable, type Waiter, WaitingRoom } from './waiting.ts'
+
+const CLOSE_WITHIN_MS = 10_000
+
+const ALARMS: Readonly<Record<RowFault, string>> = {
+  held_twice: 'the same hold was opened before',
+  ended_differently: 'the hold has ended before, in another way; the first end stands',
+  never_held: 'there never was such a hold',
+}
+
+export interface ThreadedLedgerOptions {
+  readonly clock: Clock
+  readonly events: LedgerEvents
+  /** So many rows may wait before holds are refused; from half of it on, call logs are dropped. */
+  readonly maxQueued: number
+  /** After so long without a word from the writer, holds that wait are refused. */
+  readonly stalledAfterMs: number
+}
+
+/**
+ * The main thread's side of the ledger: numbers rows, hands over those of one turn of the event loop in one message,
+ * and resolves the promises of those that are committed.
+ */
+export class ThreadedLedger implements Ledger {
+  readonly #worker: Worker
+  readonly #lease: Lease
+  readonly #options: ThreadedLedgerOptions
+  readonly #exited: Promise<void>
+  readonly #recovery: RecoveryPorts
+
+  readonly #waiting = new WaitingRoom()
+  #outgoing: Item[] = []
+  #stallTimer: Timer | undefined
+  #inTrouble = false
+  #isStalled = false
+  #ended = false
+  #closing: Promise<number> | undefined
+  #droppedLogs = 0
+
+  constructor(worker: Worker, lease: Lease, options: ThreadedLedgerOptions) {
+    this.#worker = worker
+    this.#lease = lease
+    this.#options = options
+    this.#recovery = { ask: question => this.#ask(question), end: end => this.end(end) }
+    worker.on('message', (report: Report) => this.#hear(report))
+    worker.on('error', error => this.#die(error))
+    this.#exited = new Promise(resolve => {
+      worker.on('exit', code => {
+        this.#die(new Error(`the ledger's thread has ended with code ${code}`))
+        resolve()
+      })
+    })
+  }
+
+  get healthy(): boolean {
+    const isFull = this.#waiting.size >= this.#options.maxQueued
+    return !(this.#ended || this.#inTrouble || this.#isStalled || isFull)
+  }
+
+  get queued(): number {
+    return this.#waiting.size
+  }
+
+  get droppedLogs(): number {
+    return this.#droppedLogs
+  }
+
+  open(hold: Hold): Promise<void> {
+    if (!this.healthy) return Promise.reject(unavailable('the ledger cannot be written'))
+    return new Promise((resolve, reject) => {
+      this.#post(['hold', hold], { what: 'hold', hold, resolve, reject, isRefused: false })
+    })
+  }
+
+  end(end: HoldEnd): Promise<void> {
+    if (this.#ended) return Promise.reject(unavailable('the ledger has ended'))
+    return new Promise((resolve, reject) => {
+      this.#post(['end', end], { what: 'end', end, resolve, reject })
+    })
+  }
+
+  log(record: CallRecord): void {
+    if (this.healthy && this.#waiting.size < this.#options.maxQueued / 2) this.#post(['log', record], LOG)
+    else this.#droppedLogs += 1
+  }
+
+  sums(queries: readonly KeySumsQuery[]): Promise<readonly KeySums[]> {
+    return this.#ask({ ask: 'sums', queries })
+  }
+
+  async balances(tenants: readonly string[]): Promise<Balances> {
+    const { version, balanceNano } = await this.#ask({ ask: 'balances', tenants })
+    return {
+      version,
+      balanceNano: new Map(tenants.map((tenant, index) => [tenant, balanceNano[index] ?? 0n])),
+    }
+  }
+
+  adjustments(sinceVersion: number): Promise<Adjustments> {
+    return this.#ask({ ask: 'adjustments', sinceVersion })
+  }
+
+  recover(nowMs: number): Promise<number> {
+    return recoverHolds(this.#recovery, nowMs)
+  }
+
+  sweep(nowMs: number, isKnown: (requestId: string, attempt: number) => boolean = () => false) {
+    return sweepHolds(this.#recovery, nowMs, isKnown)
+  }
+
+  pruneCallLogs(beforeMs: number, maxRows: number): Promise<number> {
+    return this.#ask({ ask: 'prune', beforeMs, maxRows })
+  }
+
+  flush(): Promise<void> {
+    return this.#ask({ ask: 'nothing' })
+  }
+
+  close(withinMs: number = CLOSE_WITHIN_MS): Promise<number> {
+    this.#closing ??= this.#close(withinMs)
+    return this.#closing
+  }
+
+  async #close(withinMs: number): Promise<number> {
+    let timer: Timer | undefined
+    const tooLate = new Promise<void>(resolve => {
+      timer = this.#options.clock.after(withinMs, resolve)
+    })
+    // A flush that fails means a thread that is dead, of which `onDeath` has told.
+    await Promise.race([this.flush().catch(() => undefined), tooLate])
+    const left = this.#reject('the ledger is closing')
+    if (left === 0) {
+      // A thread that closes by itself leaves no write-ahead log behind.
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+      this.#worker.postMessage('close')
+      await Promise.race([this.#exited, tooLate])
+    }
+    timer?.cancel()
+    await this.#worker.terminate()
+    this.#lease.release()
+    return left
+  }
+
+  #post(item: Item, waiter: Waiter): void {
+    this.#waiting.add(waiter)
+    this.#outgoing.push(item)
+    if (this.#outgoing.length === 1) setImmediate(() => this.#handOver())
+  }
+
+  /** All rows of one turn of the event loop in one message: a message costs more than a row. */
+  #handOver(): void {
+    if (this.#ended) return
+    const items = this.#outgoing
+    this.#outgoing = []
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+    this.#worker.postMessage({ first: this.#waiting.last - items.length + 1, items } satisfies Post)
+    this.#watchForStall()
+  }
+
+  #ask<Asked extends Question>(question: Asked): Promise<Answers[Asked['ask']]> {
+    if (this.#ended) return Promise.reject(unavailable('the ledger has ended'))
+    return new Promise((resolve, reject) => {
+      this.#post(['ask', question], { what: 'answer', resolve: resolve as never, reject })
+    })
+  }
+
+  #hear(report: Report): void {
+    if (this.#isStalled) {
+      this.#isStalled = false
+      this.#options.events.onRecovered()
+    }
+    switch (report.is) {
+      case 'ready':
+        return
+      case 'committed':
+        for (const { seq, fault } of report.faults) this.#contradict(seq, fault)
+        for (const hold of this.#waiting.commit(report.upTo)) this.#releaseUnwanted(hold)
+        return
+      case 'answered': {
+        const waiter = this.#waiting.take(report.seq)
+        if (waiter?.what === 'answer') waiter.resolve(report.answer)
+        return
+      }
+      case 'refused': {
+        const waiter = this.#waiting.take(report.seq)
+        if (!waiter) return
+        const message = `${describeRow(waiter)} cannot be written: ${report.message}`
+        this.#options.events.onAlarm(message)
+        if (waiter.what !== 'log') waiter.reject(new Error(message))
+        return
+      }
+      case 'rejected':
+        for (const seq of report.seqs) {
+          const waiter = this.#waiting.take(seq)
+          if (waiter?.what === 'hold') waiter.reject(unavailable('the ledger could not be written in time'))
+        }
+        return
+      case 'trouble':
+        this.#inTrouble = true
+        this.#options.events.onTrouble(report.message)
+        return
+      case 'recovered':
+        this.#inTrouble = false
+        this.#options.events.onRecovered()
+        return
+    }
+  }
+
+  /** An end that contradicts is over for its caller: the first end stands, or nothing was held. */
+  #contradict(seq: number, fault: RowFault): void {
+    const waiter = this.#waiting.take(seq)
+    if (!waiter) return
+    const message = `${describeRow(waiter)}: ${ALARMS[fault]}`
+    this.#options.events.onAlarm(message)
+    if (waiter.what === 'hold') waiter.reject(new Error(message))
+    if (waiter.what === 'end') waiter.resolve()
+  }
+
+  /** Refused while the thread was stalled, and written after all: nothing may stay held for it. */
+  #releaseUnwanted(hold: Hold): void {
+    const endedAtMs = this.#options.clock.nowMs()
+    this.end({ ...claimOf(hold), kind: 'release', endedAtMs, reason: 'unavailable' }).catch(
+      (error: Error) => {
+        this.#options.events.onAlarm(`hold ${hold.requestId} was refused and stays open: ${error.message}`)
+      },
+    )
+  }
+
+  /** A disk that hangs keeps the thread inside SQLite, where it can report nothing. */
+  #watchForStall(): void {
+    if (this.#stallTimer || this.#ended) return
+    const mark = this.#waiting.last
+    this.#stallTimer = this.#options.clock.after(this.#options.stalledAfterMs, () => {
+      // After a pause of this thread itself, reports may be here that were not heard yet.
+      setImmediate(() => this.#checkForStall(mark))
+    })
+  }
+
+  #checkForStall(mark: number): void {
+    this.#stallTimer = undefined
+    const { oldest } = this.#waiting
+    if (oldest === undefined || this.#ended) return
+    if (oldest <= mark && !this.#inTrouble && !this.#isStalled) {
+      this.#isStalled = true
+      const { stalledAfterMs, events } = this.#options
+      events.onTrouble(`the ledger's thread has not answered for ${stalledAfterMs} ms`)
+    }
+    if (this.#isStalled) this.#waiting.refuseHolds('the ledger does not answer')
+    this.#watchForStall()
+  }
+
+  #die(error: Error): void {
+    if (this.#ended) return
+    this.#reject('the ledger has ended')
+    this.#options.events.onDeath(error)
+  }
+
+  #reject(reason: string): number {
+    this.#ended = true
+    this.#stallTimer?.cancel()
+    return this.#waiting.rejectAll(reason)
+  }
+}
