@@ -121,8 +121,6 @@ export class Delivery implements BodySink {
     if (!this.#headSent) return this.#fail(error)
     this.#failure = error
     if (inBand) res.end((filter.insideEvent ? '\n\n' : '') + inBand(error))
-    // Without chunks only a reset tells an HTTP/1.0 client that this was not all.
-    else if (res.req.httpVersionMinor === 0) res.socket?.resetAndDestroy()
     else res.destroy()
   }
 

@@ -63,6 +63,12 @@ export function rawHead(gateway: TestGateway, path: string, headerLines: readonl
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
+/** One chunk of the chunked transfer encoding. */
+export function chunk(content: string | Uint8Array): Buffer {
+  const piece = Buffer.from(content as string)
+  return Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')])
+}
+
 /** The line that the request log has for an answer, as soon as it is written. */
 export async function loggedFor(
   gateway: TestGateway,

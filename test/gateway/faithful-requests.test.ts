@@ -3,7 +3,7 @@ import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vite
 import { json } from '../support/answers.ts'
 import { testGateway } from '../support/gateway.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
-import { CHAT, COUNT_TOKENS, EMBEDDINGS, MESSAGES, post, RERANK, rawHead } from './calls.ts'
+import { CHAT, COUNT_TOKENS, chunk, EMBEDDINGS, MESSAGES, post, RERANK, rawHead } from './calls.ts'
 import { rawClient } from './raw-client.ts'
 
 /** Names that need escapes in JSON, or more than one byte in UTF-8. */
@@ -131,11 +131,7 @@ describe('any body', () => {
           )
           for (const piece of pieces) {
             if (piece.length === 0) continue
-            await client.write(
-              chunked
-                ? Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')])
-                : piece,
-            )
+            await client.write(chunked ? chunk(piece) : piece)
             // Another turn of the event loop: else the pieces would come as one.
             await new Promise(resolve => void setImmediate(resolve))
           }
@@ -156,10 +152,7 @@ describe('any body', () => {
     const piece = Buffer.from('0123456789abcdef'.repeat(4_096))
     const after = '"}],"model":"openai/gpt-4o"}'
     await client.write(rawHead(gateway, CHAT, ['transfer-encoding: chunked']))
-    const send = (bytes: Uint8Array) =>
-      client.write(
-        Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]),
-      )
+    const send = (bytes: Uint8Array) => client.write(chunk(bytes))
     await send(Buffer.from(before))
     for (let count = 0; count < 460; count++) await send(piece)
     await send(Buffer.from(after))
