@@ -1,9 +1,83 @@
 import * as keys from '../changes/keys.ts'
+import {
+  type CreatedKey,
+  createKey as createOwnKey,
+  deleteKey as deleteOwnKey,
+  type NewKey,
+  type RevokedKey,
+  revokeKey as revokeSecrets,
+} from '../changes/keys-lifetime.ts'
 import type { IssuedSecret, KeyView } from '../changes/types.ts'
+import type { Store } from '../store/types.ts'
 import type { AppPorts } from './ports.ts'
+import { loggedIn } from './revision-author.ts'
 import { withStore } from './stored.ts'
+import { wouldServe } from './would-serve.ts'
 
 type KeyPorts = Pick<AppPorts, 'clock' | 'cwd' | 'chance' | 'signal'>
+type SigningPorts = KeyPorts & Pick<AppPorts, 'environment'>
+
+/** Which keys to list; each filter narrows further. */
+export interface KeyFilters {
+  /** Those that expire within this long, and have not yet. */
+  readonly expiringMs?: number
+  /** Those that have existed for this long, and of which no call was settled meanwhile. */
+  readonly unusedMs?: number
+}
+
+/**
+ * Makes a key of the command line's own, and mints its secret where `issue` is set.
+ * @throws {CommandError} GW2xxx, GW3002, GW4005, GW4013, GW6001
+ */
+export async function createKey(
+  key: NewKey,
+  issue: boolean,
+  storeUrl: string,
+  ports: SigningPorts,
+): Promise<CreatedKey & { readonly issued?: IssuedSecret }> {
+  ports.signal.throwIfAborted()
+  return withStore(storeUrl, 'write', ports, async store => {
+    const signed = { ...loggedIn(ports.environment), check: wouldServe(ports.signal) }
+    const created = await createOwnKey(store, key, signed)
+    if (!issue) return created
+    return { ...created, issued: await keys.issueKey(store, ports.chance, key.name) }
+  })
+}
+
+/**
+ * Ends every secret of a key at once, whoever owns it.
+ * @throws {CommandError} GW2xxx, GW4005
+ */
+export async function revokeKey(name: string, storeUrl: string, ports: SigningPorts): Promise<RevokedKey> {
+  ports.signal.throwIfAborted()
+  const signed = loggedIn(ports.environment)
+  return withStore(storeUrl, 'write', ports, store => revokeSecrets(store, name, signed))
+}
+
+/**
+ * Deletes a key that no configuration file declares. The number of the new revision.
+ *
+ * @param review sees the key and refuses by throwing.
+ * @throws {CommandError} GW2xxx, GW4004, GW4005
+ */
+export async function deleteKey(
+  name: string,
+  storeUrl: string,
+  ports: SigningPorts,
+  review: (key: KeyView) => Promise<void>,
+): Promise<number> {
+  const agreed = async (key: KeyView) => {
+    await review(key)
+    ports.signal.throwIfAborted()
+  }
+  const signed = loggedIn(ports.environment)
+  return withStore(
+    storeUrl,
+    'write',
+    ports,
+    async store => (await deleteOwnKey(store, name, signed, agreed)).id,
+  )
+}
 
 /** @throws {CommandError} GW2xxx, GW4005, GW4006 */
 export async function issueKey(name: string, storeUrl: string, ports: KeyPorts): Promise<IssuedSecret> {
@@ -37,12 +111,31 @@ export async function enableKey(name: string, storeUrl: string, ports: KeyPorts)
   return withStore(storeUrl, 'write', ports, store => keys.releaseKey(store, name))
 }
 
-/** All keys, sorted by name. @throws {CommandError} GW2xxx */
-export async function listKeys(storeUrl: string, ports: KeyPorts): Promise<readonly KeyView[]> {
-  return withStore(storeUrl, 'read', ports, keys.listKeys)
+/** All keys, sorted by name, or those that every given filter lets through. @throws {CommandError} GW2xxx */
+export async function listKeys(
+  { expiringMs, unusedMs }: KeyFilters,
+  storeUrl: string,
+  ports: KeyPorts,
+): Promise<readonly KeyView[]> {
+  return withStore(storeUrl, 'read', ports, async store => {
+    const nowMs = ports.clock.nowMs()
+    const all = await keys.listKeys(store)
+    const used = unusedMs === undefined ? undefined : await usedSince(store, nowMs - unusedMs, nowMs)
+    return all.filter(({ name, createdAtMs, expiresAtMs }) => {
+      if (used && (used.has(name) || createdAtMs > nowMs - (unusedMs ?? 0))) return false
+      if (expiringMs === undefined) return true
+      return expiresAtMs !== undefined && expiresAtMs > nowMs && expiresAtMs <= nowMs + expiringMs
+    })
+  })
 }
 
 /** @throws {CommandError} GW2xxx, GW4005 */
 export async function showKey(name: string, storeUrl: string, ports: KeyPorts): Promise<KeyView> {
   return withStore(storeUrl, 'read', ports, store => keys.showKey(store, name))
+}
+
+/** The keys of which a call was settled in that time. */
+async function usedSince(store: Store, sinceMs: number, untilMs: number): Promise<ReadonlySet<string>> {
+  const rows = await store.accounting.usage({ by: 'key', sinceMs, untilMs })
+  return new Set(rows.map(({ label }) => label))
 }

@@ -20,8 +20,7 @@ export async function authorship(
   paths: readonly string[],
   ports: Pick<AppPorts, 'environment' | 'cwd'>,
 ): Promise<Authorship> {
-  const person = ports.environment['USER'] || ports.environment['LOGNAME']
-  const fallback: Authorship = person ? { author: person } : {}
+  const fallback = loggedIn(ports.environment)
   const first = paths.find(path => path !== '-')
   if (first === undefined) return fallback
   const target = resolve(ports.cwd, first)
@@ -35,6 +34,12 @@ export async function authorship(
   const pending = await git('status', '--porcelain', '--untracked-files=normal', '--', ...files)
   const gitCommit = pending === '' ? hash : `${hash}-dirty`
   return author ? { author, gitCommit } : { ...fallback, gitCommit }
+}
+
+/** The person who is logged in, where the system tells; for what is done without files. */
+export function loggedIn(environment: AppPorts['environment']): Pick<Authorship, 'author'> {
+  const author = environment['USER'] || environment['LOGNAME']
+  return author ? { author } : {}
 }
 
 /** What git prints, without white space at the end; `undefined` where it fails or is not there. */

@@ -11,6 +11,7 @@ import { Pools } from '../relay/pools.ts'
 import { SnapshotHolder } from '../snapshot/holder.ts'
 import { openStore } from '../store/open.ts'
 import { healthAnswer } from './health.ts'
+import { listenFault } from './listen-fault.ts'
 import { Reloader } from './reloader.ts'
 
 export interface ServeOptions {
@@ -106,13 +107,6 @@ async function claim<Ports>(
   try {
     return await start(address, ports)
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
-    const where = `${address.host}:${address.port}`
-    if (code === 'EADDRINUSE') throw new CommandError('GW4008', `${where} is in use.`, { cause: error })
-    if (code === 'EACCES')
-      throw new CommandError('GW4008', `${where} is not ours to listen on.`, { cause: error })
-    if (code === 'EADDRNOTAVAIL')
-      throw new CommandError('GW4008', `${where} is no address of this machine.`, { cause: error })
-    throw error
+    throw listenFault(error, address)
   }
 }

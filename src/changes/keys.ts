@@ -1,12 +1,10 @@
 import { keyDigest, mintKey } from '../base/api-key.ts'
 import { CommandError } from '../base/catalogue/command.ts'
 import type { Chance } from '../base/chance.ts'
-import { nearest } from '../config/nearest.ts'
-import type { Live, Store } from '../store/types.ts'
+import type { Store } from '../store/types.ts'
 import { viewKeys } from './key-view.ts'
+import { findKey } from './keys-named.ts'
 import type { IssuedSecret, KeyView } from './types.ts'
-
-const MOST_SIMILAR = 3
 
 /**
  * Mints the first secret of a key.
@@ -70,22 +68,6 @@ export async function showKey(store: Store, name: string): Promise<KeyView> {
   return findKey(await store.live(), name)
 }
 
-function findKey(live: Live, name: string): KeyView {
-  const keys = viewKeys(live)
-  const key = keys.find(candidate => candidate.name === name)
-  if (key) return key
-  const similar = similarNames(
-    name,
-    keys.map(candidate => candidate.name),
-  )
-  throw new CommandError('GW4005', `There is no key ${name}.`, {
-    hint:
-      similar.length > 0
-        ? `Did you mean ${similar.join(' or ')}? \`gw keys list\` shows all.`
-        : '`gw keys list` shows all; a new key is declared under `keys` and applied.',
-  })
-}
-
 /** A secret that the files bring along is replaced there: a minted one beside it would go on when that one ends. */
 function assertMintable({ name, secretSource, place }: KeyView): void {
   if (secretSource !== 'hash' && secretSource !== 'reference') return
@@ -93,14 +75,4 @@ function assertMintable({ name, secretSource, place }: KeyView): void {
   throw new CommandError('GW4006', `The key ${name} has the secret that its configuration brings along.`, {
     hint: `Replace \`${field}\`${place ? ` in ${place.file}:${place.line}` : ''}, or remove it and issue a secret.`,
   })
-}
-
-function similarNames(name: string, names: readonly string[]): string[] {
-  const wanted = name.toLowerCase()
-  const near = nearest(name, names)
-  const parts = names.filter(candidate => {
-    const other = candidate.toLowerCase()
-    return other.includes(wanted) || (other.length > 2 && wanted.includes(other))
-  })
-  return [...new Set([...(near === undefined ? [] : [near]), ...parts])].slice(0, MOST_SIMILAR)
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { CommandError, EXIT } from '../base/catalogue/command.ts'
+import { listenFault } from '../app/listen-fault.ts'
+import { EXIT } from '../base/catalogue/command.ts'
 import { startDemoUpstream } from '../demo/server.ts'
 import { parseListen } from './listen.ts'
 import type { Bind, Session } from './session.ts'
@@ -21,7 +22,7 @@ async function act({ io, out, signal }: Session, _args: readonly string[], optio
   signal.throwIfAborted()
   const upstream = await startDemoUpstream({ ...address, clock: io.clock, chance: io.chance }).catch(
     (error: unknown) => {
-      throw listenFault(error, options.listen)
+      throw listenFault(error, address)
     },
   )
   out.result({
@@ -34,22 +35,4 @@ async function act({ io, out, signal }: Session, _args: readonly string[], optio
   })
   await upstream.close()
   return EXIT.done
-}
-
-/** What `listen(2)` refuses, in words; anything else as it is. */
-function listenFault(error: unknown, address: string): unknown {
-  const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined
-  if (code === 'EADDRINUSE') {
-    return new CommandError('GW4008', `${address} is in use.`, {
-      hint: 'Stop the other process, or choose another address: `--listen HOST:PORT`.',
-      cause: error,
-    })
-  }
-  if (code === 'EACCES' || code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-    return new CommandError('GW6001', `\`--listen ${address}\` cannot be listened on: ${code}.`, {
-      hint: 'Name an address of this machine and a port from 1024 on.',
-      cause: error,
-    })
-  }
-  return error
 }

@@ -18,6 +18,7 @@ export function keysToText(
   nowMs: number,
   style: Style,
   width: number | undefined,
+  { withExpiry = false }: { readonly withExpiry?: boolean } = {},
 ): string {
   const columns: Column<KeyView>[] = [
     { title: 'NAME', cell: key => key.name, narrowest: 16 },
@@ -28,6 +29,9 @@ export function keysToText(
     { title: 'LIMITS', cell: key => limitsText(key) || '-', narrowest: 8 },
     { title: 'SECRET', cell: key => secretAge(key, nowMs) },
     { title: 'CREATED', cell: key => day(key.createdAtMs) },
+    ...(withExpiry
+      ? [{ title: 'EXPIRES', cell: ({ expiresAtMs: ms }: KeyView) => (ms === undefined ? '-' : day(ms)) }]
+      : []),
   ]
   return table(columns, keys, style, width)
 }

@@ -1,27 +1,35 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { disableKey, enableKey, issueKey, listKeys, rotateKey, showKey } from '../app/keys.ts'
+import { disableKey, enableKey, issueKey, rotateKey, showKey } from '../app/keys.ts'
 import { EXIT } from '../base/catalogue/command.ts'
 import { formatDurationMs, parseDurationMs } from '../base/units.ts'
-import type { IssuedSecret } from '../changes/types.ts'
-import { keysToText, keyToJson, keyToText } from './key-text.ts'
+import { reveal } from './key-secret.ts'
+import { keyToJson, keyToText } from './key-text.ts'
+import { keysCreateCommand } from './keys-create.ts'
+import { keysDeleteCommand } from './keys-delete.ts'
+import { keysListCommand } from './keys-list.ts'
+import { keysRevokeCommand } from './keys-revoke.ts'
 import { appPorts, type Bind, type Session } from './session.ts'
 import { verb } from './verb.ts'
 
 const MAX_GRACE_MS = 366 * 86_400_000
 
-/** `gw keys`: the secrets of keys, and the switch for an incident. Their policies are in the files. */
+/** `gw keys`: the secrets of keys, the switches for an incident, and keys beside those of the files. */
 export function keysCommand(bind: Bind): Command {
   return verb('keys', 'Issue and look after the secrets of API keys.', [
     'gw keys issue my-app',
+    'gw keys create trial --tenant acme --budget 50/month --issue',
     'gw keys rotate my-app --grace 24h',
     'gw keys list',
   ])
+    .addCommand(keysCreateCommand(bind))
     .addCommand(issueCommand(bind))
     .addCommand(rotateCommand(bind))
-    .addCommand(listCommand(bind))
+    .addCommand(keysListCommand(bind))
     .addCommand(showCommand(bind))
     .addCommand(disableCommand(bind))
     .addCommand(enableCommand(bind))
+    .addCommand(keysRevokeCommand(bind))
+    .addCommand(keysDeleteCommand(bind))
 }
 
 function issueCommand(bind: Bind): Command {
@@ -29,7 +37,7 @@ function issueCommand(bind: Bind): Command {
     'gw keys issue my-app',
     'gw keys issue my-app | vault kv put secret/my-app key=-',
   ])
-    .argument('<name>', 'a key that the configuration declares')
+    .argument('<name>', 'the key')
     .action(
       bind(async (session, [name = '']) => {
         const issued = await issueKey(name, session.flags.store, appPorts(session))
@@ -43,7 +51,7 @@ function rotateCommand(bind: Bind): Command {
     'gw keys rotate my-app --grace 24h',
     'gw keys rotate my-app               # an incident: the old secret ends now',
   ])
-    .argument('<name>', 'a key that the configuration declares')
+    .argument('<name>', 'the key')
     .option('--grace <duration>', 'how long the older secrets still work', parseGrace, 0)
     .action(
       bind<{ grace: number }>(async (session, [name = ''], { grace }) => {
@@ -51,25 +59,6 @@ function rotateCommand(bind: Bind): Command {
         return reveal(session, issued)
       }),
     )
-}
-
-function listCommand(bind: Bind): Command {
-  return verb('list', 'List the keys and whether they work.', [
-    'gw keys list',
-    'gw keys list --format json',
-  ]).action(
-    bind(async session => {
-      const { out } = session
-      const keys = await listKeys(session.flags.store, appPorts(session))
-      if (keys.length === 0) out.talk('No keys yet: declare one under `keys` and apply.')
-      out.result({
-        text: () =>
-          keys.length === 0 ? '' : keysToText(keys, session.io.clock.nowMs(), out.style, out.width),
-        json: () => keys.map(keyToJson),
-      })
-      return EXIT.done
-    }),
-  )
 }
 
 function showCommand(bind: Bind): Command {
@@ -109,22 +98,6 @@ function enableCommand(bind: Bind): Command {
         return switched(session, name, 'enabled', changed)
       }),
     )
-}
-
-/** The secret alone on stdout, so that a pipe can take it; what a person should know goes to stderr. */
-function reveal({ out }: Session, { key, secret, graceUntilMs }: IssuedSecret) {
-  out.talk(`The secret of ${key}, shown this once: only its hash is kept.`)
-  if (graceUntilMs !== undefined)
-    out.talk(`Older secrets work until ${new Date(graceUntilMs).toISOString()}.`)
-  out.result({
-    text: () => `${secret}\n`,
-    json: () => ({
-      key,
-      secret,
-      ...(graceUntilMs !== undefined && { grace_until: new Date(graceUntilMs).toISOString() }),
-    }),
-  })
-  return EXIT.done
 }
 
 function switched({ out }: Session, key: string, state: 'enabled' | 'disabled', changed: boolean) {

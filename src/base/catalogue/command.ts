@@ -53,6 +53,11 @@ export const COMMAND_FAULTS = {
     title: 'Another gateway serves this store.',
     mend: 'Stop the other one first: a store in SQLite has one gateway at a time.',
   },
+  GW2007: {
+    exit: EXIT.unexpected,
+    title: 'The ledger does not add up.',
+    mend: 'Keep a copy of the database, find what wrote to it beside gw, and report it; nothing was changed.',
+  },
   GW3001: {
     exit: EXIT.invalid,
     title: 'The configuration is not valid.',
@@ -96,8 +101,8 @@ export const COMMAND_FAULTS = {
   },
   GW4008: {
     exit: EXIT.precondition,
-    title: 'The address is in use.',
-    mend: 'Stop the other process, or choose another address.',
+    title: 'The address cannot be listened on.',
+    mend: 'Stop the process that holds it, or choose another address of this machine and a port from 1024 on.',
   },
   GW4009: {
     exit: EXIT.precondition,
@@ -118,6 +123,11 @@ export const COMMAND_FAULTS = {
     exit: EXIT.precondition,
     title: 'The balance does not cover the debit.',
     mend: 'Debit less, or credit the tenant first; nothing was booked.',
+  },
+  GW4013: {
+    exit: EXIT.precondition,
+    title: 'There is a resource of that name already.',
+    mend: 'Choose another name, or delete the other one first; nothing was changed.',
   },
   GW5001: {
     exit: EXIT.unhealthy,

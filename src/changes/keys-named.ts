@@ -1,0 +1,35 @@
+import { CommandError } from '../base/catalogue/command.ts'
+import { nearest } from '../config/nearest.ts'
+import type { Live } from '../store/types.ts'
+import { viewKeys } from './key-view.ts'
+import type { KeyView } from './types.ts'
+
+const MOST_SIMILAR = 3
+
+/** @throws {CommandError} GW4005, with the names that may have been meant. */
+export function findKey(live: Live, name: string): KeyView {
+  const keys = viewKeys(live)
+  const key = keys.find(candidate => candidate.name === name)
+  if (key) return key
+  const similar = namedAlike(
+    name,
+    keys.map(candidate => candidate.name),
+  )
+  throw new CommandError('GW4005', `There is no key ${name}.`, {
+    hint:
+      similar.length > 0
+        ? `Did you mean ${similar.join(' or ')}? \`gw keys list\` shows all.`
+        : '`gw keys list` shows all; a new key is declared under `keys` and applied, or made by `gw keys create`.',
+  })
+}
+
+/** Up to three names that may have been meant: the nearest one, and those that share a part with it. */
+export function namedAlike(name: string, names: readonly string[]): string[] {
+  const wanted = name.toLowerCase()
+  const near = nearest(name, names)
+  const parts = names.filter(candidate => {
+    const other = candidate.toLowerCase()
+    return other.includes(wanted) || (other.length > 2 && wanted.includes(other))
+  })
+  return [...new Set([...(near === undefined ? [] : [near]), ...parts])].slice(0, MOST_SIMILAR)
+}

@@ -1,0 +1,113 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { createKey } from '../app/keys.ts'
+import { CommandError, EXIT } from '../base/catalogue/command.ts'
+import type { Json } from '../schema/kinds.ts'
+import { reveal } from './key-secret.ts'
+import { parseMoment, timezoneArgument } from './moment.ts'
+import { countArgument } from './numbers.ts'
+import { appPorts, type Bind, type Session } from './session.ts'
+import { printable } from './style.ts'
+import { verb } from './verb.ts'
+
+interface Options {
+  readonly kind?: 'platform' | 'tenant'
+  readonly tenant?: string
+  readonly displayName?: string
+  readonly models?: readonly string[]
+  readonly rpm?: number
+  readonly tpm?: number
+  readonly concurrency?: number
+  readonly quota?: number
+  readonly budget?: { readonly amount: string; readonly per: string }
+  readonly timezone?: string
+  readonly expires?: string
+  readonly issue?: true
+}
+
+/** `gw keys create`: a key beside those of the files, which `gw apply` leaves alone. */
+export function keysCreateCommand(bind: Bind): Command {
+  return verb('create', 'Make a key that no file declares; gw apply leaves it alone.', [
+    'gw keys create ci-bot --kind platform --issue',
+    'gw keys create trial --tenant acme --models "gpt-*" --budget 50/month --expires 30d --issue',
+  ])
+    .argument('<name>', 'of the key to make')
+    .addOption(new Option('--kind <kind>', 'platform: of no tenant').choices(['platform', 'tenant']))
+    .option('--tenant <name>', 'the tenant that it belongs to')
+    .option('--display-name <text>', 'a name for people')
+    .option('--models <patterns>', 'names or globs, separated by commas (default: all)', listArgument)
+    .option('--rpm <n>', 'requests per minute', countArgument)
+    .option('--tpm <n>', 'tokens per minute', countArgument)
+    .option('--concurrency <n>', 'requests at a time', countArgument)
+    .option('--quota <n>', 'total tokens, for life', countArgument)
+    .option('--budget <amount/per>', 'money: 50/month, 2.5/day or 100/total', budgetArgument)
+    .option('--timezone <zone>', 'where days and months of the budget begin (default: UTC)', timezoneArgument)
+    .option('--expires <when>', 'a duration from now, a day or a time')
+    .option('--issue', 'mint its secret as well, and print it alone on stdout')
+    .action(bind<Options>(act))
+}
+
+async function act(session: Session, [name = '']: readonly string[], options: Options) {
+  const { out, flags } = session
+  const key = { name, policy: policyOf(options, session.io.clock.nowMs()) }
+  const created = await createKey(key, options.issue === true, flags.store, appPorts(session))
+  for (const model of created.unknownModels)
+    out.talk(`${out.talkStyle.changed('warning')} no publication is named ${printable(model)}.`)
+  if (created.issued) {
+    out.talk(`Key ${name} made: revision ${created.revision}.`)
+    return reveal(session, created.issued)
+  }
+  out.result({
+    text: () =>
+      `Key ${name} made: revision ${created.revision}. \`gw keys issue ${name}\` mints its secret.\n`,
+    json: () => ({ key: name, revision: created.revision }),
+  })
+  return EXIT.done
+}
+
+/** The policy as a file would say it. */
+function policyOf(options: Options, nowMs: number): { readonly [field: string]: Json } {
+  const { kind, tenant, displayName, models, rpm, tpm, concurrency, quota, budget, timezone, expires } =
+    options
+  if (kind === undefined && tenant === undefined) {
+    throw new CommandError('GW6001', 'A key belongs to a tenant, or is one of the platform.', {
+      hint: 'Pass --tenant NAME, or --kind platform.',
+    })
+  }
+  if (timezone !== undefined && budget === undefined)
+    throw new CommandError('GW6001', '`--timezone` is that of the budget, and there is none.', {
+      hint: 'Pass --budget AMOUNT/PER with it.',
+    })
+  return {
+    kind: kind ?? 'tenant',
+    ...(tenant !== undefined && { tenant }),
+    ...(displayName !== undefined && { display_name: displayName }),
+    ...(models && { models }),
+    limits: {
+      ...(rpm !== undefined && { rpm }),
+      ...(tpm !== undefined && { tpm }),
+      ...(concurrency !== undefined && { concurrency }),
+    },
+    ...(quota !== undefined && { quota }),
+    ...(budget && { budget: { ...budget, ...(timezone !== undefined && { timezone }) } }),
+    ...(expires !== undefined && { expires_at: expiryOf(expires, nowMs) }),
+  }
+}
+
+function expiryOf(text: string, nowMs: number): string {
+  const ms = parseMoment('--expires', text, 'ahead', { nowMs, timezone: 'UTC' })
+  if (ms > nowMs) return new Date(ms).toISOString()
+  throw new CommandError('GW6001', `\`--expires ${text}\` lies in the past.`, {
+    hint: 'Name a moment that is to come, such as 90d or 2030-01-31.',
+  })
+}
+
+function listArgument(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, ...text.split(',').filter(part => part !== '')]
+}
+
+function budgetArgument(text: string): { amount: string; per: string } {
+  const [, amount, per] = /^([^/]+)\/(day|month|total)$/.exec(text) ?? []
+  if (amount === undefined || per === undefined)
+    throw new InvalidArgumentError('Write AMOUNT/PER, such as 50/month, 2.5/day or 100/total.')
+  return { amount, per }
+}

@@ -1,0 +1,30 @@
+import type { Command } from 'commander'
+import { deleteKey } from '../app/keys.ts'
+import { EXIT } from '../base/catalogue/command.ts'
+import { confirm } from './confirm.ts'
+import { keyToText } from './key-text.ts'
+import { appPorts, type Bind } from './session.ts'
+import { verb } from './verb.ts'
+
+/** `gw keys delete`: for keys that `gw keys create` or REST made; the others are removed from their file. */
+export function keysDeleteCommand(bind: Bind): Command {
+  return verb('delete', 'Delete a key that no file declares, with its secrets.', [
+    'gw keys delete trial',
+    'gw keys delete trial --yes',
+  ])
+    .argument('<name>', 'the key')
+    .action(
+      bind(async (session, [name = '']) => {
+        const { out, flags } = session
+        const revision = await deleteKey(name, flags.store, appPorts(session), async key => {
+          if (!flags.yes) out.talk(keyToText(key, out.talkStyle).trimEnd())
+          await confirm(session, `Delete the key ${name}?`)
+        })
+        out.result({
+          text: () => `Key ${name} deleted: revision ${revision}. What it used stays in the ledger.\n`,
+          json: () => ({ key: name, revision }),
+        })
+        return EXIT.done
+      }),
+    )
+}

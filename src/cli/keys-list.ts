@@ -1,0 +1,48 @@
+import type { Command } from 'commander'
+import { type KeyFilters, listKeys } from '../app/keys.ts'
+import { EXIT } from '../base/catalogue/command.ts'
+import { keysToText, keyToJson } from './key-text.ts'
+import { durationArgument } from './moment.ts'
+import { appPorts, type Bind } from './session.ts'
+import { verb } from './verb.ts'
+
+interface Options {
+  readonly expiring?: number
+  readonly unused?: number
+}
+
+/** `gw keys list`. */
+export function keysListCommand(bind: Bind): Command {
+  return verb('list', 'List the keys and whether they work.', [
+    'gw keys list',
+    'gw keys list --expiring 14d   # those that end within two weeks',
+    'gw keys list --unused 30d     # those that nobody has used for a month',
+    'gw keys list --format json',
+  ])
+    .option('--expiring <duration>', 'only those that expire within this time', durationArgument)
+    .option('--unused <duration>', 'only those without a billed call for this long', durationArgument)
+    .action(
+      bind<Options>(async (session, _args, { expiring, unused }) => {
+        const { out } = session
+        const filters: KeyFilters = {
+          ...(expiring !== undefined && { expiringMs: expiring }),
+          ...(unused !== undefined && { unusedMs: unused }),
+        }
+        const isFiltered = expiring !== undefined || unused !== undefined
+        const keys = await listKeys(filters, session.flags.store, appPorts(session))
+        if (keys.length === 0) {
+          out.talk(isFiltered ? 'No such keys.' : 'No keys yet: declare one under `keys` and apply.')
+        }
+        out.result({
+          text: () =>
+            keys.length === 0
+              ? ''
+              : keysToText(keys, session.io.clock.nowMs(), out.style, out.width, {
+                  withExpiry: expiring !== undefined,
+                }),
+          json: () => keys.map(keyToJson),
+        })
+        return EXIT.done
+      }),
+    )
+}
