@@ -14,6 +14,7 @@ import {
   selectSecrets,
   settleKeys,
 } from './key-secrets.ts'
+import { SqliteAccounting } from './ledger/accounting.ts'
 import { afterCommit, selectResources, writeResources } from './resources.ts'
 import { insertRevision, selectHead, selectRevisionResources, selectRevisions } from './revisions.ts'
 import { immediately, type Session } from './session.ts'
@@ -24,6 +25,7 @@ type Db = Kysely<Tables>
 
 /** The store in a SQLite file. Opened by `openStore`. */
 export class SqliteStore implements Store {
+  readonly accounting: SqliteAccounting
   readonly #connection: Connection
   readonly #clock: Clock
 
@@ -38,6 +40,11 @@ export class SqliteStore implements Store {
   constructor(connection: Connection, clock: Clock) {
     this.#connection = connection
     this.#clock = clock
+    this.accounting = new SqliteAccounting({
+      read: work => this.#read(work),
+      write: work => this.#run(session => immediately(session, work)),
+      clock,
+    })
   }
 
   head(): Promise<Head> {

@@ -1,5 +1,6 @@
 import type { Kind, Resource } from '../schema/kinds.ts'
 import type { ServedState } from '../schema/state.ts'
+import type { Accounting } from './ledger/types.ts'
 
 /** Who may change a resource: the files of a set through `gw apply`, the command line, or REST. */
 export type Owner = 'config' | 'cli' | 'rest'
@@ -122,6 +123,8 @@ export type CommitGuard = (
  * locked for seconds).
  */
 export interface Store {
+  /** Wallets, usage, call logs, and whether the ledger adds up. */
+  readonly accounting: Accounting
   head(): Promise<Head>
   live(): Promise<Live>
   /** What a gateway serves now. From then on `changed` compares with it. */

@@ -1,8 +1,9 @@
 import Database from 'better-sqlite3'
 import type { CallRecord, Claim, Hold, HoldEnd } from '../../schema/ledger.ts'
+import { fromMarks, parts } from './columns.ts'
 import type { Row, RowFault } from './rows.ts'
 import * as sql from './statements.ts'
-import { BatchSums, NANO_PER_UNIT } from './sums.ts'
+import { BatchSums } from './sums.ts'
 
 /** A row that SQLite will never take, such as one with an amount beyond 64 bits: a bug of ours, not of the disk. */
 export class RowRefused extends Error {
@@ -131,7 +132,7 @@ export class LedgerBook {
       usage.cacheWriteTokens,
       usage.outputTokens,
       usage.searchUnits,
-      end.marks.join(','),
+      fromMarks(end.marks),
     )
     sums.add(end)
     return undefined
@@ -166,7 +167,7 @@ export class LedgerBook {
       usage?.outputTokens ?? null,
       usage?.searchUnits ?? null,
       record.amountNano,
-      record.marks.join(','),
+      fromMarks(record.marks),
       Math.round(record.latencyMs),
       record.firstByteMs === undefined ? null : Math.round(record.firstByteMs),
       record.attempts,
@@ -203,10 +204,6 @@ type ClaimColumns = readonly [string, number, string, string | null, string, str
 
 function claim({ requestId, attempt, key, tenant, publication, endpoint }: Claim): ClaimColumns {
   return [requestId, attempt, key, tenant ?? null, publication, endpoint]
-}
-
-function parts(nano: bigint): readonly [units: bigint, rest: bigint] {
-  return [nano / NANO_PER_UNIT, nano % NANO_PER_UNIT]
 }
 
 function isOfRow(error: unknown): error is Error {

@@ -1,7 +1,8 @@
 import type Database from 'better-sqlite3'
 import type { Hold } from '../../schema/ledger.ts'
+import { type NanoParts, toNano } from './columns.ts'
 import type { Answers, Question } from './rows.ts'
-import { NANO_PER_UNIT, QUARTER_MS } from './sums.ts'
+import { QUARTER_MS } from './sums.ts'
 
 const PAGE_ROWS = 1_000
 /** Enough to give back what a batch of deletions frees, too few to hold the thread for long. */
@@ -28,11 +29,6 @@ const OVERDUE = `
   order by request_id, attempt limit ${PAGE_ROWS}`
 const PRUNE = `
   delete from call_logs where id in (select id from call_logs where at_ms < ? order by at_ms limit ?)`
-
-interface Parts {
-  readonly units: string | null
-  readonly nano: string | null
-}
 
 interface HoldRow {
   readonly request_id: string
@@ -91,13 +87,13 @@ export class LedgerQuestions {
   }
 
   #sums(key: string, sinceMs: number): Answers['sums'][number] {
-    const total = this.#raw.prepare(KEY_TOTAL).get(key) as (Parts & { tokens: number }) | undefined
-    const window = this.#raw.prepare(KEY_WINDOW).get(key, Math.floor(sinceMs / QUARTER_MS)) as Parts
+    const total = this.#raw.prepare(KEY_TOTAL).get(key) as (NanoParts & { tokens: number }) | undefined
+    const window = this.#raw.prepare(KEY_WINDOW).get(key, Math.floor(sinceMs / QUARTER_MS)) as NanoParts
     return { key, totalTokens: total?.tokens ?? 0, totalNano: toNano(total), windowNano: toNano(window) }
   }
 
   #balance(tenant: string): bigint {
-    return toNano(this.#raw.prepare(BALANCE).get(tenant) as Parts | undefined)
+    return toNano(this.#raw.prepare(BALANCE).get(tenant) as NanoParts | undefined)
   }
 
   #version(): number {
@@ -124,10 +120,6 @@ export class LedgerQuestions {
     this.#raw.pragma(`incremental_vacuum(${VACUUM_PAGES})`)
     return changes
   }
-}
-
-function toNano(parts: Parts | undefined): bigint {
-  return BigInt(parts?.units ?? 0) * NANO_PER_UNIT + BigInt(parts?.nano ?? 0)
 }
 
 function toHold(row: HoldRow): Hold {

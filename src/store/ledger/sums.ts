@@ -3,9 +3,6 @@ import type { Settlement } from '../../schema/ledger.ts'
 /** The smallest span that usage is kept for. */
 export const QUARTER_MS = 900_000
 
-/** A sum in two columns is `units` × this + `nano` (migration 0003). */
-export const NANO_PER_UNIT = 1_000_000_000n
-
 export function quarterOf(ms: number): number {
   return Math.floor(ms / QUARTER_MS)
 }

@@ -1,0 +1,71 @@
+import type { Kysely } from 'kysely'
+import type { Clock } from '../../base/clock.ts'
+import type { Tables } from '../tables.ts'
+import { selectCalls } from './call-log.ts'
+import type {
+  Accounting,
+  Adjustment,
+  AdjustmentResult,
+  CallLogQuery,
+  EntriesPage,
+  StoredCall,
+  UsageQuery,
+  UsageRow,
+  Verification,
+  Wallet,
+  WalletEntry,
+} from './types.ts'
+import { selectUsage } from './usage-report.ts'
+import { verifyLedger } from './verify.ts'
+import { adjust, selectWalletEntries, selectWallets } from './wallet.ts'
+
+/** How the store reads and writes. */
+export interface AccountingPorts {
+  /** All that `work` reads is of one moment. */
+  readonly read: <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>
+  /** Under the write lock from its start; rolled back where `work` throws. */
+  readonly write: <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>
+  readonly clock: Clock
+}
+
+/** What people ask of the ledger, on the store's ordinary connection. */
+export class SqliteAccounting implements Accounting {
+  readonly #ports: AccountingPorts
+
+  constructor(ports: AccountingPorts) {
+    this.#ports = ports
+  }
+
+  async wallet(tenant: string): Promise<Wallet> {
+    const [wallet] = await this.#ports.read(db => selectWallets(db, tenant))
+    return wallet ?? { tenant, balanceNano: 0n, heldNano: 0n }
+  }
+
+  wallets(): Promise<readonly Wallet[]> {
+    return this.#ports.read(db => selectWallets(db))
+  }
+
+  walletEntries(tenant: string, page: EntriesPage = {}): Promise<readonly WalletEntry[]> {
+    return this.#ports.read(db => selectWalletEntries(db, tenant, page))
+  }
+
+  credit(adjustment: Adjustment): Promise<AdjustmentResult> {
+    return this.#ports.write(db => adjust(db, 'credit', adjustment, this.#ports.clock.nowMs()))
+  }
+
+  debit(adjustment: Adjustment, floorNano?: bigint): Promise<AdjustmentResult> {
+    return this.#ports.write(db => adjust(db, 'debit', adjustment, this.#ports.clock.nowMs(), floorNano))
+  }
+
+  usage(query: UsageQuery): Promise<readonly UsageRow[]> {
+    return this.#ports.read(db => selectUsage(db, query))
+  }
+
+  callLogs(query: CallLogQuery = {}): Promise<readonly StoredCall[]> {
+    return this.#ports.read(db => selectCalls(db, query))
+  }
+
+  verify(): Promise<Verification> {
+    return this.#ports.read(db => verifyLedger(db, this.#ports.clock.nowMs()))
+  }
+}

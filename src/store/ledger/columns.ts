@@ -1,0 +1,26 @@
+import type { Mark } from '../../schema/ledger.ts'
+
+/** A sum of money in two columns is `units` × this + `nano`, each of 64 bits (migration 0003). */
+export const NANO_PER_UNIT = 1_000_000_000n
+
+/** A sum of money as it is selected: cast to text, so that no digit is lost. Null where there was nothing to add. */
+export interface NanoParts {
+  readonly units: string | null
+  readonly nano: string | null
+}
+
+export function toNano(parts: NanoParts | undefined): bigint {
+  return BigInt(parts?.units ?? 0) * NANO_PER_UNIT + BigInt(parts?.nano ?? 0)
+}
+
+export function parts(nano: bigint): readonly [units: bigint, rest: bigint] {
+  return [nano / NANO_PER_UNIT, nano % NANO_PER_UNIT]
+}
+
+export function fromMarks(marks: readonly Mark[]): string {
+  return marks.join(',')
+}
+
+export function toMarks(text: string | null): readonly Mark[] {
+  return text ? (text.split(',') as Mark[]) : []
+}

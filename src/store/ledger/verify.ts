@@ -1,0 +1,193 @@
+import { type Kysely, sql } from 'kysely'
+import type { Tables } from '../tables.ts'
+import { toNano } from './columns.ts'
+import { type Entry, Recount } from './recount.ts'
+import { SWEEP_AFTER_MS } from './recovery.ts'
+import { QUARTER_MS } from './sums.ts'
+import type { Finding, Verification } from './types.ts'
+
+const PAGE_ROWS = 2_000
+const MAX_FINDINGS = 100
+/** A sweeper comes by once a minute at least. */
+const SWEPT_WITHIN_MS = 60_000
+
+/**
+ * Re-adds every entry, oldest first, and compares what it comes to with the sums beside them; and holds the entries
+ * against the invariants of a hold's life. A page of entries and one sum for each tenant and key are in memory.
+ */
+export async function verifyLedger(db: Kysely<Tables>, nowMs: number): Promise<Verification> {
+  const recount = new Recount()
+  for (let after = 0; ; ) {
+    const page = await selectEntries(db, after)
+    for (const entry of page) recount.add(entry)
+    after = page.at(-1)?.id ?? after
+    if (page.length < PAGE_ROWS) break
+  }
+  const findings = [
+    ...recount.findings,
+    ...(await livedTwice(db)),
+    ...(await compareWallets(db, recount)),
+    ...(await compareKeys(db, recount)),
+    ...(await compareHolds(db, recount, nowMs)),
+    ...(await compareQuarters(db)),
+  ]
+  return {
+    entries: recount.entries,
+    openHolds: recount.openHolds.size,
+    findings: findings.slice(0, MAX_FINDINGS),
+  }
+}
+
+function selectEntries(db: Kysely<Tables>, after: number): Promise<Entry[]> {
+  return db
+    .selectFrom('ledger')
+    .select(['id', 'kind', 'request_id', 'attempt', 'key_name', 'tenant', 'publication', 'endpoint'])
+    .select(['input_tokens', 'output_tokens', sql<string>`cast(amount_nano as text)`.as('nano')])
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(PAGE_ROWS)
+    .execute()
+}
+
+/** What the unique index forbids: seen only where someone has taken it away. */
+async function livedTwice(db: Kysely<Tables>): Promise<Finding[]> {
+  const rows = await db
+    .selectFrom('ledger')
+    .select(eb => ['request_id', 'attempt', eb.fn.max('id').as('id')])
+    .where('request_id', 'is not', null)
+    .groupBy(['request_id', 'attempt'])
+    .having(sql<boolean>`sum(kind = 'hold') <> 1 or sum(kind <> 'hold') > 1`)
+    .limit(MAX_FINDINGS)
+    .execute()
+  return rows.map(({ id, request_id, attempt }) =>
+    finding('ledger', `id ${id}`, `request ${request_id}, attempt ${attempt}, has not one hold and one end`),
+  )
+}
+
+async function compareWallets(db: Kysely<Tables>, recount: Recount): Promise<Finding[]> {
+  const rows = await db
+    .selectFrom('wallets')
+    .select(['tenant', text('balance_units').as('units'), text('balance_nano').as('nano')])
+    .execute()
+  const kept = new Map(rows.map(({ tenant, ...sum }) => [tenant, toNano(sum)]))
+  const findings = compare('wallets', 'tenant', kept, recount.balances)
+  const { wallet_version: version } = await db
+    .selectFrom('ledger_head')
+    .select('wallet_version')
+    .executeTakeFirstOrThrow()
+  if (version !== recount.walletVersion) {
+    findings.push(
+      finding(
+        'wallets',
+        'version',
+        `is ${version}, but the last adjustment is entry ${recount.walletVersion}`,
+      ),
+    )
+  }
+  return findings
+}
+
+async function compareKeys(db: Kysely<Tables>, recount: Recount): Promise<Finding[]> {
+  const rows = await db
+    .selectFrom('key_totals')
+    .select(['key_name', text('tokens').as('tokens')])
+    .select([text('amount_units').as('units'), text('amount_nano').as('nano')])
+    .execute()
+  const amounts = new Map(rows.map(({ key_name, ...sum }) => [key_name, toNano(sum)]))
+  const tokens = new Map(rows.map(row => [row.key_name, BigInt(row.tokens)]))
+  return [
+    ...compare('key_totals', 'key', amounts, recount.keyAmounts),
+    ...compare('key_totals', 'tokens of key', tokens, recount.keyTokens),
+  ]
+}
+
+async function compareHolds(db: Kysely<Tables>, recount: Recount, nowMs: number): Promise<Finding[]> {
+  const findings: Finding[] = []
+  const missing = new Map(recount.openHolds)
+  const rows = await db
+    .selectFrom('open_holds')
+    .select(['entry_id', 'request_id', 'attempt', 'deadline_ms', text('amount_nano').as('nano')])
+    .orderBy('entry_id')
+    .execute()
+  for (const { entry_id: id, request_id, attempt, deadline_ms, nano } of rows) {
+    const row = `request ${request_id}, attempt ${attempt}`
+    const hold = missing.get(`${request_id}\n${attempt}`)
+    missing.delete(`${request_id}\n${attempt}`)
+    if (!hold) findings.push(finding('open_holds', row, 'is open, but by the entries it is not'))
+    else if (hold.id !== id || hold.nano !== nano) {
+      findings.push(
+        finding('open_holds', row, `holds ${nano} by entry ${id}, but entry ${hold.id} holds ${hold.nano}`),
+      )
+    }
+    const overdueMs = nowMs - deadline_ms
+    if (overdueMs > SWEEP_AFTER_MS + SWEPT_WITHIN_MS) {
+      findings.push(
+        finding('open_holds', row, `is open ${Math.round(overdueMs / 1_000)} s after its deadline`),
+      )
+    }
+  }
+  for (const { id, request_id } of missing.values()) {
+    findings.push(finding('open_holds', `request ${request_id}`, `is not there, but entry ${id} has no end`))
+  }
+  return findings
+}
+
+/** By the database: the quarters of years would not fit in memory. */
+async function compareQuarters(db: Kysely<Tables>): Promise<Finding[]> {
+  const { rows } = await sql<{ row: string; kept: string | null; added: string | null }>`
+    with added as (
+      select key_name, at_ms / ${sql.lit(QUARTER_MS)} as quarter, coalesce(tenant, '') as tenant, publication, endpoint,
+        count(*) as requests, sum(input_tokens) as input_tokens, sum(cached_input_tokens) as cached,
+        sum(cache_write_tokens) as written, sum(output_tokens) as output_tokens, sum(search_units) as search_units,
+        sum(amount_nano / 1000000000) as units, sum(amount_nano % 1000000000) as rest,
+        sum(instr(marks, 'estimated') > 0) as estimated, sum(instr(marks, 'unpriced') > 0) as unpriced
+      from ledger where kind = 'settle' group by 1, 2, 3, 4, 5
+    ), described as (
+      select key_name, quarter, tenant, publication, endpoint, requests || ' requests, ' || input_tokens || '/'
+        || cached || '/' || written || '/' || output_tokens || ' tokens, ' || search_units || ' search units, '
+        || (units + rest / 1000000000) || ' + ' || (rest % 1000000000) || ' nano, ' || estimated || ' estimated, '
+        || unpriced || ' unpriced' as line
+      from added
+    ), kept as (
+      select key_name, quarter, tenant, publication, endpoint, requests || ' requests, ' || input_tokens || '/'
+        || cached_input_tokens || '/' || cache_write_tokens || '/' || output_tokens || ' tokens, ' || search_units
+        || ' search units, ' || (amount_units + amount_nano / 1000000000) || ' + ' || (amount_nano % 1000000000)
+        || ' nano, ' || estimated || ' estimated, ' || unpriced || ' unpriced' as line
+      from usage_quarters
+    )
+    select coalesce(kept.key_name, described.key_name) || ', ' || coalesce(kept.publication, described.publication)
+      || ', ' || coalesce(kept.endpoint, described.endpoint) || ', quarter '
+      || strftime('%Y-%m-%dT%H:%MZ', coalesce(kept.quarter, described.quarter) * 900, 'unixepoch') as row,
+      kept.line as kept, described.line as added
+    from kept full join described using (key_name, quarter, tenant, publication, endpoint)
+    where kept.line is not described.line limit ${MAX_FINDINGS}`.execute(db)
+  return rows.map(({ row, kept, added }) =>
+    finding('usage_quarters', row, `has ${kept ?? 'nothing'}, but the entries come to ${added ?? 'nothing'}`),
+  )
+}
+
+/** What is kept against what the entries come to; a sum that is not kept is 0. */
+function compare(
+  table: Finding['table'],
+  what: string,
+  kept: ReadonlyMap<string, bigint>,
+  added: ReadonlyMap<string, bigint>,
+): Finding[] {
+  return [...new Set([...kept.keys(), ...added.keys()])]
+    .filter(name => (kept.get(name) ?? 0n) !== (added.get(name) ?? 0n))
+    .map(name =>
+      finding(
+        table,
+        `${what} ${name}`,
+        `is ${kept.get(name) ?? 0n}, but the entries come to ${added.get(name) ?? 0n}`,
+      ),
+    )
+}
+
+function text(column: string) {
+  return sql<string>`cast(${sql.ref(column)} as text)`
+}
+
+function finding(table: Finding['table'], row: string, problem: string): Finding {
+  return { table, row, problem }
+}

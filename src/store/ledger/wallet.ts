@@ -1,0 +1,181 @@
+import { type Kysely, sql } from 'kysely'
+import { CommandError } from '../../base/catalogue/command.ts'
+import { formatNano } from '../../base/decimal.ts'
+import type { Mark } from '../../schema/ledger.ts'
+import type { LedgerTable, Tables } from '../tables.ts'
+import { parts, toMarks, toNano } from './columns.ts'
+import type { Adjustment, AdjustmentResult, EntriesPage, Wallet, WalletEntry } from './types.ts'
+
+/** What moved a balance, as it is read from the table. */
+interface EntryRow {
+  readonly id: number
+  readonly kind: LedgerTable['kind']
+  readonly at_ms: number
+  readonly nano: string
+  readonly reference: string | null
+  readonly note: string | null
+  readonly author: string | null
+  readonly request_id: string | null
+  readonly key_name: string | null
+  readonly publication: string | null
+  readonly marks: string | null
+}
+
+/** All tenants that have a balance or a hold, by name; or the one that is asked for, with zeros where it has neither. */
+export async function selectWallets(db: Kysely<Tables>, only?: string): Promise<Wallet[]> {
+  let balances = db
+    .selectFrom('wallets')
+    .select([
+      'tenant',
+      sql<string>`cast(balance_units as text)`.as('units'),
+      sql<string>`cast(balance_nano as text)`.as('nano'),
+    ])
+  // Amounts are added up by two parts for the same reason as in `wallets`: 64 bits may not do.
+  let holds = db
+    .selectFrom('open_holds')
+    .select([
+      'tenant',
+      sql<string>`cast(sum(amount_nano / 1000000000) as text)`.as('units'),
+      sql<string>`cast(sum(amount_nano % 1000000000) as text)`.as('nano'),
+    ])
+    .where('tenant', 'is not', null)
+    .groupBy('tenant')
+  if (only !== undefined) {
+    balances = balances.where('tenant', '=', only)
+    holds = holds.where('tenant', '=', only)
+  }
+  const wallets = new Map<string, Wallet>()
+  if (only !== undefined) wallets.set(only, { tenant: only, balanceNano: 0n, heldNano: 0n })
+  for (const { tenant, ...sum } of await balances.execute()) {
+    wallets.set(tenant, { tenant, balanceNano: toNano(sum), heldNano: 0n })
+  }
+  for (const { tenant, ...sum } of await holds.execute()) {
+    if (tenant === null) continue
+    const balanceNano = wallets.get(tenant)?.balanceNano ?? 0n
+    wallets.set(tenant, { tenant, balanceNano, heldNano: toNano(sum) })
+  }
+  return [...wallets.values()].sort((a, b) => (a.tenant < b.tenant ? -1 : 1))
+}
+
+export async function selectWalletEntries(
+  db: Kysely<Tables>,
+  tenant: string,
+  page: EntriesPage,
+): Promise<WalletEntry[]> {
+  let query = entries(db)
+    .where('tenant', '=', tenant)
+    // As the index `ledger_by_tenant` has it, or it would not serve.
+    .where(sql<boolean>`kind not in ('hold', 'release')`)
+    .orderBy('id', 'desc')
+    .limit(page.limit ?? 50)
+  if (page.before !== undefined) query = query.where('id', '<', page.before)
+  if (page.kinds) query = query.where('kind', 'in', page.kinds)
+  return (await query.execute()).map(toEntry)
+}
+
+/**
+ * Books a credit or a debit, once for each reference. In a transaction that holds the write lock.
+ * @throws {CommandError} GW4005, GW4011, GW4012
+ */
+export async function adjust(
+  db: Kysely<Tables>,
+  kind: 'credit' | 'debit',
+  adjustment: Adjustment,
+  nowMs: number,
+  floorNano?: bigint,
+): Promise<AdjustmentResult> {
+  const { tenant, amountNano, reference } = adjustment
+  if (amountNano <= 0n) throw new RangeError(`a ${kind} of ${amountNano} nano-units`)
+  await assertTenant(db, tenant)
+  const first = await entries(db)
+    .where('tenant', '=', tenant)
+    .where('reference', '=', reference)
+    .executeTakeFirst()
+  if (first) {
+    assertSame(kind, adjustment, first)
+    const { balanceNano } = await walletOf(db, tenant)
+    return { entry: toEntry(first), isNew: false, balanceNano }
+  }
+
+  const wallet = await walletOf(db, tenant)
+  const balanceNano = wallet.balanceNano + (kind === 'credit' ? amountNano : -amountNano)
+  if (kind === 'debit' && floorNano !== undefined && balanceNano - wallet.heldNano < floorNano) {
+    throw new CommandError(
+      'GW4012',
+      `A debit of ${formatNano(amountNano)} would leave ${formatNano(balanceNano - wallet.heldNano)}: ` +
+        `balance ${formatNano(wallet.balanceNano)}, held ${formatNano(wallet.heldNano)}.`,
+    )
+  }
+  const { id } = await db
+    .insertInto('ledger')
+    .values({
+      kind,
+      at_ms: nowMs,
+      tenant,
+      amount_nano: amountNano,
+      reference,
+      note: adjustment.note ?? null,
+      author: adjustment.author ?? null,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  const [units, rest] = parts(balanceNano)
+  await db
+    .insertInto('wallets')
+    .values({ tenant, balance_units: units, balance_nano: rest })
+    .onConflict(conflict => conflict.doUpdateSet({ balance_units: units, balance_nano: rest }))
+    .execute()
+  await db.updateTable('ledger_head').set({ wallet_version: id }).execute()
+  const row = await entries(db).where('id', '=', id).executeTakeFirstOrThrow()
+  return { entry: toEntry(row), isNew: true, balanceNano }
+}
+
+function entries(db: Kysely<Tables>) {
+  return db
+    .selectFrom('ledger')
+    .select(['id', 'kind', 'at_ms', 'reference', 'note', 'author', 'request_id', 'key_name', 'publication'])
+    .select(['marks', sql<string>`cast(amount_nano as text)`.as('nano')])
+}
+
+async function walletOf(db: Kysely<Tables>, tenant: string): Promise<Wallet> {
+  const [wallet] = await selectWallets(db, tenant)
+  return wallet ?? { tenant, balanceNano: 0n, heldNano: 0n }
+}
+
+async function assertTenant(db: Kysely<Tables>, tenant: string): Promise<void> {
+  const row = await db
+    .selectFrom('resources')
+    .select('name')
+    .where('kind', '=', 'tenant')
+    .where('name', '=', tenant)
+    .executeTakeFirst()
+  if (!row) throw new CommandError('GW4005', `There is no tenant ${tenant}.`)
+}
+
+/** A payment that is booked again is the same payment; one that only shares its reference is not. */
+function assertSame(kind: 'credit' | 'debit', { amountNano, reference }: Adjustment, first: EntryRow): void {
+  if (first.kind === kind && BigInt(first.nano) === amountNano) return
+  throw new CommandError(
+    'GW4011',
+    `${reference} is a ${first.kind} of ${formatNano(BigInt(first.nano))} already, entry ${first.id}.`,
+  )
+}
+
+function toEntry(row: EntryRow): WalletEntry {
+  if (row.kind === 'hold' || row.kind === 'release') throw new Error(`entry ${row.id} moves no balance`)
+  const takes = row.kind === 'settle' || row.kind === 'debit'
+  const marks: readonly Mark[] = toMarks(row.marks)
+  return {
+    id: row.id,
+    kind: row.kind,
+    atMs: row.at_ms,
+    amountNano: takes ? -BigInt(row.nano) : BigInt(row.nano),
+    ...(row.reference !== null && { reference: row.reference }),
+    ...(row.note !== null && { note: row.note }),
+    ...(row.author !== null && { author: row.author }),
+    ...(row.request_id !== null && { requestId: row.request_id }),
+    ...(row.key_name !== null && { key: row.key_name }),
+    ...(row.publication !== null && { publication: row.publication }),
+    marks,
+  }
+}
