@@ -51,12 +51,17 @@ const SWEEP_MS = 50
 export async function listen(options: ListenOptions): Promise<Listener> {
   /** The newest answer of each connection. */
   const answers = new WeakMap<Socket, ServerResponse>()
+  const connections = new Set<Socket>()
   const server = createServer({ ...LIMITS, noDelay: true }, (req, res) => {
     answers.set(req.socket, res)
     options.onRequest(req, res)
   })
   // More lines than this are refused by the caller; silently dropping them (the default) would hide a header.
   server.maxHeadersCount = 0
+  server.on('connection', (socket: Socket) => {
+    connections.add(socket)
+    socket.once('close', () => connections.delete(socket))
+  })
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const refusal = refusalOfParser(error.code)
     const answer = answers.get(socket)
@@ -76,7 +81,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   const host = family === 'IPv6' ? `[${address}]` : address
   return {
     url: `http://${host}:${port}`,
-    close: graceMs => closed(server, graceMs, options.clock),
+    close: graceMs => closed(server, connections, graceMs, options.clock),
   }
 }
 
@@ -90,12 +95,21 @@ function opened(server: Server, { host, port }: ListenAddress): Promise<void> {
   })
 }
 
-function closed(server: Server, graceMs: number, clock: Clock): Promise<void> {
+function closed(
+  server: Server,
+  connections: ReadonlySet<Socket>,
+  graceMs: number,
+  clock: Clock,
+): Promise<void> {
+  // Node closes what is idle when asked, but neither what becomes idle later nor what has never said a byte.
+  const closeIdle = (): void => {
+    server.closeIdleConnections()
+    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy()
+  }
   return new Promise(resolve => {
-    // Node closes what is idle now, but not what becomes idle later: that would hold the end up for a minute.
     const sweep = (): Timer =>
       clock.after(SWEEP_MS, () => {
-        server.closeIdleConnections()
+        closeIdle()
         sweeping = sweep()
       })
     let sweeping = sweep()
@@ -105,6 +119,6 @@ function closed(server: Server, graceMs: number, clock: Clock): Promise<void> {
       deadline.cancel()
       resolve()
     })
-    server.closeIdleConnections()
+    closeIdle()
   })
 }

@@ -1,0 +1,290 @@
+import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { CHAT, chunk, get, MESSAGES, rawHead, rawPost } from '../gateway/calls.ts'
+import { rawClient } from '../gateway/raw-client.ts'
+import { json } from '../support/answers.ts'
+import { BASIC_SECRETS, basicConfig, testGateway } from '../support/gateway.ts'
+import { scriptedUpstream } from '../support/scripted-upstream.ts'
+
+const upstream = await scriptedUpstream(afterAll)
+const gateway = await testGateway(afterAll, basicConfig(upstream.url), { secrets: BASIC_SECRETS })
+beforeEach(() => {
+  upstream.forget()
+  upstream.answer(json('{"model":"x"}'))
+})
+
+const key = () => `x-api-key: ${gateway.secretOf('admin')}`
+const head = (...lines: string[]) => `${lines.join('\r\n')}\r\n\r\n`
+const body = '{"model":"ext-both"}'
+
+async function say(bytes: string | Uint8Array) {
+  const client = await rawClient(onTestFinished, gateway.url)
+  await client.write(bytes)
+  return { client, answer: await client.answer() }
+}
+
+describe('a head that is refused closes its connection and reaches nobody', () => {
+  afterEach(() => expect(upstream.requests).toEqual([]))
+
+  it.each<[string, () => string | Buffer, number, string]>([
+    ['two Host lines', () => rawPost(gateway, CHAT, body, ['Host: other']), 400, 'bad_request'],
+    ['two Host lines, the same', () => rawPost(gateway, CHAT, body, ['host: gateway']), 400, 'bad_request'],
+    ['no Host line', () => head('GET /v1/models HTTP/1.1', key()), 400, 'bad_request'],
+    [
+      'an absolute target',
+      () => head('GET http://gateway/v1/models HTTP/1.1', 'host: x', key()),
+      400,
+      'bad_request',
+    ],
+    [
+      'a target without a scheme',
+      () => head('GET //gateway/v1/models HTTP/1.1', 'host: x', key()),
+      400,
+      'bad_request',
+    ],
+    ['an asterisk', () => head('OPTIONS * HTTP/1.1', 'host: x', key()), 400, 'bad_request'],
+    ['HTTP/0.9', () => 'GET /v1/models\r\n\r\n', 400, 'bad_request'],
+    ['HTTP/0.9 by name', () => head('GET /v1/models HTTP/0.9', 'host: x', key()), 400, 'bad_request'],
+    ['HTTP/2.0', () => head('GET /v1/models HTTP/2.0', 'host: x', key()), 400, 'bad_request'],
+    ['HTTP/1.2', () => head('GET /v1/models HTTP/1.2', 'host: x', key()), 400, 'bad_request'],
+    ['the preface of HTTP/2', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, 'bad_request'],
+    ['garbage', () => '\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03', 400, 'bad_request'],
+    ['an unknown method', () => head('BREW /v1/models HTTP/1.1', 'host: x'), 400, 'bad_request'],
+    [
+      'gzip as a transfer coding',
+      () => `${rawHead(gateway, CHAT, ['transfer-encoding: gzip, chunked'])}0\r\n\r\n`,
+      501,
+      'unsupported_transfer_encoding',
+    ],
+    [
+      'chunked under HTTP/1.0',
+      () => `${rawHead(gateway, CHAT, ['transfer-encoding: chunked']).replace('/1.1', '/1.0')}0\r\n\r\n`,
+      400,
+      'bad_request',
+    ],
+    [
+      '129 header lines',
+      () =>
+        head(
+          'GET /v1/models HTTP/1.1',
+          'host: x',
+          key(),
+          ...Array.from({ length: 127 }, (_, index) => `x-${index}: 1`),
+        ),
+      431,
+      'header_too_large',
+    ],
+    [
+      '2,000 header lines',
+      () => head('GET /v1/models HTTP/1.1', 'host: x', key(), ...Array.from({ length: 2_000 }, () => `x: 1`)),
+      431,
+      'header_too_large',
+    ],
+    [
+      'a header of 20 KB',
+      () => head('GET /v1/models HTTP/1.1', 'host: x', key(), `x: ${'x'.repeat(20_000)}`),
+      431,
+      'header_too_large',
+    ],
+    [
+      'a target of 20 KB',
+      () => head(`GET /v1/models?${'x'.repeat(20_000)} HTTP/1.1`, 'host: x', key()),
+      431,
+      'header_too_large',
+    ],
+    ['a space in the target', () => head('GET /v1/models /x HTTP/1.1', 'host: x', key()), 400, 'bad_request'],
+    ['/health under HTTP/2.0', () => head('GET /health HTTP/2.0', 'host: x'), 400, 'bad_request'],
+    ['/health of another host', () => head('GET /health HTTP/1.1', 'host: x', 'host: y'), 400, 'bad_request'],
+  ])('%s', async (_title, bytes, status, code) => {
+    const { client, answer } = await say(bytes())
+    expect(answer.status).toBe(status)
+    expect(answer.json()).toEqual({
+      error: { message: expect.any(String), type: 'invalid_request_error', param: null, code },
+    })
+    expect(answer.values('content-type')).toEqual(['application/json'])
+    expect(answer.values('connection')).toEqual(['close'])
+    await client.closed
+  })
+
+  it('in Anthropic’s shape where the path could still be read', async () => {
+    const { answer } = await say(rawPost(gateway, MESSAGES, body, ['host: other']))
+    expect(answer.json()).toMatchObject({ type: 'error', error: { type: 'invalid_request_error' } })
+  })
+})
+
+describe('a path is compared as it stands', () => {
+  it.each([
+    '/v1/../v1/models',
+    '/v1/./models',
+    '/v1//models',
+    '/v1/%6Dodels',
+    '/v1%2Fmodels',
+    '/v1\\models',
+    '/v1/models;x=1',
+    '/V1/models',
+    '/v1/models%00',
+    '/%76%31/models',
+    '/v1/chat/completions%3Fx',
+    '/health/',
+    '/health/../v1/models',
+    '/%2e%2e/v1/models',
+  ])('%s is not found', async target => {
+    const { answer } = await say(head(`GET ${target} HTTP/1.1`, 'host: x', key()))
+    expect(answer.status).toBe(404)
+    expect(answer.json()).toMatchObject({ error: { code: 'unknown_path' } })
+  })
+
+  it('a dotted path below /v1/models is only a name that nobody has', async () => {
+    for (const target of [
+      '/v1/models/../chat/completions',
+      '/v1/models/%2e%2e/health',
+      '/v1/models//ext/chat',
+    ]) {
+      const { answer } = await say(head(`GET ${target} HTTP/1.1`, 'host: x', key()))
+      expect(answer.json()).toMatchObject({ error: { code: 'model_not_found' } })
+    }
+  })
+})
+
+describe('what is only old or odd is served', () => {
+  it('HTTP/1.0, with and without a Host line', async () => {
+    for (const lines of [[], ['host: x']]) {
+      const { client, answer } = await say(head('GET /v1/models HTTP/1.0', ...lines, key()))
+      expect(answer.status).toBe(200)
+      await client.closed
+    }
+  })
+
+  it('128 header lines', async () => {
+    const lines = Array.from({ length: 126 }, (_, index) => `x-${index}: 1`)
+    expect((await say(head('GET /v1/models HTTP/1.1', 'host: x', key(), ...lines))).answer.status).toBe(200)
+  })
+
+  it('Chunked in another letter case, and requests in one segment, in their order', async () => {
+    const one = `${rawHead(gateway, CHAT, ['Transfer-Encoding: CHUNKED'])}${chunk(body).toString()}0\r\n\r\n`
+    const client = await rawClient(onTestFinished, gateway.url)
+    await client.write(one + head('GET /v1/models HTTP/1.1', 'host: x', key()))
+    expect((await client.answer()).text()).toBe('{"model":"ext-both"}')
+    expect((await client.answer()).json()).toMatchObject({ object: 'list' })
+  })
+
+  it('/health, with a query too, without a key and without a line in the log', async () => {
+    const before = gateway.logged.length
+    for (const path of ['/health', '/health?from=lb']) {
+      const answer = await fetch(gateway.url + path)
+      expect([answer.status, await answer.text()]).toEqual([200, '{"status":"ok"}'])
+    }
+    expect(gateway.logged).toHaveLength(before)
+  })
+})
+
+describe('garbage on a connection', () => {
+  it('behind a request does not get into its answer', async () => {
+    let hold = (): void => undefined
+    const held = new Promise<void>(resolve => {
+      hold = resolve
+    })
+    upstream.answerNext(async exchange => {
+      await exchange.write(
+        'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
+      )
+      await exchange.write(chunk('data: {"a":1}\n\n'))
+      await Promise.race([held, exchange.request.gone])
+    })
+    const client = await rawClient(onTestFinished, gateway.url)
+    await client.write(rawPost(gateway, CHAT, body))
+    await client.until(answer => answer.body.length > 0)
+    await client.write('garbage\r\n\r\n')
+    const answer = await client.answer()
+    expect(answer.whole).toBe(false)
+    expect(answer.text()).toBe('data: {"a":1}\n\n')
+    hold()
+  })
+
+  it('does not hold its connection open where the client stays', async () => {
+    const client = await rawClient(onTestFinished, gateway.url)
+    client.socket.allowHalfOpen = true
+    await client.write('garbage\r\n\r\n')
+    expect((await client.answer()).status).toBe(400)
+    await client.closed
+    // Our side is still open, and stays so: the gateway must be the one that lets go.
+    const gone = new Promise<void>(resolve => {
+      const knock = setInterval(() => client.socket.write('x'), 50)
+      client.socket.once('error', () => {
+        clearInterval(knock)
+        resolve()
+      })
+    })
+    await gone
+  })
+})
+
+describe('a body over the limit', () => {
+  const small = testGateway(afterAll, `${basicConfig(upstream.url)}settings: { limits: { body: 1MiB } }\n`, {
+    secrets: BASIC_SECRETS,
+  })
+
+  it('that says its length is refused at once; a client that still sends 30 MB can read why', async () => {
+    const limited = await small
+    const client = await rawClient(onTestFinished, limited.url)
+    await client.write(rawHead(limited, CHAT, [`content-length: ${30_000_000}`]))
+    const answer = await client.answer()
+    expect(answer.status).toBe(413)
+    expect(answer.json()).toMatchObject({ error: { code: 'request_too_large' } })
+    for (let sent = 0; sent < 30_000_000; sent += 1_000_000) await client.write(Buffer.alloc(1_000_000, 0x20))
+    // The connection has survived: the next request on it is served.
+    await client.write(rawPost(limited, CHAT, body))
+    expect((await client.answer()).status).toBe(200)
+    expect(upstream.requests).toHaveLength(1)
+  })
+
+  it('that is chunked is refused as soon as it is over, and can be sent to its end', async () => {
+    const limited = await small
+    const client = await rawClient(onTestFinished, limited.url)
+    await client.write(rawHead(limited, CHAT, ['transfer-encoding: chunked']))
+    const piece = chunk(`"${'x'.repeat(100_000)}",`)
+    await client.write(chunk('{"model":"ext-both","x":['))
+    for (let count = 0; count < 12; count++) await client.write(piece)
+    expect((await client.answer()).status).toBe(413)
+    for (let count = 0; count < 200; count++) await client.write(piece)
+    await client.write(chunk('1]}'))
+    await client.write('0\r\n\r\n')
+    await client.write(rawPost(limited, CHAT, body))
+    expect((await client.answer()).status).toBe(200)
+    expect(upstream.requests).toHaveLength(1)
+  })
+
+  it('is over by one byte, and not by none', async () => {
+    const limited = await small
+    const of = (length: number) => {
+      const text = `{"model":"ext-both","x":"`
+      return `${text}${'x'.repeat(length - text.length - 2)}"}`
+    }
+    for (const framed of [
+      (text: string) => rawPost(limited, CHAT, text),
+      (text: string) =>
+        Buffer.concat([
+          Buffer.from(rawHead(limited, CHAT, ['transfer-encoding: chunked'])),
+          chunk(text),
+          Buffer.from('0\r\n\r\n'),
+        ]),
+    ]) {
+      for (const [length, status] of [
+        [1_048_576, 200],
+        [1_048_577, 413],
+      ] as const) {
+        const client = await rawClient(onTestFinished, limited.url)
+        await client.write(framed(of(length)))
+        expect((await client.answer()).status).toBe(status)
+      }
+    }
+  })
+})
+
+it('answers others while one client sends its head a byte at a time', async () => {
+  const slow = await rawClient(onTestFinished, gateway.url)
+  const bytes = Buffer.from(head('GET /v1/models HTTP/1.1', 'host: x', key()))
+  for (const byte of bytes.subarray(0, -1)) await slow.write(Uint8Array.of(byte))
+  expect((await get(gateway, '/v1/models')).status).toBe(200)
+  await slow.write('\n')
+  expect((await slow.answer()).status).toBe(200)
+})
