@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { RateBucket } from '../../src/admission/gcra.ts'
-import { GwError } from '../../src/base/catalogue/wire.ts'
+import type { GwError } from '../../src/base/catalogue/wire.ts'
 import { holding, keyEntry, refusalOf, Scene, tenantEntry, used } from './limits-scene.ts'
 
 describe('requests per minute', () => {
