@@ -74,11 +74,12 @@ export function compile(state: ServedState, secretOf: SecretLookup): Compiled {
 
 /** Every reference to a secret in a state, so that they can be resolved before compiling. */
 export function secretReferences(state: ServedState): SecretReference[] {
-  return state.resources.flatMap(({ kind, spec }) => {
-    if (kind === 'endpoint') return decode('endpoint', spec).upstream_key ?? []
-    if (kind === 'key') return decode('key', spec).secret ?? []
-    return []
-  })
+  // What cannot be read is passed over here: `compile` reads it again and says so.
+  const unreadable: string[] = []
+  return [
+    ...decoded(state, 'endpoint', unreadable).flatMap(({ spec }) => spec.upstream_key ?? []),
+    ...decoded(state, 'key', unreadable).flatMap(({ spec }) => spec.secret ?? []),
+  ]
 }
 
 /** `env:NAME` or `file:/path`: the one name of a reference, to look it up by. */

@@ -1,0 +1,147 @@
+import { describe, expect, it } from 'vitest'
+import { keyDigest, mintKey } from '../../src/base/api-key.ts'
+import { systemChance } from '../../src/base/chance.ts'
+import { compile, describe as named, secretReferences } from '../../src/snapshot/compile.ts'
+import { SnapshotHolder } from '../../src/snapshot/holder.ts'
+import { snapshotOf, stateOf } from './configured.ts'
+
+const CONFIG = `
+version: 1
+endpoints:
+  e: { protocol: openai, base_url: "https://api.example.com/v1/", served_model: served, upstream_key: { env: UP } }
+publications:
+  m: { bindings: [{ endpoint: e, served_model: other }] }
+keys:
+  k: { kind: platform }
+  s: { kind: platform, secret: { file: /run/secret } }
+`
+const secrets: Record<string, string> = {
+  'env:UP': 'sk-1',
+  'file:/run/secret': 'a secret of twenty characters',
+}
+const lookup =
+  (given: Record<string, string> = secrets) =>
+  (reference: Parameters<typeof named>[0]) =>
+    given[named(reference)] ?? new Error(`${named(reference)} is not set`)
+
+async function problems(yaml: string, given = secrets): Promise<readonly string[]> {
+  const compiled = compile(await stateOf(yaml), lookup(given))
+  return compiled.ok ? [] : compiled.problems
+}
+
+describe('a state', () => {
+  it('becomes what a request needs', async () => {
+    const compiled = compile(await stateOf(CONFIG), lookup())
+    if (!compiled.ok) throw new Error(compiled.problems.join('\n'))
+    const [target] = compiled.snapshot.publications.get('m')?.targets.openai ?? []
+    expect(target).toMatchObject({
+      servedModel: 'other',
+      endpoint: {
+        origin: 'https://api.example.com',
+        basePath: '/v1',
+        headers: ['authorization', 'Bearer sk-1'],
+      },
+    })
+    expect(target?.servedJson.toString()).toBe('"other"')
+    expect(compiled.snapshot.keys.get(keyDigest('a secret of twenty characters'))?.name).toBe('s')
+    expect(Object.isFrozen(compiled.snapshot)).toBe(true)
+  })
+
+  it('names its secrets, so that they can be looked up before', async () => {
+    expect(secretReferences(await stateOf(CONFIG)).map(named)).toEqual(['env:UP', 'file:/run/secret'])
+  })
+
+  it('tells every reason at once why it cannot be served, and no secret', async () => {
+    const found = await problems(
+      `${CONFIG}  short: { kind: platform, secret: { env: SHORT } }\n  typo: { kind: platform, secret: { env: TYPO } }\n`,
+      { 'env:UP': 'sk\r\nx-evil: 1', 'env:SHORT': 'hunter2', 'env:TYPO': `gw_${'x'.repeat(46)}` },
+    )
+    expect(found).toEqual([
+      'endpoint e: upstream_key does not fit into a header line',
+      'key s: secret: file:/run/secret is not set',
+      'key short: secret is shorter than 20 characters',
+      'key typo: secret looks like a gw key, but its checksum is wrong',
+    ])
+  })
+
+  it('with one secret for two keys cannot be served', async () => {
+    const state = await stateOf(CONFIG, {
+      secrets: [{ key: 'k', digest: keyDigest(secrets['file:/run/secret'] ?? '') }],
+    })
+    expect(compile(state, lookup())).toEqual({ ok: false, problems: ['keys k and s have the same secret'] })
+  })
+
+  it('with resources that this version cannot read says which; looking for secrets does not stumble over them', async () => {
+    const state = await stateOf(CONFIG)
+    const odd = ['endpoint', 'key', 'publication'].map(kind => ({
+      kind: kind as 'endpoint',
+      name: 'odd',
+      spec: { from: 'the future' },
+      createdAtMs: 0,
+    }))
+    const mixed = { ...state, resources: [...state.resources, ...(odd as never[])] }
+    expect(secretReferences(mixed).map(named)).toEqual(['env:UP', 'file:/run/secret'])
+    const compiled = compile(mixed, lookup())
+    expect(compiled.ok ? [] : compiled.problems.map(problem => problem.split(' cannot', 1)[0])).toEqual([
+      'endpoint odd',
+      'publication odd',
+      'key odd',
+    ])
+  })
+})
+
+describe('a key', () => {
+  const yaml =
+    'version: 1\nkeys: { k: { kind: platform }, e: { kind: platform, expires_at: 2026-01-01T00:00:00Z } }\n'
+  const minted = (key: string, expiresAtMs?: number) => {
+    const secret = mintKey(systemChance)
+    return { key, digest: keyDigest(secret), ...(expiresAtMs !== undefined && { expiresAtMs }) }
+  }
+
+  it('that is held is not enabled, whatever the configuration says', async () => {
+    const secret = minted('k')
+    const entry = async (heldKeys: string[]) =>
+      (await snapshotOf(yaml, { secrets: [secret], heldKeys })).keys.get(secret.digest)
+    expect((await entry([]))?.enabled).toBe(true)
+    expect((await entry(['k']))?.enabled).toBe(false)
+    expect((await entry(['other']))?.enabled).toBe(true)
+  })
+
+  it('opens by each of its secrets, until the secret or the key ends, whichever is first', async () => {
+    const all = [
+      minted('k'),
+      minted('k', 5),
+      minted('e'),
+      minted('e', 5),
+      minted('e', Date.parse('2027-01-01T00:00:00Z')),
+    ]
+    const { keys } = await snapshotOf(yaml, { secrets: all })
+    const ends = all.map(({ digest }) => keys.get(digest)?.expiresAtMs)
+    const end = Date.parse('2026-01-01T00:00:00Z')
+    expect(ends).toEqual([Number.POSITIVE_INFINITY, 5, end, 5, end])
+  })
+
+  it('whose secret is left over from a key that is gone opens nothing', async () => {
+    const secret = minted('gone')
+    expect((await snapshotOf(yaml, { secrets: [secret] })).keys.has(secret.digest)).toBe(false)
+  })
+})
+
+describe('the holder', () => {
+  it('keeps what works beside what is refused', async () => {
+    const holder = new SnapshotHolder()
+    expect(holder.current()).toBe(undefined)
+    const snapshot = await snapshotOf('version: 1\nkeys: { k: { kind: platform } }\n', { revision: 4 })
+    holder.swap(snapshot, 1)
+    holder.refuse(5, ['no'], 2)
+    expect(holder.current()).toBe(snapshot)
+    expect(holder.report()).toEqual({
+      revision: 4,
+      ok: false,
+      atMs: 2,
+      refused: { revision: 5, problems: ['no'] },
+    })
+    holder.swap(snapshot, 3)
+    expect(holder.report()).toEqual({ revision: 4, ok: true, atMs: 3 })
+  })
+})
