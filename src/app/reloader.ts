@@ -21,7 +21,9 @@ export interface ReloaderPorts {
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly clock: Clock
   readonly log: Log
-  /** Called with each snapshot that was taken over, after it was. */
+  /** Awaited before a snapshot is taken over; where it rejects the old one stays. */
+  readonly prepare: (snapshot: Snapshot) => Promise<void>
+  /** Called with each snapshot that was taken over, in the same turn. */
   readonly onSwap: (snapshot: Snapshot) => void
 }
 
@@ -57,7 +59,7 @@ export class Reloader {
     const newest = holder.report()
     for (let back = 1; !holder.current() && back <= MAX_FALLBACK && back < state.revision; back++) {
       const compiled = await this.#compile(await store.readStateAt(state.revision - back))
-      if (compiled.ok) this.#swap(compiled.snapshot)
+      if (compiled.ok) await this.#swap(compiled.snapshot)
     }
     if (!holder.current()) return newest.refused?.problems ?? []
     if (newest.refused) holder.refuse(newest.refused.revision, newest.refused.problems, newest.atMs)
@@ -102,11 +104,12 @@ export class Reloader {
     }
     this.#retryAtMs = Number.POSITIVE_INFINITY
     this.#complaint = ''
-    this.#swap(compiled.snapshot)
+    await this.#swap(compiled.snapshot)
     log.info({ revision: state.revision, key_version: state.keyVersion }, 'serving revision')
   }
 
-  #swap(snapshot: Snapshot): void {
+  async #swap(snapshot: Snapshot): Promise<void> {
+    await this.#ports.prepare(snapshot)
     this.#ports.holder.swap(snapshot, this.#ports.clock.nowMs())
     this.#ports.onSwap(snapshot)
   }

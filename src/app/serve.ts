@@ -4,12 +4,15 @@ import type { Chance } from '../base/chance.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { startControl } from '../control/server.ts'
+import { Drains } from '../gateway/drains.ts'
 import { startGateway } from '../gateway/server.ts'
 import { sendJson } from '../http/json.ts'
 import type { ListenAddress, Listener } from '../http/listen.ts'
 import { Pools } from '../relay/pools.ts'
 import { SnapshotHolder } from '../snapshot/holder.ts'
 import { openStore } from '../store/open.ts'
+import type { Store } from '../store/types.ts'
+import { Books, type BooksPorts } from './books.ts'
 import { healthAnswer } from './health.ts'
 import { listenFault } from './listen-fault.ts'
 import { Reloader } from './reloader.ts'
@@ -28,6 +31,8 @@ export interface ServePorts {
   readonly clock: Clock
   readonly chance: Chance
   readonly log: Log
+  /** See {@link Books}. */
+  readonly ledgerWorkerUrl?: URL
 }
 
 /** A process that serves. */
@@ -35,6 +40,8 @@ export interface Serving {
   readonly gatewayUrl?: string
   readonly controlUrl?: string
   readonly revision: number
+  /** Resolves where the process cannot go on: it should be closed, and end. */
+  readonly failed: Promise<Error>
   /** Stops accepting, lets requests at hand finish for at most `drainMs`, and gives everything back. */
   close(drainMs: number): Promise<void>
 }
@@ -47,14 +54,22 @@ export interface Serving {
  */
 export async function serve(options: ServeOptions, ports: ServePorts): Promise<Serving> {
   const { clock, chance, log } = ports
+  let fail: (error: Error) => void = () => undefined
+  const failed = new Promise<Error>(resolve => {
+    fail = resolve
+  })
   const store = await openStore(options.store, { mode: 'write', clock, folder: ports.cwd })
+  const books =
+    options.gateway && (await openBooks(store, options.store, { ...ports, onDeath: error => fail(error) }))
   const holder = new SnapshotHolder()
   const pools = new Pools()
   const reloader = new Reloader({
     ...ports,
     store,
     holder,
+    prepare: async snapshot => books?.prepare(snapshot),
     onSwap: snapshot => {
+      books?.adopt(snapshot)
       pools
         .retain(snapshot.endpoints.values())
         .catch((error: unknown) => log.error({ err: error }, 'closing pools'))
@@ -72,6 +87,8 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     await Promise.all(listeners.map(listener => listener.close(drainMs)))
     await reloader.stop()
     await pools.destroy()
+    const lost = await books?.close()
+    if (lost) log.error({ rows: lost }, 'rows were not committed; their holds are settled at the next start')
     await store.close()
   }
 
@@ -83,7 +100,18 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     const current = () => holder.current()
     const gateway =
       options.gateway &&
-      (await claim(startGateway, options.gateway, { current, pools, clock, chance, log, health }))
+      books &&
+      (await claim(startGateway, options.gateway, {
+        current,
+        pools,
+        drains: new Drains(),
+        limiter: books.limiter,
+        ledger: books.ledger,
+        clock,
+        chance,
+        log,
+        health,
+      }))
     if (gateway) listeners.push(gateway)
     const control = options.control && (await claim(startControl, options.control, { clock, health }))
     if (control) listeners.push(control)
@@ -91,10 +119,20 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       ...(gateway && { gatewayUrl: gateway.url }),
       ...(control && { controlUrl: control.url }),
       revision: holder.report().revision,
+      failed,
       close,
     }
   } catch (error) {
     await close(0)
+    throw error
+  }
+}
+
+async function openBooks(store: Store, url: string, ports: BooksPorts): Promise<Books> {
+  try {
+    return await Books.open(url, ports)
+  } catch (error) {
+    await store.close()
     throw error
   }
 }

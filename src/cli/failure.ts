@@ -1,20 +1,26 @@
 import { ConfigurationInvalid } from '../app/invalid.ts'
+import { LedgerBroken } from '../app/ledger.ts'
 import type { CommandError } from '../base/catalogue/command.ts'
 import { ConflictError, ProbeError } from '../changes/refusals.ts'
 import type { Json } from '../schema/kinds.ts'
 import type { SourceLine } from '../store/types.ts'
 import type { Format } from './format.ts'
+import { checkedToJson, findingsToJson, findingsToText } from './ledger-text.ts'
 import { problemsToJson, problemsToText } from './problems.ts'
 import type { Style } from './style.ts'
 
 /** What a failure has to say beyond its message, which names conflicts and probes already. */
 export function detailsText(error: CommandError, format: Format, style: Style): string {
-  return error instanceof ConfigurationInvalid ? problemsToText(error.problems, format, style) : ''
+  if (error instanceof ConfigurationInvalid) return problemsToText(error.problems, format, style)
+  return error instanceof LedgerBroken ? findingsToText(error.findings, style) : ''
 }
 
 /** The same as members of `error`, beside its code, message and hint. */
 export function detailsJson(error: CommandError): { readonly [member: string]: Json } {
   if (error instanceof ConfigurationInvalid) return { problems: problemsToJson(error.problems) }
+  if (error instanceof LedgerBroken) {
+    return { checked: checkedToJson(error.checked), findings: findingsToJson(error.findings) }
+  }
   if (error instanceof ConflictError) {
     return {
       conflicts: error.conflicts.map(({ kind, name, message, place, other }) => ({

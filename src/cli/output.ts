@@ -19,7 +19,7 @@ export interface Result {
  * The rules of output, for every command:
  *
  *     stdout   what was asked for, and nothing else: `--format json` puts exactly one document there,
- *              in success and in failure
+ *              in success and in failure; a command that prints `lines` puts one on each
  *     stderr   talk: questions, progress, warnings, and in text form the failure
  *
  * A reader that goes away (`gw export | head -1`) ends the writing quietly, never the work.
@@ -31,8 +31,15 @@ export interface Output {
   readonly talkStyle: Style
   /** Width of the terminal on stdout; `undefined` where there is none. */
   readonly width: number | undefined
+  /** Aborted where stdout takes nothing more: its reader has left, or it failed. */
+  readonly gone: AbortSignal
   /** The one result of the command. */
   result(result: Result): void
+  /**
+   * For a command that answers with lines instead of one result, perhaps without an end: gives what writes each of
+   * them. From then on JSON is JSON Lines (jsonlines.org), an object a line, also in failure.
+   */
+  lines(): (line: Result) => void
   /** Text on stdout beside the result: nothing with `--format json`. */
   say(text: string): void
   /** A line for the person who watches. */
@@ -52,6 +59,12 @@ export function openOutput(io: Io, format: Format, when: ColourWhen): Output {
   const style = styleFor(io.stdout, io, when)
   const talkStyle = styleFor(io.stderr, io, when)
   const debug = Boolean(io.environment['GW_DEBUG'])
+  let document = indented
+
+  function print(result: Result): void {
+    if (format === 'json') stdout.write(document(result.json()))
+    else stdout.write(format === 'github' && result.github ? result.github() : result.text())
+  }
 
   function failText(error: CommandError, detailed: boolean): void {
     if (!detailed) stderr.write(detailsText(error, format, talkStyle))
@@ -64,9 +77,11 @@ export function openOutput(io: Io, format: Format, when: ColourWhen): Output {
     style,
     talkStyle,
     width: io.stdout.isTTY === true ? io.stdout.columns : undefined,
-    result(result) {
-      if (format === 'json') stdout.write(document(result.json()))
-      else stdout.write(format === 'github' && result.github ? result.github() : result.text())
+    gone: stdout.gone,
+    result: print,
+    lines() {
+      document = compact
+      return print
     },
     say(text) {
       if (format !== 'json') stdout.write(text)
@@ -108,14 +123,18 @@ function legible(text: string): string {
   return text.split('\n').map(printable).join('\n')
 }
 
-function document(json: Json): string {
+function indented(json: Json): string {
   return `${JSON.stringify(json, null, 2)}\n`
+}
+
+function compact(json: Json): string {
+  return `${JSON.stringify(json)}\n`
 }
 
 /** One stream of ours. It keeps the first error; a reader that has left (EPIPE) is none. */
 class Pen {
   readonly #sink: Sink
-  #open = true
+  readonly #gone = new AbortController()
   #pending: Promise<void> = Promise.resolve()
   fault: Error | undefined
 
@@ -126,8 +145,13 @@ class Pen {
     sink.on('error', error => this.#broken(error))
   }
 
+  /** Aborted by the first error. */
+  get gone(): AbortSignal {
+    return this.#gone.signal
+  }
+
   write(text: string): void {
-    if (!this.#open || text === '') return
+    if (this.gone.aborted || text === '') return
     const written = new Promise<void>(resolve => {
       this.#sink.write(text, error => {
         if (error) this.#broken(error)
@@ -142,8 +166,8 @@ class Pen {
   }
 
   #broken(error: NodeJS.ErrnoException): void {
-    this.#open = false
     const left = error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED'
     if (!left) this.fault ??= error
+    this.#gone.abort()
   }
 }

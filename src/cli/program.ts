@@ -5,12 +5,16 @@ import { diffCommand } from './diff.ts'
 import { exportCommand } from './export.ts'
 import { FORMATS } from './format.ts'
 import { keysCommand } from './keys.ts'
+import { ledgerCommand } from './ledger.ts'
+import { logsCommand } from './logs.ts'
 import { serveCommand } from './serve.ts'
 import type { Bind, MakeCommand } from './session.ts'
 import { COLOUR_WHEN } from './style.ts'
+import { usageCommand } from './usage-report.ts'
 import { validateCommand } from './validate.ts'
 import { everyCommand, verb } from './verb.ts'
 import { gwVersion } from './version.ts'
+import { walletCommand } from './wallet.ts'
 
 export const DEFAULT_STORE = 'sqlite:./data/gw.db'
 /** Columns of the help where there is no terminal to ask. */
@@ -23,6 +27,10 @@ const VERBS: readonly MakeCommand[] = [
   applyCommand,
   exportCommand,
   keysCommand,
+  walletCommand,
+  usageCommand,
+  logsCommand,
+  ledgerCommand,
   serveCommand,
   demoUpstreamCommand,
 ]

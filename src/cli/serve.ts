@@ -65,10 +65,15 @@ async function act(
   if (serving.gatewayUrl) out.talk(`Gateway on ${serving.gatewayUrl}`)
   if (serving.controlUrl) out.talk(`Control plane on ${serving.controlUrl}`)
   out.talk(`Serving revision ${serving.revision}.`)
-  await new Promise<void>(resolve => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
+  const stopped = new Promise<undefined>(resolve => {
+    if (signal.aborted) resolve(undefined)
+    else signal.addEventListener('abort', () => resolve(undefined), { once: true })
   })
+  const failure = await Promise.race([stopped, serving.failed])
+  if (failure) {
+    await serving.close(0)
+    throw failure
+  }
   out.talk(`Stopping: requests at hand have ${options.drain}.`)
   await serving.close(drainMs)
   return EXIT.done

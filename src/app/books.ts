@@ -1,0 +1,134 @@
+import { Limiter } from '../admission/limiter.ts'
+import type { Clock, Timer } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import type { Snapshot } from '../snapshot/types.ts'
+import { openLedger } from '../store/ledger/open-ledger.ts'
+import type { Ledger } from '../store/ledger/types.ts'
+
+export interface BooksPorts {
+  readonly clock: Clock
+  readonly log: Log
+  readonly cwd: string
+  /** The ledger's thread, compiled; by default the one beside its source. */
+  readonly ledgerWorkerUrl?: URL
+  /** The ledger has ended by itself: nothing can be billed any more. */
+  readonly onDeath: (error: Error) => void
+}
+
+const TEND_MS = 1_000
+const SWEEP_EVERY_TICKS = 10
+const PRUNE_EVERY_TICKS = 60
+/** Deleting more at once would hold up bills behind it. */
+const PRUNE_ROWS = 500
+
+/**
+ * Limits and ledger of one process, kept in step: what the ledger knows is told to the limits before a snapshot is
+ * served, credits made elsewhere reach them within a second or two, and what was left behind is swept up.
+ */
+export class Books {
+  readonly limiter: Limiter
+  readonly ledger: Ledger
+  readonly #ports: BooksPorts
+  #snapshot: Snapshot | undefined
+  #walletVersion = 0
+  #ticks = 0
+  #timer: Timer | undefined
+  #tending: Promise<void> = Promise.resolve()
+  #closed = false
+
+  private constructor(ledger: Ledger, ports: BooksPorts) {
+    this.ledger = ledger
+    this.limiter = new Limiter(ports.clock)
+    this.#ports = ports
+  }
+
+  /**
+   * Becomes the one gateway of a store, and settles what an earlier one has left open.
+   *
+   * @throws {CommandError} GW2006 where another gateway serves the store; GW2001, GW2003.
+   */
+  static async open(store: string, ports: BooksPorts): Promise<Books> {
+    const { clock, log, cwd, onDeath, ledgerWorkerUrl } = ports
+    const events = {
+      onTrouble: (message: string) => log.error({ trouble: message }, 'the ledger cannot be written'),
+      onRecovered: () => log.info('the ledger is written again, nothing was lost'),
+      onAlarm: (message: string) => log.error({ alarm: message }, 'a row contradicts the ledger'),
+      onDeath: (error: Error) => {
+        log.error({ err: error }, 'the ledger has ended')
+        onDeath(error)
+      },
+    }
+    const workerUrl = ledgerWorkerUrl && { workerUrl: ledgerWorkerUrl }
+    const ledger = await openLedger(store, { clock, events, folder: cwd, ...workerUrl })
+    const books = new Books(ledger, ports)
+    const recovered = await ledger.recover(clock.nowMs())
+    if (recovered > 0) log.warn({ holds: recovered }, 'settled holds that an earlier process had left')
+    books.#schedule()
+    return books
+  }
+
+  /** Learns what a snapshot's limits must know of the past. To be awaited before it is served. */
+  async prepare(snapshot: Snapshot): Promise<void> {
+    const question = this.limiter.ask(snapshot)
+    // Both are posted in this turn: the answers belong to this moment.
+    const sums = this.ledger.sums(question.queries)
+    const balances = this.ledger.balances(question.tenants)
+    question.answerSums(await sums)
+    const { version, balanceNano } = await balances
+    question.answerBalances(balanceNano)
+    if (this.#walletVersion === 0) this.#walletVersion = version
+  }
+
+  /** The snapshot is served from now on. */
+  adopt(snapshot: Snapshot): void {
+    this.#snapshot = snapshot
+    this.limiter.adopt(snapshot)
+  }
+
+  /** @returns how many rows could not be committed; the next start settles their holds. */
+  async close(): Promise<number> {
+    this.#closed = true
+    this.#timer?.cancel()
+    await this.#tending
+    return this.ledger.close()
+  }
+
+  #schedule(): void {
+    if (this.#closed) return
+    this.#timer = this.#ports.clock.after(TEND_MS, () => {
+      this.#tending = this.#tend().finally(() => this.#schedule())
+    })
+  }
+
+  async #tend(): Promise<void> {
+    const { clock, log } = this.#ports
+    this.#ticks++
+    try {
+      await this.#hearAdjustments()
+      if (this.#ticks % SWEEP_EVERY_TICKS === 0) {
+        const overdue = this.limiter.sweep().length
+        const swept = await this.ledger.sweep(clock.nowMs())
+        if (overdue + swept > 0) log.warn({ overdue, swept }, 'ended holds past their deadline')
+      }
+      if (this.#ticks % PRUNE_EVERY_TICKS === 0) await this.#prune()
+    } catch (error) {
+      log.error({ err: error }, 'tending the books')
+    }
+  }
+
+  /** Credits and debits of other processes. */
+  async #hearAdjustments(): Promise<void> {
+    const { version, changes } = await this.ledger.adjustments(this.#walletVersion)
+    if (version === this.#walletVersion) return
+    const question = this.limiter.askBalances([...new Set(changes.map(({ tenant }) => tenant))])
+    const balances = await this.ledger.balances(question.tenants)
+    question.answerBalances(balances.balanceNano)
+    this.#walletVersion = version
+  }
+
+  async #prune(): Promise<void> {
+    if (!this.#snapshot) return
+    const beforeMs = this.#ports.clock.nowMs() - this.#snapshot.logRetentionMs
+    while (!this.#closed && (await this.ledger.pruneCallLogs(beforeMs, PRUNE_ROWS)) === PRUNE_ROWS);
+  }
+}

@@ -1,0 +1,40 @@
+import { CommandError } from '../base/catalogue/command.ts'
+import type { Finding } from '../store/ledger/types.ts'
+import { counted } from './counted.ts'
+import type { AppPorts } from './ports.ts'
+import { withStore } from './stored.ts'
+
+/** What a clean verification has gone through. */
+export interface LedgerChecked {
+  readonly entries: number
+  readonly openHolds: number
+  /** Tenants with a balance or a hold. */
+  readonly accounts: number
+}
+
+/** Rows that contradict the entries of the ledger. */
+export class LedgerBroken extends CommandError {
+  readonly checked: LedgerChecked
+  readonly findings: readonly Finding[]
+  constructor(checked: LedgerChecked, findings: readonly Finding[]) {
+    super('GW2007', `The ledger does not add up: ${counted(findings.length, 'finding')}.`)
+    this.checked = checked
+    this.findings = findings
+  }
+}
+
+/**
+ * Adds up every entry again and compares all that is kept beside them.
+ * @throws {LedgerBroken} with what does not fit; GW2xxx for the store.
+ */
+export async function verifyLedger(
+  storeUrl: string,
+  ports: Pick<AppPorts, 'clock' | 'cwd'>,
+): Promise<LedgerChecked> {
+  return withStore(storeUrl, 'read', ports, async ({ accounting }) => {
+    const { entries, openHolds, findings } = await accounting.verify()
+    const checked = { entries, openHolds, accounts: (await accounting.wallets()).length }
+    if (findings.length > 0) throw new LedgerBroken(checked, findings)
+    return checked
+  })
+}

@@ -1,0 +1,53 @@
+import type { UsageQuery, UsageRow } from '../store/ledger/types.ts'
+import { currencyOf } from './currency.ts'
+import { strangers } from './names.ts'
+import type { AppPorts } from './ports.ts'
+import { withStore } from './stored.ts'
+
+export interface UsageReport {
+  readonly currency: string
+  /** The largest amounts first; days in order, those in between without a call included. */
+  readonly rows: readonly UsageRow[]
+  /** Where nothing was found: a sentence for each filter that names nothing that stands. */
+  readonly strangers: readonly string[]
+}
+
+/** What was settled in a span of time. @throws {CommandError} GW2xxx */
+export async function reportUsage(
+  query: UsageQuery,
+  storeUrl: string,
+  ports: Pick<AppPorts, 'clock' | 'cwd'>,
+): Promise<UsageReport> {
+  return withStore(storeUrl, 'read', ports, async store => {
+    const live = await store.live()
+    const found = await store.accounting.usage(query)
+    const rows = query.by === 'day' ? withQuietDays(found) : found
+    return { currency: currencyOf(live), rows, strangers: rows.length > 0 ? [] : strangers(live, query) }
+  })
+}
+
+const DAY_MS = 86_400_000
+const NOTHING = {
+  requests: 0,
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  searchUnits: 0,
+  amountNano: 0n,
+  estimated: 0,
+  unpriced: 0,
+}
+
+/** A row for each day from the first to the last: without the quiet ones a chart would tell another story. */
+function withQuietDays(days: readonly UsageRow[]): UsageRow[] {
+  const byDate = new Map(days.map(day => [Date.parse(day.label), day]))
+  const dates = [...byDate.keys()]
+  const [first, last] = [dates[0] ?? 0, dates.at(-1) ?? -1]
+  const all: UsageRow[] = []
+  for (let date = first; date <= last; date += DAY_MS) {
+    const label = new Date(date).toISOString().slice(0, 10)
+    all.push(byDate.get(date) ?? { ...NOTHING, label })
+  }
+  return all
+}

@@ -1,0 +1,142 @@
+import { formatNano } from '../base/decimal.ts'
+import type { Json } from '../schema/kinds.ts'
+import type { StoredCall } from '../store/ledger/types.ts'
+import { moneyText } from './money-text.ts'
+import { printable, type Style } from './style.ts'
+import { textWidth } from './table.ts'
+
+/** Names longer than this are not waited for: the rest of their line moves right. */
+const WIDEST_NAME = 32
+
+/** Makes lines of calls. It learns how wide names are, so that what comes later stands below what came before. */
+export interface CallLines {
+  /** To be told of the calls of one batch before the first of them is written. */
+  expect(calls: readonly StoredCall[]): void
+  line(call: StoredCall): string
+}
+
+interface Part {
+  readonly text: string
+  readonly paint?: 'added' | 'changed' | 'fault' | 'faint'
+  /** Where the terminal is narrow the highest goes first; 0 never does. */
+  readonly rank: number
+}
+
+/**
+ *     2026-01-15T12:00:00.000Z 200  chat  app  120 → 45  0.00075 EUR  1.24s  fast  gwr_01…
+ *     2026-01-15T12:00:01.250Z 502  chat  app  0 EUR  0.02s  failed upstream_error  fast  gwr_02…
+ *
+ * @param width of the terminal; `undefined` where there is none: nothing is left out then.
+ */
+export function callLines(currency: string, style: Style, width: number | undefined): CallLines {
+  let models = 0
+  let keys = 0
+  return {
+    expect(calls) {
+      models = widest(
+        models,
+        calls.map(call => call.publication),
+      )
+      keys = widest(
+        keys,
+        calls.map(call => call.key),
+      )
+    },
+    line(call) {
+      const parts: Part[] = [
+        { text: iso(call.atMs), paint: 'faint', rank: 0 },
+        { text: String(call.status).padStart(3), paint: paintOf(call.status), rank: 0 },
+        { text: pad(printable(call.publication), models), rank: 0 },
+        { text: pad(printable(call.key), keys), rank: 0 },
+        { text: outcomeText(call), paint: 'fault', rank: 0 },
+        { text: tokensText(call), rank: 2 },
+        { text: moneyText(call.amountNano, currency), rank: 1 },
+        { text: `${(call.latencyMs / 1_000).toFixed(2)}s`, rank: 3 },
+        { text: printable(call.endpoint ?? ''), rank: 4 },
+        { text: call.marks.join(' '), paint: 'faint', rank: 5 },
+        { text: printable(call.requestId), paint: 'faint', rank: 6 },
+      ]
+      return `${fitting(parts, width)
+        .map(({ text, paint }) => (paint ? style[paint](text) : text))
+        .join('  ')
+        .trimEnd()}\n`
+    },
+  }
+}
+
+export function callToJson(call: StoredCall, currency: string): Json {
+  const { usage } = call
+  return {
+    id: call.id,
+    at: iso(call.atMs),
+    request_id: call.requestId,
+    key: call.key,
+    ...(call.tenant !== undefined && { tenant: call.tenant }),
+    model: call.publication,
+    ...(call.endpoint !== undefined && { endpoint: call.endpoint }),
+    protocol: call.protocol,
+    path: call.path,
+    status: call.status,
+    stream: call.stream,
+    outcome: call.outcome,
+    ...(call.errorCode !== undefined && { error_code: call.errorCode }),
+    ...(usage && {
+      input_tokens: usage.inputTokens,
+      cached_input_tokens: usage.cachedInputTokens,
+      cache_write_tokens: usage.cacheWriteTokens,
+      output_tokens: usage.outputTokens,
+      search_units: usage.searchUnits,
+    }),
+    cost: formatNano(call.amountNano),
+    currency,
+    marks: call.marks,
+    latency_ms: call.latencyMs,
+    ...(call.firstByteMs !== undefined && { first_byte_ms: call.firstByteMs }),
+    attempts: call.attempts,
+  }
+}
+
+function fitting(parts: readonly Part[], width: number | undefined): readonly Part[] {
+  let shown = parts.filter(({ text }) => text !== '')
+  if (width === undefined) return shown
+  const length = () => shown.reduce((sum, { text }) => sum + textWidth(text), 2 * (shown.length - 1))
+  while (length() > width) {
+    const last = Math.max(...shown.map(({ rank }) => rank))
+    if (last === 0) break
+    shown = shown.filter(({ rank }) => rank !== last)
+  }
+  return shown
+}
+
+/** Nothing where all went well. */
+function outcomeText({ outcome, errorCode, attempts }: StoredCall): string {
+  const tries = attempts > 1 ? `${attempts} attempts` : ''
+  const ended = outcome === 'answered' ? '' : outcome
+  return [ended, errorCode ?? '', tries]
+    .filter(part => part !== '')
+    .map(printable)
+    .join(' ')
+}
+
+function tokensText({ usage }: StoredCall): string {
+  if (!usage) return ''
+  const cached = usage.cachedInputTokens > 0 ? ` (${usage.cachedInputTokens} cached)` : ''
+  return `${usage.inputTokens}${cached} → ${usage.outputTokens}`
+}
+
+function paintOf(status: number): 'added' | 'changed' | 'fault' {
+  if (status >= 500 || status < 200) return 'fault'
+  return status >= 400 ? 'changed' : 'added'
+}
+
+function widest(before: number, names: readonly string[]): number {
+  return Math.min(WIDEST_NAME, Math.max(before, ...names.map(name => textWidth(printable(name)))))
+}
+
+function pad(text: string, width: number): string {
+  return text + ' '.repeat(Math.max(0, width - textWidth(text)))
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString()
+}

@@ -1,0 +1,21 @@
+import type { LedgerChecked } from '../app/ledger.ts'
+import type { Json } from '../schema/kinds.ts'
+import type { Finding } from '../store/ledger/types.ts'
+import { printable, type Style } from './style.ts'
+
+/** Each row that does not fit, with its table before it. */
+export function findingsToText(findings: readonly Finding[], style: Style): string {
+  return findings
+    .map(({ table, row, problem }) => `${style.fault(printable(`${table} ${row}`))}: ${printable(problem)}\n`)
+    .join('')
+}
+
+export function findingsToJson(findings: readonly Finding[]): Json {
+  return findings.map(({ table, row, problem }) => ({ table, row, problem }))
+}
+
+export function checkedToJson({ entries, openHolds, accounts }: LedgerChecked): {
+  readonly [member: string]: Json
+} {
+  return { entries, open_holds: openHolds, accounts }
+}

@@ -1,0 +1,45 @@
+import type { Command } from 'commander'
+import { counted } from '../app/counted.ts'
+import { LedgerBroken, type LedgerChecked, verifyLedger } from '../app/ledger.ts'
+import { EXIT } from '../base/catalogue/command.ts'
+import { checkedToJson, findingsToText } from './ledger-text.ts'
+import { appPorts, type Bind } from './session.ts'
+import { verb } from './verb.ts'
+
+/** `gw ledger`: the book of every hold, bill, credit and debit. */
+export function ledgerCommand(bind: Bind): Command {
+  return verb('ledger', 'Look after the book of holds, bills, credits and debits.', [
+    'gw ledger verify',
+  ]).addCommand(verifyCommand(bind))
+}
+
+function verifyCommand(bind: Bind): Command {
+  return verb('verify', 'Add up every entry again, and name each row that does not fit.', [
+    'gw ledger verify',
+    'gw ledger verify --format json   # exit code 1 where something does not fit',
+  ]).action(
+    bind(async session => {
+      const { out, io, flags, signal } = session
+      signal.throwIfAborted()
+      if (io.stderr.isTTY === true) out.talk(out.talkStyle.faint('Adding up every entry of the ledger …'))
+      try {
+        const checked = await verifyLedger(flags.store, appPorts(session))
+        out.result({
+          text: () => `${told(checked)}: everything fits.\n`,
+          json: () => ({ fits: true, ...checkedToJson(checked), findings: [] }),
+        })
+        return EXIT.done
+      } catch (error) {
+        // Here the findings are what was asked for, so they are data; the verdict remains talk.
+        if (!(error instanceof LedgerBroken)) throw error
+        out.say(`${told(error.checked)}.\n${findingsToText(error.findings, out.style)}`)
+        return out.fail(error, 'detailed')
+      }
+    }),
+  )
+}
+
+function told({ entries, openHolds, accounts }: LedgerChecked): string {
+  const many = entries === 1 ? '1 entry' : `${entries} entries`
+  return `Checked ${many}, ${counted(openHolds, 'open hold')}, ${counted(accounts, 'account')}`
+}

@@ -1,0 +1,96 @@
+import type { Command } from 'commander'
+import { type CallFilters, type CallsRead, followCalls, readCalls } from '../app/calls.ts'
+import { CommandError, EXIT } from '../base/catalogue/command.ts'
+import { staysAwake } from './awake.ts'
+import { type CallLines, callLines, callToJson } from './call-text.ts'
+import { parseMoment } from './moment.ts'
+import { countArgument } from './numbers.ts'
+import { appPorts, type Bind, type Session } from './session.ts'
+import { type TrafficOptions, trafficFilters, withTrafficFilters } from './traffic-filters.ts'
+import { verb } from './verb.ts'
+
+interface Options extends TrafficOptions {
+  readonly status?: string
+  readonly outcome?: string
+  readonly since?: string
+  readonly requestId?: string
+  readonly limit: number
+  readonly follow?: true
+}
+
+/** `gw logs`: the call log, oldest first. */
+export function logsCommand(bind: Bind): Command {
+  const command = verb(
+    'logs',
+    'Print the call log, a line for each call. With --format json it is JSON Lines: one object a line.',
+    [
+      'gw logs --follow',
+      'gw logs --tenant acme --status 4xx --since 1h',
+      'gw logs --request-id req_0123 --format json',
+      "gw logs --follow --format json | jq 'select(.latency_ms > 5000)'",
+    ],
+  )
+  return withTrafficFilters(command)
+    .option('--status <which>', '429, 4xx, or >=400 for all that failed')
+    .option('--outcome <outcome>', 'such as answered, failed, broken or client_gone')
+    .option('--since <when>', 'a duration such as 1h, a day or a time')
+    .option('--request-id <id>', 'what the client was given as x-request-id')
+    .option('--limit <n>', 'at most so many, the newest', countArgument, 100)
+    .option('-f, --follow', 'go on with each new call, until Ctrl-C')
+    .action(bind<Options>(act))
+}
+
+async function act(session: Session, _args: readonly string[], options: Options) {
+  const { out, flags, io } = session
+  const print = printer(session)
+  const filters = filtersOf(options, io.clock.nowMs())
+  const ports = appPorts(session)
+  if (!options.follow) {
+    const read = await readCalls(filters, options.limit, flags.store, ports)
+    if (read.calls.length === 0) out.talk(['No such calls.', ...read.strangers].join(' '))
+    print(read)
+    return EXIT.done
+  }
+  const signal = AbortSignal.any([session.signal, out.gone])
+  await staysAwake(
+    followCalls(filters, options.limit, flags.store, { ...ports, signal }, async read => {
+      print(read)
+      await out.flush()
+    }),
+  )
+  return EXIT.done
+}
+
+function printer({ out }: Session): (read: CallsRead) => void {
+  const print = out.lines()
+  let lines: CallLines | undefined
+  return ({ calls, currency }) => {
+    lines ??= callLines(currency, out.style, out.width)
+    const { expect, line } = lines
+    expect(calls)
+    for (const call of calls) print({ text: () => line(call), json: () => callToJson(call, currency) })
+  }
+}
+
+function filtersOf(options: Options, nowMs: number): CallFilters {
+  const { status, outcome, since, requestId } = options
+  return {
+    ...trafficFilters(options),
+    ...(status !== undefined && statusRange(status)),
+    ...(outcome !== undefined && { outcome }),
+    ...(since !== undefined && { sinceMs: parseMoment('--since', since, 'ago', { nowMs, timezone: 'UTC' }) }),
+    ...(requestId !== undefined && { requestId }),
+  }
+}
+
+/** `429`, `4xx` or `>=400`. */
+function statusRange(text: string): Pick<CallFilters, 'minStatus' | 'maxStatus'> {
+  const [, exact, hundred, least] = /^(?:(\d{1,3})|([1-5])xx|>=\s?(\d{1,3}))$/i.exec(text) ?? []
+  if (exact !== undefined) return { minStatus: Number(exact), maxStatus: Number(exact) }
+  if (hundred !== undefined)
+    return { minStatus: Number(hundred) * 100, maxStatus: Number(hundred) * 100 + 99 }
+  if (least !== undefined) return { minStatus: Number(least) }
+  throw new CommandError('GW6001', `\`--status ${text}\` is no status.`, {
+    hint: 'Write 429, 4xx, or ">=400" (quoted, for the shell).',
+  })
+}

@@ -1,0 +1,27 @@
+import { CommandError } from '../base/catalogue/command.ts'
+import { formatNano, parseNano } from '../base/decimal.ts'
+
+/** The largest amount of one entry: what a signed integer of 64 bits holds. */
+const LARGEST_NANO = 2n ** 63n - 1n
+
+/** `12.5 EUR` */
+export function moneyText(nano: bigint, currency: string): string {
+  return `${formatNano(nano)} ${currency}`
+}
+
+/** With its sign, which tells what an entry has done: `+12.5`, `-0.003`, `0`. */
+export function signedText(nano: bigint): string {
+  return nano > 0n ? `+${formatNano(nano)}` : formatNano(nano)
+}
+
+/**
+ * The amount of a credit or of a debit: more than nothing, at most nine digits after the point.
+ * @throws {CommandError} GW6001
+ */
+export function parseAmount(text: string): bigint {
+  const nano = parseNano(text)
+  if (typeof nano === 'bigint' && nano > 0n && nano <= LARGEST_NANO) return nano
+  throw new CommandError('GW6001', `\`${text}\` is no amount to book.`, {
+    hint: `Write more than 0 and at most ${formatNano(LARGEST_NANO)}, with a point and at most nine digits after it, such as 12.50.`,
+  })
+}

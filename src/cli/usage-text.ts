@@ -1,0 +1,152 @@
+import type { UsageReport } from '../app/usage.ts'
+import { formatNano } from '../base/decimal.ts'
+import type { Json } from '../schema/kinds.ts'
+import type { UsageQuery, UsageRow } from '../store/ledger/types.ts'
+import { barText } from './bar.ts'
+import type { Style } from './style.ts'
+import { type Column, table, textWidth } from './table.ts'
+
+const WIDEST_CHART = 24
+/** A shorter bar tells nothing. */
+const NARROWEST_CHART = 6
+const GAP = 2
+
+type By = UsageQuery['by']
+
+/**
+ * A row for each, the sums below them, and on a terminal a bar for each: of the money, or of the tokens where nothing
+ * is priced. What a narrow terminal has no room for goes in this order: the bars, the rarer columns, the ends of names.
+ */
+export function usageToText(
+  { rows, currency }: UsageReport,
+  by: By,
+  style: Style,
+  width: number | undefined,
+): string {
+  if (rows.length === 0) return ''
+  const total = rows.reduce(plus, { ...EMPTY, label: 'total' })
+  const all = [...rows, total]
+  const columns = columnsThatFit(all, by, currency, style, width)
+  const chart = chartColumn(rows, room(columns, all, style, width))
+  const lines = table(chart ? [...columns, chart] : columns, all, style, width)
+    .trimEnd()
+    .split('\n')
+  return lines.map((line, at) => `${at === lines.length - 1 ? style.strong(line) : line}\n`).join('')
+}
+
+export function usageToJson({ rows, currency }: UsageReport, by: By): Json {
+  return rows.map(row => ({
+    // Platform keys have no tenant.
+    [by]: by === 'tenant' && row.label === '' ? null : row.label,
+    requests: row.requests,
+    input_tokens: row.inputTokens,
+    cached_input_tokens: row.cachedInputTokens,
+    cache_write_tokens: row.cacheWriteTokens,
+    output_tokens: row.outputTokens,
+    search_units: row.searchUnits,
+    cost: formatNano(row.amountNano),
+    currency,
+    estimated: row.estimated,
+    unpriced: row.unpriced,
+  }))
+}
+
+const EMPTY: UsageRow = {
+  label: '',
+  requests: 0,
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  searchUnits: 0,
+  amountNano: 0n,
+  estimated: 0,
+  unpriced: 0,
+}
+
+function plus(sum: UsageRow, row: UsageRow): UsageRow {
+  return {
+    label: sum.label,
+    requests: sum.requests + row.requests,
+    inputTokens: sum.inputTokens + row.inputTokens,
+    cachedInputTokens: sum.cachedInputTokens + row.cachedInputTokens,
+    cacheWriteTokens: sum.cacheWriteTokens + row.cacheWriteTokens,
+    outputTokens: sum.outputTokens + row.outputTokens,
+    searchUnits: sum.searchUnits + row.searchUnits,
+    amountNano: sum.amountNano + row.amountNano,
+    estimated: sum.estimated + row.estimated,
+    unpriced: sum.unpriced + row.unpriced,
+  }
+}
+
+/** Of the rarer columns those that say something and have room; the least telling one goes first. */
+function columnsThatFit(
+  rows: readonly UsageRow[],
+  by: By,
+  currency: string,
+  style: Style,
+  width: number | undefined,
+): Column<UsageRow>[] {
+  const digits = Math.max(...rows.map(({ amountNano }) => fraction(formatNano(amountNano)).length))
+  const name: Column<UsageRow> = {
+    title: by.toUpperCase(),
+    cell: row => row.label || '(platform)',
+    narrowest: 8,
+  }
+  const plain = [
+    name,
+    number('REQUESTS', row => row.requests),
+    number('INPUT', row => row.inputTokens),
+    number('OUTPUT', row => row.outputTokens),
+    { title: `COST (${currency})`, cell: (row: UsageRow) => padded(row.amountNano, digits), align: 'right' },
+  ] as const
+  const rare = [
+    number('UNPRICED', row => row.unpriced),
+    number('ESTIMATED', row => row.estimated),
+    number('SEARCHES', row => row.searchUnits),
+    number('CACHED', row => row.cachedInputTokens),
+  ].filter(column => rows.some(row => column.cell(row) !== '0'))
+  for (; ; rare.pop()) {
+    const columns = [...plain, ...rare]
+    if (rare.length === 0 || room(columns, rows, style, width) >= 0) return columns
+  }
+}
+
+function number(title: string, count: (row: UsageRow) => number): Column<UsageRow> {
+  return { title, cell: row => String(count(row)), align: 'right' }
+}
+
+/** Columns of the terminal that the table leaves over; none where there is no terminal. */
+function room(
+  columns: readonly Column<UsageRow>[],
+  rows: readonly UsageRow[],
+  style: Style,
+  width: number | undefined,
+): number {
+  if (width === undefined) return 0
+  const plain = { ...style, strong: (text: string) => text }
+  const widest = Math.max(...table(columns, rows, plain, width).split('\n').map(textWidth))
+  return width - widest
+}
+
+function chartColumn(rows: readonly UsageRow[], left: number): Column<UsageRow> | undefined {
+  const width = Math.min(WIDEST_CHART, left - GAP)
+  if (width < NARROWEST_CHART) return undefined
+  const isPriced = rows.some(row => row.amountNano > 0n)
+  const size = (row: UsageRow) => (isPriced ? row.amountNano : BigInt(row.inputTokens + row.outputTokens))
+  const largest = rows.reduce((most, row) => (size(row) > most ? size(row) : most), 0n)
+  const charted = new Set(rows)
+  return { title: '', cell: row => (charted.has(row) ? barText(size(row), largest, width) : '') }
+}
+
+/** With as many digits after the point as the longest of the column, so that the points stand below each other. */
+function padded(nano: bigint, digits: number): string {
+  const text = formatNano(nano)
+  if (digits === 0) return text
+  const [whole = ''] = text.split('.')
+  return `${whole}.${fraction(text).padEnd(digits, '0')}`
+}
+
+function fraction(text: string): string {
+  return text.split('.')[1] ?? ''
+}

@@ -1,0 +1,114 @@
+import type { Command } from 'commander'
+import { creditWallet, debitWallet, showWallet, walletEntries } from '../app/wallet.ts'
+import { CommandError, EXIT } from '../base/catalogue/command.ts'
+import { parseAmount } from './money-text.ts'
+import { countArgument } from './numbers.ts'
+import { appPorts, type Bind } from './session.ts'
+import { verb } from './verb.ts'
+import {
+  bookedToJson,
+  bookedToText,
+  entriesToText,
+  entryToJson,
+  walletToJson,
+  walletToText,
+} from './wallet-text.ts'
+
+const REFERENCE = /^[^\p{C}]{1,256}$/u
+const NOTE = /^[^\p{C}]{1,1024}$/u
+
+/** `gw wallet`: what tenants have paid in, and what became of it. */
+export function walletCommand(bind: Bind): Command {
+  return verb('wallet', 'Show and move the balances of tenants.', [
+    'gw wallet show acme',
+    'gw wallet credit acme 50 --reference invoice-2026-017',
+    'gw wallet entries acme',
+  ])
+    .addCommand(showCommand(bind))
+    .addCommand(bookCommand(bind, 'credit'))
+    .addCommand(bookCommand(bind, 'debit'))
+    .addCommand(entriesCommand(bind))
+}
+
+function showCommand(bind: Bind): Command {
+  return verb('show', 'Show a balance, what open calls hold of it, and what is left.', [
+    'gw wallet show acme',
+  ])
+    .argument('<tenant>', 'whose wallet')
+    .action(
+      bind(async (session, [tenant = '']) => {
+        const { out } = session
+        const wallet = await showWallet(tenant, session.flags.store, appPorts(session))
+        out.result({ text: () => walletToText(wallet, out.style), json: () => walletToJson(wallet) })
+        return EXIT.done
+      }),
+    )
+}
+
+const BOOKINGS = {
+  credit: { summary: 'Add to a balance, once for each reference.', book: creditWallet },
+  debit: {
+    summary: 'Take from a balance, once for each reference; never what a prepaid tenant’s open calls hold.',
+    book: debitWallet,
+  },
+} as const
+
+function bookCommand(bind: Bind, kind: 'credit' | 'debit'): Command {
+  const { summary, book } = BOOKINGS[kind]
+  return verb(kind, summary, [
+    `gw wallet ${kind} acme 49.90 --reference invoice-2026-017`,
+    `gw wallet ${kind} acme 5 --reference ticket-88 --note "outage of 3 May"`,
+  ])
+    .argument('<tenant>', 'whose wallet')
+    .argument('<amount>', 'a decimal, such as 49.90')
+    .requiredOption('--reference <text>', 'what it is for; to say it again books nothing again')
+    .option('--note <text>', 'for people')
+    .action(
+      bind<{ reference: string; note?: string }>(
+        async (session, [tenant = '', amount = ''], { reference, note }) => {
+          const adjustment = {
+            tenant,
+            amountNano: parseAmount(amount),
+            reference: checked('--reference', reference, REFERENCE),
+            ...(note !== undefined && { note: checked('--note', note, NOTE) }),
+          }
+          const booked = await book(adjustment, session.flags.store, appPorts(session))
+          session.out.result({
+            text: () => bookedToText(booked, tenant),
+            json: () => bookedToJson(booked, tenant),
+          })
+          return EXIT.done
+        },
+      ),
+    )
+}
+
+function entriesCommand(bind: Bind): Command {
+  return verb('entries', 'List what has moved a balance, newest first.', [
+    'gw wallet entries acme',
+    'gw wallet entries acme --limit 500 --format json',
+  ])
+    .argument('<tenant>', 'whose wallet')
+    .option('--limit <n>', 'at most so many', countArgument, 50)
+    .action(
+      bind<{ limit: number }>(async (session, [tenant = ''], { limit }) => {
+        const { out } = session
+        const shown = await walletEntries(tenant, limit, session.flags.store, appPorts(session))
+        const { entries } = shown
+        if (entries.length === 0) out.talk(`Nothing has moved the balance of ${tenant} yet.`)
+        if (entries.length === limit) out.talk(`The newest ${limit}; there may be more: --limit N.`)
+        out.result({
+          text: () => (entries.length === 0 ? '' : entriesToText(shown, out.style, out.width)),
+          json: () => entries.map(entryToJson),
+        })
+        return EXIT.done
+      }),
+    )
+}
+
+function checked(flag: string, text: string, form: RegExp): string {
+  if (form.test(text)) return text
+  throw new CommandError('GW6001', `\`${flag}\` is empty, too long or holds control characters.`, {
+    hint: 'Write one line of text: 256 characters for a reference, 1024 for a note.',
+  })
+}
