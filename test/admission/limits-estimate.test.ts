@@ -71,6 +71,16 @@ describe('the size of a hold', () => {
     expect(amountNano).toBe(375n + 150n + 1_000n)
   })
 
+  test.each([
+    ['fresh', 'inputNanoPerMtok'],
+    ['cached', 'cachedInputNanoPerMtok'],
+    ['cache-write', 'cacheWriteNanoPerMtok'],
+  ])('takes the price of %s input where that is the dearest', (_, dearest) => {
+    const price = { ...PRICE, requestNano: 0n, [dearest]: 9_000_000n }
+    const { inputAmountNano } = estimate(text, { price, maxOutputTokens: undefined })
+    expect(inputAmountNano).toBe(900n)
+  })
+
   test('is free without a price', () => {
     expect(estimate(text, UNPRICED)).toMatchObject({ amountNano: 0n, inputAmountNano: 0n })
   })

@@ -72,6 +72,18 @@ describe('rate headers', () => {
     })
   })
 
+  test('show of two that leave the same the one that takes longer', () => {
+    const scene = new Scene()
+    const tenant = tenantEntry('t', { limits: { rpm: 3 } })
+    const key = keyEntry('k', { limits: { rpm: 2 }, tenant })
+    scene.admit(key)
+    scene.admit(keyEntry('other', { tenant }))
+    // One left of two, full again in 30 s; one left of three, in 40 s.
+    expect(scene.limiter.rateHeaders('openai', key)).toEqual(
+      expect.arrayContaining(['x-ratelimit-limit-requests', '3', '40s']),
+    )
+  })
+
   test('show a debt as nothing left and the time that it takes', () => {
     const scene = new Scene()
     scene.admit(key, holding(12_000))
