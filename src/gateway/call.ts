@@ -16,6 +16,10 @@ export interface Call {
   readonly modelAt: Span
   readonly stream: boolean
   readonly streamOptionsAt: Span | undefined
+  readonly maxTokens: number | undefined
+  readonly maxCompletionTokens: number | undefined
+  /** How many answers were asked for. */
+  readonly n: number | undefined
 }
 
 export interface Span {
@@ -30,6 +34,9 @@ const MAX_MODEL_BYTES = 3_100
 const MAX_FIELDS = 1_024
 /** No longer name folds into one of those that are read. */
 const MAX_FOLDED_LENGTH = 64
+
+/** Answers to one request that can be held for (MONEY, "Size"). */
+const MAX_ANSWERS = 128
 
 /** The fields that decide something here, and the kinds of value that they may have. */
 const READ_FIELDS: Readonly<Record<string, readonly JsonKind[]>> = {
@@ -83,9 +90,9 @@ function toCall(pieces: readonly Buffer[], lengthBytes: number, members: readonl
   const name = model.end - model.start > MAX_MODEL_BYTES ? '' : (JSON.parse(text(pieces, model)) as string)
   if (name === '')
     throw new GwError('invalid_model', '`model` must be a non-empty string of at most 256 characters.')
-  for (const field of ['max_tokens', 'max_completion_tokens', 'n']) {
+  const count = (field: string, max: number): number | undefined => {
     const member = fields.get(field)
-    if (member?.kind === 'number') checkCount(field, text(pieces, member))
+    return member?.kind === 'number' ? readCount(field, text(pieces, member), max) : undefined
   }
   return {
     pieces,
@@ -95,6 +102,9 @@ function toCall(pieces: readonly Buffer[], lengthBytes: number, members: readonl
     modelAt: model,
     stream: fields.get('stream')?.kind === 'true',
     streamOptionsAt: fields.get('stream_options'),
+    maxTokens: count('max_tokens', Number.MAX_SAFE_INTEGER),
+    maxCompletionTokens: count('max_completion_tokens', Number.MAX_SAFE_INTEGER),
+    n: count('n', MAX_ANSWERS),
   }
 }
 
@@ -122,10 +132,11 @@ function uniqueFields(members: readonly JsonMember[]): ReadonlyMap<string, JsonM
   return fields
 }
 
-function checkCount(field: string, json: string): void {
+function readCount(field: string, json: string, max: number): number {
   const value = Number(json)
-  if (!Number.isSafeInteger(value) || value < 0)
-    throw invalid(field, `\`${field}\` must be a whole number, 0 or more.`)
+  if (Number.isSafeInteger(value) && value >= 0 && value <= max) return value
+  const range = max === Number.MAX_SAFE_INTEGER ? '0 or more' : `0 to ${max}`
+  throw invalid(field, `\`${field}\` must be a whole number, ${range}.`)
 }
 
 function invalid(field: string, message: string): GwError {

@@ -1,9 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import { GwError } from '../base/catalogue/wire.ts'
+import type { Clock } from '../base/clock.ts'
 import type { Outcome } from '../metering/request-log.ts'
 import type { AnswerFilter } from '../relay/answer/filter.ts'
 import type { Exchange } from '../relay/exchange.ts'
 import type { BodySink } from '../relay/types.ts'
+import type { Drains } from './drains.ts'
 
 /** How a request ended. */
 export interface Delivered {
@@ -14,6 +16,7 @@ export interface Delivered {
 
 export interface DeliveryOptions {
   readonly exchange: Exchange
+  readonly clock: Clock
   readonly filter: AnswerFilter
   readonly res: ServerResponse
   readonly status: number
@@ -24,7 +27,21 @@ export interface DeliveryOptions {
   /** Runs once the whole answer is known, before its last bytes go out. */
   readonly settle: () => Promise<void>
   readonly onFirstByte: () => void
+  /** Present: read on for a while when the client leaves, to learn what the answer used. */
+  readonly drains: Drains | undefined
 }
+
+/** The client has left; nobody is there to be answered. */
+export const CLIENT_GONE: Delivered = { outcome: 'client_gone' }
+
+/** Why an exchange was aborted that nobody waits for any more. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone'
+}
+
+/** Behind this much, what is left of an answer costs more than it tells. */
+const MAX_DRAINED_BYTES = 8_388_608
+const MAX_DRAIN_MS = 60_000
 
 /**
  * Carries an answer's body to the client: through the filter, at the client's pace, its last bytes only after
@@ -43,6 +60,9 @@ export class Delivery implements BodySink {
   #upstreamEnded = false
   /** The answer has been ended, in whatever way: nothing more is written. */
   #over = false
+  /** Bytes that came after the client had left, where the upstream is read on. */
+  #drainedBytes: number | undefined
+  #drained: () => void = () => undefined
   #failure: unknown
   #fail: (error: unknown) => void = () => undefined
 
@@ -58,9 +78,12 @@ export class Delivery implements BodySink {
     const { exchange, res, inBand } = this.#options
     return new Promise((resolve, reject) => {
       this.#fail = reject
-      if (res.destroyed) return resolve({ outcome: 'client_gone' })
+      if (res.destroyed) {
+        exchange.abort(new ClientGone())
+        return resolve(CLIENT_GONE)
+      }
       res.on('drain', () => exchange.resume())
-      res.once('close', () => resolve(this.#delivered()))
+      res.once('close', () => this.#clientLeft(resolve))
       exchange.pipe(this)
       // What came with the head has been written by now; a stream whose first event is yet to come shows its head.
       if (inBand && !this.#headSent && !this.#upstreamEnded) {
@@ -74,6 +97,7 @@ export class Delivery implements BodySink {
     if (this.#over) return true
     const { filter } = this.#options
     const bytes = filter.push(piece)
+    if (this.#drainedBytes !== undefined) return this.#drain(piece.length)
     const writable = bytes.length === 0 || this.#write(bytes)
     if (filter.atLast && !this.#settling) this.#settle()
     return writable
@@ -81,6 +105,10 @@ export class Delivery implements BodySink {
 
   onEnd(): void {
     this.#upstreamEnded = true
+    if (this.#drainedBytes !== undefined) {
+      this.#options.filter.end()
+      return this.#drained()
+    }
     if (!this.#options.filter.end()) {
       return this.#break(
         new GwError('upstream_error', undefined, { reason: 'the answer ended before it was whole' }),
@@ -91,6 +119,7 @@ export class Delivery implements BodySink {
   }
 
   onBreak(error: unknown): void {
+    if (this.#drainedBytes !== undefined) return this.#drained()
     // Behind the last event there is nothing left to lose: only the goodbye went wrong.
     if (this.#options.filter.atLast) this.onEnd()
     else this.#break(error)
@@ -148,6 +177,29 @@ export class Delivery implements BodySink {
       status,
       length === undefined ? [...headers] : [...headers, 'content-length', String(length)],
     )
+  }
+
+  #clientLeft(resolve: (delivered: Delivered) => void): void {
+    const { exchange, drains } = this.#options
+    if (this.#over || this.#settling || !drains?.enter()) {
+      exchange.abort(new ClientGone())
+      return resolve(this.#delivered())
+    }
+    this.#drainedBytes = 0
+    const deadline = this.#options.clock.after(MAX_DRAIN_MS, () => exchange.abort(new ClientGone()))
+    this.#drained = () => {
+      deadline.cancel()
+      drains.leave()
+      resolve(CLIENT_GONE)
+    }
+    exchange.resume()
+  }
+
+  /** @returns true: nobody is there to be waited for. */
+  #drain(bytes: number): true {
+    this.#drainedBytes = (this.#drainedBytes ?? 0) + bytes
+    if (this.#drainedBytes > MAX_DRAINED_BYTES) this.#options.exchange.abort(new ClientGone())
+    return true
   }
 
   #delivered(): Delivered {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isVisible } from '../admission/authorise.ts'
+import { checkStanding, isVisible } from '../admission/authorise.ts'
 import { GwError } from '../base/catalogue/wire.ts'
 import { sendJson } from '../http/json.ts'
 import type { PublicationEntry } from '../snapshot/types.ts'
@@ -49,6 +49,7 @@ export function showModel(
 
 function visibleModels(req: IncomingMessage, trace: Trace, ports: PipelinePorts): PublicationEntry[] {
   const { snapshot, key } = enter(req, trace, ports)
+  checkStanding(key, snapshot)
   return [...snapshot.publications.values()].filter(publication => isVisible(key, publication))
 }
 

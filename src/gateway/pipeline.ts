@@ -3,45 +3,44 @@ import { admit, checkStanding } from '../admission/authorise.ts'
 import { identify } from '../admission/identify.ts'
 import { GwError } from '../base/catalogue/wire.ts'
 import type { Chance } from '../base/chance.ts'
-import type { Clock } from '../base/clock.ts'
-import { type Edit, extract, splice } from '../base/splice.ts'
-import { UsageReader } from '../metering/usage.ts'
+import type { Log } from '../base/log.ts'
 import { filterFor, isEventStream } from '../relay/answer/choose.ts'
 import { fromStatus } from '../relay/classify.ts'
 import { Exchange } from '../relay/exchange.ts'
-import { headerValue, responseHeaders } from '../relay/headers.ts'
-import { askForUsage } from '../relay/include-usage.ts'
+import { headerValue } from '../relay/headers.ts'
 import type { Pools } from '../relay/pools.ts'
-import type { Head, UpstreamRequest } from '../relay/types.ts'
+import type { UpstreamRequest } from '../relay/types.ts'
 import { pick } from '../routing/candidates.ts'
-import type { KeyEntry, Snapshot, Target } from '../snapshot/types.ts'
-import { type Call, readCall } from './call.ts'
-import { type Delivered, Delivery } from './delivery.ts'
+import type { KeyEntry, PublicationEntry, Snapshot, Target } from '../snapshot/types.ts'
+import { type Account, type AccountPorts, openAccount } from './account.ts'
+import { readCall } from './call.ts'
+import { CLIENT_GONE, ClientGone, type Delivered, Delivery } from './delivery.ts'
+import type { Drains } from './drains.ts'
 import type { InferencePath } from './endpoints.ts'
-import { asGwError, errorEvent, idHeaders } from './rescue.ts'
+import { asGwError, errorEvent } from './rescue.ts'
+import { answerHeaders, editsFor, upstreamRequest } from './rewrite.ts'
 import type { Trace } from './trace.ts'
 
-export interface PipelinePorts {
+export interface PipelinePorts extends AccountPorts {
   /** The snapshot of this moment; undefined before the first. */
   readonly current: () => Snapshot | undefined
   readonly pools: Pools
-  readonly clock: Clock
+  readonly drains: Drains
   readonly chance: Chance
+  readonly log: Log
 }
 
-/** The client has left; nobody is there to be answered. */
-export const CLIENT_GONE: Delivered = { outcome: 'client_gone' }
-
 /**
- * One inference request, from its first byte to its record.
+ * One inference request, from its first byte to its bill.
  *
- *     identify ──▶ read ──▶ admit ──▶ route ──▶ exchange ──▶ deliver ──▶ settle ──▶ last bytes
- *        │          │         │         │          │            │
- *       401      400 413     403    404 503     502 504    error event,
- *       503 403    415       404                   429      or a cut
+ *     identify ──▶ read ──▶ admit ──▶ route ──▶ hold ──▶ exchange ──▶ deliver ──▶ settle ──▶ last bytes
+ *        │          │         │         │        │          │            │
+ *       401      400 413     403    404 503   402 429    502 504    error event,
+ *       503 403    415       404                503        429      or a cut
  *
  * Any stage may throw; `rescue` alone answers for it. The snapshot is taken once: a reload never changes a request
- * midway. A client that leaves aborts the upstream at once, wherever the request stands.
+ * midway. A client that leaves aborts the upstream at once, wherever the request stands. The permit is held until
+ * the last byte has gone, not until the head has: an open stream is what occupies a model server.
  */
 export async function serveInference(
   req: IncomingMessage,
@@ -52,66 +51,38 @@ export async function serveInference(
   ports: PipelinePorts,
 ): Promise<Delivered> {
   const { snapshot, key } = enter(req, trace, ports)
+  const kind = path.dialect ? 'inference' : 'count'
+  trace.rateHeaders = () => ports.limiter.rateHeaders(path.protocol, key, kind)
+  checkStanding(key, snapshot)
   const call = await readCall(req, snapshot.bodyLimitBytes)
   if (!call) return CLIENT_GONE
   trace.stream = call.stream
-  const { publication } = admit(key, snapshot, call.model)
-  trace.model = publication.name
-  const target = pick(publication, path.protocol, ports.chance)
+  const permit = admit(key, snapshot, call.model)
+  trace.model = permit.publication.name
+  const target = pick(permit.publication, path.protocol, ports.chance)
   trace.endpoint = target.endpoint.name
 
-  const { edits, hideUsage } = editsFor(call, target, path)
-  const reader = path.dialect && new UsageReader(path.dialect)
-  const exchange = new Exchange(
-    upstreamRequest(req, call, edits, target, path, query),
-    ports.pools,
-    ports.clock,
-  )
-  const leave = () => exchange.abort(new ClientGone())
-  res.once('close', leave)
+  const account = await openAccount(trace.requestId, permit, call, target, path.dialect, ports)
+  trace.bill = account.bill
+  trace.isCall = account.bill !== undefined && (path.dialect !== 'embeddings' || snapshot.logEmbeddings)
   try {
-    const head = await exchange.head
-    const refusal = fromStatus(head.status, target.endpoint.name, headerValue(head.headers, 'retry-after'))
-    if (refusal) throw refusal
-    const filter = filterFor(head, {
-      protocol: path.protocol,
-      nameJson: publication.nameJson,
-      servedModel: target.servedModel,
-      hideUsage,
-      observer: {
-        onMember: (name, json) => reader?.observe(name, json),
-        onBytes: () => undefined,
-      },
-    })
-    return await new Delivery({
-      exchange,
-      filter,
-      res,
-      status: head.status,
-      headers: answerHeaders(head, snapshot, target, trace),
-      ...(isEventStream(filter) && {
-        inBand: error => errorEvent(asGwError(error), path.protocol, trace.requestId),
-      }),
-      settle: async () => {
-        trace.usage = reader?.read()
-      },
-      onFirstByte: () => trace.firstByte(),
-    }).run()
-  } catch (error) {
-    if (error instanceof ClientGone || res.destroyed) return CLIENT_GONE
-    exchange.abort(asGwError(error))
-    throw error
+    const { edits, hideUsage } = editsFor(call, target, path)
+    const request = upstreamRequest(req, call, edits, target, path, query)
+    const publication = permit.publication
+    const drains = snapshot.onDisconnect === 'drain' ? ports.drains : undefined
+    return await forward(
+      { request, res, path, target, publication, hideUsage, account, trace, drains },
+      ports,
+    )
   } finally {
-    // Also of an answer that broke off: what the upstream has reported by then, it will charge.
-    trace.usage ??= reader?.read()
-    res.off('close', leave)
+    account.leave()
   }
 }
 
 /**
- * What every path under `/v1` asks first: a snapshot, a key, and its standing.
+ * What every path under `/v1` asks first: a snapshot, and a key.
  *
- * @throws {GwError} unavailable, invalid_api_key, maintenance, tenant_disabled, tenant_banned.
+ * @throws {GwError} unavailable, invalid_api_key.
  */
 export function enter(
   req: IncomingMessage,
@@ -123,47 +94,73 @@ export function enter(
   trace.revision = snapshot.revision
   const key = identify(req.rawHeaders, snapshot, ports.clock.nowMs())
   trace.key = key
-  checkStanding(key, snapshot)
   return { snapshot, key }
 }
 
-class ClientGone extends Error {
-  override readonly name = 'ClientGone'
+interface Forwarding {
+  readonly request: UpstreamRequest
+  readonly res: ServerResponse
+  readonly path: InferencePath
+  readonly target: Target
+  readonly publication: PublicationEntry
+  readonly hideUsage: boolean
+  readonly account: Account
+  readonly trace: Trace
+  readonly drains: Drains | undefined
 }
 
-/** The changes to a body: the served name, and the question for usage where the client did not ask it. */
-function editsFor(call: Call, target: Target, path: InferencePath): { edits: Edit[]; hideUsage: boolean } {
-  const { start, end } = call.modelAt
-  const named: Edit = { start, end, bytes: target.servedJson }
-  if (path.dialect !== 'openai_chat' || !call.stream) return { edits: [named], hideUsage: false }
-  const at = call.streamOptionsAt
-  const options = at && { start: at.start, end: at.end, json: extract(call.pieces, at.start, at.end) }
-  const asked = askForUsage(options, call.objectStart)
-  return { edits: [...asked, named].sort((a, b) => a.start - b.start), hideUsage: asked.length > 0 }
-}
-
-function upstreamRequest(
-  req: IncomingMessage,
-  call: Call,
-  edits: readonly Edit[],
-  target: Target,
-  path: InferencePath,
-  query: string,
-): UpstreamRequest {
-  const grown = edits.reduce((sum, edit) => sum + edit.bytes.length - (edit.end - edit.start), 0)
-  return {
-    upstream: target.endpoint,
-    pathAndQuery: path.suffix + query,
-    headers: req.rawHeaders,
-    body: splice(call.pieces, edits),
-    lengthBytes: call.lengthBytes + grown,
+/** Sends a request upstream and its answer down, and ends its bill by what came of it (MONEY, "What is charged"). */
+async function forward(forwarding: Forwarding, ports: PipelinePorts): Promise<Delivered> {
+  const { request, res, path, target, publication, hideUsage, account, trace, drains } = forwarding
+  const { bill, meter } = account
+  const exchange = new Exchange(request, ports.pools, ports.clock)
+  const leave = () => exchange.abort(new ClientGone())
+  res.once('close', leave)
+  try {
+    const head = await exchange.head
+    res.off('close', leave)
+    const refusal = fromStatus(head.status, target.endpoint.name, headerValue(head.headers, 'retry-after'))
+    if (refusal) throw refusal
+    const filter = filterFor(head, {
+      protocol: path.protocol,
+      nameJson: publication.nameJson,
+      servedModel: target.servedModel,
+      hideUsage,
+      observer: meter ?? UNMETERED,
+    })
+    const isAnswer = head.status < 400
+    const delivered = await new Delivery({
+      exchange,
+      clock: ports.clock,
+      filter,
+      res,
+      status: head.status,
+      headers: answerHeaders(head, target, trace),
+      ...(isEventStream(filter) && {
+        inBand: error => errorEvent(asGwError(error), path.protocol, trace.requestId),
+      }),
+      settle: async () => (isAnswer ? bill?.settle('answered') : bill?.release(`upstream_${head.status}`)),
+      onFirstByte: () => trace.firstByte(),
+      drains,
+    }).run()
+    if (delivered.outcome === 'client_gone') end(bill?.settle('client_gone'), ports)
+    else if (delivered.outcome === 'broken') end(bill?.settle('broken'), ports)
+    return delivered
+  } catch (error) {
+    const isGone = error instanceof ClientGone || res.destroyed
+    exchange.abort(asGwError(error))
+    if (meter?.began) end(bill?.settle(isGone ? 'client_gone' : 'broken'), ports)
+    else end(bill?.release(isGone ? 'client_gone' : asGwError(error).code), ports)
+    if (isGone) return CLIENT_GONE
+    throw error
+  } finally {
+    res.off('close', leave)
   }
 }
 
-function answerHeaders(head: Head, snapshot: Snapshot, target: Target, trace: Trace): string[] {
-  const lines = responseHeaders(head.headers)
-  for (const [name, value] of Object.entries(idHeaders(trace.protocol, trace.requestId)))
-    lines.push(name, value)
-  lines.push('x-gw-endpoint', target.endpoint.name, 'x-gw-revision', String(snapshot.revision))
-  return lines
+/** Nobody waits for these ends: no byte hangs on them. The ledger keeps them until they are committed. */
+function end(ended: Promise<void> | undefined, { log }: Pick<PipelinePorts, 'log'>): void {
+  ended?.catch((error: unknown) => log.error({ err: error }, 'a bill was not committed'))
 }
+
+const UNMETERED = { onMember: () => undefined, onText: () => undefined }

@@ -35,12 +35,25 @@ export function errorEvent(error: GwError, protocol: Protocol, requestId: string
   return protocol === 'anthropic' ? `event: error\n${data}` : data
 }
 
+/** What an answer's shape and headers depend on. */
+interface AnsweredAs {
+  readonly protocol: Protocol
+  readonly requestId: string
+  readonly rateHeaders: () => readonly string[]
+}
+
 /** Answers with an error. The head must not have been sent. */
-export function sendError(res: ServerResponse, error: GwError, protocol: Protocol, requestId: string): void {
+export function sendError(res: ServerResponse, error: GwError, trace: AnsweredAs): void {
   const entry: WireError = WIRE_ERRORS[error.code]
-  const body = errorBody(error, protocol, requestId)
-  const headers = { ...idHeaders(protocol, requestId), ...retryHeaders(error, entry), ...error.headers }
-  sendJson(res, entry.status, body, headers)
+  const headers = {
+    ...idHeaders(trace.protocol, trace.requestId),
+    ...retryHeaders(error, entry),
+    ...error.headers,
+  }
+  const rates = trace.rateHeaders()
+  for (let index = 0; index < rates.length; index += 2)
+    res.setHeader(rates[index] ?? '', rates[index + 1] ?? '')
+  sendJson(res, entry.status, errorBody(error, trace.protocol, trace.requestId), headers)
 }
 
 /** Both SDKs read their own vendor's header; `x-request-id` goes out on every path. */

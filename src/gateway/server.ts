@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GwError, WIRE_ERRORS } from '../base/catalogue/wire.ts'
-import type { Log } from '../base/log.ts'
 import { type ListenAddress, type Listener, listen } from '../http/listen.ts'
 import { refusalOf } from '../http/refusal.ts'
 import { type Match, type Route, Router } from '../http/routes.ts'
+import { callRecord } from '../metering/call-log.ts'
 import { logRequest } from '../metering/request-log.ts'
 import type { Protocol } from '../schema/endpoint.ts'
 import type { Delivered } from './delivery.ts'
@@ -14,7 +14,6 @@ import { asGwError, errorBody, sendError } from './rescue.ts'
 import { Trace } from './trace.ts'
 
 export interface GatewayPorts extends PipelinePorts {
-  readonly log: Log
   /** Answers `/health`. */
   readonly health: (res: ServerResponse) => void
 }
@@ -99,7 +98,9 @@ async function handle(
   } catch (thrown) {
     ended = rescue(thrown, res, trace)
   }
-  logRequest(ports.log, trace.record(ended.outcome, res, ended.error))
+  const record = trace.record(ended.outcome, res, ended.error)
+  logRequest(ports.log, record)
+  if (trace.isCall) ports.ledger.log(callRecord(record, ports.clock.nowMs()))
 }
 
 /** @throws {GwError} what the head of a request alone is enough to refuse it for. */
@@ -116,7 +117,7 @@ function rescue(thrown: unknown, res: ServerResponse, trace: Trace): Delivered {
   const error = asGwError(thrown)
   if (res.destroyed) return { outcome: 'client_gone' }
   if (res.headersSent) res.destroy()
-  else sendError(res, error, trace.protocol, trace.requestId)
+  else sendError(res, error, trace)
   return { outcome: WIRE_ERRORS[error.code].status >= 500 ? 'failed' : 'refused', error }
 }
 

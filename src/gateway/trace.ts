@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import type { Chance } from '../base/chance.ts'
 import type { Clock } from '../base/clock.ts'
+import type { Bill } from '../metering/bill.ts'
 import type { Outcome, RequestRecord } from '../metering/request-log.ts'
 import type { Protocol } from '../schema/endpoint.ts'
-import type { Usage } from '../schema/ledger.ts'
 import type { KeyEntry } from '../snapshot/types.ts'
 import { asGwError } from './rescue.ts'
 
@@ -20,7 +20,12 @@ export class Trace {
   model: string | undefined
   endpoint: string | undefined
   stream: boolean | undefined
-  usage: Usage | undefined
+  /** It was dispatched, and belongs into the call log. */
+  isCall = false
+  /** What it was charged by, where it came so far. */
+  bill: Bill | undefined
+  /** The header lines that tell a client its rates, as of when it is called; names and values in turn. */
+  rateHeaders: () => readonly string[] = () => []
   readonly #method: string
   readonly #path: string
   readonly #clock: Clock
@@ -48,6 +53,7 @@ export class Trace {
       requestId: this.requestId,
       method: this.#method,
       path: this.#path,
+      protocol: this.protocol,
       outcome,
       status: res.headersSent ? res.statusCode : 0,
       latencyMs: this.#clock.monotonicMs() - this.#startedMs,
@@ -59,7 +65,7 @@ export class Trace {
       ...(this.model !== undefined && { model: this.model }),
       ...(this.endpoint !== undefined && { endpoint: this.endpoint }),
       ...(this.stream !== undefined && { stream: this.stream }),
-      ...(this.usage && { usage: this.usage }),
+      ...(this.bill?.charge && { charge: this.bill.charge }),
       ...(this.#firstByteMs !== undefined && { firstByteMs: this.#firstByteMs }),
     }
   }

@@ -1,17 +1,18 @@
 import type { Clock } from '../base/clock.ts'
 import { cost } from '../schema/cost.ts'
-import type { Claim, Mark, Price, Release, Settlement, Usage } from '../schema/ledger.ts'
+import type { Claim, Hold, Mark, Price, Usage } from '../schema/ledger.ts'
 import type { AnswerEnding, AnswerMeter } from './answer-meter.ts'
 import type { LedgerPort } from './ledger-port.ts'
 
-/** What limits hold for a request; ended once, by its cost or by nothing. */
+/** What the limits hold for a request; ended once, by its cost or by nothing. */
 export interface HeldLimits {
-  readonly amountNano: bigint
-  readonly tokens: number
-  readonly inputTokens: number
-  readonly inputAmountNano: bigint
-  settle(usage: Usage, amountNano: bigint): void
-  release(): void
+  readonly hold: Pick<
+    Hold,
+    'openedAtMs' | 'deadlineMs' | 'amountNano' | 'tokens' | 'inputTokens' | 'inputAmountNano'
+  >
+  /** @returns false where it had ended before: the sweeper has settled it then. */
+  settle(usage: Usage, amountNano: bigint, endedAtMs: number): boolean
+  release(): boolean
 }
 
 /** What a request was charged. */
@@ -29,7 +30,6 @@ export interface BillOptions {
   readonly meter: AnswerMeter
   readonly ledger: LedgerPort
   readonly clock: Clock
-  readonly deadlineMs: number
 }
 
 /**
@@ -57,17 +57,9 @@ export class Bill {
 
   /** @throws {GwError} unavailable, where the ledger cannot take it; the limits are free again then. */
   async open(): Promise<void> {
-    const { claim, held, ledger, clock, deadlineMs } = this.#options
+    const { claim, held, ledger } = this.#options
     try {
-      await ledger.open({
-        ...claim,
-        openedAtMs: clock.nowMs(),
-        deadlineMs,
-        amountNano: held.amountNano,
-        tokens: held.tokens,
-        inputTokens: held.inputTokens,
-        inputAmountNano: held.inputAmountNano,
-      })
+      await ledger.open({ ...claim, ...held.hold })
     } catch (error) {
       this.#ended = Promise.resolve()
       held.release()
@@ -88,10 +80,13 @@ export class Bill {
     if (estimated) marks.push('estimated')
     if (!price) marks.push('unpriced')
     const amountNano = price ? cost(price, usage) : 0n
+    const endedAtMs = clock.nowMs()
+    // The limits and the ledger hear of it in one turn: a sum that is asked for between them would count it twice.
+    const isOurs = held.settle(usage, amountNano, endedAtMs)
     this.#charge = { usage, amountNano, marks }
-    const end: Settlement = { ...claim, kind: 'settle', endedAtMs: clock.nowMs(), amountNano, usage, marks }
-    this.#ended = ledger.end(end)
-    held.settle(usage, amountNano)
+    this.#ended = isOurs
+      ? ledger.end({ ...claim, kind: 'settle', endedAtMs, amountNano, usage, marks })
+      : Promise.resolve()
     return this.#ended
   }
 
@@ -99,9 +94,10 @@ export class Bill {
   release(reason: string): Promise<void> {
     if (this.#ended) return this.#ended
     const { claim, held, ledger, clock } = this.#options
-    const end: Release = { ...claim, kind: 'release', endedAtMs: clock.nowMs(), reason }
-    this.#ended = ledger.end(end)
-    held.release()
+    const isOurs = held.release()
+    this.#ended = isOurs
+      ? ledger.end({ ...claim, kind: 'release', endedAtMs: clock.nowMs(), reason })
+      : Promise.resolve()
     return this.#ended
   }
 }

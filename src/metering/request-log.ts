@@ -1,5 +1,7 @@
+import { formatNano } from '../base/decimal.ts'
 import type { Log } from '../base/log.ts'
-import type { Usage } from '../schema/ledger.ts'
+import type { Protocol } from '../schema/endpoint.ts'
+import type { Charge } from './bill.ts'
 
 /** How a request ended. */
 export type Outcome = 'answered' | 'refused' | 'failed' | 'client_gone' | 'broken'
@@ -9,6 +11,7 @@ export interface RequestRecord {
   readonly requestId: string
   readonly method: string
   readonly path: string
+  readonly protocol: Protocol
   readonly outcome: Outcome
   /** The status that the client was sent; 0 where it left before one. */
   readonly status: number
@@ -22,7 +25,7 @@ export interface RequestRecord {
   readonly model?: string
   readonly endpoint?: string
   readonly stream?: boolean
-  readonly usage?: Usage
+  readonly charge?: Charge
   readonly latencyMs: number
   /** Until the first byte of the answer went to the client. */
   readonly firstByteMs?: number
@@ -30,7 +33,8 @@ export interface RequestRecord {
 
 /** Writes one line for each request, under the names that OpenTelemetry and the gateway's wire use. */
 export function logRequest(log: Log, record: RequestRecord): void {
-  const { usage } = record
+  const { charge } = record
+  const usage = charge?.usage
   const line = {
     request_id: record.requestId,
     method: record.method,
@@ -50,6 +54,8 @@ export function logRequest(log: Log, record: RequestRecord): void {
     cache_write_tokens: usage?.cacheWriteTokens,
     output_tokens: usage?.outputTokens,
     search_units: usage?.searchUnits,
+    cost: charge && formatNano(charge.amountNano),
+    marks: charge && charge.marks.length > 0 ? charge.marks : undefined,
     latency_ms: Math.round(record.latencyMs),
     first_byte_ms: record.firstByteMs === undefined ? undefined : Math.round(record.firstByteMs),
   }

@@ -44,8 +44,14 @@ export interface BodySink {
 
 /** What looks at an answer while it passes, and changes nothing. */
 export interface AnswerObserver {
-  /** A member that may tell usage: `usage`, `meta`, or Anthropic's `message`; `json` is its value. */
+  /**
+   * A member that may tell usage: `usage`, `meta`, or `message.usage` of the event that begins an Anthropic stream;
+   * `json` is its value.
+   */
   onMember(name: string, json: Buffer): void
-  /** The answer's bytes so far grew by `bytes`: what an estimate goes by when no usage comes. */
-  onBytes(bytes: number): void
+  /**
+   * A part of the body has come, and this many bytes of text in it that the model wrote (escapes as they stand):
+   * what an estimate goes by when no usage comes.
+   */
+  onText(bytes: number): void
 }

@@ -29,7 +29,7 @@ export function filtered(
     hideUsage: false,
     observer: {
       onMember: (name, json) => seen.push([name, json.toString()]),
-      onBytes: () => undefined,
+      onText: () => undefined,
     },
     ...more,
   })

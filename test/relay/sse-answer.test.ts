@@ -38,8 +38,8 @@ describe.each([
     ANTHROPIC,
     'anthropic',
     [
-      ['usage', '{"input_tokens":5}'],
-      ['usage', '{"output_tokens":3}'],
+      ['message.usage', '{"input_tokens":5}'],
+      ['message.usage', '{"output_tokens":3}'],
       ['usage', '{"output_tokens":9}'],
     ],
   ],

@@ -1,13 +1,16 @@
+import { Limiter } from '../../src/admission/limiter.ts'
 import { keyDigest, mintKey } from '../../src/base/api-key.ts'
 import { systemChance } from '../../src/base/chance.ts'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import { load } from '../../src/config/load.ts'
+import { Drains } from '../../src/gateway/drains.ts'
 import { startGateway } from '../../src/gateway/server.ts'
 import { sendJson } from '../../src/http/json.ts'
 import { Pools } from '../../src/relay/pools.ts'
 import { compile } from '../../src/snapshot/compile.ts'
 import { SnapshotHolder } from '../../src/snapshot/holder.ts'
+import { type MemoryLedger, memoryLedger } from './memory-ledger.ts'
 import type { WhenOver } from './when-over.ts'
 
 /** A gateway on port 0 over a configuration in YAML, without a store: what it serves is the test's to change. */
@@ -17,6 +20,9 @@ export interface TestGateway {
   secretOf(key: string): string
   /** Serves another configuration from now on; keys keep their secrets. */
   reload(yaml: string): Promise<void>
+  /** What was told to the ledger. */
+  readonly ledger: MemoryLedger
+  readonly limiter: Limiter
   /** The lines of the request log so far, newest last. */
   readonly logged: readonly Record<string, unknown>[]
   /** The next line that no earlier call has given out. */
@@ -27,6 +33,8 @@ export interface TestGatewayOptions {
   readonly clock?: Clock
   /** Secrets behind `{ env: NAME }`. */
   readonly secrets?: Readonly<Record<string, string>>
+  /** What every prepaid wallet holds; nothing by default. */
+  readonly balanceNano?: bigint
   /** False: no snapshot yet. */
   readonly started?: boolean
 }
@@ -38,6 +46,8 @@ export async function testGateway(
 ): Promise<TestGateway> {
   const clock = options.clock ?? systemClock
   const holder = new SnapshotHolder()
+  const limiter = new Limiter(clock)
+  const ledger = memoryLedger()
   const pools = new Pools()
   const secrets = new Map<string, string>()
   const logged: Record<string, unknown>[] = []
@@ -71,6 +81,13 @@ export async function testGateway(
       reference => options.secrets?.[reference.env ?? ''] ?? new Error('no such secret'),
     )
     if (!compiled.ok) throw new Error(compiled.problems.join('\n'))
+    // Nothing was ever spent.
+    const question = limiter.ask(compiled.snapshot)
+    question.answerSums(
+      question.queries.map(({ key }) => ({ key, totalTokens: 0, totalNano: 0n, windowNano: 0n })),
+    )
+    question.answerBalances(new Map(question.tenants.map(tenant => [tenant, options.balanceNano ?? 0n])))
+    limiter.adopt(compiled.snapshot)
     holder.swap(compiled.snapshot, clock.nowMs())
   }
   if (options.started !== false) await reload(yaml)
@@ -86,6 +103,9 @@ export async function testGateway(
     {
       current: () => holder.current(),
       pools,
+      drains: new Drains(),
+      limiter,
+      ledger,
       clock,
       chance: systemChance,
       log: createLog({ write }, { level: 'info', pretty: false, colour: false }),
@@ -100,6 +120,8 @@ export async function testGateway(
     url: listener.url,
     secretOf,
     reload,
+    ledger,
+    limiter,
     logged,
     nextLogged: () =>
       given < logged.length

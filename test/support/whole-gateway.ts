@@ -89,4 +89,7 @@ export async function wholeGateway(
   }
 }
 
+/** Node 20 runs no TypeScript in a thread: the build's, which `npm test` makes first. */
+export const LEDGER_WORKER = new URL('../../dist/store/ledger/worker.js', import.meta.url)
+
 export const EXAMPLE_CONFIG = fileURLToPath(new URL('../../config.example', import.meta.url))

@@ -73,6 +73,8 @@ export class JsonScanner {
   /** The kind of the root value, once its first byte has come. */
   rootKind: JsonKind | undefined
   fault: JsonFault | undefined
+  /** Bytes between the quotes of all strings that are values below the root's members: the text in it, about. */
+  stringBytes = 0
 
   readonly #maxDepth: number
   /** One byte a level: 1 for an object, 0 for an array. */
@@ -87,6 +89,7 @@ export class JsonScanner {
   #nameStart = 0
   #name = ''
   #valueStart = 0
+  #stringStart = 0
   #valueKind: JsonKind = 'null'
   #hexLeft = 0
   #literal: Uint8Array = NO_BYTES
@@ -116,6 +119,7 @@ export class JsonScanner {
     this.members = []
     this.rootKind = undefined
     this.fault = undefined
+    this.stringBytes = 0
     this.#depth = 0
     this.#state = VALUE
     this.#inName = false
@@ -141,7 +145,10 @@ export class JsonScanner {
           if (at === to) break
           if (byte === QUOTE) {
             if (this.#inName) this.#endName(bytes, namePart, at)
-            else this.#endValue(at + 1 + shift)
+            else {
+              if (this.#depth > 1) this.stringBytes += at + shift - this.#stringStart
+              this.#endValue(at + 1 + shift)
+            }
           } else if (byte === BACKSLASH) {
             this.#state = ESCAPE
             this.#nameEscaped = true
@@ -235,6 +242,7 @@ export class JsonScanner {
     if (byte === QUOTE) {
       kind = 'string'
       this.#state = IN_STRING
+      this.#stringStart = start + 1
     } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
       kind = byte === OPEN_OBJECT ? 'object' : 'array'
       this.#state = byte === OPEN_OBJECT ? FIRST_NAME : FIRST_ITEM

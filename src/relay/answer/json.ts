@@ -21,6 +21,7 @@ export class JsonAnswer implements AnswerFilter {
   #lengthBytes = 0
   #edits: Edit[] = []
   #seenMembers = 0
+  #textBytes = 0
   #atLast = false
 
   constructor(options: FilterOptions) {
@@ -36,7 +37,8 @@ export class JsonAnswer implements AnswerFilter {
     this.#scanner.push(piece, pieceFrom)
     this.#held.push(piece)
     this.#lengthBytes += piece.length
-    this.#options.observer.onBytes(piece.length)
+    this.#options.observer.onText(this.#scanner.stringBytes - this.#textBytes)
+    this.#textBytes = this.#scanner.stringBytes
     this.#lookAtMembers()
     const heldBytes = this.#lengthBytes - this.#heldFrom
     return heldBytes > HOLD_BYTES ? this.#letGo(this.#safeEnd(pieceFrom, heldBytes)) : []

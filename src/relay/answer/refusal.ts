@@ -24,7 +24,6 @@ export class RefusalAnswer implements AnswerFilter {
   }
 
   push(piece: Buffer): readonly Buffer[] {
-    this.#options.observer.onBytes(piece.length)
     this.#held.push(piece)
     this.#heldBytes += piece.length
     this.#passing ||= this.#heldBytes > HOLD_BYTES

@@ -37,7 +37,6 @@ export class SseAnswer implements AnswerFilter {
   }
 
   push(piece: Buffer): readonly Buffer[] {
-    this.#options.observer.onBytes(piece.length)
     const run = this.#splitter.push(piece)
     const edits: Edit[] = []
     let lastFrom: number | undefined
@@ -99,6 +98,7 @@ export class SseAnswer implements AnswerFilter {
 
   #lookOpenai(bytes: Buffer, event: SseEvent, members: readonly JsonMember[], edits: Edit[]): Ending {
     const { hideUsage, observer } = this.#options
+    observer.onText(this.#scanner.stringBytes)
     let noChoices = false
     let model: JsonMember | undefined
     let usage: JsonMember | undefined
@@ -126,20 +126,31 @@ export class SseAnswer implements AnswerFilter {
   }
 
   #lookAnthropic(bytes: Buffer, data: readonly number[], scanner: JsonScanner, edits: Edit[]): Ending {
+    const { observer } = this.#options
     let ending: Ending
     for (const member of scanner.members) {
-      if (member.name === 'message' && member.kind === 'object') {
-        const inner = new JsonScanner(MAX_ANSWER_DEPTH)
-        scan(inner, bytes, data, member.start, member.end)
-        this.#lookAnthropic(bytes, data, inner, edits)
-      } else if (member.name === 'model' && member.kind === 'string') edits.push(this.#named(member))
-      else if (member.name === 'usage' && member.kind === 'object') {
-        this.#options.observer.onMember('usage', textOf(bytes, data, member))
-      } else if (member.name === 'type' && MESSAGE_STOP.compare(bytes, member.start, member.end) === 0)
+      const { name, kind } = member
+      if (name === 'message' && kind === 'object') this.#lookMessage(bytes, data, member, edits)
+      else if (name === 'delta' && kind === 'object') observer.onText(textBytes(bytes, data, member))
+      else if (name === 'model' && kind === 'string') edits.push(this.#named(member))
+      else if (name === 'usage' && kind === 'object') observer.onMember(name, textOf(bytes, data, member))
+      else if (name === 'error' && kind === 'object') ending = 'error'
+      else if (name === 'type' && MESSAGE_STOP.compare(bytes, member.start, member.end) === 0) {
         ending = scanner.done ? 'last' : undefined
-      else if (member.name === 'error' && member.kind === 'object') ending = 'error'
+      }
     }
     return ending
+  }
+
+  /** The message that `message_start` holds: the name is in it, and the usage with which the stream begins. */
+  #lookMessage(bytes: Buffer, data: readonly number[], message: JsonMember, edits: Edit[]): void {
+    for (const member of membersOf(bytes, data, message)) {
+      if (member.name === 'model' && member.kind === 'string') edits.push(this.#named(member))
+      else if (member.name === 'usage' && member.kind === 'object') {
+        this.#options.observer.onMember('message.usage', textOf(bytes, data, member))
+      }
+    }
+    this.#options.observer.onText(0)
   }
 
   #named(model: JsonMember): Edit {
@@ -158,6 +169,21 @@ function scan(scanner: JsonScanner, bytes: Buffer, data: readonly number[], from
     joins = true
     scanner.push(bytes, start, start, end)
   }
+}
+
+function membersOf(bytes: Buffer, data: readonly number[], object: JsonMember): readonly JsonMember[] {
+  const scanner = new JsonScanner(MAX_ANSWER_DEPTH)
+  scan(scanner, bytes, data, object.start, object.end)
+  return scanner.members
+}
+
+/** The length of what a delta adds: its strings, but for the one that says what kind it is. */
+function textBytes(bytes: Buffer, data: readonly number[], delta: JsonMember): number {
+  let sum = 0
+  for (const { name, kind, start, end } of membersOf(bytes, data, delta)) {
+    if (kind === 'string' && name !== 'type' && name !== 'stop_reason') sum += end - start - 2
+  }
+  return sum
 }
 
 /** The text of a value, which may reach over several data lines. */

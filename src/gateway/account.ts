@@ -1,0 +1,88 @@
+import type { Permit } from '../admission/authorise.ts'
+import { estimate } from '../admission/estimate.ts'
+import type { Limiter } from '../admission/limiter.ts'
+import type { Clock } from '../base/clock.ts'
+import { AnswerMeter } from '../metering/answer-meter.ts'
+import { Bill } from '../metering/bill.ts'
+import type { LedgerPort } from '../metering/ledger-port.ts'
+import type { UsageDialect } from '../metering/usage.ts'
+import type { Target } from '../snapshot/types.ts'
+import type { Call } from './call.ts'
+
+export interface AccountPorts {
+  readonly limiter: Limiter
+  readonly ledger: LedgerPort
+  readonly clock: Clock
+}
+
+/** What a request has taken and what becomes of it: from admission to its last byte. */
+export interface Account {
+  /** Ends what is held, once. Absent where the answer costs nothing. */
+  readonly bill: Bill | undefined
+  readonly meter: AnswerMeter | undefined
+  /** Gives the permit back: the last byte has gone. */
+  leave(): void
+}
+
+/** How long a hold may outlive the total timeout before a sweeper ends it (MONEY, "Deadline"). */
+const HOLD_GRACE_MS = 60_000
+
+const PRODUCES = {
+  openai_chat: 'text',
+  anthropic_messages: 'text',
+  embeddings: 'embeddings',
+  rerank: 'ranking',
+} as const satisfies Record<UsageDialect, string>
+
+/**
+ * Takes what a request needs of every limit, and opens its hold in the ledger. When this resolves the request may be
+ * dispatched.
+ *
+ * @throws {GwError} what {@link Limiter.admit} refuses with; unavailable, where the ledger cannot take the hold.
+ * Nothing is held or counted then.
+ */
+export async function openAccount(
+  requestId: string,
+  permit: Permit,
+  call: Call,
+  target: Target,
+  dialect: UsageDialect | undefined,
+  ports: AccountPorts,
+): Promise<Account> {
+  const { key, publication } = permit
+  if (!dialect) {
+    ports.limiter.countTokens(key)
+    return { bill: undefined, meter: undefined, leave: () => undefined }
+  }
+  const demand = { ...call, produces: PRODUCES[dialect], bodyBytes: call.lengthBytes }
+  const reservation = ports.limiter.admit({
+    requestId,
+    key,
+    publication,
+    estimate: estimate(demand, publication),
+    holdForMs: target.endpoint.totalMs + HOLD_GRACE_MS,
+  })
+  const meter = new AnswerMeter(dialect, call.lengthBytes)
+  const bill = new Bill({
+    claim: {
+      requestId,
+      attempt: 1,
+      key: key.name,
+      ...(key.tenant && { tenant: key.tenant.name }),
+      publication: publication.name,
+      endpoint: target.endpoint.name,
+    },
+    held: reservation,
+    price: publication.price,
+    meter,
+    ledger: ports.ledger,
+    clock: ports.clock,
+  })
+  try {
+    await bill.open()
+  } catch (error) {
+    reservation.leave()
+    throw error
+  }
+  return { bill, meter, leave: () => reservation.leave() }
+}

@@ -1,0 +1,55 @@
+import type { LedgerPort } from '../../src/metering/ledger-port.ts'
+import type { CallRecord, Hold, HoldEnd } from '../../src/schema/ledger.ts'
+
+/** A ledger in memory, for tests of what is told to it. Its promises resolve when the test lets them. */
+export interface MemoryLedger extends LedgerPort {
+  healthy: boolean
+  readonly holds: readonly Hold[]
+  readonly ends: readonly HoldEnd[]
+  readonly calls: readonly CallRecord[]
+  /** Holds that have no end yet. */
+  readonly openHolds: readonly Hold[]
+  /** Awaited before each end is acknowledged. */
+  beforeEnd: () => Promise<void>
+  /** Awaited before each hold is acknowledged; may reject. */
+  beforeOpen: () => Promise<void>
+  /** The next end that no earlier call has given out. */
+  nextEnd(): Promise<HoldEnd>
+}
+
+export function memoryLedger(): MemoryLedger {
+  const holds: Hold[] = []
+  const ends: HoldEnd[] = []
+  const calls: CallRecord[] = []
+  const readers: ((end: HoldEnd) => void)[] = []
+  let given = 0
+  return {
+    healthy: true,
+    holds,
+    ends,
+    calls,
+    get openHolds() {
+      return holds.filter(hold => !ends.some(end => end.requestId === hold.requestId))
+    },
+    beforeEnd: async () => undefined,
+    beforeOpen: async () => undefined,
+    async open(hold) {
+      await this.beforeOpen()
+      holds.push(hold)
+    },
+    async end(end) {
+      ends.push(end)
+      const reader = readers.shift()
+      if (reader) {
+        given++
+        reader(end)
+      }
+      await this.beforeEnd()
+    },
+    log: record => calls.push(record),
+    nextEnd: () =>
+      given < ends.length
+        ? Promise.resolve(ends[given++] as HoldEnd)
+        : new Promise(resolve => readers.push(resolve)),
+  }
+}
