@@ -99,13 +99,24 @@ describe('the file', () => {
   test('that an older gw wrote is for writers to bring up to date', async () => {
     const { open, raw } = setUp()
     await (await open('create')).close()
-    raw(`delete from kysely_migration where name = '0002-keys'; drop table key_secrets; drop table key_holds`)
+    const ledger = [
+      'open_holds',
+      'wallets',
+      'key_totals',
+      'usage_quarters',
+      'call_logs',
+      'ledger_head',
+      'ledger',
+    ]
+    raw(
+      `delete from kysely_migration where name = '0003-ledger'; ${ledger.map(t => `drop table ${t}`).join(';')}`,
+    )
     await expect(open('read')).rejects.toMatchObject({
       code: 'GW2004',
-      message: expect.stringContaining('0002-keys'),
+      message: expect.stringContaining('0003-ledger'),
     })
     await (await open('write')).close()
-    expect(await (await open('read')).live()).toMatchObject({ secrets: [] })
+    expect(await (await open('read')).accounting.verify()).toMatchObject({ entries: 0, findings: [] })
   })
 
   test('of a reader can be read while others write, and cannot be written', async () => {
@@ -127,7 +138,7 @@ describe('the schema', () => {
 
   test('is made whole or not at all', async () => {
     const { folder, open } = setUp()
-    const last = '0002-keys'
+    const last = '0003-ledger'
     const whole = MIGRATIONS[last]!
     const broken = { ...MIGRATIONS, [last]: { up: () => Promise.reject(new Error('broken')) } }
     Object.assign(MIGRATIONS, broken)

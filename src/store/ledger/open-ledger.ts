@@ -40,6 +40,8 @@ export async function openLedger(url: string, options: OpenLedgerOptions): Promi
     const worker = new Worker(options.workerUrl ?? new URL('./worker.js', import.meta.url), {
       name: 'ledger',
       workerData: settings,
+      // What the process was started with is not meant for the thread: it has a module of its own to run.
+      execArgv: [],
     })
     await once(worker, 'message')
     const stalledAfterMs = openPatienceMs + STALL_MARGIN_MS

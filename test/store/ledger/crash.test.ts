@@ -1,0 +1,83 @@
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import Database from 'better-sqlite3'
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../../src/base/clock.ts'
+import { openStore } from '../../../src/store/open.ts'
+import { tempDir } from '../../support/temp-dir.ts'
+import { openBoth } from './opened.ts'
+import { built, run } from './processes.ts'
+import { hold } from './rows.ts'
+
+const ROUNDS = 20
+
+/** Opens and ends holds as fast as it can, and prints the id of each row once its promise has resolved. */
+const WRITE = `
+  import { openLedger } from ${built('store/ledger/open-ledger.js')}
+  import { systemClock } from ${built('base/clock.js')}
+  import { writeSync } from 'node:fs'
+  const [path, round] = process.argv.slice(1)
+  const fail = what => { writeSync(1, 'fault ' + what + '\\n') }
+  const events = { onTrouble: fail, onRecovered() {}, onAlarm: fail, onDeath: fail }
+  const ledger = await openLedger('sqlite:' + path, { clock: systemClock, events })
+  const usage = { inputTokens: 1, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 2, searchUnits: 0 }
+  writeSync(1, 'recovered ' + await ledger.recover(Date.now()) + '\\n')
+  const client = async me => {
+    for (let n = 0; ; n++) {
+      const requestId = round + '-' + me + '-' + n
+      const claim = { requestId, attempt: 1, key: 'k' + me % 3, tenant: 'acme', publication: 'm', endpoint: 'e' }
+      const openedAtMs = Date.now(), deadlineMs = openedAtMs + 60_000
+      await ledger.open({ ...claim, openedAtMs, deadlineMs, amountNano: 9n, tokens: 9, inputTokens: 1, inputAmountNano: 1n })
+      writeSync(1, 'hold ' + requestId + '\\n')
+      const end = { ...claim, kind: 'settle', endedAtMs: Date.now(), amountNano: 3n, usage, marks: [] }
+      await ledger.end(n % 4 === 0 ? { ...claim, kind: 'release', endedAtMs: Date.now(), reason: 'x' } : end)
+      writeSync(1, (n % 4 === 0 ? 'release ' : 'settle ') + requestId + '\\n')
+    }
+  }
+  await Promise.all(Array.from({ length: 20 }, (_, me) => client(me)))
+`
+
+test(`after each of ${ROUNDS} times kill -9 in full flight: no row lost that was acknowledged, none twice`, async () => {
+  const folder = tempDir(onTestFinished)
+  const path = folder.at('gw.db')
+  const store = await openStore('sqlite:gw.db', { mode: 'create', clock: systemClock, folder: folder.path })
+  onTestFinished(() => store.close())
+  const acknowledged: string[] = []
+  const recovered: number[] = []
+
+  for (let round = 0; round < ROUNDS; round++) {
+    const child = run(WRITE, path, String(round))
+    const enough = 40 + 61 * round
+    let count = 0
+    for await (const line of createInterface({ input: child.stdout })) {
+      const [what, id] = line.split(' ')
+      if (what === 'recovered') recovered.push(Number(id))
+      else acknowledged.push(line)
+      count += 1
+      if (count === enough) child.kill('SIGKILL')
+    }
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+    expect(await store.accounting.verify()).toMatchObject({ findings: [] })
+  }
+
+  expect(acknowledged.filter(line => line.startsWith('fault'))).toEqual([])
+  const raw = new Database(path, { readonly: true })
+  onTestFinished(() => void raw.close())
+  const rows = raw.prepare(`select kind || ' ' || request_id from ledger`).pluck().all() as string[]
+  const written = new Set(rows)
+  expect(rows).toHaveLength(written.size)
+  expect(acknowledged.filter(line => !written.has(line))).toEqual([])
+  expect(acknowledged.length).toBeGreaterThan(ROUNDS * 100)
+  // Each start has settled what the process before it left: in flight there is always something.
+  expect(recovered).toHaveLength(ROUNDS)
+  expect(recovered.filter(count => count > 0)).toHaveLength(ROUNDS - 1)
+})
+
+test('a process that is told to end has committed everything that it took', async () => {
+  const { ledger, store } = await openBoth()
+  const deadlineMs = Date.now() + 60_000
+  const all = Array.from({ length: 3_000 }, (_, i) => ledger.open(hold(`req_${i}`, { deadlineMs })))
+  expect(await ledger.close()).toBe(0)
+  await Promise.all(all)
+  expect(await store.accounting.verify()).toEqual({ entries: 3_000, openHolds: 3_000, findings: [] })
+})

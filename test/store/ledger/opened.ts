@@ -1,0 +1,57 @@
+import { onTestFinished } from 'vitest'
+import { systemClock } from '../../../src/base/clock.ts'
+import { type OpenLedgerOptions, openLedger } from '../../../src/store/ledger/open-ledger.ts'
+import { openStore } from '../../../src/store/open.ts'
+import { tempDir } from '../../support/temp-dir.ts'
+
+/** The thread's module as `npm test` has built it. */
+export const WORKER_URL = new URL('../../../dist/store/ledger/worker.js', import.meta.url)
+
+/** What the ledger said, kind by kind, in order. */
+export function listen() {
+  const said: string[] = []
+  const listeners = new Set<() => void>()
+  const say = (text: string) => {
+    said.push(text)
+    for (const listener of listeners) listener()
+  }
+  return {
+    said,
+    events: {
+      onTrouble: (message: string) => say(`trouble: ${message}`),
+      onRecovered: () => say('recovered'),
+      onAlarm: (message: string) => say(`alarm: ${message}`),
+      onDeath: (error: Error) => say(`death: ${error.message}`),
+    },
+    /** Resolves when it has said something that begins like this. */
+    hear: (start: string) =>
+      new Promise<void>(resolve => {
+        const listener = () => {
+          if (!said.some(text => text.startsWith(start))) return
+          listeners.delete(listener)
+          resolve()
+        }
+        listeners.add(listener)
+        listener()
+      }),
+  }
+}
+
+/** A store in a folder of its own, with its ledger; both are closed when the test is over. */
+export async function openBoth(more: Partial<OpenLedgerOptions> = {}, folder = tempDir(onTestFinished).path) {
+  const { said, events, hear } = listen()
+  const store = await openStore('sqlite:gw.db', { mode: 'create', clock: systemClock, folder })
+  onTestFinished(() => store.close())
+  const open = async () => {
+    const ledger = await openLedger('sqlite:gw.db', {
+      clock: systemClock,
+      events,
+      folder,
+      workerUrl: WORKER_URL,
+      ...more,
+    })
+    onTestFinished(() => ledger.close(0).then(() => undefined))
+    return ledger
+  }
+  return { folder, path: `${folder}/gw.db`, store, ledger: await open(), open, said, hear }
+}
