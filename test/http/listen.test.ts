@@ -46,6 +46,17 @@ describe('a listener', () => {
     expect(answer.status).toBe(400)
     expect(answer.json()).toEqual({ code: 'bad_request' })
   })
+
+  it('lets go of such a connection soon, although the client never ends its side', async () => {
+    const { door } = await listener()
+    const client = await rawClient(onTestFinished, door.url)
+    client.socket.allowHalfOpen = true
+    await client.write('nonsense\r\n\r\n')
+    await client.answer()
+    const started = performance.now()
+    await door.close(15_000)
+    expect(performance.now() - started).toBeLessThan(5_000)
+  })
 })
 
 describe('closing', () => {

@@ -240,6 +240,11 @@ describe('odd streams', () => {
     expect(result.bytes === renamed(text)).toBe(true)
   })
 
+  it('have their data lines joined by a newline, not by nothing', () => {
+    const text = 'data: {"x":1\ndata: 2,"model":"served-model"}\n\ndata: [DONE]\n\n'
+    expect(sse(text).bytes).toBe(text)
+  })
+
   it('keep bytes that are no UTF-8', () => {
     const bytes = Buffer.from('data: {"model":"served-model","x":"\xff\xfe"}\n\ndata: [DONE]\n\n', 'latin1')
     const result = filtered(options => new SseAnswer(options), [bytes])

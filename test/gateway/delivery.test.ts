@@ -1,0 +1,159 @@
+import { createServer, type ServerResponse } from 'node:http'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { GwError } from '../../src/base/catalogue/wire.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { type Delivered, Delivery, type DeliveryOptions } from '../../src/gateway/delivery.ts'
+import type { AnswerFilter } from '../../src/relay/answer/filter.ts'
+import { JsonAnswer } from '../../src/relay/answer/json.ts'
+import { SseAnswer } from '../../src/relay/answer/sse.ts'
+import type { Exchange } from '../../src/relay/exchange.ts'
+import type { BodySink } from '../../src/relay/types.ts'
+import { gate } from '../support/gate.ts'
+import { type RawClient, rawClient } from './raw-client.ts'
+
+/** The upstream's side, which the test plays itself. */
+interface Played {
+  readonly sink: BodySink
+  readonly client: RawClient
+  readonly delivered: Promise<Delivered>
+  readonly aborted: readonly Error[]
+}
+
+/** A delivery over a real answer of node:http, from an upstream that the test plays, settled when the test says. */
+async function delivery(kind: 'stream' | 'json', settle: () => Promise<void>): Promise<Played> {
+  let answer: (res: ServerResponse) => void = () => undefined
+  const answered = new Promise<ServerResponse>(resolve => {
+    answer = resolve
+  })
+  const server = createServer((_req, res) => answer(res))
+  await new Promise<void>(resolve => void server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as { port: number }
+  const client = await rawClient(onTestFinished, `http://127.0.0.1:${port}`)
+  await client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+
+  let sink: BodySink | undefined
+  const aborted: Error[] = []
+  const exchange: Pick<Exchange, 'pipe' | 'resume' | 'abort'> = {
+    pipe: given => {
+      sink = given
+    },
+    resume: () => undefined,
+    abort: reason => void aborted.push(reason),
+  }
+  const filterOptions = {
+    protocol: 'openai',
+    nameJson: Buffer.from('"m"'),
+    servedModel: 's',
+    hideUsage: false,
+    observer: { onMember: () => undefined, onBytes: () => undefined, onText: () => undefined },
+  } as const
+  const filter: AnswerFilter =
+    kind === 'stream' ? new SseAnswer(filterOptions) : new JsonAnswer(filterOptions)
+  const options = {
+    exchange: exchange as Exchange,
+    clock: systemClock,
+    drains: undefined,
+    filter,
+    res: await answered,
+    status: 200,
+    headers: [],
+    ...(kind === 'stream' && { inBand: () => 'data: broken\n\n' }),
+    settle,
+    onFirstByte: () => undefined,
+  } satisfies DeliveryOptions & Record<string, unknown>
+  const delivered = new Delivery(options).run()
+  delivered.catch(() => undefined) // looked at by those tests that expect it
+  if (!sink) throw new Error('nobody took the body')
+  return { sink, client, delivered, aborted }
+}
+
+const EVENT = 'data: {"a":1}\n\n'
+const DONE = 'data: [DONE]\n\n'
+const bytes = (text: string) => Buffer.from(text)
+
+describe('the last bytes of an answer', () => {
+  it('of a stream wait until it has been settled; everything before them does not', async () => {
+    const settled = gate()
+    const { sink, client, delivered } = await delivery('stream', () => settled.opened)
+    sink.onPiece(bytes(EVENT + DONE))
+    sink.onEnd()
+    const early = await client.until(({ body }) => body.length > 0)
+    expect(early.text()).toBe(EVENT)
+    settled.open()
+    expect((await client.answer()).text()).toBe(EVENT + DONE)
+    expect(await delivered).toEqual({ outcome: 'answered' })
+  })
+
+  it('of JSON wait with all of it, where it is small', async () => {
+    const settled = gate()
+    let came = 0
+    const { sink, client } = await delivery('json', () => settled.opened)
+    client.socket.on('data', piece => {
+      came += piece.length
+    })
+    sink.onPiece(bytes('{"model":"s"}'))
+    sink.onEnd()
+    await new Promise(resolve => void setImmediate(resolve))
+    expect(came).toBe(0)
+    settled.open()
+    const answer = await client.answer()
+    expect(answer.text()).toBe('{"model":"m"}')
+    expect(answer.values('content-length')).toEqual(['13'])
+  })
+
+  it.each<[string, (sink: BodySink) => void]>([
+    ['breaks', sink => sink.onBreak(new GwError('upstream_error'))],
+    ['ends', sink => sink.onEnd()],
+    ['says more', sink => void sink.onPiece(bytes(': bye\n\n'))],
+  ])('come once, whatever the upstream does meanwhile: it %s', async (title, act) => {
+    for (const before of [EVENT, '']) {
+      const settled = gate()
+      const { sink, client, delivered } = await delivery('stream', () => settled.opened)
+      sink.onPiece(bytes(before + DONE))
+      act(sink)
+      settled.open()
+      await new Promise(resolve => void setImmediate(resolve))
+      if (title === 'says more') sink.onEnd()
+      const answer = await client.answer()
+      expect(answer.whole).toBe(true)
+      expect(answer.text()).toBe(`${before}${DONE}${title === 'says more' ? ': bye\n\n' : ''}`)
+      expect(await delivered).toEqual({ outcome: 'answered' })
+    }
+  })
+
+  it('never come where settling fails: the stream tells so, and the upstream is let go', async () => {
+    const { sink, client, delivered, aborted } = await delivery('stream', () =>
+      Promise.reject(new Error('disk full')),
+    )
+    sink.onPiece(bytes(EVENT + DONE))
+    const answer = await client.answer()
+    expect(answer.text()).toBe(`${EVENT}data: broken\n\n`)
+    expect(await delivered).toMatchObject({ outcome: 'broken', error: new Error('disk full') })
+    expect(aborted).not.toHaveLength(0)
+    // What the upstream still says goes nowhere, and hurts nobody.
+    sink.onPiece(bytes(EVENT))
+    sink.onBreak(new Error('gone'))
+  })
+
+  it('never come where settling fails: JSON that is held becomes an error with a status', async () => {
+    const { sink, delivered } = await delivery('json', () => Promise.reject(new Error('disk full')))
+    sink.onPiece(bytes('{}'))
+    sink.onEnd()
+    await expect(delivered).rejects.toThrow('disk full')
+  })
+
+  it('are not missed by a client that has left while they waited', async () => {
+    const settled = gate()
+    const { sink, client, delivered } = await delivery('stream', () => settled.opened)
+    sink.onPiece(bytes(EVENT + DONE))
+    await client.until(({ body }) => body.length > 0)
+    client.reset()
+    expect(await delivered).toEqual({ outcome: 'client_gone' })
+    settled.open()
+    sink.onEnd()
+  })
+})
