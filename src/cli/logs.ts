@@ -65,10 +65,9 @@ function printer({ out }: Session): (read: CallsRead) => void {
   const print = out.lines()
   let lines: CallLines | undefined
   return ({ calls, currency }) => {
-    lines ??= callLines(currency, out.style, out.width)
-    const { expect, line } = lines
-    expect(calls)
-    for (const call of calls) print({ text: () => line(call), json: () => callToJson(call, currency) })
+    const shown = (lines ??= callLines(currency, out.style, out.width))
+    shown.expect(calls)
+    for (const call of calls) print({ text: () => shown.line(call), json: () => callToJson(call, currency) })
   }
 }
 

@@ -38,7 +38,7 @@ async function act(session: Session, _args: readonly string[], options: Options)
   const report = await reportUsage(query, flags.store, appPorts(session))
   if (report.rows.length === 0) {
     const span = `from ${minute(query.sinceMs)} to ${minute(query.untilMs)}`
-    out.talk(['No billed calls', span, ...report.strangers.map(stranger => `— ${stranger}`)].join(' '))
+    out.talk([`No billed calls ${span}.`, ...report.strangers].join(' '))
   }
   out.result({
     text: () => usageToText(report, query.by, out.style, out.width),

@@ -1,0 +1,74 @@
+import Database from 'better-sqlite3'
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { type TempDir, tempDir } from '../support/temp-dir.ts'
+import { type TestClock, testClock } from '../support/test-clock.ts'
+import { gw } from './in-process.ts'
+import { FIRST } from './sample-tree.ts'
+import { billed, held, NOON_MS, write } from './traffic.ts'
+
+let dir: TempDir
+let clock: TestClock
+const run = (line: string, world: Partial<Parameters<typeof gw>[1]> = {}) =>
+  gw(line.split(' '), { cwd: dir.path, clock, ...world })
+
+beforeEach(async () => {
+  dir = tempDir(onTestFinished)
+  clock = testClock(NOON_MS)
+  dir.write('gw.yaml', FIRST)
+  expect((await run('apply --yes')).exit).toBe(0)
+  await run('wallet credit blue 50 --reference inv-1')
+  write(dir.at('data/gw.db'), [...billed({ id: 'r1', amountNano: 1_250_000_000n }), held({ id: 'r2' })])
+})
+
+/** What a person with a database client would do behind gw's back. */
+function tamper(sql: string): void {
+  const raw = new Database(dir.at('data/gw.db'), { fileMustExist: true })
+  raw.exec(sql)
+  raw.close()
+}
+
+describe('gw ledger verify', () => {
+  it('says what it has checked, and ends with 0 where everything fits', async () => {
+    const { exit, stdout, stderr } = await run('ledger verify')
+    expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' })
+    expect(stdout).toBe('Checked 4 entries, 1 open hold, 1 account: everything fits.\n')
+    const json = await run('ledger verify --format json')
+    expect(JSON.parse(json.stdout)).toEqual({
+      fits: true,
+      entries: 4,
+      open_holds: 1,
+      accounts: 1,
+      findings: [],
+    })
+  })
+
+  it('names each row that does not fit by its table, and ends with 1', async () => {
+    tamper(`update wallets set balance_units = balance_units + 1;
+      update key_totals set tokens = 7;
+      delete from open_holds where request_id = 'r2'`)
+    const { exit, stdout, stderr } = await run('ledger verify')
+    expect(exit).toBe(1)
+    await expect(stdout).toMatchFileSnapshot('golden/ledger-verify-broken.txt')
+    await expect(stderr).toMatchFileSnapshot('golden/ledger-verify-broken.stderr.txt')
+  })
+
+  it('gives programs one document, in failure as well', async () => {
+    tamper(`update wallets set balance_units = balance_units + 1`)
+    const { exit, stdout, stderr } = await run('ledger verify --format json')
+    expect({ exit, stderr }).toEqual({ exit: 1, stderr: '' })
+    await expect(stdout).toMatchFileSnapshot('golden/ledger-verify-broken.json.txt')
+  })
+
+  it('tells the person at a terminal that it is at work', async () => {
+    const { stdout, stderr } = await run('ledger verify --color never', { terminal: 80 })
+    expect(stderr).toBe('Adding up every entry of the ledger …\n')
+    expect(stdout).toContain('everything fits')
+  })
+
+  it('fits in a store that has no entries at all', async () => {
+    dir.write('other.yaml', FIRST)
+    await run('apply --yes -c other.yaml --store sqlite:./other.db')
+    const { stdout } = await run('ledger verify --store sqlite:./other.db')
+    expect(stdout).toBe('Checked 0 entries, 0 open holds, 0 accounts: everything fits.\n')
+  })
+})

@@ -1,0 +1,193 @@
+import { EventEmitter } from 'node:events'
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { type TempDir, tempDir } from '../support/temp-dir.ts'
+import { type TestClock, testClock } from '../support/test-clock.ts'
+import { gw } from './in-process.ts'
+import { FIRST } from './sample-tree.ts'
+import { billed, logged, NOON_MS, write } from './traffic.ts'
+
+let dir: TempDir
+let clock: TestClock
+const run = (line: string, world: Partial<Parameters<typeof gw>[1]> = {}) =>
+  gw(line.split(' '), { cwd: dir.path, clock, ...world })
+const objects = (stdout: string) =>
+  stdout
+    .trimEnd()
+    .split('\n')
+    .filter(line => line !== '')
+    .map(line => JSON.parse(line))
+const ids = async (words: string) =>
+  objects((await run(`logs ${words} --format json`)).stdout).map(({ request_id: id }) => id)
+const traffic = (...rows: Parameters<typeof write>[1]) => write(dir.at('data/gw.db'), rows)
+
+beforeEach(async () => {
+  dir = tempDir(onTestFinished)
+  clock = testClock(NOON_MS)
+  dir.write('gw.yaml', FIRST)
+  expect((await run('apply --yes')).exit).toBe(0)
+})
+
+function someTraffic() {
+  traffic(
+    ...billed({ id: 'req-a', atMs: NOON_MS - 7_200_000, usage: { cachedInputTokens: 64 } }),
+    logged({
+      id: 'req-b',
+      atMs: NOON_MS - 3_000,
+      publication: 'a-longer-model',
+      amountNano: 0n,
+      usage: { inputTokens: 0 },
+      record: { status: 502, outcome: 'failed', errorCode: 'upstream_error', attempts: 3, latencyMs: 20 },
+    }),
+    logged({
+      id: 'req-c',
+      atMs: NOON_MS - 2_000,
+      key: 'admin',
+      tenant: null,
+      amountNano: 0n,
+      usage: { inputTokens: 0 },
+      record: { status: 429, outcome: 'failed', errorCode: 'upstream_rate_limited' },
+    }),
+    ...billed({
+      id: 'req-d',
+      atMs: NOON_MS - 1_000,
+      endpoint: 'slow',
+      marks: ['client_gone', 'estimated'],
+      record: { stream: true, outcome: 'client_gone' },
+    }),
+  )
+}
+
+describe('gw logs', () => {
+  it('prints a line for each call, the newest last', async () => {
+    someTraffic()
+    const { exit, stdout, stderr } = await run('logs')
+    expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' })
+    await expect(stdout).toMatchFileSnapshot('golden/logs.txt')
+  })
+
+  it('colours what failed, and nothing with NO_COLOR', async () => {
+    someTraffic()
+    const coloured = await run('logs', { terminal: 200 })
+    await expect(coloured.stdout).toMatchFileSnapshot('golden/logs.colour.txt')
+    const plain = await run('logs', { terminal: 200, environment: { NO_COLOR: '1' } })
+    expect(plain.stdout).toBe((await run('logs')).stdout)
+  })
+
+  it('leaves out what a narrow terminal has no room for', async () => {
+    someTraffic()
+    const { stdout } = await run('logs --color never', { terminal: 100 })
+    for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
+    await expect(stdout).toMatchFileSnapshot('golden/logs.narrow.txt')
+  })
+
+  it('is JSON Lines for programs: one object a line', async () => {
+    someTraffic()
+    const { stdout } = await run('logs --format json')
+    await expect(stdout).toMatchFileSnapshot('golden/logs.json.txt')
+    expect(objects(stdout)).toHaveLength(4)
+  })
+
+  it('is one line also where it fails', async () => {
+    const { exit, stdout } = await run('logs --format json --store sqlite:./typo.db')
+    expect(exit).toBe(1)
+    expect(objects(stdout)).toEqual([{ error: expect.objectContaining({ code: 'GW2003' }) }])
+  })
+
+  it.each<[string, string[]]>([
+    ['--key app', ['req-a', 'req-b', 'req-d']],
+    ['--key admin', ['req-c']],
+    ['--tenant blue --model chat', ['req-a', 'req-d']],
+    ['--endpoint slow', ['req-d']],
+    ['--outcome client_gone', ['req-d']],
+    ['--request-id req-b', ['req-b']],
+    ['--since 1h', ['req-b', 'req-c', 'req-d']],
+    ['--since 2026-01-15T11:59:58Z', ['req-c', 'req-d']],
+    ['--status 502', ['req-b']],
+    ['--status 4xx', ['req-c']],
+    ['--status >=400', ['req-b', 'req-c']],
+    ['--status 2xx --limit 1', ['req-d']],
+    ['--limit 2', ['req-c', 'req-d']],
+  ])('%s finds just those', async (words, found) => {
+    someTraffic()
+    expect(await ids(words)).toEqual(found)
+  })
+
+  it('goes on through pages until it has found as many as were asked for', async () => {
+    const failed = { status: 404, outcome: 'failed' }
+    traffic(
+      logged({ id: 'first', record: failed }),
+      logged({ id: 'second', record: failed }),
+      ...Array.from({ length: 2_100 }, (_, at) => logged({ id: `r${at}`, record: { status: 500 } })),
+    )
+    expect(await ids('--status 4xx --limit 5')).toEqual(['first', 'second'])
+    expect(await ids('--status 5xx --limit 2050')).toHaveLength(2_050)
+  })
+
+  it('says that there are none, and which name may be the reason', async () => {
+    const { exit, stdout, stderr } = await run('logs --model chatt')
+    expect({ exit, stdout }).toEqual({ exit: 0, stdout: '' })
+    expect(stderr).toBe('No such calls. There is no publication chatt now. Did you mean chat?\n')
+    expect((await run('logs --format json')).stdout).toBe('')
+  })
+
+  it.each<[string, RegExp]>([
+    ['--status 4x', /`--status 4x` is no status/],
+    ['--status 6xx', /is no status/],
+    ['--since lately', /`--since lately` is no time/],
+    ['--limit 0', /whole number, 1 or more/],
+  ])('refuses %s', async (words, message) => {
+    const { exit, stdout, stderr } = await run(`logs ${words}`)
+    expect({ exit, stdout }).toEqual({ exit: 64, stdout: '' })
+    expect(stderr).toMatch(message)
+  })
+})
+
+describe('gw logs --follow', () => {
+  it('prints what stands, then each new call that the filters let through, until a signal, which is success', async () => {
+    someTraffic()
+    const signals = new EventEmitter()
+    const following = run('logs --follow --limit 1 --status 2xx --format json', { signals })
+    await clock.waiting()
+    traffic(
+      ...billed({ id: 'new-1', atMs: NOON_MS }),
+      logged({ id: 'not-me', record: { status: 500 } }),
+      ...billed({ id: 'new-2', atMs: NOON_MS }),
+    )
+    clock.advance(500)
+    await clock.waiting()
+    clock.advance(500)
+    await clock.waiting()
+    traffic(...billed({ id: 'new-3', atMs: NOON_MS }))
+    clock.advance(500)
+    await clock.waiting()
+    signals.emit('SIGINT')
+    const { exit, stdout, stderr } = await following
+    expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' })
+    expect(objects(stdout).map(({ request_id: id }) => id)).toEqual(['req-d', 'new-1', 'new-2', 'new-3'])
+  })
+
+  it('waits quietly in a store without a call', async () => {
+    const signals = new EventEmitter()
+    const following = run('logs -f', { signals })
+    await clock.waiting()
+    traffic(...billed({ id: 'new-1', atMs: NOON_MS }))
+    clock.advance(500)
+    await clock.waiting()
+    signals.emit('SIGTERM')
+    expect(await following).toMatchObject({ exit: 0, stdout: expect.stringContaining('new-1'), stderr: '' })
+    expect(clock.pending).toBe(0)
+  })
+
+  it('ends quietly when its reader has left', async () => {
+    someTraffic()
+    const { exit, stderr } = await run('logs --follow', { stdoutFault: 'EPIPE' })
+    expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' })
+  })
+
+  it('ends with 1 when stdout is full', async () => {
+    someTraffic()
+    const { exit, stderr } = await run('logs --follow', { stdoutFault: 'ENOSPC' })
+    expect(exit).toBe(1)
+    expect(stderr).toContain('ENOSPC')
+  })
+})

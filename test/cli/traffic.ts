@@ -1,0 +1,98 @@
+import Database from 'better-sqlite3'
+import type { CallRecord, Usage } from '../../src/schema/ledger.ts'
+import { LedgerBook } from '../../src/store/ledger/book.ts'
+import type { Row } from '../../src/store/ledger/rows.ts'
+
+/** The start of a quarter of an hour, and what the clock of a test says. */
+export const NOON_MS = Date.UTC(2026, 0, 15, 12)
+
+const CLAIM = { attempt: 1, key: 'app', tenant: 'blue', publication: 'chat', endpoint: 'fast' }
+
+export interface Call {
+  readonly id: string
+  readonly atMs?: number
+  readonly key?: string
+  /** `null` for a platform key. */
+  readonly tenant?: string | null
+  readonly publication?: string
+  readonly endpoint?: string
+  readonly amountNano?: bigint
+  readonly usage?: Partial<Usage>
+  readonly marks?: CallRecord['marks']
+  /** What only the call log has. */
+  readonly record?: Partial<CallRecord>
+}
+
+/** Writes into a store what a gateway would: rows of the ledger, with every sum beside them, and of the call log. */
+export function write(path: string, rows: readonly Row[]): void {
+  const raw = new Database(path, { fileMustExist: true })
+  try {
+    const faults = new LedgerBook(raw).write(rows)
+    if (faults.size > 0) throw new Error(`left out: ${JSON.stringify([...faults])}`)
+  } finally {
+    raw.close()
+  }
+}
+
+/** A call that was answered and billed. */
+export function billed(call: Call): readonly Row[] {
+  const { claim, usage, atMs, amountNano, marks } = filled(call)
+  const { inputTokens } = usage
+  return [
+    held(call),
+    ['end', { ...claim, kind: 'settle', endedAtMs: atMs, amountNano, usage, marks }],
+    [
+      'log',
+      {
+        ...claim,
+        atMs,
+        protocol: 'openai',
+        path: '/v1/chat/completions',
+        status: 200,
+        stream: false,
+        outcome: 'answered',
+        ...(inputTokens > 0 && { usage }),
+        amountNano,
+        marks,
+        latencyMs: 1_240,
+        firstByteMs: 310,
+        attempts: 1,
+        ...call.record,
+      },
+    ],
+  ]
+}
+
+/** A call that is still open. */
+export function held(call: Call): Row {
+  const { claim, atMs, amountNano } = filled(call)
+  const { inputTokens } = filled(call).usage
+  const hold = { openedAtMs: atMs, deadlineMs: atMs + 600_000, amountNano, tokens: 100 }
+  return ['hold', { ...claim, ...hold, inputTokens, inputAmountNano: amountNano }]
+}
+
+/** A call that only the call log knows: nothing was held for it any more when it failed. */
+export function logged(call: Call): Row {
+  const row = billed(call).at(-1)
+  if (!row) throw new Error('a billed call has a line')
+  return row
+}
+
+function filled({ id, atMs = NOON_MS, amountNano = 750_000n, usage = {}, marks = [], ...more }: Call) {
+  const { key = CLAIM.key, publication = CLAIM.publication, endpoint = CLAIM.endpoint, tenant } = more
+  const owner = tenant === null ? {} : { tenant: tenant ?? CLAIM.tenant }
+  return {
+    claim: { requestId: id, attempt: 1, key, ...owner, publication, endpoint },
+    atMs,
+    amountNano,
+    marks,
+    usage: {
+      inputTokens: 120,
+      cachedInputTokens: 0,
+      cacheWriteTokens: 0,
+      outputTokens: 45,
+      searchUnits: 0,
+      ...usage,
+    },
+  }
+}
