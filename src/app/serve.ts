@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { CommandError } from '../base/catalogue/command.ts'
-import type { Chance } from '../base/chance.ts'
+import { type Chance, pooledChance } from '../base/chance.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { startControl } from '../control/server.ts'
@@ -53,7 +53,8 @@ export interface Serving {
  * served; whatever had been started by then has been ended.
  */
 export async function serve(options: ServeOptions, ports: ServePorts): Promise<Serving> {
-  const { clock, chance, log } = ports
+  const { clock, log } = ports
+  const chance = pooledChance(ports.chance)
   let fail: (error: Error) => void = () => undefined
   const failed = new Promise<Error>(resolve => {
     fail = resolve

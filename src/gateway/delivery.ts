@@ -158,8 +158,10 @@ export class Delivery implements BodySink {
     if (this.#over || res.destroyed) return
     this.#over = true
     const last = filter.takeLast()
-    if (!this.#headSent) this.#sendHead(last)
-    res.end(joined(last))
+    if (this.#headSent) return void res.end(joined(last))
+    this.#sendHead(last)
+    // As a string it goes out in one write with its head; latin1 keeps every byte.
+    res.end(joined(last).toString('latin1'), 'latin1')
   }
 
   #write(bytes: readonly Buffer[]): boolean {
@@ -181,9 +183,10 @@ export class Delivery implements BodySink {
 
   #clientLeft(resolve: (delivered: Delivered) => void): void {
     const { exchange, drains } = this.#options
-    if (this.#over || this.#settling || !drains?.enter()) {
+    if (this.#over) return resolve(this.#delivered())
+    if (this.#settling || !drains?.enter()) {
       exchange.abort(new ClientGone())
-      return resolve(this.#delivered())
+      return resolve(CLIENT_GONE)
     }
     this.#drainedBytes = 0
     const deadline = this.#options.clock.after(MAX_DRAIN_MS, () => exchange.abort(new ClientGone()))
