@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { GwError } from '../base/catalogue/wire.ts'
-import { type JsonKind, type JsonMember, JsonScanner } from '../base/json/scanner.ts'
+import type { JsonKind } from '../base/json/grammar.ts'
+import { type JsonMember, JsonScanner } from '../base/json/scanner.ts'
 import { Utf8Check } from '../base/json/utf8.ts'
 import { extract } from '../base/splice.ts'
 import { readBody } from '../http/body.ts'

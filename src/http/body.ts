@@ -8,7 +8,7 @@ export type BodyRead =
   | { readonly ok: false; readonly fault: BodyFault }
 
 /** What a body says about itself before its first byte; undefined where it is chunked. */
-export function declaredLength(req: IncomingMessage): number | undefined {
+function declaredLength(req: IncomingMessage): number | undefined {
   const text = req.headers['content-length']
   return text === undefined ? undefined : Number(text)
 }

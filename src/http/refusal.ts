@@ -52,7 +52,7 @@ export function refusalOf(req: IncomingMessage): HttpRefusal | undefined {
 }
 
 /** How many lines of the raw headers (names and values in turn) bear `name`, given in lower case. */
-export function countOf(lines: readonly string[], name: string): number {
+function countOf(lines: readonly string[], name: string): number {
   let count = 0
   for (let index = 0; index < lines.length; index += 2) {
     const line = lines[index] as string

@@ -1,4 +1,5 @@
 import { type Dispatcher, Pool } from 'undici'
+import { guardedLookup } from './lookup.ts'
 import type { Upstream } from './types.ts'
 
 /** undici's own keep-alive default; an upstream that says less in its `keep-alive` header is believed. */
@@ -18,7 +19,7 @@ export class Pools {
     const pool = new Pool(upstream.origin, {
       connections: null,
       pipelining: 1,
-      connect: { timeout: upstream.connectMs },
+      connect: { timeout: upstream.connectMs, lookup: guardedLookup() },
       keepAliveTimeout: KEEP_ALIVE_MS,
       // Both deadlines are given with each request.
       headersTimeout: 0,

@@ -12,7 +12,7 @@ export const setName = z
   .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'lower-case letters, digits and . _ - only, at most 64 characters')
 
 /** A publication as files write it: with its bindings inside. */
-export const publicationWithBindings = publication
+const publicationWithBindings = publication
   .extend({
     bindings: z.array(inlineBinding).default([]).describe('The endpoints that serve it.'),
   })
@@ -34,5 +34,3 @@ export const document = z
     bindings: z.array(binding).optional().describe('Bindings that are not written inside their publication.'),
   })
   .meta({ description: 'A gw configuration file.' })
-
-export type Document = z.output<typeof document>

@@ -80,8 +80,6 @@ export const endpoint = z
   .overwrite(value => ({ ...value, auth: value.auth ?? DEFAULT_AUTH[value.protocol] }))
   .meta({ id: 'endpoint', description: 'An upstream: one model server, or one account at a vendor.' })
 
-export type Endpoint = z.output<typeof endpoint>
-
 export const DEFAULT_AUTH = { openai: 'bearer', anthropic: 'x-api-key' } as const
 
 function trimSlashes(url: string): string {

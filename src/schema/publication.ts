@@ -67,6 +67,3 @@ export const publication = z
       .describe('The output that a request without a limit of its own reserves.'),
   })
   .meta({ id: 'publication', description: 'A public model name.' })
-
-export type Binding = z.output<typeof binding>
-export type Publication = z.output<typeof publication>

@@ -52,5 +52,3 @@ export const settings = z
       .describe('A label for amounts of money; nothing is converted.'),
   })
   .meta({ id: 'settings', description: 'Settings that take effect without a restart.' })
-
-export type Settings = z.output<typeof settings>

@@ -1,3 +1,37 @@
+import {
+  AFTER_VALUE,
+  BACKSLASH,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  ESCAPE,
+  FIRST_ITEM,
+  FIRST_NAME,
+  HEX,
+  IN_STRING,
+  INTEGER,
+  INTEGER_ZERO,
+  isEscape,
+  isHex,
+  isSpace,
+  type JsonKind,
+  LITERAL,
+  LITERALS,
+  MINUS,
+  NAME,
+  NAME_END,
+  NINE,
+  NUMBER_MINUS,
+  numberState,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  SPACE,
+  VALUE,
+  ZERO,
+} from './grammar.ts'
+
 /**
  * A strict JSON scanner over bytes that arrive in pieces, cut anywhere.
  *
@@ -6,8 +40,6 @@
  * other byte stays as it came. Work and memory per piece are bounded: a body of 30 MB never stalls the event loop
  * at its end.
  */
-
-export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'true' | 'false' | 'null'
 
 /** A member of the root object. Offsets are those that the caller numbers its bytes with. */
 export interface JsonMember {
@@ -25,46 +57,6 @@ export interface JsonMember {
 /** Why bytes are not the JSON that was asked for. */
 export type JsonFault = 'syntax' | 'too_deep'
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const OPEN_OBJECT = 0x7b
-const CLOSE_OBJECT = 0x7d
-const OPEN_ARRAY = 0x5b
-const CLOSE_ARRAY = 0x5d
-const COMMA = 0x2c
-const COLON = 0x3a
-const MINUS = 0x2d
-const PLUS = 0x2b
-const DOT = 0x2e
-const ZERO = 0x30
-const NINE = 0x39
-const SPACE = 0x20
-
-/** What may come next. The numeric states say how far a number has come; those from `INTEGER_ZERO` on may end it. */
-const VALUE = 0
-const FIRST_NAME = 1
-const NAME = 2
-const NAME_END = 3
-const AFTER_VALUE = 4
-const FIRST_ITEM = 5
-const IN_STRING = 6
-const ESCAPE = 7
-const HEX = 8
-const LITERAL = 9
-const NUMBER_MINUS = 10
-const NUMBER_DOT = 11
-const NUMBER_EXPONENT = 12
-const NUMBER_EXPONENT_SIGN = 13
-const INTEGER_ZERO = 14
-const INTEGER = 15
-const FRACTION = 16
-const EXPONENT = 17
-
-const LITERALS: Readonly<Record<number, { readonly kind: JsonKind; readonly bytes: Uint8Array }>> = {
-  0x74: { kind: 'true', bytes: Buffer.from('true') },
-  0x66: { kind: 'false', bytes: Buffer.from('false') },
-  0x6e: { kind: 'null', bytes: Buffer.from('null') },
-}
 const NO_BYTES = Buffer.alloc(0)
 
 export class JsonScanner {
@@ -306,58 +298,5 @@ export class JsonScanner {
   #refuse(fault: JsonFault): false {
     this.fault = fault
     return false
-  }
-}
-
-function isSpace(byte: number): boolean {
-  return byte === SPACE || byte === 0x0a || byte === 0x0d || byte === 0x09
-}
-
-function isEscape(byte: number): boolean {
-  switch (byte) {
-    case QUOTE:
-    case BACKSLASH:
-    case 0x2f: // /
-    case 0x62: // b
-    case 0x66: // f
-    case 0x6e: // n
-    case 0x72: // r
-    case 0x74: // t
-      return true
-    default:
-      return false
-  }
-}
-
-function isHex(byte: number): boolean {
-  const lower = byte | 0x20
-  return isDigit(byte) || (lower >= 0x61 && lower <= 0x66)
-}
-
-function isDigit(byte: number): boolean {
-  return byte >= ZERO && byte <= NINE
-}
-
-/** The state of a number behind `byte`, or undefined where `byte` is no part of it. */
-function numberState(state: number, byte: number): number | undefined {
-  switch (state) {
-    case NUMBER_MINUS:
-      if (byte === ZERO) return INTEGER_ZERO
-      return isDigit(byte) ? INTEGER : undefined
-    case INTEGER_ZERO:
-    case INTEGER:
-      if (byte === DOT) return NUMBER_DOT
-      if ((byte | 0x20) === 0x65) return NUMBER_EXPONENT
-      return state === INTEGER && isDigit(byte) ? INTEGER : undefined
-    case NUMBER_DOT:
-      return isDigit(byte) ? FRACTION : undefined
-    case FRACTION:
-      if ((byte | 0x20) === 0x65) return NUMBER_EXPONENT
-      return isDigit(byte) ? FRACTION : undefined
-    case NUMBER_EXPONENT:
-      if (byte === PLUS || byte === MINUS) return NUMBER_EXPONENT_SIGN
-      return isDigit(byte) ? EXPONENT : undefined
-    default: // NUMBER_EXPONENT_SIGN, EXPONENT
-      return isDigit(byte) ? EXPONENT : undefined
   }
 }

@@ -1,0 +1,29 @@
+import type { LookupAddress, LookupOptions } from 'node:dns'
+import { lookup as systemLookup } from 'node:dns'
+import { isLinkLocal } from '../schema/endpoint.ts'
+
+type Callback = (
+  error: NodeJS.ErrnoException | null,
+  address: string | LookupAddress[],
+  family?: number,
+) => void
+
+/** `dns.lookup`, or what a test puts in its place. */
+export type Lookup = (hostname: string, options: LookupOptions, callback: Callback) => void
+
+/**
+ * Resolves a name as the system does, and refuses it where it leads to a link-local address: there clouds serve their
+ * credentials, and a name can be pointed at them after a configuration was reviewed (SECURITY, "Config").
+ */
+export function guardedLookup(lookup: Lookup = systemLookup as Lookup): Lookup {
+  return (hostname, options, callback) => {
+    lookup(hostname, options, (error, found, family) => {
+      if (error) return callback(error, found, family)
+      const addresses = typeof found === 'string' ? [found] : found.map(({ address }) => address)
+      if (!addresses.some(isLinkLocal)) return callback(null, found, family)
+      const refusal: NodeJS.ErrnoException = new Error(`${hostname} resolves to a link-local address`)
+      refusal.code = 'ELINKLOCAL'
+      callback(refusal, [], undefined)
+    })
+  }
+}
