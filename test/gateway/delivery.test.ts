@@ -131,7 +131,7 @@ describe('the last bytes of an answer', () => {
     )
     sink.onPiece(bytes(EVENT + DONE))
     while (aborted.length === 0) await Promise.resolve()
-    // What the upstream still says goes nowhere: behind the end of an answer a write would end the process.
+    // What the upstream still says goes nowhere.
     sink.onPiece(bytes(EVENT))
     const answer = await client.answer()
     expect(answer.text()).toBe(`${EVENT}data: broken\n\n`)
