@@ -1,7 +1,7 @@
 import type { Mark } from '../../schema/ledger.ts'
 
 /** A sum of money in two columns is `units` × this + `nano`, each of 64 bits (migration 0003). */
-export const NANO_PER_UNIT = 1_000_000_000n
+const NANO_PER_UNIT = 1_000_000_000n
 
 /** A sum of money as it is selected: cast to text, so that no digit is lost. Null where there was nothing to add. */
 export interface NanoParts {

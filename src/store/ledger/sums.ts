@@ -3,7 +3,7 @@ import type { Settlement } from '../../schema/ledger.ts'
 /** The smallest span that usage is kept for. */
 export const QUARTER_MS = 900_000
 
-export function quarterOf(ms: number): number {
+function quarterOf(ms: number): number {
   return Math.floor(ms / QUARTER_MS)
 }
 

@@ -10,7 +10,7 @@ import type { Tables } from '../../../src/store/tables.ts'
 const empty = await emptyDatabase()
 
 /** The ledger's tables in memory, without a thread: what writes, what answers, and what people ask. */
-export function inMemory(nowMs: () => number = systemClock.nowMs) {
+export function inMemory(nowMs: () => number) {
   const raw = new Database(empty)
   const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: raw }) })
   const inTransaction = <T>(work: (db: Kysely<Tables>) => Promise<T>) => db.transaction().execute(work)

@@ -39,7 +39,7 @@ test('is one lease for all paths to the same file', () => {
   const path = folder.write('gw.db', '')
   symlinkSync(path, folder.at('link.db'))
   const lease = takeLease(path)
-  onTestFinished(lease.release)
+  onTestFinished(() => lease.release())
   expect(() => takeLease(folder.at('link.db'))).toThrow(expect.objectContaining({ code: 'GW2006' }))
 })
 

@@ -5,10 +5,10 @@ import { openStore } from '../../../src/store/open.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 
 /** The thread's module as `npm test` has built it. */
-export const WORKER_URL = new URL('../../../dist/store/ledger/worker.js', import.meta.url)
+const WORKER_URL = new URL('../../../dist/store/ledger/worker.js', import.meta.url)
 
 /** What the ledger said, kind by kind, in order. */
-export function listen() {
+function listen() {
   const said: string[] = []
   const listeners = new Set<() => void>()
   const say = (text: string) => {

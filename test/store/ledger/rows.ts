@@ -3,7 +3,7 @@ import type { CallRecord, Hold, Release, Settlement, Usage } from '../../../src/
 /** A moment in the tests' year, at the start of a quarter of an hour. */
 export const NOON_MS = Date.UTC(2026, 0, 15, 12)
 
-export const USAGE: Usage = {
+const USAGE: Usage = {
   inputTokens: 100,
   cachedInputTokens: 20,
   cacheWriteTokens: 5,

@@ -8,7 +8,7 @@ import { call, hold, settle } from './rows.ts'
 
 function setUp(batchRows = 1_000) {
   const clock = testClock()
-  const { raw, book, questions, accounting } = inMemory(clock.nowMs)
+  const { raw, book, questions, accounting } = inMemory(() => clock.nowMs())
   const reports: Report[] = []
   const tasks: (() => void)[] = []
   let assertFile = (): void => undefined
@@ -34,16 +34,16 @@ function setUp(batchRows = 1_000) {
     clock,
     writer,
     accounting,
-    post(...items: Item[]) {
+    post: (...items: Item[]) => {
       writer.receive({ first: next, items })
       next += items.length
     },
     run,
-    wait(ms: number): Report[] {
+    wait: (ms: number): Report[] => {
       clock.advance(ms)
       return run()
     },
-    onFile(check: () => void) {
+    onFile: (check: () => void) => {
       assertFile = check
     },
   }

@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest'
+import { inMemory } from './in-memory.ts'
+import { hold, NOON_MS, release, settle } from './rows.ts'
+
+/** A ledger with something in every table. */
+async function setUp() {
+  let nowMs = NOON_MS
+  const { raw, book, accounting } = inMemory(() => nowMs)
+  await accounting.credit({ tenant: 'acme', amountNano: 10_000n, reference: 'inv-1' })
+  book.write([
+    ['hold', hold('a')],
+    ['end', settle('a')],
+    ['hold', hold('b')],
+    ['end', release('b')],
+    ['hold', hold('c')],
+  ])
+  return {
+    raw,
+    accounting,
+    findings: async () =>
+      (await accounting.verify()).findings.map(one => `${one.table} ${one.row}: ${one.problem}`),
+    /** As somebody with a database client would. */
+    tamper: (statement: string) => {
+      for (const trigger of ['ledger_is_not_updated', 'ledger_is_not_deleted', 'ledger_is_appended']) {
+        raw.exec(`drop trigger ${trigger}`)
+      }
+      raw.exec('drop index ledger_once')
+      raw.exec(statement)
+    },
+    passes: (ms: number) => {
+      nowMs += ms
+    },
+  }
+}
+
+test('a ledger that adds up has no findings', async () => {
+  const { accounting } = await setUp()
+  expect(await accounting.verify()).toEqual({ entries: 6, openHolds: 1, findings: [] })
+})
+
+test.each([
+  'update ledger set amount_nano = 1',
+  'delete from ledger where id = 2',
+  `insert or replace into ledger (id, kind, at_ms, amount_nano, tenant, reference) values (1, 'credit', 0, 1, 'acme', 'x')`,
+])('entries cannot be changed: %s', async statement => {
+  const { raw } = await setUp()
+  expect(() => raw.exec(statement)).toThrow('append-only')
+})
+
+test('one attempt has one end, whoever writes it', async () => {
+  const { raw } = await setUp()
+  const second = `insert into ledger (kind, at_ms, request_id, attempt, key_name, publication, endpoint, amount_nano)
+    values ('release', 0, 'a', 1, 'app', 'gpt', 'east', 0)`
+  expect(() => raw.exec(second)).toThrow('UNIQUE')
+})
+
+describe('names the row that does not fit', () => {
+  test.each([
+    [
+      'a changed balance',
+      'update wallets set balance_nano = 9',
+      /^wallets tenant acme: is 9, .* come to 9600$/,
+    ],
+    ['a lost wallet', 'delete from wallets', /^wallets tenant acme: is 0, .* come to 9600$/],
+    [
+      'a wallet without entries',
+      `insert into wallets values ('ghost', 1, 0)`,
+      /^wallets tenant ghost: is 1000000000/,
+    ],
+    ['a lost credit', 'update ledger_head set wallet_version = 0', /^wallets version: is 0, .* entry 1$/],
+    [
+      'changed tokens',
+      'update key_totals set tokens = 1',
+      /^key_totals tokens of key app: is 1, .* come to 400$/,
+    ],
+    ['changed spending', 'update key_totals set amount_units = 1', /^key_totals key app: is 1000000400/],
+    [
+      'a changed quarter',
+      'update usage_quarters set estimated = 1',
+      /^usage_quarters app, gpt, east, quarter 2026-01-15T12:00Z: has 1 requests.* 1 estimated.*, but .* 0 estimated/,
+    ],
+    [
+      'a lost quarter',
+      'delete from usage_quarters',
+      /^usage_quarters app, .*: has nothing, but the entries come to 1 req/,
+    ],
+    [
+      'a quarter too many',
+      'insert into usage_quarters select key_name, quarter + 1, tenant, publication, endpoint, 1,1,1,1,1,1,1,1,1,1 from usage_quarters',
+      /^usage_quarters app, .*12:15Z: has 1 requests.* come to nothing$/,
+    ],
+    [
+      'a hold that was dropped',
+      'delete from open_holds',
+      /^open_holds request c: is not there, but entry 6 has no end$/,
+    ],
+    [
+      'a hold that was changed',
+      'update open_holds set amount_nano = 1',
+      /^open_holds request c, attempt 1: holds 1 by entry 6, but entry 6 holds 900$/,
+    ],
+    [
+      'a hold too many',
+      `insert into open_holds select 'z', attempt, entry_id, at_ms, deadline_ms, key_name, tenant, publication, endpoint, 1, 1, 1, 1 from open_holds`,
+      /^open_holds request z, attempt 1: is open, but by the entries it is not$/,
+    ],
+  ])('%s', async (_, statement, expected) => {
+    const { raw, findings } = await setUp()
+    raw.exec(statement)
+    const found = await findings()
+    expect(found).toHaveLength(1)
+    expect(found[0]).toMatch(expected)
+  })
+
+  test.each([
+    [
+      'a changed amount',
+      'update ledger set amount_nano = 1 where id = 3',
+      /^wallets tenant acme: is 9600, .* 9999$/,
+    ],
+    ['a lost entry', 'delete from ledger where id = 4', /^ledger id 4: no longer there/],
+    ['lost entries', 'delete from ledger where id in (4, 5)', /^ledger ids 4 to 5: no longer there/],
+    ['a lost hold', 'delete from ledger where id = 2', /^ledger id 3: ends what is not open/],
+    [
+      'a second end',
+      `insert into ledger (kind, at_ms, request_id, attempt, key_name, tenant, publication, endpoint, amount_nano) values ('release', 0, 'a', 1, 'app', 'acme', 'gpt', 'east', 0)`,
+      /^ledger id 7: request a, attempt 1, has not one hold and one end$/,
+    ],
+    [
+      'an end for another tenant',
+      `update ledger set tenant = 'beta' where id = 3`,
+      /^ledger id 3: has tenant beta, but its hold, entry 2, has acme$/,
+    ],
+  ])('%s', async (_, statement, expected) => {
+    const { tamper, findings } = await setUp()
+    tamper(statement)
+    expect(await findings()).toContainEqual(expect.stringMatching(expected))
+  })
+
+  test('a hold that is open long after its deadline', async () => {
+    const { passes, findings } = await setUp()
+    passes(180_000)
+    expect(await findings()).toEqual([])
+    passes(1_000)
+    expect(await findings()).toEqual(['open_holds request c, attempt 1: is open 121 s after its deadline'])
+  })
+})
+
+test('lists a hundred findings at most', async () => {
+  const { raw, findings } = await setUp()
+  raw.exec(
+    `insert into wallets select 'ghost' || value, 1, 1 from json_each('${JSON.stringify([...Array(500).keys()])}')`,
+  )
+  expect(await findings()).toHaveLength(100)
+})
