@@ -53,7 +53,7 @@ export function callLines(currency: string, style: Style, width: number | undefi
         { text: moneyText(call.amountNano, currency), rank: 1 },
         { text: `${(call.latencyMs / 1_000).toFixed(2)}s`, rank: 3 },
         { text: printable(call.endpoint ?? ''), rank: 4 },
-        { text: call.marks.join(' '), paint: 'faint', rank: 5 },
+        { text: call.marks.filter(mark => mark !== call.outcome).join(' '), paint: 'faint', rank: 5 },
         { text: printable(call.requestId), paint: 'faint', rank: 6 },
       ]
       return `${fitting(parts, width)

@@ -29,7 +29,8 @@ export function parseMoment(
   const spanMs = parseDurationMs(text)
   if (spanMs !== undefined) return direction === 'ago' ? Math.max(0, nowMs - spanMs) : nowMs + spanMs
   const dateMs = DATE.test(text) ? Date.parse(text) : Number.NaN
-  if (!Number.isNaN(dateMs)) return dayStart(dateMs, timezone)
+  // A 30 February is read as the second of March.
+  if (!Number.isNaN(dateMs) && isoDate(dateMs) === text) return dayStart(dateMs, timezone)
   const exact = timestamp.safeDecode(text)
   if (exact.success) return exact.data
   throw new CommandError('GW6001', `\`${flag} ${text}\` is no time.`, {
@@ -58,7 +59,6 @@ export function timezoneArgument(text: string): string {
 /** @param dateMs midnight UTC of the date: at that moment a zone has that date already, or the day before. */
 function dayStart(dateMs: number, timezone: string): number {
   const around = new Calendar().span('day', timezone, dateMs)
-  const iso = new Date(dateMs).toISOString().slice(0, 10)
   // `en-CA` writes dates as ISO 8601 does.
   const local = new Intl.DateTimeFormat('en-CA', {
     timeZone: timezone,
@@ -66,5 +66,9 @@ function dayStart(dateMs: number, timezone: string): number {
     month: '2-digit',
     day: '2-digit',
   })
-  return local.format(dateMs) === iso ? around.startMs : around.endMs
+  return local.format(dateMs) === isoDate(dateMs) ? around.startMs : around.endMs
+}
+
+function isoDate(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10)
 }

@@ -141,7 +141,7 @@ describe('gw usage', () => {
   it.each<[string, RegExp]>([
     ['--by colour', /key, tenant, model, endpoint, day/],
     ['--since yesterday', /`--since yesterday` is no time/],
-    ['--since 2026-02-30', /is no time/],
+    ['--since 2026-02-30', /`--since 2026-02-30` is no time/],
     ['--since 1h --until 2h', /no time from .*\n.*earlier than --until/],
     ['--timezone Moon', /Europe\/Berlin/],
   ])('refuses %s', async (words, message) => {

@@ -13,6 +13,15 @@ describe('help', () => {
     ['gw-export', ['export', '--help']],
     ['gw-keys', ['keys', '--help']],
     ['gw-keys-rotate', ['keys', 'rotate', '--help']],
+    ['gw-keys-create', ['keys', 'create', '--help']],
+    ['gw-keys-list', ['keys', 'list', '--help']],
+    ['gw-keys-revoke', ['keys', 'revoke', '--help']],
+    ['gw-keys-delete', ['keys', 'delete', '--help']],
+    ['gw-wallet', ['wallet', '--help']],
+    ['gw-wallet-credit', ['wallet', 'credit', '--help']],
+    ['gw-usage', ['usage', '--help']],
+    ['gw-logs', ['logs', '--help']],
+    ['gw-ledger-verify', ['ledger', 'verify', '--help']],
     ['gw-demo-upstream', ['demo-upstream', '--help']],
   ])('of %s goes to stdout and leads with an example', async (name, words) => {
     const { exit, stdout, stderr } = await run(words)
@@ -28,10 +37,10 @@ describe('help', () => {
   })
 
   it('is shown for a command that lacks its verb, on stderr, as wrong usage', async () => {
-    for (const words of [[], ['keys']]) {
+    for (const words of [[], ['keys'], ['wallet'], ['ledger']]) {
       const { exit, stdout, stderr } = await run(words)
       expect({ exit, stdout }).toEqual({ exit: 64, stdout: '' })
-      expect(stderr).toMatch(/^Examples:\n[\s\S]*error GW6001: A command is missing\.\n/)
+      expect(stderr).toMatch(/^Examples?:\n[\s\S]*error GW6001: A command is missing\.\n/)
     }
   })
 })
