@@ -69,8 +69,8 @@ export class JsonScanner {
   stringBytes = 0
 
   readonly #maxDepth: number
-  /** One byte a level: 1 for an object, 0 for an array. */
-  readonly #levels: Uint8Array
+  /** For each level whether it is an object: most texts have a handful. */
+  readonly #levels: boolean[] = [false]
   #depth = 0
   #state = VALUE
   /** The string at hand is the name of a member. */
@@ -89,7 +89,6 @@ export class JsonScanner {
 
   constructor(maxDepth = 128) {
     this.#maxDepth = maxDepth
-    this.#levels = new Uint8Array(maxDepth + 1)
   }
 
   /** The root value is whole: nothing but white space may follow. */
@@ -100,7 +99,7 @@ export class JsonScanner {
 
   /** The name and the first byte of the member of the root object whose value has begun and not ended. */
   get openMember(): { readonly name: string; readonly start: number } | undefined {
-    if (this.#depth === 0 || this.#levels[1] !== 1) return undefined
+    if (this.#depth === 0 || !this.#levels[1]) return undefined
     const atRoot = this.#depth === 1
     const between = this.#inName || this.#state <= AFTER_VALUE
     return atRoot && between ? undefined : { name: this.#name, start: this.#valueStart }
@@ -224,7 +223,7 @@ export class JsonScanner {
   }
 
   #inObject(): boolean {
-    return this.#levels[this.#depth] === 1
+    return this.#levels[this.#depth] === true
   }
 
   #begin(byte: number, start: number): void {
@@ -257,7 +256,7 @@ export class JsonScanner {
     }
     if (kind === 'object' || kind === 'array') {
       if (this.#depth === this.#maxDepth) return void this.#refuse('too_deep')
-      this.#levels[++this.#depth] = kind === 'object' ? 1 : 0
+      this.#levels[++this.#depth] = kind === 'object'
     }
   }
 
