@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Clock } from '../base/clock.ts'
 import { sendJson } from '../http/json.ts'
 import { type ListenAddress, type Listener, listen } from '../http/listen.ts'
+import { refusalOf } from '../http/refusal.ts'
 
 export interface ControlPorts {
   readonly clock: Clock
@@ -9,6 +10,7 @@ export interface ControlPorts {
   readonly health: (res: ServerResponse) => void
 }
 
+const PROBLEM = { 'content-type': 'application/problem+json' }
 const NOT_FOUND = problem(404, 'Not found')
 
 /** The control plane. */
@@ -17,8 +19,14 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
     address,
     clock: ports.clock,
     onRequest: (req, res) => {
-      if (req.url === '/health' && req.method === 'GET') ports.health(res)
-      else sendJson(res, 404, NOT_FOUND, { 'content-type': 'application/problem+json' })
+      const refusal = refusalOf(req)
+      if (refusal)
+        sendJson(res, refusal.status, problem(refusal.status, refusal.phrase), {
+          ...PROBLEM,
+          connection: 'close',
+        })
+      else if (req.url === '/health' && req.method === 'GET') ports.health(res)
+      else sendJson(res, 404, NOT_FOUND, PROBLEM)
     },
     refusalBody: refusal => problem(refusal.status, refusal.phrase),
   })

@@ -15,7 +15,7 @@ export type Lookup = (hostname: string, options: LookupOptions, callback: Callba
  * Resolves a name as the system does, and refuses it where it leads to a link-local address: there clouds serve their
  * credentials, and a name can be pointed at them after a configuration was reviewed (SECURITY, "Config").
  */
-export function guardedLookup(lookup: Lookup = systemLookup as Lookup): Lookup {
+export function guardedLookup(lookup: Lookup = systemLookup): Lookup {
   return (hostname, options, callback) => {
     lookup(hostname, options, (error, found, family) => {
       if (error) return callback(error, found, family)
