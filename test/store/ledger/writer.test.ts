@@ -172,6 +172,9 @@ describe('a disk that is full', () => {
     expect(attempts).toBe(8)
     wait(10_000)
     expect(attempts).toBe(18)
+    post(['end', settle('b')])
+    run()
+    expect(attempts).toBe(18)
   })
 
   test('still answers what can be read', () => {
