@@ -7,19 +7,28 @@ export interface HealthAnswer {
   readonly json: string
 }
 
+/** What a process knows of itself beside what it serves. */
+export interface ProcessHealth {
+  readonly draining: boolean
+  /** Absent where it bills nothing. */
+  readonly ledgerHealthy?: boolean
+}
+
 /**
- * 503 only where a load balancer should send its requests elsewhere: while draining, and before the first revision.
+ * 503 only where a load balancer should send its requests elsewhere: while draining, before the first revision, and
+ * while bills cannot be written, so that every inference answers 503.
  */
 export function healthAnswer(
   snapshot: Snapshot | undefined,
   report: ReloadReport,
-  draining: boolean,
+  { draining, ledgerHealthy }: ProcessHealth,
 ): HealthAnswer {
+  const unbillable = ledgerHealthy === false
   const status = draining
     ? 'draining'
     : snapshot?.maintenance !== undefined
       ? 'maintenance'
-      : report.ok && snapshot
+      : report.ok && snapshot && !unbillable
         ? 'ok'
         : 'degraded'
   const body = {
@@ -30,6 +39,7 @@ export function healthAnswer(
       at: new Date(report.atMs).toISOString(),
       ...(report.refused && { refused_revision: report.refused.revision, problems: report.refused.problems }),
     },
+    ...(ledgerHealthy !== undefined && { ledger: { ok: ledgerHealthy } }),
   }
-  return { httpStatus: draining || !snapshot ? 503 : 200, json: JSON.stringify(body) }
+  return { httpStatus: draining || unbillable || !snapshot ? 503 : 200, json: JSON.stringify(body) }
 }

@@ -6,6 +6,7 @@ import type { Log } from '../base/log.ts'
 import { startControl } from '../control/server.ts'
 import { Drains } from '../gateway/drains.ts'
 import { startGateway } from '../gateway/server.ts'
+import { Underway } from '../gateway/underway.ts'
 import { sendJson } from '../http/json.ts'
 import type { ListenAddress, Listener } from '../http/listen.ts'
 import { Pools } from '../relay/pools.ts'
@@ -35,6 +36,9 @@ export interface ServePorts {
   readonly ledgerWorkerUrl?: URL
 }
 
+/** How long clients have to take what they are told when their answers are broken off. */
+const FAREWELL_MS = 1_000
+
 /** A process that serves. */
 export interface Serving {
   readonly gatewayUrl?: string
@@ -42,7 +46,10 @@ export interface Serving {
   readonly revision: number
   /** Resolves where the process cannot go on: it should be closed, and end. */
   readonly failed: Promise<Error>
-  /** Stops accepting, lets requests at hand finish for at most `drainMs`, and gives everything back. */
+  /**
+   * Stops accepting, lets requests at hand finish for at most `drainMs`, tells the clients of those that have not, and
+   * gives everything back.
+   */
   close(drainMs: number): Promise<void>
 }
 
@@ -77,16 +84,25 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     },
   })
   const listeners: Listener[] = []
+  const underway = new Underway()
   let draining = false
 
   const health = (res: ServerResponse) => {
-    const { httpStatus, json } = healthAnswer(holder.current(), holder.report(), draining)
+    const { httpStatus, json } = healthAnswer(holder.current(), holder.report(), {
+      draining,
+      ...(books && { ledgerHealthy: books.ledger.healthy }),
+    })
     sendJson(res, httpStatus, json, { 'cache-control': 'no-store' })
   }
   const close = async (drainMs: number) => {
     draining = true
-    await Promise.all(listeners.map(listener => listener.close(drainMs)))
+    const deadline = clock.after(drainMs, () => underway.interrupt())
+    await Promise.all(listeners.map(listener => listener.close(drainMs + FAREWELL_MS)))
+    deadline.cancel()
     await reloader.stop()
+    // Nobody waits for what is left: upstreams that are read on for clients that have gone.
+    underway.interrupt()
+    await underway.idle()
     await pools.destroy()
     const lost = await books?.close()
     if (lost) log.error({ rows: lost }, 'rows were not committed; their holds are settled at the next start')
@@ -106,6 +122,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         current,
         pools,
         drains: new Drains(),
+        underway,
         limiter: books.limiter,
         ledger: books.ledger,
         clock,

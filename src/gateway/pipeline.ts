@@ -4,6 +4,7 @@ import { identify } from '../admission/identify.ts'
 import { GwError } from '../base/catalogue/wire.ts'
 import type { Chance } from '../base/chance.ts'
 import type { Log } from '../base/log.ts'
+import type { AnswerEnding } from '../metering/answer-meter.ts'
 import { filterFor, isEventStream } from '../relay/answer/choose.ts'
 import { fromStatus } from '../relay/classify.ts'
 import { Exchange } from '../relay/exchange.ts'
@@ -20,12 +21,14 @@ import type { InferencePath } from './endpoints.ts'
 import { asGwError, errorEvent } from './rescue.ts'
 import { answerHeaders, editsFor, upstreamRequest } from './rewrite.ts'
 import type { Trace } from './trace.ts'
+import { Interrupted, type Underway, type Visit } from './underway.ts'
 
 export interface PipelinePorts extends AccountPorts {
   /** The snapshot of this moment; undefined before the first. */
   readonly current: () => Snapshot | undefined
   readonly pools: Pools
   readonly drains: Drains
+  readonly underway: Underway
   readonly chance: Chance
   readonly log: Log
 }
@@ -62,20 +65,28 @@ export async function serveInference(
   const target = pick(permit.publication, path.protocol, ports.chance)
   trace.endpoint = target.endpoint.name
 
-  const account = await openAccount(trace.requestId, permit, call, target, path.dialect, ports)
-  trace.bill = account.bill
-  trace.isCall = account.bill !== undefined && (path.dialect !== 'embeddings' || snapshot.logEmbeddings)
+  const visit = ports.underway.enter()
+  let account: Account | undefined
   try {
+    account = await openAccount(trace.requestId, permit, call, target, path.dialect, ports)
+    trace.bill = account.bill
+    trace.isCall = account.bill !== undefined && (path.dialect !== 'embeddings' || snapshot.logEmbeddings)
+    // Whoever left while the hold was written is not dispatched for.
+    if (res.destroyed) {
+      end(account.bill?.release('client_gone'), ports)
+      return CLIENT_GONE
+    }
     const { edits, hideUsage } = editsFor(call, target, path)
     const request = upstreamRequest(req, call, edits, target, path, query)
     const publication = permit.publication
     const drains = snapshot.onDisconnect === 'drain' ? ports.drains : undefined
     return await forward(
-      { request, res, path, target, publication, hideUsage, account, trace, drains },
+      { request, res, path, target, publication, hideUsage, account, trace, drains, visit },
       ports,
     )
   } finally {
-    account.leave()
+    account?.leave()
+    visit.leave()
   }
 }
 
@@ -107,15 +118,17 @@ interface Forwarding {
   readonly account: Account
   readonly trace: Trace
   readonly drains: Drains | undefined
+  readonly visit: Visit
 }
 
 /** Sends a request upstream and its answer down, and ends its bill by what came of it (MONEY, "What is charged"). */
 async function forward(forwarding: Forwarding, ports: PipelinePorts): Promise<Delivered> {
-  const { request, res, path, target, publication, hideUsage, account, trace, drains } = forwarding
+  const { request, res, path, target, publication, hideUsage, account, trace, drains, visit } = forwarding
   const { bill, meter } = account
   const exchange = new Exchange(request, ports.pools, ports.clock)
   const leave = () => exchange.abort(new ClientGone())
   res.once('close', leave)
+  visit.interruptible(error => exchange.abort(error))
   try {
     const head = await exchange.head
     res.off('close', leave)
@@ -143,19 +156,29 @@ async function forward(forwarding: Forwarding, ports: PipelinePorts): Promise<De
       onFirstByte: () => trace.firstByte(),
       drains,
     }).run()
-    if (delivered.outcome === 'client_gone') end(bill?.settle('client_gone'), ports)
-    else if (delivered.outcome === 'broken') end(bill?.settle('broken'), ports)
+    const ending = endingOf(delivered)
+    if (ending) end(isAnswer ? bill?.settle(ending) : bill?.release(`upstream_${head.status}`), ports)
     return delivered
   } catch (error) {
     const isGone = error instanceof ClientGone || res.destroyed
     exchange.abort(asGwError(error))
-    if (meter?.began) end(bill?.settle(isGone ? 'client_gone' : 'broken'), ports)
+    if (meter?.began) end(bill?.settle(isGone ? 'client_gone' : brokenBy(error)), ports)
     else end(bill?.release(isGone ? 'client_gone' : asGwError(error).code), ports)
     if (isGone) return CLIENT_GONE
     throw error
   } finally {
     res.off('close', leave)
   }
+}
+
+/** How an answer ended that was not whole. A whole one was settled before its last bytes. */
+function endingOf({ outcome, error }: Delivered): AnswerEnding | undefined {
+  if (outcome === 'client_gone') return 'client_gone'
+  return outcome === 'broken' ? brokenBy(error) : undefined
+}
+
+function brokenBy(error: unknown): AnswerEnding {
+  return error instanceof Interrupted ? 'interrupted' : 'broken'
 }
 
 /** Nobody waits for these ends: no byte hangs on them. The ledger keeps them until they are committed. */

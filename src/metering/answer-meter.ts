@@ -1,8 +1,11 @@
 import type { Usage } from '../schema/ledger.ts'
 import { type UsageDialect, UsageReader } from './usage.ts'
 
-/** How an answer ended, as far as its bill goes: whole, left by its client, or broken off by its upstream. */
-export type AnswerEnding = 'answered' | 'client_gone' | 'broken'
+/**
+ * How an answer ended, as far as its bill goes: whole, left by its client, broken off by its upstream, or by the
+ * gateway itself, which was told to end.
+ */
+export type AnswerEnding = 'answered' | 'client_gone' | 'broken' | 'interrupted'
 
 export interface Measured {
   readonly usage: Usage

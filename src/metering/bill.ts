@@ -39,6 +39,7 @@ export interface BillOptions {
  *     open ──▶ dispatch ──▶ settle(answered)      before the last bytes go out
  *                   │   └─▶ settle(client_gone)   the client left midway
  *                   │   └─▶ settle(broken)        the upstream broke midway
+ *                   │   └─▶ settle(interrupted)   the gateway was told to end, and has waited long enough
  *                   └─────▶ release(reason)       nothing of an answer has come
  */
 export class Bill {
@@ -77,6 +78,7 @@ export class Bill {
     const marks: Mark[] = []
     if (ending === 'client_gone') marks.push('client_gone')
     if (ending === 'broken') marks.push('partial')
+    if (ending === 'interrupted') marks.push('interrupted')
     if (estimated) marks.push('estimated')
     if (!price) marks.push('unpriced')
     const amountNano = price ? cost(price, usage) : 0n

@@ -41,7 +41,7 @@ export class UsageReader {
     this.#isFinal ||= name !== 'message.usage'
   }
 
-  /** What was reported; undefined where nothing usable was: absent, negative, or no whole number. */
+  /** What was reported; undefined where nothing usable was: absent, negative, no whole number, or beyond belief. */
   read(): Usage | undefined {
     switch (this.#dialect) {
       case 'openai_chat':
@@ -112,8 +112,11 @@ function usage(parts: {
   }
 }
 
+/** No answer has a billion tokens: a server that says so is mistaken, and is not to empty a wallet with it. */
+const MAX_COUNT = 1_000_000_000
+
 function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_COUNT
 }
 
 function asObject(value: unknown): Fields {

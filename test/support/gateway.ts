@@ -6,6 +6,7 @@ import { createLog } from '../../src/base/log.ts'
 import { load } from '../../src/config/load.ts'
 import { Drains } from '../../src/gateway/drains.ts'
 import { startGateway } from '../../src/gateway/server.ts'
+import { Underway } from '../../src/gateway/underway.ts'
 import { sendJson } from '../../src/http/json.ts'
 import { Pools } from '../../src/relay/pools.ts'
 import { compile } from '../../src/snapshot/compile.ts'
@@ -104,6 +105,7 @@ export async function testGateway(
       current: () => holder.current(),
       pools,
       drains: new Drains(),
+      underway: new Underway(),
       limiter,
       ledger,
       clock,

@@ -29,16 +29,20 @@ export interface WholeGateway {
   issue(key: string): Promise<string>
 }
 
+/** Node 20 runs no TypeScript in a thread: the build's, which `npm test` makes first. */
+const LEDGER_WORKER = new URL('../../dist/store/ledger/worker.js', import.meta.url)
+
 export async function wholeGateway(
   whenOver: WhenOver,
   path: string,
   environment: Readonly<Record<string, string>> = {},
+  /** Where its store is; a folder of its own by default. */
+  folder: string = tempDir(whenOver).path,
 ): Promise<WholeGateway> {
-  const dir = tempDir(whenOver)
-  const store = `sqlite:${dir.at('gw.db')}`
+  const store = `sqlite:${folder}/gw.db`
   const ports: AppPorts = {
     environment,
-    cwd: dir.path,
+    cwd: folder,
     clock: systemClock,
     chance: systemChance,
     readStdin: () => Promise.resolve(Buffer.alloc(0)),
@@ -67,7 +71,11 @@ export async function wholeGateway(
   const loopback = { host: '127.0.0.1', port: 0 }
   const serving = await serve(
     { store, gateway: loopback, control: loopback },
-    { ...ports, log: createLog({ write }, { level: 'info', pretty: false, colour: false }) },
+    {
+      ...ports,
+      log: createLog({ write }, { level: 'info', pretty: false, colour: false }),
+      ledgerWorkerUrl: LEDGER_WORKER,
+    },
   )
   whenOver(() => serving.close(0))
   return {
@@ -88,8 +96,5 @@ export async function wholeGateway(
     },
   }
 }
-
-/** Node 20 runs no TypeScript in a thread: the build's, which `npm test` makes first. */
-export const LEDGER_WORKER = new URL('../../dist/store/ledger/worker.js', import.meta.url)
 
 export const EXAMPLE_CONFIG = fileURLToPath(new URL('../../config.example', import.meta.url))
