@@ -37,6 +37,8 @@ export async function openSession(path: string, mode: StoreMode): Promise<Sessio
 
   const raw = new Database(path, { readonly: mode === 'read', fileMustExist: true, timeout: BUSY_MS })
   try {
+    // Takes effect in a file that is still empty: retention can give its pages back.
+    if (mode === 'create') raw.pragma('auto_vacuum = incremental')
     // A switch to WAL answers "busy" without waiting, whatever busy_timeout says, when two do it at once.
     if (mode !== 'read') await whileBusy(() => raw.pragma('journal_mode = wal'))
     raw.pragma(`busy_timeout = ${BUSY_MS}`)
