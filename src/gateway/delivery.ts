@@ -184,6 +184,11 @@ export class Delivery implements BodySink {
   #clientLeft(resolve: (delivered: Delivered) => void): void {
     const { exchange, drains } = this.#options
     if (this.#over) return resolve(this.#delivered())
+    if (this.#settled) {
+      // The last bytes have been written: all that was missing is the upstream's goodbye.
+      exchange.abort(new ClientGone())
+      return resolve({ outcome: 'answered' })
+    }
     if (this.#settling || !drains?.enter()) {
       exchange.abort(new ClientGone())
       return resolve(CLIENT_GONE)

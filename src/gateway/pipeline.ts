@@ -157,7 +157,9 @@ async function forward(forwarding: Forwarding, ports: PipelinePorts): Promise<De
       drains,
     }).run()
     const ending = endingOf(delivered)
-    if (ending) end(isAnswer ? bill?.settle(ending) : bill?.release(`upstream_${head.status}`), ports)
+    if (ending && !isAnswer) end(bill?.release(`upstream_${head.status}`), ports)
+    else if (ending === 'broken' && !meter?.began) end(bill?.release(asGwError(delivered.error).code), ports)
+    else if (ending) end(bill?.settle(ending), ports)
     return delivered
   } catch (error) {
     const isGone = error instanceof ClientGone || res.destroyed

@@ -11,6 +11,7 @@ import { sendJson } from '../../src/http/json.ts'
 import { Pools } from '../../src/relay/pools.ts'
 import { compile } from '../../src/snapshot/compile.ts'
 import { SnapshotHolder } from '../../src/snapshot/holder.ts'
+import type { KeyEntry } from '../../src/snapshot/types.ts'
 import { type MemoryLedger, memoryLedger } from './memory-ledger.ts'
 import type { WhenOver } from './when-over.ts'
 
@@ -24,6 +25,8 @@ export interface TestGateway {
   /** What was told to the ledger. */
   readonly ledger: MemoryLedger
   readonly limiter: Limiter
+  /** A key as the limits know it now. */
+  entryOf(key: string): KeyEntry
   /** The lines of the request log so far, newest last. */
   readonly logged: readonly Record<string, unknown>[]
   /** The next line that no earlier call has given out. */
@@ -124,6 +127,11 @@ export async function testGateway(
     reload,
     ledger,
     limiter,
+    entryOf(key) {
+      const entry = [...(holder.current()?.keys.values() ?? [])].find(({ name }) => name === key)
+      if (!entry) throw new Error(`there is no key ${key}`)
+      return entry
+    },
     logged,
     nextLogged: () =>
       given < logged.length
