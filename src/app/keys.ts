@@ -48,10 +48,9 @@ export async function createKey(
  * Ends every secret of a key at once, whoever owns it.
  * @throws {CommandError} GW2xxx, GW4005
  */
-export async function revokeKey(name: string, storeUrl: string, ports: SigningPorts): Promise<RevokedKey> {
+export async function revokeKey(name: string, storeUrl: string, ports: KeyPorts): Promise<RevokedKey> {
   ports.signal.throwIfAborted()
-  const signed = loggedIn(ports.environment)
-  return withStore(storeUrl, 'write', ports, store => revokeSecrets(store, name, signed))
+  return withStore(storeUrl, 'write', ports, store => revokeSecrets(store, name))
 }
 
 /**

@@ -90,22 +90,12 @@ export async function deleteKey(
  *
  * @throws {CommandError} GW4005 without such a key.
  */
-export async function revokeKey(store: Store, name: string, signed: Signed): Promise<RevokedKey> {
+export async function revokeKey(store: Store, name: string): Promise<RevokedKey> {
   const key = findKey(await store.live(), name)
-  if (key.secretSource === 'hash' || key.secretSource === 'reference') {
-    await store.holdKey(name)
-    return { secrets: key.activeSecrets, held: true }
-  }
-  if (key.activeSecrets === 0) return { secrets: 0, held: false }
-  // A key that goes takes its secrets with it, and the same commit puts it back: no moment without it, no secret
-  // that a rotation has slipped in, and a revision that tells who did it.
-  await commitOnTop(store, signed, live => {
-    const puts = live.resources.filter(resource => resourceId(resource) === `key/${name}`)
-    if (puts.length === 0) findKey(live, name)
-    return { counts: { ...NONE, update: 1 }, puts, deletes: [{ kind: 'key', name }] }
-  })
-  if (key.heldAtMs !== undefined) await store.holdKey(name)
-  return { secrets: key.activeSecrets, held: false }
+  const secrets = await store.revokeSecrets(name)
+  const held = key.secretSource === 'hash' || key.secretSource === 'reference'
+  if (held) await store.holdKey(name)
+  return { secrets, held }
 }
 
 type Made = Pick<Commit, 'counts' | 'puts' | 'deletes'> & { readonly check?: Check }

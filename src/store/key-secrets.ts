@@ -74,17 +74,26 @@ export async function replaceSecrets(
   nowMs: number,
 ): Promise<StoredSecret> {
   await assertKey(db, key)
-  const active = db.updateTable('key_secrets').where('key_name', '=', key).where('revoked_at_ms', 'is', null)
-  if (graceMs === 0) {
-    await active.set({ revoked_at_ms: nowMs }).execute()
-  } else {
+  if (graceMs === 0) await revoke(db, key, nowMs)
+  else {
     const endMs = nowMs + graceMs
-    await active
+    await db
+      .updateTable('key_secrets')
+      .where('key_name', '=', key)
+      .where('revoked_at_ms', 'is', null)
       .where(row => row.or([row('expires_at_ms', 'is', null), row('expires_at_ms', '>', endMs)]))
       .set({ expires_at_ms: endMs })
       .execute()
   }
   return insertSecret(db, key, digest, nowMs)
+}
+
+/** Ends every secret of a key; how many worked until now. @throws {CommandError} GW4005 */
+export async function endSecrets(db: Kysely<Tables>, key: string, nowMs: number): Promise<number> {
+  await assertKey(db, key)
+  const active = await selectActiveSecrets(db, nowMs)
+  await revoke(db, key, nowMs)
+  return active.filter(secret => secret.key === key).length
 }
 
 /** Whether the key was not held before. @throws {CommandError} GW4005 */
@@ -125,13 +134,7 @@ export async function settleKeys(
     .map(({ name }) => name)
   let moved = 0n
   for (const key of gone) {
-    const revoked = await db
-      .updateTable('key_secrets')
-      .set({ revoked_at_ms: nowMs })
-      .where('key_name', '=', key)
-      .where('revoked_at_ms', 'is', null)
-      .executeTakeFirstOrThrow()
-    moved += revoked.numUpdatedRows
+    moved += await revoke(db, key, nowMs)
   }
   for (const key of [...gone, ...disabled]) {
     const { numDeletedRows } = await db
@@ -141,6 +144,16 @@ export async function settleKeys(
     moved += numDeletedRows
   }
   return moved > 0n
+}
+
+async function revoke(db: Kysely<Tables>, key: string, nowMs: number): Promise<bigint> {
+  const { numUpdatedRows } = await db
+    .updateTable('key_secrets')
+    .set({ revoked_at_ms: nowMs })
+    .where('key_name', '=', key)
+    .where('revoked_at_ms', 'is', null)
+    .executeTakeFirstOrThrow()
+  return numUpdatedRows
 }
 
 function isEnabledKey({ kind, spec }: Resource): boolean {

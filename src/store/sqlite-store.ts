@@ -6,6 +6,7 @@ import type { Connection } from './connection.ts'
 import { storeFault } from './faults.ts'
 import {
   deleteHold,
+  endSecrets,
   insertFirstSecret,
   insertHold,
   replaceSecrets,
@@ -130,6 +131,10 @@ export class SqliteStore implements Store {
 
   rotateSecret(key: string, digest: string, graceMs: number): Promise<StoredSecret> {
     return this.#moveKeys(db => replaceSecrets(db, key, digest, graceMs, this.#clock.nowMs()))
+  }
+
+  revokeSecrets(key: string): Promise<number> {
+    return this.#moveKeys(db => endSecrets(db, key, this.#clock.nowMs()))
   }
 
   holdKey(key: string): Promise<boolean> {

@@ -154,6 +154,11 @@ export interface Store {
    * @throws {CommandError} GW4005 without such a key.
    */
   rotateSecret(key: string, digest: string, graceMs: number): Promise<StoredSecret>
+  /**
+   * Ends every secret of a key at once. How many worked until now.
+   * @throws {CommandError} GW4005 without such a key.
+   */
+  revokeSecrets(key: string): Promise<number>
   /** Disables a key by hand. False where it was held already. @throws {CommandError} GW4005 */
   holdKey(key: string): Promise<boolean>
   /** Takes the hold away again. False where there was none. @throws {CommandError} GW4005 */
