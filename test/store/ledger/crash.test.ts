@@ -17,21 +17,27 @@ const WRITE = `
   import { systemClock } from ${built('base/clock.js')}
   import { writeSync } from 'node:fs'
   const [path, round] = process.argv.slice(1)
-  const fail = what => { writeSync(1, 'fault ' + what + '\\n') }
+  // At once and whole, also into a pipe whose reader is slow: a line that waits in here would die with the process.
+  const say = text => {
+    for (;;) {
+      try { return writeSync(1, text + '\\n') } catch (error) { if (error.code !== 'EAGAIN') throw error }
+    }
+  }
+  const fail = what => { say('fault ' + what) }
   const events = { onTrouble: fail, onRecovered() {}, onAlarm: fail, onDeath: fail }
   const ledger = await openLedger('sqlite:' + path, { clock: systemClock, events })
   const usage = { inputTokens: 1, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 2, searchUnits: 0 }
-  writeSync(1, 'recovered ' + await ledger.recover(Date.now()) + '\\n')
+  say('recovered ' + await ledger.recover(Date.now()))
   const client = async me => {
     for (let n = 0; ; n++) {
       const requestId = round + '-' + me + '-' + n
       const claim = { requestId, attempt: 1, key: 'k' + me % 3, tenant: 'acme', publication: 'm', endpoint: 'e' }
       const openedAtMs = Date.now(), deadlineMs = openedAtMs + 60_000
       await ledger.open({ ...claim, openedAtMs, deadlineMs, amountNano: 9n, tokens: 9, inputTokens: 1, inputAmountNano: 1n })
-      writeSync(1, 'hold ' + requestId + '\\n')
+      say('hold ' + requestId)
       const end = { ...claim, kind: 'settle', endedAtMs: Date.now(), amountNano: 3n, usage, marks: [] }
       await ledger.end(n % 4 === 0 ? { ...claim, kind: 'release', endedAtMs: Date.now(), reason: 'x' } : end)
-      writeSync(1, (n % 4 === 0 ? 'release ' : 'settle ') + requestId + '\\n')
+      say((n % 4 === 0 ? 'release ' : 'settle ') + requestId)
     }
   }
   await Promise.all(Array.from({ length: 20 }, (_, me) => client(me)))
