@@ -1,0 +1,293 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { Agent } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { json, sse } from '../support/answers.ts'
+import { gate } from '../support/gate.ts'
+import { type ScriptedUpstream, scriptedUpstream } from '../support/scripted-upstream.ts'
+import { type TempDir, tempDir } from '../support/temp-dir.ts'
+import { call, type Seen, seeded } from './clients.ts'
+import { INPUT_ESTIMATE, numberedBody, numberIn, readBooks } from './served.ts'
+
+const ROUNDS = Number(process.env['GW_KILLS'] ?? 5)
+const CLIENTS = 24
+const SEED = Number(process.env['GW_SEED'] ?? Date.now() % 1_000_000)
+
+const GW = fileURLToPath(new URL('../../bin/gw.js', import.meta.url))
+const SECRET = 'sk-a-secret-of-their-own-0123456789'
+const PATH = '/v1/chat/completions'
+/** 100 tokens in and 20 out, at 1 and 10 for a million. */
+const EXACT_NANO = 300_000n
+const USAGE = { prompt_tokens: 100, completion_tokens: 20 }
+const EVENTS = [
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'word ' } }] })}\n\n`,
+  `data: ${JSON.stringify({ choices: [], usage: USAGE })}\n\n`,
+  'data: [DONE]\n\n',
+] as const
+
+test(
+  `kill -9 under load, ${ROUNDS} times: no completed answer without its bill, none twice, a row for whatever the upstream saw`,
+  async () => {
+    const { dir, upstream, path, serve } = await scene()
+    const chance = seeded(SEED)
+    const seenUpstream = new Set<number>()
+    upstream.answer(async exchange => {
+      const body = exchange.request.json() as { max_tokens: number; stream: boolean }
+      seenUpstream.add(numberIn(body))
+      await pause(chance() * 8)
+      const answer = body.stream ? sse([...EVENTS]) : json({ choices: [], usage: USAGE })
+      await answer(exchange)
+    })
+    const completed: string[] = []
+    let next = 0
+    let interrupted = 0
+
+    for (let round = 0; round < ROUNDS; round++) {
+      const { child, url } = await serve()
+      // What the process before has left is settled before this one listens.
+      const { booked, open } = readBooks(path)
+      expect(open, `seed ${SEED}`).toBe(0)
+      interrupted = [...booked.values()].filter(({ ends }) => ends[0]?.marks.includes('interrupted')).length
+
+      const agent = new Agent({ keepAlive: true })
+      const enough = completed.length + 20 + Math.floor(chance() * 400)
+      const client = async (): Promise<void> => {
+        while (child.exitCode === null && child.signalCode === null) {
+          const number = next++
+          const stream = number % 3 !== 0
+          const seen = await call(url, {
+            agent,
+            path: PATH,
+            body: numberedBody(number, { path: PATH, model: 'm', stream }),
+            secret: SECRET,
+          })
+          if (isComplete(seen, stream)) completed.push(seen.requestId ?? '')
+          if (seen.status === 0) return
+          if (completed.length === enough) child.kill('SIGKILL')
+        }
+      }
+      const clients = Array.from({ length: CLIENTS }, client)
+      await once(child, 'exit')
+      await Promise.all(clients)
+      agent.destroy()
+    }
+
+    const last = await serve()
+    last.child.kill('SIGTERM')
+    await once(last.child, 'exit')
+    expect(await gw(dir, ['ledger', 'verify'])).toEqual({
+      exit: 0,
+      stdout: expect.stringContaining('everything fits'),
+    })
+
+    const { booked, open } = readBooks(path)
+    expect(open).toBe(0)
+    const lost = completed.filter(id => {
+      const ends = booked.get(id)?.ends ?? []
+      return !(
+        ends.length === 1 &&
+        ends[0]?.kind === 'settle' &&
+        ends[0].amountNano === EXACT_NANO &&
+        ends[0].marks === ''
+      )
+    })
+    expect(lost, `seed ${SEED}: completed, but not billed once and exactly`).toEqual([])
+    const wrong = [...booked].filter(([, { ends }]) => ends.length !== 1)
+    expect(wrong, `seed ${SEED}: not ended once`).toEqual([])
+    const rows = new Set([...booked.values()].map(({ number }) => number))
+    expect(
+      [...seenUpstream].filter(number => !rows.has(number)),
+      `seed ${SEED}: dispatched without a row`,
+    ).toEqual([])
+    for (const { ends } of booked.values()) {
+      const [end] = ends
+      if (!end?.marks.includes('interrupted')) continue
+      expect(end).toMatchObject({
+        kind: 'settle',
+        marks: 'interrupted,estimated',
+        input: INPUT_ESTIMATE,
+        output: 0,
+        amountNano: BigInt(INPUT_ESTIMATE) * 1_000n,
+      })
+    }
+    interrupted = [...booked.values()].filter(({ ends }) => ends[0]?.marks.includes('interrupted')).length
+    // Something was at hand at each kill.
+    expect(interrupted).toBeGreaterThanOrEqual(ROUNDS)
+    expect(completed.length).toBeGreaterThan(ROUNDS * 20 - 1)
+    tell(
+      `kills ${ROUNDS}, requests ${next}, completed ${completed.length}, interrupted ${interrupted}, seed ${SEED}`,
+    )
+  },
+  60_000 + ROUNDS * 10_000,
+)
+
+test('SIGTERM with requests at hand: all of them finish and are billed', async () => {
+  const { dir, upstream, path, serve } = await scene()
+  const going = gate()
+  upstream.answer(async exchange => {
+    const { stream } = exchange.request.json() as { stream: boolean }
+    await (stream ? sse([EVENTS[0], going, EVENTS[1], EVENTS[2]]) : json({ usage: USAGE }))(exchange)
+  })
+  const { child, url } = await serve()
+  const agent = new Agent()
+  const all = Array.from({ length: 30 }, (_, number) =>
+    call(url, {
+      agent,
+      path: PATH,
+      body: numberedBody(number, { path: PATH, model: 'm', stream: true }),
+      secret: SECRET,
+    }),
+  )
+  while (upstream.requests.length < 30) await upstream.nextRequest()
+  const exited = once(child, 'exit')
+  const stopping = said(child, 'Stopping')
+  child.kill('SIGTERM')
+  await stopping
+  // Nobody new comes in.
+  expect(await call(url, { agent, path: PATH, body: '{}', secret: SECRET })).toMatchObject({ status: 0 })
+  going.open()
+  for (const seen of await Promise.all(all)) expect(isComplete(seen, true)).toBe(true)
+  expect(await exited).toEqual([0, null])
+  const { booked, open } = readBooks(path)
+  expect(open).toBe(0)
+  expect(booked.size).toBe(30)
+  for (const { ends } of booked.values()) expect(ends).toMatchObject([{ amountNano: EXACT_NANO, marks: '' }])
+  expect((await gw(dir, ['ledger', 'verify'])).exit).toBe(0)
+})
+
+test('SIGTERM when the time to drain is over: streams are told so, and billed as far as they came, as interrupted', async () => {
+  const { upstream, path, serve } = await scene()
+  upstream.answer(sse([EVENTS[0]], { ending: 'hang' }))
+  const { child, url } = await serve('--drain', '300ms')
+  const agent = new Agent()
+  const all = Array.from({ length: 10 }, (_, number) =>
+    call(url, {
+      agent,
+      path: PATH,
+      body: numberedBody(number, { path: PATH, model: 'm', stream: true }),
+      secret: SECRET,
+    }),
+  )
+  while (upstream.requests.length < 10) await upstream.nextRequest()
+  await pause(50)
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  for (const seen of await Promise.all(all)) {
+    expect(seen.whole).toBe(true)
+    expect(seen.body).toContain('word ')
+    expect(seen.body).toContain('"code":"unavailable"')
+    expect(seen.body).not.toContain('[DONE]')
+  }
+  expect(await exited).toEqual([0, null])
+  const { booked, open } = readBooks(path)
+  expect(open).toBe(0)
+  const charged = [...booked.values()].flatMap(({ ends }) => ends)
+  expect(charged).toHaveLength(10)
+  for (const end of charged) {
+    expect(end).toMatchObject({ kind: 'settle', marks: 'interrupted,estimated' })
+    expect(end.output).toBeGreaterThan(0)
+  }
+})
+
+interface Scene {
+  readonly dir: TempDir
+  readonly upstream: ScriptedUpstream
+  /** Of the database. */
+  readonly path: string
+  serve(...flags: string[]): Promise<{ child: ChildProcess; url: string }>
+}
+
+async function scene(): Promise<Scene> {
+  const dir = tempDir(onTestFinished)
+  const upstream = await scriptedUpstream(onTestFinished)
+  dir.write(
+    'gw.yaml',
+    `
+version: 1
+endpoints: { oai: { protocol: openai, base_url: "${upstream.url}/v1", served_model: served, skip_probe: true } }
+publications: { m: { price: { input: "1", output: "10" }, bindings: [{ endpoint: oai }] } }
+tenants: { acme: {} }
+keys: { app: { kind: tenant, tenant: acme, secret: { env: APP_KEY }, quota: 9000000000000 } }
+`,
+  )
+  expect(await gw(dir, ['apply', '--yes'])).toMatchObject({ exit: 0 })
+  const serve = async (...flags: string[]) => {
+    const child = start(dir, [
+      'serve',
+      '--gateway-only',
+      '--listen',
+      '127.0.0.1:0',
+      '--log-level',
+      'error',
+      ...flags,
+    ])
+    const line = await said(child, 'Gateway on ')
+    await said(child, 'Serving revision')
+    return { child, url: line.slice('Gateway on '.length) }
+  }
+  return { dir, upstream, path: dir.at('data/gw.db'), serve }
+}
+
+function start(dir: TempDir, argv: readonly string[]): ChildProcess {
+  const child = spawn(process.execPath, [GW, ...argv], {
+    cwd: dir.path,
+    env: { PATH: process.env['PATH'], HOME: dir.path, APP_KEY: SECRET },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  child.stdout?.resume()
+  return child
+}
+
+async function gw(dir: TempDir, argv: readonly string[]): Promise<{ exit: unknown; stdout: string }> {
+  const child = start(dir, argv)
+  let stdout = ''
+  child.stdout?.on('data', (piece: Buffer) => {
+    stdout += piece.toString()
+  })
+  const [exit] = (await once(child, 'close')) as [number | null]
+  return { exit, stdout }
+}
+
+const heard = new WeakMap<ChildProcess, { text: string; look: Set<() => void> }>()
+
+/** The first line on stderr that begins like this, whenever it came. */
+function said(child: ChildProcess, start: string): Promise<string> {
+  let ears = heard.get(child)
+  if (!ears) {
+    const made = { text: '', look: new Set<() => void>() }
+    ears = made
+    heard.set(child, made)
+    child.stderr?.on('data', (piece: Buffer) => {
+      made.text += piece.toString()
+      for (const look of made.look) look()
+    })
+  }
+  const { look } = ears
+  return new Promise((resolve, reject) => {
+    const search = (): void => {
+      const line = heard
+        .get(child)
+        ?.text.split('\n')
+        .slice(0, -1)
+        .find(text => text.startsWith(start))
+      if (line === undefined) return
+      look.delete(search)
+      resolve(line)
+    }
+    child.once('exit', () => reject(new Error(`ended without "${start}": ${heard.get(child)?.text}`)))
+    look.add(search)
+    search()
+  })
+}
+
+function isComplete({ status, body, whole }: Seen, stream: boolean): boolean {
+  return status === 200 && (stream ? body.endsWith('data: [DONE]\n\n') : whole)
+}
+
+/** Numbers for people, where a long run was asked for. */
+function tell(line: string): void {
+  if (process.env['GW_KILLS'] !== undefined) console.log(line)
+}
