@@ -196,7 +196,7 @@ interface Scene {
   readonly upstream: ScriptedUpstream
   /** Of the database. */
   readonly path: string
-  serve(...flags: string[]): Promise<{ child: ChildProcess; url: string }>
+  readonly serve: (...flags: string[]) => Promise<{ child: ChildProcess; url: string }>
 }
 
 async function scene(): Promise<Scene> {

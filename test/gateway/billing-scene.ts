@@ -24,10 +24,10 @@ export interface BillingScene {
   readonly upstream: ScriptedUpstream
   readonly gateway: TestGateway
   /** Posts a body with the key `app`, which has a limit of every kind. */
-  call(path: string, body: object, init?: RequestInit): Promise<Response>
+  readonly call: (path: string, body: object, init?: RequestInit) => Promise<Response>
   /** The end of the one request that there was, after everything that was held has been checked to be free again. */
-  settlement(): Promise<Settlement>
-  release(): Promise<Release>
+  readonly settlement: () => Promise<Settlement>
+  readonly release: () => Promise<Release>
 }
 
 /** A gateway with a price for everything, a key with every limit, and an upstream of its own. */
@@ -102,10 +102,11 @@ keys:
 }
 
 /** Every gauge of the limits is where it was before the first request. */
-export function expectNothingHeld({ limiter, ledger, entryOf }: TestGateway): void {
+export function expectNothingHeld(gateway: TestGateway): void {
+  const { limiter, ledger } = gateway
   expect(ledger.openHolds).toEqual([])
   expect([limiter.openHolds, limiter.openReservations]).toEqual([0, 0])
-  const entry = entryOf('app')
+  const entry = gateway.entryOf('app')
   expect(limiter.standing(entry)).toMatchObject({
     quota: { held: 0 },
     budget: { heldNano: 0n },
@@ -117,17 +118,17 @@ function claimOf({ requestId, attempt, key, tenant, publication, endpoint }: Hol
   return { requestId, attempt, key, tenant, publication, endpoint }
 }
 
-/** Reads an answer until `enough`, and leaves. */
+/** Reads an answer until `enough` of it has come; the client is still there then. */
 export async function readUntil(answer: Response, enough: (text: string) => boolean): Promise<string> {
-  const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader()
+  const reader = answer.body?.getReader()
+  const decoder = new TextDecoder()
   let text = ''
-  while (reader && !enough(text)) {
-    const { done, value } = await reader.read()
-    if (done) break
-    text += value
+  for (;;) {
+    const piece = await reader?.read()
+    if (!piece || piece.done) return text
+    text += decoder.decode(piece.value, { stream: true })
+    if (enough(text)) return text
   }
-  reader?.releaseLock()
-  return text
 }
 
 /** The events that streams are made of. */

@@ -13,8 +13,8 @@ const TEN_AND_TEN = {
 interface Scene {
   readonly upstream: ScriptedUpstream
   readonly gateway: TestGateway
-  reload(key: string, tenant?: string): Promise<void>
-  call(path: string, body?: object): Promise<Response>
+  readonly reload: (key: string, tenant?: string) => Promise<void>
+  readonly call: (path: string, body?: object) => Promise<Response>
 }
 
 /** A key and its tenant with the limits of the test, as YAML. */

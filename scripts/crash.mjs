@@ -1,0 +1,39 @@
+/**
+ * What `npm run crash` and `npm run soak` run after the build: the proofs of `test/crash` and of the strict limits, for
+ * as long as nobody wants to wait for on every change. The suite runs the same tests in their short form.
+ *
+ *     crash   kill -9 of the real process under load, 100 times
+ *     soak    10,000 requests of every outcome with disconnects anywhere · a quota under 500 clients at once, 50 rounds
+ *
+ * `GW_SEED` runs a mix again as it was; every failure names its seed.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { dirname } from 'node:path'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
+
+const PROOFS = {
+  crash: { files: ['test/crash/kill.test.ts'], sizes: { GW_KILLS: '100' } },
+  soak: {
+    files: ['test/crash/mixed.test.ts', 'test/gateway/limits-at-once.test.ts'],
+    sizes: { GW_MIXED: '10000', GW_ROUNDS: '50' },
+  },
+}
+
+const [name = ''] = process.argv.slice(2)
+const proof = Object.hasOwn(PROOFS, name) ? PROOFS[name] : undefined
+if (proof === undefined) {
+  console.error(`Say which: ${Object.keys(PROOFS).join(' or ')}.`)
+  process.exitCode = 64
+} else {
+  const child = spawn('npx', ['vitest', 'run', '--disable-console-intercept', ...proof.files], {
+    cwd: ROOT,
+    env: { ...proof.sizes, ...process.env },
+    stdio: 'inherit',
+  })
+  const [code] = await once(child, 'exit')
+  process.exitCode = code ?? 1
+}

@@ -1,0 +1,209 @@
+import { execFileSync } from 'node:child_process'
+import { rmSync, writeFileSync } from 'node:fs'
+import Database from 'better-sqlite3'
+import { expect, onTestFinished, test } from 'vitest'
+import { creditWallet } from '../../src/app/wallet.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { openStore } from '../../src/store/open.ts'
+import { json, sse } from '../support/answers.ts'
+import { gate } from '../support/gate.ts'
+import { scriptedUpstream } from '../support/scripted-upstream.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { type WholeGateway, wholeGateway } from '../support/whole-gateway.ts'
+import { readBooks } from './served.ts'
+
+const SECRET = 'sk-a-secret-of-their-own-0123456789'
+const CHAT = '/v1/chat/completions'
+const MESSAGES = '/v1/messages'
+const USAGE = { prompt_tokens: 100, completion_tokens: 20 }
+const EXACT_NANO = 300_000n
+const EVENT = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'word' } }] })}\n\n`
+const REST = `data: ${JSON.stringify({ choices: [], usage: USAGE })}\n\ndata: [DONE]\n\n`
+
+interface Trouble {
+  begin(): void
+  end(): void
+}
+
+/** A database that cannot be written for a while: how, and the code by which the log tells. */
+const TROUBLES: readonly [title: string, code: string, (folder: string) => Trouble][] = [
+  [
+    'its disk is full',
+    'SQLITE_FULL',
+    folder => ({
+      begin: () => fillUp(`${folder}/ballast`),
+      end: () => rmSync(`${folder}/ballast`),
+    }),
+  ],
+  [
+    'another process keeps it locked',
+    'SQLITE_BUSY',
+    folder => {
+      const other = new Database(`${folder}/gw.db`)
+      onTestFinished(() => void other.close())
+      return { begin: () => void other.exec('begin immediate'), end: () => void other.exec('rollback') }
+    },
+  ],
+]
+
+test.for(TROUBLES)(
+  'where the database cannot be written because %s, calls answer 503, all say so, nothing is lost, and it heals by itself',
+  async ([, code, troubleFor], ctx) => {
+    const folder = smallDisk()
+    if (folder instanceof Error) return ctx.skip(`no tmpfs can be mounted here: ${folder.message}`)
+    const { gateway, upstream, call, secretOf } = await scene(folder)
+    const trouble = troubleFor(folder)
+    const going = gate()
+    upstream.answer(sse([EVENT, going, REST]))
+    const streams = await Promise.all(Array.from({ length: 40 }, () => call(CHAT, { stream: true })))
+    expect(streams.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200))
+
+    const said = gateway.logged('the ledger cannot be written')
+    trouble.begin()
+    const early = await Promise.all(Array.from({ length: 60 }, () => call(CHAT, {})))
+    expect(await said).toContain(code)
+    expect(new Set(early.map(({ status }) => status))).toEqual(new Set([503]))
+    const asked = performance.now()
+    for (const [path, type] of [
+      [CHAT, 'server_error'],
+      [MESSAGES, 'overloaded_error'],
+      ['/v1/embeddings', 'server_error'],
+      ['/v1/rerank', 'server_error'],
+    ] as const) {
+      const answer = await call(path, {})
+      expect(answer.status).toBe(503)
+      expect(await answer.json()).toMatchObject({ error: { type } })
+    }
+    // From now on nobody waits to be refused.
+    expect(performance.now() - asked).toBeLessThan(1_000)
+    expect(upstream.requests).toHaveLength(40)
+    const health = await fetch(`${gateway.gatewayUrl}/health`)
+    expect(health.status).toBe(503)
+    expect(await health.json()).toMatchObject({ status: 'degraded', ledger: { ok: false } })
+    // What costs nothing needs no bill.
+    expect((await fetch(`${gateway.gatewayUrl}/v1/models`, { headers: secretOf })).status).toBe(200)
+
+    // Bills that fall due now wait, and with them the last bytes.
+    going.open()
+    const over: string[] = []
+    const whole = Promise.all(
+      streams.map(async stream => {
+        const text = await stream.text()
+        over.push(text)
+        return text
+      }),
+    )
+    await call(CHAT, {})
+    expect(over).toEqual([])
+
+    const healed = gateway.logged('the ledger is written again')
+    trouble.end()
+    await healed
+    for (const text of await whole) expect(text).toBe(`${EVENT}data: [DONE]\n\n`)
+    upstream.answer(json({ usage: USAGE }))
+    expect((await call(CHAT, {})).status).toBe(200)
+    const better = await fetch(`${gateway.gatewayUrl}/health`)
+    expect([better.status, await better.json()]).toMatchObject([200, { status: 'ok', ledger: { ok: true } }])
+
+    const { booked, open } = readBooks(`${folder}/gw.db`)
+    expect(open).toBe(0)
+    const ends = [...booked.values()].flatMap(request => request.ends)
+    expect(ends.filter(({ kind }) => kind === 'settle')).toHaveLength(41)
+    for (const { ends: own } of booked.values()) expect(own).toHaveLength(1)
+    for (const end of ends.filter(({ kind }) => kind === 'settle'))
+      expect(end).toMatchObject({ amountNano: EXACT_NANO, marks: '' })
+    const store = await openStore(gateway.store, { mode: 'read', clock: systemClock })
+    onTestFinished(() => store.close())
+    expect(await store.accounting.verify()).toMatchObject({ openHolds: 0, findings: [] })
+  },
+)
+
+test('a gateway does not start on a database that is read-only, and says so', async ctx => {
+  const folder = smallDisk()
+  if (folder instanceof Error) return ctx.skip(`no tmpfs can be mounted here: ${folder.message}`)
+  const { gateway } = await scene(folder)
+  await gateway.serving.close(0)
+  execFileSync('mount', ['-o', 'remount,ro', folder])
+  await expect(openStore(gateway.store, { mode: 'write', clock: systemClock })).rejects.toMatchObject({
+    code: 'GW2001',
+    message: expect.stringContaining('gw.db'),
+  })
+})
+
+test('a credit that another process books reaches a prepaid tenant of a running gateway: 402 before, 200 soon after', async () => {
+  const folder = tempDir(onTestFinished).path
+  const { upstream, call, ports, gateway } = await scene(folder, 'billing: prepaid')
+  upstream.answer(json({ usage: USAGE }))
+  const refused = await call(CHAT, {})
+  expect(refused.status).toBe(402)
+  expect(await refused.text()).toContain('balance 0, held 0, needed 0.0')
+  expect(upstream.requests).toEqual([])
+  const adjustment = { tenant: 'acme', amountNano: 1_000_000_000n, reference: 'invoice-1' }
+  await creditWallet(adjustment, gateway.store, ports)
+  const booked = performance.now()
+  let status = 402
+  while (status === 402 && performance.now() - booked < 5_000) status = (await call(CHAT, {})).status
+  expect(status).toBe(200)
+  expect(performance.now() - booked).toBeLessThan(2_500)
+  expect(upstream.requests).toHaveLength(1)
+})
+
+/** A file system of 3 MiB, or why there is none. */
+function smallDisk(): string | Error {
+  const { path } = tempDir(onTestFinished)
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', path], { stdio: 'pipe' })
+  } catch (error) {
+    return error as Error
+  }
+  onTestFinished(() => void execFileSync('umount', ['--lazy', path]))
+  return path
+}
+
+/** To the last byte: SQLite finds room in half a page. */
+function fillUp(path: string): void {
+  for (let bytes = 1_048_576; bytes >= 1; bytes /= 2) {
+    try {
+      for (;;) writeFileSync(path, Buffer.alloc(bytes), { flag: 'a' })
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+    }
+  }
+}
+
+async function scene(folder: string, tenant = '') {
+  const upstream = await scriptedUpstream(onTestFinished)
+  const config = tempDir(onTestFinished).write(
+    'gw.yaml',
+    `
+version: 1
+endpoints:
+  oai: { protocol: openai, base_url: "${upstream.url}/v1", served_model: served }
+  ant: { protocol: anthropic, base_url: "${upstream.url}/v1", served_model: served }
+publications:
+  m: { price: { input: "1", output: "10" }, bindings: [{ endpoint: oai }, { endpoint: ant }] }
+tenants: { acme: { ${tenant} } }
+keys: { app: { kind: tenant, tenant: acme, secret: { env: APP_KEY }, limits: { concurrency: 100 } } }
+`,
+  )
+  const environment = { APP_KEY: SECRET }
+  const gateway: WholeGateway = await wholeGateway(onTestFinished, config, environment, folder)
+  const secretOf = { authorization: `Bearer ${SECRET}` }
+  return {
+    upstream,
+    gateway,
+    secretOf,
+    ports: {
+      environment,
+      cwd: folder,
+      clock: systemClock,
+      signal: new AbortController().signal,
+    },
+    call: (path: string, body: object) =>
+      fetch(gateway.gatewayUrl + path, {
+        method: 'POST',
+        headers: secretOf,
+        body: JSON.stringify({ model: 'm', max_tokens: 10, ...body }),
+      }),
+  }
+}
