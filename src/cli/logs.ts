@@ -22,7 +22,7 @@ interface Options extends TrafficOptions {
 export function logsCommand(bind: Bind): Command {
   const command = verb(
     'logs',
-    'Print the call log, a line for each call. With --format json it is JSON Lines: one object a line.',
+    'Print the call log, a line for each call that was let through; what was refused is in the log of gw serve. With --format json it is JSON Lines: one object a line.',
     [
       'gw logs --follow',
       'gw logs --tenant acme --status 4xx --since 1h',

@@ -49,7 +49,11 @@ export function makeProgram(bind: Bind, said: Said, width: number | undefined): 
     'gw apply    -c ./config',
   ])
     .version(gwVersion(), '-V, --version', 'print the version')
-    .option('-c, --config <path>', 'a file, a directory, or - for stdin; may be repeated', collect)
+    .option(
+      '-c, --config <path>',
+      'a file, a directory, or - for stdin; may be repeated (default: ./gw.yaml or ./config)',
+      collect,
+    )
     .option('--store <url>', `the database; also GW_STORE (default: ${DEFAULT_STORE})`)
     .addOption(new Option('--format <format>', 'how to answer; github is for validate').choices(FORMATS))
     .option('-y, --yes', 'change without asking')

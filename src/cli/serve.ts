@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { type ServeOptions, serve } from '../app/serve.ts'
 import { CommandError, EXIT, type ExitCode } from '../base/catalogue/command.ts'
 import { createLog } from '../base/log.ts'
@@ -7,13 +7,15 @@ import { parseListen } from './listen.ts'
 import type { Bind, Session } from './session.ts'
 import { verb } from './verb.ts'
 
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
+
 interface Options {
   readonly listen: string
   readonly controlListen: string
   readonly gatewayOnly?: true
   readonly controlOnly?: true
   readonly drain: string
-  readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
+  readonly logLevel: (typeof LOG_LEVELS)[number]
 }
 
 /** `gw serve`: serves until a signal comes, which is its ordinary end. */
@@ -28,7 +30,7 @@ export function serveCommand(bind: Bind): Command {
     .option('--gateway-only', 'no control plane in this process')
     .option('--control-only', 'no gateway in this process')
     .option('--drain <duration>', 'how long requests at hand may go on after SIGTERM', '30s')
-    .option('--log-level <level>', 'debug, info, warn, error or silent', 'info')
+    .addOption(new Option('--log-level <level>', 'what is worth a line').choices(LOG_LEVELS).default('info'))
     .action(bind<Options>(act))
 }
 
@@ -46,6 +48,8 @@ async function act(
   if (options.gatewayOnly && options.controlOnly) {
     throw new CommandError('GW6001', '`--gateway-only` and `--control-only` exclude each other.')
   }
+  // Its stdout is the log, an object a line: where it ends in a failure, that is a line of it as well.
+  out.lines()
   const log = createLog(
     { write: line => void io.stdout.write(line) },
     {

@@ -46,22 +46,30 @@ function showCommand(bind: Bind): Command {
 }
 
 const BOOKINGS = {
-  credit: { summary: 'Add to a balance, once for each reference.', book: creditWallet },
+  credit: {
+    summary: 'Add to a balance, once for each reference.',
+    examples: [
+      'gw wallet credit acme 49.90 --reference invoice-2026-017',
+      'gw wallet credit acme 5 --reference ticket-88 --note "outage of 3 May"',
+    ],
+    book: creditWallet,
+  },
   debit: {
     summary: 'Take from a balance, once for each reference; never what a prepaid tenant’s open calls hold.',
+    examples: [
+      'gw wallet debit acme 49.90 --reference refund-2026-004',
+      'gw wallet debit acme 5 --reference ticket-91 --note "credited twice"',
+    ],
     book: debitWallet,
   },
 } as const
 
 function bookCommand(bind: Bind, kind: 'credit' | 'debit'): Command {
-  const { summary, book } = BOOKINGS[kind]
-  return verb(kind, summary, [
-    `gw wallet ${kind} acme 49.90 --reference invoice-2026-017`,
-    `gw wallet ${kind} acme 5 --reference ticket-88 --note "outage of 3 May"`,
-  ])
+  const { summary, examples, book } = BOOKINGS[kind]
+  return verb(kind, summary, examples)
     .argument('<tenant>', 'whose wallet')
     .argument('<amount>', 'a decimal, such as 49.90')
-    .requiredOption('--reference <text>', 'what it is for; to say it again books nothing again')
+    .requiredOption('--reference <text>', 'required: what it is for; to say it again books nothing again')
     .option('--note <text>', 'for people')
     .action(
       bind<{ reference: string; note?: string }>(
