@@ -29,7 +29,7 @@ if (proof === undefined) {
   console.error(`Say which: ${Object.keys(PROOFS).join(' or ')}.`)
   process.exitCode = 64
 } else {
-  const child = spawn('npx', ['vitest', 'run', '--disable-console-intercept', ...proof.files], {
+  const child = spawn('npx', ['vitest', 'run', ...proof.files, '--disable-console-intercept'], {
     cwd: ROOT,
     env: { ...proof.sizes, ...process.env },
     stdio: 'inherit',

@@ -28,7 +28,7 @@ interface Story {
 test(
   `${REQUESTS} requests of every outcome, at random, with disconnects anywhere: the bills are what the upstream served`,
   async () => {
-    const { path, url, store, served, upstreamSaw, drain } = await scene()
+    const { path, url, store, served, leavers, upstreamSaw, drain } = await scene()
     const chance = seeded(SEED)
     const agent = new Agent({ keepAlive: true })
     onTestFinished(() => agent.destroy())
@@ -40,13 +40,17 @@ test(
         const plan = PLANS[Math.floor(chance() * PLANS.length)] as Plan
         served.set(number, plan)
         const leaves = chance() < LEAVING
-        const atBytes = chance() < 0.5 ? 1 + Math.floor(chance() * 600) : Number.POSITIVE_INFINITY
+        const midway = leaves && chance() < 0.5
+        const atBytes = 1 + Math.floor(chance() * 300)
+        const afterMs = chance() * 12
+        if (midway) leavers.add(number)
         const seen = await call(url, {
           agent,
           path: plan.path,
           body: numberedBody(number, plan),
           secret: SECRET,
-          ...(leaves && { leaves: bytes => bytes >= atBytes, leavesAfterMs: chance() * 12 }),
+          ...(midway && { leaves: bytes => bytes >= atBytes }),
+          ...(leaves && !midway && { leavesAfterMs: afterMs }),
         })
         stories[number] = { plan, seen, leaves }
         if (number === REQUESTS >> 1) await drain()
@@ -163,6 +167,7 @@ function tell(stories: readonly Story[], ended: readonly LedgerRow[]): void {
 async function scene() {
   const upstream = await scriptedUpstream(onTestFinished)
   const served = new Map<number, Plan>()
+  const leavers = new Set<number>()
   const upstreamSaw = new Set<number>()
   const chance = seeded(SEED + 1)
   upstream.answer(async exchange => {
@@ -173,10 +178,12 @@ async function scene() {
     if (chance() < 0.5) await pause(chance() * 6)
     await plan.answer(tokensFor(plan, number))({
       ...exchange,
-      // Some pieces come late, so that clients leave between them.
+      // Some pieces come late, and those after the first wait a while for a client that is to leave midway.
       write: async bytes => {
         if (chance() < 0.2) await pause(chance() * 6)
-        return exchange.write(bytes)
+        const isTaken = await exchange.write(bytes)
+        if (leavers.has(number)) await Promise.race([exchange.request.gone, pause(50)])
+        return isTaken
       },
     })
   })
@@ -216,6 +223,7 @@ keys:
     url: gateway.gatewayUrl,
     store,
     served,
+    leavers,
     upstreamSaw,
     /** From here on upstreams are read on; a reload in the middle of everything. */
     drain: async () => void (await gateway.apply(config('drain'))),
