@@ -140,7 +140,7 @@ export const usageChunk = (prompt: unknown, completion: unknown): string =>
   openaiChunk({ choices: [], usage: { prompt_tokens: prompt, completion_tokens: completion } })
 export const DONE = 'data: [DONE]\n\n'
 
-export const anthropicEvent = (type: string, more: object = {}): string =>
+const anthropicEvent = (type: string, more: object = {}): string =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
 export const messageStart = (usage?: object): string =>
   anthropicEvent('message_start', { message: { id: 'msg', model: 'served', ...(usage && { usage }) } })
