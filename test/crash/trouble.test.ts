@@ -2,8 +2,11 @@ import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
+import { serve } from '../../src/app/serve.ts'
 import { creditWallet } from '../../src/app/wallet.ts'
+import { systemChance } from '../../src/base/chance.ts'
 import { systemClock } from '../../src/base/clock.ts'
+import { createLog } from '../../src/base/log.ts'
 import { openStore } from '../../src/store/open.ts'
 import { json, sse } from '../support/answers.ts'
 import { gate } from '../support/gate.ts'
@@ -121,10 +124,12 @@ test.for(TROUBLES)(
 test('a gateway does not start on a database that is read-only, and says so', async ctx => {
   const folder = smallDisk()
   if (folder instanceof Error) return ctx.skip(`no tmpfs can be mounted here: ${folder.message}`)
-  const { gateway } = await scene(folder)
+  const { gateway, ports } = await scene(folder)
   await gateway.serving.close(0)
   execFileSync('mount', ['-o', 'remount,ro', folder])
-  await expect(openStore(gateway.store, { mode: 'write', clock: systemClock })).rejects.toMatchObject({
+  const options = { store: gateway.store, gateway: { host: '127.0.0.1', port: 0 } }
+  const log = createLog({ write: () => undefined }, { level: 'silent', pretty: false, colour: false })
+  await expect(serve(options, { ...ports, chance: systemChance, log })).rejects.toMatchObject({
     code: 'GW2001',
     message: expect.stringContaining('gw.db'),
   })
