@@ -32,6 +32,8 @@ const BYTES_PER_TOKEN = 3
 const MAX_INPUT_TOKENS = 2_000_000
 /** No answer is longer; a client that asks for more must not carry sums of holds beyond exact integers. */
 const MAX_OUTPUT_TOKENS = 1_000_000_000
+/** What a column of the ledger can hold: more cannot be held for one request, however it is priced. */
+const MAX_AMOUNT_NANO = 2n ** 63n - 1n
 /** What a request that names no limit may come to where its publication names none either. */
 const DEFAULT_OUTPUT_TOKENS = 4_096
 /** A search unit is up to 100 documents, a document at least a token (Cohere, "How rerank is billed"). */
@@ -65,11 +67,12 @@ function dearest(price: Price, inputTokens: number, outputTokens: number, search
   const { inputNanoPerMtok: fresh, cachedInputNanoPerMtok: cached, cacheWriteNanoPerMtok: written } = price
   const inWrites = written >= fresh && written >= cached
   const inReads = !inWrites && cached >= fresh
-  return cost(price, {
+  const amountNano = cost(price, {
     inputTokens,
     cachedInputTokens: inReads ? inputTokens : 0,
     cacheWriteTokens: inWrites ? inputTokens : 0,
     outputTokens,
     searchUnits,
   })
+  return amountNano > MAX_AMOUNT_NANO ? MAX_AMOUNT_NANO : amountNano
 }

@@ -85,6 +85,11 @@ export class Limiter {
     return this.#parties.size
   }
 
+  /** The requests whose holds have not ended, as of now. */
+  heldRequests(): ReadonlySet<string> {
+    return new Set([...this.#open].filter(({ isHeld }) => isHeld).map(({ hold }) => hold.requestId))
+  }
+
   /** What the ledger must be asked before `snapshot` is served. See {@link Question}. */
   ask(snapshot: Snapshot): Question {
     return this.#parties.ask(snapshot, this.#clock.nowMs())
@@ -217,7 +222,8 @@ export class Limiter {
    * Ends what is past its deadline, charging what its input alone would cost, and forgets keys and tenants that are
    * gone. To be called every few seconds.
    *
-   * @returns the reservations whose hold it ended: the ledger is owed an end of each, marked `swept`.
+   * @returns the reservations whose hold it ended; the ledger, which no longer finds them among
+   * {@link heldRequests}, ends theirs by itself.
    */
   sweep(): Reservation[] {
     const tickMs = this.#tickMs()

@@ -89,8 +89,10 @@ export class Books {
   async close(): Promise<number> {
     this.#closed = true
     this.#timer?.cancel()
+    // What is being asked of a ledger that cannot be written ends with it.
+    const lost = this.ledger.close()
     await this.#tending
-    return this.ledger.close()
+    return lost
   }
 
   #schedule(): void {
@@ -107,7 +109,8 @@ export class Books {
       await this.#hearAdjustments()
       if (this.#ticks % SWEEP_EVERY_TICKS === 0) {
         const overdue = this.limiter.sweep().length
-        const swept = await this.ledger.sweep(clock.nowMs())
+        const held = this.limiter.heldRequests()
+        const swept = await this.ledger.sweep(clock.nowMs(), requestId => held.has(requestId))
         if (overdue + swept > 0) log.warn({ overdue, swept }, 'ended holds past their deadline')
       }
       if (this.#ticks % PRUNE_EVERY_TICKS === 0) await this.#prune()

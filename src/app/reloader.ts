@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import { resolveSecret, SecretError } from '../config/secrets.ts'
+import { resolveSecret, SecretError, secretStamp } from '../config/secrets.ts'
 import type { SecretReference } from '../schema/scalars.ts'
 import type { ServedState } from '../schema/state.ts'
 import { type Compiled, compile, describe, secretReferences } from '../snapshot/compile.ts'
@@ -40,6 +40,8 @@ export class Reloader {
   #working: Promise<void> | undefined
   #stopped = false
   #retryAtMs = Number.POSITIVE_INFINITY
+  /** Of the files that the state's secrets were read from. */
+  #stamps: ReadonlyMap<SecretReference, string> = new Map()
   /** The last complaint, so that one that stays is logged once. */
   #complaint = ''
 
@@ -84,27 +86,34 @@ export class Reloader {
   async #look(): Promise<void> {
     const { store, clock } = this.#ports
     try {
-      if (!store.changed() && clock.monotonicMs() < this.#retryAtMs) return
-      await this.#take(await store.readState())
+      const isRetry = clock.monotonicMs() >= this.#retryAtMs
+      const secretsMoved = await this.#secretsMoved()
+      if (store.changed() || isRetry || secretsMoved) await this.#take(await store.readState(), secretsMoved)
     } catch (error) {
       this.#retryAtMs = clock.monotonicMs() + RETRY_MS
       this.#complain(this.#ports.holder.report().revision, [`the store cannot be read: ${String(error)}`])
     }
   }
 
-  async #take(state: ServedState): Promise<void> {
+  /** @param anew Also where the revision is served already: a secret of it has changed. */
+  async #take(state: ServedState, anew = false): Promise<void> {
     const { holder, clock, log } = this.#ports
     const served = holder.current()
     const same = served?.revision === state.revision && served.keyVersion === state.keyVersion
-    if (same && holder.report().ok) return
+    if (same && holder.report().ok && !anew) return
     const compiled = await this.#compile(state)
     if (!compiled.ok) {
       this.#retryAtMs = clock.monotonicMs() + RETRY_MS
       return this.#complain(state.revision, compiled.problems)
     }
+    try {
+      await this.#swap(compiled.snapshot)
+    } catch (error) {
+      this.#retryAtMs = clock.monotonicMs() + RETRY_MS
+      return this.#complain(state.revision, [`what was spent before is not known: ${String(error)}`])
+    }
     this.#retryAtMs = Number.POSITIVE_INFINITY
     this.#complaint = ''
-    await this.#swap(compiled.snapshot)
     log.info({ revision: state.revision, key_version: state.keyVersion }, 'serving revision')
   }
 
@@ -125,12 +134,19 @@ export class Reloader {
 
   async #compile(state: ServedState): Promise<Compiled> {
     const secrets = new Map<string, string | Error>()
+    const references = secretReferences(state)
+    // Before they are read: a write in between is seen by the next look.
+    this.#stamps = await stampsOf(references)
     await Promise.all(
-      secretReferences(state).map(async reference =>
-        secrets.set(describe(reference), await this.#secret(reference)),
-      ),
+      references.map(async reference => secrets.set(describe(reference), await this.#secret(reference))),
     )
     return compile(state, reference => secrets.get(describe(reference)) ?? new Error('was not looked up'))
+  }
+
+  async #secretsMoved(): Promise<boolean> {
+    const references = [...this.#stamps.keys()]
+    const now = await stampsOf(references)
+    return references.some(reference => now.get(reference) !== this.#stamps.get(reference))
   }
 
   async #secret(reference: SecretReference): Promise<string | Error> {
@@ -141,4 +157,12 @@ export class Reloader {
       throw error
     }
   }
+}
+
+async function stampsOf(
+  references: readonly SecretReference[],
+): Promise<ReadonlyMap<SecretReference, string>> {
+  const files = references.filter(({ file }) => file !== undefined)
+  const stamps = await Promise.all(files.map(secretStamp))
+  return new Map(files.map((reference, index) => [reference, stamps[index] ?? '']))
 }

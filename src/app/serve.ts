@@ -99,12 +99,12 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     const deadline = clock.after(drainMs, () => underway.interrupt())
     await Promise.all(listeners.map(listener => listener.close(drainMs + FAREWELL_MS)))
     deadline.cancel()
-    await reloader.stop()
+    const reloaderStopped = reloader.stop()
     // Nobody waits for what is left: upstreams that are read on for clients that have gone.
     underway.interrupt()
     await underway.idle()
     await pools.destroy()
-    const lost = await books?.close()
+    const [lost] = await Promise.all([books?.close(), reloaderStopped])
     if (lost) log.error({ rows: lost }, 'rows were not committed; their holds are settled at the next start')
     await store.close()
   }

@@ -15,11 +15,14 @@ export interface Clock {
   after(ms: number, task: () => void): Timer
 }
 
+/** What a timer of Node can wait for; a longer one would run at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
   after(ms, task) {
-    const handle = setTimeout(task, ms)
+    const handle = setTimeout(task, Math.min(ms, MAX_TIMER_MS))
     handle.unref()
     return { cancel: () => clearTimeout(handle) }
   },

@@ -1,5 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
-import pretty from 'pino-pretty'
+import { prettyFactory } from 'pino-pretty'
 
 /** Structured logging: one JSON object a line, control characters escaped. */
 export type Log = Pick<Logger, 'info' | 'warn' | 'error' | 'debug'>
@@ -28,9 +28,7 @@ function describeError(error: unknown): unknown {
 }
 
 export function createLog(destination: DestinationStream, options: LogOptions): Log {
-  const stream = options.pretty
-    ? pretty({ destination, colorize: options.colour, sync: true, singleLine: true, ignore: 'level_value' })
-    : destination
+  const stream = options.pretty ? readable(destination, options.colour) : destination
   return pino(
     {
       level: options.level,
@@ -41,4 +39,10 @@ export function createLog(destination: DestinationStream, options: LogOptions): 
     },
     stream,
   )
+}
+
+/** Puts each line into words before it is written. */
+function readable(destination: DestinationStream, colorize: boolean): DestinationStream {
+  const format = prettyFactory({ colorize, singleLine: true })
+  return { write: line => destination.write(format(line)) }
 }

@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 import { CONFIG_FAULTS, type ConfigCode } from '../base/catalogue/config.ts'
 import type { SecretReference } from '../schema/scalars.ts'
 
@@ -44,6 +44,20 @@ export async function resolveSecret(reference: SecretReference, ports: SecretPor
   const secret = (await readSecretFile(file ?? '', reference)).replace(/\r?\n$/, '')
   if (secret === '') throw new SecretError(reference, 'is empty')
   return secret
+}
+
+/**
+ * What tells that a secret's file was written or replaced; the same for as long as it was not. Empty for a variable,
+ * which cannot change while a process runs.
+ */
+export async function secretStamp({ file }: SecretReference): Promise<string> {
+  if (file === undefined) return ''
+  try {
+    const { ino, size, mtimeMs, ctimeMs } = await stat(file)
+    return [ino, size, mtimeMs, ctimeMs].join(' ')
+  } catch {
+    return 'missing' // whoever reads it will say why
+  }
 }
 
 async function readSecretFile(path: string, reference: SecretReference): Promise<string> {

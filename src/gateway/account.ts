@@ -2,7 +2,7 @@ import type { Permit } from '../admission/authorise.ts'
 import { estimate } from '../admission/estimate.ts'
 import type { Limiter } from '../admission/limiter.ts'
 import type { Clock } from '../base/clock.ts'
-import { AnswerMeter } from '../metering/answer-meter.ts'
+import { AnswerMeter, estimateInput } from '../metering/answer-meter.ts'
 import { Bill } from '../metering/bill.ts'
 import type { LedgerPort } from '../metering/ledger-port.ts'
 import type { UsageDialect } from '../metering/usage.ts'
@@ -62,7 +62,7 @@ export async function openAccount(
     estimate: estimate(demand, publication),
     holdForMs: target.endpoint.totalMs + HOLD_GRACE_MS,
   })
-  const meter = new AnswerMeter(dialect, call.lengthBytes)
+  const meter = new AnswerMeter(dialect, estimateInput(call.lengthBytes, reservation.hold.inputTokens))
   const bill = new Bill({
     claim: {
       requestId,

@@ -26,6 +26,8 @@ export interface DeliveryOptions {
   readonly inBand?: (error: unknown) => string
   /** Runs once the whole answer is known, before its last bytes go out. */
   readonly settle: () => Promise<void>
+  /** The answer has broken off after its head: it is told so, or cut, whether or not the client reads that. */
+  readonly onBroken: (error: unknown) => void
   readonly onFirstByte: () => void
   /** Present: read on for a while when the client leaves, to learn what the answer used. */
   readonly drains: Drains | undefined
@@ -42,6 +44,8 @@ export class ClientGone extends Error {
 /** Behind this much, what is left of an answer costs more than it tells. */
 const MAX_DRAINED_BYTES = 8_388_608
 const MAX_DRAIN_MS = 60_000
+/** What is left of an answer in our buffers is small: a reader of a kilobyte a second takes it in this time. */
+const MAX_UNREAD_MS = 300_000
 
 /**
  * Carries an answer's body to the client: through the filter, at the client's pace, its last bytes only after
@@ -149,6 +153,8 @@ export class Delivery implements BodySink {
     this.#over = true
     if (!this.#headSent) return this.#fail(error)
     this.#failure = error
+    this.#options.onBroken(error)
+    this.#awaitReader()
     if (inBand) res.end((filter.insideEvent ? '\n\n' : '') + inBand(error))
     else res.destroy()
   }
@@ -158,10 +164,18 @@ export class Delivery implements BodySink {
     if (this.#over || res.destroyed) return
     this.#over = true
     const last = filter.takeLast()
+    this.#awaitReader()
     if (this.#headSent) return void res.end(joined(last))
     this.#sendHead(last)
     // As a string it goes out in one write with its head; latin1 keeps every byte.
     res.end(joined(last).toString('latin1'), 'latin1')
+  }
+
+  /** Everything has been said: a client that does not take it in time is not waited for any longer. */
+  #awaitReader(): void {
+    const { clock, res } = this.#options
+    const patience = clock.after(MAX_UNREAD_MS, () => res.destroy())
+    res.once('close', () => patience.cancel())
   }
 
   #write(bytes: readonly Buffer[]): boolean {

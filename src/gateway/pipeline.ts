@@ -142,6 +142,14 @@ async function forward(forwarding: Forwarding, ports: PipelinePorts): Promise<De
       observer: meter ?? UNMETERED,
     })
     const isAnswer = head.status < 400
+    /** Ends the bill of an answer that was not whole; a second time changes nothing. */
+    const conclude = (delivered: Delivered) => {
+      const ending = endingOf(delivered)
+      if (ending && !isAnswer) end(bill?.release(`upstream_${head.status}`), ports)
+      else if (ending === 'broken' && !meter?.began)
+        end(bill?.release(asGwError(delivered.error).code), ports)
+      else if (ending) end(bill?.settle(ending), ports)
+    }
     const delivered = await new Delivery({
       exchange,
       clock: ports.clock,
@@ -152,15 +160,18 @@ async function forward(forwarding: Forwarding, ports: PipelinePorts): Promise<De
       ...(isEventStream(filter) && {
         inBand: error => errorEvent(asGwError(error), path.protocol, trace.requestId),
       }),
-      settle: async () => (isAnswer ? bill?.settle('answered') : bill?.release(`upstream_${head.status}`)),
+      settle: async () => {
+        if (isAnswer) await bill?.settle(filter.failed ? 'broken' : 'answered')
+        else await bill?.release(`upstream_${head.status}`)
+      },
+      onBroken: error => conclude({ outcome: 'broken', error }),
       onFirstByte: () => trace.firstByte(),
       drains,
     }).run()
-    const ending = endingOf(delivered)
-    if (ending && !isAnswer) end(bill?.release(`upstream_${head.status}`), ports)
-    else if (ending === 'broken' && !meter?.began) end(bill?.release(asGwError(delivered.error).code), ports)
-    else if (ending) end(bill?.settle(ending), ports)
-    return delivered
+    conclude(delivered)
+    return filter.failed && delivered.outcome === 'answered'
+      ? { outcome: 'broken', error: TOLD_INSIDE }
+      : delivered
   } catch (error) {
     const isGone = error instanceof ClientGone || res.destroyed
     exchange.abort(asGwError(error))
@@ -172,6 +183,10 @@ async function forward(forwarding: Forwarding, ports: PipelinePorts): Promise<De
     res.off('close', leave)
   }
 }
+
+const TOLD_INSIDE = new GwError('upstream_error', undefined, {
+  reason: 'the upstream told of an error inside its stream',
+})
 
 /** How an answer ended that was not whole. A whole one was settled before its last bytes. */
 function endingOf({ outcome, error }: Delivered): AnswerEnding | undefined {

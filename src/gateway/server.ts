@@ -49,7 +49,8 @@ export function startGateway(address: ListenAddress, ports: GatewayPorts): Promi
 /** Without a line in the log: a load balancer asks every second. */
 function asksForHealth(req: IncomingMessage): boolean {
   const [path] = (req.url ?? '').split('?', 1)
-  return path === '/health' && req.method === 'GET' && refusalOf(req) === undefined
+  const reads = req.method === 'GET' || req.method === 'HEAD'
+  return path === '/health' && reads && refusalOf(req) === undefined
 }
 
 function routes(ports: GatewayPorts): Route<Handler>[] {
@@ -58,8 +59,14 @@ function routes(ports: GatewayPorts): Route<Handler>[] {
     path: path.path,
     handler: ({ req, res, query, trace }: Visit) => serveInference(req, res, path, query, trace, ports),
   }))
+  const health: Handler = async ({ res }) => {
+    ports.health(res)
+    return ANSWERED
+  }
   return [
     ...inference,
+    { method: 'GET', path: '/health', handler: health },
+    { method: 'HEAD', path: '/health', handler: health },
     {
       method: 'GET',
       path: '/v1/models',

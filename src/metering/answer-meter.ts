@@ -13,8 +13,13 @@ export interface Measured {
   readonly estimated: boolean
 }
 
-/** Characters that make a token, where nobody counts them (WIRE §4). */
+/** Bytes of text that make a token, where nobody counts them (WIRE §4 says characters; for English they are one). */
 const BYTES_PER_TOKEN = 4
+
+/** What a request is charged for its input where nobody reports it; never more than was held for it. */
+export function estimateInput(requestBytes: number, heldTokens: number): number {
+  return Math.min(Math.ceil(requestBytes / BYTES_PER_TOKEN), heldTokens)
+}
 
 /**
  * Watches an answer pass and says what it used. What the upstream reported counts; where it did not, or had not yet
@@ -22,14 +27,14 @@ const BYTES_PER_TOKEN = 4
  */
 export class AnswerMeter {
   readonly #reader: UsageReader
-  readonly #requestBytes: number
+  readonly #inputTokens: number
   #textBytes = 0
   #began = false
 
-  /** @param requestBytes Length of the request's body. */
-  constructor(dialect: UsageDialect, requestBytes: number) {
+  /** @param inputTokens What the input is charged as, where it is not reported: see {@link estimateInput}. */
+  constructor(dialect: UsageDialect, inputTokens: number) {
     this.#reader = new UsageReader(dialect)
-    this.#requestBytes = requestBytes
+    this.#inputTokens = inputTokens
   }
 
   /** Whether anything of an answer's body has come. */
@@ -58,7 +63,7 @@ export class AnswerMeter {
       const usage = { ...reported, outputTokens: Math.max(reported.outputTokens, outputTokens) }
       return { usage, estimated: true }
     }
-    const inputTokens = Math.ceil(this.#requestBytes / BYTES_PER_TOKEN)
+    const inputTokens = this.#inputTokens
     return {
       usage: { inputTokens, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens, searchUnits: 0 },
       estimated: true,

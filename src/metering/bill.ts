@@ -85,10 +85,10 @@ export class Bill {
     const endedAtMs = clock.nowMs()
     // The limits and the ledger hear of it in one turn: a sum that is asked for between them would count it twice.
     const isOurs = held.settle(usage, amountNano, endedAtMs)
-    this.#charge = { usage, amountNano, marks }
-    this.#ended = isOurs
-      ? ledger.end({ ...claim, kind: 'settle', endedAtMs, amountNano, usage, marks })
-      : Promise.resolve()
+    if (isOurs) {
+      this.#charge = { usage, amountNano, marks }
+      this.#ended = ledger.end({ ...claim, kind: 'settle', endedAtMs, amountNano, usage, marks })
+    } else this.#ended = Promise.resolve()
     return this.#ended
   }
 

@@ -37,14 +37,19 @@ const headers = z
   )
   .describe('Extra headers for this upstream. Not for secrets: those belong in `upstream_key`.')
 
+/** A day is longer than any answer. */
+const LONGEST_MS = 86_400_000
+
 const timeouts = z
   .strictObject({
     connect: duration({ maxMs: 300_000 })
       .prefault('5s')
       .describe('Until the connection stands, TLS included.'),
-    first_byte: duration().prefault('5m').describe('Until the head of the answer.'),
-    idle: duration().prefault('2m').describe('Between two pieces of the answer; a stalled stream is cut.'),
-    total: duration().prefault('30m').describe('For the whole exchange.'),
+    first_byte: duration({ maxMs: LONGEST_MS }).prefault('5m').describe('Until the head of the answer.'),
+    idle: duration({ maxMs: LONGEST_MS })
+      .prefault('2m')
+      .describe('Between two pieces of the answer; a stalled stream is cut.'),
+    total: duration({ maxMs: LONGEST_MS }).prefault('30m').describe('For the whole exchange.'),
   })
   .prefault({})
   .describe('How long to wait for the upstream.')

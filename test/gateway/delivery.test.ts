@@ -63,6 +63,7 @@ async function delivery(kind: 'stream' | 'json', settle: () => Promise<void>): P
     headers: [],
     ...(kind === 'stream' && { inBand: () => 'data: broken\n\n' }),
     settle,
+    onBroken: () => undefined,
     onFirstByte: () => undefined,
   } satisfies DeliveryOptions & Record<string, unknown>
   const delivered = new Delivery(options).run()

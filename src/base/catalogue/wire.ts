@@ -215,12 +215,12 @@ export const WIRE_ERRORS = {
   no_healthy_endpoint: {
     ...away,
     title: 'No enabled and healthy endpoint serves this model.',
-    mend: 'Retry later; the operator sees the endpoints’ state in `gw status`.',
+    mend: 'Retry later; the operator looks at the publication’s bindings and their endpoints.',
   },
   unavailable: {
     ...away,
     title: 'The gateway is starting, shutting down, or cannot reach its store.',
-    mend: 'Retry; nothing was consumed.',
+    mend: 'Retry after the time in `retry-after`.',
   },
   upstream_timeout: {
     status: 504,

@@ -55,9 +55,12 @@ export interface JsonMember {
 }
 
 /** Why bytes are not the JSON that was asked for. */
-export type JsonFault = 'syntax' | 'too_deep'
+export type JsonFault = 'syntax' | 'too_deep' | 'too_wide'
 
 const NO_BYTES = Buffer.alloc(0)
+/** What is remembered of a root object is bounded: beyond this nobody means it as one. */
+const MAX_MEMBERS = 65_536
+const MAX_NAME_BYTES = 65_536
 
 export class JsonScanner {
   /** The members of the root object whose values have ended, in their order. */
@@ -77,6 +80,7 @@ export class JsonScanner {
   #inName = false
   /** The bytes of the name at hand, as they came. */
   #nameParts: Uint8Array[] = []
+  #nameLength = 0
   #nameEscaped = false
   #nameStart = 0
   #name = ''
@@ -127,7 +131,7 @@ export class JsonScanner {
     let at = from
     /** Where the part of a name in this piece begins. */
     let namePart = from
-    while (at < to) {
+    while (at < to && !this.fault) {
       let byte = bytes[at] as number
       switch (this.#state) {
         case IN_STRING: {
@@ -161,6 +165,7 @@ export class JsonScanner {
             this.#inName = true
             this.#nameEscaped = false
             this.#nameParts = []
+            this.#nameLength = 0
             this.#nameStart = at + shift
             this.#state = IN_STRING
             namePart = at + 1
@@ -219,7 +224,7 @@ export class JsonScanner {
       }
     }
     if (this.#inName && this.#depth === 1) this.#keepName(bytes, namePart, to)
-    return true
+    return this.fault === undefined
   }
 
   #inObject(): boolean {
@@ -270,6 +275,7 @@ export class JsonScanner {
   #endValue(end: number): void {
     this.#state = AFTER_VALUE
     if (this.#depth !== 1 || !this.#inObject()) return
+    if (this.members.length === MAX_MEMBERS) return void this.#refuse('too_wide')
     this.members.push({
       name: this.#name,
       kind: this.#valueKind,
@@ -282,6 +288,8 @@ export class JsonScanner {
   /** Keeps the part of a name that stands in this piece; joined only once, or a long name would cost its square. */
   #keepName(bytes: Uint8Array, from: number, to: number): void {
     this.#nameParts.push(bytes.subarray(from, to))
+    this.#nameLength += to - from
+    if (this.#nameLength > MAX_NAME_BYTES) this.#refuse('too_wide')
   }
 
   #endName(bytes: Uint8Array, from: number, to: number): void {

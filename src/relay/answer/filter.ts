@@ -15,6 +15,8 @@ export interface AnswerFilter {
   readonly atLast: boolean
   /** A part of an event has gone out, and not yet its end: what is told next must end it first. */
   readonly insideEvent: boolean
+  /** The upstream has told of an error inside its answer: it has said all that it will, and that is not a whole answer. */
+  readonly failed: boolean
   /** Gives the withheld bytes away; from here on everything passes. */
   takeLast(): readonly Buffer[]
 }

@@ -13,6 +13,7 @@ const WATCHED = new Set(['model', 'usage', 'meta'])
 /** An answer that is one JSON object. */
 export class JsonAnswer implements AnswerFilter {
   readonly insideEvent = false
+  readonly failed = false
   readonly #options: FilterOptions
   readonly #scanner = new JsonScanner(MAX_ANSWER_DEPTH)
   #held: Buffer[] = []

@@ -9,6 +9,7 @@ const HOLD_BYTES = 1_048_576
  */
 export class RefusalAnswer implements AnswerFilter {
   readonly insideEvent = false
+  readonly failed = false
   readonly #options: FilterOptions
   #held: Buffer[] = []
   #heldBytes = 0

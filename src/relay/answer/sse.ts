@@ -32,6 +32,10 @@ export class SseAnswer implements AnswerFilter {
     return this.#withheld !== undefined
   }
 
+  get failed(): boolean {
+    return this.#errorSeen
+  }
+
   get insideEvent(): boolean {
     return this.#splitter.insideEvent
   }
