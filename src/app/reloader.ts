@@ -104,6 +104,7 @@ export class Reloader {
     const compiled = await this.#compile(state)
     if (!compiled.ok) {
       this.#retryAtMs = clock.monotonicMs() + RETRY_MS
+      await this.#keepKeysCurrent(state)
       return this.#complain(state.revision, compiled.problems)
     }
     try {
@@ -115,6 +116,18 @@ export class Reloader {
     this.#retryAtMs = Number.POSITIVE_INFINITY
     this.#complaint = ''
     log.info({ revision: state.revision, key_version: state.keyVersion }, 'serving revision')
+  }
+
+  /**
+   * A revision that cannot be served must not keep a disabled or revoked key alive: the served revision is compiled
+   * anew with the secrets and holds of now.
+   */
+  async #keepKeysCurrent(refused: ServedState): Promise<void> {
+    const { store, holder } = this.#ports
+    const served = holder.current()
+    if (!served || served.keyVersion === refused.keyVersion) return
+    const compiled = await this.#compile(await store.readStateAt(served.revision))
+    if (compiled.ok) await this.#swap(compiled.snapshot)
   }
 
   async #swap(snapshot: Snapshot): Promise<void> {

@@ -94,6 +94,20 @@ describe('a running gateway', () => {
     expect((await chat('healed')).status).toBe(200)
   })
 
+  test('lets a key out also while the newest revision is refused', async () => {
+    const refused = gateway.logged('cannot serve revision')
+    await gateway.apply(config('never', 'upstream_key: { env: NOT_SET_ANYWHERE }'))
+    await refused
+    expect((await chat('unknown')).status).toBe(404)
+    await gateway.disable('admin')
+    await expect.poll(async () => (await chat('unknown')).status, { timeout: 5_000 }).toBe(401)
+    expect(await health(gateway.gatewayUrl)).toMatchObject({ status: 'degraded', reload: { ok: false } })
+    const healed = gateway.reloaded()
+    await gateway.enable('admin')
+    await gateway.apply(config('healed'))
+    await healed
+  })
+
   test('lets a key out as soon as it is disabled by hand', async () => {
     upstream.answerNext(json({ model: 'served' }))
     expect((await chat('healed')).status).toBe(200)

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { applyConfiguration } from '../../src/app/configuration.ts'
-import { disableKey, issueKey } from '../../src/app/keys.ts'
+import { disableKey, enableKey, issueKey } from '../../src/app/keys.ts'
 import type { AppPorts } from '../../src/app/ports.ts'
 import { type Serving, serve } from '../../src/app/serve.ts'
 import { systemChance } from '../../src/base/chance.ts'
@@ -23,6 +23,8 @@ export interface WholeGateway {
   reloaded(): Promise<void>
   /** Resolves with the next line of the log that holds a message. */
   logged(message: string): Promise<string>
+  /** Takes that back. */
+  enable(key: string): Promise<void>
   /** Disables a key by hand, as `gw keys disable` does. */
   disable(key: string): Promise<void>
   /** Mints the secret of a key, and waits until the gateway knows it. */
@@ -87,6 +89,7 @@ export async function wholeGateway(
     apply,
     reloaded,
     logged,
+    enable: async key => void (await enableKey(key, store, ports)),
     disable: async key => void (await disableKey(key, store, ports)),
     issue: async key => {
       const known = reloaded()
