@@ -1,4 +1,5 @@
 import type { UsageQuery, UsageRow } from '../store/ledger/types.ts'
+import { NO_USAGE } from '../store/ledger/usage-row.ts'
 import { currencyOf } from './currency.ts'
 import { strangers } from './names.ts'
 import type { AppPorts } from './ports.ts'
@@ -27,18 +28,6 @@ export async function reportUsage(
 }
 
 const DAY_MS = 86_400_000
-const NOTHING = {
-  requests: 0,
-  inputTokens: 0,
-  cachedInputTokens: 0,
-  cacheWriteTokens: 0,
-  outputTokens: 0,
-  searchUnits: 0,
-  amountNano: 0n,
-  estimated: 0,
-  unpriced: 0,
-}
-
 /** A row for each day from the first to the last: without the quiet ones a chart would tell another story. */
 function withQuietDays(days: readonly UsageRow[]): UsageRow[] {
   const byDate = new Map(days.map(day => [Date.parse(day.label), day]))
@@ -47,7 +36,7 @@ function withQuietDays(days: readonly UsageRow[]): UsageRow[] {
   const all: UsageRow[] = []
   for (let date = first; date <= last; date += DAY_MS) {
     const label = new Date(date).toISOString().slice(0, 10)
-    all.push(byDate.get(date) ?? { ...NOTHING, label })
+    all.push(byDate.get(date) ?? { ...NO_USAGE, label })
   }
   return all
 }

@@ -2,6 +2,7 @@ import type { UsageReport } from '../app/usage.ts'
 import { formatNano } from '../base/decimal.ts'
 import type { Json } from '../schema/kinds.ts'
 import type { UsageQuery, UsageRow } from '../store/ledger/types.ts'
+import { NO_USAGE, plusUsage } from '../store/ledger/usage-row.ts'
 import { barText } from './bar.ts'
 import type { Style } from './style.ts'
 import { type Column, table, textWidth } from './table.ts'
@@ -24,7 +25,7 @@ export function usageToText(
   width: number | undefined,
 ): string {
   if (rows.length === 0) return ''
-  const total = rows.reduce(plus, { ...EMPTY, label: 'total' })
+  const total = rows.reduce(plusUsage, { ...NO_USAGE, label: 'total' })
   const all = [...rows, total]
   const columns = columnsThatFit(all, by, currency, style, width)
   const chart = chartColumn(rows, room(columns, all, style, width))
@@ -49,34 +50,6 @@ export function usageToJson({ rows, currency }: UsageReport, by: By): Json {
     estimated: row.estimated,
     unpriced: row.unpriced,
   }))
-}
-
-const EMPTY: UsageRow = {
-  label: '',
-  requests: 0,
-  inputTokens: 0,
-  cachedInputTokens: 0,
-  cacheWriteTokens: 0,
-  outputTokens: 0,
-  searchUnits: 0,
-  amountNano: 0n,
-  estimated: 0,
-  unpriced: 0,
-}
-
-function plus(sum: UsageRow, row: UsageRow): UsageRow {
-  return {
-    label: sum.label,
-    requests: sum.requests + row.requests,
-    inputTokens: sum.inputTokens + row.inputTokens,
-    cachedInputTokens: sum.cachedInputTokens + row.cachedInputTokens,
-    cacheWriteTokens: sum.cacheWriteTokens + row.cacheWriteTokens,
-    outputTokens: sum.outputTokens + row.outputTokens,
-    searchUnits: sum.searchUnits + row.searchUnits,
-    amountNano: sum.amountNano + row.amountNano,
-    estimated: sum.estimated + row.estimated,
-    unpriced: sum.unpriced + row.unpriced,
-  }
 }
 
 /** Of the rarer columns those that say something and have room; the least telling one goes first. */

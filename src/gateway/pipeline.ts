@@ -161,7 +161,9 @@ async function forward(forwarding: Forwarding, ports: PipelinePorts): Promise<De
         inBand: error => errorEvent(asGwError(error), path.protocol, trace.requestId),
       }),
       settle: async () => {
-        if (isAnswer) await bill?.settle(filter.failed ? 'broken' : 'answered')
+        if (isAnswer && !filter.failed) await bill?.settle('answered')
+        else if (isAnswer && meter?.began) await bill?.settle('broken')
+        else if (isAnswer) await bill?.release(TOLD_INSIDE.code)
         else await bill?.release(`upstream_${head.status}`)
       },
       onBroken: error => conclude({ outcome: 'broken', error }),

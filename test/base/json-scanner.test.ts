@@ -140,6 +140,15 @@ describe('the JSON scanner', () => {
     expect(scan(Buffer.from(nested(129))).fault).toBe('too_deep')
   })
 
+  it('remembers no more of a root object than anybody means: names and members beyond are a fault', () => {
+    const scanner = new JsonScanner()
+    scanner.push(Buffer.from('{"'))
+    for (let piece = 0; piece < 70 && !scanner.fault; piece++) scanner.push(Buffer.alloc(1_024, 'a'))
+    expect(scanner.fault).toBe('too_wide')
+    const many = Array.from({ length: 70_000 }, (_, index) => `"${index}":1`).join(',')
+    expect(scan(Buffer.from(`{${many}}`)).fault).toBe('too_wide')
+  })
+
   it('is not done while a value is open', () => {
     expect(accepts('{"a":1')).toBe(false)
     expect(accepts('"a')).toBe(false)

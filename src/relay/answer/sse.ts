@@ -102,7 +102,6 @@ export class SseAnswer implements AnswerFilter {
 
   #lookOpenai(bytes: Buffer, event: SseEvent, members: readonly JsonMember[], edits: Edit[]): Ending {
     const { hideUsage, observer } = this.#options
-    observer.onText(this.#scanner.stringBytes)
     let noChoices = false
     let model: JsonMember | undefined
     let usage: JsonMember | undefined
@@ -113,6 +112,8 @@ export class SseAnswer implements AnswerFilter {
       else if (member.name === 'choices') noChoices = isEmptyArray(bytes, event.data, member)
       else if (member.name === 'error' && member.kind === 'object') ending = 'error'
     }
+    // What an error says was not written by the model.
+    if (ending === undefined) observer.onText(this.#scanner.stringBytes)
     if (usage?.kind === 'object') {
       observer.onMember('usage', textOf(bytes, event.data, usage))
       if (hideUsage && noChoices && event.whole) {

@@ -3,6 +3,7 @@ import type { Tables } from '../tables.ts'
 import { toNano } from './columns.ts'
 import { QUARTER_MS } from './sums.ts'
 import type { UsageQuery, UsageRow } from './types.ts'
+import { plusUsage } from './usage-row.ts'
 
 const LABELS = {
   key: 'key_name',
@@ -57,24 +58,9 @@ function byDay(quarters: readonly UsageRow[], timeZone: string): UsageRow[] {
   for (const quarter of quarters) {
     const label = format.format(Number(quarter.label) * QUARTER_MS)
     const day = days.get(label)
-    days.set(label, { ...(day ? plus(day, quarter) : quarter), label })
+    days.set(label, { ...(day ? plusUsage(day, quarter) : quarter), label })
   }
   return [...days.values()]
-}
-
-function plus(a: UsageRow, b: UsageRow): UsageRow {
-  return {
-    label: a.label,
-    requests: a.requests + b.requests,
-    inputTokens: a.inputTokens + b.inputTokens,
-    cachedInputTokens: a.cachedInputTokens + b.cachedInputTokens,
-    cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
-    outputTokens: a.outputTokens + b.outputTokens,
-    searchUnits: a.searchUnits + b.searchUnits,
-    amountNano: a.amountNano + b.amountNano,
-    estimated: a.estimated + b.estimated,
-    unpriced: a.unpriced + b.unpriced,
-  }
 }
 
 function descending(a: bigint, b: bigint): number {
