@@ -59,6 +59,7 @@ export async function serveInference(
   checkStanding(key, snapshot)
   const call = await readCall(req, snapshot.bodyLimitBytes)
   if (!call) return CLIENT_GONE
+  trace.bodyRead()
   trace.stream = call.stream
   const permit = admit(key, snapshot, call.model)
   trace.model = permit.publication.name
@@ -80,6 +81,7 @@ export async function serveInference(
     const request = upstreamRequest(req, call, edits, target, path, query)
     const publication = permit.publication
     const drains = snapshot.onDisconnect === 'drain' ? ports.drains : undefined
+    trace.dispatched()
     return await forward(
       { request, res, path, target, publication, hideUsage, account, trace, drains, visit },
       ports,

@@ -33,6 +33,8 @@ export class Trace {
   readonly #clock: Clock
   readonly #startedMs: number
   #firstByteMs: number | undefined
+  #bodyReadMs: number | undefined
+  #overheadMs: number | undefined
 
   constructor(method: string, path: string, protocol: Protocol, ports: { clock: Clock; chance: Chance }) {
     this.requestId = requestId(ports)
@@ -41,6 +43,16 @@ export class Trace {
     this.#path = path.slice(0, MAX_PATH_LENGTH)
     this.#clock = ports.clock
     this.#startedMs = ports.clock.monotonicMs()
+  }
+
+  /** The whole request is here: from now on the client waits for the gateway. */
+  bodyRead(): void {
+    this.#bodyReadMs = this.#clock.monotonicMs()
+  }
+
+  /** It goes to an upstream: from now on the gateway waits. What comes again, for another attempt, is no news. */
+  dispatched(): void {
+    if (this.#bodyReadMs !== undefined) this.#overheadMs ??= this.#clock.monotonicMs() - this.#bodyReadMs
   }
 
   /** The first byte of the answer is going out. */
@@ -69,6 +81,7 @@ export class Trace {
       ...(this.stream !== undefined && { stream: this.stream }),
       ...(this.bill?.charge && { charge: this.bill.charge }),
       ...(this.#firstByteMs !== undefined && { firstByteMs: this.#firstByteMs }),
+      ...(this.#overheadMs !== undefined && { overheadMs: this.#overheadMs }),
     }
   }
 }

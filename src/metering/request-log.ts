@@ -29,6 +29,17 @@ export interface RequestRecord {
   readonly latencyMs: number
   /** Until the first byte of the answer went to the client. */
   readonly firstByteMs?: number
+  /** Between the last byte of the request and its dispatch; absent where it was never dispatched. */
+  readonly overheadMs?: number
+  /** In their order, the last one included; absent where there was at most the one that `endpoint` names. */
+  readonly attempts?: readonly Attempt[]
+}
+
+/** One attempt to have an upstream answer. */
+export interface Attempt {
+  readonly endpoint: string
+  /** Why it failed; absent where its answer was the one that the client got. */
+  readonly errorCode?: string
 }
 
 /** Writes one line for each request, under the names that OpenTelemetry and the gateway's wire use. */
