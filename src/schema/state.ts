@@ -1,16 +1,28 @@
 import type { Resource } from './kinds.ts'
 
-/** What a gateway serves: one revision of the configuration, and the secrets and holds of its keys. */
+/** What a gateway serves: one revision of the configuration, and what was done by hand beside it. */
 export interface ServedState {
   /** 0 where nothing was ever applied. */
   readonly revision: number
-  /** Moves with every change of a key's secret or of a hold on a key; a revision does not. */
+  /** Moves with every change of a key's secret, of a hold on a key, or of the maintenance switch; a revision does not. */
   readonly keyVersion: number
   /** All resources of the revision, in canonical form. */
   readonly resources: readonly ServedResource[]
   readonly secrets: readonly KeySecret[]
   /** Names of keys that were disabled by hand: it holds until the configuration disables them, too. */
   readonly heldKeys: readonly string[]
+  /** Present while `gw maintenance` is on, whatever the settings of the revision say. */
+  readonly maintenance?: MaintenanceSwitch
+}
+
+/** Maintenance as it was switched on by hand: it holds until it is switched off by hand. */
+export interface MaintenanceSwitch {
+  /** What clients are told; absent: the message of the settings. */
+  readonly message?: string
+  /** Who was logged in where it was switched on. */
+  readonly author?: string
+  /** Milliseconds since the epoch. */
+  readonly sinceMs: number
 }
 
 export interface ServedResource extends Resource {

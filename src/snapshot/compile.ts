@@ -1,5 +1,5 @@
-import { decode, type Kind } from '../schema/kinds.ts'
-import type { SecretReference } from '../schema/scalars.ts'
+import { decode, type Kind, type Spec } from '../schema/kinds.ts'
+import { type SecretReference, secretReference } from '../schema/scalars.ts'
 import { settings as settingsSchema } from '../schema/settings.ts'
 import type { ServedState } from '../schema/state.ts'
 import { endpointEntry, type Item, keyEntries, publicationEntry, tenantEntry } from './entries.ts'
@@ -17,6 +17,18 @@ export type Compiled =
  * snapshot. A state that cannot be served gives every reason at once, and no snapshot.
  */
 export function compile(state: ServedState, secretOf: SecretLookup): Compiled {
+  const work = compiling(state, secretOf)
+  for (;;) {
+    const step = work.next()
+    if (step.done) return step.value
+  }
+}
+
+/**
+ * The same in steps, each of a resource or two: ten thousand keys at once would hold up everybody for a tenth of a
+ * second.
+ */
+export function* compiling(state: ServedState, secretOf: SecretLookup): Generator<undefined, Compiled> {
   const problems: string[] = []
   const resolve = (owner: string, reference: SecretReference): string => {
     const secret = secretOf(reference)
@@ -26,12 +38,13 @@ export function compile(state: ServedState, secretOf: SecretLookup): Compiled {
   }
   const ports = { problems, resolve }
 
-  const settings = decoded(state, 'settings', problems)[0]?.spec ?? settingsSchema.parse({})
-  const endpoints = byName(decoded(state, 'endpoint', problems), item => endpointEntry(item, ports))
-  const tenants = byName(decoded(state, 'tenant', problems), tenantEntry)
+  const [declared] = yield* decoded(state, 'settings', problems)
+  const settings = declared?.spec ?? settingsSchema.parse({})
+  const endpoints = byName(yield* decoded(state, 'endpoint', problems), item => endpointEntry(item, ports))
+  const tenants = byName(yield* decoded(state, 'tenant', problems), tenantEntry)
 
   const targets = new Map<string, Target[]>()
-  for (const { spec } of decoded(state, 'binding', problems)) {
+  for (const { spec } of yield* decoded(state, 'binding', problems)) {
     const endpoint = endpoints.get(spec.endpoint)
     if (!endpoint) {
       problems.push(`binding of ${spec.publication}: there is no endpoint ${spec.endpoint}`)
@@ -49,21 +62,27 @@ export function compile(state: ServedState, secretOf: SecretLookup): Compiled {
     if (bound) bound.push(target)
     else targets.set(spec.publication, [target])
   }
-  const publications = byName(decoded(state, 'publication', problems), item =>
+  const publications = byName(yield* decoded(state, 'publication', problems), item =>
     publicationEntry(item, targets.get(item.name) ?? []),
   )
-  const keys = keyEntries(state, decoded(state, 'key', problems), tenants, ports)
+  const keys = yield* keyEntries(state, yield* decoded(state, 'key', problems), tenants, ports)
 
   if (problems.length > 0) return { ok: false, problems }
   const snapshot: Snapshot = Object.freeze({
     revision: state.revision,
     keyVersion: state.keyVersion,
-    maintenance: settings.maintenance.enabled ? settings.maintenance.message : undefined,
+    maintenance: maintenanceOf(state, settings.maintenance),
+    declaredMaintenance: Object.freeze(settings.maintenance),
     bodyLimitBytes: settings.limits.body,
     currency: settings.currency,
     onDisconnect: settings.on_disconnect,
     logEmbeddings: settings.log.embeddings,
     logRetentionMs: settings.log.retention,
+    health: Object.freeze({
+      unhealthyAfter: settings.health.unhealthy_after,
+      probeMinMs: settings.health.probe_min,
+      probeMaxMs: settings.health.probe_max,
+    }),
     keys,
     publications,
     endpoints,
@@ -72,14 +91,34 @@ export function compile(state: ServedState, secretOf: SecretLookup): Compiled {
   return { ok: true, snapshot }
 }
 
+/**
+ * The same snapshot with the maintenance switch of `state`, whatever else has moved: it must work also while a state
+ * cannot be compiled.
+ */
+export function withSwitchOf(state: ServedState, snapshot: Snapshot): Snapshot {
+  const maintenance = maintenanceOf(state, snapshot.declaredMaintenance)
+  return maintenance === snapshot.maintenance ? snapshot : Object.freeze({ ...snapshot, maintenance })
+}
+
+/** What was switched on by hand comes before what the settings say. */
+function maintenanceOf(
+  { maintenance }: ServedState,
+  { enabled, message }: Spec<'settings'>['maintenance'],
+): string | undefined {
+  return maintenance || enabled ? (maintenance?.message ?? message) : undefined
+}
+
+/** Fields that refer to a secret. */
+const SECRET_FIELDS: Partial<Record<Kind, string>> = { endpoint: 'upstream_key', key: 'secret' }
+
 /** Every reference to a secret in a state, so that they can be resolved before compiling. */
 export function secretReferences(state: ServedState): SecretReference[] {
-  // What cannot be read is passed over here: `compile` reads it again and says so.
-  const unreadable: string[] = []
-  return [
-    ...decoded(state, 'endpoint', unreadable).flatMap(({ spec }) => spec.upstream_key ?? []),
-    ...decoded(state, 'key', unreadable).flatMap(({ spec }) => spec.secret ?? []),
-  ]
+  return state.resources.flatMap(({ kind, spec }) => {
+    const field = SECRET_FIELDS[kind]
+    if (field === undefined || spec[field] === undefined) return []
+    // What cannot be read is passed over here: `compile` reads it again and says so.
+    return secretReference.safeParse(spec[field]).data ?? []
+  })
 }
 
 /** `env:NAME` or `file:/path`: the one name of a reference, to look it up by. */
@@ -88,10 +127,15 @@ export function describe(reference: SecretReference): string {
 }
 
 /** Decodes every resource of a kind; one that this version cannot read is a problem, not a crash. */
-function decoded<K extends Kind>(state: ServedState, kind: K, problems: string[]): Item<K>[] {
+function* decoded<K extends Kind>(
+  state: ServedState,
+  kind: K,
+  problems: string[],
+): Generator<undefined, Item<K>[]> {
   const items: Item<K>[] = []
   for (const resource of state.resources) {
     if (resource.kind !== kind) continue
+    yield
     try {
       items.push({
         name: resource.name,

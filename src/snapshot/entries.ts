@@ -53,6 +53,8 @@ export function endpointEntry({ name, spec }: Item<'endpoint'>, ports: EntryPort
     basePath: url.pathname.replace(/\/+$/, ''),
     servedModel: spec.served_model,
     enabled: spec.enabled,
+    skipProbe: spec.skip_probe,
+    maxConcurrency: spec.max_concurrency ?? Number.POSITIVE_INFINITY,
     headers: Object.freeze(headers),
     connectMs: spec.timeouts.connect,
     firstByteMs: spec.timeouts.first_byte,
@@ -124,17 +126,18 @@ function budgetOf({ amount, per, timezone }: NonNullable<Spec<'key'>['budget']>)
 }
 
 /** The keys by the digest of each secret that opens them: minted ones, and one brought along in the configuration. */
-export function keyEntries(
+export function* keyEntries(
   state: ServedState,
   items: readonly Item<'key'>[],
   tenants: ReadonlyMap<string, TenantEntry>,
   ports: EntryPorts,
-): ReadonlyMap<string, KeyEntry> {
+): Generator<undefined, ReadonlyMap<string, KeyEntry>> {
   const held = new Set(state.heldKeys)
   const minted = new Map<string, KeySecret[]>()
   for (const secret of state.secrets) minted.set(secret.key, [...(minted.get(secret.key) ?? []), secret])
   const entries = new Map<string, KeyEntry>()
   for (const { name, spec } of items) {
+    yield
     const tenant = spec.tenant === undefined ? undefined : tenants.get(spec.tenant)
     if (spec.tenant !== undefined && !tenant)
       ports.problems.push(`key ${name}: there is no tenant ${spec.tenant}`)

@@ -32,6 +32,11 @@ export class SnapshotHolder {
     this.#report = { revision: snapshot.revision, ok: true, atMs }
   }
 
+  /** Serves a variant of the same state. How the last attempt to take over a new one ended stays as it is told. */
+  replace(snapshot: Snapshot): void {
+    this.#snapshot = snapshot
+  }
+
   refuse(revision: number, problems: readonly string[], atMs: number): void {
     const served = this.#snapshot?.revision ?? 0
     this.#report = { revision: served, ok: false, atMs, refused: { revision, problems } }

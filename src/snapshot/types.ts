@@ -9,8 +9,10 @@ import type { PUBLICATION_STATUSES } from '../schema/publication.ts'
 export interface Snapshot {
   readonly revision: number
   readonly keyVersion: number
-  /** What clients are told, while the gateway is in maintenance. */
+  /** What clients are told, while the gateway is in maintenance, by hand or by its settings. */
   readonly maintenance: string | undefined
+  /** What the settings say of it. */
+  readonly declaredMaintenance: { readonly enabled: boolean; readonly message: string }
   readonly bodyLimitBytes: number
   /** A label for amounts of money; nothing is converted. */
   readonly currency: string
@@ -19,12 +21,21 @@ export interface Snapshot {
   /** Whether embeddings write a call log, too. */
   readonly logEmbeddings: boolean
   readonly logRetentionMs: number
+  readonly health: HealthSettings
   /** By the SHA-256 of the secret, in hexadecimal digits. */
   readonly keys: ReadonlyMap<string, KeyEntry>
   /** By external model name, every status. */
   readonly publications: ReadonlyMap<string, PublicationEntry>
   readonly endpoints: ReadonlyMap<string, EndpointEntry>
   readonly tenants: ReadonlyMap<string, TenantEntry>
+}
+
+/** When an endpoint counts as unhealthy, and how long the pauses between probes are then. */
+export interface HealthSettings {
+  /** Failures in a row. */
+  readonly unhealthyAfter: number
+  readonly probeMinMs: number
+  readonly probeMaxMs: number
 }
 
 /** Says whether a model name is among the names and globs that it was made from. */
@@ -108,6 +119,10 @@ export interface EndpointEntry {
   /** The model name that the upstream accepts, where a binding does not say otherwise. */
   readonly servedModel: string
   readonly enabled: boolean
+  /** Never sent a probe: traffic alone judges it. */
+  readonly skipProbe: boolean
+  /** Requests at a time. */
+  readonly maxConcurrency: number
   /** Header names and values in turn: the credential and the extra headers. */
   readonly headers: readonly string[]
   readonly connectMs: number

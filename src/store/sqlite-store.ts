@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import { CommandError } from '../base/catalogue/command.ts'
 import type { Clock } from '../base/clock.ts'
-import type { ServedResource, ServedState } from '../schema/state.ts'
+import type { MaintenanceSwitch, ServedResource, ServedState } from '../schema/state.ts'
 import type { Connection } from './connection.ts'
 import { storeFault } from './faults.ts'
 import {
@@ -16,7 +16,8 @@ import {
   settleKeys,
 } from './key-secrets.ts'
 import { SqliteAccounting } from './ledger/accounting.ts'
-import { afterCommit, selectResources, writeResources } from './resources.ts'
+import { deleteMaintenance, putMaintenance, selectMaintenance } from './maintenance.ts'
+import { afterCommit, selectResources, selectResourcesInPages, writeResources } from './resources.ts'
 import { insertRevision, selectHead, selectRevisionResources, selectRevisions } from './revisions.ts'
 import { immediately, type Session } from './session.ts'
 import type { Tables } from './tables.ts'
@@ -59,6 +60,7 @@ export class SqliteStore implements Store {
       resources: await selectResources(db),
       secrets: await selectSecrets(db),
       holds: await selectHolds(db),
+      ...present(await selectMaintenance(db)),
     }))
   }
 
@@ -66,7 +68,7 @@ export class SqliteStore implements Store {
     const { state, session, dataVersion } = await this.#read(async (db, session) => {
       // Asked before the rest is read: a commit in between is then seen by the next `changed`.
       const dataVersion = readDataVersion(session)
-      const resources = await selectResources(db)
+      const resources = await selectResourcesInPages(db)
       return {
         state: await this.#state(db, (await selectHead(db)).revision, resources),
         session,
@@ -126,23 +128,31 @@ export class SqliteStore implements Store {
   }
 
   issueSecret(key: string, digest: string): Promise<StoredSecret> {
-    return this.#moveKeys(db => insertFirstSecret(db, key, digest, this.#clock.nowMs()))
+    return this.#moveByHand(db => insertFirstSecret(db, key, digest, this.#clock.nowMs()))
   }
 
   rotateSecret(key: string, digest: string, graceMs: number): Promise<StoredSecret> {
-    return this.#moveKeys(db => replaceSecrets(db, key, digest, graceMs, this.#clock.nowMs()))
+    return this.#moveByHand(db => replaceSecrets(db, key, digest, graceMs, this.#clock.nowMs()))
   }
 
   revokeSecrets(key: string): Promise<number> {
-    return this.#moveKeys(db => endSecrets(db, key, this.#clock.nowMs()))
+    return this.#moveByHand(db => endSecrets(db, key, this.#clock.nowMs()))
   }
 
   holdKey(key: string): Promise<boolean> {
-    return this.#moveKeys(db => insertHold(db, key, this.#clock.nowMs()))
+    return this.#moveByHand(db => insertHold(db, key, this.#clock.nowMs()))
   }
 
   releaseKey(key: string): Promise<boolean> {
-    return this.#moveKeys(db => deleteHold(db, key))
+    return this.#moveByHand(db => deleteHold(db, key))
+  }
+
+  switchMaintenanceOn(more: Pick<MaintenanceSwitch, 'message' | 'author'>): Promise<boolean> {
+    return this.#moveByHand(db => putMaintenance(db, { ...more, sinceMs: this.#clock.nowMs() }))
+  }
+
+  switchMaintenanceOff(): Promise<boolean> {
+    return this.#moveByHand(deleteMaintenance)
   }
 
   close(): Promise<void> {
@@ -157,6 +167,7 @@ export class SqliteStore implements Store {
       resources: resources.map(({ kind, name, spec, createdAtMs }) => ({ kind, name, spec, createdAtMs })),
       secrets: await selectActiveSecrets(db, this.#clock.nowMs()),
       heldKeys: holds.map(hold => hold.key),
+      ...present(await selectMaintenance(db)),
     }
   }
 
@@ -183,8 +194,8 @@ export class SqliteStore implements Store {
     })
   }
 
-  /** A change of secrets or holds; one that answers `false` has changed nothing. */
-  #moveKeys<T>(work: (db: Db) => Promise<T>): Promise<T> {
+  /** A change beside the revisions; one that answers `false` has changed nothing. */
+  #moveByHand<T>(work: (db: Db) => Promise<T>): Promise<T> {
     return this.#write(async (db, head) => {
       const result = await work(db)
       return result === false ? { result } : { result, next: { ...head, keyVersion: head.keyVersion + 1 } }
@@ -198,6 +209,10 @@ export class SqliteStore implements Store {
       throw storeFault(error, this.#connection.path)
     }
   }
+}
+
+function present(maintenance: MaintenanceSwitch | undefined): Pick<ServedState, 'maintenance'> {
+  return maintenance ? { maintenance } : {}
 }
 
 function readDataVersion({ raw }: Session): unknown {

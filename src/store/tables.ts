@@ -8,6 +8,7 @@ export interface Tables {
   resources: ResourcesTable
   key_secrets: KeySecretsTable
   key_holds: KeyHoldsTable
+  maintenance: MaintenanceTable
   ledger: LedgerTable
   open_holds: OpenHoldsTable
   wallets: WalletsTable
@@ -70,6 +71,14 @@ export interface KeySecretsTable {
 interface KeyHoldsTable {
   key_name: string
   held_at_ms: number
+}
+
+/** One row while `gw maintenance` is on. */
+interface MaintenanceTable {
+  id: 1
+  message: string | null
+  author: string | null
+  since_ms: number
 }
 
 export interface LedgerTable {

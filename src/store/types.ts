@@ -1,5 +1,5 @@
 import type { Kind, Resource } from '../schema/kinds.ts'
-import type { ServedState } from '../schema/state.ts'
+import type { MaintenanceSwitch, ServedState } from '../schema/state.ts'
 import type { Accounting } from './ledger/types.ts'
 
 /** Who may change a resource: the files of a set through `gw apply`, the command line, or REST. */
@@ -35,7 +35,7 @@ export interface StoredResource extends OwnedResource {
 export interface Head {
   /** 0 where nothing was ever committed; grows by one with each commit. */
   readonly revision: number
-  /** Grows with every change of a key's secret or hold. */
+  /** Grows with every change by hand: of a key's secret or hold, or of the maintenance switch. */
   readonly keyVersion: number
 }
 
@@ -66,6 +66,8 @@ export interface Live {
   /** All that were ever minted for keys that exist, oldest first. */
   readonly secrets: readonly StoredSecret[]
   readonly holds: readonly KeyHold[]
+  /** Absent while it is off. */
+  readonly maintenance?: MaintenanceSwitch
 }
 
 export interface Counts {
@@ -163,6 +165,11 @@ export interface Store {
   holdKey(key: string): Promise<boolean>
   /** Takes the hold away again. False where there was none. @throws {CommandError} GW4005 */
   releaseKey(key: string): Promise<boolean>
+
+  /** Switches maintenance on, or gives it another message. False where both were so already. */
+  switchMaintenanceOn(more: Pick<MaintenanceSwitch, 'message' | 'author'>): Promise<boolean>
+  /** False where it was off. */
+  switchMaintenanceOff(): Promise<boolean>
 
   close(): Promise<void>
 }

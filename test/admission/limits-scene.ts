@@ -56,6 +56,7 @@ export function snapshotOf(...keys: readonly KeyEntry[]): Snapshot {
     revision: 1,
     keyVersion: 1,
     maintenance: undefined,
+    declaredMaintenance: { enabled: false, message: '' },
     bodyLimitBytes: 1_024,
     currency: 'USD',
     onDisconnect: 'abort',

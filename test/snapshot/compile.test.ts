@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { keyDigest, mintKey } from '../../src/base/api-key.ts'
 import { systemChance } from '../../src/base/chance.ts'
-import { compile, describe as named, secretReferences } from '../../src/snapshot/compile.ts'
+import {
+  compile,
+  compiling,
+  describe as named,
+  secretReferences,
+  withSwitchOf,
+} from '../../src/snapshot/compile.ts'
 import { SnapshotHolder } from '../../src/snapshot/holder.ts'
 import { snapshotOf, stateOf } from './configured.ts'
 
@@ -124,6 +130,36 @@ describe('a key', () => {
   it('whose secret is left over from a key that is gone opens nothing', async () => {
     const secret = minted('gone')
     expect((await snapshotOf(yaml, { secrets: [secret] })).keys.has(secret.digest)).toBe(false)
+  })
+})
+
+describe('compiling in steps', () => {
+  it('rests at least once for each resource', async () => {
+    const state = await stateOf(CONFIG)
+    const work = compiling(state, lookup())
+    let steps = 0
+    while (!work.next().done) steps++
+    expect(steps).toBeGreaterThanOrEqual(state.resources.length)
+  })
+})
+
+describe('maintenance', () => {
+  const declared = (enabled: boolean) =>
+    `version: 1\nsettings: { maintenance: { enabled: ${enabled}, message: "As declared." } }\n`
+
+  it.each([
+    [false, undefined, undefined],
+    [true, undefined, 'As declared.'],
+    [false, {}, 'As declared.'],
+    [true, {}, 'As declared.'],
+    [false, { message: 'By hand.' }, 'By hand.'],
+    [true, { message: 'By hand.' }, 'By hand.'],
+  ])('that is declared %s and switched on with %o tells %s', async (enabled, byHand, told) => {
+    const maintenance = byHand && { maintenance: { sinceMs: 1, ...byHand } }
+    expect((await snapshotOf(declared(enabled), maintenance)).maintenance).toBe(told)
+    const before = await snapshotOf(declared(enabled))
+    const after = withSwitchOf(await stateOf(declared(enabled), maintenance), before)
+    expect(after).toEqual({ ...before, maintenance: told })
   })
 })
 

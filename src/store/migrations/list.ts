@@ -2,10 +2,12 @@ import type { Migration } from 'kysely'
 import { configuration } from './0001-configuration.ts'
 import { keys } from './0002-keys.ts'
 import { ledger } from './0003-ledger.ts'
+import { maintenance } from './0004-maintenance.ts'
 
 /** Every migration, by the name under which a database remembers it. Append; never change one that was released. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-configuration': configuration,
   '0002-keys': keys,
   '0003-ledger': ledger,
+  '0004-maintenance': maintenance,
 }
