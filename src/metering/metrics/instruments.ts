@@ -1,0 +1,81 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import { METRICS, type PROCESS_METRICS, type STATE_METRICS } from './catalogue.ts'
+
+/** The metrics that prom-client keeps: those that are asked for at a scrape, or observed about once a second. */
+export type KeptName = keyof typeof STATE_METRICS | keyof typeof PROCESS_METRICS
+
+/** Makes instruments as the catalogue describes them, in one registry. */
+export class Instruments {
+  readonly #registry: Registry
+
+  constructor(registry: Registry) {
+    this.#registry = registry
+  }
+
+  /** Asked at each scrape. A number that is undefined is not known now, and not shown. */
+  gauge(name: KeptName, read: () => number | undefined | Promise<number | undefined>): void {
+    this.#keep(
+      new Gauge({
+        ...this.#described(name),
+        async collect() {
+          const value = await read()
+          this.reset()
+          if (value === undefined) this.remove()
+          else this.set(value)
+        },
+      }),
+    )
+  }
+
+  /** One series for each value of one label. */
+  gauges(
+    name: KeptName,
+    label: string,
+    read: () => Iterable<readonly [value: string, number: number]>,
+  ): void {
+    this.#keep(
+      new Gauge({
+        ...this.#described(name),
+        collect() {
+          this.reset()
+          for (const [value, number] of read()) this.set({ [label]: value }, number)
+        },
+      }),
+    )
+  }
+
+  /** A sum that is kept elsewhere, and asked for at each scrape. */
+  counter(name: KeptName, read: () => number): void {
+    this.#keep(
+      new Counter({
+        ...this.#described(name),
+        collect() {
+          this.reset()
+          this.inc(read())
+        },
+      }),
+    )
+  }
+
+  /** Always 1. */
+  info(name: KeptName, labels: Readonly<Record<string, string>>): void {
+    this.#keep(new Gauge(this.#described(name))).set(labels, 1)
+  }
+
+  histogram(name: KeptName): Histogram {
+    return this.#keep(
+      new Histogram({ ...this.#described(name), buckets: [...(METRICS[name]?.buckets ?? [])] }),
+    )
+  }
+
+  #keep<Instrument extends Gauge | Counter | Histogram>(instrument: Instrument): Instrument {
+    this.#registry.registerMetric(instrument)
+    return instrument
+  }
+
+  /** In no registry: their default is a global one. */
+  #described(name: KeptName) {
+    const { help = name, labels = [] } = METRICS[name] ?? {}
+    return { name, help, labelNames: [...labels], registers: [] }
+  }
+}

@@ -1,0 +1,78 @@
+import { Registry } from 'prom-client'
+import type { Clock } from '../../base/clock.ts'
+import { Instruments } from './instruments.ts'
+import { type Host, watchProcess } from './process.ts'
+import type { RequestMeter } from './request-meter.ts'
+import type { MeteredPath } from './series.ts'
+import { type StateSources, showState, watchCommits } from './state.ts'
+import { type Named, Traffic } from './traffic.ts'
+
+export interface MetricsPorts {
+  readonly paths: readonly MeteredPath[]
+  readonly sources: StateSources
+  readonly host: Host
+  readonly clock: Clock
+}
+
+/** What `/metrics` answers. */
+export interface Scrape {
+  readonly contentType: string
+  /** The text in pieces, so that nobody has to join or encode megabytes in one go. */
+  readonly pieces: readonly Buffer[]
+}
+
+/** So much is written before everything else gets a turn: about a millisecond of work. */
+const PIECE_CHARACTERS = 65_536
+
+/** All that one gateway measures, in a registry of its own. It must be closed. */
+export class Metrics {
+  readonly #registry = new Registry()
+  readonly #traffic: Traffic
+  readonly #endings: readonly (() => void)[]
+  #writing: Promise<Scrape> | undefined
+
+  constructor({ paths, sources, host, clock }: MetricsPorts) {
+    this.#traffic = new Traffic(paths)
+    const instruments = new Instruments(this.#registry)
+    showState(instruments, sources, () => this.#traffic.inFlight)
+    this.#endings = [
+      watchCommits(instruments, sources.ledger, clock),
+      watchProcess(instruments, host, clock.nowMs()),
+    ]
+  }
+
+  get requests(): RequestMeter {
+    return this.#traffic
+  }
+
+  /** To be called with each configuration that is served from now on. */
+  retain(named: Named): void {
+    this.#traffic.retain(named)
+  }
+
+  /** Who asks while an answer is being written gets the same one. */
+  scrape(): Promise<Scrape> {
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = undefined
+    })
+    return this.#writing
+  }
+
+  close(): void {
+    for (const end of this.#endings) end()
+  }
+
+  async #write(): Promise<Scrape> {
+    const pieces = [Buffer.from(await this.#registry.metrics())]
+    let text = ''
+    for (const part of this.#traffic.text()) {
+      text += part
+      if (text.length < PIECE_CHARACTERS) continue
+      pieces.push(Buffer.from(text))
+      text = ''
+      await new Promise(resolve => setImmediate(resolve))
+    }
+    pieces.push(Buffer.from(text))
+    return { contentType: this.#registry.contentType, pieces }
+  }
+}

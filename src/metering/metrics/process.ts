@@ -1,0 +1,98 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { constants, monitorEventLoopDelay, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks'
+import type { Instruments } from './instruments.ts'
+
+/** What of a process can be watched. */
+export type Host = Pick<NodeJS.Process, 'cpuUsage' | 'memoryUsage' | 'uptime'>
+
+/** How often the delay of the event loop is looked at: fifty short wake-ups a second. */
+const LOOK_EVERY_MS = 20
+const NANO = 1e9
+const MICRO = 1e6
+
+const GC_KINDS: Readonly<Record<number, string>> = {
+  [constants.NODE_PERFORMANCE_GC_MAJOR]: 'major',
+  [constants.NODE_PERFORMANCE_GC_MINOR]: 'minor',
+  [constants.NODE_PERFORMANCE_GC_INCREMENTAL]: 'incremental',
+  [constants.NODE_PERFORMANCE_GC_WEAKCB]: 'weakcb',
+}
+
+/** What the types of Node leave out. */
+type GcEntry = PerformanceEntry & { readonly detail: { readonly kind: number } }
+
+/**
+ * Watches the process. prom-client's own `collectDefaultMetrics` would do the same under the same names, but its
+ * observers can never be ended.
+ *
+ * @returns what ends it.
+ */
+export function watchProcess(instruments: Instruments, host: Host, nowMs: number): () => void {
+  const cpuSeconds = (part: (usage: NodeJS.CpuUsage) => number) => () => part(host.cpuUsage()) / MICRO
+  instruments.counter(
+    'process_cpu_user_seconds_total',
+    cpuSeconds(({ user }) => user),
+  )
+  instruments.counter(
+    'process_cpu_system_seconds_total',
+    cpuSeconds(({ system }) => system),
+  )
+  instruments.counter(
+    'process_cpu_seconds_total',
+    cpuSeconds(({ user, system }) => user + system),
+  )
+  const startedS = nowMs / 1000 - host.uptime()
+  instruments.gauge('process_start_time_seconds', () => startedS)
+  instruments.gauge('process_resident_memory_bytes', () => host.memoryUsage.rss())
+  instruments.gauge('nodejs_heap_size_total_bytes', () => host.memoryUsage().heapTotal)
+  instruments.gauge('nodejs_heap_size_used_bytes', () => host.memoryUsage().heapUsed)
+  instruments.gauge('nodejs_external_memory_bytes', () => host.memoryUsage().external)
+  instruments.gauge('process_open_fds', openFiles)
+  instruments.gauge('process_max_fds', maxFiles)
+
+  const gc = instruments.histogram('nodejs_gc_duration_seconds')
+  const collections = new PerformanceObserver(list => {
+    for (const entry of list.getEntries() as GcEntry[]) {
+      const kind = GC_KINDS[entry.detail.kind]
+      if (kind) gc.observe({ kind }, entry.duration / 1000)
+    }
+  })
+  collections.observe({ entryTypes: ['gc'] })
+
+  const delay = monitorEventLoopDelay({ resolution: LOOK_EVERY_MS })
+  delay.enable()
+  // It tells the time between two looks, of which the planned one is no delay.
+  const lagS = (betweenNs: number) => Math.max(betweenNs / NANO - LOOK_EVERY_MS / 1000, 0)
+  instruments.gauge('nodejs_eventloop_lag_p50_seconds', () => lagS(delay.percentile(50)))
+  instruments.gauge('nodejs_eventloop_lag_p99_seconds', () => lagS(delay.percentile(99)))
+  instruments.gauge('nodejs_eventloop_lag_max_seconds', () => {
+    const longestS = lagS(delay.max)
+    // The last of the three that is asked.
+    delay.reset()
+    return longestS
+  })
+
+  return () => {
+    collections.disconnect()
+    delay.disable()
+  }
+}
+
+async function openFiles(): Promise<number | undefined> {
+  try {
+    // Without the one through which they are read.
+    return (await readdir('/proc/self/fd')).length - 1
+  } catch {
+    // Another system than Linux: the metric is left out there.
+    return undefined
+  }
+}
+
+async function maxFiles(): Promise<number | undefined> {
+  try {
+    const [, soft] = /^Max open files +(\d+)/m.exec(await readFile('/proc/self/limits', 'utf8')) ?? []
+    return soft === undefined ? undefined : Number(soft)
+  } catch {
+    // Another system than Linux: the metric is left out there.
+    return undefined
+  }
+}

@@ -1,0 +1,183 @@
+import { formatNano } from '../../base/decimal.ts'
+import type { Charge } from '../bill.ts'
+import type { RequestRecord } from '../request-log.ts'
+import type { UsageDialect } from '../usage.ts'
+import { TRAFFIC_METRICS } from './catalogue.ts'
+import { Buckets, labelText, sample } from './exposition.ts'
+
+/** A number that is counted up in place. */
+interface Count {
+  n: number
+}
+
+/** A path that can be a label, and what OpenTelemetry calls what is done there. */
+export interface MeteredPath {
+  readonly path: string
+  readonly protocol: string
+  /** Absent where no model answers. */
+  readonly operation?: string
+}
+
+/** The well-known names of `gen_ai.operation.name`, and our own where there is none. */
+export const OPERATIONS = {
+  openai_chat: 'chat',
+  anthropic_messages: 'chat',
+  embeddings: 'embeddings',
+  rerank: 'rerank',
+} as const satisfies Record<UsageDialect, string>
+
+/** What was asked of one model on one path, whichever endpoint answered. */
+export class ModelSeries {
+  /** The name of the publication; empty where the request did not come so far. */
+  readonly model: string
+  readonly labels: string
+  readonly endpoints = new Map<string, EndpointSeries>()
+  readonly #inputTokens = new Buckets(TRAFFIC_METRICS.gen_ai_client_token_usage.buckets)
+  readonly #outputTokens = new Buckets(TRAFFIC_METRICS.gen_ai_client_token_usage.buckets)
+  #isCharged = false
+
+  constructor({ protocol, operation = '' }: MeteredPath, model: string) {
+    this.model = model
+    this.labels = labelText(
+      'gen_ai_operation_name',
+      operation,
+      'gen_ai_provider_name',
+      protocol,
+      'gen_ai_request_model',
+      model,
+    )
+  }
+
+  add({ charge }: RequestRecord): void {
+    if (!charge) return
+    this.#isCharged = true
+    this.#inputTokens.observe(charge.usage.inputTokens)
+    this.#outputTokens.observe(charge.usage.outputTokens)
+  }
+
+  tokenUsage(name: string): string {
+    if (!this.#isCharged) return ''
+    return (
+      this.#inputTokens.lines(name, `${this.labels},gen_ai_token_type="input"`) +
+      this.#outputTokens.lines(name, `${this.labels},gen_ai_token_type="output"`)
+    )
+  }
+}
+
+/** The same of one endpoint; of the endpoint '' what never came to one. */
+export class EndpointSeries {
+  readonly #labels: string
+  readonly #genAiLabels: string
+  /** By status and outcome. */
+  readonly #requests = new Map<string, Map<number, Count>>()
+  /** By error, '' for none. */
+  readonly #durations = new Map<string, Buckets>()
+  #firstBytes: Buckets | undefined
+  #firstBytesOfStreams: Buckets | undefined
+  #charged = 0
+  #freshTokens = 0
+  #cachedTokens = 0
+  #cacheWriteTokens = 0
+  #outputTokens = 0
+  #costNano = 0n
+  #unpriced = 0
+  #estimated = 0
+
+  constructor(path: string, model: ModelSeries, endpoint: string) {
+    this.#labels = labelText('path', path, 'model', model.model, 'endpoint', endpoint)
+    this.#genAiLabels = `${model.labels},${labelText('endpoint', endpoint)}`
+  }
+
+  add(record: RequestRecord): void {
+    const { outcome, status, charge, firstByteMs } = record
+    let byStatus = this.#requests.get(outcome)
+    if (!byStatus) this.#requests.set(outcome, (byStatus = new Map()))
+    const count = byStatus.get(status)
+    if (count) count.n++
+    else byStatus.set(status, { n: 1 })
+    if (charge) this.#charge(charge)
+    // Latency is that of the model and its path: what was refused before says nothing of it.
+    if (record.overheadMs === undefined) return
+    const error = errorType(record)
+    let durations = this.#durations.get(error)
+    if (!durations) this.#durations.set(error, (durations = durationBuckets()))
+    durations.observe(record.latencyMs / 1000)
+    if (firstByteMs !== undefined && error === '') this.#firstByte(record.stream).observe(firstByteMs / 1000)
+  }
+
+  requests(name: string): string {
+    let text = ''
+    for (const [outcome, byStatus] of this.#requests)
+      for (const [status, { n }] of byStatus)
+        text += sample(name, `${this.#labels},status="${status}",outcome="${outcome}"`, n)
+    return text
+  }
+
+  durations(name: string): string {
+    let text = ''
+    for (const [error, buckets] of this.#durations)
+      text += buckets.lines(name, `${this.#genAiLabels},error_type="${error}"`)
+    return text
+  }
+
+  firstBytes(name: string): string {
+    return (
+      (this.#firstBytes?.lines(name, `${this.#labels},stream="false"`) ?? '') +
+      (this.#firstBytesOfStreams?.lines(name, `${this.#labels},stream="true"`) ?? '')
+    )
+  }
+
+  tokens(name: string): string {
+    if (this.#charged === 0) return ''
+    return (
+      sample(name, `${this.#labels},class="input"`, this.#freshTokens) +
+      sample(name, `${this.#labels},class="cached_input"`, this.#cachedTokens) +
+      sample(name, `${this.#labels},class="cache_write"`, this.#cacheWriteTokens) +
+      sample(name, `${this.#labels},class="output"`, this.#outputTokens)
+    )
+  }
+
+  cost(name: string): string {
+    return this.#charged === 0 ? '' : sample(name, this.#labels, formatNano(this.#costNano))
+  }
+
+  unpriced(name: string): string {
+    return this.#charged === 0 ? '' : sample(name, this.#labels, this.#unpriced)
+  }
+
+  estimated(name: string): string {
+    return this.#charged === 0 ? '' : sample(name, this.#labels, this.#estimated)
+  }
+
+  #charge({ usage, amountNano, marks }: Charge): void {
+    this.#charged++
+    this.#freshTokens += Math.max(usage.inputTokens - usage.cachedInputTokens - usage.cacheWriteTokens, 0)
+    this.#cachedTokens += usage.cachedInputTokens
+    this.#cacheWriteTokens += usage.cacheWriteTokens
+    this.#outputTokens += usage.outputTokens
+    if (amountNano !== 0n) this.#costNano += amountNano
+    if (marks.length === 0) return
+    if (marks.includes('unpriced')) this.#unpriced++
+    if (marks.includes('estimated')) this.#estimated++
+  }
+
+  #firstByte(stream: boolean | undefined): Buckets {
+    if (stream) return (this.#firstBytesOfStreams ??= firstByteBuckets())
+    return (this.#firstBytes ??= firstByteBuckets())
+  }
+}
+
+/** OpenTelemetry's `error.type`; empty where there was none. */
+function errorType({ errorCode, outcome, status }: RequestRecord): string {
+  if (errorCode !== undefined) return errorCode
+  if (outcome === 'client_gone') return outcome
+  return status >= 400 ? String(status) : ''
+}
+
+function durationBuckets(): Buckets {
+  return new Buckets(TRAFFIC_METRICS.gen_ai_server_request_duration_seconds.buckets)
+}
+
+function firstByteBuckets(): Buckets {
+  return new Buckets(TRAFFIC_METRICS.gw_time_to_first_byte_seconds.buckets)
+}
