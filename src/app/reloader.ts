@@ -3,10 +3,11 @@ import type { Log } from '../base/log.ts'
 import { resolveSecret, SecretError, secretStamp } from '../config/secrets.ts'
 import type { SecretReference } from '../schema/scalars.ts'
 import type { ServedState } from '../schema/state.ts'
-import { type Compiled, compile, describe, secretReferences } from '../snapshot/compile.ts'
+import { type Compiled, compiling, describe, secretReferences, withSwitchOf } from '../snapshot/compile.ts'
 import type { SnapshotHolder } from '../snapshot/holder.ts'
 import type { Snapshot } from '../snapshot/types.ts'
 import type { Store } from '../store/types.ts'
+import { inSlices } from './slices.ts'
 
 /** A commit in another process is seen within a second: four looks, each of a microsecond. */
 const POLL_MS = 250
@@ -30,14 +31,17 @@ export interface ReloaderPorts {
 /**
  * Keeps the snapshot up to date with the store.
  *
- *     poll ──▶ moved? ──▶ read ──▶ resolve secrets ──▶ compile ──▶ swap
- *                           │              │              │
- *                           └──────────────┴──────────────┴─▶ the old one stays, and says why
+ *     poll ──▶ moved? ──▶ read ──▶ maintenance switch ──▶ resolve secrets ──▶ compile ──▶ swap
+ *                           │        (at once)                  │              │
+ *                           └───────────────────────────────────┴──────────────┴─▶ the old one stays, and says why
+ *
+ * Nothing of it holds up the event loop for more than some milliseconds, however large the state is.
  */
 export class Reloader {
   readonly #ports: ReloaderPorts
   #timer: Timer | undefined
-  #working: Promise<void> | undefined
+  /** One look at a time, each after the other. */
+  #working: Promise<void> = Promise.resolve()
   #stopped = false
   #retryAtMs = Number.POSITIVE_INFINITY
   /** Of the files that the state's secrets were read from. */
@@ -69,6 +73,14 @@ export class Reloader {
     return undefined
   }
 
+  /**
+   * Reads the store and every secret again now, moved or not. Also for whoever has written to the store with this
+   * process's own connection, which the poll does not see. Resolves when what came of it is served or refused.
+   */
+  reload(): Promise<void> {
+    return this.#next(() => this.#look('anew'))
+  }
+
   /** Ends the polling; resolves when a look that is under way has ended. */
   async stop(): Promise<void> {
     this.#stopped = true
@@ -79,28 +91,35 @@ export class Reloader {
   #schedule(): void {
     if (this.#stopped) return
     this.#timer = this.#ports.clock.after(POLL_MS, () => {
-      this.#working = this.#look().finally(() => this.#schedule())
+      void this.#next(() => this.#look()).finally(() => this.#schedule())
     })
   }
 
-  async #look(): Promise<void> {
+  #next(look: () => Promise<void>): Promise<void> {
+    this.#working = this.#working.then(() => (this.#stopped ? undefined : look()))
+    return this.#working
+  }
+
+  /** Never rejects. */
+  async #look(anew?: 'anew'): Promise<void> {
     const { store, clock } = this.#ports
     try {
       const isRetry = clock.monotonicMs() >= this.#retryAtMs
-      const secretsMoved = await this.#secretsMoved()
-      if (store.changed() || isRetry || secretsMoved) await this.#take(await store.readState(), secretsMoved)
+      const isWanted = anew !== undefined || (await this.#secretsMoved())
+      if (store.changed() || isRetry || isWanted) await this.#take(await store.readState(), isWanted)
     } catch (error) {
       this.#retryAtMs = clock.monotonicMs() + RETRY_MS
       this.#complain(this.#ports.holder.report().revision, [`the store cannot be read: ${String(error)}`])
     }
   }
 
-  /** @param anew Also where the revision is served already: a secret of it has changed. */
+  /** @param anew Also where the revision is served already: a secret of it has changed, or somebody asks for it. */
   async #take(state: ServedState, anew = false): Promise<void> {
     const { holder, clock, log } = this.#ports
     const served = holder.current()
     const same = served?.revision === state.revision && served.keyVersion === state.keyVersion
     if (same && holder.report().ok && !anew) return
+    this.#switchMaintenance(state)
     const compiled = await this.#compile(state)
     if (!compiled.ok) {
       this.#retryAtMs = clock.monotonicMs() + RETRY_MS
@@ -116,6 +135,17 @@ export class Reloader {
     this.#retryAtMs = Number.POSITIVE_INFINITY
     this.#complaint = ''
     log.info({ revision: state.revision, key_version: state.keyVersion }, 'serving revision')
+  }
+
+  /** At once, also where the rest of the state cannot be served: it is what people reach for in an incident. */
+  #switchMaintenance(state: ServedState): void {
+    const { holder, log } = this.#ports
+    const served = holder.current()
+    if (!served) return
+    const switched = withSwitchOf(state, served)
+    if (switched === served) return
+    holder.replace(switched)
+    log.warn({ maintenance: switched.maintenance ?? 'off' }, 'maintenance')
   }
 
   /**
@@ -153,7 +183,9 @@ export class Reloader {
     await Promise.all(
       references.map(async reference => secrets.set(describe(reference), await this.#secret(reference))),
     )
-    return compile(state, reference => secrets.get(describe(reference)) ?? new Error('was not looked up'))
+    const secretOf = (reference: SecretReference) =>
+      secrets.get(describe(reference)) ?? new Error('was not looked up')
+    return inSlices(compiling(state, secretOf), this.#ports.clock)
   }
 
   async #secretsMoved(): Promise<boolean> {

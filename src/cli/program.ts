@@ -7,6 +7,7 @@ import { FORMATS } from './format.ts'
 import { keysCommand } from './keys.ts'
 import { ledgerCommand } from './ledger.ts'
 import { logsCommand } from './logs.ts'
+import { maintenanceCommand } from './maintenance.ts'
 import { serveCommand } from './serve.ts'
 import type { Bind, MakeCommand } from './session.ts'
 import { COLOUR_WHEN } from './style.ts'
@@ -32,6 +33,7 @@ const VERBS: readonly MakeCommand[] = [
   logsCommand,
   ledgerCommand,
   serveCommand,
+  maintenanceCommand,
   demoUpstreamCommand,
 ]
 

@@ -22,6 +22,8 @@ describe('help', () => {
     ['gw-usage', ['usage', '--help']],
     ['gw-logs', ['logs', '--help']],
     ['gw-ledger-verify', ['ledger', 'verify', '--help']],
+    ['gw-maintenance', ['maintenance', '--help']],
+    ['gw-maintenance-on', ['maintenance', 'on', '--help']],
     ['gw-demo-upstream', ['demo-upstream', '--help']],
   ])('of %s goes to stdout and leads with an example', async (name, words) => {
     const { exit, stdout, stderr } = await run(words)

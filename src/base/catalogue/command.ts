@@ -129,6 +129,11 @@ export const COMMAND_FAULTS = {
     title: 'There is a resource of that name already.',
     mend: 'Choose another name, or delete the other one first; nothing was changed.',
   },
+  GW4014: {
+    exit: EXIT.precondition,
+    title: 'The configuration keeps the gateway in maintenance.',
+    mend: 'Set `maintenance.enabled: false` in its settings, and apply.',
+  },
   GW5001: {
     exit: EXIT.unhealthy,
     title: 'An endpoint does not answer as it should.',

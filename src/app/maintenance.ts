@@ -1,0 +1,73 @@
+import { CommandError } from '../base/catalogue/command.ts'
+import { decode } from '../schema/kinds.ts'
+import { settings as settingsSchema } from '../schema/settings.ts'
+import type { MaintenanceSwitch } from '../schema/state.ts'
+import type { Live, SourceLine, Store } from '../store/types.ts'
+
+/** Whether inference is refused with 503 `maintenance`, and by whose word. */
+export interface Maintenance {
+  readonly on: boolean
+  /** What clients are told while it is on. */
+  readonly message: string
+  /** Switched on by hand. Absent: it was not. */
+  readonly switched?: MaintenanceSwitch
+  /** The settings of the configuration say so. */
+  readonly declared: boolean
+  /** Where the settings are declared, if they are. */
+  readonly place?: SourceLine
+}
+
+/** What came of a switch. */
+export interface Switched {
+  readonly maintenance: Maintenance
+  /** False where it stood so already. */
+  readonly changed: boolean
+}
+
+/** @throws {CommandError} GW2xxx */
+export async function maintenanceOf(store: Store): Promise<Maintenance> {
+  return described(await store.live())
+}
+
+/**
+ * Inference is refused from now on, whatever the settings say, until {@link switchMaintenanceOff}. A running gateway
+ * sees it within a second; the one that writes through its own store reloads itself.
+ *
+ * @throws {CommandError} GW2xxx
+ */
+export async function switchMaintenanceOn(
+  store: Store,
+  more: Pick<MaintenanceSwitch, 'message' | 'author'>,
+): Promise<Switched> {
+  const changed = await store.switchMaintenanceOn(more)
+  return { changed, maintenance: await maintenanceOf(store) }
+}
+
+/**
+ * Takes the switch back. What the settings say holds again.
+ *
+ * @throws {CommandError} GW2xxx; GW4014 where the settings keep the gateway in maintenance. The switch is off then.
+ */
+export async function switchMaintenanceOff(store: Store): Promise<Switched> {
+  const changed = await store.switchMaintenanceOff()
+  const maintenance = await maintenanceOf(store)
+  if (!maintenance.declared) return { changed, maintenance }
+  const place = maintenance.place && `${maintenance.place.file}:${maintenance.place.line}`
+  throw new CommandError(
+    'GW4014',
+    `The switch is off, but the settings${place ? ` of ${place}` : ''} keep the gateway in maintenance.`,
+    place ? { hint: `Set \`maintenance.enabled: false\` in ${place}, and apply.` } : {},
+  )
+}
+
+function described({ resources, maintenance: switched }: Live): Maintenance {
+  const stored = resources.find(({ kind }) => kind === 'settings')
+  const declared = (stored ? decode('settings', stored.spec) : settingsSchema.parse({})).maintenance
+  return {
+    on: declared.enabled || switched !== undefined,
+    message: switched?.message ?? declared.message,
+    declared: declared.enabled,
+    ...(switched && { switched }),
+    ...(stored?.place && { place: stored.place }),
+  }
+}
