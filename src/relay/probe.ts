@@ -6,6 +6,8 @@ export interface ProbeTarget extends Upstream {
   readonly protocol: Protocol
   /** The model name that the upstream accepts. */
   readonly servedModel: string
+  /** Where the credential in `headers` comes from, such as `env:OPENAI_API_KEY`, to name it in messages. */
+  readonly credential?: string
 }
 
 /** Why an endpoint does not answer as it should, by what has to be mended. */
@@ -29,7 +31,7 @@ export type ProbeFault =
   | 'request'
   | 'upstream'
 
-/** What went wrong, and what would mend it: each one or more sentences. Never a secret. */
+/** What went wrong, and what would mend it: each one or more sentences on one line. Never a secret. */
 export interface Diagnosis {
   readonly fault: ProbeFault
   readonly cause: string
@@ -46,34 +48,38 @@ export type ProbeOutcome =
   | {
       readonly ok: true
       readonly latencyMs: number
-      readonly service: ProbedService
+      /** `models` where only a list was asked for. */
+      readonly service: ProbedService | 'models'
       /** It answered 429: it is there and knows the credential, and has enough to do. */
       readonly rateLimited: boolean
     }
   | { readonly ok: false; readonly latencyMs: number; readonly diagnosis: Diagnosis }
 
-/** What a probe that costs nothing could find out. */
-export type FreeOutcome =
-  | { readonly verdict: 'healthy' }
-  | { readonly verdict: 'unhealthy'; readonly diagnosis: Diagnosis }
-  | { readonly verdict: 'cannot_tell' }
-
 export interface ProbeOptions {
-  /** For each request and for the diagnosis of a failure: the time after which it counts as failed. */
+  /**
+   * For each request, connection included; the requests that find out why one failed have as much together. Where
+   * the endpoint's own `timeouts` are shorter they hold.
+   */
   readonly timeoutMs: number
   /** Ends the probe early; what it gives then means nothing. */
   readonly signal?: AbortSignal
 }
 
 /**
- * Asks an upstream for a sign of life, over a connection of its own that is closed when the answer is known. No
- * method ever rejects, follows a redirect, or reads more than 1 MiB.
+ * Asks an upstream for a sign of life, over connections of its own that are closed when the answer is known. No
+ * method ever rejects, follows a redirect, connects to a link-local address, or reads more than 1 MiB.
  */
 export interface Probe {
-  /** One minimal chat in the endpoint's protocol; where it fails, why. */
+  /** One minimal chat in the endpoint's protocol; where it fails, what would mend it. */
   chat(target: ProbeTarget, options: ProbeOptions): Promise<ProbeOutcome>
-  /** `GET {base_url}/models`, which costs nothing. */
-  free(target: ProbeTarget, options: ProbeOptions): Promise<FreeOutcome>
-  /** For the background (DESIGN §7): the free question, and a chat only where that cannot tell. */
-  heal(target: ProbeTarget, options: ProbeOptions): Promise<ProbeOutcome>
+  /** The models that `GET {base_url}/models` lists, which costs nothing; undefined where it gives no list. */
+  list(target: ProbeTarget, options: ProbeOptions): Promise<readonly string[] | undefined>
+  /**
+   * For the background (DESIGN §7): asks only what is free, and chats where that cannot tell: where there is no list
+   * of models, or the model is not in it.
+   *
+   * @param hasAnswered The endpoint answered lately, and wrongly (401, 500): that it lists its models tells nothing,
+   * so it is asked for a chat.
+   */
+  heal(target: ProbeTarget, hasAnswered: boolean, options: ProbeOptions): Promise<ProbeOutcome>
 }

@@ -1,0 +1,128 @@
+import type { Diagnosis, ProbeFault, ProbeTarget } from '../probe.ts'
+import type { Answer } from './ask.ts'
+import { quote, secretsIn } from './quote.ts'
+import { readTold, type Told } from './read-answer.ts'
+
+const OTHER = { openai: 'anthropic', anthropic: 'openai' } as const
+const BILLING = /credit balance|insufficient.{0,10}(?:balance|quota|funds|credit)|billing/i
+const MODEL_CODES = /^(?:model_not_found|invalid_model|unknown_model|model_not_available)$/
+const NO_SUCH =
+  /not (?:be )?found|n[o']t exist|unknown|no such|invalid|not (?:a )?valid|not support|not available|access to/i
+
+/** Statuses that may mean no more than that the upstream has no chat for this model. */
+const PERHAPS_NO_CHAT = new Set([400, 403, 404, 405, 422, 501])
+
+/** Whether it is worth asking for embeddings and the like. */
+export function mayLackChat({ protocol }: ProbeTarget, { status }: Answer): boolean {
+  return protocol === 'openai' && PERHAPS_NO_CHAT.has(status)
+}
+
+/** Whether it is the upstream's path that is wrong, rather than the model: nothing there knows the request. */
+export function isPathUnknown(answer: Answer, told: Told): boolean {
+  return (answer.status === 404 || answer.status === 405) && !isModelUnknown(answer, told)
+}
+
+export function isModelUnknown({ status }: Answer, { code, type, param, message = '' }: Told): boolean {
+  if (status !== 400 && status !== 403 && status !== 404 && status !== 422) return false
+  if (MODEL_CODES.test(code) || MODEL_CODES.test(type)) return true
+  if (type === 'not_found_error' && /^model/i.test(message)) return true
+  return (param === 'model' || /model/i.test(message)) && NO_SUCH.test(message)
+}
+
+/** The account behind the credential has nothing left to spend: a 402, or what vendors send in its place. */
+export function isUnpaid({ status }: Answer, { code, type, message = '' }: Told): boolean {
+  if (status === 402 || code === 'insufficient_quota' || type === 'insufficient_quota') return true
+  return type === 'billing_error' || (status >= 400 && status < 500 && BILLING.test(message))
+}
+
+/** The model is there and thinks longer than a probe lets it, which is a sign of life. */
+export function ranOutOfTokens({ status }: Answer, { message = '' }: Told): boolean {
+  return status === 400 && /could not finish|output limit was reached/i.test(message)
+}
+
+/** The model wants the bound of its answer under the newer name. */
+export function wantsOtherBound({ status }: Answer, { param, message = '' }: Told): boolean {
+  return (
+    (status === 400 || status === 422) &&
+    (param === 'max_tokens' || message.includes('max_completion_tokens'))
+  )
+}
+
+/** What a refusal means by its status alone; paths and models are looked into elsewhere. */
+export function statusDiagnosis(target: ProbeTarget, answer: Answer): Diagnosis {
+  const { status } = answer
+  const told = readTold(answer)
+  const at = new URL(target.origin).host
+  const said = quote(told.message, secretsIn(target.headers))
+  const saying = said === '' ? '.' : `: ${said}`
+  const tell = (fault: ProbeFault, cause: string, mend: string): Diagnosis => ({ fault, cause, mend, status })
+
+  if (isUnpaid(answer, told)) {
+    const mend = 'Pay the bill or raise the limit of the account there.'
+    return tell('payment', `The account at ${at} has nothing left to spend (${status})${saying}`, mend)
+  }
+  if (status >= 300 && status < 400) return redirect(target, answer, at)
+  if (status === 401 || status === 403) return credential(target, answer, told, at)
+  if (status < 300) return strange(target, told, at, status)
+  if (status >= 500) {
+    const mend = 'Look into the log of the model server, and try again once it is well.'
+    return tell('upstream', `${at} answers ${status}${saying}`, mend)
+  }
+  const mend = `Mend what it names. Where the upstream takes no minimal chat, set \`skip_probe: true\`.`
+  return tell('request', `${at} refuses a minimal chat with ${status}${saying}`, mend)
+}
+
+function redirect(target: ProbeTarget, { status, location }: Answer, at: string): Diagnosis {
+  const to = originOf(location, target.origin)
+  const where = to === undefined ? 'elsewhere' : to === target.origin ? 'another of its paths' : `to ${to}`
+  const mend =
+    to === undefined || to === target.origin
+      ? 'Write the address at which the API itself answers into `base_url`.'
+      : `If you trust ${to}, write it into \`base_url\`.`
+  return {
+    fault: 'redirect',
+    cause: `${at} redirects ${where} (${status}), and redirects are never followed.`,
+    mend,
+    status,
+  }
+}
+
+function originOf(location: string | undefined, base: string): string | undefined {
+  if (location === undefined || !URL.canParse(location, base)) return undefined
+  const { origin } = new URL(location, base)
+  return origin === 'null' ? undefined : origin
+}
+
+function credential(target: ProbeTarget, { status }: Answer, { shape }: Told, at: string): Diagnosis {
+  const hasCredential = secretsIn(target.headers).length > 0
+  const name = target.credential ?? 'the configured one'
+  const cause = hasCredential
+    ? `${at} refuses the credential, ${name} (${status}).`
+    : `${at} wants a credential (${status}), and none is configured.`
+  const mend = hasCredential
+    ? `Put a secret that is valid there behind ${name}, or mend \`upstream_key\` or \`auth\`.`
+    : 'Set `upstream_key: { env: NAME }` or `{ file: /path }`.'
+  return { fault: 'credential', cause, mend: mend + protocolDoubt(target, shape), status }
+}
+
+function protocolDoubt({ protocol }: ProbeTarget, shape: Told['shape']): string {
+  if (shape === 'html') return ' A web page says so: perhaps a proxy in between, or `base_url` is wrong.'
+  return shape === OTHER[protocol]
+    ? ` It speaks like the protocol ${shape}: is \`protocol: ${protocol}\` right?`
+    : ''
+}
+
+/** A success that is none. */
+function strange(target: ProbeTarget, told: Told, at: string, status: number): Diagnosis {
+  const { protocol } = target
+  const tell = (cause: string, mend: string): Diagnosis => ({ fault: 'protocol', cause, mend, status })
+  if (told.shape === OTHER[protocol]) {
+    return tell(`${at} answers in the protocol ${told.shape}.`, `Set \`protocol: ${told.shape}\`.`)
+  }
+  const mend = 'Mend `base_url`: it ends with the version path of the API, such as `/v1`.'
+  if (told.shape === 'html') return tell(`${at} answers with a web page.`, mend)
+  const said = quote(told.message, secretsIn(target.headers))
+  if (said !== '')
+    return tell(`${at} answers ${status}, and tells of an error: ${said}`, 'Mend what it names.')
+  return tell(`${at} answers ${status} with something that is no ${protocol} chat.`, mend)
+}

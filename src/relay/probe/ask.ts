@@ -1,0 +1,108 @@
+import type { Clock } from '../../base/clock.ts'
+import { requestHeaders } from '../headers.ts'
+import type { Lookup } from '../lookup.ts'
+import type { Upstream } from '../types.ts'
+import { Connection, type Phase } from './connection.ts'
+
+/** More than any sign of life has to say. */
+const LIMIT_BYTES = 1_048_576
+
+export interface Question {
+  readonly method: 'GET' | 'POST'
+  /** Behind the origin: the base path included. */
+  readonly path: string
+  /** Header names and values in turn; the endpoint's own go before them. */
+  readonly headers: readonly string[]
+  readonly json?: object
+}
+
+export interface Answer {
+  readonly status: number
+  readonly contentType: string
+  readonly location: string | undefined
+  /** At most 1 MiB of it. */
+  readonly body: Buffer
+  readonly latencyMs: number
+}
+
+/** How a request ended without an answer. */
+export interface Failure {
+  /** How far it had come. */
+  readonly phase: Phase
+  /** What undici or the system said; absent where it took too long. */
+  readonly error: Error | undefined
+  readonly latencyMs: number
+  /** Of the deadline that ended it. */
+  readonly timeoutMs: number
+}
+
+export interface AskPorts {
+  readonly clock: Clock
+  /** In place of the system's. */
+  readonly lookup?: Lookup
+}
+
+class TooSlow extends Error {
+  override readonly name = 'TooSlow'
+  readonly timeoutMs: number
+  constructor(timeoutMs: number) {
+    super(`took longer than ${timeoutMs} ms`)
+    this.timeoutMs = timeoutMs
+  }
+}
+
+/** One request over a connection of its own, which is gone when this resolves. Never rejects. */
+export async function ask(
+  upstream: Upstream,
+  question: Question,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+  { clock, lookup }: AskPorts,
+): Promise<Answer | Failure> {
+  const startMs = clock.monotonicMs()
+  const connection = new Connection(upstream.origin, lookup)
+  const end = (ms: number) => () => connection.destroy(new TooSlow(ms))
+  const connectMs = Math.min(upstream.connectMs, timeoutMs)
+  const firstByteMs = Math.min(upstream.firstByteMs, timeoutMs)
+  const connecting = clock.after(connectMs, () => {
+    if (connection.phase !== 'waiting') end(connectMs)()
+  })
+  const waiting = clock.after(firstByteMs, () => {
+    if (connection.phase !== 'reading') end(firstByteMs)()
+  })
+  const whole = clock.after(timeoutMs, end(timeoutMs))
+  const leave = () => connection.destroy(new Error('interrupted'))
+  signal?.addEventListener('abort', leave)
+  if (signal?.aborted) leave()
+  const body = question.json && Buffer.from(JSON.stringify(question.json))
+  try {
+    const answer = await connection.request({
+      method: question.method,
+      path: question.path,
+      headers: requestHeaders(question.headers, upstream.headers, body?.length ?? 0),
+      body: body ?? null,
+      limitBytes: LIMIT_BYTES,
+    })
+    return { ...answer, latencyMs: clock.monotonicMs() - startMs }
+  } catch (error) {
+    const isSlow = error instanceof TooSlow
+    return {
+      phase: connection.phase,
+      error: isSlow ? undefined : asError(error),
+      latencyMs: clock.monotonicMs() - startMs,
+      timeoutMs: isSlow ? error.timeoutMs : timeoutMs,
+    }
+  } finally {
+    signal?.removeEventListener('abort', leave)
+    for (const timer of [connecting, waiting, whole]) timer.cancel()
+    await connection.close()
+  }
+}
+
+export function isFailure(result: Answer | Failure): result is Failure {
+  return 'phase' in result
+}
+
+function asError(raised: unknown): Error {
+  return raised instanceof Error ? raised : new Error(String(raised))
+}

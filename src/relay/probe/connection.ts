@@ -1,0 +1,114 @@
+import { connect as connectTcp, isIP, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import { type buildConnector, Client } from 'undici'
+import { guardedLookup, type Lookup } from '../lookup.ts'
+
+/** How far a request has come: what a deadline that strikes then means. */
+export type Phase = 'resolving' | 'connecting' | 'securing' | 'waiting' | 'reading'
+
+interface Asked {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly headers: string[]
+  readonly body: Buffer | null
+  readonly limitBytes: number
+}
+
+interface Answered {
+  readonly status: number
+  readonly contentType: string
+  readonly location: string | undefined
+  readonly body: Buffer
+}
+
+/**
+ * A connection for one request. It makes its socket itself, because undici keeps one that is still connecting until
+ * the system gives up, and because how far it came is half of a diagnosis.
+ */
+export class Connection {
+  phase: Phase = 'resolving'
+  readonly #client: Client
+  readonly #lookup: Lookup
+  #socket: Socket | undefined
+  #reason: Error | undefined
+
+  constructor(origin: string, lookup: Lookup | undefined) {
+    this.#lookup = guardedLookup(lookup)
+    this.#client = new Client(origin, {
+      connect: (options, done) => this.#connect(options, done),
+      // Whoever asks has deadlines of its own, which interim answers do not reset.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
+  }
+
+  /** May be called once. Rejects with what {@link destroy} was given, or with what undici or the system said. */
+  async request(asked: Asked): Promise<Answered> {
+    const { limitBytes, ...request } = asked
+    try {
+      const { statusCode, headers, body } = await this.#client.request(request)
+      this.phase = 'reading'
+      const pieces: Buffer[] = []
+      let lengthBytes = 0
+      for await (const piece of body as AsyncIterable<Buffer>) {
+        pieces.push(piece)
+        lengthBytes += piece.length
+        if (lengthBytes >= limitBytes) break
+      }
+      return {
+        status: statusCode,
+        contentType: one(headers['content-type']) ?? '',
+        location: one(headers['location']),
+        body: Buffer.concat(pieces).subarray(0, limitBytes),
+      }
+    } catch (error) {
+      throw this.#reason ?? error
+    }
+  }
+
+  /** Ends it now, wherever it stands. */
+  destroy(reason: Error): void {
+    this.#reason ??= reason
+    this.#socket?.destroy(reason)
+    void this.#client.destroy(reason)
+  }
+
+  /** Resolves when the socket is gone. */
+  async close(): Promise<void> {
+    this.#socket?.destroy()
+    await this.#client.destroy()
+  }
+
+  #connect(options: buildConnector.Options, done: buildConnector.Callback): void {
+    const isSecure = options.protocol === 'https:'
+    const isName = isIP(options.hostname) === 0
+    if (!isName) this.phase = 'connecting'
+    const address = {
+      host: options.hostname,
+      port: Number(options.port) || (isSecure ? 443 : 80),
+      lookup: this.#lookup,
+      noDelay: true,
+    }
+    const socket = isSecure
+      ? connectTls({ ...address, servername: isName ? options.hostname : '', ALPNProtocols: ['http/1.1'] })
+      : connectTcp(address)
+    this.#socket = socket
+    socket.on('lookup', () => {
+      this.phase = 'connecting'
+    })
+    socket.once('connect', () => {
+      this.phase = isSecure ? 'securing' : 'waiting'
+    })
+    const fail = (error: Error) => done(error, null)
+    socket.once('error', fail)
+    socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+      socket.off('error', fail)
+      this.phase = 'waiting'
+      done(null, socket)
+    })
+  }
+}
+
+function one(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value
+}

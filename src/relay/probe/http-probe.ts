@@ -1,0 +1,104 @@
+import type { Diagnosis, Probe, ProbedService, ProbeOptions, ProbeOutcome, ProbeTarget } from '../probe.ts'
+import { isUnpaid, mayLackChat, ranOutOfTokens, statusDiagnosis, wantsOtherBound } from './answers.ts'
+import { type Answer, type AskPorts, ask, type Failure, isFailure, type Question } from './ask.ts'
+import { type AskOn, diagnose } from './detective.ts'
+import { chatQuestion, modelsQuestion, otherQuestion } from './questions.ts'
+import { isAnswerOf, listedModels, readTold } from './read-answer.ts'
+import { transportDiagnosis } from './transport-faults.ts'
+
+/** What is asked for where there is no chat; the first that answers will do. */
+const OTHER_SERVICES = ['embeddings', 'rerank'] as const
+
+/**
+ *     chat ──▶ max_completion_tokens, where that is wanted ──▶ a chat, or 429: alive
+ *       │                                  │
+ *       │                                  └──▶ embeddings, rerank, where there may be no chat: alive
+ *       │                                                    │
+ *   transport's                                         what is free to ask: path, protocol, model
+ */
+export function httpProbe(ports: AskPorts): Probe {
+  return {
+    chat: (target, options) => chat(target, options, ports, 'diagnose'),
+    async list(target, { timeoutMs, signal }) {
+      const answer = await ask(target, modelsQuestion(target), timeoutMs, signal, ports)
+      return isFailure(answer) || answer.status !== 200 ? undefined : listedModels(answer)
+    },
+    async heal(target, hasAnswered, options) {
+      const free = hasAnswered ? undefined : await forFree(target, options, ports)
+      return free ?? chat(target, options, ports, 'brief')
+    },
+  }
+}
+
+async function chat(
+  target: ProbeTarget,
+  options: ProbeOptions,
+  ports: AskPorts,
+  depth: 'diagnose' | 'brief',
+): Promise<ProbeOutcome> {
+  const { timeoutMs, signal } = options
+  const once: AskOn = question => ask(target, question, timeoutMs, signal, ports)
+  let answer = await once(chatQuestion(target))
+  if (!isFailure(answer) && target.protocol === 'openai' && wantsOtherBound(answer, readTold(answer))) {
+    answer = await once(chatQuestion(target, 'max_completion_tokens'))
+  }
+  if (isFailure(answer)) return failed(answer, transportDiagnosis(answer, target))
+  const alive = judge(target, answer, 'chat')
+  if (alive) return alive
+  const askOn = withinTogether(target, options, ports)
+  if (mayLackChat(target, answer)) {
+    for (const service of OTHER_SERVICES) {
+      const other = await askOn(otherQuestion(target, service))
+      const lives = isFailure(other) ? undefined : judge(target, other, service)
+      if (lives) return lives
+    }
+  }
+  const diagnosis =
+    depth === 'brief' ? statusDiagnosis(target, answer) : await diagnose(target, answer, askOn)
+  return failed(answer, diagnosis)
+}
+
+/** A sign of life, or nothing. */
+function judge(target: ProbeTarget, answer: Answer, service: ProbedService): ProbeOutcome | undefined {
+  const { status, latencyMs } = answer
+  if (status === 200) {
+    const isRight = isAnswerOf(service, target.protocol, answer)
+    return isRight ? { ok: true, latencyMs, service, rateLimited: false } : undefined
+  }
+  if (service !== 'chat') return undefined
+  const told = readTold(answer)
+  const rateLimited = status === 429 && !isUnpaid(answer, told)
+  return rateLimited || ranOutOfTokens(answer, told)
+    ? { ok: true, latencyMs, service, rateLimited }
+    : undefined
+}
+
+/**
+ * What the list of models tells, or nothing where it does not. A list without the model proves nothing, for aliases
+ * are seldom listed; a 403 may be a credential that may chat and not list.
+ */
+async function forFree(
+  target: ProbeTarget,
+  { timeoutMs, signal }: ProbeOptions,
+  ports: AskPorts,
+): Promise<ProbeOutcome | undefined> {
+  const answer = await ask(target, modelsQuestion(target), timeoutMs, signal, ports)
+  if (isFailure(answer)) return failed(answer, transportDiagnosis(answer, target))
+  const { status, latencyMs } = answer
+  if (status === 429) return { ok: true, latencyMs, service: 'models', rateLimited: true }
+  if (status === 401 || (status >= 500 && status !== 501))
+    return failed(answer, statusDiagnosis(target, answer))
+  if (status !== 200 || !listedModels(answer)?.includes(target.servedModel)) return undefined
+  return { ok: true, latencyMs, service: 'models', rateLimited: false }
+}
+
+/** Questions that have `timeoutMs` together; the first that finds none left fails at once. */
+function withinTogether(target: ProbeTarget, { timeoutMs, signal }: ProbeOptions, ports: AskPorts): AskOn {
+  const endMs = ports.clock.monotonicMs() + timeoutMs
+  return (question: Question) =>
+    ask(target, question, Math.max(0, endMs - ports.clock.monotonicMs()), signal, ports)
+}
+
+function failed({ latencyMs }: Answer | Failure, diagnosis: Diagnosis): ProbeOutcome {
+  return { ok: false, latencyMs, diagnosis }
+}

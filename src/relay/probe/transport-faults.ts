@@ -1,0 +1,176 @@
+import type { Diagnosis, ProbeFault } from '../probe.ts'
+import type { Upstream } from '../types.ts'
+import type { Failure } from './ask.ts'
+
+/** What a failure to connect or to be answered at all means, and what would mend it. */
+export function transportDiagnosis(failure: Failure, upstream: Upstream): Diagnosis {
+  const url = new URL(upstream.origin)
+  const at = url.host
+  const { error } = failure
+  if (error === undefined) return slow(failure, at)
+  const code = errorCode(error)
+  const known = SYSTEM[code]
+  if (known) return known({ at, name: url.hostname, code })
+  if (failure.phase === 'securing') return tls(error, code, at)
+  if (code.startsWith('HPE_')) {
+    return {
+      fault: 'broken',
+      cause: `${at} does not answer in HTTP (${code}).`,
+      mend:
+        url.protocol === 'http:'
+          ? 'Mend the port in `base_url`, or write https:// if that port speaks TLS.'
+          : 'Mend the port in `base_url`.',
+    }
+  }
+  return {
+    fault: 'broken',
+    cause: `${at} broke off before its answer was complete${code === '' ? '' : ` (${code})`}.`,
+    mend: 'Look into the log of the model server; is it an HTTP API that listens on that port?',
+  }
+}
+
+interface Told {
+  readonly at: string
+  readonly name: string
+  readonly code: string
+}
+
+const unreachable = ({ at, code }: Told): Diagnosis => ({
+  fault: 'unreachable',
+  cause: `There is no way from here to ${at} (${code}).`,
+  mend: 'Mend the host in `base_url`, or the network and firewalls in between.',
+})
+const unresolved = ({ name, code }: Told): Diagnosis => ({
+  fault: 'dns',
+  cause: `The name ${name} does not resolve (${code}).`,
+  mend: 'Mend the host in `base_url`, or the DNS of this machine.',
+})
+const broken = ({ at, code }: Told): Diagnosis => ({
+  fault: 'broken',
+  cause: `${at} closed the connection without an answer (${code}).`,
+  mend: 'Look into the log of the model server; does that port speak HTTP, or does `base_url` want https://?',
+})
+
+const SYSTEM: Readonly<Record<string, (told: Told) => Diagnosis>> = {
+  ENOTFOUND: unresolved,
+  ENODATA: unresolved,
+  EAI_AGAIN: ({ name, code }) => ({
+    fault: 'dns',
+    cause: `No name server could be asked for ${name} (${code}).`,
+    mend: 'Mend the DNS of this machine, or the host in `base_url`.',
+  }),
+  ELINKLOCAL: ({ name }) => ({
+    fault: 'link_local',
+    cause: `The name ${name} leads to a link-local address, where clouds serve their credentials.`,
+    mend: 'Point the name, or `base_url`, at the model server: gw never connects to such addresses.',
+  }),
+  ECONNREFUSED: ({ at, code }) => ({
+    fault: 'refused',
+    cause: `Nothing listens at ${at} (${code}).`,
+    mend: 'Start the model server, or mend host and port in `base_url`.',
+  }),
+  ETIMEDOUT: ({ at, code }) => ({
+    fault: 'connect_timeout',
+    cause: `${at} does not take the connection (${code}).`,
+    mend: 'Mend host and port in `base_url`, or the firewalls in between.',
+  }),
+  EHOSTUNREACH: unreachable,
+  ENETUNREACH: unreachable,
+  EADDRNOTAVAIL: unreachable,
+  EACCES: unreachable,
+  EPERM: unreachable,
+  UND_ERR_SOCKET: broken,
+  ECONNRESET: broken,
+  EPIPE: broken,
+}
+
+function slow({ phase, timeoutMs }: Failure, at: string): Diagnosis {
+  const within = `within ${timeoutMs / 1000} s`
+  const tell = (fault: ProbeFault, cause: string, mend: string): Diagnosis => ({ fault, cause, mend })
+  switch (phase) {
+    case 'resolving':
+      return tell('dns', `The DNS gave no address for ${at} ${within}.`, 'Mend the DNS of this machine.')
+    case 'connecting':
+      return tell(
+        'connect_timeout',
+        `${at} does not take the connection ${within}.`,
+        'Mend host and port in `base_url`, or the firewalls in between.',
+      )
+    case 'securing':
+      return tell(
+        'connect_timeout',
+        `${at} takes the connection, but no TLS stands ${within}.`,
+        'Mend the port in `base_url`; does it speak TLS?',
+      )
+    case 'waiting':
+      return tell(
+        'first_byte_timeout',
+        `${at} took the request and did not begin to answer ${within}.`,
+        'Look whether the model server still loads the model; a longer --timeout waits for it.',
+      )
+    case 'reading':
+      return tell(
+        'stalled',
+        `${at} began to answer and did not end ${within}.`,
+        'Look into the log of the model server; a longer --timeout waits for it.',
+      )
+  }
+}
+
+const UNKNOWN_ISSUER = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+])
+
+function tls(error: Error, code: string, at: string): Diagnosis {
+  const tell = (cause: string, mend: string): Diagnosis => ({ fault: 'tls', cause, mend })
+  if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {
+    const what = code === 'CERT_HAS_EXPIRED' ? 'has expired' : 'is not valid yet'
+    return tell(
+      `The certificate of ${at} ${what}.`,
+      'Renew it there; if it is sound, mend the clock of this machine.',
+    )
+  }
+  if (UNKNOWN_ISSUER.has(code)) {
+    const who = code.includes('SELF_SIGNED') ? 'signed by itself' : 'signed by nobody whom this machine knows'
+    return tell(
+      `The certificate of ${at} is ${who} (${code}).`,
+      'Start gw with NODE_EXTRA_CA_CERTS=/path/to/authority.pem, or give the server a certificate of a public authority.',
+    )
+  }
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
+    return tell(
+      `The certificate of ${at} is for other names${namesIn(error)}.`,
+      'Write a name of the certificate into `base_url`, or give the server one for this name.',
+    )
+  }
+  if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) {
+    return tell(
+      `${at} does not speak TLS as it should (${code}).`,
+      'Write http:// in `base_url` if that port speaks no TLS, or mend the port.',
+    )
+  }
+  return tell(
+    `${at} broke off while TLS was set up${code === '' ? '' : ` (${code})`}.`,
+    'Mend the port in `base_url`; does it speak TLS?',
+  )
+}
+
+/** The first names of a certificate that was meant for others. */
+function namesIn(error: Error): string {
+  const cert = 'cert' in error ? error.cert : undefined
+  if (typeof cert !== 'object' || cert === null || !('subjectaltname' in cert)) return ''
+  if (typeof cert.subjectaltname !== 'string') return ''
+  const names = cert.subjectaltname
+    .split(', ')
+    .map(entry => entry.replace(/^(?:DNS|IP Address):/, ''))
+    .filter(entry => /^[\w.*:-]{1,100}$/.test(entry))
+  return names.length === 0 ? '' : `: ${names.slice(0, 3).join(', ')}`
+}
+
+function errorCode(error: Error): string {
+  return 'code' in error && typeof error.code === 'string' ? error.code : ''
+}
