@@ -1,13 +1,13 @@
 import { cost } from '../schema/cost.ts'
-import type { Price } from '../schema/ledger.ts'
+import type { Price, Usage } from '../schema/ledger.ts'
 import type { PublicationEntry } from '../snapshot/types.ts'
+import type { Content } from './content.ts'
 
 /** What of a request decides how much is held for it. */
 export interface Demand {
   /** Chat and messages produce text; the others report no output tokens. */
   readonly produces: 'text' | 'embeddings' | 'ranking'
-  /** Of the whole body, as it came. */
-  readonly bodyBytes: number
+  readonly content: Content
   readonly maxTokens?: number | undefined
   readonly maxCompletionTokens?: number | undefined
   /** How many answers were asked for; absent or 0: one. */
@@ -16,19 +16,21 @@ export interface Demand {
 
 /** What a request may come to, before it is known (MONEY, "Size"). */
 export interface Estimate {
+  /** At most. */
   readonly inputTokens: number
+  /** At most. */
   readonly outputTokens: number
-  /** At the dearest classes that it can reach. 0 without a price. */
+  /** Of both, at the dearest classes that they can reach. 0 without a price. */
   readonly amountNano: bigint
-  /** The same of the input alone: what is billed where nothing was ever learned of the answer. */
-  readonly inputAmountNano: bigint
+  /** What the input probably is: what is billed where nobody reports it (MONEY, "What is charged"). */
+  readonly likelyInputTokens: number
+  /** What that costs; 0 without a price. Never more than `amountNano`. */
+  readonly likelyInputNano: bigint
 }
 
-const BYTES_PER_TOKEN = 3
-/**
- * Images and other media are inside the body as base64, so a third of its bytes bounds them, too, but far too high:
- * no model reads more than this, whatever the body weighs.
- */
+/** A bound for text, and what English text has (WIRE §4 says characters; for English bytes are the same). */
+const BYTES_PER_TOKEN = { bound: 3, likely: 4 } as const
+/** No model reads more, whatever the body weighs. */
 const MAX_INPUT_TOKENS = 2_000_000
 /** No answer is longer; a client that asks for more must not carry sums of holds beyond exact integers. */
 const MAX_OUTPUT_TOKENS = 1_000_000_000
@@ -44,15 +46,24 @@ export function estimate(
   demand: Demand,
   publication: Pick<PublicationEntry, 'price' | 'maxOutputTokens'>,
 ): Estimate {
-  const inputTokens = Math.min(Math.ceil(demand.bodyBytes / BYTES_PER_TOKEN), MAX_INPUT_TOKENS)
+  const { textBytes, media } = demand.content
+  const inputTokens = Math.min(Math.ceil(textBytes / BYTES_PER_TOKEN.bound) + media.bound, MAX_INPUT_TOKENS)
+  const likelyInputTokens = Math.min(
+    Math.ceil(textBytes / BYTES_PER_TOKEN.likely) + media.likely,
+    inputTokens,
+  )
   const outputTokens = demand.produces === 'text' ? outputBound(demand, publication.maxOutputTokens) : 0
   const { price } = publication
-  if (!price) return { inputTokens, outputTokens, amountNano: 0n, inputAmountNano: 0n }
+  if (!price) return { inputTokens, outputTokens, amountNano: 0n, likelyInputTokens, likelyInputNano: 0n }
   const searchUnits = demand.produces === 'ranking' ? Math.ceil(inputTokens / DOCUMENTS_PER_SEARCH_UNIT) : 0
-  const inputAmountNano = dearest(price, inputTokens, 0, searchUnits)
-  const amountNano =
-    outputTokens === 0 ? inputAmountNano : dearest(price, inputTokens, outputTokens, searchUnits)
-  return { inputTokens, outputTokens, amountNano, inputAmountNano }
+  const amountNano = atMost(dearest(price, inputTokens, outputTokens, searchUnits))
+  const likelyInputNano = atMost(cost(price, inputOnly(likelyInputTokens)))
+  return { inputTokens, outputTokens, amountNano, likelyInputTokens, likelyInputNano }
+}
+
+/** The usage of a call of which nothing but its input is known. */
+export function inputOnly(inputTokens: number): Usage {
+  return { inputTokens, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0, searchUnits: 0 }
 }
 
 /** A limit of 0 is none: servers differ on what it means, and some take it for "unlimited". */
@@ -67,12 +78,15 @@ function dearest(price: Price, inputTokens: number, outputTokens: number, search
   const { inputNanoPerMtok: fresh, cachedInputNanoPerMtok: cached, cacheWriteNanoPerMtok: written } = price
   const inWrites = written >= fresh && written >= cached
   const inReads = !inWrites && cached >= fresh
-  const amountNano = cost(price, {
+  return cost(price, {
     inputTokens,
     cachedInputTokens: inReads ? inputTokens : 0,
     cacheWriteTokens: inWrites ? inputTokens : 0,
     outputTokens,
     searchUnits,
   })
+}
+
+function atMost(amountNano: bigint): bigint {
   return amountNano > MAX_AMOUNT_NANO ? MAX_AMOUNT_NANO : amountNano
 }

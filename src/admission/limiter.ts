@@ -1,6 +1,5 @@
 import type { Clock } from '../base/clock.ts'
 import type { Protocol } from '../schema/endpoint.ts'
-import type { Usage } from '../schema/ledger.ts'
 import type { KeyEntry, PublicationEntry, RateLimits, Snapshot } from '../snapshot/types.ts'
 import {
   checkBalance,
@@ -11,7 +10,7 @@ import {
   checkTokens,
   takeRates,
 } from './checks.ts'
-import type { Estimate } from './estimate.ts'
+import { type Estimate, inputOnly } from './estimate.ts'
 import { OutputHistories } from './learned.ts'
 import { Parties, type Question } from './parties.ts'
 import { rateLines } from './rate-headers.ts'
@@ -90,6 +89,18 @@ export class Limiter {
     return new Set([...this.#open].filter(({ isHeld }) => isHeld).map(({ hold }) => hold.requestId))
   }
 
+  /** What open holds have taken, all together. */
+  held(): { readonly count: number; readonly tokens: number; readonly amountNano: bigint } {
+    let tokens = 0
+    let amountNano = 0n
+    for (const { isHeld, hold } of this.#open) {
+      if (!isHeld) continue
+      tokens += hold.tokens
+      amountNano += hold.amountNano
+    }
+    return { count: this.#openHolds, tokens, amountNano }
+  }
+
   /** What the ledger must be asked before `snapshot` is served. See {@link Question}. */
   ask(snapshot: Snapshot): Question {
     return this.#parties.ask(snapshot, this.#clock.nowMs())
@@ -121,7 +132,7 @@ export class Limiter {
     const tenant = entry.tenant && this.#parties.tenant(entry.tenant.name)
     const { limits } = entry
     const tenantLimits = entry.tenant?.limits
-    const { inputTokens, outputTokens, amountNano, inputAmountNano } = estimate
+    const { inputTokens, outputTokens, amountNano } = estimate
     const rated = limits.tpm !== undefined || tenantLimits?.tpm !== undefined
     const history = rated && outputTokens > 0 ? this.#histories.of(entry.name, publication.name) : undefined
     const ratedTokens = inputTokens + (history ? Math.min(outputTokens, history.capTokens) : outputTokens)
@@ -149,8 +160,8 @@ export class Limiter {
         deadlineMs: nowMs + holdForMs,
         amountNano,
         tokens,
-        inputTokens,
-        inputAmountNano,
+        inputTokens: estimate.likelyInputTokens,
+        inputAmountNano: estimate.likelyInputNano,
       },
       tickMs + holdForMs,
       {
@@ -219,7 +230,7 @@ export class Limiter {
   }
 
   /**
-   * Ends what is past its deadline, charging what its input alone would cost, and forgets keys and tenants that are
+   * Ends what is past its deadline, charging what its input alone probably cost, and forgets keys and tenants that are
    * gone. To be called every few seconds.
    *
    * @returns the reservations whose hold it ended; the ledger, which no longer finds them among
@@ -241,10 +252,6 @@ export class Limiter {
   #tickMs(): number {
     return Math.floor(this.#clock.monotonicMs())
   }
-}
-
-function inputOnly(inputTokens: number): Usage {
-  return { inputTokens, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0, searchUnits: 0 }
 }
 
 function isRated({ rpm, tpm }: RateLimits): boolean {

@@ -1,12 +1,13 @@
 import type { Permit } from '../admission/authorise.ts'
+import { weigh } from '../admission/content.ts'
 import { estimate } from '../admission/estimate.ts'
 import type { Limiter } from '../admission/limiter.ts'
 import type { Clock } from '../base/clock.ts'
-import { AnswerMeter, estimateInput } from '../metering/answer-meter.ts'
+import { AnswerMeter } from '../metering/answer-meter.ts'
 import { Bill } from '../metering/bill.ts'
 import type { LedgerPort } from '../metering/ledger-port.ts'
 import type { UsageDialect } from '../metering/usage.ts'
-import type { Target } from '../snapshot/types.ts'
+import type { Route } from '../routing/route.ts'
 import type { Call } from './call.ts'
 
 export interface AccountPorts {
@@ -45,7 +46,7 @@ export async function openAccount(
   requestId: string,
   permit: Permit,
   call: Call,
-  target: Target,
+  route: Route,
   dialect: UsageDialect | undefined,
   ports: AccountPorts,
 ): Promise<Account> {
@@ -54,15 +55,16 @@ export async function openAccount(
     ports.limiter.countTokens(key)
     return { bill: undefined, meter: undefined, leave: () => undefined }
   }
-  const demand = { ...call, produces: PRODUCES[dialect], bodyBytes: call.lengthBytes }
+  const content = weigh(call, dialect === 'anthropic_messages' ? 'anthropic' : 'openai')
+  const estimated = estimate({ ...call, content, produces: PRODUCES[dialect] }, publication)
   const reservation = ports.limiter.admit({
     requestId,
     key,
     publication,
-    estimate: estimate(demand, publication),
-    holdForMs: target.endpoint.totalMs + HOLD_GRACE_MS,
+    estimate: estimated,
+    holdForMs: route.longestMs + HOLD_GRACE_MS,
   })
-  const meter = new AnswerMeter(dialect, estimateInput(call.lengthBytes, reservation.hold.inputTokens))
+  const meter = new AnswerMeter(dialect, estimated.likelyInputTokens)
   const bill = new Bill({
     claim: {
       requestId,
@@ -70,7 +72,7 @@ export async function openAccount(
       key: key.name,
       ...(key.tenant && { tenant: key.tenant.name }),
       publication: publication.name,
-      endpoint: target.endpoint.name,
+      endpoint: route.target.endpoint.name,
     },
     held: reservation,
     price: publication.price,

@@ -17,6 +17,8 @@ export interface Call {
   readonly modelAt: Span
   readonly stream: boolean
   readonly streamOptionsAt: Span | undefined
+  /** Where `messages` stands, if it is an array. */
+  readonly messagesAt: Span | undefined
   readonly maxTokens: number | undefined
   readonly maxCompletionTokens: number | undefined
   /** How many answers were asked for. */
@@ -41,6 +43,8 @@ const MAX_ANSWERS = 128
 
 /** The fields that decide something here, and the kinds of value that they may have. */
 const READ_FIELDS: Readonly<Record<string, readonly JsonKind[]>> = {
+  // Weighed where it is an array; what else it may be is its upstream's to judge.
+  messages: ['array', 'object', 'string', 'number', 'true', 'false', 'null'],
   model: ['string'],
   stream: ['true', 'false', 'null'],
   stream_options: ['object', 'null'],
@@ -54,7 +58,8 @@ const READ_FIELDS: Readonly<Record<string, readonly JsonKind[]>> = {
  * reads. So a field that it reads may not come twice, escaped, or in another letter case (SECURITY, "JSON").
  *
  * @returns undefined where the client left.
- * @throws {GwError} unsupported_encoding, request_too_large, invalid_json, invalid_model, invalid_parameter.
+ * @throws {GwError} unsupported_encoding, request_too_large, invalid_json, invalid_model, invalid_parameter, and what
+ *   is wrong with how the body came: bad_request, request_timeout, header_too_large.
  */
 export async function readCall(req: IncomingMessage, limitBytes: number): Promise<Call | undefined> {
   const coding = req.headers['content-encoding']
@@ -70,6 +75,9 @@ export async function readCall(req: IncomingMessage, limitBytes: number): Promis
   if (!body.ok) {
     if (body.fault === 'aborted') return undefined
     if (body.fault === 'unwanted') throw notJson(scanner)
+    if (body.fault !== 'too_large') {
+      throw new GwError(body.fault.code, undefined, { headers: { connection: 'close' } })
+    }
     throw new GwError('request_too_large', `The body is larger than ${limitBytes} bytes.`)
   }
   if (!scanner.done || !utf8.end() || scanner.rootKind !== 'object') throw notJson(scanner)
@@ -95,6 +103,7 @@ function toCall(pieces: readonly Buffer[], lengthBytes: number, members: readonl
     const member = fields.get(field)
     return member?.kind === 'number' ? readCount(field, text(pieces, member), max) : undefined
   }
+  const messages = fields.get('messages')
   return {
     pieces,
     lengthBytes,
@@ -103,6 +112,7 @@ function toCall(pieces: readonly Buffer[], lengthBytes: number, members: readonl
     modelAt: model,
     stream: fields.get('stream')?.kind === 'true',
     streamOptionsAt: fields.get('stream_options'),
+    messagesAt: messages?.kind === 'array' ? messages : undefined,
     maxTokens: count('max_tokens', Number.MAX_SAFE_INTEGER),
     maxCompletionTokens: count('max_completion_tokens', Number.MAX_SAFE_INTEGER),
     n: count('n', MAX_ANSWERS),

@@ -16,11 +16,6 @@ export interface Measured {
 /** Bytes of text that make a token, where nobody counts them (WIRE §4 says characters; for English they are one). */
 const BYTES_PER_TOKEN = 4
 
-/** What a request is charged for its input where nobody reports it; never more than was held for it. */
-export function estimateInput(requestBytes: number, heldTokens: number): number {
-  return Math.min(Math.ceil(requestBytes / BYTES_PER_TOKEN), heldTokens)
-}
-
 /**
  * Watches an answer pass and says what it used. What the upstream reported counts; where it did not, or had not yet
  * when the answer broke off, the input is estimated from the request and the output from the text that passed.
@@ -31,7 +26,7 @@ export class AnswerMeter {
   #textBytes = 0
   #began = false
 
-  /** @param inputTokens What the input is charged as, where it is not reported: see {@link estimateInput}. */
+  /** @param inputTokens What the input is charged as, where it is not reported; never more than was held for it. */
   constructor(dialect: UsageDialect, inputTokens: number) {
     this.#reader = new UsageReader(dialect)
     this.#inputTokens = inputTokens

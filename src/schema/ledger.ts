@@ -46,7 +46,7 @@ export interface Hold extends Claim {
   readonly deadlineMs: number
   readonly amountNano: bigint
   readonly tokens: number
-  /** What it is settled at when nothing was learned of it: the input alone (MONEY, "Life of a hold"). */
+  /** What it is settled at when nothing was learned of it: what its input alone probably is (MONEY, "Life of a hold"). */
   readonly inputTokens: number
   readonly inputAmountNano: bigint
 }

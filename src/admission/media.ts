@@ -1,0 +1,80 @@
+/**
+ * What one medium of a request can come to in tokens: `bound` is held for it, and no vendor is known to bill more;
+ * `likely` is what it is billed as where the upstream reports nothing (ADR 7 has the sources).
+ */
+export interface MediaTokens {
+  readonly bound: number
+  readonly likely: number
+}
+
+export type Medium = 'image' | 'audio' | 'video' | 'document'
+
+/** Whose way of counting: by the protocol of the path. */
+export type MediaDialect = 'openai' | 'anthropic'
+
+/**
+ * OpenAI, high detail: an image is scaled into 2048 × 2048, then down to 768 on its short side, and covered with tiles
+ * of 512: at most 2 × 4. The dearest model counts 2,833 and 5,667 a tile (gpt-4o-mini). Models that count patches stay
+ * below: 10,000 patches at most, times 2.46. So do open models with images of 12.8 megapixels at 28 × 28 a token.
+ */
+const OPENAI_IMAGE: MediaTokens = { bound: 2_833 + 8 * 5_667, likely: 765 }
+/** Anthropic: patches of 28 × 28 pixels, the long edge at most 2,576 pixels, at most 4,784 of them. */
+const ANTHROPIC_IMAGE: MediaTokens = { bound: 4_784, likely: 1_600 }
+/**
+ * A context window: documents have up to 600 pages of image and text, films and recordings that are only named any
+ * length, and what bounds them is the largest window in which they are read.
+ */
+const WINDOW_TOKENS = 1_048_576
+
+const SECOND = {
+  /** Gemini counts 32 tokens a second, the most of all; OpenAI counts 10. */
+  boundTokens: 32,
+  likelyTokens: 10,
+  /** MP3 knows no rate below 8 kbit/s; most recordings have some 128. */
+  leastBytes: 1_000,
+  likelyBytes: 16_000,
+} as const
+/** What any recording counts, however short. */
+const LEAST_AUDIO_TOKENS = 1_000
+/** A recording of a minute, a film of a minute at 300 tokens a second, a page of text. */
+const NAMED_AUDIO_LIKELY = 600
+const VIDEO_LIKELY = 18_000
+const PAGE_LIKELY = 3_000
+const PAGE_LIKELY_BYTES = 51_200
+
+/**
+ * @param base64Bytes Of what is inside the body; absent where it is only named, by a URL or the id of a file.
+ */
+export function mediaTokens(medium: Medium, dialect: MediaDialect, base64Bytes?: number): MediaTokens {
+  const bytes = base64Bytes === undefined ? undefined : (base64Bytes * 3) / 4
+  switch (medium) {
+    case 'image':
+      return dialect === 'anthropic' ? ANTHROPIC_IMAGE : OPENAI_IMAGE
+    case 'audio':
+      return bytes === undefined ? { bound: WINDOW_TOKENS, likely: NAMED_AUDIO_LIKELY } : heard(bytes)
+    case 'video':
+      return { bound: WINDOW_TOKENS, likely: VIDEO_LIKELY }
+    case 'document':
+      return { bound: WINDOW_TOKENS, likely: read(bytes ?? 0) }
+  }
+}
+
+/** An answer in sound that is spoken of again, by its id: the longest that an OpenAI model gives. */
+export const EARLIER_ANSWER_AUDIO: MediaTokens = { bound: 16_384, likely: NAMED_AUDIO_LIKELY }
+
+function heard(bytes: number): MediaTokens {
+  const bound = LEAST_AUDIO_TOKENS + Math.ceil((bytes / SECOND.leastBytes) * SECOND.boundTokens)
+  const likely = Math.ceil((bytes / SECOND.likelyBytes) * SECOND.likelyTokens)
+  return { bound: Math.min(bound, WINDOW_TOKENS), likely }
+}
+
+function read(bytes: number): number {
+  const pages = Math.max(1, Math.ceil(bytes / PAGE_LIKELY_BYTES))
+  return Math.min(pages * PAGE_LIKELY, WINDOW_TOKENS)
+}
+
+/** What a `data:` URI says that it holds; a document is the dearest guess. */
+export function mediumOf(mediaType: string): Medium {
+  const kind = /^(image|audio|video)\//i.exec(mediaType)?.[1]?.toLowerCase()
+  return (kind as Medium | undefined) ?? 'document'
+}
