@@ -62,6 +62,7 @@ export function snapshotOf(...keys: readonly KeyEntry[]): Snapshot {
     onDisconnect: 'abort',
     logEmbeddings: false,
     logRetentionMs: 1,
+    health: { unhealthyAfter: 3, probeMinMs: 5_000, probeMaxMs: 120_000 },
     keys: new Map(keys.map(entry => [`digest of ${entry.name}`, entry])),
     publications: new Map([[MODEL.name, MODEL]]),
     endpoints: new Map(),
@@ -71,7 +72,7 @@ export function snapshotOf(...keys: readonly KeyEntry[]): Snapshot {
 
 /** An estimate of so many tokens, all of them input unless `outputTokens` says otherwise. */
 export function holding(inputTokens: number, outputTokens = 0, amountNano = 0n): Estimate {
-  return { inputTokens, outputTokens, amountNano, inputAmountNano: amountNano / 2n }
+  return { inputTokens, outputTokens, amountNano, likelyInputTokens: inputTokens, likelyInputNano: amountNano / 2n }
 }
 
 export function used(inputTokens: number, outputTokens = 0): Usage {
