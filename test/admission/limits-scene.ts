@@ -72,7 +72,13 @@ export function snapshotOf(...keys: readonly KeyEntry[]): Snapshot {
 
 /** An estimate of so many tokens, all of them input unless `outputTokens` says otherwise. */
 export function holding(inputTokens: number, outputTokens = 0, amountNano = 0n): Estimate {
-  return { inputTokens, outputTokens, amountNano, likelyInputTokens: inputTokens, likelyInputNano: amountNano / 2n }
+  return {
+    inputTokens,
+    outputTokens,
+    amountNano,
+    likelyInputTokens: inputTokens,
+    likelyInputNano: amountNano / 2n,
+  }
 }
 
 export function used(inputTokens: number, outputTokens = 0): Usage {

@@ -80,6 +80,21 @@ export class JsonCursor {
 
   /** The string that comes, with its escapes resolved; `` where it is longer than {@link MAX_TEXT_BYTES}. */
   text(): string {
+    this.peek()
+    const piece = this.#piece
+    const from = this.#at + 1
+    for (let to = from; to < piece.length && to < from + MAX_TEXT_BYTES; to++) {
+      const byte = piece[to] as number
+      if (byte === QUOTE) {
+        this.#at = to + 1
+        return piece.toString('latin1', from, to)
+      }
+      if (byte === BACKSLASH || byte > 0x7f) break
+    }
+    return this.#unusualText()
+  }
+
+  #unusualText(): string {
     const parts: Buffer[] = []
     const lengthBytes = this.#string(parts)
     if (lengthBytes > MAX_TEXT_BYTES) return ''
@@ -145,7 +160,7 @@ export class JsonCursor {
     let escaped = false
     for (;;) {
       const from = this.#at
-      const quote = this.#piece.indexOf(QUOTE, from)
+      const quote = this.#quoteFrom(from)
       const to = quote === -1 ? this.#piece.length : quote
       let slashes = 0
       while (to - slashes > from && this.#piece[to - slashes - 1] === BACKSLASH) slashes++
@@ -170,6 +185,14 @@ export class JsonCursor {
     }
   }
 
+  /** Where the next quote stands in this piece, or -1. Near ones are found sooner than a call takes. */
+  #quoteFrom(from: number): number {
+    const piece = this.#piece
+    const near = Math.min(from + NEAR_BYTES, piece.length)
+    for (let at = from; at < near; at++) if (piece[at] === QUOTE) return at
+    return piece.indexOf(QUOTE, near)
+  }
+
   #nextPiece(): void {
     const piece = this.#pieces[this.#next++]
     if (!piece) throw new RangeError('the value is not whole')
@@ -185,5 +208,6 @@ export class JsonCursor {
 
 /** Longer than any name or word that decides something. */
 export const MAX_TEXT_BYTES = 256
+const NEAR_BYTES = 48
 const EMPTY = Buffer.alloc(0)
 const ESCAPED_OR_FOREIGN = /[\\\x80-\xff]/
