@@ -62,12 +62,14 @@ export class Traffic implements RequestMeter {
     at.isDispatched = true
     at.overhead.observe(record.overheadMs / 1000)
     if (record.attempts)
-      for (const { endpoint, errorCode } of record.attempts) this.#attempt(endpoint, errorCode)
+      for (const { endpoint, errorCode } of record.attempts)
+        this.#attempt(endpoint, errorCode ?? resultOf(record))
     else if (record.endpoint !== undefined)
-      this.#attempt(
-        record.endpoint,
-        record.errorCode ?? (record.outcome === 'client_gone' ? record.outcome : undefined),
-      )
+      this.#attempt(record.endpoint, record.errorCode ?? resultOf(record))
+  }
+
+  passed(): void {
+    this.#inFlight--
   }
 
   /** From now on these are the names that may be labels; what others had counted is forgotten. */
@@ -158,7 +160,7 @@ export class Traffic implements RequestMeter {
     return series
   }
 
-  #attempt(endpoint: string, result = 'answered'): void {
+  #attempt(endpoint: string, result: string): void {
     let results = this.#attempts.get(endpoint)
     if (!results) {
       if (!this.#named.endpoints.has(endpoint)) return
@@ -178,6 +180,11 @@ function pathSeries(path: MeteredPath): PathSeries {
     overhead: new Buckets(TRAFFIC_METRICS.gw_overhead_seconds.buckets),
     isDispatched: false,
   }
+}
+
+/** Of the attempt that did not fail. */
+function resultOf({ outcome }: RequestRecord): string {
+  return outcome === 'client_gone' || outcome === 'broken' ? outcome : 'answered'
 }
 
 function increment(counts: Map<string, number>, key: string): void {

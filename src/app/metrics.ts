@@ -1,0 +1,86 @@
+import type { Limiter } from '../admission/limiter.ts'
+import type { Clock } from '../base/clock.ts'
+import { INFERENCE_PATHS } from '../gateway/endpoints.ts'
+import { digestOf, type MetricsPort } from '../gateway/metrics.ts'
+import type { Metrics } from '../metering/metrics/metrics.ts'
+import type { RequestMeter } from '../metering/metrics/request-meter.ts'
+import { type MeteredPath, OPERATIONS } from '../metering/metrics/series.ts'
+import type { SnapshotHolder } from '../snapshot/holder.ts'
+import type { Snapshot } from '../snapshot/types.ts'
+import type { Ledger } from '../store/ledger/types.ts'
+
+export interface MeasuredPorts {
+  readonly clock: Clock
+  readonly holder: SnapshotHolder
+  readonly limiter: Limiter
+  readonly ledger: Ledger
+  /** Of every endpoint that something is known of. */
+  readonly health: () => readonly { readonly endpoint: string; readonly state: string }[]
+  readonly connections: () => number
+}
+
+/** The paths that can be labels; everything else is `other`. */
+const PATHS: readonly MeteredPath[] = [
+  ...INFERENCE_PATHS.map(({ path, protocol, dialect }) => ({
+    path,
+    protocol,
+    operation: dialect ? OPERATIONS[dialect] : 'count_tokens',
+  })),
+  { path: '/v1/models', protocol: '' },
+  { path: '/v1/models/{id}', protocol: '' },
+  { path: '/metrics', protocol: '' },
+]
+
+/** What a gateway measures of itself, for whoever may ask. */
+export class Measured {
+  readonly port: MetricsPort
+  readonly #metrics: Metrics
+
+  private constructor(metrics: Metrics, token: string) {
+    this.#metrics = metrics
+    this.port = { tokenDigest: digestOf(token), scrape: () => metrics.scrape() }
+  }
+
+  /** @returns undefined where the token is empty or blank: nobody may ask, and nothing is measured. */
+  static async open(
+    { token, version }: { readonly token: string; readonly version: string },
+    { clock, holder, limiter, ledger, health, connections }: MeasuredPorts,
+  ): Promise<Measured | undefined> {
+    if (token.trim() === '') return undefined
+    // Loaded where it is wanted: prom-client takes 30 ms of the start.
+    const { Metrics } = await import('../metering/metrics/metrics.ts')
+    const sources = {
+      ledger,
+      holds: () => limiter.held(),
+      config: () => holder.report(),
+      endpoints: () => healthOf(holder.current(), health()),
+      connections,
+      version,
+    }
+    return new Measured(new Metrics({ paths: PATHS, clock, host: process, sources }), token.trim())
+  }
+
+  get requests(): RequestMeter {
+    return this.#metrics.requests
+  }
+
+  /** The snapshot is served from now on. */
+  adopt(snapshot: Snapshot): void {
+    this.#metrics.retain(snapshot)
+  }
+
+  close(): void {
+    this.#metrics.close()
+  }
+}
+
+/** Of the endpoints that are enabled; one of which nothing is known has not failed. */
+function healthOf(
+  snapshot: Snapshot | undefined,
+  known: ReturnType<MeasuredPorts['health']>,
+): readonly (readonly [name: string, healthy: boolean])[] {
+  const ill = new Set(known.filter(({ state }) => state === 'unhealthy').map(({ endpoint }) => endpoint))
+  return [...(snapshot?.endpoints.values() ?? [])]
+    .filter(({ enabled }) => enabled)
+    .map(({ name }) => [name, !ill.has(name)])
+}
