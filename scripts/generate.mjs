@@ -1,19 +1,24 @@
 /**
- * Writes what follows from the source: `schemas/gw.schema.json` and `docs/errors.md`. With `--check` it writes
+ * Writes what follows from the source: the files of `schemas/` and `docs/errors.md`. With `--check` it writes
  * nothing and fails where a committed file differs. Reads the build: run `npm run build` first.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import process from 'node:process'
+import { API_FAULTS } from '../dist/base/catalogue/api.js'
 import { COMMAND_FAULTS } from '../dist/base/catalogue/command.js'
 import { CONFIG_FAULTS } from '../dist/base/catalogue/config.js'
 import { WIRE_ERRORS } from '../dist/base/catalogue/wire.js'
+import { openApi } from '../dist/schema/api/openapi.js'
 import { configSchema } from '../dist/schema/publish.js'
 
 const ROOT = new URL('../', import.meta.url)
 const check = process.argv.includes('--check')
 
+const { version } = JSON.parse(await readFile(new URL('package.json', ROOT), 'utf8'))
+
 const FILES = {
   'schemas/gw.schema.json': `${JSON.stringify(configSchema(), null, 2)}\n`,
+  'schemas/openapi.json': `${JSON.stringify(openApi(version), null, 2)}\n`,
   'docs/errors.md': errorsPage(),
 }
 
@@ -42,6 +47,20 @@ OpenAI-style, where the name below is \`error.code\` unless another stands besid
 \`x-should-retry\` says otherwise.
 
 ${Object.entries(WIRE_ERRORS).map(wireSection).join('\n')}
+## What the control plane answers
+
+Problem documents (RFC 9457): \`code\` is the name below, \`type\` is \`urn:gw:problem:\` and the name, \`detail\` says what
+happened this time, \`errors\` each field that is wrong.
+
+${table(
+  ['problem', 'status', 'what', 'mend'],
+  Object.entries(API_FAULTS).map(([code, fault]) => [
+    `\`${code}\``,
+    String(fault.status),
+    fault.title,
+    fault.mend,
+  ]),
+)}
 ## What the configuration is told
 
 ${table(['code', 'what', 'mend'], faultRows(CONFIG_FAULTS))}

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { API_FAULTS } from '../src/base/catalogue/api.ts'
 import { COMMAND_FAULTS } from '../src/base/catalogue/command.ts'
 import { CONFIG_FAULTS } from '../src/base/catalogue/config.ts'
 import { WIRE_ERRORS } from '../src/base/catalogue/wire.ts'
@@ -8,12 +9,14 @@ const page = (path: string): string => readFileSync(new URL(`../${path}`, import
 
 describe('docs/errors.md', () => {
   const text = page('docs/errors.md')
-  const documented = [...text.matchAll(/^### (\S+)$|^\| (GW\d{4}) \|/gm)].map(
-    ([, wire, fault]) => wire ?? fault,
+  const documented = [...text.matchAll(/^### (\S+)$|^\| (GW\d{4}) \||^\| `(\w+)` \|/gm)].map(
+    ([, wire, fault, problem]) => wire ?? fault ?? `problem ${problem}`,
   )
 
   test('has every entry of the catalogue, and nothing else', () => {
-    const catalogue = [WIRE_ERRORS, CONFIG_FAULTS, COMMAND_FAULTS].flatMap(part => Object.keys(part))
+    const problems = Object.keys(API_FAULTS).map(code => `problem ${code}`)
+    const others = [WIRE_ERRORS, CONFIG_FAULTS, COMMAND_FAULTS].flatMap(part => Object.keys(part))
+    const catalogue = [...others, ...problems]
     expect(new Set(documented)).toEqual(new Set(catalogue))
     expect(documented).toHaveLength(catalogue.length)
   })

@@ -1,0 +1,231 @@
+/**
+ * What the control plane may answer instead of an answer: problem documents (RFC 9457), whose `code` is the key here
+ * and whose `type` is {@link problemType} of it.
+ */
+export interface ApiFault {
+  readonly status: number
+  /** What happened; the same for every occurrence. */
+  readonly title: string
+  /** What the reader can do about it. */
+  readonly mend: string
+}
+
+export const API_FAULTS = {
+  bad_request: {
+    status: 400,
+    title: 'The request is not valid HTTP for this server.',
+    mend: 'Send an origin-form target and one Host header; any HTTP client does.',
+  },
+  invalid_json: {
+    status: 400,
+    title: 'The body is not a JSON object in UTF-8.',
+    mend: 'Send one JSON object, each member once, without a byte order mark.',
+  },
+  not_logged_in: {
+    status: 401,
+    title: 'There is no session, or it has ended.',
+    mend: 'Log in with `POST /api/v1/session`. An API key for inference opens nothing here.',
+  },
+  wrong_credentials: {
+    status: 401,
+    title: 'The name or the password is wrong.',
+    mend: 'Try again; an administrator can set a new password with `gw users reset-password`.',
+  },
+  forbidden: {
+    status: 403,
+    title: 'The role of this user does not allow it.',
+    mend: 'Ask an administrator.',
+  },
+  cross_site: {
+    status: 403,
+    title: 'A change by cookie that does not show that it comes from this site.',
+    mend: 'Send `content-type: application/json`, the `x-csrf-token` of the session, and `Sec-Fetch-Site` or `Origin` as browsers do; scripts log in for a bearer token.',
+  },
+  not_found: {
+    status: 404,
+    title: 'There is nothing of that name.',
+    mend: 'List what exists and mend the name. Characters other than letters, digits and - . _ ~ : @ are percent-encoded in a path, slashes as well.',
+  },
+  unknown_path: {
+    status: 404,
+    title: 'The control plane does not serve this path.',
+    mend: 'See `schemas/openapi.json` for those that it serves.',
+  },
+  method_not_allowed: {
+    status: 405,
+    title: 'The path exists, the method does not.',
+    mend: 'Use a method of the `allow` header.',
+  },
+  request_timeout: {
+    status: 408,
+    title: 'The request did not arrive in time.',
+    mend: 'Send the head and the body without long pauses.',
+  },
+  managed_by_config: {
+    status: 409,
+    title: 'A configuration file declares it, and only `gw apply` changes it.',
+    mend: 'Edit it in `file` at `line`, and apply. A key can be disabled or revoked here at once.',
+  },
+  already_exists: {
+    status: 409,
+    title: 'There is one of that name already.',
+    mend: 'Choose another name, or change the one that is there.',
+  },
+  in_use: {
+    status: 409,
+    title: 'Something else refers to it.',
+    mend: 'Remove the reference first, as the message says.',
+  },
+  has_secret: {
+    status: 409,
+    title: 'The key has a secret already.',
+    mend: 'Rotate it, or replace the one that its configuration brings along there.',
+  },
+  disabled_by_policy: {
+    status: 409,
+    title: 'The key is disabled by its policy, not by hand.',
+    mend: 'Set `enabled` to true in its policy.',
+  },
+  last_admin: {
+    status: 409,
+    title: 'No administrator would be left who can log in.',
+    mend: 'Make or enable another administrator first.',
+  },
+  not_probed: {
+    status: 409,
+    title: 'The endpoint is not to be probed.',
+    mend: 'Set `skip_probe` to false, if it can answer a chat.',
+  },
+  too_many_deletes: {
+    status: 409,
+    title: 'The change deletes more than was agreed to.',
+    mend: 'Look at the plan, and say how many with `allow_deletes`; nothing was changed.',
+  },
+  reference_taken: {
+    status: 409,
+    title: 'The reference stands for another credit or debit.',
+    mend: 'Use a new reference for a new payment; nothing was booked.',
+  },
+  balance_too_low: {
+    status: 409,
+    title: 'The balance does not cover the debit.',
+    mend: 'Debit less, or credit the tenant first; nothing was booked.',
+  },
+  changed_meanwhile: {
+    status: 412,
+    title: 'It has changed since it was read.',
+    mend: 'Read it again, and send the new `etag` as `if-match`; nothing was changed.',
+  },
+  request_too_large: {
+    status: 413,
+    title: 'The body is over the limit.',
+    mend: 'Send less.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    title: 'The body is not plain JSON.',
+    mend: 'Send `content-type: application/json`, without `content-encoding`.',
+  },
+  invalid_request: {
+    status: 422,
+    title: 'Fields of the request are wrong.',
+    mend: 'Mend what `errors` lists: `pointer` leads into the body, `parameter` names one of path or query.',
+  },
+  configuration_invalid: {
+    status: 422,
+    title: 'The configuration is not valid.',
+    mend: 'Mend what `problems` lists; nothing was changed.',
+  },
+  not_servable: {
+    status: 422,
+    title: 'A gateway could not serve the result.',
+    mend: 'Mend what the message names; nothing was changed.',
+  },
+  probe_failed: {
+    status: 422,
+    title: 'The endpoint does not answer as it should.',
+    mend: 'Mend what `failures` names, or set `skip_probe` to true; nothing was changed.',
+  },
+  precondition_required: {
+    status: 428,
+    title: 'The change does not say which state it starts from.',
+    mend: 'Read it first, and send its `etag` as `if-match`.',
+  },
+  too_many_attempts: {
+    status: 429,
+    title: 'Too many failed log-ins from here.',
+    mend: 'Wait for the time in `retry-after`.',
+  },
+  header_too_large: {
+    status: 431,
+    title: 'Too many header lines, or too many bytes of them.',
+    mend: 'Send at most 128 header lines and 16 KiB.',
+  },
+  internal_error: {
+    status: 500,
+    title: 'A bug of the control plane; the cause stands in its log under the request id.',
+    mend: 'Report it with the request id.',
+  },
+  unsupported_transfer_encoding: {
+    status: 501,
+    title: 'A transfer coding other than `chunked`.',
+    mend: 'Send the body with `content-length` or plain `chunked`.',
+  },
+  busy: {
+    status: 503,
+    title: 'Too many log-ins at once.',
+    mend: 'Retry after the time in `retry-after`.',
+  },
+  unavailable: {
+    status: 503,
+    title: 'The store cannot be read or written.',
+    mend: 'Retry; if it stays, the cause stands in the log under the request id.',
+  },
+} as const satisfies Record<string, ApiFault>
+
+export type ApiCode = keyof typeof API_FAULTS
+
+/** What is wrong with one field: a JSON pointer (RFC 6901) into the body, a parameter of path or query, or a header. */
+export interface FieldFault {
+  readonly pointer?: string
+  readonly parameter?: string
+  readonly header?: string
+  readonly detail: string
+}
+
+/** A failure that a client of the control plane is told of. Anything else that is thrown is a bug: `internal_error`. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  readonly code: ApiCode
+  readonly errors: readonly FieldFault[] | undefined
+  /** Milliseconds until a retry can succeed. */
+  readonly retryAfterMs: number | undefined
+  /** Headers that belong to this failure, such as `allow`. */
+  readonly headers: Readonly<Record<string, string>> | undefined
+  /** Further members of the problem document. */
+  readonly more: Readonly<Record<string, unknown>> | undefined
+
+  constructor(
+    code: ApiCode,
+    message?: string,
+    details: {
+      errors?: readonly FieldFault[]
+      retryAfterMs?: number
+      headers?: Readonly<Record<string, string>>
+      more?: Readonly<Record<string, unknown>>
+      cause?: unknown
+    } = {},
+  ) {
+    super(message ?? API_FAULTS[code].title, { cause: details.cause })
+    this.code = code
+    this.errors = details.errors
+    this.retryAfterMs = details.retryAfterMs
+    this.headers = details.headers
+    this.more = details.more
+  }
+}
+
+/** `type` of a problem document: an identifier, not a page to fetch (RFC 9457 §3.1.1). */
+export function problemType(code: ApiCode): string {
+  return `urn:gw:problem:${code}`
+}

@@ -1,0 +1,149 @@
+import { z } from 'zod'
+import { pageOf, pageQuery, time } from './shapes.ts'
+import type { Operation } from './types.ts'
+
+const source = z
+  .strictObject({
+    yaml: z
+      .string()
+      .max(8 * 1_048_576)
+      .describe(
+        'One configuration file. Variables (`${GW_…}`) are not filled in, and a secret reference must be one that stands already, for the same host.',
+      ),
+  })
+  .meta({ id: 'config_source' })
+
+const problem = z
+  .strictObject({
+    code: z.string(),
+    severity: z.enum(['error', 'warning']),
+    message: z.string(),
+    file: z.string(),
+    line: z.int(),
+    column: z.int(),
+    other: z.strictObject({ file: z.string(), line: z.int(), column: z.int() }).optional(),
+    frame: z.string().optional(),
+    hint: z.string(),
+  })
+  .meta({ id: 'config_problem', description: 'One thing that is wrong or doubtful, with its place.' })
+
+const counts = z.strictObject({
+  create: z.int(),
+  update: z.int(),
+  delete: z.int(),
+  unchanged: z.int(),
+})
+
+const plan = z
+  .looseObject({
+    base: z.int().describe('The revision that it was made against.'),
+    set: z.string(),
+    counts,
+    changes: z.array(
+      z.looseObject({
+        action: z.enum(['create', 'update', 'delete']),
+        kind: z.string(),
+        name: z.string(),
+        fields: z.array(z.looseObject({ path: z.string(), type: z.enum(['value', 'list', 'secret']) })),
+      }),
+    ),
+    warnings: z.array(z.looseObject({ code: z.string(), message: z.string() })),
+  })
+  .meta({ id: 'plan', description: 'What an apply would change, field by field.' })
+
+const revision = z
+  .strictObject({
+    id: z.int(),
+    base: z.int(),
+    origin: z.enum(['apply', 'cli', 'rest']),
+    set: z.string().optional(),
+    author: z.string().optional(),
+    git_commit: z.string().optional(),
+    created_at: time,
+    counts,
+  })
+  .meta({ id: 'revision', description: 'One entry of the history.' })
+
+export const configOperations = {
+  validate_config: {
+    method: 'POST',
+    path: '/config/validate',
+    tag: 'config',
+    summary: 'Check a configuration',
+    body: source,
+    answer: {
+      status: 200,
+      description: 'It is valid; what is doubtful.',
+      schema: z
+        .strictObject({ set: z.string(), resources: z.int(), warnings: z.array(problem) })
+        .meta({ id: 'config_valid' }),
+    },
+    errors: ['configuration_invalid'],
+    isQuestion: true,
+  },
+  plan_config: {
+    method: 'POST',
+    path: '/config/plan',
+    tag: 'config',
+    summary: 'What an apply would change',
+    body: source,
+    answer: { status: 200, description: 'The plan.', schema: plan },
+    errors: ['configuration_invalid', 'managed_by_config', 'in_use'],
+    isQuestion: true,
+  },
+  apply_config: {
+    method: 'POST',
+    path: '/config/apply',
+    tag: 'config',
+    summary: 'Bring the configuration to what a document says',
+    body: source
+      .extend({
+        base: z
+          .int()
+          .min(0)
+          .describe('The revision of the plan that was agreed to; refused where it has moved.'),
+        allow_deletes: z.int().min(0).default(10).describe('A plan that deletes more is refused.'),
+        skip_probe: z.boolean().default(false).describe('Do not ask new and changed endpoints for a chat.'),
+      })
+      .meta({ id: 'config_apply' }),
+    answer: {
+      status: 200,
+      description: 'It is applied.',
+      schema: z.strictObject({ revision: z.int(), counts }).meta({ id: 'config_applied' }),
+    },
+    errors: [
+      'configuration_invalid',
+      'managed_by_config',
+      'in_use',
+      'changed_meanwhile',
+      'too_many_deletes',
+      'not_servable',
+      'probe_failed',
+    ],
+  },
+  list_revisions: {
+    method: 'GET',
+    path: '/config/revisions',
+    tag: 'config',
+    summary: 'The history of the configuration',
+    query: pageQuery,
+    answer: { status: 200, description: 'Newest first.', schema: pageOf(revision) },
+  },
+  roll_back: {
+    method: 'POST',
+    path: '/config/rollback',
+    tag: 'config',
+    summary: 'Make an earlier revision stand again',
+    description:
+      'As a new revision, of all owners. Secrets of keys that were deleted meanwhile do not come back.',
+    body: z
+      .strictObject({ revision: z.int().min(1).describe('The one that is to stand again.') })
+      .meta({ id: 'rollback' }),
+    answer: {
+      status: 200,
+      description: 'It stands.',
+      schema: z.strictObject({ revision: z.int(), counts }).meta({ id: 'rolled_back' }),
+    },
+    errors: ['not_found', 'not_servable', 'changed_meanwhile'],
+  },
+} as const satisfies Record<string, Operation>

@@ -1,0 +1,189 @@
+import { z } from 'zod'
+import { API_FAULTS, type ApiCode } from '../../base/catalogue/api.ts'
+import type { JsonSchema } from '../publish.ts'
+import { API_PREFIX, OPERATION_IDS, type OperationId, operation } from './operations.ts'
+import { PERMISSIONS } from './permissions.ts'
+import { problem } from './shapes.ts'
+import { type Operation, TAGS } from './types.ts'
+
+const PROBLEM_TYPE = 'application/problem+json'
+const LOCAL = '#/$defs/'
+const SHARED = '#/components/schemas/'
+
+/** The control plane as an OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.1). It follows from the table. */
+export function openApi(version: string): JsonSchema {
+  const schemas = new Schemas()
+  const paths: Record<string, Record<string, JsonSchema>> = {}
+  for (const id of OPERATION_IDS) {
+    const { method, path } = operation(id)
+    const item = (paths[`${API_PREFIX}${path}`] ??= {})
+    item[method.toLowerCase()] = describeOperation(id, schemas)
+  }
+  schemas.of(problem)
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'gw control plane',
+      version,
+      summary: 'Manages the gateway over HTTP, beside the files in git.',
+      description:
+        'What `gw apply` has made is changed by `gw apply` alone: a write to it is a 409 that names the file and the line. Every change of the configuration is a new revision, which gateways serve within a second. In paths, each name is one segment, percent-encoded.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/', description: 'The control plane that serves this document.' }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    security: [{ bearer: [] }, { cookie: [] }],
+    paths,
+    components: {
+      schemas: schemas.shared(),
+      securitySchemes: {
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The `token` of a log-in. For scripts.',
+        },
+        cookie: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'gw_session',
+          description:
+            'Set by a log-in with `carrier: cookie`; `__Host-gw_session` behind TLS. A change needs the `x-csrf-token` header, too.',
+        },
+      },
+    },
+  }
+}
+
+function describeOperation(id: OperationId, schemas: Schemas): JsonSchema {
+  const op = operation(id)
+  const { answer, body } = op
+  return {
+    operationId: id,
+    tags: [op.tag],
+    summary: op.summary,
+    ...(op.description !== undefined && { description: op.description }),
+    ...(PERMISSIONS[id] === 'anyone' && { security: [] }),
+    ...(parameters(op, schemas).length > 0 && { parameters: parameters(op, schemas) }),
+    ...(body && {
+      requestBody: { required: true, content: { 'application/json': { schema: schemas.of(body) } } },
+    }),
+    responses: {
+      [answer.status]: {
+        description: answer.description,
+        headers: {
+          'x-request-id': { description: 'Names the request in the log.', schema: { type: 'string' } },
+          ...(answer.etag && {
+            etag: { description: 'To be sent as `if-match` with a change.', schema: { type: 'string' } },
+          }),
+        },
+        ...(answer.schema && { content: { 'application/json': { schema: schemas.of(answer.schema) } } }),
+      },
+      ...failures(id),
+    },
+  }
+}
+
+function parameters(op: Operation, schemas: Schemas): JsonSchema[] {
+  const list: JsonSchema[] = []
+  for (const [where, schema] of [
+    ['path', op.params],
+    ['query', op.query],
+  ] as const) {
+    for (const [name, field] of Object.entries(schema?.shape ?? {}) as [string, z.ZodType][]) {
+      const { description, ...rest } = schemas.inline(field)
+      list.push({
+        name,
+        in: where,
+        required: where === 'path',
+        ...(description !== undefined && { description }),
+        schema: rest,
+      })
+    }
+  }
+  if (op.ifMatch) {
+    list.push({
+      name: 'if-match',
+      in: 'header',
+      required: op.ifMatch === 'required',
+      description: 'The `etag` of what the change starts from; `*` for whatever stands.',
+      schema: { type: 'string' },
+    })
+  }
+  return list
+}
+
+/** Every failure that an operation may answer, by status. */
+function failures(id: OperationId): Record<string, JsonSchema> {
+  const byStatus = new Map<number, ApiCode[]>()
+  for (const code of faultsOf(id)) {
+    const { status } = API_FAULTS[code]
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code])
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => [
+      String(status),
+      {
+        description: codes.map(code => `\`${code}\`: ${API_FAULTS[code].title}`).join(' '),
+        content: { [PROBLEM_TYPE]: { schema: { $ref: `${SHARED}problem` } } },
+      },
+    ]),
+  )
+}
+
+/** The failures of an operation: those of its row, and those that its shape entails. */
+export function faultsOf(id: OperationId): readonly ApiCode[] {
+  const { params, query, body, ifMatch, errors = [], method } = operation(id)
+  const permission = PERMISSIONS[id]
+  const codes: ApiCode[] = ['bad_request']
+  if (body) codes.push('invalid_json', 'request_too_large', 'unsupported_media_type')
+  if (permission !== 'anyone') codes.push('not_logged_in')
+  if (permission !== 'anyone' && permission.tenant === undefined) codes.push('forbidden')
+  if (permission !== 'anyone' && method !== 'GET') codes.push('cross_site')
+  if (params) codes.push('not_found')
+  if (body || query) codes.push('invalid_request')
+  if (ifMatch) codes.push('changed_meanwhile')
+  if (ifMatch === 'required') codes.push('precondition_required')
+  return [...new Set<ApiCode>([...codes, ...errors, 'internal_error', 'unavailable'])]
+}
+
+/** JSON Schemas of a document, in which those with an id are shared. */
+class Schemas {
+  readonly #shared = new Map<string, JsonSchema>()
+
+  /** The schema of a body or of an answer. */
+  of(schema: z.ZodType): JsonSchema {
+    const { $schema: _dialect, $defs = {}, ...root } = jsonSchema(schema)
+    for (const [id, shared] of Object.entries($defs as Record<string, JsonSchema>)) {
+      this.#shared.set(id, relocated(shared))
+    }
+    return relocated(root)
+  }
+
+  /** The schema of a parameter. */
+  inline(schema: z.ZodType): JsonSchema {
+    const { $schema: _dialect, ...root } = jsonSchema(schema)
+    return root
+  }
+
+  /** By id, sorted. */
+  shared(): Record<string, JsonSchema> {
+    return Object.fromEntries([...this.#shared].sort(([a], [b]) => (a < b ? -1 : 1)))
+  }
+}
+
+/** Bounds that say only that a number is a safe integer, and patterns that repeat a format, are left out. */
+function jsonSchema(schema: z.ZodType): JsonSchema {
+  return z.toJSONSchema(schema, {
+    io: 'input',
+    override({ jsonSchema: made }) {
+      if (made.minimum === Number.MIN_SAFE_INTEGER) delete made.minimum
+      if (made.maximum === Number.MAX_SAFE_INTEGER) delete made.maximum
+      if (made.format === 'date-time') delete made.pattern
+    },
+  }) as JsonSchema
+}
+
+/** The same schema, whose references lead into the document. */
+function relocated(schema: JsonSchema): JsonSchema {
+  return JSON.parse(JSON.stringify(schema).replaceAll(`"${LOCAL}`, `"${SHARED}`)) as JsonSchema
+}

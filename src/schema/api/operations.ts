@@ -1,0 +1,46 @@
+import { bindingOperations } from './bindings.ts'
+import { configOperations } from './config.ts'
+import { endpointOperations } from './endpoints.ts'
+import { keyOperations } from './keys.ts'
+import { auditOperations, maintenanceOperations, statusOperations } from './operating.ts'
+import { publicationOperations } from './publications.ts'
+import { sessionOperations } from './session.ts'
+import { tenantOperations } from './tenants.ts'
+import type { Operation } from './types.ts'
+import { callOperations, usageOperations } from './usage.ts'
+import { userOperations } from './users.ts'
+import { walletOperations } from './wallet.ts'
+
+/** All paths stand below this one. */
+export const API_PREFIX = '/api/v1'
+
+/**
+ * Everything that the control plane can do, by operation id. An operation without a row in `PERMISSIONS` or without
+ * a handler does not compile.
+ */
+export const OPERATIONS = {
+  ...sessionOperations,
+  ...userOperations,
+  ...endpointOperations,
+  ...publicationOperations,
+  ...bindingOperations,
+  ...tenantOperations,
+  ...walletOperations,
+  ...keyOperations,
+  ...usageOperations,
+  ...callOperations,
+  ...configOperations,
+  ...maintenanceOperations,
+  ...statusOperations,
+  ...auditOperations,
+} as const
+
+export type OperationId = keyof typeof OPERATIONS
+export type OperationOf<Id extends OperationId> = (typeof OPERATIONS)[Id]
+
+export const OPERATION_IDS = Object.keys(OPERATIONS) as OperationId[]
+
+/** An operation as data like every other. */
+export function operation(id: OperationId): Operation {
+  return OPERATIONS[id]
+}

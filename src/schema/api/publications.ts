@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import { publication } from '../publication.ts'
+import { modelName } from '../scalars.ts'
+import { patchOf, shownShape } from './reshape.ts'
+import { byModelName, pageOf, pageQuery, revised, standing } from './shapes.ts'
+import type { Operation } from './types.ts'
+
+const shown = z
+  .strictObject({ name: modelName, ...shownShape(publication.shape), ...standing })
+  .meta({ id: 'publication_shown', description: 'A public model name, as it stands.' })
+
+export const publicationOperations = {
+  list_publications: {
+    method: 'GET',
+    path: '/publications',
+    tag: 'publications',
+    summary: 'List publications',
+    query: pageQuery,
+    answer: { status: 200, description: 'By name.', schema: pageOf(shown) },
+  },
+  create_publication: {
+    method: 'POST',
+    path: '/publications',
+    tag: 'publications',
+    summary: 'Create a publication',
+    description: 'Nothing serves it until it is bound to an endpoint.',
+    body: z.strictObject({ name: modelName, ...publication.shape }).meta({ id: 'new_publication' }),
+    answer: { status: 201, description: 'The publication.', schema: shown, etag: true },
+    errors: ['already_exists', 'managed_by_config', 'not_servable'],
+  },
+  get_publication: {
+    method: 'GET',
+    path: '/publications/{name}',
+    tag: 'publications',
+    summary: 'Show a publication',
+    params: byModelName,
+    answer: { status: 200, description: 'The publication.', schema: shown, etag: true },
+  },
+  update_publication: {
+    method: 'PATCH',
+    path: '/publications/{name}',
+    tag: 'publications',
+    summary: 'Change a publication',
+    params: byModelName,
+    body: patchOf(publication.shape).meta({ id: 'publication_patch' }),
+    answer: { status: 200, description: 'The publication.', schema: shown, etag: true },
+    errors: ['managed_by_config', 'not_servable'],
+    ifMatch: 'required',
+  },
+  delete_publication: {
+    method: 'DELETE',
+    path: '/publications/{name}',
+    tag: 'publications',
+    summary: 'Delete a publication',
+    description: 'One that is still bound is refused.',
+    params: byModelName,
+    answer: { status: 200, description: 'It is gone.', schema: revised },
+    errors: ['managed_by_config', 'in_use'],
+    ifMatch: 'optional',
+  },
+} as const satisfies Record<string, Operation>

@@ -1,0 +1,96 @@
+import { z } from 'zod'
+import type { Json } from '../kinds.ts'
+import { money } from '../scalars.ts'
+
+/** An object on the wire. */
+export type Fields = { readonly [field: string]: Json }
+type Shape = Readonly<Record<string, z.ZodType>>
+
+/** As much of a schema's definition as is looked at here. */
+interface Definition {
+  readonly type: string
+  readonly innerType?: z.ZodType
+  readonly shape?: Shape
+  readonly in?: z.ZodType
+  readonly element?: z.ZodType
+  readonly keyType?: z.ZodType
+  readonly valueType?: z.ZodType
+}
+
+/** What stands around a field's own schema and says how it may be left out. */
+const WRAPPERS = new Set(['optional', 'default', 'prefault'])
+
+/**
+ * A change of a resource, as a JSON merge patch (RFC 7396): any of its fields, an object inside it member by member,
+ * null for one that is to go back to its default. The result of the change is checked by the resource's own schema,
+ * which also knows how fields go together.
+ */
+export function patchOf(shape: Shape): z.ZodType<Fields, Fields> {
+  return patchObject(shape) as z.ZodType as z.ZodType<Fields, Fields>
+}
+
+/**
+ * A resource as an answer shows it: in its canonical text form, in which every field that has a default is there.
+ */
+export function shownShape(shape: Shape): Record<string, z.ZodType> {
+  return Object.fromEntries(
+    Object.entries(shape).map(([field, schema]) => {
+      const { bare, isOptional } = unwrapped(schema)
+      const shown = described(shownValue(bare), schema)
+      return [field, isOptional ? shown.optional() : shown]
+    }),
+  )
+}
+
+function patchObject(shape: Shape): z.ZodObject {
+  return z.strictObject(
+    Object.fromEntries(
+      Object.entries(shape).map(([field, schema]) => {
+        const { bare, isWrapped } = unwrapped(schema)
+        const inner = definition(bare)
+        const value = inner.shape
+          ? patchObject(inner.shape)
+          : inner.type === 'record'
+            ? patchRecord(inner)
+            : bare
+        return [field, described(isWrapped ? value.nullable() : value, schema).optional()]
+      }),
+    ),
+  )
+}
+
+function patchRecord({ keyType, valueType }: Definition): z.ZodType {
+  return z.record((keyType ?? z.string()) as z.ZodString, (valueType ?? z.unknown()).nullable())
+}
+
+function shownValue(schema: z.ZodType): z.ZodType {
+  const { type, shape, element, keyType, valueType, in: wire } = definition(schema)
+  if (schema === money) return z.string().describe('An exact decimal.')
+  if (type === 'pipe') return wire ?? schema
+  if (shape) return z.strictObject(shownShape(shape))
+  if (element) return z.array(shownValue(element))
+  if (valueType) return z.record((keyType ?? z.string()) as z.ZodString, shownValue(valueType))
+  return schema
+}
+
+function unwrapped(schema: z.ZodType): { bare: z.ZodType; isOptional: boolean; isWrapped: boolean } {
+  let bare = schema
+  let isOptional = false
+  let isWrapped = false
+  for (;;) {
+    const { type, innerType } = definition(bare)
+    if (!WRAPPERS.has(type) || !innerType) return { bare, isOptional, isWrapped }
+    isWrapped = true
+    isOptional ||= type === 'optional'
+    bare = innerType
+  }
+}
+
+function described<Schema extends z.ZodType>(schema: Schema, original: z.ZodType): Schema {
+  const { description } = original
+  return description === undefined ? schema : schema.describe(description)
+}
+
+function definition(schema: z.ZodType): Definition {
+  return schema.def as unknown as Definition
+}

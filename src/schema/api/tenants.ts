@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import { name } from '../scalars.ts'
+import { tenant } from '../tenant.ts'
+import { patchOf, shownShape } from './reshape.ts'
+import { byName, pageOf, pageQuery, revised, standing } from './shapes.ts'
+import type { Operation } from './types.ts'
+
+const shown = z
+  .strictObject({ name, ...shownShape(tenant.shape), ...standing })
+  .meta({ id: 'tenant_shown', description: 'A customer or a team, as it stands.' })
+
+export const tenantOperations = {
+  list_tenants: {
+    method: 'GET',
+    path: '/tenants',
+    tag: 'tenants',
+    summary: 'List tenants',
+    query: pageQuery,
+    answer: { status: 200, description: 'By name.', schema: pageOf(shown) },
+  },
+  create_tenant: {
+    method: 'POST',
+    path: '/tenants',
+    tag: 'tenants',
+    summary: 'Create a tenant',
+    body: z.strictObject({ name, ...tenant.shape }).meta({ id: 'new_tenant' }),
+    answer: { status: 201, description: 'The tenant.', schema: shown, etag: true },
+    errors: ['already_exists', 'managed_by_config', 'not_servable'],
+  },
+  get_tenant: {
+    method: 'GET',
+    path: '/tenants/{name}',
+    tag: 'tenants',
+    summary: 'Show a tenant',
+    params: byName,
+    target: 'tenant',
+    answer: { status: 200, description: 'The tenant.', schema: shown, etag: true },
+  },
+  update_tenant: {
+    method: 'PATCH',
+    path: '/tenants/{name}',
+    tag: 'tenants',
+    summary: 'Change a tenant',
+    params: byName,
+    target: 'tenant',
+    body: patchOf(tenant.shape).meta({ id: 'tenant_patch' }),
+    answer: { status: 200, description: 'The tenant.', schema: shown, etag: true },
+    errors: ['managed_by_config', 'not_servable'],
+    ifMatch: 'required',
+  },
+  delete_tenant: {
+    method: 'DELETE',
+    path: '/tenants/{name}',
+    tag: 'tenants',
+    summary: 'Delete a tenant',
+    description: 'What its keys have used stays in the ledger. A tenant that still has keys is refused.',
+    params: byName,
+    target: 'tenant',
+    answer: { status: 200, description: 'It is gone.', schema: revised },
+    errors: ['managed_by_config', 'in_use'],
+    ifMatch: 'optional',
+  },
+} as const satisfies Record<string, Operation>

@@ -1,0 +1,102 @@
+import { z } from 'zod'
+import { modelName, name, timestamp, timeZone } from '../scalars.ts'
+import { amount, pageOf, pageQuery, time } from './shapes.ts'
+import type { Operation } from './types.ts'
+
+const filters = {
+  key: name.optional(),
+  tenant: name.optional(),
+  model: modelName.optional(),
+  endpoint: name.optional(),
+  since: timestamp.optional().describe('RFC 3339 with a zone.'),
+  until: timestamp.optional().describe('RFC 3339 with a zone.'),
+}
+
+const row = z
+  .strictObject({
+    label: z.string().nullable().describe('A name or a day; null for calls of keys without a tenant.'),
+    requests: z.int(),
+    input_tokens: z.int(),
+    cached_input_tokens: z.int(),
+    cache_write_tokens: z.int(),
+    output_tokens: z.int(),
+    search_units: z.int(),
+    cost: amount,
+    estimated: z.int().describe('Of the requests: those whose usage was estimated.'),
+    unpriced: z.int().describe('Of the requests: those without a price.'),
+  })
+  .meta({ id: 'usage_row' })
+
+const call = z
+  .strictObject({
+    id: z.int(),
+    at: time,
+    request_id: z.string(),
+    key: z.string(),
+    tenant: z.string().optional(),
+    model: z.string(),
+    endpoint: z.string().optional(),
+    protocol: z.enum(['openai', 'anthropic']),
+    path: z.string(),
+    status: z.int(),
+    stream: z.boolean(),
+    outcome: z.string(),
+    error_code: z.string().optional(),
+    input_tokens: z.int().optional(),
+    cached_input_tokens: z.int().optional(),
+    cache_write_tokens: z.int().optional(),
+    output_tokens: z.int().optional(),
+    search_units: z.int().optional(),
+    cost: amount,
+    currency: z.string(),
+    marks: z.array(z.string()),
+    latency_ms: z.number(),
+    first_byte_ms: z.number().optional(),
+    attempts: z.int(),
+  })
+  .meta({ id: 'call', description: 'One call. Never a prompt, never a secret.' })
+
+export const usageOperations = {
+  get_usage: {
+    method: 'GET',
+    path: '/usage',
+    tag: 'usage',
+    summary: 'What was used, and what it cost',
+    description: 'By the end of the calls, in quarters of an hour. Without `since`: of the last 30 days.',
+    query: z.strictObject({
+      by: z.enum(['key', 'tenant', 'model', 'endpoint', 'day']).default('day'),
+      timezone: timeZone.default('UTC').describe('Where days begin.'),
+      ...filters,
+    }),
+    answer: {
+      status: 200,
+      description: 'The largest amounts first; days in order.',
+      schema: z
+        .strictObject({
+          by: z.enum(['key', 'tenant', 'model', 'endpoint', 'day']),
+          currency: z.string(),
+          since: time,
+          until: time,
+          data: z.array(row),
+        })
+        .meta({ id: 'usage' }),
+    },
+  },
+} as const satisfies Record<string, Operation>
+
+export const callOperations = {
+  list_calls: {
+    method: 'GET',
+    path: '/call-logs',
+    tag: 'call-logs',
+    summary: 'List calls',
+    description: 'Kept for `settings.log.retention`. Refused requests and `count_tokens` leave no line.',
+    query: pageQuery.extend({
+      ...filters,
+      request_id: z.string().max(128).optional(),
+      outcome: z.string().max(64).optional(),
+      min_status: z.int().min(100).max(599).optional().describe('400: all that failed.'),
+    }),
+    answer: { status: 200, description: 'Newest first.', schema: pageOf(call) },
+  },
+} as const satisfies Record<string, Operation>

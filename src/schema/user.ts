@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import { name } from './scalars.ts'
+
+/** `admin` does everything; `tenant` is bound to one tenant, and sees and does only what belongs to it. */
+export const ROLES = ['admin', 'tenant'] as const
+export type Role = (typeof ROLES)[number]
+
+/** How a session is carried: each opens its own surface, and no other. */
+export const CARRIERS = ['bearer', 'cookie'] as const
+export type Carrier = (typeof CARRIERS)[number]
+
+/** A name of a person who may log in. One spelling only, so that two people never look alike in an audit. */
+export const userName = z
+  .string()
+  .regex(
+    /^[a-z0-9][a-z0-9._@-]{0,63}$/,
+    'lower-case letters, digits and . _ @ - only, starting with a letter or digit, at most 64 characters',
+  )
+
+/** Long enough to resist guessing, short enough that hashing it is no work for free. */
+export const password = z
+  .string()
+  .min(8, 'at least 8 characters')
+  .max(256, 'at most 256 characters')
+  .meta({ format: 'password' })
+
+/** Whom a user stands for. */
+export const userPlace = z
+  .strictObject({
+    role: z.enum(ROLES).describe('`admin`: everything · `tenant`: what belongs to its tenant.'),
+    tenant: name.optional().describe('The one tenant of the role `tenant`; absent for `admin`.'),
+  })
+  .superRefine(checkPlace)
+
+/** Adds an issue where role and tenant do not go together. */
+export function checkPlace(
+  { role, tenant }: { readonly role: Role; readonly tenant?: string | undefined },
+  ctx: z.RefinementCtx,
+): void {
+  if (role === 'tenant' && tenant === undefined)
+    ctx.addIssue({ code: 'custom', path: ['tenant'], message: 'the role `tenant` names its tenant' })
+  if (role === 'admin' && tenant !== undefined)
+    ctx.addIssue({ code: 'custom', path: ['tenant'], message: 'the role `admin` has no tenant' })
+}

@@ -1,0 +1,51 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { describe, expect, test } from 'vitest'
+import { openApi } from '../../../src/schema/api/openapi.ts'
+import { API_PREFIX, OPERATION_IDS, operation } from '../../../src/schema/api/operations.ts'
+import { PERMISSIONS } from '../../../src/schema/api/permissions.ts'
+
+const document = openApi('0.0.0') as unknown as {
+  readonly paths: Record<string, Record<string, { operationId: string; security?: unknown }>>
+  readonly components: { readonly schemas: Record<string, unknown> }
+}
+
+test('is OpenAPI 3.1', async () => {
+  const { valid, errors } = await new Validator().validate(structuredClone(document) as object)
+  expect(errors ?? valid).toBe(true)
+})
+
+test('has each operation of the table once, and nothing else', () => {
+  const documented = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { operationId }]) => [operationId, method.toUpperCase(), path]),
+  )
+  const table = OPERATION_IDS.map(id => [id, operation(id).method, `${API_PREFIX}${operation(id).path}`])
+  expect(documented.sort()).toEqual(table.sort())
+})
+
+test('refers only to schemas that it holds, and holds none that nothing refers to', () => {
+  const text = JSON.stringify(document)
+  const named = new Set([...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(([, id]) => id))
+  expect([...named].sort()).toEqual(Object.keys(document.components.schemas).sort())
+})
+
+describe.each(OPERATION_IDS)('%s', id => {
+  const { path, params, method, body, answer, ifMatch } = operation(id)
+
+  test('declares each parameter of its path', () => {
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+    expect(Object.keys(params?.shape ?? {}).sort()).toEqual(inPath.sort())
+  })
+
+  test('has a body only where its method has one, and an answer unless it is 204', () => {
+    if (body) expect(['POST', 'PUT', 'PATCH']).toContain(method)
+    expect(answer.status === 204).toBe(!('schema' in answer))
+  })
+
+  test('asks for the state that it starts from where it is a change of parts', () => {
+    expect(ifMatch === 'required').toBe(method === 'PATCH')
+  })
+
+  test('is open to nobody without a session, but for the log-in', () => {
+    expect(PERMISSIONS[id] === 'anyone').toBe(id === 'log_in')
+  })
+})
