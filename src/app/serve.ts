@@ -131,7 +131,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         health,
       }))
     if (gateway) listeners.push(gateway)
-    const control = options.control && (await claim(startControl, options.control, { clock, health }))
+    const control = options.control && (await claim(startControl, options.control, { clock, log, health }))
     if (control) listeners.push(control)
     return {
       ...(gateway && { gatewayUrl: gateway.url }),

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { GwError, WIRE_ERRORS, type WireError } from '../base/catalogue/wire.ts'
 import { sendJson } from '../http/json.ts'
+import type { RefusalAnswer } from '../http/listen.ts'
 import type { Protocol } from '../schema/endpoint.ts'
 
 /**
@@ -44,16 +45,22 @@ interface AnsweredAs {
 
 /** Answers with an error. The head must not have been sent. */
 export function sendError(res: ServerResponse, error: GwError, trace: AnsweredAs): void {
-  const entry: WireError = WIRE_ERRORS[error.code]
-  const headers = {
-    ...idHeaders(trace.protocol, trace.requestId),
-    ...retryHeaders(error, entry),
-    ...error.headers,
-  }
+  const { body, headers } = errorAnswer(error, trace)
   const rates = trace.rateHeaders()
   for (let index = 0; index < rates.length; index += 2)
     res.setHeader(rates[index] ?? '', rates[index + 1] ?? '')
-  sendJson(res, entry.status, errorBody(error, trace.protocol, trace.requestId), headers)
+  sendJson(res, WIRE_ERRORS[error.code].status, body, headers)
+}
+
+/** The answer that tells an error, for where there is nothing but a socket to write it to. */
+export function errorAnswer(error: GwError, trace: Omit<AnsweredAs, 'rateHeaders'>): RefusalAnswer {
+  const headers = {
+    'content-type': 'application/json',
+    ...idHeaders(trace.protocol, trace.requestId),
+    ...retryHeaders(error, WIRE_ERRORS[error.code]),
+    ...error.headers,
+  }
+  return { headers, body: errorBody(error, trace.protocol, trace.requestId) }
 }
 
 /** Both SDKs read their own vendor's header; `x-request-id` goes out on every path. */

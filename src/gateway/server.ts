@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GwError, WIRE_ERRORS } from '../base/catalogue/wire.ts'
-import { type ListenAddress, type Listener, listen } from '../http/listen.ts'
-import { refusalOf } from '../http/refusal.ts'
+import { type ListenAddress, type Listener, listen, type RefusalAnswer } from '../http/listen.ts'
+import { type HttpRefusal, refusalOf } from '../http/refusal.ts'
 import { type Match, type Route, Router } from '../http/routes.ts'
 import { callRecord } from '../metering/call-log.ts'
 import { logRequest } from '../metering/request-log.ts'
@@ -10,12 +10,14 @@ import type { Delivered } from './delivery.ts'
 import { INFERENCE_PATHS, protocolOfPath } from './endpoints.ts'
 import { listModels, showModel } from './models.ts'
 import { type PipelinePorts, serveInference } from './pipeline.ts'
-import { asGwError, errorBody, sendError } from './rescue.ts'
+import { asGwError, errorAnswer, sendError } from './rescue.ts'
 import { Trace } from './trace.ts'
 
 export interface GatewayPorts extends PipelinePorts {
   /** Answers `/health`. */
   readonly health: (res: ServerResponse) => void
+  /** Open connections of clients at one time; 20,000 by default. */
+  readonly maxConnections?: number
 }
 
 interface Visit {
@@ -29,6 +31,8 @@ interface Visit {
 
 type Handler = (visit: Visit) => Promise<Delivered>
 
+const MAX_CONNECTIONS = 20_000
+
 const ANSWERED: Delivered = { outcome: 'answered' }
 
 /** The inference gateway: `/v1/*` and `/health`. */
@@ -41,8 +45,9 @@ export function startGateway(address: ListenAddress, ports: GatewayPorts): Promi
       if (asksForHealth(req)) ports.health(res)
       else void handle(req, res, router, ports)
     },
-    // What never became a request has no path, and so no protocol: OpenAI's shape is the general one.
-    refusalBody: refusal => errorBody(new GwError(refusal.code), 'openai', ''),
+    log: ports.log,
+    maxConnections: ports.maxConnections ?? MAX_CONNECTIONS,
+    refusalAnswer: (refusal, target) => answerNobody(refusal, target, ports),
   })
 }
 
@@ -108,6 +113,19 @@ async function handle(
   const record = trace.record(ended.outcome, res, ended.error)
   logRequest(ports.log, record)
   if (trace.isCall) ports.ledger.log(callRecord(record, ports.clock.nowMs()))
+}
+
+/** What never became a request is told so, in its path's shape where it has one, and has a line in the log. */
+function answerNobody(
+  { code, status }: HttpRefusal,
+  target: string | undefined,
+  ports: GatewayPorts,
+): RefusalAnswer {
+  const error = new GwError(code, undefined, status === 503 ? { retryAfterMs: 1_000 } : {})
+  const [path = ''] = (target ?? '').split('?', 1)
+  const trace = new Trace('', path, protocolOfPath(path), ports)
+  logRequest(ports.log, trace.record('refused', { headersSent: true, statusCode: status }, error))
+  return errorAnswer(error, trace)
 }
 
 /** @throws {GwError} what the head of a request alone is enough to refuse it for. */

@@ -61,7 +61,11 @@ export class Trace {
   }
 
   /** @param error What was thrown or broke off, where something did. */
-  record(outcome: Outcome, res: ServerResponse, error?: unknown): RequestRecord {
+  record(
+    outcome: Outcome,
+    res: Pick<ServerResponse, 'headersSent' | 'statusCode'>,
+    error?: unknown,
+  ): RequestRecord {
     const failure = error === undefined ? undefined : asGwError(error)
     return {
       requestId: this.requestId,

@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http'
+import { REFUSED } from './connection.ts'
+import type { HttpRefusal } from './refusal.ts'
 
-/** Why a body was not read to its end. */
-export type BodyFault = 'too_large' | 'unwanted' | 'aborted'
+/** Why a body was not read to its end: what is wrong with its size, with its bytes, or with how it came. */
+export type BodyFault = 'too_large' | 'unwanted' | 'aborted' | HttpRefusal
 
 export type BodyRead =
   | { readonly ok: true; readonly pieces: readonly Buffer[]; readonly lengthBytes: number }
@@ -30,7 +32,7 @@ export function readBody(
     const pieces: Buffer[] = []
     let lengthBytes = 0
     const settle = (read: BodyRead) => {
-      req.off('data', take).off('end', finish).off('close', abandon)
+      req.off('data', take).off('end', finish).off('close', abandon).off(REFUSED, refuse)
       resolve(read)
     }
     const take = (piece: Buffer) => {
@@ -44,7 +46,8 @@ export function readBody(
     }
     const finish = () => settle({ ok: true, pieces, lengthBytes })
     const abandon = () => settle({ ok: false, fault: 'aborted' })
-    req.on('data', take).once('end', finish).once('close', abandon)
+    const refuse = (refusal: HttpRefusal) => settle({ ok: false, fault: refusal })
+    req.on('data', take).once('end', finish).once('close', abandon).once(REFUSED, refuse)
   })
 }
 

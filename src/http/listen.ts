@@ -1,7 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Clock, Timer } from '../base/clock.ts'
-import { type HttpRefusal, refusalOfParser } from './refusal.ts'
+import type { Log } from '../base/log.ts'
+import { Crowd } from './crowd.ts'
+import { BAD_REQUEST, type HttpRefusal, refusalOfParser, targetIn } from './refusal.ts'
 
 /** Where a server listens; port 0 lets the system choose. */
 export interface ListenAddress {
@@ -9,12 +11,24 @@ export interface ListenAddress {
   readonly port: number
 }
 
+/** An answer to bytes that never became a request. */
+export interface RefusalAnswer {
+  readonly body: string
+  /** Beside those that frame it; `content-type` among them. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
 export interface ListenOptions {
   readonly address: ListenAddress
   readonly clock: Clock
   readonly onRequest: (req: IncomingMessage, res: ServerResponse) => void
-  /** The body of an answer to bytes that never became a request. */
-  readonly refusalBody: (refusal: HttpRefusal) => string
+  /** @param target What the request would have asked for, where that can be told. */
+  readonly refusalAnswer: (refusal: HttpRefusal, target: string | undefined) => RefusalAnswer
+  /** Open connections at one time. */
+  readonly maxConnections: number
+  readonly log: Log
+  /** For how long a head may be on its way. */
+  readonly headMs?: number
 }
 
 /** A server that listens. */
@@ -31,8 +45,9 @@ export interface Listener {
 /** Node's defaults are made for a trusted network; each of these is stricter than its default on purpose. */
 const LIMITS = {
   maxHeaderSize: 16_384,
-  headersTimeout: 10_000,
-  requestTimeout: 300_000,
+  /** Bodies have deadlines of their own, by how they come rather than by how long: see `Connection`. */
+  requestTimeout: 0,
+  /** Longer than the minute after which load balancers drop a connection, so that no request meets one just closed. */
   keepAliveTimeout: 65_000,
   /** Deadlines are only looked at this often: the default of 30 s would make them up to 30 s late. */
   connectionsCheckingInterval: 1_000,
@@ -40,8 +55,7 @@ const LIMITS = {
   requireHostHeader: false,
 } as const
 
-/** How long a connection stays open behind a refusal, so that its sender can read it before a reset. */
-const LINGER_MS = 1_000
+const HEAD_MS = 10_000
 /** While closing: how often connections are looked for whose last request has ended. */
 const SWEEP_MS = 50
 
@@ -49,40 +63,58 @@ const SWEEP_MS = 50
  * @throws the system's error where the address cannot be had, such as `EADDRINUSE`.
  */
 export async function listen(options: ListenOptions): Promise<Listener> {
-  /** The newest answer of each connection. */
-  const answers = new WeakMap<Socket, ServerResponse>()
-  const connections = new Set<Socket>()
-  const server = createServer({ ...LIMITS, noDelay: true }, (req, res) => {
-    answers.set(req.socket, res)
-    options.onRequest(req, res)
-  })
+  const { address, clock, log, headMs = HEAD_MS } = options
+  const server = createServer({ ...LIMITS, headersTimeout: headMs, noDelay: true })
   // More lines than this are refused by the caller; silently dropping them (the default) would hide a header.
   server.maxHeadersCount = 0
-  server.on('connection', (socket: Socket) => {
-    connections.add(socket)
-    socket.once('close', () => connections.delete(socket))
+  // A client may end its side behind its request (node has no name for this in its types).
+  Object.assign(server, { httpAllowHalfOpen: true })
+  await opened(server, address)
+  const crowd = new Crowd({
+    ...options,
+    refusalBytes: (refusal, target) => refusalBytes(refusal, options.refusalAnswer(refusal, target)),
   })
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+  const take = (req: IncomingMessage, res: ServerResponse): void => crowd.take(req, res)
+  server.on('request', take)
+  server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => {
+    // Asked for where the body is wanted, so that a refused one is not sent in vain.
+    req.once('resume', () => {
+      if (!res.headersSent) res.writeContinue()
+    })
+    take(req, res)
+  })
+  server.on('checkExpectation', take)
+  server.on('connection', (socket: Socket) => crowd.enter(socket))
+  server.on('connect', (_req: IncomingMessage, socket: Socket) => {
+    socket.on('error', () => undefined) // node has let go of it; `close` follows
+    socket.resume()
+    crowd.of(socket)?.refuse(BAD_REQUEST)
+  })
+  server.on('clientError', (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Socket) => {
     const refusal = refusalOfParser(error.code)
-    const answer = answers.get(socket)
-    // Inside an answer a refusal would read as a part of it.
-    const insideAnswer = answer?.headersSent && !answer.writableFinished
-    if (!refusal || insideAnswer || !socket.writable) return void socket.destroy()
-    const body = options.refusalBody(refusal)
-    socket.end(
-      `HTTP/1.1 ${refusal.status} ${refusal.phrase}\r\ncontent-type: application/json\r\n` +
-        `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-    )
-    const linger = options.clock.after(LINGER_MS, () => socket.destroy())
-    socket.once('close', () => linger.cancel())
+    if (refusal) crowd.of(socket)?.refuse(refusal, targetIn(error.rawPacket))
+    else socket.destroy()
   })
-  await opened(server, options.address)
-  const { address, family, port } = server.address() as AddressInfo
-  const host = family === 'IPv6' ? `[${address}]` : address
+  // Such as a process that is out of descriptors: it goes on with what it has.
+  server.on('error', error => log.error({ err: error }, 'a connection could not be accepted'))
+  const { address: ip, family, port } = server.address() as AddressInfo
   return {
-    url: `http://${host}:${port}`,
-    close: graceMs => closed(server, connections, graceMs, options.clock),
+    url: `http://${family === 'IPv6' ? `[${ip}]` : ip}:${port}`,
+    close: async graceMs => {
+      await closed(server, crowd, graceMs, clock)
+      crowd.close()
+    },
   }
+}
+
+function refusalBytes({ status, phrase }: HttpRefusal, { body, headers }: RefusalAnswer): string {
+  const lines = Object.entries({
+    ...headers,
+    'content-length': String(Buffer.byteLength(body)),
+    connection: 'close',
+  }).map(([name, value]) => `${name}: ${value}\r\n`)
+  const bytes = Buffer.from(body).toString('latin1')
+  return `HTTP/1.1 ${status} ${phrase}\r\n${lines.join('')}\r\n${bytes}`
 }
 
 function opened(server: Server, { host, port }: ListenAddress): Promise<void> {
@@ -95,16 +127,11 @@ function opened(server: Server, { host, port }: ListenAddress): Promise<void> {
   })
 }
 
-function closed(
-  server: Server,
-  connections: ReadonlySet<Socket>,
-  graceMs: number,
-  clock: Clock,
-): Promise<void> {
+function closed(server: Server, crowd: Crowd, graceMs: number, clock: Clock): Promise<void> {
   // Node closes what is idle when asked, but neither what becomes idle later nor what has never said a byte.
   const closeIdle = (): void => {
     server.closeIdleConnections()
-    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy()
+    crowd.closeSilent()
   }
   return new Promise(resolve => {
     const sweep = (): Timer =>

@@ -2,13 +2,25 @@ import type { IncomingMessage } from 'node:http'
 
 /** A request that node:http accepted, or nearly, and that must not go further. */
 export interface HttpRefusal {
-  readonly code: 'bad_request' | 'request_timeout' | 'header_too_large' | 'unsupported_transfer_encoding'
+  readonly code:
+    | 'bad_request'
+    | 'request_timeout'
+    | 'header_too_large'
+    | 'unsupported_transfer_encoding'
+    | 'unmet_expectation'
+    | 'too_many_connections'
   readonly status: number
   readonly phrase: string
 }
 
-const BAD_REQUEST: HttpRefusal = { code: 'bad_request', status: 400, phrase: 'Bad Request' }
-const TIMEOUT: HttpRefusal = { code: 'request_timeout', status: 408, phrase: 'Request Timeout' }
+export const BAD_REQUEST: HttpRefusal = { code: 'bad_request', status: 400, phrase: 'Bad Request' }
+export const TIMEOUT: HttpRefusal = { code: 'request_timeout', status: 408, phrase: 'Request Timeout' }
+export const CROWDED: HttpRefusal = {
+  code: 'too_many_connections',
+  status: 503,
+  phrase: 'Service Unavailable',
+}
+const EXPECTATION: HttpRefusal = { code: 'unmet_expectation', status: 417, phrase: 'Expectation Failed' }
 const HEADERS: HttpRefusal = {
   code: 'header_too_large',
   status: 431,
@@ -22,17 +34,29 @@ const ENCODING: HttpRefusal = {
 
 const MAX_HEADER_LINES = 128
 
+/** What node's parser calls a fault that is more than bad bytes. */
+const PARSER_FAULTS: Readonly<Record<string, HttpRefusal>> = {
+  HPE_HEADER_OVERFLOW: HEADERS,
+  HPE_INVALID_TRANSFER_ENCODING: ENCODING,
+  ERR_HTTP_REQUEST_TIMEOUT: TIMEOUT,
+}
+
 /** What to answer to an error of node's parser; undefined where nobody is there to read it. */
 export function refusalOfParser(code: string | undefined): HttpRefusal | undefined {
-  if (code === 'HPE_HEADER_OVERFLOW') return HEADERS
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return TIMEOUT
-  return code?.startsWith('HPE_') ? BAD_REQUEST : undefined
+  if (code === undefined) return undefined
+  if (Object.hasOwn(PARSER_FAULTS, code)) return PARSER_FAULTS[code]
+  return code.startsWith('HPE_') ? BAD_REQUEST : undefined
+}
+
+/** The target of a request line at the start of what the parser choked on, as far as it can be told. */
+export function targetIn(packet: Buffer | undefined): string | undefined {
+  return /^[A-Z]{3,20} (\/[^ \r\n]*)/.exec(packet?.toString('latin1', 0, 512) ?? '')?.[1]
 }
 
 /**
  * What bare node:http lets through although RFC 9112 forbids it, or a proxy in front would read it otherwise: other
- * versions than 1.0 and 1.1, no or two `Host` lines, absolute or scheme-relative targets, transfer codings other
- * than `chunked`, floods of headers.
+ * versions than 1.0 and 1.1, no or two `Host` lines, absolute or scheme-relative targets, fragments, transfer codings
+ * other than `chunked`, floods of headers.
  */
 export function refusalOf(req: IncomingMessage): HttpRefusal | undefined {
   const lines = req.rawHeaders
@@ -40,7 +64,7 @@ export function refusalOf(req: IncomingMessage): HttpRefusal | undefined {
   const oldest = req.httpVersion === '1.0'
   if (!oldest && req.httpVersion !== '1.1') return BAD_REQUEST
   const target = req.url ?? ''
-  if (!target.startsWith('/') || target.startsWith('//')) return BAD_REQUEST
+  if (!target.startsWith('/') || target.startsWith('//') || target.includes('#')) return BAD_REQUEST
   const hosts = countOf(lines, 'host')
   if (hosts > 1 || (hosts === 0 && !oldest)) return BAD_REQUEST
   const coding = req.headers['transfer-encoding']
@@ -48,6 +72,8 @@ export function refusalOf(req: IncomingMessage): HttpRefusal | undefined {
     if (oldest) return BAD_REQUEST
     if (coding.toLowerCase() !== 'chunked') return ENCODING
   }
+  const expectation = req.headers.expect
+  if (expectation !== undefined && expectation.toLowerCase() !== '100-continue') return EXPECTATION
   return undefined
 }
 

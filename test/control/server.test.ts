@@ -2,12 +2,17 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, expect, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
+import { createLog } from '../../src/base/log.ts'
 import { startControl } from '../../src/control/server.ts'
 import { sendJson } from '../../src/http/json.ts'
 
 const control = await startControl(
   { host: '127.0.0.1', port: 0 },
-  { clock: systemClock, health: res => sendJson(res, 200, '{"status":"ok"}') },
+  {
+    clock: systemClock,
+    log: createLog({ write: () => undefined }, { level: 'silent', pretty: false, colour: false }),
+    health: res => sendJson(res, 200, '{"status":"ok"}'),
+  },
 )
 afterAll(() => control.close(0))
 

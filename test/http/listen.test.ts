@@ -1,10 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
+import { createLog } from '../../src/base/log.ts'
 import { type Listener, listen } from '../../src/http/listen.ts'
 import { rawClient } from '../gateway/raw-client.ts'
 import { freePort } from '../support/free-port.ts'
 
+const silentLog = createLog({ write: () => undefined }, { level: 'silent', pretty: false, colour: false })
 const REQUEST = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'
 
 /** A listener that hands its answers to the test. */
@@ -19,7 +21,9 @@ async function listener(port = 0): Promise<{ door: Listener; next: () => Promise
       if (waiter) waiter(res)
       else answers.push(res)
     },
-    refusalBody: ({ code }) => JSON.stringify({ code }),
+    refusalAnswer: ({ code }) => ({ headers: {}, body: JSON.stringify({ code }) }),
+    maxConnections: 100,
+    log: silentLog,
   })
   onTestFinished(() => door.close(0))
   return {

@@ -42,6 +42,13 @@ export const WIRE_ERRORS = {
     title: 'The request is not valid HTTP for this gateway.',
     mend: 'Send an origin-form target and one Host header; any HTTP client does.',
   },
+  unmet_expectation: {
+    ...invalid,
+    status: 417,
+    shouldRetry: false,
+    title: 'An `expect` header other than `100-continue`.',
+    mend: 'Send the request without it.',
+  },
   invalid_json: {
     ...invalid,
     status: 400,
@@ -221,6 +228,11 @@ export const WIRE_ERRORS = {
     ...away,
     title: 'The gateway is starting, shutting down, or cannot reach its store.',
     mend: 'Retry after the time in `retry-after`.',
+  },
+  too_many_connections: {
+    ...away,
+    title: 'The gateway serves as many connections as it may.',
+    mend: 'Retry; the operator raises `--max-connections`, or adds gateways.',
   },
   upstream_timeout: {
     status: 504,

@@ -1,0 +1,183 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Clock } from '../base/clock.ts'
+import { Progress } from './progress.ts'
+import { type HttpRefusal, TIMEOUT } from './refusal.ts'
+
+export interface ConnectionPorts {
+  readonly clock: Clock
+  readonly onRequest: (req: IncomingMessage, res: ServerResponse) => void
+  /** The bytes of an answer to what never became a request. */
+  readonly refusalBytes: (refusal: HttpRefusal, target: string | undefined) => string
+}
+
+/** What a request hears when its body turns out to be unfit; whoever listens answers for it. */
+export const REFUSED = 'refused'
+
+/** How long a connection stays open behind its last answer, so that a client that still sends can read it. */
+const LINGER_MS = 2_000
+/** Requests that may wait behind the one that is served. */
+const MAX_WAITING = 128
+
+/** A body must move, and come at a modest pace once it has had its grace: 32 MiB over a modem still pass. */
+const BODY = { idleMs: 30_000, graceMs: 30_000, bytesPerMs: 4.096 } as const
+/** What is still sent behind its refusal is thrown away for this long; as in nginx's lingering close. */
+const REFUSED_BODY = { idleMs: 5_000, totalMs: 30_000 } as const
+/** For how long a client may take none of the bytes that wait for it. */
+const READER_IDLE_MS = 300_000
+
+/**
+ * One client's connection: its requests one after the other, what is said to bytes that are no request, and its end.
+ *
+ *     bytes ──▶ parser ──▶ request ──▶ (waits for the answer before it) ──▶ served
+ *                 │            │
+ *               fault        body late, or broken midway
+ *                 │            │
+ *                 ▼            ▼
+ *           an answer to no    told to the request, which answers
+ *           request; linger    for itself; linger
+ *
+ * node:http would serve pipelined requests side by side, also those behind one that has been refused. Here each
+ * waits until the answer before it has gone, and none is served on a connection that is to be closed.
+ */
+export class Connection {
+  readonly socket: Socket
+  /** Since when it has served nothing, as of the last look; undefined while it does. */
+  restingSinceMs: number | undefined
+  readonly #ports: ConnectionPorts
+  /** The answer that is being given or was given last. */
+  #current: ServerResponse | undefined
+  /** The answer behind which the next request has to wait. */
+  #newest: ServerResponse | undefined
+  #waiting = 0
+  /** Bytes have come that are no request: nothing more is read from this client. */
+  #refusal: HttpRefusal | undefined
+  /** The request whose body is on its way, as of the last look. */
+  #uploading: IncomingMessage | undefined
+  #upload: Progress | undefined
+  #unread: Progress | undefined
+
+  constructor(socket: Socket, ports: ConnectionPorts) {
+    this.socket = socket
+    this.#ports = ports
+    socket.once('end', () => this.#halfClosed())
+    const destroySoon = socket.destroySoon.bind(socket)
+    // Node closes behind a last answer at once; where more is on its way, that would reset the answer away.
+    socket.destroySoon = () => {
+      if (this.#refusal || this.#current?.req.complete === false) this.#leave()
+      else destroySoon()
+    }
+  }
+
+  /** Serves a request, or lets it wait for its turn. */
+  take(req: IncomingMessage, res: ServerResponse): void {
+    const before = this.#newest
+    this.#newest = res
+    if (before === undefined || before.destroyed) return this.#serve(req, res)
+    this.#waiting++
+    if (this.#waiting > MAX_WAITING) return void this.socket.destroy()
+    before.once('close', () => {
+      this.#waiting--
+      if (!this.socket.writable) return
+      if (this.#refusal && !req.complete) this.#say(this.#refusal, req.url)
+      else this.#serve(req, res)
+    })
+  }
+
+  #serve(req: IncomingMessage, res: ServerResponse): void {
+    this.#current = res
+    this.restingSinceMs = undefined
+    this.#ports.onRequest(req, res)
+  }
+
+  /**
+   * Ends the connection because of what has come over it. A request of which the fault is a part is told so and
+   * answers for itself; behind whole requests their answers go out first.
+   *
+   * @param target Of a request that did not get as far as to become one.
+   */
+  refuse(refusal: HttpRefusal, target?: string): void {
+    if (this.#refusal) return
+    this.#refusal = refusal
+    const answer = this.#newest
+    if (answer === undefined) this.#say(refusal, target)
+    else if (answer.req.complete) behind(answer, () => this.#say(refusal, target))
+    else if (answer.writableEnded) behind(answer, () => this.#leave())
+    else if (answer.headersSent) this.socket.destroy()
+    // One that still waits is told when its turn comes.
+    else if (answer === this.#current && !answer.req.emit(REFUSED, refusal))
+      this.#say(refusal, answer.req.url)
+  }
+
+  /** Looks, about every second, whether the client still does its part. */
+  look(nowMs: number): void {
+    const answer = this.#current
+    if (answer === undefined || answer.destroyed) this.restingSinceMs ??= nowMs
+    if (answer === undefined) return
+    this.#lookAtBody(answer, nowMs)
+    this.#lookAtReader(nowMs)
+  }
+
+  #lookAtBody(answer: ServerResponse, nowMs: number): void {
+    const { req } = answer
+    if (req.complete) {
+      this.#uploading = undefined
+      this.#upload = undefined
+      return
+    }
+    if (this.#uploading !== req) this.#upload = undefined
+    this.#uploading = req
+    this.#upload ??= new Progress(nowMs, this.socket.bytesRead)
+    const { bytes, idleMs, totalMs } = this.#upload.at(nowMs, this.socket.bytesRead)
+    if (answer.writableEnded) {
+      if (idleMs >= REFUSED_BODY.idleMs || totalMs >= REFUSED_BODY.totalMs) this.socket.destroy()
+    } else if (idleMs >= BODY.idleMs || totalMs >= BODY.graceMs + bytes / BODY.bytesPerMs) {
+      this.refuse(TIMEOUT)
+    }
+  }
+
+  #lookAtReader(nowMs: number): void {
+    const { socket } = this
+    if (socket.writableLength === 0) {
+      this.#unread = undefined
+      return
+    }
+    const taken = socket.bytesWritten - socket.writableLength
+    this.#unread ??= new Progress(nowMs, taken)
+    if (this.#unread.at(nowMs, taken).idleMs >= READER_IDLE_MS) socket.destroy()
+  }
+
+  /**
+   * The client has ended its side: it has left, or it has said all that it wanted and waits. TCP does not tell which,
+   * and a client that has left must end its upstream request at once. So where no answer has begun it is asked with an
+   * interim answer, which every HTTP/1.1 client reads over and a system whose client has gone answers with a reset.
+   * Behind the begin of an answer, or under HTTP/1.0, it has left.
+   */
+  #halfClosed(): void {
+    const answer = this.#current
+    if (this.#refusal || this.#waiting > 0 || answer === undefined || answer.writableEnded) return
+    if (answer.headersSent || answer.req.httpVersion === '1.0') this.socket.destroy()
+    else answer.writeProcessing()
+  }
+
+  #say(refusal: HttpRefusal, target: string | undefined): void {
+    const { socket } = this
+    if (!socket.writable) return void socket.destroy()
+    socket.write(this.#ports.refusalBytes(refusal, target), 'latin1')
+    this.#leave()
+  }
+
+  /** Ends this side, and the connection when the client has ended its own, but soon in any case. */
+  #leave(): void {
+    const { socket } = this
+    socket.end()
+    const linger = this.#ports.clock.after(LINGER_MS, () => socket.destroy())
+    socket.once('close', () => linger.cancel())
+  }
+}
+
+/** Runs `task` when the last byte of an answer has gone, or it cannot go any more. */
+function behind(answer: ServerResponse, task: () => void): void {
+  if (answer.destroyed) task()
+  else answer.once('close', task)
+}
