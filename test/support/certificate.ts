@@ -40,10 +40,7 @@ export function certificate(shape: CertificateShape): Certificate {
     der(0x02, Buffer.of(1)),
     algorithm,
     shape.issuer?.name ?? name,
-    sequence(
-      time(shape.notBefore ?? new Date(now - DAY_MS)),
-      time(shape.notAfter ?? new Date(now + DAY_MS)),
-    ),
+    sequence(time(shape.notBefore ?? new Date(now - DAY_MS)), time(shape.notAfter ?? new Date(now + DAY_MS))),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
     der(0xa3, sequence(sequence(hex(OID.subjectAltName), altNames))),
@@ -76,8 +73,7 @@ function sequence(...parts: readonly Buffer[]): Buffer {
 /** Tag, length, value (ITU-T X.690). */
 function der(tag: number, value: Buffer): Buffer {
   const { length } = value
-  const size =
-    length < 128 ? [length] : length < 256 ? [0x81, length] : [0x82, length >> 8, length & 0xff]
+  const size = length < 128 ? [length] : length < 256 ? [0x81, length] : [0x82, length >> 8, length & 0xff]
   return Buffer.concat([Buffer.of(tag, ...size), value])
 }
 

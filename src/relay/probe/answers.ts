@@ -1,6 +1,6 @@
 import type { Diagnosis, ProbeFault, ProbeTarget } from '../probe.ts'
 import type { Answer } from './ask.ts'
-import { quote, secretsIn } from './quote.ts'
+import { quote, secretsIn, withoutSecrets } from './quote.ts'
 import { readTold, type Told } from './read-answer.ts'
 
 const OTHER = { openai: 'anthropic', anthropic: 'openai' } as const
@@ -73,7 +73,9 @@ export function statusDiagnosis(target: ProbeTarget, answer: Answer): Diagnosis 
 }
 
 function redirect(target: ProbeTarget, { status, location }: Answer, at: string): Diagnosis {
-  const to = originOf(location, target.origin)
+  const origin = originOf(location, target.origin) ?? ''
+  const isTelling = withoutSecrets(origin, secretsIn(target.headers)) !== origin
+  const to = origin === '' || isTelling ? undefined : origin
   const where = to === undefined ? 'elsewhere' : to === target.origin ? 'another of its paths' : `to ${to}`
   const mend =
     to === undefined || to === target.origin

@@ -33,7 +33,12 @@ export class Connection {
   #reason: Error | undefined
 
   constructor(origin: string, lookup: Lookup | undefined) {
-    this.#lookup = guardedLookup(lookup)
+    const resolve = guardedLookup(lookup)
+    this.#lookup = (hostname, options, done) =>
+      resolve(hostname, options, (...found) => {
+        this.phase = 'connecting'
+        done(...found)
+      })
     this.#client = new Client(origin, {
       connect: (options, done) => this.#connect(options, done),
       // Whoever asks has deadlines of its own, which interim answers do not reset.
@@ -93,9 +98,6 @@ export class Connection {
       ? connectTls({ ...address, servername: isName ? options.hostname : '', ALPNProtocols: ['http/1.1'] })
       : connectTcp(address)
     this.#socket = socket
-    socket.on('lookup', () => {
-      this.phase = 'connecting'
-    })
     socket.once('connect', () => {
       this.phase = isSecure ? 'securing' : 'waiting'
     })
