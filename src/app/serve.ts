@@ -14,6 +14,7 @@ import { SnapshotHolder } from '../snapshot/holder.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/types.ts'
 import { Books, type BooksPorts } from './books.ts'
+import { roomFor } from './descriptors.ts'
 import { healthAnswer } from './health.ts'
 import { listenFault } from './listen-fault.ts'
 import { Reloader } from './reloader.ts'
@@ -24,6 +25,8 @@ export interface ServeOptions {
   /** Absent: not in this process. */
   readonly gateway?: ListenAddress
   readonly control?: ListenAddress
+  /** Open connections of clients of the gateway; by default as many as the system's descriptors allow for. */
+  readonly maxConnections?: number
 }
 
 export interface ServePorts {
@@ -129,6 +132,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         chance,
         log,
         health,
+        maxConnections: await roomFor(options.maxConnections, log),
       }))
     if (gateway) listeners.push(gateway)
     const control = options.control && (await claim(startControl, options.control, { clock, log, health }))

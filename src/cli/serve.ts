@@ -15,6 +15,7 @@ interface Options {
   readonly gatewayOnly?: true
   readonly controlOnly?: true
   readonly drain: string
+  readonly maxConnections?: string
   readonly logLevel: (typeof LOG_LEVELS)[number]
 }
 
@@ -30,6 +31,7 @@ export function serveCommand(bind: Bind): Command {
     .option('--gateway-only', 'no control plane in this process')
     .option('--control-only', 'no gateway in this process')
     .option('--drain <duration>', 'how long requests at hand may go on after SIGTERM', '30s')
+    .option('--max-connections <n>', 'clients at a time (default: by the limit of open files, up to 20000)')
     .addOption(new Option('--log-level <level>', 'what is worth a line').choices(LOG_LEVELS).default('info'))
     .action(bind<Options>(act))
 }
@@ -60,6 +62,7 @@ async function act(
   )
   const wanted: ServeOptions = {
     store: flags.store,
+    ...(options.maxConnections !== undefined && { maxConnections: parseCount(options.maxConnections) }),
     ...(!options.controlOnly && { gateway: parseListen(options.listen) }),
     ...(!options.gatewayOnly && { control: parseListen(options.controlListen) }),
   }
@@ -81,4 +84,11 @@ async function act(
   out.talk(`Stopping: requests at hand have ${options.drain}.`)
   await serving.close(drainMs)
   return EXIT.done
+}
+
+function parseCount(text: string): number {
+  if (/^[1-9]\d{0,6}$/.test(text)) return Number(text)
+  throw new CommandError('GW6001', `\`--max-connections ${text}\` is no number of connections.`, {
+    hint: 'Write a whole number from 1, such as 20000.',
+  })
 }
