@@ -25,21 +25,22 @@ export async function selectActiveSecrets(db: Kysely<Tables>, nowMs: number): Pr
 }
 
 /** Every secret that was ever minted for a key that exists, oldest first; without digests. */
-export async function selectSecrets(db: Kysely<Tables>): Promise<StoredSecret[]> {
-  const rows = await db
+export async function selectSecrets(db: Kysely<Tables>, ofKeys?: readonly string[]): Promise<StoredSecret[]> {
+  let query = db
     .selectFrom('key_secrets')
     .innerJoin('resources', join =>
       join.onRef('resources.name', '=', 'key_secrets.key_name').on('resources.kind', '=', 'key'),
     )
     .selectAll('key_secrets')
     .orderBy('id')
-    .execute()
-  return rows.map(toSecret)
+  if (ofKeys) query = query.where('key_name', 'in', ofKeys)
+  return (await query.execute()).map(toSecret)
 }
 
-export async function selectHolds(db: Kysely<Tables>): Promise<KeyHold[]> {
-  const rows = await db.selectFrom('key_holds').selectAll().orderBy('key_name').execute()
-  return rows.map(row => ({ key: row.key_name, heldAtMs: row.held_at_ms }))
+export async function selectHolds(db: Kysely<Tables>, ofKeys?: readonly string[]): Promise<KeyHold[]> {
+  let query = db.selectFrom('key_holds').selectAll().orderBy('key_name')
+  if (ofKeys) query = query.where('key_name', 'in', ofKeys)
+  return (await query.execute()).map(row => ({ key: row.key_name, heldAtMs: row.held_at_ms }))
 }
 
 /**

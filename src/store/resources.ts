@@ -128,7 +128,7 @@ function toRow(resource: StoredResource): Row {
   }
 }
 
-function fromRow(row: Row): StoredResource {
+export function fromRow(row: Row): StoredResource {
   return {
     kind: row.kind as Kind,
     name: row.name,

@@ -4,6 +4,7 @@ import type { Clock } from '../base/clock.ts'
 import type { MaintenanceSwitch, ServedResource, ServedState } from '../schema/state.ts'
 import type { Connection } from './connection.ts'
 import { storeFault } from './faults.ts'
+import { findResources } from './find.ts'
 import {
   deleteHold,
   endSecrets,
@@ -15,19 +16,30 @@ import {
   selectSecrets,
   settleKeys,
 } from './key-secrets.ts'
-import { SqliteAccounting } from './ledger/accounting.ts'
+import { type AccountingPorts, SqliteAccounting } from './ledger/accounting.ts'
 import { deleteMaintenance, putMaintenance, selectMaintenance } from './maintenance.ts'
+import { SqlitePeople } from './people/sqlite-people.ts'
 import { afterCommit, selectResources, selectResourcesInPages, writeResources } from './resources.ts'
 import { insertRevision, selectHead, selectRevisionResources, selectRevisions } from './revisions.ts'
 import { immediately, type Session } from './session.ts'
 import type { Tables } from './tables.ts'
-import type { Commit, CommitGuard, Head, Live, Revision, Store, StoredSecret } from './types.ts'
+import type {
+  Commit,
+  CommitGuard,
+  Head,
+  Live,
+  ResourceQuery,
+  Revision,
+  Store,
+  StoredSecret,
+} from './types.ts'
 
 type Db = Kysely<Tables>
 
 /** The store in a SQLite file. Opened by `openStore`. */
 export class SqliteStore implements Store {
   readonly accounting: SqliteAccounting
+  readonly people: SqlitePeople
   readonly #connection: Connection
   readonly #clock: Clock
 
@@ -42,11 +54,13 @@ export class SqliteStore implements Store {
   constructor(connection: Connection, clock: Clock) {
     this.#connection = connection
     this.#clock = clock
-    this.accounting = new SqliteAccounting({
+    const ports: AccountingPorts = {
       read: work => this.#read(work),
       write: work => this.#run(session => immediately(session, work)),
       clock,
-    })
+    }
+    this.accounting = new SqliteAccounting(ports)
+    this.people = new SqlitePeople(ports)
   }
 
   head(): Promise<Head> {
@@ -60,6 +74,15 @@ export class SqliteStore implements Store {
       resources: await selectResources(db),
       secrets: await selectSecrets(db),
       holds: await selectHolds(db),
+      ...present(await selectMaintenance(db)),
+    }))
+  }
+
+  find(query: ResourceQuery): Promise<Live> {
+    return this.#read(async db => ({
+      head: await selectHead(db),
+      atMs: this.#clock.nowMs(),
+      ...(await findResources(db, query)),
       ...present(await selectMaintenance(db)),
     }))
   }

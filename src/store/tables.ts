@@ -1,4 +1,5 @@
 import type { ColumnType, Generated } from 'kysely'
+import type { Carrier, Role } from '../schema/user.ts'
 import type { Origin, Owner } from './types.ts'
 
 /** The tables, as the migrations leave them. Times are milliseconds since the epoch. */
@@ -9,6 +10,10 @@ export interface Tables {
   key_secrets: KeySecretsTable
   key_holds: KeyHoldsTable
   maintenance: MaintenanceTable
+  users: UsersTable
+  sessions: SessionsTable
+  audit: AuditTable
+  stored_secrets: StoredSecretsTable
   ledger: LedgerTable
   open_holds: OpenHoldsTable
   wallets: WalletsTable
@@ -198,4 +203,54 @@ interface LedgerHeadTable {
   /** The id of the last credit, debit or adjustment. */
   wallet_version: number
   probed_at_ms: number
+}
+
+export interface UsersTable {
+  id: Generated<number>
+  name: string
+  role: Role
+  tenant: string | null
+  enabled: number
+  /** As `hashPassword` makes it. */
+  password_hash: string
+  created_at_ms: number
+  last_login_at_ms: number | null
+  /** Grows with each change. */
+  version: number
+}
+
+interface SessionsTable {
+  /** SHA-256 of the token in lower-case hexadecimal digits. */
+  digest: string
+  user_id: number
+  carrier: Carrier
+  address: string
+  created_at_ms: number
+  /** To the minute. */
+  used_at_ms: number
+}
+
+/** Append-only; triggers see to it. */
+export interface AuditTable {
+  id: Generated<number>
+  at_ms: number
+  user_name: string
+  role: string
+  origin: 'rest' | 'cli'
+  address: string | null
+  action: string
+  target: string | null
+  revision: number | null
+  request_id: string | null
+}
+
+/** Secrets that were given over REST, sealed with a key that is not in the database. */
+export interface StoredSecretsTable {
+  id: string
+  /** What it may be used for; sealed in as associated data. */
+  bound_to: string
+  nonce: Buffer
+  /** The ciphertext and its tag. */
+  sealed: Buffer
+  created_at_ms: number
 }

@@ -1,6 +1,7 @@
 import type { Kind, Resource } from '../schema/kinds.ts'
 import type { MaintenanceSwitch, ServedState } from '../schema/state.ts'
 import type { Accounting } from './ledger/types.ts'
+import type { People } from './people/types.ts'
 
 /** Who may change a resource: the files of a set through `gw apply`, the command line, or REST. */
 export type Owner = 'config' | 'cli' | 'rest'
@@ -70,6 +71,17 @@ export interface Live {
   readonly maintenance?: MaintenanceSwitch
 }
 
+/** Which resources to read: all of a kind that pass each filter, by name. */
+export interface ResourceQuery {
+  readonly kind: Kind
+  readonly name?: string
+  /** Fields of the canonical spec, such as the `tenant` of a key. */
+  readonly where?: Readonly<Record<string, string>>
+  /** Only names after this one. */
+  readonly after?: string
+  readonly limit?: number
+}
+
 export interface Counts {
   readonly create: number
   readonly update: number
@@ -127,8 +139,12 @@ export type CommitGuard = (
 export interface Store {
   /** Wallets, usage, call logs, and whether the ledger adds up. */
   readonly accounting: Accounting
+  /** Who may log in to the control plane, and what they did there. */
+  readonly people: People
   head(): Promise<Head>
   live(): Promise<Live>
+  /** The part of what stands that a query asks for; secrets and holds are those of the keys in it. */
+  find(query: ResourceQuery): Promise<Live>
   /** What a gateway serves now. From then on `changed` compares with it. */
   readState(): Promise<ServedState>
   /**

@@ -100,6 +100,10 @@ describe('the file', () => {
     const { open, raw } = setUp()
     await (await open('create')).close()
     const later = [
+      'sessions',
+      'users',
+      'audit',
+      'stored_secrets',
       'maintenance',
       'open_holds',
       'wallets',

@@ -134,10 +134,15 @@ export const COMMAND_FAULTS = {
     title: 'The configuration keeps the gateway in maintenance.',
     mend: 'Set `maintenance.enabled: false` in its settings, and apply.',
   },
+  GW4015: {
+    exit: EXIT.precondition,
+    title: 'No administrator would be left who can log in.',
+    mend: 'Make or enable another administrator first; nothing was changed.',
+  },
   GW5001: {
     exit: EXIT.unhealthy,
     title: 'An endpoint does not answer as it should.',
-    mend: 'Mend what the message names, or set `skip_probe: true` for that endpoint; nothing was changed.',
+    mend: 'Mend what the message names, pass --skip-probe, or set `skip_probe: true` for an endpoint that is not to be probed; nothing was changed.',
   },
   GW6001: { exit: EXIT.usage, title: 'Wrong usage.', mend: 'See `gw --help` and `gw COMMAND --help`.' },
   GW9001: {

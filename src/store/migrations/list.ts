@@ -3,6 +3,7 @@ import { configuration } from './0001-configuration.ts'
 import { keys } from './0002-keys.ts'
 import { ledger } from './0003-ledger.ts'
 import { maintenance } from './0004-maintenance.ts'
+import { people } from './0005-people.ts'
 
 /** Every migration, by the name under which a database remembers it. Append; never change one that was released. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -10,4 +11,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0002-keys': keys,
   '0003-ledger': ledger,
   '0004-maintenance': maintenance,
+  '0005-people': people,
 }

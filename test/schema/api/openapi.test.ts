@@ -10,7 +10,7 @@ const document = openApi('0.0.0') as unknown as {
 }
 
 test('is OpenAPI 3.1', async () => {
-  const { valid, errors } = await new Validator().validate(structuredClone(document) as object)
+  const { valid, errors } = await new Validator().validate(structuredClone(document) as Parameters<Validator['validate']>[0])
   expect(errors ?? valid).toBe(true)
 })
 
@@ -19,13 +19,14 @@ test('has each operation of the table once, and nothing else', () => {
     Object.entries(methods).map(([method, { operationId }]) => [operationId, method.toUpperCase(), path]),
   )
   const table = OPERATION_IDS.map(id => [id, operation(id).method, `${API_PREFIX}${operation(id).path}`])
-  expect(documented.sort()).toEqual(table.sort())
+  expect(documented).toHaveLength(table.length)
+  expect(new Set(documented.map(String))).toEqual(new Set(table.map(String)))
 })
 
 test('refers only to schemas that it holds, and holds none that nothing refers to', () => {
   const text = JSON.stringify(document)
   const named = new Set([...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(([, id]) => id))
-  expect([...named].sort()).toEqual(Object.keys(document.components.schemas).sort())
+  expect(named).toEqual(new Set(Object.keys(document.components.schemas)))
 })
 
 describe.each(OPERATION_IDS)('%s', id => {
@@ -33,7 +34,7 @@ describe.each(OPERATION_IDS)('%s', id => {
 
   test('declares each parameter of its path', () => {
     const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
-    expect(Object.keys(params?.shape ?? {}).sort()).toEqual(inPath.sort())
+    expect(new Set(Object.keys(params?.shape ?? {}))).toEqual(new Set(inPath))
   })
 
   test('has a body only where its method has one, and an answer unless it is 204', () => {

@@ -1,0 +1,52 @@
+import type { Kysely, Selectable } from 'kysely'
+import type { AuditTable, Tables } from '../tables.ts'
+import type { AuditLine, AuditQuery } from './types.ts'
+
+export async function insertAudit(
+  db: Kysely<Tables>,
+  line: Omit<AuditLine, 'id' | 'atMs'>,
+  nowMs: number,
+): Promise<void> {
+  await db
+    .insertInto('audit')
+    .values({
+      at_ms: nowMs,
+      user_name: line.user,
+      role: line.role,
+      origin: line.origin,
+      address: line.address ?? null,
+      action: line.action,
+      target: line.target ?? null,
+      revision: line.revision ?? null,
+      request_id: line.requestId ?? null,
+    })
+    .execute()
+}
+
+export async function selectAudit(db: Kysely<Tables>, asked: AuditQuery): Promise<AuditLine[]> {
+  let query = db
+    .selectFrom('audit')
+    .selectAll()
+    .orderBy('id', 'desc')
+    .limit(asked.limit ?? 50)
+  if (asked.before !== undefined) query = query.where('id', '<', asked.before)
+  if (asked.user !== undefined) query = query.where('user_name', '=', asked.user)
+  if (asked.action !== undefined) query = query.where('action', '=', asked.action)
+  if (asked.target !== undefined) query = query.where('target', '=', asked.target)
+  return (await query.execute()).map(toLine)
+}
+
+function toLine(row: Selectable<AuditTable>): AuditLine {
+  return {
+    id: row.id,
+    atMs: row.at_ms,
+    user: row.user_name,
+    role: row.role,
+    origin: row.origin,
+    ...(row.address !== null && { address: row.address }),
+    action: row.action,
+    ...(row.target !== null && { target: row.target }),
+    ...(row.revision !== null && { revision: row.revision }),
+    ...(row.request_id !== null && { requestId: row.request_id }),
+  }
+}

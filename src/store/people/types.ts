@@ -1,0 +1,110 @@
+import type { Carrier, Role } from '../../schema/user.ts'
+
+/** A person who may log in to the control plane. */
+export interface User {
+  readonly name: string
+  readonly role: Role
+  /** Of the role `tenant`. */
+  readonly tenant?: string
+  readonly enabled: boolean
+  readonly createdAtMs: number
+  readonly lastLoginAtMs?: number
+  /** Grows with each change of it. */
+  readonly version: number
+  /** Sessions that have not been ended; some of them may have expired. */
+  readonly sessions: number
+}
+
+export interface NewUser {
+  readonly name: string
+  readonly role: Role
+  readonly tenant?: string
+  /** As `hashPassword` makes it. */
+  readonly passwordHash: string
+}
+
+/** What may change of a user; what is absent stays. `tenant` goes with `role`. */
+export interface UserChange {
+  readonly place?: { readonly role: Role; readonly tenant?: string }
+  readonly enabled?: boolean
+}
+
+export interface NewSession {
+  /** SHA-256 of the token. */
+  readonly digest: string
+  readonly user: string
+  readonly carrier: Carrier
+  readonly address: string
+}
+
+export interface OpenSession {
+  readonly user: User
+  readonly carrier: Carrier
+  readonly createdAtMs: number
+  /** To the minute: a request that comes sooner after the one before writes nothing. */
+  readonly usedAtMs: number
+}
+
+/** Who changed what, when, from where. */
+export interface AuditLine {
+  readonly id: number
+  readonly atMs: number
+  readonly user: string
+  readonly role: string
+  readonly origin: 'rest' | 'cli'
+  readonly address?: string
+  /** An operation of the control plane, or a command. */
+  readonly action: string
+  readonly target?: string
+  /** The revision that it made. */
+  readonly revision?: number
+  readonly requestId?: string
+}
+
+export interface AuditQuery {
+  readonly user?: string
+  readonly action?: string
+  readonly target?: string
+  /** Only lines with a smaller id. */
+  readonly before?: number
+  /** 50 by default. */
+  readonly limit?: number
+}
+
+/** The people of the control plane: `store.people`. */
+export interface People {
+  /** By name. */
+  users(page?: { readonly after?: string; readonly limit?: number }): Promise<readonly User[]>
+  user(name: string): Promise<User | undefined>
+  /** What a password is compared with; also of users who are disabled. */
+  credential(name: string): Promise<{ readonly user: User; readonly passwordHash: string } | undefined>
+  /** @throws {CommandError} GW4013 where the name is taken, GW4005 without the tenant */
+  createUser(user: NewUser): Promise<User>
+  /**
+   * To disable a user, or to change its place, ends its sessions.
+   * @param version what it must still be at; absent: whatever stands.
+   * @throws {CommandError} GW4005 without such a user or tenant · GW4001 at another version · GW4015 where no
+   * enabled administrator would be left
+   */
+  changeUser(name: string, change: UserChange, version?: number): Promise<User>
+  /** Ends every session of the user. @throws {CommandError} GW4005 */
+  setPassword(name: string, passwordHash: string): Promise<void>
+
+  /**
+   * Notes the log-in; of very many sessions of one user the oldest ends.
+   * @throws {CommandError} GW4005 where there is no such user, or it is disabled by now
+   */
+  openSession(session: NewSession): Promise<OpenSession>
+  /** A session of a user who is enabled, expired or not: whoever asks knows for how long it is good. */
+  session(digest: string): Promise<OpenSession | undefined>
+  touchSession(digest: string): Promise<void>
+  endSession(digest: string): Promise<void>
+  /** How many there were. @throws {CommandError} GW4005 */
+  endSessions(user: string): Promise<number>
+  /** Forgets sessions that were opened, or last used, before then. */
+  pruneSessions(before: { readonly createdAtMs: number; readonly usedAtMs: number }): Promise<void>
+
+  record(line: Omit<AuditLine, 'id' | 'atMs'>): Promise<void>
+  /** Newest first. */
+  audit(query?: AuditQuery): Promise<readonly AuditLine[]>
+}

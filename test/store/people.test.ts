@@ -1,0 +1,158 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { testClock } from '../support/test-clock.ts'
+import { canonical, digest, MINE, put } from './samples.ts'
+import { STORES } from './stores.ts'
+
+const ADMIN = { name: 'ada', role: 'admin', passwordHash: 'h1' } as const
+const OF_ACME = { name: 'tom', role: 'tenant', tenant: 'acme', passwordHash: 'h2' } as const
+
+describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
+  async function setUp() {
+    const database = emptyDatabase(onTestFinished)
+    const clock = testClock(1_000)
+    const store = await database.open(clock)
+    await put(store, { kind: 'tenant', name: 'acme', spec: canonical('tenant', {}), ...MINE })
+    return { database, clock, store, people: store.people }
+  }
+
+  test('a user is created once, and only with a tenant that stands', async () => {
+    const { people } = await setUp()
+    expect(await people.createUser(ADMIN)).toEqual({
+      name: 'ada',
+      role: 'admin',
+      enabled: true,
+      createdAtMs: 1_000,
+      version: 1,
+      sessions: 0,
+    })
+    await expect(people.createUser(ADMIN)).rejects.toMatchObject({ code: 'GW4013' })
+    await expect(people.createUser({ ...OF_ACME, tenant: 'none' })).rejects.toMatchObject({ code: 'GW4005' })
+    expect(await people.createUser(OF_ACME)).toMatchObject({ tenant: 'acme' })
+    expect((await people.users()).map(user => user.name)).toEqual(['ada', 'tom'])
+    expect((await people.users({ after: 'ada', limit: 1 })).map(user => user.name)).toEqual(['tom'])
+    expect(await people.credential('tom')).toMatchObject({ passwordHash: 'h2' })
+    expect(await people.credential('nobody')).toBeUndefined()
+  })
+
+  test('a change names the version that it starts from, and the last administrator stays', async () => {
+    const { people } = await setUp()
+    await people.createUser(ADMIN)
+    await expect(people.changeUser('ada', { enabled: false })).rejects.toMatchObject({ code: 'GW4015' })
+    await expect(
+      people.changeUser('ada', { place: { role: 'tenant', tenant: 'acme' } }),
+    ).rejects.toMatchObject({ code: 'GW4015' })
+    await people.createUser({ ...ADMIN, name: 'bob' })
+    expect(await people.changeUser('ada', { enabled: false }, 1)).toMatchObject({
+      enabled: false,
+      version: 2,
+    })
+    await expect(people.changeUser('ada', { enabled: true }, 1)).rejects.toMatchObject({ code: 'GW4001' })
+    expect(await people.changeUser('ada', { enabled: false }, 2)).toMatchObject({ version: 2 })
+    await expect(people.changeUser('bob', { enabled: false })).rejects.toMatchObject({ code: 'GW4015' })
+    await expect(people.changeUser('nobody', {})).rejects.toMatchObject({ code: 'GW4005' })
+  })
+
+  test('a session is found by the digest of its token while its user may log in', async () => {
+    const { people, clock } = await setUp()
+    await people.createUser(ADMIN)
+    await people.createUser(OF_ACME)
+    clock.advance(500)
+    const session = { digest: digest('a'), user: 'tom', carrier: 'bearer', address: '::1' } as const
+    await people.openSession(session)
+    clock.advance(500)
+    await people.touchSession(digest('a'))
+    expect(await people.session(digest('a'))).toEqual({
+      user: {
+        name: 'tom',
+        role: 'tenant',
+        tenant: 'acme',
+        enabled: true,
+        createdAtMs: 1_000,
+        lastLoginAtMs: 1_500,
+        version: 1,
+        sessions: 1,
+      },
+      carrier: 'bearer',
+      createdAtMs: 1_500,
+      usedAtMs: 2_000,
+    })
+    expect(await people.session(digest('b'))).toBeUndefined()
+    await people.endSession(digest('a'))
+    expect(await people.session(digest('a'))).toBeUndefined()
+
+    await people.openSession(session)
+    await people.changeUser('tom', { enabled: false })
+    expect(await people.session(digest('a'))).toBeUndefined()
+    await expect(people.openSession(session)).rejects.toMatchObject({ code: 'GW4005' })
+    await people.changeUser('tom', { enabled: true })
+    expect(await people.session(digest('a'))).toBeUndefined()
+  })
+
+  test('a new password and a new place end every session; so does whoever asks for it', async () => {
+    const { people } = await setUp()
+    await people.createUser(ADMIN)
+    await people.createUser(OF_ACME)
+    const open = (name: string) =>
+      people.openSession({ digest: digest(name), user: 'tom', carrier: 'cookie', address: '::1' })
+    await open('1')
+    await people.setPassword('tom', 'h3')
+    expect(await people.session(digest('1'))).toBeUndefined()
+    expect(await people.credential('tom')).toMatchObject({ passwordHash: 'h3', user: { version: 2 } })
+    await open('2')
+    await people.changeUser('tom', { place: { role: 'admin' } })
+    expect(await people.session(digest('2'))).toBeUndefined()
+    await open('3')
+    await open('4')
+    expect(await people.endSessions('tom')).toBe(2)
+    expect(await people.user('tom')).toMatchObject({ role: 'admin', sessions: 0 })
+  })
+
+  test('of very many sessions the oldest ends; old ones are forgotten', async () => {
+    const { people, clock } = await setUp()
+    await people.createUser(ADMIN)
+    const at = (number: number) => number.toString(16).padStart(64, '0')
+    for (let number = 0; number <= 100; number++) {
+      clock.advance(1)
+      await people.openSession({ digest: at(number), user: 'ada', carrier: 'bearer', address: '::1' })
+    }
+    expect(await people.session(at(0))).toBeUndefined()
+    expect(await people.session(at(1))).toBeDefined()
+    await people.pruneSessions({ createdAtMs: 1_010, usedAtMs: 0 })
+    expect(await people.session(at(9))).toBeUndefined()
+    expect(await people.session(at(10))).toBeDefined()
+    await people.pruneSessions({ createdAtMs: 0, usedAtMs: 1_050 })
+    expect(await people.user('ada')).toMatchObject({ sessions: 51 })
+  })
+
+  test('the audit is read newest first, filtered and in pages, and cannot be rewritten', async () => {
+    const { people, clock, database } = await setUp()
+    const line = { user: 'ada', role: 'admin', origin: 'rest', action: 'create_key' } as const
+    await people.record({ ...line, address: '::1', target: 'key/a', revision: 4, requestId: 'req_1' })
+    clock.advance(1)
+    await people.record({ ...line, origin: 'cli', action: 'disable_user' })
+    expect(await people.audit()).toEqual([
+      { ...line, id: 2, atMs: 1_001, origin: 'cli', action: 'disable_user' },
+      { ...line, id: 1, atMs: 1_000, address: '::1', target: 'key/a', revision: 4, requestId: 'req_1' },
+    ])
+    expect(await people.audit({ before: 2 })).toHaveLength(1)
+    expect(await people.audit({ limit: 1 })).toMatchObject([{ id: 2 }])
+    expect(await people.audit({ target: 'key/a' })).toMatchObject([{ id: 1 }])
+    expect(await people.audit({ action: 'disable_user', user: 'ada' })).toMatchObject([{ id: 2 }])
+    expect(await people.audit({ user: 'bob' })).toEqual([])
+    expect(() => database.execute(`update audit set user_name = 'eve'`)).toThrow('append-only')
+    expect(() => database.execute('delete from audit')).toThrow('append-only')
+    expect(() =>
+      database.execute(
+        `insert or replace into audit (id, at_ms, user_name, role, origin, action) values (1, 0, 'e', 'r', 'cli', 'x')`,
+      ),
+    ).toThrow('append-only')
+  })
+
+  test('people and sessions move no revision and no key version', async () => {
+    const { people, store } = await setUp()
+    const before = await store.head()
+    await people.createUser(ADMIN)
+    await people.openSession({ digest: digest('a'), user: 'ada', carrier: 'bearer', address: '::1' })
+    expect(await store.head()).toEqual(before)
+  })
+})
