@@ -136,6 +136,11 @@ export const COMMAND_FAULTS = {
   },
   GW4015: {
     exit: EXIT.precondition,
+    title: 'The files would delete more than may go unseen.',
+    mend: 'Look at `gw diff`; if it is meant, run `gw apply`. Nothing was changed.',
+  },
+  GW4017: {
+    exit: EXIT.precondition,
     title: 'No administrator would be left who can log in.',
     mend: 'Make or enable another administrator first; nothing was changed.',
   },

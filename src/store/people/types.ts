@@ -83,7 +83,7 @@ export interface People {
   /**
    * To disable a user, or to change its place, ends its sessions.
    * @param version what it must still be at; absent: whatever stands.
-   * @throws {CommandError} GW4005 without such a user or tenant · GW4001 at another version · GW4015 where no
+   * @throws {CommandError} GW4005 without such a user or tenant · GW4001 at another version · GW4017 where no
    * enabled administrator would be left
    */
   changeUser(name: string, change: UserChange, version?: number): Promise<User>

@@ -36,7 +36,7 @@ export async function insertUser(db: Db, made: NewUser, nowMs: number): Promise<
   return (await known(db, name)).user
 }
 
-/** In a transaction. @throws {CommandError} GW4005, GW4001, GW4015 */
+/** In a transaction. @throws {CommandError} GW4005, GW4001, GW4017 */
 export async function updateUser(
   db: Db,
   name: string,
@@ -128,5 +128,5 @@ async function assertAdmin(db: Db, name: string): Promise<void> {
     .where('role', '=', 'admin')
     .where('enabled', '=', 1)
     .executeTakeFirst()
-  if (!admin) throw new CommandError('GW4015', `${name} is the last administrator who can log in.`)
+  if (!admin) throw new CommandError('GW4017', `${name} is the last administrator who can log in.`)
 }
