@@ -20,5 +20,5 @@ export const INFERENCE_PATHS: readonly InferencePath[] = [
 
 /** Whose error shape a path answers in (WIRE §1), known or not. */
 export function protocolOfPath(path: string): Protocol {
-  return path === '/v1/messages' || path.startsWith('/v1/messages/') ? 'anthropic' : 'openai'
+  return path.startsWith('/v1/messages') ? 'anthropic' : 'openai'
 }

@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Clock, Timer } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { Crowd } from './crowd.ts'
-import { BAD_REQUEST, type HttpRefusal, refusalOfParser, targetIn } from './refusal.ts'
+import { BAD_REQUEST, type HttpRefusal, type ParserError, refusalOfParser, targetIn } from './refusal.ts'
 
 /** Where a server listens; port 0 lets the system choose. */
 export interface ListenAddress {
@@ -90,8 +90,8 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     socket.resume()
     crowd.of(socket)?.refuse(BAD_REQUEST)
   })
-  server.on('clientError', (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Socket) => {
-    const refusal = refusalOfParser(error.code)
+  server.on('clientError', (error: ParserError, socket: Socket) => {
+    const refusal = refusalOfParser(error)
     if (refusal) crowd.of(socket)?.refuse(refusal, targetIn(error.rawPacket))
     else socket.destroy()
   })

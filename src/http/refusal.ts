@@ -41,9 +41,19 @@ const PARSER_FAULTS: Readonly<Record<string, HttpRefusal>> = {
   ERR_HTTP_REQUEST_TIMEOUT: TIMEOUT,
 }
 
+/** An error of node's parser, or of a connection. */
+export interface ParserError {
+  readonly code?: string
+  readonly reason?: string
+  /** What was being parsed when it failed. */
+  readonly rawPacket?: Buffer
+}
+
 /** What to answer to an error of node's parser; undefined where nobody is there to read it. */
-export function refusalOfParser(code: string | undefined): HttpRefusal | undefined {
+export function refusalOfParser({ code, reason }: ParserError): HttpRefusal | undefined {
   if (code === undefined) return undefined
+  // Beside a length it is the message that is ambiguous, not the coding that is unknown.
+  if (reason?.includes('Content-Length')) return BAD_REQUEST
   if (Object.hasOwn(PARSER_FAULTS, code)) return PARSER_FAULTS[code]
   return code.startsWith('HPE_') ? BAD_REQUEST : undefined
 }
