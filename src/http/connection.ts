@@ -50,6 +50,8 @@ export class Connection {
   /** The answer behind which the next request has to wait. */
   #newest: ServerResponse | undefined
   #waiting = 0
+  /** No request is served behind the one at hand, and its client is told so. */
+  #parting = false
   /** Bytes have come that are no request: nothing more is read from this client. */
   #refusal: HttpRefusal | undefined
   /** The request whose body is on its way, as of the last look. */
@@ -84,8 +86,15 @@ export class Connection {
     })
   }
 
+  /** From now on each answer says that its connection closes behind it. */
+  part(): void {
+    this.#parting = true
+    if (this.#current && !this.#current.headersSent) this.#current.shouldKeepAlive = false
+  }
+
   #serve(req: IncomingMessage, res: ServerResponse): void {
     this.#current = res
+    if (this.#parting) res.shouldKeepAlive = false
     this.restingSinceMs = undefined
     this.#ports.onRequest(req, res)
   }

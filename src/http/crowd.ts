@@ -43,6 +43,10 @@ export class Crowd {
     this.#looking = this.#lookLater()
   }
 
+  get size(): number {
+    return this.#connections.size
+  }
+
   /** Takes a new connection in, or turns it away. */
   enter(socket: Socket): void {
     if (this.#connections.size >= this.#ports.maxConnections && !this.#makeRoom()) {
@@ -59,6 +63,11 @@ export class Crowd {
 
   take(req: IncomingMessage, res: ServerResponse): void {
     this.#connections.get(req.socket)?.take(req, res)
+  }
+
+  /** From now on each answer says that its connection closes behind it. */
+  part(): void {
+    for (const connection of this.#connections.values()) connection.part()
   }
 
   /** Ends connections that have never said a byte: node knows them as neither idle nor active. */

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
-import type { Clock, Timer } from '../base/clock.ts'
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
+import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { Crowd } from './crowd.ts'
 import { BAD_REQUEST, type HttpRefusal, type ParserError, refusalOfParser, targetIn } from './refusal.ts'
@@ -35,9 +35,12 @@ export interface ListenOptions {
 export interface Listener {
   /** `http://host:port`, with the port that was chosen. */
   readonly url: string
+  /** Those that are open now. */
+  readonly connections: number
   /**
-   * Stops accepting, lets requests at hand finish for at most `graceMs`, then closes what is left. Resolves when
-   * every connection has gone.
+   * Stops accepting, lets requests at hand finish for at most `graceMs`, then closes what is left. Answers say that
+   * their connection closes; idle ones stay open for a moment, for what is on its way. Resolves when every connection
+   * has gone.
    */
   close(graceMs: number): Promise<void>
 }
@@ -56,6 +59,11 @@ const LIMITS = {
 } as const
 
 const HEAD_MS = 10_000
+/**
+ * While closing: for how long an idle connection stays open. A request that was on its way to us when we stopped is
+ * still answered, and told to use another connection; closed at once, its client would read a reset.
+ */
+const NOTICE_MS = 500
 /** While closing: how often connections are looked for whose last request has ended. */
 const SWEEP_MS = 50
 
@@ -100,6 +108,9 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   const { address: ip, family, port } = server.address() as AddressInfo
   return {
     url: `http://${family === 'IPv6' ? `[${ip}]` : ip}:${port}`,
+    get connections() {
+      return crowd.size
+    },
     close: async graceMs => {
       await closed(server, crowd, graceMs, clock)
       crowd.close()
@@ -133,19 +144,21 @@ function closed(server: Server, crowd: Crowd, graceMs: number, clock: Clock): Pr
     server.closeIdleConnections()
     crowd.closeSilent()
   }
+  crowd.part()
   return new Promise(resolve => {
-    const sweep = (): Timer =>
-      clock.after(SWEEP_MS, () => {
-        closeIdle()
-        sweeping = sweep()
-      })
-    let sweeping = sweep()
+    const sweep = (): void => {
+      closeIdle()
+      sweeping = clock.after(SWEEP_MS, sweep)
+    }
+    let sweeping = clock.after(Math.min(NOTICE_MS, graceMs), sweep)
     const deadline = clock.after(graceMs, () => server.closeAllConnections())
-    server.close(() => {
+    server.once('close', () => {
       sweeping.cancel()
       deadline.cancel()
+      server.close() // ends what node:http itself looks after
       resolve()
     })
-    closeIdle()
+    // Not that of node:http, which closes what is idle at once.
+    NetServer.prototype.close.call(server)
   })
 }

@@ -78,7 +78,7 @@ describe('closing', () => {
     expect(performance.now() - started).toBeLessThan(2_000)
   })
 
-  it('accepts nobody any more, and ends idle connections at once', async () => {
+  it('accepts nobody any more, and ends idle connections soon', async () => {
     const { door, next } = await listener()
     const [idle, busy] = [
       await rawClient(onTestFinished, door.url),
@@ -90,6 +90,35 @@ describe('closing', () => {
     await idle.closed
     await expect(rawClient(onTestFinished, door.url)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
     res.end()
+    await closed
+  })
+
+  it('still answers a request that was on its way on an idle connection, and says that the connection closes', async () => {
+    const { door, next } = await listener()
+    const client = await rawClient(onTestFinished, door.url)
+    await client.write(REQUEST)
+    ;(await next()).end('before')
+    expect((await client.answer()).values('connection')).toEqual(['keep-alive'])
+    const closed = door.close(10_000)
+    await client.write(REQUEST)
+    ;(await next()).end('behind')
+    const answer = await client.answer()
+    expect({ text: answer.text(), connection: answer.values('connection') }).toEqual({
+      text: 'behind',
+      connection: ['close'],
+    })
+    await client.closed
+    await closed
+  })
+
+  it('says so also in an answer that had not begun when it began to close', async () => {
+    const { door, next } = await listener()
+    const client = await rawClient(onTestFinished, door.url)
+    await client.write(REQUEST)
+    const res = await next()
+    const closed = door.close(10_000)
+    res.end()
+    expect((await client.answer()).values('connection')).toEqual(['close'])
     await closed
   })
 
