@@ -4,10 +4,12 @@ import { type ListenAddress, type Listener, listen, type RefusalAnswer } from '.
 import { type HttpRefusal, refusalOf } from '../http/refusal.ts'
 import { type Match, type Route, Router } from '../http/routes.ts'
 import { callRecord } from '../metering/call-log.ts'
+import type { RequestMeter } from '../metering/metrics/request-meter.ts'
 import { logRequest } from '../metering/request-log.ts'
 import type { Protocol } from '../schema/endpoint.ts'
 import type { Delivered } from './delivery.ts'
 import { INFERENCE_PATHS, protocolOfPath } from './endpoints.ts'
+import { answerScrape, type MetricsPort } from './metrics.ts'
 import { listModels, showModel } from './models.ts'
 import { type PipelinePorts, serveInference } from './pipeline.ts'
 import { asGwError, errorAnswer, sendError } from './rescue.ts'
@@ -18,6 +20,9 @@ export interface GatewayPorts extends PipelinePorts {
   readonly health: (res: ServerResponse) => void
   /** Open connections of clients at one time; 20,000 by default. */
   readonly maxConnections?: number
+  readonly requests: RequestMeter
+  /** What `/metrics` answers, and to whom. Absent: there is no such path. */
+  readonly metrics?: MetricsPort
 }
 
 interface Visit {
@@ -35,7 +40,10 @@ const MAX_CONNECTIONS = 20_000
 
 const ANSWERED: Delivered = { outcome: 'answered' }
 
-/** The inference gateway: `/v1/*` and `/health`. */
+/** A scrape that was answered; it is not counted among the requests. */
+const SCRAPED: Delivered = { outcome: 'answered' }
+
+/** The inference gateway: `/v1/*`, `/health` and `/metrics`. */
 export function startGateway(address: ListenAddress, ports: GatewayPorts): Promise<Listener> {
   const router = new Router<Handler>(routes(ports))
   return listen({
@@ -68,8 +76,10 @@ function routes(ports: GatewayPorts): Route<Handler>[] {
     ports.health(res)
     return ANSWERED
   }
+  const scrapes = ports.metrics ? scrapeRoutes(ports.metrics) : []
   return [
     ...inference,
+    ...scrapes,
     { method: 'GET', path: '/health', handler: health },
     { method: 'HEAD', path: '/health', handler: health },
     {
@@ -91,6 +101,14 @@ function routes(ports: GatewayPorts): Route<Handler>[] {
   ]
 }
 
+function scrapeRoutes(metrics: MetricsPort): Route<Handler>[] {
+  const handler: Handler = async ({ req, res }) => {
+    await answerScrape(req, res, metrics)
+    return SCRAPED
+  }
+  return ['GET', 'HEAD'].map(method => ({ method, path: '/metrics', handler }))
+}
+
 /** Never rejects: whatever is thrown becomes an answer, and every request becomes a line in the log. */
 async function handle(
   req: IncomingMessage,
@@ -102,6 +120,7 @@ async function handle(
   const match = router.match(method, req.url ?? '')
   const trace = new Trace(method, match.path, protocolOf(match.path, req), ports)
   let ended: Delivered
+  ports.requests.began()
   try {
     ended = await route(
       req,
@@ -110,7 +129,10 @@ async function handle(
   } catch (thrown) {
     ended = rescue(thrown, res, trace)
   }
+  // Without a line in the log, as for health: it comes four times a minute.
+  if (ended === SCRAPED) return ports.requests.passed()
   const record = trace.record(ended.outcome, res, ended.error)
+  ports.requests.ended(record)
   logRequest(ports.log, record)
   if (trace.isCall) ports.ledger.log(callRecord(record, ports.clock.nowMs()))
 }
@@ -124,7 +146,10 @@ function answerNobody(
   const error = new GwError(code, undefined, status === 503 ? { retryAfterMs: 1_000 } : {})
   const [path = ''] = (target ?? '').split('?', 1)
   const trace = new Trace('', path, protocolOfPath(path), ports)
-  logRequest(ports.log, trace.record('refused', { headersSent: true, statusCode: status }, error))
+  const record = trace.record('refused', { headersSent: true, statusCode: status }, error)
+  ports.requests.began()
+  ports.requests.ended(record)
+  logRequest(ports.log, record)
   return errorAnswer(error, trace)
 }
 
