@@ -2,7 +2,8 @@ import { CommandError } from '../base/catalogue/command.ts'
 import { apply } from '../changes/apply.ts'
 import { exportSet, knownOutside } from '../changes/export.ts'
 import { plan } from '../changes/plan.ts'
-import { noProbe } from '../changes/prober.ts'
+import { probeOrders, standingAfter } from '../changes/probe-orders.ts'
+import { ProbeError } from '../changes/refusals.ts'
 import type { Applied, Plan } from '../changes/types.ts'
 import { load } from '../config/load.ts'
 import { render } from '../config/render.ts'
@@ -12,6 +13,7 @@ import type { Live } from '../store/types.ts'
 import { documentOf } from './document.ts'
 import { ConfigurationInvalid } from './invalid.ts'
 import type { AppPorts } from './ports.ts'
+import { type ProbeRow, type ProbeWishes, probeRound, roundPorts } from './probe-round.ts'
 import { authorship } from './revision-author.ts'
 import { liveOrEmpty, withStore } from './stored.ts'
 import { wouldServe } from './would-serve.ts'
@@ -44,7 +46,7 @@ export interface Exported {
  * @throws {ConfigurationInvalid} with every problem of every file.
  */
 export async function validateConfiguration(paths: readonly string[], ports: AppPorts): Promise<Valid> {
-  return loaded(paths, new Set(), ports)
+  return loadTree(paths, new Set(), ports)
 }
 
 /**
@@ -59,40 +61,66 @@ export async function planConfiguration(
   return planned(paths, await liveOrEmpty(storeUrl, 'read', ports), ports)
 }
 
+export interface ApplyWishes {
+  /** Sees the plan before anybody is probed, and may refuse it. */
+  readonly preview?: Review
+  /** Absent: nobody is probed. */
+  readonly probe?: ProbeWishes
+}
+
 /**
  * Brings the store to what the files say.
  *
- *     load ──▶ plan ──▶ review ──▶ author ──▶ one transaction ──▶ revision base + 1
- *       │        │         │                        │
- *     GW3001   GW4004   GW4002                GW4001 GW4004
- *              GW4010   GW4003                GW4010 GW3002
+ *     load ──▶ plan ──▶ preview ──▶ probe ──▶ review ──▶ author ──▶ one transaction ──▶ revision base + 1
+ *       │        │         │          │         │                        │
+ *     GW3001   GW4004    GW4002     GW5001    GW4003                GW4001 GW4004
+ *              GW4010                                               GW4010 GW3002
  *
- * While a person reviews, nothing is locked and nothing was created; what moves meanwhile is seen by the
- * transaction (GW4001). Without changes nothing is written.
+ * While upstreams are asked and a person reviews, nothing is locked and nothing was created; what moves meanwhile is
+ * seen by the transaction (GW4001). Without changes nothing is written.
  */
 export async function applyConfiguration(
   paths: readonly string[],
   storeUrl: string,
   ports: AppPorts,
   review: Review,
-): Promise<{ readonly planned: Planned; readonly applied: Applied }> {
-  const ready = await planned(paths, await liveOrEmpty(storeUrl, 'upgrade', ports), ports)
-  await review(ready)
+  { preview, probe }: ApplyWishes = {},
+): Promise<{ readonly planned: Planned; readonly probed: readonly ProbeRow[]; readonly applied: Applied }> {
+  const live = await liveOrEmpty(storeUrl, 'upgrade', ports)
+  const ready = await planned(paths, live, ports)
   const { plan: agreed, tree } = ready
+  await preview?.(ready)
+  const probed = probe ? await probeWhatIsNew(paths, live, ready, ports, probe) : []
+  await review(ready)
   if (agreed.changes.length === 0) {
-    return { planned: ready, applied: { revision: agreed.base, counts: agreed.counts } }
+    return { planned: ready, probed, applied: { revision: agreed.base, counts: agreed.counts } }
   }
   const author = await authorship(paths, ports)
   ports.signal.throwIfAborted()
   const applied = await withStore(storeUrl, 'create', ports, store =>
-    apply(store, agreed, tree, {
-      origin: 'apply',
-      ...author,
-      prober: noProbe,
-      check: wouldServe(ports.signal),
-    }),
+    apply(store, agreed, tree, { origin: 'apply', ...author, check: wouldServe(ports.signal) }),
   )
-  return { planned: ready, applied }
+  return { planned: ready, probed, applied }
+}
+
+/** @throws {ProbeError} with every endpoint that does not answer. */
+async function probeWhatIsNew(
+  paths: readonly string[],
+  live: Live,
+  { plan: agreed, tree }: Planned,
+  ports: AppPorts,
+  wishes: ProbeWishes,
+): Promise<readonly ProbeRow[]> {
+  const orders = probeOrders(agreed, live.resources, standingAfter(agreed, live.resources, tree))
+  if (orders.length === 0) return []
+  const rows = await probeRound(orders, roundPorts(paths, live, ports, wishes))
+  const failures = rows.flatMap(row => {
+    if (row.state !== 'failed') return []
+    const { endpoint, model, diagnosis } = row
+    return [{ endpoint, model, cause: diagnosis.cause, mend: diagnosis.mend }]
+  })
+  if (failures.length > 0) throw new ProbeError(failures)
+  return rows
 }
 
 /**
@@ -113,11 +141,16 @@ export async function exportConfiguration(
 async function planned(paths: readonly string[], live: Live, ports: AppPorts): Promise<Planned> {
   // The set is known only when the files are read, so anything that stands may be referred to; what the tree
   // itself would delete although it refers to it is found by the plan.
-  const valid = await loaded(paths, knownOutside(live), ports)
+  const valid = await loadTree(paths, knownOutside(live), ports)
   return { ...valid, plan: plan(live, valid.tree) }
 }
 
-async function loaded(paths: readonly string[], known: ReadonlySet<string>, ports: AppPorts): Promise<Valid> {
+/** The tree of the files at `paths`; names that are `known` may be referred to. @throws {ConfigurationInvalid} */
+export async function loadTree(
+  paths: readonly string[],
+  known: ReadonlySet<string>,
+  ports: AppPorts,
+): Promise<Valid> {
   const { environment, readStdin, signal } = ports
   const result = await load(paths, { environment, readStdin, known })
   signal.throwIfAborted()

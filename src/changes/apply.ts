@@ -3,18 +3,17 @@ import type { Tree } from '../config/types.ts'
 import type { Commit, Store } from '../store/types.ts'
 import { assertOwnership, assertReferences } from './ownership.ts'
 import { owned } from './plan.ts'
-import { ProbeError } from './refusals.ts'
 import type { Applied, ApplyContext, Plan } from './types.ts'
 
 /**
  * Makes `desired` so, in one transaction.
  *
- *     probe ──▶ lock ──▶ still at plan.base? ──▶ owners, references ──▶ check ──▶ write ──▶ revision base + 1
- *       │                       │                        │                │
- *     GW5001                 GW4001                GW4004 GW4010        GW3002       nothing written
+ *     lock ──▶ still at plan.base? ──▶ owners, references ──▶ check ──▶ write ──▶ revision base + 1
+ *                     │                        │                │
+ *                  GW4001                GW4004 GW4010        GW3002       nothing written
  *
- * Probes come before the lock: an upstream may take minutes to answer, and nobody waits for it. A plan without
- * changes writes nothing.
+ * Probes come before, without a lock: an upstream may take its time to answer, and nobody else waits for it. A plan
+ * without changes writes nothing.
  *
  * @param plan of exactly this `desired`, from `plan()`.
  */
@@ -26,7 +25,6 @@ export async function apply(
 ): Promise<Applied> {
   const { counts } = plan
   if (plan.changes.length === 0) return { revision: plan.base, counts }
-  await probeWhatIsNew(plan, desired, context)
 
   const { author, gitCommit, origin } = context
   const commit: Commit = {
@@ -49,19 +47,4 @@ export async function apply(
     if (problems.length > 0) throw new CommandError('GW3002', problems.join('\n'))
   })
   return { revision: revision.id, counts }
-}
-
-async function probeWhatIsNew(plan: Plan, desired: Tree, { prober }: ApplyContext): Promise<void> {
-  const touched = new Set(
-    plan.changes
-      .filter(({ action, kind }) => kind === 'endpoint' && action !== 'delete')
-      .map(({ name }) => name),
-  )
-  const endpoints = desired.resources.filter(
-    ({ kind, name, spec }) =>
-      kind === 'endpoint' && touched.has(name) && spec['enabled'] !== false && spec['skip_probe'] !== true,
-  )
-  if (endpoints.length === 0) return
-  const { failures } = await prober.probe(endpoints)
-  if (failures.length > 0) throw new ProbeError(failures)
 }

@@ -65,20 +65,18 @@ export interface Conflict {
   readonly other?: SourceLine
 }
 
+/** An endpoint to probe, and the model names that it will be asked for. */
+export interface ProbeOrder {
+  readonly endpoint: Resource
+  readonly models: readonly string[]
+}
+
 export interface ProbeFailure {
   readonly endpoint: string
+  readonly model: string
   /** What went wrong, and what would mend it. Never a secret. */
   readonly cause: string
   readonly mend: string
-}
-
-interface ProbeReport {
-  readonly failures: readonly ProbeFailure[]
-}
-
-/** Asks endpoints for a sign of life. Those with `skip_probe` are never handed to it. */
-export interface Prober {
-  probe(endpoints: readonly Resource[]): Promise<ProbeReport>
 }
 
 /** Says why a gateway could not serve these resources; empty where it could. */
@@ -89,7 +87,6 @@ export interface ApplyContext {
   readonly author?: string
   readonly gitCommit?: string
   readonly check: Check
-  readonly prober: Prober
 }
 
 export interface Applied {

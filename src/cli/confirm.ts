@@ -11,9 +11,8 @@ import type { Session } from './session.ts'
  */
 export async function confirm(session: Session, question: string): Promise<void> {
   const { io, flags, out, signal } = session
+  expectAnswerable(session)
   if (flags.yes) return
-  const asked = flags.input && io.stdin.isTTY === true && io.stderr.isTTY === true
-  if (!asked || flags.config.includes('-')) throw new CommandError('GW4002', whyNot(session))
   // The terminal stays in its own line mode (`terminal: false`), so that Ctrl-C is a signal and not a character.
   const lines = createInterface({ input: io.stdin, output: io.stderr, terminal: false })
   const ended = new Promise<undefined>(resolve => lines.once('close', () => resolve(undefined)))
@@ -32,6 +31,14 @@ export async function confirm(session: Session, question: string): Promise<void>
   if (answer === undefined) out.talk('')
   signal.throwIfAborted()
   if (!/^y(es)?$/i.test(answer?.trim() ?? '')) throw new CommandError('GW4003')
+}
+
+/** @throws {CommandError} GW4002 where {@link confirm} would: for a question that comes only later. */
+export function expectAnswerable(session: Session): void {
+  const { io, flags } = session
+  if (flags.yes) return
+  const asked = flags.input && io.stdin.isTTY === true && io.stderr.isTTY === true
+  if (!asked || flags.config.includes('-')) throw new CommandError('GW4002', whyNot(session))
 }
 
 function whyNot({ flags, io }: Session): string {

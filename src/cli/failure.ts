@@ -33,7 +33,9 @@ export function detailsJson(error: CommandError): { readonly [member: string]: J
     }
   }
   if (error instanceof ProbeError) {
-    return { failures: error.failures.map(({ endpoint, cause, mend }) => ({ endpoint, cause, mend })) }
+    return {
+      failures: error.failures.map(({ endpoint, model, cause, mend }) => ({ endpoint, model, cause, mend })),
+    }
   }
   return {}
 }

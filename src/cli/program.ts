@@ -8,6 +8,7 @@ import { keysCommand } from './keys.ts'
 import { ledgerCommand } from './ledger.ts'
 import { logsCommand } from './logs.ts'
 import { maintenanceCommand } from './maintenance.ts'
+import { probeCommand } from './probe.ts'
 import { serveCommand } from './serve.ts'
 import type { Bind, MakeCommand } from './session.ts'
 import { COLOUR_WHEN } from './style.ts'
@@ -27,6 +28,7 @@ const VERBS: readonly MakeCommand[] = [
   diffCommand,
   applyCommand,
   exportCommand,
+  probeCommand,
   keysCommand,
   walletCommand,
   usageCommand,

@@ -1,8 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { apply } from '../../src/changes/apply.ts'
 import { plan } from '../../src/changes/plan.ts'
-import { noProbe } from '../../src/changes/prober.ts'
-import type { ApplyContext, Prober } from '../../src/changes/types.ts'
+import type { ApplyContext } from '../../src/changes/types.ts'
 import type { Tree } from '../../src/config/types.ts'
 import type { Store } from '../../src/store/types.ts'
 import { put } from '../store/samples.ts'
@@ -10,7 +9,7 @@ import { STORES } from '../store/stores.ts'
 import { testClock } from '../support/test-clock.ts'
 import { binding, endpoint, key, ownedBy, publication, tree, treeOf } from './trees.ts'
 
-const CONTEXT: ApplyContext = { origin: 'apply', check: async () => [], prober: noProbe }
+const CONTEXT: ApplyContext = { origin: 'apply', check: async () => [] }
 
 describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
   async function setUp() {
@@ -132,53 +131,5 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     const crash = new Error('crash')
     await expect(applied(store, tree(key('k')), { check: () => Promise.reject(crash) })).rejects.toBe(crash)
     expect(await store.live()).toEqual(before)
-  })
-
-  test('probes new and changed endpoints that may be probed, and no other, before anything is written', async () => {
-    const { store } = await setUp()
-    await applied(store, tree(endpoint('same'), endpoint('changed'), endpoint('gone')))
-    const probed: string[] = []
-    const prober: Prober = {
-      async probe(endpoints) {
-        expect((await store.head()).revision).toBe(1)
-        probed.push(...endpoints.map(({ name }) => name))
-        return { failures: [] }
-      },
-    }
-    const next = tree(
-      endpoint('same'),
-      endpoint('changed', { served_model: 'other' }),
-      endpoint('new'),
-      endpoint('off', { enabled: false }),
-      endpoint('shy', { skip_probe: true }),
-      publication('m'),
-      binding('m', 'new'),
-    )
-    await applied(store, next, { prober })
-    expect(probed).toEqual(['changed', 'new'])
-  })
-
-  test('nobody is probed where no endpoint changes', async () => {
-    const { store } = await setUp()
-    await applied(store, tree(endpoint('a')))
-    const prober: Prober = { probe: () => Promise.reject(new Error('probed')) }
-    expect(await applied(store, tree(endpoint('a'), key('k')), { prober })).toMatchObject({ revision: 2 })
-  })
-
-  test('a probe that fails stops the apply with every failure, and nothing is written', async () => {
-    const { store } = await setUp()
-    const failures = [
-      { endpoint: 'a', cause: 'refused the connection.', mend: 'Start it.' },
-      { endpoint: 'b', cause: 'answered 401.', mend: 'Mend its credential.' },
-    ]
-    const refused = applied(store, tree(endpoint('a'), endpoint('b')), {
-      prober: { probe: async () => ({ failures }) },
-    })
-    await expect(refused).rejects.toMatchObject({
-      code: 'GW5001',
-      failures,
-      message: expect.stringContaining('The endpoint b: answered 401. Mend its credential.'),
-    })
-    expect(await store.head()).toEqual({ revision: 0, keyVersion: 0 })
   })
 })

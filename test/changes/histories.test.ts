@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest'
 import { apply } from '../../src/changes/apply.ts'
 import { exportSet } from '../../src/changes/export.ts'
 import { plan } from '../../src/changes/plan.ts'
-import { noProbe } from '../../src/changes/prober.ts'
 import type { DeclaredResource, Tree } from '../../src/config/types.ts'
 import { compareResources } from '../../src/store/resources.ts'
 import type { StoredResource } from '../../src/store/types.ts'
@@ -82,7 +81,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
           const last = new Map<string, Tree>()
           for (const desired of history) {
             const made = plan(await store.live(), desired)
-            await apply(store, made, desired, { origin: 'apply', check: async () => [], prober: noProbe })
+            await apply(store, made, desired, { origin: 'apply', check: async () => [] })
             last.set(desired.set, desired)
 
             const live = await store.live()

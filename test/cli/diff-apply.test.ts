@@ -28,7 +28,7 @@ describe('gw diff', () => {
   })
 
   it('shows field by field what changes, references to secrets only as changed, the verdict last', async () => {
-    await run('apply --yes')
+    await run('apply --yes --skip-probe')
     dir.write('gw.yaml', SECOND)
     const { stdout } = await run('diff')
     expect(stdout.trimEnd().split('\n').at(-1)).toBe('1 to create, 3 to update, 1 to delete')
@@ -37,7 +37,7 @@ describe('gw diff', () => {
   })
 
   it('tells programs the same as JSON', async () => {
-    await run('apply --yes')
+    await run('apply --yes --skip-probe')
     dir.write('gw.yaml', SECOND)
     const { stdout, stderr } = await run('diff --format json')
     expect(stderr).toBe('')
@@ -46,7 +46,7 @@ describe('gw diff', () => {
   })
 
   it('is coloured on a terminal', async () => {
-    await run('apply --yes')
+    await run('apply --yes --skip-probe')
     dir.write('gw.yaml', SECOND)
     const { stdout } = await run('diff', { terminal: 100 })
     await expect(stdout).toMatchFileSnapshot('golden/diff-second.colour.txt')
@@ -55,7 +55,7 @@ describe('gw diff', () => {
   it('ends with 2 where there are changes only if asked to', async () => {
     expect((await run('diff')).exit).toBe(0)
     expect((await run('diff --exit-code')).exit).toBe(2)
-    await run('apply --yes')
+    await run('apply --yes --skip-probe')
     expect((await run('diff --exit-code')).exit).toBe(0)
   })
 
@@ -67,7 +67,7 @@ describe('gw diff', () => {
   })
 
   it('names every resource that belongs to another set', async () => {
-    await run('apply --yes')
+    await run('apply --yes --skip-probe')
     dir.write(
       'other.yaml',
       'version: 1\nset: other\ntenants: { blue: {}, green: {} }\npublications: { chat: {} }\n',
@@ -81,12 +81,12 @@ describe('gw diff', () => {
   })
 
   it('lets a set refer to what another set has', async () => {
-    await run('apply --yes')
+    await run('apply --yes --skip-probe')
     dir.write(
       'other.yaml',
       'version: 1\nset: other\npublications: { more: { bindings: [{ endpoint: slow }] } }\n',
     )
-    expect((await run('apply -c other.yaml --yes')).exit).toBe(0)
+    expect((await run('apply -c other.yaml --yes --skip-probe')).exit).toBe(0)
     dir.write('gw.yaml', SECOND)
     const { exit, stderr } = await run('diff')
     expect(exit).toBe(4)
@@ -97,19 +97,19 @@ describe('gw diff', () => {
 
 describe('gw apply', () => {
   it('shows the plan, applies it with --yes and prints the revision last', async () => {
-    const { exit, stdout, stderr } = await run('apply --yes')
+    const { exit, stdout, stderr } = await run('apply --yes --skip-probe')
     expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' })
     await expect(stdout).toMatchFileSnapshot('golden/apply-first.txt')
   })
 
   it('prints one JSON document', async () => {
-    const { exit, stdout, stderr } = await run('apply --yes --format json')
+    const { exit, stdout, stderr } = await run('apply --yes --skip-probe --format json')
     expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' })
     expect(JSON.parse(stdout)).toMatchObject({ applied: true, revision: 1, plan: { counts: { create: 7 } } })
   })
 
   it('writes nothing where there is nothing to do', async () => {
-    await run('apply --yes')
+    await run('apply --yes --skip-probe')
     const { exit, stdout } = await run('apply')
     expect(exit).toBe(0)
     expect(stdout.trimEnd().split('\n').at(-1)).toBe('Nothing to do: revision 1 stays.')
@@ -136,14 +136,14 @@ describe('gw apply', () => {
   })
 
   it('asks on a terminal, and takes yes for an answer', async () => {
-    const { exit, stdout, stderr } = await run('apply', { terminal: 100, stdin: 'y\n' })
+    const { exit, stdout, stderr } = await run('apply --skip-probe', { terminal: 100, stdin: 'y\n' })
     expect(exit).toBe(0)
     expect(stderr).toContain('Apply these changes? [y/N]')
     expect(stdout.trimEnd().split('\n').at(-1)).toBe('Applied: revision 1.')
   })
 
   it.each(['n\n', '\n', 'yeah\n', ''])('takes %j for a no', async stdin => {
-    const { exit, stderr } = await run('apply', { terminal: 100, stdin })
+    const { exit, stderr } = await run('apply --skip-probe', { terminal: 100, stdin })
     expect(exit).toBe(4)
     expect(stderr).toContain('GW4003')
     expect(existsSync(dir.at('data'))).toBe(false)
@@ -159,7 +159,7 @@ describe('gw apply', () => {
     const onTalk = (text: string) => {
       if (text.includes('[y/N]')) signals.emit('SIGINT')
     }
-    const { exit, stdout } = await run('apply --format json', { terminal: 100, signals, onTalk })
+    const { exit, stdout } = await run('apply --skip-probe --format json', { terminal: 100, signals, onTalk })
     expect(exit).toBe(130)
     expect(JSON.parse(stdout)).toHaveProperty('error.code', 'GW9002')
     expect(existsSync(dir.at('data'))).toBe(false)
@@ -174,17 +174,17 @@ describe('gw apply', () => {
       signals.emit('SIGTERM')
       expect(signals.eventNames()).toEqual([])
     }
-    expect((await run('apply', { terminal: 100, signals, onTalk })).exit).toBe(130)
+    expect((await run('apply --skip-probe', { terminal: 100, signals, onTalk })).exit).toBe(130)
   })
 
   it('notices that the configuration moved while it asked', async () => {
-    await run('apply --yes')
+    await run('apply --yes --skip-probe')
     dir.write('gw.yaml', SECOND)
     dir.write('other.yaml', 'version: 1\nset: other\ntenants: { red: {} }\n')
-    const { exit, stderr } = await run('apply', {
+    const { exit, stderr } = await run('apply --skip-probe', {
       terminal: 100,
       stdin: async () => {
-        expect((await run('apply -c other.yaml --yes')).exit).toBe(0)
+        expect((await run('apply -c other.yaml --yes --skip-probe')).exit).toBe(0)
         return 'y\n'
       },
     })
@@ -194,13 +194,13 @@ describe('gw apply', () => {
   })
 
   it('finishes what it was asked to do although nobody reads what it says', async () => {
-    const { exit } = await run('apply --yes', { stdoutFault: 'EPIPE' })
+    const { exit } = await run('apply --yes --skip-probe', { stdoutFault: 'EPIPE' })
     expect(exit).toBe(0)
     expect((await run('diff --exit-code')).exit).toBe(0)
   })
 
   it('is not content where stdout cannot be written', async () => {
-    const { exit, stderr } = await run('apply --yes', { stdoutFault: 'ENOSPC' })
+    const { exit, stderr } = await run('apply --yes --skip-probe', { stdoutFault: 'ENOSPC' })
     expect(exit).toBe(1)
     expect(stderr).toContain('ENOSPC')
   })
@@ -213,8 +213,10 @@ describe('gw apply', () => {
 
   it('takes the store from GW_STORE, and --store before it', async () => {
     const environment = { GW_STORE: 'sqlite:./from-environment.db' }
-    expect((await run('apply --yes', { environment })).exit).toBe(0)
-    expect((await run('apply --yes --store sqlite:./from-flag.db', { environment })).exit).toBe(0)
+    expect((await run('apply --yes --skip-probe', { environment })).exit).toBe(0)
+    expect((await run('apply --yes --skip-probe --store sqlite:./from-flag.db', { environment })).exit).toBe(
+      0,
+    )
     expect(readdirSync(dir.path).filter(name => name.endsWith('.db'))).toEqual([
       'from-environment.db',
       'from-flag.db',

@@ -15,7 +15,7 @@ beforeEach(() => {
 describe('gw export', () => {
   it('prints the live state as a file that means the same', async () => {
     dir.write('gw.yaml', FIRST)
-    await run('apply --yes')
+    await run('apply --yes --skip-probe')
     const { exit, stdout, stderr } = await run('export')
     expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' })
     await expect(stdout).toMatchFileSnapshot('golden/export.yaml')
@@ -24,7 +24,7 @@ describe('gw export', () => {
 
   it('prints JSON that is a configuration file, too', async () => {
     dir.write('gw.yaml', FIRST)
-    await run('apply --yes')
+    await run('apply --yes --skip-probe')
     const { stdout } = await run('export --format json')
     await expect(stdout).toMatchFileSnapshot('golden/export.json.txt')
     expect((await run('diff -c - --exit-code', stdout)).exit).toBe(0)
@@ -34,7 +34,7 @@ describe('gw export', () => {
     await fc.assert(
       fc.asyncProperty(generatedTree, async tree => {
         dir = tempDir(onTestFinished)
-        const applied = await run('apply -c - --yes --format json', JSON.stringify(tree))
+        const applied = await run('apply -c - --yes --skip-probe --format json', JSON.stringify(tree))
         expect(applied.exit, applied.stdout).toBe(0)
         for (const format of ['text', 'json']) {
           const { stdout } = await run(`export --format ${format}`)
@@ -48,9 +48,9 @@ describe('gw export', () => {
 
   it('is of the one set that there is, or of the one that --set names', async () => {
     dir.write('gw.yaml', FIRST)
-    await run('apply --yes')
+    await run('apply --yes --skip-probe')
     expect((await run('export')).stdout).toContain('\nset: shop\n')
-    await run('apply -c - --yes', 'version: 1\nset: other\ntenants: { red: {} }\n')
+    await run('apply -c - --yes --skip-probe', 'version: 1\nset: other\ntenants: { red: {} }\n')
     const unclear = await run('export')
     expect(unclear.exit).toBe(64)
     expect(unclear.stderr).toContain('Pass --set with one of these: other, shop.')
@@ -59,7 +59,7 @@ describe('gw export', () => {
 
   it('does not take an unknown set for an empty one', async () => {
     dir.write('gw.yaml', FIRST)
-    await run('apply --yes')
+    await run('apply --yes --skip-probe')
     const { exit, stdout, stderr } = await run('export --set shp')
     expect({ exit, stdout }).toEqual({ exit: 4, stdout: '' })
     expect(stderr).toContain('shop')

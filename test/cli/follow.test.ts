@@ -13,7 +13,7 @@ beforeEach(async () => {
   dir = tempDir(onTestFinished)
   world = { cwd: dir.path }
   dir.write('gw.yaml', FIRST)
-  expect((await gwProcess(['apply', '--yes'], world)).exit).toBe(0)
+  expect((await gwProcess(['apply', '--yes', '--skip-probe'], world)).exit).toBe(0)
   write(dir.at('data/gw.db'), billed({ id: 'old' }))
 })
 

@@ -17,7 +17,7 @@ beforeEach(async () => {
     'gw.yaml',
     `${FIRST.trimEnd()}\n  brought: { kind: platform, hash: "sha256:${'0'.repeat(64)}" }\n`,
   )
-  expect((await run('apply --yes')).exit).toBe(0)
+  expect((await run('apply --yes --skip-probe')).exit).toBe(0)
 })
 
 describe('gw keys create', () => {
@@ -53,7 +53,7 @@ describe('gw keys create', () => {
 
   it('is left alone by apply, and shown as such', async () => {
     await run('keys create bot --kind platform')
-    const { exit, stdout } = await run('apply --yes')
+    const { exit, stdout } = await run('apply --yes --skip-probe')
     expect(exit).toBe(0)
     expect(stdout).toContain('Left alone: 1 made with the command line.')
     expect((await run('keys show bot')).exit).toBe(0)

@@ -22,7 +22,7 @@ beforeEach(async () => {
   dir = tempDir(onTestFinished)
   clock = testClock()
   dir.write('gw.yaml', FIRST.trimEnd() + KEYS)
-  expect((await run('apply --yes')).exit).toBe(0)
+  expect((await run('apply --yes --skip-probe')).exit).toBe(0)
 })
 
 describe('gw keys issue', () => {
@@ -129,7 +129,7 @@ describe('gw keys list and show', () => {
 
   it('say on stderr that there are none, so that a program reads nothing or an empty array', async () => {
     dir.write('gw.yaml', 'version: 1\nset: shop\n')
-    await run('apply --yes')
+    await run('apply --yes --skip-probe')
     const { exit, stdout, stderr } = await run('keys list')
     expect({ exit, stdout }).toEqual({ exit: 0, stdout: '' })
     expect(stderr).toContain('No keys yet')

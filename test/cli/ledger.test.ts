@@ -15,7 +15,7 @@ beforeEach(async () => {
   dir = tempDir(onTestFinished)
   clock = testClock(NOON_MS)
   dir.write('gw.yaml', FIRST)
-  expect((await run('apply --yes')).exit).toBe(0)
+  expect((await run('apply --yes --skip-probe')).exit).toBe(0)
   await run('wallet credit blue 50 --reference inv-1')
   write(dir.at('data/gw.db'), [...billed({ id: 'r1', amountNano: 1_250_000_000n }), held({ id: 'r2' })])
 })
@@ -67,7 +67,7 @@ describe('gw ledger verify', () => {
 
   it('fits in a store that has no entries at all', async () => {
     dir.write('other.yaml', FIRST)
-    await run('apply --yes -c other.yaml --store sqlite:./other.db')
+    await run('apply --yes --skip-probe -c other.yaml --store sqlite:./other.db')
     const { stdout } = await run('ledger verify --store sqlite:./other.db')
     expect(stdout).toBe('Checked 0 entries, 0 open holds, 0 accounts: everything fits.\n')
   })

@@ -24,7 +24,7 @@ beforeEach(async () => {
   dir = tempDir(onTestFinished)
   clock = testClock(NOON_MS)
   dir.write('gw.yaml', FIRST)
-  expect((await run('apply --yes')).exit).toBe(0)
+  expect((await run('apply --yes --skip-probe')).exit).toBe(0)
 })
 
 function someTraffic() {

@@ -17,7 +17,7 @@ beforeEach(async () => {
   dir = tempDir(onTestFinished)
   clock = testClock()
   settings(false)
-  expect((await run('apply', '--yes')).exit).toBe(0)
+  expect((await run('apply', '--yes', '--skip-probe')).exit).toBe(0)
 })
 
 describe('gw maintenance', () => {
@@ -41,14 +41,14 @@ describe('gw maintenance', () => {
   it('is independent of what is applied: an apply neither switches it on nor off', async () => {
     await run('maintenance', 'on')
     dir.write('gw.yaml', 'version: 1\nsettings: { currency: EUR }\n')
-    expect((await run('apply', '--yes')).exit).toBe(0)
+    expect((await run('apply', '--yes', '--skip-probe')).exit).toBe(0)
     expect((await run('maintenance', 'status')).stdout).toContain('by hand')
     expect((await run('export')).stdout).toBe('version: 1\nsettings:\n  currency: EUR\n')
   })
 
   it('cannot take back what the configuration says, names its line, and is off by hand all the same', async () => {
     settings(true)
-    await run('apply', '--yes')
+    await run('apply', '--yes', '--skip-probe')
     await run('maintenance', 'on')
     expect((await run('maintenance', 'status')).stdout).toContain('by ada and by the settings (gw.yaml:2)')
     const { exit, stderr } = await run('maintenance', 'off')

@@ -32,7 +32,7 @@ async function said(
 
 describe('as real processes', () => {
   it('gw export | gw diff -c - --exit-code exits 0', async () => {
-    expect((await gwProcess(['apply', '--yes'], world)).exit).toBe(0)
+    expect((await gwProcess(['apply', '--yes', '--skip-probe'], world)).exit).toBe(0)
     const { exit, stdout, stderr } = await shell('gw export | gw diff -c - --exit-code', world)
     expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' })
     expect(stdout).toContain('0 to create, 0 to update, 0 to delete\n')
@@ -59,13 +59,16 @@ describe('as real processes', () => {
   })
 
   it('of two concurrent applies of one state one wins with 0 and the other ends with 4, nothing changed', async () => {
-    await gwProcess(['apply', '--yes'], world)
+    await gwProcess(['apply', '--yes', '--skip-probe'], world)
     dir.write('gw.yaml', SECOND)
     // Nobody can commit while the test holds the lock, so both have made their plan before one of them can.
     const lock = new Database(dir.at('data/gw.db'))
     onTestFinished(() => void lock.close())
     lock.exec('BEGIN IMMEDIATE')
-    const applies = [startGw(['apply', '--yes'], world), startGw(['apply', '--yes'], world)]
+    const applies = [
+      startGw(['apply', '--yes', '--skip-probe'], world),
+      startGw(['apply', '--yes', '--skip-probe'], world),
+    ]
     await Promise.all(applies.map(apply => said(apply, 'stdout', '1 to create, 3 to update, 1 to delete')))
     lock.exec('ROLLBACK')
 
@@ -77,7 +80,7 @@ describe('as real processes', () => {
   })
 
   it('end quietly when the reader of stdout has gone', async () => {
-    await gwProcess(['apply', '--yes'], world)
+    await gwProcess(['apply', '--yes', '--skip-probe'], world)
     const many = Array.from({ length: 5_000 }, (_, at) => `  key-${at}: { kind: platform }`).join('\n')
     dir.write('gw.yaml', `${FIRST.trimEnd()}\n${many}\n`)
     const { stdout, stderr } = await shell('gw diff | head -1; gw diff --format json | true', world)

@@ -18,7 +18,7 @@ beforeEach(async () => {
   dir = tempDir(onTestFinished)
   clock = testClock(NOON_MS)
   dir.write('gw.yaml', FIRST)
-  expect((await run('apply --yes')).exit).toBe(0)
+  expect((await run('apply --yes --skip-probe')).exit).toBe(0)
 })
 
 /** Priced and free, of a tenant and of the platform, over four days of which one is quiet. */

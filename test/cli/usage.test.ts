@@ -11,6 +11,7 @@ describe('help', () => {
     ['gw-diff', ['diff', '-h']],
     ['gw-apply', ['help', 'apply']],
     ['gw-export', ['export', '--help']],
+    ['gw-probe', ['probe', '--help']],
     ['gw-keys', ['keys', '--help']],
     ['gw-keys-rotate', ['keys', 'rotate', '--help']],
     ['gw-keys-create', ['keys', 'create', '--help']],

@@ -219,7 +219,7 @@ tenants: { acme: {} }
 keys: { app: { kind: tenant, tenant: acme, secret: { env: APP_KEY }, quota: 9000000000000 } }
 `,
   )
-  expect(await gw(dir, ['apply', '--yes'])).toMatchObject({ exit: 0 })
+  expect(await gw(dir, ['apply', '--yes', '--skip-probe'])).toMatchObject({ exit: 0 })
   const serve = async (...flags: string[]) => {
     const child = start(dir, [
       'serve',

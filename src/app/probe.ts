@@ -1,0 +1,57 @@
+import { CommandError } from '../base/catalogue/command.ts'
+import { knownOutside } from '../changes/export.ts'
+import { namedAlike } from '../changes/keys-named.ts'
+import { modelsAsked, skipReason } from '../changes/probe-orders.ts'
+import { decode, type Resource } from '../schema/kinds.ts'
+import { loadTree } from './configuration.ts'
+import type { AppPorts } from './ports.ts'
+import { type ProbeRow, type ProbeWishes, probeRound, roundPorts } from './probe-round.ts'
+import { liveOrEmpty, withStore } from './stored.ts'
+
+/**
+ * Probes the endpoints of files, or of the store's revision where `paths` is undefined, each with the models that it
+ * is asked for. Disabled ones and those with `skip_probe` are listed and never asked.
+ *
+ * @param names of endpoints; empty for all.
+ * @throws {ConfigurationInvalid} and {@link CommandError} GW2xxx, GW4005 where a name is unknown, GW9002.
+ */
+export async function probeEndpoints(
+  names: readonly string[],
+  paths: readonly string[] | undefined,
+  storeUrl: string,
+  ports: AppPorts,
+  wishes: ProbeWishes,
+): Promise<readonly ProbeRow[]> {
+  const live =
+    paths === undefined
+      ? await withStore(storeUrl, 'read', ports, store => store.live())
+      : await liveOrEmpty(storeUrl, 'read', ports)
+  const resources =
+    paths === undefined ? live.resources : (await loadTree(paths, knownOutside(live), ports)).tree.resources
+  const endpoints = chosen(names, resources)
+  const orders = endpoints
+    .filter(endpoint => skipReason(endpoint) === undefined)
+    .map(endpoint => ({ endpoint, models: modelsAsked(endpoint, resources) }))
+  const asked = await probeRound(orders, roundPorts(paths ?? [], live, ports, wishes))
+  return endpoints.flatMap(endpoint => {
+    const reason = skipReason(endpoint)
+    if (reason === undefined) return asked.filter(row => row.endpoint === endpoint.name)
+    const { protocol, served_model: model } = decode('endpoint', endpoint.spec)
+    return [{ endpoint: endpoint.name, protocol, model, state: 'skipped', reason }]
+  })
+}
+
+function chosen(names: readonly string[], resources: readonly Resource[]): readonly Resource[] {
+  const endpoints = resources.filter(({ kind }) => kind === 'endpoint')
+  if (names.length === 0) return endpoints
+  const unknown = [...new Set(names)].filter(name => endpoints.every(endpoint => endpoint.name !== name))
+  if (unknown.length === 0) return endpoints.filter(({ name }) => names.includes(name))
+  const known = endpoints.map(({ name }) => name)
+  const alike = [...new Set(unknown.flatMap(name => namedAlike(name, known)))]
+  throw new CommandError('GW4005', `There is no endpoint ${unknown.join(', nor ')}.`, {
+    hint:
+      alike.length > 0
+        ? `Did you mean ${alike.join(' or ')}? \`gw probe\` without a name probes all.`
+        : '`gw probe` without a name probes all endpoints.',
+  })
+}

@@ -1,0 +1,83 @@
+import { counted } from '../app/counted.ts'
+import type { ProbeProgress, ProbeRow } from '../app/probe-round.ts'
+import type { Json } from '../schema/kinds.ts'
+import { printable, type Style } from './style.ts'
+import { type Column, table } from './table.ts'
+
+const COLUMNS: readonly Column<ProbeRow>[] = [
+  { title: 'ENDPOINT', cell: row => row.endpoint, narrowest: 8 },
+  { title: 'PROTOCOL', cell: row => row.protocol },
+  { title: 'MODEL', cell: row => row.model, narrowest: 8 },
+  { title: 'LATENCY', cell: latency, align: 'right' },
+  { title: 'RESULT', cell: result },
+]
+
+/** A table, then the cause and the mend of each failure, and the verdict last. */
+export function probesToText(rows: readonly ProbeRow[], style: Style, width: number | undefined): string {
+  if (rows.length === 0) return ''
+  const failures = rows.map(row => failureToText(row, style)).join('')
+  return `${table(COLUMNS, rows, style, width)}\n${failures}${verdict(rows)}\n`
+}
+
+export function probesToJson(rows: readonly ProbeRow[]): Json {
+  const count = (state: ProbeRow['state']) => rows.filter(row => row.state === state).length
+  return {
+    ok: count('ok'),
+    failed: count('failed'),
+    skipped: count('skipped'),
+    probes: rows.map(probeToJson),
+  }
+}
+
+/** `probing: 3 of 12, 1 failed` */
+export function progressToText({ done, total, failed }: ProbeProgress): string {
+  return `probing: ${done} of ${total}${failed > 0 ? `, ${failed} failed` : ''}`
+}
+
+function verdict(rows: readonly ProbeRow[]): string {
+  const count = (state: ProbeRow['state']) => rows.filter(row => row.state === state).length
+  return `${counted(rows.length, 'probe')}: ${count('ok')} ok, ${count('failed')} failed, ${count('skipped')} skipped`
+}
+
+function latency(row: ProbeRow): string {
+  const ms = 'latencyMs' in row ? row.latencyMs : undefined
+  return ms === undefined ? '–' : `${Math.round(ms)} ms`
+}
+
+function result(row: ProbeRow): string {
+  switch (row.state) {
+    case 'ok':
+      return row.by === 'chat' ? 'ok' : `ok (${row.by.replace('_', ' ')})`
+    case 'failed':
+      return `failed: ${row.diagnosis.fault.replaceAll('_', ' ')}`
+    case 'skipped':
+      return row.reason === 'disabled' ? 'skipped: disabled' : 'skipped: skip_probe'
+  }
+}
+
+function failureToText(row: ProbeRow, style: Style): string {
+  if (row.state !== 'failed') return ''
+  const { cause, mend } = row.diagnosis
+  const head = style.fault(`${row.endpoint}, ${printable(row.model)}`)
+  return `${head}\n  ${style.faint('cause:')} ${printable(cause)}\n  ${style.faint('mend:')}  ${printable(mend)}\n\n`
+}
+
+export function probeToJson(row: ProbeRow): Json {
+  const { endpoint, protocol, model, state } = row
+  const ms = 'latencyMs' in row ? row.latencyMs : undefined
+  return {
+    endpoint,
+    protocol,
+    model,
+    state,
+    latency_ms: ms === undefined ? null : Math.round(ms),
+    ...(row.state === 'ok' && { by: row.by }),
+    ...(row.state === 'skipped' && { reason: row.reason }),
+    ...(row.state === 'failed' && {
+      fault: row.diagnosis.fault,
+      status: row.diagnosis.status ?? null,
+      cause: row.diagnosis.cause,
+      mend: row.diagnosis.mend,
+    }),
+  }
+}

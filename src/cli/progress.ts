@@ -1,0 +1,28 @@
+import type { Io } from './io.ts'
+
+/** Moves to the first column and erases the line (ECMA-48 §8.3.41, EL 2). */
+const OVER = '\r\u001B[2K'
+
+/** A line that is written over as the work goes on. */
+export interface ProgressLine {
+  show(text: string): void
+  /** Takes it away, so that what is said next begins on an empty line. */
+  clear(): void
+}
+
+/** Talk on a terminal; nothing at all where there is none. */
+export function progressLine({ stderr, environment }: Pick<Io, 'stderr' | 'environment'>): ProgressLine {
+  const isShown = stderr.isTTY === true && environment['TERM'] !== 'dumb'
+  let standing = ''
+  return {
+    show(text) {
+      if (!isShown || text === standing) return
+      standing = text
+      stderr.write(OVER + text.slice(0, Math.max(1, (stderr.columns ?? 80) - 1)))
+    },
+    clear() {
+      if (standing !== '') stderr.write(OVER)
+      standing = ''
+    },
+  }
+}
