@@ -37,8 +37,8 @@ export async function createKey(
 ): Promise<CreatedKey & { readonly issued?: IssuedSecret }> {
   ports.signal.throwIfAborted()
   return withStore(storeUrl, 'write', ports, async store => {
-    const signed = { ...loggedIn(ports.environment), check: wouldServe(ports.signal) }
-    const created = await createOwnKey(store, key, signed)
+    const hand = { origin: 'cli', ...loggedIn(ports.environment), check: wouldServe(ports.signal) } as const
+    const created = await createOwnKey(store, key, hand)
     if (!issue) return created
     return { ...created, issued: await keys.issueKey(store, ports.chance, key.name) }
   })
@@ -69,12 +69,12 @@ export async function deleteKey(
     await review(key)
     ports.signal.throwIfAborted()
   }
-  const signed = loggedIn(ports.environment)
+  const hand = { origin: 'cli', ...loggedIn(ports.environment) } as const
   return withStore(
     storeUrl,
     'write',
     ports,
-    async store => (await deleteOwnKey(store, name, signed, agreed)).id,
+    async store => (await deleteOwnKey(store, name, hand, agreed)).id,
   )
 }
 

@@ -41,7 +41,7 @@ export function assertOwnership(live: readonly OwnedResource[], desired: Tree): 
  *
  * @throws {ConflictError} GW4010, with all conflicts at once.
  */
-export function assertReferences(after: readonly OwnedResource[], desired: Tree): void {
+export function assertReferences(after: readonly OwnedResource[], desired: Pick<Tree, 'resources'>): void {
   const standing = new Set(after.map(resourceId))
   const places = new Map(desired.resources.map(declared => [resourceId(declared), declared.place]))
   const conflicts = after.flatMap(resource =>
@@ -65,7 +65,8 @@ export function assertReferences(after: readonly OwnedResource[], desired: Tree)
   if (conflicts.length > 0) throw new ConflictError('GW4010', conflicts)
 }
 
-function references(resource: Resource): { kind: Kind; name: string }[] {
+/** What a resource refers to; the field that does so bears the name of the kind. */
+export function references(resource: Resource): { kind: Kind; name: string }[] {
   if (resource.kind === 'binding') {
     const { publication, endpoint } = decode('binding', resource.spec)
     return [

@@ -10,7 +10,7 @@ import { testClock } from '../support/test-clock.ts'
 import { key, madeBy, ownedBy, publication, tenant } from './trees.ts'
 
 const PLATFORM = { kind: 'platform' }
-const signed = { author: 'ann', check: async () => [] }
+const signed = { origin: 'cli', author: 'ann', check: async () => [] } as const
 const agree = async () => undefined
 
 describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
@@ -58,7 +58,9 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
   test('nothing is made that a gateway could not serve', async () => {
     const { store } = await setUp()
     const check = async () => ['the key k clashes']
-    await expect(createKey(store, { name: 'k', policy: PLATFORM }, { check })).rejects.toMatchObject({
+    await expect(
+      createKey(store, { name: 'k', policy: PLATFORM }, { ...signed, check }),
+    ).rejects.toMatchObject({
       code: 'GW3002',
       message: 'the key k clashes',
     })

@@ -1,0 +1,150 @@
+import { CommandError } from '../base/catalogue/command.ts'
+import { type CanonicalSpec, type Kind, type Resource, sortKeys } from '../schema/kinds.ts'
+import { resourceId } from '../store/resources.ts'
+import type { Commit, CommitGuard, Live, Revision, Store, StoredResource } from '../store/types.ts'
+import { namedAlike } from './keys-named.ts'
+import { assertReferences, references } from './ownership.ts'
+import { ManagedError, UnknownReferenceError } from './refusals.ts'
+import { ownerName, subject } from './subject.ts'
+import type { Check } from './types.ts'
+
+/**
+ * Resources that no file declares: made, changed and deleted one at a time, by the command line or over REST. Each
+ * change is a revision of its own; `gw apply` leaves them alone, and they leave alone what it has made.
+ */
+
+/** Nobody decides anything between the look and the commit, so a revision that comes in between is no conflict. */
+const ATTEMPTS = 5
+const NONE = { create: 0, update: 0, delete: 0, unchanged: 0 }
+
+/** Who makes a change, and what a gateway would say to it. */
+export interface Hand {
+  readonly origin: 'cli' | 'rest'
+  readonly author?: string
+  readonly check?: Check
+}
+
+/** One resource by its name, and what it must still be. */
+export interface Target {
+  readonly kind: Kind
+  readonly name: string
+  /** The `updatedRevision` that the change starts from; absent: whatever stands. */
+  readonly version?: number
+}
+
+/**
+ * @throws {CommandError} GW4013 where the name is taken, GW3002 where a gateway could not serve the result.
+ * @throws {UnknownReferenceError} GW4005
+ */
+export function createByHand(store: Store, made: Resource, hand: Hand): Promise<Revision> {
+  return commitOnTop(store, hand, async () => {
+    const { head, resources } = await store.find(identity(made))
+    const [taken] = resources
+    if (taken) {
+      throw new CommandError('GW4013', `There is ${oneOf(made)} already; it belongs to ${ownerName(taken)}.`)
+    }
+    const puts = [{ ...made, owner: hand.origin }]
+    return { base: head.revision, counts: { ...NONE, create: 1 }, puts, deletes: [] }
+  })
+}
+
+/**
+ * @param edit gives what the resource shall say, out of what it says; the same again writes nothing.
+ * @returns the revision that the change made, undefined where it changed nothing.
+ * @throws {CommandError} GW4005 without such a resource, GW4001 where it is no longer at `version`, GW3002
+ * @throws {UnknownReferenceError} GW4005
+ * @throws {ManagedError} GW4004 where a configuration file declares it.
+ */
+export async function changeByHand(
+  store: Store,
+  target: Target,
+  edit: (standing: StoredResource) => CanonicalSpec,
+  hand: Hand,
+): Promise<Revision | undefined> {
+  const standing = await look(store, target)
+  if (isSame(edit(standing.resource), standing.resource.spec)) return undefined
+  return commitOnTop(store, hand, async () => {
+    const { head, resource } = await look(store, target)
+    const { kind, name, owner } = resource
+    const puts = [{ kind, name, owner, spec: edit(resource) }]
+    return { base: head.revision, counts: { ...NONE, update: 1 }, puts, deletes: [] }
+  })
+}
+
+/**
+ * @throws {CommandError} GW4005 without such a resource, GW4001 where it is no longer at `version`, GW4010 where
+ * something else refers to it.
+ * @throws {ManagedError} GW4004 where a configuration file declares it.
+ */
+export function deleteByHand(store: Store, target: Target, hand: Hand): Promise<Revision> {
+  return commitOnTop(store, hand, async () => {
+    const { head } = await look(store, target)
+    const { kind, name } = target
+    return { base: head.revision, counts: { ...NONE, delete: 1 }, puts: [], deletes: [{ kind, name }] }
+  })
+}
+
+/** Commits what `make` makes of what stands, anew where somebody else was faster. */
+async function commitOnTop(
+  store: Store,
+  { origin, author, check }: Hand,
+  make: () => Promise<Omit<Commit, 'origin' | 'author'>>,
+): Promise<Revision> {
+  let puts: Commit['puts'] = []
+  const guard: CommitGuard = async (_before, after) => {
+    assertKnown(puts, after)
+    assertReferences(after, { resources: [] })
+    const problems = (await check?.(after)) ?? []
+    if (problems.length > 0) throw new CommandError('GW3002', problems.join('\n'))
+  }
+  for (let attempt = 1; ; attempt++) {
+    const commit: Commit = { ...(await make()), origin, ...(author !== undefined && { author }) }
+    puts = commit.puts
+    try {
+      return await store.commit(commit, guard)
+    } catch (error) {
+      const overtaken = error instanceof CommandError && error.code === 'GW4001'
+      if (!overtaken || attempt === ATTEMPTS) throw error
+    }
+  }
+}
+
+async function look(
+  store: Store,
+  target: Target,
+): Promise<Pick<Live, 'head'> & { resource: StoredResource }> {
+  const { head, resources } = await store.find(identity(target))
+  const [resource] = resources
+  if (!resource) throw new CommandError('GW4005', `There is no ${bare(target)}.`)
+  if (resource.owner === 'config') throw new ManagedError(resource)
+  if (target.version !== undefined && target.version !== resource.updatedRevision) {
+    const message = `${resourceId(target)} has changed: it is of revision ${resource.updatedRevision} now.`
+    throw new CommandError('GW4001', message)
+  }
+  return { head, resource }
+}
+
+/** @throws {UnknownReferenceError} GW4005 */
+function assertKnown(puts: readonly Resource[], after: readonly Resource[]): void {
+  for (const { kind, name } of puts.flatMap(references)) {
+    const names = after.filter(resource => resource.kind === kind).map(resource => resource.name)
+    if (!names.includes(name)) throw new UnknownReferenceError(kind, name, namedAlike(name, names))
+  }
+}
+
+function identity({ kind, name }: Target): { readonly kind: Kind; readonly name: string } {
+  return { kind, name }
+}
+
+/** `key k`, `binding of gpt-4o to openai`. */
+function bare(target: Target): string {
+  return subject(target).replace(/^the /, '')
+}
+
+function oneOf(target: Target): string {
+  return `${target.kind === 'endpoint' ? 'an' : 'a'} ${bare(target)}`
+}
+
+function isSame(a: CanonicalSpec, b: CanonicalSpec): boolean {
+  return JSON.stringify(sortKeys(a)) === JSON.stringify(sortKeys(b))
+}
