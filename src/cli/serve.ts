@@ -3,9 +3,12 @@ import { type ServeOptions, serve } from '../app/serve.ts'
 import { CommandError, EXIT, type ExitCode } from '../base/catalogue/command.ts'
 import { createLog } from '../base/log.ts'
 import { parseDurationMs } from '../base/units.ts'
+import { configPaths } from './config-paths.ts'
 import { parseListen } from './listen.ts'
+import { problemsToText } from './problems.ts'
 import type { Bind, Session } from './session.ts'
 import { verb } from './verb.ts'
+import { gwVersion } from './version.ts'
 
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 
@@ -15,32 +18,48 @@ interface Options {
   readonly gatewayOnly?: true
   readonly controlOnly?: true
   readonly drain: string
+  readonly watch?: true
   readonly maxConnections?: string
   readonly logLevel: (typeof LOG_LEVELS)[number]
 }
+
+const FILES = `
+With -c the files are applied at the start, without a question and without probes. Files that are wrong, or that would
+delete more than may go unseen, are refused: what was served before is served, and /health says so. A change of the
+store itself (\`gw apply\`, \`gw keys\`, \`gw maintenance\`) is seen within a second in any case.
+
+Signals:
+  SIGHUP                   applies -c again, and reads the store and every secret again
+  SIGTERM, SIGINT          no new connections, --drain for requests at hand, and the end; a second one ends at once
+`
+
+const ENVIRONMENT = `
+Environment:
+  METRICS_TOKEN                 opens GET /metrics of the gateway to whoever bears it
+`
 
 /** `gw serve`: serves until a signal comes, which is its ordinary end. */
 export function serveCommand(bind: Bind): Command {
   return verb('serve', 'Serve the gateway and the control plane from the store.', [
     'gw serve',
+    'gw serve -c ./config --watch   # applies the directory on each save',
     'gw serve --listen 0.0.0.0:8090 --control-listen 127.0.0.1:8080',
     'gw serve --gateway-only --store sqlite:/var/lib/gw/gw.db',
   ])
     .option('--listen <host:port>', 'address of the gateway', '127.0.0.1:8090')
     .option('--control-listen <host:port>', 'address of the control plane', '127.0.0.1:8080')
+    .option('--watch', 'apply -c on each save')
     .option('--gateway-only', 'no control plane in this process')
     .option('--control-only', 'no gateway in this process')
     .option('--drain <duration>', 'how long requests at hand may go on after SIGTERM', '30s')
     .option('--max-connections <n>', 'clients at a time (default: by the limit of open files, up to 20000)')
     .addOption(new Option('--log-level <level>', 'what is worth a line').choices(LOG_LEVELS).default('info'))
+    .addHelpText('after', FILES + ENVIRONMENT)
     .action(bind<Options>(act))
 }
 
-async function act(
-  { io, out, flags, signal }: Session,
-  _args: readonly string[],
-  options: Options,
-): Promise<ExitCode> {
+async function act(session: Session, _args: readonly string[], options: Options): Promise<ExitCode> {
+  const { io, out, flags, signal } = session
   const drainMs = parseDurationMs(options.drain)
   if (drainMs === undefined) {
     throw new CommandError('GW6001', `\`--drain ${options.drain}\` is no duration.`, {
@@ -52,23 +71,40 @@ async function act(
   }
   // Its stdout is the log, an object a line: where it ends in a failure, that is a line of it as well.
   out.lines()
+  const pretty = out.format === 'text' && io.stdout.isTTY === true
   const log = createLog(
     { write: line => void io.stdout.write(line) },
-    {
-      level: options.logLevel,
-      pretty: out.format === 'text' && io.stdout.isTTY === true,
-      colour: out.style.colour,
-    },
+    { level: options.logLevel, pretty, colour: out.style.colour },
   )
+  const files = followed(session, options)
+  const token = io.environment['METRICS_TOKEN']
   const wanted: ServeOptions = {
     store: flags.store,
+    ...(files && { files }),
     ...(options.maxConnections !== undefined && { maxConnections: parseCount(options.maxConnections) }),
     ...(!options.controlOnly && { gateway: parseListen(options.listen) }),
     ...(!options.gatewayOnly && { control: parseListen(options.controlListen) }),
+    ...(token !== undefined && { metrics: { token, version: gwVersion() } }),
   }
   signal.throwIfAborted()
   const { environment, cwd, clock, chance } = io
-  const serving = await serve(wanted, { environment, cwd, clock, chance, log })
+  let reload = (): Promise<void> => Promise.resolve()
+  session.onHangup(() => {
+    log.info({ signal: 'SIGHUP' }, 'reloading')
+    reload().catch((error: unknown) => log.error({ err: error }, 'reloading'))
+  })
+  const serving = await serve(wanted, {
+    environment,
+    cwd,
+    clock,
+    chance,
+    log,
+    // A line of the log has no room for frames; somebody who sits before it wants them.
+    onFilesRefused: ({ problems }) => {
+      if (pretty) out.talk(problemsToText(problems, out.format, out.talkStyle).trimEnd())
+    },
+  })
+  reload = () => serving.reload()
   if (serving.gatewayUrl) out.talk(`Gateway on ${serving.gatewayUrl}`)
   if (serving.controlUrl) out.talk(`Control plane on ${serving.controlUrl}`)
   out.talk(`Serving revision ${serving.revision}.`)
@@ -84,6 +120,16 @@ async function act(
   out.talk(`Stopping: requests at hand have ${options.drain}.`)
   await serving.close(drainMs)
   return EXIT.done
+}
+
+/** The files to apply: those of `-c`, or with `--watch` alone the usual ones. @throws {CommandError} GW6001 */
+function followed(session: Session, { watch = false }: Options): ServeOptions['files'] {
+  if (!watch && session.flags.config.length === 0) return undefined
+  const paths = configPaths(session)
+  if (!paths.includes('-')) return { paths, watch }
+  throw new CommandError('GW6001', '`gw serve` applies files again and again, and stdin can be read once.', {
+    hint: 'Name a file or a directory with -c, or pipe into `gw apply -c -`.',
+  })
 }
 
 function parseCount(text: string): number {
