@@ -3,6 +3,7 @@ import { knownOutside } from '../changes/export.ts'
 import { namedAlike } from '../changes/keys-named.ts'
 import { modelsAsked, skipReason } from '../changes/probe-orders.ts'
 import { decode, type Resource } from '../schema/kinds.ts'
+import type { Live } from '../store/types.ts'
 import { loadTree } from './configuration.ts'
 import type { AppPorts } from './ports.ts'
 import { type ProbeRow, type ProbeWishes, probeRound, roundPorts } from './probe-round.ts'
@@ -22,10 +23,7 @@ export async function probeEndpoints(
   ports: AppPorts,
   wishes: ProbeWishes,
 ): Promise<readonly ProbeRow[]> {
-  const live =
-    paths === undefined
-      ? await withStore(storeUrl, 'read', ports, store => store.live())
-      : await liveOrEmpty(storeUrl, 'read', ports)
+  const live = await (paths === undefined ? applied(storeUrl, ports) : liveOrEmpty(storeUrl, 'read', ports))
   const resources =
     paths === undefined ? live.resources : (await loadTree(paths, knownOutside(live), ports)).tree.resources
   const endpoints = chosen(names, resources)
@@ -39,6 +37,16 @@ export async function probeEndpoints(
     const { protocol, served_model: model } = decode('endpoint', endpoint.spec)
     return [{ endpoint: endpoint.name, protocol, model, state: 'skipped', reason }]
   })
+}
+
+async function applied(storeUrl: string, ports: AppPorts): Promise<Live> {
+  try {
+    return await withStore(storeUrl, 'read', ports, store => store.live())
+  } catch (error) {
+    if (!(error instanceof CommandError) || error.code !== 'GW2003') throw error
+    const hint = 'Probe files before they are applied with `-c PATH`, or mend --store.'
+    throw new CommandError('GW2003', error.message, { hint, cause: error })
+  }
 }
 
 function chosen(names: readonly string[], resources: readonly Resource[]): readonly Resource[] {

@@ -4,7 +4,7 @@ import { FORMATS } from './format.ts'
 import { ENDING_SIGNALS, type Io } from './io.ts'
 import { type Output, openOutput } from './output.ts'
 import { DEFAULT_STORE, makeProgram, type Said } from './program.ts'
-import type { Bind, GlobalFlags } from './session.ts'
+import type { Bind, GlobalFlags, Session } from './session.ts'
 import { COLOUR_WHEN } from './style.ts'
 import { earlyFlag, usageError } from './usage.ts'
 
@@ -27,11 +27,11 @@ export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
   const interrupt = listen(io)
   let exit: ExitCode
   try {
-    exit = await dispatch(argv, io, out, interrupt.signal)
+    exit = await dispatch(argv, io, out, interrupt)
   } catch (error) {
     exit = out.fail(error)
   } finally {
-    interrupt.end()
+    interrupt.close()
   }
   const broken = await out.flush()
   if (!broken) return exit
@@ -44,7 +44,7 @@ async function dispatch(
   argv: readonly string[],
   io: Io,
   out: Output,
-  signal: AbortSignal,
+  { signal, onHangup }: Pick<Session, 'signal' | 'onHangup'>,
 ): Promise<ExitCode> {
   const said: Said = { out: '', err: '' }
   let exit: ExitCode = EXIT.done
@@ -54,7 +54,11 @@ async function dispatch(
       const options = received.at(-2) as Parameters<typeof act>[2]
       refuseFormat(command, out, formats)
       const flags = globalFlags(command, io)
-      exit = await act({ io, out, flags, signal }, received.slice(0, -2).filter(isText), options)
+      exit = await act(
+        { io, out, flags, signal, onHangup },
+        received.slice(0, -2).flat().filter(isText),
+        options,
+      )
     }
   }
   try {
@@ -104,8 +108,9 @@ function globalFlags(command: Command, io: Io): GlobalFlags {
 }
 
 /** Turns the first signal into an abort, and lets a second one have the system's own effect: the end. */
-function listen(io: Io): { readonly signal: AbortSignal; end(): void } {
+function listen(io: Io): Pick<Session, 'signal' | 'onHangup'> & { close(): void } {
   const controller = new AbortController()
+  const hangups: (() => void)[] = []
   const end = () => {
     for (const name of ENDING_SIGNALS) io.signals.off(name, interrupted)
   }
@@ -114,7 +119,18 @@ function listen(io: Io): { readonly signal: AbortSignal; end(): void } {
     controller.abort(new CommandError('GW9002'))
   }
   for (const name of ENDING_SIGNALS) io.signals.on(name, interrupted)
-  return { signal: controller.signal, end }
+  return {
+    signal: controller.signal,
+    onHangup(listener) {
+      hangups.push(listener)
+      io.signals.on('SIGHUP', listener)
+      io.signals.off('SIGHUP', interrupted)
+    },
+    close() {
+      end()
+      for (const listener of hangups) io.signals.off('SIGHUP', listener)
+    },
+  }
 }
 
 function isText(value: unknown): value is string {

@@ -1,5 +1,6 @@
 import type { Io } from './io.ts'
 
+const WIDTH = 80
 /** Moves to the first column and erases the line (ECMA-48 §8.3.41, EL 2). */
 const OVER = '\r\u001B[2K'
 
@@ -18,7 +19,8 @@ export function progressLine({ stderr, environment }: Pick<Io, 'stderr' | 'envir
     show(text) {
       if (!isShown || text === standing) return
       standing = text
-      stderr.write(OVER + text.slice(0, Math.max(1, (stderr.columns ?? 80) - 1)))
+      // Some terminals say that they are 0 wide.
+      stderr.write(OVER + text.slice(0, (stderr.columns || WIDTH) - 1))
     },
     clear() {
       if (standing !== '') stderr.write(OVER)

@@ -7,6 +7,8 @@ export interface CertificateShape {
   readonly notAfter?: Date
   /** Default: signed by itself. */
   readonly issuer?: Certificate
+  /** Whether it may sign others. */
+  readonly isAuthority?: boolean
 }
 
 export interface Certificate {
@@ -22,7 +24,10 @@ const OID = {
   ecdsaWithSha256: '06082a8648ce3d040302',
   commonName: '0603550403',
   subjectAltName: '0603551d11',
+  basicConstraints: '0603551d13',
 } as const
+
+const TRUE = Buffer.from('0101ff', 'hex')
 
 /**
  * A certificate (X.509 v3, P-256) made on the spot, so that no private key lies in the repository and none of them
@@ -43,7 +48,13 @@ export function certificate(shape: CertificateShape): Certificate {
     sequence(time(shape.notBefore ?? new Date(now - DAY_MS)), time(shape.notAfter ?? new Date(now + DAY_MS))),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
-    der(0xa3, sequence(sequence(hex(OID.subjectAltName), altNames))),
+    der(
+      0xa3,
+      sequence(
+        sequence(hex(OID.subjectAltName), altNames),
+        ...(shape.isAuthority ? [sequence(hex(OID.basicConstraints), TRUE, der(0x04, sequence(TRUE)))] : []),
+      ),
+    ),
   )
   const signature = sign('sha256', body, shape.issuer?.privateKey ?? privateKey)
   const whole = sequence(body, algorithm, der(0x03, Buffer.concat([Buffer.of(0), signature])))

@@ -9,9 +9,10 @@ export function transportDiagnosis(failure: Failure, upstream: Upstream): Diagno
   const { error } = failure
   if (error === undefined) return slow(failure, at)
   const code = errorCode(error)
+  // From here on the address is known and takes connections.
+  if (failure.phase === 'securing') return tls(error, code, at)
   const known = SYSTEM[code]
   if (known) return known({ at, name: url.hostname, code })
-  if (failure.phase === 'securing') return tls(error, code, at)
   if (code.startsWith('HPE_')) {
     return {
       fault: 'broken',
@@ -154,8 +155,8 @@ function tls(error: Error, code: string, at: string): Diagnosis {
     )
   }
   return tell(
-    `${at} broke off while TLS was set up${code === '' ? '' : ` (${code})`}.`,
-    'Mend the port in `base_url`; does it speak TLS?',
+    `No TLS could be set up with ${at}${code === '' ? '' : ` (${code})`}.`,
+    'Mend the port in `base_url`: does it speak TLS? If it does, look into the log of the model server.',
   )
 }
 

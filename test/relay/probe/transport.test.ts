@@ -182,7 +182,7 @@ describe('TLS', () => {
     ['signed itself', { names: ['127.0.0.1'] }, /signed by itself/, /NODE_EXTRA_CA_CERTS/],
     [
       'an unknown authority signed',
-      { names: ['127.0.0.1'], issuer: certificate({ names: ['Some CA'] }) },
+      { names: ['127.0.0.1'], issuer: certificate({ names: ['Some CA'], isAuthority: true }) },
       /signed by nobody whom this machine knows/,
       /NODE_EXTRA_CA_CERTS/,
     ],
@@ -199,6 +199,14 @@ describe('TLS', () => {
     expect(await diagnosed(chat(target(`https://127.0.0.1:${port}/v1`)))).toMatchObject({
       fault: 'tls',
       mend: expect.stringContaining('http://'),
+    })
+  })
+
+  test('a port that hangs up on TLS', async () => {
+    const { port } = await server(socket => void socket.once('data', () => socket.resetAndDestroy()))
+    expect(await diagnosed(chat(target(`https://127.0.0.1:${port}/v1`)))).toMatchObject({
+      fault: 'tls',
+      cause: `No TLS could be set up with 127.0.0.1:${port} (ECONNRESET).`,
     })
   })
 
