@@ -8,8 +8,10 @@ import { API_FAULTS } from '../dist/base/catalogue/api.js'
 import { COMMAND_FAULTS } from '../dist/base/catalogue/command.js'
 import { CONFIG_FAULTS } from '../dist/base/catalogue/config.js'
 import { WIRE_ERRORS } from '../dist/base/catalogue/wire.js'
+import * as metrics from '../dist/metering/metrics/catalogue.js'
 import { openApi } from '../dist/schema/api/openapi.js'
 import { configSchema } from '../dist/schema/publish.js'
+import { metricsPage } from './metrics-page.mjs'
 
 const ROOT = new URL('../', import.meta.url)
 const check = process.argv.includes('--check')
@@ -20,6 +22,7 @@ const FILES = {
   'schemas/gw.schema.json': `${JSON.stringify(configSchema(), null, 2)}\n`,
   'schemas/openapi.json': `${JSON.stringify(openApi(version), null, 2)}\n`,
   'docs/errors.md': errorsPage(),
+  'docs/metrics.md': metricsPage(metrics),
 }
 
 for (const [file, content] of Object.entries(FILES)) {

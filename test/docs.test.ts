@@ -23,16 +23,19 @@ describe('docs/errors.md', () => {
 })
 
 describe('the documents', () => {
-  test.each(['README.md', 'CONTRIBUTING.md', 'docs/architecture.md', 'docs/life-of-a-request.md'])(
-    '%s links to files that exist',
-    path => {
-      const base = new URL(`../${path}`, import.meta.url)
-      const links = [...page(path).matchAll(/\]\(([^)#]+)\)/g)].map(([, link]) => link ?? '')
-      for (const link of links.filter(link => !link.startsWith('http'))) {
-        expect(() => readFileSync(new URL(link.replace(/\/$/, '/.'), base)), link).not.toThrow(/ENOENT/)
-      }
-    },
-  )
+  test.each([
+    'README.md',
+    'CONTRIBUTING.md',
+    'docs/architecture.md',
+    'docs/life-of-a-request.md',
+    'docs/metrics.md',
+  ])('%s links to files that exist', path => {
+    const base = new URL(`../${path}`, import.meta.url)
+    const links = [...page(path).matchAll(/\]\(([^)#]+)\)/g)].map(([, link]) => link ?? '')
+    for (const link of links.filter(link => !link.startsWith('http'))) {
+      expect(() => readFileSync(new URL(link.replace(/\/$/, '/.'), base)), link).not.toThrow(/ENOENT/)
+    }
+  })
 
   test('README opens with the two commands', () => {
     const text = page('README.md')

@@ -50,6 +50,7 @@ export function watchProcess(instruments: Instruments, host: Host, nowMs: number
   instruments.gauge('process_max_fds', maxFiles)
 
   const gc = instruments.histogram('nodejs_gc_duration_seconds')
+  for (const kind of Object.values(GC_KINDS)) gc.zero({ kind })
   const collections = new PerformanceObserver(list => {
     for (const entry of list.getEntries() as GcEntry[]) {
       const kind = GC_KINDS[entry.detail.kind]
