@@ -164,11 +164,19 @@ export class Wallet {
     if (amountNano !== 0n) this.#settledNano += amountNano
   }
 
+  /** All that was ever settled here: where it stands as the ledger is asked something belongs to its answer. */
+  get settledNano(): bigint {
+    return this.#settledNano
+  }
+
+  /** Takes an answer of the ledger, with {@link settledNano} as it was at the question. */
+  learn(balanceNano: bigint, settledThenNano: bigint): void {
+    this.#baseNano = balanceNano + settledThenNano
+  }
+
   /** Notes the moment of a question to the ledger; call the result with its answer. */
   ask(): (balanceNano: bigint) => void {
     const notedNano = this.#settledNano
-    return balanceNano => {
-      this.#baseNano = balanceNano + notedNano
-    }
+    return balanceNano => this.learn(balanceNano, notedNano)
   }
 }

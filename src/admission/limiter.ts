@@ -62,6 +62,7 @@ export class Limiter {
     this.#desk = {
       nowMs: () => clock.nowMs(),
       tickMs: () => this.#tickMs(),
+      currency: () => this.#currency,
       holdEnded: () => {
         this.#openHolds--
       },
@@ -137,6 +138,7 @@ export class Limiter {
     const history = rated && outputTokens > 0 ? this.#histories.of(entry.name, publication.name) : undefined
     const ratedTokens = inputTokens + (history ? Math.min(outputTokens, history.capTokens) : outputTokens)
     const tokens = inputTokens + outputTokens
+    const prepaid = entry.tenant?.billing === 'prepaid'
 
     checkPermits(key.scope, limits)
     if (tenant && tenantLimits) checkPermits(tenant.scope, tenantLimits)
@@ -146,7 +148,7 @@ export class Limiter {
     if (tenant && tenantLimits) checkTokens(tenant.scope, tenantLimits, ratedTokens, tickMs)
     checkQuota(key, entry.quotaTokens, tokens)
     checkBudget(key, entry.budget, amountNano, nowMs, this.#currency)
-    if (tenant && entry.tenant?.billing === 'prepaid') checkBalance(tenant, amountNano, this.#currency)
+    if (tenant && prepaid) checkBalance(tenant, amountNano, this.#currency)
 
     // From here on nothing refuses: what is taken of one limit is taken of all.
     takeRates(key.scope, limits, ratedTokens)
@@ -162,6 +164,7 @@ export class Limiter {
         tokens,
         inputTokens: estimate.likelyInputTokens,
         inputAmountNano: estimate.likelyInputNano,
+        prepaid,
       },
       tickMs + holdForMs,
       {
@@ -169,6 +172,9 @@ export class Limiter {
         account: key.account,
         tenant: tenant?.scope,
         wallet: tenant?.wallet,
+        walletSettledNano: tenant?.wallet.settledNano ?? 0n,
+        keyCounted: limits.rpm !== undefined,
+        tenantCounted: tenantLimits?.rpm !== undefined,
         keyRated: limits.tpm !== undefined,
         tenantRated: tenantLimits?.tpm !== undefined,
         history,

@@ -1,6 +1,8 @@
-import type { Usage } from '../schema/ledger.ts'
+import type { GwError } from '../base/catalogue/wire.ts'
+import type { BalanceShort, Usage } from '../schema/ledger.ts'
 import type { KeyAccount, Wallet } from './accounts.ts'
 import type { OutputHistory } from './learned.ts'
+import { balanceRefusal } from './refusals.ts'
 import type { Scope } from './scope.ts'
 
 /** What a reservation was taken from. */
@@ -9,6 +11,11 @@ export interface Sources {
   readonly account: KeyAccount
   readonly tenant: Scope | undefined
   readonly wallet: Wallet | undefined
+  /** What was settled of the wallet when this was taken: the ledger answers to the hold for that moment. */
+  readonly walletSettledNano: bigint
+  /** Whether a request per minute was taken of the key, and of the tenant. */
+  readonly keyCounted: boolean
+  readonly tenantCounted: boolean
   /** Whether tokens per minute were taken of the key, and of the tenant: of what has no limit nothing is. */
   readonly keyRated: boolean
   readonly tenantRated: boolean
@@ -26,6 +33,7 @@ export interface HoldFigures {
   readonly tokens: number
   readonly inputTokens: number
   readonly inputAmountNano: bigint
+  readonly prepaid: boolean
 }
 
 /** What the limiter wants to hear of its reservations, and where they learn the time. */
@@ -33,6 +41,7 @@ export interface Desk {
   readonly nowMs: () => number
   /** Whole milliseconds of the monotonic clock. */
   readonly tickMs: () => number
+  readonly currency: () => string
   /** The hold has ended. */
   readonly holdEnded: () => void
   /** Nothing is left of it: neither hold nor permit. */
@@ -87,6 +96,29 @@ export class Reservation {
    */
   release(): boolean {
     return this.#endHold(0)
+  }
+
+  /** Takes everything back, as if it had never been admitted: a request that is refused consumes nothing. */
+  withdraw(): void {
+    if (!this.#endHold(0)) return
+    const { key, tenant, keyCounted, tenantCounted } = this.#sources
+    if (!keyCounted && !tenantCounted) return
+    const tickMs = this.#desk.tickMs()
+    if (keyCounted) key.requests.correct(-1, tickMs)
+    if (tenantCounted) tenant?.requests.correct(-1, tickMs)
+  }
+
+  /**
+   * The ledger refused the hold: another process has debited what this one still counted on. Takes everything back
+   * and puts the balance right, so that the next request is refused without asking.
+   */
+  uncovered({ balanceNano, heldNano }: BalanceShort): GwError {
+    const { tenant, wallet, walletSettledNano } = this.#sources
+    if (!tenant || !wallet) throw new Error(`hold ${this.hold.requestId} has no balance that could be short`)
+    wallet.learn(balanceNano, walletSettledNano)
+    this.withdraw()
+    const figures = { balance: balanceNano, held: heldNano, needed: this.hold.amountNano }
+    return balanceRefusal(tenant, figures, this.#desk.currency())
   }
 
   /** Gives the permit back: the last byte has gone, or nobody is there to take it. */

@@ -87,8 +87,20 @@ export async function debitWallet(
   return book('debit', adjustment, storeUrl, ports)
 }
 
+/**
+ * Puts a balance right by a signed amount, once for its reference: a bill that was wrong is never changed, but what
+ * it took can be given back. Otherwise as {@link debitWallet}.
+ */
+export async function adjustWallet(
+  adjustment: Omit<Adjustment, 'author'>,
+  storeUrl: string,
+  ports: BookPorts,
+): Promise<Booked> {
+  return book('adjust', adjustment, storeUrl, ports)
+}
+
 async function book(
-  kind: 'credit' | 'debit',
+  kind: 'credit' | 'debit' | 'adjust',
   adjustment: Omit<Adjustment, 'author'>,
   storeUrl: string,
   ports: BookPorts,
@@ -96,16 +108,10 @@ async function book(
   ports.signal.throwIfAborted()
   return withStore(storeUrl, 'write', ports, async store => {
     const live = await store.live()
-    const spec = tenantSpec(live, adjustment.tenant)
-    if (!spec) throw noTenant(live, adjustment.tenant)
+    if (!tenantSpec(live, adjustment.tenant)) throw noTenant(live, adjustment.tenant)
     const signed = { ...adjustment, ...loggedIn(ports.environment) }
-    const floorNano = kind === 'debit' && spec.billing === 'prepaid' ? 0n : undefined
     ports.signal.throwIfAborted()
-    const result =
-      kind === 'credit'
-        ? await store.accounting.credit(signed)
-        : await store.accounting.debit(signed, floorNano)
-    return { ...result, currency: currencyOf(live) }
+    return { ...(await store.accounting[kind](signed)), currency: currencyOf(live) }
   })
 }
 

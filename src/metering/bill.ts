@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { cost } from '../schema/cost.ts'
-import type { Claim, Hold, Mark, Price, Usage } from '../schema/ledger.ts'
+import { BalanceShort, type Claim, type Hold, type Mark, type Price, type Usage } from '../schema/ledger.ts'
 import type { AnswerEnding, AnswerMeter } from './answer-meter.ts'
 import type { LedgerPort } from './ledger-port.ts'
 
@@ -8,11 +8,15 @@ import type { LedgerPort } from './ledger-port.ts'
 export interface HeldLimits {
   readonly hold: Pick<
     Hold,
-    'openedAtMs' | 'deadlineMs' | 'amountNano' | 'tokens' | 'inputTokens' | 'inputAmountNano'
+    'openedAtMs' | 'deadlineMs' | 'amountNano' | 'tokens' | 'inputTokens' | 'inputAmountNano' | 'prepaid'
   >
   /** @returns false where it had ended before: the sweeper has settled it then. */
   settle(usage: Usage, amountNano: bigint, endedAtMs: number): boolean
   release(): boolean
+  /** Takes everything back, the request itself included: it was not admitted after all. */
+  withdraw(): void
+  /** The same where the ledger knows of a smaller balance than the limits did. @returns what the client is told. */
+  uncovered(short: BalanceShort): Error
 }
 
 /** What a request was charged. */
@@ -44,11 +48,19 @@ export interface BillOptions {
  */
 export class Bill {
   readonly #options: BillOptions
+  /** Of the attempt that answered: where it is not the first, the endpoint is another than the hold's. */
+  #claim: Claim
   #ended: Promise<void> | undefined
   #charge: Charge | undefined
 
   constructor(options: BillOptions) {
     this.#options = options
+    this.#claim = options.claim
+  }
+
+  /** The hold is as good for this endpoint: the price is the publication's. */
+  servedBy(endpoint: string): void {
+    this.#claim = { ...this.#claim, endpoint }
   }
 
   /** What was charged, once it is settled. */
@@ -56,14 +68,18 @@ export class Bill {
     return this.#charge
   }
 
-  /** @throws {GwError} unavailable, where the ledger cannot take it; the limits are free again then. */
+  /**
+   * @throws {GwError} unavailable, where the ledger cannot take it; insufficient_balance, where it was debited by
+   *   others. Nothing is held or counted then.
+   */
   async open(): Promise<void> {
     const { claim, held, ledger } = this.#options
     try {
       await ledger.open({ ...claim, ...held.hold })
     } catch (error) {
       this.#ended = Promise.resolve()
-      held.release()
+      if (error instanceof BalanceShort) throw held.uncovered(error)
+      held.withdraw()
       throw error
     }
   }
@@ -73,7 +89,8 @@ export class Bill {
    */
   settle(ending: AnswerEnding): Promise<void> {
     if (this.#ended) return this.#ended
-    const { claim, held, price, meter, ledger, clock } = this.#options
+    const { held, price, meter, ledger, clock } = this.#options
+    const claim = this.#claim
     const { usage, estimated } = meter.measure(ending)
     const marks: Mark[] = []
     if (ending === 'client_gone') marks.push('client_gone')
@@ -95,10 +112,10 @@ export class Bill {
   /** Ends it without a charge. */
   release(reason: string): Promise<void> {
     if (this.#ended) return this.#ended
-    const { claim, held, ledger, clock } = this.#options
+    const { held, ledger, clock } = this.#options
     const isOurs = held.release()
     this.#ended = isOurs
-      ? ledger.end({ ...claim, kind: 'release', endedAtMs: clock.nowMs(), reason })
+      ? ledger.end({ ...this.#claim, kind: 'release', endedAtMs: clock.nowMs(), reason })
       : Promise.resolve()
     return this.#ended
   }

@@ -11,7 +11,8 @@ export interface LedgerPort {
   readonly healthy: boolean
   /**
    * Opens a hold. To be awaited before dispatch: a request that an upstream has seen has a row.
-   * @throws {GwError} unavailable, where the row cannot be written; nothing is held then.
+   * @throws {BalanceShort} where the hold is prepaid and the balance does not cover it. {GwError} unavailable, where
+   *   the row cannot be written. Nothing is held then.
    */
   open(hold: Hold): Promise<void>
   /**

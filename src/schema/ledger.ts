@@ -49,6 +49,21 @@ export interface Hold extends Claim {
   /** What it is settled at when nothing was learned of it: what its input alone probably is (MONEY, "Life of a hold"). */
   readonly inputTokens: number
   readonly inputAmountNano: bigint
+  /** The tenant's balance must cover it: the ledger refuses it where it does not. */
+  readonly prepaid?: boolean
+}
+
+/** A prepaid balance does not cover a hold, which was not opened. With what the ledger knew at that moment. */
+export class BalanceShort extends Error {
+  override readonly name = 'BalanceShort'
+  readonly balanceNano: bigint
+  /** What other open holds have taken of it. */
+  readonly heldNano: bigint
+  constructor({ balanceNano, heldNano }: { readonly balanceNano: bigint; readonly heldNano: bigint }) {
+    super('the prepaid balance does not cover the hold')
+    this.balanceNano = balanceNano
+    this.heldNano = heldNano
+  }
 }
 
 /** Why a bill is not simply "answered, usage reported". */

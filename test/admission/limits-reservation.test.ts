@@ -52,6 +52,7 @@ describe('a reservation', () => {
       tokens: 500,
       inputTokens: 100,
       inputAmountNano: 25n,
+      prepaid: false,
     })
     scene.clock.advance(4_999)
     expect(scene.limiter.sweep()).toEqual([])

@@ -1,20 +1,24 @@
 import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { serve } from '../../src/app/serve.ts'
 import { creditWallet } from '../../src/app/wallet.ts'
 import { systemChance } from '../../src/base/chance.ts'
 import { systemClock } from '../../src/base/clock.ts'
+import { formatNano } from '../../src/base/decimal.ts'
 import { createLog } from '../../src/base/log.ts'
 import { openStore } from '../../src/store/open.ts'
 import { json, sse } from '../support/answers.ts'
 import { gate } from '../support/gate.ts'
+import { makeReadOnly, READ_ONLY_WORKER } from '../support/read-only-ledger.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { type WholeGateway, wholeGateway } from '../support/whole-gateway.ts'
 import { readBooks } from './served.ts'
 
+const GW = fileURLToPath(new URL('../../bin/gw.js', import.meta.url))
 const SECRET = 'sk-a-secret-of-their-own-0123456789'
 const CHAT = '/v1/chat/completions'
 const MESSAGES = '/v1/messages'
@@ -24,8 +28,8 @@ const EVENT = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 
 const REST = `data: ${JSON.stringify({ choices: [], usage: USAGE })}\n\ndata: [DONE]\n\n`
 
 interface Trouble {
-  begin(): void
-  end(): void
+  begin(): unknown
+  end(): unknown
 }
 
 /** A database that cannot be written for a while: how, and the code by which the log tells. */
@@ -36,6 +40,14 @@ const TROUBLES: readonly [title: string, code: string, (folder: string) => Troub
     folder => ({
       begin: () => fillUp(`${folder}/ballast`),
       end: () => rmSync(`${folder}/ballast`),
+    }),
+  ],
+  [
+    'it has become read-only',
+    'SQLITE_READONLY',
+    folder => ({
+      begin: () => makeReadOnly(`${folder}/gw.db`, true),
+      end: () => makeReadOnly(`${folder}/gw.db`, false),
     }),
   ],
   [
@@ -62,7 +74,7 @@ test.for(TROUBLES)(
     expect(streams.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200))
 
     const said = gateway.logged('the ledger cannot be written')
-    trouble.begin()
+    await trouble.begin()
     const early = await Promise.all(Array.from({ length: 60 }, () => call(CHAT, {})))
     expect(await said).toContain(code)
     expect(new Set(early.map(({ status }) => status))).toEqual(new Set([503]))
@@ -100,7 +112,7 @@ test.for(TROUBLES)(
     expect(over).toEqual([])
 
     const healed = gateway.logged('the ledger is written again')
-    trouble.end()
+    await trouble.end()
     await healed
     for (const text of await whole) expect(text).toBe(`${EVENT}data: [DONE]\n\n`)
     upstream.answer(json({ usage: USAGE }))
@@ -153,6 +165,43 @@ test('a credit that another process books reaches a prepaid tenant of a running 
   expect(upstream.requests).toHaveLength(1)
 })
 
+test('a debit of another process is off the balance at once: what it took is neither held nor dispatched for again', async () => {
+  const folder = tempDir(onTestFinished).path
+  const store = await openStore(`sqlite:${folder}/gw.db`, { mode: 'create', clock: systemClock })
+  onTestFinished(() => store.close())
+  const { upstream, call, ports, gateway } = await scene(folder, 'billing: prepaid, limits: { rpm: 10 }')
+  upstream.answer(json({ usage: USAGE }))
+  await creditWallet(
+    { tenant: 'acme', amountNano: 1_000_000_000n, reference: 'invoice-1' },
+    gateway.store,
+    ports,
+  )
+  let status = 402
+  while (status === 402) status = (await call(CHAT, {})).status
+  expect(status).toBe(200)
+  const before = await store.accounting.wallet('acme')
+
+  const debit = ['wallet', 'debit', 'acme', '0.9997', '--reference', 'refund-1', '--store', gateway.store]
+  execFileSync(process.execPath, [GW, ...debit])
+  // Well before the gateway looks for debits by itself, which it does once a second.
+  const answers = await Promise.all(Array.from({ length: 5 }, () => call(CHAT, {})))
+  expect(answers.map(answer => answer.status)).toEqual([402, 402, 402, 402, 402])
+  const left = formatNano(before.balanceNano - 999_700_000n)
+  expect(await answers[0]?.json()).toMatchObject({
+    error: {
+      code: 'insufficient_balance',
+      message: expect.stringContaining(`balance ${left}, held 0, needed 0.0`),
+    },
+  })
+  expect(upstream.requests).toHaveLength(1)
+  // A refusal consumes nothing, not even a request per minute.
+  expect(answers[4]?.headers.get('x-ratelimit-remaining-requests')).toBe('9')
+  const { booked, open } = readBooks(`${folder}/gw.db`)
+  expect([booked.size, open]).toEqual([1, 0])
+  expect(await store.accounting.wallet('acme')).toMatchObject({ heldNano: 0n })
+  expect(await store.accounting.verify()).toMatchObject({ findings: [] })
+})
+
 /** A file system of 3 MiB, or why there is none. */
 function smallDisk(): string | Error {
   const { path } = tempDir(onTestFinished)
@@ -192,7 +241,13 @@ keys: { app: { kind: tenant, tenant: acme, secret: { env: APP_KEY }, limits: { c
 `,
   )
   const environment = { APP_KEY: SECRET }
-  const gateway: WholeGateway = await wholeGateway(onTestFinished, config, environment, folder)
+  const gateway: WholeGateway = await wholeGateway(
+    onTestFinished,
+    config,
+    environment,
+    folder,
+    READ_ONLY_WORKER,
+  )
   const secretOf = { authorization: `Bearer ${SECRET}` }
   return {
     upstream,

@@ -40,6 +40,7 @@ export async function wholeGateway(
   environment: Readonly<Record<string, string>> = {},
   /** Where its store is; a folder of its own by default. */
   folder: string = tempDir(whenOver).path,
+  ledgerWorkerUrl: URL = LEDGER_WORKER,
 ): Promise<WholeGateway> {
   const store = `sqlite:${folder}/gw.db`
   const ports: AppPorts = {
@@ -71,12 +72,18 @@ export async function wholeGateway(
   const reloaded = async () => void (await logged('"serving revision"'))
   await apply(path)
   const loopback = { host: '127.0.0.1', port: 0 }
+  const token = environment['METRICS_TOKEN']
   const serving = await serve(
-    { store, gateway: loopback, control: loopback },
+    {
+      store,
+      gateway: loopback,
+      control: loopback,
+      ...(token !== undefined && { metrics: { token, version: '0.0.0' } }),
+    },
     {
       ...ports,
       log: createLog({ write }, { level: 'info', pretty: false, colour: false }),
-      ledgerWorkerUrl: LEDGER_WORKER,
+      ledgerWorkerUrl,
     },
   )
   whenOver(() => serving.close(0))

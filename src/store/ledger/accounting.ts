@@ -53,8 +53,12 @@ export class SqliteAccounting implements Accounting {
     return this.#ports.write(db => adjust(db, 'credit', adjustment, this.#ports.clock.nowMs()))
   }
 
-  debit(adjustment: Adjustment, floorNano?: bigint): Promise<AdjustmentResult> {
-    return this.#ports.write(db => adjust(db, 'debit', adjustment, this.#ports.clock.nowMs(), floorNano))
+  debit(adjustment: Adjustment): Promise<AdjustmentResult> {
+    return this.#ports.write(db => adjust(db, 'debit', adjustment, this.#ports.clock.nowMs()))
+  }
+
+  adjust(adjustment: Adjustment): Promise<AdjustmentResult> {
+    return this.#ports.write(db => adjust(db, 'adjust', adjustment, this.#ports.clock.nowMs()))
   }
 
   usage(query: UsageQuery): Promise<readonly UsageRow[]> {

@@ -1,9 +1,10 @@
 import Database from 'better-sqlite3'
 import type { CallRecord, Claim, Hold, HoldEnd } from '../../schema/ledger.ts'
-import { fromMarks, parts } from './columns.ts'
+import { fromMarks, type NanoParts, parts, toNano } from './columns.ts'
 import type { Row, RowFault } from './rows.ts'
 import * as sql from './statements.ts'
 import { BatchSums } from './sums.ts'
+import { type TenantHold, TenantHolds } from './tenant-holds.ts'
 
 /** A row that SQLite will never take, such as one with an amount beyond 64 bits: a bug of ours, not of the disk. */
 export class RowRefused extends Error {
@@ -36,7 +37,9 @@ export class LedgerBook {
   readonly #quarter: Database.Statement
   readonly #key: Database.Statement
   readonly #wallet: Database.Statement
+  readonly #balance: Database.Statement
   readonly #probe: Database.Statement
+  readonly #holds: TenantHolds
 
   constructor(raw: Database.Database) {
     this.#raw = raw
@@ -50,25 +53,34 @@ export class LedgerBook {
     this.#quarter = raw.prepare(sql.ADD_TO_QUARTER)
     this.#key = raw.prepare(sql.ADD_TO_KEY)
     this.#wallet = raw.prepare(sql.ADD_TO_WALLET)
+    this.#balance = raw.prepare(sql.SELECT_BALANCE)
     this.#probe = raw.prepare(sql.PROBE)
+    this.#holds = new TenantHolds(tenantHolds(raw))
   }
 
   /**
-   * Commits the rows in their order. Which of them contradict the ledger and were left out, by their place.
+   * Commits the rows in their order. Which of them were left out, by their place: they contradict the ledger, or are
+   * prepaid and not covered. A balance is read under the write lock: what any process has debited is off it.
    * @throws {RowRefused} where one must be taken out before the others can be written
    * @throws {Database.SqliteError} where nothing can be written now
    */
   write(rows: readonly Row[]): ReadonlyMap<number, RowFault> {
-    return this.#transaction(() => {
-      const faults = new Map<number, RowFault>()
-      const sums = new BatchSums()
-      for (const [index, row] of rows.entries()) {
-        const fault = this.#row(row, index, sums)
-        if (fault) faults.set(index, fault)
-      }
-      this.#addSums(sums)
-      return faults
-    })
+    this.#holds.begin()
+    try {
+      return this.#transaction(() => {
+        const faults = new Map<number, RowFault>()
+        const sums = new BatchSums()
+        for (const [index, row] of rows.entries()) {
+          const fault = this.#row(row, index, sums)
+          if (fault) faults.set(index, fault)
+        }
+        this.#addSums(sums)
+        return faults
+      })
+    } catch (error) {
+      this.#holds.rollBack()
+      throw error
+    }
   }
 
   /** Writes what changes nothing. @throws {Database.SqliteError} while nothing can be written. */
@@ -92,7 +104,7 @@ export class LedgerBook {
 
   #row(row: Row, index: number, sums: BatchSums): RowFault | undefined {
     try {
-      if (row[0] === 'hold') return this.#open(row[1])
+      if (row[0] === 'hold') return this.#open(row[1], sums)
       if (row[0] === 'end') return this.#end(row[1], sums)
       return this.#log(row[1])
     } catch (error) {
@@ -100,7 +112,14 @@ export class LedgerBook {
     }
   }
 
-  #open(hold: Hold): RowFault | undefined {
+  #open(hold: Hold, sums: BatchSums): RowFault | undefined {
+    const { requestId, attempt, tenant, amountNano } = hold
+    if (hold.prepaid && tenant !== undefined && amountNano > 0n) {
+      const kept = toNano(this.#balance.get(tenant) as NanoParts | undefined)
+      const balanceNano = kept - (sums.spent.get(tenant) ?? 0n)
+      const heldNano = this.#holds.heldNano(tenant)
+      if (balanceNano - heldNano < amountNano) return { balanceNano, heldNano }
+    }
     const row = [
       ...claim(hold),
       hold.openedAtMs,
@@ -113,11 +132,13 @@ export class LedgerBook {
     const { changes, lastInsertRowid } = this.#holdEntry.run(...row)
     if (changes === 0) return 'held_twice'
     this.#openHold.run(...row, lastInsertRowid)
+    if (tenant !== undefined) this.#holds.open({ requestId, attempt, tenant, amountNano })
     return undefined
   }
 
   #end(end: HoldEnd, sums: BatchSums): RowFault | undefined {
     if (this.#closeHold.run(end.requestId, end.attempt).changes === 0) return this.#endedBefore(end)
+    this.#holds.close(end.requestId, end.attempt)
     if (end.kind === 'release') {
       this.#release.run(...claim(end), end.endedAtMs, end.reason)
       return undefined
@@ -198,6 +219,13 @@ export class LedgerBook {
     }
     for (const [tenant, amountNano] of sums.spent) this.#wallet.run(tenant, ...parts(-amountNano))
   }
+}
+
+function tenantHolds(raw: Database.Database): TenantHold[] {
+  const rows = raw.prepare(sql.SELECT_TENANT_HOLDS).all() as (Omit<TenantHold, 'amountNano'> & {
+    nano: string
+  })[]
+  return rows.map(({ nano, ...hold }) => ({ ...hold, amountNano: BigInt(nano) }))
 }
 
 type ClaimColumns = readonly [string, number, string, string | null, string, string]

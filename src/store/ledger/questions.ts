@@ -2,6 +2,7 @@ import type Database from 'better-sqlite3'
 import type { Hold } from '../../schema/ledger.ts'
 import { type NanoParts, toNano } from './columns.ts'
 import type { Answers, Question } from './rows.ts'
+import { SELECT_BALANCE } from './statements.ts'
 import { QUARTER_MS } from './sums.ts'
 
 const PAGE_ROWS = 1_000
@@ -14,8 +15,6 @@ const KEY_TOTAL = `
 const KEY_WINDOW = `
   select cast(sum(amount_units) as text) as units, cast(sum(amount_nano) as text) as nano
   from usage_quarters where key_name = ? and quarter >= ?`
-const BALANCE = `
-  select cast(balance_units as text) as units, cast(balance_nano as text) as nano from wallets where tenant = ?`
 const VERSION = `select wallet_version from ledger_head`
 const ADJUSTMENTS = `
   select id, kind, tenant, cast(amount_nano as text) as nano from ledger
@@ -93,7 +92,7 @@ export class LedgerQuestions {
   }
 
   #balance(tenant: string): bigint {
-    return toNano(this.#raw.prepare(BALANCE).get(tenant) as NanoParts | undefined)
+    return toNano(this.#raw.prepare(SELECT_BALANCE).get(tenant) as NanoParts | undefined)
   }
 
   #version(): number {

@@ -15,6 +15,13 @@ export type RowFault =
   | 'ended_differently'
   /** There never was such a hold. */
   | 'never_held'
+  | Short
+
+/** A prepaid hold that the balance does not cover. */
+export interface Short {
+  readonly balanceNano: bigint
+  readonly heldNano: bigint
+}
 
 /** What is answered between two rows. */
 export type Question =

@@ -63,4 +63,11 @@ export const ADD_TO_WALLET = `
     balance_units = balance_units + excluded.balance_units,
     balance_nano = balance_nano + excluded.balance_nano`
 
+export const SELECT_BALANCE = `
+  select cast(balance_units as text) as units, cast(balance_nano as text) as nano from wallets where tenant = ?`
+
+export const SELECT_TENANT_HOLDS = `
+  select request_id as requestId, attempt, tenant, cast(amount_nano as text) as nano from open_holds
+  where tenant is not null`
+
 export const PROBE = `update ledger_head set probed_at_ms = ?`

@@ -1,16 +1,23 @@
 import type { Worker } from 'node:worker_threads'
 import type { Clock, Timer } from '../../base/clock.ts'
-import type { CallRecord, Hold, HoldEnd, KeySums, KeySumsQuery } from '../../schema/ledger.ts'
+import {
+  BalanceShort,
+  type CallRecord,
+  type Hold,
+  type HoldEnd,
+  type KeySums,
+  type KeySumsQuery,
+} from '../../schema/ledger.ts'
 import type { Lease } from './lease.ts'
 import type { Item, Post, Report } from './messages.ts'
 import { claimOf, type RecoveryPorts, recoverHolds, sweepHolds } from './recovery.ts'
-import type { Answers, Question, RowFault } from './rows.ts'
+import type { Answers, Question, RowFault, Short } from './rows.ts'
 import type { Adjustments, Balances, Ledger, LedgerEvents } from './types.ts'
 import { describeRow, LOG, unavailable, type Waiter, WaitingRoom } from './waiting.ts'
 
 const CLOSE_WITHIN_MS = 10_000
 
-const ALARMS: Readonly<Record<RowFault, string>> = {
+const ALARMS: Readonly<Record<Exclude<RowFault, Short>, string>> = {
   held_twice: 'the same hold was opened before',
   ended_differently: 'the hold has ended before, in another way; the first end stands',
   never_held: 'there never was such a hold',
@@ -218,6 +225,10 @@ export class ThreadedLedger implements Ledger {
   #contradict(seq: number, fault: RowFault): void {
     const waiter = this.#waiting.take(seq)
     if (!waiter) return
+    if (typeof fault === 'object') {
+      if (waiter.what === 'hold') waiter.reject(new BalanceShort(fault))
+      return
+    }
     const message = `${describeRow(waiter)}: ${ALARMS[fault]}`
     this.#options.events.onAlarm(message)
     if (waiter.what === 'hold') waiter.reject(new Error(message))

@@ -26,7 +26,8 @@ export interface Ledger {
 
   /**
    * Resolves when the hold is committed.
-   * @throws {GwError} unavailable, where it cannot be written, or not within two seconds; nothing is held then.
+   * @throws {BalanceShort} where it is prepaid and the balance does not cover it. {GwError} unavailable, where it
+   *   cannot be written, or not within two seconds. Nothing is held then.
    */
   open(hold: Hold): Promise<void>
   /**
@@ -94,10 +95,12 @@ export interface Accounting {
    */
   credit(adjustment: Adjustment): Promise<AdjustmentResult>
   /**
-   * As {@link credit}; `floorNano` is what must be left of the balance after what is held (absent: no floor).
-   * @throws {CommandError} GW4005, GW4011 · GW4012 where less would be left
+   * As {@link credit}. Of a prepaid balance what open calls hold is not to be had, so that it never falls below 0.
+   * @throws {CommandError} GW4005, GW4011 · GW4012 where the tenant is prepaid and its balance does not cover it
    */
-  debit(adjustment: Adjustment, floorNano?: bigint): Promise<AdjustmentResult>
+  debit(adjustment: Adjustment): Promise<AdjustmentResult>
+  /** As {@link credit} or, by a negative amount, as {@link debit}: puts right what a bill has charged. */
+  adjust(adjustment: Adjustment): Promise<AdjustmentResult>
 
   /** Settled usage, by the end of its calls; the largest amounts first, days in order. */
   usage(query: UsageQuery): Promise<readonly UsageRow[]>
@@ -142,7 +145,7 @@ export interface EntriesPage {
 
 export interface Adjustment {
   readonly tenant: string
-  /** Greater than 0. */
+  /** Greater than 0; of `adjust` what it moves the balance by, either way. */
   readonly amountNano: bigint
   /** Unique within the tenant: an invoice, a payment. */
   readonly reference: string

@@ -2,6 +2,7 @@ import { type Kysely, sql } from 'kysely'
 import { CommandError } from '../../base/catalogue/command.ts'
 import { formatNano } from '../../base/decimal.ts'
 import type { Mark } from '../../schema/ledger.ts'
+import type { Tenant } from '../../schema/tenant.ts'
 import type { LedgerTable, Tables } from '../tables.ts'
 import { parts, toMarks, toNano } from './columns.ts'
 import type { Adjustment, AdjustmentResult, EntriesPage, Wallet, WalletEntry } from './types.ts'
@@ -20,6 +21,9 @@ interface EntryRow {
   readonly publication: string | null
   readonly marks: string | null
 }
+
+/** The entries that no bill makes. */
+type AdjustmentKind = 'credit' | 'debit' | 'adjust'
 
 /** All tenants that have a balance or a hold, by name; or the one that is asked for, with zeros where it has neither. */
 export async function selectWallets(db: Kysely<Tables>, only?: string): Promise<Wallet[]> {
@@ -74,19 +78,20 @@ export async function selectWalletEntries(
 }
 
 /**
- * Books a credit or a debit, once for each reference. In a transaction that holds the write lock.
+ * Books a credit, a debit or an adjustment, once for each reference. In a transaction that holds the write lock.
  * @throws {CommandError} GW4005, GW4011, GW4012
  */
 export async function adjust(
   db: Kysely<Tables>,
-  kind: 'credit' | 'debit',
+  kind: AdjustmentKind,
   adjustment: Adjustment,
   nowMs: number,
-  floorNano?: bigint,
 ): Promise<AdjustmentResult> {
   const { tenant, amountNano, reference } = adjustment
-  if (amountNano <= 0n) throw new RangeError(`a ${kind} of ${amountNano} nano-units`)
-  await assertTenant(db, tenant)
+  const movedNano = kind === 'debit' ? -amountNano : amountNano
+  if (kind === 'adjust' ? amountNano === 0n : amountNano <= 0n)
+    throw new RangeError(`a ${kind} of ${amountNano} nano-units`)
+  const billing = await billingOf(db, tenant)
   const first = await entries(db)
     .where('tenant', '=', tenant)
     .where('reference', '=', reference)
@@ -98,11 +103,12 @@ export async function adjust(
   }
 
   const wallet = await walletOf(db, tenant)
-  const balanceNano = wallet.balanceNano + (kind === 'credit' ? amountNano : -amountNano)
-  if (kind === 'debit' && floorNano !== undefined && balanceNano - wallet.heldNano < floorNano) {
+  const balanceNano = wallet.balanceNano + movedNano
+  // The gateway's writer holds no more than the balance covers, under the same lock: so it never falls below 0.
+  if (movedNano < 0n && billing === 'prepaid' && balanceNano < wallet.heldNano) {
     throw new CommandError(
       'GW4012',
-      `A debit of ${formatNano(amountNano)} would leave ${formatNano(balanceNano - wallet.heldNano)}: ` +
+      `${kind === 'debit' ? 'A debit' : 'An adjustment'} of ${formatNano(amountNano)} would leave ${formatNano(balanceNano - wallet.heldNano)}: ` +
         `balance ${formatNano(wallet.balanceNano)}, held ${formatNano(wallet.heldNano)}.`,
     )
   }
@@ -142,18 +148,19 @@ async function walletOf(db: Kysely<Tables>, tenant: string): Promise<Wallet> {
   return wallet ?? { tenant, balanceNano: 0n, heldNano: 0n }
 }
 
-async function assertTenant(db: Kysely<Tables>, tenant: string): Promise<void> {
+async function billingOf(db: Kysely<Tables>, tenant: string): Promise<Tenant['billing'] | undefined> {
   const row = await db
     .selectFrom('resources')
-    .select('name')
+    .select('spec')
     .where('kind', '=', 'tenant')
     .where('name', '=', tenant)
     .executeTakeFirst()
   if (!row) throw new CommandError('GW4005', `There is no tenant ${tenant}.`)
+  return (JSON.parse(row.spec) as Partial<Tenant>).billing
 }
 
 /** A payment that is booked again is the same payment; one that only shares its reference is not. */
-function assertSame(kind: 'credit' | 'debit', { amountNano, reference }: Adjustment, first: EntryRow): void {
+function assertSame(kind: AdjustmentKind, { amountNano, reference }: Adjustment, first: EntryRow): void {
   if (first.kind === kind && BigInt(first.nano) === amountNano) return
   throw new CommandError(
     'GW4011',

@@ -1,47 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { systemClock } from '../../base/clock.ts'
-import { fileIdentity, openSession } from '../session.ts'
-import { LedgerBook } from './book.ts'
-import type { Post, Report, WriterSettings } from './messages.ts'
-import { LedgerQuestions } from './questions.ts'
-import { LedgerWriter, StoreReplaced } from './writer.ts'
+import type { WriterSettings } from './messages.ts'
+import { writeLedger } from './thread.ts'
 
-/** Short of the patience of a hold: a lock that lasts longer is trouble to tell of, not to wait for. */
-const BUSY_MS = 1_000
-
-/**
- * The thread that writes the ledger, on a connection of its own: a commit waits for the disk, and the relay must not.
- * An error that comes out of it ends it, and the main thread is told.
- */
-const port = parentPort
-if (!port) throw new Error('worker.ts runs in a thread')
-const settings = workerData as WriterSettings
-
-const session = await openSession(settings.path, 'write')
-session.raw.pragma(`busy_timeout = ${BUSY_MS}`)
-
-const writer = new LedgerWriter(
-  {
-    book: new LedgerBook(session.raw),
-    questions: new LedgerQuestions(session.raw),
-    clock: systemClock,
-    soon: setImmediate,
-    report: (report: Report) => port.postMessage(report),
-    assertFile() {
-      const file = fileIdentity(settings.path)
-      if (file === undefined) throw new Error(`${settings.path} has gone`)
-      if (file !== session.file) throw new StoreReplaced(`${settings.path} was replaced while it was served`)
-    },
-  },
-  settings,
-)
-
-port.on('message', (message: Post | 'close') => {
-  if (message !== 'close') {
-    writer.receive(message)
-    return
-  }
-  session.raw.close()
-  port.close()
-})
-port.postMessage({ is: 'ready' } satisfies Report)
+/** The module of the ledger's thread. An error that comes out of it ends it, and the main thread is told. */
+if (!parentPort) throw new Error('worker.ts runs in a thread')
+await writeLedger(parentPort, workerData as WriterSettings)

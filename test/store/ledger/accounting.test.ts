@@ -13,10 +13,11 @@ import { tenant } from './tenants.ts'
 const BEYOND_DOUBLES = 2n ** 53n + 1n
 
 function setUp() {
-  const { book, accounting } = inMemory(() => NOON_MS)
+  const { book, accounting, prepaid } = inMemory(() => NOON_MS)
   let next = 0
   return {
     accounting,
+    prepaid,
     write: (...rows: Row[]) => book.write(rows),
     /** Holds and settles, as one request does. */
     spend: (more: Parameters<typeof settle>[1] = {}) => {
@@ -131,12 +132,13 @@ describe('a credit', () => {
 })
 
 describe('a debit', () => {
-  test('leaves its floor after what is held, or is not booked', async () => {
-    const { accounting, write } = setUp()
+  test('of a prepaid tenant leaves what open calls hold, or is not booked', async () => {
+    const { accounting, write, prepaid } = setUp()
+    prepaid('acme')
     await accounting.credit({ tenant: 'acme', amountNano: 1_000n, reference: 'in' })
     write(['hold', hold('a', { amountNano: 900n })])
     const debit = (amountNano: bigint) =>
-      accounting.debit({ tenant: 'acme', amountNano, reference: `out ${amountNano}` }, 0n)
+      accounting.debit({ tenant: 'acme', amountNano, reference: `out ${amountNano}` })
     await expect(debit(101n)).rejects.toMatchObject({
       code: 'GW4012',
       message: expect.stringContaining('balance 0.000001, held 0.0000009'),
@@ -144,7 +146,7 @@ describe('a debit', () => {
     expect(await debit(100n)).toMatchObject({ isNew: true, balanceNano: 900n })
   })
 
-  test('without a floor may leave a debt', async () => {
+  test('of a postpaid tenant may leave a debt', async () => {
     const { accounting } = setUp()
     const debit = { tenant: 'acme', amountNano: 100n, reference: 'out' }
     expect(await accounting.debit(debit)).toMatchObject({ balanceNano: -100n })

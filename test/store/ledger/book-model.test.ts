@@ -30,9 +30,9 @@ const usage = fc.record({
 const marks = fc.subarray(['estimated', 'client_gone', 'unpriced'] as const)
 
 const row: fc.Arbitrary<Row> = fc.oneof(
-  fc
-    .tuple(claim, nano)
-    .map(([claim, amountNano]) => ['hold', hold('', { ...claim, ...noTenant(claim), amountNano })] as const),
+  fc.tuple(claim, nano, fc.boolean()).map(([claim, amountNano, prepaid]) => {
+    return ['hold', hold('', { ...claim, ...noTenant(claim), amountNano, prepaid })] as const
+  }),
   fc
     .record({ claim, amountNano: nano, endedAtMs: atMs, usage, marks })
     .map(({ claim, ...more }) => ['end', settle('', { ...more, ...claim, ...noTenant(claim) })] as const),

@@ -16,6 +16,9 @@ export function inMemory(nowMs: () => number) {
   const inTransaction = <T>(work: (db: Kysely<Tables>) => Promise<T>) => db.transaction().execute(work)
   return {
     raw,
+    /** From now on the tenant pays beforehand. */
+    prepaid: (tenant: string) =>
+      raw.prepare(`update resources set spec = '{"billing":"prepaid"}' where name = ?`).run(tenant),
     book: new LedgerBook(raw),
     questions: new LedgerQuestions(raw),
     accounting: new SqliteAccounting({

@@ -15,6 +15,10 @@ export class Oracle {
     }
     const id = `${row.requestId} ${row.attempt}`
     if (what === 'hold') {
+      if (row.prepaid && row.tenant !== undefined && row.amountNano > 0n) {
+        const [balanceNano, heldNano] = [this.balance(row.tenant), this.held(row.tenant)]
+        if (balanceNano - heldNano < row.amountNano) return { balanceNano, heldNano }
+      }
       if (this.holds.has(id)) return 'held_twice'
       this.holds.set(id, row)
       return undefined

@@ -1,0 +1,47 @@
+import type { MessagePort } from 'node:worker_threads'
+import { systemClock } from '../../base/clock.ts'
+import { fileIdentity, openSession, type Session } from '../session.ts'
+import { LedgerBook } from './book.ts'
+import type { Post, Report, WriterSettings } from './messages.ts'
+import { LedgerQuestions } from './questions.ts'
+import { LedgerWriter, StoreReplaced } from './writer.ts'
+
+/** Short of the patience of a hold: a lock that lasts longer is trouble to tell of, not to wait for. */
+const BUSY_MS = 1_000
+
+/**
+ * What the ledger's thread does, until it is told to close: it writes on a connection of its own, because a commit
+ * waits for the disk, and the relay must not.
+ *
+ * @returns that connection, which goes with the port.
+ */
+export async function writeLedger(port: MessagePort, settings: WriterSettings): Promise<Session> {
+  const session = await openSession(settings.path, 'write')
+  session.raw.pragma(`busy_timeout = ${BUSY_MS}`)
+  const writer = new LedgerWriter(
+    {
+      book: new LedgerBook(session.raw),
+      questions: new LedgerQuestions(session.raw),
+      clock: systemClock,
+      soon: setImmediate,
+      report: (report: Report) => port.postMessage(report),
+      assertFile() {
+        const file = fileIdentity(settings.path)
+        if (file === undefined) throw new Error(`${settings.path} has gone`)
+        if (file !== session.file)
+          throw new StoreReplaced(`${settings.path} was replaced while it was served`)
+      },
+    },
+    settings,
+  )
+  port.on('message', (message: Post | 'close') => {
+    if (message !== 'close') {
+      writer.receive(message)
+      return
+    }
+    session.raw.close()
+    port.close()
+  })
+  port.postMessage({ is: 'ready' } satisfies Report)
+  return session
+}
