@@ -16,6 +16,9 @@ export const REFUSED = 'refused'
 
 /** How long a connection stays open behind its last answer, so that a client that still sends can read it. */
 const LINGER_MS = 2_000
+/** How soon a client that has ended its side is asked again whether it is there, and when it is believed. */
+const FIRST_ASK_MS = 50
+const LAST_ASK_MS = 2_000
 /** Requests that may wait behind the one that is served. */
 const MAX_WAITING = 128
 
@@ -160,13 +163,21 @@ export class Connection {
    * The client has ended its side: it has left, or it has said all that it wanted and waits. TCP does not tell which,
    * and a client that has left must end its upstream request at once. So where no answer has begun it is asked with an
    * interim answer, which every HTTP/1.1 client reads over and a system whose client has gone answers with a reset.
-   * Behind the begin of an answer, or under HTTP/1.0, it has left.
+   * Behind the begin of an answer, or under HTTP/1.0, it has left. A reset shows only when more is written behind it: so
+   * the client is asked again, ever less often.
    */
   #halfClosed(): void {
     const answer = this.#current
     if (this.#refusal || this.#waiting > 0 || answer === undefined || answer.writableEnded) return
     if (answer.headersSent || answer.req.httpVersion === '1.0') this.socket.destroy()
-    else answer.writeProcessing()
+    else this.#ask(answer, FIRST_ASK_MS)
+  }
+
+  #ask(answer: ServerResponse, waitMs: number): void {
+    if (answer.destroyed || answer.headersSent || waitMs > LAST_ASK_MS) return
+    answer.writeProcessing()
+    const asking = this.#ports.clock.after(waitMs, () => this.#ask(answer, 2 * waitMs))
+    answer.once('close', () => asking.cancel())
   }
 
   #say(refusal: HttpRefusal, target: string | undefined): void {
