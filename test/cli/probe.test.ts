@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import { existsSync } from 'node:fs'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { json, silence } from '../support/answers.ts'
+import { gate } from '../support/gate.ts'
 import { type Answer, type ScriptedUpstream, scriptedUpstream } from '../support/scripted-upstream.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import { gw, type World } from './in-process.ts'
@@ -123,6 +124,28 @@ describe('gw probe', () => {
       { model: 'alias', by: 'chat' },
     ])
     expect(asked()).toEqual(['GET /v1/models', 'POST /v1/chat/completions', 'POST /v1/chat/completions'])
+  })
+
+  it('asks sixteen at a time, and all in the end', async () => {
+    const door = gate()
+    let most = 0
+    let open = 0
+    upstream.answer(async exchange => {
+      most = Math.max(most, ++open)
+      if (open === 16) setImmediate(() => door.open())
+      await door.opened
+      open--
+      await json(CHAT)(exchange)
+    })
+    const many = Array.from(
+      { length: 40 },
+      (_, at) => `  e${at}: { protocol: openai, base_url: "${upstream.url}/v1", served_model: m }\n`,
+    )
+    dir.write('gw.yaml', `version: 1\nendpoints:\n${many.join('')}`)
+    const { exit, stdout } = await run('probe -c gw.yaml')
+    expect(exit).toBe(0)
+    expect(stdout).toContain('40 probes: 40 ok, 0 failed, 0 skipped')
+    expect(most).toBe(16)
   })
 
   it('shows its progress on a terminal, and takes it away', async () => {
