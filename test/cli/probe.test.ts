@@ -132,7 +132,7 @@ describe('gw probe', () => {
     let open = 0
     upstream.answer(async exchange => {
       most = Math.max(most, ++open)
-      if (open === 16) setImmediate(() => door.open())
+      if (open === 16) void turns(500).then(() => door.open()) // one more would come meanwhile
       await door.opened
       open--
       await json(CHAT)(exchange)
@@ -246,3 +246,8 @@ describe('gw apply', () => {
     }
   })
 })
+
+/** Lets the event loop turn. */
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await new Promise(resolve => void setImmediate(resolve))
+}
