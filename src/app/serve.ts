@@ -15,6 +15,9 @@ import { openStore } from '../store/open.ts'
 import type { Store } from '../store/types.ts'
 import { Books, type BooksPorts } from './books.ts'
 import { roomFor } from './descriptors.ts'
+import { FollowedFiles } from './files/followed-files.ts'
+import type { FilesRefusal } from './files/outcome.ts'
+import { startFiles } from './files/start-files.ts'
 import { healthAnswer } from './health.ts'
 import { listenFault } from './listen-fault.ts'
 import { Reloader } from './reloader.ts'
@@ -22,6 +25,8 @@ import { Reloader } from './reloader.ts'
 export interface ServeOptions {
   /** The store's URL, such as `sqlite:./data/gw.db`. */
   readonly store: string
+  /** Applied before anything is served, on each reload that is asked for, and with `watch` on each save. */
+  readonly files?: { readonly paths: readonly string[]; readonly watch: boolean }
   /** Absent: not in this process. */
   readonly gateway?: ListenAddress
   readonly control?: ListenAddress
@@ -37,10 +42,17 @@ export interface ServePorts {
   readonly log: Log
   /** See {@link Books}. */
   readonly ledgerWorkerUrl?: URL
+  /** See {@link FollowedFiles}. */
+  readonly filesThreadUrl?: URL
+  /** Called where files cannot be applied, beside the line in the log. */
+  readonly onFilesRefused?: (refusal: FilesRefusal) => void
 }
 
 /** How long clients have to take what they are told when their answers are broken off. */
 const FAREWELL_MS = 1_000
+
+/** For how long an idle connection stays open, for a request that may be on its way on it. */
+const NOTICE_MS = 500
 
 /** A process that serves. */
 export interface Serving {
@@ -50,8 +62,13 @@ export interface Serving {
   /** Resolves where the process cannot go on: it should be closed, and end. */
   readonly failed: Promise<Error>
   /**
+   * Applies the files, where there are any, and reads the store and every secret again. Resolves when what came of it
+   * is served or refused. Also for whoever has written through this process's own store.
+   */
+  reload(): Promise<void>
+  /**
    * Stops accepting, lets requests at hand finish for at most `drainMs`, tells the clients of those that have not, and
-   * gives everything back.
+   * gives everything back. The control plane goes last: until then its `/health` tells of the others.
    */
   close(drainMs: number): Promise<void>
 }
@@ -69,7 +86,8 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
   const failed = new Promise<Error>(resolve => {
     fail = resolve
   })
-  const store = await openStore(options.store, { mode: 'write', clock, folder: ports.cwd })
+  const mode = options.files ? 'create' : 'write'
+  const store = await openStore(options.store, { mode, clock, folder: ports.cwd })
   const books =
     options.gateway && (await openBooks(store, options.store, { ...ports, onDeath: error => fail(error) }))
   const holder = new SnapshotHolder()
@@ -86,6 +104,15 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         .catch((error: unknown) => log.error({ err: error }, 'closing pools'))
     },
   })
+  const files =
+    options.files &&
+    new FollowedFiles({
+      ...ports,
+      paths: options.files.paths,
+      store: options.store,
+      ...(ports.filesThreadUrl && { threadUrl: ports.filesThreadUrl }),
+      ...(ports.onFilesRefused && { onRefused: ports.onFilesRefused }),
+    })
   const listeners: Listener[] = []
   const underway = new Underway()
   let draining = false
@@ -93,15 +120,23 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
   const health = (res: ServerResponse) => {
     const { httpStatus, json } = healthAnswer(holder.current(), holder.report(), {
       draining,
+      inFlight: underway.size,
+      reasons: files?.reasons() ?? [],
       ...(books && { ledgerHealthy: books.ledger.healthy }),
     })
     sendJson(res, httpStatus, json, { 'cache-control': 'no-store' })
   }
   const close = async (drainMs: number) => {
     draining = true
+    const endsAtMs = clock.monotonicMs() + drainMs
+    const filesClosed = files?.close()
     const deadline = clock.after(drainMs, () => underway.interrupt())
-    await Promise.all(listeners.map(listener => listener.close(drainMs + FAREWELL_MS)))
+    for (const listener of listeners) {
+      const leftMs = Math.max(0, endsAtMs - clock.monotonicMs())
+      await listener.close(leftMs + FAREWELL_MS, Math.min(leftMs, NOTICE_MS))
+    }
     deadline.cancel()
+    await filesClosed
     const reloaderStopped = reloader.stop()
     // Nobody waits for what is left: upstreams that are read on for clients that have gone.
     underway.interrupt()
@@ -113,6 +148,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
   }
 
   try {
+    if (files) await startFiles(files, options.files?.watch === true, store)
     const problems = await reloader.start()
     if (problems) {
       throw new CommandError('GW4009', `No revision in the store can be served: ${problems.join('; ')}.`)
@@ -142,6 +178,10 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       ...(control && { controlUrl: control.url }),
       revision: holder.report().revision,
       failed,
+      reload: async () => {
+        await files?.apply()
+        await reloader.reload()
+      },
       close,
     }
   } catch (error) {

@@ -23,6 +23,10 @@ export class Underway {
   #interrupted: Interrupted | undefined
   #empty: () => void = () => undefined
 
+  get size(): number {
+    return this.#visits.size
+  }
+
   enter(): Visit {
     const visit: Visit = {
       interruptible: abort => {
