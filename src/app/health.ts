@@ -10,30 +10,38 @@ export interface HealthAnswer {
 /** What a process knows of itself beside what it serves. */
 export interface ProcessHealth {
   readonly draining: boolean
+  /** Requests at hand. */
+  readonly inFlight: number
   /** Absent where it bills nothing. */
   readonly ledgerHealthy?: boolean
+  /** What else is not as it should be, each as `code: sentence`. */
+  readonly reasons: readonly string[]
 }
 
 /**
  * 503 only where a load balancer should send its requests elsewhere: while draining, before the first revision, and
- * while bills cannot be written, so that every inference answers 503.
+ * while bills cannot be written, so that every inference answers 503. In maintenance the gateway itself has the better
+ * answer.
  */
 export function healthAnswer(
   snapshot: Snapshot | undefined,
   report: ReloadReport,
-  { draining, ledgerHealthy }: ProcessHealth,
+  { draining, inFlight, ledgerHealthy, reasons }: ProcessHealth,
 ): HealthAnswer {
   const unbillable = ledgerHealthy === false
-  const status = draining
-    ? 'draining'
-    : snapshot?.maintenance !== undefined
-      ? 'maintenance'
-      : report.ok && snapshot && !unbillable
-        ? 'ok'
-        : 'degraded'
+  const degraded = [...ownReasons(snapshot, report, unbillable), ...reasons]
+  const maintenance = snapshot?.maintenance
   const body = {
-    status,
+    status: draining
+      ? 'draining'
+      : maintenance !== undefined
+        ? 'maintenance'
+        : degraded.length > 0
+          ? 'degraded'
+          : 'ok',
     revision: report.revision,
+    reasons: [...(maintenance === undefined ? [] : [`maintenance: ${maintenance}`]), ...degraded],
+    in_flight: inFlight,
     reload: {
       ok: report.ok,
       at: new Date(report.atMs).toISOString(),
@@ -42,4 +50,16 @@ export function healthAnswer(
     ...(ledgerHealthy !== undefined && { ledger: { ok: ledgerHealthy } }),
   }
   return { httpStatus: draining || unbillable || !snapshot ? 503 : 200, json: JSON.stringify(body) }
+}
+
+function ownReasons(
+  snapshot: Snapshot | undefined,
+  { refused }: ReloadReport,
+  unbillable: boolean,
+): string[] {
+  return [
+    ...(snapshot ? [] : ['starting: no revision is served yet']),
+    ...(refused ? [`reload_refused: revision ${refused.revision}: ${refused.problems.join('; ')}`] : []),
+    ...(unbillable ? ['ledger_unwritable: bills cannot be written, so inference answers 503'] : []),
+  ]
 }

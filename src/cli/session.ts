@@ -29,6 +29,8 @@ export interface Session {
    * commit is finished. A second signal ends the process at once.
    */
   readonly signal: AbortSignal
+  /** From now on a SIGHUP calls `listener` instead of ending the command, also while it comes to its end. */
+  readonly onHangup: (listener: () => void) => void
 }
 
 /** The work of one command: its arguments as they came, and its own options. */

@@ -39,10 +39,11 @@ export interface Listener {
   readonly connections: number
   /**
    * Stops accepting, lets requests at hand finish for at most `graceMs`, then closes what is left. Answers say that
-   * their connection closes; idle ones stay open for a moment, for what is on its way. Resolves when every connection
-   * has gone.
+   * their connection closes. Idle connections stay open for `noticeMs` (at once by default): a request that was on its
+   * way to us when we stopped is still answered then; closed at once, its client would read a reset. Resolves when
+   * every connection has gone.
    */
-  close(graceMs: number): Promise<void>
+  close(graceMs: number, noticeMs?: number): Promise<void>
 }
 
 /** Node's defaults are made for a trusted network; each of these is stricter than its default on purpose. */
@@ -59,11 +60,6 @@ const LIMITS = {
 } as const
 
 const HEAD_MS = 10_000
-/**
- * While closing: for how long an idle connection stays open. A request that was on its way to us when we stopped is
- * still answered, and told to use another connection; closed at once, its client would read a reset.
- */
-const NOTICE_MS = 500
 /** While closing: how often connections are looked for whose last request has ended. */
 const SWEEP_MS = 50
 
@@ -111,8 +107,8 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     get connections() {
       return crowd.size
     },
-    close: async graceMs => {
-      await closed(server, crowd, graceMs, clock)
+    close: async (graceMs, noticeMs = 0) => {
+      await closed(server, crowd, { graceMs, noticeMs }, clock)
       crowd.close()
     },
   }
@@ -138,7 +134,12 @@ function opened(server: Server, { host, port }: ListenAddress): Promise<void> {
   })
 }
 
-function closed(server: Server, crowd: Crowd, graceMs: number, clock: Clock): Promise<void> {
+function closed(
+  server: Server,
+  crowd: Crowd,
+  { graceMs, noticeMs }: { readonly graceMs: number; readonly noticeMs: number },
+  clock: Clock,
+): Promise<void> {
   // Node closes what is idle when asked, but neither what becomes idle later nor what has never said a byte.
   const closeIdle = (): void => {
     server.closeIdleConnections()
@@ -150,7 +151,7 @@ function closed(server: Server, crowd: Crowd, graceMs: number, clock: Clock): Pr
       closeIdle()
       sweeping = clock.after(SWEEP_MS, sweep)
     }
-    let sweeping = clock.after(Math.min(NOTICE_MS, graceMs), sweep)
+    let sweeping = clock.after(noticeMs, sweep)
     const deadline = clock.after(graceMs, () => server.closeAllConnections())
     server.once('close', () => {
       sweeping.cancel()
@@ -160,5 +161,6 @@ function closed(server: Server, crowd: Crowd, graceMs: number, clock: Clock): Pr
     })
     // Not that of node:http, which closes what is idle at once.
     NetServer.prototype.close.call(server)
+    if (graceMs === 0) server.closeAllConnections()
   })
 }

@@ -78,7 +78,7 @@ describe('closing', () => {
     expect(performance.now() - started).toBeLessThan(2_000)
   })
 
-  it('accepts nobody any more, and ends idle connections soon', async () => {
+  it('accepts nobody any more, and ends idle connections at once', async () => {
     const { door, next } = await listener()
     const [idle, busy] = [
       await rawClient(onTestFinished, door.url),
@@ -99,7 +99,7 @@ describe('closing', () => {
     await client.write(REQUEST)
     ;(await next()).end('before')
     expect((await client.answer()).values('connection')).toEqual(['keep-alive'])
-    const closed = door.close(10_000)
+    const closed = door.close(10_000, 5_000)
     await client.write(REQUEST)
     ;(await next()).end('behind')
     const answer = await client.answer()

@@ -1,0 +1,64 @@
+import { CommandError } from '../../base/catalogue/command.ts'
+import { systemChance } from '../../base/chance.ts'
+import { systemClock } from '../../base/clock.ts'
+import { assertFewDeletes } from '../../changes/delete-guard.ts'
+import { fingerprint } from '../../config/fingerprint.ts'
+import { applyConfiguration } from '../configuration.ts'
+import { ConfigurationInvalid } from '../invalid.ts'
+import type { AppPorts } from '../ports.ts'
+import { liveOrEmpty } from '../stored.ts'
+import type { FilesJob, FilesOutcome, FilesRefusal } from './outcome.ts'
+
+/** How often a plan is made anew because somebody else has committed in between. */
+const ATTEMPTS = 3
+
+/**
+ * One apply of a tree of files without a person who looks: what `gw apply --yes` does, without probes (a gateway that
+ * starts must not wait for an upstream that is down) and with the guard against deletes.
+ *
+ * Never rejects for what the files hold or the store says.
+ */
+export async function applyFiles(job: FilesJob, signal: AbortSignal): Promise<FilesOutcome> {
+  const { paths, store, cwd, environment, last } = job
+  const ports: AppPorts = {
+    environment,
+    cwd,
+    signal,
+    clock: systemClock,
+    chance: systemChance,
+    readStdin: () => Promise.reject(new Error('nobody watches stdin')),
+  }
+  const read = await fingerprint(paths)
+  try {
+    if (last?.fingerprint === read) {
+      const { head } = await liveOrEmpty(store, 'upgrade', ports)
+      if (head.revision === last.revision) return { is: 'unchanged', ...last }
+    }
+    const { planned, applied } = await withoutRaces(() =>
+      applyConfiguration(paths, store, ports, async ({ plan }) => assertFewDeletes(plan)),
+    )
+    const state = { fingerprint: read, revision: applied.revision }
+    if (planned.plan.changes.length === 0) return { is: 'unchanged', ...state }
+    return { is: 'applied', ...state, counts: applied.counts, warnings: planned.warnings }
+  } catch (error) {
+    return { is: 'refused', fingerprint: read, ...refusal(error) }
+  }
+}
+
+async function withoutRaces<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let count = 1; ; count++) {
+    try {
+      return await attempt()
+    } catch (error) {
+      const isStale = error instanceof CommandError && error.code === 'GW4001'
+      if (!isStale || count === ATTEMPTS) throw error
+    }
+  }
+}
+
+function refusal(error: unknown): FilesRefusal {
+  const known =
+    error instanceof CommandError ? error : new CommandError('GW9001', String(error), { cause: error })
+  const { code, message, hint } = known
+  return { code, message, hint, problems: known instanceof ConfigurationInvalid ? known.problems : [] }
+}

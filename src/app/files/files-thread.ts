@@ -1,0 +1,86 @@
+import { Worker } from 'node:worker_threads'
+import type { Clock, Timer } from '../../base/clock.ts'
+import type { FilesJob, FilesOutcome } from './outcome.ts'
+
+/** Whoever edits saves again soon; afterwards its memory is worth more than the start of another one. */
+const IDLE_MS = 30_000
+
+/** One life of the thread. */
+interface Running {
+  readonly worker: Worker
+  readonly exited: Promise<void>
+  /** Who waits for its outcome. */
+  answer: (outcome: FilesOutcome) => void
+}
+
+/** The thread that applies files, while it is needed. */
+export class FilesThread {
+  readonly #url: URL
+  readonly #clock: Clock
+  #running: Running | undefined
+  #idle: Timer | undefined
+
+  /** @param url of the thread's module, compiled: Node 20 runs no TypeScript. */
+  constructor(url: URL, clock: Clock) {
+    this.#url = url
+    this.#clock = clock
+  }
+
+  /** One job at a time. Never rejects. */
+  async apply(job: FilesJob): Promise<FilesOutcome> {
+    this.#idle?.cancel()
+    this.#running ??= this.#start()
+    const running = this.#running
+    const outcome = await new Promise<FilesOutcome>(resolve => {
+      running.answer = resolve
+      running.worker.postMessage(job)
+    })
+    if (this.#running === running) this.#idle = this.#clock.after(IDLE_MS, () => void this.end())
+    return outcome
+  }
+
+  /** A job that is under way commits or does not. Resolves when the thread has gone. */
+  async end(): Promise<void> {
+    this.#idle?.cancel()
+    const running = this.#running
+    this.#running = undefined
+    running?.worker.postMessage('end')
+    await running?.exited
+  }
+
+  #start(): Running {
+    const worker = new Worker(this.#url, {
+      name: 'files',
+      // What the process was started with is not meant for the thread: it has a module of its own to run.
+      execArgv: [],
+    })
+    let fault = 'The thread that applies files has ended.'
+    worker.on('error', error => {
+      fault = `The thread that applies files has failed: ${String(error)}`
+    })
+    const running: Running = {
+      worker,
+      answer: () => undefined,
+      exited: new Promise(resolve => {
+        worker.once('exit', () => {
+          if (this.#running === running) this.#running = undefined
+          running.answer(failed(fault))
+          resolve()
+        })
+      }),
+    }
+    worker.on('message', (outcome: FilesOutcome) => running.answer(outcome))
+    return running
+  }
+}
+
+function failed(message: string): FilesOutcome {
+  return {
+    is: 'refused',
+    fingerprint: '',
+    code: 'GW9001',
+    message,
+    hint: 'Nothing was changed. Report it, with the lines of the log before this one.',
+    problems: [],
+  }
+}

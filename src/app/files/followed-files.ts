@@ -1,0 +1,155 @@
+import { resolve } from 'node:path'
+import type { Clock } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
+import { problemJson } from '../../config/format.ts'
+import type { Problem } from '../../config/types.ts'
+import { type Watch, watchFiles } from '../../config/watch.ts'
+import { FilesThread } from './files-thread.ts'
+import type { FilesOutcome, FilesRefusal, FilesState } from './outcome.ts'
+
+export interface FollowedFilesPorts {
+  /** Files and directories, as they were given. */
+  readonly paths: readonly string[]
+  readonly store: string
+  readonly cwd: string
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly clock: Clock
+  readonly log: Log
+  /** See {@link FilesThread}. */
+  readonly threadUrl?: URL
+  /** For a person who watches: called with what is wrong, once for each state of the files. */
+  readonly onRefused?: (refusal: FilesRefusal) => void
+}
+
+/** A log line is no report: what is listed is enough to begin with. */
+const LISTED = 20
+
+const ENDING: FilesOutcome = {
+  is: 'refused',
+  fingerprint: '',
+  code: 'GW9002',
+  message: 'The gateway is ending.',
+  hint: 'Nothing was changed.',
+  problems: [],
+}
+
+/**
+ * Keeps the store as a tree of files wants it.
+ *
+ *     save ──▶ quiet for 150 ms ──▶ load ──▶ plan ──▶ commit ──▶ the reloader sees the revision
+ *                                     │        │        │
+ *                                     └────────┴────────┴─▶ what is served stays; loud in the log, degraded in /health
+ */
+export class FollowedFiles {
+  readonly #ports: FollowedFilesPorts
+  #watch: Watch | undefined
+  #last: FilesState | undefined
+  #refusal: FilesRefusal | undefined
+  #refused = ''
+  #blind: string | undefined
+  readonly #thread: FilesThread
+  #applying: Promise<FilesOutcome> | undefined
+  /** One more apply, for all that was asked while one was under way. */
+  #next: Promise<FilesOutcome> | undefined
+  #closed = false
+
+  constructor(ports: FollowedFilesPorts) {
+    this.#ports = ports
+    this.#thread = new FilesThread(ports.threadUrl ?? new URL('./thread.js', import.meta.url), ports.clock)
+  }
+
+  /** Applies the files now. Of several calls while one is under way a single one follows. Never rejects. */
+  apply(): Promise<FilesOutcome> {
+    if (!this.#applying) {
+      this.#applying = this.#once().finally(() => {
+        this.#applying = undefined
+      })
+      return this.#applying
+    }
+    this.#next ??= this.#applying.then(() => {
+      this.#next = undefined
+      return this.apply()
+    })
+    return this.#next
+  }
+
+  /** Applies the files on each save from now on. */
+  async watch(): Promise<void> {
+    const { paths, cwd, clock, log } = this.#ports
+    this.#watch = await watchFiles(
+      paths.map(path => resolve(cwd, path)),
+      {
+        clock,
+        onChange: () => void this.apply(),
+        onError: error => {
+          this.#blind = error.message
+          log.error({ err: error }, 'the files cannot be watched; SIGHUP applies them')
+        },
+      },
+    )
+  }
+
+  /** Why what is served may not be what the files say; empty where it is. */
+  reasons(): readonly string[] {
+    const refused = this.#refusal && [`files_refused: ${this.#refusal.message}${first(this.#refusal)}`]
+    const blind = this.#blind === undefined ? [] : [`files_unwatched: ${this.#blind}`]
+    return [...(refused ?? []), ...blind]
+  }
+
+  /** Ends the watch; an apply that is under way commits or does not, and ends. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#watch?.close()
+    await this.#thread.end()
+  }
+
+  async #once(): Promise<FilesOutcome> {
+    if (this.#closed) return ENDING
+    const { paths, store, cwd, environment } = this.#ports
+    const outcome = await this.#thread.apply({
+      paths,
+      store,
+      cwd,
+      environment: { ...environment },
+      ...(this.#last && { last: this.#last }),
+    })
+    this.#tell(outcome)
+    return outcome
+  }
+
+  #tell(outcome: FilesOutcome): void {
+    const { paths, log, onRefused } = this.#ports
+    if (outcome.is === 'refused') {
+      this.#refusal = outcome
+      const { fingerprint, code, message, hint, problems } = outcome
+      const refused = `${fingerprint} ${code} ${message}`
+      if (this.#closed || refused === this.#refused) return
+      this.#refused = refused
+      log.error(
+        { code, reason: message, hint, problems: problems.slice(0, LISTED).map(problemJson) },
+        'cannot apply the files',
+      )
+      onRefused?.(outcome)
+      return
+    }
+    const { revision, fingerprint } = outcome
+    if (outcome.is === 'applied') {
+      log.info({ revision, files: paths, ...outcome.counts }, 'applied the files')
+      for (const { code, message, place } of outcome.warnings)
+        log.warn({ code, place, reason: message }, 'a doubt about the files')
+    } else if (this.#refusal) {
+      log.info({ revision, files: paths }, 'the files are as they are served again')
+    }
+    this.#last = { revision, fingerprint }
+    this.#refusal = undefined
+    this.#refused = ''
+  }
+}
+
+/** Where to begin to look. */
+function first({ problems }: FilesRefusal): string {
+  const problem: Problem | undefined = problems.find(({ severity }) => severity === 'error')
+  if (!problem) return ''
+  const { place, code, message } = problem
+  return ` ${place.file}:${place.line}:${place.column} ${code} ${message}`
+}

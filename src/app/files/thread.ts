@@ -1,0 +1,22 @@
+import { parentPort } from 'node:worker_threads'
+import { CommandError } from '../../base/catalogue/command.ts'
+import { applyFiles } from './apply-files.ts'
+import type { FilesJob } from './outcome.ts'
+
+/**
+ * The thread that applies files: to parse and to plan thousands of keys takes seconds, in which the gateway must not
+ * stand still. It gives an outcome for each job; `end` asks it to end, before it commits where that has not begun.
+ */
+const port = parentPort
+if (!port) throw new Error('thread.ts runs in a thread')
+
+const ending = new AbortController()
+let working: Promise<void> = Promise.resolve()
+port.on('message', (message: FilesJob | 'end') => {
+  if (message === 'end') {
+    ending.abort(new CommandError('GW9002'))
+    void working.finally(() => port.close())
+    return
+  }
+  working = working.then(async () => port.postMessage(await applyFiles(message, ending.signal)))
+})

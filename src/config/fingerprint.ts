@@ -1,0 +1,22 @@
+import { createHash } from 'node:crypto'
+import { readFiles } from './files.ts'
+import { Report } from './report.ts'
+
+/**
+ * What tells two states of a tree apart: a hash over the names and contents of all its files, and over what could not
+ * be read. Equal where a load would read the same.
+ */
+export async function fingerprint(paths: readonly string[]): Promise<string> {
+  const report = new Report()
+  const nothing = {
+    environment: {},
+    readStdin: () => Promise.resolve(Buffer.alloc(0)),
+    known: new Set<string>(),
+  }
+  const { sources } = await readFiles(paths, nothing, report)
+  const hash = createHash('sha256')
+  for (const { file, text } of sources) hash.update(JSON.stringify([file, text.length])).update(text)
+  for (const { code, place, message } of report.problems())
+    hash.update(JSON.stringify([code, place.file, message]))
+  return hash.digest('hex')
+}
