@@ -123,7 +123,8 @@ async function act(session: Session, _args: readonly string[], options: Options)
 }
 
 /** The files to apply: those of `-c`, or with `--watch` alone the usual ones. @throws {CommandError} GW6001 */
-function followed(session: Session, { watch = false }: Options): ServeOptions['files'] {
+function followed(session: Session, options: Options): ServeOptions['files'] {
+  const watch = options.watch === true
   if (!watch && session.flags.config.length === 0) return undefined
   const paths = configPaths(session)
   if (!paths.includes('-')) return { paths, watch }
