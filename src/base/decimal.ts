@@ -32,6 +32,7 @@ export function parseNano(value: string | number): bigint | DecimalFault {
 
 /** `150_000_000n` → `"0.15"`; the exact inverse of {@link parseNano}. */
 export function formatNano(nano: bigint): string {
+  if (nano === 0n) return '0'
   const sign = nano < 0n ? '-' : ''
   const magnitude = nano < 0n ? -nano : nano
   const fraction = (magnitude % NANO_PER_UNIT).toString().padStart(NANO_DIGITS, '0').replace(/0+$/, '')

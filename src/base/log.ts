@@ -2,7 +2,21 @@ import { type DestinationStream, type Logger, pino } from 'pino'
 import { prettyFactory } from 'pino-pretty'
 
 /** Structured logging: one JSON object a line, control characters escaped. */
-export type Log = Pick<Logger, 'info' | 'warn' | 'error' | 'debug'>
+export interface Log extends Pick<Logger, 'info' | 'warn' | 'error' | 'debug'> {
+  /**
+   * Writes an `info` line whose fields are JSON already, such as `"a":1,"b":"x"`: for the line of each request, of
+   * which serialising an object would be half the cost.
+   */
+  readonly written: (fieldsJson: string, message: string) => void
+}
+
+/** Where lines go. */
+export interface LogDestination {
+  /** @param line With its line break. */
+  write(line: string): void
+  /** Present where lines are gathered. Called behind an error, which must not be lost with the process. */
+  flush?(): void
+}
 
 export interface LogOptions {
   readonly level: 'debug' | 'info' | 'warn' | 'error' | 'silent'
@@ -27,22 +41,44 @@ function describeError(error: unknown): unknown {
   }
 }
 
-export function createLog(destination: DestinationStream, options: LogOptions): Log {
+export function createLog(destination: LogDestination, options: LogOptions): Log {
   const stream = options.pretty ? readable(destination, options.colour) : destination
-  return pino(
+  const time = pino.stdTimeFunctions.isoTime
+  const logger = pino(
     {
       level: options.level,
       base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
+      timestamp: time,
       formatters: { level: label => ({ level: label }) },
       serializers: { err: describeError },
     },
-    stream,
+    destination.flush ? flushedBehindErrors(stream) : stream,
   )
+  const written: Log['written'] = (fieldsJson, message) => {
+    if (!logger.isLevelEnabled('info')) return
+    stream.write(`{"level":"info"${time()},${fieldsJson},"msg":${JSON.stringify(message)}}\n`)
+  }
+  return Object.assign(logger, { written })
 }
 
+/** pino's number for `error`. */
+const ERROR_LEVEL = 50
+
 /** Puts each line into words before it is written. */
-function readable(destination: DestinationStream, colorize: boolean): DestinationStream {
+function readable(destination: LogDestination, colorize: boolean): LogDestination {
   const format = prettyFactory({ colorize, singleLine: true })
-  return { write: line => destination.write(format(line)) }
+  return { write: line => destination.write(format(line)), flush: () => destination.flush?.() }
+}
+
+/** pino tells a stream that asks for it which level a line has (docs/api.md, `pino.symbols.needsMetadataGsym`). */
+function flushedBehindErrors(destination: LogDestination): DestinationStream {
+  const stream = {
+    [pino.symbols.needsMetadataGsym]: true as const,
+    lastLevel: 0,
+    write(line: string) {
+      destination.write(line)
+      if (stream.lastLevel >= ERROR_LEVEL) destination.flush?.()
+    },
+  }
+  return stream
 }

@@ -1,7 +1,8 @@
 import { type Command, Option } from 'commander'
 import { type ServeOptions, serve } from '../app/serve.ts'
 import { CommandError, EXIT, type ExitCode } from '../base/catalogue/command.ts'
-import { createLog } from '../base/log.ts'
+import { GatheredLines } from '../base/gathered-lines.ts'
+import { createLog, type Log } from '../base/log.ts'
 import { parseDurationMs } from '../base/units.ts'
 import { configPaths } from './config-paths.ts'
 import { parseListen } from './listen.ts'
@@ -59,7 +60,7 @@ export function serveCommand(bind: Bind): Command {
 }
 
 async function act(session: Session, _args: readonly string[], options: Options): Promise<ExitCode> {
-  const { io, out, flags, signal } = session
+  const { io, out } = session
   const drainMs = parseDurationMs(options.drain)
   if (drainMs === undefined) {
     throw new CommandError('GW6001', `\`--drain ${options.drain}\` is no duration.`, {
@@ -71,11 +72,27 @@ async function act(session: Session, _args: readonly string[], options: Options)
   }
   // Its stdout is the log, an object a line: where it ends in a failure, that is a line of it as well.
   out.lines()
-  const pretty = out.format === 'text' && io.stdout.isTTY === true
-  const log = createLog(
-    { write: line => void io.stdout.write(line) },
-    { level: options.logLevel, pretty, colour: out.style.colour },
-  )
+  const isRead = io.stdout.isTTY === true
+  const pretty = out.format === 'text' && isRead
+  const lines = new GatheredLines(text => void io.stdout.write(text), io.clock)
+  const log = createLog(isRead ? { write: line => void io.stdout.write(line) } : lines, {
+    level: options.logLevel,
+    pretty,
+    colour: out.style.colour,
+  })
+  try {
+    return await serveUntilTold(session, options, { drainMs, log, pretty })
+  } finally {
+    lines.flush()
+  }
+}
+
+async function serveUntilTold(
+  session: Session,
+  options: Options,
+  { drainMs, log, pretty }: { drainMs: number; log: Log; pretty: boolean },
+): Promise<ExitCode> {
+  const { io, out, flags, signal } = session
   const files = followed(session, options)
   const token = io.environment['METRICS_TOKEN']
   const wanted: ServeOptions = {

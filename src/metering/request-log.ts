@@ -44,32 +44,56 @@ export interface Attempt {
 
 /** Writes one line for each request, under the names that OpenTelemetry and the gateway's wire use. */
 export function logRequest(log: Log, record: RequestRecord): void {
+  const json = requestJson(record)
+  if (record.errorCode !== 'internal_error') return log.written(json, 'request')
+  const line = JSON.parse(`{${json}}`) as Record<string, unknown>
+  log.error({ ...line, err: record.cause }, 'request')
+}
+
+/** Put together by hand: it is made for every request, and what its fields are is known. */
+function requestJson(record: RequestRecord): string {
   const { charge } = record
-  const usage = charge?.usage
-  const line = {
-    request_id: record.requestId,
-    method: record.method,
-    path: record.path,
-    outcome: record.outcome,
-    status: record.status,
-    error_code: record.errorCode,
-    reason: record.reason,
-    revision: record.revision,
-    key: record.key,
-    tenant: record.tenant,
-    model: record.model,
-    endpoint: record.endpoint,
-    stream: record.stream,
-    input_tokens: usage?.inputTokens,
-    cached_input_tokens: usage?.cachedInputTokens,
-    cache_write_tokens: usage?.cacheWriteTokens,
-    output_tokens: usage?.outputTokens,
-    search_units: usage?.searchUnits,
-    cost: charge && formatNano(charge.amountNano),
-    marks: charge && charge.marks.length > 0 ? charge.marks : undefined,
-    latency_ms: Math.round(record.latencyMs),
-    first_byte_ms: record.firstByteMs === undefined ? undefined : Math.round(record.firstByteMs),
-  }
-  if (record.errorCode === 'internal_error') log.error({ ...line, err: record.cause }, 'request')
-  else log.info(line, 'request')
+  return (
+    `"request_id":"${record.requestId}","method":${quoted(record.method)},"path":${quoted(record.path)}` +
+    `,"outcome":"${record.outcome}","status":${record.status}` +
+    text('error_code', record.errorCode) +
+    text('reason', record.reason) +
+    plain('revision', record.revision) +
+    text('key', record.key) +
+    text('tenant', record.tenant) +
+    text('model', record.model) +
+    text('endpoint', record.endpoint) +
+    (record.attempts ? attemptsJson(record.attempts) : '') +
+    plain('stream', record.stream) +
+    (charge ? chargeJson(charge) : '') +
+    `,"latency_ms":${Math.round(record.latencyMs)}` +
+    (record.firstByteMs === undefined ? '' : `,"first_byte_ms":${Math.round(record.firstByteMs)}`)
+  )
+}
+
+function attemptsJson(attempts: readonly Attempt[]): string {
+  const failed = attempts.filter(({ errorCode }) => errorCode !== undefined)
+  const words = failed.map(({ endpoint, errorCode }) => `${endpoint}: ${errorCode}`)
+  return `,"attempts":${attempts.length},"failed_attempts":${JSON.stringify(words)}`
+}
+
+function chargeJson({ usage, amountNano, marks }: Charge): string {
+  return (
+    `,"input_tokens":${usage.inputTokens},"cached_input_tokens":${usage.cachedInputTokens}` +
+    `,"cache_write_tokens":${usage.cacheWriteTokens},"output_tokens":${usage.outputTokens}` +
+    `,"search_units":${usage.searchUnits},"cost":"${formatNano(amountNano)}"` +
+    (marks.length > 0 ? `,"marks":${JSON.stringify(marks)}` : '')
+  )
+}
+
+function text(name: string, value: string | undefined): string {
+  return value === undefined ? '' : `,"${name}":${quoted(value)}`
+}
+
+function plain(name: string, value: number | boolean | undefined): string {
+  return value === undefined ? '' : `,"${name}":${value}`
+}
+
+function quoted(value: string): string {
+  return JSON.stringify(value)
 }

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import { GatheredLines } from '../../src/base/gathered-lines.ts'
 import { createLog } from '../../src/base/log.ts'
+import { testClock } from '../support/test-clock.ts'
 
 function logged(pretty: boolean, write: (log: ReturnType<typeof createLog>) => void): string {
   let text = ''
@@ -33,4 +35,35 @@ test('of an error only its words are written, never what hangs on it', () => {
     err: { message: 'failed', cause: { message: 'refused', code: 'ECONNREFUSED' } },
   })
   expect(text).not.toContain('canary')
+})
+
+test('a line whose fields are JSON already is like any other', () => {
+  const text = logged(false, log => {
+    log.written('"path":"/a\\nb","status":200', 'request')
+    log.info({ path: '/a\nb', status: 200 }, 'request')
+  })
+  const [one, other] = text.split('\n')
+  expect(one?.replace(/"time":"[^"]+"/, '')).toBe(other?.replace(/"time":"[^"]+"/, ''))
+})
+
+test('a line whose fields are JSON already keeps to the level', () => {
+  let text = ''
+  const log = createLog(
+    { write: line => void (text += line) },
+    { level: 'warn', pretty: false, colour: false },
+  )
+  log.written('"status":200', 'request')
+  expect(text).toBe('')
+})
+
+test('an error is not left among gathered lines', () => {
+  const clock = testClock()
+  const written: string[] = []
+  const lines = new GatheredLines(text => void written.push(text), clock)
+  const log = createLog(lines, { level: 'info', pretty: false, colour: false })
+  log.info('one')
+  expect(written).toEqual([])
+  log.error('two')
+  expect(written).toHaveLength(1)
+  expect(written[0]).toMatch(/one.*\n.*two.*\n$/)
 })
