@@ -9,7 +9,8 @@ import { startGateway } from '../gateway/server.ts'
 import { Underway } from '../gateway/underway.ts'
 import { sendJson } from '../http/json.ts'
 import type { ListenAddress, Listener } from '../http/listen.ts'
-import { Pools } from '../relay/pools.ts'
+import { UNMEASURED } from '../metering/metrics/request-meter.ts'
+import { httpProbe } from '../relay/probe/http-probe.ts'
 import { SnapshotHolder } from '../snapshot/holder.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/types.ts'
@@ -20,7 +21,9 @@ import type { FilesRefusal } from './files/outcome.ts'
 import { startFiles } from './files/start-files.ts'
 import { healthAnswer } from './health.ts'
 import { listenFault } from './listen-fault.ts'
+import { Measured } from './metrics.ts'
 import { Reloader } from './reloader.ts'
+import { Upstreams } from './upstreams.ts'
 
 export interface ServeOptions {
   /** The store's URL, such as `sqlite:./data/gw.db`. */
@@ -32,6 +35,12 @@ export interface ServeOptions {
   readonly control?: ListenAddress
   /** Open connections of clients of the gateway; by default as many as the system's descriptors allow for. */
   readonly maxConnections?: number
+  /** Absent: nobody may ask for `/metrics`. */
+  readonly metrics?: {
+    /** Opens it; never logged. Empty or blank: nobody has it. */
+    readonly token: string
+    readonly version: string
+  }
 }
 
 export interface ServePorts {
@@ -91,7 +100,19 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
   const books =
     options.gateway && (await openBooks(store, options.store, { ...ports, onDeath: error => fail(error) }))
   const holder = new SnapshotHolder()
-  const pools = new Pools()
+  let listening: Listener | undefined
+  const upstreams = new Upstreams({ clock, chance, log, probe: httpProbe({ clock }) })
+  const measured =
+    books &&
+    options.metrics &&
+    (await Measured.open(options.metrics, {
+      clock,
+      holder,
+      limiter: books.limiter,
+      ledger: books.ledger,
+      health: () => upstreams.health.report(),
+      connections: () => listening?.connections ?? 0,
+    }))
   const reloader = new Reloader({
     ...ports,
     store,
@@ -99,9 +120,8 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     prepare: async snapshot => books?.prepare(snapshot),
     onSwap: snapshot => {
       books?.adopt(snapshot)
-      pools
-        .retain(snapshot.endpoints.values())
-        .catch((error: unknown) => log.error({ err: error }, 'closing pools'))
+      measured?.adopt(snapshot)
+      upstreams.adopt(snapshot)
     },
   })
   const files =
@@ -141,7 +161,8 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     // Nobody waits for what is left: upstreams that are read on for clients that have gone.
     underway.interrupt()
     await underway.idle()
-    await pools.destroy()
+    await upstreams.close()
+    measured?.close()
     const [lost] = await Promise.all([books?.close(), reloaderStopped])
     if (lost) log.error({ rows: lost }, 'rows were not committed; their holds are settled at the next start')
     await store.close()
@@ -157,9 +178,10 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     const gateway =
       options.gateway &&
       books &&
-      (await claim(startGateway, options.gateway, {
+      (await claim(startGateway, '--listen', options.gateway, {
         current,
-        pools,
+        relay: upstreams.relay,
+        routing: upstreams.routing,
         drains: new Drains(),
         underway,
         limiter: books.limiter,
@@ -169,9 +191,12 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         log,
         health,
         maxConnections: await roomFor(options.maxConnections, log),
+        requests: measured?.requests ?? UNMEASURED,
+        ...(measured?.port && { metrics: measured.port }),
       }))
+    listening = gateway
     if (gateway) listeners.push(gateway)
-    const control = options.control && (await claim(startControl, options.control, { clock, log, health }))
+    const control = options.control && (await claim(startControl, '--control-listen', options.control, { clock, log, health }))
     if (control) listeners.push(control)
     return {
       ...(gateway && { gatewayUrl: gateway.url }),
@@ -201,12 +226,13 @@ async function openBooks(store: Store, url: string, ports: BooksPorts): Promise<
 
 async function claim<Ports>(
   start: (address: ListenAddress, ports: Ports) => Promise<Listener>,
+  flag: string,
   address: ListenAddress,
   ports: Ports,
 ): Promise<Listener> {
   try {
     return await start(address, ports)
   } catch (error) {
-    throw listenFault(error, address)
+    throw listenFault(error, address, flag)
   }
 }

@@ -35,6 +35,14 @@ const PRODUCES = {
   rerank: 'ranking',
 } as const satisfies Record<UsageDialect, string>
 
+/** What the call log says of a call that a crash cuts off. */
+const PATHS = {
+  openai_chat: '/v1/chat/completions',
+  anthropic_messages: '/v1/messages',
+  embeddings: '/v1/embeddings',
+  rerank: '/v1/rerank',
+} as const satisfies Record<UsageDialect, string>
+
 /**
  * Takes what a request needs of every limit, and opens its hold in the ledger. When this resolves the request may be
  * dispatched.
@@ -75,6 +83,7 @@ export async function openAccount(
       endpoint: route.target.endpoint.name,
     },
     held: reservation,
+    ...(dialect !== 'embeddings' && { call: { path: PATHS[dialect], stream: call.stream } }),
     price: publication.price,
     meter,
     ledger: ports.ledger,

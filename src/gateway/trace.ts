@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Chance } from '../base/chance.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Bill } from '../metering/bill.ts'
-import type { Outcome, RequestRecord } from '../metering/request-log.ts'
+import type { Attempt, Outcome, RequestRecord } from '../metering/request-log.ts'
 import type { Protocol } from '../schema/endpoint.ts'
 import type { KeyEntry } from '../snapshot/types.ts'
 import { asGwError } from './rescue.ts'
@@ -35,6 +35,7 @@ export class Trace {
   #firstByteMs: number | undefined
   #bodyReadMs: number | undefined
   #overheadMs: number | undefined
+  #failedAttempts: readonly Attempt[] | undefined
 
   constructor(method: string, path: string, protocol: Protocol, ports: { clock: Clock; chance: Chance }) {
     this.requestId = requestId(ports)
@@ -53,6 +54,11 @@ export class Trace {
   /** It goes to an upstream: from now on the gateway waits. What comes again, for another attempt, is no news. */
   dispatched(): void {
     if (this.#bodyReadMs !== undefined) this.#overheadMs ??= this.#clock.monotonicMs() - this.#bodyReadMs
+  }
+
+  /** An endpoint was asked in vain. */
+  attempted(endpoint: string, errorCode: string): void {
+    this.#failedAttempts = [...(this.#failedAttempts ?? []), { endpoint, errorCode }]
   }
 
   /** The first byte of the answer is going out. */
@@ -86,7 +92,14 @@ export class Trace {
       ...(this.bill?.charge && { charge: this.bill.charge }),
       ...(this.#firstByteMs !== undefined && { firstByteMs: this.#firstByteMs }),
       ...(this.#overheadMs !== undefined && { overheadMs: this.#overheadMs }),
+      ...(this.#failedAttempts && { attempts: this.#attempts(this.#failedAttempts) }),
     }
+  }
+
+  /** The last one is the one at `endpoint`: it may have failed, too. */
+  #attempts(failed: readonly Attempt[]): readonly Attempt[] {
+    const { endpoint } = this
+    return endpoint === undefined || failed.at(-1)?.endpoint === endpoint ? failed : [...failed, { endpoint }]
   }
 }
 

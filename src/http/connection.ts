@@ -16,9 +16,6 @@ export const REFUSED = 'refused'
 
 /** How long a connection stays open behind its last answer, so that a client that still sends can read it. */
 const LINGER_MS = 2_000
-/** How soon a client that has ended its side is asked again whether it is there, and when it is believed. */
-const FIRST_ASK_MS = 50
-const LAST_ASK_MS = 2_000
 /** Requests that may wait behind the one that is served. */
 const MAX_WAITING = 128
 
@@ -160,24 +157,13 @@ export class Connection {
   }
 
   /**
-   * The client has ended its side: it has left, or it has said all that it wanted and waits. TCP does not tell which,
-   * and a client that has left must end its upstream request at once. So where no answer has begun it is asked with an
-   * interim answer, which every HTTP/1.1 client reads over and a system whose client has gone answers with a reset.
-   * Behind the begin of an answer, or under HTTP/1.0, it has left. A reset shows only when more is written behind it: so
-   * the client is asked again, ever less often.
+   * The client has ended its side. TCP does not tell whether it has left or only has nothing more to say; one that has
+   * left must end its upstream request at once, and the others are rare: it has left, as nginx sees it, too.
    */
   #halfClosed(): void {
     const answer = this.#current
-    if (this.#refusal || this.#waiting > 0 || answer === undefined || answer.writableEnded) return
-    if (answer.headersSent || answer.req.httpVersion === '1.0') this.socket.destroy()
-    else this.#ask(answer, FIRST_ASK_MS)
-  }
-
-  #ask(answer: ServerResponse, waitMs: number): void {
-    if (answer.destroyed || answer.headersSent || waitMs > LAST_ASK_MS) return
-    answer.writeProcessing()
-    const asking = this.#ports.clock.after(waitMs, () => this.#ask(answer, 2 * waitMs))
-    answer.once('close', () => asking.cancel())
+    if (this.#refusal || answer === undefined || answer.writableEnded || !answer.req.complete) return
+    this.socket.destroy()
   }
 
   #say(refusal: HttpRefusal, target: string | undefined): void {

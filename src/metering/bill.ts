@@ -29,6 +29,8 @@ export interface Charge {
 export interface BillOptions {
   readonly claim: Claim
   readonly held: HeldLimits
+  /** See {@link Hold}. */
+  readonly call?: Hold['call']
   /** Absent: free, and counted as unpriced. */
   readonly price: Price | undefined
   readonly meter: AnswerMeter
@@ -73,9 +75,9 @@ export class Bill {
    *   others. Nothing is held or counted then.
    */
   async open(): Promise<void> {
-    const { claim, held, ledger } = this.#options
+    const { claim, held, call, ledger } = this.#options
     try {
-      await ledger.open({ ...claim, ...held.hold })
+      await ledger.open({ ...claim, ...held.hold, ...(call && { call }) })
     } catch (error) {
       this.#ended = Promise.resolve()
       if (error instanceof BalanceShort) throw held.uncovered(error)

@@ -22,6 +22,6 @@ export function callRecord(record: RequestRecord, nowMs: number): CallRecord {
     marks: charge?.marks ?? [],
     latencyMs: Math.round(record.latencyMs),
     ...(firstByteMs !== undefined && { firstByteMs: Math.round(firstByteMs) }),
-    attempts: 1,
+    attempts: record.attempts?.length ?? 1,
   }
 }

@@ -1,74 +1,151 @@
-import { GwError } from '../base/catalogue/wire.ts'
+import { GwError, type GwErrorOptions, type WireCode } from '../base/catalogue/wire.ts'
+import { headerValue } from './headers.ts'
+import type { Head } from './types.ts'
 
 /** Both SDKs sleep for what `retry-after` says, one of them without a cap of its own (WIRE §1). */
 const MAX_RETRY_AFTER_MS = 60_000
+const DEFAULT_RETRY_AFTER_MS = 1_000
 
 /** Errors of undici and of the system that mean "too slow" rather than "broken". */
-const TIMEOUT_CODES = new Set([
-  'UND_ERR_CONNECT_TIMEOUT',
-  'UND_ERR_HEADERS_TIMEOUT',
-  'UND_ERR_BODY_TIMEOUT',
-  'ETIMEDOUT',
-])
+const TIMEOUT_CODES = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'])
 
-/** The one place that says what an upstream's failure means to a client. */
+/** A request to one endpoint that came to nothing: what the client is told, and what follows from it. */
+export class UpstreamFailure extends GwError {
+  override readonly name = 'UpstreamFailure'
+  /** Another endpoint may do better: nothing of an answer has been seen, and the fault is not the request's. */
+  readonly mayMoveOn: boolean
+  /** It says that the endpoint is not well: three in a row take it out (DESIGN §7). */
+  readonly isIll: boolean
+  /** It was said by an answer, not by a connection. */
+  readonly hasAnswered: boolean
+  /** How long the upstream asked to be left alone. */
+  readonly restMs: number | undefined
+
+  constructor(code: WireCode, message: string | undefined, more: FailureOptions) {
+    super(code, message, more)
+    this.mayMoveOn = more.mayMoveOn ?? true
+    this.isIll = more.isIll ?? false
+    this.hasAnswered = more.hasAnswered ?? false
+    this.restMs = more.restMs
+  }
+}
+
+interface FailureOptions extends GwErrorOptions {
+  readonly mayMoveOn?: boolean
+  readonly isIll?: boolean
+  readonly hasAnswered?: boolean
+  readonly restMs?: number | undefined
+}
+
+/** What a connection's failure means to a client. Errors that are ours already stay as they are. */
 export function fromTransport(error: unknown, endpoint: string): GwError {
   if (error instanceof GwError) return error
   const code = errorCode(error)
   const reason = `${endpoint}: ${code ?? String(error)}`
-  if (code !== undefined && TIMEOUT_CODES.has(code)) {
-    return new GwError('upstream_timeout', undefined, { reason, cause: error })
-  }
-  return new GwError('upstream_error', undefined, { reason, cause: error })
+  const tooSlow = code !== undefined && TIMEOUT_CODES.has(code)
+  return new UpstreamFailure(tooSlow ? 'upstream_timeout' : 'upstream_error', undefined, {
+    reason,
+    cause: error,
+    isIll: true,
+  })
+}
+
+/** An endpoint did not say in time what it had to. `total` is the time of the request, not only of the endpoint. */
+export function fromDeadline(deadline: 'first_byte' | 'idle' | 'total', endpoint: string): UpstreamFailure {
+  return new UpstreamFailure('upstream_timeout', undefined, {
+    reason: `${endpoint}: ${deadline} deadline`,
+    mayMoveOn: deadline !== 'total',
+    isIll: true,
+  })
 }
 
 /**
- * What a status means, or undefined where the answer goes through as it is: 2xx, and the 400, 413 and 422 that
- * speak about the client's own request.
+ * What a head means, or undefined where the answer goes through: a success of a shape that can be metered, and the
+ * 400, 413 and 422 that speak about the client's own request (SECURITY, "Upstream faults").
  */
-export function fromStatus(
-  status: number,
-  endpoint: string,
-  retryAfter: string | undefined,
-): GwError | undefined {
-  if ((status >= 200 && status < 300) || status === 400 || status === 413 || status === 422) return undefined
-  const more = { reason: `${endpoint} answered ${status}` }
+export function fromHead(head: Head, endpoint: string): UpstreamFailure | undefined {
+  const { status } = head
+  if (status === 400 || status === 413 || status === 422) return undefined
+  if (status >= 200 && status < 300) return fromShape(head, endpoint)
+  const reason = `${endpoint} answered ${status}`
   switch (status) {
     case 401:
     case 402:
     case 403:
-      return new GwError(
+      return new UpstreamFailure(
         'upstream_credentials',
         `The endpoint ${endpoint} refused the gateway’s own credential (${status}); your key is fine.`,
-        more,
+        { reason, isIll: true, hasAnswered: true },
       )
     case 404:
-      return new GwError(
+      return new UpstreamFailure(
         'upstream_not_found',
         `The endpoint ${endpoint} does not know the path or the model (404).`,
-        more,
+        { reason },
       )
     case 429:
-      return new GwError('upstream_rate_limited', undefined, {
-        ...more,
-        retryAfterMs: retryAfterMs(retryAfter),
-      })
+      return new UpstreamFailure('upstream_rate_limited', undefined, { reason, ...retryHint(head) })
     case 503:
     case 529:
-      return new GwError('unavailable', 'The model server is overloaded.', {
-        ...more,
-        retryAfterMs: retryAfterMs(retryAfter),
+      return new UpstreamFailure('unavailable', 'The model server is overloaded.', {
+        reason,
+        isIll: true,
+        hasAnswered: true,
+        ...retryHint(head),
       })
     default:
-      return new GwError('upstream_error', undefined, more)
+      // Of the 4xx that are left each speaks about the request: no other endpoint would take it either.
+      return new UpstreamFailure('upstream_error', undefined, {
+        reason,
+        mayMoveOn: status < 400 || status >= 500,
+        isIll: status >= 500,
+        hasAnswered: true,
+      })
   }
 }
 
-/** Seconds, as a retry hint that no client sleeps on for ever. Dates are rare here and taken as one second. */
-function retryAfterMs(value: string | undefined): number {
-  const seconds = Number(value)
-  if (!Number.isFinite(seconds) || seconds <= 0) return 1_000
-  return Math.min(seconds * 1_000, MAX_RETRY_AFTER_MS)
+/** What kind of body a head announces; undefined for one that could be neither renamed nor metered. */
+export function bodyKind(head: Head): 'json' | 'events' | undefined {
+  const coding = headerValue(head.headers, 'content-encoding')
+  if (coding !== undefined && coding.toLowerCase() !== 'identity') return undefined
+  const type = (headerValue(head.headers, 'content-type') ?? '').toLowerCase()
+  if (type.startsWith('text/event-stream')) return 'events'
+  return JSON_TYPE.test(type) ? 'json' : undefined
+}
+
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/
+
+function fromShape(head: Head, endpoint: string): UpstreamFailure | undefined {
+  if (bodyKind(head)) return undefined
+  const type = headerValue(head.headers, 'content-type') ?? 'missing'
+  const coding = headerValue(head.headers, 'content-encoding') ?? 'identity'
+  return new UpstreamFailure(
+    'upstream_error',
+    'The model server answered something that is neither JSON nor an event stream.',
+    {
+      reason: `${endpoint}: content-type ${type}, content-encoding ${coding}`,
+      isIll: true,
+      hasAnswered: true,
+    },
+  )
+}
+
+/**
+ * For how long the upstream asks to be left alone, and for how long a client is told to wait: never longer than an
+ * SDK may be made to sleep. `retry-after-ms` is OpenAI's own; the standard one holds seconds or a date (RFC 9110 §10.2.3).
+ */
+function retryHint({ headers }: Head): { retryAfterMs: number; restMs?: number } {
+  const exactMs = Number(headerValue(headers, 'retry-after-ms') ?? Number.NaN)
+  const text = headerValue(headers, 'retry-after') ?? ''
+  const askedMs = Number.isFinite(exactMs) ? exactMs : secondsOf(text) * 1_000
+  if (!(askedMs > 0)) return { retryAfterMs: DEFAULT_RETRY_AFTER_MS }
+  const restMs = Math.min(askedMs, MAX_RETRY_AFTER_MS)
+  return { retryAfterMs: restMs, restMs }
+}
+
+/** A date would need the upstream's clock to agree with ours: it is taken as no hint. */
+function secondsOf(text: string): number {
+  return /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN
 }
 
 function errorCode(error: unknown): string | undefined {

@@ -1,7 +1,9 @@
 import type { Dispatcher } from 'undici'
-import { GwError } from '../base/catalogue/wire.ts'
-import type { Clock, Timer } from '../base/clock.ts'
-import { fromTransport } from './classify.ts'
+import type { GwError } from '../base/catalogue/wire.ts'
+import type { Clock } from '../base/clock.ts'
+import { fromDeadline, fromHead, fromTransport } from './classify.ts'
+import type { ClientPool, PooledClient } from './client-pool.ts'
+import type { Deadlines, Timed } from './deadlines.ts'
 import { requestHeaders } from './headers.ts'
 import type { Pools } from './pools.ts'
 import type { BodySink, Head, UpstreamRequest } from './types.ts'
@@ -9,44 +11,89 @@ import type { BodySink, Head, UpstreamRequest } from './types.ts'
 /** Up to here a body is joined into one write; beyond it is sent in its pieces, uncopied. */
 const JOIN_BYTES = 65_536
 
+/** A refusal that is longer, or takes longer, is not worth its connection. */
+const MAX_DISCARDED_BYTES = 65_536
+const MAX_DISCARD_MS = 5_000
+
+/** What a connection says that the other side has closed, or is closing while a request is on its way to it. */
+const CLOSED_CODES = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE', 'ECONNABORTED'])
+
+export interface RelayPorts {
+  readonly pools: Pools
+  readonly deadlines: Deadlines
+  readonly clock: Clock
+}
+
 /**
  * One request to one upstream, from its first byte to its last.
  *
- * The head comes first, as a promise; the body is held back until somebody takes it with {@link pipe}. However it
- * ends (answer, failure, deadline, {@link abort}), it ends once, and nothing of it outlives that.
+ *     take a client ──▶ dispatch ──▶ head ──▶ (held back) ──▶ pipe ──▶ pieces ──▶ end
+ *           ▲               │          │                                  │
+ *           │          closed, not     refusal, first_byte, total         broke, idle, total
+ *           └── a byte: once, fresh    → head rejects                     → onBreak
+ *
+ * The head comes first, as a promise that rejects for every head that is no answer; the body is held back until
+ * somebody takes it with {@link pipe}. However it ends (answer, failure, deadline, {@link abort}), it ends once, and
+ * nothing of it outlives that.
+ *
+ * It speaks the older of undici's two handler forms: the newer one makes two more objects a request and parses every
+ * header into a map that nobody reads.
  */
-export class Exchange implements Dispatcher.DispatchHandler {
+export class Exchange implements Dispatcher.DispatchHandler, Timed {
   readonly head: Promise<Head>
-  readonly #endpoint: string
-  readonly #deadline: Timer
-  /** undici's own starts anew with every interim answer, so that a flood of 103 would never end. */
-  readonly #headDeadline: Timer
+  readonly #request: UpstreamRequest
+  readonly #ports: RelayPorts
+  readonly #pool: ClientPool
+  #totalDueMs: number
+  readonly #idleMs: number
+  /** Of the first byte until the head has come, of the next one from then on. */
+  #byteDueMs: number
+  #pooled: PooledClient
   #settleHead: { resolve(head: Head): void; reject(error: Error): void } | undefined
-  #controller: Dispatcher.DispatchController | undefined
+  #cut: ((reason: Error) => void) | undefined
+  #continue: (() => void) | undefined
   #sink: BodySink | undefined
+  /** Of a refusal's body: how much more of it is read. */
+  #discardable: number | undefined
+  /** A byte of an answer has come. */
+  #began = false
+  #hasHead = false
+  /** Held by this side: the upstream cannot be blamed for its silence. */
+  #paused = true
+  /** A piece has come since the deadlines were last looked at. */
+  #moved = false
   /** Why it was ended from this side, before undici has heard of it or while it goes about it. */
   #aborted: Error | undefined
   #ended = false
   #failure: Error | undefined
 
-  constructor(request: UpstreamRequest, pools: Pools, clock: Clock) {
-    const { upstream, body, lengthBytes } = request
-    this.#endpoint = upstream.name
+  /** @param startedMs When the client's request was first dispatched, on the monotonic clock: `total` counts from there. */
+  constructor(request: UpstreamRequest, ports: RelayPorts, startedMs: number) {
+    const { upstream } = request
+    this.#request = request
+    this.#ports = ports
+    this.#pool = ports.pools.of(upstream)
+    this.#totalDueMs = startedMs + upstream.totalMs
+    this.#idleMs = upstream.idleMs
+    this.#byteDueMs = ports.clock.monotonicMs() + upstream.firstByteMs
     this.head = new Promise((resolve, reject) => {
       this.#settleHead = { resolve, reject }
     })
-    this.#deadline = clock.after(upstream.totalMs, () => this.#tooSlow('total'))
-    this.#headDeadline = clock.after(upstream.firstByteMs, () => this.#tooSlow('first_byte'))
+    ports.deadlines.watch(this)
+    this.#pooled = this.#pool.take()
+    this.#dispatch()
+  }
+
+  #dispatch(): void {
+    const { upstream, body, lengthBytes, pathAndQuery, headers } = this.#request
     const [only] = body
     const whole = body.length === 1 && only ? only : lengthBytes <= JOIN_BYTES ? Buffer.concat(body) : body
-    pools.dispatcher(upstream).dispatch(
+    this.#pooled.client.dispatch(
       {
         method: 'POST',
-        path: upstream.basePath + request.pathAndQuery,
-        headers: requestHeaders(request.headers, upstream.headers, lengthBytes),
+        path: upstream.basePath + pathAndQuery,
+        headers: requestHeaders(headers, upstream.headers, lengthBytes),
         body: whole as Buffer,
-        headersTimeout: 0,
-        bodyTimeout: upstream.idleMs,
       },
       this,
     )
@@ -56,68 +103,121 @@ export class Exchange implements Dispatcher.DispatchHandler {
   pipe(sink: BodySink): void {
     this.#sink = sink
     if (this.#ended) this.#tell(sink)
-    else this.#controller?.resume()
+    else this.resume()
   }
 
   /** Lets the upstream go on after {@link BodySink.onPiece} has asked it to wait. */
   resume(): void {
-    this.#controller?.resume()
+    if (!this.#paused || !this.#hasHead) return
+    this.#paused = false
+    this.#moved = true
+    this.#continue?.()
   }
 
   /** Ends the exchange from this side: the connection is cut at once. A second call does nothing. */
   abort(reason: Error): void {
     if (this.#ended || this.#aborted) return
     this.#aborted = reason
-    if (this.#controller) this.#controller.abort(reason)
-    else this.#end(reason)
+    // Not connected yet: nobody waits for that any more.
+    if (!this.#cut) return this.#end(reason)
+    this.#cut(reason)
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
-    if (this.#aborted) controller.abort(this.#aborted)
+  check(nowMs: number): void {
+    if (this.#moved || (this.#hasHead && this.#paused)) {
+      this.#moved = false
+      this.#byteDueMs = nowMs + this.#idleMs
+    }
+    const { name } = this.#request.upstream
+    if (nowMs >= this.#totalDueMs) this.abort(fromDeadline('total', name))
+    else if (nowMs >= this.#byteDueMs) this.abort(fromDeadline(this.#hasHead ? 'idle' : 'first_byte', name))
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
-    if (status < 200) return
-    controller.pause()
-    this.#headDeadline.cancel()
-    const headers = Array.from(controller.rawHeaders as Iterable<Buffer | string>, latin1)
+  onConnect(cut: (reason?: Error) => void): void {
+    this.#cut = cut
+    if (this.#aborted) cut(this.#aborted)
+  }
+
+  onResponseStarted(): void {
+    this.#began = true
+  }
+
+  onHeaders(status: number, rawHeaders: Buffer[], resume: () => void): boolean {
+    if (status < 200) return true
+    this.#continue = resume
+    this.#hasHead = true
+    this.#moved = true
+    const head = { status, headers: rawHeaders.map(latin1) }
+    const failure = fromHead(head, this.#request.upstream.name)
     const settle = this.#settleHead
     this.#settleHead = undefined
-    settle?.resolve({ status, headers })
+    if (failure) {
+      settle?.reject(failure)
+      this.#discard()
+      return true
+    }
+    settle?.resolve(head)
+    return false
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
-    if (this.#sink?.onPiece(piece) === false) controller.pause()
+  onData(piece: Buffer): boolean {
+    this.#moved = true
+    if (this.#discardable !== undefined) {
+      this.#discardable -= piece.length
+      if (this.#discardable < 0) this.abort(new Error('a refusal with a long body'))
+      return true
+    }
+    if (this.#sink?.onPiece(piece) !== false) return true
+    this.#paused = true
+    return false
   }
 
-  onResponseEnd(): void {
+  onComplete(): void {
     this.#end(undefined)
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    this.#end(this.#aborted ?? fromTransport(error, this.#endpoint))
+  onError(error: Error): void {
+    if (this.#ended) return
+    if (!this.#aborted && this.#wasStale(error)) {
+      this.#pool.drop(this.#pooled)
+      this.#pooled = this.#pool.fresh()
+      this.#cut = undefined
+      return this.#dispatch()
+    }
+    this.#end(this.#aborted ?? fromTransport(error, this.#request.upstream.name))
   }
 
-  #tooSlow(timeout: 'first_byte' | 'total'): void {
-    this.abort(
-      new GwError('upstream_timeout', undefined, { reason: `${this.#endpoint}: ${timeout} deadline` }),
-    )
+  /** Nobody reads a refusal's body, but behind it the connection can serve again: it costs less than a new one. */
+  #discard(): void {
+    this.#discardable = MAX_DISCARDED_BYTES
+    this.#paused = false
+    this.#totalDueMs = Math.min(this.#totalDueMs, this.#ports.clock.monotonicMs() + MAX_DISCARD_MS)
+  }
+
+  /**
+   * A connection that was idle died under the request, without a byte of an answer: its other side had closed it
+   * before it saw the request. So it is asked once more, over a connection that cannot be stale.
+   */
+  #wasStale(error: Error): boolean {
+    const isClosed = 'code' in error && typeof error.code === 'string' && CLOSED_CODES.has(error.code)
+    return isClosed && this.#pooled.reused && !this.#began
   }
 
   #end(error: Error | undefined): void {
     if (this.#ended) return
     this.#ended = true
     this.#failure = error
-    this.#deadline.cancel()
-    this.#headDeadline.cancel()
+    this.#ports.deadlines.unwatch(this)
+    if (error) this.#pool.drop(this.#pooled)
+    else this.#pool.giveBack(this.#pooled)
     const settle = this.#settleHead
     this.#settleHead = undefined
-    if (settle)
-      settle.reject(
-        error ?? new GwError('upstream_error', undefined, { reason: `${this.#endpoint}: no head` }),
-      )
+    if (settle) settle.reject(error ?? this.#noHead())
     else if (this.#sink) this.#tell(this.#sink)
+  }
+
+  #noHead(): GwError {
+    return fromTransport(new Error('no head'), this.#request.upstream.name)
   }
 
   #tell(sink: BodySink): void {

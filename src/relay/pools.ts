@@ -1,40 +1,30 @@
-import { type Dispatcher, Pool } from 'undici'
-import { guardedLookup } from './lookup.ts'
+import { ClientPool } from './client-pool.ts'
 import type { Upstream } from './types.ts'
 
-/** undici's own keep-alive default; an upstream that says less in its `keep-alive` header is believed. */
-const KEEP_ALIVE_MS = 4_000
-
 /**
- * One pool of connections to each origin and connect timeout. Pools outlive snapshots: a reload that does not touch
+ * One pool of connections for each origin and connect timeout. Pools outlive snapshots: a reload that does not touch
  * an origin does not touch its connections.
  */
 export class Pools {
-  readonly #pools = new Map<string, Pool>()
+  readonly #pools = new Map<string, ClientPool>()
 
-  dispatcher(upstream: Upstream): Dispatcher {
+  of(upstream: Upstream): ClientPool {
     const key = poolKey(upstream)
     const known = this.#pools.get(key)
     if (known) return known
-    const pool = new Pool(upstream.origin, {
-      connections: null,
-      pipelining: 1,
-      connect: { timeout: upstream.connectMs, lookup: guardedLookup() },
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      // Both deadlines are given with each request.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    })
+    const pool = new ClientPool(upstream.origin, upstream.connectMs)
     this.#pools.set(key, pool)
     return pool
   }
 
-  /** Closes the pools that none of `upstreams` uses, each when its requests at hand have ended. */
-  async retain(upstreams: Iterable<Upstream>): Promise<void> {
+  /** Lets go of the pools that none of `upstreams` uses: each ends with the requests that it has at hand. */
+  retain(upstreams: Iterable<Upstream>): void {
     const kept = new Set([...upstreams].map(poolKey))
-    const gone = [...this.#pools].filter(([key]) => !kept.has(key))
-    for (const [key] of gone) this.#pools.delete(key)
-    await Promise.all(gone.map(([, pool]) => pool.close()))
+    for (const [key, pool] of this.#pools) {
+      if (kept.has(key)) continue
+      this.#pools.delete(key)
+      pool.retire()
+    }
   }
 
   /** Ends every connection now. */

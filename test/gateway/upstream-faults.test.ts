@@ -1,160 +1,19 @@
-import { gzipSync } from 'node:zlib'
-import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { bytes, json, reply, reset } from '../support/answers.ts'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { json } from '../support/answers.ts'
 import { freePort } from '../support/free-port.ts'
 import { BASIC_SECRETS, basicConfig, testGateway } from '../support/gateway.ts'
-import { type Answer, scriptedUpstream } from '../support/scripted-upstream.ts'
+import { scriptedUpstream } from '../support/scripted-upstream.ts'
 import { CHAT, expectAnthropicError, expectOpenaiError, loggedFor, MESSAGES, post } from './calls.ts'
+import { FAULTS } from './faults.ts'
 
-const upstream = await scriptedUpstream(afterAll)
-const gateway = await testGateway(afterAll, basicConfig(upstream.url), { secrets: BASIC_SECRETS })
-beforeEach(() => upstream.forget())
-
-interface Fault {
-  readonly title: string
-  readonly answer: Answer
-  readonly status: number
-  readonly openai: readonly [type: string, code: string]
-  readonly anthropic: string
-  readonly message?: RegExp
-  readonly retryAfter?: string
-  readonly shouldRetry?: string
+/** Each has a gateway of its own: what one endpoint is known for would decide what becomes of the next request. */
+async function scene() {
+  const upstream = await scriptedUpstream(onTestFinished)
+  return {
+    upstream,
+    gateway: await testGateway(onTestFinished, basicConfig(upstream.url), { secrets: BASIC_SECRETS }),
+  }
 }
-
-/** What an upstream says when it refuses: nothing of it may reach a client. */
-const SECRETIVE = { error: { message: 'Incorrect API key provided: sk-upstream-openai', code: 'leak' } }
-const refusing = (status: number, headers: Record<string, string> = {}): Answer =>
-  json(SECRETIVE, { status, headers: { 'x-should-retry': 'true', ...headers } })
-
-const broken = { status: 502, openai: ['server_error', 'upstream_error'], anthropic: 'api_error' } as const
-const credentials = {
-  status: 502,
-  openai: ['server_error', 'upstream_credentials'],
-  anthropic: 'api_error',
-  message: /The endpoint (oai|ant) refused the gateway’s own credential/,
-  shouldRetry: 'false',
-} as const
-const limited = {
-  status: 429,
-  openai: ['requests', 'upstream_rate_limited'],
-  anthropic: 'rate_limit_error',
-} as const
-const overloaded = {
-  status: 503,
-  openai: ['server_error', 'unavailable'],
-  anthropic: 'overloaded_error',
-} as const
-
-const FAULTS: readonly Fault[] = [
-  { title: 'a 401', answer: refusing(401), ...credentials },
-  { title: 'a 402', answer: refusing(402), ...credentials },
-  { title: 'a 403', answer: refusing(403), ...credentials },
-  {
-    title: 'a 404',
-    answer: refusing(404),
-    status: 502,
-    openai: ['server_error', 'upstream_not_found'],
-    anthropic: 'api_error',
-    message: /The endpoint (oai|ant) does not know the path or the model/,
-    shouldRetry: 'false',
-  },
-  { title: 'a 409', answer: refusing(409), ...broken },
-  { title: 'a 429', answer: refusing(429), ...limited, retryAfter: '1' },
-  {
-    title: 'a 429 that asks for 7 s',
-    answer: refusing(429, { 'retry-after': '7' }),
-    ...limited,
-    retryAfter: '7',
-  },
-  {
-    title: 'a 429 that asks for a day',
-    answer: refusing(429, { 'Retry-After': '86400' }),
-    ...limited,
-    retryAfter: '60',
-  },
-  {
-    title: 'a 429 that asks for nonsense',
-    answer: refusing(429, { 'retry-after': '-3' }),
-    ...limited,
-    retryAfter: '1',
-  },
-  { title: 'a 500', answer: refusing(500), ...broken },
-  { title: 'a 502', answer: refusing(502), ...broken },
-  { title: 'a 503', answer: refusing(503, { 'retry-after': '9' }), ...overloaded, retryAfter: '9' },
-  { title: 'a 504', answer: refusing(504), ...broken },
-  { title: 'a 529', answer: refusing(529, { 'retry-after': '600' }), ...overloaded, retryAfter: '60' },
-  { title: 'a 599', answer: refusing(599), ...broken },
-  {
-    title: 'a redirect',
-    answer: reply({ status: 307, headers: { location: `${upstream.url}/elsewhere` } }),
-    ...broken,
-  },
-  { title: 'a 304', answer: bytes('HTTP/1.1 304 Not Modified\r\n\r\n'), ...broken },
-  { title: 'a 204', answer: bytes('HTTP/1.1 204 No Content\r\n\r\n'), ...broken },
-  {
-    title: 'a page of HTML',
-    answer: reply({ headers: { 'content-type': 'text/html' }, body: '<html>Welcome to nginx' }),
-    ...broken,
-  },
-  { title: 'an answer without a content-type', answer: reply({ body: '{"model":"x"}' }), ...broken },
-  {
-    title: 'an answer in gzip, although plain bytes were asked for',
-    answer: reply({
-      headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
-      body: gzipSync('{"model":"x"}'),
-    }),
-    ...broken,
-  },
-  { title: 'JSON that is no object', answer: json('[1]'), ...broken },
-  { title: 'JSON that is none', answer: json('{"model":"x"} trailing'), ...broken },
-  { title: 'JSON that ends too early', answer: json('{"model":"x"'), ...broken },
-  { title: 'a reset before the head', answer: reset, ...broken },
-  { title: 'an end before the head', answer: exchange => exchange.end(), ...broken },
-  { title: 'a cut inside the head', answer: bytes('HTTP/1.1 200 OK\r\ncontent-ty', 'end'), ...broken },
-  { title: 'garbage instead of a head', answer: bytes('SSH-2.0-OpenSSH_9.6\r\n'), ...broken },
-  { title: 'the status 099', answer: bytes('HTTP/1.1 099 Odd\r\ncontent-length: 0\r\n\r\n'), ...broken },
-  {
-    title: 'two content-lengths',
-    answer: bytes('HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}\n'),
-    ...broken,
-  },
-  {
-    title: 'headers without an end',
-    answer: bytes(`HTTP/1.1 200 OK\r\n${'x-filler: 0123456789abcdef\r\n'.repeat(4_000)}`, 'hang'),
-    ...broken,
-  },
-  {
-    title: 'a switch of protocols',
-    answer: bytes('HTTP/1.1 101 Switching Protocols\r\nupgrade: h2c\r\nconnection: upgrade\r\n\r\n'),
-    ...broken,
-  },
-  {
-    title: 'a body shorter than its content-length',
-    answer: reply({
-      headers: { 'content-type': 'application/json', 'content-length': '99' },
-      body: '{"model":"x"}',
-      framing: 'close',
-    }),
-    ...broken,
-  },
-  {
-    title: 'a chunk that is none',
-    answer: bytes(
-      'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n7\r\n{"a":1,\r\nZZ\r\n',
-    ),
-    ...broken,
-  },
-  {
-    title: 'a reset inside a body',
-    answer: json('{"model":"x","choices":[', { framing: 'chunked', ending: 'reset' }),
-    ...broken,
-  },
-  {
-    title: 'an event stream that is empty',
-    answer: reply({ headers: { 'content-type': 'text/event-stream' } }),
-    ...broken,
-  },
-]
 
 describe.each(FAULTS)('$title', fault => {
   const check = (answer: Response) => {
@@ -165,6 +24,7 @@ describe.each(FAULTS)('$title', fault => {
   const message = fault.message && { message: fault.message }
 
   it('becomes an error in OpenAI’s shape', async () => {
+    const { upstream, gateway } = await scene()
     upstream.answerNext(fault.answer)
     const answer = await post(gateway, CHAT, { model: 'ext/chat' })
     check(answer)
@@ -181,6 +41,7 @@ describe.each(FAULTS)('$title', fault => {
   })
 
   it('becomes an error in Anthropic’s shape', async () => {
+    const { upstream, gateway } = await scene()
     upstream.answerNext(fault.answer)
     const answer = await post(gateway, MESSAGES, { model: 'ext-claude' })
     check(answer)
@@ -215,6 +76,7 @@ describe('an upstream that is not there', () => {
 
 describe('a connection that the upstream has closed meanwhile', () => {
   it('is not used for the next request', async () => {
+    const { upstream, gateway } = await scene()
     for (let round = 0; round < 3; round++) {
       upstream.answerNext(json('{"model":"x"}'))
       expect((await post(gateway, CHAT, { model: 'ext/chat' })).status).toBe(200)

@@ -14,7 +14,7 @@ beforeEach(() => {
 const body = '{"model":"ext-both"}'
 
 describe('a body over the limit', () => {
-  const small = testGateway(afterAll, `${basicConfig(upstream.url)}settings: { limits: { body: 1MiB } }\n`, {
+  const small = testGateway(afterAll, basicConfig(upstream.url, 'limits: { body: 1MiB }'), {
     secrets: BASIC_SECRETS,
   })
 

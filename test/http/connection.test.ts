@@ -68,19 +68,11 @@ describe('requests in one segment', () => {
 })
 
 describe('a client that ends its side behind its request', () => {
-  it('still gets its answer; an interim one before it asks whether it is there', async () => {
+  it('has left: what was begun for it is ended at once', async () => {
     const { door, client } = await knock()
-    let came = ''
-    client.socket.on('data', piece => {
-      came += piece.toString('latin1')
-    })
     client.socket.end(REQUEST)
     const res = await door.next()
-    if (came === '') await once(client.socket, 'data')
-    expect(came).toBe('HTTP/1.1 102 Processing\r\n\r\n')
-    res.end('here you are')
-    await client.closed
-    expect(came).toMatch(/^(HTTP\/1\.1 102 Processing\r\n\r\n)+HTTP\/1\.1 200 OK\r\n[^]*here you are$/)
+    if (!res.destroyed) await once(res, 'close')
   })
 
   it('has left where it has closed altogether', async () => {
@@ -98,14 +90,6 @@ describe('a client that ends its side behind its request', () => {
     res.write('a part')
     await client.until(answer => answer.text() === 'a part')
     const left = once(res, 'close')
-    client.socket.end()
-    await left
-  })
-
-  it('has left under HTTP/1.0, which knows no interim answers', async () => {
-    const { door, client } = await knock()
-    await client.write(REQUEST.replace('1.1', '1.0'))
-    const left = once(await door.next(), 'close')
     client.socket.end()
     await left
   })

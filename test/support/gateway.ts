@@ -1,14 +1,17 @@
 import { Limiter } from '../../src/admission/limiter.ts'
+import { Upstreams } from '../../src/app/upstreams.ts'
 import { keyDigest, mintKey } from '../../src/base/api-key.ts'
 import { systemChance } from '../../src/base/chance.ts'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import { load } from '../../src/config/load.ts'
 import { Drains } from '../../src/gateway/drains.ts'
+import type { MetricsPort } from '../../src/gateway/metrics.ts'
 import { startGateway } from '../../src/gateway/server.ts'
 import { Underway } from '../../src/gateway/underway.ts'
 import { sendJson } from '../../src/http/json.ts'
-import { Pools } from '../../src/relay/pools.ts'
+import { type RequestMeter, UNMEASURED } from '../../src/metering/metrics/request-meter.ts'
+import type { Probe } from '../../src/relay/probe.ts'
 import { compile } from '../../src/snapshot/compile.ts'
 import { SnapshotHolder } from '../../src/snapshot/holder.ts'
 import type { KeyEntry } from '../../src/snapshot/types.ts'
@@ -25,6 +28,7 @@ export interface TestGateway {
   /** What was told to the ledger. */
   readonly ledger: MemoryLedger
   readonly limiter: Limiter
+  readonly upstreams: Upstreams
   /** A key as the limits know it now. */
   entryOf(key: string): KeyEntry
   /** The lines of the request log so far, newest last. */
@@ -39,6 +43,12 @@ export interface TestGatewayOptions {
   readonly secrets?: Readonly<Record<string, string>>
   /** What every prepaid wallet holds; nothing by default. */
   readonly balanceNano?: bigint
+  /** What brings unhealthy endpoints back; by default nothing does. */
+  readonly probe?: Pick<Probe, 'heal'>
+  /** Counts the requests; nothing does by default. */
+  readonly requests?: RequestMeter
+  /** Answers `/metrics`; nothing does by default. */
+  readonly metrics?: MetricsPort
   /** False: no snapshot yet. */
   readonly started?: boolean
 }
@@ -52,7 +62,12 @@ export async function testGateway(
   const holder = new SnapshotHolder()
   const limiter = new Limiter(clock)
   const ledger = memoryLedger()
-  const pools = new Pools()
+  const upstreams = new Upstreams({
+    clock,
+    chance: systemChance,
+    log: createLog({ write: () => undefined }, { level: 'info', pretty: false, colour: false }),
+    probe: options.probe ?? { heal: () => new Promise(() => undefined) },
+  })
   const secrets = new Map<string, string>()
   const logged: Record<string, unknown>[] = []
   const readers: ((line: Record<string, unknown>) => void)[] = []
@@ -93,6 +108,7 @@ export async function testGateway(
     question.answerBalances(new Map(question.tenants.map(tenant => [tenant, options.balanceNano ?? 0n])))
     limiter.adopt(compiled.snapshot)
     holder.swap(compiled.snapshot, clock.nowMs())
+    upstreams.adopt(compiled.snapshot)
   }
   if (options.started !== false) await reload(yaml)
 
@@ -106,7 +122,8 @@ export async function testGateway(
     { host: '127.0.0.1', port: 0 },
     {
       current: () => holder.current(),
-      pools,
+      relay: upstreams.relay,
+      routing: upstreams.routing,
       drains: new Drains(),
       underway: new Underway(),
       limiter,
@@ -115,11 +132,13 @@ export async function testGateway(
       chance: systemChance,
       log: createLog({ write }, { level: 'info', pretty: false, colour: false }),
       health: res => sendJson(res, 200, '{"status":"ok"}'),
+      requests: options.requests ?? UNMEASURED,
+      ...(options.metrics && { metrics: options.metrics }),
     },
   )
   whenOver(async () => {
     await listener.close(0)
-    await pools.destroy()
+    await upstreams.close()
   })
   return {
     url: listener.url,
@@ -127,6 +146,7 @@ export async function testGateway(
     reload,
     ledger,
     limiter,
+    upstreams,
     entryOf(key) {
       const entry = [...(holder.current()?.keys.values() ?? [])].find(({ name }) => name === key)
       if (!entry) throw new Error(`there is no key ${key}`)
@@ -140,10 +160,14 @@ export async function testGateway(
   }
 }
 
-/** One model on an OpenAI-style and one on an Anthropic-style upstream, a platform key, and a tenant with a key. */
-export function basicConfig(upstreamUrl: string): string {
+/**
+ * One model on an OpenAI-style and one on an Anthropic-style upstream, a platform key, and a tenant with a key. Its
+ * endpoints stay in, however often they fail.
+ */
+export function basicConfig(upstreamUrl: string, settings = ''): string {
   return `
 version: 1
+settings: { health: { unhealthy_after: 1000 }, ${settings} }
 endpoints:
   oai: { protocol: openai, base_url: "${upstreamUrl}/v1", served_model: served-oai, upstream_key: { env: OAI_KEY } }
   ant: { protocol: anthropic, base_url: "${upstreamUrl}/v1", served_model: served-ant, upstream_key: { env: ANT_KEY } }

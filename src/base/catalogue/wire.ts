@@ -252,9 +252,18 @@ export const WIRE_ERRORS = {
 
 export type WireCode = keyof typeof WIRE_ERRORS
 
+/** What a failure may tell besides its code. */
+export interface GwErrorOptions {
+  readonly param?: string
+  readonly retryAfterMs?: number
+  readonly reason?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly cause?: unknown
+}
+
 /** A failure that a data-plane client is told of. Anything else that is thrown is a bug: `internal_error`. */
 export class GwError extends Error {
-  override readonly name = 'GwError'
+  override readonly name: string = 'GwError'
   readonly code: WireCode
   /** The field at fault, where the catalogue does not fix it. */
   readonly param: string | undefined
@@ -265,17 +274,7 @@ export class GwError extends Error {
   /** Response headers that belong to this failure, such as `allow`. */
   readonly headers: Readonly<Record<string, string>> | undefined
 
-  constructor(
-    code: WireCode,
-    message?: string,
-    more: {
-      param?: string
-      retryAfterMs?: number
-      reason?: string
-      headers?: Record<string, string>
-      cause?: unknown
-    } = {},
-  ) {
+  constructor(code: WireCode, message?: string, more: GwErrorOptions = {}) {
     super(message ?? WIRE_ERRORS[code].title, { cause: more.cause })
     this.code = code
     this.param = more.param

@@ -1,0 +1,135 @@
+import type { ServerResponse } from 'node:http'
+import { GwError } from '../base/catalogue/wire.ts'
+import type { Log } from '../base/log.ts'
+import type { AnswerEnding } from '../metering/answer-meter.ts'
+import { filterFor, isEventStream } from '../relay/answer/choose.ts'
+import type { RelayPorts } from '../relay/exchange.ts'
+import { Failover } from '../relay/failover.ts'
+import type { PublicationEntry } from '../snapshot/types.ts'
+import type { Account } from './account.ts'
+import { CLIENT_GONE, ClientGone, type Delivered, Delivery } from './delivery.ts'
+import type { Drains } from './drains.ts'
+import type { InferencePath } from './endpoints.ts'
+import { asGwError, errorEvent } from './rescue.ts'
+import { answerHeaders } from './rewrite.ts'
+import type { RoutedCall } from './routed-call.ts'
+import type { Trace } from './trace.ts'
+import { Interrupted, type Visit } from './underway.ts'
+
+export interface ForwardPorts {
+  readonly relay: RelayPorts
+  readonly log: Log
+}
+
+export interface Forwarding {
+  readonly routed: RoutedCall
+  readonly res: ServerResponse
+  readonly path: InferencePath
+  readonly publication: PublicationEntry
+  readonly account: Account
+  readonly trace: Trace
+  readonly drains: Drains | undefined
+  readonly visit: Visit
+}
+
+/**
+ * Sends a request upstream and its answer down, and ends its bill by what came of it (MONEY, "What is charged").
+ *
+ *     failover ──▶ head ──▶ deliver ──▶ settle ──▶ last bytes
+ *        │                     │
+ *     nobody answered       client left, upstream broke, gateway ends
+ *     → released, thrown    → charged by what passed, or released where nothing had
+ */
+export async function forward(forwarding: Forwarding, ports: ForwardPorts): Promise<Delivered> {
+  const { routed, res, path, publication, account, trace, drains, visit } = forwarding
+  const { bill, meter } = account
+  const { route } = routed
+  const failover = new Failover(routed, ports.relay)
+  const leave = () => failover.abort(new ClientGone())
+  res.once('close', leave)
+  visit.interruptible(error => failover.abort(error))
+  let answers = false
+  try {
+    const { exchange, head } = await failover.answer()
+    answers = true
+    res.off('close', leave)
+    const filter = filterFor(head, {
+      protocol: path.protocol,
+      nameJson: publication.nameJson,
+      servedModel: route.target.servedModel,
+      hideUsage: routed.hideUsage,
+      observer: meter ?? UNMETERED,
+    })
+    const isAnswer = head.status < 400
+    /** Ends the bill of an answer that was not whole; a second time changes nothing. */
+    const conclude = (delivered: Delivered) => {
+      const ending = endingOf(delivered)
+      if (ending && !isAnswer) end(bill?.release(`upstream_${head.status}`), ports)
+      else if (ending === 'broken' && !meter?.began)
+        end(bill?.release(asGwError(delivered.error).code), ports)
+      else if (ending) end(bill?.settle(ending), ports)
+    }
+    const delivered = await new Delivery({
+      exchange,
+      clock: ports.relay.clock,
+      filter,
+      res,
+      status: head.status,
+      headers: answerHeaders(head, route.target, trace),
+      ...(isEventStream(filter) && {
+        inBand: error => errorEvent(asGwError(error), path.protocol, trace.requestId),
+      }),
+      settle: async () => {
+        if (isAnswer && !filter.failed) await bill?.settle('answered')
+        else if (isAnswer && meter?.began) await bill?.settle('broken')
+        else if (isAnswer) await bill?.release(TOLD_INSIDE.code)
+        else await bill?.release(`upstream_${head.status}`)
+      },
+      onBroken: error => conclude({ outcome: 'broken', error }),
+      onFirstByte: () => trace.firstByte(),
+      drains,
+    }).run()
+    conclude(delivered)
+    if (delivered.outcome === 'answered') route.succeeded()
+    else if (isUpstreams(delivered.error)) route.broke(delivered.error)
+    return filter.failed && delivered.outcome === 'answered'
+      ? { outcome: 'broken', error: TOLD_INSIDE }
+      : delivered
+  } catch (error) {
+    const isGone = error instanceof ClientGone || res.destroyed
+    failover.abort(asGwError(error))
+    if (answers && !isGone && isUpstreams(error)) route.broke(error)
+    if (meter?.began) end(bill?.settle(isGone ? 'client_gone' : brokenBy(error)), ports)
+    else end(bill?.release(isGone ? 'client_gone' : asGwError(error).code), ports)
+    if (isGone) return CLIENT_GONE
+    throw error
+  } finally {
+    res.off('close', leave)
+  }
+}
+
+const TOLD_INSIDE = new GwError('upstream_error', undefined, {
+  reason: 'the upstream told of an error inside its stream',
+})
+
+/** How an answer ended that was not whole. A whole one was settled before its last bytes. */
+function endingOf({ outcome, error }: Delivered): AnswerEnding | undefined {
+  if (outcome === 'client_gone') return 'client_gone'
+  return outcome === 'broken' ? brokenBy(error) : undefined
+}
+
+function brokenBy(error: unknown): AnswerEnding {
+  return error instanceof Interrupted ? 'interrupted' : 'broken'
+}
+
+/** Whether the endpoint is to blame: not the client, the ledger, or a gateway that ends. */
+function isUpstreams(error: unknown): error is GwError {
+  return error instanceof GwError && (error.code === 'upstream_error' || error.code === 'upstream_timeout')
+}
+
+/** Nobody waits for these ends: no byte hangs on them. The ledger keeps them until they are committed. */
+export function end(ended: Promise<void> | undefined, { log }: Pick<ForwardPorts, 'log'>): void {
+  ended?.catch((error: unknown) => log.error({ err: error }, 'a bill was not committed'))
+}
+
+const UNMETERED = { onMember: () => undefined, onText: () => undefined }

@@ -1,0 +1,49 @@
+import type { IncomingMessage } from 'node:http'
+import type { Bill } from '../metering/bill.ts'
+import type { UpstreamFailure } from '../relay/classify.ts'
+import type { Candidates } from '../relay/failover.ts'
+import type { UpstreamRequest } from '../relay/types.ts'
+import type { Route } from '../routing/route.ts'
+import type { Call } from './call.ts'
+import type { InferencePath } from './endpoints.ts'
+import { editsFor, upstreamRequest } from './rewrite.ts'
+import type { Trace } from './trace.ts'
+
+export interface RoutedCallOptions {
+  readonly req: IncomingMessage
+  readonly call: Call
+  readonly path: InferencePath
+  readonly query: string
+  readonly route: Route
+  readonly bill: Bill | undefined
+  readonly trace: Trace
+}
+
+/** A client's request on its way through the endpoints that may serve it, each of which has a name of its own for the model. */
+export class RoutedCall implements Candidates {
+  readonly route: Route
+  readonly #options: RoutedCallOptions
+  /** The upstream is asked for usage that the client did not ask for, and must not see. */
+  hideUsage = false
+
+  constructor(options: RoutedCallOptions) {
+    this.#options = options
+    this.route = options.route
+  }
+
+  request(): UpstreamRequest {
+    const { req, call, path, query, route } = this.#options
+    const { edits, hideUsage } = editsFor(call, route.target, path)
+    this.hideUsage = hideUsage
+    return upstreamRequest(req, call, edits, route.target, path, query)
+  }
+
+  moveOn(failure: UpstreamFailure): boolean {
+    const { route, trace, bill } = this.#options
+    trace.attempted(route.target.endpoint.name, failure.code)
+    if (!route.moveOn(failure)) return false
+    trace.endpoint = route.target.endpoint.name
+    bill?.servedBy(route.target.endpoint.name)
+    return true
+  }
+}

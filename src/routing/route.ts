@@ -1,0 +1,189 @@
+import { GwError } from '../base/catalogue/wire.ts'
+import type { Chance } from '../base/chance.ts'
+import type { Clock } from '../base/clock.ts'
+import type { UpstreamFailure } from '../relay/classify.ts'
+import type { Protocol } from '../schema/endpoint.ts'
+import type { PublicationEntry, Target } from '../snapshot/types.ts'
+import type { EndpointState, Obstacle } from './endpoint-state.ts'
+import type { HealthBook } from './health-book.ts'
+import type { RetryBudget } from './retry-budget.ts'
+
+/** The path of each protocol that a client can be sent to, where it called the wrong one. */
+const HOME_PATHS: Record<Protocol, string> = { openai: '/v1/chat/completions', anthropic: '/v1/messages' }
+
+const MAX_ATTEMPTS = 3
+const MAX_RETRY_AFTER_MS = 60_000
+const FULL_RETRY_AFTER_MS = 1_000
+
+export interface RoutePorts {
+  readonly health: HealthBook
+  readonly budget: RetryBudget
+  readonly chance: Chance
+  readonly clock: Clock
+}
+
+/**
+ * The way of one request through the endpoints of its publication (DESIGN §7): which one serves it, and which one is
+ * next where that one fails. The endpoint that is chosen counts the request among those at hand until it has been
+ * left.
+ *
+ *     usable (enabled, healthy, not resting, not full) ──▶ lowest tier ──▶ two drawn by weight ──▶ the less loaded
+ */
+export class Route {
+  readonly #bound: readonly Target[]
+  readonly #ports: RoutePorts
+  #target: Target
+  #state: EndpointState
+  #tried: EndpointState[] | undefined
+  #attempts = 1
+  #isIn = true
+
+  /**
+   * Chooses the first endpoint.
+   *
+   * @throws {GwError} wrong_protocol where no binding speaks the path's protocol; no_healthy_endpoint where none that
+   * does is usable; what an upstream said that asked to be left alone, where all of them did.
+   */
+  constructor(publication: PublicationEntry, protocol: Protocol, ports: RoutePorts) {
+    this.#bound = publication.targets[protocol]
+    if (this.#bound.length === 0) throw wrongProtocol(publication, protocol)
+    this.#ports = ports
+    const target = this.#pick()
+    if (!target) throw this.#nobody()
+    ports.budget.deposit()
+    this.#target = target
+    this.#state = ports.health.of(target.endpoint)
+    this.#state.enter()
+  }
+
+  /** The endpoint that was chosen last. */
+  get target(): Target {
+    return this.#target
+  }
+
+  /** How many endpoints have been asked, the present one included. */
+  get attempts(): number {
+    return this.#attempts
+  }
+
+  /** The longest that any of the endpoints may take. */
+  get longestMs(): number {
+    return this.#bound.reduce((longest, { endpoint }) => Math.max(longest, endpoint.totalMs), 0)
+  }
+
+  /** The present one has failed. @returns whether another one was chosen. */
+  moveOn(failure: UpstreamFailure): boolean {
+    this.#state.failed(failure)
+    if (!failure.mayMoveOn || this.#attempts >= MAX_ATTEMPTS) return false
+    this.#tried = [...(this.#tried ?? []), this.#state]
+    const target = this.#pick()
+    if (!target || !this.#ports.budget.withdraw()) return false
+    this.leave()
+    this.#attempts++
+    this.#target = target
+    this.#state = this.#ports.health.of(target.endpoint)
+    this.#state.enter()
+    this.#isIn = true
+    return true
+  }
+
+  /** It has answered, to the end. */
+  succeeded(): void {
+    this.#state.succeeded()
+  }
+
+  /** Its answer broke off, or was none at its end: too late for another endpoint. */
+  broke(error: GwError): void {
+    this.#state.failed({
+      isIll: true,
+      hasAnswered: true,
+      restMs: undefined,
+      reason: error.reason ?? error.message,
+    })
+  }
+
+  /** The request is over. */
+  leave(): void {
+    if (this.#isIn) this.#state.leave()
+    this.#isIn = false
+  }
+
+  /** Of the usable ones in the lowest tier, two drawn by weight, and of these the one with less to do for its weight. */
+  #pick(): Target | undefined {
+    const [only] = this.#bound
+    if (this.#bound.length === 1 && only) return this.#isUsable(only) ? only : undefined
+    const usable = this.#bound.filter(target => this.#isUsable(target))
+    const [first] = usable
+    if (!first || usable.length === 1) return first
+    const tier = usable.filter(({ priority }) => priority === first.priority)
+    if (tier.length === 1) return first
+    const sum = tier.reduce((weights, { weight }) => weights + weight, 0)
+    const one = drawn(tier, sum * this.#ports.chance.fraction()) ?? first
+    const other = drawn(tier, sum * this.#ports.chance.fraction()) ?? first
+    return this.#load(other) < this.#load(one) ? other : one
+  }
+
+  #isUsable(target: Target): boolean {
+    const { health, clock } = this.#ports
+    if (target.weight === 0) return false
+    const state = health.of(target.endpoint)
+    return !this.#tried?.includes(state) && !state.obstacle(target.endpoint, clock.monotonicMs())
+  }
+
+  #load({ endpoint, weight }: Target): number {
+    return this.#ports.health.of(endpoint).inFlight / weight
+  }
+
+  /** Why nobody can serve, in the words of what would help: waiting for a rest, for room, or for a mend. */
+  #nobody(): GwError {
+    const { health, clock } = this.#ports
+    const nowMs = clock.monotonicMs()
+    const weighted = this.#bound.filter(({ weight }) => weight > 0)
+    const met: { readonly name: string; readonly obstacle: Obstacle }[] = []
+    let soonest: { failure: UpstreamFailure; forMs: number } | undefined
+    for (const target of weighted) {
+      const state = health.of(target.endpoint)
+      const obstacle = state.obstacle(target.endpoint, nowMs)
+      if (obstacle) met.push({ name: target.endpoint.name, obstacle })
+      const rest = obstacle === 'resting' ? state.resting(nowMs) : undefined
+      if (rest && (!soonest || rest.forMs < soonest.forMs)) soonest = rest
+    }
+    const reason =
+      weighted.length === 0
+        ? 'no binding has a weight'
+        : met.map(({ name, obstacle }) => `${name} is ${obstacle}`).join(', ')
+    if (soonest) {
+      const retryAfterMs = Math.min(soonest.forMs, MAX_RETRY_AFTER_MS)
+      return new GwError(soonest.failure.code, soonest.failure.message, { reason, retryAfterMs })
+    }
+    if (!met.some(({ obstacle }) => obstacle === 'full'))
+      return new GwError('no_healthy_endpoint', undefined, { reason })
+    return new GwError(
+      'no_healthy_endpoint',
+      'Every endpoint of this model has as many requests as it may.',
+      {
+        reason,
+        retryAfterMs: FULL_RETRY_AFTER_MS,
+      },
+    )
+  }
+}
+
+/** The target at `mark` of the summed weights. */
+function drawn(tier: readonly Target[], mark: number): Target | undefined {
+  let rest = mark
+  for (const target of tier) {
+    rest -= target.weight
+    if (rest < 0) return target
+  }
+  return undefined
+}
+
+function wrongProtocol(publication: PublicationEntry, protocol: Protocol): GwError {
+  const other: Protocol = protocol === 'openai' ? 'anthropic' : 'openai'
+  const message =
+    publication.targets[other].length > 0
+      ? `The model \`${publication.name}\` is served at ${HOME_PATHS[other]}, not at this path.`
+      : `The model \`${publication.name}\` is not served at this path.`
+  return new GwError('wrong_protocol', message)
+}
