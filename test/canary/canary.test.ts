@@ -1,0 +1,266 @@
+import { once } from 'node:events'
+import { basename } from 'node:path'
+import { afterAll, expect, it } from 'vitest'
+import { gwProcess, startGw } from '../cli/process.ts'
+import { json, reply, sse } from '../support/answers.ts'
+import { gate } from '../support/gate.ts'
+import { scriptedUpstream } from '../support/scripted-upstream.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { filesOf, hashOf, SLOTS, slotsIn } from './planted.ts'
+
+/**
+ * Secrets that are planted in every slot, and searched for wherever something is written: the output of commands, the
+ * log, what clients and scrapers are told, and each file beside the secrets' own, also after `kill -9`.
+ */
+
+/** Commands that must not tell. A new command is a line here; each is run as text and as JSON. */
+const COMMANDS: readonly (readonly string[])[] = [
+  ['validate'],
+  ['diff'],
+  ['export'],
+  ['probe'],
+  ['probe', '-c', 'gw.yaml'],
+  ['keys', 'list'],
+  ['keys', 'show', 'minted'],
+  ['keys', 'show', 'by-file'],
+  ['logs'],
+  ['usage', '--by', 'key'],
+  ['ledger', 'verify'],
+  ['maintenance', 'status'],
+]
+
+/** What a client can ask of the gateway that must not tell: path, secret and body. A new way to fail is a line here. */
+const CALLS: readonly { path: string; secret: string; body?: object; headers?: Record<string, string> }[] = [
+  { path: '/v1/chat/completions', secret: SLOTS['secret of a key, by variable'], body: { model: 'chat' } },
+  {
+    path: '/v1/chat/completions',
+    secret: SLOTS['secret of a key, by its hash'],
+    body: { model: 'chat', stream: true },
+  },
+  {
+    path: '/v1/messages',
+    secret: SLOTS['secret of a key, by file'],
+    body: { model: 'claude', max_tokens: 5 },
+  },
+  { path: '/v1/chat/completions', secret: SLOTS['secret of a key, by file'], body: { model: 'refused' } },
+  {
+    path: '/v1/chat/completions',
+    secret: SLOTS['secret of a key, by file'],
+    body: { model: SLOTS['a made-up name of a model'] },
+  },
+  { path: '/v1/chat/completions', secret: SLOTS['a stranger’s key'], body: { model: 'chat' } },
+  { path: '/v1/chat/completions', secret: SLOTS['a mistyped key of ours'], body: { model: 'chat' } },
+  { path: '/v1/chat/completions', secret: SLOTS.METRICS_TOKEN, body: { model: 'chat' } },
+  {
+    path: `/v1/chat/completions?api_key=${SLOTS['a key in a query string']}`,
+    secret: SLOTS['secret of a key, by file'],
+    body: { model: 'chat' },
+    headers: {
+      'x-password': SLOTS['a password in another header'],
+      cookie: SLOTS['a password in another header'],
+    },
+  },
+  { path: `/nowhere?api_key=${SLOTS['a key in a query string']}`, secret: SLOTS['secret of a key, by file'] },
+  { path: '/v1/models', secret: SLOTS['secret of a key, by file'] },
+  { path: '/metrics', secret: SLOTS['secret of a key, by file'] },
+]
+
+const dir = tempDir(afterAll)
+const secrets = tempDir(afterAll)
+const upstream = await scriptedUpstream(afterAll)
+
+const environment = {
+  UPSTREAM_KEY: SLOTS['upstream_key, by variable'],
+  REFUSED_KEY: SLOTS['upstream_key that its upstream refuses, and repeats'],
+  CLIENT_KEY: SLOTS['secret of a key, by variable'],
+  METRICS_TOKEN: SLOTS.METRICS_TOKEN,
+  GW_ADMIN_PASSWORD: SLOTS.GW_ADMIN_PASSWORD,
+  GW_MASTER_KEY: SLOTS.GW_MASTER_KEY,
+  GW_UNUSED: SLOTS['a variable that nothing refers to'],
+  GW_DISPLAY: 'Shown to everyone',
+}
+const world = { cwd: dir.path, environment }
+
+dir.write(
+  'gw.yaml',
+  `
+version: 1
+endpoints:
+  by-variable: { protocol: openai, base_url: "${upstream.url}/v1", served_model: m, upstream_key: { env: UPSTREAM_KEY }, display_name: "\${GW_DISPLAY}" }
+  by-file: { protocol: anthropic, base_url: "${upstream.url}/v1", served_model: m, upstream_key: { file: "${secrets.write('upstream', `${SLOTS['upstream_key, by file']}\n`)}" } }
+  refusing: { protocol: openai, base_url: "${upstream.url}/refusing/v1", served_model: m, upstream_key: { env: REFUSED_KEY } }
+publications:
+  chat: { bindings: [{ endpoint: by-variable }], price: { input: 1, output: 10 } }
+  claude: { bindings: [{ endpoint: by-file }] }
+  refused: { bindings: [{ endpoint: refusing }] }
+tenants: { acme: {} }
+keys:
+  minted: { kind: tenant, tenant: acme }
+  by-variable: { kind: platform, secret: { env: CLIENT_KEY } }
+  by-file: { kind: platform, secret: { file: "${secrets.write('client', SLOTS['secret of a key, by file'])}" } }
+  by-hash: { kind: platform, hash: "${hashOf(SLOTS['secret of a key, by its hash'])}" }
+`,
+)
+
+const USAGE = { prompt_tokens: 3, completion_tokens: 2 }
+const WHOLE = json({
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: SLOTS['an answer'] } }],
+  content: [{ type: 'text', text: SLOTS['an answer'] }],
+  usage: { ...USAGE, input_tokens: 3, output_tokens: 2 },
+})
+
+const HELD = 'held'
+const [holding, going] = [gate(), gate()]
+
+/** Answers as a model does; at `/refusing` as a server that repeats the credential which it refuses. */
+upstream.answer(async exchange => {
+  const { request } = exchange
+  if (request.path.startsWith('/refusing')) {
+    const told = `the key ${request.header('authorization')} is unknown`
+    return reply({
+      status: 401,
+      headers: { 'content-type': 'application/json', 'x-told': told },
+      body: JSON.stringify({ error: { message: told } }),
+    })(exchange)
+  }
+  const { stream, user } = request.json() as { stream?: boolean; user?: string }
+  if (user === HELD) {
+    holding.open()
+    await going.opened
+  }
+  const event = { model: 'm', choices: [{ index: 0, delta: { content: SLOTS['an answer'] } }], usage: USAGE }
+  return (stream ? sse([`data: ${JSON.stringify(event)}\n\n`, 'data: [DONE]\n\n']) : WHOLE)(exchange)
+})
+
+/** What was written somewhere, by where. */
+const written = new Map<string, string | Buffer>()
+/** Canaries that came up while the test went on: the secrets that gw minted. */
+const minted: Record<string, string> = {}
+
+it('finds each canary where it belongs: a search that finds nothing anywhere would prove nothing', () => {
+  for (const [slot, secret] of Object.entries(SLOTS)) {
+    for (const text of [
+      `"${secret}"`,
+      Buffer.from(secret).toString('base64'),
+      Buffer.from(`x${secret}`).toString('hex'),
+    ])
+      expect(slotsIn(text), slot).toEqual([slot])
+  }
+})
+
+it('a secret in any slot is found in no output, log, metric, error, health or file, also after kill -9', async () => {
+  await run(['apply', '--yes'], 5)
+  await run(['apply', '--yes', '--skip-probe'])
+  for (const what of ['issue', 'rotate']) {
+    const { stdout, stderr } = await gwProcess(['keys', what, 'minted'], world)
+    minted[`the secret of keys ${what}`] = stdout.trim()
+    written.set(`keys ${what}, stderr`, stderr)
+  }
+  expect(Object.values(minted)).toEqual([expect.stringMatching(/^gw_/), expect.stringMatching(/^gw_/)])
+
+  // A request is at hand at the kill, so that the ledger has a hold of it.
+  const first = await serveGw('first')
+  await callAll(first.gateway)
+  const atHand = ask(first.gateway, {
+    path: '/v1/chat/completions',
+    secret: SLOTS['secret of a key, by variable'],
+    body: { model: 'chat', user: HELD },
+  }).catch(() => undefined)
+  await holding.opened
+  first.child.kill('SIGKILL')
+  await once(first.child, 'exit')
+  going.open()
+  await atHand
+  expectNone(filesOf(dir.path), 'after kill -9')
+
+  const second = await serveGw('second')
+  await callAll(second.gateway)
+  for (const command of COMMANDS)
+    await Promise.all([run(command, undefined), run([...command, '--format', 'json'], undefined)])
+  second.child.kill('SIGTERM')
+  await once(second.child, 'exit')
+
+  for (const serving of [first, second]) written.set(`log of the ${serving.name} gw serve`, serving.said())
+  expect(String(written.get('log of the second gw serve'))).toContain('"error_code":"upstream_credentials"')
+  expect(written.size).toBeGreaterThan(2 * COMMANDS.length + 2 * CALLS.length)
+  expectNone(written, 'what was said')
+  expectNone(filesOf(dir.path), 'after the end')
+  expect([...filesOf(dir.path).keys()].map(path => basename(path))).toContain('gw.db')
+  // They were used: the upstream was sent the one that is its own.
+  const sent = upstream.requests.map(({ headerLines }) => JSON.stringify(headerLines)).join('\n')
+  expect(slotsIn(sent)).toEqual(Object.keys(SLOTS).filter(slot => /^upstream_key|another header/.test(slot)))
+})
+
+function expectNone(places: ReadonlyMap<string, string | Buffer>, when: string): void {
+  const found = [...places].flatMap(([place, text]) =>
+    slotsIn(text, { ...SLOTS, ...minted }).map(slot => `${slot} in ${place}, ${when}`),
+  )
+  expect(found).toEqual([])
+}
+
+async function run(command: readonly string[], exit?: number): Promise<void> {
+  const ended = await gwProcess(command, world)
+  const line = command.join(' ')
+  if (exit !== undefined) expect(ended.exit, `${line}: ${ended.stderr}`).toBe(exit)
+  // 5 is what a probe of the refusing endpoint ends with.
+  expect([0, 5], `${line}: ${ended.stderr}`).toContain(ended.exit)
+  written.set(`${line}, ${written.size}`, ended.stdout + ended.stderr)
+}
+
+async function serveGw(name: string) {
+  const { child } = startGw(
+    [
+      'serve',
+      '--listen',
+      '127.0.0.1:0',
+      '--control-listen',
+      '127.0.0.1:0',
+      '--log-level',
+      'debug',
+      '--drain',
+      '1s',
+    ],
+    world,
+  )
+  afterAll(() => void child.kill('SIGKILL'))
+  let text = ''
+  const url = (of: string) =>
+    new Promise<string>((resolve, reject) => {
+      const look = () => {
+        const [, found] = new RegExp(`${of} on (http://\\S+)`).exec(text) ?? []
+        if (found !== undefined) resolve(found)
+      }
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', look)
+      child.once('close', () => reject(new Error(text)))
+    })
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      text += chunk.toString()
+    })
+  const [gateway, control] = await Promise.all([url('Gateway'), url('Control plane')])
+  for (const at of [gateway, control])
+    written.set(`health at ${at}`, await (await fetch(`${at}/health`)).text())
+  return { name, child, gateway, said: () => text }
+}
+
+async function callAll(gateway: string): Promise<void> {
+  for (const [index, each] of CALLS.entries()) {
+    const answer = await ask(gateway, each)
+    // What a model says is its client's to read, and so is the name that it asked for; everything else is ours.
+    const body = answer.ok ? '' : answer.body.replaceAll(SLOTS['a made-up name of a model'], '')
+    written.set(`answer ${index} of ${gateway} to ${each.path.split('?', 1)[0]}`, answer.head + body)
+  }
+  const scrape = await ask(gateway, { path: '/metrics', secret: SLOTS.METRICS_TOKEN })
+  expect(scrape.body).toContain('gw_requests_total{')
+  written.set(`/metrics of ${gateway}`, scrape.head + scrape.body)
+}
+
+async function ask(gateway: string, { path, secret, body, headers = {} }: (typeof CALLS)[number]) {
+  const prompt = { messages: [{ role: 'user', content: SLOTS['a prompt'] }] }
+  const answer = await fetch(gateway + path, {
+    headers: { ...headers, authorization: `Bearer ${secret}` },
+    ...(body && { method: 'POST', body: JSON.stringify({ ...prompt, ...body }) }),
+  })
+  return { ok: answer.ok, head: JSON.stringify([...answer.headers]), body: await answer.text() }
+}

@@ -1,0 +1,70 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** A secret that stands for all that could be put into one slot. Long, random, and of characters that survive a header. */
+const canary = (slot: string): string => `${slot}-canary-${randomBytes(24).toString('hex')}`
+
+/**
+ * Every slot that takes a secret, and what must never be written down although nobody calls it one. A new slot is a
+ * line here, and whatever puts its canary in its place.
+ */
+export const SLOTS = {
+  'upstream_key, by variable': canary('uv'),
+  'upstream_key, by file': canary('uf'),
+  'upstream_key that its upstream refuses, and repeats': canary('ur'),
+  'secret of a key, by variable': canary('kv'),
+  'secret of a key, by file': canary('kf'),
+  'secret of a key, by its hash': canary('kh'),
+  METRICS_TOKEN: canary('mt'),
+  GW_ADMIN_PASSWORD: canary('ap'),
+  GW_MASTER_KEY: canary('mk'),
+  'a variable that nothing refers to': canary('un'),
+  'a stranger’s key': canary('sk'),
+  'a mistyped key of ours': `gw_${randomBytes(20).toString('hex')}`,
+  'a key in a query string': canary('qs'),
+  'a password in another header': canary('oh'),
+  'a made-up name of a model': canary('mm'),
+  'a prompt': canary('pr'),
+  'an answer': canary('an'),
+} as const
+export type Slot = keyof typeof SLOTS
+
+/** A mask may show how a secret begins and ends: its middle is what nobody may see. */
+const SHOWN_AT_MOST = 8
+
+/** All the ways in which a secret could be written down whole. */
+function spellings(secret: string): readonly string[] {
+  const middle = secret.slice(SHOWN_AT_MOST, -SHOWN_AT_MOST)
+  const bytes = Buffer.from(secret)
+  return [
+    middle,
+    encodeURIComponent(middle),
+    bytes.toString('hex'),
+    bytes.toString('base64').slice(0, -4),
+    Buffer.from(`Bearer ${secret}`).toString('base64').slice(0, -4),
+  ]
+}
+
+/** The slots whose canary is in `text`, however it is spelt. */
+export function slotsIn(
+  text: string | Buffer,
+  secrets: Readonly<Record<string, string>> = SLOTS,
+): readonly string[] {
+  const bytes = typeof text === 'string' ? Buffer.from(text) : text
+  return Object.entries(secrets)
+    .filter(([, secret]) => spellings(secret).some(spelling => bytes.includes(spelling)))
+    .map(([slot]) => slot)
+}
+
+/** Every file of a folder and below it, by its path in there. */
+export function filesOf(folder: string): ReadonlyMap<string, Buffer> {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile())
+  return new Map(
+    files.map(({ parentPath, name }) => [join(parentPath, name), readFileSync(join(parentPath, name))]),
+  )
+}
+
+export function hashOf(secret: string): string {
+  return `sha256:${createHash('sha256').update(secret).digest('hex')}`
+}
