@@ -9,10 +9,17 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'is no address of this machine',
 }
 
-/** What an operator is told where a server could not take its address: GW4008; any other error as it is. */
-export function listenFault(error: unknown, { host, port }: ListenAddress): unknown {
+/**
+ * What an operator is told where a server could not take its address: GW4008; any other error as it is.
+ *
+ * @param flag The one that sets the address.
+ */
+export function listenFault(error: unknown, { host, port }: ListenAddress, flag: string): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (!Object.hasOwn(REASONS, code)) return error
   const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
-  return new CommandError('GW4008', `${address} ${REASONS[code]}.`, { cause: error })
+  return new CommandError('GW4008', `${address} ${REASONS[code]}.`, {
+    hint: `Stop the process that holds it, or choose another address of this machine and a port from 1024 on with ${flag}.`,
+    cause: error,
+  })
 }

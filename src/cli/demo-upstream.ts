@@ -22,7 +22,7 @@ async function act({ io, out, signal }: Session, _args: readonly string[], optio
   signal.throwIfAborted()
   const upstream = await startDemoUpstream({ ...address, clock: io.clock, chance: io.chance }).catch(
     (error: unknown) => {
-      throw listenFault(error, address)
+      throw listenFault(error, address, '--listen')
     },
   )
   out.result({

@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 import { type Chance, systemChance } from '../base/chance.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
@@ -36,6 +37,16 @@ export interface Io {
   readonly signals: Signals
 }
 
+/** What cron and systemd leave out: who is at work, by the system's own account. */
+function withUser(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  if (environment['USER'] || environment['LOGNAME']) return environment
+  try {
+    return { ...environment, USER: userInfo().username }
+  } catch {
+    return environment // a user id without an account, as containers have it
+  }
+}
+
 /** The world of a real process. Its stdin is opened by the first look at it, so it is looked at late. */
 export function processIo(host: NodeJS.Process): Io {
   return {
@@ -44,7 +55,7 @@ export function processIo(host: NodeJS.Process): Io {
     get stdin() {
       return host.stdin
     },
-    environment: host.env,
+    environment: withUser(host.env),
     cwd: host.cwd(),
     clock: systemClock,
     chance: systemChance,

@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
 import { type CallFilters, type CallsRead, followCalls, readCalls } from '../app/calls.ts'
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
+import { nearest } from '../config/nearest.ts'
+import { CALL_OUTCOMES } from '../schema/ledger.ts'
 import { staysAwake } from './awake.ts'
 import { type CallLines, callLines, callToJson } from './call-text.ts'
 import { parseMoment } from './moment.ts'
@@ -32,7 +34,7 @@ export function logsCommand(bind: Bind): Command {
   )
   return withTrafficFilters(command)
     .option('--status <which>', '429, 4xx, or >=400 for all that failed')
-    .option('--outcome <outcome>', 'such as answered, failed, broken or client_gone')
+    .option('--outcome <outcome>', CALL_OUTCOMES.join(', '))
     .option('--since <when>', 'a duration such as 1h, a day or a time')
     .option('--request-id <id>', 'what the client was given as x-request-id')
     .option('--limit <n>', 'at most so many, the newest', countArgument, 100)
@@ -76,10 +78,18 @@ function filtersOf(options: Options, nowMs: number): CallFilters {
   return {
     ...trafficFilters(options),
     ...(status !== undefined && statusRange(status)),
-    ...(outcome !== undefined && { outcome }),
+    ...(outcome !== undefined && { outcome: outcomeOf(outcome) }),
     ...(since !== undefined && { sinceMs: parseMoment('--since', since, 'ago', { nowMs, timezone: 'UTC' }) }),
     ...(requestId !== undefined && { requestId }),
   }
+}
+
+function outcomeOf(text: string): string {
+  if ((CALL_OUTCOMES as readonly string[]).includes(text)) return text
+  const near = nearest(text, CALL_OUTCOMES)
+  throw new CommandError('GW6001', `\`--outcome ${text}\` is no outcome.`, {
+    hint: near === undefined ? `Write one of ${CALL_OUTCOMES.join(', ')}.` : `Did you mean ${near}?`,
+  })
 }
 
 /** `429`, `4xx` or `>=400`. */

@@ -15,6 +15,14 @@ export function signedText(nano: bigint): string {
 }
 
 /**
+ * The amount of an adjustment: as {@link parseAmount}, with a minus where it takes.
+ * @throws {CommandError} GW6001
+ */
+export function parseSigned(text: string): bigint {
+  return text.startsWith('-') ? -parseAmount(text.slice(1)) : parseAmount(text)
+}
+
+/**
  * The amount of a credit or of a debit: more than nothing, at most nine digits after the point.
  * @throws {CommandError} GW6001
  */

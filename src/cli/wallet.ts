@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { creditWallet, debitWallet, showWallet, walletEntries } from '../app/wallet.ts'
+import { adjustWallet, creditWallet, debitWallet, showWallet, walletEntries } from '../app/wallet.ts'
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
-import { parseAmount } from './money-text.ts'
+import { parseAmount, parseSigned } from './money-text.ts'
 import { countArgument } from './numbers.ts'
 import { appPorts, type Bind } from './session.ts'
 import { verb } from './verb.ts'
@@ -27,6 +27,7 @@ export function walletCommand(bind: Bind): Command {
     .addCommand(showCommand(bind))
     .addCommand(bookCommand(bind, 'credit'))
     .addCommand(bookCommand(bind, 'debit'))
+    .addCommand(bookCommand(bind, 'adjust'))
     .addCommand(entriesCommand(bind))
 }
 
@@ -62,13 +63,22 @@ const BOOKINGS = {
     ],
     book: debitWallet,
   },
+  adjust: {
+    summary:
+      'Put right what a bill has charged, either way, once for each reference: bills are never changed.',
+    examples: [
+      'gw wallet adjust acme 0.25 --reference req_0123 --note "the upstream counted twice"',
+      'gw wallet adjust acme -0.25 --reference req_0124',
+    ],
+    book: adjustWallet,
+  },
 } as const
 
-function bookCommand(bind: Bind, kind: 'credit' | 'debit'): Command {
+function bookCommand(bind: Bind, kind: keyof typeof BOOKINGS): Command {
   const { summary, examples, book } = BOOKINGS[kind]
   return verb(kind, summary, examples)
     .argument('<tenant>', 'whose wallet')
-    .argument('<amount>', 'a decimal, such as 49.90')
+    .argument('<amount>', kind === 'adjust' ? 'a decimal, such as 0.25 or -0.25' : 'a decimal, such as 49.90')
     .requiredOption('--reference <text>', 'required: what it is for; to say it again books nothing again')
     .option('--note <text>', 'for people')
     .action(
@@ -76,7 +86,7 @@ function bookCommand(bind: Bind, kind: 'credit' | 'debit'): Command {
         async (session, [tenant = '', amount = ''], { reference, note }) => {
           const adjustment = {
             tenant,
-            amountNano: parseAmount(amount),
+            amountNano: kind === 'adjust' ? parseSigned(amount) : parseAmount(amount),
             reference: checked('--reference', reference, REFERENCE),
             ...(note !== undefined && { note: checked('--note', note, NOTE) }),
           }

@@ -51,6 +51,8 @@ export interface Hold extends Claim {
   readonly inputAmountNano: bigint
   /** The tenant's balance must cover it: the ledger refuses it where it does not. */
   readonly prepaid?: boolean
+  /** For the call log, should the gateway end before the call does; absent where it has no line for such calls. */
+  readonly call?: { readonly path: string; readonly stream: boolean }
 }
 
 /** A prepaid balance does not cover a hold, which was not opened. With what the ledger knew at that moment. */
@@ -87,6 +89,16 @@ export interface Release extends Claim {
 }
 
 export type HoldEnd = Settlement | Release
+
+/** How a call ended, as the call log has it; `refused` is by its upstream's limits, not by ours. */
+export const CALL_OUTCOMES = [
+  'answered',
+  'refused',
+  'failed',
+  'broken',
+  'client_gone',
+  'interrupted',
+] as const
 
 /** One line of the call log (DESIGN §6). Never a prompt, never a secret. */
 export interface CallRecord {

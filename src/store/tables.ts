@@ -132,6 +132,8 @@ interface OpenHoldsTable {
   tokens: number
   input_tokens: number
   input_amount_nano: Nano
+  path: string | null
+  stream: number | null
 }
 
 /** Credits − debits + adjustments − settlements: `balance_units` × 1e9 + `balance_nano`. */

@@ -17,8 +17,9 @@ describe('an address that cannot be listened on', () => {
     await new Promise<void>(resolve => first.listen(0, '127.0.0.1', resolve))
     const { port } = first.address() as { port: number }
     const cause = await refusal('127.0.0.1', port)
-    expect(listenFault(cause, { host: '127.0.0.1', port })).toMatchObject({
+    expect(listenFault(cause, { host: '127.0.0.1', port }, '--listen')).toMatchObject({
       code: 'GW4008',
+      hint: expect.stringContaining('with --listen'),
       message: `127.0.0.1:${port} is in use.`,
       cause,
     })
@@ -26,13 +27,13 @@ describe('an address that cannot be listened on', () => {
   })
 
   it('may be one of another machine', async () => {
-    const error = listenFault(await refusal('192.0.2.1', 0), { host: '192.0.2.1', port: 9 })
+    const error = listenFault(await refusal('192.0.2.1', 0), { host: '192.0.2.1', port: 9 }, '--listen')
     expect(error).toMatchObject({ code: 'GW4008', message: '192.0.2.1:9 is no address of this machine.' })
   })
 
   it('of IPv6 is written as it is typed', () => {
     const cause = Object.assign(new Error('listen EACCES'), { code: 'EACCES' })
-    expect(listenFault(cause, { host: '::1', port: 80 })).toMatchObject({
+    expect(listenFault(cause, { host: '::1', port: 80 }, '--control-listen')).toMatchObject({
       message: '[::1]:80 is not ours to listen on.',
     })
   })
@@ -43,6 +44,6 @@ describe('an address that cannot be listened on', () => {
       Object.assign(new Error('x'), { code: 'constructor' }),
       'text',
     ])
-      expect(listenFault(other, { host: '::1', port: 80 })).toBe(other)
+      expect(listenFault(other, { host: '::1', port: 80 }, '--control-listen')).toBe(other)
   })
 })

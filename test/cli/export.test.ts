@@ -67,7 +67,7 @@ describe('gw export', () => {
 
   it('says that there is no store where there is none, and makes none', async () => {
     const { exit, stderr } = await run('export')
-    expect(exit).toBe(1)
+    expect(exit).toBe(4)
     expect(stderr).toContain('error GW2003')
   })
 })

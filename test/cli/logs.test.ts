@@ -87,9 +87,18 @@ describe('gw logs', () => {
     expect(objects(stdout)).toHaveLength(4)
   })
 
+  it('refuses an outcome that there is not, and says which was meant', async () => {
+    const near = await run('logs --outcome client_gon')
+    expect(near.exit).toBe(64)
+    expect(near.stderr).toContain('Did you mean client_gone?')
+    const far = await run('logs --outcome 42')
+    expect(far.stderr).toContain('answered, refused, failed, broken, client_gone, interrupted')
+    expect((await run('logs --outcome interrupted')).exit).toBe(0)
+  })
+
   it('is one line also where it fails', async () => {
     const { exit, stdout } = await run('logs --format json --store sqlite:./typo.db')
-    expect(exit).toBe(1)
+    expect(exit).toBe(4)
     expect(objects(stdout)).toEqual([{ error: expect.objectContaining({ code: 'GW2003' }) }])
   })
 

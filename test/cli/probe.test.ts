@@ -82,7 +82,7 @@ describe('gw probe', () => {
 
   it('probes what is in the store where no files are named', async () => {
     const { exit, stderr } = await run('probe')
-    expect(exit).toBe(1)
+    expect(exit).toBe(4)
     expect(stderr).toContain('-c PATH')
     await run('apply --yes --skip-probe')
     dir.write('gw.yaml', config(BROKEN()))

@@ -114,6 +114,36 @@ describe('gw wallet debit', () => {
   })
 })
 
+describe('gw wallet adjust', () => {
+  it('puts right what a bill has charged, either way and once', async () => {
+    await run('wallet credit paid 50 --reference inv-1')
+    const back = await run('wallet adjust paid 0.25 --reference req_1')
+    expect(back.stdout).toBe('Booked +0.25 EUR for req_1. The balance of paid is 50.25 EUR.\n')
+    const taken = await run('wallet adjust paid -1.5 --reference req_2')
+    expect(taken.stdout).toBe('Booked -1.5 EUR for req_2. The balance of paid is 48.75 EUR.\n')
+    expect((await run('wallet adjust paid -1.5 --reference req_2')).stdout).toContain('Nothing booked')
+    expect((await run('wallet adjust paid 1.5 --reference req_2')).stderr).toContain(
+      'req_2 is an adjustment of -1.5',
+    )
+    expect(await json('wallet entries paid')).toMatchObject([
+      { kind: 'adjust', amount: '-1.5', reference: 'req_2' },
+      { kind: 'adjust', amount: '0.25' },
+      { kind: 'credit' },
+    ])
+    expect((await run('ledger verify')).exit).toBe(0)
+  })
+
+  it('never takes what open calls of a prepaid tenant hold, and never nothing', async () => {
+    await run('wallet credit paid 50 --reference inv-1')
+    traffic(held({ id: 'r1', tenant: 'paid', amountNano: 20_000_000_000n }))
+    const { exit, stderr } = await run('wallet adjust paid -30.5 --reference req_1')
+    expect(exit).toBe(4)
+    expect(stderr).toContain('GW4012: An adjustment of -30.5 would leave -0.5: balance 50, held 20.')
+    expect((await run('wallet adjust paid -0 --reference req_1')).exit).toBe(64)
+    expect((await run('wallet adjust paid --5 --reference req_1')).exit).toBe(64)
+  })
+})
+
 describe('gw wallet show', () => {
   it('shows balance, held and what is left', async () => {
     await run('wallet credit paid 50 --reference inv-1')

@@ -34,7 +34,7 @@ export const COMMAND_FAULTS = {
     mend: 'Use the gw that wrote it, or a newer one.',
   },
   GW2003: {
-    exit: EXIT.unexpected,
+    exit: EXIT.precondition,
     title: 'The store does not exist yet.',
     mend: 'Create it with `gw apply`, or mend --store.',
   },

@@ -131,7 +131,7 @@ export class LedgerBook {
     ]
     const { changes, lastInsertRowid } = this.#holdEntry.run(...row)
     if (changes === 0) return 'held_twice'
-    this.#openHold.run(...row, lastInsertRowid)
+    this.#openHold.run(...row, lastInsertRowid, hold.call?.path ?? null, hold.call?.stream ? 1 : 0)
     if (tenant !== undefined) this.#holds.open({ requestId, attempt, tenant, amountNano })
     return undefined
   }

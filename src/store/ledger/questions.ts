@@ -20,7 +20,7 @@ const ADJUSTMENTS = `
   select id, kind, tenant, cast(amount_nano as text) as nano from ledger
   where reference is not null and id > ? order by id`
 const HOLD_COLUMNS = `request_id, attempt, key_name, tenant, publication, endpoint, at_ms, deadline_ms, tokens,
-  input_tokens, cast(amount_nano as text) as nano, cast(input_amount_nano as text) as input_nano`
+  input_tokens, cast(amount_nano as text) as nano, cast(input_amount_nano as text) as input_nano, path, stream`
 const LEFT_BEHIND = `
   select ${HOLD_COLUMNS} from open_holds where entry_id <= ? order by entry_id limit ${PAGE_ROWS}`
 const OVERDUE = `
@@ -42,6 +42,8 @@ interface HoldRow {
   readonly input_tokens: number
   readonly nano: string
   readonly input_nano: string
+  readonly path: string | null
+  readonly stream: number | null
 }
 
 /** Answers questions on the writer's connection, so that they see all that was committed before them. */
@@ -135,5 +137,6 @@ function toHold(row: HoldRow): Hold {
     tokens: row.tokens,
     inputTokens: row.input_tokens,
     inputAmountNano: BigInt(row.input_nano),
+    ...(row.path !== null && { call: { path: row.path, stream: row.stream === 1 } }),
   }
 }

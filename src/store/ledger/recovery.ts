@@ -1,4 +1,4 @@
-import type { Claim, Hold, HoldEnd, Settlement } from '../../schema/ledger.ts'
+import type { CallRecord, Claim, Hold, HoldEnd, Settlement } from '../../schema/ledger.ts'
 import type { Answers, HoldId, Question } from './rows.ts'
 
 /** How far past its deadline a hold may be before a sweeper ends it (MONEY, "Invariants"). */
@@ -8,15 +8,21 @@ export const SWEEP_AFTER_MS = 60_000
 export interface RecoveryPorts {
   readonly ask: <Asked extends Question>(question: Asked) => Promise<Answers[Asked['ask']]>
   readonly end: (end: HoldEnd) => Promise<void>
+  readonly log: (record: CallRecord) => void
 }
 
-/** Settles what earlier processes have left, a page at a time: what is settled is not left any more. */
-export async function recoverHolds({ ask, end }: RecoveryPorts, nowMs: number): Promise<number> {
+/**
+ * Settles what earlier processes have left, a page at a time: what is settled is not left any more. The call log
+ * gets the lines that those did not come to write.
+ */
+export async function recoverHolds({ ask, end, log }: RecoveryPorts, nowMs: number): Promise<number> {
   let count = 0
   for (;;) {
     const holds = await ask({ ask: 'left_behind' })
     if (holds.length === 0) return count
-    await Promise.all(holds.map(hold => end(settleUnknown(hold, nowMs, 'interrupted'))))
+    const settled = holds.map(hold => ({ hold, bill: settleUnknown(hold, nowMs, 'interrupted') }))
+    await Promise.all(settled.map(({ bill }) => end(bill)))
+    for (const { hold, bill } of settled) if (hold.call) log(interruptedCall(bill, hold.call))
     count += holds.length
   }
 }
@@ -42,6 +48,29 @@ export async function sweepHolds(
 
 export function claimOf({ requestId, attempt, key, tenant, publication, endpoint }: Claim): Claim {
   return { requestId, attempt, key, publication, endpoint, ...(tenant !== undefined && { tenant }) }
+}
+
+/** What its client was sent, and how long it took, nobody knows. */
+function interruptedCall(bill: Settlement, { path, stream }: NonNullable<Hold['call']>): CallRecord {
+  const { requestId, attempt, key, tenant, publication, endpoint } = bill
+  return {
+    requestId,
+    atMs: bill.endedAtMs,
+    key,
+    ...(tenant !== undefined && { tenant }),
+    publication,
+    endpoint,
+    protocol: path.startsWith('/v1/messages') ? 'anthropic' : 'openai',
+    path,
+    status: 0,
+    stream,
+    outcome: 'interrupted',
+    usage: bill.usage,
+    amountNano: bill.amountNano,
+    marks: bill.marks,
+    latencyMs: 0,
+    attempts: attempt,
+  }
 }
 
 /** Nothing was learned of its cost: what its input was estimated at (MONEY, "What is charged"). */

@@ -8,8 +8,8 @@ export const INSERT_HOLD_ENTRY = `
 
 export const INSERT_OPEN_HOLD = `
   insert into open_holds (request_id, attempt, key_name, tenant, publication, endpoint,
-    at_ms, amount_nano, deadline_ms, tokens, input_tokens, input_amount_nano, entry_id)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+    at_ms, amount_nano, deadline_ms, tokens, input_tokens, input_amount_nano, entry_id, path, stream)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 export const DELETE_OPEN_HOLD = `delete from open_holds where request_id = ? and attempt = ?`
 

@@ -56,7 +56,11 @@ export class ThreadedLedger implements Ledger {
     this.#worker = worker
     this.#lease = lease
     this.#options = options
-    this.#recovery = { ask: question => this.#ask(question), end: end => this.end(end) }
+    this.#recovery = {
+      ask: question => this.#ask(question),
+      end: end => this.end(end),
+      log: record => this.log(record),
+    }
     worker.on('message', (report: Report) => this.#hear(report))
     worker.on('error', error => this.#die(error))
     this.#exited = new Promise(resolve => {

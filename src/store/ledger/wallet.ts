@@ -164,8 +164,12 @@ function assertSame(kind: AdjustmentKind, { amountNano, reference }: Adjustment,
   if (first.kind === kind && BigInt(first.nano) === amountNano) return
   throw new CommandError(
     'GW4011',
-    `${reference} is a ${first.kind} of ${formatNano(BigInt(first.nano))} already, entry ${first.id}.`,
+    `${reference} is ${named(first.kind)} of ${formatNano(BigInt(first.nano))} already, entry ${first.id}.`,
   )
+}
+
+function named(kind: LedgerTable['kind']): string {
+  return kind === 'adjust' ? 'an adjustment' : `a ${kind}`
 }
 
 function toEntry(row: EntryRow): WalletEntry {

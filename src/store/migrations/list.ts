@@ -4,6 +4,7 @@ import { keys } from './0002-keys.ts'
 import { ledger } from './0003-ledger.ts'
 import { maintenance } from './0004-maintenance.ts'
 import { people } from './0005-people.ts'
+import { interruptedCalls } from './0006-interrupted-calls.ts'
 
 /** Every migration, by the name under which a database remembers it. Append; never change one that was released. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -12,4 +13,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0003-ledger': ledger,
   '0004-maintenance': maintenance,
   '0005-people': people,
+  '0006-interrupted-calls': interruptedCalls,
 }
