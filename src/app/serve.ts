@@ -141,7 +141,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     const { httpStatus, json } = healthAnswer(holder.current(), holder.report(), {
       draining,
       inFlight: underway.size,
-      reasons: files?.reasons() ?? [],
+      reasons: [...(files?.reasons() ?? []), ...upstreams.reasons(holder.current())],
       ...(books && { ledgerHealthy: books.ledger.healthy }),
     })
     sendJson(res, httpStatus, json, { 'cache-control': 'no-store' })
@@ -196,7 +196,9 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       }))
     listening = gateway
     if (gateway) listeners.push(gateway)
-    const control = options.control && (await claim(startControl, '--control-listen', options.control, { clock, log, health }))
+    const control =
+      options.control &&
+      (await claim(startControl, '--control-listen', options.control, { clock, log, health }))
     if (control) listeners.push(control)
     return {
       ...(gateway && { gatewayUrl: gateway.url }),

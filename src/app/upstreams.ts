@@ -9,6 +9,7 @@ import { Healer } from '../routing/healer.ts'
 import { HealthBook } from '../routing/health-book.ts'
 import { RetryBudget } from '../routing/retry-budget.ts'
 import type { RoutePorts } from '../routing/route.ts'
+import { unserved } from '../routing/unserved.ts'
 import type { Snapshot } from '../snapshot/types.ts'
 
 export interface UpstreamsPorts {
@@ -35,6 +36,11 @@ export class Upstreams {
   adopt(snapshot: Snapshot): void {
     this.relay.pools.retain(snapshot.endpoints.values())
     this.#healer.forget(this.health.adopt(snapshot))
+  }
+
+  /** The models that cannot be served at the moment, each as `code: sentence`. */
+  reasons(snapshot: Snapshot | undefined): readonly string[] {
+    return snapshot ? unserved(snapshot, this.health) : []
   }
 
   /** Ends every probe and every connection. */
