@@ -1,0 +1,137 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { CHAT, loggedFor, post } from '../gateway/calls.ts'
+import { json } from '../support/answers.ts'
+import { testGateway } from '../support/gateway.ts'
+import { scriptedUpstream } from '../support/scripted-upstream.ts'
+
+const config = (url: string) => `
+version: 1
+settings: { health: { unhealthy_after: 1000 } }
+endpoints: { oai: { protocol: openai, base_url: "${url}", served_model: s } }
+publications: { m: { bindings: [{ endpoint: oai }] } }
+keys: { admin: { kind: platform } }
+`
+const BODY = '{"model":"s"}'
+const OK = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`
+
+/** An upstream on bare sockets: `onRequest` sees how many requests its connection has had, this one included. */
+async function bareUpstream(onRequest: (socket: Socket, nth: number) => void) {
+  const sockets = new Set<Socket>()
+  const server = createServer(socket => {
+    sockets.add(socket)
+    let seen = ''
+    let nth = 0
+    socket.on('error', () => undefined).once('close', () => sockets.delete(socket))
+    socket.on('data', piece => {
+      seen += piece.toString('latin1')
+      const head = seen.indexOf('\r\n\r\n')
+      const length = Number(/content-length: (\d+)/.exec(seen)?.[1] ?? Number.NaN)
+      if (head < 0 || seen.length < head + 4 + length) return
+      seen = ''
+      onRequest(socket, ++nth)
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, open: () => sockets.size }
+}
+
+describe('a connection that was idle and dies under a request without a byte', () => {
+  it.each<[string, (socket: Socket) => void]>([
+    ['ends', socket => socket.end()],
+    ['is reset', socket => socket.resetAndDestroy()],
+  ])('%s: the request is sent once more over a fresh one, and nobody notices', async (_title, die) => {
+    let connections = 0
+    const upstream = await bareUpstream((socket, nth) => {
+      if (nth === 1) connections++
+      // The first request of each connection is served, the second finds it dead.
+      if (nth === 1) socket.write(OK)
+      else die(socket)
+    })
+    const gateway = await testGateway(onTestFinished, config(upstream.url))
+    for (let time = 0; time < 20; time++) {
+      const answer = await post(gateway, CHAT, { model: 'm' })
+      expect(answer.status).toBe(200)
+      expect(await loggedFor(gateway, answer)).not.toHaveProperty('attempts')
+    }
+    expect(connections).toBe(20)
+    expect(gateway.upstreams.health.report()).toMatchObject([{ state: 'healthy' }])
+  })
+
+  it('fails where the fresh one dies, too: it is asked no third time', async () => {
+    let asked = 0
+    const upstream = await bareUpstream((socket, nth) => {
+      asked++
+      if (asked === 1 && nth === 1) socket.write(OK)
+      else socket.end()
+    })
+    const gateway = await testGateway(onTestFinished, config(upstream.url))
+    expect((await post(gateway, CHAT, { model: 'm' })).status).toBe(200)
+    expect((await post(gateway, CHAT, { model: 'm' })).status).toBe(502)
+    expect(asked).toBe(3)
+  })
+
+  it('is not sent again once a byte of an answer has come: it may have been served', async () => {
+    let asked = 0
+    const upstream = await bareUpstream(socket => {
+      if (++asked === 1) socket.write(OK)
+      else socket.end('HTTP/1.1 2')
+    })
+    const gateway = await testGateway(onTestFinished, config(upstream.url))
+    expect((await post(gateway, CHAT, { model: 'm' })).status).toBe(200)
+    expect((await post(gateway, CHAT, { model: 'm' })).status).toBe(502)
+    expect(asked).toBe(2)
+  })
+})
+
+describe('connections', () => {
+  it('serve one request after the other: as many are open as requests were at hand at once', async () => {
+    const upstream = await scriptedUpstream(onTestFinished)
+    upstream.answer(json(BODY))
+    const gateway = await testGateway(onTestFinished, config(upstream.url))
+    for (let time = 0; time < 5; time++) await (await post(gateway, CHAT, { model: 'm' })).text()
+    expect(new Set(upstream.requests.map(({ connection }) => connection)).size).toBe(1)
+    const answers = await Promise.all([1, 2, 3].map(() => post(gateway, CHAT, { model: 'm' })))
+    await Promise.all(answers.map(answer => answer.text()))
+    expect(new Set(upstream.requests.map(({ connection }) => connection)).size).toBeLessThanOrEqual(3)
+  })
+
+  it.each([
+    ['429', json({ error: 'slow down' }, { status: 429 })],
+    ['500', json({ error: 'oops' }, { status: 500 })],
+  ])('serve on behind a refusal with a short body, such as a %s', async (_status, refusal) => {
+    const upstream = await scriptedUpstream(onTestFinished)
+    upstream.answer(refusal)
+    const gateway = await testGateway(onTestFinished, config(upstream.url))
+    for (let time = 0; time < 4; time++) await (await post(gateway, CHAT, { model: 'm' })).text()
+    expect(new Set(upstream.requests.map(({ connection }) => connection)).size).toBe(1)
+  })
+
+  it('are closed behind a refusal with a body without an end', async () => {
+    const upstream = await scriptedUpstream(onTestFinished)
+    upstream.answer(json('x'.repeat(100_000), { status: 500, framing: 'chunked', ending: 'hang' }))
+    const gateway = await testGateway(onTestFinished, config(upstream.url))
+    expect((await post(gateway, CHAT, { model: 'm' })).status).toBe(502)
+    await upstream.lastRequest.gone
+  })
+
+  it('of an origin that a reload keeps are kept; those of one that is gone end', async () => {
+    const upstream = await bareUpstream(socket => socket.write(OK))
+    const other = await bareUpstream(socket => socket.write(OK))
+    const gateway = await testGateway(onTestFinished, config(upstream.url))
+    await (await post(gateway, CHAT, { model: 'm' })).text()
+    await gateway.reload(config(upstream.url).replace('served_model: s', 'served_model: s, labels: { a: b }'))
+    await (await post(gateway, CHAT, { model: 'm' })).text()
+    expect(upstream.open()).toBe(1)
+    await gateway.reload(config(other.url))
+    await (await post(gateway, CHAT, { model: 'm' })).text()
+    await expect.poll(() => upstream.open()).toBe(0)
+    expect(other.open()).toBe(1)
+  })
+})
