@@ -4,6 +4,7 @@
  *
  *     crash   kill -9 of the real process under load, 100 times
  *     soak    10,000 requests of every outcome with disconnects anywhere · a quota under 500 clients at once, 50 rounds
+ *             · 50,000 requests over upstream connections that die whenever they are idle
  *
  * `GW_SEED` runs a mix again as it was; every failure names its seed.
  */
@@ -18,8 +19,8 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 const PROOFS = {
   crash: { files: ['test/crash/kill.test.ts'], sizes: { GW_KILLS: '100' } },
   soak: {
-    files: ['test/crash/mixed.test.ts', 'test/gateway/limits-at-once.test.ts'],
-    sizes: { GW_MIXED: '10000', GW_ROUNDS: '50' },
+    files: ['test/crash/mixed.test.ts', 'test/gateway/limits-at-once.test.ts', 'test/crash/stale.test.ts'],
+    sizes: { GW_MIXED: '10000', GW_ROUNDS: '50', GW_STALE: '50000' },
   },
 }
 

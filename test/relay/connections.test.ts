@@ -1,8 +1,8 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { CHAT, loggedFor, post } from '../gateway/calls.ts'
 import { json } from '../support/answers.ts'
+import { bareUpstream } from '../support/bare-upstream.ts'
 import { testGateway } from '../support/gateway.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
 
@@ -16,39 +16,13 @@ keys: { admin: { kind: platform } }
 const BODY = '{"model":"s"}'
 const OK = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`
 
-/** An upstream on bare sockets: `onRequest` sees how many requests its connection has had, this one included. */
-async function bareUpstream(onRequest: (socket: Socket, nth: number) => void) {
-  const sockets = new Set<Socket>()
-  const server = createServer(socket => {
-    sockets.add(socket)
-    let seen = ''
-    let nth = 0
-    socket.on('error', () => undefined).once('close', () => sockets.delete(socket))
-    socket.on('data', piece => {
-      seen += piece.toString('latin1')
-      const head = seen.indexOf('\r\n\r\n')
-      const length = Number(/content-length: (\d+)/.exec(seen)?.[1] ?? Number.NaN)
-      if (head < 0 || seen.length < head + 4 + length) return
-      seen = ''
-      onRequest(socket, ++nth)
-    })
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, open: () => sockets.size }
-}
-
 describe('a connection that was idle and dies under a request without a byte', () => {
   it.each<[string, (socket: Socket) => void]>([
     ['ends', socket => socket.end()],
     ['is reset', socket => socket.resetAndDestroy()],
   ])('%s: the request is sent once more over a fresh one, and nobody notices', async (_title, die) => {
     let connections = 0
-    const upstream = await bareUpstream((socket, nth) => {
+    const upstream = await bareUpstream(onTestFinished, (socket, nth) => {
       if (nth === 1) connections++
       // The first request of each connection is served, the second finds it dead.
       if (nth === 1) socket.write(OK)
@@ -66,7 +40,7 @@ describe('a connection that was idle and dies under a request without a byte', (
 
   it('fails where the fresh one dies, too: it is asked no third time', async () => {
     let asked = 0
-    const upstream = await bareUpstream((socket, nth) => {
+    const upstream = await bareUpstream(onTestFinished, (socket, nth) => {
       asked++
       if (asked === 1 && nth === 1) socket.write(OK)
       else socket.end()
@@ -79,7 +53,7 @@ describe('a connection that was idle and dies under a request without a byte', (
 
   it('is not sent again once a byte of an answer has come: it may have been served', async () => {
     let asked = 0
-    const upstream = await bareUpstream(socket => {
+    const upstream = await bareUpstream(onTestFinished, socket => {
       if (++asked === 1) socket.write(OK)
       else socket.end('HTTP/1.1 2')
     })
@@ -122,8 +96,8 @@ describe('connections', () => {
   })
 
   it('of an origin that a reload keeps are kept; those of one that is gone end', async () => {
-    const upstream = await bareUpstream(socket => socket.write(OK))
-    const other = await bareUpstream(socket => socket.write(OK))
+    const upstream = await bareUpstream(onTestFinished, socket => socket.write(OK))
+    const other = await bareUpstream(onTestFinished, socket => socket.write(OK))
     const gateway = await testGateway(onTestFinished, config(upstream.url))
     await (await post(gateway, CHAT, { model: 'm' })).text()
     await gateway.reload(config(upstream.url).replace('served_model: s', 'served_model: s, labels: { a: b }'))
