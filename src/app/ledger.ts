@@ -25,14 +25,15 @@ export class LedgerBroken extends CommandError {
 
 /**
  * Adds up every entry again and compares all that is kept beside them.
- * @throws {LedgerBroken} with what does not fit; GW2xxx for the store.
+ * @throws {LedgerBroken} with what does not fit; GW2xxx for the store; GW9002 once the signal has come.
  */
 export async function verifyLedger(
   storeUrl: string,
-  ports: Pick<AppPorts, 'clock' | 'cwd'>,
+  ports: Pick<AppPorts, 'clock' | 'cwd' | 'signal'>,
+  onProgress: (entries: number, ofEntries: number) => void = () => undefined,
 ): Promise<LedgerChecked> {
   return withStore(storeUrl, 'read', ports, async ({ accounting }) => {
-    const { entries, openHolds, findings } = await accounting.verify()
+    const { entries, openHolds, findings } = await accounting.verify({ onProgress, signal: ports.signal })
     const checked = { entries, openHolds, accounts: (await accounting.wallets()).length }
     if (findings.length > 0) throw new LedgerBroken(checked, findings)
     return checked

@@ -3,6 +3,7 @@ import { counted } from '../app/counted.ts'
 import { LedgerBroken, type LedgerChecked, verifyLedger } from '../app/ledger.ts'
 import { EXIT } from '../base/catalogue/command.ts'
 import { checkedToJson, findingsToText } from './ledger-text.ts'
+import { progressLine } from './progress.ts'
 import { appPorts, type Bind } from './session.ts'
 import { verb } from './verb.ts'
 
@@ -21,9 +22,13 @@ function verifyCommand(bind: Bind): Command {
     bind(async session => {
       const { out, io, flags, signal } = session
       signal.throwIfAborted()
-      if (io.stderr.isTTY === true) out.talk(out.talkStyle.faint('Adding up every entry of the ledger …'))
+      const progress = progressLine(io)
+      const onProgress = (entries: number, ofEntries: number) =>
+        progress.show(`Adding up the ledger: ${entries} of ${ofEntries} entries …`)
       try {
-        const checked = await verifyLedger(flags.store, appPorts(session))
+        const checked = await verifyLedger(flags.store, appPorts(session), onProgress).finally(() =>
+          progress.clear(),
+        )
         out.result({
           text: () => `${told(checked)}: everything fits.\n`,
           json: () => ({ fits: true, ...checkedToJson(checked), findings: [] }),

@@ -12,6 +12,7 @@ import type {
   UsageQuery,
   UsageRow,
   Verification,
+  VerifyWatch,
   Wallet,
   WalletEntry,
 } from './types.ts'
@@ -69,7 +70,7 @@ export class SqliteAccounting implements Accounting {
     return this.#ports.read(db => selectCalls(db, query))
   }
 
-  verify(): Promise<Verification> {
-    return this.#ports.read(db => verifyLedger(db, this.#ports.clock.nowMs()))
+  verify(watch?: VerifyWatch): Promise<Verification> {
+    return this.#ports.read(db => verifyLedger(db, this.#ports.clock.nowMs(), watch))
   }
 }

@@ -106,8 +106,11 @@ export interface Accounting {
   usage(query: UsageQuery): Promise<readonly UsageRow[]>
   /** Newest first, or oldest first where the page starts `after` an id. */
   callLogs(query?: CallLogQuery): Promise<readonly StoredCall[]>
-  /** Re-adds every entry, as of one moment, and names what does not fit. At most 100 findings. */
-  verify(): Promise<Verification>
+  /**
+   * Re-adds every entry, as of one moment, and names what does not fit. At most 100 findings.
+   * @throws the reason of `watch.signal`, once it is aborted
+   */
+  verify(watch?: VerifyWatch): Promise<Verification>
 }
 
 export interface Wallet {
@@ -207,6 +210,12 @@ export interface CallLogQuery extends UsageFilters {
 
 export interface StoredCall extends CallRecord {
   readonly id: number
+}
+
+/** How a verification, which may take minutes, is followed and ended. */
+export interface VerifyWatch {
+  readonly onProgress?: (entries: number, ofEntries: number) => void
+  readonly signal?: AbortSignal
 }
 
 export interface Verification {

@@ -1,10 +1,11 @@
+import { setImmediate as others } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import type { Tables } from '../tables.ts'
 import { toNano } from './columns.ts'
 import { type Entry, Recount } from './recount.ts'
+import { QuarterRecount } from './recount-quarters.ts'
 import { SWEEP_AFTER_MS } from './recovery.ts'
-import { QUARTER_MS } from './sums.ts'
-import type { Finding, Verification } from './types.ts'
+import type { Finding, Verification, VerifyWatch } from './types.ts'
 
 const PAGE_ROWS = 2_000
 const MAX_FINDINGS = 100
@@ -13,15 +14,30 @@ const SWEPT_WITHIN_MS = 60_000
 
 /**
  * Re-adds every entry, oldest first, and compares what it comes to with the sums beside them; and holds the entries
- * against the invariants of a hold's life. A page of entries and one sum for each tenant and key are in memory.
+ * against the invariants of a hold's life. A page of entries and one sum for each tenant and key are in memory, and
+ * between two pages the event loop is free for others.
  */
-export async function verifyLedger(db: Kysely<Tables>, nowMs: number): Promise<Verification> {
+export async function verifyLedger(
+  db: Kysely<Tables>,
+  nowMs: number,
+  { onProgress, signal }: VerifyWatch = {},
+): Promise<Verification> {
   const recount = new Recount()
+  const quarters = await QuarterRecount.begin(db)
+  const { last } = await db
+    .selectFrom('ledger')
+    .select(eb => eb.fn.max('id').as('last'))
+    .executeTakeFirstOrThrow()
   for (let after = 0; ; ) {
     const page = await selectEntries(db, after)
     for (const entry of page) recount.add(entry)
-    after = page.at(-1)?.id ?? after
+    const upTo = page.at(-1)?.id ?? after
+    await quarters.add(after, upTo)
+    after = upTo
+    onProgress?.(after, last ?? 0)
     if (page.length < PAGE_ROWS) break
+    await others()
+    signal?.throwIfAborted()
   }
   const findings = [
     ...recount.findings,
@@ -29,7 +45,7 @@ export async function verifyLedger(db: Kysely<Tables>, nowMs: number): Promise<V
     ...(await compareWallets(db, recount)),
     ...(await compareKeys(db, recount)),
     ...(await compareHolds(db, recount, nowMs)),
-    ...(await compareQuarters(db)),
+    ...(await quarters.compare(MAX_FINDINGS, signal)),
   ]
   return {
     entries: recount.entries,
@@ -49,8 +65,12 @@ function selectEntries(db: Kysely<Tables>, after: number): Promise<Entry[]> {
     .execute()
 }
 
-/** What the unique index forbids: seen only where someone has taken it away. */
+/** What the unique index forbids: looked for only where someone has taken it away. */
 async function livedTwice(db: Kysely<Tables>): Promise<Finding[]> {
+  const { rows: index } = await sql`
+    select 1 from sqlite_master where type = 'index' and name = 'ledger_once' and tbl_name = 'ledger'
+      and sql like 'create unique index%'`.execute(db)
+  if (index.length > 0) return []
   const rows = await db
     .selectFrom('ledger')
     .select(eb => ['request_id', 'attempt', eb.fn.max('id').as('id')])
@@ -130,40 +150,6 @@ async function compareHolds(db: Kysely<Tables>, recount: Recount, nowMs: number)
     findings.push(finding('open_holds', `request ${request_id}`, `is not there, but entry ${id} has no end`))
   }
   return findings
-}
-
-/** By the database: the quarters of years would not fit in memory. */
-async function compareQuarters(db: Kysely<Tables>): Promise<Finding[]> {
-  const { rows } = await sql<{ row: string; kept: string | null; added: string | null }>`
-    with added as (
-      select key_name, at_ms / ${sql.lit(QUARTER_MS)} as quarter, coalesce(tenant, '') as tenant, publication, endpoint,
-        count(*) as requests, sum(input_tokens) as input_tokens, sum(cached_input_tokens) as cached,
-        sum(cache_write_tokens) as written, sum(output_tokens) as output_tokens, sum(search_units) as search_units,
-        sum(amount_nano / 1000000000) as units, sum(amount_nano % 1000000000) as rest,
-        sum(instr(marks, 'estimated') > 0) as estimated, sum(instr(marks, 'unpriced') > 0) as unpriced
-      from ledger where kind = 'settle' group by 1, 2, 3, 4, 5
-    ), described as (
-      select key_name, quarter, tenant, publication, endpoint, requests || ' requests, ' || input_tokens || '/'
-        || cached || '/' || written || '/' || output_tokens || ' tokens, ' || search_units || ' search units, '
-        || (units + rest / 1000000000) || ' + ' || (rest % 1000000000) || ' nano, ' || estimated || ' estimated, '
-        || unpriced || ' unpriced' as line
-      from added
-    ), kept as (
-      select key_name, quarter, tenant, publication, endpoint, requests || ' requests, ' || input_tokens || '/'
-        || cached_input_tokens || '/' || cache_write_tokens || '/' || output_tokens || ' tokens, ' || search_units
-        || ' search units, ' || (amount_units + amount_nano / 1000000000) || ' + ' || (amount_nano % 1000000000)
-        || ' nano, ' || estimated || ' estimated, ' || unpriced || ' unpriced' as line
-      from usage_quarters
-    )
-    select coalesce(kept.key_name, described.key_name) || ', ' || coalesce(kept.publication, described.publication)
-      || ', ' || coalesce(kept.endpoint, described.endpoint) || ', quarter '
-      || strftime('%Y-%m-%dT%H:%MZ', coalesce(kept.quarter, described.quarter) * 900, 'unixepoch') as row,
-      kept.line as kept, described.line as added
-    from kept full join described using (key_name, quarter, tenant, publication, endpoint)
-    where kept.line is not described.line limit ${MAX_FINDINGS}`.execute(db)
-  return rows.map(({ row, kept, added }) =>
-    finding('usage_quarters', row, `has ${kept ?? 'nothing'}, but the entries come to ${added ?? 'nothing'}`),
-  )
 }
 
 /** What is kept against what the entries come to; a sum that is not kept is 0. */

@@ -144,6 +144,37 @@ describe('holds that nobody ends', () => {
     expect(await store.accounting.verify()).toMatchObject({ openHolds: 1, findings: [] })
   })
 
+  test('have their line in the call log, marked, where the log was to have one', async () => {
+    const { ledger, open, store } = await openBoth()
+    await ledger.open(hold('told', { call: { path: '/v1/messages', stream: true } }))
+    await ledger.open(hold('untold'))
+    await ledger.close()
+    const next = await open()
+    expect(await next.recover(NOON_MS)).toBe(2)
+    await next.flush()
+    expect(await store.accounting.callLogs()).toEqual([
+      {
+        id: 1,
+        requestId: 'told',
+        atMs: NOON_MS,
+        key: 'app',
+        tenant: 'acme',
+        publication: 'gpt',
+        endpoint: 'east',
+        protocol: 'anthropic',
+        path: '/v1/messages',
+        status: 0,
+        stream: true,
+        outcome: 'interrupted',
+        usage: expect.objectContaining({ inputTokens: 110, outputTokens: 0 }),
+        amountNano: 110n,
+        marks: ['interrupted', 'estimated'],
+        latencyMs: 0,
+        attempts: 1,
+      },
+    ])
+  })
+
   test('are swept a minute after their deadline, unless they are known', async () => {
     const { ledger, store } = await openBoth()
     await Promise.all(range(1_200).map(id => ledger.open(hold(id))))

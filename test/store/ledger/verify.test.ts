@@ -101,7 +101,7 @@ describe('names the row that does not fit', () => {
     ],
     [
       'a hold too many',
-      `insert into open_holds select 'z', attempt, entry_id, at_ms, deadline_ms, key_name, tenant, publication, endpoint, 1, 1, 1, 1 from open_holds`,
+      `insert into open_holds select 'z', attempt, entry_id, at_ms, deadline_ms, key_name, tenant, publication, endpoint, 1, 1, 1, 1, null, null from open_holds`,
       /^open_holds request z, attempt 1: is open, but by the entries it is not$/,
     ],
   ])('%s', async (_, statement, expected) => {
@@ -152,4 +152,34 @@ test('lists a hundred findings at most', async () => {
     `insert into wallets select 'ghost' || value, 1, 1 from json_each('${JSON.stringify([...Array(500).keys()])}')`,
   )
   expect(await findings()).toHaveLength(100)
+})
+
+test('a long ledger is gone through in steps: others get their turns, it tells how far it is, and it can be ended', async () => {
+  const { raw, accounting } = await setUp()
+  const rows = 'with recursive n (i) as (select 1 union all select i + 1 from n where i < 20000)'
+  const many = "'acme', 'gpt', 'east'"
+  raw.exec(`
+    ${rows} insert into ledger (kind, at_ms, request_id, attempt, key_name, tenant, publication, endpoint, amount_nano)
+    select 'hold', ${NOON_MS}, 'many-' || i, 1, 'app', ${many}, 1 from n;
+    ${rows} insert into ledger (kind, at_ms, request_id, attempt, key_name, tenant, publication, endpoint, amount_nano)
+    select 'release', ${NOON_MS}, 'many-' || i, 1, 'app', ${many}, 0 from n`)
+  let turns = 0
+  const others = setInterval(() => turns++, 0)
+  const progress: number[][] = []
+  const verified = await accounting.verify({ onProgress: (...told) => progress.push(told) })
+  clearInterval(others)
+  expect(verified).toEqual({ entries: 40_006, openHolds: 1, findings: [] })
+  expect(turns).toBeGreaterThan(5)
+  expect(progress.length).toBeGreaterThan(15)
+  expect(progress[0]).toEqual([2_000, 40_006])
+  expect(progress.at(-1)).toEqual([40_006, 40_006])
+
+  const ending = new AbortController()
+  const ended = accounting.verify({
+    onProgress: () => ending.abort(new Error('enough')),
+    signal: ending.signal,
+  })
+  await expect(ended).rejects.toThrow('enough')
+  // And it can be gone through again.
+  expect(await accounting.verify()).toMatchObject({ findings: [] })
 })
