@@ -1,8 +1,10 @@
 /**
- * What `npm run crash` and `npm run soak` run after the build: the proofs of `test/crash` and of the strict limits, for
- * as long as nobody wants to wait for on every change. The suite runs the same tests in their short form.
+ * What `npm run crash`, `soak`, `drain` and `reload` run after the build: the proofs of `test/crash` and of the strict
+ * limits, for as long as nobody wants to wait for on every change. The suite runs the same tests in their short form.
  *
  *     crash   kill -9 of the real process under load, 100 times
+ *     drain   SIGTERM under load with streams open, 50 times
+ *     reload  files saved every 200 ms for a minute under load, 20 of them bad, beside a minute without before and after
  *     soak    10,000 requests of every outcome with disconnects anywhere · a quota under 500 clients at once, 50 rounds
  *             · 50,000 requests over upstream connections that die whenever they are idle
  *
@@ -18,6 +20,8 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 
 const PROOFS = {
   crash: { files: ['test/crash/kill.test.ts'], sizes: { GW_KILLS: '100' } },
+  drain: { files: ['test/crash/drain.test.ts'], sizes: { GW_TERMS: '50' } },
+  reload: { files: ['test/crash/reload.test.ts'], sizes: { GW_RELOAD_SECONDS: '60' } },
   soak: {
     files: ['test/crash/mixed.test.ts', 'test/gateway/limits-at-once.test.ts', 'test/crash/stale.test.ts'],
     sizes: { GW_MIXED: '10000', GW_ROUNDS: '50', GW_STALE: '50000' },

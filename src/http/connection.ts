@@ -50,8 +50,8 @@ export class Connection {
   /** The answer behind which the next request has to wait. */
   #newest: ServerResponse | undefined
   #waiting = 0
-  /** No request is served behind the one at hand, and its client is told so. */
-  #parting = false
+  /** Set: the server closes. Since when nothing has been asked here since then, or the last answer has gone. */
+  #partingSinceMs: number | undefined
   /** Bytes have come that are no request: nothing more is read from this client. */
   #refusal: HttpRefusal | undefined
   /** The request whose body is on its way, as of the last look. */
@@ -88,13 +88,27 @@ export class Connection {
 
   /** From now on each answer says that its connection closes behind it. */
   part(): void {
-    this.#parting = true
-    if (this.#current && !this.#current.headersSent) this.#current.shouldKeepAlive = false
+    const { clock } = this.#ports
+    this.#partingSinceMs = clock.monotonicMs()
+    const answer = this.#current
+    if (answer === undefined) return
+    if (!answer.headersSent) answer.shouldKeepAlive = false
+    answer.once('close', () => {
+      this.#partingSinceMs = clock.monotonicMs()
+    })
+  }
+
+  /** Ends a connection that parts, where nothing has been asked on it for so long. */
+  endIdle(noticeMs: number): void {
+    // Behind a refusal it ends by itself.
+    if (this.#refusal || (this.#newest !== undefined && !this.#newest.destroyed)) return
+    const { clock } = this.#ports
+    if (clock.monotonicMs() - (this.#partingSinceMs ?? clock.monotonicMs()) >= noticeMs) this.socket.destroy()
   }
 
   #serve(req: IncomingMessage, res: ServerResponse): void {
     this.#current = res
-    if (this.#parting) res.shouldKeepAlive = false
+    if (this.#partingSinceMs !== undefined) res.shouldKeepAlive = false
     this.restingSinceMs = undefined
     this.#ports.onRequest(req, res)
   }

@@ -70,9 +70,9 @@ export class Crowd {
     for (const connection of this.#connections.values()) connection.part()
   }
 
-  /** Ends connections that have never said a byte: node knows them as neither idle nor active. */
-  closeSilent(): void {
-    for (const socket of this.#connections.keys()) if (socket.bytesRead === 0) socket.destroy()
+  /** Ends those that part and serve nothing, once nothing has been asked on them for `noticeMs`. */
+  endIdle(noticeMs: number): void {
+    for (const connection of this.#connections.values()) connection.endIdle(noticeMs)
   }
 
   /** Stops looking. */

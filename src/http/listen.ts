@@ -39,9 +39,9 @@ export interface Listener {
   readonly connections: number
   /**
    * Stops accepting, lets requests at hand finish for at most `graceMs`, then closes what is left. Answers say that
-   * their connection closes. Idle connections stay open for `noticeMs` (at once by default): a request that was on its
-   * way to us when we stopped is still answered then; closed at once, its client would read a reset. Resolves when
-   * every connection has gone.
+   * their connection closes. One whose client was told otherwise stays open for `noticeMs` behind its last answer (not
+   * at all by default), for a request that is on its way to us: closed at once, its client would read a reset. Resolves
+   * when every connection has gone.
    */
   close(graceMs: number, noticeMs?: number): Promise<void>
 }
@@ -140,18 +140,13 @@ function closed(
   { graceMs, noticeMs }: { readonly graceMs: number; readonly noticeMs: number },
   clock: Clock,
 ): Promise<void> {
-  // Node closes what is idle when asked, but neither what becomes idle later nor what has never said a byte.
-  const closeIdle = (): void => {
-    server.closeIdleConnections()
-    crowd.closeSilent()
-  }
   crowd.part()
   return new Promise(resolve => {
     const sweep = (): void => {
-      closeIdle()
+      crowd.endIdle(noticeMs)
       sweeping = clock.after(SWEEP_MS, sweep)
     }
-    let sweeping = clock.after(noticeMs, sweep)
+    let sweeping = clock.after(0, sweep)
     const deadline = clock.after(graceMs, () => server.closeAllConnections())
     server.once('close', () => {
       sweeping.cancel()

@@ -8,6 +8,8 @@ export interface Seen {
   readonly body: string
   /** The answer came to the end of its framing. */
   readonly whole: boolean
+  /** What the system said where there is no head, such as `ECONNREFUSED`. */
+  readonly fault?: string | undefined
 }
 
 export interface CallOptions {
@@ -27,6 +29,7 @@ export function call(url: string, options: CallOptions): Promise<Seen> {
   return new Promise(resolve => {
     let answer: IncomingMessage | undefined
     let text = ''
+    let fault: string | undefined
     const over = (whole: boolean): void => {
       clearTimeout(timer)
       const requestId = answer?.headers['x-request-id']
@@ -35,6 +38,7 @@ export function call(url: string, options: CallOptions): Promise<Seen> {
         requestId: typeof requestId === 'string' ? requestId : undefined,
         body: text,
         whole,
+        fault,
       })
     }
     const req = request(url + path, {
@@ -43,7 +47,10 @@ export function call(url: string, options: CallOptions): Promise<Seen> {
       headers: { authorization: `Bearer ${secret}`, 'content-length': Buffer.byteLength(body) },
     })
     const timer = leavesAfterMs === undefined ? undefined : setTimeout(() => req.destroy(), leavesAfterMs)
-    req.on('error', () => over(false))
+    req.on('error', (error: NodeJS.ErrnoException) => {
+      fault = error.code
+      over(false)
+    })
     req.on('response', res => {
       answer = res
       res.setEncoding('latin1')

@@ -1,31 +1,16 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { json, sse } from '../support/answers.ts'
 import { gate } from '../support/gate.ts'
-import { type ScriptedUpstream, scriptedUpstream } from '../support/scripted-upstream.ts'
-import { type TempDir, tempDir } from '../support/temp-dir.ts'
-import { call, type Seen, seeded } from './clients.ts'
+import { call, seeded } from './clients.ts'
+import { EVENTS, EXACT_NANO, gw, isComplete, PATH, SECRET, said, scene, USAGE } from './scene.ts'
 import { INPUT_ESTIMATE, numberedBody, numberIn, readBooks } from './served.ts'
 
 const ROUNDS = Number(process.env['GW_KILLS'] ?? 5)
 const CLIENTS = 24
 const SEED = Number(process.env['GW_SEED'] ?? Date.now() % 1_000_000)
-
-const GW = fileURLToPath(new URL('../../bin/gw.js', import.meta.url))
-const SECRET = 'sk-a-secret-of-their-own-0123456789'
-const PATH = '/v1/chat/completions'
-/** 100 tokens in and 20 out, at 1 and 10 for a million. */
-const EXACT_NANO = 300_000n
-const USAGE = { prompt_tokens: 100, completion_tokens: 20 }
-const EVENTS = [
-  `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'word ' } }] })}\n\n`,
-  `data: ${JSON.stringify({ choices: [], usage: USAGE })}\n\n`,
-  'data: [DONE]\n\n',
-] as const
 
 test(
   `kill -9 under load, ${ROUNDS} times: no completed answer without its bill, none twice, a row for whatever the upstream saw`,
@@ -197,102 +182,6 @@ test('SIGTERM when the time to drain is over: streams are told so, and billed as
     expect(end.output).toBeGreaterThan(0)
   }
 })
-
-interface Scene {
-  readonly dir: TempDir
-  readonly upstream: ScriptedUpstream
-  /** Of the database. */
-  readonly path: string
-  readonly serve: (...flags: string[]) => Promise<{ child: ChildProcess; url: string }>
-}
-
-async function scene(): Promise<Scene> {
-  const dir = tempDir(onTestFinished)
-  const upstream = await scriptedUpstream(onTestFinished)
-  dir.write(
-    'gw.yaml',
-    `
-version: 1
-endpoints: { oai: { protocol: openai, base_url: "${upstream.url}/v1", served_model: served, skip_probe: true } }
-publications: { m: { price: { input: "1", output: "10" }, bindings: [{ endpoint: oai }] } }
-tenants: { acme: {} }
-keys: { app: { kind: tenant, tenant: acme, secret: { env: APP_KEY }, quota: 9000000000000 } }
-`,
-  )
-  expect(await gw(dir, ['apply', '--yes', '--skip-probe'])).toMatchObject({ exit: 0 })
-  const serve = async (...flags: string[]) => {
-    const child = start(dir, [
-      'serve',
-      '--gateway-only',
-      '--listen',
-      '127.0.0.1:0',
-      '--log-level',
-      'error',
-      ...flags,
-    ])
-    const line = await said(child, 'Gateway on ')
-    await said(child, 'Serving revision')
-    return { child, url: line.slice('Gateway on '.length) }
-  }
-  return { dir, upstream, path: dir.at('data/gw.db'), serve }
-}
-
-function start(dir: TempDir, argv: readonly string[]): ChildProcess {
-  const child = spawn(process.execPath, [GW, ...argv], {
-    cwd: dir.path,
-    env: { PATH: process.env['PATH'], HOME: dir.path, APP_KEY: SECRET },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  child.stdout?.resume()
-  return child
-}
-
-async function gw(dir: TempDir, argv: readonly string[]): Promise<{ exit: unknown; stdout: string }> {
-  const child = start(dir, argv)
-  let stdout = ''
-  child.stdout?.on('data', (piece: Buffer) => {
-    stdout += piece.toString()
-  })
-  const [exit] = (await once(child, 'close')) as [number | null]
-  return { exit, stdout }
-}
-
-const heard = new WeakMap<ChildProcess, { text: string; look: Set<() => void> }>()
-
-/** The first line on stderr that begins like this, whenever it came. */
-function said(child: ChildProcess, start: string): Promise<string> {
-  let ears = heard.get(child)
-  if (!ears) {
-    const made = { text: '', look: new Set<() => void>() }
-    ears = made
-    heard.set(child, made)
-    child.stderr?.on('data', (piece: Buffer) => {
-      made.text += piece.toString()
-      for (const look of made.look) look()
-    })
-  }
-  const { look } = ears
-  return new Promise((resolve, reject) => {
-    const search = (): void => {
-      const line = heard
-        .get(child)
-        ?.text.split('\n')
-        .slice(0, -1)
-        .find(text => text.startsWith(start))
-      if (line === undefined) return
-      look.delete(search)
-      resolve(line)
-    }
-    child.once('exit', () => reject(new Error(`ended without "${start}": ${heard.get(child)?.text}`)))
-    look.add(search)
-    search()
-  })
-}
-
-function isComplete({ status, body, whole }: Seen, stream: boolean): boolean {
-  return status === 200 && (stream ? body.endsWith('data: [DONE]\n\n') : whole)
-}
 
 /** Numbers for people, where a long run was asked for. */
 function tell(line: string): void {

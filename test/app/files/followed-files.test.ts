@@ -45,7 +45,7 @@ function scene(names: readonly string[] = ['config']) {
     lines,
     revision: async () => (await live()).head.revision,
     /** The first line of the log, from `since` on, that says this. */
-    async logged(message: string, since: number): Promise<Record<string, unknown>> {
+    logged: async (message: string, since: number): Promise<Record<string, unknown>> => {
       for (;;) {
         const line = lines.slice(since).find(({ msg }) => msg === message)
         if (line) return line

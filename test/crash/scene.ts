@@ -1,0 +1,117 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished } from 'vitest'
+import { type ScriptedUpstream, scriptedUpstream } from '../support/scripted-upstream.ts'
+import { type TempDir, tempDir } from '../support/temp-dir.ts'
+import type { Seen } from './clients.ts'
+
+const GW = fileURLToPath(new URL('../../bin/gw.js', import.meta.url))
+export const SECRET = 'sk-a-secret-of-their-own-0123456789'
+export const PATH = '/v1/chat/completions'
+/** 100 tokens in and 20 out, at 1 and 10 for a million. */
+export const EXACT_NANO = 300_000n
+export const USAGE = { prompt_tokens: 100, completion_tokens: 20 }
+export const EVENTS = [
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'word ' } }] })}\n\n`,
+  `data: ${JSON.stringify({ choices: [], usage: USAGE })}\n\n`,
+  'data: [DONE]\n\n',
+] as const
+
+/** A store with one model of one upstream, and the real command over it. */
+export interface Scene {
+  readonly dir: TempDir
+  readonly upstream: ScriptedUpstream
+  /** Of the database. */
+  readonly path: string
+  readonly serve: (...flags: string[]) => Promise<{ child: ChildProcess; url: string }>
+}
+
+export async function scene(): Promise<Scene> {
+  const dir = tempDir(onTestFinished)
+  const upstream = await scriptedUpstream(onTestFinished)
+  dir.write(
+    'gw.yaml',
+    `
+version: 1
+endpoints: { oai: { protocol: openai, base_url: "${upstream.url}/v1", served_model: served, skip_probe: true } }
+publications: { m: { price: { input: "1", output: "10" }, bindings: [{ endpoint: oai }] } }
+tenants: { acme: {} }
+keys: { app: { kind: tenant, tenant: acme, secret: { env: APP_KEY }, quota: 9000000000000 } }
+`,
+  )
+  expect(await gw(dir, ['apply', '--yes', '--skip-probe'])).toMatchObject({ exit: 0 })
+  const serve = async (...flags: string[]) => {
+    const child = start(dir, [
+      'serve',
+      '--gateway-only',
+      '--listen',
+      '127.0.0.1:0',
+      '--log-level',
+      'error',
+      ...flags,
+    ])
+    const line = await said(child, 'Gateway on ')
+    await said(child, 'Serving revision')
+    return { child, url: line.slice('Gateway on '.length) }
+  }
+  return { dir, upstream, path: dir.at('data/gw.db'), serve }
+}
+
+export function start(dir: TempDir, argv: readonly string[]): ChildProcess {
+  const child = spawn(process.execPath, [GW, ...argv], {
+    cwd: dir.path,
+    env: { PATH: process.env['PATH'], HOME: dir.path, APP_KEY: SECRET },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  child.stdout?.resume()
+  return child
+}
+
+export async function gw(dir: TempDir, argv: readonly string[]): Promise<{ exit: unknown; stdout: string }> {
+  const child = start(dir, argv)
+  let stdout = ''
+  child.stdout?.on('data', (piece: Buffer) => {
+    stdout += piece.toString()
+  })
+  const [exit] = (await once(child, 'close')) as [number | null]
+  return { exit, stdout }
+}
+
+const heard = new WeakMap<ChildProcess, { text: string; look: Set<() => void> }>()
+
+/** The first line on stderr that begins like this, whenever it came. */
+export function said(child: ChildProcess, start: string): Promise<string> {
+  let ears = heard.get(child)
+  if (!ears) {
+    const made = { text: '', look: new Set<() => void>() }
+    ears = made
+    heard.set(child, made)
+    child.stderr?.on('data', (piece: Buffer) => {
+      made.text += piece.toString()
+      for (const look of made.look) look()
+    })
+  }
+  const { look } = ears
+  return new Promise((resolve, reject) => {
+    const search = (): void => {
+      const line = heard
+        .get(child)
+        ?.text.split('\n')
+        .slice(0, -1)
+        .find(text => text.startsWith(start))
+      if (line === undefined) return
+      look.delete(search)
+      resolve(line)
+    }
+    child.once('exit', () => reject(new Error(`ended without "${start}": ${heard.get(child)?.text}`)))
+    look.add(search)
+    search()
+  })
+}
+
+/** The client has seen its whole answer. */
+export function isComplete({ status, body, whole }: Seen, stream: boolean): boolean {
+  return status === 200 && (stream ? body.endsWith('data: [DONE]\n\n') : whole)
+}
