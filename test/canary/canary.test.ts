@@ -31,40 +31,47 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['maintenance', 'status'],
 ]
 
-/** What a client can ask of the gateway that must not tell: path, secret and body. A new way to fail is a line here. */
-const CALLS: readonly { path: string; secret: string; body?: object; headers?: Record<string, string> }[] = [
-  { path: '/v1/chat/completions', secret: SLOTS['secret of a key, by variable'], body: { model: 'chat' } },
+interface Asked {
+  readonly status: number
+  readonly path: string
+  readonly secret: string
+  readonly body?: object
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const CHAT = '/v1/chat/completions'
+const OURS = SLOTS['secret of a key, by file']
+const OTHER_HEADERS = {
+  'x-password': SLOTS['a password in another header'],
+  cookie: SLOTS['a password in another header'],
+}
+
+/** What a client can ask of the gateway that must not tell. A new way to fail is a line here. */
+const CALLS: readonly Asked[] = [
+  { status: 200, path: CHAT, secret: SLOTS['secret of a key, by variable'], body: { model: 'chat' } },
   {
-    path: '/v1/chat/completions',
+    status: 200,
+    path: CHAT,
     secret: SLOTS['secret of a key, by its hash'],
     body: { model: 'chat', stream: true },
   },
+  { status: 200, path: '/v1/messages', secret: OURS, body: { model: 'claude', max_tokens: 5 } },
+  { status: 502, path: CHAT, secret: OURS, body: { model: 'refused' } },
+  { status: 404, path: CHAT, secret: OURS, body: { model: SLOTS['a made-up name of a model'] } },
+  { status: 401, path: CHAT, secret: SLOTS['a stranger’s key'], body: { model: 'chat' } },
+  { status: 401, path: CHAT, secret: SLOTS['a mistyped key of ours'], body: { model: 'chat' } },
+  { status: 401, path: CHAT, secret: SLOTS.METRICS_TOKEN, body: { model: 'chat' } },
+  { status: 400, path: CHAT, secret: OURS, body: { model: 'chat', max_tokens: SLOTS['a prompt'] } },
   {
-    path: '/v1/messages',
-    secret: SLOTS['secret of a key, by file'],
-    body: { model: 'claude', max_tokens: 5 },
-  },
-  { path: '/v1/chat/completions', secret: SLOTS['secret of a key, by file'], body: { model: 'refused' } },
-  {
-    path: '/v1/chat/completions',
-    secret: SLOTS['secret of a key, by file'],
-    body: { model: SLOTS['a made-up name of a model'] },
-  },
-  { path: '/v1/chat/completions', secret: SLOTS['a stranger’s key'], body: { model: 'chat' } },
-  { path: '/v1/chat/completions', secret: SLOTS['a mistyped key of ours'], body: { model: 'chat' } },
-  { path: '/v1/chat/completions', secret: SLOTS.METRICS_TOKEN, body: { model: 'chat' } },
-  {
-    path: `/v1/chat/completions?api_key=${SLOTS['a key in a query string']}`,
-    secret: SLOTS['secret of a key, by file'],
+    status: 200,
+    path: `${CHAT}?api_key=${SLOTS['a key in a query string']}`,
+    secret: OURS,
     body: { model: 'chat' },
-    headers: {
-      'x-password': SLOTS['a password in another header'],
-      cookie: SLOTS['a password in another header'],
-    },
+    headers: OTHER_HEADERS,
   },
-  { path: `/nowhere?api_key=${SLOTS['a key in a query string']}`, secret: SLOTS['secret of a key, by file'] },
-  { path: '/v1/models', secret: SLOTS['secret of a key, by file'] },
-  { path: '/metrics', secret: SLOTS['secret of a key, by file'] },
+  { status: 404, path: `/nowhere?api_key=${SLOTS['a key in a query string']}`, secret: OURS },
+  { status: 200, path: '/v1/models', secret: OURS },
+  { status: 401, path: '/metrics', secret: OURS },
 ]
 
 const dir = tempDir(afterAll)
@@ -250,8 +257,9 @@ async function serveGw(name: string) {
 async function callAll(gateway: string): Promise<void> {
   for (const [index, each] of CALLS.entries()) {
     const answer = await ask(gateway, each)
+    expect(answer.status, `${index} ${each.path}: ${answer.body}`).toBe(each.status)
     // What a model says is its client's to read, and so is the name that it asked for; everything else is ours.
-    const body = answer.ok ? '' : answer.body.replaceAll(SLOTS['a made-up name of a model'], '')
+    const body = answer.status === 200 ? '' : answer.body.replaceAll(SLOTS['a made-up name of a model'], '')
     written.set(`answer ${index} of ${gateway} to ${each.path.split('?', 1)[0]}`, answer.head + body)
   }
   const scrape = await ask(gateway, { path: '/metrics', secret: SLOTS.METRICS_TOKEN })
@@ -259,11 +267,11 @@ async function callAll(gateway: string): Promise<void> {
   written.set(`/metrics of ${gateway}`, scrape.head + scrape.body)
 }
 
-async function ask(gateway: string, { path, secret, body, headers = {} }: (typeof CALLS)[number]) {
+async function ask(gateway: string, { path, secret, body, headers = {} }: Omit<Asked, 'status'>) {
   const prompt = { messages: [{ role: 'user', content: SLOTS['a prompt'] }] }
   const answer = await fetch(gateway + path, {
     headers: { ...headers, authorization: `Bearer ${secret}` },
     ...(body && { method: 'POST', body: JSON.stringify({ ...prompt, ...body }) }),
   })
-  return { ok: answer.ok, head: JSON.stringify([...answer.headers]), body: await answer.text() }
+  return { status: answer.status, head: JSON.stringify([...answer.headers]), body: await answer.text() }
 }
