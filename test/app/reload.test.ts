@@ -1,4 +1,8 @@
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { switchMaintenanceOff, switchMaintenanceOn } from '../../src/app/maintenance.ts'
+import { withStore } from '../../src/app/stored.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import type { Store } from '../../src/store/types.ts'
 import { json } from '../support/answers.ts'
 import { gate } from '../support/gate.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
@@ -32,6 +36,10 @@ function chat(model: string): Promise<Response> {
     headers: { authorization: `Bearer ${key}` },
     body: JSON.stringify({ model, messages: [] }),
   })
+}
+
+function inStore<T>(work: (store: Store) => Promise<T>): Promise<T> {
+  return withStore(gateway.store, 'write', { clock: systemClock, cwd: dir.path }, work)
 }
 
 async function health(url: string): Promise<Record<string, unknown>> {
@@ -108,6 +116,58 @@ describe('a running gateway', () => {
     await healed
   })
 
+  test('refuses inference as soon as maintenance is switched on, also while the newest revision is refused', async () => {
+    const refused = gateway.logged('cannot serve revision')
+    await gateway.apply(config('never', 'upstream_key: { env: NOT_SET_ANYWHERE }'))
+    await refused
+    const switchedAt = performance.now()
+    await inStore(store => switchMaintenanceOn(store, { message: 'Back at ten.' }))
+    await gateway.logged('"maintenance"')
+    expect(performance.now() - switchedAt).toBeLessThan(1_000)
+    const answer = await chat('healed')
+    expect({ status: answer.status, retry: answer.headers.get('retry-after') }).toEqual({
+      status: 503,
+      retry: '30',
+    })
+    expect(await answer.json()).toMatchObject({ error: { code: 'maintenance', message: 'Back at ten.' } })
+    expect(await health(gateway.gatewayUrl)).toMatchObject({
+      status: 'maintenance',
+      reasons: ['maintenance: Back at ten.', expect.stringMatching(/^reload_refused: revision \d+: /)],
+    })
+    const off = gateway.logged('"maintenance"')
+    await inStore(switchMaintenanceOff)
+    await off
+    expect((await chat('never')).status).toBe(404)
+    const healed = gateway.reloaded()
+    await gateway.apply(config('healed'))
+    await healed
+  })
+
+  test('reads its secrets again when it is asked to', async () => {
+    const reloaded = gateway.reloaded()
+    await gateway.serving.reload()
+    await reloaded
+  })
+
+  test('keeps its connections to an upstream that a revision leaves as it is', async () => {
+    const connections = upstream.connectionsMade
+    for (const name of ['one', 'two', 'healed']) {
+      const reloaded = gateway.reloaded()
+      await gateway.apply(config(name))
+      await reloaded
+      upstream.answerNext(json({ model: 'served' }))
+      expect((await chat(name)).status).toBe(200)
+    }
+    expect(upstream.connectionsMade - connections).toBeLessThanOrEqual(1)
+  })
+
+  test('answers HEAD as it answers GET where its health is asked for, on both servers', async () => {
+    for (const url of [gateway.gatewayUrl, gateway.controlUrl]) {
+      const answer = await fetch(`${url}/health`, { method: 'HEAD' })
+      expect({ status: answer.status, body: await answer.text() }).toEqual({ status: 200, body: '' })
+    }
+  })
+
   test('lets a key out as soon as it is disabled by hand', async () => {
     upstream.answerNext(json({ model: 'served' }))
     expect((await chat('healed')).status).toBe(200)
@@ -115,5 +175,33 @@ describe('a running gateway', () => {
     await gateway.disable('admin')
     await known
     expect((await chat('healed')).status).toBe(401)
+  })
+})
+
+describe('a gateway that ends', () => {
+  test('tells of the requests at hand on the control plane, lets them finish, and closes it last', async () => {
+    const ending = await wholeGateway(onTestFinished, config('last'))
+    const secret = await ending.issue('admin')
+    const held = gate()
+    upstream.forget()
+    upstream.answerNext(async exchange => {
+      await held.opened
+      await json({ model: 'served' })(exchange)
+    })
+    const began = fetch(`${ending.gatewayUrl}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}` },
+      body: JSON.stringify({ model: 'last', messages: [] }),
+    })
+    await upstream.nextRequest()
+    const closed = ending.serving.close(20_000)
+    const answer = await fetch(`${ending.controlUrl}/health`)
+    expect(answer.status).toBe(503)
+    expect(await answer.json()).toMatchObject({ status: 'draining', in_flight: 1 })
+    await expect(fetch(`${ending.gatewayUrl}/health`)).rejects.toThrow()
+    held.open()
+    expect((await began).status).toBe(200)
+    await closed
+    await expect(fetch(`${ending.controlUrl}/health`)).rejects.toThrow()
   })
 })

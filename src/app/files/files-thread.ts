@@ -33,6 +33,7 @@ export class FilesThread {
     const running = this.#running
     const outcome = await new Promise<FilesOutcome>(resolve => {
       running.answer = resolve
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
       running.worker.postMessage(job)
     })
     if (this.#running === running) this.#idle = this.#clock.after(IDLE_MS, () => void this.end())
@@ -44,6 +45,7 @@ export class FilesThread {
     this.#idle?.cancel()
     const running = this.#running
     this.#running = undefined
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     running?.worker.postMessage('end')
     await running?.exited
   }
