@@ -5,6 +5,22 @@ import type { Snapshot } from '../snapshot/types.ts'
 export interface HealthAnswer {
   readonly httpStatus: 200 | 503
   readonly json: string
+  /** The same as data: the control plane's `status` is made of it. */
+  readonly body: HealthBody
+}
+
+export interface HealthBody {
+  readonly status: 'ok' | 'degraded' | 'draining' | 'maintenance'
+  readonly revision: number
+  readonly reasons: string[]
+  readonly in_flight: number
+  readonly reload: {
+    readonly ok: boolean
+    readonly at: string
+    readonly refused_revision?: number
+    readonly problems?: string[]
+  }
+  readonly ledger?: { readonly ok: boolean }
 }
 
 /** What a process knows of itself beside what it serves. */
@@ -31,7 +47,7 @@ export function healthAnswer(
   const unbillable = ledgerHealthy === false
   const degraded = [...ownReasons(snapshot, report, unbillable), ...reasons]
   const maintenance = snapshot?.maintenance
-  const body = {
+  const body: HealthBody = {
     status: draining
       ? 'draining'
       : maintenance !== undefined
@@ -45,11 +61,14 @@ export function healthAnswer(
     reload: {
       ok: report.ok,
       at: new Date(report.atMs).toISOString(),
-      ...(report.refused && { refused_revision: report.refused.revision, problems: report.refused.problems }),
+      ...(report.refused && {
+        refused_revision: report.refused.revision,
+        problems: [...report.refused.problems],
+      }),
     },
     ...(ledgerHealthy !== undefined && { ledger: { ok: ledgerHealthy } }),
   }
-  return { httpStatus: draining || unbillable || !snapshot ? 503 : 200, json: JSON.stringify(body) }
+  return { httpStatus: draining || unbillable || !snapshot ? 503 : 200, json: JSON.stringify(body), body }
 }
 
 function ownReasons(

@@ -3,7 +3,6 @@ import { CommandError } from '../base/catalogue/command.ts'
 import { type Chance, pooledChance } from '../base/chance.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import { startControl } from '../control/server.ts'
 import { Drains } from '../gateway/drains.ts'
 import { startGateway } from '../gateway/server.ts'
 import { Underway } from '../gateway/underway.ts'
@@ -15,6 +14,7 @@ import { SnapshotHolder } from '../snapshot/holder.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/types.ts'
 import { Books, type BooksPorts } from './books.ts'
+import { openControl } from './control.ts'
 import { roomFor } from './descriptors.ts'
 import { FollowedFiles } from './files/followed-files.ts'
 import type { FilesRefusal } from './files/outcome.ts'
@@ -33,6 +33,8 @@ export interface ServeOptions {
   /** Absent: not in this process. */
   readonly gateway?: ListenAddress
   readonly control?: ListenAddress
+  /** Where browsers reach the control plane, where a proxy in front does TLS. */
+  readonly controlUrl?: URL
   /** Open connections of clients of the gateway; by default as many as the system's descriptors allow for. */
   readonly maxConnections?: number
   /** Absent: nobody may ask for `/metrics`. */
@@ -137,13 +139,15 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
   const underway = new Underway()
   let draining = false
 
-  const health = (res: ServerResponse) => {
-    const { httpStatus, json } = healthAnswer(holder.current(), holder.report(), {
+  const healthNow = () =>
+    healthAnswer(holder.current(), holder.report(), {
       draining,
       inFlight: underway.size,
       reasons: [...(files?.reasons() ?? []), ...upstreams.reasons(holder.current())],
       ...(books && { ledgerHealthy: books.ledger.healthy }),
     })
+  const health = (res: ServerResponse) => {
+    const { httpStatus, json } = healthNow()
     sendJson(res, httpStatus, json, { 'cache-control': 'no-store' })
   }
   const close = async (drainMs: number) => {
@@ -198,7 +202,16 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     if (gateway) listeners.push(gateway)
     const control =
       options.control &&
-      (await claim(startControl, '--control-listen', options.control, { clock, log, health }))
+      (await claim(openControl, '--control-listen', options.control, {
+        ...ports,
+        storeUrl: options.store,
+        publicUrl: options.controlUrl,
+        chance,
+        health,
+        status: () => healthNow().body,
+        currency: () => current()?.currency ?? '',
+        endpoints: () => (gateway ? upstreams.health.report() : []),
+      }))
     if (control) listeners.push(control)
     return {
       ...(gateway && { gatewayUrl: gateway.url }),

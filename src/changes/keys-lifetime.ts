@@ -3,7 +3,7 @@ import { decode, encode, type Json, KINDS, type Resource } from '../schema/kinds
 import { name as resourceName } from '../schema/scalars.ts'
 import type { Revision, Store } from '../store/types.ts'
 import { createByHand, deleteByHand, type Hand } from './by-hand.ts'
-import { findKey } from './keys-named.ts'
+import { lookUpKey } from './keys-named.ts'
 import { ManagedError } from './refusals.ts'
 import type { Check, KeyView } from './types.ts'
 
@@ -60,7 +60,7 @@ export async function deleteKey(
   hand: Hand,
   review: (key: KeyView) => Promise<void>,
 ): Promise<Revision> {
-  const key = findKey(await store.live(), name)
+  const key = await lookUpKey(store, name)
   if (key.owner === 'config') throw new ManagedError({ ...key, kind: 'key' })
   await review(key)
   return deleteByHand(store, { kind: 'key', name }, hand)
@@ -73,7 +73,7 @@ export async function deleteKey(
  * @throws {CommandError} GW4005 without such a key.
  */
 export async function revokeKey(store: Store, name: string): Promise<RevokedKey> {
-  const key = findKey(await store.live(), name)
+  const key = await lookUpKey(store, name)
   const secrets = await store.revokeSecrets(name)
   const held = key.secretSource === 'hash' || key.secretSource === 'reference'
   if (held) await store.holdKey(name)

@@ -1,13 +1,13 @@
 import { CommandError } from '../base/catalogue/command.ts'
 import { nearest } from '../config/nearest.ts'
-import type { Live } from '../store/types.ts'
+import type { Live, Store } from '../store/types.ts'
 import { viewKeys } from './key-view.ts'
 import type { KeyView } from './types.ts'
 
 const MOST_SIMILAR = 3
 
 /** @throws {CommandError} GW4005, with the names that may have been meant. */
-export function findKey(live: Live, name: string): KeyView {
+function findKey(live: Live, name: string): KeyView {
   const keys = viewKeys(live)
   const key = keys.find(candidate => candidate.name === name)
   if (key) return key
@@ -21,6 +21,12 @@ export function findKey(live: Live, name: string): KeyView {
         ? `Did you mean ${similar.join(' or ')}? \`gw keys list\` shows all.`
         : '`gw keys list` shows all; a new key is declared under `keys` and applied, or made by `gw keys create`.',
   })
+}
+
+/** The key of that name as it stands. @throws {CommandError} GW4005, with the names that may have been meant. */
+export async function lookUpKey(store: Store, name: string): Promise<KeyView> {
+  const [key] = viewKeys(await store.find({ kind: 'key', name }))
+  return key ?? findKey(await store.find({ kind: 'key' }), name)
 }
 
 /** Up to three names that may have been meant: the nearest one, and those that share a part with it. */

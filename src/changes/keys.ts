@@ -3,7 +3,7 @@ import { CommandError } from '../base/catalogue/command.ts'
 import type { Chance } from '../base/chance.ts'
 import type { Store } from '../store/types.ts'
 import { viewKeys } from './key-view.ts'
-import { findKey } from './keys-named.ts'
+import { lookUpKey } from './keys-named.ts'
 import type { IssuedSecret, KeyView } from './types.ts'
 
 /**
@@ -11,7 +11,7 @@ import type { IssuedSecret, KeyView } from './types.ts'
  * @throws {CommandError} GW4005 without such a key, GW4006 where it has a secret, minted or brought along.
  */
 export async function issueKey(store: Store, chance: Chance, name: string): Promise<IssuedSecret> {
-  assertMintable(findKey(await store.live(), name))
+  assertMintable(await lookUpKey(store, name))
   const secret = mintKey(chance)
   await store.issueSecret(name, keyDigest(secret))
   return { key: name, secret }
@@ -27,7 +27,7 @@ export async function rotateKey(
   name: string,
   graceMs: number,
 ): Promise<IssuedSecret> {
-  const key = findKey(await store.live(), name)
+  const key = await lookUpKey(store, name)
   assertMintable(key)
   const secret = mintKey(chance)
   const { createdAtMs } = await store.rotateSecret(name, keyDigest(secret), graceMs)
@@ -37,7 +37,7 @@ export async function rotateKey(
 
 /** Disables a key at once, until {@link releaseKey} or until its configuration disables it. False where it was held. */
 export async function holdKey(store: Store, name: string): Promise<boolean> {
-  findKey(await store.live(), name)
+  await lookUpKey(store, name)
   return store.holdKey(name)
 }
 
@@ -46,7 +46,7 @@ export async function holdKey(store: Store, name: string): Promise<boolean> {
  * @throws {CommandError} GW4005 without such a key, GW4007 where its configuration disables it.
  */
 export async function releaseKey(store: Store, name: string): Promise<boolean> {
-  const key = findKey(await store.live(), name)
+  const key = await lookUpKey(store, name)
   if (key.state === 'disabled') {
     const place = key.place && `${key.place.file}:${key.place.line}`
     throw new CommandError(
@@ -65,7 +65,7 @@ export async function listKeys(store: Store): Promise<KeyView[]> {
 
 /** @throws {CommandError} GW4005 */
 export async function showKey(store: Store, name: string): Promise<KeyView> {
-  return findKey(await store.live(), name)
+  return lookUpKey(store, name)
 }
 
 /** A secret that the files bring along is replaced there: a minted one beside it would go on when that one ends. */

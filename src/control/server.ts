@@ -1,45 +1,135 @@
-import type { ServerResponse } from 'node:http'
-import type { Clock } from '../base/clock.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ApiError } from '../base/catalogue/api.ts'
 import type { Log } from '../base/log.ts'
-import { sendJson } from '../http/json.ts'
 import { type ListenAddress, type Listener, listen } from '../http/listen.ts'
-import { refusalOf } from '../http/refusal.ts'
+import { type HttpRefusal, refusalOf } from '../http/refusal.ts'
+import { allHandlers } from './handlers/all.ts'
+import { OperationRouter } from './operation-router.ts'
+import type { UseCasePorts } from './ports.ts'
+import { asApiError, PROBLEM_TYPE, problemBody, sendProblem } from './rescue.ts'
+import { type OperationPorts, serveOperation } from './serve-operation.ts'
+import { Attempts } from './session/attempts.ts'
+import { sessionCookie } from './session/credentials.ts'
+import { Sessions } from './session/sessions.ts'
 
-export interface ControlPorts {
-  readonly clock: Clock
+export interface ControlPorts extends UseCasePorts {
   readonly log: Log
   /** Answers `/health`. */
   readonly health: (res: ServerResponse) => void
+  /** Where browsers reach it, if not under the address that they name in `host`: behind a proxy that does TLS. */
+  readonly publicUrl: URL | undefined
 }
 
 /** Far more than people and their scripts need. */
 const MAX_CONNECTIONS = 1_000
+const ID_BYTES = 12
 
-const PROBLEM = { 'content-type': 'application/problem+json' }
-const NOT_FOUND = problem(404, 'Not found')
+/** What every answer carries (OWASP, "HTTP Security Response Headers"). There is no CORS: other sites are not served. */
+const HEADERS = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+} as const
 
-/** The control plane. */
+/** The control plane: `/api/v1/*` and `/health`. */
 export function startControl(address: ListenAddress, ports: ControlPorts): Promise<Listener> {
+  const router = new OperationRouter()
+  const { store, clock, chance, log } = ports
+  const sessions = new Sessions({ people: store.people, clock, chance })
+  const cookie = sessionCookie(ports.publicUrl)
+  const handlers = allHandlers(ports, { sessions, attempts: new Attempts(clock), cookie })
+  const operations = { store, log, handlers, sessions, cookie, publicUrl: ports.publicUrl }
   return listen({
     address,
-    clock: ports.clock,
-    log: ports.log,
+    clock,
+    log,
     maxConnections: MAX_CONNECTIONS,
     onRequest: (req, res) => {
-      const refusal = refusalOf(req)
-      if (refusal)
-        sendJson(res, refusal.status, problem(refusal.status, refusal.phrase), {
-          ...PROBLEM,
-          connection: 'close',
-        })
-      else if (req.url === '/health' && req.method === 'GET') ports.health(res)
-      else sendJson(res, 404, NOT_FOUND, PROBLEM)
+      if (asksForHealth(req)) ports.health(res)
+      else void handle(req, res, router, operations, ports)
     },
-    refusalAnswer: ({ status, phrase }) => ({ headers: PROBLEM, body: problem(status, phrase) }),
+    refusalAnswer: refusal => ({
+      headers: { ...HEADERS, 'content-type': PROBLEM_TYPE },
+      body: problemBody(asRefused(refusal), newRequestId(ports)),
+    }),
   })
 }
 
-/** A problem document (RFC 9457). */
-function problem(status: number, title: string): string {
-  return JSON.stringify({ type: 'about:blank', title, status })
+async function handle(
+  req: IncomingMessage,
+  res: ServerResponse,
+  router: OperationRouter,
+  operations: OperationPorts,
+  ports: ControlPorts,
+): Promise<void> {
+  const startedMs = ports.clock.monotonicMs()
+  const requestId = newRequestId(ports)
+  const address = req.socket.remoteAddress ?? ''
+  const headers = { ...HEADERS, 'x-request-id': requestId }
+  const seen: Record<string, unknown> = { request_id: requestId, method: req.method, address }
+  let failure: unknown
+  try {
+    const refusal = refusalOf(req)
+    if (refusal) throw asRefused(refusal)
+    const { id, params, query } = found(req, router)
+    seen['operation'] = id
+    const { user } = await serveOperation(
+      req,
+      res,
+      { id, params, query, requestId, address },
+      operations,
+      headers,
+    )
+    if (user !== undefined) seen['user'] = user
+  } catch (thrown) {
+    failure = thrown
+    const error = asApiError(thrown)
+    seen['error_code'] = error.code
+    if (res.headersSent) res.destroy()
+    else sendProblem(res, error, requestId, { ...headers, ...(isRefused(req) && { connection: 'close' }) })
+  }
+  const record = {
+    ...seen,
+    status: res.statusCode,
+    ms: Math.round(ports.clock.monotonicMs() - startedMs),
+  }
+  if (res.statusCode >= 500) ports.log.error({ ...record, err: causeOf(failure) }, 'control')
+  else ports.log.info(record, 'control')
+}
+
+/** @throws {ApiError} unknown_path, method_not_allowed */
+function found(req: IncomingMessage, router: OperationRouter) {
+  const target = req.url ?? ''
+  const cut = target.indexOf('?')
+  const path = cut === -1 ? target : target.slice(0, cut)
+  const match = router.match(req.method ?? '', path)
+  if (match.found) return { ...match, query: cut === -1 ? '' : target.slice(cut) }
+  if (match.allow.length === 0) throw new ApiError('unknown_path')
+  throw new ApiError('method_not_allowed', undefined, { headers: { allow: match.allow.join(', ') } })
+}
+
+function asksForHealth(req: IncomingMessage): boolean {
+  return req.url === '/health' && (req.method === 'GET' || req.method === 'HEAD') && !refusalOf(req)
+}
+
+function isRefused(req: IncomingMessage): boolean {
+  return refusalOf(req) !== undefined
+}
+
+/** Those of the data plane that have no name of their own here are bad requests, too. */
+function asRefused({ code, phrase }: HttpRefusal): ApiError {
+  const own =
+    code === 'unmet_expectation' ? 'bad_request' : code === 'too_many_connections' ? 'unavailable' : code
+  return new ApiError(own, `${phrase}.`)
+}
+
+/** What the log is told: the client was not. */
+function causeOf(thrown: unknown): unknown {
+  return thrown instanceof ApiError ? (thrown.cause ?? thrown) : thrown
+}
+
+function newRequestId({ chance }: Pick<UseCasePorts, 'chance'>): string {
+  return `req_${Buffer.from(chance.bytes(ID_BYTES)).toString('hex')}`
 }

@@ -31,6 +31,7 @@ import type {
   ResourceQuery,
   Revision,
   Store,
+  StoredResource,
   StoredSecret,
 } from './types.ts'
 
@@ -122,6 +123,10 @@ export class SqliteStore implements Store {
     } catch (error) {
       throw storeFault(error, this.#connection.path)
     }
+  }
+
+  resourcesAt(revision: number): Promise<readonly StoredResource[]> {
+    return this.#read(db => selectRevisionResources(db, revision))
   }
 
   revisions(page: { readonly limit?: number; readonly before?: number } = {}): Promise<readonly Revision[]> {

@@ -157,6 +157,8 @@ export interface Store {
    * replaced. Costs microseconds, so it may be asked often. Own commits do not count: who commits knows.
    */
   changed(): boolean
+  /** All that stood at a revision. @throws {CommandError} GW4005 where there is no such revision. */
+  resourcesAt(revision: number): Promise<readonly StoredResource[]>
   /** Newest first. */
   revisions(page?: { readonly limit?: number; readonly before?: number }): Promise<readonly Revision[]>
   /** @throws {CommandError} GW4001 where the store is no longer at `commit.base`. */

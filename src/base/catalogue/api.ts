@@ -136,6 +136,11 @@ export const API_FAULTS = {
     title: 'The configuration is not valid.',
     mend: 'Mend what `problems` lists; nothing was changed.',
   },
+  reference_refused: {
+    status: 422,
+    title: 'A reference to a secret that does not stand yet for the same host.',
+    mend: 'New references to variables and files of this machine are for configuration files and `gw apply`; nothing was changed.',
+  },
   not_servable: {
     status: 422,
     title: 'A gateway could not serve the result.',

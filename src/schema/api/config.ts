@@ -88,7 +88,7 @@ export const configOperations = {
     summary: 'What an apply would change',
     body: source,
     answer: { status: 200, description: 'The plan.', schema: plan },
-    errors: ['configuration_invalid', 'managed_by_config', 'in_use'],
+    errors: ['configuration_invalid', 'reference_refused', 'managed_by_config', 'in_use'],
     isQuestion: true,
   },
   apply_config: {
@@ -113,6 +113,7 @@ export const configOperations = {
     },
     errors: [
       'configuration_invalid',
+      'reference_refused',
       'managed_by_config',
       'in_use',
       'changed_meanwhile',

@@ -38,9 +38,9 @@ const shown = z
     ...standing,
     health: z
       .strictObject({
-        state: z.enum(['unknown', 'healthy', 'unhealthy', 'disabled']),
-        since: time.optional(),
-        reason: z.string().optional(),
+        state: z.enum(['unknown', 'healthy', 'unhealthy']),
+        since: time,
+        reason: z.string().optional().describe('Why it is unhealthy.'),
       })
       .optional()
       .describe('As the gateway of this process sees it; absent where it has none.'),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { API_FAULTS, type ApiCode } from '../../base/catalogue/api.ts'
 import type { JsonSchema } from '../publish.ts'
 import { API_PREFIX, OPERATION_IDS, type OperationId, operation } from './operations.ts'
-import { PERMISSIONS } from './permissions.ts'
+import { permission } from './permissions.ts'
 import { problem } from './shapes.ts'
 import { type Operation, TAGS } from './types.ts'
 
@@ -62,7 +62,7 @@ function describeOperation(id: OperationId, schemas: Schemas): JsonSchema {
     tags: [op.tag],
     summary: op.summary,
     ...(op.description !== undefined && { description: op.description }),
-    ...(PERMISSIONS[id] === 'anyone' && { security: [] }),
+    ...(permission(id) === 'anyone' && { security: [] }),
     ...(parameters(op, schemas).length > 0 && { parameters: parameters(op, schemas) }),
     ...(body && {
       requestBody: { required: true, content: { 'application/json': { schema: schemas.of(body) } } },
@@ -133,12 +133,12 @@ function failures(id: OperationId): Record<string, JsonSchema> {
 /** The failures of an operation: those of its row, and those that its shape entails. */
 export function faultsOf(id: OperationId): readonly ApiCode[] {
   const { params, query, body, ifMatch, errors = [], method } = operation(id)
-  const permission = PERMISSIONS[id]
+  const allowed = permission(id)
   const codes: ApiCode[] = ['bad_request']
   if (body) codes.push('invalid_json', 'request_too_large', 'unsupported_media_type')
-  if (permission !== 'anyone') codes.push('not_logged_in')
-  if (permission !== 'anyone' && permission.tenant === undefined) codes.push('forbidden')
-  if (permission !== 'anyone' && method !== 'GET') codes.push('cross_site')
+  if (allowed !== 'anyone') codes.push('not_logged_in')
+  if (allowed !== 'anyone' && allowed.tenant === undefined) codes.push('forbidden')
+  if (method !== 'GET') codes.push('cross_site')
   if (params) codes.push('not_found')
   if (body || query) codes.push('invalid_request')
   if (ifMatch) codes.push('changed_meanwhile')

@@ -9,22 +9,20 @@ const status = z
     status: z.enum(['ok', 'degraded', 'draining', 'maintenance']),
     revision: z.int().describe('The revision that is served.'),
     store_revision: z.int().describe('The newest one.'),
+    reasons: z.array(z.string()).describe('What is not as it should be, each as `code: sentence`.'),
+    in_flight: z.int().describe('Requests at hand.'),
     reload: z.strictObject({
       ok: z.boolean(),
       at: time,
       refused_revision: z.int().optional(),
       problems: z.array(z.string()).optional(),
     }),
-    counts: z
-      .strictObject({
-        endpoints: z.int(),
-        publications: z.int(),
-        tenants: z.int(),
-        keys: z.int(),
-      })
-      .describe('Of what is served.'),
+    ledger: z
+      .strictObject({ ok: z.boolean() })
+      .optional()
+      .describe('Absent where this process bills nothing.'),
   })
-  .meta({ id: 'status', description: 'What this process serves now.' })
+  .meta({ id: 'status', description: 'What this process serves now, as `/health` tells it.' })
 
 const line = z
   .strictObject({

@@ -16,7 +16,7 @@ const EVERYBODY = { admin: 'all', tenant: 'own' } as const satisfies Permission
  * Tenants look after the secrets of their keys and can stop one at once; they do not set policies, because limits and
  * budgets bind them, and they do not take back what was disabled, because that may have been the operator's doing.
  */
-export const PERMISSIONS: Readonly<Record<OperationId, Permission>> = {
+export const PERMISSIONS = {
   log_in: 'anyone',
   get_session: EVERYBODY,
   log_out: EVERYBODY,
@@ -87,4 +87,9 @@ export const PERMISSIONS: Readonly<Record<OperationId, Permission>> = {
 
   get_status: ADMIN,
   list_audit: ADMIN,
+} as const satisfies Readonly<Record<OperationId, Permission>>
+
+/** The permission of an operation as data like every other. */
+export function permission(id: OperationId): Permission {
+  return PERMISSIONS[id]
 }

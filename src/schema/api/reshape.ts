@@ -92,5 +92,5 @@ function described<Schema extends z.ZodType>(schema: Schema, original: z.ZodType
 }
 
 function definition(schema: z.ZodType): Definition {
-  return schema.def as unknown as Definition
+  return schema.def
 }

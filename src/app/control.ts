@@ -1,0 +1,136 @@
+import type { ServerResponse } from 'node:http'
+import { availableParallelism } from 'node:os'
+import type { Chance } from '../base/chance.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import { PasswordHasher } from '../base/password.ts'
+import type { ProbeOrder } from '../changes/types.ts'
+import type { EndpointHealthShown, MaintenanceShown, ProbeVerdict, UseCasePorts } from '../control/ports.ts'
+import { startControl } from '../control/server.ts'
+import type { ListenAddress, Listener } from '../http/listen.ts'
+import { httpProbe } from '../relay/probe/http-probe.ts'
+import type { EndpointHealth } from '../routing/endpoint-state.ts'
+import { openStore } from '../store/open.ts'
+import { makeFirstAdmin } from './first-admin.ts'
+import { type Maintenance, maintenanceOf, switchMaintenanceOff, switchMaintenanceOn } from './maintenance.ts'
+import { type ProbeRow, probeRound } from './probe-round.ts'
+import { wouldServe } from './would-serve.ts'
+
+/** What the process around it lends to the control plane. */
+export interface ControlPlanePorts extends Pick<UseCasePorts, 'status' | 'currency'> {
+  /** How endpoints fare; empty where this process sends no traffic. */
+  readonly endpoints: () => readonly EndpointHealth[]
+  /** The store's URL. */
+  readonly storeUrl: string
+  /** Where browsers reach it, where a proxy in front does TLS. */
+  readonly publicUrl: URL | undefined
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+  readonly clock: Clock
+  readonly chance: Chance
+  readonly log: Log
+  readonly health: (res: ServerResponse) => void
+}
+
+/** Log-ins that may wait for their turn, strangers and acquaintances apart: some seconds of hashing each. */
+const MAX_WAITING = 16
+const PROBE_TIMEOUT_MS = 10_000
+
+/**
+ * Starts the control plane over a connection of its own: the gateway of this process sees what is written here as it
+ * sees the commit of any other process.
+ *
+ * @throws {CommandError} GW2xxx; GW6001 where the first administrator cannot be made.
+ */
+export async function openControl(address: ListenAddress, ports: ControlPlanePorts): Promise<Listener> {
+  const { clock, chance, log, cwd, environment } = ports
+  const store = await openStore(ports.storeUrl, { mode: 'write', clock, folder: cwd })
+  const ended = new AbortController()
+  try {
+    // Hashing must leave a core to the gateway: its threads would have to share the only one with every request.
+    const atOnce = Math.min(2, Math.max(1, availableParallelism() - 1))
+    const hasher = new PasswordHasher({ chance, atOnce, maxWaiting: MAX_WAITING })
+    await makeFirstAdmin(store, hasher, { environment, log })
+    const listener = await startControl(address, {
+      ...ports,
+      store,
+      hasher,
+      check: wouldServe(ended.signal),
+      endpointHealth: () => healthShown(ports.endpoints()),
+      probe: order => probe(order, { clock, environment, signal: ended.signal }),
+      maintenance: {
+        show: async () => maintenanceBody(await maintenanceOf(store)),
+        async set({ enabled, ...wanted }) {
+          const { maintenance } = enabled
+            ? await switchMaintenanceOn(store, wanted)
+            : await switchMaintenanceOff(store)
+          return maintenanceBody(maintenance)
+        },
+      },
+    })
+    return {
+      url: listener.url,
+      get connections() {
+        return listener.connections
+      },
+      async close(...words) {
+        await listener.close(...words)
+        ended.abort()
+        await store.close()
+      },
+    }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+function healthShown(report: readonly EndpointHealth[]): ReadonlyMap<string, EndpointHealthShown> {
+  return new Map(
+    report.map(({ endpoint, state, sinceMs, reason }) => [
+      endpoint,
+      { state, since: new Date(sinceMs).toISOString(), ...(reason !== undefined && { reason }) },
+    ]),
+  )
+}
+
+/** The first of an order's models that does not answer, or how long the first one took. */
+async function probe(
+  order: ProbeOrder,
+  ports: Pick<ControlPlanePorts, 'clock' | 'environment'> & { readonly signal: AbortSignal },
+): Promise<ProbeVerdict> {
+  const rows = await probeRound([order], {
+    environment: ports.environment,
+    signal: ports.signal,
+    probe: httpProbe({ clock: ports.clock }),
+    timeoutMs: PROBE_TIMEOUT_MS,
+    onProgress: () => undefined,
+  })
+  const failed = rows.find(row => row.state === 'failed')
+  if (failed) {
+    const { cause, mend } = failed.diagnosis
+    return { ok: false, cause, mend, ...latencyOf(failed) }
+  }
+  const [first] = rows
+  return { ok: true, ...(first && latencyOf(first)) }
+}
+
+function latencyOf(row: ProbeRow): { latencyMs?: number } {
+  return 'latencyMs' in row && row.latencyMs !== undefined ? { latencyMs: row.latencyMs } : {}
+}
+
+function maintenanceBody({ on, message, declared, switched, place }: Maintenance): MaintenanceShown {
+  return {
+    on,
+    message,
+    declared,
+    ...(switched && {
+      switched: {
+        since: new Date(switched.sinceMs).toISOString(),
+        ...(switched.author !== undefined && { author: switched.author }),
+        ...(switched.message !== undefined && { message: switched.message }),
+      },
+    }),
+    ...(place && { file: place.file, line: place.line }),
+  }
+}

@@ -1,0 +1,98 @@
+import { type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
+import { ApiError } from './catalogue/api.ts'
+import type { Chance } from './chance.ts'
+
+/**
+ * scrypt as OWASP's "Password Storage" has it for this memory: 32 MiB and some 0.2 s of one core for each guess.
+ * Hashing runs in the threads of libuv, which would let a flood of log-ins take four cores: so only a few run at a time,
+ * and no more than some wait.
+ */
+const COST = { N: 2 ** 15, r: 8, p: 3 } as const
+const MAX_MEMORY_BYTES = 64 * 1_048_576
+const SALT_BYTES = 16
+const HASH_BYTES = 32
+const STORED = /^scrypt\$(\d+)\$(\d+)\$(\d+)\$([\w-]+)\$([\w-]+)$/
+/** What the password of a user who does not exist is compared with, so that it takes as long. */
+const NOBODY = `scrypt$${COST.N}$${COST.r}$${COST.p}$${'A'.repeat(22)}$${'A'.repeat(43)}`
+
+export interface HasherOptions {
+  readonly chance: Chance
+  /** 1 or 2. */
+  readonly atOnce: number
+  /** In each of the two lines. */
+  readonly maxWaiting: number
+}
+
+/** Hashes passwords, a few at a time. */
+export class PasswordHasher {
+  readonly #options: HasherOptions
+  #running = 0
+  /** Those who have logged in from where they are before, and everybody else: a flood of strangers waits by itself. */
+  readonly #known: (() => void)[] = []
+  readonly #others: (() => void)[] = []
+
+  constructor(options: HasherOptions) {
+    this.#options = options
+  }
+
+  /**
+   * `scrypt$N$r$p$salt$hash`, all that is ever stored of a password.
+   * @throws {ApiError} busy
+   */
+  async hash(password: string): Promise<string> {
+    const salt = Buffer.from(this.#options.chance.bytes(SALT_BYTES))
+    const hash = await this.#queued(this.#known, () => derive(password, salt, COST, HASH_BYTES))
+    return ['scrypt', COST.N, COST.r, COST.p, salt.toString('base64url'), hash.toString('base64url')].join(
+      '$',
+    )
+  }
+
+  /**
+   * Whether the password is the one that was hashed. Without a hash it takes as long, and is never.
+   *
+   * @param isKnown goes before those who are not.
+   * @throws {ApiError} busy
+   */
+  async verify(password: string, stored: string | undefined, isKnown: boolean): Promise<boolean> {
+    const [, N, r, p, salt, hash] = STORED.exec(stored ?? NOBODY) ?? []
+    if (salt === undefined || hash === undefined) throw new Error('a password hash of an unknown form')
+    const expected = Buffer.from(hash, 'base64url')
+    const cost = { N: Number(N), r: Number(r), p: Number(p) }
+    const derived = await this.#queued(isKnown ? this.#known : this.#others, () =>
+      derive(password, Buffer.from(salt, 'base64url'), cost, expected.length),
+    )
+    return timingSafeEqual(derived, expected) && stored !== undefined
+  }
+
+  async #queued<T>(line: (() => void)[], work: () => Promise<T>): Promise<T> {
+    const { atOnce, maxWaiting } = this.#options
+    if (this.#running >= atOnce) {
+      if (line.length >= maxWaiting) throw new ApiError('busy', undefined, { retryAfterMs: 2_000 })
+      // Whoever ends hands its place over: `#running` stays as it is.
+      await new Promise<void>(resolve => line.push(resolve))
+    } else this.#running++
+    try {
+      return await work()
+    } finally {
+      const next = this.#known.shift() ?? this.#others.shift()
+      if (next) next()
+      else this.#running--
+    }
+  }
+}
+
+function derive(
+  password: string,
+  salt: Buffer,
+  cost: { readonly N: number; readonly r: number; readonly p: number },
+  lengthBytes: number,
+): Promise<Buffer> {
+  const options: ScryptOptions = { ...cost, maxmem: MAX_MEMORY_BYTES }
+  return new Promise((resolve, reject) => {
+    // One spelling of what looks the same: keyboards differ in how they compose letters (RFC 8265 §4.2).
+    scrypt(password.normalize('NFC'), salt, lengthBytes, options, (error, derived) => {
+      if (error) reject(error)
+      else resolve(derived)
+    })
+  })
+}

@@ -1,0 +1,48 @@
+import { ApiError } from '../base/catalogue/api.ts'
+import { type OperationId, operation } from '../schema/api/operations.ts'
+import { permission } from '../schema/api/permissions.ts'
+import type { Store } from '../store/types.ts'
+import type { Caller } from './call.ts'
+import type { LiveSession } from './session/sessions.ts'
+
+/**
+ * Who may call: by the table alone, and nobody who is not in it.
+ * @returns undefined where the operation is open to anyone.
+ * @throws {ApiError} not_logged_in, forbidden
+ */
+export function allow(id: OperationId, session: LiveSession | undefined): Caller | undefined {
+  const permitted = permission(id)
+  if (permitted === 'anyone') return undefined
+  if (!session) throw new ApiError('not_logged_in')
+  const { name, role, tenant } = session.user
+  const scope = permitted[role]
+  if (scope === undefined) throw new ApiError('forbidden', `The role ${role} may not do this.`)
+  if (scope === 'all') return { name, role, scope, session }
+  // Bound to nothing it would see everything.
+  if (tenant === undefined) throw new ApiError('forbidden', 'This user is bound to no tenant.')
+  return { name, role, scope, tenant, session }
+}
+
+/**
+ * What belongs to another tenant does not exist for a tenant, whatever it wants with it.
+ * @throws {ApiError} not_found, as where there is nothing of that name.
+ */
+export async function assertReachable(
+  id: OperationId,
+  params: Readonly<Record<string, string>>,
+  { scope, tenant }: Caller,
+  store: Store,
+): Promise<void> {
+  if (scope === 'all') return
+  const { target, params: declared } = operation(id)
+  if (!declared) return
+  const { name = '' } = params
+  const isOwn =
+    target === 'tenant' ? name === tenant : target === 'key' && (await hasKey(store, name, tenant))
+  if (!isOwn) throw new ApiError('not_found', `There is no ${target ?? 'such thing'} ${name}.`)
+}
+
+async function hasKey(store: Store, name: string, tenant: string | undefined): Promise<boolean> {
+  const [key] = (await store.find({ kind: 'key', name })).resources
+  return key !== undefined && tenant !== undefined && key.spec['tenant'] === tenant
+}

@@ -1,0 +1,30 @@
+import type { Handlers } from '../call.ts'
+import type { UseCasePorts } from '../ports.ts'
+import { bindingHandlers } from './bindings.ts'
+import { configHandlers } from './config.ts'
+import { endpointHandlers } from './endpoints.ts'
+import { keyHandlers } from './keys.ts'
+import { operatingHandlers } from './operating.ts'
+import { publicationHandlers } from './publications.ts'
+import { type SessionPorts, sessionHandlers } from './session.ts'
+import { tenantHandlers } from './tenants.ts'
+import { usageHandlers } from './usage.ts'
+import { userHandlers } from './users.ts'
+import { walletHandlers } from './wallet.ts'
+
+/** A handler for each operation of the table; one that is missing does not compile. */
+export function allHandlers(ports: UseCasePorts, sessions: SessionPorts): Handlers {
+  return {
+    ...sessionHandlers(ports, sessions),
+    ...userHandlers(ports),
+    ...endpointHandlers(ports),
+    ...publicationHandlers(ports),
+    ...bindingHandlers(ports),
+    ...tenantHandlers(ports),
+    ...walletHandlers(ports),
+    ...keyHandlers(ports),
+    ...usageHandlers(ports),
+    ...configHandlers(ports),
+    ...operatingHandlers(ports),
+  }
+}

@@ -1,0 +1,109 @@
+import { viewKeys } from '../../changes/key-view.ts'
+import { holdKey, issueKey, releaseKey, rotateKey } from '../../changes/keys.ts'
+import { revokeKey } from '../../changes/keys-lifetime.ts'
+import type { IssuedSecret, KeyView } from '../../changes/types.ts'
+import type { Live, StoredResource } from '../../store/types.ts'
+import type { HandlersOf } from '../call.ts'
+import { pageOf } from '../paging.ts'
+import type { UseCasePorts } from '../ports.ts'
+import { changedReply, create, find, iso, remove, shown, shownReply, update } from '../resources.ts'
+
+type Ids =
+  | 'list_keys'
+  | 'create_key'
+  | 'get_key'
+  | 'update_key'
+  | 'delete_key'
+  | 'issue_key'
+  | 'rotate_key'
+  | 'disable_key'
+  | 'enable_key'
+  | 'revoke_key'
+
+export function keyHandlers(ports: UseCasePorts): HandlersOf<Ids> {
+  const { store, chance } = ports
+  const look = async (name: string) => {
+    const { resource, live } = await find(ports, 'key', name)
+    return { resource, body: showKeys(live)[0] ?? fail(name) }
+  }
+  return {
+    async list_keys({ query: { tenant: asked, ...page }, caller }) {
+      const tenant = caller.tenant ?? asked
+      // Another tenant's keys do not exist for this caller.
+      if (asked !== undefined && asked !== tenant) return { body: { data: [], next_cursor: null } }
+      const read = async (limit: number, after: string | undefined) => {
+        const where = tenant === undefined ? {} : { where: { tenant } }
+        return showKeys(
+          await store.find({ kind: 'key', limit, ...where, ...(after !== undefined && { after }) }),
+        )
+      }
+      return {
+        body: await pageOf(
+          page,
+          read,
+          key => key.name,
+          key => key,
+        ),
+      }
+    },
+    async create_key({ body, json, caller }) {
+      const made = await create(ports, 'key', body.name, json, caller)
+      return changedReply(made, (await look(made.name)).body)
+    },
+    async get_key({ params }) {
+      const { resource, body } = await look(params.name)
+      return shownReply(resource, body)
+    },
+    async update_key(call) {
+      const key = await update(ports, 'key', call.params.name, call)
+      return changedReply(key, (await look(key.name)).body)
+    },
+    delete_key: call => remove(ports, 'key', call.params.name, call),
+
+    async issue_key({ params }) {
+      return { body: issuedBody(await issueKey(store, chance, params.name)) }
+    },
+    async rotate_key({ params, body }) {
+      return { body: issuedBody(await rotateKey(store, chance, params.name, body.grace ?? 0)) }
+    },
+    async disable_key({ params }) {
+      const changed = await holdKey(store, params.name)
+      return { body: { key: params.name, state: 'disabled', changed } }
+    },
+    async enable_key({ params }) {
+      const changed = await releaseKey(store, params.name)
+      return { body: { key: params.name, state: 'enabled', changed } }
+    },
+    async revoke_key({ params }) {
+      return { body: { key: params.name, ...(await revokeKey(store, params.name)) } }
+    },
+  }
+}
+
+/** Keys as answers show them: the policy in the words of a file, and what is known of the secret. */
+function showKeys(live: Live) {
+  const views = new Map(viewKeys(live).map(view => [view.name, view]))
+  return live.resources.map(resource => showKey(resource, views.get(resource.name) ?? fail(resource.name)))
+}
+
+function showKey(resource: StoredResource, view: KeyView) {
+  const { hash: _hash, ...spec } = resource.spec
+  return {
+    ...shown({ ...resource, spec }),
+    state: view.state,
+    ...(view.heldAtMs !== undefined && { held_at: iso(view.heldAtMs) }),
+    secret: {
+      ...(view.secretSource && { source: view.secretSource }),
+      ...(view.secretCreatedAtMs !== undefined && { created_at: iso(view.secretCreatedAtMs) }),
+      active: view.activeSecrets,
+    },
+  }
+}
+
+function issuedBody({ key, secret, graceUntilMs }: IssuedSecret) {
+  return { key, secret, ...(graceUntilMs !== undefined && { grace_until: iso(graceUntilMs) }) }
+}
+
+function fail(name: string): never {
+  throw new Error(`the key ${name} was read and is not there`)
+}

@@ -1,0 +1,42 @@
+import type { HandlersOf } from '../call.ts'
+import { idBefore, pageOf } from '../paging.ts'
+import type { UseCasePorts } from '../ports.ts'
+import { iso } from '../resources.ts'
+
+type Ids = 'get_maintenance' | 'set_maintenance' | 'get_status' | 'list_audit'
+
+export function operatingHandlers(ports: UseCasePorts): HandlersOf<Ids> {
+  const { store, maintenance } = ports
+  return {
+    async get_maintenance() {
+      return { body: await maintenance.show() }
+    },
+    async set_maintenance({ body: { enabled, message }, caller }) {
+      const wanted = { enabled, author: caller.name, ...(message !== undefined && { message }) }
+      return { body: await maintenance.set(wanted), target: `maintenance/${enabled ? 'on' : 'off'}` }
+    },
+    async get_status() {
+      const { revision } = await store.head()
+      return { body: { ...ports.status(), store_revision: revision } }
+    },
+    async list_audit({ query: { limit, cursor, user, action, target } }) {
+      const asked = {
+        ...(user !== undefined && { user }),
+        ...(action !== undefined && { action }),
+        ...(target !== undefined && { target }),
+      }
+      return {
+        body: await pageOf(
+          { limit, cursor },
+          (limit, mark) => store.people.audit({ ...asked, limit, ...idBefore(mark) }),
+          line => line.id,
+          ({ atMs, requestId, ...line }) => ({
+            ...line,
+            at: iso(atMs),
+            ...(requestId !== undefined && { request_id: requestId }),
+          }),
+        ),
+      }
+    },
+  }
+}

@@ -1,0 +1,45 @@
+import { ApiError } from '../../base/catalogue/api.ts'
+import { decode, type Resource } from '../../schema/kinds.ts'
+import type { SecretReference } from '../../schema/scalars.ts'
+
+/**
+ * Refuses a document that would make this machine read a secret which it does not read yet, or send one to a host to
+ * which it does not go yet. Files on this machine are reviewed by people who may read its secrets anyway; a document
+ * that comes over the network would turn the right to configure into the right to read files and variables.
+ *
+ * @throws {ApiError} reference_refused
+ */
+export function assertReferencesStand(wanted: readonly Resource[], standing: readonly Resource[]): void {
+  const known = new Set(standing.flatMap(usesOf).map(({ use }) => use))
+  const strange = wanted.flatMap(usesOf).filter(({ use }) => !known.has(use))
+  const [first] = strange
+  if (!first) return
+  throw new ApiError(
+    'reference_refused',
+    `The ${first.resource} refers to a secret in a way that does not stand yet.`,
+    {
+      more: { resources: strange.map(({ resource }) => resource) },
+    },
+  )
+}
+
+interface Use {
+  readonly resource: string
+  /** The reference and where what it leads to is sent. */
+  readonly use: string
+}
+
+function usesOf(resource: Resource): Use[] {
+  const name = `${resource.kind} ${resource.name}`
+  if (resource.kind === 'endpoint') {
+    const { upstream_key: reference, base_url: url } = decode('endpoint', resource.spec)
+    return reference ? [{ resource: name, use: `${textOf(reference)} to ${new URL(url).origin}` }] : []
+  }
+  if (resource.kind !== 'key') return []
+  const { secret } = decode('key', resource.spec)
+  return secret ? [{ resource: name, use: `${textOf(secret)} as ${resource.name}` }] : []
+}
+
+function textOf({ env, file }: SecretReference): string {
+  return env === undefined ? `file ${file}` : `env ${env}`
+}

@@ -1,0 +1,102 @@
+import { ApiError } from '../../base/catalogue/api.ts'
+import type { PasswordHasher } from '../../base/password.ts'
+import { userName } from '../../schema/user.ts'
+import type { HandlersOf } from '../call.ts'
+import type { UseCasePorts } from '../ports.ts'
+import { iso } from '../resources.ts'
+import type { Attempts } from '../session/attempts.ts'
+import type { SessionCookie } from '../session/credentials.ts'
+import type { LiveSession, Sessions } from '../session/sessions.ts'
+
+type Ids = 'log_in' | 'get_session' | 'log_out' | 'log_out_everywhere' | 'change_password'
+
+/** What sessions need beside the use cases. */
+export interface SessionPorts {
+  readonly sessions: Sessions
+  readonly attempts: Attempts
+  readonly cookie: SessionCookie
+}
+
+export function sessionHandlers(
+  { store, hasher, clock }: UseCasePorts,
+  { sessions, attempts, cookie }: SessionPorts,
+): HandlersOf<Ids> {
+  const { people } = store
+
+  /**
+   * One answer and one duration for every name, known, disabled or made up.
+   * @throws {ApiError} wrong_credentials, too_many_attempts, busy
+   */
+  async function assertPassword(name: string, password: string, address: string): Promise<void> {
+    const pauseMs = attempts.pauseMs(name, address)
+    if (pauseMs > 0) throw new ApiError('too_many_attempts', undefined, { retryAfterMs: pauseMs })
+    const found = userName.safeParse(name).success ? await people.credential(name) : undefined
+    const isRight = await verified(hasher, password, found?.passwordHash, attempts.isKnown(name, address))
+    if (isRight && found?.user.enabled) return attempts.succeeded(name, address)
+    attempts.failed(name, address)
+    throw new ApiError('wrong_credentials')
+  }
+
+  return {
+    async log_in({ body: { username, password, carrier }, address, assertSameSite }) {
+      // Another site's page must not log its visitor in as somebody else, either.
+      if (carrier === 'cookie') assertSameSite()
+      await assertPassword(username, password, address)
+      const { token, session } = await sessions.open(username, carrier, address)
+      const isCookie = carrier === 'cookie'
+      return {
+        body: { ...sessionBody(session), ...(!isCookie && { token }) },
+        user: session.user,
+        target: `user/${username}`,
+        ...(isCookie && {
+          headers: { 'set-cookie': cookie.set(token, session.expiresAtMs - clock.nowMs()) },
+        }),
+      }
+    },
+    async get_session({ caller }) {
+      return { body: sessionBody(caller.session) }
+    },
+    async log_out({ caller: { session } }) {
+      await people.endSession(session.digest)
+      return { body: undefined, ...farewell(session) }
+    },
+    async log_out_everywhere({ caller }) {
+      await people.endSessions(caller.name)
+      return { body: undefined, ...farewell(caller.session) }
+    },
+    async change_password({ body, caller, address }) {
+      await assertPassword(caller.name, body.current_password, address)
+      await people.setPassword(caller.name, await hasher.hash(body.new_password))
+      return { body: undefined, ...farewell(caller.session) }
+    },
+  }
+
+  function farewell({ carrier }: LiveSession) {
+    return carrier === 'cookie' ? { headers: { 'set-cookie': cookie.clear() } } : {}
+  }
+}
+
+function verified(
+  hasher: PasswordHasher,
+  password: string,
+  hash: string | undefined,
+  isKnown: boolean,
+): Promise<boolean> {
+  return hasher.verify(password, hash, isKnown)
+}
+
+function sessionBody(session: LiveSession) {
+  const { user, carrier, createdAtMs, idleExpiresAtMs, expiresAtMs, csrfToken } = session
+  return {
+    user: {
+      name: user.name,
+      role: user.role,
+      ...(user.tenant !== undefined && { tenant: user.tenant }),
+    },
+    carrier,
+    ...(carrier === 'cookie' && { csrf_token: csrfToken }),
+    created_at: iso(createdAtMs),
+    idle_expires_at: iso(idleExpiresAtMs),
+    expires_at: iso(expiresAtMs),
+  }
+}

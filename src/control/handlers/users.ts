@@ -1,0 +1,84 @@
+import { ApiError } from '../../base/catalogue/api.ts'
+import { CommandError } from '../../base/catalogue/command.ts'
+import type { Fields } from '../../schema/api/reshape.ts'
+import { userPlace } from '../../schema/user.ts'
+import type { People, User, UserChange } from '../../store/people/types.ts'
+import type { HandlersOf } from '../call.ts'
+import { pageOf } from '../paging.ts'
+import type { UseCasePorts } from '../ports.ts'
+import { checked, invalid } from '../reading.ts'
+import { iso, patched } from '../resources.ts'
+
+type Ids = 'list_users' | 'create_user' | 'get_user' | 'update_user' | 'reset_password' | 'end_user_sessions'
+
+export function userHandlers({ store, hasher }: UseCasePorts): HandlersOf<Ids> {
+  const { people } = store
+  return {
+    async list_users({ query }) {
+      const read = (limit: number, after: string | undefined) =>
+        people.users({ limit, ...(after !== undefined && { after }) })
+      return { body: await pageOf(query, read, user => user.name, userBody) }
+    },
+    async create_user({ body: { name, password, role, tenant } }) {
+      if (await people.user(name)) throw new ApiError('already_exists', `There is a user ${name} already.`)
+      const passwordHash = await hasher.hash(password)
+      const place = { role, ...(tenant !== undefined && { tenant }) }
+      const user = await withKnownTenant(() => people.createUser({ name, passwordHash, ...place }))
+      return { body: userBody(user), etag: user.version, target: `user/${name}` }
+    },
+    async get_user({ params }) {
+      const user = await known(people, params.name)
+      return { body: userBody(user), etag: user.version }
+    },
+    async update_user({ params, json, version }) {
+      const before = await known(people, params.name)
+      const change = changeOf(before, json)
+      const user = await withKnownTenant(() => people.changeUser(params.name, change, version))
+      return { body: userBody(user), etag: user.version }
+    },
+    async reset_password({ params, body }) {
+      await known(people, params.name)
+      await people.setPassword(params.name, await hasher.hash(body.password))
+      return { body: undefined }
+    },
+    async end_user_sessions({ params }) {
+      await people.endSessions(params.name)
+      return { body: undefined }
+    },
+  }
+}
+
+/** A merge patch, as a change: role and tenant go together. @throws {ApiError} invalid_request */
+function changeOf({ role, tenant }: User, { enabled, ...patch }: Fields): UserChange {
+  const change = typeof enabled === 'boolean' ? { enabled } : {}
+  if (Object.keys(patch).length === 0) return change
+  const place = checked(userPlace, patched({ role, ...(tenant !== undefined && { tenant }) }, patch))
+  return {
+    ...change,
+    place: { role: place.role, ...(place.tenant !== undefined && { tenant: place.tenant }) },
+  }
+}
+
+async function known(people: People, name: string): Promise<User> {
+  const user = await people.user(name)
+  if (user) return user
+  throw new ApiError('not_found', `There is no user ${name}.`)
+}
+
+/** That there is no such tenant is a fault of the body, not of the path. */
+async function withKnownTenant(work: () => Promise<User>): Promise<User> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof CommandError) || error.code !== 'GW4005') throw error
+    throw invalid([{ pointer: '/tenant', detail: error.message }])
+  }
+}
+
+function userBody({ createdAtMs, lastLoginAtMs, ...user }: User) {
+  return {
+    ...user,
+    created_at: iso(createdAtMs),
+    ...(lastLoginAtMs !== undefined && { last_login_at: iso(lastLoginAtMs) }),
+  }
+}

@@ -1,0 +1,91 @@
+import { formatNano } from '../../base/decimal.ts'
+import { decode } from '../../schema/kinds.ts'
+import type { Adjustment, WalletEntry } from '../../store/ledger/types.ts'
+import type { Call, HandlersOf } from '../call.ts'
+import { idBefore, pageOf } from '../paging.ts'
+import type { UseCasePorts } from '../ports.ts'
+import { find, iso } from '../resources.ts'
+
+type Ids = 'get_wallet' | 'list_wallet_entries' | 'credit_wallet' | 'debit_wallet'
+
+/** What a credit and a debit have in common. */
+type Booking = Pick<Call<'credit_wallet'>, 'params' | 'body' | 'caller'>
+
+export function walletHandlers(ports: UseCasePorts): HandlersOf<Ids> {
+  const { accounting } = ports.store
+
+  const billingOf = async (name: string) => {
+    const { resource } = await find(ports, 'tenant', name)
+    return decode('tenant', resource.spec).billing
+  }
+
+  const book =
+    (kind: 'credit' | 'debit') =>
+    async ({ params, body, caller }: Booking) => {
+      await billingOf(params.name)
+      const adjustment: Adjustment = {
+        tenant: params.name,
+        amountNano: body.amount,
+        reference: body.reference,
+        author: caller.name,
+        ...(body.note !== undefined && { note: body.note }),
+      }
+      const booked = await accounting[kind](adjustment)
+      return {
+        body: {
+          tenant: params.name,
+          currency: ports.currency(),
+          booked: booked.isNew,
+          balance: formatNano(booked.balanceNano),
+          entry: entryBody(booked.entry),
+        },
+      }
+    }
+
+  return {
+    async get_wallet({ params: { name } }) {
+      const billing = await billingOf(name)
+      const { balanceNano, heldNano } = await accounting.wallet(name)
+      return {
+        body: {
+          tenant: name,
+          currency: ports.currency(),
+          billing,
+          balance: formatNano(balanceNano),
+          held: formatNano(heldNano),
+          ...(billing === 'prepaid' && { available: formatNano(balanceNano - heldNano) }),
+        },
+      }
+    },
+    async list_wallet_entries({ params: { name }, query }) {
+      await billingOf(name)
+      return {
+        body: await pageOf(
+          query,
+          (limit, mark) => accounting.walletEntries(name, { limit, ...idBefore(mark) }),
+          entry => entry.id,
+          entryBody,
+        ),
+      }
+    },
+    credit_wallet: book('credit'),
+    debit_wallet: book('debit'),
+  }
+}
+
+function entryBody(entry: WalletEntry) {
+  const { id, kind, atMs, amountNano, reference, note, author, requestId, key, publication, marks } = entry
+  return {
+    id,
+    kind,
+    at: iso(atMs),
+    amount: formatNano(amountNano),
+    ...(reference !== undefined && { reference }),
+    ...(note !== undefined && { note }),
+    ...(author !== undefined && { author }),
+    ...(requestId !== undefined && { request_id: requestId }),
+    ...(key !== undefined && { key }),
+    ...(publication !== undefined && { model: publication }),
+    marks: [...marks],
+  }
+}

@@ -1,0 +1,84 @@
+import { API_PREFIX, OPERATION_IDS, type OperationId, operation } from '../schema/api/operations.ts'
+
+export type OperationMatch =
+  | { readonly found: true; readonly id: OperationId; readonly params: Readonly<Record<string, string>> }
+  | {
+      readonly found: false
+      /** Methods that the path does have. */
+      readonly allow: readonly string[]
+    }
+
+interface Row {
+  readonly id: OperationId
+  readonly method: string
+  /** `{name}` stands for any segment. */
+  readonly segments: readonly string[]
+}
+
+const PARAMETER = /^\{(\w+)\}$/
+
+/**
+ * Finds the operation of a request by its raw path, segment by segment. A segment that is a parameter is decoded once;
+ * one that another encoding of the same text would not spell the same way matches nothing, so that every name has one
+ * path and no proxy in front can read it otherwise.
+ */
+export class OperationRouter {
+  readonly #rows = new Map<number, Row[]>()
+
+  constructor() {
+    for (const id of OPERATION_IDS) {
+      const { method, path } = operation(id)
+      const segments = `${API_PREFIX}${path}`.split('/')
+      const rows = this.#rows.get(segments.length)
+      const row = { id, method, segments }
+      if (rows) rows.push(row)
+      else this.#rows.set(segments.length, [row])
+    }
+  }
+
+  /** @param path raw, without its query. */
+  match(method: string, path: string): OperationMatch {
+    const segments = path.split('/')
+    const allow: string[] = []
+    for (const row of this.#rows.get(segments.length) ?? []) {
+      const params = paramsOf(row.segments, segments)
+      if (!params) continue
+      if (row.method === method) return { found: true, id: row.id, params }
+      allow.push(row.method)
+    }
+    return { found: false, allow }
+  }
+}
+
+function paramsOf(
+  pattern: readonly string[],
+  segments: readonly string[],
+): Record<string, string> | undefined {
+  const params: Record<string, string> = {}
+  for (const [index, expected] of pattern.entries()) {
+    const segment = segments[index] ?? ''
+    const name = PARAMETER.exec(expected)?.[1]
+    if (name === undefined) {
+      if (segment !== expected) return undefined
+      continue
+    }
+    const value = decoded(segment)
+    if (value === undefined) return undefined
+    params[name] = value
+  }
+  return params
+}
+
+/** A name out of a segment as `encodeURIComponent` writes it; `:` and `@` may stand for themselves (RFC 3986 §3.3). */
+function decoded(segment: string): string | undefined {
+  if (segment === '') return undefined
+  let text: string
+  try {
+    text = decodeURIComponent(segment)
+  } catch {
+    return undefined // half an escape, or bytes that are no UTF-8
+  }
+  const spelled = (escaped: string) => escaped.replace(/%(3A|40)/gi, escape => decodeURIComponent(escape))
+  const upper = segment.replace(/%[0-9a-f]{2}/gi, escape => escape.toUpperCase())
+  return spelled(upper) === spelled(encodeURIComponent(text)) ? text : undefined
+}

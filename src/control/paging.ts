@@ -1,0 +1,48 @@
+import { invalid } from './reading.ts'
+
+/** One page of a list, as it is answered. */
+export interface Page<Item> {
+  readonly data: Item[]
+  readonly next_cursor: string | null
+}
+
+/**
+ * Reads one item more than is asked for, which tells whether there is a next page.
+ *
+ * @param read gives what comes behind a name or an id.
+ * @param markOf the name or id of an item.
+ * @throws {ApiError} invalid_request where the cursor is none that was given out.
+ */
+export async function pageOf<Item, Shown>(
+  { limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined },
+  read: (limit: number, behind: string | undefined) => Promise<readonly Item[]>,
+  markOf: (item: Item) => string | number,
+  show: (item: Item) => Shown,
+): Promise<Page<Shown>> {
+  const items = await read(limit + 1, cursor === undefined ? undefined : markIn(cursor))
+  const page = items.slice(0, limit)
+  const last = page.at(-1)
+  const hasMore = items.length > limit && last !== undefined
+  return { data: page.map(show), next_cursor: hasMore ? cursorOf(String(markOf(last))) : null }
+}
+
+/** An id that a list is read before. @throws {ApiError} invalid_request */
+export function idBefore(mark: string | undefined): { readonly before?: number } {
+  if (mark === undefined) return {}
+  if (!/^\d{1,15}$/.test(mark)) throw badCursor()
+  return { before: Number(mark) }
+}
+
+function cursorOf(mark: string): string {
+  return Buffer.from(mark).toString('base64url')
+}
+
+function markIn(cursor: string): string {
+  const mark = Buffer.from(cursor, 'base64url').toString()
+  if (mark === '' || cursorOf(mark) !== cursor) throw badCursor()
+  return mark
+}
+
+function badCursor() {
+  return invalid([{ parameter: 'cursor', detail: 'not one that was given out' }])
+}

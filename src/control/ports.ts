@@ -1,0 +1,50 @@
+import type { Chance } from '../base/chance.ts'
+import type { Clock } from '../base/clock.ts'
+import type { PasswordHasher } from '../base/password.ts'
+import type { Check, ProbeOrder } from '../changes/types.ts'
+import type { OperationOf } from '../schema/api/operations.ts'
+import type { AnswerOf } from '../schema/api/types.ts'
+import type { Store } from '../store/types.ts'
+
+/** What became of a minimal chat. */
+export type ProbeVerdict =
+  | { readonly ok: true; readonly latencyMs?: number }
+  | { readonly ok: false; readonly latencyMs?: number; readonly cause: string; readonly mend: string }
+
+/** Whether inference is refused, and by whose word. */
+export type MaintenanceShown = AnswerOf<OperationOf<'get_maintenance'>>
+
+export interface EndpointHealthShown {
+  readonly state: 'unknown' | 'healthy' | 'unhealthy'
+  /** RFC 3339. */
+  readonly since: string
+  /** Why it is unhealthy. */
+  readonly reason?: string
+}
+
+/** What the control plane needs of the process around it. */
+export interface UseCasePorts {
+  /** A connection of its own: who serves must see what is written here as it sees what any other process writes. */
+  readonly store: Store
+  readonly clock: Clock
+  readonly chance: Chance
+  readonly hasher: PasswordHasher
+  /** Whether a gateway could serve what would stand. */
+  readonly check: Check
+  /** Asks an endpoint for a chat with each of its models, until one fails. Never rejects. */
+  readonly probe: (order: ProbeOrder) => Promise<ProbeVerdict>
+  readonly status: () => Omit<AnswerOf<OperationOf<'get_status'>>, 'store_revision'>
+  /** How endpoints fare, by name; empty where this process sends no traffic. */
+  readonly endpointHealth: () => ReadonlyMap<string, EndpointHealthShown>
+  /** The label of amounts of money. */
+  readonly currency: () => string
+  readonly maintenance: {
+    show(): Promise<MaintenanceShown>
+    /** @throws {CommandError} GW4014 where the settings keep it on. */
+    set(wanted: {
+      readonly enabled: boolean
+      readonly message?: string
+      readonly author: string
+    }): Promise<MaintenanceShown>
+  }
+}

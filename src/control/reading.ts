@@ -1,0 +1,160 @@
+import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
+import { z } from 'zod'
+import { ApiError, type FieldFault } from '../base/catalogue/api.ts'
+import { JsonScanner } from '../base/json/scanner.ts'
+import { nearest } from '../config/nearest.ts'
+import { readBody } from '../http/body.ts'
+import type { Fields } from '../schema/api/reshape.ts'
+import { isJson } from './session/credentials.ts'
+
+const MAX_DEPTH = 32
+
+/**
+ * The body as a JSON object; an empty one where nothing was sent.
+ *
+ * @throws {ApiError} request_too_large, unsupported_media_type, invalid_json, bad_request; invalid_request where a
+ * member is there twice.
+ */
+export async function readJson(req: IncomingMessage, limitBytes: number): Promise<Fields> {
+  if (req.headers['content-encoding'] !== undefined) {
+    throw new ApiError('unsupported_media_type', 'A compressed body is not inflated.')
+  }
+  const scanner = new JsonScanner(MAX_DEPTH)
+  const read = await readBody(req, limitBytes, piece => scanner.push(piece))
+  if (!read.ok) {
+    if (read.fault === 'too_large') {
+      throw new ApiError('request_too_large', `The body is over the limit of ${limitBytes} bytes.`)
+    }
+    throw new ApiError(read.fault === 'unwanted' ? 'invalid_json' : 'bad_request')
+  }
+  if (read.lengthBytes === 0) return {}
+  if (!isJson(req)) throw new ApiError('unsupported_media_type', 'The body is not application/json in UTF-8.')
+  const bytes = Buffer.concat(read.pieces)
+  if (!scanner.done || scanner.rootKind !== 'object' || !isUtf8(bytes)) throw new ApiError('invalid_json')
+  const names = scanner.members.map(({ name }) => name)
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  if (twice !== undefined) {
+    throw invalid([{ pointer: pointerOf([twice]), detail: 'this member is there twice' }])
+  }
+  return JSON.parse(bytes.toString('utf8')) as Fields
+}
+
+/** @throws {ApiError} invalid_request, with a pointer to each field that is wrong. */
+export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  throw invalid(faultsOf(result.error, schema))
+}
+
+/** Each issue as a pointer into the value. Nothing of the value itself is told: it may hold a secret. */
+export function faultsOf(error: z.ZodError, schema: z.ZodType): FieldFault[] {
+  return error.issues.flatMap(issue => {
+    if (issue.code === 'unrecognized_keys') {
+      const known = fieldsAt(schema, issue.path)
+      return issue.keys.map(key => {
+        const near = nearest(key, known)
+        const meant = near === undefined ? '' : `; did you mean ${near}?`
+        return { pointer: pointerOf([...issue.path, key]), detail: `unknown field${meant}` }
+      })
+    }
+    return [{ pointer: pointerOf(issue.path), detail: inWords(issue) }]
+  })
+}
+
+/**
+ * The parameters of a query string. Numbers and booleans are read where the schema asks for them.
+ *
+ * @throws {ApiError} invalid_request, with the name of each parameter that is wrong or given twice.
+ */
+export function checkedQuery<Schema extends z.ZodObject>(
+  schema: Schema | undefined,
+  query: string,
+): z.output<Schema> | undefined {
+  const values: Record<string, unknown> = {}
+  const faults: FieldFault[] = []
+  for (const [parameter, text] of new URLSearchParams(query)) {
+    const field = schema && Object.hasOwn(schema.shape, parameter) ? schema.shape[parameter] : undefined
+    if (!field) faults.push({ parameter, detail: 'unknown parameter' })
+    else if (Object.hasOwn(values, parameter)) faults.push({ parameter, detail: 'given twice' })
+    else values[parameter] = valueOf(text, field as z.ZodType)
+  }
+  const result = schema?.safeParse(values)
+  if (result?.error) {
+    faults.push(
+      ...result.error.issues.map(issue => ({
+        parameter: String(issue.path[0] ?? ''),
+        detail: inWords(issue),
+      })),
+    )
+  }
+  if (faults.length > 0) throw invalid(faults)
+  return result?.data
+}
+
+/**
+ * The version that `if-match` names; undefined for `*`, and where it was not sent.
+ * @throws {ApiError} precondition_required, changed_meanwhile where it is no version that was ever given out.
+ */
+export function versionOf(req: IncomingMessage, isRequired: boolean): number | undefined {
+  const sent = req.headers['if-match']
+  if (sent === undefined) {
+    if (isRequired) throw new ApiError('precondition_required')
+    return undefined
+  }
+  if (sent === '*') return undefined
+  const version = /^"(\d{1,15})"$/.exec(sent)?.[1]
+  if (version === undefined) throw new ApiError('changed_meanwhile')
+  return Number(version)
+}
+
+export function invalid(errors: readonly FieldFault[]): ApiError {
+  const [first] = errors
+  const place = first?.pointer ?? first?.parameter ?? first?.header
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : ''
+  const told = first ? `${place ? `${place}: ` : ''}${first.detail}${more}` : undefined
+  return new ApiError('invalid_request', told, { errors })
+}
+
+/** A JSON pointer (RFC 6901). */
+export function pointerOf(path: readonly PropertyKey[]): string {
+  return path.map(step => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+}
+
+function inWords(issue: z.core.$ZodIssue): string {
+  // The issue of a key or of a member of a union says more than that there is one.
+  const inner =
+    issue.code === 'invalid_key' || issue.code === 'invalid_element'
+      ? issue.issues[0]
+      : issue.code === 'invalid_union'
+        ? issue.errors.flat().find(({ code }) => code === 'custom')
+        : undefined
+  return inner?.message ?? issue.message
+}
+
+function valueOf(text: string, field: z.ZodType): unknown {
+  const { type } = bare(field).def
+  if (type === 'number' && /^-?\d{1,15}$/.test(text)) return Number(text)
+  if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
+  return text
+}
+
+function fieldsAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
+  let at = bare(schema)
+  for (const step of path) {
+    const shape = shapeOf(at)
+    const next = shape && Object.hasOwn(shape, step) ? shape[String(step)] : undefined
+    if (!next) return []
+    at = bare(next)
+  }
+  return Object.keys(shapeOf(at) ?? {})
+}
+
+function shapeOf(schema: z.ZodType): Readonly<Record<string, z.ZodType>> | undefined {
+  return schema instanceof z.ZodObject ? schema.shape : undefined
+}
+
+function bare(schema: z.ZodType): z.ZodType {
+  const { innerType } = schema.def as { readonly innerType?: z.ZodType }
+  return innerType ? bare(innerType) : schema
+}

@@ -1,0 +1,142 @@
+import { CommandError } from '../base/catalogue/command.ts'
+import { changeByHand, createByHand, deleteByHand, type Hand } from '../changes/by-hand.ts'
+import type { Fields } from '../schema/api/reshape.ts'
+import { type CanonicalSpec, encode, type Json, KINDS, type Kind, type Spec } from '../schema/kinds.ts'
+import type { Live, StoredResource } from '../store/types.ts'
+import type { Caller } from './call.ts'
+import { type Page, pageOf } from './paging.ts'
+import type { UseCasePorts } from './ports.ts'
+import { checked } from './reading.ts'
+
+/** What is common to all kinds of resources: how they are read, made, changed and shown. */
+
+type ResourcePorts = Pick<UseCasePorts, 'store' | 'check'>
+
+export function handOf(caller: Caller, { check }: Pick<UseCasePorts, 'check'>): Hand {
+  return { origin: 'rest', author: caller.name, check }
+}
+
+/** The canonical form of what was sent. @throws {ApiError} invalid_request */
+export function canonicalOf(kind: Kind, fields: Fields): CanonicalSpec {
+  return encode(kind, checked(KINDS[kind], fields) as Spec<typeof kind>)
+}
+
+/** A JSON merge patch (RFC 7396): null takes a member away, an object is merged, anything else replaces. */
+export function patched(standing: Fields, patch: Fields): Fields {
+  const result: Record<string, Json> = { ...standing }
+  for (const [name, value] of Object.entries(patch)) {
+    const before = Object.hasOwn(standing, name) ? standing[name] : undefined
+    if (value === null) delete result[name]
+    else result[name] = isFields(value) ? patched(isFields(before) ? before : {}, value) : value
+  }
+  return result
+}
+
+/** The one of that name. @throws {CommandError} GW4005 */
+export async function find(
+  { store }: Pick<ResourcePorts, 'store'>,
+  kind: Kind,
+  name: string,
+): Promise<{ readonly resource: StoredResource; readonly live: Live }> {
+  const live = await store.find({ kind, name })
+  const [resource] = live.resources
+  if (!resource) throw new CommandError('GW4005', `There is no ${kind} ${name.replace(' ', ' / ')}.`)
+  return { resource, live }
+}
+
+/** One page of a kind, by name. */
+export function list<Shown>(
+  { store }: Pick<ResourcePorts, 'store'>,
+  kind: Kind,
+  query: { readonly limit: number; readonly cursor?: string | undefined },
+  show: (resource: StoredResource) => Shown,
+  filter: { readonly name?: string; readonly where?: Readonly<Record<string, string>> } = {},
+): Promise<Page<Shown>> {
+  return pageOf(
+    query,
+    async (limit, after) => {
+      return (await store.find({ kind, limit, ...filter, ...(after !== undefined && { after }) })).resources
+    },
+    resource => resource.name,
+    show,
+  )
+}
+
+/**
+ * @param json the body: the name, where the kind has one of its own, and the fields.
+ * @throws {ApiError} invalid_request, and what {@link createByHand} throws.
+ */
+export async function create(
+  ports: ResourcePorts,
+  kind: Kind,
+  name: string,
+  json: Fields,
+  caller: Caller,
+): Promise<StoredResource> {
+  const { name: _name, ...fields } = json
+  await createByHand(ports.store, { kind, name, spec: canonicalOf(kind, fields) }, handOf(caller, ports))
+  return (await find(ports, kind, name)).resource
+}
+
+/** @throws {ApiError} invalid_request, and what {@link changeByHand} throws. */
+export async function update(
+  ports: ResourcePorts,
+  kind: Kind,
+  name: string,
+  { json, version, caller }: { readonly json: Fields; readonly version?: number; readonly caller: Caller },
+): Promise<StoredResource> {
+  await changeByHand(
+    ports.store,
+    { kind, name, ...(version !== undefined && { version }) },
+    ({ spec }) => canonicalOf(kind, patched(spec, json)),
+    handOf(caller, ports),
+  )
+  return (await find(ports, kind, name)).resource
+}
+
+/** The revision in which it went. @throws what {@link deleteByHand} throws. */
+export async function remove(
+  ports: ResourcePorts,
+  kind: Kind,
+  name: string,
+  { version, caller }: { readonly version?: number; readonly caller: Caller },
+): Promise<{ readonly body: { readonly revision: number }; readonly revision: number }> {
+  const target = { kind, name, ...(version !== undefined && { version }) }
+  const { id } = await deleteByHand(ports.store, target, handOf(caller, ports))
+  return { body: { revision: id }, revision: id }
+}
+
+/** The answer that shows one resource, with its version; `changed` where it was just changed. */
+export function shownReply<Body>(resource: StoredResource, body: Body) {
+  return { body, etag: resource.updatedRevision }
+}
+
+export function changedReply<Body>(resource: StoredResource, body: Body) {
+  const target = `${resource.kind}/${resource.name}`
+  return { body, etag: resource.updatedRevision, revision: resource.updatedRevision, target }
+}
+
+/** A resource in the words of a file, and whose it is. */
+export function shown({ name, spec, ...resource }: StoredResource) {
+  return { name, ...spec, ...standingOf(resource) }
+}
+
+export function standingOf(resource: Omit<StoredResource, 'kind' | 'name' | 'spec'>) {
+  const { owner, set, place, createdAtMs, createdRevision, updatedRevision } = resource
+  return {
+    owner,
+    ...(set !== undefined && { set }),
+    ...(place && { file: place.file, line: place.line }),
+    created_at: iso(createdAtMs),
+    created_revision: createdRevision,
+    updated_revision: updatedRevision,
+  }
+}
+
+export function iso(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+function isFields(value: Json | undefined): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

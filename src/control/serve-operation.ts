@@ -1,0 +1,157 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ApiError } from '../base/catalogue/api.ts'
+import type { Log } from '../base/log.ts'
+import { sendJson } from '../http/json.ts'
+import { type OperationId, operation } from '../schema/api/operations.ts'
+import type { Operation, Tag } from '../schema/api/types.ts'
+import { allow, assertReachable } from './authorise.ts'
+import type { Call, Caller, Handler, Handlers, Reply } from './call.ts'
+import type { UseCasePorts } from './ports.ts'
+import { checked, checkedQuery, readJson, versionOf } from './reading.ts'
+import { assertSameSite, borne, type SessionCookie } from './session/credentials.ts'
+import type { Sessions } from './session/sessions.ts'
+
+export interface OperationPorts extends Pick<UseCasePorts, 'store'> {
+  readonly log: Log
+  readonly handlers: Handlers
+  readonly sessions: Sessions
+  readonly cookie: SessionCookie
+  /** Where browsers reach the control plane, if not under the address that they name in `host`. */
+  readonly publicUrl: URL | undefined
+}
+
+/** A request whose operation is known. */
+export interface Visit {
+  readonly id: OperationId
+  readonly params: Readonly<Record<string, string>>
+  /** With its question mark; empty where there is none. */
+  readonly query: string
+  readonly requestId: string
+  readonly address: string
+}
+
+const BODY_BYTES = 262_144
+const CONFIG_BYTES = 16 * 1_048_576
+
+/**
+ * One operation of the control plane.
+ *
+ *     identify ──▶ allow ──▶ same site ──▶ reachable ──▶ read ──▶ check ──▶ handle ──▶ audit ──▶ answer
+ *         │          │           │             │           │        │         │
+ *        401      401 403       403           404      400 413    422 428   404 409 412
+ *                                                        415      404       422 429 503
+ *
+ * Any stage may throw; `rescue` answers for it. Nothing of a body is read before its sender may send it.
+ */
+export async function serveOperation(
+  req: IncomingMessage,
+  res: ServerResponse,
+  visit: Visit,
+  ports: OperationPorts,
+  headers: Readonly<Record<string, string>>,
+): Promise<{ readonly status: number; readonly user?: string }> {
+  const { id } = visit
+  const op: Operation = operation(id)
+  const isChange = op.method !== 'GET'
+  const credential = borne(req, ports.cookie.name)
+  const session = credential && (await ports.sessions.find(credential.token, credential.carrier))
+  const caller = allow(id, session)
+  const sameSite = () => assertSameSite(req, caller?.session.csrfToken, ports.publicUrl)
+  if (caller?.session.carrier === 'cookie' && isChange) sameSite()
+  if (caller) await assertReachable(id, visit.params, caller, ports.store)
+
+  const version = op.ifMatch && versionOf(req, op.ifMatch === 'required')
+  const params = op.params && paramsIn(op, visit.params)
+  const query = checkedQuery(op.query, visit.query)
+  const json = isChange ? await readJson(req, op.tag === 'config' ? CONFIG_BYTES : BODY_BYTES) : {}
+  const body = op.body ? checked(op.body, json) : assertEmpty(json)
+
+  // The table and the type of the handlers say that these fit each other.
+  const handler = ports.handlers[id] as Handler<OperationId>
+  const call = {
+    params,
+    query,
+    body,
+    json,
+    caller,
+    address: visit.address,
+    requestId: visit.requestId,
+    assertSameSite: sameSite,
+    ...(version !== undefined && { version }),
+  } as unknown as Call<OperationId>
+  const reply = await handler(call)
+  if (isChange && !op.isQuestion) await record(visit, op, caller, reply, ports)
+  answer(res, op, reply, headers)
+  const user = caller?.name ?? reply.user?.name
+  return { status: op.answer.status, ...(user !== undefined && { user }) }
+}
+
+function answer(
+  res: ServerResponse,
+  { answer: { status } }: Operation,
+  { body, etag, headers: own }: Reply<OperationId>,
+  headers: Readonly<Record<string, string>>,
+): void {
+  const all = { ...headers, ...(etag !== undefined && { etag: `"${etag}"` }), ...own }
+  if (status === 204) res.writeHead(204, all).end()
+  else sendJson(res, status, JSON.stringify(body), all)
+}
+
+/** A name that no resource can have is that of no resource. */
+function paramsIn({ params }: Operation, raw: Readonly<Record<string, string>>): unknown {
+  const result = params?.safeParse(raw)
+  if (result?.success) return result.data
+  throw new ApiError('not_found')
+}
+
+/** @throws {ApiError} invalid_request where something was sent to an operation that reads nothing. */
+function assertEmpty(json: Readonly<Record<string, unknown>>): undefined {
+  const [name] = Object.keys(json)
+  if (name === undefined) return undefined
+  throw new ApiError('invalid_request', undefined, {
+    errors: [{ pointer: `/${name}`, detail: 'this operation has no body' }],
+  })
+}
+
+/** What a line of the audit calls what stands under a tag. */
+const TARGETS: Partial<Record<Tag, string>> = {
+  users: 'user',
+  endpoints: 'endpoint',
+  publications: 'publication',
+  bindings: 'binding',
+  tenants: 'tenant',
+  wallet: 'tenant',
+  keys: 'key',
+}
+
+/**
+ * After the change, because only then it has happened. Where the line cannot be written the change stands all the same,
+ * so it is told as done, and the log says what the audit lacks.
+ */
+async function record(
+  { id, params, address, requestId }: Visit,
+  { tag }: Operation,
+  caller: Caller | undefined,
+  reply: Reply<OperationId>,
+  { store, log }: OperationPorts,
+): Promise<void> {
+  const who = caller ?? reply.user
+  if (!who) return
+  const names = Object.values(params)
+  const target = reply.target ?? (names.length > 0 ? `${TARGETS[tag] ?? tag}/${names.join(' ')}` : undefined)
+  const line = {
+    user: who.name,
+    role: who.role,
+    origin: 'rest',
+    address,
+    action: id,
+    requestId,
+    ...(target !== undefined && { target }),
+    ...(reply.revision !== undefined && { revision: reply.revision }),
+  } as const
+  try {
+    await store.people.record(line)
+  } catch (error) {
+    log.error({ err: error, audit: line }, 'the audit could not be written')
+  }
+}

@@ -1,0 +1,104 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { ApiError } from '../../base/catalogue/api.ts'
+import type { Carrier } from '../../schema/user.ts'
+
+/** What a request bears. */
+export interface Borne {
+  readonly token: string
+  readonly carrier: Carrier
+}
+
+/** The cookie of a session, by whether the control plane stands behind TLS. */
+export interface SessionCookie {
+  readonly name: string
+  /** The header that hands it out. */
+  set(token: string, maxAgeMs: number): string
+  /** The header that takes it back. */
+  clear(): string
+}
+
+/**
+ * @param publicUrl where browsers reach the control plane. With `https:` the cookie is `Secure` and bound to the very
+ * host (`__Host-`, RFC 6265bis §4.1.3.2); without, a browser would not send such a one.
+ */
+export function sessionCookie(publicUrl: URL | undefined): SessionCookie {
+  const isSecure = publicUrl?.protocol === 'https:'
+  const name = isSecure ? '__Host-gw_session' : 'gw_session'
+  const attributes = `Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`
+  return {
+    name,
+    set: (token, maxAgeMs) => `${name}=${token}; Max-Age=${Math.floor(maxAgeMs / 1_000)}; ${attributes}`,
+    clear: () => `${name}=; Max-Age=0; ${attributes}`,
+  }
+}
+
+/**
+ * The one credential that counts: with both a bearer and a cookie the bearer alone, whatever the cookie says.
+ *
+ * @throws {ApiError} not_logged_in where one is repeated: which of two counts must never be a matter of taste.
+ */
+export function borne(req: IncomingMessage, cookieName: string): Borne | undefined {
+  const lines = linesOf(req, 'authorization')
+  if (lines.length > 1) throw new ApiError('not_logged_in')
+  const [line] = lines
+  if (line !== undefined) {
+    const token = /^Bearer +(\S+)$/i.exec(line)?.[1]
+    if (token === undefined) throw new ApiError('not_logged_in')
+    return { token, carrier: 'bearer' }
+  }
+  const tokens = linesOf(req, 'cookie')
+    .flatMap(cookies => cookies.split(';'))
+    .map(cookie => cookie.trim())
+    .filter(cookie => cookie.startsWith(`${cookieName}=`))
+  if (tokens.length > 1) throw new ApiError('not_logged_in')
+  const token = tokens[0]?.slice(cookieName.length + 1)
+  return token === undefined ? undefined : { token, carrier: 'cookie' }
+}
+
+/**
+ * A browser sends the cookie along with whatever any page makes it ask. That a change was meant is shown by what
+ * another site's page cannot send (OWASP, "Cross-Site Request Forgery Prevention").
+ *
+ * @throws {ApiError} cross_site
+ */
+export function assertSameSite(
+  req: IncomingMessage,
+  csrfToken: string | undefined,
+  publicUrl: URL | undefined,
+): void {
+  const site = req.headers['sec-fetch-site']
+  const { origin } = req.headers
+  const refuse = (message: string) => new ApiError('cross_site', message)
+  if (!isJson(req)) throw refuse('A change by cookie is sent as application/json.')
+  if (site === undefined && origin === undefined) throw refuse('Neither Sec-Fetch-Site nor Origin was sent.')
+  if (site !== undefined && site !== 'same-origin') throw refuse('The request comes from another site.')
+  if (origin !== undefined && !isOwnOrigin(origin, req.headers.host ?? '', publicUrl))
+    throw refuse('The request comes from another origin.')
+  if (csrfToken === undefined) return
+  const sent = req.headers['x-csrf-token']
+  if (typeof sent !== 'string' || !isSame(sent, csrfToken))
+    throw refuse('The x-csrf-token of the session is missing or wrong.')
+}
+
+/** Whether the body says that it is JSON. */
+export function isJson(req: IncomingMessage): boolean {
+  return /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i.test(req.headers['content-type'] ?? '')
+}
+
+function isOwnOrigin(origin: string, host: string, publicUrl: URL | undefined): boolean {
+  return publicUrl ? origin === publicUrl.origin : origin.toLowerCase() === `http://${host.toLowerCase()}`
+}
+
+function isSame(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)]
+  return left.length === right.length && timingSafeEqual(left, right)
+}
+
+function linesOf(req: IncomingMessage, name: string): string[] {
+  const values: string[] = []
+  for (let index = 0; index < req.rawHeaders.length; index += 2) {
+    if (req.rawHeaders[index]?.toLowerCase() === name) values.push(req.rawHeaders[index + 1] ?? '')
+  }
+  return values
+}

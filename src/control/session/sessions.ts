@@ -1,0 +1,79 @@
+import { createHmac } from 'node:crypto'
+import { keyDigest } from '../../base/api-key.ts'
+import type { Chance } from '../../base/chance.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Carrier } from '../../schema/user.ts'
+import type { OpenSession, People } from '../../store/people/types.ts'
+
+const TOKEN_BYTES = 32
+/** A scanner can find it, and it is no API key. */
+const PREFIX = 'gws_'
+const TOKEN = /^gws_[\w-]{43}$/
+const IDLE_MS = 30 * 60_000
+const ABSOLUTE_MS = 12 * 3_600_000
+/** A session that is used is noted this often: every request need not write. */
+const TOUCH_MS = 60_000
+
+/** A session that is good now. */
+export interface LiveSession extends OpenSession {
+  readonly digest: string
+  readonly idleExpiresAtMs: number
+  readonly expiresAtMs: number
+  /** To be sent with each change that a cookie makes: who can only send the cookie does not know it. */
+  readonly csrfToken: string
+}
+
+/** Opens, finds and ends sessions. A token is 32 random bytes; only its hash is kept. */
+export class Sessions {
+  readonly #people: People
+  readonly #clock: Clock
+  readonly #chance: Chance
+
+  constructor(ports: { readonly people: People; readonly clock: Clock; readonly chance: Chance }) {
+    this.#people = ports.people
+    this.#clock = ports.clock
+    this.#chance = ports.chance
+  }
+
+  /** @throws {CommandError} GW4005 where the user is gone or disabled by now. */
+  async open(
+    user: string,
+    carrier: Carrier,
+    address: string,
+  ): Promise<{ readonly token: string; readonly session: LiveSession }> {
+    const nowMs = this.#clock.nowMs()
+    await this.#people.pruneSessions({ createdAtMs: nowMs - ABSOLUTE_MS, usedAtMs: nowMs - IDLE_MS })
+    const token = PREFIX + Buffer.from(this.#chance.bytes(TOKEN_BYTES)).toString('base64url')
+    const digest = keyDigest(token)
+    const opened = await this.#people.openSession({ digest, user, carrier, address })
+    return { token, session: living(opened, token, digest) }
+  }
+
+  /** The session of a token, if it is carried as it was given out, and neither idle for too long nor too old. */
+  async find(token: string, carrier: Carrier): Promise<LiveSession | undefined> {
+    if (!TOKEN.test(token)) return undefined
+    const digest = keyDigest(token)
+    const found = await this.#people.session(digest)
+    if (!found || found.carrier !== carrier) return undefined
+    const nowMs = this.#clock.nowMs()
+    const session = living(found, token, digest)
+    if (nowMs >= session.expiresAtMs || nowMs >= session.idleExpiresAtMs) {
+      await this.#people.endSession(digest)
+      return undefined
+    }
+    if (nowMs - found.usedAtMs < TOUCH_MS) return session
+    await this.#people.touchSession(digest)
+    return living({ ...found, usedAtMs: nowMs }, token, digest)
+  }
+}
+
+function living(session: OpenSession, token: string, digest: string): LiveSession {
+  const expiresAtMs = session.createdAtMs + ABSOLUTE_MS
+  return {
+    ...session,
+    digest,
+    expiresAtMs,
+    idleExpiresAtMs: Math.min(session.usedAtMs + IDLE_MS, expiresAtMs),
+    csrfToken: createHmac('sha256', token).update('csrf').digest('base64url'),
+  }
+}

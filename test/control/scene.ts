@@ -1,0 +1,206 @@
+import { systemChance } from '../../src/base/chance.ts'
+import type { Clock } from '../../src/base/clock.ts'
+import { createLog } from '../../src/base/log.ts'
+import { PasswordHasher } from '../../src/base/password.ts'
+import type { ProbeOrder } from '../../src/changes/types.ts'
+import type { ProbeVerdict } from '../../src/control/ports.ts'
+import { startControl } from '../../src/control/server.ts'
+import { sendJson } from '../../src/http/json.ts'
+import { API_PREFIX, type OperationId, operation } from '../../src/schema/api/operations.ts'
+import type { Carrier, Role } from '../../src/schema/user.ts'
+import { openStore } from '../../src/store/open.ts'
+import type { Store } from '../../src/store/types.ts'
+import { canonical, MINE, put } from '../store/samples.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { testClock } from '../support/test-clock.ts'
+import type { WhenOver } from '../support/when-over.ts'
+
+export const PASSWORD = 'correct horse battery'
+/** Of {@link PASSWORD}, made once: hashing it anew for each test would be most of the time. */
+const HASHED = new PasswordHasher({ chance: systemChance, atOnce: 2, maxWaiting: 100 }).hash(PASSWORD)
+
+/** What a test sends beside what the operation says. */
+export interface Sent {
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string>>
+  readonly body?: unknown
+  /** Of a session, as {@link ControlScene.logIn} gives it. */
+  readonly as?: LoggedIn
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** JSON, and those of its members that tests look into. */
+export interface Told {
+  readonly [member: string]: unknown
+  readonly code: string
+  readonly detail: string
+  readonly errors: readonly {
+    readonly pointer?: string
+    readonly parameter?: string
+    readonly detail: string
+  }[]
+  readonly data: readonly Told[]
+  readonly next_cursor: string | null
+  readonly name: string
+  readonly token: string
+  readonly csrf_token: string
+  readonly secret: string
+  readonly revision: number
+}
+
+export interface Answered {
+  readonly status: number
+  readonly headers: Headers
+  /** Undefined where it is no JSON. */
+  readonly body: Told
+}
+
+/** The headers that a session is carried by. */
+export interface LoggedIn {
+  readonly headers: Readonly<Record<string, string>>
+  readonly token: string
+}
+
+/** A control plane on port 0 over a real store, with one tenant of its own and one of others. */
+export interface ControlScene {
+  readonly url: string
+  readonly store: Store
+  readonly clock: ReturnType<typeof testClock>
+  readonly log: readonly Record<string, unknown>[]
+  /** What probes say from now on. */
+  verdict: ProbeVerdict
+  readonly probed: readonly ProbeOrder[]
+  readonly addUser: (name: string, role: Role, tenant?: string) => Promise<void>
+  readonly logIn: (name: string, carrier?: Carrier) => Promise<LoggedIn>
+  readonly call: (id: OperationId, sent?: Sent) => Promise<Answered>
+  /** The same by hand. */
+  readonly send: (method: string, path: string, init?: RequestInit) => Promise<Answered>
+}
+
+export interface SceneOptions {
+  readonly clock?: Clock & ReturnType<typeof testClock>
+  readonly publicUrl?: URL
+}
+
+export async function controlScene(whenOver: WhenOver, options: SceneOptions = {}): Promise<ControlScene> {
+  const clock = options.clock ?? testClock()
+  const folder = tempDir(whenOver)
+  const store = await openStore('sqlite:gw.db', { mode: 'create', clock, folder: folder.path })
+  const log: Record<string, unknown>[] = []
+  const probed: ProbeOrder[] = []
+  const hasher = new PasswordHasher({ chance: systemChance, atOnce: 2, maxWaiting: 16 })
+  let maintenance = { on: false, message: 'closed', declared: false }
+  const scene = { verdict: { ok: true, latencyMs: 5 } as ProbeVerdict }
+  const listener = await startControl(
+    { host: '127.0.0.1', port: 0 },
+    {
+      store,
+      // Sockets have deadlines of their own, which the time of a test must not meet.
+      clock,
+      chance: systemChance,
+      hasher,
+      log: createLog(
+        { write: line => void log.push(JSON.parse(line) as Record<string, unknown>) },
+        { level: 'info', pretty: false, colour: false },
+      ),
+      health: res => sendJson(res, 200, '{"status":"ok"}'),
+      check: async () => [],
+      probe: async order => {
+        probed.push(order)
+        return scene.verdict
+      },
+      status: () => ({
+        status: 'ok',
+        revision: 1,
+        reasons: [],
+        in_flight: 0,
+        reload: { ok: true, at: new Date(clock.nowMs()).toISOString() },
+      }),
+      endpointHealth: () => new Map([['declared', { state: 'healthy', since: '2026-01-15T12:00:00.000Z' }]]),
+      currency: () => 'EUR',
+      maintenance: {
+        show: async () => maintenance,
+        set: async ({ enabled }) => {
+          maintenance = { ...maintenance, on: enabled }
+          return maintenance
+        },
+      },
+      publicUrl: options.publicUrl,
+    },
+  )
+  whenOver(async () => {
+    await listener.close(0)
+    await store.close()
+  })
+  await put(
+    store,
+    { kind: 'tenant', name: 'acme', spec: canonical('tenant', {}), ...MINE },
+    { kind: 'tenant', name: 'other', spec: canonical('tenant', {}), ...MINE },
+  )
+
+  const send = async (method: string, path: string, init: RequestInit = {}): Promise<Answered> => {
+    const answer = await fetch(`${listener.url}${path}`, { redirect: 'manual', ...init, method })
+    const text = await answer.text()
+    const isJson = /json/.test(answer.headers.get('content-type') ?? '')
+    return {
+      status: answer.status,
+      headers: answer.headers,
+      body: (isJson ? JSON.parse(text) : undefined) as Told,
+    }
+  }
+  const call = (id: OperationId, sent: Sent = {}): Promise<Answered> => {
+    const { method, path } = operation(id)
+    const filled = path.replace(/\{(\w+)\}/g, (_, name: string) =>
+      encodeURIComponent(sent.params?.[name] ?? ''),
+    )
+    const query = sent.query ? `?${new URLSearchParams(sent.query).toString()}` : ''
+    return send(method, `${API_PREFIX}${filled}${query}`, {
+      headers: {
+        ...(sent.body !== undefined && { 'content-type': 'application/json' }),
+        ...sent.as?.headers,
+        ...sent.headers,
+      },
+      ...(sent.body !== undefined && { body: JSON.stringify(sent.body) }),
+    })
+  }
+  return {
+    url: listener.url,
+    store,
+    clock,
+    log,
+    probed,
+    get verdict() {
+      return scene.verdict
+    },
+    set verdict(verdict) {
+      scene.verdict = verdict
+    },
+    async addUser(name, role, tenant) {
+      const place = tenant === undefined ? {} : { tenant }
+      await store.people.createUser({ name, role, ...place, passwordHash: await HASHED })
+    },
+    async logIn(name, carrier = 'bearer') {
+      const answer = await call('log_in', {
+        body: { username: name, password: PASSWORD, carrier },
+        ...(carrier === 'cookie' && { headers: { 'sec-fetch-site': 'same-origin' } }),
+      })
+      if (answer.status !== 201) throw new Error(JSON.stringify(answer.body))
+      if (carrier === 'bearer') {
+        const token = answer.body.token
+        return { token, headers: { authorization: `Bearer ${token}` } }
+      }
+      const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? ''
+      return {
+        token: cookie.slice(cookie.indexOf('=') + 1),
+        headers: {
+          cookie,
+          'content-type': 'application/json',
+          'sec-fetch-site': 'same-origin',
+          'x-csrf-token': answer.body.csrf_token,
+        },
+      }
+    },
+    call,
+    send,
+  }
+}
