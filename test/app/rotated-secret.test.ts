@@ -1,0 +1,47 @@
+import { rmSync } from 'node:fs'
+import { expect, onTestFinished, test } from 'vitest'
+import { json } from '../support/answers.ts'
+import { scriptedUpstream } from '../support/scripted-upstream.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { wholeGateway } from '../support/whole-gateway.ts'
+
+test('a secret file that is written anew is used within a second or two, without an apply; one that is gone leaves the old secret in use', async () => {
+  const upstream = await scriptedUpstream(onTestFinished)
+  upstream.answer(json({ usage: { prompt_tokens: 1, completion_tokens: 1 } }))
+  const files = tempDir(onTestFinished)
+  const secret = files.write('key', 'sk-first\n')
+  const config = files.write(
+    'gw.yaml',
+    `
+version: 1
+endpoints:
+  main: { protocol: openai, base_url: "${upstream.url}/v1", served_model: served, upstream_key: { file: ${secret} } }
+publications:
+  m: { bindings: [{ endpoint: main }] }
+keys:
+  admin: { kind: platform }
+`,
+  )
+  const gateway = await wholeGateway(onTestFinished, config)
+  const key = await gateway.issue('admin')
+  const usedSecret = async () => {
+    const answer = await fetch(`${gateway.gatewayUrl}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}` },
+      body: JSON.stringify({ model: 'm', messages: [] }),
+    })
+    expect(answer.status).toBe(200)
+    return upstream.requests.at(-1)?.header('authorization')
+  }
+  expect(await usedSecret()).toBe('Bearer sk-first')
+
+  const reloaded = gateway.reloaded()
+  files.write('key', 'sk-the-second\n')
+  await reloaded
+  expect(await usedSecret()).toBe('Bearer sk-the-second')
+
+  const refused = gateway.logged('cannot serve revision')
+  rmSync(secret)
+  expect(await refused).not.toContain('sk-the-second')
+  expect(await usedSecret()).toBe('Bearer sk-the-second')
+})
