@@ -8,71 +8,13 @@ import { json, reply, sse } from '../support/answers.ts'
 import { gate } from '../support/gate.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { type Asked, CALLS, CHAT, COMMANDS } from './asked.ts'
 import { filesOf, hashOf, SLOTS, slotsIn } from './planted.ts'
 
 /**
  * Secrets that are planted in every slot, and searched for wherever something is written: the output of commands, the
  * log, what clients and scrapers are told, and each file beside the secrets' own, also after `kill -9`.
  */
-
-/** Commands that must not tell. A new command is a line here; each is run as text and as JSON. */
-const COMMANDS: readonly (readonly string[])[] = [
-  ['validate'],
-  ['diff'],
-  ['export'],
-  ['probe'],
-  ['probe', '-c', 'gw.yaml'],
-  ['keys', 'list'],
-  ['keys', 'show', 'minted'],
-  ['keys', 'show', 'by-file'],
-  ['logs'],
-  ['usage', '--by', 'key'],
-  ['ledger', 'verify'],
-  ['maintenance', 'status'],
-]
-
-interface Asked {
-  readonly status: number
-  readonly path: string
-  readonly secret: string
-  readonly body?: object
-  readonly headers?: Readonly<Record<string, string>>
-}
-
-const CHAT = '/v1/chat/completions'
-const OURS = SLOTS['secret of a key, by file']
-const OTHER_HEADERS = {
-  'x-password': SLOTS['a password in another header'],
-  cookie: SLOTS['a password in another header'],
-}
-
-/** What a client can ask of the gateway that must not tell. A new way to fail is a line here. */
-const CALLS: readonly Asked[] = [
-  { status: 200, path: CHAT, secret: SLOTS['secret of a key, by variable'], body: { model: 'chat' } },
-  {
-    status: 200,
-    path: CHAT,
-    secret: SLOTS['secret of a key, by its hash'],
-    body: { model: 'chat', stream: true },
-  },
-  { status: 200, path: '/v1/messages', secret: OURS, body: { model: 'claude', max_tokens: 5 } },
-  { status: 502, path: CHAT, secret: OURS, body: { model: 'refused' } },
-  { status: 404, path: CHAT, secret: OURS, body: { model: SLOTS['a made-up name of a model'] } },
-  { status: 401, path: CHAT, secret: SLOTS['a stranger’s key'], body: { model: 'chat' } },
-  { status: 401, path: CHAT, secret: SLOTS['a mistyped key of ours'], body: { model: 'chat' } },
-  { status: 401, path: CHAT, secret: SLOTS.METRICS_TOKEN, body: { model: 'chat' } },
-  { status: 400, path: CHAT, secret: OURS, body: { model: 'chat', max_tokens: SLOTS['a prompt'] } },
-  {
-    status: 200,
-    path: `${CHAT}?api_key=${SLOTS['a key in a query string']}`,
-    secret: OURS,
-    body: { model: 'chat' },
-    headers: OTHER_HEADERS,
-  },
-  { status: 404, path: `/nowhere?api_key=${SLOTS['a key in a query string']}`, secret: OURS },
-  { status: 200, path: '/v1/models', secret: OURS },
-  { status: 401, path: '/metrics', secret: OURS },
-]
 
 const dir = tempDir(afterAll)
 const secrets = tempDir(afterAll)
@@ -173,7 +115,7 @@ it('a secret in any slot is found in no output, log, metric, error, health or fi
   const first = await serveGw('first')
   await callAll(first.gateway)
   const atHand = ask(first.gateway, {
-    path: '/v1/chat/completions',
+    path: CHAT,
     secret: SLOTS['secret of a key, by variable'],
     body: { model: 'chat', user: HELD },
   }).catch(() => undefined)

@@ -28,7 +28,6 @@ export const SLOTS = {
   'a prompt': canary('pr'),
   'an answer': canary('an'),
 } as const
-export type Slot = keyof typeof SLOTS
 
 /** A mask may show how a secret begins and ends: its middle is what nobody may see. */
 const SHOWN_AT_MOST = 8
