@@ -1,8 +1,10 @@
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { mintKey } from '../../src/base/api-key.ts'
 import { systemChance } from '../../src/base/chance.ts'
 import { rawClient } from '../gateway/raw-client.ts'
+import { hasPromtool } from '../metering/promtool.ts'
 import { readScrape, type Scraped } from '../metering/scraped.ts'
 import { json, sse } from '../support/answers.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
@@ -157,6 +159,11 @@ describe('what it says', () => {
     expect(value('gw_config_last_reload_successful')).toBe(1)
     expect(value('gw_endpoint_healthy', { endpoint: 'main' })).toBe(1)
     expect(value('gw_endpoint_healthy', { endpoint: 'spare' })).toBeUndefined()
+  })
+
+  it.runIf(hasPromtool())('is as promtool wants it', async () => {
+    const input = await (await ask('/metrics', TOKEN)).text()
+    expect(execFileSync('promtool', ['check', 'metrics'], { input, stdio: 'pipe' }).toString()).toBe('')
   })
 
   it('has no series more after random models, paths and keys', async () => {
