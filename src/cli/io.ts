@@ -13,6 +13,8 @@ export interface Sink extends Writable {
 /** A stream to read from, which may be a terminal. */
 export interface Source extends Readable {
   readonly isTTY?: boolean | undefined
+  /** Of a terminal: whether each key comes at once, and none is shown. */
+  setRawMode?(raw: boolean): unknown
 }
 
 /** The signals that ask a command to end. */

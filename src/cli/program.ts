@@ -13,6 +13,7 @@ import { serveCommand } from './serve.ts'
 import type { Bind, MakeCommand } from './session.ts'
 import { COLOUR_WHEN } from './style.ts'
 import { usageCommand } from './usage-report.ts'
+import { usersCommand } from './users.ts'
 import { validateCommand } from './validate.ts'
 import { everyCommand, verb } from './verb.ts'
 import { gwVersion } from './version.ts'
@@ -36,6 +37,7 @@ const VERBS: readonly MakeCommand[] = [
   ledgerCommand,
   serveCommand,
   maintenanceCommand,
+  usersCommand,
   demoUpstreamCommand,
 ]
 

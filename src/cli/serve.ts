@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type ServeOptions, serve } from '../app/serve.ts'
 import { CommandError, EXIT, type ExitCode } from '../base/catalogue/command.ts'
 import { GatheredLines } from '../base/gathered-lines.ts'
@@ -16,6 +16,7 @@ const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 interface Options {
   readonly listen: string
   readonly controlListen: string
+  readonly controlUrl?: URL
   readonly gatewayOnly?: true
   readonly controlOnly?: true
   readonly drain: string
@@ -37,6 +38,7 @@ Signals:
 const ENVIRONMENT = `
 Environment:
   METRICS_TOKEN                 opens GET /metrics of the gateway to whoever bears it
+  GW_ADMIN_PASSWORD             while nobody may log in to the control plane: makes the user admin, with this password
 `
 
 /** `gw serve`: serves until a signal comes, which is its ordinary end. */
@@ -49,6 +51,11 @@ export function serveCommand(bind: Bind): Command {
   ])
     .option('--listen <host:port>', 'address of the gateway', '127.0.0.1:8090')
     .option('--control-listen <host:port>', 'address of the control plane', '127.0.0.1:8080')
+    .option(
+      '--control-url <url>',
+      'where browsers reach it, where a proxy in front does TLS: https://gw.example.com',
+      parseControlUrl,
+    )
     .option('--watch', 'apply -c on each save')
     .option('--gateway-only', 'no control plane in this process')
     .option('--control-only', 'no gateway in this process')
@@ -101,6 +108,7 @@ async function serveUntilTold(
     ...(options.maxConnections !== undefined && { maxConnections: parseCount(options.maxConnections) }),
     ...(!options.controlOnly && { gateway: parseListen(options.listen) }),
     ...(!options.gatewayOnly && { control: parseListen(options.controlListen) }),
+    ...(options.controlUrl && { controlUrl: options.controlUrl }),
     ...(token !== undefined && { metrics: { token, version: gwVersion() } }),
   }
   signal.throwIfAborted()
@@ -155,4 +163,11 @@ function parseCount(text: string): number {
   throw new CommandError('GW6001', `\`--max-connections ${text}\` is no number of connections.`, {
     hint: 'Write a whole number from 1, such as 20000.',
   })
+}
+
+/** Sessions of browsers are bound to it, so it is an origin and nothing more. */
+function parseControlUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`) return url
+  throw new InvalidArgumentError('Write https:// and a host, without a path.')
 }

@@ -25,6 +25,8 @@ describe('help', () => {
     ['gw-ledger-verify', ['ledger', 'verify', '--help']],
     ['gw-maintenance', ['maintenance', '--help']],
     ['gw-maintenance-on', ['maintenance', 'on', '--help']],
+    ['gw-users', ['users', '--help']],
+    ['gw-users-create', ['users', 'create', '--help']],
     ['gw-demo-upstream', ['demo-upstream', '--help']],
   ])('of %s goes to stdout and leads with an example', async (name, words) => {
     const { exit, stdout, stderr } = await run(words)

@@ -1,0 +1,123 @@
+import { CommandError } from '../base/catalogue/command.ts'
+import { PasswordHasher } from '../base/password.ts'
+import { password as passwordSchema, type Role, userName, userPlace } from '../schema/user.ts'
+import type { User } from '../store/people/types.ts'
+import type { Store } from '../store/types.ts'
+import type { AppPorts } from './ports.ts'
+import { loggedIn } from './revision-author.ts'
+import { withStore } from './stored.ts'
+
+type UserPorts = Pick<AppPorts, 'clock' | 'cwd' | 'chance' | 'environment' | 'signal'>
+
+/** A person to let in. */
+export interface Newcomer {
+  readonly name: string
+  readonly role: Role
+  readonly tenant?: string
+}
+
+/**
+ * Lets a person log in to the control plane.
+ *
+ * @param askPassword is called once everything else is known to be right.
+ * @throws {CommandError} GW2xxx, GW4005 without the tenant, GW4013 where the name is taken, GW6001
+ */
+export async function createUser(
+  newcomer: Newcomer,
+  askPassword: () => Promise<string>,
+  storeUrl: string,
+  ports: UserPorts,
+): Promise<User> {
+  const { name, role, tenant } = newcomer
+  assertValid(userName.safeParse(name))
+  assertValid(userPlace.safeParse({ role, ...(tenant !== undefined && { tenant }) }))
+  return changed('create_user', name, storeUrl, ports, async store => {
+    if (await store.people.user(name)) {
+      throw new CommandError('GW4013', `There is a user ${name} already.`, {
+        hint: `Set a new password with \`gw users reset-password ${name}\`, or choose another name.`,
+      })
+    }
+    if (tenant !== undefined && (await store.find({ kind: 'tenant', name: tenant })).resources.length === 0) {
+      throw new CommandError('GW4005', `There is no tenant ${tenant}.`)
+    }
+    const passwordHash = await hashed(askPassword, ports)
+    const place = { role, ...(tenant !== undefined && { tenant }) }
+    return store.people.createUser({ name, passwordHash, ...place })
+  })
+}
+
+/** All users, by name. @throws {CommandError} GW2xxx */
+export async function listUsers(storeUrl: string, ports: UserPorts): Promise<readonly User[]> {
+  return withStore(storeUrl, 'read', ports, store => store.people.users({ limit: Number.MAX_SAFE_INTEGER }))
+}
+
+/**
+ * Lets a user log in, or no longer; the latter ends its sessions.
+ * @throws {CommandError} GW2xxx, GW4005 without such a user, GW4017 where no administrator would be left.
+ */
+export async function switchUser(
+  name: string,
+  enabled: boolean,
+  storeUrl: string,
+  ports: UserPorts,
+): Promise<{ readonly user: User; readonly changed: boolean }> {
+  return changed(enabled ? 'enable_user' : 'disable_user', name, storeUrl, ports, async store => {
+    const before = await store.people.user(name)
+    const user = await store.people.changeUser(name, { enabled })
+    return { user, changed: before?.enabled !== user.enabled }
+  })
+}
+
+/**
+ * Sets a new password, which ends every session of the user.
+ *
+ * @param askPassword is called once the user is known to be there.
+ * @throws {CommandError} GW2xxx, GW4005, GW6001
+ */
+export async function resetPassword(
+  name: string,
+  askPassword: () => Promise<string>,
+  storeUrl: string,
+  ports: UserPorts,
+): Promise<void> {
+  await changed('reset_password', name, storeUrl, ports, async store => {
+    if (!(await store.people.user(name))) {
+      throw new CommandError('GW4005', `There is no user ${name}.`, { hint: '`gw users list` shows all.' })
+    }
+    await store.people.setPassword(name, await hashed(askPassword, ports))
+  })
+}
+
+/** Does it, and leaves a line in the audit with the person who is logged in to this machine. */
+async function changed<T>(
+  action: string,
+  name: string,
+  storeUrl: string,
+  ports: UserPorts,
+  work: (store: Store) => Promise<T>,
+): Promise<T> {
+  ports.signal.throwIfAborted()
+  return withStore(storeUrl, 'write', ports, async store => {
+    const result = await work(store)
+    const { author = 'unknown' } = loggedIn(ports.environment)
+    const line = { user: author, role: 'operator', origin: 'cli', action, target: `user/${name}` } as const
+    await store.people.record(line)
+    return result
+  })
+}
+
+async function hashed(askPassword: () => Promise<string>, { chance, signal }: UserPorts): Promise<string> {
+  const password = await askPassword()
+  assertValid(passwordSchema.safeParse(password))
+  const hash = await new PasswordHasher({ chance, atOnce: 1, maxWaiting: 1 }).hash(password)
+  signal.throwIfAborted()
+  return hash
+}
+
+/** Says what is wrong, never what was given. */
+function assertValid(result: {
+  readonly error?: { readonly issues: readonly { readonly message: string }[] } | undefined
+}): void {
+  const [issue] = result.error?.issues ?? []
+  if (issue) throw new CommandError('GW6001', `${issue.message}.`)
+}

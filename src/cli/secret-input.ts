@@ -1,0 +1,69 @@
+import { CommandError } from '../base/catalogue/command.ts'
+import type { Session } from './session.ts'
+import { readStdin } from './stdin.ts'
+
+const INTERRUPT = '\u0003'
+const END = '\u0004'
+const ERASE = new Set(['\u0008', '\u007f'])
+
+/**
+ * A new password: from stdin with `--password -`, or typed twice on a terminal, where it is not shown. Never from the
+ * command line, which other users of the machine and the shell's history can read.
+ *
+ * @throws {CommandError} GW6001 where nobody can be asked or the two differ, GW9002 where a signal came instead.
+ */
+export async function newPassword(session: Session, flag: string | undefined): Promise<string> {
+  const { io, flags, out, signal } = session
+  if (flag !== undefined && flag !== '-') {
+    throw new CommandError('GW6001', 'A password does not belong on the command line.', {
+      hint: 'Pipe it in with `--password -`, or leave the flag out and type it.',
+    })
+  }
+  if (flag === '-') return (await readStdin(io, signal)).toString('utf8').replace(/\r?\n$/, '')
+  if (!flags.input || io.stdin.isTTY !== true || io.stderr.isTTY !== true) {
+    throw new CommandError('GW6001', 'A password is needed, and nobody can be asked for it here.', {
+      hint: 'Pipe it in with `--password -`.',
+    })
+  }
+  const [first, second] = await typed(session, ['New password: ', 'Again: '])
+  signal.throwIfAborted()
+  if (first === second) return first ?? ''
+  out.talk('')
+  throw new CommandError('GW6001', 'The two passwords differ.', { hint: 'Nothing was changed: try again.' })
+}
+
+/** Asks one question after the other, and shows nothing of the answers. */
+async function typed({ io, signal }: Session, questions: readonly string[]): Promise<string[]> {
+  const { stdin, stderr } = io
+  const answers: string[] = []
+  let line = ''
+  stdin.setEncoding('utf8')
+  stdin.setRawMode?.(true)
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const ask = () => stderr.write(questions[answers.length] ?? '')
+      const take = (text: string) => {
+        for (const character of text) {
+          if (character === INTERRUPT) return reject(new CommandError('GW9002'))
+          if (character === '\r' || character === '\n' || character === END) {
+            answers.push(line)
+            line = ''
+            stderr.write('\n')
+            if (answers.length === questions.length) return resolve()
+            ask()
+          } else if (ERASE.has(character)) line = line.slice(0, -1)
+          else line += character
+        }
+      }
+      stdin.on('data', take)
+      stdin.once('end', () => reject(new CommandError('GW9002')))
+      signal.addEventListener('abort', () => reject(new CommandError('GW9002')), { once: true })
+      ask()
+    })
+  } finally {
+    stdin.setRawMode?.(false)
+    stdin.removeAllListeners('data')
+    stdin.pause()
+  }
+  return answers
+}
