@@ -1,0 +1,37 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { inSlices } from '../../src/app/slices.ts'
+import { testClock } from '../support/test-clock.ts'
+
+test('long work lets others have their turn every few milliseconds, and comes to its result', async () => {
+  const clock = testClock()
+  let turns = 0
+  let over = false
+  const others = (async () => {
+    for (; !over; turns++) await turn()
+  })()
+  function* work(): Generator<undefined, string> {
+    for (let step = 0; step < 100; step++) {
+      clock.advance(1)
+      yield
+    }
+    return 'done'
+  }
+  expect(await inSlices(work(), clock)).toBe('done')
+  over = true
+  await others
+  // 100 ms of work, rested after 5 ms each.
+  expect(turns).toBeGreaterThanOrEqual(19)
+})
+
+test('short work is done in one turn', async () => {
+  let turned = false
+  setImmediate(() => {
+    turned = true
+  })
+  function* work(): Generator<undefined, boolean> {
+    yield
+    return turned
+  }
+  expect(await inSlices(work(), testClock())).toBe(false)
+})

@@ -1,0 +1,78 @@
+import { once } from 'node:events'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { tempDir } from '../support/temp-dir.ts'
+import { gw } from './in-process.ts'
+import { gwProcess, startGw } from './process.ts'
+
+const FILE = (model: string) => `version: 1
+endpoints: { main: { protocol: openai, base_url: "http://127.0.0.1:9/v1", served_model: m } }
+publications: { ${model}: { bindings: [{ endpoint: main }] } }
+`
+const PORTS = ['--gateway-only', '--listen', '127.0.0.1:0']
+
+/** `gw serve`, and the lines of its log by what they say. */
+function served(cwd: string, ...words: string[]) {
+  const { child, ended } = startGw(['serve', ...PORTS, ...words], { cwd, stdin: '' })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let text = ''
+  const lines = (): Record<string, unknown>[] =>
+    text
+      .split('\n')
+      .slice(0, -1)
+      .map(line => JSON.parse(line) as Record<string, unknown>)
+  child.stdout.on('data', (piece: Buffer) => {
+    text += piece.toString()
+  })
+  return {
+    child,
+    ended,
+    logged: async (message: string, count = 1): Promise<Record<string, unknown>> => {
+      for (;;) {
+        const found = lines().filter(({ msg }) => msg === message)[count - 1]
+        if (found) return found
+        await once(child.stdout, 'data')
+      }
+    },
+  }
+}
+
+describe('gw serve -c', () => {
+  it('applies the files at the start and again on SIGHUP, and ends on SIGTERM as a success', async () => {
+    const dir = tempDir(onTestFinished)
+    dir.write('gw.yaml', FILE('first'))
+    const gateway = served(dir.path, '-c', 'gw.yaml')
+    expect(await gateway.logged('applied the files')).toMatchObject({ revision: 1, files: ['gw.yaml'] })
+    await gateway.logged('serving revision')
+    dir.write('gw.yaml', FILE('second'))
+    gateway.child.kill('SIGHUP')
+    expect(await gateway.logged('reloading')).toMatchObject({ signal: 'SIGHUP' })
+    expect(await gateway.logged('applied the files', 2)).toMatchObject({ revision: 2 })
+    dir.write('gw.yaml', 'version: 1\nendpoints: [')
+    gateway.child.kill('SIGHUP')
+    expect(await gateway.logged('cannot apply the files')).toMatchObject({
+      level: 'error',
+      code: 'GW3001',
+      problems: [expect.objectContaining({ code: 'GW1101', file: 'gw.yaml', line: 2 })],
+    })
+    gateway.child.kill('SIGTERM')
+    expect(await gateway.ended).toMatchObject({ exit: 0, signal: null })
+  })
+
+  it('does not start over broken files where nothing was applied before: 3, with every problem', async () => {
+    const dir = tempDir(onTestFinished)
+    dir.write('gw.yaml', 'version: 1\nendpoints: [')
+    const { exit, stderr } = await gwProcess(['serve', ...PORTS, '--watch'], { cwd: dir.path })
+    expect(exit).toBe(3)
+    expect(stderr).toMatch(/gw\.yaml:2:\d+[\s\S]*error GW3001/)
+  })
+})
+
+describe('gw serve', () => {
+  it.each([
+    [['-c', '-'], 'stdin can be read once'],
+    [['--watch'], 'No configuration'],
+  ])('refuses %j', async (words, reason) => {
+    const { exit, stderr } = await gw(['serve', ...PORTS, ...words], { cwd: tempDir(onTestFinished).path })
+    expect({ exit, stderr }).toEqual({ exit: 64, stderr: expect.stringContaining(reason) })
+  })
+})
