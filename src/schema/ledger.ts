@@ -34,7 +34,7 @@ export interface Claim {
   readonly attempt: number
   readonly key: string
   /** Absent for a platform key. */
-  readonly tenant?: string
+  readonly tenant?: string | undefined
   readonly publication: string
   readonly endpoint: string
 }
@@ -50,9 +50,9 @@ export interface Hold extends Claim {
   readonly inputTokens: number
   readonly inputAmountNano: bigint
   /** The tenant's balance must cover it: the ledger refuses it where it does not. */
-  readonly prepaid?: boolean
+  readonly prepaid?: boolean | undefined
   /** For the call log, should the gateway end before the call does; absent where it has no line for such calls. */
-  readonly call?: { readonly path: string; readonly stream: boolean }
+  readonly call?: { readonly path: string; readonly stream: boolean } | undefined
 }
 
 /** A prepaid balance does not cover a hold, which was not opened. With what the ledger knew at that moment. */
@@ -105,20 +105,20 @@ export interface CallRecord {
   readonly requestId: string
   readonly atMs: number
   readonly key: string
-  readonly tenant?: string
+  readonly tenant?: string | undefined
   readonly publication: string
-  readonly endpoint?: string
+  readonly endpoint?: string | undefined
   readonly protocol: 'openai' | 'anthropic'
   readonly path: string
   readonly status: number
   readonly stream: boolean
   readonly outcome: string
-  readonly errorCode?: string
-  readonly usage?: Usage
+  readonly errorCode?: string | undefined
+  readonly usage?: Usage | undefined
   readonly amountNano: bigint
   readonly marks: readonly Mark[]
   readonly latencyMs: number
-  readonly firstByteMs?: number
+  readonly firstByteMs?: number | undefined
   readonly attempts: number
 }
 

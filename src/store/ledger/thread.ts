@@ -2,7 +2,8 @@ import type { MessagePort } from 'node:worker_threads'
 import { systemClock } from '../../base/clock.ts'
 import { fileIdentity, openSession, type Session } from '../session.ts'
 import { LedgerBook } from './book.ts'
-import type { Post, Report, WriterSettings } from './messages.ts'
+import type { PackedPost, Report, WriterSettings } from './messages.ts'
+import { unpacked } from './packing.ts'
 import { LedgerQuestions } from './questions.ts'
 import { LedgerWriter, StoreReplaced } from './writer.ts'
 
@@ -34,9 +35,9 @@ export async function writeLedger(port: MessagePort, settings: WriterSettings): 
     },
     settings,
   )
-  port.on('message', (message: Post | 'close') => {
+  port.on('message', (message: PackedPost | 'close') => {
     if (message !== 'close') {
-      writer.receive(message)
+      writer.receive({ first: message.first, items: message.items.map(unpacked) })
       return
     }
     session.raw.close()

@@ -9,7 +9,8 @@ import {
   type KeySumsQuery,
 } from '../../schema/ledger.ts'
 import type { Lease } from './lease.ts'
-import type { Item, Post, Report } from './messages.ts'
+import type { Item, PackedPost, Report } from './messages.ts'
+import { packed } from './packing.ts'
 import { claimOf, type RecoveryPorts, recoverHolds, sweepHolds } from './recovery.ts'
 import type { Answers, Question, RowFault, Short } from './rows.ts'
 import type { Adjustments, Balances, Ledger, LedgerEvents } from './types.ts'
@@ -169,10 +170,11 @@ export class ThreadedLedger implements Ledger {
   /** All rows of one turn of the event loop in one message: a message costs more than a row. */
   #handOver(): void {
     if (this.#ended) return
-    const items = this.#outgoing
+    const items = this.#outgoing.map(packed)
     this.#outgoing = []
+    const first = this.#waiting.last - items.length + 1
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-    this.#worker.postMessage({ first: this.#waiting.last - items.length + 1, items } satisfies Post)
+    this.#worker.postMessage({ first, items } satisfies PackedPost)
     this.#watchForStall()
   }
 
