@@ -64,7 +64,11 @@ export async function openAccount(
     return { bill: undefined, meter: undefined, leave: () => undefined }
   }
   const content = weigh(call, dialect === 'anthropic_messages' ? 'anthropic' : 'openai')
-  const estimated = estimate({ ...call, content, produces: PRODUCES[dialect] }, publication)
+  const { maxTokens, maxCompletionTokens, n } = call
+  const estimated = estimate(
+    { content, produces: PRODUCES[dialect], maxTokens, maxCompletionTokens, n },
+    publication,
+  )
   const reservation = ports.limiter.admit({
     requestId,
     key,
@@ -78,12 +82,12 @@ export async function openAccount(
       requestId,
       attempt: 1,
       key: key.name,
-      ...(key.tenant && { tenant: key.tenant.name }),
+      tenant: key.tenant?.name,
       publication: publication.name,
       endpoint: route.target.endpoint.name,
     },
     held: reservation,
-    ...(dialect !== 'embeddings' && { call: { path: PATHS[dialect], stream: call.stream } }),
+    call: dialect === 'embeddings' ? undefined : { path: PATHS[dialect], stream: call.stream },
     price: publication.price,
     meter,
     ledger: ports.ledger,

@@ -23,7 +23,7 @@ export interface DeliveryOptions {
   /** Names and values in turn. */
   readonly headers: readonly string[]
   /** An error can be told inside the answer: the bytes that tell it. Absent for an answer that is one JSON text. */
-  readonly inBand?: (error: unknown) => string
+  readonly inBand?: ((error: unknown) => string) | undefined
   /** Runs once the whole answer is known, before its last bytes go out. */
   readonly settle: () => Promise<void>
   /** The answer has broken off after its head: it is told so, or cut, whether or not the client reads that. */

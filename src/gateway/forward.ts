@@ -76,9 +76,9 @@ export async function forward(forwarding: Forwarding, ports: ForwardPorts): Prom
       res,
       status: head.status,
       headers: answerHeaders(head, route.target, trace),
-      ...(isEventStream(filter) && {
-        inBand: error => errorEvent(asGwError(error), path.protocol, trace.requestId),
-      }),
+      inBand: isEventStream(filter)
+        ? error => errorEvent(asGwError(error), path.protocol, trace.requestId)
+        : undefined,
       settle: async () => {
         if (isAnswer && !filter.failed) await bill?.settle('answered')
         else if (isAnswer && meter?.began) await bill?.settle('broken')

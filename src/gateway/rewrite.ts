@@ -6,7 +6,6 @@ import type { Head, UpstreamRequest } from '../relay/types.ts'
 import type { Target } from '../snapshot/types.ts'
 import type { Call } from './call.ts'
 import type { InferencePath } from './endpoints.ts'
-import { idHeaders } from './rescue.ts'
 import type { Trace } from './trace.ts'
 
 /** What changes between the two sides of a request, and nothing else does. */
@@ -34,7 +33,8 @@ export function upstreamRequest(
   path: InferencePath,
   query: string,
 ): UpstreamRequest {
-  const grown = edits.reduce((sum, edit) => sum + edit.bytes.length - (edit.end - edit.start), 0)
+  let grown = 0
+  for (const edit of edits) grown += edit.bytes.length - (edit.end - edit.start)
   return {
     upstream: target.endpoint,
     pathAndQuery: path.suffix + query,
@@ -47,14 +47,9 @@ export function upstreamRequest(
 /** The upstream's header lines that go through, and ours behind them. */
 export function answerHeaders(head: Head, target: Target, trace: Trace): string[] {
   const lines = responseHeaders(head.headers)
-  for (const [name, value] of Object.entries(idHeaders(trace.protocol, trace.requestId)))
-    lines.push(name, value)
-  lines.push(
-    ...trace.rateHeaders(),
-    'x-gw-endpoint',
-    target.endpoint.name,
-    'x-gw-revision',
-    String(trace.revision),
-  )
+  lines.push('x-request-id', trace.requestId)
+  if (trace.protocol === 'anthropic') lines.push('request-id', trace.requestId)
+  for (const line of trace.rateHeaders()) lines.push(line)
+  lines.push('x-gw-endpoint', target.endpoint.name, 'x-gw-revision', String(trace.revision))
   return lines
 }

@@ -73,6 +73,7 @@ export class Trace {
     error?: unknown,
   ): RequestRecord {
     const failure = error === undefined ? undefined : asGwError(error)
+    // Every record has the same shape: objects of many shapes slow down all that reads them.
     return {
       requestId: this.requestId,
       method: this.#method,
@@ -80,19 +81,20 @@ export class Trace {
       protocol: this.protocol,
       outcome,
       status: res.headersSent ? res.statusCode : 0,
+      errorCode: failure?.code,
+      reason: failure?.reason,
+      cause: failure?.cause,
+      revision: this.revision,
+      key: this.key?.name,
+      tenant: this.key?.tenant?.name,
+      model: this.model,
+      endpoint: this.endpoint,
+      stream: this.stream,
+      charge: this.bill?.charge,
       latencyMs: this.#clock.monotonicMs() - this.#startedMs,
-      ...(failure && { errorCode: failure.code, cause: failure.cause }),
-      ...(failure?.reason !== undefined && { reason: failure.reason }),
-      ...(this.revision !== undefined && { revision: this.revision }),
-      ...(this.key && { key: this.key.name }),
-      ...(this.key?.tenant && { tenant: this.key.tenant.name }),
-      ...(this.model !== undefined && { model: this.model }),
-      ...(this.endpoint !== undefined && { endpoint: this.endpoint }),
-      ...(this.stream !== undefined && { stream: this.stream }),
-      ...(this.bill?.charge && { charge: this.bill.charge }),
-      ...(this.#firstByteMs !== undefined && { firstByteMs: this.#firstByteMs }),
-      ...(this.#overheadMs !== undefined && { overheadMs: this.#overheadMs }),
-      ...(this.#failedAttempts && { attempts: this.#attempts(this.#failedAttempts) }),
+      firstByteMs: this.#firstByteMs,
+      overheadMs: this.#overheadMs,
+      attempts: this.#failedAttempts && this.#attempts(this.#failedAttempts),
     }
   }
 

@@ -15,24 +15,24 @@ export interface RequestRecord {
   readonly outcome: Outcome
   /** The status that the client was sent; 0 where it left before one. */
   readonly status: number
-  readonly errorCode?: string
+  readonly errorCode?: string | undefined
   /** Why, for the operator; the client was not told. */
-  readonly reason?: string
+  readonly reason?: string | undefined
   readonly cause?: unknown
-  readonly revision?: number
-  readonly key?: string
-  readonly tenant?: string
-  readonly model?: string
-  readonly endpoint?: string
-  readonly stream?: boolean
-  readonly charge?: Charge
+  readonly revision?: number | undefined
+  readonly key?: string | undefined
+  readonly tenant?: string | undefined
+  readonly model?: string | undefined
+  readonly endpoint?: string | undefined
+  readonly stream?: boolean | undefined
+  readonly charge?: Charge | undefined
   readonly latencyMs: number
   /** Until the first byte of the answer went to the client. */
-  readonly firstByteMs?: number
+  readonly firstByteMs?: number | undefined
   /** Between the last byte of the request and its dispatch; absent where it was never dispatched. */
-  readonly overheadMs?: number
+  readonly overheadMs?: number | undefined
   /** In their order, the last one included; absent where there was at most the one that `endpoint` names. */
-  readonly attempts?: readonly Attempt[]
+  readonly attempts?: readonly Attempt[] | undefined
 }
 
 /** One attempt to have an upstream answer. */

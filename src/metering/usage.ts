@@ -37,7 +37,7 @@ export class UsageReader {
     const fields = parseObject(json)
     if (!fields) return
     if (name === 'meta') this.#meta = fields
-    else this.#fields = { ...this.#fields, ...present(fields) }
+    else this.#fields = this.#fields ? overridden(this.#fields, fields) : fields
     this.#isFinal ||= name !== 'message.usage'
   }
 
@@ -123,13 +123,17 @@ function asObject(value: unknown): Fields {
   return typeof value === 'object' && value !== null ? (value as Fields) : {}
 }
 
-function present(fields: Fields): Fields {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
+/** A field that is null in the later report keeps its earlier value; in a first one it reads as if it were absent. */
+function overridden(earlier: Fields, later: Fields): Fields {
+  const fields = { ...earlier }
+  for (const [name, value] of Object.entries(later)) if (value !== null) fields[name] = value
+  return fields
 }
 
 function parseObject(json: Buffer): Fields | undefined {
   try {
-    const value: unknown = JSON.parse(json.toString())
+    // Of latin1 each character is a byte, which is enough for numbers, and parsing it is cheaper than of UTF-8.
+    const value: unknown = JSON.parse(json.toString('latin1'))
     return typeof value === 'object' && value !== null ? (value as Fields) : undefined
   } catch {
     // The member passed through as bytes; that it is no JSON is the client's to find out.
