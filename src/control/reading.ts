@@ -48,7 +48,7 @@ export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown
 }
 
 /** Each issue as a pointer into the value. Nothing of the value itself is told: it may hold a secret. */
-export function faultsOf(error: z.ZodError, schema: z.ZodType): FieldFault[] {
+function faultsOf(error: z.ZodError, schema: z.ZodType): FieldFault[] {
   return error.issues.flatMap(issue => {
     if (issue.code === 'unrecognized_keys') {
       const known = fieldsAt(schema, issue.path)
@@ -117,7 +117,7 @@ export function invalid(errors: readonly FieldFault[]): ApiError {
 }
 
 /** A JSON pointer (RFC 6901). */
-export function pointerOf(path: readonly PropertyKey[]): string {
+function pointerOf(path: readonly PropertyKey[]): string {
   return path.map(step => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }
 

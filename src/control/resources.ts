@@ -121,7 +121,7 @@ export function shown({ name, spec, ...resource }: StoredResource) {
   return { name, ...spec, ...standingOf(resource) }
 }
 
-export function standingOf(resource: Omit<StoredResource, 'kind' | 'name' | 'spec'>) {
+function standingOf(resource: Omit<StoredResource, 'kind' | 'name' | 'spec'>) {
   const { owner, set, place, createdAtMs, createdRevision, updatedRevision } = resource
   return {
     owner,

@@ -33,7 +33,7 @@ export const userPlace = z
   .superRefine(checkPlace)
 
 /** Adds an issue where role and tenant do not go together. */
-export function checkPlace(
+function checkPlace(
   { role, tenant }: { readonly role: Role; readonly tenant?: string | undefined },
   ctx: z.RefinementCtx,
 ): void {

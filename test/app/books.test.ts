@@ -28,7 +28,7 @@ async function scene() {
     lines,
     path: folder.at('gw.db'),
     openRequests: () => raw.prepare('select request_id from open_holds order by 1').pluck().all(),
-    async open() {
+    open: async () => {
       const books = await Books.open(`sqlite:${folder.at('gw.db')}`, {
         clock,
         log,

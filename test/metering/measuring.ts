@@ -7,7 +7,7 @@ import { readScrape, type Scraped } from './scraped.ts'
 
 export const CHAT = '/v1/chat/completions'
 
-export const IDLE: StateSources = {
+const IDLE: StateSources = {
   ledger: { healthy: true, queued: 3, droppedLogs: 2, flush: async () => undefined },
   holds: () => ({ count: 4, tokens: 5_000, amountNano: 1_500_000_000n }),
   config: () => ({ revision: 7, ok: true, atMs: 1_700_000_000_000 }),

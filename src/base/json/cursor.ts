@@ -207,7 +207,7 @@ export class JsonCursor {
 }
 
 /** Longer than any name or word that decides something. */
-export const MAX_TEXT_BYTES = 256
+const MAX_TEXT_BYTES = 256
 const NEAR_BYTES = 48
 const EMPTY = Buffer.alloc(0)
 const ESCAPED_OR_FOREIGN = /[\\\x80-\xff]/

@@ -131,7 +131,7 @@ function failures(id: OperationId): Record<string, JsonSchema> {
 }
 
 /** The failures of an operation: those of its row, and those that its shape entails. */
-export function faultsOf(id: OperationId): readonly ApiCode[] {
+function faultsOf(id: OperationId): readonly ApiCode[] {
   const { params, query, body, ifMatch, errors = [], method } = operation(id)
   const allowed = permission(id)
   const codes: ApiCode[] = ['bad_request']
