@@ -195,7 +195,7 @@ async function scene() {
       'gw.yaml',
       `
 version: 1
-settings: { on_disconnect: ${onDisconnect} }
+settings: { on_disconnect: ${onDisconnect}, health: { unhealthy_after: 1000 } }
 endpoints:
   oai: { protocol: openai, base_url: "${upstream.url}/v1", served_model: served }
   ant: { protocol: anthropic, base_url: "${upstream.url}/v1", served_model: served }

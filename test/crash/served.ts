@@ -27,9 +27,11 @@ export function numberIn(body: { readonly max_tokens: number }): number {
   return body.max_tokens - FIRST
 }
 
-export const INPUT_ESTIMATE = Math.ceil(LENGTH / 3)
+/** What is held for the input of a body, and what it is billed as where nobody reports it. */
+const INPUT_BOUND = Math.ceil(LENGTH / 3)
+export const INPUT_ESTIMATE = Math.ceil(LENGTH / 4)
 /** Embeddings and rerank hold nothing for an answer: of their holds the number is not known. */
-const TEXTLESS = INPUT_ESTIMATE
+const TEXTLESS = INPUT_BOUND
 
 export interface LedgerRow {
   readonly kind: 'hold' | 'settle' | 'release'
@@ -73,7 +75,7 @@ export function readBooks(path: string): { booked: ReadonlyMap<string, Booked>; 
       if (row.kind === 'hold') {
         if (booked.has(row.requestId)) throw new Error(`${row.requestId} is held twice`)
         const tokens = row.tokens ?? 0
-        const number = tokens === TEXTLESS ? undefined : tokens - INPUT_ESTIMATE - FIRST
+        const number = tokens === TEXTLESS ? undefined : tokens - INPUT_BOUND - FIRST
         booked.set(row.requestId, { hold: row, ends: [], number })
       } else {
         const request = booked.get(row.requestId)
