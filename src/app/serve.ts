@@ -173,7 +173,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
   }
 
   try {
-    if (files) await startFiles(files, options.files?.watch === true, store)
+    if (files) await startFiles(files, options.files?.watch ?? false, store)
     const problems = await reloader.start()
     if (problems) {
       throw new CommandError('GW4009', `No revision in the store can be served: ${problems.join('; ')}.`)
