@@ -44,10 +44,11 @@ const DOCUMENTS_PER_SEARCH_UNIT = 100
 /** Sizes a hold. An upper bound for what callers send; a bill that comes out higher is still billed as it is. */
 export function estimate(
   demand: Demand,
-  publication: Pick<PublicationEntry, 'price' | 'maxOutputTokens'>,
+  publication: Pick<PublicationEntry, 'price' | 'maxInputTokens' | 'maxOutputTokens'>,
 ): Estimate {
   const { textBytes, media } = demand.content
-  const inputTokens = Math.min(Math.ceil(textBytes / BYTES_PER_TOKEN.bound) + media.bound, MAX_INPUT_TOKENS)
+  const window = Math.min(publication.maxInputTokens ?? MAX_INPUT_TOKENS, MAX_INPUT_TOKENS)
+  const inputTokens = Math.min(Math.ceil(textBytes / BYTES_PER_TOKEN.bound) + media.bound, window)
   const likelyInputTokens = Math.min(
     Math.ceil(textBytes / BYTES_PER_TOKEN.likely) + media.likely,
     inputTokens,

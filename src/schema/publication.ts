@@ -60,6 +60,13 @@ export const publication = z
     display_name: text.optional().describe('A name for people. Default: the model name.'),
     owned_by: text.default('gw').describe('Shown in `/v1/models`.'),
     price: price.optional(),
+    max_input_tokens: z
+      .int()
+      .min(1)
+      .optional()
+      .describe(
+        'The context window of the model: no call reserves more input, whatever documents it carries.',
+      ),
     max_output_tokens: z
       .int()
       .min(1)

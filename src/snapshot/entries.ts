@@ -91,6 +91,7 @@ export function publicationEntry(item: Item<'publication'>, bound: readonly Targ
     listing: listing(item),
     targets: Object.freeze({ openai: speaking('openai'), anthropic: speaking('anthropic') }),
     price: spec.price && priceOf(spec.price),
+    maxInputTokens: spec.max_input_tokens,
     maxOutputTokens: spec.max_output_tokens,
   })
 }

@@ -96,6 +96,8 @@ export interface PublicationEntry {
   /** Absent: calls are free, and counted as unpriced. */
   readonly price: Price | undefined
   /** The output that a request without a limit of its own reserves. */
+  /** The context window; a bound for what is held. */
+  readonly maxInputTokens?: number | undefined
   readonly maxOutputTokens: number | undefined
 }
 

@@ -39,6 +39,16 @@ describe('the size of a hold', () => {
     expect(estimate({ ...text, content: weighing(300, media) }, UNPRICED).inputTokens).toBe(2_000_000)
   })
 
+  test('caps input at the context window of the publication: no vendor bills more than its model reads', () => {
+    const windowed = { ...UNPRICED, maxInputTokens: 128_000 }
+    const content = weighing(300, { bound: 1_048_576, likely: 200_000 })
+    expect(estimate({ ...text, content }, windowed)).toMatchObject({
+      inputTokens: 128_000,
+      likelyInputTokens: 128_000,
+    })
+    expect(estimate(text, windowed).inputTokens).toBe(100)
+  })
+
   test('takes the larger of the two max fields, else the publication’s, else 4,096', () => {
     const limited = { price: undefined, maxOutputTokens: 777 }
     expect(estimate({ ...text, maxTokens: 10, maxCompletionTokens: 20 }, limited).outputTokens).toBe(20)

@@ -128,6 +128,7 @@ const specs = {
       price: maybe(
         fc.record({ input: maybe(nano), output: maybe(nano), per_request: maybe(nano) }).map(some),
       ),
+      max_input_tokens: maybe(whole),
       max_output_tokens: maybe(whole),
     })
     .map(some),
