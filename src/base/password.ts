@@ -2,18 +2,23 @@ import { type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { ApiError } from './catalogue/api.ts'
 import type { Chance } from './chance.ts'
 
+/** Work and memory of one hash (RFC 7914 §2). */
+interface ScryptCost {
+  readonly N: number
+  readonly r: number
+  readonly p: number
+}
+
 /**
  * scrypt as OWASP's "Password Storage" has it for this memory: 32 MiB and some 0.2 s of one core for each guess.
  * Hashing runs in the threads of libuv, which would let a flood of log-ins take four cores: so only a few run at a time,
  * and no more than some wait.
  */
-const COST = { N: 2 ** 15, r: 8, p: 3 } as const
+const COST: ScryptCost = { N: 2 ** 15, r: 8, p: 3 }
 const MAX_MEMORY_BYTES = 64 * 1_048_576
 const SALT_BYTES = 16
 const HASH_BYTES = 32
 const STORED = /^scrypt\$(\d+)\$(\d+)\$(\d+)\$([\w-]+)\$([\w-]+)$/
-/** What the password of a user who does not exist is compared with, so that it takes as long. */
-const NOBODY = `scrypt$${COST.N}$${COST.r}$${COST.p}$${'A'.repeat(22)}$${'A'.repeat(43)}`
 
 export interface HasherOptions {
   readonly chance: Chance
@@ -21,11 +26,14 @@ export interface HasherOptions {
   readonly atOnce: number
   /** In each of the two lines. */
   readonly maxWaiting: number
+  /** Of new hashes, and of the comparison with nothing; by default as dear as it should be. */
+  readonly cost?: ScryptCost
 }
 
 /** Hashes passwords, a few at a time. */
 export class PasswordHasher {
   readonly #options: HasherOptions
+  readonly #cost: ScryptCost
   #running = 0
   /** Those who have logged in from where they are before, and everybody else: a flood of strangers waits by itself. */
   readonly #known: (() => void)[] = []
@@ -33,6 +41,7 @@ export class PasswordHasher {
 
   constructor(options: HasherOptions) {
     this.#options = options
+    this.#cost = options.cost ?? COST
   }
 
   /**
@@ -41,10 +50,8 @@ export class PasswordHasher {
    */
   async hash(password: string): Promise<string> {
     const salt = Buffer.from(this.#options.chance.bytes(SALT_BYTES))
-    const hash = await this.#queued(this.#known, () => derive(password, salt, COST, HASH_BYTES))
-    return ['scrypt', COST.N, COST.r, COST.p, salt.toString('base64url'), hash.toString('base64url')].join(
-      '$',
-    )
+    const hash = await this.#queued(this.#known, () => derive(password, salt, this.#cost, HASH_BYTES))
+    return written(this.#cost, salt, hash)
   }
 
   /**
@@ -54,7 +61,7 @@ export class PasswordHasher {
    * @throws {ApiError} busy
    */
   async verify(password: string, stored: string | undefined, isKnown: boolean): Promise<boolean> {
-    const [, N, r, p, salt, hash] = STORED.exec(stored ?? NOBODY) ?? []
+    const [, N, r, p, salt, hash] = STORED.exec(stored ?? this.#nobody()) ?? []
     if (salt === undefined || hash === undefined) throw new Error('a password hash of an unknown form')
     const expected = Buffer.from(hash, 'base64url')
     const cost = { N: Number(N), r: Number(r), p: Number(p) }
@@ -62,6 +69,11 @@ export class PasswordHasher {
       derive(password, Buffer.from(salt, 'base64url'), cost, expected.length),
     )
     return timingSafeEqual(derived, expected) && stored !== undefined
+  }
+
+  /** What the password of a user who does not exist is compared with, so that it takes as long. */
+  #nobody(): string {
+    return written(this.#cost, Buffer.alloc(SALT_BYTES), Buffer.alloc(HASH_BYTES))
   }
 
   async #queued<T>(line: (() => void)[], work: () => Promise<T>): Promise<T> {
@@ -81,12 +93,11 @@ export class PasswordHasher {
   }
 }
 
-function derive(
-  password: string,
-  salt: Buffer,
-  cost: { readonly N: number; readonly r: number; readonly p: number },
-  lengthBytes: number,
-): Promise<Buffer> {
+function written({ N, r, p }: ScryptCost, salt: Buffer, hash: Buffer): string {
+  return ['scrypt', N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$')
+}
+
+function derive(password: string, salt: Buffer, cost: ScryptCost, lengthBytes: number): Promise<Buffer> {
   const options: ScryptOptions = { ...cost, maxmem: MAX_MEMORY_BYTES }
   return new Promise((resolve, reject) => {
     // One spelling of what looks the same: keyboards differ in how they compose letters (RFC 8265 §4.2).

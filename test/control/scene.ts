@@ -16,8 +16,9 @@ import { testClock } from '../support/test-clock.ts'
 import type { WhenOver } from '../support/when-over.ts'
 
 export const PASSWORD = 'correct horse battery'
-/** Of {@link PASSWORD}, made once: hashing it anew for each test would be most of the time. */
-const HASHED = new PasswordHasher({ chance: systemChance, atOnce: 2, maxWaiting: 100 }).hash(PASSWORD)
+/** As dear as it should be it would be most of the time of these tests. */
+const HASHER = { chance: systemChance, atOnce: 2, maxWaiting: 16, cost: { N: 2 ** 8, r: 8, p: 1 } }
+const HASHED = new PasswordHasher(HASHER).hash(PASSWORD)
 
 /** What a test sends beside what the operation says. */
 export interface Sent {
@@ -88,7 +89,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
   const store = await openStore('sqlite:gw.db', { mode: 'create', clock, folder: folder.path })
   const log: Record<string, unknown>[] = []
   const probed: ProbeOrder[] = []
-  const hasher = new PasswordHasher({ chance: systemChance, atOnce: 2, maxWaiting: 16 })
+  const hasher = new PasswordHasher(HASHER)
   let maintenance = { on: false, message: 'closed', declared: false }
   const scene = { verdict: { ok: true, latencyMs: 5 } as ProbeVerdict }
   const listener = await startControl(

@@ -1,14 +1,16 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { controlScene, PASSWORD } from './scene.ts'
+import { controlScene, PASSWORD, type SceneOptions } from './scene.ts'
 
-async function setUp() {
-  const scene = await controlScene(onTestFinished)
+const MINUTE_MS = 60_000
+
+async function setUp(options: SceneOptions = {}) {
+  const scene = await controlScene(onTestFinished, options)
   await scene.addUser('ada', 'admin')
   return scene
 }
 
 describe('a log-in', () => {
-  test('gives a script a token, and tells nobody else', async () => {
+  test('gives a script a token, and a browser nothing', async () => {
     const { call, clock } = await setUp()
     const answer = await call('log_in', { body: { username: 'ada', password: PASSWORD } })
     const nowMs = clock.nowMs()
@@ -19,10 +21,233 @@ describe('a log-in', () => {
         carrier: 'bearer',
         token: expect.stringMatching(/^gws_[\w-]{43}$/),
         created_at: new Date(nowMs).toISOString(),
-        idle_expires_at: new Date(nowMs + 30 * 60_000).toISOString(),
-        expires_at: new Date(nowMs + 12 * 3_600_000).toISOString(),
+        idle_expires_at: new Date(nowMs + 30 * MINUTE_MS).toISOString(),
+        expires_at: new Date(nowMs + 12 * 60 * MINUTE_MS).toISOString(),
       },
     ])
     expect(answer.headers.get('set-cookie')).toBeNull()
+  })
+
+  test('gives a browser a cookie that no script of a page can read, and no token', async () => {
+    const { call } = await setUp()
+    const answer = await call('log_in', {
+      body: { username: 'ada', password: PASSWORD, carrier: 'cookie' },
+      headers: { 'sec-fetch-site': 'same-origin' },
+    })
+    expect(answer.status).toBe(201)
+    expect(answer.body).not.toHaveProperty('token')
+    expect(answer.headers.get('set-cookie')).toMatch(
+      /^gw_session=gws_[\w-]{43}; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/,
+    )
+  })
+
+  test('behind TLS binds the cookie to the very host', async () => {
+    const { call } = await setUp({ publicUrl: new URL('https://gw.example.com') })
+    const answer = await call('log_in', {
+      body: { username: 'ada', password: PASSWORD, carrier: 'cookie' },
+      headers: { origin: 'https://gw.example.com' },
+    })
+    expect(answer.headers.get('set-cookie')).toMatch(/^__Host-gw_session=gws_.*; Secure$/)
+  })
+
+  test('answers the same to a wrong password, an unknown name, a disabled user and a name that is none', async () => {
+    const { call, addUser, store } = await setUp()
+    await addUser('bob', 'admin')
+    await store.people.changeUser('bob', { enabled: false })
+    const answers = await Promise.all(
+      [
+        { username: 'ada', password: 'wrong' },
+        { username: 'nobody', password: PASSWORD },
+        { username: 'bob', password: PASSWORD },
+        { username: 'ADA', password: PASSWORD },
+      ].map(body => call('log_in', { body })),
+    )
+    for (const { status, body, headers } of answers) {
+      const { request_id: _id, ...told } = body
+      expect([status, told]).toEqual([
+        401,
+        {
+          type: 'urn:gw:problem:wrong_credentials',
+          title: 'The name or the password is wrong.',
+          status: 401,
+          code: 'wrong_credentials',
+          detail: 'The name or the password is wrong.',
+          hint: expect.any(String),
+        },
+      ])
+      expect(headers.get('set-cookie')).toBeNull()
+    }
+  })
+
+  test('is a new session each time, and each is ended by itself', async () => {
+    const { call, logIn } = await setUp()
+    const [first, second] = [await logIn('ada'), await logIn('ada')]
+    expect(first.token).not.toBe(second.token)
+    expect((await call('log_out', { as: first })).status).toBe(204)
+    expect((await call('get_session', { as: first })).status).toBe(401)
+    expect((await call('get_session', { as: second })).status).toBe(200)
+  })
+
+  test('of another site’s page is refused: it would log its visitor in as somebody else', async () => {
+    const { call } = await setUp()
+    const body = { username: 'ada', password: PASSWORD, carrier: 'cookie' }
+    for (const headers of [{ 'sec-fetch-site': 'cross-site' }, { origin: 'https://evil.example' }, {}]) {
+      expect(await call('log_in', { body, headers })).toMatchObject({
+        status: 403,
+        body: { code: 'cross_site' },
+      })
+    }
+  })
+})
+
+describe('a session', () => {
+  test('is stored by its hash alone', async () => {
+    const { logIn, store } = await setUp()
+    const { token } = await logIn('ada')
+    expect(await store.people.session(token)).toBeUndefined()
+  })
+
+  test('ends after half an hour without a request, and goes on with one', async () => {
+    const { call, logIn, clock } = await setUp()
+    const as = await logIn('ada')
+    for (let times = 1; times <= 3; times++) {
+      clock.advance(29 * MINUTE_MS)
+      expect((await call('get_session', { as })).status).toBe(200)
+    }
+    clock.advance(30 * MINUTE_MS)
+    expect(await call('get_session', { as })).toMatchObject({ status: 401, body: { code: 'not_logged_in' } })
+  })
+
+  test('ends after twelve hours whatever happens', async () => {
+    const { call, logIn, clock } = await setUp()
+    const as = await logIn('ada')
+    for (let times = 1; times < 36; times++) {
+      clock.advance(20 * MINUTE_MS)
+      expect((await call('get_session', { as })).status).toBe(200)
+    }
+    clock.advance(20 * MINUTE_MS)
+    expect((await call('get_session', { as })).status).toBe(401)
+  })
+
+  test('ends with all others of its user on a log-out everywhere, a new password and a disabling', async () => {
+    const { call, logIn, store, addUser } = await setUp()
+    await addUser('bob', 'admin')
+    const bob = await logIn('bob')
+    for (const end of [
+      async () => call('log_out_everywhere', { as: await logIn('ada') }),
+      async () => call('end_user_sessions', { as: bob, params: { name: 'ada' } }),
+      async () =>
+        call('change_password', {
+          as: await logIn('ada'),
+          body: { current_password: PASSWORD, new_password: PASSWORD },
+        }),
+      async () => call('reset_password', { as: bob, params: { name: 'ada' }, body: { password: PASSWORD } }),
+    ]) {
+      const as = await logIn('ada')
+      expect((await end()).status).toBe(204)
+      expect((await call('get_session', { as })).status).toBe(401)
+    }
+    const as = await logIn('ada')
+    await store.people.changeUser('ada', { enabled: false })
+    expect((await call('get_session', { as })).status).toBe(401)
+    expect((await call('get_session', { as: bob })).status).toBe(200)
+  })
+
+  test('lets its password be changed only by who knows it', async () => {
+    const { call, logIn } = await setUp()
+    const as = await logIn('ada')
+    const body = { current_password: 'wrong', new_password: 'another horse' }
+    expect(await call('change_password', { as, body })).toMatchObject({
+      status: 401,
+      body: { code: 'wrong_credentials' },
+    })
+    expect((await call('get_session', { as })).status).toBe(200)
+  })
+})
+
+describe('a change by cookie', () => {
+  const tenant = { name: 'new' }
+
+  test('needs JSON, the same site and the token of its session', async () => {
+    const { call, logIn } = await setUp()
+    const as = await logIn('ada', 'cookie')
+    const change = (headers: Record<string, string>) => call('create_tenant', { as, body: tenant, headers })
+    for (const headers of [
+      { 'content-type': 'text/plain' },
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+      { origin: 'https://evil.example' },
+      { 'x-csrf-token': '' },
+      { 'x-csrf-token': (await logIn('ada', 'cookie')).headers['x-csrf-token'] ?? '' },
+    ]) {
+      expect(await change(headers), JSON.stringify(headers)).toMatchObject({
+        status: 403,
+        body: { code: 'cross_site' },
+      })
+    }
+    expect((await change({})).status).toBe(201)
+  })
+
+  test('shows where it comes from by its origin where the browser sends no fetch metadata', async () => {
+    const { call, logIn, url } = await setUp()
+    const { headers } = await logIn('ada', 'cookie')
+    const { 'sec-fetch-site': _site, ...rest } = headers
+    const as = { token: '', headers: rest }
+    expect((await call('create_tenant', { as, body: tenant })).status).toBe(403)
+    const origin = new URL(url).origin
+    expect((await call('create_tenant', { as, body: tenant, headers: { origin } })).status).toBe(201)
+  })
+
+  test('that has no body needs all of it, too; a look does not', async () => {
+    const { call, logIn } = await setUp()
+    const { headers } = await logIn('ada', 'cookie')
+    const as = { token: '', headers: { cookie: headers['cookie'] ?? '' } }
+    expect((await call('get_session', { as })).status).toBe(200)
+    expect(await call('log_out', { as })).toMatchObject({ status: 403, body: { code: 'cross_site' } })
+  })
+
+  test('by bearer needs none of it: no browser sends one along by itself', async () => {
+    const { call, logIn } = await setUp()
+    const as = await logIn('ada')
+    const headers = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
+    expect((await call('create_tenant', { as, body: tenant, headers })).status).toBe(201)
+  })
+})
+
+describe('of several credentials', () => {
+  test('the bearer alone counts, also where it is wrong and the cookie is right', async () => {
+    const { call, logIn } = await setUp()
+    const [cookie, bearer] = [await logIn('ada', 'cookie'), await logIn('ada')]
+    const look = (authorization: string) =>
+      call('get_session', { headers: { cookie: cookie.headers['cookie'] ?? '', authorization } })
+    expect(await look(`Bearer ${bearer.token}`)).toMatchObject({ status: 200, body: { carrier: 'bearer' } })
+    expect((await look('Bearer gws_wrong')).status).toBe(401)
+    expect((await look('Basic YWRhOng=')).status).toBe(401)
+  })
+
+  test('two cookies of the name are one too many', async () => {
+    const { call, logIn } = await setUp()
+    const { headers } = await logIn('ada', 'cookie')
+    const twice = { cookie: `${headers['cookie']}; gw_session=gws_x` }
+    expect((await call('get_session', { headers: twice })).status).toBe(401)
+  })
+})
+
+describe('guessing', () => {
+  test('is slowed down after five failures, by no more than half a minute, and forgotten by a success', async () => {
+    const { call, clock, logIn } = await setUp()
+    const guess = (password: string) => call('log_in', { body: { username: 'ada', password } })
+    for (let times = 1; times <= 5; times++) expect((await guess('wrong')).status).toBe(401)
+    const refused = await guess(PASSWORD)
+    expect([refused.status, refused.body.code, refused.headers.get('retry-after')]).toEqual([
+      429,
+      'too_many_attempts',
+      '1',
+    ])
+    clock.advance(1_000)
+    expect((await guess('wrong')).status).toBe(401)
+    clock.advance(30_000)
+    await logIn('ada')
+    expect((await guess('wrong')).status).toBe(401)
   })
 })
