@@ -72,7 +72,16 @@ export async function openStage({ pin }) {
     async gateway() {
       const store = `sqlite:${join(folder, 'gw.db')}`
       writeFileSync(join(folder, 'gw.yaml'), configuration(upstreamPort))
-      await gw('apply', '-c', join(folder, 'gw.yaml'), '--store', store, '--yes', '--skip-probe', '--no-input')
+      await gw(
+        'apply',
+        '-c',
+        join(folder, 'gw.yaml'),
+        '--store',
+        store,
+        '--yes',
+        '--skip-probe',
+        '--no-input',
+      )
       const key = (await gw('keys', 'issue', 'bench', '--store', store)).trim()
       const [port, control] = [await freePort(), await freePort()]
       const flags = [

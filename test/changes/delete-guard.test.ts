@@ -13,5 +13,6 @@ test.each([
   const counts = { create: 5, update: 0, delete: deletes, unchanged: owned - deletes }
   const guard = () => assertFewDeletes({ counts, set: 'default' })
   if (verdict === 'passes') guard()
-  else expect(guard).toThrow(`The files would delete ${deletes} of the ${owned} resources of the set default.`)
+  else
+    expect(guard).toThrow(`The files would delete ${deletes} of the ${owned} resources of the set default.`)
 })

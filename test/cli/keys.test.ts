@@ -159,7 +159,7 @@ describe('a store that does not exist', () => {
     'is not made by gw keys %s',
     async words => {
       const { exit, stderr } = await run(`keys ${words} --store sqlite:./typo.db`)
-      expect(exit).toBe(1)
+      expect(exit).toBe(4)
       expect(stderr).toContain('error GW2003')
     },
   )

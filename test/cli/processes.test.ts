@@ -43,7 +43,7 @@ describe('as real processes', () => {
     const exits = {
       done: await gwProcess(['validate'], world),
       changes: await gwProcess(['diff', '--exit-code'], world),
-      unexpected: await gwProcess(['export'], world),
+      unexpected: await gwProcess(['export', '--store', 'sqlite:.'], world),
       precondition: await gwProcess(['apply'], world),
       usage: await gwProcess(['aply'], world),
       invalid: await gwProcess(['validate', '-c', 'nowhere'], world),

@@ -131,16 +131,15 @@ function failures(id: OperationId): Record<string, JsonSchema> {
 }
 
 /** The failures of an operation: those of its row, and those that its shape entails. */
-function faultsOf(id: OperationId): readonly ApiCode[] {
-  const { params, query, body, ifMatch, errors = [], method } = operation(id)
+export function faultsOf(id: OperationId): readonly ApiCode[] {
+  const { params, body, ifMatch, errors = [], method } = operation(id)
   const allowed = permission(id)
-  const codes: ApiCode[] = ['bad_request']
+  const codes: ApiCode[] = ['bad_request', 'invalid_request']
   if (body) codes.push('invalid_json', 'request_too_large', 'unsupported_media_type')
   if (allowed !== 'anyone') codes.push('not_logged_in')
   if (allowed !== 'anyone' && allowed.tenant === undefined) codes.push('forbidden')
   if (method !== 'GET') codes.push('cross_site')
   if (params) codes.push('not_found')
-  if (body || query) codes.push('invalid_request')
   if (ifMatch) codes.push('changed_meanwhile')
   if (ifMatch === 'required') codes.push('precondition_required')
   return [...new Set<ApiCode>([...codes, ...errors, 'internal_error', 'unavailable'])]

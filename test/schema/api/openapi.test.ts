@@ -10,7 +10,9 @@ const document = openApi('0.0.0') as unknown as {
 }
 
 test('is OpenAPI 3.1', async () => {
-  const { valid, errors } = await new Validator().validate(structuredClone(document) as Parameters<Validator['validate']>[0])
+  const { valid, errors } = await new Validator().validate(
+    structuredClone(document) as Parameters<Validator['validate']>[0],
+  )
   expect(errors ?? valid).toBe(true)
 })
 

@@ -1,0 +1,157 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { OPERATION_IDS, type OperationId, operation } from '../../src/schema/api/operations.ts'
+import { undocumented } from './documented.ts'
+import { type Answered, controlScene, type LoggedIn, PASSWORD, type Sent } from './scene.ts'
+
+/** The state that changes start from, out of an answer. */
+const etag = (answered: Answered) => ({ 'if-match': answered.headers.get('etag') ?? '' })
+
+test('every operation answers as the document says, in success', async () => {
+  const { call: send, addUser, logIn } = await controlScene(onTestFinished)
+  await addUser('ada', 'admin')
+  const called = new Set<OperationId>()
+  let as: LoggedIn = await logIn('ada')
+  const call = async (id: OperationId, sent: Omit<Sent, 'as'> = {}) => {
+    const answered = await send(id, { as, ...sent })
+    expect(answered.status, `${id}: ${JSON.stringify(answered.body)}`).toBeLessThan(300)
+    expect(undocumented(id, answered)).toEqual([])
+    called.add(id)
+    return answered
+  }
+
+  await call('log_in', { body: { username: 'ada', password: PASSWORD } })
+  await call('get_session')
+
+  // A tenant with a wallet.
+  await call('list_tenants', { query: { limit: '1' } })
+  const tenant = await call('create_tenant', { body: { name: 'umbrella', billing: 'prepaid' } })
+  const named = { params: { name: 'umbrella' } }
+  await call('update_tenant', { ...named, headers: etag(tenant), body: { limits: { rpm: 5 } } })
+  await call('get_tenant', named)
+  await call('credit_wallet', { ...named, body: { amount: '12.5', reference: 'invoice-1', note: 'first' } })
+  await call('debit_wallet', { ...named, body: { amount: 2, reference: 'refund-1' } })
+  expect((await call('get_wallet', named)).body).toMatchObject({ balance: '10.5', available: '10.5' })
+  await call('list_wallet_entries', named)
+
+  // An embeddings-only upstream, published and bound.
+  const endpoint = await call('create_endpoint', {
+    body: {
+      name: 'local/embed',
+      protocol: 'openai',
+      base_url: 'http://127.0.0.1:9/v1',
+      served_model: 'e5',
+      skip_probe: true,
+    },
+  })
+  const embed = { params: { name: 'local/embed' } }
+  const changed = await call('update_endpoint', {
+    ...embed,
+    headers: etag(endpoint),
+    body: { skip_probe: false, timeouts: { connect: '1s' }, labels: { team: 'search' } },
+  })
+  expect(changed.body).toMatchObject({ timeouts: { connect: '1s', idle: '2m' }, labels: { team: 'search' } })
+  await call('disable_endpoint', embed)
+  await call('enable_endpoint', embed)
+  await call('get_endpoint', embed)
+  await call('list_endpoints')
+  await call('probe_endpoint', embed)
+  const model = { params: { name: 'e5:latest' } }
+  const publication = await call('create_publication', {
+    body: { name: 'e5:latest', price: { input: 0.02 } },
+  })
+  expect(publication.body).toMatchObject({ price: { input: '0.02' }, status: 'listed' })
+  await call('update_publication', { ...model, headers: etag(publication), body: { price: null } })
+  await call('get_publication', model)
+  await call('list_publications')
+  const both = { params: { publication: 'e5:latest', endpoint: 'local/embed' } }
+  const binding = await call('create_binding', { body: both.params })
+  await call('update_binding', { ...both, headers: etag(binding), body: { weight: 2 } })
+  await call('get_binding', both)
+  await call('list_bindings', { query: { publication: 'e5:latest' } })
+
+  // A key of the tenant.
+  const key = await call('create_key', {
+    body: { name: 'app', kind: 'tenant', tenant: 'umbrella', budget: { amount: '5', per: 'month' } },
+  })
+  const app = { params: { name: 'app' } }
+  await call('update_key', { ...app, headers: etag(key), body: { quota: 1_000 } })
+  expect((await call('issue_key', app)).body.secret).toMatch(/^gw_/)
+  await call('rotate_key', { ...app, body: { grace: '1h' } })
+  expect((await call('get_key', app)).body).toMatchObject({ state: 'active', secret: { active: 2 } })
+  await call('list_keys', { query: { tenant: 'umbrella' } })
+  await call('disable_key', app)
+  expect((await call('get_key', app)).body).toMatchObject({ state: 'held' })
+  await call('enable_key', app)
+  await call('revoke_key', app)
+
+  await call('get_usage', { query: { by: 'key' } })
+  await call('list_calls', { query: { min_status: '400' } })
+
+  // The configuration as a document.
+  const yaml = 'version: 1\nset: extra\npublications:\n  soon: { status: draft }\n'
+  await call('validate_config', { body: { yaml } })
+  const plan = await call('plan_config', { body: { yaml } })
+  await call('apply_config', { body: { yaml, base: plan.body['base'] } })
+  const history = await call('list_revisions', { query: { limit: '2' } })
+  await call('list_revisions', { query: { cursor: history.body.next_cursor ?? '' } })
+  await call('roll_back', { body: { revision: plan.body['base'] } })
+
+  await call('get_maintenance')
+  await call('set_maintenance', { body: { enabled: true, message: 'soon' } })
+  await call('get_status')
+
+  // Away again.
+  await call('delete_key', app)
+  await call('delete_binding', both)
+  await call('delete_publication', model)
+  await call('delete_endpoint', { ...embed, headers: { 'if-match': '*' } })
+  await call('delete_tenant', named)
+
+  const user = await call('create_user', {
+    body: { name: 'tom', password: PASSWORD, role: 'tenant', tenant: 'acme' },
+  })
+  const tom = { params: { name: 'tom' } }
+  await call('update_user', { ...tom, headers: etag(user), body: { enabled: false } })
+  await call('get_user', tom)
+  await call('list_users')
+  await call('reset_password', { ...tom, body: { password: PASSWORD } })
+  await call('end_user_sessions', tom)
+  const audit = await call('list_audit', { query: { limit: '500' } })
+  expect(audit.body.data[0]).toMatchObject({
+    user: 'ada',
+    role: 'admin',
+    origin: 'rest',
+    address: '127.0.0.1',
+    action: 'end_user_sessions',
+    target: 'user/tom',
+  })
+
+  await call('log_out')
+  as = await logIn('ada')
+  await call('change_password', { body: { current_password: PASSWORD, new_password: PASSWORD } })
+  as = await logIn('ada')
+  await call('log_out_everywhere')
+
+  expect(OPERATION_IDS.filter(id => !called.has(id))).toEqual([])
+})
+
+test('every operation answers as the document says where it is refused', async () => {
+  const { call, addUser, logIn } = await controlScene(onTestFinished)
+  await addUser('ada', 'admin')
+  const as = await logIn('ada')
+  const params = { name: 'none', publication: 'none', endpoint: 'none' }
+  for (const id of OPERATION_IDS) {
+    const stranger = await call(id, { params })
+    expect(undocumented(id, stranger)).toEqual([])
+    expect(stranger.status).toBe(id === 'log_in' ? 422 : 401)
+    const nonsense = await call(id, {
+      as,
+      params,
+      query: { no_such: '1' },
+      ...(operation(id).body && { body: { no_such: 1 } }),
+      headers: { 'if-match': '"1"' },
+    })
+    expect(undocumented(id, nonsense)).toEqual([])
+    expect(nonsense.status).toBeGreaterThanOrEqual(400)
+  }
+})

@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import { API_FAULTS } from '../../src/base/catalogue/api.ts'
+import { faultsOf, openApi } from '../../src/schema/api/openapi.ts'
+import { API_PREFIX, type OperationId, operation } from '../../src/schema/api/operations.ts'
+import type { Answered } from './scene.ts'
+
+interface Response {
+  readonly content?: Readonly<Record<string, { readonly schema: object }>>
+  readonly headers?: Readonly<Record<string, unknown>>
+}
+
+/** The document as a client reads it, references and all. */
+const document = JSON.parse(
+  JSON.stringify(openApi('0.0.0')).replaceAll('#/components/schemas/', '#/$defs/'),
+) as {
+  readonly paths: Record<string, Record<string, { readonly responses: Record<string, Response> }>>
+  readonly components: { readonly schemas: Record<string, object> }
+}
+
+/** What an answer says that the document does not; empty where it is as documented. */
+export function undocumented(id: OperationId, answered: Answered): string[] {
+  const { method, path } = operation(id)
+  const responses = document.paths[`${API_PREFIX}${path}`]?.[method.toLowerCase()]?.responses
+  const response = responses?.[answered.status]
+  if (!response) return [`${id}: the status ${answered.status} is not documented`]
+  const missing = Object.keys(response.headers ?? {}).filter(name => !answered.headers.has(name))
+  const faults = missing.map(name => `${id}: the header ${name} is missing`)
+  const [type, content] = Object.entries(response.content ?? {})[0] ?? []
+  if (answered.headers.get('content-type') !== (type ?? null))
+    faults.push(`${id}: the content type is ${answered.headers.get('content-type')}, not ${type}`)
+  if (content) {
+    const schema = { ...content.schema, $defs: document.components.schemas }
+    const { error } = z
+      .fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0])
+      .safeParse(answered.body)
+    if (error) faults.push(`${id}: ${z.prettifyError(error)}`)
+  }
+  if (answered.status >= 400) {
+    const code = faultsOf(id).find(fault => fault === answered.body.code)
+    if (!code || API_FAULTS[code].status !== answered.status)
+      faults.push(`${id}: the code ${answered.body.code} is not documented for ${answered.status}`)
+  }
+  return faults
+}
