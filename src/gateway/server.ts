@@ -149,7 +149,8 @@ function answerNobody(
   const record = trace.record('refused', { headersSent: true, statusCode: status }, error)
   ports.requests.began()
   ports.requests.ended(record)
-  logRequest(ports.log, record)
+  // Of those that find no room the listener tells how many: a line for each would be a flood of its own.
+  if (code !== 'too_many_connections') logRequest(ports.log, record)
   return errorAnswer(error, trace)
 }
 

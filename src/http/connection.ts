@@ -73,6 +73,8 @@ export class Connection {
 
   /** Serves a request, or lets it wait for its turn. */
   take(req: IncomingMessage, res: ServerResponse): void {
+    // Behind an answer that ends the connection.
+    if (!this.socket.writable) return
     const before = this.#newest
     this.#newest = res
     if (before === undefined || before.destroyed) return this.#serve(req, res)

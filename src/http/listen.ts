@@ -60,6 +60,8 @@ const LIMITS = {
 } as const
 
 const HEAD_MS = 10_000
+/** Connections that wait to be accepted: a burst of them would else be tried again a second later. */
+const BACKLOG = 4_096
 /** While closing: how often connections are looked for whose last request has ended. */
 const SWEEP_MS = 50
 
@@ -127,7 +129,7 @@ function refusalBytes({ status, phrase }: HttpRefusal, { body, headers }: Refusa
 function opened(server: Server, { host, port }: ListenAddress): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ host, port }, () => {
+    server.listen({ host, port, backlog: BACKLOG }, () => {
       server.off('error', reject)
       resolve()
     })

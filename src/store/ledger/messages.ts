@@ -1,14 +1,7 @@
-import type { Packed } from './packing.ts'
 import type { Answers, Question, Row, RowFault } from './rows.ts'
 
 /** What waits its turn in the writer: a row, or a question between rows. */
 export type Item = Row | readonly [what: 'ask', question: Question]
-
-/** To the writer's thread: a {@link Post} whose items are {@link packed}. */
-export interface PackedPost {
-  readonly first: number
-  readonly items: readonly Packed[]
-}
 
 /** To the writer: items of one turn of the event loop, numbered from `first` on without gaps. */
 export interface Post {

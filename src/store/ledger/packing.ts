@@ -72,7 +72,13 @@ type PackedUsage = [
   searchUnits: number,
 ]
 
-export type Packed = PackedHold | PackedSettlement | PackedRelease | PackedCall | Exclude<Item, Row>
+type Packed = PackedHold | PackedSettlement | PackedRelease | PackedCall | Exclude<Item, Row>
+
+/** To the writer's thread: a `Post` whose items are {@link packed}. */
+export interface PackedPost {
+  readonly first: number
+  readonly items: readonly Packed[]
+}
 
 export function packed(item: Item): Packed {
   switch (item[0]) {

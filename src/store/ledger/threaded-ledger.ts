@@ -9,8 +9,8 @@ import {
   type KeySumsQuery,
 } from '../../schema/ledger.ts'
 import type { Lease } from './lease.ts'
-import type { Item, PackedPost, Report } from './messages.ts'
-import { packed } from './packing.ts'
+import type { Item, Report } from './messages.ts'
+import { type PackedPost, packed } from './packing.ts'
 import { claimOf, type RecoveryPorts, recoverHolds, sweepHolds } from './recovery.ts'
 import type { Answers, Question, RowFault, Short } from './rows.ts'
 import type { Adjustments, Balances, Ledger, LedgerEvents } from './types.ts'

@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { type Clock, systemClock } from '../../../src/base/clock.ts'
 import type { Protocol } from '../../../src/schema/endpoint.ts'
 import { json } from '../../support/answers.ts'
 import { BASIC_SECRETS, basicConfig, type TestGateway, testGateway } from '../../support/gateway.ts'
@@ -87,11 +88,11 @@ export interface Scene {
 
 const LIMITS = 'limits: { rpm: 60, tpm: 100000, concurrency: 4 }, quota: 1000000'
 
-export async function hostileScene(whenOver: WhenOver): Promise<Scene> {
+export async function hostileScene(whenOver: WhenOver, clock: Clock = systemClock): Promise<Scene> {
   const upstream = await scriptedUpstream(whenOver)
   upstream.answer(json('{"model":"x"}'))
   const yaml = basicConfig(upstream.url).replace('tenant: acme }', `tenant: acme, ${LIMITS} }`)
-  const gateway = await testGateway(whenOver, yaml, { secrets: BASIC_SECRETS })
+  const gateway = await testGateway(whenOver, yaml, { secrets: BASIC_SECRETS, clock })
   const rates = () => gateway.limiter.rateHeaders('openai', gateway.entryOf('app'), 'inference')
   const untouched = rates()
   return {
