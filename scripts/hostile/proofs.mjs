@@ -87,7 +87,7 @@ export function slowReaders({ readers, megabytes, seconds }) {
       rss_kib_per_reader: Math.round(((highest - before) * 1_024) / readers),
       closed,
       normal_failed: filling.failed + traffic.failed,
-      normal_p99_ms: { filling: Math.round(filling.p99Ms), then: Math.round(traffic.p99Ms) },
+      normal_p99_ms: { filling: Math.round(filling.p99Ms), filled: Math.round(traffic.p99Ms) },
       holds: closed === 0 && filling.failed + traffic.failed === 0 && highest - before < 64 + readers / 2,
     }
   })

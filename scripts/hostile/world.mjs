@@ -13,7 +13,7 @@ const SECRET = 'sk-a-secret-of-their-own-0123456789'
 const PAGE_BYTES = 4_096
 
 /** A process of this script that plays a role, and answers each message with one. */
-export class Actor {
+class Actor {
   #child
   #reports = []
   #waiting = []
