@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { type ServeOptions, serve } from '../app/serve.ts'
+import { serve } from '../app/serve.ts'
+import type { ServeOptions } from '../app/serving.ts'
 import { CommandError, EXIT, type ExitCode } from '../base/catalogue/command.ts'
 import { GatheredLines } from '../base/gathered-lines.ts'
 import { createLog, type Log } from '../base/log.ts'

@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type ServeOptions, serve } from '../../src/app/serve.ts'
+import { serve } from '../../src/app/serve.ts'
+import type { ServeOptions } from '../../src/app/serving.ts'
 import { systemChance } from '../../src/base/chance.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'

@@ -1,0 +1,58 @@
+import type { Chance } from '../base/chance.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import type { ListenAddress } from '../http/listen.ts'
+import type { FilesRefusal } from './files/outcome.ts'
+
+export interface ServeOptions {
+  /** The store's URL, such as `sqlite:./data/gw.db`. */
+  readonly store: string
+  /** Applied before anything is served, on each reload that is asked for, and with `watch` on each save. */
+  readonly files?: { readonly paths: readonly string[]; readonly watch: boolean }
+  /** Absent: not in this process. */
+  readonly gateway?: ListenAddress
+  readonly control?: ListenAddress
+  /** Where browsers reach the control plane, where a proxy in front does TLS. */
+  readonly controlUrl?: URL
+  /** Open connections of clients of the gateway; by default as many as the system's descriptors allow for. */
+  readonly maxConnections?: number
+  /** Absent: nobody may ask for `/metrics`. */
+  readonly metrics?: {
+    /** Opens it; never logged. Empty or blank: nobody has it. */
+    readonly token: string
+    readonly version: string
+  }
+}
+
+export interface ServePorts {
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+  readonly clock: Clock
+  readonly chance: Chance
+  readonly log: Log
+  /** See `Books`. */
+  readonly ledgerWorkerUrl?: URL
+  /** See `FollowedFiles`. */
+  readonly filesThreadUrl?: URL
+  /** Called where files cannot be applied, beside the line in the log. */
+  readonly onFilesRefused?: (refusal: FilesRefusal) => void
+}
+
+/** A process that serves. */
+export interface Serving {
+  readonly gatewayUrl?: string
+  readonly controlUrl?: string
+  readonly revision: number
+  /** Resolves where the process cannot go on: it should be closed, and end. */
+  readonly failed: Promise<Error>
+  /**
+   * Applies the files, where there are any, and reads the store and every secret again. Resolves when what came of it
+   * is served or refused. Also for whoever has written through this process's own store.
+   */
+  reload(): Promise<void>
+  /**
+   * Stops accepting, lets requests at hand finish for at most `drainMs`, tells the clients of those that have not, and
+   * gives everything back. The control plane goes last: until then its `/health` tells of the others.
+   */
+  close(drainMs: number): Promise<void>
+}
