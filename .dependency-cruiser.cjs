@@ -37,6 +37,8 @@ const HOMES = {
   commander: ['cli'],
   chokidar: ['config'],
   'prom-client': ['metering'],
+  ink: ['tui'],
+  react: ['tui'],
 }
 
 const homes = Object.entries(HOMES).map(([name, rooms]) => ({
@@ -84,7 +86,7 @@ module.exports = {
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.json' },
     enhancedResolveOptions: {
-      extensions: ['.ts', '.js'],
+      extensions: ['.ts', '.tsx', '.js'],
       exportsFields: ['exports'],
       conditionNames: ['import', 'node', 'default', 'types'],
     },
