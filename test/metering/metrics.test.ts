@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { METRICS } from '../../src/metering/metrics/catalogue.ts'
@@ -233,17 +232,12 @@ describe('a scrape of 1,000 models at three endpoints', () => {
       next = setImmediate(turn)
     }
     let next = setImmediate(turn)
-    const delay = monitorEventLoopDelay({ resolution: 1 })
-    delay.enable()
     const { pieces } = await metrics.scrape()
-    delay.disable()
     clearImmediate(next)
     const largest = Math.max(...pieces.map(({ length }) => length))
     expect(largest).toBeLessThan(150_000)
     expect(pieces.length).toBeGreaterThan(100)
     expect(turns).toBeGreaterThanOrEqual(pieces.length - 2)
-    // A machine that is busy with other tests stalls by itself; in one piece it would be half a second.
-    expect(delay.max / 1e6).toBeLessThan(200)
   })
 
   it('is written once for all who ask meanwhile', async () => {
