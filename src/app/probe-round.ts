@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { ProbeOrder } from '../changes/types.ts'
 import { resolveSecret, SecretError } from '../config/secrets.ts'
 import { httpProbe } from '../relay/probe/http-probe.ts'
@@ -87,6 +88,8 @@ export async function probeRound(orders: readonly ProbeOrder[], ports: ProbeRoun
     ports.onProgress({ done, total, failed })
   }
   ports.onProgress({ done, total, failed })
+  // Each probe under way listens; Node warns of more than ten as of a leak.
+  setMaxListeners(2 * AT_A_TIME, ports.signal)
   const queue = [...orders.entries()]
   const work = async () => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
