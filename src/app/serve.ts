@@ -19,6 +19,7 @@ import { startFiles } from './files/start-files.ts'
 import { healthAnswer } from './health.ts'
 import { listenFault } from './listen-fault.ts'
 import { Measured } from './metrics.ts'
+import { Presence } from './presence.ts'
 import { Reloader } from './reloader.ts'
 import type { ServeOptions, ServePorts, Serving } from './serving.ts'
 import { Upstreams } from './upstreams.ts'
@@ -80,6 +81,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       ...(ports.filesThreadUrl && { threadUrl: ports.filesThreadUrl }),
       ...(ports.onFilesRefused && { onRefused: ports.onFilesRefused }),
     })
+  const presence = options.gateway && new Presence({ ...ports, store, holder, version: options.version })
   const listeners: Listener[] = []
   const underway = new Underway()
   let draining = false
@@ -99,13 +101,14 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     draining = true
     const endsAtMs = clock.monotonicMs() + drainMs
     const filesClosed = files?.close()
+    const left = presence?.leave()
     const deadline = clock.after(drainMs, () => underway.interrupt())
     for (const listener of listeners) {
       const leftMs = Math.max(0, endsAtMs - clock.monotonicMs())
       await listener.close(leftMs + FAREWELL_MS, Math.min(leftMs, NOTICE_MS))
     }
     deadline.cancel()
-    await filesClosed
+    await Promise.all([filesClosed, left])
     const reloaderStopped = reloader.stop()
     // Nobody waits for what is left: upstreams that are read on for clients that have gone.
     underway.interrupt()
@@ -144,7 +147,10 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         ...(measured?.port && { metrics: measured.port }),
       }))
     listening = gateway
-    if (gateway) listeners.push(gateway)
+    if (gateway) {
+      listeners.push(gateway)
+      presence?.tell(gateway.url)
+    }
     const control =
       options.control &&
       (await claim(openControl, '--control-listen', options.control, {

@@ -14,6 +14,8 @@ export interface ServeOptions {
   readonly control?: ListenAddress
   /** Where browsers reach the control plane, where a proxy in front does TLS. */
   readonly controlUrl?: URL
+  /** Of gw, as others are told of it. */
+  readonly version?: string
   /** Open connections of clients of the gateway; by default as many as the system's descriptors allow for. */
   readonly maxConnections?: number
   /** Absent: nobody may ask for `/metrics`. */

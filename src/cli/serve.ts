@@ -105,6 +105,7 @@ async function serveUntilTold(
   const token = io.environment['METRICS_TOKEN']
   const wanted: ServeOptions = {
     store: flags.store,
+    version: gwVersion(),
     ...(files && { files }),
     ...(options.maxConnections !== undefined && { maxConnections: parseCount(options.maxConnections) }),
     ...(!options.controlOnly && { gateway: parseListen(options.listen) }),

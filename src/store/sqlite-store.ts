@@ -5,6 +5,7 @@ import type { MaintenanceSwitch, ServedResource, ServedState } from '../schema/s
 import type { Connection } from './connection.ts'
 import { storeFault } from './faults.ts'
 import { findResources } from './find.ts'
+import { deleteGateway, putGateway, selectGateways } from './gateways.ts'
 import {
   deleteHold,
   endSecrets,
@@ -26,11 +27,13 @@ import type { Tables } from './tables.ts'
 import type {
   Commit,
   CommitGuard,
+  GatewayReport,
   Head,
   Live,
   ResourceQuery,
   Revision,
   Store,
+  StoredGateway,
   StoredResource,
   StoredSecret,
 } from './types.ts'
@@ -57,7 +60,7 @@ export class SqliteStore implements Store {
     this.#clock = clock
     const ports: AccountingPorts = {
       read: work => this.#read(work),
-      write: work => this.#run(session => immediately(session, work)),
+      write: work => this.#beside(work),
       clock,
     }
     this.accounting = new SqliteAccounting(ports)
@@ -183,6 +186,18 @@ export class SqliteStore implements Store {
     return this.#moveByHand(deleteMaintenance)
   }
 
+  reportGateway(report: GatewayReport): Promise<void> {
+    return this.#beside(db => putGateway(db, report, this.#clock.nowMs()))
+  }
+
+  forgetGateway(id: string): Promise<void> {
+    return this.#beside(db => deleteGateway(db, id))
+  }
+
+  gateways(): Promise<readonly StoredGateway[]> {
+    return this.#read(selectGateways)
+  }
+
   close(): Promise<void> {
     return this.#connection.close()
   }
@@ -228,6 +243,11 @@ export class SqliteStore implements Store {
       const result = await work(db)
       return result === false ? { result } : { result, next: { ...head, keyVersion: head.keyVersion + 1 } }
     })
+  }
+
+  /** Writes what is not part of the state that a gateway serves. */
+  #beside<T>(work: (db: Db) => Promise<T>): Promise<T> {
+    return this.#run(session => immediately(session, work))
   }
 
   async #run<T>(work: (session: Session) => Promise<T>): Promise<T> {

@@ -10,6 +10,7 @@ export interface Tables {
   key_secrets: KeySecretsTable
   key_holds: KeyHoldsTable
   maintenance: MaintenanceTable
+  gateways: GatewaysTable
   users: UsersTable
   sessions: SessionsTable
   audit: AuditTable
@@ -84,6 +85,20 @@ interface MaintenanceTable {
   message: string | null
   author: string | null
   since_ms: number
+}
+
+export interface GatewaysTable {
+  id: string
+  pid: number
+  host: string
+  version: string | null
+  url: string | null
+  started_at_ms: number
+  seen_at_ms: number
+  revision: number
+  key_version: number
+  refused_revision: number | null
+  refusal: string | null
 }
 
 export interface LedgerTable {

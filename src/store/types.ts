@@ -129,6 +129,29 @@ export type CommitGuard = (
   after: readonly StoredResource[],
 ) => Promise<void>
 
+/** What a gateway that serves the store tells of itself, every few seconds and whenever it has something new. */
+export interface GatewayReport {
+  /** Made anew at each start. */
+  readonly id: string
+  readonly pid: number
+  readonly host: string
+  /** Of gw. */
+  readonly version?: string
+  /** Where it listens. */
+  readonly url?: string
+  readonly startedAtMs: number
+  /** What it serves; 0 where that is nothing yet. */
+  readonly revision: number
+  readonly keyVersion: number
+  /** The newest state that it could not serve, and why; absent where it serves the newest. */
+  readonly refused?: { readonly revision: number; readonly reason: string }
+}
+
+export interface StoredGateway extends GatewayReport {
+  /** When it was last heard of. One that was killed is never heard of again. */
+  readonly seenAtMs: number
+}
+
 /**
  * The database that holds the configuration, its history and the secrets of keys. All methods but `changed`
  * are asynchronous, so that a database across a network can stand behind the same interface.
@@ -188,6 +211,13 @@ export interface Store {
   switchMaintenanceOn(more: Pick<MaintenanceSwitch, 'message' | 'author'>): Promise<boolean>
   /** False where it was off. */
   switchMaintenanceOff(): Promise<boolean>
+
+  /** Keeps the report, and forgets gateways that were not heard of for an hour. */
+  reportGateway(report: GatewayReport): Promise<void>
+  /** The gateway has ended. */
+  forgetGateway(id: string): Promise<void>
+  /** Those that were not forgotten, the longest-serving first. */
+  gateways(): Promise<readonly StoredGateway[]>
 
   close(): Promise<void>
 }

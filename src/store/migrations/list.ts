@@ -5,6 +5,7 @@ import { ledger } from './0003-ledger.ts'
 import { maintenance } from './0004-maintenance.ts'
 import { people } from './0005-people.ts'
 import { interruptedCalls } from './0006-interrupted-calls.ts'
+import { gateways } from './0007-gateways.ts'
 
 /** Every migration, by the name under which a database remembers it. Append; never change one that was released. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -14,4 +15,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0004-maintenance': maintenance,
   '0005-people': people,
   '0006-interrupted-calls': interruptedCalls,
+  '0007-gateways': gateways,
 }

@@ -1,0 +1,76 @@
+import { formatNano } from '../../schema/money.ts'
+import type { StoredCall, UsageRow, WalletEntry } from './types.ts'
+
+/** A call as the command line and the control plane tell it. */
+export function toldCall(call: StoredCall, currency: string) {
+  return {
+    id: call.id,
+    at: iso(call.atMs),
+    request_id: call.requestId,
+    key: call.key,
+    ...(call.tenant !== undefined && { tenant: call.tenant }),
+    model: call.publication,
+    ...(call.endpoint !== undefined && { endpoint: call.endpoint }),
+    protocol: call.protocol,
+    path: call.path,
+    status: call.status,
+    stream: call.stream,
+    outcome: call.outcome,
+    ...(call.errorCode !== undefined && { error_code: call.errorCode }),
+    ...(call.usage && toldTokens(call.usage)),
+    cost: formatNano(call.amountNano),
+    currency,
+    marks: [...call.marks],
+    latency_ms: call.latencyMs,
+    ...(call.firstByteMs !== undefined && { first_byte_ms: call.firstByteMs }),
+    attempts: call.attempts,
+  }
+}
+
+/** What a row of a usage report adds up, without what it stands for. */
+export function toldSums(row: UsageRow) {
+  return {
+    requests: row.requests,
+    ...toldTokens(row),
+    cost: formatNano(row.amountNano),
+    estimated: row.estimated,
+    unpriced: row.unpriced,
+  }
+}
+
+/** An entry of a wallet. */
+export function toldEntry(entry: WalletEntry) {
+  const { id, kind, atMs, amountNano, reference, note, author, requestId, key, publication, marks } = entry
+  return {
+    id,
+    kind,
+    at: iso(atMs),
+    amount: formatNano(amountNano),
+    ...(reference !== undefined && { reference }),
+    ...(note !== undefined && { note }),
+    ...(author !== undefined && { author }),
+    ...(requestId !== undefined && { request_id: requestId }),
+    ...(key !== undefined && { key }),
+    ...(publication !== undefined && { model: publication }),
+    marks: [...marks],
+  }
+}
+
+type Tokens = Pick<
+  UsageRow,
+  'inputTokens' | 'cachedInputTokens' | 'cacheWriteTokens' | 'outputTokens' | 'searchUnits'
+>
+
+function toldTokens(usage: Tokens) {
+  return {
+    input_tokens: usage.inputTokens,
+    cached_input_tokens: usage.cachedInputTokens,
+    cache_write_tokens: usage.cacheWriteTokens,
+    output_tokens: usage.outputTokens,
+    search_units: usage.searchUnits,
+  }
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString()
+}

@@ -1,0 +1,79 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { isAlive, Presence } from '../../src/app/presence.ts'
+import { systemChance } from '../../src/base/chance.ts'
+import { createLog } from '../../src/base/log.ts'
+import type { ReloadReport } from '../../src/snapshot/holder.ts'
+import { STORES } from '../store/stores.ts'
+import { testClock } from '../support/test-clock.ts'
+
+async function setUp() {
+  const clock = testClock(10_000)
+  const database = STORES['sqlite']?.(onTestFinished)
+  if (!database) throw new Error('no sqlite')
+  const store = await database.open(clock)
+  let report: ReloadReport = { revision: 3, ok: true, atMs: 0 }
+  const lines: string[] = []
+  const log = createLog(
+    { write: line => void lines.push(line) },
+    { level: 'info', pretty: false, colour: false },
+  )
+  const presence = new Presence({
+    store,
+    holder: { current: () => undefined, report: () => report },
+    clock,
+    chance: systemChance,
+    log,
+    version: '1.2.3',
+  })
+  onTestFinished(() => presence.leave())
+  /** Resolves when the look that was due has ended. */
+  const look = async (ms: number) => {
+    await clock.waiting()
+    clock.advance(ms)
+    // Behind what it has written: one connection does one thing after the other.
+    await store.gateways()
+  }
+  return { clock, store, database, presence, look, lines, becomes: (next: ReloadReport) => (report = next) }
+}
+
+test('a gateway tells at once what it serves, and soon what it cannot', async () => {
+  const { store, presence, look, becomes } = await setUp()
+  presence.tell('http://127.0.0.1:1')
+  expect(await store.gateways()).toMatchObject([
+    { revision: 3, version: '1.2.3', url: 'http://127.0.0.1:1', startedAtMs: 10_000, pid: process.pid },
+  ])
+  becomes({ revision: 3, ok: false, atMs: 1, refused: { revision: 4, problems: ['a', 'b'] } })
+  await look(500)
+  expect(await store.gateways()).toMatchObject([{ revision: 3, refused: { revision: 4, reason: 'a; b' } }])
+})
+
+test('a calm gateway is heard of every five seconds; one that is silent for longer counts as gone', async () => {
+  const { clock, store, presence, look } = await setUp()
+  presence.tell('http://x')
+  await store.gateways()
+  for (let beat = 0; beat < 11; beat++) await look(500)
+  const [seen] = await store.gateways()
+  expect(seen?.seenAtMs).toBe(15_000)
+  expect(isAlive({ seenAtMs: 15_000 }, clock.nowMs() + 10_000)).toBe(true)
+  expect(isAlive({ seenAtMs: 15_000 }, clock.nowMs() + 60_000)).toBe(false)
+})
+
+test('a gateway that ends takes its word back and looks no more', async () => {
+  const { clock, store, presence } = await setUp()
+  presence.tell('http://x')
+  await presence.leave()
+  expect(await store.gateways()).toEqual([])
+  expect(clock.pending).toBe(0)
+})
+
+test('a store that cannot be written is complained of once, and disturbs nothing else', async () => {
+  const { database, presence, look, lines, store } = await setUp()
+  presence.tell('http://x')
+  await store.gateways()
+  database.execute('drop table gateways')
+  for (let beat = 0; beat < 12; beat++) {
+    await look(500).catch(() => undefined)
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  expect(lines.filter(line => line.includes('cannot be told'))).toHaveLength(1)
+})

@@ -1,0 +1,46 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { testClock } from '../support/test-clock.ts'
+import { STORES } from './stores.ts'
+
+const REPORT = { id: 'a', pid: 7, host: 'here', startedAtMs: 500, revision: 3, keyVersion: 1 }
+
+describe.each(Object.entries(STORES))('the gateways of a store on %s', (_, emptyDatabase) => {
+  async function setUp() {
+    const database = emptyDatabase(onTestFinished)
+    const clock = testClock(1_000)
+    return { clock, store: await database.open(clock), other: await database.open(clock) }
+  }
+
+  test('are what each last told of itself, and when', async () => {
+    const { store, other, clock } = await setUp()
+    await store.reportGateway({ ...REPORT, version: '1.0.0', url: 'http://here' })
+    await store.reportGateway({ ...REPORT, id: 'b', startedAtMs: 100 })
+    clock.advance(200)
+    const refused = { revision: 4, reason: 'no secret' }
+    await store.reportGateway({ ...REPORT, refused })
+    expect(await other.gateways()).toEqual([
+      { ...REPORT, id: 'b', startedAtMs: 100, seenAtMs: 1_000 },
+      { ...REPORT, version: '1.0.0', refused, seenAtMs: 1_200 },
+    ])
+    await store.reportGateway(REPORT)
+    expect((await other.gateways())[1]).not.toHaveProperty('refused')
+  })
+
+  test('are forgotten when they end, and an hour after they were last heard of', async () => {
+    const { store, clock } = await setUp()
+    await store.reportGateway(REPORT)
+    await store.reportGateway({ ...REPORT, id: 'b' })
+    await store.forgetGateway('a')
+    expect((await store.gateways()).map(({ id }) => id)).toEqual(['b'])
+    clock.advance(3_600_001)
+    await store.reportGateway({ ...REPORT, id: 'c' })
+    expect((await store.gateways()).map(({ id }) => id)).toEqual(['c'])
+  })
+
+  test('move nothing that a gateway would reload for', async () => {
+    const { store, other } = await setUp()
+    await store.readState()
+    await other.reportGateway(REPORT)
+    expect(store.changed()).toBe(false)
+  })
+})
