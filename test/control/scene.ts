@@ -66,6 +66,8 @@ export interface LoggedIn {
 export interface ControlScene {
   readonly url: string
   readonly store: Store
+  /** The file of the store, for those who write into it as another process would. */
+  readonly storePath: string
   readonly clock: ReturnType<typeof testClock>
   readonly log: readonly Record<string, unknown>[]
   /** What probes say from now on. */
@@ -167,6 +169,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
   return {
     url: listener.url,
     store,
+    storePath: `${folder.path}/gw.db`,
     clock,
     log,
     probed,
