@@ -5,6 +5,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { PasswordHasher } from '../base/password.ts'
 import type { ProbeOrder } from '../changes/types.ts'
+import { readPages } from '../control/pages/pages.ts'
 import type { EndpointHealthShown, MaintenanceShown, ProbeVerdict, UseCasePorts } from '../control/ports.ts'
 import { startControl } from '../control/server.ts'
 import type { ListenAddress, Listener } from '../http/listen.ts'
@@ -24,6 +25,8 @@ export interface ControlPlanePorts extends Pick<UseCasePorts, 'status' | 'curren
   readonly storeUrl: string
   /** Where browsers reach it, where a proxy in front does TLS. */
   readonly publicUrl: URL | undefined
+  /** Of gw, as the document of the control plane tells it. */
+  readonly version: string
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly cwd: string
   readonly clock: Clock
@@ -53,6 +56,7 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
     await makeFirstAdmin(store, hasher, { environment, log })
     const listener = await startControl(address, {
       ...ports,
+      ...(environment['SERVICE_DOCS_ENABLED'] === 'true' && { pages: await readPages(ports.version) }),
       store,
       hasher,
       check: wouldServe(ended.signal),

@@ -157,6 +157,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         ...ports,
         storeUrl: options.store,
         publicUrl: options.controlUrl,
+        version: options.version ?? '',
         chance,
         health,
         status: () => healthNow().body,

@@ -39,6 +39,7 @@ Signals:
 const ENVIRONMENT = `
 Environment:
   METRICS_TOKEN                 opens GET /metrics of the gateway to whoever bears it
+  SERVICE_DOCS_ENABLED=true     serves /docs, /redoc and /openapi.json on the control plane, to anybody who reaches it
   GW_ADMIN_PASSWORD             while nobody may log in to the control plane: makes the user admin, with this password
 `
 

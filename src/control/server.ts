@@ -5,6 +5,7 @@ import { type ListenAddress, type Listener, listen } from '../http/listen.ts'
 import { type HttpRefusal, refusalOf } from '../http/refusal.ts'
 import { allHandlers } from './handlers/all.ts'
 import { OperationRouter } from './operation-router.ts'
+import { type Page, type Pages, sendPage } from './pages/pages.ts'
 import type { UseCasePorts } from './ports.ts'
 import { asApiError, PROBLEM_TYPE, problemBody, sendProblem } from './rescue.ts'
 import { type OperationPorts, serveOperation } from './serve-operation.ts'
@@ -18,6 +19,8 @@ export interface ControlPorts extends UseCasePorts {
   readonly health: (res: ServerResponse) => void
   /** Where browsers reach it, if not under the address that they name in `host`: behind a proxy that does TLS. */
   readonly publicUrl: URL | undefined
+  /** What people read in a browser; absent: there is none of it. */
+  readonly pages?: Pages | undefined
 }
 
 /** Far more than people and their scripts need. */
@@ -33,7 +36,7 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
 } as const
 
-/** The control plane: `/api/v1/*` and `/health`. */
+/** The control plane: `/api/v1/*`, `/health`, and its pages where they are wanted. */
 export function startControl(address: ListenAddress, ports: ControlPorts): Promise<Listener> {
   const router = new OperationRouter()
   const { store, clock, chance, log } = ports
@@ -73,16 +76,15 @@ async function handle(
   try {
     const refusal = refusalOf(req)
     if (refusal) throw asRefused(refusal)
-    const { id, params, query } = found(req, router)
-    seen['operation'] = id
-    const { user } = await serveOperation(
-      req,
-      res,
-      { id, params, query, requestId, address },
-      operations,
-      headers,
-    )
-    if (user !== undefined) seen['user'] = user
+    const page = pageFor(req, ports.pages)
+    if (page) sendPage(req, res, page, headers)
+    else {
+      const { id, params, query } = found(req, router)
+      seen['operation'] = id
+      const visit = { id, params, query, requestId, address }
+      const { user } = await serveOperation(req, res, visit, operations, headers)
+      if (user !== undefined) seen['user'] = user
+    }
   } catch (thrown) {
     failure = thrown
     const error = asApiError(thrown)
@@ -101,13 +103,24 @@ async function handle(
 
 /** @throws {ApiError} unknown_path, method_not_allowed */
 function found(req: IncomingMessage, router: OperationRouter) {
-  const target = req.url ?? ''
-  const cut = target.indexOf('?')
-  const path = cut === -1 ? target : target.slice(0, cut)
+  const { path, query } = targetOf(req)
   const match = router.match(req.method ?? '', path)
-  if (match.found) return { ...match, query: cut === -1 ? '' : target.slice(cut) }
+  if (match.found) return { ...match, query }
   if (match.allow.length === 0) throw new ApiError('unknown_path')
   throw new ApiError('method_not_allowed', undefined, { headers: { allow: match.allow.join(', ') } })
+}
+
+/** @throws {ApiError} method_not_allowed */
+function pageFor(req: IncomingMessage, pages: Pages | undefined): Page | undefined {
+  const page = pages?.get(targetOf(req).path)
+  if (!page || req.method === 'GET' || req.method === 'HEAD') return page
+  throw new ApiError('method_not_allowed', undefined, { headers: { allow: 'GET, HEAD' } })
+}
+
+/** The raw path, and the query with its question mark. */
+function targetOf({ url = '' }: IncomingMessage): { readonly path: string; readonly query: string } {
+  const cut = url.indexOf('?')
+  return cut === -1 ? { path: url, query: '' } : { path: url.slice(0, cut), query: url.slice(cut) }
 }
 
 function asksForHealth(req: IncomingMessage): boolean {
