@@ -1,5 +1,3 @@
-import { formatNano } from '../base/decimal.ts'
-import type { Json } from '../schema/kinds.ts'
 import type { StoredCall } from '../store/ledger/types.ts'
 import { moneyText } from './money-text.ts'
 import { printable, type Style } from './style.ts'
@@ -61,38 +59,6 @@ export function callLines(currency: string, style: Style, width: number | undefi
         .join('  ')
         .trimEnd()}\n`
     },
-  }
-}
-
-export function callToJson(call: StoredCall, currency: string): Json {
-  const { usage } = call
-  return {
-    id: call.id,
-    at: iso(call.atMs),
-    request_id: call.requestId,
-    key: call.key,
-    ...(call.tenant !== undefined && { tenant: call.tenant }),
-    model: call.publication,
-    ...(call.endpoint !== undefined && { endpoint: call.endpoint }),
-    protocol: call.protocol,
-    path: call.path,
-    status: call.status,
-    stream: call.stream,
-    outcome: call.outcome,
-    ...(call.errorCode !== undefined && { error_code: call.errorCode }),
-    ...(usage && {
-      input_tokens: usage.inputTokens,
-      cached_input_tokens: usage.cachedInputTokens,
-      cache_write_tokens: usage.cacheWriteTokens,
-      output_tokens: usage.outputTokens,
-      search_units: usage.searchUnits,
-    }),
-    cost: formatNano(call.amountNano),
-    currency,
-    marks: call.marks,
-    latency_ms: call.latencyMs,
-    ...(call.firstByteMs !== undefined && { first_byte_ms: call.firstByteMs }),
-    attempts: call.attempts,
   }
 }
 

@@ -3,8 +3,9 @@ import { type CallFilters, type CallsRead, followCalls, readCalls } from '../app
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
 import { nearest } from '../config/nearest.ts'
 import { CALL_OUTCOMES } from '../schema/ledger.ts'
+import { toldCall } from '../store/ledger/told.ts'
 import { staysAwake } from './awake.ts'
-import { type CallLines, callLines, callToJson } from './call-text.ts'
+import { type CallLines, callLines } from './call-text.ts'
 import { parseMoment } from './moment.ts'
 import { countArgument } from './numbers.ts'
 import { appPorts, type Bind, type Session } from './session.ts'
@@ -69,7 +70,7 @@ function printer({ out }: Session): (read: CallsRead) => void {
   return ({ calls, currency }) => {
     const shown = (lines ??= callLines(currency, out.style, out.width))
     shown.expect(calls)
-    for (const call of calls) print({ text: () => shown.line(call), json: () => callToJson(call, currency) })
+    for (const call of calls) print({ text: () => shown.line(call), json: () => toldCall(call, currency) })
   }
 }
 

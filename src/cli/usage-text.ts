@@ -1,6 +1,7 @@
 import type { UsageReport } from '../app/usage.ts'
 import { formatNano } from '../base/decimal.ts'
 import type { Json } from '../schema/kinds.ts'
+import { toldSums } from '../store/ledger/told.ts'
 import type { UsageQuery, UsageRow } from '../store/ledger/types.ts'
 import { NO_USAGE, plusUsage } from '../store/ledger/usage-row.ts'
 import { barText } from './bar.ts'
@@ -39,16 +40,8 @@ export function usageToJson({ rows, currency }: UsageReport, by: By): Json {
   return rows.map(row => ({
     // Platform keys have no tenant.
     [by]: by === 'tenant' && row.label === '' ? null : row.label,
-    requests: row.requests,
-    input_tokens: row.inputTokens,
-    cached_input_tokens: row.cachedInputTokens,
-    cache_write_tokens: row.cacheWriteTokens,
-    output_tokens: row.outputTokens,
-    search_units: row.searchUnits,
-    cost: formatNano(row.amountNano),
+    ...toldSums(row),
     currency,
-    estimated: row.estimated,
-    unpriced: row.unpriced,
   }))
 }
 

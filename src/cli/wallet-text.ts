@@ -1,6 +1,7 @@
 import type { Booked, EntriesShown, WalletShown } from '../app/wallet.ts'
 import { formatNano } from '../base/decimal.ts'
 import type { Json } from '../schema/kinds.ts'
+import { toldEntry } from '../store/ledger/told.ts'
 import type { WalletEntry } from '../store/ledger/types.ts'
 import { moneyText, signedText } from './money-text.ts'
 import { printable, type Style } from './style.ts'
@@ -46,7 +47,7 @@ export function bookedToText({ entry, isNew, balanceNano, currency }: Booked, te
 }
 
 export function bookedToJson({ entry, isNew, balanceNano, currency }: Booked, tenant: string): Json {
-  return { tenant, currency, booked: isNew, balance: formatNano(balanceNano), entry: entryToJson(entry) }
+  return { tenant, currency, booked: isNew, balance: formatNano(balanceNano), entry: toldEntry(entry) }
 }
 
 /** Entries as a table, newest first. */
@@ -64,23 +65,6 @@ export function entriesToText(
     { title: 'NOTE', cell: noteText, narrowest: 8 },
   ]
   return table(columns, entries, style, width)
-}
-
-export function entryToJson(entry: WalletEntry): Json {
-  const { id, kind, atMs, amountNano, reference, note, author, requestId, key, publication, marks } = entry
-  return {
-    id,
-    kind,
-    at: iso(atMs),
-    amount: formatNano(amountNano),
-    ...(reference !== undefined && { reference }),
-    ...(note !== undefined && { note }),
-    ...(author !== undefined && { author }),
-    ...(requestId !== undefined && { request_id: requestId }),
-    ...(key !== undefined && { key }),
-    ...(publication !== undefined && { model: publication }),
-    marks,
-  }
 }
 
 function noteText({ note, publication, marks }: WalletEntry): string {

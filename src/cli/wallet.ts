@@ -1,18 +1,12 @@
 import type { Command } from 'commander'
 import { adjustWallet, creditWallet, debitWallet, showWallet, walletEntries } from '../app/wallet.ts'
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
+import { toldEntry } from '../store/ledger/told.ts'
 import { parseAmount, parseSigned } from './money-text.ts'
 import { countArgument } from './numbers.ts'
 import { appPorts, type Bind } from './session.ts'
 import { verb } from './verb.ts'
-import {
-  bookedToJson,
-  bookedToText,
-  entriesToText,
-  entryToJson,
-  walletToJson,
-  walletToText,
-} from './wallet-text.ts'
+import { bookedToJson, bookedToText, entriesToText, walletToJson, walletToText } from './wallet-text.ts'
 
 const REFERENCE = /^[^\p{C}]{1,256}$/u
 const NOTE = /^[^\p{C}]{1,1024}$/u
@@ -117,7 +111,7 @@ function entriesCommand(bind: Bind): Command {
         if (entries.length === limit) out.talk(`The newest ${limit}; there may be more: --limit N.`)
         out.result({
           text: () => (entries.length === 0 ? '' : entriesToText(shown, out.style, out.width)),
-          json: () => entries.map(entryToJson),
+          json: () => entries.map(toldEntry),
         })
         return EXIT.done
       }),

@@ -1,5 +1,4 @@
-import { formatNano } from '../../base/decimal.ts'
-import type { StoredCall, UsageRow } from '../../store/ledger/types.ts'
+import { toldCall, toldSums } from '../../store/ledger/told.ts'
 import type { Caller, HandlersOf } from '../call.ts'
 import { idBefore, pageOf } from '../paging.ts'
 import type { UseCasePorts } from '../ports.ts'
@@ -31,7 +30,7 @@ export function usageHandlers(ports: UseCasePorts): HandlersOf<Ids> {
           currency: ports.currency(),
           since: iso(sinceMs),
           until: iso(untilMs),
-          data: rows.map(usageRow),
+          data: rows.map(row => ({ label: row.label === '' ? null : row.label, ...toldSums(row) })),
         },
       }
     },
@@ -54,7 +53,7 @@ export function usageHandlers(ports: UseCasePorts): HandlersOf<Ids> {
           { limit, cursor },
           async (limit, mark) => (own ? accounting.callLogs({ ...asked, limit, ...idBefore(mark) }) : []),
           call => call.id,
-          call => callBody(call, currency),
+          call => toldCall(call, currency),
         ),
       }
     },
@@ -70,52 +69,5 @@ function ownFilters({ key, tenant: asked, model, endpoint }: Filters, caller: Ca
     ...(tenant !== undefined && { tenant }),
     ...(model !== undefined && { publication: model }),
     ...(endpoint !== undefined && { endpoint }),
-  }
-}
-
-function usageRow(row: UsageRow) {
-  return {
-    label: row.label === '' ? null : row.label,
-    requests: row.requests,
-    input_tokens: row.inputTokens,
-    cached_input_tokens: row.cachedInputTokens,
-    cache_write_tokens: row.cacheWriteTokens,
-    output_tokens: row.outputTokens,
-    search_units: row.searchUnits,
-    cost: formatNano(row.amountNano),
-    estimated: row.estimated,
-    unpriced: row.unpriced,
-  }
-}
-
-function callBody(call: StoredCall, currency: string) {
-  const { usage } = call
-  return {
-    id: call.id,
-    at: iso(call.atMs),
-    request_id: call.requestId,
-    key: call.key,
-    ...(call.tenant !== undefined && { tenant: call.tenant }),
-    model: call.publication,
-    ...(call.endpoint !== undefined && { endpoint: call.endpoint }),
-    protocol: call.protocol,
-    path: call.path,
-    status: call.status,
-    stream: call.stream,
-    outcome: call.outcome,
-    ...(call.errorCode !== undefined && { error_code: call.errorCode }),
-    ...(usage && {
-      input_tokens: usage.inputTokens,
-      cached_input_tokens: usage.cachedInputTokens,
-      cache_write_tokens: usage.cacheWriteTokens,
-      output_tokens: usage.outputTokens,
-      search_units: usage.searchUnits,
-    }),
-    cost: formatNano(call.amountNano),
-    currency,
-    marks: [...call.marks],
-    latency_ms: call.latencyMs,
-    ...(call.firstByteMs !== undefined && { first_byte_ms: call.firstByteMs }),
-    attempts: call.attempts,
   }
 }

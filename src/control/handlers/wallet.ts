@@ -1,10 +1,11 @@
 import { formatNano } from '../../base/decimal.ts'
 import { decode } from '../../schema/kinds.ts'
-import type { Adjustment, WalletEntry } from '../../store/ledger/types.ts'
+import { toldEntry } from '../../store/ledger/told.ts'
+import type { Adjustment } from '../../store/ledger/types.ts'
 import type { Call, HandlersOf } from '../call.ts'
 import { idBefore, pageOf } from '../paging.ts'
 import type { UseCasePorts } from '../ports.ts'
-import { find, iso } from '../resources.ts'
+import { find } from '../resources.ts'
 
 type Ids = 'get_wallet' | 'list_wallet_entries' | 'credit_wallet' | 'debit_wallet'
 
@@ -37,7 +38,7 @@ export function walletHandlers(ports: UseCasePorts): HandlersOf<Ids> {
           currency: ports.currency(),
           booked: booked.isNew,
           balance: formatNano(booked.balanceNano),
-          entry: entryBody(booked.entry),
+          entry: toldEntry(booked.entry),
         },
       }
     }
@@ -64,28 +65,11 @@ export function walletHandlers(ports: UseCasePorts): HandlersOf<Ids> {
           query,
           (limit, mark) => accounting.walletEntries(name, { limit, ...idBefore(mark) }),
           entry => entry.id,
-          entryBody,
+          toldEntry,
         ),
       }
     },
     credit_wallet: book('credit'),
     debit_wallet: book('debit'),
-  }
-}
-
-function entryBody(entry: WalletEntry) {
-  const { id, kind, atMs, amountNano, reference, note, author, requestId, key, publication, marks } = entry
-  return {
-    id,
-    kind,
-    at: iso(atMs),
-    amount: formatNano(amountNano),
-    ...(reference !== undefined && { reference }),
-    ...(note !== undefined && { note }),
-    ...(author !== undefined && { author }),
-    ...(requestId !== undefined && { request_id: requestId }),
-    ...(key !== undefined && { key }),
-    ...(publication !== undefined && { model: publication }),
-    marks: [...marks],
   }
 }

@@ -1,4 +1,4 @@
-import { formatNano } from '../../schema/money.ts'
+import { formatNano } from '../../base/decimal.ts'
 import type { StoredCall, UsageRow, WalletEntry } from './types.ts'
 
 /** A call as the command line and the control plane tell it. */
