@@ -61,6 +61,12 @@ export class KeyAccount {
     return window.baseNano === undefined ? undefined : window.baseNano + this.#settledNano
   }
 
+  /** When the budget starts anew; undefined where it is for all time, or nothing is known of it. */
+  resetsAtMs(budget: Budget): number | undefined {
+    const endMs = this.#windows.find(known => known.isOf(budget))?.span.endMs
+    return endMs !== undefined && Number.isFinite(endMs) ? endMs : undefined
+  }
+
   /**
    * Prepares for a quota and a budget.
    *

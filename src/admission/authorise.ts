@@ -16,11 +16,18 @@ export interface Permit {
  * @throws {GwError} maintenance; tenant_disabled, tenant_banned.
  */
 export function checkStanding(key: KeyEntry, snapshot: Snapshot): void {
-  if (snapshot.maintenance !== undefined) {
-    throw new GwError('maintenance', snapshot.maintenance, { retryAfterMs: MAINTENANCE_RETRY_MS })
-  }
-  if (key.tenant?.status === 'disabled') throw new GwError('tenant_disabled')
-  if (key.tenant?.status === 'banned') throw new GwError('tenant_banned')
+  checkMaintenance(snapshot)
+  checkTenant(key)
+}
+
+export function checkMaintenance({ maintenance }: Snapshot): void {
+  if (maintenance !== undefined)
+    throw new GwError('maintenance', maintenance, { retryAfterMs: MAINTENANCE_RETRY_MS })
+}
+
+export function checkTenant({ tenant }: KeyEntry): void {
+  if (tenant?.status === 'disabled') throw new GwError('tenant_disabled')
+  if (tenant?.status === 'banned') throw new GwError('tenant_banned')
 }
 
 /**
@@ -28,16 +35,27 @@ export function checkStanding(key: KeyEntry, snapshot: Snapshot): void {
  * @throws {GwError} model_banned, model_not_found, model_not_allowed, in this order.
  */
 export function admit(key: KeyEntry, snapshot: Snapshot, model: string): Permit {
-  const publication = snapshot.publications.get(model)
-  if (publication?.status === 'banned' || (publication && key.tenant?.isBanned(model))) {
+  const found = snapshot.publications.get(model)
+  checkBan(key, found, model)
+  const publication = checkListed(found, model)
+  checkModels(key, model)
+  return { key, publication }
+}
+
+export function checkBan(key: KeyEntry, publication: PublicationEntry | undefined, model: string): void {
+  if (publication?.status === 'banned' || (publication && key.tenant?.isBanned(model)))
     throw new GwError('model_banned', `The model \`${model}\` is banned.`)
-  }
-  if (publication?.status !== 'listed') {
+}
+
+export function checkListed(publication: PublicationEntry | undefined, model: string): PublicationEntry {
+  if (publication?.status !== 'listed')
     throw new GwError('model_not_found', `The model \`${model}\` does not exist, or is not listed.`)
-  }
+  return publication
+}
+
+export function checkModels(key: KeyEntry, model: string): void {
   if (!mayUse(key, model))
     throw new GwError('model_not_allowed', `This key may not use the model \`${model}\`.`)
-  return { key, publication }
 }
 
 /** Whether `GET /v1/models` shows a publication to this key: listed, and a call would not be refused for its name. */

@@ -41,11 +41,14 @@ const DEFAULT_OUTPUT_TOKENS = 4_096
 /** A search unit is up to 100 documents, a document at least a token (Cohere, "How rerank is billed"). */
 const DOCUMENTS_PER_SEARCH_UNIT = 100
 
+/** What of a publication decides it. */
+export interface Terms extends Pick<PublicationEntry, 'maxInputTokens' | 'maxOutputTokens'> {
+  /** The one in force. */
+  readonly price: Price | undefined
+}
+
 /** Sizes a hold. An upper bound for what callers send; a bill that comes out higher is still billed as it is. */
-export function estimate(
-  demand: Demand,
-  publication: Pick<PublicationEntry, 'price' | 'maxInputTokens' | 'maxOutputTokens'>,
-): Estimate {
+export function estimate(demand: Demand, publication: Terms): Estimate {
   const { textBytes, media } = demand.content
   const window = Math.min(publication.maxInputTokens ?? MAX_INPUT_TOKENS, MAX_INPUT_TOKENS)
   const inputTokens = Math.min(Math.ceil(textBytes / BYTES_PER_TOKEN.bound) + media.bound, window)

@@ -30,9 +30,14 @@ export function identify(headers: readonly string[], snapshot: Snapshot, nowMs: 
     }
   }
   const entry = choose(look(bearer, snapshot), look(apiKey, snapshot))
-  if (!entry.enabled) throw refusal(`key ${entry.name} is disabled`)
-  if (entry.expiresAtMs <= nowMs) throw refusal(`key ${entry.name} has expired`)
+  checkKey(entry, nowMs)
   return entry
+}
+
+/** Whether a key that is known may be used at all. @throws {GwError} invalid_api_key */
+export function checkKey({ name, enabled, expiresAtMs }: KeyEntry, nowMs: number): void {
+  if (!enabled) throw refusal(`key ${name} is disabled`)
+  if (expiresAtMs <= nowMs) throw refusal(`key ${name} has expired`)
 }
 
 /** What a presented secret turned out to be. */

@@ -77,6 +77,11 @@ export class OutputHistories {
     return history
   }
 
+  /** What {@link of} would cap at, without counting as a use. */
+  capOf(key: string, publication: string): number {
+    return this.#entries.get(`${key} ${publication}`)?.capTokens ?? FIRST_CAP_TOKENS
+  }
+
   get size(): number {
     return this.#entries.size
   }

@@ -1,18 +1,11 @@
 import type { Clock } from '../base/clock.ts'
 import type { Protocol } from '../schema/endpoint.ts'
 import type { KeyEntry, PublicationEntry, RateLimits, Snapshot } from '../snapshot/types.ts'
-import {
-  checkBalance,
-  checkBudget,
-  checkPermits,
-  checkQuota,
-  checkRequests,
-  checkTokens,
-  takeRates,
-} from './checks.ts'
+import { takeRates } from './checks.ts'
 import { type Estimate, inputOnly } from './estimate.ts'
 import { OutputHistories } from './learned.ts'
-import { Parties, type Question } from './parties.ts'
+import { type Asked, COUNT_LIMITS, INFERENCE_LIMITS, type Reading, readAll } from './limits.ts'
+import { type KeyParty, Parties, type Question, type TenantParty } from './parties.ts'
 import { rateLines } from './rate-headers.ts'
 import { type Desk, Reservation } from './reservation.ts'
 
@@ -139,16 +132,9 @@ export class Limiter {
     const ratedTokens = inputTokens + (history ? Math.min(outputTokens, history.capTokens) : outputTokens)
     const tokens = inputTokens + outputTokens
     const prepaid = entry.tenant?.billing === 'prepaid'
-
-    checkPermits(key.scope, limits)
-    if (tenant && tenantLimits) checkPermits(tenant.scope, tenantLimits)
-    checkRequests(key.scope, 'requests', limits, tickMs)
-    if (tenant && tenantLimits) checkRequests(tenant.scope, 'requests', tenantLimits, tickMs)
-    checkTokens(key.scope, limits, ratedTokens, tickMs)
-    if (tenant && tenantLimits) checkTokens(tenant.scope, tenantLimits, ratedTokens, tickMs)
-    checkQuota(key, entry.quotaTokens, tokens)
-    checkBudget(key, entry.budget, amountNano, nowMs, this.#currency)
-    if (tenant && prepaid) checkBalance(tenant, amountNano, this.#currency)
+    const currency = this.#currency
+    const asked = { entry, key, tenant, tokens, ratedTokens, amountNano, nowMs, tickMs, currency }
+    for (const limit of INFERENCE_LIMITS) limit.check(asked)
 
     // From here on nothing refuses: what is taken of one limit is taken of all.
     takeRates(key.scope, limits, ratedTokens)
@@ -192,14 +178,40 @@ export class Limiter {
    *
    * @throws {GwError} rate_limit_requests
    */
-  countTokens({ name, limits, tenant: tenantEntry }: KeyEntry): void {
-    const tickMs = this.#tickMs()
-    const { scope } = this.#parties.key(name)
-    const tenant = tenantEntry && this.#parties.tenant(tenantEntry.name).scope
-    checkRequests(scope, 'counts', limits, tickMs)
-    if (tenant) checkRequests(tenant, 'counts', tenantEntry.limits, tickMs)
-    if (limits.rpm !== undefined) scope.counts.take(1)
-    if (tenant && tenantEntry.limits.rpm !== undefined) tenant.counts.take(1)
+  countTokens(entry: KeyEntry): void {
+    const { name, limits, tenant: tenantEntry } = entry
+    const key = this.#parties.key(name)
+    const tenant = tenantEntry && this.#parties.tenant(tenantEntry.name)
+    const asked = this.#nothingAskedOf(entry, key, tenant)
+    for (const limit of COUNT_LIMITS) limit.check(asked)
+    if (limits.rpm !== undefined) key.scope.counts.take(1)
+    if (tenant && tenantEntry.limits.rpm !== undefined) tenant.scope.counts.take(1)
+  }
+
+  /**
+   * What every limit would say to a request now, in the order in which they refuse, each with its numbers: also those
+   * behind the first that refuses. Takes nothing, and remembers nobody for having been asked about.
+   *
+   * @param request Absent: a call of `count_tokens`.
+   */
+  survey(entry: KeyEntry, request?: Pick<Admission, 'publication' | 'estimate'>): readonly Reading[] {
+    const key = this.#parties.lookUpKey(entry.name)
+    const tenant = entry.tenant && this.#parties.lookUpTenant(entry.tenant.name)
+    const asked = this.#nothingAskedOf(entry, key, tenant)
+    if (!request) return readAll(COUNT_LIMITS, asked)
+    const { inputTokens, outputTokens, amountNano } = request.estimate
+    const capTokens = this.#histories.capOf(entry.name, request.publication.name)
+    return readAll(INFERENCE_LIMITS, {
+      ...asked,
+      tokens: inputTokens + outputTokens,
+      ratedTokens: inputTokens + Math.min(outputTokens, capTokens),
+      amountNano,
+    })
+  }
+
+  #nothingAskedOf(entry: KeyEntry, key: KeyParty, tenant: TenantParty | undefined): Asked {
+    const [nowMs, tickMs, currency] = [this.#clock.nowMs(), this.#tickMs(), this.#currency]
+    return { entry, key, tenant, tokens: 0, ratedTokens: 0, amountNano: 0n, nowMs, tickMs, currency }
   }
 
   /**

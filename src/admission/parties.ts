@@ -65,6 +65,15 @@ export class Parties {
     return party
   }
 
+  /** The same, without remembering it where it is not counted yet: what has used nothing is like new. */
+  lookUpKey(name: string): KeyParty {
+    return this.#keys.get(name) ?? { scope: new Scope('key', name), account: new KeyAccount() }
+  }
+
+  lookUpTenant(name: string): TenantParty {
+    return this.#tenants.get(name) ?? { scope: new Scope('tenant', name), wallet: new Wallet() }
+  }
+
   get size(): number {
     return this.#keys.size + this.#tenants.size
   }

@@ -1,19 +1,15 @@
-import { GwError } from '../base/catalogue/wire.ts'
+import type { GwError } from '../base/catalogue/wire.ts'
 import type { Chance } from '../base/chance.ts'
 import type { Clock } from '../base/clock.ts'
 import type { UpstreamFailure } from '../relay/classify.ts'
 import type { Protocol } from '../schema/endpoint.ts'
 import type { PublicationEntry, Target } from '../snapshot/types.ts'
-import type { EndpointState, Obstacle } from './endpoint-state.ts'
+import { boundTo, lessLoaded, nobody, obstacleOf } from './candidates.ts'
+import type { EndpointState } from './endpoint-state.ts'
 import type { HealthBook } from './health-book.ts'
 import type { RetryBudget } from './retry-budget.ts'
 
-/** The path of each protocol that a client can be sent to, where it called the wrong one. */
-const HOME_PATHS: Record<Protocol, string> = { openai: '/v1/chat/completions', anthropic: '/v1/messages' }
-
 const MAX_ATTEMPTS = 3
-const MAX_RETRY_AFTER_MS = 60_000
-const FULL_RETRY_AFTER_MS = 1_000
 
 export interface RoutePorts {
   readonly health: HealthBook
@@ -45,11 +41,10 @@ export class Route {
    * does is usable; what an upstream said that asked to be left alone, where all of them did.
    */
   constructor(publication: PublicationEntry, protocol: Protocol, ports: RoutePorts) {
-    this.#bound = publication.targets[protocol]
-    if (this.#bound.length === 0) throw wrongProtocol(publication, protocol)
+    this.#bound = boundTo(publication, protocol)
     this.#ports = ports
     const target = this.#pick()
-    if (!target) throw this.#nobody()
+    if (!target) throw nobody(this.#bound, ports)
     ports.budget.deposit()
     this.#target = target
     this.#state = ports.health.of(target.endpoint)
@@ -120,52 +115,12 @@ export class Route {
     const sum = tier.reduce((weights, { weight }) => weights + weight, 0)
     const one = drawn(tier, sum * this.#ports.chance.fraction()) ?? first
     const other = drawn(tier, sum * this.#ports.chance.fraction()) ?? first
-    return this.#load(other) < this.#load(one) ? other : one
+    return lessLoaded(one, other, this.#ports.health)
   }
 
   #isUsable(target: Target): boolean {
-    const { health, clock } = this.#ports
-    if (target.weight === 0) return false
-    const state = health.of(target.endpoint)
-    return !this.#tried?.includes(state) && !state.obstacle(target.endpoint, clock.monotonicMs())
-  }
-
-  #load({ endpoint, weight }: Target): number {
-    return this.#ports.health.of(endpoint).inFlight / weight
-  }
-
-  /** Why nobody can serve, in the words of what would help: waiting for a rest, for room, or for a mend. */
-  #nobody(): GwError {
-    const { health, clock } = this.#ports
-    const nowMs = clock.monotonicMs()
-    const weighted = this.#bound.filter(({ weight }) => weight > 0)
-    const met: { readonly name: string; readonly obstacle: Obstacle }[] = []
-    let soonest: { failure: UpstreamFailure; forMs: number } | undefined
-    for (const target of weighted) {
-      const state = health.of(target.endpoint)
-      const obstacle = state.obstacle(target.endpoint, nowMs)
-      if (obstacle) met.push({ name: target.endpoint.name, obstacle })
-      const rest = obstacle === 'resting' ? state.resting(nowMs) : undefined
-      if (rest && (!soonest || rest.forMs < soonest.forMs)) soonest = rest
-    }
-    const reason =
-      weighted.length === 0
-        ? 'no binding has a weight'
-        : met.map(({ name, obstacle }) => `${name} is ${obstacle}`).join(', ')
-    if (soonest) {
-      const retryAfterMs = Math.min(soonest.forMs, MAX_RETRY_AFTER_MS)
-      return new GwError(soonest.failure.code, soonest.failure.message, { reason, retryAfterMs })
-    }
-    if (!met.some(({ obstacle }) => obstacle === 'full'))
-      return new GwError('no_healthy_endpoint', undefined, { reason })
-    return new GwError(
-      'no_healthy_endpoint',
-      'Every endpoint of this model has as many requests as it may.',
-      {
-        reason,
-        retryAfterMs: FULL_RETRY_AFTER_MS,
-      },
-    )
+    if (obstacleOf(target, this.#ports)) return false
+    return !this.#tried?.includes(this.#ports.health.of(target.endpoint))
   }
 }
 
@@ -177,13 +132,4 @@ function drawn(tier: readonly Target[], mark: number): Target | undefined {
     if (rest < 0) return target
   }
   return undefined
-}
-
-function wrongProtocol(publication: PublicationEntry, protocol: Protocol): GwError {
-  const other: Protocol = protocol === 'openai' ? 'anthropic' : 'openai'
-  const message =
-    publication.targets[other].length > 0
-      ? `The model \`${publication.name}\` is served at ${HOME_PATHS[other]}, not at this path.`
-      : `The model \`${publication.name}\` is not served at this path.`
-  return new GwError('wrong_protocol', message)
 }

@@ -1,12 +1,13 @@
 import { isMistyped, keyDigest } from '../base/api-key.ts'
 import { DEFAULT_AUTH, type Protocol } from '../schema/endpoint.ts'
 import type { Kind, Spec } from '../schema/kinds.ts'
-import type { Price } from '../schema/ledger.ts'
+import { effectivePrice, type PriceFrom, priceText, pricesOf } from '../schema/price.ts'
 import type { SecretReference } from '../schema/scalars.ts'
 import type { KeySecret, ServedState } from '../schema/state.ts'
 import { modelFilter } from './model-filter.ts'
 import type {
   Budget,
+  DatedPrice,
   EndpointEntry,
   KeyEntry,
   PublicationEntry,
@@ -90,23 +91,15 @@ export function publicationEntry(item: Item<'publication'>, bound: readonly Targ
     status: spec.status,
     listing: listing(item),
     targets: Object.freeze({ openai: speaking('openai'), anthropic: speaking('anthropic') }),
-    price: spec.price && priceOf(spec.price),
+    prices: Object.freeze(pricesOf(spec.price).map(dated)),
     maxInputTokens: spec.max_input_tokens,
     maxOutputTokens: spec.max_output_tokens,
   })
 }
 
-/** What is not priced is free, except cached input: without a price of its own it costs what input costs. */
-function priceOf(price: NonNullable<Spec<'publication'>['price']>): Price {
-  const input = price.input ?? 0n
-  return Object.freeze({
-    inputNanoPerMtok: input,
-    outputNanoPerMtok: price.output ?? 0n,
-    cachedInputNanoPerMtok: price.cached_input ?? input,
-    cacheWriteNanoPerMtok: price.cache_write ?? input,
-    requestNano: price.per_request ?? 0n,
-    searchUnitNano: price.per_search_unit ?? 0n,
-  })
+function dated({ fromMs, terms }: PriceFrom): DatedPrice {
+  const price = effectivePrice(terms)
+  return Object.freeze({ fromMs, price, text: priceText(price) })
 }
 
 /** One entry serves both SDKs (WIRE §2): OpenAI's fields, then Anthropic's. */
@@ -126,6 +119,29 @@ function budgetOf({ amount, per, timezone }: NonNullable<Spec<'key'>['budget']>)
   return Object.freeze({ amountNano: amount, per, timezone })
 }
 
+/**
+ * What a key may do, whatever its secrets are.
+ *
+ * @param isHeld It was disabled by hand.
+ */
+export function keyEntry(
+  name: string,
+  spec: Spec<'key'>,
+  tenant: TenantEntry | undefined,
+  isHeld: boolean,
+): KeyEntry {
+  return Object.freeze({
+    name,
+    enabled: spec.enabled && !isHeld,
+    expiresAtMs: spec.expires_at ?? NEVER_MS,
+    mayUse: modelFilter(spec.models),
+    tenant,
+    limits: rateLimits(spec.limits),
+    quotaTokens: spec.quota,
+    budget: spec.budget && budgetOf(spec.budget),
+  })
+}
+
 /** The keys by the digest of each secret that opens them: minted ones, and one brought along in the configuration. */
 export function* keyEntries(
   state: ServedState,
@@ -142,16 +158,7 @@ export function* keyEntries(
     const tenant = spec.tenant === undefined ? undefined : tenants.get(spec.tenant)
     if (spec.tenant !== undefined && !tenant)
       ports.problems.push(`key ${name}: there is no tenant ${spec.tenant}`)
-    const entry: KeyEntry = Object.freeze({
-      name,
-      enabled: spec.enabled && !held.has(name),
-      expiresAtMs: spec.expires_at ?? NEVER_MS,
-      mayUse: modelFilter(spec.models),
-      tenant,
-      limits: rateLimits(spec.limits),
-      quotaTokens: spec.quota,
-      budget: spec.budget && budgetOf(spec.budget),
-    })
+    const entry = keyEntry(name, spec, tenant, held.has(name))
     const open = (digest: string, secretExpiresAtMs: number) => {
       const other = entries.get(digest)
       if (other) return void ports.problems.push(`keys ${other.name} and ${name} have the same secret`)
