@@ -57,17 +57,22 @@ export class PasswordHasher {
   /**
    * Whether the password is the one that was hashed. Without a hash it takes as long, and is never.
    *
-   * @param isKnown goes before those who are not.
+   * @param turn `isKnown` goes before those who are not; `onTurn` may still throw when the work is about to begin.
    * @throws {ApiError} busy
    */
-  async verify(password: string, stored: string | undefined, isKnown: boolean): Promise<boolean> {
+  async verify(
+    password: string,
+    stored: string | undefined,
+    { isKnown, onTurn }: { readonly isKnown: boolean; readonly onTurn?: () => void },
+  ): Promise<boolean> {
     const [, N, r, p, salt, hash] = STORED.exec(stored ?? this.#nobody()) ?? []
     if (salt === undefined || hash === undefined) throw new Error('a password hash of an unknown form')
     const expected = Buffer.from(hash, 'base64url')
     const cost = { N: Number(N), r: Number(r), p: Number(p) }
-    const derived = await this.#queued(isKnown ? this.#known : this.#others, () =>
-      derive(password, Buffer.from(salt, 'base64url'), cost, expected.length),
-    )
+    const derived = await this.#queued(isKnown ? this.#known : this.#others, () => {
+      onTurn?.()
+      return derive(password, Buffer.from(salt, 'base64url'), cost, expected.length)
+    })
     return timingSafeEqual(derived, expected) && stored !== undefined
   }
 

@@ -3,18 +3,23 @@ import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
 import { ApiError, type FieldFault } from '../base/catalogue/api.ts'
 import { JsonScanner } from '../base/json/scanner.ts'
+import { type Issue, unfolded } from '../config/issues.ts'
 import { nearest } from '../config/nearest.ts'
 import { readBody } from '../http/body.ts'
 import type { Fields } from '../schema/api/reshape.ts'
+import { faultOfNames, pointerOf } from './member-names.ts'
+import { asRefused } from './rescue.ts'
 import { isJson } from './session/credentials.ts'
 
 const MAX_DEPTH = 32
+/** Nobody reads more, and a body full of them must cost no more than it cost to send. */
+const MAX_FAULTS = 32
 
 /**
  * The body as a JSON object; an empty one where nothing was sent.
  *
- * @throws {ApiError} request_too_large, unsupported_media_type, invalid_json, bad_request; invalid_request where a
- * member is there twice.
+ * @throws {ApiError} request_too_large, unsupported_media_type, invalid_json, bad_request, request_timeout;
+ * invalid_request where a member is there twice.
  */
 export async function readJson(req: IncomingMessage, limitBytes: number): Promise<Fields> {
   if (req.headers['content-encoding'] !== undefined) {
@@ -26,18 +31,17 @@ export async function readJson(req: IncomingMessage, limitBytes: number): Promis
     if (read.fault === 'too_large') {
       throw new ApiError('request_too_large', `The body is over the limit of ${limitBytes} bytes.`)
     }
-    throw new ApiError(read.fault === 'unwanted' ? 'invalid_json' : 'bad_request')
+    if (read.fault === 'unwanted') throw new ApiError('invalid_json')
+    throw read.fault === 'aborted' ? new ApiError('bad_request') : asRefused(read.fault)
   }
   if (read.lengthBytes === 0) return {}
   if (!isJson(req)) throw new ApiError('unsupported_media_type', 'The body is not application/json in UTF-8.')
   const bytes = Buffer.concat(read.pieces)
   if (!scanner.done || scanner.rootKind !== 'object' || !isUtf8(bytes)) throw new ApiError('invalid_json')
-  const names = scanner.members.map(({ name }) => name)
-  const twice = names.find((name, index) => names.indexOf(name) !== index)
-  if (twice !== undefined) {
-    throw invalid([{ pointer: pointerOf([twice]), detail: 'this member is there twice' }])
-  }
-  return JSON.parse(bytes.toString('utf8')) as Fields
+  const value = JSON.parse(bytes.toString('utf8')) as Fields
+  const fault = faultOfNames(bytes, scanner.members, value)
+  if (fault) throw invalid([fault])
+  return value
 }
 
 /** @throws {ApiError} invalid_request, with a pointer to each field that is wrong. */
@@ -49,10 +53,11 @@ export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown
 
 /** Each issue as a pointer into the value. Nothing of the value itself is told: it may hold a secret. */
 function faultsOf(error: z.ZodError, schema: z.ZodType): FieldFault[] {
-  return error.issues.flatMap(issue => {
+  const issues = (error.issues as readonly Issue[]).flatMap(unfolded) as readonly z.core.$ZodIssue[]
+  const told = issues.slice(0, MAX_FAULTS).flatMap(issue => {
     if (issue.code === 'unrecognized_keys') {
       const known = fieldsAt(schema, issue.path)
-      return issue.keys.map(key => {
+      return issue.keys.slice(0, MAX_FAULTS).map(key => {
         const near = nearest(key, known)
         const meant = near === undefined ? '' : `; did you mean ${near}?`
         return { pointer: pointerOf([...issue.path, key]), detail: `unknown field${meant}` }
@@ -60,6 +65,7 @@ function faultsOf(error: z.ZodError, schema: z.ZodType): FieldFault[] {
     }
     return [{ pointer: pointerOf(issue.path), detail: inWords(issue) }]
   })
+  return told.slice(0, MAX_FAULTS)
 }
 
 /**
@@ -116,11 +122,6 @@ export function invalid(errors: readonly FieldFault[]): ApiError {
   return new ApiError('invalid_request', told, { errors })
 }
 
-/** A JSON pointer (RFC 6901). */
-function pointerOf(path: readonly PropertyKey[]): string {
-  return path.map(step => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
-}
-
 function inWords(issue: z.core.$ZodIssue): string {
   // The issue of a key or of a member of a union says more than that there is one.
   const inner =
@@ -142,16 +143,31 @@ function valueOf(text: string, field: z.ZodType): unknown {
 function fieldsAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
   let at = bare(schema)
   for (const step of path) {
-    const shape = shapeOf(at)
-    const next = shape && Object.hasOwn(shape, step) ? shape[String(step)] : undefined
+    const next = stepInto(at, step)
     if (!next) return []
     at = bare(next)
   }
   return Object.keys(shapeOf(at) ?? {})
 }
 
+function stepInto(schema: z.ZodType, step: PropertyKey): z.ZodType | undefined {
+  const { options = [], element } = schema.def as Below
+  if (typeof step === 'number')
+    return element ?? options.map(option => (option.def as Below).element).find(Boolean)
+  const shape = shapeOf(schema)
+  return shape && Object.hasOwn(shape, step) ? shape[String(step)] : undefined
+}
+
+/** What may lie below a schema beside a shape. */
+interface Below {
+  readonly options?: readonly z.ZodType[]
+  readonly element?: z.ZodType
+}
+
 function shapeOf(schema: z.ZodType): Readonly<Record<string, z.ZodType>> | undefined {
-  return schema instanceof z.ZodObject ? schema.shape : undefined
+  if (schema instanceof z.ZodObject) return schema.shape
+  const { options = [] } = schema.def as Below
+  return options.find(option => option instanceof z.ZodObject)?.shape
 }
 
 function bare(schema: z.ZodType): z.ZodType {

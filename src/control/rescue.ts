@@ -3,6 +3,7 @@ import { API_FAULTS, type ApiCode, ApiError, problemType } from '../base/catalog
 import { type CommandCode, CommandError } from '../base/catalogue/command.ts'
 import { ConflictError, ManagedError, ProbeError, UnknownReferenceError } from '../changes/refusals.ts'
 import { sendJson } from '../http/json.ts'
+import type { HttpRefusal } from '../http/refusal.ts'
 
 /**
  * The one place of the control plane that turns an error into bytes.
@@ -44,6 +45,13 @@ export function asApiError(thrown: unknown): ApiError {
   // What is wrong with the store is for its operator: the message names the file.
   if (code === 'unavailable') return new ApiError(code, undefined, { cause: thrown, retryAfterMs: 1_000 })
   return new ApiError(code, thrown.message, { cause: thrown, more: detailsOf(thrown) })
+}
+
+/** What never became a request. That of the data plane which has no name of its own here is a bad request, too. */
+export function asRefused({ code, phrase }: HttpRefusal): ApiError {
+  const own =
+    code === 'unmet_expectation' ? 'bad_request' : code === 'too_many_connections' ? 'unavailable' : code
+  return new ApiError(own, `${phrase}.`)
 }
 
 function detailsOf(error: CommandError): Record<string, unknown> {

@@ -6,6 +6,7 @@ import { type OperationId, operation } from '../schema/api/operations.ts'
 import type { Operation, Tag } from '../schema/api/types.ts'
 import { allow, assertReachable } from './authorise.ts'
 import type { Call, Caller, Handler, Handlers, Reply } from './call.ts'
+import { pointerOf } from './member-names.ts'
 import type { UseCasePorts } from './ports.ts'
 import { checked, checkedQuery, readJson, versionOf } from './reading.ts'
 import { assertSameSite, borne, type SessionCookie } from './session/credentials.ts'
@@ -32,6 +33,8 @@ export interface Visit {
 
 const BODY_BYTES = 262_144
 const CONFIG_BYTES = 16 * 1_048_576
+/** Of those whom nobody knows yet: a name and a password, each character an escape. */
+const STRANGERS_BYTES = 16_384
 
 /**
  * One operation of the control plane.
@@ -63,7 +66,7 @@ export async function serveOperation(
   const version = op.ifMatch && versionOf(req, op.ifMatch === 'required')
   const params = op.params && paramsIn(op, visit.params)
   const query = checkedQuery(op.query, visit.query)
-  const json = isChange ? await readJson(req, op.tag === 'config' ? CONFIG_BYTES : BODY_BYTES) : {}
+  const json = isChange ? await readJson(req, limitBytesOf(op, caller)) : {}
   const body = op.body ? checked(op.body, json) : assertEmpty(json)
 
   // The table and the type of the handlers say that these fit each other.
@@ -84,6 +87,11 @@ export async function serveOperation(
   answer(res, op, reply, headers)
   const user = caller?.name ?? reply.user?.name
   return { status: op.answer.status, ...(user !== undefined && { user }) }
+}
+
+function limitBytesOf({ tag }: Operation, caller: Caller | undefined): number {
+  if (!caller) return STRANGERS_BYTES
+  return tag === 'config' ? CONFIG_BYTES : BODY_BYTES
 }
 
 function answer(
@@ -109,7 +117,7 @@ function assertEmpty(json: Readonly<Record<string, unknown>>): undefined {
   const [name] = Object.keys(json)
   if (name === undefined) return undefined
   throw new ApiError('invalid_request', undefined, {
-    errors: [{ pointer: `/${name}`, detail: 'this operation has no body' }],
+    errors: [{ pointer: pointerOf([name]), detail: 'this operation has no body' }],
   })
 }
 

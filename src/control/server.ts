@@ -2,12 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ApiError } from '../base/catalogue/api.ts'
 import type { Log } from '../base/log.ts'
 import { type ListenAddress, type Listener, listen } from '../http/listen.ts'
-import { type HttpRefusal, refusalOf } from '../http/refusal.ts'
+import { refusalOf } from '../http/refusal.ts'
 import { allHandlers } from './handlers/all.ts'
 import { OperationRouter } from './operation-router.ts'
 import { type Page, type Pages, sendPage } from './pages/pages.ts'
 import type { UseCasePorts } from './ports.ts'
-import { asApiError, PROBLEM_TYPE, problemBody, sendProblem } from './rescue.ts'
+import { asApiError, asRefused, PROBLEM_TYPE, problemBody, sendProblem } from './rescue.ts'
 import { type OperationPorts, serveOperation } from './serve-operation.ts'
 import { Attempts } from './session/attempts.ts'
 import { sessionCookie } from './session/credentials.ts'
@@ -50,13 +50,16 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
     log,
     maxConnections: MAX_CONNECTIONS,
     onRequest: (req, res) => {
-      if (asksForHealth(req)) ports.health(res)
+      if (asksForHealth(req)) answerHealth(res, ports)
       else void handle(req, res, router, operations, ports)
     },
-    refusalAnswer: refusal => ({
-      headers: { ...HEADERS, 'content-type': PROBLEM_TYPE },
-      body: problemBody(asRefused(refusal), newRequestId(ports)),
-    }),
+    refusalAnswer: refusal => {
+      const requestId = newRequestId(ports)
+      return {
+        headers: { ...HEADERS, 'x-request-id': requestId, 'content-type': PROBLEM_TYPE },
+        body: problemBody(asRefused(refusal), requestId),
+      }
+    },
   })
 }
 
@@ -127,15 +130,14 @@ function asksForHealth(req: IncomingMessage): boolean {
   return req.url === '/health' && (req.method === 'GET' || req.method === 'HEAD') && !refusalOf(req)
 }
 
-function isRefused(req: IncomingMessage): boolean {
-  return refusalOf(req) !== undefined
+function answerHealth(res: ServerResponse, ports: ControlPorts): void {
+  for (const [name, value] of Object.entries(HEADERS)) res.setHeader(name, value)
+  res.setHeader('x-request-id', newRequestId(ports))
+  ports.health(res)
 }
 
-/** Those of the data plane that have no name of their own here are bad requests, too. */
-function asRefused({ code, phrase }: HttpRefusal): ApiError {
-  const own =
-    code === 'unmet_expectation' ? 'bad_request' : code === 'too_many_connections' ? 'unavailable' : code
-  return new ApiError(own, `${phrase}.`)
+function isRefused(req: IncomingMessage): boolean {
+  return refusalOf(req) !== undefined
 }
 
 /** What the log is told: the client was not. */

@@ -14,27 +14,27 @@ describe('a password', () => {
     const [one, other] = await Promise.all([dear.hash('correct horse'), dear.hash('correct horse')])
     expect(one).toMatch(/^scrypt\$32768\$8\$3\$[\w-]{22}\$[\w-]{43}$/)
     expect(other).not.toBe(one)
-    expect(await dear.verify('correct horse', one, false)).toBe(true)
-    expect(await dear.verify('correct horsf', one, false)).toBe(false)
+    expect(await dear.verify('correct horse', one, { isKnown: false })).toBe(true)
+    expect(await dear.verify('correct horsf', one, { isKnown: false })).toBe(false)
   })
 
   test('is compared by the cost that it was hashed with', async () => {
     const stored = await hasher().hash('correct horse')
     const costlier = new PasswordHasher({ chance: systemChance, atOnce: 1, maxWaiting: 1 })
-    expect(await costlier.verify('correct horse', stored, false)).toBe(true)
+    expect(await costlier.verify('correct horse', stored, { isKnown: false })).toBe(true)
   })
 
   test('of nobody is never right', async () => {
-    expect(await hasher().verify('', undefined, false)).toBe(false)
+    expect(await hasher().verify('', undefined, { isKnown: false })).toBe(false)
   })
 
   test('is one, however its letters are composed', async () => {
     const stored = await hasher().hash('caf\u00e9 au lait')
-    expect(await hasher().verify('cafe\u0301 au lait', stored, false)).toBe(true)
+    expect(await hasher().verify('cafe\u0301 au lait', stored, { isKnown: false })).toBe(true)
   })
 
   test('whose hash has another form is a fault and no wrong password', async () => {
-    await expect(hasher().verify('x', 'bcrypt$…', false)).rejects.toThrow('unknown form')
+    await expect(hasher().verify('x', 'bcrypt$…', { isKnown: false })).rejects.toThrow('unknown form')
   })
 })
 
@@ -42,20 +42,20 @@ describe('of many at once', () => {
   test('a few are hashed, some wait, and the rest is told to come again', async () => {
     const crowded = hasher({ atOnce: 1, maxWaiting: 2 })
     const results = await Promise.allSettled(
-      Array.from({ length: 10 }, () => crowded.verify('x', undefined, false)),
+      Array.from({ length: 10 }, () => crowded.verify('x', undefined, { isKnown: false })),
     )
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(3)
     for (const result of results) {
       if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'busy' })
     }
-    expect(await crowded.verify('x', undefined, false)).toBe(false)
+    expect(await crowded.verify('x', undefined, { isKnown: false })).toBe(false)
   })
 
   test('those who have logged in from there before go first, and have places of their own', async () => {
     const crowded = hasher({ atOnce: 1, maxWaiting: 2 })
     const order: string[] = []
     const verify = async (who: string, isKnown: boolean) => {
-      await crowded.verify('x', undefined, isKnown)
+      await crowded.verify('x', undefined, { isKnown })
       order.push(who)
     }
     const strangers = [verify('stranger 1', false), verify('stranger 2', false), verify('stranger 3', false)]
@@ -63,11 +63,27 @@ describe('of many at once', () => {
     expect(order).toEqual(['stranger 1', 'known 1', 'known 2', 'stranger 2', 'stranger 3'])
   })
 
+  test('work that is not wanted any more when its turn comes is not begun, and lets the next one go on', async () => {
+    const crowded = hasher({ atOnce: 1, maxWaiting: 2 })
+    const begun: string[] = []
+    const verify = (who: string) =>
+      crowded.verify('x', undefined, {
+        isKnown: false,
+        onTurn: () => {
+          if (who === 'second') throw new Error('not any more')
+          begun.push(who)
+        },
+      })
+    const results = await Promise.allSettled(['first', 'second', 'third'].map(verify))
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(begun).toEqual(['first', 'third'])
+  })
+
   test('a place is given back also where hashing fails', async () => {
     const one = hasher({ atOnce: 1, maxWaiting: 1 })
     // More memory than is allowed.
     const impossible = `scrypt$${2 ** 20}$8$1$${'A'.repeat(22)}$${'A'.repeat(43)}`
-    await expect(one.verify('x', impossible, false)).rejects.toThrow()
-    expect(await one.verify('x', undefined, false)).toBe(false)
+    await expect(one.verify('x', impossible, { isKnown: false })).rejects.toThrow()
+    expect(await one.verify('x', undefined, { isKnown: false })).toBe(false)
   })
 })

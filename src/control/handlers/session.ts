@@ -1,5 +1,4 @@
 import { ApiError } from '../../base/catalogue/api.ts'
-import type { PasswordHasher } from '../../base/password.ts'
 import { userName } from '../../schema/user.ts'
 import type { HandlersOf } from '../call.ts'
 import type { UseCasePorts } from '../ports.ts'
@@ -28,10 +27,17 @@ export function sessionHandlers(
    * @throws {ApiError} wrong_credentials, too_many_attempts, busy
    */
   async function assertPassword(name: string, password: string, address: string): Promise<void> {
-    const pauseMs = attempts.pauseMs(name, address)
-    if (pauseMs > 0) throw new ApiError('too_many_attempts', undefined, { retryAfterMs: pauseMs })
+    const assertNoPause = () => {
+      const pauseMs = attempts.pauseMs(name, address)
+      if (pauseMs > 0) throw new ApiError('too_many_attempts', undefined, { retryAfterMs: pauseMs })
+    }
+    assertNoPause()
     const found = userName.safeParse(name).success ? await people.credential(name) : undefined
-    const isRight = await verified(hasher, password, found?.passwordHash, attempts.isKnown(name, address))
+    const isRight = await hasher.verify(password, found?.passwordHash, {
+      isKnown: attempts.isKnown(name, address),
+      // Guesses that were sent side by side are slowed down by what became of those before them.
+      onTurn: assertNoPause,
+    })
     if (isRight && found?.user.enabled) return attempts.succeeded(name, address)
     attempts.failed(name, address)
     throw new ApiError('wrong_credentials')
@@ -74,15 +80,6 @@ export function sessionHandlers(
   function farewell({ carrier }: LiveSession) {
     return carrier === 'cookie' ? { headers: { 'set-cookie': cookie.clear() } } : {}
   }
-}
-
-function verified(
-  hasher: PasswordHasher,
-  password: string,
-  hash: string | undefined,
-  isKnown: boolean,
-): Promise<boolean> {
-  return hasher.verify(password, hash, isKnown)
 }
 
 function sessionBody(session: LiveSession) {

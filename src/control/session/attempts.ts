@@ -15,7 +15,8 @@ const FORGET_MS = 15 * 60_000
 const MAX_REMEMBERED = 10_000
 
 /**
- * Slows guessing down, per account and address, and per address over all accounts; in memory, of one process.
+ * Slows guessing down, per account and address, and per address over all accounts; in memory, of one process. Of IPv6
+ * the first half counts as an address: whoever has one has all that follow it.
  *
  * It never locks an account: failures from elsewhere do not count against an address from which the account has
  * logged in before, a pause is half a minute at the longest, and attempts within it do not prolong it.
@@ -32,23 +33,25 @@ export class Attempts {
   }
 
   isKnown(account: string, address: string): boolean {
-    return this.#known.has(pairOf(account, address))
+    return this.#known.has(pairOf(account, networkOf(address)))
   }
 
   /** Milliseconds until the next attempt may be made; 0: now. */
   pauseMs(account: string, address: string): number {
-    const pair = this.#pauseOf(this.#ofPair, pairOf(account, address), FREE_OF_PAIR)
+    const network = networkOf(address)
+    const pair = this.#pauseOf(this.#ofPair, pairOf(account, network), FREE_OF_PAIR)
     if (this.isKnown(account, address)) return pair
-    return Math.max(pair, this.#pauseOf(this.#ofAddress, address, FREE_OF_ADDRESS))
+    return Math.max(pair, this.#pauseOf(this.#ofAddress, network, FREE_OF_ADDRESS))
   }
 
   failed(account: string, address: string): void {
-    this.#count(this.#ofPair, pairOf(account, address))
-    this.#count(this.#ofAddress, address)
+    const network = networkOf(address)
+    this.#count(this.#ofPair, pairOf(account, network))
+    this.#count(this.#ofAddress, network)
   }
 
   succeeded(account: string, address: string): void {
-    const pair = pairOf(account, address)
+    const pair = pairOf(account, networkOf(address))
     this.#ofPair.delete(pair)
     // Moved to the end: the first ones of a set are its oldest.
     this.#known.delete(pair)
@@ -74,9 +77,22 @@ export class Attempts {
   }
 }
 
-/** A name of an account holds no space. */
-function pairOf(account: string, address: string): string {
-  return `${account} ${address}`
+/** What is told apart: an address, or the /64 of one of IPv6 (RFC 4291 §2.5.4). An account comes behind the space. */
+function pairOf(account: string, network: string): string {
+  return `${network} ${account}`
+}
+
+/** @param address as node:net writes it: `192.0.2.1`, `::ffff:192.0.2.1`, `2001:db8::1`, `fe80::1%eth0`. */
+function networkOf(address: string): string {
+  if (!address.includes(':')) return address
+  const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1]
+  if (mapped !== undefined) return mapped
+  const [head = [], tail] = address
+    .replace(/%.*$/, '')
+    .split('::')
+    .map(groups => groups.split(':').filter(group => group !== ''))
+  const zeros = tail ? Array<string>(8 - head.length - tail.length).fill('0') : []
+  return [...head, ...zeros, ...(tail ?? [])].slice(0, 4).join(':')
 }
 
 function shorten(remembered: Map<string, unknown> | Set<string>): void {

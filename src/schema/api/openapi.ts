@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { API_FAULTS, type ApiCode } from '../../base/catalogue/api.ts'
 import type { JsonSchema } from '../publish.ts'
+import { exampleOf } from './examples.ts'
 import { API_PREFIX, OPERATION_IDS, type OperationId, operation } from './operations.ts'
 import { permission } from './permissions.ts'
 import { problem } from './shapes.ts'
@@ -65,7 +66,10 @@ function describeOperation(id: OperationId, schemas: Schemas): JsonSchema {
     ...(permission(id) === 'anyone' && { security: [] }),
     ...(parameters(op, schemas).length > 0 && { parameters: parameters(op, schemas) }),
     ...(body && {
-      requestBody: { required: true, content: { 'application/json': { schema: schemas.of(body) } } },
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: schemas.of(body), example: exampleOf(id) } },
+      },
     }),
     responses: {
       [answer.status]: {
@@ -132,10 +136,12 @@ function failures(id: OperationId): Record<string, JsonSchema> {
 
 /** The failures of an operation: those of its row, and those that its shape entails. */
 export function faultsOf(id: OperationId): readonly ApiCode[] {
-  const { params, body, ifMatch, errors = [], method } = operation(id)
+  const { params, ifMatch, errors = [], method } = operation(id)
   const allowed = permission(id)
   const codes: ApiCode[] = ['bad_request', 'invalid_request']
-  if (body) codes.push('invalid_json', 'request_too_large', 'unsupported_media_type')
+  // Also where it has no body: one that is sent all the same is read to be refused.
+  if (method !== 'GET')
+    codes.push('invalid_json', 'request_timeout', 'request_too_large', 'unsupported_media_type')
   if (allowed !== 'anyone') codes.push('not_logged_in')
   if (allowed !== 'anyone' && allowed.tenant === undefined) codes.push('forbidden')
   if (method !== 'GET') codes.push('cross_site')

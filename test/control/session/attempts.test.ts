@@ -53,6 +53,22 @@ describe('failures', () => {
   })
 })
 
+test.each([
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::9', true],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:3::9', false],
+  ['2001:db8::5:0:0:1', '2001:db8::6', true],
+  ['2001:db8::1:5:0:0:1', '2001:db8::6', false],
+  ['::ffff:192.0.2.1', '192.0.2.1', true],
+  ['192.0.2.1', '192.0.2.2', false],
+  ['fe80::1%eth0', 'fe80::2%eth0', true],
+  ['::1', '1::', false],
+  ['::2:3:4:5:6:7:8', '0:2:3:4::', true],
+])('whoever has %s has %s as well: %s', (address, other, isOne) => {
+  const { attempts, fail } = setUp()
+  fail(9, 'ada', address)
+  expect(attempts.pauseMs('ada', other) > 0).toBe(isOne)
+})
+
 test('what is remembered is bounded', () => {
   const { attempts, fail } = setUp()
   fail(9, 'ada', 'first')

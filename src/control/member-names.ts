@@ -1,0 +1,74 @@
+import type { FieldFault } from '../base/catalogue/api.ts'
+import type { JsonMember } from '../base/json/scanner.ts'
+import type { Fields } from '../schema/api/reshape.ts'
+import type { Json } from '../schema/kinds.ts'
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COLON = 0x3a
+
+/**
+ * What `JSON.parse` settles in silence: of two members of one name the last one counts, and `__proto__` becomes a name
+ * that few programs treat as one. Neither is ever meant.
+ *
+ * @param bytes the text, of which `members` are those at its root and `value` is what `JSON.parse` made of it.
+ */
+export function faultOfNames(
+  bytes: Uint8Array,
+  members: readonly JsonMember[],
+  value: Fields,
+): FieldFault | undefined {
+  const seen = new Set<string>()
+  for (const { name, kind, start, end } of members) {
+    if (seen.has(name)) return { pointer: pointerOf([name]), detail: 'this member is there twice' }
+    seen.add(name)
+    const child = value[name]
+    if (child === undefined || (kind !== 'object' && kind !== 'array')) continue
+    if (namesIn(bytes, start, end) !== membersOf(child)) {
+      return { pointer: pointerOf([name]), detail: 'a member inside it is there twice' }
+    }
+  }
+  const path = pathToProto(value)
+  return path && { pointer: pointerOf(path), detail: 'no name for a member' }
+}
+
+/** A JSON pointer (RFC 6901). */
+export function pointerOf(path: readonly PropertyKey[]): string {
+  return path.map(step => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+}
+
+/** How many members are written in a valid text: as many as colons outside of strings. */
+function namesIn(bytes: Uint8Array, start: number, end: number): number {
+  let count = 0
+  for (let at = start; at < end; at++) {
+    const byte = bytes[at]
+    if (byte === COLON) count++
+    else if (byte === QUOTE) at = endOfString(bytes, at)
+  }
+  return count
+}
+
+/** The closing quote of a string. */
+function endOfString(bytes: Uint8Array, opening: number): number {
+  let at = opening + 1
+  while (bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1
+  return at
+}
+
+/** How many members have come out of it. Its depth is bounded where it was read. */
+function membersOf(value: Json): number {
+  if (typeof value !== 'object' || value === null) return 0
+  const children = Object.values(value)
+  const own = Array.isArray(value) ? 0 : children.length
+  return children.reduce((sum: number, child) => sum + membersOf(child), own)
+}
+
+function pathToProto(value: Json): string[] | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [name, child] of Object.entries(value)) {
+    if (name === '__proto__') return [name]
+    const path = pathToProto(child)
+    if (path) return [name, ...path]
+  }
+  return undefined
+}
