@@ -34,11 +34,15 @@ if (proof === undefined) {
   console.error(`Say which: ${Object.keys(PROOFS).join(' or ')}.`)
   process.exitCode = 64
 } else {
-  const child = spawn('npx', ['vitest', 'run', ...proof.files, '--disable-console-intercept'], {
-    cwd: ROOT,
-    env: { ...proof.sizes, ...process.env },
-    stdio: 'inherit',
-  })
+  const child = spawn(
+    'npx',
+    ['vitest', 'run', ...proof.files, '--no-file-parallelism', '--disable-console-intercept'],
+    {
+      cwd: ROOT,
+      env: { ...proof.sizes, ...process.env },
+      stdio: 'inherit',
+    },
+  )
   const [code] = await once(child, 'exit')
   process.exitCode = code ?? 1
 }
