@@ -2,6 +2,8 @@ import { namedAlike } from '../changes/keys-named.ts'
 import type { Kind } from '../schema/kinds.ts'
 import type { UsageFilters } from '../store/ledger/types.ts'
 import type { Live } from '../store/types.ts'
+import type { AppPorts } from './ports.ts'
+import { withStore } from './stored.ts'
 
 /** What each filter names. */
 const FILTERED = {
@@ -29,5 +31,17 @@ export function strangers(live: Live, filters: UsageFilters): readonly string[] 
     if (name === undefined || standing.has(`${kind}/${name}`)) return []
     const meant = didYouMean(live, kind, name)
     return [`There is no ${kind} ${name} now.${meant === undefined ? '' : ` ${meant}`}`]
+  })
+}
+
+/** The names of a kind, sorted. @throws {CommandError} GW2xxx */
+export async function namesStanding(
+  kind: Kind,
+  storeUrl: string,
+  ports: Pick<AppPorts, 'clock' | 'cwd'>,
+): Promise<readonly string[]> {
+  return withStore(storeUrl, 'read', ports, async store => {
+    const { resources } = await store.find({ kind })
+    return resources.map(({ name }) => name)
   })
 }

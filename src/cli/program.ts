@@ -1,7 +1,9 @@
 import { type Command, Option } from 'commander'
 import { applyCommand } from './apply.ts'
+import { completionCommand } from './completion.ts'
 import { demoUpstreamCommand } from './demo-upstream.ts'
 import { diffCommand } from './diff.ts'
+import { explainCommand } from './explain.ts'
 import { exportCommand } from './export.ts'
 import { FORMATS } from './format.ts'
 import { keysCommand } from './keys.ts'
@@ -9,6 +11,7 @@ import { ledgerCommand } from './ledger.ts'
 import { logsCommand } from './logs.ts'
 import { maintenanceCommand } from './maintenance.ts'
 import { probeCommand } from './probe.ts'
+import { schemaCommand } from './schema.ts'
 import { serveCommand } from './serve.ts'
 import type { Bind, MakeCommand } from './session.ts'
 import { COLOUR_WHEN } from './style.ts'
@@ -38,6 +41,9 @@ const VERBS: readonly MakeCommand[] = [
   serveCommand,
   maintenanceCommand,
   usersCommand,
+  explainCommand,
+  schemaCommand,
+  completionCommand,
   demoUpstreamCommand,
 ]
 
@@ -67,7 +73,7 @@ export function makeProgram(bind: Bind, said: Said, width: number | undefined): 
     .addOption(
       new Option('--color <when>', 'colours; auto: on a terminal without NO_COLOR').choices(COLOUR_WHEN),
     )
-  for (const make of VERBS) program.addCommand(make(bind))
+  for (const make of VERBS) program.addCommand(make(bind, () => program))
   everyCommand(program, command => {
     if (command.commands.length > 0) command.helpCommand('help [command]', 'print the help of a command')
     command

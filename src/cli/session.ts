@@ -46,8 +46,12 @@ export type Bind = <Options extends object>(
   formats?: readonly Format[],
 ) => (...received: unknown[]) => Promise<void>
 
-/** A command line of one verb, made anew for each run: commander keeps what it parsed in it. */
-export type MakeCommand = (bind: Bind) => Command
+/**
+ * A command line of one verb, made anew for each run: commander keeps what it parsed in it.
+ *
+ * @param program gives the whole command line, once it is complete.
+ */
+export type MakeCommand = (bind: Bind, program: () => Command) => Command
 
 /** What the use cases of `app` ask of the world. */
 export function appPorts(session: Session): AppPorts {

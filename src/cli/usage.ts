@@ -1,5 +1,6 @@
 import type { CommanderError } from 'commander'
 import { CommandError } from '../base/catalogue/command.ts'
+import { nearest } from '../config/nearest.ts'
 
 const SUGGESTION = /\n\((Did you mean .+\?)\)$/s
 
@@ -17,9 +18,18 @@ function hintFor(
   argv: readonly string[],
 ): { hint?: string } {
   if (suggestion !== undefined) return { hint: suggestion }
+  const meant = meantChoice(error.message)
+  if (meant !== undefined) return { hint: `Did you mean ${meant}?` }
   const globbed = argv.some(word => word === '-c' || word === '--config')
   if (error.code !== 'commander.excessArguments' || !globbed) return {}
   return { hint: 'Several paths each need their own flag: `-c a.yaml -c b.yaml`; or name their directory.' }
+}
+
+/** Of the choices that commander lists beside a wrong value, the one that is near it. */
+function meantChoice(message: string): string | undefined {
+  const [, given, choices] =
+    /(?:argument|value) '([^']*)' is invalid.* Allowed choices are (.+)\.$/s.exec(message) ?? []
+  return given === undefined || choices === undefined ? undefined : nearest(given, choices.split(', '))
 }
 
 function sentence(text: string): string {

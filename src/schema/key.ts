@@ -20,11 +20,11 @@ export const key = z
       .array(modelPattern)
       .default(['*'])
       .describe('Model names or globs. Default: all that the tenant may use.'),
-    limits: limits.default({}),
+    limits: limits.default({}).describe('Limits of this key alone.'),
     quota: count.optional().describe('Total tokens, for life.'),
     budget: budget.optional(),
     expires_at: timestamp.optional().describe('RFC 3339; from then on the key answers 401.'),
-    enabled: z.boolean().default(true),
+    enabled: z.boolean().default(true).describe('Whether it may be used; false answers 401.'),
     hash: z
       .string()
       .regex(

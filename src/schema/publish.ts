@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { document } from './document.ts'
+import type { Kind } from './kinds.ts'
 
 /** JSON Schema as plain data. */
 export interface JsonSchema {
@@ -35,6 +36,27 @@ export function configSchema(): JsonSchema {
   }
 }
 
+/**
+ * The JSON Schema of one resource of a kind, as a file writes it: a value below `endpoints`, an element of `bindings`.
+ */
+export function kindSchema(kind: Kind): JsonSchema {
+  const whole = configSchema()
+  const definitions = whole['definitions'] as Record<string, JsonSchema>
+  const name = kind === 'publication' ? 'publication_with_bindings' : kind
+  const own = { ...definitions[name] }
+  const needed = new Map<string, JsonSchema>()
+  const need = (schema: JsonSchema): void => {
+    for (const [, other = ''] of JSON.stringify(schema).matchAll(/"#\/definitions\/([^"]+)"/g)) {
+      const definition = definitions[other]
+      if (definition === undefined || needed.has(other)) continue
+      needed.set(other, definition)
+      need(definition)
+    }
+  }
+  need(own)
+  return { $schema: whole['$schema'], title: `gw ${kind}`, ...own, definitions: Object.fromEntries(needed) }
+}
+
 /** Definitions that nothing refers to (zod lists every schema that bears an id) are left out. */
 function schemaIsUsed(name: string, schema: JsonSchema): boolean {
   return JSON.stringify(schema).includes(`"#/definitions/${name}"`)
@@ -55,9 +77,16 @@ function interpolable(schema: JsonSchema): JsonSchema {
     if (keyword === 'properties') copy[keyword] = mapValues(value as Record<string, JsonSchema>, interpolable)
     else if (keyword === 'items' || keyword === 'additionalProperties') {
       copy[keyword] = typeof value === 'object' ? interpolable(value as JsonSchema) : value
+    } else if (keyword === 'anyOf') {
+      copy[keyword] = (value as JsonSchema[]).map(each => (isShape(each) ? interpolable(each) : each))
     } else if (keyword !== 'definitions' && keyword !== '$schema') copy[keyword] = value
   }
   return copy
+}
+
+/** One of several shapes; scalars beside each other have one that takes any text. */
+function isShape(schema: JsonSchema): boolean {
+  return schema['type'] === 'object' || schema['type'] === 'array'
 }
 
 /** A scalar that is more particular than "any text". `version` is no such: it says how the rest is read. */

@@ -6,7 +6,7 @@ export const settings = z
   .strictObject({
     maintenance: z
       .strictObject({
-        enabled: z.boolean().default(false),
+        enabled: z.boolean().default(false).describe('Whether it is on.'),
         message: text.default('The gateway is in maintenance.').describe('What clients are told.'),
       })
       .prefault({})
@@ -17,7 +17,8 @@ export const settings = z
           .prefault('32MiB')
           .describe('The largest request body.'),
       })
-      .prefault({}),
+      .prefault({})
+      .describe('Bounds for every request.'),
     log: z
       .strictObject({
         retention: duration({ minMs: 3_600_000, maxMs: 3_660 * 86_400_000 })
@@ -25,7 +26,8 @@ export const settings = z
           .describe('How long call logs are kept.'),
         embeddings: z.boolean().default(false).describe('Write a call log for embeddings, too.'),
       })
-      .prefault({}),
+      .prefault({})
+      .describe('The call log: a line for each call, and never a prompt.'),
     health: z
       .strictObject({
         unhealthy_after: z

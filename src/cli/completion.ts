@@ -1,0 +1,70 @@
+import { Argument, type Command } from 'commander'
+import { namesStanding } from '../app/names.ts'
+import { EXIT } from '../base/catalogue/command.ts'
+import type { Kind } from '../schema/kinds.ts'
+import { bashCompletion } from './completion-bash.ts'
+import { fishCompletion } from './completion-fish.ts'
+import { type CompletedCommand, completedCommands, NAMED_KINDS, type NamedKind } from './completion-tree.ts'
+import { zshCompletion } from './completion-zsh.ts'
+import { appPorts, type Bind } from './session.ts'
+import { printable } from './style.ts'
+import { verb } from './verb.ts'
+
+const SHELLS: Readonly<Record<string, (commands: readonly CompletedCommand[]) => string>> = {
+  bash: bashCompletion,
+  zsh: zshCompletion,
+  fish: fishCompletion,
+}
+const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
+  bash: [
+    'source <(gw completion bash)',
+    'gw completion bash > ~/.local/share/bash-completion/completions/gw',
+  ],
+  zsh: ['gw completion zsh > "${fpath[1]}/_gw"', 'source <(gw completion zsh)'],
+  fish: ['gw completion fish > ~/.config/fish/completions/gw.fish'],
+}
+const KINDS: Readonly<Record<NamedKind, Kind>> = {
+  keys: 'key',
+  models: 'publication',
+  endpoints: 'endpoint',
+  tenants: 'tenant',
+}
+
+/** `gw completion`: scripts by which shells complete `gw`, made from the command line itself. */
+export function completionCommand(bind: Bind, program: () => Command): Command {
+  const group = verb('completion', 'Print what a shell completes `gw` by.', [
+    'source <(gw completion bash)',
+    'gw completion zsh > "${fpath[1]}/_gw"',
+    'gw completion fish > ~/.config/fish/completions/gw.fish',
+  ])
+  for (const [shell, script] of Object.entries(SHELLS)) {
+    const made = () => script(completedCommands(program()))
+    group.addCommand(
+      verb(shell, `Print the script for ${shell}.`, EXAMPLES[shell] ?? []).action(
+        bind(async ({ out }) => {
+          out.result({ text: made, json: () => ({ shell, script: made() }) })
+          return EXIT.done
+        }),
+      ),
+    )
+  }
+  return group.addCommand(namesCommand(bind))
+}
+
+/** What the scripts ask while somebody waits for his TAB: it reads one column, and changes nothing. */
+function namesCommand(bind: Bind): Command {
+  return verb('names', 'Print names that stand in the store, one a line; the scripts ask for them.', [
+    'gw completion names keys',
+  ])
+    .addArgument(new Argument('<kind>', 'what is named').choices(NAMED_KINDS))
+    .action(
+      bind(async (session, [kind]) => {
+        const names = await namesStanding(KINDS[kind as NamedKind], session.flags.store, appPorts(session))
+        session.out.result({
+          text: () => names.map(name => `${printable(name)}\n`).join(''),
+          json: () => names,
+        })
+        return EXIT.done
+      }),
+    )
+}

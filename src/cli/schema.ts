@@ -1,0 +1,23 @@
+import { Argument, type Command } from 'commander'
+import { EXIT } from '../base/catalogue/command.ts'
+import { type Json, KIND_NAMES, type Kind } from '../schema/kinds.ts'
+import { configSchema, kindSchema } from '../schema/publish.ts'
+import type { Bind } from './session.ts'
+import { verb } from './verb.ts'
+
+/** `gw schema`: what editors complete and check configuration files by. */
+export function schemaCommand(bind: Bind): Command {
+  return verb('schema', 'Print the JSON Schema of a configuration file, or of one kind of resource.', [
+    'gw schema > gw.schema.json   # then, first line of a file: # yaml-language-server: $schema=gw.schema.json',
+    'gw schema endpoint',
+  ])
+    .addArgument(new Argument('[kind]', 'a kind of resource').choices(KIND_NAMES))
+    .action(
+      bind(async ({ out }, [kind]) => {
+        const schema = (kind === undefined ? configSchema() : kindSchema(kind as Kind)) as Json
+        // JSON is what was asked for in either format.
+        out.result({ text: () => `${JSON.stringify(schema, null, 2)}\n`, json: () => schema })
+        return EXIT.done
+      }),
+    )
+}
