@@ -35,7 +35,7 @@ export function allFields(): ReadonlyMap<string, Field> {
     const below = Object.keys(parts.properties).map(name => `${path}.${name}`)
     fields.set(path, {
       path,
-      description: String(schema['description'] ?? shape['description'] ?? ''),
+      description: textOf(schema['description']) ?? textOf(shape['description']) ?? '',
       type: typeInWords(root, shape),
       ...initialOf(schema),
       required,
@@ -146,7 +146,7 @@ function mapInWords(root: JsonSchema, { properties, additionalProperties: values
 
 function scalarInWords(schema: JsonSchema): string | undefined {
   const { type, enum: choices, const: only, examples, minimum, maximum, maxLength } = schema
-  if (only !== undefined) return String(only)
+  if (only !== undefined) return JSON.stringify(only)
   if (Array.isArray(choices)) return `one of ${choices.join(', ')}`
   const such = Array.isArray(examples) ? `, such as ${examples.join(', ')}` : ''
   if (type === 'boolean') return 'true or false'
@@ -171,6 +171,10 @@ function initialOf(schema: JsonSchema): { initial?: string } {
   if (initial === undefined) return {}
   const text = typeof initial === 'string' ? initial : JSON.stringify(initial)
   return text === '{}' ? {} : { initial: text }
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
 }
 
 function isSchema(value: unknown): value is JsonSchema {

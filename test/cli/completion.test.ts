@@ -3,16 +3,14 @@ import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type TempDir, tempDir } from '../support/temp-dir.ts'
+import { tempDir } from '../support/temp-dir.ts'
 import { gw } from './in-process.ts'
 import { FIRST } from './sample-tree.ts'
 
 const GW = fileURLToPath(new URL('../../bin/gw.js', import.meta.url))
-const ends: (() => void)[] = []
-let dir: TempDir
+const dir = tempDir(afterAll)
 
 beforeAll(async () => {
-  dir = tempDir(end => ends.push(end))
   dir.write('gw.yaml', FIRST)
   dir.write('bin/gw', `#!/bin/sh\nexec '${process.execPath}' '${GW}' "$@"\n`)
   chmodSync(join(dir.path, 'bin/gw'), 0o755)
@@ -20,9 +18,6 @@ beforeAll(async () => {
   for (const shell of ['bash', 'zsh', 'fish']) {
     dir.write(`gw.${shell}`, (await gw(['completion', shell], { cwd: dir.path })).stdout)
   }
-})
-afterAll(() => {
-  for (const end of ends) end()
 })
 
 function run(shell: string, words: readonly string[]) {
