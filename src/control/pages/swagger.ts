@@ -17,7 +17,10 @@ export const SWAGGER_HTML = `<!doctype html>
 </html>
 `
 
+/** There is one server, this one; and the headings of the introduction are not the page's. */
 export const SWAGGER_STYLE = `body { margin: 0 }
+.swagger-ui .schemes-server-container { visibility: hidden }
+.swagger-ui .info .markdown h1 { font-size: 20px; margin: 24px 0 8px }
 `
 
 /**
@@ -37,8 +40,7 @@ const ui = SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#swagger-ui',
   validatorUrl: null,
-  deepLinking: true,
-  docExpansion: 'none',
+  docExpansion: 'list',
   defaultModelsExpandDepth: 0,
   defaultModelRendering: 'model',
   displayRequestDuration: true,

@@ -2,10 +2,11 @@ import { z } from 'zod'
 import { API_FAULTS, type ApiCode } from '../../base/catalogue/api.ts'
 import type { JsonSchema } from '../publish.ts'
 import { exampleOf } from './examples.ts'
+import { GROUPS, INTRODUCTION, TITLES } from './introduction.ts'
 import { API_PREFIX, OPERATION_IDS, type OperationId, operation } from './operations.ts'
 import { permission } from './permissions.ts'
 import { problem } from './shapes.ts'
-import { type Operation, TAGS } from './types.ts'
+import { type Operation, TAGS, type Tag } from './types.ts'
 
 const PROBLEM_TYPE = 'application/problem+json'
 const LOCAL = '#/$defs/'
@@ -27,12 +28,16 @@ export function openApi(version: string): JsonSchema {
       title: 'gw control plane',
       version,
       summary: 'Manages the gateway over HTTP, beside the files in git.',
-      description:
-        'What `gw apply` has made is changed by `gw apply` alone: a write to it is a 409 that names the file and the line. Every change of the configuration is a new revision, which gateways serve within a second. In paths, each name is one segment, percent-encoded.',
+      description: INTRODUCTION,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'The control plane that serves this document.' }],
-    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    tags: (Object.keys(TAGS) as Tag[]).map(name => ({
+      name,
+      'x-displayName': TITLES[name],
+      description: TAGS[name],
+    })),
+    'x-tagGroups': GROUPS,
     security: [{ bearer: [] }, { cookie: [] }],
     paths,
     components: {

@@ -1,8 +1,11 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'
+import { exampleOf } from '../../../src/schema/api/examples.ts'
+import { GROUPS } from '../../../src/schema/api/introduction.ts'
 import { openApi } from '../../../src/schema/api/openapi.ts'
 import { API_PREFIX, OPERATION_IDS, operation } from '../../../src/schema/api/operations.ts'
 import { PERMISSIONS } from '../../../src/schema/api/permissions.ts'
+import { TAGS } from '../../../src/schema/api/types.ts'
 
 const document = openApi('0.0.0') as unknown as {
   readonly paths: Record<string, Record<string, { operationId: string; security?: unknown }>>
@@ -51,4 +54,14 @@ describe.each(OPERATION_IDS)('%s', id => {
   test('is open to nobody without a session, but for the log-in', () => {
     expect(PERMISSIONS[id] === 'anyone').toBe(id === 'log_in')
   })
+})
+
+test.each(OPERATION_IDS.filter(id => operation(id).body))('%s shows a body that it would take', id => {
+  const result = operation(id).body?.safeParse(exampleOf(id))
+  expect(result?.error?.issues ?? []).toEqual([])
+  expect(exampleOf(id)).toBeDefined()
+})
+
+test('each tag stands in one group', () => {
+  expect(GROUPS.flatMap(({ tags }) => tags).toSorted()).toEqual(Object.keys(TAGS).toSorted())
 })
