@@ -1,6 +1,6 @@
 import type { Json } from '../schema/kinds.ts'
 import type { Described } from './fields.ts'
-import { type Asked, findingsOf, type Issue } from './issues.ts'
+import { type Asked, findingsOf, type Issue, unfolded } from './issues.ts'
 import type { Node } from './node.ts'
 import type { Path } from './path.ts'
 import type { Report } from './report.ts'
@@ -36,7 +36,9 @@ export function check<Output>(
   for (let round = 1; round <= ROUNDS; round++) {
     const result = schema.safeParse(json)
     if (result.success) return struck.isEmpty ? result.data : undefined
-    const issues = (result.error.issues as Issue[]).filter(issue => !struck.explains(issue.path))
+    const issues = (result.error.issues as Issue[])
+      .flatMap(unfolded)
+      .filter(issue => !struck.explains(issue.path))
     if (issues.length === 0) return undefined
     for (const finding of findingsOf(issues, { ...asked, schema })) report.add(finding)
     for (const issue of issues) {

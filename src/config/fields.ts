@@ -15,6 +15,7 @@ interface Inspected extends Described {
     readonly element?: Inspected
     readonly valueType?: Inspected
     readonly in?: Inspected
+    readonly options?: readonly Inspected[]
   }
   meta(): { readonly examples?: unknown } | undefined
 }
@@ -30,13 +31,20 @@ function schemaAt(schema: Described, path: Path): Inspected | undefined {
 }
 
 function below({ def }: Inspected, step: string | number): Inspected | undefined {
+  // Of a choice between shapes the one that such a step leads into.
+  for (const option of def.options ?? []) {
+    const inner = bare(option)
+    const fits = typeof step === 'number' ? inner.def.element : inner.def.shape
+    if (fits !== undefined) return below(inner, step)
+  }
   if (def.shape === undefined) return def.valueType ?? def.element
   return Object.hasOwn(def.shape, step) ? def.shape[step] : undefined
 }
 
 /** The names of the fields at `path`; none where any name is allowed. */
 export function fieldsAt(schema: Described, path: Path): string[] {
-  return Object.keys(schemaAt(schema, path)?.def.shape ?? {})
+  const { shape, options = [] } = schemaAt(schema, path)?.def ?? {}
+  return Object.keys(shape ?? options.find(option => option.def.shape)?.def.shape ?? {})
 }
 
 /** Fields one level below `path`, as `limits.rpm`, by their own name. */

@@ -22,6 +22,20 @@ export interface Issue {
   readonly params?: Readonly<Record<string, unknown>>
 }
 
+/**
+ * Of a choice between shapes the issues of the one that was meant: the only one whose kind fits. What fits none, or
+ * several, stays one issue.
+ */
+export function unfolded(issue: Issue): readonly Issue[] {
+  if (issue.code !== 'invalid_union') return [issue]
+  const meant = (issue.errors ?? []).filter(
+    branch => !branch.some(({ code, path }) => code === 'invalid_type' && path.length === 0),
+  )
+  const [only] = meant
+  if (!only || meant.length > 1) return [issue]
+  return only.flatMap(inner => unfolded({ ...inner, path: [...issue.path, ...inner.path] }))
+}
+
 /** What was asked of the schema, and where the answer is to be shown. */
 export interface Asked {
   readonly schema: Described

@@ -53,7 +53,9 @@ export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown
 
 /** Each issue as a pointer into the value. Nothing of the value itself is told: it may hold a secret. */
 function faultsOf(error: z.ZodError, schema: z.ZodType): FieldFault[] {
-  const issues = (error.issues as readonly Issue[]).flatMap(unfolded) as readonly z.core.$ZodIssue[]
+  const issues = (error.issues as unknown as readonly Issue[]).flatMap(
+    unfolded,
+  ) as unknown as readonly z.core.$ZodIssue[]
   const told = issues.slice(0, MAX_FAULTS).flatMap(issue => {
     if (issue.code === 'unrecognized_keys') {
       const known = fieldsAt(schema, issue.path)

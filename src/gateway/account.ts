@@ -8,6 +8,7 @@ import { Bill } from '../metering/bill.ts'
 import type { LedgerPort } from '../metering/ledger-port.ts'
 import type { UsageDialect } from '../metering/usage.ts'
 import type { Route } from '../routing/route.ts'
+import { priceAt } from '../snapshot/price-at.ts'
 import type { Call } from './call.ts'
 
 export interface AccountPorts {
@@ -28,7 +29,7 @@ export interface Account {
 /** How long a hold may outlive the total timeout before a sweeper ends it (MONEY, "Deadline"). */
 const HOLD_GRACE_MS = 60_000
 
-const PRODUCES = {
+export const PRODUCES = {
   openai_chat: 'text',
   anthropic_messages: 'text',
   embeddings: 'embeddings',
@@ -65,9 +66,12 @@ export async function openAccount(
   }
   const content = weigh(call, dialect === 'anthropic_messages' ? 'anthropic' : 'openai')
   const { maxTokens, maxCompletionTokens, n } = call
+  // Decided here, once: hold and bill are of one price, whatever comes into force meanwhile.
+  const dated = priceAt(publication, ports.clock.nowMs())
+  const { maxInputTokens, maxOutputTokens } = publication
   const estimated = estimate(
     { content, produces: PRODUCES[dialect], maxTokens, maxCompletionTokens, n },
-    publication,
+    { price: dated?.price, maxInputTokens, maxOutputTokens },
   )
   const reservation = ports.limiter.admit({
     requestId,
@@ -88,7 +92,8 @@ export async function openAccount(
     },
     held: reservation,
     call: dialect === 'embeddings' ? undefined : { path: PATHS[dialect], stream: call.stream },
-    price: publication.price,
+    price: dated?.price,
+    priceText: dated?.text,
     meter,
     ledger: ports.ledger,
     clock: ports.clock,

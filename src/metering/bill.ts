@@ -33,6 +33,8 @@ export interface BillOptions {
   readonly call?: Hold['call'] | undefined
   /** Absent: free, and counted as unpriced. */
   readonly price: Price | undefined
+  /** What the ledger keeps of it. */
+  readonly priceText?: string | undefined
   readonly meter: AnswerMeter
   readonly ledger: LedgerPort
   readonly clock: Clock
@@ -75,7 +77,7 @@ export class Bill {
    *   others. Nothing is held or counted then.
    */
   async open(): Promise<void> {
-    const { held, call, ledger } = this.#options
+    const { held, call, ledger, priceText } = this.#options
     const { requestId, attempt, key, tenant, publication, endpoint } = this.#claim
     const { openedAtMs, deadlineMs, amountNano, tokens, inputTokens, inputAmountNano, prepaid } = held.hold
     try {
@@ -95,6 +97,7 @@ export class Bill {
         inputAmountNano,
         prepaid,
         call,
+        price: priceText,
       })
     } catch (error) {
       this.#ended = Promise.resolve()

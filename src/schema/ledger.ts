@@ -53,6 +53,8 @@ export interface Hold extends Claim {
   readonly prepaid?: boolean | undefined
   /** For the call log, should the gateway end before the call does; absent where it has no line for such calls. */
   readonly call?: { readonly path: string; readonly stream: boolean } | undefined
+  /** What a settlement of it will be charged by, see `priceText`; absent where it has no price. */
+  readonly price?: string | undefined
 }
 
 /** A prepaid balance does not cover a hold, which was not opened. With what the ledger knew at that moment. */

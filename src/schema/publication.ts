@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { modelName, money, name, text } from './scalars.ts'
+import { price } from './price.ts'
+import { modelName, name, text } from './scalars.ts'
 
 export const PUBLICATION_STATUSES = ['draft', 'listed', 'unlisted', 'banned'] as const
 
@@ -38,17 +39,6 @@ export const inlineBinding = binding.omit({ publication: true }).meta({
   id: 'inline_binding',
   description: 'One endpoint that serves this publication.',
 })
-
-const price = z
-  .strictObject({
-    input: money.optional().describe('Per million input tokens.'),
-    output: money.optional().describe('Per million output tokens.'),
-    cached_input: money.optional().describe('Per million input tokens read from a cache. Default: `input`.'),
-    cache_write: money.optional().describe('Per million input tokens written to a cache. Default: `input`.'),
-    per_request: money.optional().describe('Per answered request.'),
-    per_search_unit: money.optional().describe('Per search unit of a rerank answer.'),
-  })
-  .describe('Exact decimals, as text or number. Without a price the model is free and counted as unpriced.')
 
 /** An external model name; the name itself is the key of the map. */
 export const publication = z

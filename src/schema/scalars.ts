@@ -116,6 +116,33 @@ export const timestamp = z.codec(
   },
 )
 
+const DAY = /^\d{4}-\d{2}-\d{2}$/
+
+/** `2026-12-01` (its midnight in UTC) or RFC 3339 with a zone ⇄ milliseconds since the epoch. */
+export const moment = z.codec(
+  z.string().meta({
+    pattern: '^\\d{4}-\\d{2}-\\d{2}(T.+)?$',
+    examples: ['2026-12-01', '2026-12-01T00:00:00+01:00'],
+  }),
+  z.int(),
+  {
+    decode(value, ctx) {
+      const isDay = DAY.test(value)
+      const ms = isDay || z.iso.datetime({ offset: true }).safeParse(value).success ? Date.parse(value) : NaN
+      // A 30 February is read as the second of March.
+      const exists = !isDay || (!Number.isNaN(ms) && new Date(ms).toISOString().startsWith(value))
+      if (!Number.isNaN(ms) && exists) return ms
+      ctx.issues.push({
+        code: 'custom',
+        input: value,
+        message: 'a day such as 2026-12-01, or a time with a zone such as 2026-12-01T00:00:00Z',
+      })
+      return z.NEVER
+    },
+    encode: ms => new Date(ms).toISOString(),
+  },
+)
+
 /** An IANA time zone, such as `Europe/Berlin`. */
 export const timeZone = z.string().refine(isTimeZone, 'an IANA time zone such as UTC or Europe/Berlin')
 

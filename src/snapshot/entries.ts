@@ -1,7 +1,7 @@
 import { isMistyped, keyDigest } from '../base/api-key.ts'
 import { DEFAULT_AUTH, type Protocol } from '../schema/endpoint.ts'
 import type { Kind, Spec } from '../schema/kinds.ts'
-import { effectivePrice, type PriceFrom, priceText, pricesOf } from '../schema/price.ts'
+import { effectivePrice, type PriceFrom, pricesOf, priceText } from '../schema/price.ts'
 import type { SecretReference } from '../schema/scalars.ts'
 import type { KeySecret, ServedState } from '../schema/state.ts'
 import { modelFilter } from './model-filter.ts'

@@ -93,12 +93,21 @@ export interface PublicationEntry {
   readonly listing: string
   /** By protocol, sorted by tier; those with weight 0 or a disabled endpoint included. */
   readonly targets: Readonly<Record<Protocol, readonly Target[]>>
-  /** Absent: calls are free, and counted as unpriced. */
-  readonly price: Price | undefined
-  /** The output that a request without a limit of its own reserves. */
+  /** In the order in which they come into force; see `priceAt`. */
+  readonly prices: readonly DatedPrice[]
   /** The context window; a bound for what is held. */
   readonly maxInputTokens?: number | undefined
+  /** The output that a request without a limit of its own reserves. */
   readonly maxOutputTokens: number | undefined
+}
+
+/** A price, from a moment on until the next one. */
+export interface DatedPrice {
+  /** Milliseconds since the epoch; `-Infinity`: always. */
+  readonly fromMs: number
+  readonly price: Price
+  /** What the ledger keeps of it, see `priceText`. */
+  readonly text: string
 }
 
 /** One endpoint that serves one publication. */

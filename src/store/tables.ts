@@ -16,6 +16,7 @@ export interface Tables {
   audit: AuditTable
   stored_secrets: StoredSecretsTable
   ledger: LedgerTable
+  ledger_prices: LedgerPricesTable
   open_holds: OpenHoldsTable
   wallets: WalletsTable
   key_totals: KeyTotalsTable
@@ -130,6 +131,15 @@ export interface LedgerTable {
   reference: string | null
   note: string | null
   author: string | null
+  /** Of settlements; null where there was no price, or the entry is of an older gw. */
+  price_id: number | null
+}
+
+/** Append-only; triggers see to it. */
+interface LedgerPricesTable {
+  id: Generated<number>
+  /** See `priceText`. */
+  price: string
 }
 
 interface OpenHoldsTable {
@@ -149,6 +159,7 @@ interface OpenHoldsTable {
   input_amount_nano: Nano
   path: string | null
   stream: number | null
+  price_id: number | null
 }
 
 /** Credits − debits + adjustments − settlements: `balance_units` × 1e9 + `balance_nano`. */

@@ -46,7 +46,7 @@ export const MODEL: PublicationEntry = {
   status: 'listed',
   listing: '{}',
   targets: { openai: [], anthropic: [] },
-  price: undefined,
+  prices: [],
   maxOutputTokens: undefined,
 }
 

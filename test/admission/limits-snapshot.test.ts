@@ -49,7 +49,7 @@ test('limits, quota and budget of the configuration reach the key and its tenant
 })
 
 test('cached input and cache writes cost what input costs, unless they have a price of their own', () => {
-  expect(compiled({ publication: { price: { input: '3' } } }).publications.get('m')?.price).toEqual({
+  expect(compiled({ publication: { price: { input: '3' } } }).publications.get('m')?.prices[0]?.price).toEqual({
     inputNanoPerMtok: 3_000_000_000n,
     outputNanoPerMtok: 0n,
     cachedInputNanoPerMtok: 3_000_000_000n,
@@ -64,7 +64,7 @@ test('cached input and cache writes cost what input costs, unless they have a pr
     per_request: '0.01',
     per_search_unit: '0.002',
   }
-  expect(compiled({ publication: { price } }).publications.get('m')?.price).toEqual({
+  expect(compiled({ publication: { price } }).publications.get('m')?.prices[0]?.price).toEqual({
     inputNanoPerMtok: 3_000_000_000n,
     outputNanoPerMtok: 0n,
     cachedInputNanoPerMtok: 0n,
@@ -76,7 +76,7 @@ test('cached input and cache writes cost what input costs, unless they have a pr
 
 test('without a price there is none, rather than one of zeros', () => {
   const publication = compiled({ publication: { max_output_tokens: 77 } }).publications.get('m')
-  expect(publication?.price).toBeUndefined()
+  expect(publication?.prices).toEqual([])
   expect(publication?.maxOutputTokens).toBe(77)
 })
 

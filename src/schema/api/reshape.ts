@@ -15,6 +15,7 @@ interface Definition {
   readonly element?: z.ZodType
   readonly keyType?: z.ZodType
   readonly valueType?: z.ZodType
+  readonly options?: readonly z.ZodType[]
 }
 
 /** What stands around a field's own schema and says how it may be left out. */
@@ -47,16 +48,18 @@ function patchObject(shape: Shape): z.ZodObject {
     Object.fromEntries(
       Object.entries(shape).map(([field, schema]) => {
         const { bare, isWrapped } = unwrapped(schema)
-        const inner = definition(bare)
-        const value = inner.shape
-          ? patchObject(inner.shape)
-          : inner.type === 'record'
-            ? patchRecord(inner)
-            : bare
+        const value = patchValue(bare)
         return [field, described(isWrapped ? value.nullable() : value, schema).optional()]
       }),
     ),
   )
+}
+
+function patchValue(schema: z.ZodType): z.ZodType {
+  const inner = definition(schema)
+  if (inner.shape) return patchObject(inner.shape)
+  if (inner.options) return z.union(inner.options.map(patchValue))
+  return inner.type === 'record' ? patchRecord(inner) : schema
 }
 
 function patchRecord({ keyType, valueType }: Definition): z.ZodType {
@@ -64,10 +67,11 @@ function patchRecord({ keyType, valueType }: Definition): z.ZodType {
 }
 
 function shownValue(schema: z.ZodType): z.ZodType {
-  const { type, shape, element, keyType, valueType, in: wire } = definition(schema)
+  const { type, shape, element, keyType, valueType, options, in: wire } = definition(schema)
   if (schema === money) return z.string().describe('An exact decimal.')
   if (type === 'pipe') return wire ?? schema
   if (shape) return z.strictObject(shownShape(shape))
+  if (options) return z.union(options.map(shownValue))
   if (element) return z.array(shownValue(element))
   if (valueType) return z.record((keyType ?? z.string()) as z.ZodString, shownValue(valueType))
   return schema

@@ -26,6 +26,10 @@ const entry = z
     request_id: z.string().optional(),
     key: z.string().optional(),
     model: z.string().optional(),
+    price: z
+      .record(z.string(), z.string())
+      .optional()
+      .describe('Of a bill: what it was billed by, per million tokens, per request, per search unit.'),
     marks: z.array(z.string()).describe('Of a bill: `estimated`, `partial`, …'),
   })
   .meta({ id: 'wallet_entry', description: 'What moved a balance.' })

@@ -39,7 +39,11 @@ export class LedgerBook {
   readonly #wallet: Database.Statement
   readonly #balance: Database.Statement
   readonly #probe: Database.Statement
+  readonly #addPrice: Database.Statement
+  readonly #priceOf: Database.Statement
   readonly #holds: TenantHolds
+  /** Ids of prices that are committed, or are in the batch at hand. */
+  readonly #priceIds = new Map<string, number>()
 
   constructor(raw: Database.Database) {
     this.#raw = raw
@@ -55,6 +59,8 @@ export class LedgerBook {
     this.#wallet = raw.prepare(sql.ADD_TO_WALLET)
     this.#balance = raw.prepare(sql.SELECT_BALANCE)
     this.#probe = raw.prepare(sql.PROBE)
+    this.#addPrice = raw.prepare(sql.ADD_PRICE)
+    this.#priceOf = raw.prepare(sql.SELECT_PRICE).pluck()
     this.#holds = new TenantHolds(tenantHolds(raw))
   }
 
@@ -79,6 +85,7 @@ export class LedgerBook {
       })
     } catch (error) {
       this.#holds.rollBack()
+      this.#priceIds.clear()
       throw error
     }
   }
@@ -131,13 +138,16 @@ export class LedgerBook {
     ]
     const { changes, lastInsertRowid } = this.#holdEntry.run(...row)
     if (changes === 0) return 'held_twice'
-    this.#openHold.run(...row, lastInsertRowid, hold.call?.path ?? null, hold.call?.stream ? 1 : 0)
+    const { call, price } = hold
+    const priceId = price === undefined ? null : this.#priceId(price)
+    this.#openHold.run(...row, lastInsertRowid, call?.path ?? null, call?.stream ? 1 : 0, priceId)
     if (tenant !== undefined) this.#holds.open({ requestId, attempt, tenant, amountNano })
     return undefined
   }
 
   #end(end: HoldEnd, sums: BatchSums): RowFault | undefined {
-    if (this.#closeHold.run(end.requestId, end.attempt).changes === 0) return this.#endedBefore(end)
+    const closed = this.#closeHold.get(end.requestId, end.attempt) as ClosedHold | undefined
+    if (!closed) return this.#endedBefore(end)
     this.#holds.close(end.requestId, end.attempt)
     if (end.kind === 'release') {
       this.#release.run(...claim(end), end.endedAtMs, end.reason)
@@ -154,9 +164,21 @@ export class LedgerBook {
       usage.outputTokens,
       usage.searchUnits,
       fromMarks(end.marks),
+      closed.priceId,
     )
     sums.add(end)
     return undefined
+  }
+
+  /** Prices are few and bills are many: a bill keeps a number that stands for its price. */
+  #priceId(price: string): number {
+    let id = this.#priceIds.get(price)
+    if (id === undefined) {
+      this.#addPrice.run(price)
+      id = this.#priceOf.get(price) as number
+      this.#priceIds.set(price, id)
+    }
+    return id
   }
 
   /** The first end stands: a second one like it is a no-op, any other an alarm (MONEY, "Life of a hold"). */
@@ -219,6 +241,10 @@ export class LedgerBook {
     }
     for (const [tenant, amountNano] of sums.spent) this.#wallet.run(tenant, ...parts(-amountNano))
   }
+}
+
+interface ClosedHold {
+  readonly priceId: number | null
 }
 
 function tenantHolds(raw: Database.Database): TenantHold[] {

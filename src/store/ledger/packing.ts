@@ -19,6 +19,7 @@ type PackedHold = readonly [
   prepaid: boolean | undefined,
   callPath: string | undefined,
   callStream: boolean | undefined,
+  price: string | undefined,
 ]
 
 type PackedSettlement = readonly [
@@ -110,7 +111,7 @@ export function unpacked(packed: Packed): Item {
 
 function packedHold(hold: Hold): PackedHold {
   const { requestId, attempt, key, tenant, publication, endpoint, call } = hold
-  const { openedAtMs, deadlineMs, amountNano, tokens, inputTokens, inputAmountNano, prepaid } = hold
+  const { openedAtMs, deadlineMs, amountNano, tokens, inputTokens, inputAmountNano, prepaid, price } = hold
   return [
     'hold',
     requestId,
@@ -128,6 +129,7 @@ function packedHold(hold: Hold): PackedHold {
     prepaid,
     call?.path,
     call?.stream,
+    price,
   ]
 }
 
@@ -149,6 +151,7 @@ function unpackedHold(packed: PackedHold): Hold {
     inputAmountNano: packed[12],
     prepaid: packed[13],
     call: path === undefined ? undefined : { path, stream: packed[15] === true },
+    price: packed[16],
   }
 }
 

@@ -1,3 +1,5 @@
+import { cost } from '../../schema/cost.ts'
+import type { Price } from '../../schema/ledger.ts'
 import type { LedgerTable } from '../tables.ts'
 import type { Finding } from './types.ts'
 
@@ -12,7 +14,11 @@ export interface Entry {
   readonly publication: string | null
   readonly endpoint: string | null
   readonly input_tokens: number | null
+  readonly cached_input_tokens: number | null
+  readonly cache_write_tokens: number | null
   readonly output_tokens: number | null
+  readonly search_units: number | null
+  readonly price_id: number | null
   /** The amount, cast to text. */
   readonly nano: string
 }
@@ -29,6 +35,12 @@ export class Recount {
   /** The last credit, debit or adjustment. */
   walletVersion = 0
   #lastId = 0
+  readonly #prices: ReadonlyMap<number, Price>
+
+  /** @param prices by their ids. */
+  constructor(prices: ReadonlyMap<number, Price>) {
+    this.#prices = prices
+  }
 
   add(entry: Entry): void {
     this.entries += 1
@@ -81,11 +93,29 @@ export class Recount {
     }
   }
 
-  #settle({ key_name: key, tenant, input_tokens, output_tokens }: Entry, amountNano: bigint): void {
+  #settle(entry: Entry, amountNano: bigint): void {
+    const { key_name: key, tenant, input_tokens, output_tokens } = entry
+    this.#recompute(entry, amountNano)
     if (tenant !== null) plus(this.balances, tenant, -amountNano)
     if (key === null) return
     plus(this.keyAmounts, key, amountNano)
     plus(this.keyTokens, key, BigInt(input_tokens ?? 0) + BigInt(output_tokens ?? 0))
+  }
+
+  /** A bill is its price times its usage (MONEY, invariant 3). */
+  #recompute(entry: Entry, amountNano: bigint): void {
+    if (entry.price_id === null) return
+    const price = this.#prices.get(entry.price_id)
+    if (!price) return this.#find(entry, `was billed by price ${entry.price_id}, which is not there`)
+    const computedNano = cost(price, {
+      inputTokens: entry.input_tokens ?? 0,
+      cachedInputTokens: entry.cached_input_tokens ?? 0,
+      cacheWriteTokens: entry.cache_write_tokens ?? 0,
+      outputTokens: entry.output_tokens ?? 0,
+      searchUnits: entry.search_units ?? 0,
+    })
+    if (computedNano === amountNano) return
+    this.#find(entry, `was billed ${amountNano}, but its price and usage come to ${computedNano}`)
   }
 
   #adjust({ id, tenant }: Entry, amountNano: bigint): void {

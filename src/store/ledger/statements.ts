@@ -8,15 +8,20 @@ export const INSERT_HOLD_ENTRY = `
 
 export const INSERT_OPEN_HOLD = `
   insert into open_holds (request_id, attempt, key_name, tenant, publication, endpoint,
-    at_ms, amount_nano, deadline_ms, tokens, input_tokens, input_amount_nano, entry_id, path, stream)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+    at_ms, amount_nano, deadline_ms, tokens, input_tokens, input_amount_nano, entry_id, path, stream, price_id)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-export const DELETE_OPEN_HOLD = `delete from open_holds where request_id = ? and attempt = ?`
+export const DELETE_OPEN_HOLD = `
+  delete from open_holds where request_id = ? and attempt = ? returning price_id as priceId`
+
+export const ADD_PRICE = `insert into ledger_prices (price) values (?) on conflict do nothing`
+export const SELECT_PRICE = `select id from ledger_prices where price = ?`
 
 export const INSERT_SETTLEMENT = `
   insert into ledger (kind, request_id, attempt, key_name, tenant, publication, endpoint,
-    at_ms, amount_nano, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units, marks)
-  values ('settle', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+    at_ms, amount_nano, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units, marks,
+    price_id)
+  values ('settle', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 export const INSERT_RELEASE = `
   insert into ledger (kind, request_id, attempt, key_name, tenant, publication, endpoint,

@@ -40,7 +40,8 @@ export function toldSums(row: UsageRow) {
 
 /** An entry of a wallet. */
 export function toldEntry(entry: WalletEntry) {
-  const { id, kind, atMs, amountNano, reference, note, author, requestId, key, publication, marks } = entry
+  const { id, kind, atMs, amountNano, reference, note, author, requestId, key, publication, price, marks } =
+    entry
   return {
     id,
     kind,
@@ -52,6 +53,7 @@ export function toldEntry(entry: WalletEntry) {
     ...(requestId !== undefined && { request_id: requestId }),
     ...(key !== undefined && { key }),
     ...(publication !== undefined && { model: publication }),
+    ...(price !== undefined && { price: JSON.parse(price) as Record<string, string> }),
     marks: [...marks],
   }
 }

@@ -134,6 +134,8 @@ export interface WalletEntry {
   readonly requestId?: string
   readonly key?: string
   readonly publication?: string
+  /** What it was billed by, see `priceText`. */
+  readonly price?: string
   readonly marks: readonly Mark[]
 }
 

@@ -1,5 +1,7 @@
 import { setImmediate as others } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
+import type { Price } from '../../schema/ledger.ts'
+import { priceFromText } from '../../schema/price.ts'
 import type { Tables } from '../tables.ts'
 import { toNano } from './columns.ts'
 import { type Entry, Recount } from './recount.ts'
@@ -22,7 +24,7 @@ export async function verifyLedger(
   nowMs: number,
   { onProgress, signal }: VerifyWatch = {},
 ): Promise<Verification> {
-  const recount = new Recount()
+  const recount = new Recount(await selectPrices(db))
   const quarters = await QuarterRecount.begin(db)
   const { last } = await db
     .selectFrom('ledger')
@@ -58,11 +60,17 @@ function selectEntries(db: Kysely<Tables>, after: number): Promise<Entry[]> {
   return db
     .selectFrom('ledger')
     .select(['id', 'kind', 'request_id', 'attempt', 'key_name', 'tenant', 'publication', 'endpoint'])
-    .select(['input_tokens', 'output_tokens', sql<string>`cast(amount_nano as text)`.as('nano')])
+    .select(['input_tokens', 'cached_input_tokens', 'cache_write_tokens', 'output_tokens', 'search_units'])
+    .select(['price_id', sql<string>`cast(amount_nano as text)`.as('nano')])
     .where('id', '>', after)
     .orderBy('id')
     .limit(PAGE_ROWS)
     .execute()
+}
+
+async function selectPrices(db: Kysely<Tables>): Promise<ReadonlyMap<number, Price>> {
+  const rows = await db.selectFrom('ledger_prices').selectAll().execute()
+  return new Map(rows.map(({ id, price }) => [id, priceFromText(price)]))
 }
 
 /** What the unique index forbids: looked for only where someone has taken it away. */

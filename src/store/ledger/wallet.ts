@@ -20,6 +20,7 @@ interface EntryRow {
   readonly key_name: string | null
   readonly publication: string | null
   readonly marks: string | null
+  readonly price: string | null
 }
 
 /** The entries that no bill makes. */
@@ -141,6 +142,9 @@ function entries(db: Kysely<Tables>) {
     .selectFrom('ledger')
     .select(['id', 'kind', 'at_ms', 'reference', 'note', 'author', 'request_id', 'key_name', 'publication'])
     .select(['marks', sql<string>`cast(amount_nano as text)`.as('nano')])
+    .select(eb =>
+      eb.selectFrom('ledger_prices').select('price').whereRef('id', '=', 'ledger.price_id').as('price'),
+    )
 }
 
 async function walletOf(db: Kysely<Tables>, tenant: string): Promise<Wallet> {
@@ -187,6 +191,7 @@ function toEntry(row: EntryRow): WalletEntry {
     ...(row.request_id !== null && { requestId: row.request_id }),
     ...(row.key_name !== null && { key: row.key_name }),
     ...(row.publication !== null && { publication: row.publication }),
+    ...(row.price !== null && { price: row.price }),
     marks,
   }
 }

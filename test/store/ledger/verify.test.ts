@@ -101,7 +101,7 @@ describe('names the row that does not fit', () => {
     ],
     [
       'a hold too many',
-      `insert into open_holds select 'z', attempt, entry_id, at_ms, deadline_ms, key_name, tenant, publication, endpoint, 1, 1, 1, 1, null, null from open_holds`,
+      `insert into open_holds select 'z', attempt, entry_id, at_ms, deadline_ms, key_name, tenant, publication, endpoint, 1, 1, 1, 1, null, null, null from open_holds`,
       /^open_holds request z, attempt 1: is open, but by the entries it is not$/,
     ],
   ])('%s', async (_, statement, expected) => {
@@ -182,4 +182,59 @@ test('a long ledger is gone through in steps: others get their turns, it tells h
   await expect(ended).rejects.toThrow('enough')
   // And it can be gone through again.
   expect(await accounting.verify()).toMatchObject({ findings: [] })
+})
+
+describe('a bill keeps its price', () => {
+  const price = '{"input":"1","output":"2"}'
+  const usage = {
+    inputTokens: 100,
+    cachedInputTokens: 0,
+    cacheWriteTokens: 0,
+    outputTokens: 50,
+    searchUnits: 0,
+  }
+
+  test('from the hold on, once for all bills of that price, and shows it', async () => {
+    const { raw, book, accounting } = inMemory(() => NOON_MS)
+    book.write([
+      ['hold', hold('a', { price })],
+      ['hold', hold('b', { price })],
+      ['end', settle('a', { usage, amountNano: 200_000n })],
+      ['end', settle('b', { usage, amountNano: 200_000n })],
+    ])
+    expect(raw.prepare('select * from ledger_prices').all()).toEqual([{ id: 1, price }])
+    expect((await accounting.walletEntries('acme')).map(entry => entry.price)).toEqual([price, price])
+    expect((await accounting.verify()).findings).toEqual([])
+  })
+
+  test('and is found where price and usage come to something else', async () => {
+    const { raw, book, accounting } = inMemory(() => NOON_MS)
+    book.write([
+      ['hold', hold('a', { price })],
+      ['end', settle('a', { usage, amountNano: 199_999n })],
+    ])
+    expect((await accounting.verify()).findings).toEqual([
+      {
+        table: 'ledger',
+        row: 'id 2',
+        problem: 'was billed 199999, but its price and usage come to 200000',
+      },
+    ])
+    expect(() => raw.exec(`update ledger_prices set price = '{}'`)).toThrow('append-only')
+  })
+
+  test('also where a batch before was not committed', () => {
+    const { raw, book } = inMemory(() => NOON_MS)
+    const refused = hold('a', { price, amountNano: 2n ** 64n })
+    expect(() =>
+      book.write([
+        ['hold', hold('b', { price })],
+        ['hold', refused],
+      ]),
+    ).toThrow()
+    book.write([['hold', hold('c', { price })]])
+    expect(raw.prepare('select price from ledger_prices join open_holds on price_id = id').all()).toEqual([
+      { price },
+    ])
+  })
 })

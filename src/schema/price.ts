@@ -1,0 +1,116 @@
+import { z } from 'zod'
+import { formatNano } from '../base/decimal.ts'
+import type { Price } from './ledger.ts'
+import { moment, money } from './scalars.ts'
+
+const MOST_PRICES = 100
+
+const terms = z.strictObject({
+  input: money.optional().describe('Per million input tokens.'),
+  output: money.optional().describe('Per million output tokens.'),
+  cached_input: money.optional().describe('Per million input tokens read from a cache. Default: `input`.'),
+  cache_write: money.optional().describe('Per million input tokens written to a cache. Default: `input`.'),
+  per_request: money.optional().describe('Per answered request.'),
+  per_search_unit: money.optional().describe('Per search unit of a rerank answer.'),
+})
+
+/** What a publication costs, as it is written: nano-units. */
+export type PriceTerms = z.output<typeof terms>
+
+const dated = z.strictObject({
+  from: moment
+    .optional()
+    .describe(
+      'A day (from midnight UTC) or an RFC 3339 time; without it the price holds until the next one.',
+    ),
+  ...terms.shape,
+})
+type DatedTerms = z.output<typeof dated>
+
+const list = z
+  .array(dated)
+  .min(1, 'at least one price')
+  .max(MOST_PRICES, `at most ${MOST_PRICES} prices`)
+  .superRefine((prices, ctx) => {
+    const seen = new Set<number | undefined>()
+    for (const [at, { from }] of prices.entries()) {
+      if (seen.has(from)) {
+        const message =
+          from === undefined ? 'only one price may be without `from`' : 'another price begins then, too'
+        ctx.addIssue({ code: 'custom', path: from === undefined ? [at] : [at, 'from'], message })
+      }
+      seen.add(from)
+    }
+  })
+  .overwrite(prices => prices.toSorted((a, b) => startOf(a) - startOf(b)))
+
+/** One price, or several that follow each other: at each moment the one with the latest `from` that has come. */
+export const price = z
+  .union([terms, list])
+  .overwrite(value => (Array.isArray(value) ? alone(value) : value))
+  .describe(
+    'Exact decimals, as text or number; or a list of such prices, each with the date `from` which it holds. Without a price the model is free and counted as unpriced.',
+  )
+
+/** A price from the moment on in which it comes into force; `-Infinity` where it always was. */
+export interface PriceFrom {
+  readonly fromMs: number
+  readonly terms: PriceTerms
+}
+
+/** In the order in which they come into force; empty where nothing is priced. */
+export function pricesOf(spec: z.output<typeof price> | undefined): PriceFrom[] {
+  if (spec === undefined) return []
+  if (!Array.isArray(spec)) return [{ fromMs: Number.NEGATIVE_INFINITY, terms: spec }]
+  return spec.map(({ from, ...rest }) => ({ fromMs: from ?? Number.NEGATIVE_INFINITY, terms: rest }))
+}
+
+/** What is not priced is free, except cached input: without a price of its own it costs what input costs. */
+export function effectivePrice(written: PriceTerms): Price {
+  const input = written.input ?? 0n
+  return Object.freeze({
+    inputNanoPerMtok: input,
+    outputNanoPerMtok: written.output ?? 0n,
+    cachedInputNanoPerMtok: written.cached_input ?? input,
+    cacheWriteNanoPerMtok: written.cache_write ?? input,
+    requestNano: written.per_request ?? 0n,
+    searchUnitNano: written.per_search_unit ?? 0n,
+  })
+}
+
+/** The one text of a price, as the ledger keeps it: JSON of its terms, what is free left out. */
+export function priceText(price: Price): string {
+  return JSON.stringify({
+    ...member('input', price.inputNanoPerMtok),
+    ...member('output', price.outputNanoPerMtok),
+    ...(price.cachedInputNanoPerMtok !== price.inputNanoPerMtok && {
+      cached_input: formatNano(price.cachedInputNanoPerMtok),
+    }),
+    ...(price.cacheWriteNanoPerMtok !== price.inputNanoPerMtok && {
+      cache_write: formatNano(price.cacheWriteNanoPerMtok),
+    }),
+    ...member('per_request', price.requestNano),
+    ...member('per_search_unit', price.searchUnitNano),
+  })
+}
+
+/** The price behind {@link priceText}. @throws {z.ZodError} where it is none. */
+export function priceFromText(text: string): Price {
+  return effectivePrice(terms.parse(JSON.parse(text)))
+}
+
+function member(name: string, nano: bigint): Record<string, string> {
+  return nano === 0n ? {} : { [name]: formatNano(nano) }
+}
+
+/** A list of one price that always held is that price: what means the same is written alike. */
+function alone(prices: DatedTerms[]): PriceTerms | DatedTerms[] {
+  const [first, second] = prices
+  if (!first || second || first.from !== undefined) return prices
+  const { from: _always, ...rest } = first
+  return rest
+}
+
+function startOf({ from }: DatedTerms): number {
+  return from ?? Number.NEGATIVE_INFINITY
+}
