@@ -10,9 +10,14 @@ import { createServer } from 'node:http'
 import process from 'node:process'
 import { Pool } from 'undici'
 
-const pool = new Pool(`http://127.0.0.1:${process.argv[2]}`, { connections: 256, pipelining: 1 })
+const pool = new Pool(`http://127.0.0.1:${process.argv[2]}`, {
+  pipelining: 1,
+  headersTimeout: 0,
+  bodyTimeout: 0,
+})
 
 const server = createServer((req, res) => {
+  if (req.url === '/health') return res.end('{}')
   const headers = { 'content-type': 'application/json', authorization: 'Bearer upstream-key' }
   const length = req.headers['content-length']
   pool.dispatch(
@@ -25,7 +30,7 @@ const server = createServer((req, res) => {
     new Answer(res),
   )
 })
-server.listen(0, '127.0.0.1', () => process.send?.(server.address()))
+server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => process.send?.(server.address()))
 process.on('disconnect', () => process.exit(0))
 
 /** Passes one answer on, no faster than its reader takes it. */

@@ -1,8 +1,8 @@
 // @ts-check
 /** Starts the processes of a run. Each of them ends with the run, also when that is cut short. */
-import { execFile, fork, spawn, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, openSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -10,11 +10,20 @@ import process from 'node:process'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { PUBLIC_MODEL, UPSTREAM_MODEL } from './scenarios.mjs'
+import { SECRET, writeConfiguration } from './configuration.mjs'
+import { nowUs } from './wire.mjs'
 
 const HERE = dirname(fileURLToPath(import.meta.url))
 const GW = join(dirname(HERE), 'bin', 'gw.js')
-const READY_WITHIN_MS = 20_000
+const READY_WITHIN_MS = 60_000
+/** Asked of the system; it may give less. */
+const DESCRIPTORS = 65_536
+const RAISE = `ulimit -n ${DESCRIPTORS} 2>/dev/null`
+/** What a process needs beside its streams, each of which takes two. */
+const SPARE_DESCRIPTORS = 1_000
+
+/** What opens `/metrics` of the gateways here. */
+export const METRICS_TOKEN = 'bench'
 
 /**
  * @typedef {object} Contestant
@@ -22,88 +31,111 @@ const READY_WITHIN_MS = 20_000
  * @property {number} port
  * @property {string} key
  * @property {number} pid
+ * @property {number} startedUs when its process was started
+ * @property {() => Promise<void>} end
+ *
+ * @typedef {Contestant & { gw: (...args: string[]) => Promise<string> }} Gateway `gw` runs a command on its store
+ *
+ * @typedef {(order: import('./client.mjs').Order) => Promise<any>} Client
  *
  * @typedef {object} Stage
- * @property {(order: import('./load.mjs').Order) => Promise<import('./load.mjs').Result>} load
+ * @property {Client} client
+ * @property {Client} otherClient
  * @property {() => Promise<Contestant>} bareProxy
- * @property {() => Promise<Contestant>} gateway
+ * @property {(name: string, size: import('./configuration.mjs').Size, how?: 'whole' | 'unbooked' | 'starting') => Promise<Gateway>} gateway
+ *   of the same name: on the same store; `starting` resolves without waiting for it
  * @property {() => void} close
  */
 
 /**
- * The upstream and the client, ready, and the ways to put a contestant between them.
+ * The upstream and the clients, ready, and the ways to put a contestant between them.
  * @param {{ pin: boolean }} options `pin` gives a contestant a core of its own
  * @returns {Promise<Stage>}
  */
 export async function openStage({ pin }) {
-  /** @type {import('node:child_process').ChildProcess[]} */
-  const children = []
+  /** @type {Set<import('node:child_process').ChildProcess>} */
+  const children = new Set()
   const folder = mkdtempSync(join(tmpdir(), 'gw-bench-'))
+  const stores = new Set()
 
-  /** @param {string} file @param {string[]} args */
-  const forked = (file, ...args) => {
-    const child = fork(join(HERE, file), args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-    children.push(child)
+  /** @param {string} command @param {'contestant' | 'rest'} role @param {readonly unknown[]} stdio @param {NodeJS.ProcessEnv} [more] */
+  const started = (command, role, stdio, more = {}) => {
+    const core = pin ? `exec taskset -c ${role === 'contestant' ? 0 : 1}` : 'exec'
+    const line = `${RAISE}; ${core} "$@"`
+    const child = spawn('/bin/sh', ['-c', line, 'sh', process.execPath, ...command.split(' ')], {
+      stdio: /** @type {any} */ (stdio),
+      env: { ...process.env, ...more },
+    })
+    children.add(child)
+    child.once('exit', () => children.delete(child))
     return child
   }
-  /** @param {import('node:child_process').ChildProcess} child @param {'contestant' | 'rest'} role */
-  const settle = (child, role) => {
-    const pid = child.pid ?? 0
-    if (pin) spawnSync('taskset', ['-a', '-c', '-p', role === 'contestant' ? '0' : '1', String(pid)])
-    return pid
-  }
+  const helper = (/** @type {string} */ file, /** @type {'contestant' | 'rest'} */ role) =>
+    started(join(HERE, file), role, ['ignore', 'inherit', 'inherit', 'ipc'])
 
-  const upstream = forked('upstream.mjs')
+  const upstream = helper('upstream.mjs', 'rest')
   const { port: upstreamPort } = await told(upstream)
-  settle(upstream, 'rest')
-  const client = forked('load.mjs')
-  settle(client, 'rest')
+  const clientOf = (/** @type {import('node:child_process').ChildProcess} */ child) =>
+    /** @type {Client} */ (
+      async order => {
+        child.send(order)
+        const result = await told(child)
+        if (result.fault !== undefined) throw new Error(result.fault)
+        return result
+      }
+    )
 
   return {
-    async load(order) {
-      client.send(order)
-      return told(client)
-    },
+    client: clientOf(helper('client.mjs', 'rest')),
+    otherClient: clientOf(helper('client.mjs', 'rest')),
     async bareProxy() {
-      const proxy = forked('bare-proxy.mjs', String(upstreamPort))
+      const startedUs = nowUs()
+      const proxy = started(`${join(HERE, 'bare-proxy.mjs')} ${upstreamPort}`, 'contestant', [
+        'ignore',
+        'inherit',
+        'inherit',
+        'ipc',
+      ])
       const { port } = await told(proxy)
-      return { name: 'bare', port, key: 'none', pid: settle(proxy, 'contestant') }
+      return { name: 'bare', port, key: 'none', pid: proxy.pid ?? 0, startedUs, end: () => ended(proxy) }
     },
-    async gateway() {
-      const store = `sqlite:${join(folder, 'gw.db')}`
-      writeFileSync(join(folder, 'gw.yaml'), configuration(upstreamPort))
-      await gw(
-        'apply',
-        '-c',
-        join(folder, 'gw.yaml'),
-        '--store',
-        store,
-        '--yes',
-        '--skip-probe',
-        '--no-input',
-      )
-      const key = (await gw('keys', 'issue', 'bench', '--store', store)).trim()
+    async gateway(name, size, how = 'whole') {
+      const url = `sqlite:${join(folder, `${name}.db`)}`
+      const gw = async (/** @type {string[]} */ ...args) => {
+        const { stdout } = await promisify(execFile)(process.execPath, [GW, ...args, '--store', url], {
+          maxBuffer: Number.POSITIVE_INFINITY,
+        })
+        return stdout
+      }
+      if (!stores.has(name)) {
+        stores.add(name)
+        writeConfiguration(join(folder, name), upstreamPort, size)
+        await gw('apply', '-c', join(folder, name), '--yes', '--skip-probe', '--no-input')
+      }
       const [port, control] = [await freePort(), await freePort()]
-      const flags = [
-        '--listen',
-        `127.0.0.1:${port}`,
-        '--control-listen',
-        `127.0.0.1:${control}`,
-        '--store',
-        store,
-      ]
       // The log is written as in production, to a place that costs nothing.
       const log = openSync('/dev/null', 'w')
-      const server = spawn(process.execPath, [GW, 'serve', ...flags], { stdio: ['ignore', log, 'inherit'] })
-      children.push(server)
-      await answering(port, server)
-      return { name: 'gateway', port, key, pid: settle(server, 'contestant') }
+      const command =
+        how === 'unbooked'
+          ? `${join(HERE, 'unbooked-gateway.mjs')} ${port} ${url}`
+          : `${GW} serve --listen 127.0.0.1:${port} --control-listen 127.0.0.1:${control} --store ${url} --drain 1s`
+      const startedUs = nowUs()
+      const server = started(command, 'contestant', ['ignore', log, log], { METRICS_TOKEN })
+      if (how !== 'starting') await answering(port, server)
+      return { name, port, key: SECRET, pid: server.pid ?? 0, startedUs, gw, end: () => ended(server) }
     },
     close() {
       for (const child of children) child.kill('SIGTERM')
       rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
     },
   }
+}
+
+/** How many streams can be open through one process, by its limit of descriptors. */
+export function mostStreams() {
+  const { stdout } = spawnSync('/bin/sh', ['-c', `${RAISE}; ulimit -n`], { encoding: 'latin1' })
+  const limit = Number.parseInt(stdout, 10)
+  return Number.isNaN(limit) ? DESCRIPTORS : Math.floor((limit - SPARE_DESCRIPTORS) / 2)
 }
 
 /**
@@ -119,40 +151,18 @@ function told(child) {
     }
     const onExit = () => {
       child.off('message', onMessage)
-      reject(new Error(`${child.spawnargs.at(1)} ended by itself`))
+      reject(new Error(`${child.spawnargs.at(4)} ended by itself`))
     }
     child.once('message', onMessage)
     child.once('exit', onExit)
   })
 }
 
-/** @param {string[]} args */
-async function gw(...args) {
-  const { stdout } = await promisify(execFile)(process.execPath, [GW, ...args])
-  return stdout
-}
-
-/** @param {number} upstreamPort */
-function configuration(upstreamPort) {
-  return `version: 1
-endpoints:
-  bench:
-    protocol: openai
-    base_url: http://127.0.0.1:${upstreamPort}/v1
-    served_model: ${UPSTREAM_MODEL}
-    skip_probe: true
-publications:
-  ${PUBLIC_MODEL}:
-    price: { input: "1", output: "2" }
-    bindings: [{ endpoint: bench }]
-tenants:
-  bench: {}
-keys:
-  bench:
-    kind: tenant
-    tenant: bench
-    limits: { rpm: 1000000000, tpm: 1000000000000, concurrency: 10000 }
-`
+/** @param {import('node:child_process').ChildProcess} child */
+async function ended(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  child.kill('SIGTERM')
+  await once(child, 'exit')
 }
 
 async function freePort() {
@@ -171,7 +181,7 @@ async function answering(port, server) {
     const answer = await fetch(`http://127.0.0.1:${port}/health`).catch(() => undefined)
     await answer?.arrayBuffer()
     if (answer?.ok) return
-    await pause(50)
+    await pause(20)
   }
   throw new Error('the gateway does not answer')
 }

@@ -1,23 +1,42 @@
 // @ts-check
-import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-
-/** @type {number | undefined} */
-let ticksPerSecond
+import { readdirSync, readFileSync } from 'node:fs'
 
 /**
- * Microseconds of CPU that a process and all its threads have used, in user and system mode (proc(5), fields 14
- * and 15 of `stat`). Undefined where the system does not tell.
+ * What a process has used so far (Linux only; undefined elsewhere).
+ *
+ * @typedef {object} Used
+ * @property {number} allUs microseconds of CPU of all its threads, user and system mode
+ * @property {number} mainUs of its main thread, where the event loop runs
+ */
+
+/**
+ * Counted by the scheduler in nanoseconds (`schedstat`), thread by thread.
+ * @param {number} pid
+ * @returns {Used | undefined}
+ */
+export function cpu(pid) {
+  try {
+    let allUs = 0
+    let mainUs = 0
+    for (const thread of readdirSync(`/proc/${pid}/task`)) {
+      const us = Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ')[0]) / 1e3
+      allUs += us
+      if (thread === String(pid)) mainUs = us
+    }
+    return { allUs, mainUs }
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Kilobytes of memory that a process has in use; undefined where the system does not tell.
  * @param {number} pid
  * @returns {number | undefined}
  */
-export function cpuUs(pid) {
+export function residentKb(pid) {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    ticksPerSecond ??= Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'latin1' }))
-    // The name in field 2 may hold spaces and brackets, so the count begins behind its last bracket.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return ((Number(fields[11]) + Number(fields[12])) * 1e6) / ticksPerSecond
+    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1])
   } catch {
     return undefined
   }

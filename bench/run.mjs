@@ -5,24 +5,64 @@
 import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { openStage } from './contestants.mjs'
-import { cpuUs } from './cpu.mjs'
-import { summarise, table } from './report.mjs'
+import { measureBooks } from './measures/books.mjs'
+import { measureCrowd } from './measures/crowd.mjs'
+import { measurePaced } from './measures/paced.mjs'
+import { measurePairs } from './measures/pairs.mjs'
+import { measureScale } from './measures/scale.mjs'
+import { measureStalls } from './measures/stalls.mjs'
+import { measureStartup } from './measures/startup.mjs'
+import { table } from './report.mjs'
 import { SCENARIOS } from './scenarios.mjs'
+
+/**
+ * @typedef {import('./contestants.mjs').Contestant} Contestant
+ *
+ * @typedef {object} Bench what a measure works with
+ * @property {import('./contestants.mjs').Stage} stage
+ * @property {() => Promise<readonly [subject: Contestant, reference: Contestant]>} pair the same two each time
+ * @property {readonly (() => Promise<Contestant>)[]} fresh starts a subject, and a reference
+ * @property {import('./configuration.mjs').Size} size of an ordinary gateway's configuration
+ * @property {number} rounds
+ * @property {number} durationMs of one run
+ */
+
+const MEASURES = {
+  pairs: measurePairs,
+  paced: measurePaced,
+  crowd: measureCrowd,
+  startup: measureStartup,
+  books: measureBooks,
+  stalls: measureStalls,
+  scale: measureScale,
+}
 
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     pin: { type: 'boolean', default: false },
+    list: { type: 'boolean', default: false },
     subject: { type: 'string', default: 'gateway' },
-    scenario: { type: 'string', multiple: true },
+    only: { type: 'string', multiple: true },
     rounds: { type: 'string' },
     seconds: { type: 'string' },
   },
 })
-const rounds = Number(values.rounds ?? (values.quick ? 3 : 9))
-const durationMs = Number(values.seconds ?? (values.quick ? 0.5 : 2)) * 1000
-const scenarios = SCENARIOS.filter(({ name }) => values.scenario?.includes(name) ?? true)
+/** In half a minute there is no time for these. */
+const LONG = ['crowd', 'scale', 'stalls', 'paced']
+const chosen = SCENARIOS.filter(({ name, measure }) => {
+  if (values.only) return values.only.some(only => name === only || name.startsWith(`${only}-`))
+  return !(values.quick && (LONG.includes(measure) || /256|anthropic|2m/.test(name)))
+})
+if (values.list) {
+  for (const { name, what } of SCENARIOS) console.log(`${name.padEnd(18)}${what}`)
+  process.exit(0)
+}
+if (chosen.length === 0) {
+  console.error('There is no such scenario; --list names them.')
+  process.exit(2)
+}
 
 const stage = await openStage({ pin: values.pin })
 for (const signal of ['SIGINT', 'SIGTERM']) {
@@ -32,52 +72,36 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
   })
 }
 try {
-  const reference = await stage.bareProxy()
-  const subject =
-    values.subject === 'bare' ? { ...(await stage.bareProxy()), name: 'bare again' } : await stage.gateway()
-  const reports = []
-  for (const scenario of scenarios) {
-    if (!values.json) process.stderr.write(`${scenario.name}: ${scenario.what} `)
-    for (const each of [subject, reference]) await measure(each, scenario, durationMs / 2) // warm-up
-    const pairs = []
-    for (let round = 0; round < rounds; round++) {
-      // Who goes first alternates: what drifts during a round then favours neither.
-      const order = round % 2 === 0 ? [subject, reference] : [reference, subject]
-      const seen = new Map()
-      for (const each of order) seen.set(each, await measure(each, scenario, durationMs))
-      pairs.push({ subject: seen.get(subject), reference: seen.get(reference) })
-      if (!values.json) process.stderr.write('.')
-    }
-    if (!values.json) process.stderr.write('\n')
-    reports.push(summarise(scenario, pairs))
+  const size = { keys: 10, publications: 10 }
+  const subject = () => (values.subject === 'bare' ? stage.bareProxy() : stage.gateway('gateway', size))
+  /** @type {Promise<readonly [Contestant, Contestant]> | undefined} */
+  let pair
+  /** @type {Bench} */
+  const bench = {
+    stage,
+    size,
+    pair: () => (pair ??= (async () => /** @type {const} */ ([await subject(), await stage.bareProxy()]))()),
+    fresh: [() => stage.gateway('crowded', size), () => stage.bareProxy()],
+    rounds: Number(values.rounds ?? (values.quick ? 3 : 7)),
+    durationMs: Number(values.seconds ?? (values.quick ? 0.5 : 1)) * 1000,
   }
-  const names = { subject: subject.name, reference: reference.name }
-  if (values.json)
-    console.log(JSON.stringify({ node: process.version, rounds, durationMs, ...names, reports }, null, 2))
-  else console.log(`\n${table(reports, names)}`)
+  const reports = []
+  for (const scenario of chosen) {
+    process.stderr.write(`${scenario.name}: ${scenario.what} `)
+    try {
+      const rows = await MEASURES[scenario.measure](bench, scenario)
+      reports.push({ scenario: scenario.name, what: scenario.what, rows })
+      process.stderr.write('\n')
+    } catch (error) {
+      // What the others have shown is not lost with it.
+      process.stderr.write(` ${String(error)}\n`)
+      process.exitCode = 1
+    }
+  }
+  const { rounds, durationMs } = bench
+  const run = { node: process.version, pinned: values.pin, rounds, durationMs, reports }
+  if (values.json) console.log(JSON.stringify(run, null, 2))
+  else console.log(`\n${table(reports, { subject: values.subject, reference: 'bare' })}`)
 } finally {
   stage.close()
-}
-
-/**
- * @param {import('./contestants.mjs').Contestant} contestant
- * @param {import('./scenarios.mjs').Scenario} scenario
- * @param {number} forMs
- * @returns {Promise<import('./report.mjs').Measure>}
- */
-async function measure(contestant, scenario, forMs) {
-  const beforeUs = cpuUs(contestant.pid)
-  const { port, key } = contestant
-  const { connections, body } = scenario
-  const result = await stage.load({ port, key, connections, durationMs: forMs, body })
-  const afterUs = cpuUs(contestant.pid)
-  if (result.fault !== undefined) throw new Error(`${contestant.name}, ${scenario.name}: ${result.fault}`)
-  const units = result.answers * scenario.unitsPerAnswer
-  const usedUs = beforeUs === undefined || afterUs === undefined ? undefined : (afterUs - beforeUs) / units
-  return {
-    perSecond: (units * 1000) / result.elapsedMs,
-    p50Ms: result.p50Ms,
-    p99Ms: result.p99Ms,
-    cpuUs: usedUs,
-  }
 }

@@ -2,94 +2,94 @@
 /**
  * A model server that costs as little as Node can make it: no HTTP library, answers made beforehand.
  * It runs in a process of its own and tells its port to its parent.
+ *
+ * A prompt with `@every MS@` in it asks for a stream that never ends, of a chunk every so many milliseconds, each
+ * with the time at which it was made.
  */
 import { createServer } from 'node:net'
 import process from 'node:process'
-import { STREAM_CHUNKS, UPSTREAM_MODEL } from './scenarios.mjs'
-import { MessageReader } from './wire.mjs'
+import { ANTHROPIC, OPENAI } from './answers.mjs'
+import { MessageReader, nowUs } from './wire.mjs'
 
-const ANSWER_BYTES = 600
-
-const usage = { prompt_tokens: 60, completion_tokens: 90, total_tokens: 150 }
-const frame = { id: 'chatcmpl-bench', created: 1767225600, model: UPSTREAM_MODEL }
-
-const json = jsonAnswer()
-const sseHead = latin1(
-  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
-)
-const events = Array.from({ length: STREAM_CHUNKS }, (_, i) => event(delta(i)))
-const usageEvent = event({ ...frame, object: 'chat.completion.chunk', choices: [], usage })
-const done = Buffer.concat([chunk('data: [DONE]\n\n'), latin1('0\r\n\r\n')])
+/** Streams that never end, by their pace in milliseconds. @type {Map<number, import('node:net').Socket[]>} */
+const paced = new Map()
 
 const server = createServer({ noDelay: true }, socket => {
   let streams = false
   let wantsUsage = false
+  /** @type {number | undefined} */
+  let everyMs
   const reader = new MessageReader(
     piece => {
       // The fields that matter stand in the first or the last piece of a body, and the bodies are ours.
       streams ||= piece.includes('"stream":true')
       wantsUsage ||= streams && piece.includes('"include_usage":true')
+      const pace = streams ? piece.indexOf('@every ') : -1
+      if (pace !== -1) everyMs = Number.parseInt(piece.toString('latin1', pace + 7, pace + 17), 10)
     },
     () => {
-      if (streams) stream(socket, wantsUsage)
-      else socket.write(json)
+      const answers = reader.head.startsWith('post /v1/messages') ? ANTHROPIC : OPENAI
+      if (everyMs !== undefined) goOn(socket, answers, everyMs)
+      else if (streams) stream(socket, answers, wantsUsage)
+      else socket.write(answers.json)
       streams = wantsUsage = false
+      everyMs = undefined
     },
   )
   socket.on('data', bytes => reader.push(bytes))
   socket.on('error', () => socket.destroy())
 })
-server.listen(0, '127.0.0.1', () => process.send?.(server.address()))
+server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => process.send?.(server.address()))
 process.on('disconnect', () => process.exit(0))
 
 /**
  * One write for each event, as a model server does, all as fast as they go.
  * @param {import('node:net').Socket} socket
+ * @param {import('./answers.mjs').Answers} answers
  * @param {boolean} wantsUsage
  */
-function stream(socket, wantsUsage) {
-  socket.write(sseHead)
-  for (const each of events) socket.write(each)
-  if (wantsUsage) socket.write(usageEvent)
-  socket.write(done)
+function stream(socket, answers, wantsUsage) {
+  socket.write(answers.streamHead)
+  for (const each of answers.events) socket.write(each)
+  if (wantsUsage) socket.write(answers.usageEvent)
+  for (const each of answers.lastEvents) socket.write(each)
 }
 
-function jsonAnswer() {
-  const whole = (/** @type {string} */ content) =>
-    JSON.stringify({
-      ...frame,
-      object: 'chat.completion',
-      choices: [{ index: 0, message: { role: 'assistant', content }, logprobs: null, finish_reason: 'stop' }],
-      usage,
-    })
-  const body = whole('x'.repeat(ANSWER_BYTES - whole('').length))
-  return latin1(
-    `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-  )
+/**
+ * @param {import('node:net').Socket} socket
+ * @param {import('./answers.mjs').Answers} answers
+ * @param {number} everyMs
+ */
+function goOn(socket, answers, everyMs) {
+  const sockets = paced.get(everyMs) ?? beginPace(everyMs)
+  sockets.push(socket)
+  socket.once('close', () => {
+    const at = sockets.indexOf(socket)
+    const last = sockets.pop()
+    if (last && at < sockets.length) sockets[at] = last
+  })
+  Object.assign(socket, { timed: answers.timed })
+  socket.write(answers.streamHead)
+  socket.write(answers.timed(nowUs()))
 }
 
-/** @param {number} i */
-function delta(i) {
-  const last = i === STREAM_CHUNKS - 1
-  const choice = {
-    index: 0,
-    delta: last ? {} : { content: ` word${i}` },
-    finish_reason: last ? 'stop' : null,
-  }
-  return { ...frame, object: 'chat.completion.chunk', choices: [choice] }
-}
-
-/** @param {object} data */
-function event(data) {
-  return chunk(`data: ${JSON.stringify(data)}\n\n`)
-}
-
-/** @param {string} text */
-function chunk(text) {
-  return latin1(`${text.length.toString(16)}\r\n${text}\r\n`)
-}
-
-/** @param {string} text */
-function latin1(text) {
-  return Buffer.from(text, 'latin1')
+/** Spreads the streams of one pace evenly over it. @param {number} everyMs */
+function beginPace(everyMs) {
+  /** @type {import('node:net').Socket[]} */
+  const sockets = []
+  paced.set(everyMs, sockets)
+  let next = 0
+  let due = 0
+  let beforeMs = performance.now()
+  setInterval(() => {
+    const nowMs = performance.now()
+    due = Math.min(due + (sockets.length * (nowMs - beforeMs)) / everyMs, sockets.length)
+    beforeMs = nowMs
+    for (; due >= 1; due--) {
+      next = next + 1 < sockets.length ? next + 1 : 0
+      const socket = sockets[next]
+      if (socket && 'timed' in socket) socket.write(/** @type {any} */ (socket).timed(nowUs()))
+    }
+  }, 1)
+  return sockets
 }

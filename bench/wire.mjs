@@ -1,9 +1,17 @@
 // @ts-check
+import process from 'node:process'
 
 /**
  * Just enough HTTP/1.1 for both ends of the bench: one message at a time on a connection that is kept alive,
  * told apart by `content-length` or by the last chunk.
  */
+
+/** Microseconds of the monotonic clock, which all processes of a machine share. */
+export function nowUs() {
+  const [seconds, nanoseconds] = process.hrtime()
+  return seconds * 1e6 + Math.round(nanoseconds / 1e3)
+}
+
 const HEAD_END = Buffer.from('\r\n\r\n')
 const LAST_CHUNK = Buffer.from('0\r\n\r\n')
 

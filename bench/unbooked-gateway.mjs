@@ -1,0 +1,63 @@
+// @ts-check
+/**
+ * The gateway without its books: no ledger, no log, no metrics. Everything else is as it is served, so that the
+ * difference to it is what these cost.
+ *
+ *     node unbooked-gateway.mjs PORT STORE
+ */
+import process from 'node:process'
+import { Limiter } from '../dist/admission/limiter.js'
+import { Reloader } from '../dist/app/reloader.js'
+import { Upstreams } from '../dist/app/upstreams.js'
+import { pooledChance, systemChance } from '../dist/base/chance.js'
+import { systemClock as clock } from '../dist/base/clock.js'
+import { createLog } from '../dist/base/log.js'
+import { Drains } from '../dist/gateway/drains.js'
+import { startGateway } from '../dist/gateway/server.js'
+import { Underway } from '../dist/gateway/underway.js'
+import { UNMEASURED } from '../dist/metering/metrics/request-meter.js'
+import { SnapshotHolder } from '../dist/snapshot/holder.js'
+import { openStore } from '../dist/store/open.js'
+
+const [port = '', url = ''] = process.argv.slice(2)
+const chance = pooledChance(systemChance)
+const log = createLog({ write: () => undefined }, { level: 'silent', pretty: false, colour: false })
+const probe = { heal: async () => ({ ok: true }) }
+const store = await openStore(url, { mode: 'write', clock, folder: process.cwd() })
+const holder = new SnapshotHolder()
+const limiter = new Limiter(clock)
+const upstreams = new Upstreams({ clock, chance, log, probe: /** @type {any} */ (probe) })
+const reloader = new Reloader({
+  store,
+  holder,
+  environment: process.env,
+  clock,
+  log,
+  prepare: async () => undefined,
+  onSwap: snapshot => {
+    limiter.adopt(snapshot)
+    upstreams.adopt(snapshot)
+  },
+})
+await reloader.start()
+
+const done = Promise.resolve()
+const noLedger = { healthy: true, open: () => done, end: () => done, log: () => undefined }
+await startGateway(
+  { host: '127.0.0.1', port: Number(port) },
+  {
+    current: () => holder.current(),
+    relay: upstreams.relay,
+    routing: upstreams.routing,
+    drains: new Drains(),
+    underway: new Underway(),
+    limiter,
+    ledger: noLedger,
+    clock,
+    chance,
+    log,
+    health: res => void res.end('{}'),
+    requests: UNMEASURED,
+  },
+)
+process.on('SIGTERM', () => process.exit(0))
