@@ -1,5 +1,5 @@
 import { cost } from '../schema/cost.ts'
-import type { Price, Usage } from '../schema/ledger.ts'
+import { MAX_AMOUNT_NANO, type Price, type Usage } from '../schema/ledger.ts'
 import type { PublicationEntry } from '../snapshot/types.ts'
 import type { Content } from './content.ts'
 
@@ -34,8 +34,6 @@ const BYTES_PER_TOKEN = { bound: 3, likely: 4 } as const
 const MAX_INPUT_TOKENS = 2_000_000
 /** No answer is longer; a client that asks for more must not carry sums of holds beyond exact integers. */
 const MAX_OUTPUT_TOKENS = 1_000_000_000
-/** What a column of the ledger can hold: more cannot be held for one request, however it is priced. */
-const MAX_AMOUNT_NANO = 2n ** 63n - 1n
 /** What a request that names no limit may come to where its publication names none either. */
 const DEFAULT_OUTPUT_TOKENS = 4_096
 /** A search unit is up to 100 documents, a document at least a token (Cohere, "How rerank is billed"). */

@@ -1,8 +1,6 @@
 import { CommandError } from '../base/catalogue/command.ts'
 import { formatNano, parseNano } from '../base/decimal.ts'
-
-/** The largest amount of one entry: what a signed integer of 64 bits holds. */
-const LARGEST_NANO = 2n ** 63n - 1n
+import { MAX_AMOUNT_NANO } from '../schema/ledger.ts'
 
 /** `12.5 EUR` */
 export function moneyText(nano: bigint, currency: string): string {
@@ -28,8 +26,8 @@ export function parseSigned(text: string): bigint {
  */
 export function parseAmount(text: string): bigint {
   const nano = parseNano(text)
-  if (typeof nano === 'bigint' && nano > 0n && nano <= LARGEST_NANO) return nano
+  if (typeof nano === 'bigint' && nano > 0n && nano <= MAX_AMOUNT_NANO) return nano
   throw new CommandError('GW6001', `\`${text}\` is no amount to book.`, {
-    hint: `Write more than 0 and at most ${formatNano(LARGEST_NANO)}, with a point and at most nine digits after it, such as 12.50.`,
+    hint: `Write more than 0 and at most ${formatNano(MAX_AMOUNT_NANO)}, with a point and at most nine digits after it, such as 12.50.`,
   })
 }

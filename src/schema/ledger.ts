@@ -39,6 +39,9 @@ export interface Claim {
   readonly endpoint: string
 }
 
+/** The largest amount of one line of the ledger: a signed integer of 64 bits. Sums, kept in two parts, may be larger. */
+export const MAX_AMOUNT_NANO = 2n ** 63n - 1n
+
 /** What admission holds for a request until its cost is known. */
 export interface Hold extends Claim {
   readonly openedAtMs: number

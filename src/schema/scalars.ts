@@ -9,6 +9,8 @@ import { formatDurationMs, formatSizeBytes, parseDurationMs, parseSizeBytes } fr
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._@:/-]{0,127}$/
 const MODEL_NAME = /^[^\s\p{C}]{1,256}$/u
+/** Every client takes the dots out of a path, and few programs treat the other one as a name. */
+const UNREACHABLE: ReadonlySet<string> = new Set(['__proto__', '.', '..'])
 
 /** A name of an endpoint, tenant or key: safe in a header, a log line and a metric label. */
 export const name = z
@@ -22,7 +24,7 @@ export const name = z
 export const modelName = z
   .string()
   .regex(MODEL_NAME, 'printable characters without spaces, 1 to 256 of them, such as openai/gpt-4o:latest')
-  .refine(value => value !== '__proto__', 'any name but __proto__')
+  .refine(value => !UNREACHABLE.has(value), 'any name but __proto__, . and ..')
 
 /** A model name, or a glob over model names: `*` stands for any characters (also `/`), `?` for one. */
 export const modelPattern = z
@@ -97,6 +99,9 @@ export const money = z.codec(
   },
 )
 
+/** Of a year with four digits, as RFC 3339 has them: with its zone a time may stand outside of them. */
+const UTC_LENGTH = '2027-01-31T00:00:00.000Z'.length
+
 /** RFC 3339 with a zone ⇄ milliseconds since the epoch. */
 export const timestamp = z.codec(
   z.string().meta({ format: 'date-time', examples: ['2027-01-31T00:00:00Z'] }),
@@ -104,7 +109,7 @@ export const timestamp = z.codec(
   {
     decode(value, ctx) {
       const ms = z.iso.datetime({ offset: true }).safeParse(value).success ? Date.parse(value) : Number.NaN
-      if (!Number.isNaN(ms)) return ms
+      if (!Number.isNaN(ms) && new Date(ms).toISOString().length === UTC_LENGTH) return ms
       ctx.issues.push({
         code: 'custom',
         input: value,
