@@ -40,6 +40,12 @@ export function checkKey({ name, enabled, expiresAtMs }: KeyEntry, nowMs: number
   if (expiresAtMs <= nowMs) throw refusal(`key ${name} has expired`)
 }
 
+/** The key of a secret, whether it may be used or not; undefined where it is nobody's. */
+export function keyOf(secret: string, snapshot: Snapshot): KeyEntry | undefined {
+  const found = look(secret, snapshot)
+  return isEntry(found) ? found : undefined
+}
+
 /** What a presented secret turned out to be. */
 type Found = KeyEntry | Missing
 type Missing = 'absent' | 'foreign' | 'mistyped' | 'unknown'

@@ -8,19 +8,28 @@ import type { ProbeOrder } from '../changes/types.ts'
 import { readPages } from '../control/pages/pages.ts'
 import type { EndpointHealthShown, MaintenanceShown, ProbeVerdict, UseCasePorts } from '../control/ports.ts'
 import { startControl } from '../control/server.ts'
+import type { View } from '../gateway/why/decide.ts'
 import type { ListenAddress, Listener } from '../http/listen.ts'
 import { httpProbe } from '../relay/probe/http-probe.ts'
 import type { EndpointHealth } from '../routing/endpoint-state.ts'
+import { MasterKey } from '../store/master-key.ts'
 import { openStore } from '../store/open.ts'
+import type { Store } from '../store/types.ts'
 import { makeFirstAdmin } from './first-admin.ts'
 import { type Maintenance, maintenanceOf, switchMaintenanceOff, switchMaintenanceOn } from './maintenance.ts'
 import { type ProbeRow, probeRound } from './probe-round.ts'
+import { findSecret, keep, type SecretPorts } from './secrets.ts'
+import { explain } from './why/explain.ts'
+import { sceneOfGateway, sceneOfStore } from './why/from-store.ts'
+import type { Scene } from './why/scene.ts'
 import { wouldServe } from './would-serve.ts'
 
 /** What the process around it lends to the control plane. */
 export interface ControlPlanePorts extends Pick<UseCasePorts, 'status' | 'currency'> {
   /** How endpoints fare; empty where this process sends no traffic. */
   readonly endpoints: () => readonly EndpointHealth[]
+  /** What the gateway of this process decides by; undefined where there is none. */
+  readonly view: () => View | undefined
   /** The store's URL. */
   readonly storeUrl: string
   /** Where browsers reach it, where a proxy in front does TLS. */
@@ -47,6 +56,7 @@ const PROBE_TIMEOUT_MS = 10_000
  */
 export async function openControl(address: ListenAddress, ports: ControlPlanePorts): Promise<Listener> {
   const { clock, chance, log, cwd, environment } = ports
+  const masterKey = MasterKey.of(ports.storeUrl, cwd, environment['GW_MASTER_KEY'])
   const store = await openStore(ports.storeUrl, { mode: 'write', clock, folder: cwd })
   const ended = new AbortController()
   try {
@@ -61,7 +71,10 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
       hasher,
       check: wouldServe(ended.signal),
       endpointHealth: () => healthShown(ports.endpoints()),
-      probe: order => probe(order, { clock, environment, signal: ended.signal }),
+      keep: (secret, boundTo) => keep(secret, boundTo, { masterKey, chance, clock }),
+      probe: (order, credential) =>
+        probe(order, credential, { clock, environment, masterKey, store, signal: ended.signal }),
+      explain: async question => explain(question, await sceneNow(store, ports, question.key), clock),
       maintenance: {
         show: async () => maintenanceBody(await maintenanceOf(store)),
         async set({ enabled, ...wanted }) {
@@ -89,6 +102,16 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
   }
 }
 
+/** Of the gateway of this process; where there is none, what the store tells. */
+async function sceneNow(
+  store: Store,
+  { view, clock }: Pick<ControlPlanePorts, 'view' | 'clock'>,
+  key: string | undefined,
+): Promise<Scene> {
+  const now = view()
+  return now ? sceneOfGateway(now, store) : sceneOfStore(store, clock, key)
+}
+
 function healthShown(report: readonly EndpointHealth[]): ReadonlyMap<string, EndpointHealthShown> {
   return new Map(
     report.map(({ endpoint, state, sinceMs, reason }) => [
@@ -98,13 +121,23 @@ function healthShown(report: readonly EndpointHealth[]): ReadonlyMap<string, End
   )
 }
 
+interface ProbePorts extends SecretPorts {
+  readonly clock: Clock
+  readonly store: Store
+  readonly signal: AbortSignal
+}
+
 /** The first of an order's models that does not answer, or how long the first one took. */
 async function probe(
   order: ProbeOrder,
-  ports: Pick<ControlPlanePorts, 'clock' | 'environment'> & { readonly signal: AbortSignal },
+  credential: string | undefined,
+  ports: ProbePorts,
 ): Promise<ProbeVerdict> {
   const rows = await probeRound([order], {
-    environment: ports.environment,
+    secretOf: async source => {
+      if (!('kept' in source)) return findSecret(source, [], ports)
+      return credential ?? findSecret(source, await ports.store.kept(), ports)
+    },
     signal: ports.signal,
     probe: httpProbe({ clock: ports.clock }),
     timeoutMs: PROBE_TIMEOUT_MS,

@@ -9,6 +9,7 @@ import type { ListenAddress, Listener } from '../http/listen.ts'
 import { UNMEASURED } from '../metering/metrics/request-meter.ts'
 import { httpProbe } from '../relay/probe/http-probe.ts'
 import { SnapshotHolder } from '../snapshot/holder.ts'
+import { MasterKey } from '../store/master-key.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/types.ts'
 import { Books, type BooksPorts } from './books.ts'
@@ -43,6 +44,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
   const failed = new Promise<Error>(resolve => {
     fail = resolve
   })
+  const masterKey = MasterKey.of(options.store, ports.cwd, ports.environment['GW_MASTER_KEY'])
   const mode = options.files ? 'create' : 'write'
   const store = await openStore(options.store, { mode, clock, folder: ports.cwd })
   const books =
@@ -65,6 +67,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     ...ports,
     store,
     holder,
+    masterKey,
     prepare: async snapshot => books?.prepare(snapshot),
     onSwap: snapshot => {
       books?.adopt(snapshot)
@@ -163,6 +166,20 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         status: () => healthNow().body,
         currency: () => current()?.currency ?? '',
         endpoints: () => (gateway ? upstreams.health.report() : []),
+        view: () => {
+          const snapshot = current()
+          return (
+            snapshot &&
+            gateway &&
+            books && {
+              snapshot,
+              limiter: books.limiter,
+              health: upstreams.health,
+              clock,
+              ledgerHealthy: books.ledger.healthy,
+            }
+          )
+        },
       }))
     if (control) listeners.push(control)
     return {

@@ -4,6 +4,8 @@ import type { PasswordHasher } from '../base/password.ts'
 import type { Check, ProbeOrder } from '../changes/types.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf } from '../schema/api/types.ts'
+import type { KeptSecret } from '../schema/kept-secret.ts'
+import type { CALL_PATHS } from '../schema/api/why.ts'
 import type { Store } from '../store/types.ts'
 
 /** What became of a minimal chat. */
@@ -22,6 +24,16 @@ export interface EndpointHealthShown {
   readonly reason?: string
 }
 
+/** About whom a decision is asked: by name or by secret, of a model or of all. */
+export interface Asked {
+  readonly key?: string | undefined
+  readonly secret?: string | undefined
+  readonly model?: string | undefined
+  readonly path?: (typeof CALL_PATHS)[number] | undefined
+  readonly inputTokens?: number | undefined
+  readonly maxTokens?: number | undefined
+}
+
 /** What the control plane needs of the process around it. */
 export interface UseCasePorts {
   /** A connection of its own: who serves must see what is written here as it sees what any other process writes. */
@@ -31,13 +43,23 @@ export interface UseCasePorts {
   readonly hasher: PasswordHasher
   /** Whether a gateway could serve what would stand. */
   readonly check: Check
-  /** Asks an endpoint for a chat with each of its models, until one fails. Never rejects. */
-  readonly probe: (order: ProbeOrder) => Promise<ProbeVerdict>
+  /**
+   * Asks an endpoint for a chat with each of its models, until one fails. Rejects only where the store fails.
+   * @param credential that was given just now, where the endpoint says that one is kept.
+   */
+  readonly probe: (order: ProbeOrder, credential?: string) => Promise<ProbeVerdict>
+  /** Seals a secret for one use. @throws {CommandError} GW2008 */
+  readonly keep: (secret: string, boundTo: string) => Promise<KeptSecret>
   readonly status: () => Omit<AnswerOf<OperationOf<'get_status'>>, 'store_revision'>
   /** How endpoints fare, by name; empty where this process sends no traffic. */
   readonly endpointHealth: () => ReadonlyMap<string, EndpointHealthShown>
   /** The label of amounts of money. */
   readonly currency: () => string
+  /**
+   * What would be served to whom, and why not; nothing is counted or held.
+   * @throws {CommandError} GW4005 where there is no key of that name.
+   */
+  readonly explain: (question: Asked) => Promise<AnswerOf<OperationOf<'explain'>>>
   readonly maintenance: {
     show(): Promise<MaintenanceShown>
     /** @throws {CommandError} GW4014 where the settings keep it on. */

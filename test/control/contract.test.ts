@@ -99,6 +99,8 @@ test('every operation answers as the document says, in success', async () => {
   await call('get_maintenance')
   await call('set_maintenance', { body: { enabled: true, message: 'soon' } })
   await call('get_status')
+  await call('explain', { query: { key: 'app', model: 'e5:latest' } })
+  await call('explain_secret', { body: { secret: 'gw_nobodys' } })
 
   // Away again.
   await call('delete_key', app)

@@ -153,5 +153,7 @@ export const FILLINGS: Readonly<Record<OperationId, Fill>> = {
   set_maintenance: async () => ({ body: { enabled: true } }),
 
   get_status: nothing,
+  explain: async () => ({ query: { model: 'chat' } }),
+  explain_secret: async () => ({ body: { secret: 'nobody’s secret' } }),
   list_audit: nothing,
 }

@@ -121,6 +121,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
       }),
       endpointHealth: () => new Map([['declared', { state: 'healthy', since: '2026-01-15T12:00:00.000Z' }]]),
       currency: () => 'EUR',
+      explain: async () => ({ source: 'gateway', at: '2026-01-15T12:00:00.000Z', unknown: [] }),
       maintenance: {
         show: async () => maintenance,
         set: async ({ enabled }) => {

@@ -1,7 +1,7 @@
 /**
  * Why a command may end without having done its work. GW20xx: the store · GW30xx: the configuration ·
  * GW40xx: preconditions · GW50xx: upstreams ·
- * GW60xx: usage · GW90xx: the unexpected.
+ * GW60xx: usage · GW70xx: a control plane that is asked · GW90xx: the unexpected.
  */
 export interface CommandFault {
   readonly exit: ExitCode
@@ -57,6 +57,11 @@ export const COMMAND_FAULTS = {
     exit: EXIT.unexpected,
     title: 'The ledger does not add up.',
     mend: 'Keep a copy of the database, find what wrote to it beside gw, and report it; nothing was changed.',
+  },
+  GW2008: {
+    exit: EXIT.unexpected,
+    title: 'The key that seals secrets cannot be used.',
+    mend: 'Set GW_MASTER_KEY to the key that sealed them, or bring its file back beside the store, with mode 0600.',
   },
   GW3001: {
     exit: EXIT.invalid,
@@ -144,12 +149,27 @@ export const COMMAND_FAULTS = {
     title: 'No administrator would be left who can log in.',
     mend: 'Make or enable another administrator first; nothing was changed.',
   },
+  GW4020: {
+    exit: EXIT.precondition,
+    title: 'The configuration is not what its tests say.',
+    mend: 'Mend what the failures name: the configuration, or the test.',
+  },
+  GW4018: {
+    exit: EXIT.precondition,
+    title: 'A file stands where one was to be written.',
+    mend: 'Name another directory, or move the file away; nothing was written.',
+  },
   GW5001: {
     exit: EXIT.unhealthy,
     title: 'An endpoint does not answer as it should.',
     mend: 'Mend what the message names, pass --skip-probe, or set `skip_probe: true` for an endpoint that is not to be probed; nothing was changed.',
   },
   GW6001: { exit: EXIT.usage, title: 'Wrong usage.', mend: 'See `gw --help` and `gw COMMAND --help`.' },
+  GW7001: {
+    exit: EXIT.unexpected,
+    title: 'The control plane cannot be asked.',
+    mend: 'Check --url, and that GW_TOKEN holds the token of a session: `POST /api/v1/session` gives one.',
+  },
   GW9001: {
     exit: EXIT.unexpected,
     title: 'Something unexpected went wrong.',

@@ -11,6 +11,7 @@ import { tenantHandlers } from './tenants.ts'
 import { usageHandlers } from './usage.ts'
 import { userHandlers } from './users.ts'
 import { walletHandlers } from './wallet.ts'
+import { whyHandlers } from './why.ts'
 
 /** A handler for each operation of the table; one that is missing does not compile. */
 export function allHandlers(ports: UseCasePorts, sessions: SessionPorts): Handlers {
@@ -26,5 +27,6 @@ export function allHandlers(ports: UseCasePorts, sessions: SessionPorts): Handle
     ...usageHandlers(ports),
     ...configHandlers(ports),
     ...operatingHandlers(ports),
+    ...whyHandlers(ports),
   }
 }

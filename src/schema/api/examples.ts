@@ -59,6 +59,8 @@ export const EXAMPLES = {
   apply_config: { yaml: YAML, base: 1, skip_probe: true },
   roll_back: { revision: 1 },
 
+  explain_secret: { secret: 'the whole secret of a client', model: 'chat' },
+
   set_maintenance: { enabled: true, message: 'Back at noon.' },
 } as const satisfies Readonly<Record<WithBody, Fields>>
 

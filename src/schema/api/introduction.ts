@@ -53,6 +53,7 @@ export const TITLES: Readonly<Record<Tag, string>> = {
   config: 'Configuration',
   maintenance: 'Maintenance',
   status: 'Status',
+  why: 'Why',
   audit: 'Audit',
 }
 
@@ -61,5 +62,5 @@ export const GROUPS: readonly { readonly name: string; readonly tags: readonly T
   { name: 'Who may', tags: ['session', 'users', 'audit'] },
   { name: 'What is served', tags: ['endpoints', 'publications', 'bindings', 'config'] },
   { name: 'For whom', tags: ['tenants', 'keys', 'wallet'] },
-  { name: 'What happens', tags: ['usage', 'call-logs', 'status', 'maintenance'] },
+  { name: 'What happens', tags: ['usage', 'call-logs', 'status', 'why', 'maintenance'] },
 ]

@@ -10,6 +10,7 @@ import type { Operation } from './types.ts'
 import { callOperations, usageOperations } from './usage.ts'
 import { userOperations } from './users.ts'
 import { walletOperations } from './wallet.ts'
+import { whyOperations } from './why.ts'
 
 /** All paths stand below this one. */
 export const API_PREFIX = '/api/v1'
@@ -32,6 +33,7 @@ export const OPERATIONS = {
   ...configOperations,
   ...maintenanceOperations,
   ...statusOperations,
+  ...whyOperations,
   ...auditOperations,
 } as const
 

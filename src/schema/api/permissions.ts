@@ -86,6 +86,8 @@ export const PERMISSIONS = {
   set_maintenance: ADMIN,
 
   get_status: ADMIN,
+  explain: ADMIN,
+  explain_secret: ADMIN,
   list_audit: ADMIN,
 } as const satisfies Readonly<Record<OperationId, Permission>>
 

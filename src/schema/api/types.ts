@@ -16,6 +16,7 @@ export const TAGS = {
   config: 'The configuration as a document, and its history.',
   maintenance: 'Inference answers 503 while it is on.',
   status: 'What is served now.',
+  why: 'Why a call would be served or refused.',
   audit: 'Who changed what, when, from where.',
 } as const
 export type Tag = keyof typeof TAGS

@@ -1,0 +1,131 @@
+import { CommandError } from '../../base/catalogue/command.ts'
+import type { Clock } from '../../base/clock.ts'
+import { nearest } from '../../config/nearest.ts'
+import type { Asked } from '../../control/ports.ts'
+import { INFERENCE_PATHS } from '../../gateway/endpoints.ts'
+import type { Background } from '../../gateway/why/background.ts'
+import { type Bearer, decide, type Wish } from '../../gateway/why/decide.ts'
+import { bearerNamed, bearerOf, bearersNamed, explainKeys, explainModels } from '../../gateway/why/explain.ts'
+import { type Explanation, tellDecision } from '../../gateway/why/told.ts'
+import type { Kind } from '../../schema/kinds.ts'
+import { inSlices } from '../slices.ts'
+import type { KnownResource, Scene } from './scene.ts'
+
+/** What somebody wants to know. Without a key and a secret: of every key; without a model: of every publication. */
+export type WhyQuestion = Asked
+
+/** The smallest call that there is. */
+const DEFAULT_INPUT_TOKENS = 1
+
+/**
+ * What would be served to whom, and why not.
+ *
+ * @throws {CommandError} GW4005 where there is no key of that name.
+ */
+export async function explain(
+  question: WhyQuestion,
+  scene: Scene,
+  clock: Pick<Clock, 'monotonicMs'>,
+): Promise<Explanation> {
+  const { view, source, revision, unknown } = scene
+  const known = new Known(scene)
+  const path = INFERENCE_PATHS.find(each => each.path === question.path)
+  const { inputTokens = DEFAULT_INPUT_TOKENS, maxTokens, model } = question
+  const call = { inputTokens, ...(path && { path }), ...(maxTokens !== undefined && { maxTokens }) }
+  const head = {
+    source,
+    at: new Date(view.clock.nowMs()).toISOString(),
+    ...(revision !== undefined && { revision }),
+    unknown: [...unknown],
+  }
+  await known.learn('settings', 'settings')
+  if (question.key === undefined && question.secret === undefined) {
+    if (model === undefined) throw new CommandError('GW6001', 'Name a key, a model, or both.')
+    await known.learnModel(model)
+    await Promise.all([known.learnAll('key'), known.learnAll('tenant')])
+    const bearers = bearersNamed(known.names('key'), view.snapshot, known)
+    const keys = await inSlices(explainKeys(bearers, { ...call, model }, view, known), clock)
+    return { ...head, keys }
+  }
+  const bearer = await bearerFor(question, scene, known)
+  if (model !== undefined) {
+    await known.learnModel(model)
+    const wish: Wish = { ...call, model }
+    return { ...head, decision: tellDecision(decide(bearer, wish, view), known) }
+  }
+  await known.learnAll('publication')
+  const models = await inSlices(explainModels(bearer, call, view, known), clock)
+  return { ...head, models }
+}
+
+async function bearerFor(question: WhyQuestion, { view }: Scene, known: Known): Promise<Bearer> {
+  if (question.key !== undefined) await known.learn('key', question.key)
+  const bearer =
+    question.key === undefined
+      ? bearerOf(question.secret ?? '', view)
+      : bearerNamed(question.key, view.snapshot, known)
+  if (!bearer)
+    throw noSuchKey(
+      question.key ?? '',
+      [...view.snapshot.keys.values()].map(({ name }) => name),
+    )
+  const { entry } = bearer
+  if (entry) {
+    await known.learn('key', entry.name)
+    if (entry.tenant) await known.learn('tenant', entry.tenant.name)
+  }
+  return bearer
+}
+
+function noSuchKey(name: string, names: readonly string[]): CommandError {
+  const meant = nearest(name, new Set(names))
+  const hint = meant === undefined ? 'List what exists with `gw keys list`.' : `Did you mean ${meant}?`
+  return new CommandError('GW4005', `There is no key ${name}.`, { hint })
+}
+
+/** What was looked up for one question: a decision is made without waiting. */
+class Known implements Background {
+  readonly maintenanceByHand: boolean
+  readonly #scene: Scene
+  readonly #found = new Map<string, KnownResource>()
+
+  constructor(scene: Scene) {
+    this.#scene = scene
+    this.maintenanceByHand = scene.maintenanceByHand
+  }
+
+  async learn(kind: Kind, name: string): Promise<void> {
+    if (this.#found.has(`${kind} ${name}`)) return
+    const found = await this.#scene.one(kind, name)
+    if (found) this.#found.set(`${kind} ${name}`, found)
+  }
+
+  async learnAll(kind: Kind): Promise<void> {
+    for (const resource of await this.#scene.all(kind)) this.#found.set(`${kind} ${resource.name}`, resource)
+  }
+
+  /** The publication, and the endpoints that serve it. */
+  async learnModel(model: string): Promise<void> {
+    await this.learn('publication', model)
+    const targets = this.#scene.view.snapshot.publications.get(model)?.targets
+    for (const { endpoint } of [...(targets?.openai ?? []), ...(targets?.anthropic ?? [])]) {
+      await this.learn('endpoint', endpoint.name)
+    }
+  }
+
+  names(kind: Kind): readonly string[] {
+    return [...this.#found].filter(([id]) => id.startsWith(`${kind} `)).map(([, { name }]) => name)
+  }
+
+  find(kind: Kind, name: string): KnownResource | undefined {
+    return this.#found.get(`${kind} ${name}`)
+  }
+
+  isHeld(key: string): boolean {
+    return this.find('key', key)?.isHeld === true
+  }
+
+  meant(model: string): string | undefined {
+    return nearest(model, this.#scene.view.snapshot.publications.keys())
+  }
+}

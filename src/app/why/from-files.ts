@@ -1,0 +1,102 @@
+import { Limiter } from '../../admission/limiter.ts'
+import { keyDigest } from '../../base/api-key.ts'
+import { CommandError } from '../../base/catalogue/command.ts'
+import type { Chance } from '../../base/chance.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Tree } from '../../config/types.ts'
+import type { View } from '../../gateway/why/decide.ts'
+import { HealthBook } from '../../routing/health-book.ts'
+import type { ServedState } from '../../schema/state.ts'
+import { compiling, describe } from '../../snapshot/compile.ts'
+import type { Snapshot } from '../../snapshot/types.ts'
+import { inSlices } from '../slices.ts'
+import type { KnownResource, Scene } from './scene.ts'
+
+/** More than any call needs. */
+const AMPLE_NANO = 2n ** 62n
+
+const UNKNOWN = [
+  'What was used so far: taken as nothing.',
+  'How endpoints fare: each is taken as usable.',
+  'Prepaid balances: taken to cover the call.',
+  'Secrets: each key is taken to have one.',
+]
+
+/**
+ * What a tree of files would mean to a gateway that has just begun to serve it.
+ *
+ * @throws {CommandError} GW3002 where a gateway could not serve them.
+ */
+export async function sceneOfFiles(
+  tree: Tree,
+  ports: { readonly clock: Clock; readonly chance: Chance },
+): Promise<Scene> {
+  const snapshot = await snapshotOfFiles(tree, ports)
+  const byName = new Map(tree.resources.map(resource => [`${resource.kind} ${resource.name}`, resource]))
+  const shown = ({ name, spec, place }: Tree['resources'][number]): KnownResource => {
+    return { name, spec, owner: 'config', file: place.file, line: place.line }
+  }
+  return {
+    source: 'files',
+    unknown: UNKNOWN,
+    view: freshView(snapshot, ports.clock),
+    maintenanceByHand: false,
+    async one(kind, name) {
+      const found = byName.get(`${kind} ${name}`)
+      return found && shown(found)
+    },
+    all: async kind => tree.resources.filter(resource => resource.kind === kind).map(shown),
+  }
+}
+
+/** A snapshot in which each key has a secret, of which nothing is known. */
+async function snapshotOfFiles(
+  tree: Tree,
+  { clock, chance }: { readonly clock: Clock; readonly chance: Chance },
+): Promise<Snapshot> {
+  const keys = tree.resources.filter(({ kind, spec }) => kind === 'key' && !spec['hash'] && !spec['secret'])
+  const unguessable = () => keyDigest(Buffer.from(chance.bytes(32)).toString('hex'))
+  const state: ServedState = {
+    revision: 0,
+    keyVersion: 0,
+    resources: tree.resources.map(resource => ({ ...resource, createdAtMs: clock.nowMs() })),
+    secrets: keys.map(({ name }) => ({ key: name, digest: unguessable() })),
+    heldKeys: [],
+  }
+  const compiled = await inSlices(
+    compiling(state, reference => keyDigest(describe(reference))),
+    clock,
+  )
+  if (compiled.ok) return compiled.snapshot
+  throw new CommandError('GW3002', `A gateway could not serve this: ${compiled.problems.join('; ')}.`)
+}
+
+/** Nothing was ever used, and no endpoint was ever asked. */
+export function freshView(snapshot: Snapshot, clock: Clock): View {
+  const limiter = new Limiter(clock)
+  const question = limiter.ask(snapshot)
+  question.answerSums(
+    question.queries.map(({ key }) => ({ key, totalTokens: 0, totalNano: 0n, windowNano: 0n })),
+  )
+  question.answerBalances(new Map(question.tenants.map(tenant => [tenant, AMPLE_NANO])))
+  limiter.adopt(snapshot)
+  const health = new HealthBook(clock)
+  health.adopt(snapshot)
+  return {
+    snapshot,
+    health,
+    clock,
+    ledgerHealthy: true,
+    limiter: {
+      // A balance that was taken for granted is not shown as one that there is.
+      survey: (...asked) =>
+        limiter
+          .survey(...asked)
+          .map(reading =>
+            reading.name === 'balance'
+              ? { ...reading, figures: { ...reading.figures, used: undefined } }
+              : reading,
+          ),
+    },
+  }
+}

@@ -1,0 +1,141 @@
+import { setImmediate as others } from 'node:timers/promises'
+import { Limiter } from '../../admission/limiter.ts'
+import { keyDigest } from '../../base/api-key.ts'
+import { CommandError } from '../../base/catalogue/command.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { View } from '../../gateway/why/decide.ts'
+import { HealthBook } from '../../routing/health-book.ts'
+import type { KeySums, KeySumsQuery } from '../../schema/ledger.ts'
+import { compiling, describe } from '../../snapshot/compile.ts'
+import type { Accounting } from '../../store/ledger/types.ts'
+import type { Live, Store, StoredResource } from '../../store/types.ts'
+import { inSlices } from '../slices.ts'
+import type { KnownResource, Scene } from './scene.ts'
+
+const UNKNOWN = [
+  'Rates, and what requests under way hold: only the gateway counts them; taken as nothing.',
+  'How endpoints fare: only the gateway knows; each is taken as usable.',
+]
+const REFERRED = 'Secrets behind references: only the gateway reads them, so none is found by its secret.'
+
+/** So many resources are read at a time. */
+const PAGE = 500
+
+/**
+ * What stands in the store, with what the ledger says was spent: as a gateway that has just started would see it.
+ *
+ * @param only the one key whose spending matters; absent: of all.
+ * @throws {CommandError} GW2xxx; GW4009 where the newest revision cannot be served.
+ */
+export async function sceneOfStore(store: Store, clock: Clock, only?: string): Promise<Scene> {
+  const state = await store.readState()
+  const compiled = await inSlices(
+    compiling(state, reference => keyDigest(describe(reference))),
+    clock,
+  )
+  if (!compiled.ok) {
+    const problems = compiled.problems.join('; ')
+    throw new CommandError('GW4009', `Revision ${state.revision} cannot be served: ${problems}.`)
+  }
+  const { snapshot } = compiled
+  const limiter = new Limiter(clock)
+  const question = limiter.ask(snapshot)
+  const { accounting } = store
+  const queries = question.queries.filter(({ key }) => only === undefined || key === only)
+  question.answerSums(await sumsOf(queries, accounting, clock.nowMs(), only))
+  question.answerBalances(await balancesOf(question.tenants, accounting))
+  limiter.adopt(snapshot)
+  const health = new HealthBook(clock)
+  health.adopt(snapshot)
+  const refers = state.resources.some(({ kind, spec }) => kind === 'key' && spec['secret'] !== undefined)
+  return {
+    source: 'store',
+    revision: state.revision,
+    unknown: refers ? [...UNKNOWN, REFERRED] : UNKNOWN,
+    view: { snapshot, limiter, health, clock, ledgerHealthy: true },
+    maintenanceByHand: state.maintenance !== undefined,
+    ...resourcesOf(store),
+  }
+}
+
+/** What a gateway in this process decides by at this moment, with the resources of its store to speak of. */
+export async function sceneOfGateway(view: View, store: Store): Promise<Scene> {
+  const { maintenance } = await store.find({ kind: 'settings' })
+  return {
+    source: 'gateway',
+    revision: view.snapshot.revision,
+    unknown: [],
+    view,
+    maintenanceByHand: maintenance !== undefined,
+    ...resourcesOf(store),
+  }
+}
+
+function resourcesOf(store: Store): Pick<Scene, 'one' | 'all'> {
+  return {
+    async one(kind, name) {
+      const [found] = known(await store.find({ kind, name }))
+      return found
+    },
+    async all(kind) {
+      const found: KnownResource[] = []
+      for (;;) {
+        const after = found.at(-1)?.name
+        const page = known(await store.find({ kind, limit: PAGE, ...(after !== undefined && { after }) }))
+        found.push(...page)
+        if (page.length < PAGE) return found
+        await others()
+      }
+    },
+  }
+}
+
+function known({ resources, holds }: Live): KnownResource[] {
+  const held = new Set(holds.map(({ key }) => key))
+  return resources.map(({ kind, name, spec, owner, place }: StoredResource) => ({
+    name,
+    spec,
+    owner,
+    ...(place && { file: place.file, line: place.line }),
+    ...(kind === 'key' && held.has(name) && { isHeld: true }),
+  }))
+}
+
+/** What was settled for each key, for life and since the start of its window: one look for each start that there is. */
+async function sumsOf(
+  queries: readonly KeySumsQuery[],
+  accounting: Accounting,
+  untilMs: number,
+  only: string | undefined,
+): Promise<readonly KeySums[]> {
+  const look = async (sinceMs: number) => {
+    const key = only !== undefined && { key: only }
+    // A call that ends in this very millisecond counts, too.
+    const rows = await accounting.usage({ by: 'key', sinceMs, untilMs: untilMs + 1, ...key })
+    return new Map(rows.map(row => [row.label, row]))
+  }
+  if (queries.length === 0) return []
+  const life = await look(0)
+  const windows = new Map<number, Awaited<ReturnType<typeof look>>>()
+  for (const { sinceMs } of queries) {
+    if (!windows.has(sinceMs)) windows.set(sinceMs, await look(sinceMs))
+  }
+  return queries.map(({ key, sinceMs }) => {
+    const total = life.get(key)
+    return {
+      key,
+      totalTokens: total ? total.inputTokens + total.outputTokens : 0,
+      totalNano: total?.amountNano ?? 0n,
+      windowNano: windows.get(sinceMs)?.get(key)?.amountNano ?? 0n,
+    }
+  })
+}
+
+async function balancesOf(
+  tenants: readonly string[],
+  accounting: Accounting,
+): Promise<ReadonlyMap<string, bigint>> {
+  if (tenants.length === 0) return new Map()
+  const known = new Map((await accounting.wallets()).map(({ tenant, balanceNano }) => [tenant, balanceNano]))
+  return new Map(tenants.map(tenant => [tenant, known.get(tenant) ?? 0n]))
+}

@@ -1,0 +1,27 @@
+import { CommandError } from '../../base/catalogue/command.ts'
+import type { Explanation } from '../../gateway/why/told.ts'
+import { askControl, type ControlAccess } from '../control-client.ts'
+import type { WhyQuestion } from './explain.ts'
+
+/**
+ * Asks a running gateway, through its control plane.
+ *
+ * @throws {CommandError} GW7001 where it cannot be asked; GW4005 where there is no key of that name.
+ */
+export async function explainRemotely(question: WhyQuestion, access: ControlAccess): Promise<Explanation> {
+  const { key, secret, model, path, inputTokens, maxTokens } = question
+  const asked = {
+    ...(model !== undefined && { model }),
+    ...(path !== undefined && { path }),
+    ...(inputTokens !== undefined && { input_tokens: inputTokens }),
+    ...(maxTokens !== undefined && { max_tokens: maxTokens }),
+  }
+  const answer =
+    secret === undefined
+      ? await askControl('explain', access, { query: { ...asked, ...(key !== undefined && { key }) } })
+      : await askControl('explain_secret', access, { body: { ...asked, secret } })
+  if (answer.status === 200) return answer.json as Explanation
+  const { detail, hint } = answer.json as { readonly detail?: string; readonly hint?: string }
+  const code = answer.status === 404 ? 'GW4005' : 'GW7001'
+  throw new CommandError(code, detail, hint === undefined ? {} : { hint })
+}

@@ -1,0 +1,22 @@
+import type { Kind } from '../../schema/kinds.ts'
+
+/** A resource as it is declared: what a mend speaks of. */
+export interface Declared {
+  readonly spec: { readonly [field: string]: unknown }
+  readonly owner: 'config' | 'cli' | 'rest'
+  /** Of `config`: where it stands. */
+  readonly file?: string
+  readonly line?: number
+}
+
+/** What is known beside the snapshot, which holds nothing but what a request needs. */
+export interface Background {
+  /** Undefined where it is not known, or not there. */
+  find(kind: Kind, name: string): Declared | undefined
+  /** A key that was disabled by hand. */
+  isHeld(key: string): boolean
+  /** Maintenance was switched on by hand. */
+  readonly maintenanceByHand: boolean
+  /** The name of a publication that was probably meant. */
+  meant(model: string): string | undefined
+}
