@@ -136,7 +136,7 @@ describe('an amount of money', () => {
     null,
     [1],
     { a: 1 },
-    9_007_199_254_740_993,
+    1.234_567_890_123_456_7,
   ])('%j is refused, and nothing is booked', async amount => {
     const before = await control.store.accounting.walletEntries('acme')
     expect(pointers(await credit(amount))).toEqual([422, ['/amount']])
@@ -146,7 +146,7 @@ describe('an amount of money', () => {
   test('is booked once for each reference, also where it is sent twice at once', async () => {
     const both = await Promise.all([credit('5', 'inv'), credit('5.0', 'inv')])
     expect(both.map(({ status }) => status)).toEqual([200, 200])
-    expect(both.map(({ body }) => body['booked']).toSorted()).toEqual([false, true])
+    expect(both.filter(({ body }) => body['booked'] === true)).toHaveLength(1)
     expect((await call('get_wallet', { as, params: { name: 'acme' } })).body).toMatchObject({ balance: '5' })
     expect(await credit('6', 'inv')).toMatchObject({ status: 409, body: { code: 'reference_taken' } })
     const debit = { as, params: { name: 'acme' }, body: { amount: '5', reference: 'inv' } }
@@ -176,20 +176,15 @@ describe('an amount of money', () => {
   )
 })
 
-test.each([
-  { rpm: 0 },
-  { rpm: -1 },
-  { rpm: 1.5 },
-  { rpm: '5' },
-  { rpm: 1e300 },
-  { tpm: 9_007_199_254_740_993 },
-])('the limit %j is refused', async limits => {
-  const [status, [pointer]] = pointers(await call('create_tenant', { as, body: { name: 'l', limits } })) as [
-    number,
-    string[],
-  ]
-  expect([status, pointer]).toEqual([422, `/limits/${Object.keys(limits)[0]}`])
-})
+test.each([{ rpm: 0 }, { rpm: -1 }, { rpm: 1.5 }, { rpm: '5' }, { rpm: 1e300 }, { tpm: 2 ** 60 }])(
+  'the limit %j is refused',
+  async limits => {
+    const [status, [pointer]] = pointers(
+      await call('create_tenant', { as, body: { name: 'l', limits } }),
+    ) as [number, string[]]
+    expect([status, pointer]).toEqual([422, `/limits/${Object.keys(limits)[0]}`])
+  },
+)
 
 test.each([
   'tomorrow',

@@ -108,6 +108,13 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
       ),
       health: res => sendJson(res, 200, '{"status":"ok"}'),
       check: async () => [],
+      keep: async (_secret, boundTo) => ({
+        id: Buffer.from(systemChance.bytes(12)).toString('hex'),
+        boundTo,
+        nonce: new Uint8Array(12),
+        sealed: new Uint8Array(32),
+        createdAtMs: clock.nowMs(),
+      }),
       probe: async order => {
         probed.push(order)
         return scene.verdict
