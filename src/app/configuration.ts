@@ -1,5 +1,7 @@
 import { CommandError } from '../base/catalogue/command.ts'
 import { apply } from '../changes/apply.ts'
+import { blastRadius } from '../changes/blast/radius.ts'
+import type { BlastRadius } from '../changes/blast/types.ts'
 import { exportSet, knownOutside } from '../changes/export.ts'
 import { plan } from '../changes/plan.ts'
 import { probeOrders, standingAfter } from '../changes/probe-orders.ts'
@@ -14,6 +16,7 @@ import { documentOf } from './document.ts'
 import { ConfigurationInvalid } from './invalid.ts'
 import type { AppPorts } from './ports.ts'
 import { type ProbeRow, type ProbeWishes, probeRound, roundPorts } from './probe-round.ts'
+import { withRecentUse } from './recent-use.ts'
 import { authorship } from './revision-author.ts'
 import { liveOrEmpty, withStore } from './stored.ts'
 import { wouldServe } from './would-serve.ts'
@@ -29,6 +32,11 @@ export interface Valid {
 
 export interface Planned extends Valid {
   readonly plan: Plan
+}
+
+/** With what it means for those who call. */
+export interface Foreseen extends Planned {
+  readonly radius: BlastRadius
 }
 
 /** Agrees to a plan by returning, refuses it by throwing. */
@@ -57,13 +65,22 @@ export async function planConfiguration(
   paths: readonly string[],
   storeUrl: string,
   ports: AppPorts,
-): Promise<Planned> {
-  return planned(paths, await liveOrEmpty(storeUrl, 'read', ports), ports)
+): Promise<Foreseen> {
+  const live = await liveOrEmpty(storeUrl, 'read', ports)
+  return foreseen(await planned(paths, live, ports), live, storeUrl, ports)
+}
+
+function foreseen(ready: Planned, live: Live, storeUrl: string, ports: AppPorts): Promise<Foreseen> {
+  const after = standingAfter(ready.plan, live.resources, ready.tree)
+  return withRecentUse(storeUrl, ports, async use => ({
+    ...ready,
+    radius: await blastRadius(live, after, use),
+  }))
 }
 
 export interface ApplyWishes {
-  /** Sees the plan before anybody is probed, and may refuse it. */
-  readonly preview?: Review
+  /** Sees the plan and what it means before anybody is probed, and may refuse it. */
+  readonly preview?: (foreseen: Foreseen) => Promise<void>
   /** Absent: nobody is probed. */
   readonly probe?: ProbeWishes
 }
@@ -89,8 +106,8 @@ export async function applyConfiguration(
   const live = await liveOrEmpty(storeUrl, 'upgrade', ports)
   const ready = await planned(paths, live, ports)
   const { plan: agreed, tree } = ready
-  await preview?.(ready)
-  const probed = probe ? await probeWhatIsNew(paths, live, ready, ports, probe) : []
+  if (preview) await preview(await foreseen(ready, live, storeUrl, ports))
+  const probed = probe ? await probeWhatIsNew(paths, live, storeUrl, ready, ports, probe) : []
   await review(ready)
   if (agreed.changes.length === 0) {
     return { planned: ready, probed, applied: { revision: agreed.base, counts: agreed.counts } }
@@ -107,13 +124,14 @@ export async function applyConfiguration(
 async function probeWhatIsNew(
   paths: readonly string[],
   live: Live,
+  storeUrl: string,
   { plan: agreed, tree }: Planned,
   ports: AppPorts,
   wishes: ProbeWishes,
 ): Promise<readonly ProbeRow[]> {
   const orders = probeOrders(agreed, live.resources, standingAfter(agreed, live.resources, tree))
   if (orders.length === 0) return []
-  const rows = await probeRound(orders, roundPorts(paths, live, ports, wishes))
+  const rows = await probeRound(orders, roundPorts(paths, live, storeUrl, ports, wishes))
   const failures = rows.flatMap(row => {
     if (row.state !== 'failed') return []
     const { endpoint, model, diagnosis } = row

@@ -1,8 +1,11 @@
 import type { Json } from '../schema/kinds.ts'
+import { radiusToJson } from './blast/to-json.ts'
+import type { BlastRadius } from './blast/types.ts'
+import { verdict } from './blast/verdict.ts'
 import type { FieldChange, Plan } from './types.ts'
 
 /** A plan as `--format json` and REST show it. */
-export function planToJson(plan: Plan): { readonly [member: string]: Json } {
+export function planToJson(plan: Plan, radius?: BlastRadius): { readonly [member: string]: Json } {
   return {
     base: plan.base,
     set: plan.set,
@@ -20,6 +23,7 @@ export function planToJson(plan: Plan): { readonly [member: string]: Json } {
       cli: plan.leftAlone.cli,
       rest: plan.leftAlone.rest,
     },
+    ...(radius && { blast_radius: radiusToJson(radius), verdict: verdict(plan, radius) }),
   }
 }
 

@@ -28,7 +28,7 @@ export interface ResourceChange {
 }
 
 export interface PlanWarning {
-  readonly code: 'unpriced' | 'no_endpoint' | 'no_secret'
+  readonly code: 'unpriced' | 'price_from' | 'no_endpoint' | 'no_secret'
   readonly kind: Kind
   readonly name: string
   /** A sentence for people. */

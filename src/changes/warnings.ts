@@ -1,8 +1,14 @@
 import type { Tree } from '../config/types.ts'
-import { decode, type Resource } from '../schema/kinds.ts'
+import type { Resource } from '../schema/kinds.ts'
 import type { Live } from '../store/types.ts'
+import { moveInWords } from './blast/in-words.ts'
+import { comingPrices, pricedFromMs } from './blast/prices.ts'
 import { activeSecrets } from './key-secrets.ts'
+import { publicationsInUse } from './publications-in-use.ts'
 import type { PlanWarning } from './types.ts'
+
+/** How far ahead a plan tells of prices that come into force. */
+const COMING_MS = 30 * 86_400_000
 
 /** What is allowed and yet seldom meant, of all that would stand `after` an apply of `desired`. */
 export function planWarnings(live: Live, after: readonly Resource[], desired: Tree): PlanWarning[] {
@@ -18,7 +24,7 @@ export function planWarnings(live: Live, after: readonly Resource[], desired: Tr
     // Free is a decision; free by omission is worth a word (MONEY: "counted as unpriced").
     if (declared.has(name) && Object.keys(spec['price'] ?? {}).length === 0) {
       warnings.push({ code: 'unpriced', kind, name, message: 'no price: it is free and counted as unpriced' })
-    }
+    } else if (declared.has(name)) warnings.push(...datedPrices({ name, spec }, live.atMs))
     // Of other owners only what this apply takes away.
     if (!usableAfter.has(name) && (declared.has(name) || usableBefore.has(name))) {
       warnings.push({
@@ -42,18 +48,26 @@ export function planWarnings(live: Live, after: readonly Resource[], desired: Tr
   return warnings
 }
 
-/** Publications that a binding with weight and an enabled endpoint serves. */
-function publicationsInUse(resources: readonly Resource[]): Set<string> {
-  const enabled = new Set(
-    resources
-      .filter(({ kind, spec }) => kind === 'endpoint' && spec['enabled'] !== false)
-      .map(({ name }) => name),
-  )
-  return new Set(
-    resources
-      .filter(({ kind }) => kind === 'binding')
-      .map(({ spec }) => decode('binding', spec))
-      .filter(({ endpoint, weight }) => weight > 0 && enabled.has(endpoint))
-      .map(({ publication }) => publication),
-  )
+/** What a calendar will do to prices by itself. */
+function datedPrices(publication: Pick<Resource, 'name' | 'spec'>, nowMs: number): PlanWarning[] {
+  const { name, spec } = publication
+  const firstMs = pricedFromMs(spec, nowMs)
+  const unpriced =
+    firstMs === undefined ? [] : [`no price until ${iso(firstMs)}: it is free and counted as unpriced`]
+  const coming = comingPrices(publication, nowMs, nowMs + COMING_MS)
+  return [
+    ...unpriced.map(message => ({ code: 'unpriced', kind: 'publication', name, message }) as const),
+    ...coming.map(price => {
+      const moves = price.moves.map(moveInWords).join(', ')
+      const message = `from ${iso(price.fromMs)} on: ${moves || 'the same price'}`
+      return { code: 'price_from', kind: 'publication', name, message } as const
+    }),
+  ]
+}
+
+function iso(ms: number): string {
+  return new Date(ms)
+    .toISOString()
+    .replace(/:00\.000Z$/, 'Z')
+    .replace('T00:00Z', '')
 }

@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
-import { applyConfiguration, type Planned, planConfiguration } from '../app/configuration.ts'
+import { applyConfiguration, type Foreseen, type Planned, planConfiguration } from '../app/configuration.ts'
 import { counted } from '../app/counted.ts'
 import { withoutDefaults } from '../app/written-fields.ts'
 import { EXIT } from '../base/catalogue/command.ts'
+import type { BlastRadius } from '../changes/blast/types.ts'
 import { planToJson } from '../changes/plan-json.ts'
 import type { Applied } from '../changes/types.ts'
 import type { Json } from '../schema/kinds.ts'
@@ -45,12 +46,16 @@ async function act(session: Session, _args: readonly string[], options: ApplyOpt
   if (dryRun) {
     const planned = await planConfiguration(paths, flags.store, appPorts(session))
     talkWarnings(out, planned.warnings)
-    out.result({ text: () => shown(planned, out.style), json: () => outcome(planned) })
+    out.result({ text: () => shown(planned, out.style), json: () => outcome(planned, planned.radius) })
     return EXIT.done
   }
+  let radius: BlastRadius | undefined
   const { planned, probed, applied } = await withProgress(session, timeout, wishes =>
     applyConfiguration(paths, flags.store, appPorts(session), ready => agreement(session, ready), {
-      preview: async ready => preview(session, ready),
+      preview: async ready => {
+        radius = ready.radius
+        preview(session, ready)
+      },
       ...(!skipProbe && { probe: wishes }),
     }),
   )
@@ -62,13 +67,13 @@ async function act(session: Session, _args: readonly string[], options: ApplyOpt
         ? `${answered}Applied: revision ${applied.revision}.\n`
         : `Nothing to do: revision ${applied.revision} stays.\n`
     },
-    json: () => ({ ...outcome(planned, applied), probes: probed.map(probeToJson) }),
+    json: () => ({ ...outcome(planned, radius, applied), probes: probed.map(probeToJson) }),
   })
   return EXIT.done
 }
 
 /** Shows the plan; refuses at once, before upstreams are asked, where nobody could agree to it. */
-function preview(session: Session, planned: Planned): void {
+function preview(session: Session, planned: Foreseen): void {
   const { out, flags } = session
   talkWarnings(out, planned.warnings)
   out.say(shown(planned, out.style))
@@ -82,14 +87,18 @@ async function agreement(session: Session, { plan }: Planned): Promise<void> {
   if (plan.changes.length > 0) await confirm(session, 'Apply these changes?')
 }
 
-function shown({ plan, tree }: Planned, style: Style): string {
-  return planToText(withoutDefaults(plan, tree), style)
+function shown({ plan, tree, radius }: Foreseen, style: Style): string {
+  return planToText(withoutDefaults(plan, tree), style, radius)
 }
 
-function outcome({ plan }: Planned, applied?: Applied): { readonly [member: string]: Json } {
+function outcome(
+  { plan }: Planned,
+  radius: BlastRadius | undefined,
+  applied?: Applied,
+): { readonly [member: string]: Json } {
   return {
     applied: applied !== undefined && plan.changes.length > 0,
     revision: applied?.revision ?? plan.base,
-    plan: planToJson(plan),
+    plan: planToJson(plan, radius),
   }
 }

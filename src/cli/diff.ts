@@ -19,15 +19,15 @@ export function diffCommand(bind: Bind): Command {
     .action(
       bind<{ exitCode?: true }>(async (session, _args, options) => {
         const { out, flags } = session
-        const { plan, tree, warnings } = await planConfiguration(
+        const { plan, tree, warnings, radius } = await planConfiguration(
           configPaths(session),
           flags.store,
           appPorts(session),
         )
         talkWarnings(out, warnings)
         out.result({
-          text: () => planToText(withoutDefaults(plan, tree), out.style),
-          json: () => planToJson(plan),
+          text: () => planToText(withoutDefaults(plan, tree), out.style, radius),
+          json: () => planToJson(plan, radius),
         })
         return options.exitCode && plan.changes.length > 0 ? EXIT.changes : EXIT.done
       }),

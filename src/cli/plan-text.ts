@@ -1,9 +1,15 @@
+import type { BlastRadius } from '../changes/blast/types.ts'
+import { verdict } from '../changes/blast/verdict.ts'
 import type { FieldChange, Plan, ResourceChange } from '../changes/types.ts'
 import type { Json } from '../schema/kinds.ts'
+import { radiusToText } from './blast-text.ts'
+import { subjectText } from './plan-subject.ts'
 import { printable, type Style } from './style.ts'
 import { textWidth } from './table.ts'
 
 const SIGN = { create: '+', update: '~', delete: '-' } as const
+/** So many warnings of one kind are read. */
+const ALIKE = 5
 const PAINT = { create: 'added', update: 'changed', delete: 'removed' } as const
 
 /**
@@ -16,37 +22,26 @@ const PAINT = { create: 'added', update: 'changed', delete: 'removed' } as const
  *         price.input  "2.5" → "3"
  *     - key old-app                                      was config/keys.yaml:30
  *
- *     1 to create, 1 to update, 1 to delete
+ *     Blast radius:
+ *         key app loses gpt-4o
+ *
+ *     1 to create, 1 to update, 1 to delete; breaks 1 key; nothing in use goes away
  */
-export function planToText(plan: Plan, style: Style): string {
+export function planToText(plan: Plan, style: Style, radius?: BlastRadius): string {
   const head = plan.base === 0 ? 'nothing was applied yet' : `against revision ${plan.base}`
   const width = Math.min(60, Math.max(0, ...plan.changes.map(change => textWidth(title(change)))))
   const blocks = [
     style.faint(`Set ${plan.set}, ${head}.`),
     plan.changes.map(change => changeToText(change, width, style)).join('\n'),
-    [...plan.warnings.map(warning => warningToText(warning, style)), leftAlone(plan)]
-      .filter(line => line !== '')
-      .join('\n'),
-    style.strong(verdict(plan)),
+    radius ? radiusToText(radius, style) : '',
+    [...warningsToText(plan, radius, style), leftAlone(plan)].filter(line => line !== '').join('\n'),
+    style.strong(verdict(plan, radius)),
   ]
   return `${blocks.filter(block => block !== '').join('\n\n')}\n`
 }
 
-/** The counts, in the words of `gw apply`'s last line. */
-function verdict(plan: Pick<Plan, 'counts'>): string {
-  const { create, update, delete: remove } = plan.counts
-  return `${create} to create, ${update} to update, ${remove} to delete`
-}
-
-/** `publication gpt-4o`, `binding gpt-4o → openai`, or `settings`, of which there is one. */
-function subject(resource: { readonly kind: string; readonly name: string }): string {
-  if (resource.kind === resource.name) return resource.kind
-  const name = resource.kind === 'binding' ? resource.name.replace(' ', ' → ') : resource.name
-  return printable(`${resource.kind} ${name}`)
-}
-
 function title(change: ResourceChange): string {
-  return `${SIGN[change.action]} ${subject(change)}`
+  return `${SIGN[change.action]} ${subjectText(change)}`
 }
 
 function changeToText(change: ResourceChange, width: number, style: Style): string {
@@ -83,8 +78,22 @@ function valueToText(value: Json | undefined): string {
   return value === undefined ? '(not set)' : printable(JSON.stringify(value))
 }
 
+/** What the blast radius tells already is not told twice; of many alike the first ones, and how many more. */
+function warningsToText(plan: Plan, radius: BlastRadius | undefined, style: Style): string[] {
+  const told = new Set(radius?.unserved)
+  const shown = plan.warnings.filter(({ code, name }) => code !== 'no_endpoint' || !told.has(name))
+  const codes = [...new Set(shown.map(({ code }) => code))]
+  return codes.flatMap(code => {
+    const alike = shown.filter(warning => warning.code === code)
+    const lines = alike.slice(0, alike.length > ALIKE + 1 ? ALIKE : alike.length)
+    const rest = alike.length - lines.length
+    const more = rest > 0 ? [`${style.changed('warning')} and ${rest} more like the last one`] : []
+    return [...lines.map(warning => warningToText(warning, style)), ...more]
+  })
+}
+
 function warningToText(warning: Plan['warnings'][number], style: Style): string {
-  return `${style.changed('warning')} ${subject(warning)}: ${printable(warning.message)}`
+  return `${style.changed('warning')} ${subjectText(warning)}: ${printable(warning.message)}`
 }
 
 function leftAlone(plan: Plan): string {

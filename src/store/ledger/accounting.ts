@@ -1,16 +1,21 @@
 import type { Kysely } from 'kysely'
 import type { Clock } from '../../base/clock.ts'
+import type { KeySums, KeySumsQuery } from '../../schema/ledger.ts'
 import type { Tables } from '../tables.ts'
 import { selectCalls } from './call-log.ts'
+import { selectKeySums, selectLastUse, selectPeaks, selectUse } from './recent-use.ts'
 import type {
   Accounting,
   Adjustment,
   AdjustmentResult,
   CallLogQuery,
   EntriesPage,
+  NamedUse,
+  PeakUse,
   StoredCall,
   UsageQuery,
   UsageRow,
+  UseQuery,
   Verification,
   VerifyWatch,
   Wallet,
@@ -60,6 +65,22 @@ export class SqliteAccounting implements Accounting {
 
   adjust(adjustment: Adjustment): Promise<AdjustmentResult> {
     return this.#ports.write(db => adjust(db, 'adjust', adjustment, this.#ports.clock.nowMs()))
+  }
+
+  use(query: UseQuery): Promise<readonly NamedUse[]> {
+    return this.#ports.read(db => selectUse(db, query))
+  }
+
+  lastUse(query: UseQuery): Promise<ReadonlyMap<string, number>> {
+    return this.#ports.read(db => selectLastUse(db, query))
+  }
+
+  peaks(query: UseQuery): Promise<ReadonlyMap<string, PeakUse>> {
+    return this.#ports.read(db => selectPeaks(db, query))
+  }
+
+  keySums(queries: readonly KeySumsQuery[]): Promise<readonly KeySums[]> {
+    return this.#ports.read(db => selectKeySums(db, queries))
   }
 
   usage(query: UsageQuery): Promise<readonly UsageRow[]> {

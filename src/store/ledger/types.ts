@@ -102,6 +102,15 @@ export interface Accounting {
   /** As {@link credit} or, by a negative amount, as {@link debit}: puts right what a bill has charged. */
   adjust(adjustment: Adjustment): Promise<AdjustmentResult>
 
+  /** What was settled by each of some names; names without anything are left out. */
+  use(query: UseQuery): Promise<readonly NamedUse[]>
+  /** When each of some names was last used, to a quarter of an hour. */
+  lastUse(query: UseQuery): Promise<ReadonlyMap<string, number>>
+  /** How busy each of some names was at most. */
+  peaks(query: UseQuery): Promise<ReadonlyMap<string, PeakUse>>
+  /** One answer for each query, in their order; zeros for a key that was never billed. */
+  keySums(queries: readonly KeySumsQuery[]): Promise<readonly KeySums[]>
+
   /** Settled usage, by the end of its calls; the largest amounts first, days in order. */
   usage(query: UsageQuery): Promise<readonly UsageRow[]>
   /** Newest first, or oldest first where the page starts `after` an id. */
@@ -163,6 +172,32 @@ export interface AdjustmentResult {
   /** False where the reference had been booked before. */
   readonly isNew: boolean
   readonly balanceNano: bigint
+}
+
+/** Names of one kind, and since when their use counts. */
+export interface UseQuery {
+  readonly by: 'key' | 'tenant' | 'publication' | 'endpoint'
+  readonly names: readonly string[]
+  /** Taken down to the quarter of an hour. */
+  readonly sinceMs: number
+}
+
+export interface NamedUse {
+  readonly name: string
+  /** Of a publication: a row for each endpoint that has served it. Else empty. */
+  readonly endpoint: string
+  readonly requests: number
+  /** Input and output. */
+  readonly tokens: number
+  readonly amountNano: bigint
+  /** The start of the last quarter of an hour in which it was used. */
+  readonly lastUsedAtMs: number
+}
+
+/** The average minute of the busiest quarter of an hour. */
+export interface PeakUse {
+  readonly requestsPerMinute: number
+  readonly tokensPerMinute: number
 }
 
 export interface UsageQuery extends UsageFilters {

@@ -1,0 +1,33 @@
+import { Calendar } from '../admission/calendar.ts'
+import { CommandError } from '../base/catalogue/command.ts'
+import { NEVER_USED, type RecentUse } from '../changes/blast/use.ts'
+import type { Store } from '../store/types.ts'
+import type { AppPorts } from './ports.ts'
+import { withStore } from './stored.ts'
+
+/** What a store's ledger tells of recent use. */
+export function recentUse({ accounting }: Pick<Store, 'accounting'>): RecentUse {
+  const calendar = new Calendar()
+  return {
+    use: query => accounting.use(query),
+    lastUse: query => accounting.lastUse(query),
+    peaks: query => accounting.peaks(query),
+    keySums: queries => accounting.keySums(queries),
+    budgetStartMs: (per, timezone, nowMs) => calendar.span(per, timezone, nowMs).startMs,
+  }
+}
+
+/** The same for the length of `work`; nothing was ever used where the store does not exist yet. */
+export async function withRecentUse<T>(
+  url: string,
+  ports: Pick<AppPorts, 'clock' | 'cwd'>,
+  work: (use: RecentUse) => Promise<T>,
+): Promise<T> {
+  try {
+    return await withStore(url, 'read', ports, store => work(recentUse(store)))
+  } catch (error) {
+    const isMissing = error instanceof CommandError && (error.code === 'GW2003' || error.code === 'GW2004')
+    if (isMissing) return work(NEVER_USED)
+    throw error
+  }
+}

@@ -1,0 +1,31 @@
+import type { Plan } from '../types.ts'
+import type { BlastRadius, Ending } from './types.ts'
+
+/** What goes away although it was used within the last 24 hours. */
+export function inUse({ endings }: Pick<BlastRadius, 'endings'>): Ending[] {
+  return endings.filter(({ day }) => day.requests > 0)
+}
+
+/**
+ * A plan in a line: `1 to create, 3 to update, 1 to delete; breaks 2 keys; nothing in use goes away`. What only
+ * creates can break nothing, and says so by its counts alone.
+ */
+export function verdict({ counts }: Pick<Plan, 'counts'>, radius: BlastRadius | undefined): string {
+  const { create, update, delete: remove } = counts
+  const sums = `${create} to create, ${update} to update, ${remove} to delete`
+  if (!radius || update + remove === 0) return sums
+  const used = inUse(radius).length
+  const parts = [
+    sums,
+    radius.brokenKeys === 0 ? 'breaks no key' : `breaks ${counted(radius.brokenKeys, 'key')}`,
+    radius.unserved.length > 0 &&
+      `leaves ${counted(radius.unserved.length, 'publication')} without an endpoint`,
+    radius.limits.length > 0 && `lowers ${counted(radius.limits.length, 'limit')} below recent use`,
+    used === 0 ? 'nothing in use goes away' : `${used} in use ${used === 1 ? 'goes' : 'go'} away`,
+  ]
+  return parts.filter(part => part !== false).join('; ')
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
