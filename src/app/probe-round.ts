@@ -1,14 +1,16 @@
 import { setMaxListeners } from 'node:events'
 import type { ProbeOrder } from '../changes/types.ts'
-import { resolveSecret, SecretError } from '../config/secrets.ts'
 import { httpProbe } from '../relay/probe/http-probe.ts'
 import type { Diagnosis, Probe, ProbedService, ProbeTarget } from '../relay/probe.ts'
 import type { Protocol } from '../schema/endpoint.ts'
+import { credentialOf, type SecretSource } from '../schema/kept-secret.ts'
 import { decode, type Resource, type Spec } from '../schema/kinds.ts'
 import { describe } from '../snapshot/compile.ts'
 import { endpointEntry } from '../snapshot/entries.ts'
+import { MasterKey } from '../store/master-key.ts'
 import type { Live } from '../store/types.ts'
 import type { AppPorts } from './ports.ts'
+import { findSecret, type MissingSecret } from './secrets.ts'
 
 /** So many endpoints are asked at a time; one endpoint is asked for one model after the other. */
 const AT_A_TIME = 16
@@ -42,7 +44,7 @@ export interface ProbeWishes {
 
 export interface ProbeRoundPorts extends ProbeWishes {
   readonly probe: Probe
-  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly secretOf: (source: SecretSource) => Promise<string | MissingSecret>
   readonly signal: AbortSignal
   /**
    * Where given, a credential goes only where one of these says that it goes already: for a configuration that
@@ -51,16 +53,21 @@ export interface ProbeRoundPorts extends ProbeWishes {
   readonly onlySendings?: ReadonlySet<string>
 }
 
-/** How a round is carried out for a configuration that came from `paths`, over what is `live` in the store. */
+/**
+ * How a round is carried out for a configuration that came from `paths`, over what is `live` in the store.
+ * @throws {CommandError} GW6001
+ */
 export function roundPorts(
   paths: readonly string[],
   live: Live,
-  { clock, environment, signal }: AppPorts,
+  storeUrl: string,
+  { clock, cwd, environment, signal }: AppPorts,
   wishes: ProbeWishes,
 ): ProbeRoundPorts {
+  const masterKey = MasterKey.of(storeUrl, cwd, environment['GW_MASTER_KEY'])
   return {
     ...wishes,
-    environment,
+    secretOf: source => findSecret(source, live.kept ?? [], { environment, masterKey }),
     signal,
     probe: httpProbe({ clock }),
     // What comes through stdin is no file that somebody has reviewed here (SECURITY, "Config").
@@ -145,23 +152,20 @@ async function chatWith(target: ProbeTarget, ports: ProbeRoundPorts): Promise<Pr
 async function targetOf(
   name: string,
   spec: Spec<'endpoint'>,
-  { environment, onlySendings }: ProbeRoundPorts,
+  { secretOf, onlySendings }: ProbeRoundPorts,
 ): Promise<ProbeTarget | Diagnosis> {
-  const reference = spec.upstream_key
-  const sending = sendingOf(spec)
-  if (onlySendings && sending !== undefined && !onlySendings.has(sending)) {
+  const credential = credentialOf(name, spec)
+  const sending = sendingOf(name, spec)
+  if (onlySendings && credential && sending !== undefined && !onlySendings.has(sending)) {
     return {
       fault: 'secret',
-      cause: `The credential ${reference && describe(reference)} does not go to ${new URL(spec.base_url).origin} yet, and a configuration from stdin cannot make it.`,
+      cause: `The credential ${describe(credential)} does not go to ${new URL(spec.base_url).origin} yet, and a configuration from stdin cannot make it.`,
       mend: 'Write the configuration to a file, review it, and name the file with -c.',
     }
   }
-  let secret = ''
-  try {
-    if (reference) secret = await resolveSecret(reference, { environment })
-  } catch (error) {
-    if (!(error instanceof SecretError)) throw error
-    return { fault: 'secret', cause: `The credential: ${error.message}.`, mend: error.hint }
+  const secret = credential ? await secretOf(credential) : ''
+  if (typeof secret !== 'string') {
+    return { fault: 'secret', cause: `The credential: ${secret.message}.`, mend: secret.hint }
   }
   const problems: string[] = []
   const entry = endpointEntry({ name, spec, createdAtMs: 0 }, { problems, resolve: () => secret })
@@ -173,7 +177,7 @@ async function targetOf(
       mend: 'Look for line breaks and odd characters in it.',
     }
   }
-  return reference ? { ...entry, credential: describe(reference) } : entry
+  return credential ? { ...entry, credential: describe(credential) } : entry
 }
 
 /** What of the credentials of these endpoints goes where. */
@@ -181,10 +185,11 @@ function sendings(resources: readonly Resource[]): ReadonlySet<string> {
   return new Set(
     resources
       .filter(({ kind }) => kind === 'endpoint')
-      .flatMap(({ spec }) => sendingOf(decode('endpoint', spec)) ?? []),
+      .flatMap(({ name, spec }) => sendingOf(name, decode('endpoint', spec)) ?? []),
   )
 }
 
-function sendingOf({ base_url: url, upstream_key: reference }: Spec<'endpoint'>): string | undefined {
-  return reference && `${describe(reference)} ${new URL(url).origin}`
+function sendingOf(name: string, spec: Spec<'endpoint'>): string | undefined {
+  const credential = credentialOf(name, spec)
+  return credential && `${describe(credential)} ${new URL(spec.base_url).origin}`
 }

@@ -30,7 +30,7 @@ export async function probeEndpoints(
   const orders = endpoints
     .filter(endpoint => skipReason(endpoint) === undefined)
     .map(endpoint => ({ endpoint, models: modelsAsked(endpoint, resources) }))
-  const asked = await probeRound(orders, roundPorts(paths ?? [], live, ports, wishes))
+  const asked = await probeRound(orders, roundPorts(paths ?? [], live, storeUrl, ports, wishes))
   return endpoints.flatMap(endpoint => {
     const reason = skipReason(endpoint)
     if (reason === undefined) return asked.filter(row => row.endpoint === endpoint.name)

@@ -1,12 +1,14 @@
 import type { Clock, Timer } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import { resolveSecret, SecretError, secretStamp } from '../config/secrets.ts'
+import { secretStamp } from '../config/secrets.ts'
+import type { SecretSource } from '../schema/kept-secret.ts'
 import type { SecretReference } from '../schema/scalars.ts'
 import type { ServedState } from '../schema/state.ts'
-import { type Compiled, compiling, describe, secretReferences, withSwitchOf } from '../snapshot/compile.ts'
+import { type Compiled, compiling, describe, secretSources, withSwitchOf } from '../snapshot/compile.ts'
 import type { SnapshotHolder } from '../snapshot/holder.ts'
 import type { Snapshot } from '../snapshot/types.ts'
 import type { Store } from '../store/types.ts'
+import { findSecret, type SecretPorts } from './secrets.ts'
 import { inSlices } from './slices.ts'
 
 /** A commit in another process is seen within a second: four looks, each of a microsecond. */
@@ -16,10 +18,9 @@ const RETRY_MS = 5_000
 /** How far a start goes back for a revision that can be served. */
 const MAX_FALLBACK = 100
 
-export interface ReloaderPorts {
+export interface ReloaderPorts extends SecretPorts {
   readonly store: Store
   readonly holder: SnapshotHolder
-  readonly environment: Readonly<Record<string, string | undefined>>
   readonly clock: Clock
   readonly log: Log
   /** Awaited before a snapshot is taken over; where it rejects the old one stays. */
@@ -177,14 +178,15 @@ export class Reloader {
 
   async #compile(state: ServedState): Promise<Compiled> {
     const secrets = new Map<string, string | Error>()
-    const references = secretReferences(state)
+    const sources = secretSources(state)
     // Before they are read: a write in between is seen by the next look.
-    this.#stamps = await stampsOf(references)
+    this.#stamps = await stampsOf(sources.flatMap(source => ('kept' in source ? [] : source)))
     await Promise.all(
-      references.map(async reference => secrets.set(describe(reference), await this.#secret(reference))),
+      sources.map(async source =>
+        secrets.set(describe(source), await findSecret(source, state.kept ?? [], this.#ports)),
+      ),
     )
-    const secretOf = (reference: SecretReference) =>
-      secrets.get(describe(reference)) ?? new Error('was not looked up')
+    const secretOf = (source: SecretSource) => secrets.get(describe(source)) ?? new Error('was not looked up')
     return inSlices(compiling(state, secretOf), this.#ports.clock)
   }
 
@@ -192,15 +194,6 @@ export class Reloader {
     const references = [...this.#stamps.keys()]
     const now = await stampsOf(references)
     return references.some(reference => now.get(reference) !== this.#stamps.get(reference))
-  }
-
-  async #secret(reference: SecretReference): Promise<string | Error> {
-    try {
-      return await resolveSecret(reference, this.#ports)
-    } catch (error) {
-      if (error instanceof SecretError) return error
-      throw error
-    }
   }
 }
 

@@ -1,4 +1,5 @@
 import { CommandError } from '../base/catalogue/command.ts'
+import type { KeptSecret } from '../schema/kept-secret.ts'
 import { type CanonicalSpec, type Kind, type Resource, sortKeys } from '../schema/kinds.ts'
 import { resourceId } from '../store/resources.ts'
 import type { Commit, CommitGuard, Live, Revision, Store, StoredResource } from '../store/types.ts'
@@ -22,6 +23,8 @@ export interface Hand {
   readonly origin: 'cli' | 'rest'
   readonly author?: string
   readonly check?: Check
+  /** Secrets that come with the change, sealed. */
+  readonly kept?: readonly KeptSecret[]
 }
 
 /** One resource by its name, and what it must still be. */
@@ -87,7 +90,7 @@ export function deleteByHand(store: Store, target: Target, hand: Hand): Promise<
 /** Commits what `make` makes of what stands, anew where somebody else was faster. */
 async function commitOnTop(
   store: Store,
-  { origin, author, check }: Hand,
+  { origin, author, check, kept }: Hand,
   make: () => Promise<Omit<Commit, 'origin' | 'author'>>,
 ): Promise<Revision> {
   let puts: Commit['puts'] = []
@@ -98,7 +101,8 @@ async function commitOnTop(
     if (problems.length > 0) throw new CommandError('GW3002', problems.join('\n'))
   }
   for (let attempt = 1; ; attempt++) {
-    const commit: Commit = { ...(await make()), origin, ...(author !== undefined && { author }) }
+    const signed = { origin, ...(author !== undefined && { author }), ...(kept && { kept }) }
+    const commit: Commit = { ...(await make()), ...signed }
     puts = commit.puts
     try {
       return await store.commit(commit, guard)

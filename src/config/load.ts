@@ -1,5 +1,5 @@
 import { isScalar, type ParsedNode } from 'yaml'
-import { type CanonicalSpec, encode, KIND_NAMES, KINDS, type Spec } from '../schema/kinds.ts'
+import { type CanonicalSpec, DECLARED_KINDS, encode, KIND_NAMES, type Spec } from '../schema/kinds.ts'
 import { inlineBinding } from '../schema/publication.ts'
 import { check, type Schema } from './check.ts'
 import { type Declaration, type Declared, declare } from './declare.ts'
@@ -81,7 +81,7 @@ function canonical(declaration: Declaration, report: Report): CanonicalSpec | un
     const inline = check(inlineBinding, asked, report)
     return inline && encode('binding', { ...inline, publication })
   }
-  const schema: Schema<unknown> = KINDS[kind]
+  const schema: Schema<unknown> = DECLARED_KINDS[kind]
   const spec = check(schema, asked, report)
   return spec === undefined ? undefined : encode(kind, spec as Spec<typeof kind>)
 }

@@ -4,8 +4,8 @@ import type { PasswordHasher } from '../base/password.ts'
 import type { Check, ProbeOrder } from '../changes/types.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf } from '../schema/api/types.ts'
-import type { KeptSecret } from '../schema/kept-secret.ts'
 import type { CALL_PATHS } from '../schema/api/why.ts'
+import type { KeptSecret } from '../schema/kept-secret.ts'
 import type { Store } from '../store/types.ts'
 
 /** What became of a minimal chat. */

@@ -15,6 +15,7 @@ const ANSWERED: Partial<Record<CommandCode, ApiCode>> = {
   GW2002: 'unavailable',
   GW2003: 'unavailable',
   GW2005: 'unavailable',
+  GW2008: 'unavailable',
   GW3002: 'not_servable',
   GW4001: 'changed_meanwhile',
   GW4004: 'managed_by_config',

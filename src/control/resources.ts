@@ -1,6 +1,7 @@
 import { CommandError } from '../base/catalogue/command.ts'
 import { changeByHand, createByHand, deleteByHand, type Hand } from '../changes/by-hand.ts'
 import type { Fields } from '../schema/api/reshape.ts'
+import type { KeptSecret } from '../schema/kept-secret.ts'
 import { type CanonicalSpec, encode, type Json, KINDS, type Kind, type Spec } from '../schema/kinds.ts'
 import type { Live, StoredResource } from '../store/types.ts'
 import type { Caller } from './call.ts'
@@ -64,6 +65,7 @@ export function list<Shown>(
 
 /**
  * @param json the body: the name, where the kind has one of its own, and the fields.
+ * @param kept secrets that the fields refer to.
  * @throws {ApiError} invalid_request, and what {@link createByHand} throws.
  */
 export async function create(
@@ -72,9 +74,11 @@ export async function create(
   name: string,
   json: Fields,
   caller: Caller,
+  kept: readonly KeptSecret[] = [],
 ): Promise<StoredResource> {
   const { name: _name, ...fields } = json
-  await createByHand(ports.store, { kind, name, spec: canonicalOf(kind, fields) }, handOf(caller, ports))
+  const hand = { ...handOf(caller, ports), kept }
+  await createByHand(ports.store, { kind, name, spec: canonicalOf(kind, fields) }, hand)
   return (await find(ports, kind, name)).resource
 }
 
@@ -84,12 +88,13 @@ export async function update(
   kind: Kind,
   name: string,
   { json, version, caller }: { readonly json: Fields; readonly version?: number; readonly caller: Caller },
+  kept: readonly KeptSecret[] = [],
 ): Promise<StoredResource> {
   await changeByHand(
     ports.store,
     { kind, name, ...(version !== undefined && { version }) },
     ({ spec }) => canonicalOf(kind, patched(spec, json)),
-    handOf(caller, ports),
+    { ...handOf(caller, ports), kept },
   )
   return (await find(ports, kind, name)).resource
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { keptSecret } from './kept-secret.ts'
 import { duration, secretReference, text } from './scalars.ts'
 
 export const PROTOCOLS = ['openai', 'anthropic'] as const
@@ -54,7 +55,7 @@ const timeouts = z
   .prefault({})
   .describe('How long to wait for the upstream.')
 
-/** An upstream: one model server, or one account at a vendor. */
+/** An upstream as a file declares it: one model server, or one account at a vendor. */
 export const endpoint = z
   .strictObject({
     protocol: z.enum(PROTOCOLS).describe('The API that the upstream speaks. Nothing is ever translated.'),
@@ -82,17 +83,34 @@ export const endpoint = z
       .default({})
       .describe('Free labels for people and scripts.'),
   })
-  .overwrite(value => ({ ...value, auth: value.auth ?? DEFAULT_AUTH[value.protocol] }))
+  .overwrite(withAuth)
   .meta({ id: 'endpoint', description: 'An upstream: one model server, or one account at a vendor.' })
 
+/** The credential of an endpoint that stands: where it leads to, or that it was given over REST. */
+export const credential = z.union([secretReference, keptSecret])
+
+/** The same as it stands in the store. */
+export const standingEndpoint = z
+  .strictObject({ ...endpoint.shape, upstream_key: credential.optional() })
+  .overwrite(withAuth)
+
 export const DEFAULT_AUTH = { openai: 'bearer', anthropic: 'x-api-key' } as const
+
+function withAuth<Value extends { protocol: Protocol; auth?: 'bearer' | 'x-api-key' | undefined }>(
+  value: Value,
+): Value {
+  return { ...value, auth: value.auth ?? DEFAULT_AUTH[value.protocol] }
+}
 
 function trimSlashes(url: string): string {
   return url.replace(/\/+$/, '')
 }
 
+const MAX_URL_LENGTH = 2_048
+
 function checkBaseUrl(value: string, ctx: z.RefinementCtx<string>): void {
   const refuse = (message: string) => ctx.addIssue({ code: 'custom', message, input: value })
+  if (value.length > MAX_URL_LENGTH) return refuse(`at most ${MAX_URL_LENGTH} characters`)
   let url: URL
   try {
     url = new URL(value)

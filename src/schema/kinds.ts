@@ -1,15 +1,18 @@
 import type { z } from 'zod'
-import { endpoint } from './endpoint.ts'
+import { endpoint, standingEndpoint } from './endpoint.ts'
 import { key } from './key.ts'
 import { binding, publication } from './publication.ts'
 import { settings } from './settings.ts'
 import { tenant } from './tenant.ts'
 
 /**
- * Every kind of resource, in the order in which one may refer to another. `settings` is a kind with one
+ * Every kind of resource as it stands, in the order in which one may refer to another. `settings` is a kind with one
  * resource, named `settings`; a binding is named by {@link bindingName}.
  */
-export const KINDS = { settings, endpoint, publication, binding, tenant, key } as const
+export const KINDS = { settings, endpoint: standingEndpoint, publication, binding, tenant, key } as const
+
+/** The same as a file may declare it. */
+export const DECLARED_KINDS = { ...KINDS, endpoint } as const
 
 export type Kind = keyof typeof KINDS
 export const KIND_NAMES = Object.keys(KINDS) as Kind[]

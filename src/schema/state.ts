@@ -1,3 +1,4 @@
+import type { KeptSecret } from './kept-secret.ts'
 import type { Resource } from './kinds.ts'
 
 /** What a gateway serves: one revision of the configuration, and what was done by hand beside it. */
@@ -11,6 +12,8 @@ export interface ServedState {
   readonly secrets: readonly KeySecret[]
   /** Names of keys that were disabled by hand: it holds until the configuration disables them, too. */
   readonly heldKeys: readonly string[]
+  /** Credentials that were given over REST; absent where there are none. */
+  readonly kept?: readonly KeptSecret[]
   /** Present while `gw maintenance` is on, whatever the settings of the revision say. */
   readonly maintenance?: MaintenanceSwitch
 }

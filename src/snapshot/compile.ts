@@ -1,12 +1,14 @@
+import { credential } from '../schema/endpoint.ts'
+import { credentialOf, type SecretSource } from '../schema/kept-secret.ts'
 import { decode, type Kind, type Spec } from '../schema/kinds.ts'
-import { type SecretReference, secretReference } from '../schema/scalars.ts'
+import { secretReference } from '../schema/scalars.ts'
 import { settings as settingsSchema } from '../schema/settings.ts'
 import type { ServedState } from '../schema/state.ts'
 import { endpointEntry, type Item, keyEntries, publicationEntry, tenantEntry } from './entries.ts'
 import type { Snapshot, Target } from './types.ts'
 
 /** Looks up a secret that was resolved before, or why it could not be: compiling itself reads nothing. */
-export type SecretLookup = (reference: SecretReference) => string | Error
+export type SecretLookup = (source: SecretSource) => string | Error
 
 export type Compiled =
   | { readonly ok: true; readonly snapshot: Snapshot }
@@ -30,8 +32,8 @@ export function compile(state: ServedState, secretOf: SecretLookup): Compiled {
  */
 export function* compiling(state: ServedState, secretOf: SecretLookup): Generator<undefined, Compiled> {
   const problems: string[] = []
-  const resolve = (owner: string, reference: SecretReference): string => {
-    const secret = secretOf(reference)
+  const resolve = (owner: string, source: SecretSource): string => {
+    const secret = secretOf(source)
     if (typeof secret === 'string') return secret
     problems.push(`${owner}: ${secret.message}`)
     return ''
@@ -108,22 +110,24 @@ function maintenanceOf(
   return maintenance || enabled ? (maintenance?.message ?? message) : undefined
 }
 
-/** Fields that refer to a secret. */
-const SECRET_FIELDS: Partial<Record<Kind, string>> = { endpoint: 'upstream_key', key: 'secret' }
-
-/** Every reference to a secret in a state, so that they can be resolved before compiling. */
-export function secretReferences(state: ServedState): SecretReference[] {
-  return state.resources.flatMap(({ kind, spec }) => {
-    const field = SECRET_FIELDS[kind]
-    if (field === undefined || spec[field] === undefined) return []
-    // What cannot be read is passed over here: `compile` reads it again and says so.
-    return secretReference.safeParse(spec[field]).data ?? []
+/**
+ * Where every secret of a state is found, so that they can be looked up before compiling. What cannot be read is passed
+ * over here: `compile` reads it again and says so.
+ */
+export function secretSources(state: ServedState): SecretSource[] {
+  return state.resources.flatMap(({ kind, name, spec }) => {
+    if (kind === 'key') return secretReference.safeParse(spec['secret']).data ?? []
+    const { base_url: url, upstream_key: reference } = spec
+    if (kind !== 'endpoint' || typeof url !== 'string' || !URL.canParse(url)) return []
+    const { data } = credential.safeParse(reference)
+    return (data && credentialOf(name, { base_url: url, upstream_key: data })) ?? []
   })
 }
 
-/** `env:NAME` or `file:/path`: the one name of a reference, to look it up by. */
-export function describe(reference: SecretReference): string {
-  return reference.env === undefined ? `file:${reference.file}` : `env:${reference.env}`
+/** `env:NAME`, `file:/path` or `stored:` and its use: the one name of a source, to look it up by. */
+export function describe(source: SecretSource): string {
+  if ('kept' in source) return `stored:${source.kept}`
+  return source.env === undefined ? `file:${source.file}` : `env:${source.env}`
 }
 
 /** Decodes every resource of a kind; one that this version cannot read is a problem, not a crash. */

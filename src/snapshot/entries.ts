@@ -1,8 +1,8 @@
 import { isMistyped, keyDigest } from '../base/api-key.ts'
 import { DEFAULT_AUTH, type Protocol } from '../schema/endpoint.ts'
+import { credentialOf, type SecretSource } from '../schema/kept-secret.ts'
 import type { Kind, Spec } from '../schema/kinds.ts'
 import { effectivePrice, type PriceFrom, pricesOf, priceText } from '../schema/price.ts'
-import type { SecretReference } from '../schema/scalars.ts'
 import type { KeySecret, ServedState } from '../schema/state.ts'
 import { modelFilter } from './model-filter.ts'
 import type {
@@ -19,8 +19,8 @@ import type {
 /** What an entry needs while it is compiled: a place for problems, and resolved secrets. */
 export interface EntryPorts {
   readonly problems: string[]
-  /** The secret behind `reference`; where there is none a problem is noted and the text is empty. */
-  resolve(owner: string, reference: SecretReference): string
+  /** The secret that is found there; where there is none a problem is noted and the text is empty. */
+  resolve(owner: string, source: SecretSource): string
 }
 
 /** A decoded resource on its way into the snapshot. */
@@ -39,9 +39,10 @@ const NEVER_MS = Number.POSITIVE_INFINITY
 export function endpointEntry({ name, spec }: Item<'endpoint'>, ports: EntryPorts): EndpointEntry {
   const url = new URL(spec.base_url)
   const headers = Object.entries(spec.headers).flat()
-  if (spec.upstream_key) {
+  const credential = credentialOf(name, spec)
+  if (credential) {
     const owner = `endpoint ${name}: upstream_key`
-    const secret = ports.resolve(owner, spec.upstream_key)
+    const secret = ports.resolve(owner, credential)
     if (secret && !HEADER_SAFE.test(secret)) ports.problems.push(`${owner} does not fit into a header line`)
     const auth = spec.auth ?? DEFAULT_AUTH[spec.protocol]
     if (auth === 'bearer') headers.push('authorization', `Bearer ${secret}`)

@@ -1,11 +1,13 @@
 import type { Kysely } from 'kysely'
 import { CommandError } from '../base/catalogue/command.ts'
 import type { Clock } from '../base/clock.ts'
+import type { KeptSecret } from '../schema/kept-secret.ts'
 import type { MaintenanceSwitch, ServedResource, ServedState } from '../schema/state.ts'
 import type { Connection } from './connection.ts'
 import { storeFault } from './faults.ts'
 import { findResources } from './find.ts'
 import { deleteGateway, putGateway, selectGateways } from './gateways.ts'
+import { selectKept, settleKept } from './kept-secrets.ts'
 import {
   deleteHold,
   endSecrets,
@@ -78,6 +80,7 @@ export class SqliteStore implements Store {
       resources: await selectResources(db),
       secrets: await selectSecrets(db),
       holds: await selectHolds(db),
+      kept: await selectKept(db),
       ...present(await selectMaintenance(db)),
     }))
   }
@@ -128,6 +131,10 @@ export class SqliteStore implements Store {
     }
   }
 
+  kept(): Promise<readonly KeptSecret[]> {
+    return this.#read(selectKept)
+  }
+
   resourcesAt(revision: number): Promise<readonly StoredResource[]> {
     return this.#read(db => selectRevisionResources(db, revision))
   }
@@ -150,6 +157,7 @@ export class SqliteStore implements Store {
       await guard?.(before, after)
       const revision = await insertRevision(db, commit, nowMs, after)
       await writeResources(db, commit, after)
+      await settleKept(db, commit.kept ?? [], after)
       const keysMoved = await settleKeys(db, commit, before, nowMs)
       return {
         result: revision,
@@ -204,12 +212,14 @@ export class SqliteStore implements Store {
 
   async #state(db: Db, revision: number, resources: readonly ServedResource[]): Promise<ServedState> {
     const holds = await selectHolds(db)
+    const kept = await selectKept(db)
     return {
       revision,
       keyVersion: (await selectHead(db)).keyVersion,
       resources: resources.map(({ kind, name, spec, createdAtMs }) => ({ kind, name, spec, createdAtMs })),
       secrets: await selectActiveSecrets(db, this.#clock.nowMs()),
       heldKeys: holds.map(hold => hold.key),
+      ...(kept.length > 0 && { kept }),
       ...present(await selectMaintenance(db)),
     }
   }

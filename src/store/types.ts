@@ -1,3 +1,4 @@
+import type { KeptSecret } from '../schema/kept-secret.ts'
 import type { Kind, Resource } from '../schema/kinds.ts'
 import type { MaintenanceSwitch, ServedState } from '../schema/state.ts'
 import type { Accounting } from './ledger/types.ts'
@@ -67,6 +68,8 @@ export interface Live {
   /** All that were ever minted for keys that exist, oldest first. */
   readonly secrets: readonly StoredSecret[]
   readonly holds: readonly KeyHold[]
+  /** Secrets that were given over REST, sealed; absent where there are none, or only a part was asked for. */
+  readonly kept?: readonly KeptSecret[]
   /** Absent while it is off. */
   readonly maintenance?: MaintenanceSwitch
 }
@@ -115,8 +118,10 @@ export interface Commit {
    * not an update: it keeps its `updatedRevision`.
    */
   readonly puts: readonly OwnedResource[]
-  /** A key that goes away takes its secrets and its hold with it. */
+  /** A key that goes away takes its secrets and its hold with it, an endpoint the credential that is kept for it. */
   readonly deletes: readonly { readonly kind: Kind; readonly name: string }[]
+  /** Credentials that `puts` refer to, sealed. Each replaces the one that was kept for the same use. */
+  readonly kept?: readonly KeptSecret[]
 }
 
 /**
@@ -180,11 +185,16 @@ export interface Store {
    * replaced. Costs microseconds, so it may be asked often. Own commits do not count: who commits knows.
    */
   changed(): boolean
+  /** The secrets that are kept for what stands, and for where it stood before; sealed. */
+  kept(): Promise<readonly KeptSecret[]>
   /** All that stood at a revision. @throws {CommandError} GW4005 where there is no such revision. */
   resourcesAt(revision: number): Promise<readonly StoredResource[]>
   /** Newest first. */
   revisions(page?: { readonly limit?: number; readonly before?: number }): Promise<readonly Revision[]>
-  /** @throws {CommandError} GW4001 where the store is no longer at `commit.base`. */
+  /**
+   * @throws {CommandError} GW4001 where the store is no longer at `commit.base`, GW3002 where an endpoint would refer
+   * to a credential that is not kept.
+   */
   commit(commit: Commit, guard?: CommitGuard): Promise<Revision>
 
   /**

@@ -5,7 +5,7 @@ import {
   compile,
   compiling,
   describe as named,
-  secretReferences,
+  secretSources,
   withSwitchOf,
 } from '../../src/snapshot/compile.ts'
 import { SnapshotHolder } from '../../src/snapshot/holder.ts'
@@ -54,7 +54,7 @@ describe('a state', () => {
   })
 
   it('names its secrets, so that they can be looked up before', async () => {
-    expect(secretReferences(await stateOf(CONFIG)).map(named)).toEqual(['env:UP', 'file:/run/secret'])
+    expect(secretSources(await stateOf(CONFIG)).map(named)).toEqual(['env:UP', 'file:/run/secret'])
   })
 
   it('tells every reason at once why it cannot be served, and no secret', async () => {
@@ -86,7 +86,7 @@ describe('a state', () => {
       createdAtMs: 0,
     }))
     const mixed = { ...state, resources: [...state.resources, ...(odd as never[])] }
-    expect(secretReferences(mixed).map(named)).toEqual(['env:UP', 'file:/run/secret'])
+    expect(secretSources(mixed).map(named)).toEqual(['env:UP', 'file:/run/secret'])
     const compiled = compile(mixed, lookup())
     expect(compiled.ok ? [] : compiled.problems.map(problem => problem.split(' cannot', 1)[0])).toEqual([
       'endpoint odd',

@@ -97,7 +97,7 @@ export async function testGateway(
     }
     const compiled = compile(
       state,
-      reference => options.secrets?.[reference.env ?? ''] ?? new Error('no such secret'),
+      source => options.secrets?.['env' in source ? (source.env ?? '') : ''] ?? new Error('no such secret'),
     )
     if (!compiled.ok) throw new Error(compiled.problems.join('\n'))
     // Nothing was ever spent.

@@ -1,15 +1,18 @@
 import { ApiError } from '../../base/catalogue/api.ts'
-import { ProbeError } from '../../changes/refusals.ts'
+import { ManagedError, ProbeError } from '../../changes/refusals.ts'
 import type { Fields } from '../../schema/api/reshape.ts'
-import { decode, type Resource } from '../../schema/kinds.ts'
+import { type KeptSecret, keptFor } from '../../schema/kept-secret.ts'
+import { type CanonicalSpec, decode, type Json, type Resource } from '../../schema/kinds.ts'
 import type { StoredResource } from '../../store/types.ts'
 import type { Call, Caller, HandlersOf } from '../call.ts'
 import type { UseCasePorts } from '../ports.ts'
+import { invalid } from '../reading.ts'
 import {
   canonicalOf,
   changedReply,
   create,
   find,
+  iso,
   list,
   patched,
   remove,
@@ -41,29 +44,51 @@ const TELLING_FIELDS = [
 ]
 
 export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
-  const show = (resource: StoredResource, all = ports.endpointHealth()) => {
-    const health = all.get(resource.name)
-    return { ...shown(resource), ...(health && { health }) }
+  /** Of all endpoints, or of one that was just read. */
+  const showing = async () => {
+    const health = ports.endpointHealth()
+    const kept = new Map((await ports.store.kept()).map(({ boundTo, createdAtMs }) => [boundTo, createdAtMs]))
+    return (resource: StoredResource) => {
+      const state = health.get(resource.name)
+      return { ...shown(resource), ...credentialShown(resource, kept), ...(state && { health: state }) }
+    }
   }
 
-  async function save(name: string, fields: Fields, call: { caller: Caller; version?: number }) {
+  async function save(name: string, sent: Fields, call: { caller: Caller; version?: number }) {
     const { resource } = await find(ports, 'endpoint', name)
+    // Nobody is asked for a chat that nothing comes of.
+    if (resource.owner === 'config') throw new ManagedError(resource)
+    const url = String(sent['base_url'] ?? resource.spec['base_url'])
+    const { fields, kept, credential } = await keepingSecret(name, url, sent)
+    // Whatever it was before, now it is this.
+    if (kept.length > 0)
+      fields['upstream_key'] = { env: null, file: null, ...(fields['upstream_key'] as Fields) }
     const spec = canonicalOf('endpoint', patched(resource.spec, fields))
+    if (!Object.hasOwn(sent, 'upstream_key')) assertSameOrigin(resource.spec, spec)
     const isTelling = TELLING_FIELDS.some(
       field => JSON.stringify(spec[field]) !== JSON.stringify(resource.spec[field]),
     )
-    // What a file declares is refused below, and nobody is asked for a chat that nothing comes of.
-    if (isTelling && resource.owner !== 'config') await probeFirst({ kind: 'endpoint', name, spec })
-    const endpoint = await update(ports, 'endpoint', name, { ...call, json: fields })
-    return changedReply(endpoint, show(endpoint))
+    if (isTelling) await probeFirst({ kind: 'endpoint', name, spec }, credential)
+    const endpoint = await update(ports, 'endpoint', name, { ...call, json: fields }, kept)
+    return changedReply(endpoint, (await showing())(endpoint))
+  }
+
+  /** The fields as they are to stand, without the secret among them, which is sealed for this endpoint and origin. */
+  async function keepingSecret(name: string, url: string, sent: Fields) {
+    const fields: Record<string, Json> = { ...sent }
+    const kept: KeptSecret[] = []
+    const credential = sent['upstream_key']
+    if (typeof credential !== 'string') return { fields, kept }
+    const secret = await ports.keep(credential, keptFor(name, url))
+    return { fields: { ...fields, upstream_key: { stored: secret.id } }, kept: [secret], credential }
   }
 
   /** @throws {ProbeError} GW5001 */
-  async function probeFirst(endpoint: Resource): Promise<void> {
+  async function probeFirst(endpoint: Resource, credential: string | undefined): Promise<void> {
     const { spec, name } = endpoint
     if (spec['enabled'] === false || spec['skip_probe'] === true) return
     const { served_model: model } = decode('endpoint', spec)
-    const verdict = await ports.probe({ endpoint, models: [model] })
+    const verdict = await ports.probe({ endpoint, models: [model] }, credential)
     if (!verdict.ok) {
       throw new ProbeError([{ endpoint: name, model, cause: verdict.cause, mend: verdict.mend }])
     }
@@ -76,18 +101,18 @@ export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
 
   return {
     async list_endpoints({ query }) {
-      const all = ports.endpointHealth()
-      return { body: await list(ports, 'endpoint', query, resource => show(resource, all)) }
+      return { body: await list(ports, 'endpoint', query, await showing()) }
     },
-    async create_endpoint({ body: { name }, json, caller }) {
-      const { name: _name, ...fields } = json
-      await probeFirst({ kind: 'endpoint', name, spec: canonicalOf('endpoint', fields) })
-      const endpoint = await create(ports, 'endpoint', name, fields, caller)
-      return changedReply(endpoint, show(endpoint))
+    async create_endpoint({ body: { name, base_url: url }, json, caller }) {
+      const { name: _name, ...sent } = json
+      const { fields, kept, credential } = await keepingSecret(name, url, sent)
+      await probeFirst({ kind: 'endpoint', name, spec: canonicalOf('endpoint', fields) }, credential)
+      const endpoint = await create(ports, 'endpoint', name, fields, caller, kept)
+      return changedReply(endpoint, (await showing())(endpoint))
     },
     async get_endpoint({ params }) {
       const { resource } = await find(ports, 'endpoint', params.name)
-      return shownReply(resource, show(resource))
+      return shownReply(resource, (await showing())(resource))
     },
     update_endpoint: call => save(call.params.name, call.json, call),
     enable_endpoint: switchTo(true),
@@ -107,4 +132,25 @@ export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
       }
     },
   }
+}
+
+/** That there is a credential, and since when: what was given here is not shown again, to nobody. */
+function credentialShown({ name, spec }: StoredResource, kept: ReadonlyMap<string, number>) {
+  const { upstream_key: reference, base_url: url } = decode('endpoint', spec)
+  if (!reference || !('stored' in reference)) return {}
+  const sinceMs = kept.get(keptFor(name, url))
+  return { upstream_key: { stored: true, ...(sinceMs !== undefined && { since: iso(sinceMs) }) } }
+}
+
+/**
+ * A credential goes where whoever gave it has sent it, and nowhere else: to lead an endpoint elsewhere must not be a
+ * way to read it there.
+ *
+ * @throws {ApiError} invalid_request
+ */
+function assertSameOrigin(before: CanonicalSpec, after: CanonicalSpec): void {
+  const [from, to] = [decode('endpoint', before), decode('endpoint', after)]
+  if (!to.upstream_key || new URL(from.base_url).origin === new URL(to.base_url).origin) return
+  const detail = 'to be sent again with a new origin in base_url, or null for none'
+  throw invalid([{ pointer: '/upstream_key', detail }])
 }

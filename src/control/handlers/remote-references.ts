@@ -33,7 +33,9 @@ function usesOf(resource: Resource): Use[] {
   const name = `${resource.kind} ${resource.name}`
   if (resource.kind === 'endpoint') {
     const { upstream_key: reference, base_url: url } = decode('endpoint', resource.spec)
-    return reference ? [{ resource: name, use: `${textOf(reference)} to ${new URL(url).origin}` }] : []
+    // What is kept goes to one origin only, whoever says what; and no document can say it.
+    if (!reference || 'stored' in reference) return []
+    return [{ resource: name, use: `${textOf(reference)} to ${new URL(url).origin}` }]
   }
   if (resource.kind !== 'key') return []
   const { secret } = decode('key', resource.spec)

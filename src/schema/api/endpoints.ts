@@ -15,14 +15,15 @@ const secretValue = z
   .meta({
     format: 'password',
     description:
-      'The credential for the upstream. Written only: it is kept encrypted and never shown. To be sent again with a new `base_url`.',
+      'The credential for the upstream. Written only: it is kept encrypted, for this endpoint and the origin of its `base_url`, and never shown. To be sent again with a new origin; null takes it away.',
   })
 
 const shownSecret = z
   .strictObject({
     env: z.string().optional(),
     file: z.string().optional(),
-    stored: z.literal(true).optional(),
+    stored: z.literal(true).optional().describe('It was given here.'),
+    since: time.optional().describe('Of one that was given here: when.'),
   })
   .optional()
   .describe(

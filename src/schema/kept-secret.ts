@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import type { SecretReference } from './scalars.ts'
+
+/**
+ * What the configuration says of a credential that was given over REST: that there is one, and which giving it was.
+ * The credential itself lies sealed beside the revisions. Only the store makes this: a file that says it is refused.
+ */
+export const keptSecret = z.strictObject({ stored: z.string().regex(/^[0-9a-f]{24}$/) })
+
+/** A credential as it lies in the store, sealed with a key that does not. */
+export interface KeptSecret {
+  /** Another one with each giving. */
+  readonly id: string
+  /** What it may be used for, as {@link keptFor} tells it. */
+  readonly boundTo: string
+  readonly nonce: Uint8Array
+  /** The ciphertext and its tag. */
+  readonly sealed: Uint8Array
+  /** Milliseconds since the epoch. */
+  readonly createdAtMs: number
+}
+
+/** Where a secret is found when it is needed: where a reference leads, or among what is kept for one use. */
+export type SecretSource = SecretReference | { readonly kept: string }
+
+/** The part of an endpoint that says what its credential is and where it goes. */
+interface Sending {
+  readonly base_url: string
+  readonly upstream_key?: SecretReference | z.output<typeof keptSecret> | undefined
+}
+
+/** Where the credential of an endpoint is found; undefined where it has none. */
+export function credentialOf(
+  endpoint: string,
+  { base_url, upstream_key }: Sending,
+): SecretSource | undefined {
+  if (upstream_key === undefined || !('stored' in upstream_key)) return upstream_key
+  return { kept: keptFor(endpoint, base_url) }
+}
+
+/**
+ * The one use of a kept credential: this endpoint, and the origin that it is sent to. Whoever points the endpoint
+ * elsewhere, by whatever way, has no credential for there.
+ */
+export function keptFor(endpoint: string, baseUrl: string): string {
+  return `endpoint/${endpoint} upstream_key ${new URL(baseUrl).origin}`
+}
+
+/** What is sealed in with a credential: the row that it lies in. */
+export function rowOf({ id, boundTo }: Pick<KeptSecret, 'id' | 'boundTo'>): string {
+  return `gw secret ${id} ${boundTo}`
+}

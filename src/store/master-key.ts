@@ -1,0 +1,112 @@
+import { link, open, stat, unlink } from 'node:fs/promises'
+import { platform } from 'node:os'
+import { dirname } from 'node:path'
+import { CommandError } from '../base/catalogue/command.ts'
+import type { Chance } from '../base/chance.ts'
+import { parseSealKey, SEAL_KEY_BYTES } from '../base/seal.ts'
+import { storePath } from './url.ts'
+
+/** A key as text and a line break, with room to spare. */
+const LIMIT_BYTES = 1_024
+/** Anybody but the owner. */
+const OTHERS = 0o077
+
+/**
+ * The key that seals secrets: what was given, or a file beside the database that is made when it is first needed. It
+ * is never in the database, so that a copy of that alone opens nothing.
+ */
+export class MasterKey {
+  readonly #given: Uint8Array | undefined
+  readonly #path: string
+
+  private constructor(given: Uint8Array | undefined, path: string) {
+    this.#given = given
+    this.#path = path
+  }
+
+  /**
+   * @param url the store's, whose file the key lies beside: `gw.db.key` beside `gw.db`.
+   * @param text `GW_MASTER_KEY`; undefined or empty: the file.
+   * @throws {CommandError} GW6001
+   */
+  static of(url: string, folder: string, text: string | undefined): MasterKey {
+    const path = `${storePath(url, folder)}.key`
+    if (text === undefined || text.trim() === '') return new MasterKey(undefined, path)
+    const given = parseSealKey(text)
+    if (given) return new MasterKey(given, path)
+    throw new CommandError('GW6001', 'GW_MASTER_KEY is not a key of 32 bytes.', {
+      hint: 'Make one with `openssl rand -base64 32`. What was sealed with another key is not opened by it.',
+    })
+  }
+
+  /** @throws {CommandError} GW2008 where there is none, or it cannot be trusted. */
+  async read(): Promise<Uint8Array> {
+    return this.#given ?? (await this.#readFile()) ?? this.#refuse('does not exist')
+  }
+
+  /** The same, made where there is none. @throws {CommandError} GW2008 */
+  async readOrMake(chance: Chance): Promise<Uint8Array> {
+    const found = this.#given ?? (await this.#readFile())
+    if (found) return found
+    await this.#make(chance)
+    return this.read()
+  }
+
+  async #readFile(): Promise<Uint8Array | undefined> {
+    let text: string
+    try {
+      const { mode } = await stat(this.#path)
+      if (platform() !== 'win32' && (mode & OTHERS) !== 0) {
+        this.#refuse(`can be read by others than its owner: \`chmod 600 ${this.#path}\``)
+      }
+      const file = await open(this.#path, 'r')
+      try {
+        const { buffer, bytesRead } = await file.read(Buffer.alloc(LIMIT_BYTES), 0, LIMIT_BYTES, 0)
+        text = buffer.toString('latin1', 0, bytesRead)
+      } finally {
+        await file.close()
+      }
+    } catch (error) {
+      if (error instanceof CommandError) throw error
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+      return this.#refuse('cannot be read', error)
+    }
+    return parseSealKey(text) ?? this.#refuse('does not hold a key of 32 bytes')
+  }
+
+  /**
+   * Written whole and to the disk before it has its name: no process finds half of it, and none that has sealed with
+   * it finds another after a loss of power. Where two make one at once, the first to name it has made it.
+   */
+  async #make(chance: Chance): Promise<void> {
+    const draft = `${this.#path}.${Buffer.from(chance.bytes(6)).toString('hex')}`
+    try {
+      const file = await open(draft, 'wx', 0o600)
+      try {
+        await file.writeFile(`${Buffer.from(chance.bytes(SEAL_KEY_BYTES)).toString('base64')}\n`)
+        await file.sync()
+      } finally {
+        await file.close()
+      }
+      try {
+        await link(draft, this.#path)
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      } finally {
+        await unlink(draft)
+      }
+      const folder = await open(dirname(this.#path), 'r')
+      try {
+        await folder.sync()
+      } finally {
+        await folder.close()
+      }
+    } catch (error) {
+      this.#refuse('cannot be made', error)
+    }
+  }
+
+  #refuse(reason: string, cause?: unknown): never {
+    throw new CommandError('GW2008', `The key file ${this.#path} ${reason}.`, { cause })
+  }
+}
