@@ -6,6 +6,7 @@ import { diffCommand } from './diff.ts'
 import { explainCommand } from './explain.ts'
 import { exportCommand } from './export.ts'
 import { FORMATS } from './format.ts'
+import { importCommand } from './import.ts'
 import { keysCommand } from './keys.ts'
 import { ledgerCommand } from './ledger.ts'
 import { logsCommand } from './logs.ts'
@@ -21,6 +22,7 @@ import { validateCommand } from './validate.ts'
 import { everyCommand, verb } from './verb.ts'
 import { gwVersion } from './version.ts'
 import { walletCommand } from './wallet.ts'
+import { whyCommand } from './why.ts'
 
 export const DEFAULT_STORE = 'sqlite:./data/gw.db'
 /** Columns of the help where there is no terminal to ask. */
@@ -33,6 +35,7 @@ const VERBS: readonly MakeCommand[] = [
   applyCommand,
   exportCommand,
   probeCommand,
+  whyCommand,
   keysCommand,
   walletCommand,
   usageCommand,
@@ -41,6 +44,7 @@ const VERBS: readonly MakeCommand[] = [
   serveCommand,
   maintenanceCommand,
   usersCommand,
+  importCommand,
   explainCommand,
   schemaCommand,
   completionCommand,

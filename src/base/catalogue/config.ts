@@ -31,7 +31,7 @@ export const CONFIG_FAULTS = {
   },
   GW1007: {
     title: 'A LiteLLM configuration, not a gw file.',
-    mend: 'Each `model_list` entry becomes an endpoint and a publication with a binding; see `config.example/`.',
+    mend: 'Run `gw import litellm FILE`: it becomes endpoints, publications and bindings.',
   },
   GW1101: { title: 'The YAML does not parse.', mend: 'Mend the syntax at the marked place.' },
   GW1102: { title: 'More than one document in a file.', mend: 'Put each document into a file of its own.' },

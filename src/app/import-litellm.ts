@@ -1,0 +1,27 @@
+import { CommandError } from '../base/catalogue/command.ts'
+import { type Imported, importLitellm } from '../config/litellm/import.ts'
+import { load } from '../config/load.ts'
+import { ConfigurationInvalid } from './invalid.ts'
+import type { AppPorts } from './ports.ts'
+
+/**
+ * A `config.yaml` of the LiteLLM proxy as a configuration of gw, which is checked as `gw validate` would.
+ * @throws {ConfigurationInvalid} where the file is none, or does not parse.
+ */
+export async function importedFromLitellm(path: string, ports: AppPorts): Promise<Imported> {
+  const outcome = await importLitellm(path, ports)
+  ports.signal.throwIfAborted()
+  if (!outcome.ok) throw new ConfigurationInvalid(outcome.problems)
+  const { imported } = outcome
+  const checked = await load(['-'], {
+    environment: {},
+    known: new Set(),
+    readStdin: async () => Buffer.from(imported.yaml),
+  })
+  if (checked.ok) return imported
+  const [first] = checked.problems
+  throw new CommandError(
+    'GW9001',
+    `What was imported is not valid: ${first?.message ?? 'for no reason given'}.`,
+  )
+}

@@ -1,0 +1,82 @@
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import { counted } from '../app/counted.ts'
+import { importedFromLitellm } from '../app/import-litellm.ts'
+import { writeNewFiles } from '../app/new-files.ts'
+import { EXIT } from '../base/catalogue/command.ts'
+import type { Imported } from '../config/litellm/import.ts'
+import type { Place } from '../config/types.ts'
+import type { Json } from '../schema/kinds.ts'
+import { appPorts, type Bind } from './session.ts'
+import { printable, type Style } from './style.ts'
+import { verb } from './verb.ts'
+
+const FILE = 'gw.yaml'
+
+/** `gw import`: configurations of other gateways as one of gw. */
+export function importCommand(bind: Bind): Command {
+  return verb('import', 'Make a configuration out of that of another gateway.', [
+    'gw import litellm config.yaml -o my-gateway',
+  ]).addCommand(litellmCommand(bind))
+}
+
+function litellmCommand(bind: Bind): Command {
+  return verb('litellm', 'Make a configuration out of a config.yaml of the LiteLLM proxy.', [
+    'gw import litellm config.yaml                  # prints it; what was not carried goes to stderr',
+    'gw import litellm config.yaml -o my-gateway    # writes my-gateway/gw.yaml, and prints what was not carried',
+  ])
+    .argument('<file>', 'its config.yaml, or - for stdin')
+    .option('-o, --out <dir>', 'the directory to write gw.yaml to, which must not be there yet')
+    .action(
+      bind<{ out?: string }>(async (session, [file = ''], { out: folder }) => {
+        const { out, io } = session
+        const path = file === '-' ? file : resolve(io.cwd, file)
+        const imported = await importedFromLitellm(path, appPorts(session))
+        if (folder === undefined) {
+          for (const line of told(file, imported, out.talkStyle)) out.talk(line)
+          out.result({ text: () => imported.yaml, json: () => toJson(file, imported) })
+          return EXIT.done
+        }
+        session.signal.throwIfAborted()
+        await writeNewFiles(resolve(io.cwd, folder), [{ path: FILE, content: imported.yaml }])
+        out.result({
+          text: () => [...told(file, imported, out.style), ''].join('\n'),
+          json: () => ({ written: `${folder}/${FILE}`, ...toJson(file, imported) }),
+        })
+        out.talk(`Wrote ${folder}/${FILE}. Next: gw validate -c ${folder}, and keys: gw keys create --help`)
+        return EXIT.done
+      }),
+    )
+}
+
+function told(file: string, { resources, left, remarks }: Imported, style: Style): readonly string[] {
+  const census = (['endpoint', 'publication', 'binding'] as const)
+    .map(kind => counted(resources.filter(resource => resource.kind === kind).length, kind))
+    .join(', ')
+  return [
+    `Carried: ${census}.`,
+    ...remarks.map(({ place, text }) => `${style.changed(at(file, place))}  ${printable(text)}`),
+    ...(left.length === 0 ? [] : [`Not carried: ${counted(left.length, 'field')}.`]),
+    ...left.map(
+      ({ place, field, why }) => `${style.removed(at(file, place))}  ${printable(field)}: ${printable(why)}`,
+    ),
+  ]
+}
+
+/** The file as it was named, not as it was found. */
+function at(file: string, { line }: Place): string {
+  return `${printable(file === '-' ? '<stdin>' : file)}:${line}`
+}
+
+function toJson(
+  file: string,
+  { yaml, resources, left, remarks }: Imported,
+): { readonly [member: string]: Json } {
+  const position = ({ line, column }: Place) => ({ file, line, column })
+  return {
+    yaml,
+    resources: resources.length,
+    remarks: remarks.map(({ place, text }) => ({ ...position(place), text })),
+    not_carried: left.map(({ place, field, why }) => ({ ...position(place), field, why })),
+  }
+}

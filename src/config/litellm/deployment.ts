@@ -1,0 +1,241 @@
+import type { Protocol } from '../../schema/endpoint.ts'
+import { holdsSecret, secretShapes } from '../mask.ts'
+import { type Price, priceOf } from './money.ts'
+import type { Part } from './parts.ts'
+import { isTranslated, type NamedModel, namedModel, type Provider, providerFor } from './providers.ts'
+import { variableIn, variableName } from './variables.ts'
+
+/** The endpoint of one deployment, without its name: two that are alike in all this are one account. */
+export interface Account {
+  readonly providerName: string
+  readonly protocol: Protocol
+  readonly baseUrl: string
+  /** A variable of the environment that holds the credential. */
+  readonly keyVariable?: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly totalTimeout?: string
+  readonly maxConcurrency?: number
+}
+
+/** One entry of `model_list`, understood. */
+export interface Deployment {
+  readonly publication: string
+  readonly account: Account
+  readonly servedModel: string
+  readonly weight: number
+  readonly priority: number
+  readonly price: Price
+  readonly window: Window
+}
+
+/** How much a model reads and writes, in tokens. */
+export interface Window {
+  readonly maxInput: number | undefined
+  readonly maxOutput: number | undefined
+  /** Where it stands. */
+  readonly parts: readonly Part[]
+}
+
+const MODES = new Set(['chat', 'embedding', 'rerank'])
+const MODEL_NAME = /^[^\s\p{C}*]{1,256}$/u
+/** What people write where a server wants no key and a client library insists on one. */
+const NO_KEY = /^(?:|none|null|empty|dummy|fake|fake-key|no-key|not-needed|anything)$/i
+
+/** An element of `credential_list`. */
+export interface Credential {
+  readonly name: Part
+  readonly values: Part
+}
+
+/** Fields that several entries share: a credential by its name, and the timeout of the whole file. */
+export interface Shared {
+  readonly credentials: ReadonlyMap<string, Credential>
+  readonly totalTimeout?: string
+}
+
+/** @returns undefined where the entry cannot be carried; why not is told to its part. */
+export function readDeployment(entry: Part, shared: Shared): Deployment | undefined {
+  const params = entry.member('litellm_params')
+  const nameOf = entry.member('model_name')
+  const modelOf = params?.member('model')
+  if (!params || nameOf?.text === undefined || modelOf?.text === undefined) {
+    return entry.leave('an entry without `model_name` or `litellm_params.model`')
+  }
+  if (!MODEL_NAME.test(nameOf.text)) {
+    return entry.leave(
+      `\`${nameOf.text}\`: gw publishes single models: a name with \`*\` or spaces stands for none`,
+    )
+  }
+  const info = entry.member('model_info')
+  const modeOf = info?.member('mode')
+  if (modeOf && !MODES.has(modeOf.text ?? '')) {
+    return entry.leave(`\`${nameOf.text}\`: gw serves chats, embeddings and reranking, and no other mode`)
+  }
+  const custom = params.member('custom_llm_provider')
+  const named = namedModel(modelOf.text, custom?.text)
+  const provider = providerOf(named, params, modeOf?.text)
+  if (provider === undefined || isTranslated(named.providerName)) {
+    return entry.leave(
+      `\`${nameOf.text}\`: gw speaks the OpenAI and the Anthropic protocol, and translates nothing`,
+    )
+  }
+  const credential = credentialOf(params, shared)
+  const baseUrl = baseUrlOf(provider, [params, credential])
+  if (baseUrl === undefined)
+    return entry.leave(`\`${nameOf.text}\`: its address is missing, or none that gw takes`)
+  for (const part of [nameOf, modelOf, custom, modeOf]) part?.keep()
+  return {
+    publication: nameOf.text,
+    account: {
+      providerName: named.providerName,
+      protocol: provider.protocol,
+      baseUrl,
+      ...keyOf(provider, baseUrl, [params, credential], nameOf.text),
+      headers: headersOf(params),
+      ...timeoutOf(params, shared),
+      ...concurrencyOf(params),
+    },
+    servedModel: named.model,
+    weight: wholeNumber(params.member('weight'), 0) ?? 1,
+    priority: Math.max(0, (wholeNumber(params.member('order'), 1) ?? 1) - 1),
+    price: priceOf([params, info]),
+    window: windowOf(info),
+  }
+}
+
+/** A provider of which nothing is known is taken for one of OpenAI's protocol, where an address is given. */
+function providerOf(named: NamedModel, params: Part, mode: string | undefined): Provider | undefined {
+  const known = providerFor(named.providerName, mode)
+  if (known || isTranslated(named.providerName)) return known
+  const base = params.member('api_base') ?? params.member('base_url')
+  base?.remark(`\`${named.providerName}\` is taken for a server of the OpenAI protocol: probe it`)
+  return base && { protocol: 'openai' }
+}
+
+function credentialOf(params: Part, { credentials }: Shared): Part | undefined {
+  const name = params.member('litellm_credential_name')
+  const found = name?.text === undefined ? undefined : credentials.get(name.text)
+  if (found === undefined) return undefined
+  name?.keep()
+  found.name.keep()
+  return found.values
+}
+
+type Places = readonly (Part | undefined)[]
+
+function firstOf(places: Places, names: readonly string[]): Part | undefined {
+  for (const place of places) {
+    for (const name of names) {
+      const part = place?.member(name)
+      if (part) return part
+    }
+  }
+  return undefined
+}
+
+function baseUrlOf(provider: Provider, places: Places): string | undefined {
+  const given = firstOf(places, ['api_base', 'base_url'])
+  if (given?.text === undefined) return provider.baseUrl
+  const { suffix = '' } = provider
+  const variable = variableIn(given.text)
+  if (variable !== undefined) {
+    given.tally.addresses.add(variable)
+    given.keep().remark(`the address stood in ${variable}: set GW_${variable} where gw runs`)
+    return `${unknownAddress(variable)}${suffix}`
+  }
+  const url = URL.canParse(given.text) ? new URL(given.text) : undefined
+  if (url === undefined || url.username || url.password || url.search || url.hash) return undefined
+  given.keep()
+  // Azure's older addresses go on with the deployment, which is the model here.
+  const path = url.pathname.replace(/\/openai\/deployments\/.*$|\/chat\/completions$/, '').replace(/\/+$/, '')
+  if (path !== url.pathname.replace(/\/+$/, ''))
+    given.remark('gw appends the path of each request itself: cut off here')
+  return url.origin + (path.endsWith(suffix) ? path : path + suffix)
+}
+
+/** Resolves nowhere (RFC 2606) until the variable is set. */
+export function unknownAddress(variable: string): string {
+  return `https://${variable.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}.invalid`
+}
+
+/** The key of a vendor goes to that vendor alone, unless the file itself sends it elsewhere. */
+function keyOf(
+  provider: Provider,
+  baseUrl: string,
+  places: Places,
+  publication: string,
+): { keyVariable?: string } {
+  const given = firstOf(places, ['api_key'])
+  if (given?.text === undefined) {
+    const { keyVariable } = provider
+    const isVendors = provider.baseUrl === undefined || provider.baseUrl === baseUrl
+    return isVendors && keyVariable !== undefined ? { keyVariable } : {}
+  }
+  const variable = variableIn(given.text)
+  if (variable !== undefined) {
+    given.keep()
+    return { keyVariable: variable }
+  }
+  if (NO_KEY.test(given.text)) {
+    given.keep()
+    return {}
+  }
+  const keyVariable = given.tally.variableFor(given.text, `${variableName(publication)}_API_KEY`)
+  given.keep().remark(`a key stands in the file, and was not copied: put it into ${keyVariable}`)
+  return { keyVariable }
+}
+
+function headersOf(params: Part): Readonly<Record<string, string>> {
+  const headers: Record<string, string> = {}
+  for (const [name, part] of params.member('extra_headers')?.members() ?? []) {
+    const { text } = part
+    if (text === undefined || holdsSecret(name, text) || secretShapes(text).length > 0 || variableIn(text)) {
+      part.leave('headers of gw are no place for secrets or variables: `upstream_key` is')
+    } else {
+      part.keep()
+      headers[name] = text
+    }
+  }
+  const organization = params.member('organization')
+  if (organization?.text !== undefined && variableIn(organization.text) === undefined) {
+    organization.keep()
+    headers['openai-organization'] = organization.text
+  }
+  return headers
+}
+
+function timeoutOf(params: Part, { totalTimeout }: Shared): { totalTimeout?: string } {
+  const own = durationOf(params.member('timeout'))
+  const total = own ?? totalTimeout
+  return total === undefined ? {} : { totalTimeout: total }
+}
+
+/** Seconds as LiteLLM has them, as a duration of gw. */
+export function durationOf(part: Part | undefined): string | undefined {
+  const ms = Math.round(Number(part?.text ?? Number.NaN) * 1_000)
+  if (!(ms >= 1 && ms <= 86_400_000)) return undefined
+  part?.keep()
+  return ms % 1_000 === 0 ? `${ms / 1_000}s` : `${ms}ms`
+}
+
+function concurrencyOf(params: Part): { maxConcurrency?: number } {
+  const maxConcurrency = wholeNumber(params.member('max_parallel_requests'), 1)
+  return maxConcurrency === undefined ? {} : { maxConcurrency }
+}
+
+function windowOf(info: Part | undefined): Window {
+  const input = info?.member('max_input_tokens')
+  const output = info?.member('max_output_tokens') ?? info?.member('max_tokens')
+  return {
+    maxInput: wholeNumber(input, 1),
+    maxOutput: wholeNumber(output, 1),
+    parts: [input, output].filter(part => part !== undefined),
+  }
+}
+
+function wholeNumber(part: Part | undefined, least: number): number | undefined {
+  const number = Number(part?.text ?? Number.NaN)
+  if (!Number.isSafeInteger(number) || number < least || number > 1_000_000_000) return undefined
+  part?.keep()
+  return number
+}

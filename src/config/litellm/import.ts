@@ -1,0 +1,156 @@
+import type { Resource } from '../../schema/kinds.ts'
+import { readFiles } from '../files.ts'
+import { render } from '../render.ts'
+import { Report } from '../report.ts'
+import type { LoadPorts, Problem } from '../types.ts'
+import { understand } from '../understand.ts'
+import { parseYaml } from '../yaml.ts'
+import { Assembly, resource } from './assembled.ts'
+import { type Credential, durationOf, readDeployment, unknownAddress } from './deployment.ts'
+import { type Left, Part, type Remark, Tally } from './parts.ts'
+import { reasonFor } from './reasons.ts'
+
+/** What a LiteLLM configuration becomes. */
+export interface Imported {
+  /** A configuration file of gw that validates. */
+  readonly yaml: string
+  readonly resources: readonly Resource[]
+  /** Every field that was not carried, in the order of the file. */
+  readonly left: readonly Left[]
+  readonly remarks: readonly Remark[]
+}
+
+export type ImportOutcome =
+  | { readonly ok: true; readonly imported: Imported }
+  | { readonly ok: false; readonly problems: readonly Problem[] }
+
+/** Settings of the proxy that hold fields; each field of them is told by itself. */
+const SECTIONS = ['litellm_settings', 'router_settings', 'general_settings']
+
+/**
+ * Reads a `config.yaml` of the LiteLLM proxy (docs.litellm.ai, "Config.yaml") as a configuration of gw.
+ *
+ *     model_list ──▶ deployments ──▶ endpoints, publications, bindings
+ *     aliases, fallbacks ──▶ publications, tiers          everything else ──▶ told, with its place
+ *
+ * A literal credential is never carried: a reference to a variable takes its place.
+ */
+export async function importLitellm(
+  path: string,
+  ports: Pick<LoadPorts, 'readStdin'>,
+): Promise<ImportOutcome> {
+  const report = new Report()
+  const { sources } = await readFiles([path], { ...ports, environment: {}, known: new Set() }, report)
+  const [source] = sources
+  if (source === undefined) return { ok: false, problems: report.problems() }
+  const { contents, finding } = parseYaml(source)
+  if (finding) report.add(finding)
+  const node = contents && understand(contents, source, report, {})
+  if (node && (node.kind !== 'map' || !node.entries.has('model_list'))) {
+    report.add({
+      code: 'GW1203',
+      span: node.span,
+      text: 'no `model_list`: this is no configuration of the LiteLLM proxy',
+    })
+  }
+  if (report.hasErrors || !node) return { ok: false, problems: report.problems() }
+  const tally = new Tally()
+  const root = Part.root(node, tally)
+  const resources = resourcesOf(root)
+  leaveTheRest(root)
+  const left = tally.left.toSorted(byPlace)
+  const remarks = tally.remarks.toSorted(byPlace)
+  return { ok: true, imported: { yaml: written(resources, tally), resources, left, remarks } }
+}
+
+function byPlace({ place: a }: Left | Remark, { place: b }: Left | Remark): number {
+  return a.line - b.line || a.column - b.column
+}
+
+function resourcesOf(root: Part): readonly Resource[] {
+  const router = root.member('router_settings')
+  const litellm = root.member('litellm_settings')
+  const totalTimeout = durationOf(router?.member('timeout')) ?? durationOf(litellm?.member('request_timeout'))
+  const shared = { credentials: credentialsOf(root), ...(totalTimeout !== undefined && { totalTimeout }) }
+  const assembly = new Assembly()
+  for (const entry of root.member('model_list')?.items() ?? []) {
+    const deployment = readDeployment(entry, shared)
+    if (deployment) assembly.add(deployment)
+  }
+  for (const section of [router, litellm]) carryFallbacks(section?.member('fallbacks'), assembly)
+  carryAliases(router?.member('model_group_alias'), assembly)
+  remarkOnProtocols(root, assembly)
+  return [...settingsOf(root.member('general_settings')), ...assembly.resources()]
+}
+
+function credentialsOf(root: Part): ReadonlyMap<string, Credential> {
+  const credentials = new Map<string, Credential>()
+  for (const item of root.member('credential_list')?.items() ?? []) {
+    const name = item.member('credential_name')
+    const values = item.member('credential_values')
+    if (name?.text === undefined || values === undefined) continue
+    credentials.set(name.text, { name, values })
+  }
+  return credentials
+}
+
+/** `fallbacks: [{ a: [b, c] }]`: b, and then c, where a has no usable endpoint. */
+function carryFallbacks(fallbacks: Part | undefined, assembly: Assembly): void {
+  for (const item of fallbacks?.items() ?? []) {
+    for (const [name, others] of item.members()) {
+      if (assembly.has(name)) assembly.fallBack(name, others.items())
+      else others.leave('no model of that name was carried')
+    }
+  }
+}
+
+/** `model_group_alias: { other: name }`, or `{ other: { model: name, hidden: true } }`. */
+function carryAliases(aliases: Part | undefined, assembly: Assembly): void {
+  for (const [name, part] of aliases?.members() ?? []) {
+    const target = part.member('model') ?? part
+    if (target.text !== undefined && assembly.alias(name, target.text)) target.keep()
+    else part.leave('no model of that name was carried, or the alias is taken')
+    part.member('hidden')?.leave('what can be called is listed: `status: listed`')
+  }
+}
+
+function settingsOf(general: Part | undefined): readonly Resource[] {
+  const retention = general?.member('maximum_spend_logs_retention_period')
+  if (retention?.text === undefined || !/^\d+[dhm]$/.test(retention.text)) return []
+  retention.keep()
+  return [resource('settings', 'settings', { log: { retention: retention.text } })]
+}
+
+function remarkOnProtocols(root: Part, assembly: Assembly): void {
+  const protocols = [...assembly.protocols()]
+  const list = root.member('model_list') ?? root
+  const anthropic = protocols.filter(([, of]) => of.has('anthropic')).map(([name]) => name)
+  if (anthropic.length > 0) {
+    list.remark(`/v1/messages serves ${anthropic.join(', ')}: gw does not translate OpenAI requests for them`)
+  }
+}
+
+/** Every field that nothing took, at the highest place of which nothing was taken. */
+function leaveTheRest(root: Part): void {
+  const visit = (part: Part): void => {
+    const { tally, path } = part
+    if (tally.isLeft(path)) return
+    const below = part.node.kind === 'list' ? part.items() : part.members().map(([, each]) => each)
+    const isSection = path.length === 1 && SECTIONS.includes(String(path[0]))
+    if (path.length === 0 || isSection || (tally.isKept(path) && below.length > 0))
+      for (const each of below) visit(each)
+    else if (!tally.isKept(path))
+      part.leave(reasonFor(path.filter(step => typeof step === 'string').join('.')))
+  }
+  visit(root)
+}
+
+/** The file, with a variable of gw wherever an address stood in one. */
+function written(resources: readonly Resource[], { addresses }: Tally): string {
+  let yaml = render('default', resources)
+  for (const variable of addresses) {
+    const address = unknownAddress(variable)
+    yaml = yaml.replaceAll(address, () => `\${GW_${variable}:-${address}}`)
+  }
+  return yaml
+}

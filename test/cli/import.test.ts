@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { tempDir } from '../support/temp-dir.ts'
+import { gw } from './in-process.ts'
+
+const FILE = fileURLToPath(new URL('../config/litellm/09-literal-secrets.yaml', import.meta.url))
+
+function world() {
+  const dir = tempDir(onTestFinished)
+  dir.write('config.yaml', readFileSync(FILE))
+  return { dir, cwd: dir.path }
+}
+
+describe('gw import litellm', () => {
+  it('prints the configuration alone on stdout, and what was not carried on stderr', async () => {
+    const { cwd } = world()
+    const { exit, stdout, stderr } = await gw(['import', 'litellm', 'config.yaml'], { cwd })
+    expect(exit).toBe(0)
+    expect(stdout).toMatch(/^version: 1\nendpoints:\n/)
+    expect(stderr).toContain(
+      'config.yaml:28  general_settings.master_key: people log in to the control plane',
+    )
+    const validated = await gw(['validate', '-c', '-'], { cwd, stdin: stdout })
+    expect(validated.exit).toBe(0)
+  })
+
+  it('writes gw.yaml with -o, and prints what was not carried', async () => {
+    const { dir, cwd } = world()
+    const { exit, stdout, stderr } = await gw(['import', 'litellm', 'config.yaml', '-o', 'mine'], { cwd })
+    expect(exit).toBe(0)
+    await expect(stdout).toMatchFileSnapshot('golden/import-litellm.txt')
+    expect(stderr).toContain('Next: gw validate -c mine')
+    expect(readFileSync(dir.at('mine/gw.yaml'), 'utf8')).toMatch(/^version: 1\n/)
+    expect((await gw(['validate', '-c', 'mine'], { cwd })).exit).toBe(0)
+  })
+
+  it('never overwrites a file', async () => {
+    const { dir, cwd } = world()
+    dir.write('mine/gw.yaml', 'mine')
+    const { exit, stderr } = await gw(['import', 'litellm', 'config.yaml', '-o', 'mine'], { cwd })
+    expect(exit).toBe(4)
+    expect(stderr).toContain('GW4018')
+    expect(readFileSync(dir.at('mine/gw.yaml'), 'utf8')).toBe('mine')
+  })
+
+  it('says in JSON all that it says in text', async () => {
+    const { cwd } = world()
+    const { stdout } = await gw(['import', 'litellm', 'config.yaml', '--format', 'json'], { cwd })
+    const { yaml, remarks, not_carried: left } = JSON.parse(stdout)
+    expect(yaml).toMatch(/^version: 1\n/)
+    expect(remarks).toContainEqual(expect.objectContaining({ file: 'config.yaml', line: 5 }))
+    expect(left).toContainEqual(
+      expect.objectContaining({ line: 28, field: 'general_settings.master_key', why: expect.any(String) }),
+    )
+  })
+
+  it.each([
+    ['a file that is not there', ['import', 'litellm', 'none.yaml'], 'GW1001'],
+    ['a file of another kind', ['import', 'litellm', 'own.yaml'], '`model_list`'],
+  ])('exits 3 for %s', async (_what, words, said) => {
+    const { dir, cwd } = world()
+    dir.write('own.yaml', 'version: 1\nendpoints: {}\n')
+    const { exit, stderr } = await gw(words, { cwd })
+    expect(exit).toBe(3)
+    expect(stderr).toContain(said)
+  })
+})

@@ -1,0 +1,141 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { isMap, isScalar, isSeq, parseDocument } from 'yaml'
+import { type Imported, importLitellm } from '../../src/config/litellm/import.ts'
+import { shifted } from '../../src/config/litellm/money.ts'
+import { load } from '../../src/config/load.ts'
+import { formatPath, type Path } from '../../src/config/path.ts'
+
+const FOLDER = fileURLToPath(new URL('litellm', import.meta.url))
+const CASES = readdirSync(FOLDER).filter(file => file.endsWith('.yaml'))
+
+/** From stdin, so that any text can be imported. */
+async function imported(text: string): Promise<Imported> {
+  const outcome = await importLitellm('-', { readStdin: async () => Buffer.from(text) })
+  if (!outcome.ok) throw new Error(outcome.problems.map(({ message }) => message).join('; '))
+  return outcome.imported
+}
+
+const read = (file: string) => readFileSync(join(FOLDER, file), 'utf8')
+
+/** Everything that is told, as one text. */
+function told({ left, remarks }: Imported): string {
+  const lines = [
+    ...remarks.map(({ place, text }) => `${place.line}: ${text}`),
+    '-- not carried',
+    ...left.map(({ place, field, why }) => `${place.line}: ${field}: ${why}`),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+describe.each(CASES)('%s of LiteLLM', file => {
+  const text = read(file)
+
+  it('becomes a configuration that validates', async () => {
+    const { yaml, resources } = await imported(text)
+    const readStdin = async () => Buffer.from(yaml)
+    const loaded = await load(['-'], { environment: {}, known: new Set(), readStdin })
+    expect(loaded.problems).toEqual([])
+    expect(loaded.ok && loaded.tree.resources).toHaveLength(resources.length)
+    await expect(yaml).toMatchFileSnapshot(`golden/litellm/${file}`)
+  })
+
+  it('tells with its line what was not carried', async () => {
+    await expect(told(await imported(text))).toMatchFileSnapshot(
+      `golden/litellm/${file.replace('.yaml', '.txt')}`,
+    )
+  })
+
+  it('gives no secret away', async () => {
+    const result = await imported(text)
+    for (const canary of text.match(/[\w@:-]*canary[\w@-]*/g) ?? []) {
+      if (canary.startsWith('canary@example')) continue // a header that is no secret
+      expect(result.yaml).not.toContain(canary)
+      expect(told(result)).not.toContain(canary)
+    }
+  })
+
+  it('drops no field in silence: one that is not listed makes a difference', async () => {
+    const before = await imported(text)
+    const listed = before.left.map(({ field }) => field)
+    const remarked = new Set(before.remarks.map(({ place }) => place.line))
+    const silent: string[] = []
+    for (const path of leaves(text)) {
+      const field = formatPath(path)
+      if (listed.some(each => field === each || field.startsWith(`${each}.`) || field.startsWith(`${each}[`)))
+        continue
+      const document = parseDocument(text, { merge: true })
+      const node = document.getIn(path, true)
+      if (!isScalar(node) || remarked.has(lineOf(text, node.range?.[0] ?? 0))) continue
+      document.setIn(path, changed(node.value))
+      const after = await imported(String(document)).catch(() => undefined)
+      if (after && after.yaml === before.yaml && withoutLines(after) === withoutLines(before))
+        silent.push(field)
+    }
+    expect(silent).toEqual([])
+  })
+})
+
+function withoutLines(result: Imported): string {
+  return told(result).replaceAll(/^\d+: /gm, '')
+}
+
+function lineOf(text: string, offset: number): number {
+  return text.slice(0, offset).split('\n').length
+}
+
+function changed(value: unknown): unknown {
+  if (typeof value === 'number') return value * 2 + 1
+  if (typeof value === 'boolean') return !value
+  return /^\d+$/.test(String(value)) ? String(Number(value) + 1) : `${String(value)}x`
+}
+
+/** Paths of all scalars that are written in the text, but those below anchors that only merges use. */
+function leaves(text: string): readonly Path[] {
+  const found: Path[] = []
+  const walk = (node: unknown, path: Path): void => {
+    if (isMap(node)) {
+      for (const { key, value } of node.items) {
+        const name = isScalar(key) ? String(key.value) : ''
+        if (name !== '<<') walk(value, [...path, name])
+      }
+    } else if (isSeq(node)) for (const [at, item] of node.items.entries()) walk(item, [...path, at])
+    else if (isScalar(node) && node.value !== null) found.push(path)
+  }
+  walk(parseDocument(text).contents, [])
+  return found
+}
+
+describe('a file that is no configuration of LiteLLM', () => {
+  it.each([
+    ['version: 1\nendpoints: {}\n', 'model_list'],
+    ['model_list: [', ''],
+    ['- 1\n', 'model_list'],
+  ])('is refused with its place: %j', async (text, word) => {
+    const outcome = await importLitellm('-', { readStdin: async () => Buffer.from(text) })
+    expect(outcome.ok).toBe(false)
+    if (!outcome.ok) {
+      expect(outcome.problems[0]?.message).toContain(word)
+      expect(outcome.problems[0]?.place.line).toBe(1)
+    }
+  })
+})
+
+describe('money for a token', () => {
+  it.each([
+    ['1.5e-7', '0.15'],
+    ['0.0000025', '2.5'],
+    ['1e-5', '10'],
+    ['.000001', '1'],
+    ['0.00000013', '0.13'],
+    ['0', '0'],
+    ['6E-5', '60'],
+    ['1.23456789e-15', undefined],
+    ['-1e-6', undefined],
+    ['much', undefined],
+  ])('%s is %s for a million, exactly', (text, amount) => {
+    expect(shifted(text, 6)).toBe(amount)
+  })
+})
