@@ -37,12 +37,18 @@ const MAX_MODEL_BYTES = 3_100
 const MAX_FIELDS = 1_024
 /** No longer name folds into one of those that are read. */
 const MAX_FOLDED_LENGTH = 64
+/** Names that fold into themselves. */
+const FOLDED = /^[a-z0-9_]*$/
+const FEW_FIELDS = 24
 
 /** Answers to one request that can be held for (MONEY, "Size"). */
 const MAX_ANSWERS = 128
 
+type CountField = 'max_tokens' | 'max_completion_tokens' | 'n'
+type ReadField = 'messages' | 'model' | 'stream' | 'stream_options' | CountField
+
 /** The fields that decide something here, and the kinds of value that they may have. */
-const READ_FIELDS: Readonly<Record<string, readonly JsonKind[]>> = {
+const READ_FIELDS: Readonly<Record<ReadField, readonly JsonKind[]>> = {
   // Weighed where it is an array; what else it may be is its upstream's to judge.
   messages: ['array', 'object', 'string', 'number', 'true', 'false', 'null'],
   model: ['string'],
@@ -94,24 +100,23 @@ function notJson(scanner: JsonScanner): GwError {
 
 function toCall(pieces: readonly Buffer[], lengthBytes: number, members: readonly JsonMember[]): Call {
   const fields = uniqueFields(members)
-  const model = fields.get('model')
+  const { model, messages } = fields
   if (!model) throw new GwError('invalid_model', '`model` is missing.')
   const name = model.end - model.start > MAX_MODEL_BYTES ? '' : (JSON.parse(text(pieces, model)) as string)
   if (name === '')
     throw new GwError('invalid_model', '`model` must be a non-empty string of at most 256 characters.')
-  const count = (field: string, max: number): number | undefined => {
-    const member = fields.get(field)
+  const count = (field: CountField, max: number): number | undefined => {
+    const member = fields[field]
     return member?.kind === 'number' ? readCount(field, text(pieces, member), max) : undefined
   }
-  const messages = fields.get('messages')
   return {
     pieces,
     lengthBytes,
     objectStart: extract(pieces, 0, (members[0] as JsonMember).nameStart).lastIndexOf('{') + 1,
     model: name,
     modelAt: model,
-    stream: fields.get('stream')?.kind === 'true',
-    streamOptionsAt: fields.get('stream_options'),
+    stream: fields.stream?.kind === 'true',
+    streamOptionsAt: fields.stream_options,
     messagesAt: messages?.kind === 'array' ? messages : undefined,
     maxTokens: count('max_tokens', Number.MAX_SAFE_INTEGER),
     maxCompletionTokens: count('max_completion_tokens', Number.MAX_SAFE_INTEGER),
@@ -119,28 +124,40 @@ function toCall(pieces: readonly Buffer[], lengthBytes: number, members: readonl
   }
 }
 
+/** The members that the gateway reads, where they are. */
+type Fields = { [name in ReadField]?: JsonMember }
+
 /** The root's members that the gateway reads, each of which may come only once. */
-function uniqueFields(members: readonly JsonMember[]): ReadonlyMap<string, JsonMember> {
-  const names = new Set<string>()
-  const fields = new Map<string, JsonMember>()
-  for (const member of members) {
+function uniqueFields(members: readonly JsonMember[]): Fields {
+  const fields: Fields = {}
+  // Most bodies have a handful: looking at each of them costs less than a set.
+  const names = members.length > FEW_FIELDS ? new Set<string>() : undefined
+  for (const [at, member] of members.entries()) {
     const { name } = member
-    if (names.has(name)) throw invalid(name, `\`${shown(name)}\` is given twice.`)
-    names.add(name)
-    const kinds = Object.hasOwn(READ_FIELDS, name) ? READ_FIELDS[name] : undefined
-    if (kinds) {
+    if (names ? names.has(name) : isBefore(members, at, name))
+      throw invalid(name, `\`${shown(name)}\` is given twice.`)
+    names?.add(name)
+    if (isRead(name)) {
+      const kinds = READ_FIELDS[name]
       if (!kinds.includes(member.kind)) throw invalid(name, `\`${name}\` must be ${kinds.join(' or ')}.`)
-      fields.set(name, member)
+      fields[name] = member
       continue
     }
     // Some upstreams match names in any letter case (Go's encoding/json, with Unicode's folding of ſ and K).
-    if (name.length > MAX_FOLDED_LENGTH) continue
+    if (name.length > MAX_FOLDED_LENGTH || FOLDED.test(name)) continue
     const folded = name.normalize('NFKC').toLowerCase()
-    if (Object.hasOwn(READ_FIELDS, folded)) {
-      throw invalid(folded, `\`${shown(name)}\` must be written \`${folded}\`.`)
-    }
+    if (isRead(folded)) throw invalid(folded, `\`${shown(name)}\` must be written \`${folded}\`.`)
   }
   return fields
+}
+
+function isBefore(members: readonly JsonMember[], end: number, name: string): boolean {
+  for (let at = 0; at < end; at++) if (members[at]?.name === name) return true
+  return false
+}
+
+function isRead(name: string): name is ReadField {
+  return Object.hasOwn(READ_FIELDS, name)
 }
 
 function readCount(field: string, json: string, max: number): number {

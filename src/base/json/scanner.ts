@@ -31,6 +31,7 @@ import {
   VALUE,
   ZERO,
 } from './grammar.ts'
+import { usualName } from './names.ts'
 
 /**
  * A strict JSON scanner over bytes that arrive in pieces, cut anywhere.
@@ -58,6 +59,7 @@ export interface JsonMember {
 export type JsonFault = 'syntax' | 'too_deep' | 'too_wide'
 
 const NO_BYTES = Buffer.alloc(0)
+const NO_PARTS: Uint8Array[] = []
 /** What is remembered of a root object is bounded: beyond this nobody means it as one. */
 const MAX_MEMBERS = 65_536
 const MAX_NAME_BYTES = 65_536
@@ -79,7 +81,7 @@ export class JsonScanner {
   /** The string at hand is the name of a member. */
   #inName = false
   /** The bytes of the name at hand, as they came. */
-  #nameParts: Uint8Array[] = []
+  #nameParts: Uint8Array[] = NO_PARTS
   #nameLength = 0
   #nameEscaped = false
   #nameStart = 0
@@ -164,7 +166,6 @@ export class JsonScanner {
           if (byte === QUOTE) {
             this.#inName = true
             this.#nameEscaped = false
-            this.#nameParts = []
             this.#nameLength = 0
             this.#nameStart = at + shift
             this.#state = IN_STRING
@@ -287,6 +288,7 @@ export class JsonScanner {
 
   /** Keeps the part of a name that stands in this piece; joined only once, or a long name would cost its square. */
   #keepName(bytes: Uint8Array, from: number, to: number): void {
+    if (this.#nameLength === 0) this.#nameParts = []
     this.#nameParts.push(bytes.subarray(from, to))
     this.#nameLength += to - from
     if (this.#nameLength > MAX_NAME_BYTES) this.#refuse('too_wide')
@@ -296,9 +298,17 @@ export class JsonScanner {
     this.#inName = false
     this.#state = NAME_END
     if (this.#depth !== 1) return
+    if (this.#nameLength === 0 && !this.#nameEscaped) {
+      const name = usualName(bytes, from, to)
+      if (name !== undefined) {
+        this.#name = name
+        return
+      }
+    }
     this.#keepName(bytes, from, to)
     const text = Buffer.concat(this.#nameParts).toString()
-    this.#nameParts = []
+    this.#nameParts = NO_PARTS
+    this.#nameLength = 0
     this.#name = this.#nameEscaped ? (JSON.parse(`"${text}"`) as string) : text
   }
 
