@@ -1,8 +1,8 @@
 import type { Background } from './background.ts'
-import type { CheckName, Decision } from './decide.ts'
+import type { CheckName, Decision, Step } from './decide.ts'
 import { patternsFor } from './mend.ts'
 
-type Detail = (decision: Decision, background: Background) => string
+type Detail = (decision: Decision, background: Background, step: Step) => string
 
 /** What each check looks at, in a few words. */
 const DETAILS: Readonly<Record<CheckName, Detail>> = {
@@ -13,7 +13,7 @@ const DETAILS: Readonly<Record<CheckName, Detail>> = {
       ? `key ${entry.name}, ${expiryOf(entry.expiresAtMs)}`
       : `key ${entry.name} is disabled`
   },
-  maintenance: () => 'whether the gateway is in maintenance',
+  maintenance: (_decision, _background, { refusal }) => (refusal ? 'in maintenance' : 'no maintenance'),
   tenant: ({ bearer: { entry } }) =>
     entry?.tenant ? `tenant ${entry.tenant.name} is ${entry.tenant.status}` : 'no tenant',
   body: () => 'a JSON object within the limit of size',
@@ -49,11 +49,12 @@ const DETAILS: Readonly<Record<CheckName, Detail>> = {
   key_quota: () => 'tokens for life, of the key',
   key_budget: () => 'budget of the key',
   tenant_balance: () => 'prepaid balance of the tenant',
-  ledger: () => 'whether bills can be written',
+  ledger: (_decision, _background, { refusal }) =>
+    refusal ? 'bills cannot be written' : 'bills can be written',
 }
 
-export function detailOf(check: CheckName, decision: Decision, background: Background): string {
-  return DETAILS[check](decision, background)
+export function detailOf(step: Step, decision: Decision, background: Background): string {
+  return DETAILS[step.check](decision, background, step)
 }
 
 function expiryOf(expiresAtMs: number): string {

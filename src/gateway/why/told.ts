@@ -38,7 +38,7 @@ export function tellDecision(decision: Decision, background: Background): ToldDe
     checks: steps.map(step => ({
       check: step.check,
       verdict: step.verdict,
-      detail: detailOf(step.check, decision, background),
+      detail: detailOf(step, decision, background),
       ...(step.refusal && { refusal: tellRefusal(step.refusal, mendOf(step, decision, background)) }),
       ...(step.reading && { figures: tellFigures(step.reading) }),
     })),

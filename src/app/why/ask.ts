@@ -1,0 +1,46 @@
+import type { Explanation } from '../../gateway/why/told.ts'
+import type { Store } from '../../store/types.ts'
+import { loadTree } from '../configuration.ts'
+import type { AppPorts } from '../ports.ts'
+import { isAlive } from '../presence.ts'
+import { withStore } from '../stored.ts'
+import { explain, type WhyQuestion } from './explain.ts'
+import { sceneOfFiles } from './from-files.ts'
+import { sceneOfStore } from './from-store.ts'
+
+/**
+ * By what files say, before they are applied.
+ * @throws {ConfigurationInvalid} and {@link CommandError} GW3002, GW4005, GW6001
+ */
+export async function explainFiles(
+  question: WhyQuestion,
+  paths: readonly string[],
+  ports: AppPorts,
+): Promise<Explanation> {
+  const { tree } = await loadTree(paths, new Set(), ports)
+  return explain(question, await sceneOfFiles(tree, ports), ports.clock)
+}
+
+/**
+ * By what stands in a store and was spent.
+ *
+ * @returns also the addresses of gateways that serve it, which know more.
+ * @throws {CommandError} GW2xxx, GW4005, GW4009, GW6001
+ */
+export async function explainStore(
+  question: WhyQuestion,
+  storeUrl: string,
+  ports: Pick<AppPorts, 'clock' | 'cwd'>,
+): Promise<{ readonly explanation: Explanation; readonly gateways: readonly string[] }> {
+  return withStore(storeUrl, 'read', ports, async store => ({
+    explanation: await explain(question, await sceneOfStore(store, ports.clock, question.key), ports.clock),
+    gateways: await living(store, ports.clock.nowMs()),
+  }))
+}
+
+async function living(store: Store, nowMs: number): Promise<readonly string[]> {
+  const gateways = await store.gateways()
+  return gateways
+    .filter(gateway => isAlive(gateway, nowMs))
+    .map(({ url, host, pid }) => url ?? `${host}:${pid}`)
+}
