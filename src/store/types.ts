@@ -68,7 +68,7 @@ export interface Live {
   /** All that were ever minted for keys that exist, oldest first. */
   readonly secrets: readonly StoredSecret[]
   readonly holds: readonly KeyHold[]
-  /** Secrets that were given over REST, sealed; absent where there are none, or only a part was asked for. */
+  /** Secrets that were given over REST, sealed; absent where only a part was asked for. */
   readonly kept?: readonly KeptSecret[]
   /** Absent while it is off. */
   readonly maintenance?: MaintenanceSwitch
