@@ -18,6 +18,8 @@ const COST: ScryptCost = { N: 2 ** 15, r: 8, p: 3 }
 const MAX_MEMORY_BYTES = 64 * 1_048_576
 const SALT_BYTES = 16
 const HASH_BYTES = 32
+/** About as long as a full line takes. */
+const RETRY_MS = 4_000
 const STORED = /^scrypt\$(\d+)\$(\d+)\$(\d+)\$([\w-]+)\$([\w-]+)$/
 
 export interface HasherOptions {
@@ -69,11 +71,27 @@ export class PasswordHasher {
     if (salt === undefined || hash === undefined) throw new Error('a password hash of an unknown form')
     const expected = Buffer.from(hash, 'base64url')
     const cost = { N: Number(N), r: Number(r), p: Number(p) }
-    const derived = await this.#queued(isKnown ? this.#known : this.#others, () => {
+    const derived = await this.#queued(this.#lineOf(isKnown), () => {
       onTurn?.()
       return derive(password, Buffer.from(salt, 'base64url'), cost, expected.length)
     })
     return timingSafeEqual(derived, expected) && stored !== undefined
+  }
+
+  /** Refuses at once what {@link verify} would refuse. @throws {ApiError} busy */
+  assertRoom(isKnown: boolean): void {
+    const { atOnce, maxWaiting } = this.#options
+    if (this.#running >= atOnce && this.#lineOf(isKnown).length >= maxWaiting) throw this.#busy()
+  }
+
+  #lineOf(isKnown: boolean): (() => void)[] {
+    return isKnown ? this.#known : this.#others
+  }
+
+  /** By chance, so that those who are sent away do not come back together. */
+  #busy(): ApiError {
+    const retryAfterMs = RETRY_MS * (1 + 2 * this.#options.chance.fraction())
+    return new ApiError('busy', undefined, { retryAfterMs })
   }
 
   /** What the password of a user who does not exist is compared with, so that it takes as long. */
@@ -84,7 +102,7 @@ export class PasswordHasher {
   async #queued<T>(line: (() => void)[], work: () => Promise<T>): Promise<T> {
     const { atOnce, maxWaiting } = this.#options
     if (this.#running >= atOnce) {
-      if (line.length >= maxWaiting) throw new ApiError('busy', undefined, { retryAfterMs: 2_000 })
+      if (line.length >= maxWaiting) throw this.#busy()
       // Whoever ends hands its place over: `#running` stays as it is.
       await new Promise<void>(resolve => line.push(resolve))
     } else this.#running++

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { ApiError } from '../base/catalogue/api.ts'
+import { type ApiCode, ApiError } from '../base/catalogue/api.ts'
 import type { Log } from '../base/log.ts'
 import { type ListenAddress, type Listener, listen } from '../http/listen.ts'
 import { refusalOf } from '../http/refusal.ts'
@@ -12,6 +12,7 @@ import { type OperationPorts, serveOperation } from './serve-operation.ts'
 import { Attempts } from './session/attempts.ts'
 import { sessionCookie } from './session/credentials.ts'
 import { Sessions } from './session/sessions.ts'
+import { Turnstile } from './turnstile.ts'
 
 export interface ControlPorts extends UseCasePorts {
   readonly log: Log
@@ -26,6 +27,11 @@ export interface ControlPorts extends UseCasePorts {
 /** Far more than people and their scripts need. */
 const MAX_CONNECTIONS = 1_000
 const ID_BYTES = 12
+/** Each costs some tenths of a millisecond before it waits for anything. */
+const PER_TURN = 2
+/** Refusals whose `retry-after` a guesser would not heed: they come this late, or up to twice as late. */
+const LATE_CODES: ReadonlySet<ApiCode> = new Set(['busy', 'too_many_attempts'])
+const LATE_MS = 1_500
 
 /** What every answer carries (OWASP, "HTTP Security Response Headers"). There is no CORS: other sites are not served. */
 const HEADERS = {
@@ -43,6 +49,7 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
   const sessions = new Sessions({ people: store.people, clock, chance })
   const cookie = sessionCookie(ports.publicUrl)
   const handlers = allHandlers(ports, { sessions, attempts: new Attempts(clock), cookie })
+  const turnstile = new Turnstile(PER_TURN)
   const operations = { store, log, handlers, sessions, cookie, publicUrl: ports.publicUrl }
   return listen({
     address,
@@ -51,7 +58,7 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
     maxConnections: MAX_CONNECTIONS,
     onRequest: (req, res) => {
       if (asksForHealth(req)) answerHealth(res, ports)
-      else void handle(req, res, router, operations, ports)
+      else turnstile.pass(() => void handle(req, res, router, operations, ports))
     },
     refusalAnswer: refusal => {
       const requestId = newRequestId(ports)
@@ -92,6 +99,7 @@ async function handle(
     failure = thrown
     const error = asApiError(thrown)
     seen['error_code'] = error.code
+    if (LATE_CODES.has(error.code)) await late(res, ports)
     if (res.headersSent) res.destroy()
     else sendProblem(res, error, requestId, { ...headers, ...(isRefused(req) && { connection: 'close' }) })
   }
@@ -102,6 +110,17 @@ async function handle(
   }
   if (res.statusCode >= 500) ports.log.error({ ...record, err: causeOf(failure) }, 'control')
   else ports.log.info(record, 'control')
+}
+
+/** Waits, as long as there is somebody to wait for; by chance, so that a crowd does not come back as one. */
+function late(res: ServerResponse, { clock, chance }: ControlPorts): Promise<void> {
+  return new Promise(resolve => {
+    const timer = clock.after(LATE_MS * (1 + chance.fraction()), resolve)
+    res.once('close', () => {
+      timer.cancel()
+      resolve()
+    })
+  })
 }
 
 /** @throws {ApiError} unknown_path, method_not_allowed */

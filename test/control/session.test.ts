@@ -1,3 +1,4 @@
+import { request } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { controlScene, PASSWORD, type SceneOptions } from './scene.ts'
 
@@ -88,6 +89,23 @@ describe('a log-in', () => {
     expect((await call('get_session', { as: second })).status).toBe(200)
   })
 
+  test('takes no token from whoever logs in, and ends nobody else’s session', async () => {
+    const { call, logIn, addUser } = await setUp()
+    await addUser('eve', 'admin')
+    const planted = `gws_${'A'.repeat(43)}`
+    const eve = await logIn('eve', 'cookie')
+    for (const cookie of [`gw_session=${planted}`, eve.headers['cookie'] ?? '']) {
+      const headers = { cookie, 'sec-fetch-site': 'same-origin' }
+      const body = { username: 'ada', password: PASSWORD, carrier: 'cookie' }
+      const answer = await call('log_in', { body, headers })
+      const given = /gw_session=([^;]+)/.exec(answer.headers.get('set-cookie') ?? '')?.[1]
+      expect(given).toMatch(/^gws_/)
+      expect([planted, eve.token]).not.toContain(given)
+    }
+    expect((await call('get_session', { headers: { cookie: `gw_session=${planted}` } })).status).toBe(401)
+    expect((await call('get_session', { as: eve })).body).toMatchObject({ user: { name: 'eve' } })
+  })
+
   test('of another site’s page is refused: it would log its visitor in as somebody else', async () => {
     const { call } = await setUp()
     const body = { username: 'ada', password: PASSWORD, carrier: 'cookie' }
@@ -169,14 +187,18 @@ describe('a change by cookie', () => {
   const tenant = { name: 'new' }
 
   test('needs JSON, the same site and the token of its session', async () => {
-    const { call, logIn } = await setUp()
+    const { call, logIn, url } = await setUp()
     const as = await logIn('ada', 'cookie')
     const change = (headers: Record<string, string>) => call('create_tenant', { as, body: tenant, headers })
     for (const headers of [
       { 'content-type': 'text/plain' },
       { 'sec-fetch-site': 'cross-site' },
       { 'sec-fetch-site': 'same-site' },
+      { 'sec-fetch-site': 'none' },
       { origin: 'https://evil.example' },
+      { origin: 'null' },
+      { origin: url.replace('http:', 'https:') },
+      { origin: `${url}.evil.example` },
       { 'x-csrf-token': '' },
       { 'x-csrf-token': (await logIn('ada', 'cookie')).headers['x-csrf-token'] ?? '' },
     ]) {
@@ -238,16 +260,53 @@ describe('guessing', () => {
     const { call, clock, logIn } = await setUp()
     const guess = (password: string) => call('log_in', { body: { username: 'ada', password } })
     for (let times = 1; times <= 5; times++) expect((await guess('wrong')).status).toBe(401)
-    const refused = await guess(PASSWORD)
+    const waiting = clock.pending
+    const refusal = guess(PASSWORD)
+    // Who does not heed the pause is told of it late.
+    await clock.waiting(waiting + 1)
+    clock.advance(3_000)
+    const refused = await refusal
     expect([refused.status, refused.body.code, refused.headers.get('retry-after')]).toEqual([
       429,
       'too_many_attempts',
       '1',
     ])
-    clock.advance(1_000)
     expect((await guess('wrong')).status).toBe(401)
     clock.advance(30_000)
     await logIn('ada')
     expect((await guess('wrong')).status).toBe(401)
   })
+
+  test('side by side gains nothing, and does not shut out who logs in from elsewhere', async () => {
+    const { call, clock, url } = await setUp()
+    const wrong = { username: 'ada', password: 'wrong' }
+    const waiting = clock.pending
+    const asked = Array.from({ length: 60 }, () => call('log_in', { body: wrong }))
+    // Five are free, and one may be at work beside the fifth: time stands still until the others are refused.
+    await clock.waiting(waiting + 54)
+    const hurry = setInterval(() => clock.advance(500), 5)
+    onTestFinished(() => clearInterval(hurry))
+    const guesses = await Promise.all(asked)
+    expect(guesses.filter(({ status }) => status === 401).length).toBeGreaterThanOrEqual(5)
+    for (const { status, headers } of guesses) {
+      if (status === 401) continue
+      expect([429, 503]).toContain(status)
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+    }
+    const right = JSON.stringify({ username: 'ada', password: PASSWORD })
+    expect(await postFrom('127.0.0.2', `${url}/api/v1/session`, right)).toBe(201)
+  })
 })
+
+/** The status of an answer to somebody at another address of this machine. */
+function postFrom(localAddress: string, url: string, body: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/json' }
+    request(url, { method: 'POST', localAddress, headers }, answer => {
+      answer.resume()
+      resolve(answer.statusCode)
+    })
+      .on('error', reject)
+      .end(body)
+  })
+}

@@ -32,9 +32,11 @@ export function sessionHandlers(
       if (pauseMs > 0) throw new ApiError('too_many_attempts', undefined, { retryAfterMs: pauseMs })
     }
     assertNoPause()
+    const isKnown = attempts.isKnown(name, address)
+    hasher.assertRoom(isKnown)
     const found = userName.safeParse(name).success ? await people.credential(name) : undefined
     const isRight = await hasher.verify(password, found?.passwordHash, {
-      isKnown: attempts.isKnown(name, address),
+      isKnown,
       // Guesses that were sent side by side are slowed down by what became of those before them.
       onTurn: assertNoPause,
     })
