@@ -47,62 +47,123 @@ const NEVER_DOWN = new Set([
 /** The upstream's rate headers describe our account there. */
 const NEVER_DOWN_PREFIXES = ['x-ratelimit-', 'anthropic-ratelimit-', 'x-gw-']
 
+/** What becomes of a line, by its name alone. */
+interface Verdict {
+  readonly lower: string
+  readonly goesUp: boolean
+  readonly goesDown: boolean
+}
+
+/** Names that nearly every message has; what is judged beforehand costs one look-up a line. */
+const USUAL = [
+  ...[
+    'host',
+    'connection',
+    'content-type',
+    'content-length',
+    'transfer-encoding',
+    'user-agent',
+    'accept',
+    'date',
+  ],
+  ...[
+    'accept-encoding',
+    'accept-language',
+    'authorization',
+    'x-api-key',
+    'cache-control',
+    'server',
+    'vary',
+    'via',
+  ],
+  ...['anthropic-version', 'anthropic-beta', 'openai-organization', 'openai-project', 'openai-processing-ms'],
+  ...[
+    'x-stainless-lang',
+    'x-stainless-package-version',
+    'x-stainless-os',
+    'x-stainless-arch',
+    'x-request-id',
+  ],
+  ...['x-stainless-runtime', 'x-stainless-runtime-version', 'x-stainless-retry-count', 'x-stainless-timeout'],
+]
+
+/** By each spelling that is in use: `content-type`, `Content-Type`. */
+const VERDICTS: ReadonlyMap<string, Verdict> = new Map(
+  USUAL.flatMap(name => [name, capitalised(name)]).map(name => [name, judge(name)]),
+)
+
 /** The client's header lines for the upstream, followed by the endpoint's own. */
 export function requestHeaders(
   incoming: readonly string[],
   endpointHeaders: readonly string[],
   lengthBytes: number,
 ): string[] {
-  const lines = passed(incoming, NEVER_UPSTREAM, NEVER_UPSTREAM_PREFIXES, namesIn(endpointHeaders))
-  lines.push('accept-encoding', 'identity', 'content-length', String(lengthBytes), ...endpointHeaders)
+  const named = connectionNames(incoming)
+  const lines: string[] = []
+  for (let index = 0; index < incoming.length; index += 2) {
+    const name = incoming[index] as string
+    const { lower, goesUp } = VERDICTS.get(name) ?? judge(name)
+    if (!goesUp || named?.has(lower) || bears(endpointHeaders, lower)) continue
+    lines.push(name, incoming[index + 1] as string)
+  }
+  lines.push('accept-encoding', 'identity', 'content-length', String(lengthBytes))
+  for (const text of endpointHeaders) lines.push(text)
   return lines
 }
 
 /** The upstream's header lines for the client; what the gateway adds comes behind them. */
 export function responseHeaders(incoming: readonly string[]): string[] {
-  return passed(incoming, NEVER_DOWN, NEVER_DOWN_PREFIXES, NO_NAMES)
-}
-
-/** The value of the first line that bears `name`, given in lower case. */
-export function headerValue(lines: readonly string[], name: string): string | undefined {
-  for (let index = 0; index < lines.length; index += 2) {
-    if ((lines[index] as string).toLowerCase() === name) return lines[index + 1]
-  }
-  return undefined
-}
-
-const NO_NAMES: ReadonlySet<string> = new Set()
-
-function passed(
-  incoming: readonly string[],
-  never: ReadonlySet<string>,
-  neverPrefixes: readonly string[],
-  replaced: ReadonlySet<string>,
-): string[] {
   const named = connectionNames(incoming)
   const lines: string[] = []
   for (let index = 0; index < incoming.length; index += 2) {
     const name = incoming[index] as string
-    const lower = name.toLowerCase()
-    if (never.has(lower) || named.has(lower) || replaced.has(lower)) continue
-    if (neverPrefixes.some(prefix => lower.startsWith(prefix))) continue
+    const { lower, goesDown } = VERDICTS.get(name) ?? judge(name)
+    if (!goesDown || named?.has(lower)) continue
     lines.push(name, incoming[index + 1] as string)
   }
   return lines
 }
 
+/** The value of the first line that bears `name`, given in lower case. */
+export function headerValue(lines: readonly string[], name: string): string | undefined {
+  for (let index = 0; index < lines.length; index += 2) {
+    if (isNamed(lines[index] as string, name)) return lines[index + 1]
+  }
+  return undefined
+}
+
+function judge(name: string): Verdict {
+  const lower = name.toLowerCase()
+  const begins = (prefix: string) => lower.startsWith(prefix)
+  return {
+    lower,
+    goesUp: !NEVER_UPSTREAM.has(lower) && !NEVER_UPSTREAM_PREFIXES.some(begins),
+    goesDown: !NEVER_DOWN.has(lower) && !NEVER_DOWN_PREFIXES.some(begins),
+  }
+}
+
+function capitalised(name: string): string {
+  return name.replace(/(?<=^|-)[a-z]/g, letter => letter.toUpperCase())
+}
+
 /** Headers that `connection` declares to be between two neighbours only. */
-function connectionNames(lines: readonly string[]): ReadonlySet<string> {
+function connectionNames(lines: readonly string[]): ReadonlySet<string> | undefined {
   let names: Set<string> | undefined
   for (let index = 0; index < lines.length; index += 2) {
-    if ((lines[index] as string).toLowerCase() !== 'connection') continue
+    if (!isNamed(lines[index] as string, 'connection')) continue
     names ??= new Set()
     for (const name of (lines[index + 1] as string).split(',')) names.add(name.trim().toLowerCase())
   }
-  return names ?? NO_NAMES
+  return names
 }
 
-function namesIn(lines: readonly string[]): ReadonlySet<string> {
-  if (lines.length === 0) return NO_NAMES
-  return new Set(lines.filter((_, index) => index % 2 === 0).map(name => name.toLowerCase()))
+function bears(lines: readonly string[], lower: string): boolean {
+  for (let index = 0; index < lines.length; index += 2) {
+    if (isNamed(lines[index] as string, lower)) return true
+  }
+  return false
+}
+
+function isNamed(name: string, lower: string): boolean {
+  return name.length === lower.length && name.toLowerCase() === lower
 }
