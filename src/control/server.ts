@@ -115,7 +115,7 @@ async function handle(
 /** Waits, as long as there is somebody to wait for; by chance, so that a crowd does not come back as one. */
 function late(res: ServerResponse, { clock, chance }: ControlPorts): Promise<void> {
   return new Promise(resolve => {
-    const timer = clock.after(LATE_MS * (1 + chance.fraction()), resolve)
+    const timer = clock.after(Math.round(LATE_MS * (1 + chance.fraction())), resolve)
     res.once('close', () => {
       timer.cancel()
       resolve()
