@@ -20,8 +20,8 @@ export interface DeliveryOptions {
   readonly filter: AnswerFilter
   readonly res: ServerResponse
   readonly status: number
-  /** Names and values in turn. */
-  readonly headers: readonly string[]
+  /** Names and values in turn; the delivery adds to them. */
+  readonly headers: string[]
   /** An error can be told inside the answer: the bytes that tell it. Absent for an answer that is one JSON text. */
   readonly inBand?: ((error: unknown) => string) | undefined
   /** Runs once the whole answer is known, before its last bytes go out. */
@@ -86,8 +86,7 @@ export class Delivery implements BodySink {
         exchange.abort(new ClientGone())
         return resolve(CLIENT_GONE)
       }
-      res.on('drain', () => exchange.resume())
-      res.once('close', () => this.#clientLeft(resolve))
+      res.on('close', () => this.#clientLeft(resolve))
       exchange.pipe(this)
       // What came with the head has been written by now; a stream whose first event is yet to come shows its head.
       if (inBand && !this.#headSent && !this.#upstreamEnded) {
@@ -154,45 +153,49 @@ export class Delivery implements BodySink {
     if (!this.#headSent) return this.#fail(error)
     this.#failure = error
     this.#options.onBroken(error)
+    if (!inBand) return void res.destroy()
+    res.end((filter.insideEvent ? '\n\n' : '') + inBand(error))
     this.#awaitReader()
-    if (inBand) res.end((filter.insideEvent ? '\n\n' : '') + inBand(error))
-    else res.destroy()
   }
 
   #finish(): void {
     const { filter, res } = this.#options
     if (this.#over || res.destroyed) return
     this.#over = true
-    const last = filter.takeLast()
+    const last = joined(filter.takeLast())
+    if (this.#headSent) res.end(last)
+    else {
+      this.#sendHead(last.length)
+      // As a string it goes out in one write with its head; latin1 keeps every byte.
+      res.end(last.toString('latin1'), 'latin1')
+    }
     this.#awaitReader()
-    if (this.#headSent) return void res.end(joined(last))
-    this.#sendHead(last)
-    // As a string it goes out in one write with its head; latin1 keeps every byte.
-    res.end(joined(last).toString('latin1'), 'latin1')
   }
 
   /** Everything has been said: a client that does not take it in time is not waited for any longer. */
   #awaitReader(): void {
     const { clock, res } = this.#options
+    // Nearly always the system has taken all of it by now.
+    if (!res.socket?.writableLength) return
     const patience = clock.after(MAX_UNREAD_MS, () => res.destroy())
     res.once('close', () => patience.cancel())
   }
 
   #write(bytes: readonly Buffer[]): boolean {
+    const { res, exchange } = this.#options
     if (!this.#headSent) this.#sendHead(undefined)
-    return bytes.length === 0 || this.#options.res.write(joined(bytes))
+    if (bytes.length === 0 || res.write(joined(bytes))) return true
+    res.once('drain', () => exchange.resume())
+    return false
   }
 
-  /** @param whole The whole body, where it is known: its length goes into the head. */
-  #sendHead(whole: readonly Buffer[] | undefined): void {
+  /** @param lengthBytes Of the whole body, where it is known. */
+  #sendHead(lengthBytes: number | undefined): void {
     const { res, status, headers, onFirstByte } = this.#options
     this.#headSent = true
     onFirstByte()
-    const length = whole?.reduce((sum, bytes) => sum + bytes.length, 0)
-    res.writeHead(
-      status,
-      length === undefined ? [...headers] : [...headers, 'content-length', String(length)],
-    )
+    if (lengthBytes !== undefined) headers.push('content-length', String(lengthBytes))
+    res.writeHead(status, headers)
   }
 
   #clientLeft(resolve: (delivered: Delivered) => void): void {

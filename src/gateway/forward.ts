@@ -47,7 +47,7 @@ export async function forward(forwarding: Forwarding, ports: ForwardPorts): Prom
   const failover = new Failover(routed, ports.relay)
   const leave = () => failover.abort(new ClientGone())
   res.once('close', leave)
-  visit.interruptible(error => failover.abort(error))
+  visit.interruptible(failover)
   let answers = false
   try {
     const { exchange, head } = await failover.answer()

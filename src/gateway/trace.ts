@@ -8,6 +8,7 @@ import type { KeyEntry } from '../snapshot/types.ts'
 import { asGwError } from './rescue.ts'
 
 const RANDOM_BYTES = 6
+const HEX: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 /** Milliseconds in hexadecimal digits, until the year 10889. */
 const TIME_DIGITS = 12
 const MAX_PATH_LENGTH = 256
@@ -108,5 +109,8 @@ export class Trace {
 /** Ids sort by time: rows that are written together lie together in the ledger's indexes. */
 function requestId({ clock, chance }: { clock: Clock; chance: Chance }): string {
   const time = clock.nowMs().toString(16).padStart(TIME_DIGITS, '0')
-  return `req_${time}${Buffer.from(chance.bytes(RANDOM_BYTES)).toString('hex')}`
+  const bytes = chance.bytes(RANDOM_BYTES)
+  let random = ''
+  for (let at = 0; at < RANDOM_BYTES; at++) random += HEX[bytes[at] as number] as string
+  return `req_${time}${random}`
 }

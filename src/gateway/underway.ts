@@ -7,19 +7,12 @@ export class Interrupted extends GwError {
   }
 }
 
-/** A request at hand, from before its hold until what it held has been given back. */
-export interface Visit {
-  /** From now on it can be broken off; at once, where it should have been already. */
-  interruptible(abort: (error: Interrupted) => void): void
-  leave(): void
-}
-
 /**
  * The requests at hand, so that a gateway that ends can end them first: each answer told so in-band, each bill
  * handed to the ledger before that is closed.
  */
 export class Underway {
-  readonly #visits = new Map<Visit, ((error: Interrupted) => void) | undefined>()
+  readonly #visits = new Set<Visit>()
   #interrupted: Interrupted | undefined
   #empty: () => void = () => undefined
 
@@ -28,24 +21,25 @@ export class Underway {
   }
 
   enter(): Visit {
-    const visit: Visit = {
-      interruptible: abort => {
-        if (this.#interrupted) abort(this.#interrupted)
-        else this.#visits.set(visit, abort)
-      },
-      leave: () => {
-        this.#visits.delete(visit)
-        if (this.#visits.size === 0) this.#empty()
-      },
-    }
-    this.#visits.set(visit, undefined)
+    const visit = new Visit(this)
+    this.#visits.add(visit)
     return visit
+  }
+
+  /** Why everything is broken off, once it is. */
+  get interrupted(): Interrupted | undefined {
+    return this.#interrupted
+  }
+
+  left(visit: Visit): void {
+    this.#visits.delete(visit)
+    if (this.#visits.size === 0) this.#empty()
   }
 
   /** Breaks off every exchange with an upstream, now and from now on. */
   interrupt(): void {
     this.#interrupted ??= new Interrupted()
-    for (const abort of this.#visits.values()) abort?.(this.#interrupted)
+    for (const visit of this.#visits) visit.interrupt(this.#interrupted)
   }
 
   /** Resolves when no request is at hand. */
@@ -55,4 +49,33 @@ export class Underway {
       this.#empty = resolve
     })
   }
+}
+
+/** A request at hand, from before its hold until what it held has been given back. */
+export class Visit {
+  readonly #underway: Underway
+  #exchange: Abortable | undefined
+
+  constructor(underway: Underway) {
+    this.#underway = underway
+  }
+
+  /** From now on it can be broken off; at once, where it should have been already. */
+  interruptible(exchange: Abortable): void {
+    const { interrupted } = this.#underway
+    if (interrupted) exchange.abort(interrupted)
+    else this.#exchange = exchange
+  }
+
+  interrupt(reason: Interrupted): void {
+    this.#exchange?.abort(reason)
+  }
+
+  leave(): void {
+    this.#underway.left(this)
+  }
+}
+
+interface Abortable {
+  abort(reason: Error): void
 }

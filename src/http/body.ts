@@ -31,11 +31,16 @@ export function readBody(
   return new Promise(resolve => {
     const pieces: Buffer[] = []
     let lengthBytes = 0
+    /** Taking a listener off costs more than to hear it in vain: only what must not answer any more is taken off. */
+    let over = false
     const settle = (read: BodyRead) => {
-      req.off('data', take).off('end', finish).off('close', abandon).off(REFUSED, refuse)
+      if (over) return
+      over = true
+      req.off(REFUSED, refuse)
       resolve(read)
     }
     const take = (piece: Buffer) => {
+      if (over) return
       lengthBytes += piece.length
       const fault = lengthBytes > limitBytes ? 'too_large' : onPiece(piece) ? undefined : 'unwanted'
       if (fault) {
@@ -47,7 +52,7 @@ export function readBody(
     const finish = () => settle({ ok: true, pieces, lengthBytes })
     const abandon = () => settle({ ok: false, fault: 'aborted' })
     const refuse = (refusal: HttpRefusal) => settle({ ok: false, fault: refusal })
-    req.on('data', take).once('end', finish).once('close', abandon).once(REFUSED, refuse)
+    req.on('data', take).on('end', finish).on('close', abandon).on(REFUSED, refuse)
   })
 }
 
