@@ -1,3 +1,4 @@
+import { keep } from '../../src/app/secrets.ts'
 import { systemChance } from '../../src/base/chance.ts'
 import type { Clock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
@@ -8,6 +9,7 @@ import { startControl } from '../../src/control/server.ts'
 import { sendJson } from '../../src/http/json.ts'
 import { API_PREFIX, type OperationId, operation } from '../../src/schema/api/operations.ts'
 import type { Carrier, Role } from '../../src/schema/user.ts'
+import { MasterKey } from '../../src/store/master-key.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/types.ts'
 import { canonical, MINE, put } from '../store/samples.ts'
@@ -92,6 +94,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
   const log: Record<string, unknown>[] = []
   const probed: ProbeOrder[] = []
   const hasher = new PasswordHasher(HASHER)
+  const masterKey = MasterKey.of('sqlite:gw.db', folder.path, undefined)
   let maintenance = { on: false, message: 'closed', declared: false }
   const scene = { verdict: { ok: true, latencyMs: 5 } as ProbeVerdict }
   const listener = await startControl(
@@ -108,13 +111,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
       ),
       health: res => sendJson(res, 200, '{"status":"ok"}'),
       check: async () => [],
-      keep: async (_secret, boundTo) => ({
-        id: Buffer.from(systemChance.bytes(12)).toString('hex'),
-        boundTo,
-        nonce: new Uint8Array(12),
-        sealed: new Uint8Array(32),
-        createdAtMs: clock.nowMs(),
-      }),
+      keep: (secret, boundTo) => keep(secret, boundTo, { masterKey, chance: systemChance, clock }),
       probe: async order => {
         probed.push(order)
         return scene.verdict

@@ -2,7 +2,7 @@ import { ApiError } from '../../base/catalogue/api.ts'
 import { ManagedError, ProbeError } from '../../changes/refusals.ts'
 import type { Fields } from '../../schema/api/reshape.ts'
 import { type KeptSecret, keptFor } from '../../schema/kept-secret.ts'
-import { type CanonicalSpec, decode, type Json, type Resource } from '../../schema/kinds.ts'
+import { type CanonicalSpec, decode, type Resource } from '../../schema/kinds.ts'
 import type { StoredResource } from '../../store/types.ts'
 import type { Call, Caller, HandlersOf } from '../call.ts'
 import type { UseCasePorts } from '../ports.ts'
@@ -43,6 +43,13 @@ const TELLING_FIELDS = [
   'skip_probe',
 ]
 
+/** What was sent, and the secret that was among it. */
+interface Apart {
+  readonly fields: Fields
+  readonly kept: readonly KeptSecret[]
+  readonly credential?: string
+}
+
 export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
   /** Of all endpoints, or of one that was just read. */
   const showing = async () => {
@@ -58,11 +65,9 @@ export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
     const { resource } = await find(ports, 'endpoint', name)
     // Nobody is asked for a chat that nothing comes of.
     if (resource.owner === 'config') throw new ManagedError(resource)
-    const url = String(sent['base_url'] ?? resource.spec['base_url'])
-    const { fields, kept, credential } = await keepingSecret(name, url, sent)
-    // Whatever it was before, now it is this.
-    if (kept.length > 0)
-      fields['upstream_key'] = { env: null, file: null, ...(fields['upstream_key'] as Fields) }
+    const { base_url: before } = decode('endpoint', resource.spec)
+    const url = typeof sent['base_url'] === 'string' ? sent['base_url'] : before
+    const { fields, kept, credential } = await secretApart(name, url, sent)
     const spec = canonicalOf('endpoint', patched(resource.spec, fields))
     if (!Object.hasOwn(sent, 'upstream_key')) assertSameOrigin(resource.spec, spec)
     const isTelling = TELLING_FIELDS.some(
@@ -73,18 +78,16 @@ export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
     return changedReply(endpoint, (await showing())(endpoint))
   }
 
-  /** The fields as they are to stand, without the secret among them, which is sealed for this endpoint and origin. */
-  async function keepingSecret(name: string, url: string, sent: Fields) {
-    const fields: Record<string, Json> = { ...sent }
-    const kept: KeptSecret[] = []
-    const credential = sent['upstream_key']
-    if (typeof credential !== 'string') return { fields, kept }
+  /** The fields as they are to stand; the secret among them is sealed for this endpoint and the origin of `url`. */
+  async function secretApart(name: string, url: string, sent: Fields): Promise<Apart> {
+    const { upstream_key: credential, ...others } = sent
+    if (typeof credential !== 'string') return { fields: sent, kept: [] }
     const secret = await ports.keep(credential, keptFor(name, url))
-    return { fields: { ...fields, upstream_key: { stored: secret.id } }, kept: [secret], credential }
+    return { fields: { ...others, upstream_key: { stored: secret.id } }, kept: [secret], credential }
   }
 
   /** @throws {ProbeError} GW5001 */
-  async function probeFirst(endpoint: Resource, credential: string | undefined): Promise<void> {
+  async function probeFirst(endpoint: Resource, credential?: string): Promise<void> {
     const { spec, name } = endpoint
     if (spec['enabled'] === false || spec['skip_probe'] === true) return
     const { served_model: model } = decode('endpoint', spec)
@@ -105,7 +108,7 @@ export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
     },
     async create_endpoint({ body: { name, base_url: url }, json, caller }) {
       const { name: _name, ...sent } = json
-      const { fields, kept, credential } = await keepingSecret(name, url, sent)
+      const { fields, kept, credential } = await secretApart(name, url, sent)
       await probeFirst({ kind: 'endpoint', name, spec: canonicalOf('endpoint', fields) }, credential)
       const endpoint = await create(ports, 'endpoint', name, fields, caller, kept)
       return changedReply(endpoint, (await showing())(endpoint))

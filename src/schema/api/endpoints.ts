@@ -8,7 +8,6 @@ import type { Operation } from './types.ts'
 /** Over the network a credential comes as itself; a reference to this machine's files and variables would read them. */
 const secretValue = z
   .string()
-  .min(1)
   .max(65_536)
   .regex(/^[\x21-\x7e]+$/, 'printable characters without spaces')
   .optional()
