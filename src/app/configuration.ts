@@ -12,12 +12,13 @@ import { render } from '../config/render.ts'
 import type { Problem, Tree } from '../config/types.ts'
 import type { Json } from '../schema/kinds.ts'
 import type { Live } from '../store/types.ts'
+import { adoptions } from './adoption.ts'
 import { documentOf } from './document.ts'
 import { ConfigurationInvalid } from './invalid.ts'
 import type { AppPorts } from './ports.ts'
 import { type ProbeRow, type ProbeWishes, probeRound, roundPorts } from './probe-round.ts'
 import { withRecentUse } from './recent-use.ts'
-import { authorship } from './revision-author.ts'
+import { type Authorship, authorship } from './revision-author.ts'
 import { liveOrEmpty, withStore } from './stored.ts'
 import { wouldServe } from './would-serve.ts'
 
@@ -57,20 +58,28 @@ export async function validateConfiguration(paths: readonly string[], ports: App
   return loadTree(paths, new Set(), ports)
 }
 
+/** What of a store a tree of files may take over. */
+export interface PlanWishes {
+  /** As `kind/name`; see `adoptions`. */
+  readonly adopt?: readonly string[]
+}
+
 /**
  * What an apply would change. A store that does not exist yet is an empty one, and stays uncreated.
- * @throws {ConfigurationInvalid} and {@link CommandError} GW2xxx, GW4004, GW4010
+ * @throws {ConfigurationInvalid} and {@link CommandError} GW2xxx, GW4004, GW4005, GW4010, GW6001
  */
 export async function planConfiguration(
   paths: readonly string[],
   storeUrl: string,
   ports: AppPorts,
+  wishes: PlanWishes = {},
 ): Promise<Foreseen> {
   const live = await liveOrEmpty(storeUrl, 'read', ports)
-  return foreseen(await planned(paths, live, ports), live, storeUrl, ports)
+  return foreseen(await planned(paths, live, ports, wishes), live, storeUrl, ports)
 }
 
-function foreseen(ready: Planned, live: Live, storeUrl: string, ports: AppPorts): Promise<Foreseen> {
+/** Adds to a plan what it means for those who call. */
+export function foreseen(ready: Planned, live: Live, storeUrl: string, ports: AppPorts): Promise<Foreseen> {
   const after = standingAfter(ready.plan, live.resources, ready.tree)
   return withRecentUse(storeUrl, ports, async use => ({
     ...ready,
@@ -85,13 +94,20 @@ export interface ApplyWishes {
   readonly probe?: ProbeWishes
 }
 
+/** A plan that was carried out. */
+export interface Carried {
+  readonly planned: Planned
+  readonly probed: readonly ProbeRow[]
+  readonly applied: Applied
+}
+
 /**
  * Brings the store to what the files say.
  *
  *     load ──▶ plan ──▶ preview ──▶ probe ──▶ review ──▶ author ──▶ one transaction ──▶ revision base + 1
  *       │        │         │          │         │                        │
  *     GW3001   GW4004    GW4002     GW5001    GW4003                GW4001 GW4004
- *              GW4010                                               GW4010 GW3002
+ *              GW4010    GW4015                                     GW4010 GW3002
  *
  * While upstreams are asked and a person reviews, nothing is locked and nothing was created; what moves meanwhile is
  * seen by the transaction (GW4001). Without changes nothing is written.
@@ -101,10 +117,35 @@ export async function applyConfiguration(
   storeUrl: string,
   ports: AppPorts,
   review: Review,
-  { preview, probe }: ApplyWishes = {},
-): Promise<{ readonly planned: Planned; readonly probed: readonly ProbeRow[]; readonly applied: Applied }> {
+  wishes: ApplyWishes & PlanWishes = {},
+): Promise<Carried> {
   const live = await liveOrEmpty(storeUrl, 'upgrade', ports)
-  const ready = await planned(paths, live, ports)
+  const ready = await planned(paths, live, ports, wishes)
+  return carryOut(
+    { ready, live, paths, author: () => authorship(paths, ports) },
+    storeUrl,
+    ports,
+    review,
+    wishes,
+  )
+}
+
+/** A plan, against what it was made, and where it came from. */
+export interface ToCarryOut {
+  readonly ready: Planned
+  readonly live: Live
+  readonly paths: readonly string[]
+  readonly author: () => Promise<Authorship>
+}
+
+/** From the preview on; see {@link applyConfiguration}. */
+export async function carryOut(
+  { ready, live, paths, author }: ToCarryOut,
+  storeUrl: string,
+  ports: AppPorts,
+  review: Review,
+  { preview, probe }: ApplyWishes,
+): Promise<Carried> {
   const { plan: agreed, tree } = ready
   if (preview) await preview(await foreseen(ready, live, storeUrl, ports))
   const probed = probe ? await probeWhatIsNew(paths, live, storeUrl, ready, ports, probe) : []
@@ -112,10 +153,10 @@ export async function applyConfiguration(
   if (agreed.changes.length === 0) {
     return { planned: ready, probed, applied: { revision: agreed.base, counts: agreed.counts } }
   }
-  const author = await authorship(paths, ports)
+  const by = await author()
   ports.signal.throwIfAborted()
   const applied = await withStore(storeUrl, 'create', ports, store =>
-    apply(store, agreed, tree, { origin: 'apply', ...author, check: wouldServe(ports.signal) }),
+    apply(store, agreed, tree, { origin: 'apply', ...by, check: wouldServe(ports.signal) }),
   )
   return { planned: ready, probed, applied }
 }
@@ -156,11 +197,16 @@ export async function exportConfiguration(
   return { yaml: render(chosen, resources), document: documentOf(chosen, resources) }
 }
 
-async function planned(paths: readonly string[], live: Live, ports: AppPorts): Promise<Planned> {
+async function planned(
+  paths: readonly string[],
+  live: Live,
+  ports: AppPorts,
+  { adopt = [] }: PlanWishes,
+): Promise<Planned> {
   // The set is known only when the files are read, so anything that stands may be referred to; what the tree
   // itself would delete although it refers to it is found by the plan.
   const valid = await loadTree(paths, knownOutside(live), ports)
-  return { ...valid, plan: plan(live, valid.tree) }
+  return { ...valid, plan: plan(live, valid.tree, adoptions(adopt, valid.tree, live)) }
 }
 
 /** The tree of the files at `paths`; names that are `known` may be referred to. @throws {ConfigurationInvalid} */

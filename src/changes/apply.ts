@@ -2,7 +2,7 @@ import { CommandError } from '../base/catalogue/command.ts'
 import type { Tree } from '../config/types.ts'
 import type { Commit, Store } from '../store/types.ts'
 import { assertOwnership, assertReferences } from './ownership.ts'
-import { owned } from './plan.ts'
+import { adoptedBy, owned } from './plan.ts'
 import type { Applied, ApplyContext, Plan } from './types.ts'
 
 /**
@@ -41,7 +41,7 @@ export async function apply(
       .map(({ kind, name }) => ({ kind, name })),
   }
   const revision = await store.commit(commit, async (before, after) => {
-    assertOwnership(before, desired)
+    assertOwnership(before, desired, adoptedBy(plan))
     assertReferences(after, desired)
     const problems = await context.check(after)
     if (problems.length > 0) throw new CommandError('GW3002', problems.join('\n'))

@@ -7,16 +7,24 @@ const MOST = 10
 const MOST_OF_A_SET = 0.2
 
 /**
- * For what is applied without a person who looks: a folder that was half copied, or a file that was moved away, must
- * not take the service with it.
+ * A folder that was half copied, or a file that was moved away, must not take the service with it, and a long list of
+ * deletions is easily nodded through.
  *
+ * @param allowed so many were said to be meant; absent: nobody said anything.
  * @throws {CommandError} GW4015 where the plan deletes more than 10 resources, or more than two and a fifth of its set.
  */
-export function assertFewDeletes({ counts, set }: Pick<Plan, 'counts' | 'set'>): void {
+export function assertFewDeletes(
+  { counts, set }: Pick<Plan, 'counts' | 'set'>,
+  allowed: number | undefined,
+): void {
   const owned = counts.unchanged + counts.update + counts.delete
-  if (counts.delete <= FEW || (counts.delete <= MOST && counts.delete <= owned * MOST_OF_A_SET)) return
+  const isFew = counts.delete <= FEW || (counts.delete <= MOST && counts.delete <= owned * MOST_OF_A_SET)
+  if (allowed === undefined ? isFew : counts.delete <= allowed) return
   throw new CommandError(
     'GW4015',
-    `The files would delete ${counts.delete} of the ${owned} resources of the set ${set}.`,
+    `It would delete ${counts.delete} of the ${owned} resources of the set ${set}.`,
+    {
+      hint: `Look at \`gw diff\`; if it is meant, run \`gw apply --allow-deletes ${counts.delete}\`. Nothing was changed.`,
+    },
   )
 }

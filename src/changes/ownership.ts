@@ -6,21 +6,30 @@ import { ConflictError } from './refusals.ts'
 import { ownerName, subject } from './subject.ts'
 import type { Conflict } from './types.ts'
 
+const NOBODY: ReadonlySet<string> = new Set()
+
 /** Whether the files of this set, and nobody else, may change the resource. What the CLI or REST made is in no set. */
 export function isOwn(resource: OwnedResource, set: string): boolean {
   return resource.set === set
 }
 
 /**
- * A tree may create resources and change its own, never those of another set, of the command line or of REST.
+ * A tree may create resources and change its own, never those of another set; those of the command line or of REST only
+ * where it is told to adopt them.
  *
+ * @param adopted as `kind/name`.
  * @throws {ConflictError} GW4004, with all conflicts at once.
  */
-export function assertOwnership(live: readonly OwnedResource[], desired: Tree): void {
+export function assertOwnership(
+  live: readonly OwnedResource[],
+  desired: Tree,
+  adopted: ReadonlySet<string> = NOBODY,
+): void {
   const standing = new Map(live.map(resource => [resourceId(resource), resource]))
   const conflicts = desired.resources.flatMap((declared): Conflict[] => {
     const old = standing.get(resourceId(declared))
     if (!old || isOwn(old, desired.set)) return []
+    if (old.owner !== 'config' && adopted.has(resourceId(declared))) return []
     const { kind, name, place } = declared
     return [
       {

@@ -10,11 +10,12 @@ export function planToJson(plan: Plan, radius?: BlastRadius): { readonly [member
     base: plan.base,
     set: plan.set,
     counts: { ...plan.counts },
-    changes: plan.changes.map(({ action, kind, name, fields, place }) => ({
+    changes: plan.changes.map(({ action, kind, name, fields, adoptedFrom, place }) => ({
       action,
       kind,
       name,
       fields: fields.map(fieldToJson),
+      ...(adoptedFrom && { adopted_from: adoptedFrom }),
       ...(place && { file: place.file, line: place.line }),
     })),
     warnings: plan.warnings.map(({ code, kind, name, message }) => ({ code, kind, name, message })),

@@ -10,11 +10,12 @@ import { planWarnings } from './warnings.ts'
  * What an apply of `desired` would do to `live`. Both sides are canonical, so that a default that is written out
  * is no change. What the set owns and the tree lacks is deleted; what others own is left alone.
  *
+ * @param adopted what the command line or REST made and the tree takes over, as `kind/name`.
  * @throws {ConflictError} GW4004 where the tree declares what another owner has, GW4010 where something would be
  * left with a reference to nothing.
  */
-export function plan(live: Live, desired: Tree): Plan {
-  assertOwnership(live.resources, desired)
+export function plan(live: Live, desired: Tree, adopted: ReadonlySet<string> = new Set()): Plan {
+  assertOwnership(live.resources, desired, adopted)
   const after = afterwards(live.resources, desired)
   assertReferences(after, desired)
 
@@ -30,8 +31,16 @@ export function plan(live: Live, desired: Tree): Plan {
     changes,
     counts: countChanges(changes, desired),
     warnings: planWarnings(live, after, desired),
-    leftAlone: leftAlone(live.resources, desired.set),
+    leftAlone: leftAlone(
+      live.resources.filter(resource => !kept.has(resourceId(resource))),
+      desired.set,
+    ),
   }
+}
+
+/** What a plan takes over, as `kind/name`. */
+export function adoptedBy({ changes }: Plan): ReadonlySet<string> {
+  return new Set(changes.filter(({ adoptedFrom }) => adoptedFrom !== undefined).map(resourceId))
 }
 
 /** The declared resource as the set owns it in the store. */
@@ -40,8 +49,9 @@ export function owned({ kind, name, spec, place }: DeclaredResource, set: string
 }
 
 function afterwards(live: readonly OwnedResource[], desired: Tree): OwnedResource[] {
+  const declared = new Set(desired.resources.map(resourceId))
   return [
-    ...live.filter(resource => !isOwn(resource, desired.set)),
+    ...live.filter(resource => !isOwn(resource, desired.set) && !declared.has(resourceId(resource))),
     ...desired.resources.map(declared => owned(declared, desired.set)),
   ].sort(compareResources)
 }
@@ -49,9 +59,19 @@ function afterwards(live: readonly OwnedResource[], desired: Tree): OwnedResourc
 function changeOf(declared: DeclaredResource, old: StoredResource | undefined): ResourceChange[] {
   const { kind, name, spec, place } = declared
   const fields = fieldChanges(kind, old?.spec ?? {}, spec)
-  if (old && fields.length === 0) return []
+  const adoptedFrom = old?.owner === 'config' ? undefined : old?.owner
+  if (old && fields.length === 0 && adoptedFrom === undefined) return []
   const action = old ? 'update' : 'create'
-  return [{ action, kind, name, fields, place: { file: place.file, line: place.line } }]
+  return [
+    {
+      action,
+      kind,
+      name,
+      fields,
+      ...(adoptedFrom && { adoptedFrom }),
+      place: { file: place.file, line: place.line },
+    },
+  ]
 }
 
 function deletion({ kind, name, place }: StoredResource): ResourceChange {

@@ -23,6 +23,8 @@ export interface ResourceChange {
   readonly name: string
   /** Of a created resource all its fields, of a deleted one none. */
   readonly fields: readonly FieldChange[]
+  /** Of an update that takes the resource over: whose it was. From then on the files own it. */
+  readonly adoptedFrom?: 'cli' | 'rest'
   /** Where the files declare it, or declared it when it was last applied. */
   readonly place?: SourceLine
 }

@@ -1,17 +1,31 @@
-import type { Command } from 'commander'
-import { applyConfiguration, type Foreseen, type Planned, planConfiguration } from '../app/configuration.ts'
+import { type Command, InvalidArgumentError } from 'commander'
+import {
+  applyConfiguration,
+  type Carried,
+  type Foreseen,
+  type Planned,
+  planConfiguration,
+} from '../app/configuration.ts'
 import { counted } from '../app/counted.ts'
+import { applyPlan, planOfFile } from '../app/kept-plan.ts'
+import type { ProbeWishes } from '../app/probe-round.ts'
+import { waitUntilServed } from '../app/wait-served.ts'
 import { withoutDefaults } from '../app/written-fields.ts'
-import { EXIT } from '../base/catalogue/command.ts'
+import { CommandError, EXIT } from '../base/catalogue/command.ts'
+import { parseDurationMs } from '../base/units.ts'
 import type { BlastRadius } from '../changes/blast/types.ts'
+import { assertFewDeletes } from '../changes/delete-guard.ts'
 import { planToJson } from '../changes/plan-json.ts'
 import type { Applied } from '../changes/types.ts'
 import type { Json } from '../schema/kinds.ts'
+import { staysAwake } from './awake.ts'
 import { configPaths } from './config-paths.ts'
 import { confirm, expectAnswerable } from './confirm.ts'
+import { adoptOption, deletesArgument } from './plan-options.ts'
 import { planToText } from './plan-text.ts'
 import { PROBE_TIMEOUT_MS, timeoutArgument, withProgress } from './probe.ts'
 import { probeToJson } from './probe-text.ts'
+import { progressLine } from './progress.ts'
 import { appPorts, type Bind, type Session } from './session.ts'
 import type { Style } from './style.ts'
 import { verb } from './verb.ts'
@@ -21,70 +35,156 @@ interface ApplyOptions {
   readonly dryRun?: true
   readonly skipProbe?: true
   readonly timeout?: number
+  readonly allowDeletes?: number
+  readonly adopt?: readonly string[]
+  readonly wait?: number
 }
+
+const WAIT_MS = 30_000
 
 /** `gw apply`: brings the store to what the files say, in one transaction, once the plan was seen and agreed to. */
 export function applyCommand(bind: Bind): Command {
-  return verb('apply', 'Bring the store to what the files say, in one transaction.', [
+  return verb('apply', 'Bring the store to what the files, or a plan, say, in one transaction.', [
     'gw apply -c ./config',
-    'gw apply -c ./config --yes   # in CI, after a review of `gw diff`',
+    'gw apply -c ./config --yes --wait   # in CI, after a review of `gw diff`',
+    'gw apply plan.json                  # exactly what `gw plan -o plan.json` has shown',
     'gw apply -c ./config --skip-probe',
   ])
+    .argument('[plan]', 'a file that `gw plan -o` wrote')
     .option(
       '--dry-run',
       'show the plan and stop: nobody is probed, nothing is written (`gw probe -c` probes)',
     )
     .option('--skip-probe', 'do not ask new and changed endpoints whether they answer')
     .option('--timeout <duration>', 'for each probe (default: 10s)', timeoutArgument)
-    .action(bind<ApplyOptions>(act))
+    .option(
+      '--allow-deletes <n>',
+      'so many deletions are meant; without it more than 10, or a fifth of the set, are refused',
+      deletesArgument,
+    )
+    .addOption(adoptOption())
+    .option(
+      '--wait [duration]',
+      'wait until every gateway of the store serves the revision (default: for 30s)',
+      waitArgument,
+    )
+    .action(
+      bind<Omit<ApplyOptions, 'wait'> & { readonly wait?: number | true }>(
+        (session, args, { wait, ...options }) =>
+          act(session, args, {
+            ...options,
+            ...(wait !== undefined && { wait: wait === true ? WAIT_MS : wait }),
+          }),
+      ),
+    )
 }
 
-async function act(session: Session, _args: readonly string[], options: ApplyOptions) {
+async function act(session: Session, [file]: readonly string[], options: ApplyOptions) {
   const { out, flags } = session
-  const { dryRun, skipProbe, timeout = PROBE_TIMEOUT_MS } = options
-  const paths = configPaths(session)
+  const { dryRun, skipProbe, timeout = PROBE_TIMEOUT_MS, wait } = options
+  if (file !== undefined) expectPlanAlone(session, options)
+  const paths = file === undefined ? configPaths(session) : []
+  const ports = appPorts(session)
+  const wishes = { adopt: options.adopt ?? [] }
   if (dryRun) {
-    const planned = await planConfiguration(paths, flags.store, appPorts(session))
+    const planned =
+      file === undefined
+        ? await planConfiguration(paths, flags.store, ports, wishes)
+        : await planOfFile(file, flags.store, ports)
     talkWarnings(out, planned.warnings)
     out.result({ text: () => shown(planned, out.style), json: () => outcome(planned, planned.radius) })
     return EXIT.done
   }
   let radius: BlastRadius | undefined
-  const { planned, probed, applied } = await withProgress(session, timeout, wishes =>
-    applyConfiguration(paths, flags.store, appPorts(session), ready => agreement(session, ready), {
-      preview: async ready => {
+  const carryOut = (probe: ProbeWishes): Promise<Carried> => {
+    const review = (ready: Planned) => agreement(session, ready)
+    const more = {
+      ...wishes,
+      preview: async (ready: Foreseen) => {
         radius = ready.radius
-        preview(session, ready)
+        preview(session, ready, options)
       },
-      ...(!skipProbe && { probe: wishes }),
-    }),
-  )
+      ...(!skipProbe && { probe }),
+    }
+    return file === undefined
+      ? applyConfiguration(paths, flags.store, ports, review, more)
+      : applyPlan(file, flags.store, ports, review, more)
+  }
+  const { planned, probed, applied } = await withProgress(session, timeout, carryOut)
+  const gateways = wait === undefined ? undefined : await served(session, applied.revision, wait)
   const changed = planned.plan.changes.length > 0
   out.result({
     text: () => {
       const answered = probed.length > 0 ? `${counted(probed.length, 'probe')}: all ok.\n` : ''
-      return changed
-        ? `${answered}Applied: revision ${applied.revision}.\n`
+      const result = changed
+        ? `Applied: revision ${applied.revision}.\n`
         : `Nothing to do: revision ${applied.revision} stays.\n`
+      return answered + result + servedText(gateways)
     },
-    json: () => ({ ...outcome(planned, radius, applied), probes: probed.map(probeToJson) }),
+    json: () => ({
+      ...outcome(planned, radius, applied),
+      probes: probed.map(probeToJson),
+      ...(gateways !== undefined && { served_by: gateways }),
+    }),
   })
   return EXIT.done
 }
 
-/** Shows the plan; refuses at once, before upstreams are asked, where nobody could agree to it. */
-function preview(session: Session, planned: Foreseen): void {
+/** Shows the plan; refuses at once, before upstreams are asked, what nobody could agree to. */
+function preview(session: Session, planned: Foreseen, { allowDeletes }: ApplyOptions): void {
   const { out, flags } = session
   talkWarnings(out, planned.warnings)
   out.say(shown(planned, out.style))
   if (planned.plan.changes.length === 0) return
   // Nobody agrees to what they have not seen: with JSON on stdout the plan is talk as well.
   if (out.format === 'json' && !flags.yes) out.talk(shown(planned, out.talkStyle).trimEnd())
+  assertFewDeletes(planned.plan, allowDeletes)
   expectAnswerable(session)
 }
 
 async function agreement(session: Session, { plan }: Planned): Promise<void> {
   if (plan.changes.length > 0) await confirm(session, 'Apply these changes?')
+}
+
+/** How many gateways serve it. @throws {CommandError} GW5002, GW9002 */
+async function served(session: Session, revision: number, withinMs: number): Promise<number> {
+  const line = progressLine(session.io)
+  try {
+    return await staysAwake(
+      waitUntilServed(revision, session.flags.store, appPorts(session), {
+        withinMs,
+        onProgress: ({ serving, gateways }) =>
+          line.show(`Revision ${revision}: served by ${serving} of ${counted(gateways, 'gateway')}`),
+      }),
+    )
+  } finally {
+    line.clear()
+  }
+}
+
+function servedText(gateways: number | undefined): string {
+  if (gateways === undefined) return ''
+  return gateways === 0
+    ? 'No gateway serves this store at the moment.\n'
+    : `Served by ${counted(gateways, 'gateway')}.\n`
+}
+
+/** What a plan says is said in the plan. @throws {CommandError} GW6001 */
+function expectPlanAlone({ flags }: Session, { adopt }: ApplyOptions): void {
+  if (flags.config.length === 0 && adopt === undefined) return
+  throw new CommandError(
+    'GW6001',
+    `A plan says all: ${adopt ? '`--adopt`' : '`-c`'} belongs to \`gw plan\`.`,
+    {
+      hint: 'Leave it out, or plan again with it.',
+    },
+  )
+}
+
+function waitArgument(text: string): number {
+  const ms = parseDurationMs(text)
+  if (ms === undefined || ms < 1) throw new InvalidArgumentError('Write a duration such as 30s or 2m.')
+  return ms
 }
 
 function shown({ plan, tree, radius }: Foreseen, style: Style): string {

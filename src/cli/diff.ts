@@ -4,6 +4,7 @@ import { withoutDefaults } from '../app/written-fields.ts'
 import { EXIT } from '../base/catalogue/command.ts'
 import { planToJson } from '../changes/plan-json.ts'
 import { configPaths } from './config-paths.ts'
+import { adoptOption } from './plan-options.ts'
 import { planToText } from './plan-text.ts'
 import { appPorts, type Bind } from './session.ts'
 import { verb } from './verb.ts'
@@ -16,13 +17,15 @@ export function diffCommand(bind: Bind): Command {
     'gw export | gw diff -c - --exit-code   # 0: the store is what the export says',
   ])
     .option('--exit-code', 'end with 2 where there are changes')
+    .addOption(adoptOption())
     .action(
-      bind<{ exitCode?: true }>(async (session, _args, options) => {
+      bind<{ exitCode?: true; adopt?: readonly string[] }>(async (session, _args, options) => {
         const { out, flags } = session
         const { plan, tree, warnings, radius } = await planConfiguration(
           configPaths(session),
           flags.store,
           appPorts(session),
+          { adopt: options.adopt ?? [] },
         )
         talkWarnings(out, warnings)
         out.result({

@@ -8,6 +8,7 @@ import { printable, type Style } from './style.ts'
 import { textWidth } from './table.ts'
 
 const SIGN = { create: '+', update: '~', delete: '-' } as const
+const MAKER = { cli: 'with the command line', rest: 'through REST' } as const
 /** So many warnings of one kind are read. */
 const ALIKE = 5
 const PAINT = { create: 'added', update: 'changed', delete: 'removed' } as const
@@ -52,7 +53,12 @@ function changeToText(change: ResourceChange, width: number, style: Style): stri
   const fields = change.fields.map(
     field => `    ${printable(field.path.padEnd(fieldWidth))}  ${fieldToText(field, change.action, style)}`,
   )
-  return [style[PAINT[change.action]](text) + style.faint(gap + where), ...fields].join('\n')
+  const taken = change.adoptedFrom && [
+    `    ${style.changed('adopted')}: made ${MAKER[change.adoptedFrom]}, owned by the files from now on`,
+  ]
+  return [style[PAINT[change.action]](text) + style.faint(gap + where), ...(taken ?? []), ...fields].join(
+    '\n',
+  )
 }
 
 /** The place in the files; of what they no longer hold, where it was when it was last applied. */
@@ -99,8 +105,8 @@ function warningToText(warning: Plan['warnings'][number], style: Style): string 
 function leftAlone(plan: Plan): string {
   const parts = [
     plan.leftAlone.otherSets > 0 && `${plan.leftAlone.otherSets} of other sets`,
-    plan.leftAlone.cli > 0 && `${plan.leftAlone.cli} made with the command line`,
-    plan.leftAlone.rest > 0 && `${plan.leftAlone.rest} made through REST`,
+    plan.leftAlone.cli > 0 && `${plan.leftAlone.cli} made ${MAKER.cli}`,
+    plan.leftAlone.rest > 0 && `${plan.leftAlone.rest} made ${MAKER.rest}`,
   ].filter(part => part !== false)
   return parts.length === 0 ? '' : `Left alone: ${parts.join(', ')}.`
 }

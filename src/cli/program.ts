@@ -11,11 +11,13 @@ import { keysCommand } from './keys.ts'
 import { ledgerCommand } from './ledger.ts'
 import { logsCommand } from './logs.ts'
 import { maintenanceCommand } from './maintenance.ts'
+import { planCommand } from './plan.ts'
 import { probeCommand } from './probe.ts'
 import { schemaCommand } from './schema.ts'
 import { serveCommand } from './serve.ts'
 import type { Bind, MakeCommand } from './session.ts'
 import { COLOUR_WHEN } from './style.ts'
+import { testCommand } from './test.ts'
 import { usageCommand } from './usage-report.ts'
 import { usersCommand } from './users.ts'
 import { validateCommand } from './validate.ts'
@@ -31,7 +33,9 @@ const HELP_WIDTH = 100
 /** Every verb, in the order in which `gw --help` lists them. */
 const VERBS: readonly MakeCommand[] = [
   validateCommand,
+  testCommand,
   diffCommand,
+  planCommand,
   applyCommand,
   exportCommand,
   probeCommand,

@@ -35,7 +35,7 @@ export async function applyFiles(job: FilesJob, signal: AbortSignal): Promise<Fi
       if (head.revision === last.revision) return { is: 'unchanged', ...last }
     }
     const { planned, applied } = await withoutRaces(() =>
-      applyConfiguration(paths, store, ports, async ({ plan }) => assertFewDeletes(plan)),
+      applyConfiguration(paths, store, ports, async ({ plan }) => assertFewDeletes(plan, undefined)),
     )
     const state = { fingerprint: read, revision: applied.revision }
     if (planned.plan.changes.length === 0) return { is: 'unchanged', ...state }

@@ -73,6 +73,11 @@ export const COMMAND_FAULTS = {
     title: 'A gateway could not serve the result.',
     mend: 'Mend what the message names; nothing was changed.',
   },
+  GW3003: {
+    exit: EXIT.invalid,
+    title: 'The plan file cannot be applied as it is.',
+    mend: 'Write it anew with `gw plan -o`, and apply that; nothing was changed.',
+  },
   GW4001: {
     exit: EXIT.precondition,
     title: 'The configuration moved since the plan was made.',
@@ -141,8 +146,8 @@ export const COMMAND_FAULTS = {
   },
   GW4015: {
     exit: EXIT.precondition,
-    title: 'The files would delete more than may go unseen.',
-    mend: 'Look at `gw diff`; if it is meant, run `gw apply`. Nothing was changed.',
+    title: 'It would delete more than may go unseen.',
+    mend: 'Look at `gw diff`; if it is meant, pass `--allow-deletes` with the number. Nothing was changed.',
   },
   GW4017: {
     exit: EXIT.precondition,
@@ -159,10 +164,20 @@ export const COMMAND_FAULTS = {
     title: 'A file stands where one was to be written.',
     mend: 'Name another directory, or move the file away; nothing was written.',
   },
+  GW4019: {
+    exit: EXIT.precondition,
+    title: 'The plan has expired.',
+    mend: 'Plan again with `gw plan -o`; `--expires` says for how long a plan is good. Nothing was changed.',
+  },
   GW5001: {
     exit: EXIT.unhealthy,
     title: 'An endpoint does not answer as it should.',
     mend: 'Mend what the message names, pass --skip-probe, or set `skip_probe: true` for an endpoint that is not to be probed; nothing was changed.',
+  },
+  GW5002: {
+    exit: EXIT.unhealthy,
+    title: 'The revision is applied, and a gateway does not serve it.',
+    mend: 'See the log and `/health` of the gateway that the message names; until it serves the revision it serves the one before.',
   },
   GW6001: { exit: EXIT.usage, title: 'Wrong usage.', mend: 'See `gw --help` and `gw COMMAND --help`.' },
   GW7001: {

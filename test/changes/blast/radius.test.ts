@@ -97,7 +97,7 @@ test('a binding that goes alone is told with the traffic of its publication on i
   expect(endings).toMatchObject([{ kind: 'binding', name: 'gpt west', day: { requests: 0 } }])
   const other = await radius(
     before,
-    [...before.filter(({ name }) => name !== 'gpt east')],
+    before.filter(({ name }) => name !== 'gpt east'),
     used({ agoMs: HOUR_MS }),
   )
   expect(other.endings).toMatchObject([{ name: 'gpt east', day: { requests: 1, tokens: 400 } }])

@@ -1,0 +1,36 @@
+import { CommandError } from '../base/catalogue/command.ts'
+import type { Tree } from '../config/types.ts'
+import { KIND_NAMES } from '../schema/kinds.ts'
+import { resourceId } from '../store/resources.ts'
+import type { Live } from '../store/types.ts'
+
+/**
+ * What a tree is told to take over from the command line or REST, as `kind/name`. What it owns already needs no more,
+ * so that a command line in CI may stay as it is.
+ *
+ * @throws {CommandError} GW6001 where it is no `KIND/NAME` or the files do not declare it, GW4005 where nothing of the
+ * name stands.
+ */
+export function adoptions(wanted: readonly string[], tree: Tree, live: Live): ReadonlySet<string> {
+  const declared = new Set(tree.resources.map(resourceId))
+  const standing = new Set(live.resources.map(resourceId))
+  for (const id of wanted) {
+    const kind = id.slice(0, Math.max(0, id.indexOf('/')))
+    if (!KIND_NAMES.some(known => known === kind)) {
+      throw new CommandError('GW6001', `\`--adopt ${id}\` names no resource.`, {
+        hint: `Write KIND/NAME, such as key/app; kinds are ${KIND_NAMES.join(', ')}.`,
+      })
+    }
+    if (!declared.has(id)) {
+      throw new CommandError('GW6001', `The files do not declare ${id}, so they cannot adopt it.`, {
+        hint: 'Declare it in the files as it shall be; `gw export` and `gw keys show` tell how it is.',
+      })
+    }
+    if (!standing.has(id)) {
+      throw new CommandError('GW4005', `There is no ${id.replace('/', ' ')} to adopt.`, {
+        hint: 'Leave --adopt out: an apply creates it.',
+      })
+    }
+  }
+  return new Set(wanted)
+}

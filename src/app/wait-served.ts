@@ -1,0 +1,82 @@
+import { CommandError } from '../base/catalogue/command.ts'
+import type { Clock } from '../base/clock.ts'
+import type { StoredGateway } from '../store/types.ts'
+import { counted } from './counted.ts'
+import type { AppPorts } from './ports.ts'
+import { isAlive } from './presence.ts'
+import { withStore } from './stored.ts'
+
+export interface WaitWishes {
+  readonly withinMs: number
+  /** Called with each look. */
+  readonly onProgress: (progress: { readonly serving: number; readonly gateways: number }) => void
+}
+
+const LOOK_MS = 250
+
+/**
+ * Waits until every gateway that is alive serves `revision`, or a later one. How many those are: none where no gateway
+ * serves the store.
+ *
+ * @throws {CommandError} GW5002 where one refuses the revision, or has not got to it in time; GW9002 once the signal has
+ * come. The revision stays applied.
+ */
+export async function waitUntilServed(
+  revision: number,
+  storeUrl: string,
+  ports: Pick<AppPorts, 'clock' | 'cwd' | 'signal'>,
+  { withinMs, onProgress }: WaitWishes,
+): Promise<number> {
+  const { clock, signal } = ports
+  const endsAtMs = clock.monotonicMs() + withinMs
+  return withStore(storeUrl, 'read', ports, async store => {
+    for (;;) {
+      const alive = (await store.gateways()).filter(gateway => isAlive(gateway, clock.nowMs()))
+      const waiting = alive.filter(gateway => !isServing(gateway, revision))
+      onProgress({ serving: alive.length - waiting.length, gateways: alive.length })
+      if (waiting.length === 0) return alive.length
+      const refusing = waiting.find(({ refused }) => refused && refused.revision >= revision)
+      if (refusing)
+        throw unserved(revision, `${named(refusing)} refuses it: ${refusing.refused?.reason ?? ''}`)
+      if (clock.monotonicMs() >= endsAtMs) {
+        const behind = waiting.map(gateway => `${named(gateway)} serves ${gateway.revision}`).join(', ')
+        throw unserved(revision, `after ${Math.round(withinMs / 1_000)} s ${behind}`)
+      }
+      await pause(clock, signal)
+      if (signal.aborted) throw interrupted(revision, waiting.length)
+    }
+  })
+}
+
+function isServing({ revision: served, refused }: StoredGateway, wanted: number): boolean {
+  return served >= wanted && (refused === undefined || refused.revision < wanted)
+}
+
+function named({ host, pid, url }: StoredGateway): string {
+  return `the gateway ${url ?? host} (${host}, process ${pid})`
+}
+
+function unserved(revision: number, why: string): CommandError {
+  return new CommandError('GW5002', `Revision ${revision} is applied, but ${why}.`)
+}
+
+function interrupted(revision: number, waiting: number): CommandError {
+  return new CommandError(
+    'GW9002',
+    `Interrupted: revision ${revision} is applied, and ${counted(waiting, 'gateway')} did not serve it yet.`,
+    { hint: '`gw status` tells which revision each gateway serves.' },
+  )
+}
+
+function pause(clock: Clock, signal: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    const done = () => {
+      timer.cancel()
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = clock.after(LOOK_MS, done)
+    signal.addEventListener('abort', done)
+    if (signal.aborted) done()
+  })
+}

@@ -1,0 +1,77 @@
+import type { Command } from 'commander'
+import { type Foreseen, planConfiguration } from '../app/configuration.ts'
+import { keepPlan } from '../app/kept-plan.ts'
+import { withoutDefaults } from '../app/written-fields.ts'
+import { CommandError, EXIT } from '../base/catalogue/command.ts'
+import { planToJson } from '../changes/plan-json.ts'
+import { configPaths } from './config-paths.ts'
+import { durationArgument } from './moment.ts'
+import { adoptOption } from './plan-options.ts'
+import { planToText } from './plan-text.ts'
+import { appPorts, type Bind } from './session.ts'
+import { printable } from './style.ts'
+import { verb } from './verb.ts'
+import { talkWarnings } from './warnings.ts'
+
+interface PlanOptions {
+  readonly output?: string
+  readonly expires?: number
+  readonly adopt?: readonly string[]
+}
+
+const DAY_MS = 86_400_000
+
+/** `gw plan`: what `gw apply` would do, written down so that exactly this can be applied later. */
+export function planCommand(bind: Bind): Command {
+  return verb(
+    'plan',
+    'Show what apply would change and what it means, and write it down to be applied later.',
+    [
+      'gw plan -c ./config -o plan.json',
+      'gw apply plan.json              # exactly that, or nothing: refused where anything moved since',
+      'gw plan -c ./config -o plan.json --expires 1h',
+    ],
+  )
+    .option('-o, --output <file>', 'write the plan to this file, which only you may read')
+    .option('--expires <duration>', 'how long the file is good (default: 24h)', durationArgument)
+    .addOption(adoptOption())
+    .addHelpText(
+      'after',
+      [
+        '',
+        'The file holds the whole configuration that was planned, references to secrets and never a secret. Its digest',
+        'finds what was changed in it by hand; whoever may write it and run `gw apply` may change the store anyway.',
+      ].join('\n'),
+    )
+    .action(
+      bind<PlanOptions>(async (session, _args, { output, expires, adopt = [] }) => {
+        const { out, flags } = session
+        if (expires !== undefined && output === undefined) {
+          throw new CommandError('GW6001', '`--expires` is of a plan file, and none is written.', {
+            hint: 'Name the file: `-o plan.json`.',
+          })
+        }
+        const paths = configPaths(session)
+        const ports = appPorts(session)
+        const made: Foreseen & { readonly expiresAtMs?: number } =
+          output === undefined
+            ? await planConfiguration(paths, flags.store, ports, { adopt })
+            : await keepPlan(paths, flags.store, ports, { adopt, file: output, expiresMs: expires ?? DAY_MS })
+        const { plan, tree, warnings, radius } = made
+        talkWarnings(out, warnings)
+        const until = made.expiresAtMs === undefined ? undefined : new Date(made.expiresAtMs).toISOString()
+        out.result({
+          text: () => {
+            const text = planToText(withoutDefaults(plan, tree), out.style, radius)
+            if (output === undefined || until === undefined) return text
+            return `${text}\nWrote ${printable(output)}, good until ${until}: \`gw apply ${printable(output)}\`\n`
+          },
+          json: () => ({
+            ...planToJson(plan, radius),
+            ...(output !== undefined && until !== undefined && { file: output, expires_at: until }),
+          }),
+        })
+        return EXIT.done
+      }),
+    )
+}
