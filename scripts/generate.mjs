@@ -10,7 +10,7 @@ import { CONFIG_FAULTS } from '../dist/base/catalogue/config.js'
 import { WIRE_ERRORS } from '../dist/base/catalogue/wire.js'
 import * as metrics from '../dist/metering/metrics/catalogue.js'
 import { openApi } from '../dist/schema/api/openapi.js'
-import { configSchema } from '../dist/schema/publish.js'
+import { configSchema, testsSchema } from '../dist/schema/publish.js'
 import { metricsPage } from './metrics-page.mjs'
 
 const ROOT = new URL('../', import.meta.url)
@@ -20,6 +20,7 @@ const { version } = JSON.parse(await readFile(new URL('package.json', ROOT), 'ut
 
 const FILES = {
   'schemas/gw.schema.json': `${JSON.stringify(configSchema(), null, 2)}\n`,
+  'schemas/gw-tests.schema.json': `${JSON.stringify(testsSchema(), null, 2)}\n`,
   'schemas/openapi.json': `${JSON.stringify(openApi(version), null, 2)}\n`,
   'docs/errors.md': errorsPage(),
   'docs/metrics.md': metricsPage(metrics),

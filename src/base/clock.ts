@@ -27,3 +27,8 @@ export const systemClock: Clock = {
     return { cancel: () => clearTimeout(handle) }
   },
 }
+
+/** A clock that stands still: for questions about a moment. What waits on it waits for ever. */
+export function stoppedClock(nowMs: number): Clock {
+  return { nowMs: () => nowMs, monotonicMs: () => 0, after: () => ({ cancel: () => undefined }) }
+}

@@ -13,6 +13,8 @@ export interface Result {
   readonly json: () => Json
   /** GitHub's workflow commands; where absent, the text. */
   readonly github?: () => string
+  /** JUnit's XML; where absent, the text. */
+  readonly junit?: () => string
 }
 
 /**
@@ -63,7 +65,7 @@ export function openOutput(io: Io, format: Format, when: ColourWhen): Output {
 
   function print(result: Result): void {
     if (format === 'json') stdout.write(document(result.json()))
-    else stdout.write(format === 'github' && result.github ? result.github() : result.text())
+    else stdout.write(textIn(format, result))
   }
 
   function failText(error: CommandError, detailed: boolean): void {
@@ -99,6 +101,11 @@ export function openOutput(io: Io, format: Format, when: ColourWhen): Output {
       return stdout.fault
     },
   }
+}
+
+function textIn(format: Format, { text, github, junit }: Result): string {
+  if (format === 'github' && github) return github()
+  return format === 'junit' && junit ? junit() : text()
 }
 
 /** Anything that is not ours: its own first line, and its stack only where somebody asks for it. */

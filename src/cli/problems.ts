@@ -3,6 +3,7 @@ import { formatProblem, problemJson } from '../config/format.ts'
 import type { Problem } from '../config/types.ts'
 import type { Json } from '../schema/kinds.ts'
 import type { Format } from './format.ts'
+import { workflowCommand } from './github.ts'
 import { printable, type Style } from './style.ts'
 
 /** Each problem with its place, its frame and its hint, an empty line after each. */
@@ -33,23 +34,7 @@ function legible(problem: Problem): Problem {
   }
 }
 
-/**
- * A workflow command of GitHub Actions, which shows the problem at its line of the pull request
- * (docs.github.com, "Workflow commands": `::error file={name},line={line},col={column},title={title}::{message}`).
- */
-function annotation(problem: Problem): string {
-  const { code, severity, message, place } = problem
-  const properties = Object.entries({ file: place.file, line: place.line, col: place.column, title: code })
-    .map(([name, value]) => `${name}=${escapeProperty(String(value))}`)
-    .join(',')
-  const hint = problem.hint ?? CONFIG_FAULTS[code].mend
-  return `::${severity} ${properties}::${escapeData(`${message}\n${hint}`)}\n`
-}
-
-function escapeData(text: string): string {
-  return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
-}
-
-function escapeProperty(text: string): string {
-  return escapeData(text).replaceAll(':', '%3A').replaceAll(',', '%2C')
+function annotation({ code, severity, message, place, hint }: Problem): string {
+  const at = { file: place.file, line: place.line, col: place.column, title: code }
+  return workflowCommand(severity, at, `${message}\n${hint ?? CONFIG_FAULTS[code].mend}`)
 }

@@ -10,8 +10,13 @@ import type { LoadPorts } from './types.ts'
 /** The largest file that is read. */
 const FILE_LIMIT_BYTES = 16 * 1_048_576
 const YAML_FILE = /\.ya?ml$/
+/** Assertions about a configuration stand beside it, and are none of it. */
+const TEST_FILE = /\.test\.ya?ml$/
 const STDIN = '-'
 const STDIN_NAME = '<stdin>'
+
+/** What of a directory is read. A file that is named is read, whatever its name says. */
+export type Wanted = 'configuration' | 'tests'
 
 /** The files of a tree that could be read. */
 export interface Files {
@@ -25,10 +30,20 @@ export interface Files {
  * that is reached twice, by two paths or by a link (a Kubernetes ConfigMap is all links), is read once. Hidden
  * files and `node_modules` are left out.
  */
-export async function readFiles(paths: readonly string[], ports: LoadPorts, report: Report): Promise<Files> {
-  const reader = new FileReader(ports, report)
+export async function readFiles(
+  paths: readonly string[],
+  ports: LoadPorts,
+  report: Report,
+  wanted: Wanted = 'configuration',
+): Promise<Files> {
+  const reader = new FileReader(ports, report, wanted)
   for (const path of paths) await reader.path(path)
   return { sources: reader.sources, incomplete: reader.incomplete }
+}
+
+const NOTHING_FOUND: Readonly<Record<Wanted, string>> = {
+  configuration: 'no .yaml or .yml file in this directory',
+  tests: 'no .test.yaml or .test.yml file in this directory',
 }
 
 class FileReader {
@@ -36,15 +51,17 @@ class FileReader {
   incomplete = false
   readonly #ports: LoadPorts
   readonly #report: Report
+  readonly #wanted: Wanted
   /** Real paths of files and directories already seen. */
   readonly #seen = new Set<string>()
   #order = 0
   /** Files with a YAML name that were met, read before or not. */
   #met = 0
 
-  constructor(ports: LoadPorts, report: Report) {
+  constructor(ports: LoadPorts, report: Report, wanted: Wanted) {
     this.#ports = ports
     this.#report = report
+    this.#wanted = wanted
   }
 
   async path(path: string): Promise<void> {
@@ -61,7 +78,7 @@ class FileReader {
     }
     const before = this.#met
     await this.#directory(path, found.real)
-    if (this.#met === before) this.#refuse('GW1002', path, 'no .yaml or .yml file in this directory')
+    if (this.#met === before) this.#refuse('GW1002', path, NOTHING_FOUND[this.#wanted])
   }
 
   /** Sorted, so that the order of problems and of a merge never depends on the file system. */
@@ -77,8 +94,8 @@ class FileReader {
     for (const name of names.sort()) {
       if (name.startsWith('.') || name === 'node_modules') continue
       const inner = join(path, name)
-      if (YAML_FILE.test(name)) await this.#entry(inner)
-      else await this.#subdirectory(inner)
+      if (!YAML_FILE.test(name)) await this.#subdirectory(inner)
+      else if (TEST_FILE.test(name) === (this.#wanted === 'tests')) await this.#entry(inner)
     }
   }
 

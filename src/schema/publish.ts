@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { testsDocument } from './config-test.ts'
 import { document } from './document.ts'
 import type { Kind } from './kinds.ts'
 
@@ -14,11 +15,20 @@ const INTERPOLATED = 'interpolated'
  * say is added: root keys `x-*` are free, and any scalar may be an interpolation instead.
  */
 export function configSchema(): JsonSchema {
-  const schema = z.toJSONSchema(document, { target: 'draft-7', io: 'input' }) as JsonSchema
+  return fileSchema(document, 'gw configuration')
+}
+
+/** The same of a file of tests. */
+export function testsSchema(): JsonSchema {
+  return fileSchema(testsDocument, 'gw configuration tests')
+}
+
+function fileSchema(file: z.ZodType, title: string): JsonSchema {
+  const schema = z.toJSONSchema(file, { target: 'draft-7', io: 'input' }) as JsonSchema
   const definitions = schema['definitions'] as Record<string, JsonSchema>
   return {
     $schema: schema['$schema'],
-    title: 'gw configuration',
+    title,
     ...interpolable(schema),
     patternProperties: { '^x-': { description: 'Ignored; a place for anchors.' } },
     definitions: {

@@ -8,6 +8,10 @@ import { EXAMPLE_CONFIG } from '../support/whole-gateway.ts'
 const ports = { environment: {}, readStdin: () => Promise.resolve(Buffer.alloc(0)), known: new Set<string>() }
 const files = readdirSync(EXAMPLE_CONFIG)
 
+/** Tests stand beside the configuration, and have a schema of their own. */
+const schemaLine = (file: string) =>
+  `# yaml-language-server: $schema=../schemas/${file.endsWith('.test.yaml') ? 'gw-tests' : 'gw'}.schema.json`
+
 describe('config.example', () => {
   test('is valid as a whole, without a warning', async () => {
     const loaded = await load([EXAMPLE_CONFIG], ports)
@@ -17,7 +21,7 @@ describe('config.example', () => {
 
   test.each(files)('%s points editors to the schema', file => {
     const [first] = readFileSync(join(EXAMPLE_CONFIG, file), 'utf8').split('\n')
-    expect(first).toBe('# yaml-language-server: $schema=../schemas/gw.schema.json')
+    expect(first).toBe(schemaLine(file))
   })
 })
 

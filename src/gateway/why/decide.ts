@@ -134,7 +134,7 @@ export function decide(bearer: Bearer, wish: Wish, view: View): Decision {
 }
 
 /** The first path that a model is served at: OpenAI's where it is served at both. */
-function pathOf(publication: PublicationEntry | undefined): InferencePath {
+export function pathOf(publication: PublicationEntry | undefined): InferencePath {
   const isAnthropic = publication?.targets.openai.length === 0 && publication.targets.anthropic.length > 0
   const wanted = isAnthropic ? 'anthropic' : 'openai'
   return INFERENCE_PATHS.find(({ protocol }) => protocol === wanted) as InferencePath

@@ -1,0 +1,36 @@
+import { type Clock, stoppedClock } from '../../base/clock.ts'
+import type { View } from '../../gateway/why/decide.ts'
+import type { ConfigTest } from '../../schema/config-test.ts'
+import { freshView } from '../why/from-files.ts'
+import type { Scene } from '../why/scene.ts'
+
+/** What a probe would say of an endpoint that a test takes down. */
+const DOWN = { isIll: true, hasAnswered: false, restMs: undefined, reason: 'the test says so' } as const
+
+/** The gateway that a test speaks of: at its moment, with its endpoints down. Made once for tests that agree on both. */
+export class Worlds {
+  readonly scene: Scene
+  readonly #clock: Clock
+  readonly #views = new Map<string, View>()
+
+  constructor(scene: Scene, clock: Clock) {
+    this.scene = scene
+    this.#clock = clock
+  }
+
+  viewFor({ at, down = [] }: Pick<ConfigTest, 'at' | 'down'>): View {
+    const id = JSON.stringify([at, down.toSorted()])
+    const known = this.#views.get(id)
+    if (known) return known
+    const { snapshot } = this.scene.view
+    const view = freshView(snapshot, stoppedClock(at ?? this.#clock.nowMs()))
+    for (const name of down) {
+      const endpoint = snapshot.endpoints.get(name)
+      if (!endpoint) continue
+      const state = view.health.of(endpoint)
+      for (let failures = 0; failures < snapshot.health.unhealthyAfter; failures++) state.failed(DOWN)
+    }
+    this.#views.set(id, view)
+    return view
+  }
+}

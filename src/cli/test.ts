@@ -1,0 +1,64 @@
+import { writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import { runConfigTests } from '../app/config-tests/run.ts'
+import { counted } from '../app/counted.ts'
+import { CommandError, EXIT } from '../base/catalogue/command.ts'
+import { configPaths } from './config-paths.ts'
+import { marksFor } from './marks.ts'
+import { appPorts, type Bind } from './session.ts'
+import { testsToGithub, testsToJson, testsToJunit, testsToText } from './test-report.ts'
+import { verb } from './verb.ts'
+
+interface Options {
+  readonly output?: string
+}
+
+/** `gw test`: assertions about a configuration, checked offline by the code that decides for a gateway. */
+export function testCommand(bind: Bind): Command {
+  return verb(
+    'test',
+    'Check what a configuration promises: who may call what, where it goes, what it costs.',
+    [
+      'gw test -c ./config                                  # every *.test.yaml in it',
+      'gw test -c ./config policies.test.yaml',
+      'gw test -c ./config --format junit -o report.xml     # for CI',
+    ],
+  )
+    .argument('[file...]', 'files of tests (default: every *.test.yaml of the configuration)')
+    .option('-o, --output <file>', 'write the report here, in the form of --format')
+    .addHelpText(
+      'after',
+      [
+        '',
+        'A test is a few lines of YAML: `- { key: app, may_call: gpt-4o }`. Offline: opens no store and no socket,',
+        'reads no secret. Ends with 4 where a test fails, with 3 where a file cannot be read.',
+      ].join('\n'),
+    )
+    .action(
+      bind<Options>(
+        async (session, files, { output }) => {
+          const { out, io } = session
+          const results = await runConfigTests(configPaths(session), files, appPorts(session))
+          const json = () => testsToJson(results)
+          const text = () => testsToText(results, out.style, marksFor(io))
+          const junit = () => testsToJunit(results)
+          const github = () => testsToGithub(results)
+          if (output === undefined) out.result({ text, json, junit, github })
+          else {
+            const forms = { text, junit, github, json: () => `${JSON.stringify(json(), null, 2)}\n` }
+            await writeFile(resolve(io.cwd, output), forms[out.format]())
+            out.result({ text, json })
+          }
+          const failed = results.filter(({ judgement }) => !judgement.ok).length
+          if (failed === 0) return EXIT.done
+          // The one JSON document has told everything.
+          if (out.format === 'json') return EXIT.precondition
+          return out.fail(
+            new CommandError('GW4020', `${counted(failed, 'test')} of ${results.length} failed.`),
+          )
+        },
+        ['github', 'junit'],
+      ),
+    )
+}
