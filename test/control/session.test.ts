@@ -282,8 +282,8 @@ describe('guessing', () => {
     const wrong = { username: 'ada', password: 'wrong' }
     const waiting = clock.pending
     const asked = Array.from({ length: 60 }, () => call('log_in', { body: wrong }))
-    // Five are free, and one may be at work beside the fifth: time stands still until the others are refused.
-    await clock.waiting(waiting + 54)
+    // Five are free, and some may be at work while the fifth is told: time stands still until the others are refused.
+    await clock.waiting(waiting + 52)
     const hurry = setInterval(() => clock.advance(500), 5)
     onTestFinished(() => clearInterval(hurry))
     const guesses = await Promise.all(asked)
