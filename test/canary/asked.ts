@@ -41,6 +41,7 @@ export const CALLS: readonly Asked[] = [
     body: { model: 'chat', stream: true },
   },
   { status: 200, path: '/v1/messages', secret: OURS, body: { model: 'claude', max_tokens: 5 } },
+  { status: 200, path: CHAT, secret: OURS, body: { model: 'over-rest' } },
   { status: 502, path: CHAT, secret: OURS, body: { model: 'refused' } },
   { status: 404, path: CHAT, secret: OURS, body: { model: SLOTS['a made-up name of a model'] } },
   { status: 401, path: CHAT, secret: SLOTS['a stranger’s key'], body: { model: 'chat' } },
@@ -58,3 +59,52 @@ export const CALLS: readonly Asked[] = [
   { status: 200, path: '/v1/models', secret: OURS },
   { status: 401, path: '/metrics', secret: OURS },
 ]
+
+export interface Managed {
+  readonly status: number
+  readonly method: string
+  /** Below `/api/v1`. */
+  readonly path: string
+  readonly body?: object
+}
+
+/** What an administrator can ask of the control plane that must not tell, in order. */
+export function managing(upstreamUrl: string): readonly Managed[] {
+  const endpoint = {
+    name: 'over-rest',
+    protocol: 'openai',
+    base_url: `${upstreamUrl}/v1`,
+    served_model: 'm',
+    upstream_key: SLOTS['upstream_key, over REST'],
+  }
+  const refusing = {
+    ...endpoint,
+    name: 'refusing-over-rest',
+    base_url: `${upstreamUrl}/refusing/v1`,
+    upstream_key: SLOTS['upstream_key, over REST, that its upstream refuses, and repeats'],
+  }
+  const post = (path: string, status: number, body?: object): Managed => ({
+    status,
+    method: 'POST',
+    path,
+    ...(body && { body }),
+  })
+  return [
+    post('/endpoints', 201, endpoint),
+    post('/endpoints', 409, endpoint),
+    post('/endpoints', 422, refusing),
+    post('/endpoints', 422, { ...refusing, upstream_key: `${refusing.upstream_key} ` }),
+    post('/endpoints', 201, { ...refusing, skip_probe: true }),
+    post('/endpoints/over-rest/probe', 200),
+    { status: 428, method: 'PATCH', path: '/endpoints/over-rest', body: { base_url: 'http://127.0.0.1:9' } },
+    post('/publications', 201, { name: 'over-rest' }),
+    post('/bindings', 201, { publication: 'over-rest', endpoint: 'over-rest' }),
+    post('/config/plan', 422, {
+      yaml: `version: 1\nendpoints: { x: { upstream_key: ${SLOTS['a prompt']} } }`,
+    }),
+    { status: 200, method: 'GET', path: '/endpoints' },
+    { status: 200, method: 'GET', path: '/endpoints/over-rest' },
+    { status: 200, method: 'GET', path: '/audit' },
+    { status: 200, method: 'GET', path: '/config/revisions' },
+  ]
+}

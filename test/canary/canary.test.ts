@@ -8,7 +8,7 @@ import { json, reply, sse } from '../support/answers.ts'
 import { gate } from '../support/gate.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { type Asked, CALLS, CHAT, COMMANDS } from './asked.ts'
+import { type Asked, CALLS, CHAT, COMMANDS, managing } from './asked.ts'
 import { filesOf, hashOf, SLOTS, slotsIn } from './planted.ts'
 
 /**
@@ -113,6 +113,7 @@ it('a secret in any slot is found in no output, log, metric, error, health or fi
 
   // A request is at hand at the kill, so that the ledger has a hold of it.
   const first = await serveGw('first')
+  await manage(first)
   await callAll(first.gateway)
   const atHand = ask(first.gateway, {
     path: CHAT,
@@ -193,7 +194,41 @@ async function serveGw(name: string) {
   const [gateway, control] = await Promise.all([url('Gateway'), url('Control plane')])
   for (const at of [gateway, control])
     written.set(`health at ${at}`, await (await fetch(`${at}/health`)).text())
-  return { name, child, gateway, said: () => text }
+  return { name, child, gateway, control, said: () => text }
+}
+
+/** What is given and asked over REST, by somebody whose session is a secret as well. */
+async function manage({ gateway, control }: { readonly gateway: string; readonly control: string }) {
+  const send = async (method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
+    const answer = await fetch(`${control}/api/v1${path}`, {
+      method,
+      headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    return { status: answer.status, head: JSON.stringify([...answer.headers]), body: await answer.text() }
+  }
+  const [username, password] = ['admin', SLOTS.GW_ADMIN_PASSWORD]
+  const session = await send('POST', '/session', { username, password })
+  const { token } = JSON.parse(session.body) as { readonly token: string }
+  minted['the token of a session'] = token
+  const wrong = await send('POST', '/session', { username, password: `${password}!` })
+  written.set('a log-in that fails', wrong.head + wrong.body)
+  for (const [index, { status, method, path, body }] of managing(upstream.url).entries()) {
+    const answer = await send(method, path, body, { authorization: `Bearer ${token}` })
+    expect(answer.status, `${method} ${path}: ${answer.body}`).toBe(status)
+    written.set(`${method} ${path}, ${index}`, answer.head + answer.body)
+  }
+  const { data } = JSON.parse(
+    (
+      await send('GET', '/config/revisions', undefined, {
+        authorization: `Bearer ${token}`,
+      })
+    ).body,
+  ) as { readonly data: readonly { readonly id: number }[] }
+  const newest = data[0]?.id ?? 0
+  await expect
+    .poll(async () => (await (await fetch(`${gateway}/health`)).json()) as unknown, { timeout: 5_000 })
+    .toMatchObject({ revision: newest })
 }
 
 async function callAll(gateway: string): Promise<void> {
