@@ -211,24 +211,22 @@ async function manage({ gateway, control }: { readonly gateway: string; readonly
   const session = await send('POST', '/session', { username, password })
   const { token } = JSON.parse(session.body) as { readonly token: string }
   minted['the token of a session'] = token
+  const bearer = { authorization: `Bearer ${token}` }
   const wrong = await send('POST', '/session', { username, password: `${password}!` })
   written.set('a log-in that fails', wrong.head + wrong.body)
   for (const [index, { status, method, path, body }] of managing(upstream.url).entries()) {
-    const answer = await send(method, path, body, { authorization: `Bearer ${token}` })
+    const answer = await send(method, path, body, bearer)
     expect(answer.status, `${method} ${path}: ${answer.body}`).toBe(status)
     written.set(`${method} ${path}, ${index}`, answer.head + answer.body)
   }
-  const { data } = JSON.parse(
-    (
-      await send('GET', '/config/revisions', undefined, {
-        authorization: `Bearer ${token}`,
-      })
-    ).body,
-  ) as { readonly data: readonly { readonly id: number }[] }
-  const newest = data[0]?.id ?? 0
-  await expect
-    .poll(async () => (await (await fetch(`${gateway}/health`)).json()) as unknown, { timeout: 5_000 })
-    .toMatchObject({ revision: newest })
+  const revision = await send('GET', '/config/revisions?limit=1', undefined, bearer)
+  const { data } = JSON.parse(revision.body) as { readonly data: readonly { readonly id: number }[] }
+  await expect.poll(() => revisionOf(gateway), { timeout: 5_000 }).toBe(data[0]?.id)
+}
+
+async function revisionOf(gateway: string): Promise<number> {
+  const health = await fetch(`${gateway}/health`)
+  return ((await health.json()) as { readonly revision: number }).revision
 }
 
 async function callAll(gateway: string): Promise<void> {
