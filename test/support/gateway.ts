@@ -14,7 +14,7 @@ import { type RequestMeter, UNMEASURED } from '../../src/metering/metrics/reques
 import type { Probe } from '../../src/relay/probe.ts'
 import { compile } from '../../src/snapshot/compile.ts'
 import { SnapshotHolder } from '../../src/snapshot/holder.ts'
-import type { KeyEntry } from '../../src/snapshot/types.ts'
+import type { KeyEntry, Snapshot } from '../../src/snapshot/types.ts'
 import { type MemoryLedger, memoryLedger } from './memory-ledger.ts'
 import type { WhenOver } from './when-over.ts'
 
@@ -29,6 +29,8 @@ export interface TestGateway {
   readonly ledger: MemoryLedger
   readonly limiter: Limiter
   readonly upstreams: Upstreams
+  /** What it serves now. */
+  snapshot(): Snapshot
   /** A key as the limits know it now. */
   entryOf(key: string): KeyEntry
   /** The lines of the request log so far, newest last. */
@@ -147,6 +149,11 @@ export async function testGateway(
     ledger,
     limiter,
     upstreams,
+    snapshot() {
+      const snapshot = holder.current()
+      if (!snapshot) throw new Error('nothing is served yet')
+      return snapshot
+    },
     entryOf(key) {
       const entry = [...(holder.current()?.keys.values() ?? [])].find(({ name }) => name === key)
       if (!entry) throw new Error(`there is no key ${key}`)
