@@ -10,7 +10,7 @@ import {
 } from '../../schema/ledger.ts'
 import type { Lease } from './lease.ts'
 import type { Item, Report } from './messages.ts'
-import { type PackedPost, packed } from './packing.ts'
+import { Outbox } from './outbox.ts'
 import { claimOf, type RecoveryPorts, recoverHolds, sweepHolds } from './recovery.ts'
 import type { Answers, Question, RowFault, Short } from './rows.ts'
 import type { Adjustments, Balances, Ledger, LedgerEvents } from './types.ts'
@@ -34,8 +34,8 @@ export interface ThreadedLedgerOptions {
 }
 
 /**
- * The main thread's side of the ledger: numbers rows, hands over those of one turn of the event loop in one message,
- * and resolves the promises of those that are committed.
+ * The main thread's side of the ledger: hands rows to the writer, and resolves the promises of those that are
+ * committed.
  */
 export class ThreadedLedger implements Ledger {
   readonly #worker: Worker
@@ -45,7 +45,7 @@ export class ThreadedLedger implements Ledger {
   readonly #recovery: RecoveryPorts
 
   readonly #waiting = new WaitingRoom()
-  #outgoing: Item[] = []
+  readonly #outbox: Outbox
   #stallTimer: Timer | undefined
   #inTrouble = false
   #isStalled = false
@@ -57,6 +57,8 @@ export class ThreadedLedger implements Ledger {
     this.#worker = worker
     this.#lease = lease
     this.#options = options
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+    this.#outbox = new Outbox(post => worker.postMessage(post))
     this.#recovery = {
       ask: question => this.#ask(question),
       end: end => this.end(end),
@@ -163,18 +165,7 @@ export class ThreadedLedger implements Ledger {
 
   #post(item: Item, waiter: Waiter): void {
     this.#waiting.add(waiter)
-    this.#outgoing.push(item)
-    if (this.#outgoing.length === 1) setImmediate(() => this.#handOver())
-  }
-
-  /** All rows of one turn of the event loop in one message: a message costs more than a row. */
-  #handOver(): void {
-    if (this.#ended) return
-    const items = this.#outgoing.map(packed)
-    this.#outgoing = []
-    const first = this.#waiting.last - items.length + 1
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-    this.#worker.postMessage({ first, items } satisfies PackedPost)
+    this.#outbox.put(item)
     this.#watchForStall()
   }
 
@@ -196,13 +187,16 @@ export class ThreadedLedger implements Ledger {
       case 'committed':
         for (const { seq, fault } of report.faults) this.#contradict(seq, fault)
         for (const hold of this.#waiting.commit(report.upTo)) this.#releaseUnwanted(hold)
+        this.#outbox.answered(report.upTo)
         return
       case 'answered': {
+        this.#outbox.answered(report.seq)
         const waiter = this.#waiting.take(report.seq)
         if (waiter?.what === 'answer') waiter.resolve(report.answer)
         return
       }
       case 'refused': {
+        this.#outbox.answered(report.seq)
         const waiter = this.#waiting.take(report.seq)
         if (!waiter) return
         const message = `${describeRow(waiter)} cannot be written: ${report.message}`
@@ -211,6 +205,7 @@ export class ThreadedLedger implements Ledger {
         return
       }
       case 'rejected':
+        this.#outbox.answered(report.seqs.at(-1) ?? 0)
         for (const seq of report.seqs) {
           const waiter = this.#waiting.take(seq)
           if (waiter?.what === 'hold') waiter.reject(unavailable('the ledger could not be written in time'))
@@ -218,10 +213,12 @@ export class ThreadedLedger implements Ledger {
         return
       case 'trouble':
         this.#inTrouble = true
+        this.#outbox.isUrgent = true
         this.#options.events.onTrouble(report.message)
         return
       case 'recovered':
         this.#inTrouble = false
+        this.#outbox.isUrgent = false
         this.#options.events.onRecovered()
         return
     }
@@ -282,6 +279,7 @@ export class ThreadedLedger implements Ledger {
 
   #reject(reason: string): number {
     this.#ended = true
+    this.#outbox.close()
     this.#stallTimer?.cancel()
     return this.#waiting.rejectAll(reason)
   }

@@ -1,0 +1,75 @@
+import type { Item } from './messages.ts'
+import { type PackedPost, packed } from './packing.ts'
+
+/**
+ * So many messages may be with the writer: one that it commits, and one for it to go on with at once. What comes
+ * meanwhile waits for the next, so that under load messages and commits grow instead of becoming more.
+ */
+const MAX_UNANSWERED = 2
+
+/**
+ * What goes to the writer's thread: all items of one turn of the event loop in one message, because a message costs
+ * more than a row.
+ *
+ *     put ──▶ gathered ──▶ end of the turn ──▶ message
+ *                 ▲                               │
+ *                 └─ two are unanswered: until ◀──┘
+ *                    the writer has reported
+ */
+export class Outbox {
+  readonly #post: (post: PackedPost) => void
+  #gathered: Item[] = []
+  /** The last numbers of the messages that the writer has not reported of. */
+  readonly #unanswered: number[] = []
+  #last = 0
+  #isDue = false
+  #isUrgent = false
+  #closed = false
+
+  /** @param post Hands a message over. */
+  constructor(post: (post: PackedPost) => void) {
+    this.#post = post
+  }
+
+  /** Items are numbered from 1 on, in the order in which they are put. */
+  put(item: Item): void {
+    this.#gathered.push(item)
+    this.#last++
+    this.#goSoon()
+  }
+
+  /** The writer has reported of all up to a number, or of a later one. */
+  answered(upTo: number): void {
+    const unanswered = this.#unanswered
+    while (unanswered.length > 0 && (unanswered[0] as number) <= upTo) unanswered.shift()
+    this.#goSoon()
+  }
+
+  /** A writer in trouble commits nothing: it is to know at once who waits, so that it can tell since when. */
+  set isUrgent(isUrgent: boolean) {
+    this.#isUrgent = isUrgent
+    this.#goSoon()
+  }
+
+  /** Nothing goes any more. */
+  close(): void {
+    this.#closed = true
+  }
+
+  #goSoon(): void {
+    if (this.#isDue || this.#gathered.length === 0) return
+    if (this.#unanswered.length >= MAX_UNANSWERED && !this.#isUrgent) return
+    this.#isDue = true
+    setImmediate(() => {
+      this.#isDue = false
+      if (!this.#closed) this.#go()
+    })
+  }
+
+  #go(): void {
+    const items = this.#gathered.map(packed)
+    this.#gathered = []
+    this.#unanswered.push(this.#last)
+    this.#post({ first: this.#last - items.length + 1, items })
+  }
+}

@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest'
+import type { Item } from '../../../src/store/ledger/messages.ts'
+import { Outbox } from '../../../src/store/ledger/outbox.ts'
+import type { PackedPost } from '../../../src/store/ledger/packing.ts'
+
+const item: Item = ['ask', { ask: 'nothing' }]
+
+function opened(): { outbox: Outbox; posts: PackedPost[]; numbers: () => (readonly [number, number])[] } {
+  const posts: PackedPost[] = []
+  const outbox = new Outbox(post => posts.push(post))
+  return { outbox, posts, numbers: () => posts.map(({ first, items }) => [first, items.length] as const) }
+}
+
+const turn = () => new Promise(resolve => setImmediate(resolve))
+
+describe('rows on their way to the writer', () => {
+  it('go in one message a turn of the event loop, numbered without gaps', async () => {
+    const { outbox, numbers } = opened()
+    outbox.put(item)
+    outbox.put(item)
+    expect(numbers()).toEqual([])
+    await turn()
+    outbox.put(item)
+    await turn()
+    expect(numbers()).toEqual([
+      [1, 2],
+      [3, 1],
+    ])
+  })
+
+  it('gather while two messages are unanswered, and go together behind the first report', async () => {
+    const { outbox, numbers } = opened()
+    for (let turns = 0; turns < 5; turns++) {
+      outbox.put(item)
+      await turn()
+    }
+    expect(numbers()).toHaveLength(2)
+    outbox.answered(1)
+    await turn()
+    expect(numbers().at(-1)).toEqual([3, 3])
+    outbox.put(item)
+    await turn()
+    expect(numbers()).toHaveLength(3)
+  })
+
+  it('do not gather for a report of which a part was told before: one of a later row answers for it', async () => {
+    const { outbox, numbers } = opened()
+    for (let turns = 0; turns < 4; turns++) {
+      outbox.put(item)
+      await turn()
+    }
+    outbox.answered(2)
+    await turn()
+    outbox.put(item)
+    await turn()
+    expect(numbers()).toEqual([
+      [1, 1],
+      [2, 1],
+      [3, 2],
+      [5, 1],
+    ])
+  })
+
+  it('all go to a writer in trouble, which is to know since when each of them waits', async () => {
+    const { outbox, numbers } = opened()
+    for (let turns = 0; turns < 4; turns++) {
+      outbox.put(item)
+      await turn()
+    }
+    expect(numbers()).toHaveLength(2)
+    outbox.isUrgent = true
+    await turn()
+    outbox.put(item)
+    await turn()
+    expect(numbers().slice(2)).toEqual([
+      [3, 2],
+      [5, 1],
+    ])
+  })
+
+  it('stay where they are once it is closed', async () => {
+    const { outbox, posts } = opened()
+    outbox.put(item)
+    outbox.close()
+    await turn()
+    expect(posts).toEqual([])
+  })
+})
