@@ -4,12 +4,13 @@
  *
  *     slowloris     5,000 connections that dribble heads, beside normal traffic: goodput in pairs of windows
  *     slow-readers  200 clients that take a kilobyte a second of answers of 20 MB: memory
+ *     logins        500 people who log in to the control plane at once, beside normal traffic: p99 in pairs of windows
  *     streams       10,000 open streams with an event every few seconds: memory, added delay, and that none is lost
  *
  *     node scripts/hostile.mjs [--short] [--only NAME] [--format json]
  *
  * It needs Linux, two processors of its own, and a limit of open files (`ulimit -n`) over 20,300; with less it opens
- * fewer streams and says so. It takes about six minutes, and ends with 1 where a promise does not hold.
+ * fewer streams and says so. It takes about ten minutes, and ends with 1 where a promise does not hold.
  */
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -17,11 +18,13 @@ import { parseArgs } from 'node:util'
 const LONG = {
   slowloris: { sockets: 5_000, pairs: 5, windowMs: 8_000, rate: 400, connections: 64 },
   'slow-readers': { readers: 200, megabytes: 20, seconds: 60 },
+  logins: { people: 500, pairs: 7, windowMs: 8_000, rate: 200, connections: 32 },
   streams: { count: 10_000, events: 12, everyMs: 5_000 },
 }
 const SHORT = {
   slowloris: { sockets: 50, pairs: 1, windowMs: 1_000, rate: 100, connections: 8 },
   'slow-readers': { readers: 10, megabytes: 20, seconds: 4 },
+  logins: { people: 40, pairs: 1, windowMs: 1_000, rate: 50, connections: 8 },
   streams: { count: 200, events: 4, everyMs: 400 },
 }
 
@@ -39,7 +42,8 @@ else await prove()
 
 async function prove() {
   const { slowloris, slowReaders, openStreams } = await import('./hostile/proofs.mjs')
-  const proofs = { slowloris, 'slow-readers': slowReaders, streams: openStreams }
+  const { logInsBeside: logins } = await import('./hostile/logins.mjs')
+  const proofs = { slowloris, logins, 'slow-readers': slowReaders, streams: openStreams }
   const sizes = values.short ? SHORT : LONG
   const fitting = Math.floor((openFiles() - 300) / 2)
   if (sizes.streams.count > fitting) {
@@ -70,7 +74,7 @@ async function play(role) {
     const { run } = await import('./hostile/upstream.mjs')
     await run(send)
   } else {
-    const clients = await import('./hostile/clients.mjs')
+    const clients = { ...(await import('./hostile/clients.mjs')), ...(await import('./hostile/logins.mjs')) }
     await clients[role](send, scene)
   }
 }

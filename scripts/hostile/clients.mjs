@@ -72,7 +72,8 @@ export async function normal(send, { port, secret, connections, rate }) {
   }
   process.on('message', () => {
     const sorted = taken.sort((a, b) => a - b)
-    send({ answered: sorted.length, failed, p99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? 0 })
+    const at = share => sorted[Math.floor(sorted.length * share)] ?? 0
+    send({ answered: sorted.length, failed, p50Ms: at(0.5), p99Ms: at(0.99) })
     taken = []
     failed = 0
   })

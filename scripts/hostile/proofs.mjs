@@ -1,22 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { World } from './world.mjs'
+import { inWorld, median } from './proof.mjs'
 
-const median = numbers => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]
 const percent = share => Math.round(share * 1_000) / 10
-
-async function inWorld(flags, proof) {
-  const world = new World()
-  try {
-    await world.start(...flags)
-    return await proof(world)
-  } finally {
-    await world.end()
-  }
-}
 
 /** Normal traffic with and without clients that dribble heads, in pairs of windows in one run. */
 export function slowloris({ sockets, pairs, windowMs, rate, connections }) {
-  return inWorld([], async world => {
+  return inWorld({}, async world => {
     const normal = world.actor('normal', { connections, rate })
     await normal.report()
     const window = async () => {
@@ -59,7 +48,7 @@ export function slowloris({ sockets, pairs, windowMs, rate, connections }) {
 
 /** Readers of a kilobyte a second of large answers: what they cost in memory, and what normal traffic sees of them. */
 export function slowReaders({ readers, megabytes, seconds }) {
-  return inWorld([], async world => {
+  return inWorld({}, async world => {
     const normal = world.actor('normal', { connections: 4, rate: 50 })
     await normal.report()
     await pause(2_000)
@@ -95,7 +84,7 @@ export function slowReaders({ readers, megabytes, seconds }) {
 
 /** Open streams with an event every so often: memory for each, how late events are, and that none is lost. */
 export function openStreams({ count, events, everyMs }) {
-  return inWorld(['--max-connections', String(count + 50)], async world => {
+  return inWorld({ flags: ['--max-connections', String(count + 50)] }, async world => {
     const direct = world.actor('streams', {
       port: world.upstreamPort,
       count: Math.min(50, count),

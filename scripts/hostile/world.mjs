@@ -49,10 +49,16 @@ export class World {
   #dir = mkdtempSync(join(tmpdir(), 'gw-hostile-'))
   #gateway
   port = 0
+  /** 0 where there is no control plane. */
+  controlPort = 0
   upstreamPort = 0
   secret = SECRET
 
-  async start(...flags) {
+  /**
+   * @param options `flags` of `gw serve`; `password` of the administrator of a control plane, which is not served
+   * without.
+   */
+  async start({ flags = [], password } = {}) {
     this.upstream = this.actor('upstream', {})
     this.upstreamPort = (await this.upstream.report()).port
     const digest = createHash('sha256').update(SECRET).digest('hex')
@@ -67,11 +73,12 @@ tenants: { acme: {} }
 keys: { app: { kind: tenant, tenant: acme, hash: "sha256:${digest}" } }
 `,
     )
-    const [code] = await once(this.#gw('apply', '--yes'), 'exit')
+    const [code] = await once(this.#gw({}, 'apply', '--yes'), 'exit')
     if (code !== 0) throw new Error('gw apply failed')
     this.#gateway = this.#gw(
+      password === undefined ? {} : { GW_ADMIN_PASSWORD: password },
       'serve',
-      '--gateway-only',
+      ...(password === undefined ? ['--gateway-only'] : ['--control-listen', '127.0.0.1:0']),
       '--listen',
       '127.0.0.1:0',
       '--log-level',
@@ -83,6 +90,7 @@ keys: { app: { kind: tenant, tenant: acme, hash: "sha256:${digest}" } }
       this.#gateway.stderr.setEncoding('utf8').on('data', text => {
         said += text
         const port = /Gateway on http:\/\/127\.0\.0\.1:(\d+)/.exec(said)?.[1]
+        this.controlPort = Number(/Control plane on http:\/\/127\.0\.0\.1:(\d+)/.exec(said)?.[1] ?? 0)
         if (port && said.includes('Serving')) resolve(Number(port))
       })
       this.#gateway.once('exit', () => reject(new Error(`gw serve ended:\n${said}`)))
@@ -91,7 +99,12 @@ keys: { app: { kind: tenant, tenant: acme, hash: "sha256:${digest}" } }
   }
 
   actor(role, scene) {
-    const actor = new Actor(role, { port: this.port, secret: SECRET, ...scene })
+    const actor = new Actor(role, {
+      port: this.port,
+      controlPort: this.controlPort,
+      secret: SECRET,
+      ...scene,
+    })
     this.#actors.push(actor)
     return actor
   }
@@ -108,10 +121,10 @@ keys: { app: { kind: tenant, tenant: acme, hash: "sha256:${digest}" } }
     rmSync(this.#dir, { recursive: true, force: true, maxRetries: 3 })
   }
 
-  #gw(...argv) {
+  #gw(environment, ...argv) {
     const child = spawn(process.execPath, [GW, ...argv], {
       cwd: this.#dir,
-      env: { PATH: process.env.PATH, HOME: this.#dir },
+      env: { PATH: process.env.PATH, HOME: this.#dir, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     child.stdout.resume()
