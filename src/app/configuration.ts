@@ -191,7 +191,11 @@ export async function exportConfiguration(
   storeUrl: string,
   ports: AppPorts,
 ): Promise<Exported> {
-  const live = await withStore(storeUrl, 'read', ports, store => store.live())
+  return exportOf(set, await withStore(storeUrl, 'read', ports, store => store.live()))
+}
+
+/** The same of a state that was read. @throws {CommandError} GW4005, GW6001 */
+export function exportOf(set: string | undefined, live: Live): Exported {
   const chosen = chooseSet(set, live)
   const resources = exportSet(live, chosen)
   return { yaml: render(chosen, resources), document: documentOf(chosen, resources) }

@@ -1,23 +1,29 @@
 import { fieldChanges } from '../changes/fields.ts'
 import type { Plan, ResourceChange } from '../changes/types.ts'
-import type { Tree } from '../config/types.ts'
-import { type CanonicalSpec, encode, KINDS, type Kind, type Spec } from '../schema/kinds.ts'
+import { type CanonicalSpec, encode, KINDS, type Kind, type Resource, type Spec } from '../schema/kinds.ts'
 
 /**
  * A plan for people: of what is created only the fields that say something else than their default. Updates are
  * left whole.
  *
- * @param tree the files of which the plan was made.
+ * @param tree what the plan would make stand.
  */
-export function withoutDefaults(plan: Plan, tree: Tree): Plan {
-  const specs = new Map(tree.resources.map(({ kind, name, spec }) => [`${kind}/${name}`, spec]))
-  const brief = (change: ResourceChange): ResourceChange => {
+export function withoutDefaults(plan: Plan, tree: { readonly resources: readonly Resource[] }): Plan {
+  return { ...plan, changes: changesWithoutDefaults(plan.changes, tree.resources) }
+}
+
+/** The same of changes alone. */
+export function changesWithoutDefaults(
+  changes: readonly ResourceChange[],
+  resources: readonly Resource[],
+): readonly ResourceChange[] {
+  const specs = new Map(resources.map(({ kind, name, spec }) => [`${kind}/${name}`, spec]))
+  return changes.map(change => {
     const spec = specs.get(`${change.kind}/${change.name}`)
     if (change.action !== 'create' || !spec) return change
     const written = writtenPaths(change.kind, spec)
     return { ...change, fields: change.fields.filter(field => written.has(field.path)) }
-  }
-  return { ...plan, changes: plan.changes.map(brief) }
+  })
 }
 
 function writtenPaths(kind: Kind, spec: CanonicalSpec): Set<string> {

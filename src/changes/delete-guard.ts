@@ -22,9 +22,9 @@ export function assertFewDeletes(
   if (allowed === undefined ? isFew : counts.delete <= allowed) return
   throw new CommandError(
     'GW4015',
-    `It would delete ${counts.delete} of the ${owned} resources of the set ${set}.`,
+    `It would delete ${counts.delete} of the ${owned} resources ${set === '' ? 'that stand' : `of the set ${set}`}.`,
     {
-      hint: `Look at \`gw diff\`; if it is meant, run \`gw apply --allow-deletes ${counts.delete}\`. Nothing was changed.`,
+      hint: `Look at \`gw diff\`; if it is meant, pass \`--allow-deletes ${counts.delete}\` to ${set === '' ? '`gw rollback`' : '`gw apply`'}. Nothing was changed.`,
     },
   )
 }

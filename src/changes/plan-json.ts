@@ -2,22 +2,15 @@ import type { Json } from '../schema/kinds.ts'
 import { radiusToJson } from './blast/to-json.ts'
 import type { BlastRadius } from './blast/types.ts'
 import { verdict } from './blast/verdict.ts'
-import type { FieldChange, Plan } from './types.ts'
+import type { FieldChange, Plan, ResourceChange } from './types.ts'
 
 /** A plan as `--format json` and REST show it. */
 export function planToJson(plan: Plan, radius?: BlastRadius): { readonly [member: string]: Json } {
   return {
     base: plan.base,
-    set: plan.set,
+    ...(plan.restores === undefined ? { set: plan.set } : { restores: plan.restores }),
     counts: { ...plan.counts },
-    changes: plan.changes.map(({ action, kind, name, fields, adoptedFrom, place }) => ({
-      action,
-      kind,
-      name,
-      fields: fields.map(fieldToJson),
-      ...(adoptedFrom && { adopted_from: adoptedFrom }),
-      ...(place && { file: place.file, line: place.line }),
-    })),
+    changes: changesToJson(plan.changes),
     warnings: plan.warnings.map(({ code, kind, name, message }) => ({ code, kind, name, message })),
     left_alone: {
       other_sets: plan.leftAlone.otherSets,
@@ -26,6 +19,18 @@ export function planToJson(plan: Plan, radius?: BlastRadius): { readonly [member
     },
     ...(radius && { blast_radius: radiusToJson(radius), verdict: verdict(plan, radius) }),
   }
+}
+
+/** Changes as a plan and `gw show` tell them. */
+export function changesToJson(changes: readonly ResourceChange[]): Json {
+  return changes.map(({ action, kind, name, fields, adoptedFrom, place }) => ({
+    action,
+    kind,
+    name,
+    fields: fields.map(fieldToJson),
+    ...(adoptedFrom && { adopted_from: adoptedFrom }),
+    ...(place && { file: place.file, line: place.line }),
+  }))
 }
 
 /** The members have the same names outside as inside. */

@@ -1,7 +1,10 @@
 import { CommandError } from '../base/catalogue/command.ts'
 import { resourceId } from '../store/resources.ts'
-import type { Counts, Revision, Store, StoredResource } from '../store/types.ts'
+import type { Counts, Live, Store, StoredResource } from '../store/types.ts'
+import { changesBetween } from './between.ts'
 import type { Hand } from './by-hand.ts'
+import type { Plan } from './types.ts'
+import { planWarnings } from './warnings.ts'
 
 /** What stands again, and what it took. */
 export interface RolledBack {
@@ -9,44 +12,66 @@ export interface RolledBack {
   readonly counts: Counts
 }
 
+/** What makes an earlier revision stand again. */
+export interface Rollback {
+  readonly plan: Plan
+  /** All that stood then. */
+  readonly wanted: readonly StoredResource[]
+}
+
 /**
- * Makes all that stood at a revision stand again, of every owner, as a new revision. Secrets of keys that were deleted
- * meanwhile have ended and stay so. Where nothing differs nothing is written.
+ * What it would change to make all that stood at a revision stand again, of every owner: half of a state is none that
+ * anybody has seen work.
  *
- * @throws {CommandError} GW4005 without such a revision, GW4001 where the store moved meanwhile, GW3002 where a
- * gateway could not serve it.
+ * @throws {CommandError} GW4005 without such a revision.
  */
-export async function rollBack(store: Store, to: number, hand: Hand): Promise<RolledBack> {
+export async function planRollback(store: Store, live: Live, to: number): Promise<Rollback> {
   const wanted = await store.resourcesAt(to)
-  const { head, resources } = await store.live()
-  const standing = new Map(resources.map(resource => [resourceId(resource), resource]))
-  const kept = new Set(wanted.map(resourceId))
-  const changed = wanted.filter(resource => !isSame(resource, standing.get(resourceId(resource))))
-  const deletes = resources.filter(resource => !kept.has(resourceId(resource)))
-  const create = changed.filter(resource => !standing.has(resourceId(resource))).length
-  const counts: Counts = {
-    create,
-    update: changed.length - create,
-    delete: deletes.length,
-    unchanged: wanted.length - changed.length,
+  const { changes, counts } = changesBetween(live.resources, wanted)
+  const plan: Plan = {
+    base: live.head.revision,
+    set: '',
+    restores: to,
+    changes,
+    counts,
+    warnings: planWarnings(live, wanted, { resources: wanted }),
+    leftAlone: { otherSets: 0, cli: 0, rest: 0 },
   }
-  if (changed.length + deletes.length === 0) return { revision: head.revision, counts }
-  const { origin, author, check } = hand
-  const { id }: Revision = await store.commit(
+  return { plan, wanted }
+}
+
+/**
+ * Carries a rollback out, as a new revision. Secrets of keys that were deleted meanwhile have ended and stay so. Where
+ * nothing differs nothing is written.
+ *
+ * @throws {CommandError} GW4001 where the store moved meanwhile, GW3002 where a gateway could not serve the result.
+ */
+export async function carryOutRollback(
+  store: Store,
+  { plan, wanted }: Rollback,
+  { author, check }: Pick<Hand, 'author' | 'check'>,
+): Promise<RolledBack> {
+  const { base, counts, changes, restores } = plan
+  if (changes.length === 0) return { revision: base, counts }
+  const changed = new Set(changes.map(resourceId))
+  const { id } = await store.commit(
     {
-      base: head.revision,
-      origin,
+      base,
+      origin: 'rollback',
+      ...(restores !== undefined && { restores }),
       ...(author !== undefined && { author }),
       counts,
-      puts: changed.map(({ kind, name, spec, owner, set, place }) => ({
-        kind,
-        name,
-        spec,
-        owner,
-        ...(set !== undefined && { set }),
-        ...(place && { place }),
-      })),
-      deletes: deletes.map(({ kind, name }) => ({ kind, name })),
+      puts: wanted
+        .filter(resource => changed.has(resourceId(resource)))
+        .map(({ kind, name, spec, owner, set, place }) => ({
+          kind,
+          name,
+          spec,
+          owner,
+          ...(set !== undefined && { set }),
+          ...(place && { place }),
+        })),
+      deletes: changes.filter(({ action }) => action === 'delete').map(({ kind, name }) => ({ kind, name })),
     },
     async (_before, after) => {
       const problems = (await check?.(after)) ?? []
@@ -56,7 +81,7 @@ export async function rollBack(store: Store, to: number, hand: Hand): Promise<Ro
   return { revision: id, counts }
 }
 
-function isSame(wanted: StoredResource, standing: StoredResource | undefined): boolean {
-  if (!standing || wanted.owner !== standing.owner || wanted.set !== standing.set) return false
-  return JSON.stringify(wanted.spec) === JSON.stringify(standing.spec)
+/** Both at once, for whoever asks nobody. @throws what either throws. */
+export async function rollBack(store: Store, to: number, hand: Hand): Promise<RolledBack> {
+  return carryOutRollback(store, await planRollback(store, await store.live(), to), hand)
 }

@@ -48,7 +48,10 @@ export interface LeftAlone {
 /** What an apply would do to revision `base`. Changes are sorted by kind (order of KIND_NAMES) and name. */
 export interface Plan {
   readonly base: number
+  /** Empty where it is of all owners: a rollback. */
   readonly set: string
+  /** Of a rollback: the revision that is to stand again. */
+  readonly restores?: number
   readonly changes: readonly ResourceChange[]
   readonly counts: Counts
   readonly warnings: readonly PlanWarning[]

@@ -1,4 +1,3 @@
-import type { Tree } from '../config/types.ts'
 import type { Resource } from '../schema/kinds.ts'
 import type { Live } from '../store/types.ts'
 import { moveInWords } from './blast/in-words.ts'
@@ -11,7 +10,11 @@ import type { PlanWarning } from './types.ts'
 const COMING_MS = 30 * 86_400_000
 
 /** What is allowed and yet seldom meant, of all that would stand `after` an apply of `desired`. */
-export function planWarnings(live: Live, after: readonly Resource[], desired: Tree): PlanWarning[] {
+export function planWarnings(
+  live: Live,
+  after: readonly Resource[],
+  desired: { readonly resources: readonly Resource[] },
+): PlanWarning[] {
   const active = activeSecrets(live)
   const usableBefore = publicationsInUse(live.resources)
   const usableAfter = publicationsInUse(after)

@@ -30,15 +30,24 @@ const PAINT = { create: 'added', update: 'changed', delete: 'removed' } as const
  */
 export function planToText(plan: Plan, style: Style, radius?: BlastRadius): string {
   const head = plan.base === 0 ? 'nothing was applied yet' : `against revision ${plan.base}`
-  const width = Math.min(60, Math.max(0, ...plan.changes.map(change => textWidth(title(change)))))
+  const what = plan.restores === undefined ? `Set ${plan.set}` : `Back to revision ${plan.restores}`
   const blocks = [
-    style.faint(`Set ${plan.set}, ${head}.`),
-    plan.changes.map(change => changeToText(change, width, style)).join('\n'),
+    style.faint(`${what}, ${head}.`),
+    changesToText(plan.changes, style),
     radius ? radiusToText(radius, style) : '',
     [...warningsToText(plan, radius, style), leftAlone(plan)].filter(line => line !== '').join('\n'),
     style.strong(verdict(plan, radius)),
   ]
   return `${blocks.filter(block => block !== '').join('\n\n')}\n`
+}
+
+/** Changes one below the other, field by field. */
+export function changesToText(changes: readonly ResourceChange[], style: Style): string {
+  const width = Math.min(
+    60,
+    changes.reduce((most, change) => Math.max(most, textWidth(title(change))), 0),
+  )
+  return changes.map(change => changeToText(change, width, style)).join('\n')
 }
 
 function title(change: ResourceChange): string {

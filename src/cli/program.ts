@@ -6,6 +6,7 @@ import { diffCommand } from './diff.ts'
 import { explainCommand } from './explain.ts'
 import { exportCommand } from './export.ts'
 import { FORMATS } from './format.ts'
+import { historyCommand } from './history.ts'
 import { importCommand } from './import.ts'
 import { keysCommand } from './keys.ts'
 import { ledgerCommand } from './ledger.ts'
@@ -13,11 +14,14 @@ import { logsCommand } from './logs.ts'
 import { maintenanceCommand } from './maintenance.ts'
 import { planCommand } from './plan.ts'
 import { probeCommand } from './probe.ts'
+import { rollbackCommand } from './rollback.ts'
 import { schemaCommand } from './schema.ts'
 import { serveCommand } from './serve.ts'
 import type { Bind, MakeCommand } from './session.ts'
+import { showCommand } from './show.ts'
 import { COLOUR_WHEN } from './style.ts'
 import { testCommand } from './test.ts'
+import { topCommand } from './top.ts'
 import { usageCommand } from './usage-report.ts'
 import { usersCommand } from './users.ts'
 import { validateCommand } from './validate.ts'
@@ -37,6 +41,9 @@ const VERBS: readonly MakeCommand[] = [
   diffCommand,
   planCommand,
   applyCommand,
+  historyCommand,
+  showCommand,
+  rollbackCommand,
   exportCommand,
   probeCommand,
   whyCommand,
@@ -46,6 +53,7 @@ const VERBS: readonly MakeCommand[] = [
   logsCommand,
   ledgerCommand,
   serveCommand,
+  topCommand,
   maintenanceCommand,
   usersCommand,
   importCommand,

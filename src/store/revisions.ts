@@ -11,6 +11,7 @@ const INFO = [
   'origin',
   'author',
   'git_commit',
+  'restores',
   'created_at_ms',
   'counts',
 ] as const satisfies (keyof RevisionsTable)[]
@@ -38,7 +39,20 @@ export async function selectRevisionResources(db: Kysely<Tables>, id: number): P
   if (id === 0) return []
   const row = await db.selectFrom('revisions').select('document').where('id', '=', id).executeTakeFirst()
   if (row) return fromDocument(row.document)
-  throw new CommandError('GW4005', `There is no revision ${id}.`, { hint: 'Revisions count from 1.' })
+  throw noRevision(id)
+}
+
+/** @throws {CommandError} GW4005 */
+export async function selectRevision(db: Kysely<Tables>, id: number): Promise<Revision> {
+  const row = await db.selectFrom('revisions').select(INFO).where('id', '=', id).executeTakeFirst()
+  if (row) return toRevision(row)
+  throw noRevision(id)
+}
+
+function noRevision(id: number): CommandError {
+  return new CommandError('GW4005', `There is no revision ${id}.`, {
+    hint: 'Revisions count from 1; `gw history` lists them.',
+  })
 }
 
 /** Appends the revision that follows `commit.base`. */
@@ -55,6 +69,7 @@ export async function insertRevision(
     origin: commit.origin,
     author: commit.author ?? null,
     git_commit: commit.gitCommit ?? null,
+    restores: commit.restores ?? null,
     created_at_ms: nowMs,
     counts: JSON.stringify(commit.counts),
   }
@@ -75,5 +90,6 @@ function toRevision(row: Omit<Selectable<RevisionsTable>, 'document'>): Revision
     ...(row.set_name !== null && { set: row.set_name }),
     ...(row.author !== null && { author: row.author }),
     ...(row.git_commit !== null && { gitCommit: row.git_commit }),
+    ...(row.restores !== null && { restores: row.restores }),
   }
 }

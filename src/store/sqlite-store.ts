@@ -23,7 +23,13 @@ import { type AccountingPorts, SqliteAccounting } from './ledger/accounting.ts'
 import { deleteMaintenance, putMaintenance, selectMaintenance } from './maintenance.ts'
 import { SqlitePeople } from './people/sqlite-people.ts'
 import { afterCommit, selectResources, selectResourcesInPages, writeResources } from './resources.ts'
-import { insertRevision, selectHead, selectRevisionResources, selectRevisions } from './revisions.ts'
+import {
+  insertRevision,
+  selectHead,
+  selectRevision,
+  selectRevisionResources,
+  selectRevisions,
+} from './revisions.ts'
 import { immediately, type Session } from './session.ts'
 import type { Tables } from './tables.ts'
 import type {
@@ -137,6 +143,10 @@ export class SqliteStore implements Store {
 
   resourcesAt(revision: number): Promise<readonly StoredResource[]> {
     return this.#read(db => selectRevisionResources(db, revision))
+  }
+
+  revision(id: number): Promise<Revision> {
+    return this.#read(db => selectRevision(db, id))
   }
 
   revisions(page: { readonly limit?: number; readonly before?: number } = {}): Promise<readonly Revision[]> {

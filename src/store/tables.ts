@@ -46,6 +46,8 @@ export interface RevisionsTable {
   created_at_ms: number
   /** JSON of `Counts`. */
   counts: string
+  /** Of a rollback: the revision that stands again. */
+  restores: number | null
   /** JSON of all resources of the revision, each an object of the columns of `resources`. */
   document: string
 }

@@ -8,7 +8,7 @@ import type { People } from './people/types.ts'
 export type Owner = 'config' | 'cli' | 'rest'
 
 /** Where a revision came from. */
-export type Origin = 'apply' | 'cli' | 'rest'
+export type Origin = 'apply' | 'cli' | 'rest' | 'rollback'
 
 /** A line of a configuration file, as it was named when it was applied; counts from 1. */
 export interface SourceLine {
@@ -101,6 +101,8 @@ export interface Revision {
   readonly set?: string
   readonly author?: string
   readonly gitCommit?: string
+  /** Of a rollback: the revision that it made stand again. */
+  readonly restores?: number
   readonly createdAtMs: number
   readonly counts: Counts
 }
@@ -112,6 +114,7 @@ export interface Commit {
   readonly set?: string
   readonly author?: string
   readonly gitCommit?: string
+  readonly restores?: number
   readonly counts: Counts
   /**
    * Resources to create or to replace. One whose spec and owner stay the same and whose line alone has moved is
@@ -189,6 +192,8 @@ export interface Store {
   kept(): Promise<readonly KeptSecret[]>
   /** All that stood at a revision. @throws {CommandError} GW4005 where there is no such revision. */
   resourcesAt(revision: number): Promise<readonly StoredResource[]>
+  /** @throws {CommandError} GW4005 */
+  revision(id: number): Promise<Revision>
   /** Newest first. */
   revisions(page?: { readonly limit?: number; readonly before?: number }): Promise<readonly Revision[]>
   /**

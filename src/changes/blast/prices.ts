@@ -78,5 +78,5 @@ function amountOf(terms: PriceTerms | undefined, part: PricePart): bigint | unde
 
 function percentOf(before: bigint | undefined, after: bigint | undefined): { percent?: number } {
   if (before === undefined || after === undefined || before === 0n) return {}
-  return { percent: Number(((after - before) * 1_000n) / before) / 10 }
+  return { percent: Math.round((Number(after - before) / Number(before)) * 1_000) / 10 }
 }

@@ -6,6 +6,7 @@ import { plan } from '../../changes/plan.ts'
 import { planToJson } from '../../changes/plan-json.ts'
 import { probeOrders, standingAfter } from '../../changes/probe-orders.ts'
 import { ProbeError } from '../../changes/refusals.ts'
+import { revisionToJson } from '../../changes/revision-json.ts'
 import { rollBack } from '../../changes/rollback.ts'
 import type { Plan } from '../../changes/types.ts'
 import { problemJson } from '../../config/format.ts'
@@ -13,11 +14,11 @@ import { load } from '../../config/load.ts'
 import type { Problem, Tree } from '../../config/types.ts'
 import type { OperationOf } from '../../schema/api/operations.ts'
 import type { AnswerOf } from '../../schema/api/types.ts'
-import type { Live, Revision } from '../../store/types.ts'
+import type { Live } from '../../store/types.ts'
 import type { HandlersOf } from '../call.ts'
 import { idBefore, pageOf } from '../paging.ts'
 import type { UseCasePorts } from '../ports.ts'
-import { handOf, iso } from '../resources.ts'
+import { handOf } from '../resources.ts'
 import { assertReferencesStand } from './remote-references.ts'
 
 type Ids = 'validate_config' | 'plan_config' | 'apply_config' | 'list_revisions' | 'roll_back'
@@ -69,7 +70,7 @@ export function configHandlers(ports: UseCasePorts): HandlersOf<Ids> {
           query,
           (limit, mark) => store.revisions({ limit, ...idBefore(mark) }),
           revision => revision.id,
-          revisionBody,
+          revisionToJson,
         ),
       }
     },
@@ -110,18 +111,4 @@ async function understood(yaml: string, live: Live) {
 
 function problemBody(problem: Problem) {
   return { ...problemJson(problem) }
-}
-
-function revisionBody(revision: Revision) {
-  const { id, base, origin, set, author, gitCommit, createdAtMs, counts } = revision
-  return {
-    id,
-    base,
-    origin,
-    ...(set !== undefined && { set }),
-    ...(author !== undefined && { author }),
-    ...(gitCommit !== undefined && { git_commit: gitCommit }),
-    created_at: iso(createdAtMs),
-    counts,
-  }
 }

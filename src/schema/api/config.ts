@@ -55,10 +55,12 @@ const revision = z
   .strictObject({
     id: z.int(),
     base: z.int(),
-    origin: z.enum(['apply', 'cli', 'rest']),
+    origin: z.enum(['apply', 'cli', 'rest', 'rollback']),
+    restores: z.int().optional().describe('Of a rollback: the revision that stands again.'),
     set: z.string().optional(),
     author: z.string().optional(),
     git_commit: z.string().optional(),
+    dirty: z.boolean().optional().describe('Whether the files differed from that commit.'),
     created_at: time,
     counts,
   })

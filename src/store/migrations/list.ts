@@ -7,6 +7,7 @@ import { people } from './0005-people.ts'
 import { interruptedCalls } from './0006-interrupted-calls.ts'
 import { gateways } from './0007-gateways.ts'
 import { prices } from './0008-prices.ts'
+import { rollbacks } from './0009-rollbacks.ts'
 
 /** Every migration, by the name under which a database remembers it. Append; never change one that was released. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -18,4 +19,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0006-interrupted-calls': interruptedCalls,
   '0007-gateways': gateways,
   '0008-prices': prices,
+  '0009-rollbacks': rollbacks,
 }

@@ -1,0 +1,84 @@
+import type { Command } from 'commander'
+import { type ForeseenRollback, planRollbackTo, rollBackTo } from '../app/history.ts'
+import { withoutDefaults } from '../app/written-fields.ts'
+import { EXIT } from '../base/catalogue/command.ts'
+import { assertFewDeletes } from '../changes/delete-guard.ts'
+import { planToJson } from '../changes/plan-json.ts'
+import type { Json } from '../schema/kinds.ts'
+import { confirm, expectAnswerable } from './confirm.ts'
+import { deletesArgument } from './plan-options.ts'
+import { planToText } from './plan-text.ts'
+import { revisionArgument } from './revision-argument.ts'
+import { appPorts, type Bind, type Session } from './session.ts'
+import type { Style } from './style.ts'
+import { verb } from './verb.ts'
+
+interface RollbackOptions {
+  readonly dryRun?: true
+  readonly allowDeletes?: number
+}
+
+/** `gw rollback`: an earlier state of everything, as a new revision, once the plan was seen and agreed to. */
+export function rollbackCommand(bind: Bind): Command {
+  return verb('rollback', 'Make all that stood at an earlier revision stand again, as a new revision.', [
+    'gw rollback 11',
+    'gw rollback 11 --dry-run',
+    'gw rollback 11 --yes',
+  ])
+    .argument('<revision>', 'its number, as `gw history` lists it')
+    .option('--dry-run', 'show the plan and stop: nothing is written')
+    .option(
+      '--allow-deletes <n>',
+      'so many deletions are meant; without it more than 10, or a fifth of all, are refused',
+      deletesArgument,
+    )
+    .addHelpText(
+      'after',
+      [
+        '',
+        'Of all owners: files, the command line and REST alike. Nobody is probed. Secrets of keys that were deleted',
+        'meanwhile do not come back: issue new ones. Files that say something else say it again at the next apply.',
+      ].join('\n'),
+    )
+    .action(bind<RollbackOptions>(act))
+}
+
+async function act(session: Session, [text]: readonly string[], { dryRun, allowDeletes }: RollbackOptions) {
+  const { out, flags } = session
+  const to = revisionArgument(text)
+  const ports = appPorts(session)
+  if (dryRun) {
+    const foreseen = await planRollbackTo(to, flags.store, ports)
+    out.result({ text: () => shown(foreseen, out.style), json: () => outcome(foreseen) })
+    return EXIT.done
+  }
+  const done = await rollBackTo(to, flags.store, ports, async foreseen => {
+    out.say(shown(foreseen, out.style))
+    if (foreseen.plan.changes.length === 0) return
+    if (out.format === 'json' && !flags.yes) out.talk(shown(foreseen, out.talkStyle).trimEnd())
+    assertFewDeletes(foreseen.plan, allowDeletes)
+    expectAnswerable(session)
+    await confirm(session, `Go back to revision ${to}?`)
+  })
+  const { revision } = done.done
+  out.result({
+    text: () =>
+      done.plan.changes.length > 0
+        ? `Revision ${to} stands again: revision ${revision}.\n`
+        : `Nothing to do: revision ${revision} says the same.\n`,
+    json: () => outcome(done, revision),
+  })
+  return EXIT.done
+}
+
+function shown({ plan, radius, resources }: ForeseenRollback, style: Style): string {
+  return planToText(withoutDefaults(plan, { resources }), style, radius)
+}
+
+function outcome({ plan, radius }: ForeseenRollback, revision?: number): { readonly [member: string]: Json } {
+  return {
+    applied: revision !== undefined && plan.changes.length > 0,
+    revision: revision ?? plan.base,
+    plan: planToJson(plan, radius),
+  }
+}

@@ -1,0 +1,49 @@
+import type { Command } from 'commander'
+import { exportRevision, showRevision } from '../app/history.ts'
+import { changesWithoutDefaults } from '../app/written-fields.ts'
+import { CommandError, EXIT } from '../base/catalogue/command.ts'
+import { changesToJson } from '../changes/plan-json.ts'
+import { revisionToJson } from '../changes/revision-json.ts'
+import { revisionToText } from './history-text.ts'
+import { changesToText } from './plan-text.ts'
+import { revisionArgument } from './revision-argument.ts'
+import { appPorts, type Bind } from './session.ts'
+import { verb } from './verb.ts'
+
+interface ShowOptions {
+  readonly yaml?: true
+  readonly set?: string
+}
+
+/** `gw show`: what one revision changed, or the configuration that stood then. */
+export function showCommand(bind: Bind): Command {
+  return verb('show', 'Show what a revision changed, field by field.', [
+    'gw show 12',
+    'gw show 12 --yaml > then.yaml   # the configuration as it stood',
+  ])
+    .argument('<revision>', 'its number, as `gw history` lists it')
+    .option('--yaml', 'the configuration that stood then, as `gw export` prints it')
+    .option('--set <name>', 'with --yaml: of which set (default: the only one)')
+    .action(
+      bind<ShowOptions>(async (session, [text], { yaml, set }) => {
+        const { out, flags } = session
+        const id = revisionArgument(text)
+        const ports = appPorts(session)
+        if (yaml) {
+          const exported = await exportRevision(id, set, flags.store, ports)
+          out.result({ text: () => exported.yaml, json: () => exported.document })
+          return EXIT.done
+        }
+        if (set !== undefined) throw new CommandError('GW6001', '`--set` is of `--yaml`.')
+        const { revision, changes, resources } = await showRevision(id, flags.store, ports)
+        out.result({
+          text: () => {
+            const told = changesToText(changesWithoutDefaults(changes, resources), out.style)
+            return `${revisionToText(revision, out.style)}\n${told === '' ? 'No field changed.' : told}\n`
+          },
+          json: () => ({ ...revisionToJson(revision), changes: changesToJson(changes) }),
+        })
+        return EXIT.done
+      }),
+    )
+}
