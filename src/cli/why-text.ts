@@ -12,37 +12,39 @@ export function whyToText(
 ): string {
   const { decision, models, keys } = explanation
   if (decision) return decisionToText(decision, explanation, style, marks)
-  const foot = knowledge(explanation, style)
-  if (models)
-    return (
-      table(
-        columnsOf<Model>('MODEL', ({ model }) => model),
-        models,
-        style,
-        width,
-      ) + foot
-    )
-  return (
-    table(
-      columnsOf<Key>('KEY', ({ key }) => key),
-      keys ?? [],
-      style,
-      width,
-    ) + foot
-  )
+  const listed = models
+    ? listToText('MODEL', models, ({ model }) => model, style, marks, width)
+    : listToText('KEY', keys ?? [], ({ key }) => key, style, marks, width)
+  return listed + knowledge(explanation, style)
 }
 
 type Model = NonNullable<Explanation['models']>[number]
 type Key = NonNullable<Explanation['keys']>[number]
 
-function columnsOf<Row extends Model | Key>(title: string, name: (row: Row) => string): Column<Row>[] {
-  return [
+/** A line for each, and below the table once what would mend those that are refused alike. */
+function listToText<Row extends Model | Key>(
+  title: string,
+  rows: readonly Row[],
+  name: (row: Row) => string,
+  style: Style,
+  marks: Marks,
+  width: number | undefined,
+): string {
+  const columns: Column<Row>[] = [
     { title, cell: name, narrowest: 12 },
     { title: 'LISTED', cell: ({ visible }) => (visible ? 'yes' : 'no') },
     { title: 'CALL', cell: ({ refusal }) => (refusal ? `${refusal.status} ${refusal.code}` : 'served') },
     { title: 'PATH', cell: ({ path }) => path, narrowest: 8 },
-    { title: 'WHAT WOULD MEND IT', cell: ({ refusal }) => refusal?.mend ?? '-', narrowest: 12 },
   ]
+  const mends = new Map<string, string[]>()
+  for (const row of rows) {
+    const mend = row.refusal?.mend
+    if (mend !== undefined) mends.set(mend, [...(mends.get(mend) ?? []), name(row)])
+  }
+  const told = [...mends].map(
+    ([mend, names]) => `${style.strong(printable(names.join(', ')))} ${marks.next} ${printable(mend)}\n`,
+  )
+  return table(columns, rows, style, width) + (told.length > 0 ? `\n${told.join('')}` : '')
 }
 
 function decisionToText(

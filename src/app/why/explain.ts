@@ -53,6 +53,7 @@ export async function explain(
     return { ...head, decision: tellDecision(decide(bearer, wish, view), known) }
   }
   await known.learnAll('publication')
+  await known.learnAll('endpoint')
   const models = await inSlices(explainModels(bearer, call, view, known), clock)
   return { ...head, models }
 }
