@@ -18,6 +18,7 @@ import type { Store } from '../store/types.ts'
 import { makeFirstAdmin } from './first-admin.ts'
 import { type Maintenance, maintenanceOf, switchMaintenanceOff, switchMaintenanceOn } from './maintenance.ts'
 import { type ProbeRow, probeRound } from './probe-round.ts'
+import { recentUse } from './recent-use.ts'
 import { findSecret, keep, type SecretPorts } from './secrets.ts'
 import { explain } from './why/explain.ts'
 import { sceneOfGateway, sceneOfStore } from './why/from-store.ts'
@@ -70,6 +71,7 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
       store,
       hasher,
       check: wouldServe(ended.signal),
+      recentUse: recentUse(store),
       endpointHealth: () => healthShown(ports.endpoints()),
       keep: (secret, boundTo) => keep(secret, boundTo, { masterKey, chance, clock }),
       probe: (order, credential) =>

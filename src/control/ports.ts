@@ -1,6 +1,7 @@
 import type { Chance } from '../base/chance.ts'
 import type { Clock } from '../base/clock.ts'
 import type { PasswordHasher } from '../base/password.ts'
+import type { RecentUse } from '../changes/blast/use.ts'
 import type { Check, ProbeOrder } from '../changes/types.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf } from '../schema/api/types.ts'
@@ -43,6 +44,8 @@ export interface UseCasePorts {
   readonly hasher: PasswordHasher
   /** Whether a gateway could serve what would stand. */
   readonly check: Check
+  /** What was used lately, for what a plan means to those who call. */
+  readonly recentUse: RecentUse
   /**
    * Asks an endpoint for a chat with each of its models, until one fails. Rejects only where the store fails.
    * @param credential that was given just now, where the endpoint says that one is kept.

@@ -91,6 +91,10 @@ test('every operation answers as the document says, in success', async () => {
   const yaml = 'version: 1\nset: extra\npublications:\n  soon: { status: draft }\n'
   await call('validate_config', { body: { yaml } })
   const plan = await call('plan_config', { body: { yaml } })
+  expect(plan.body).toMatchObject({
+    blast_radius: { breaks_keys: 0 },
+    verdict: '1 to create, 0 to update, 0 to delete',
+  })
   await call('apply_config', { body: { yaml, base: plan.body['base'] } })
   const history = await call('list_revisions', { query: { limit: '2' } })
   await call('list_revisions', { query: { cursor: history.body.next_cursor ?? '' } })

@@ -1,3 +1,4 @@
+import { recentUse } from '../../src/app/recent-use.ts'
 import { keep } from '../../src/app/secrets.ts'
 import { systemChance } from '../../src/base/chance.ts'
 import type { Clock } from '../../src/base/clock.ts'
@@ -111,6 +112,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
       ),
       health: res => sendJson(res, 200, '{"status":"ok"}'),
       check: async () => [],
+      recentUse: recentUse(store),
       keep: (secret, boundTo) => keep(secret, boundTo, { masterKey, chance: systemChance, clock }),
       probe: async order => {
         probed.push(order)

@@ -1,6 +1,7 @@
 import { ApiError } from '../../base/catalogue/api.ts'
 import { CommandError } from '../../base/catalogue/command.ts'
 import { apply } from '../../changes/apply.ts'
+import { blastRadius } from '../../changes/blast/radius.ts'
 import { knownOutside } from '../../changes/export.ts'
 import { plan } from '../../changes/plan.ts'
 import { planToJson } from '../../changes/plan-json.ts'
@@ -37,7 +38,10 @@ export function configHandlers(ports: UseCasePorts): HandlersOf<Ids> {
       const { tree } = await understood(body.yaml, live)
       assertReferencesStand(tree.resources, live.resources)
       // The same as the schema's in other words: a plan is written once, for the command line as well.
-      return { body: planToJson(plan(live, tree)) as unknown as AnswerOf<OperationOf<'plan_config'>> }
+      const made = plan(live, tree)
+      const after = standingAfter(made, live.resources, tree)
+      const radius = await blastRadius(live, after, ports.recentUse)
+      return { body: planToJson(made, radius) as unknown as AnswerOf<OperationOf<'plan_config'>> }
     },
     async apply_config({ body, caller }) {
       const live = await store.live()

@@ -48,6 +48,14 @@ const plan = z
       }),
     ),
     warnings: z.array(z.looseObject({ code: z.string(), message: z.string() })),
+    blast_radius: z
+      .looseObject({
+        breaks_keys: z.int().describe('Keys that lose a model, or go away.'),
+        in_use_goes_away: z.int().describe('What goes away although it was used in the last 24 hours.'),
+      })
+      .optional()
+      .describe('What it means for those who call.'),
+    verdict: z.string().optional().describe('All of it in a line.'),
   })
   .meta({ id: 'plan', description: 'What an apply would change, field by field.' })
 
