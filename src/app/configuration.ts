@@ -13,6 +13,7 @@ import type { Problem, Tree } from '../config/types.ts'
 import type { Json } from '../schema/kinds.ts'
 import type { Live } from '../store/types.ts'
 import { adoptions } from './adoption.ts'
+import { record } from './audit.ts'
 import { documentOf } from './document.ts'
 import { ConfigurationInvalid } from './invalid.ts'
 import type { AppPorts } from './ports.ts'
@@ -155,9 +156,12 @@ export async function carryOut(
   }
   const by = await author()
   ports.signal.throwIfAborted()
-  const applied = await withStore(storeUrl, 'create', ports, store =>
-    apply(store, agreed, tree, { origin: 'apply', ...by, check: wouldServe(ports.signal) }),
-  )
+  const applied = await withStore(storeUrl, 'create', ports, async store => {
+    const hand = { origin: 'apply', ...by, check: wouldServe(ports.signal) } as const
+    const done = await apply(store, agreed, tree, hand)
+    await record(store, { action: 'apply_config', target: `set/${tree.set}`, revision: done.revision }, ports)
+    return done
+  })
   return { planned: ready, probed, applied }
 }
 

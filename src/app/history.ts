@@ -5,6 +5,7 @@ import { carryOutRollback, planRollback, type RolledBack } from '../changes/roll
 import type { Plan } from '../changes/types.ts'
 import type { Resource } from '../schema/kinds.ts'
 import type { Revision } from '../store/types.ts'
+import { record } from './audit.ts'
 import { type Exported, exportOf } from './configuration.ts'
 import type { AppPorts } from './ports.ts'
 import { recentUse } from './recent-use.ts'
@@ -95,7 +96,9 @@ export async function rollBackTo(
     await review(foreseen)
     ports.signal.throwIfAborted()
     const hand = { ...loggedIn(ports.environment), check: wouldServe(ports.signal) }
-    return { ...foreseen, done: await carryOutRollback(store, rollback, hand) }
+    const done = await carryOutRollback(store, rollback, hand)
+    await record(store, { action: 'roll_back', target: `revision/${to}`, revision: done.revision }, ports)
+    return { ...foreseen, done }
   })
 }
 

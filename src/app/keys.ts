@@ -9,13 +9,13 @@ import {
 } from '../changes/keys-lifetime.ts'
 import type { IssuedSecret, KeyView } from '../changes/types.ts'
 import type { Store } from '../store/types.ts'
+import { record } from './audit.ts'
 import type { AppPorts } from './ports.ts'
 import { loggedIn } from './revision-author.ts'
 import { withStore } from './stored.ts'
 import { wouldServe } from './would-serve.ts'
 
-type KeyPorts = Pick<AppPorts, 'clock' | 'cwd' | 'chance' | 'signal'>
-type SigningPorts = KeyPorts & Pick<AppPorts, 'environment'>
+type KeyPorts = Pick<AppPorts, 'clock' | 'cwd' | 'chance' | 'environment' | 'signal'>
 
 /** Which keys to list; each filter narrows further. */
 export interface KeyFilters {
@@ -33,14 +33,18 @@ export async function createKey(
   key: NewKey,
   issue: boolean,
   storeUrl: string,
-  ports: SigningPorts,
+  ports: KeyPorts,
 ): Promise<CreatedKey & { readonly issued?: IssuedSecret }> {
   ports.signal.throwIfAborted()
   return withStore(storeUrl, 'write', ports, async store => {
     const hand = { origin: 'cli', ...loggedIn(ports.environment), check: wouldServe(ports.signal) } as const
     const created = await createOwnKey(store, key, hand)
+    const target = `key/${key.name}`
+    await record(store, { action: 'create_key', target, revision: created.revision }, ports)
     if (!issue) return created
-    return { ...created, issued: await keys.issueKey(store, ports.chance, key.name) }
+    const issued = await keys.issueKey(store, ports.chance, key.name)
+    await record(store, { action: 'issue_key', target }, ports)
+    return { ...created, issued }
   })
 }
 
@@ -49,8 +53,7 @@ export async function createKey(
  * @throws {CommandError} GW2xxx, GW4005
  */
 export async function revokeKey(name: string, storeUrl: string, ports: KeyPorts): Promise<RevokedKey> {
-  ports.signal.throwIfAborted()
-  return withStore(storeUrl, 'write', ports, store => revokeSecrets(store, name))
+  return changed('revoke_key', name, storeUrl, ports, store => revokeSecrets(store, name))
 }
 
 /**
@@ -62,7 +65,7 @@ export async function revokeKey(name: string, storeUrl: string, ports: KeyPorts)
 export async function deleteKey(
   name: string,
   storeUrl: string,
-  ports: SigningPorts,
+  ports: KeyPorts,
   review: (key: KeyView) => Promise<void>,
 ): Promise<number> {
   const agreed = async (key: KeyView) => {
@@ -70,18 +73,16 @@ export async function deleteKey(
     ports.signal.throwIfAborted()
   }
   const hand = { origin: 'cli', ...loggedIn(ports.environment) } as const
-  return withStore(
-    storeUrl,
-    'write',
-    ports,
-    async store => (await deleteOwnKey(store, name, hand, agreed)).id,
-  )
+  return withStore(storeUrl, 'write', ports, async store => {
+    const { id: revision } = await deleteOwnKey(store, name, hand, agreed)
+    await record(store, { action: 'delete_key', target: `key/${name}`, revision }, ports)
+    return revision
+  })
 }
 
 /** @throws {CommandError} GW2xxx, GW4005, GW4006 */
 export async function issueKey(name: string, storeUrl: string, ports: KeyPorts): Promise<IssuedSecret> {
-  ports.signal.throwIfAborted()
-  return withStore(storeUrl, 'write', ports, store => keys.issueKey(store, ports.chance, name))
+  return changed('issue_key', name, storeUrl, ports, store => keys.issueKey(store, ports.chance, name))
 }
 
 /**
@@ -94,20 +95,19 @@ export async function rotateKey(
   storeUrl: string,
   ports: KeyPorts,
 ): Promise<IssuedSecret> {
-  ports.signal.throwIfAborted()
-  return withStore(storeUrl, 'write', ports, store => keys.rotateKey(store, ports.chance, name, graceMs))
+  return changed('rotate_key', name, storeUrl, ports, store =>
+    keys.rotateKey(store, ports.chance, name, graceMs),
+  )
 }
 
 /** Stops a key by hand. False where it was stopped already. @throws {CommandError} GW2xxx, GW4005 */
 export async function disableKey(name: string, storeUrl: string, ports: KeyPorts): Promise<boolean> {
-  ports.signal.throwIfAborted()
-  return withStore(storeUrl, 'write', ports, store => keys.holdKey(store, name))
+  return changed('disable_key', name, storeUrl, ports, store => keys.holdKey(store, name))
 }
 
 /** Takes {@link disableKey} back. False where there was nothing to take back. @throws GW2xxx, GW4005, GW4007 */
 export async function enableKey(name: string, storeUrl: string, ports: KeyPorts): Promise<boolean> {
-  ports.signal.throwIfAborted()
-  return withStore(storeUrl, 'write', ports, store => keys.releaseKey(store, name))
+  return changed('enable_key', name, storeUrl, ports, store => keys.releaseKey(store, name))
 }
 
 /** All keys, sorted by name, or those that every given filter lets through. @throws {CommandError} GW2xxx */
@@ -131,6 +131,22 @@ export async function listKeys(
 /** @throws {CommandError} GW2xxx, GW4005 */
 export async function showKey(name: string, storeUrl: string, ports: KeyPorts): Promise<KeyView> {
   return withStore(storeUrl, 'read', ports, store => keys.showKey(store, name))
+}
+
+/** Does it, and leaves a line in the audit. */
+async function changed<T>(
+  action: string,
+  name: string,
+  storeUrl: string,
+  ports: KeyPorts,
+  work: (store: Store) => Promise<T>,
+): Promise<T> {
+  ports.signal.throwIfAborted()
+  return withStore(storeUrl, 'write', ports, async store => {
+    const result = await work(store)
+    await record(store, { action, target: `key/${name}` }, ports)
+    return result
+  })
 }
 
 /** The keys of which a call was settled in that time. */

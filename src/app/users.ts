@@ -3,8 +3,8 @@ import { PasswordHasher } from '../base/password.ts'
 import { password as passwordSchema, type Role, userName, userPlace } from '../schema/user.ts'
 import type { User } from '../store/people/types.ts'
 import type { Store } from '../store/types.ts'
+import { record } from './audit.ts'
 import type { AppPorts } from './ports.ts'
-import { loggedIn } from './revision-author.ts'
 import { withStore } from './stored.ts'
 
 type UserPorts = Pick<AppPorts, 'clock' | 'cwd' | 'chance' | 'environment' | 'signal'>
@@ -99,9 +99,7 @@ async function changed<T>(
   ports.signal.throwIfAborted()
   return withStore(storeUrl, 'write', ports, async store => {
     const result = await work(store)
-    const { author = 'unknown' } = loggedIn(ports.environment)
-    const line = { user: author, role: 'operator', origin: 'cli', action, target: `user/${name}` } as const
-    await store.people.record(line)
+    await record(store, { action, target: `user/${name}` }, ports)
     return result
   })
 }

@@ -3,6 +3,7 @@ import { decode } from '../schema/kinds.ts'
 import type { Tenant } from '../schema/tenant.ts'
 import type { Adjustment, AdjustmentResult, Wallet, WalletEntry } from '../store/ledger/types.ts'
 import type { Live } from '../store/types.ts'
+import { record } from './audit.ts'
 import { currencyOf } from './currency.ts'
 import { didYouMean } from './names.ts'
 import type { AppPorts } from './ports.ts'
@@ -111,7 +112,9 @@ async function book(
     if (!tenantSpec(live, adjustment.tenant)) throw noTenant(live, adjustment.tenant)
     const signed = { ...adjustment, ...loggedIn(ports.environment) }
     ports.signal.throwIfAborted()
-    return { ...(await store.accounting[kind](signed)), currency: currencyOf(live) }
+    const booked = await store.accounting[kind](signed)
+    await record(store, { action: `${kind}_wallet`, target: `tenant/${adjustment.tenant}` }, ports)
+    return { ...booked, currency: currencyOf(live) }
   })
 }
 

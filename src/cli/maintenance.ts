@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
+import { record } from '../app/audit.ts'
 import {
   type Maintenance,
   maintenanceOf,
@@ -8,8 +9,9 @@ import {
 } from '../app/maintenance.ts'
 import { loggedIn } from '../app/revision-author.ts'
 import { withStore } from '../app/stored.ts'
-import { EXIT, type ExitCode } from '../base/catalogue/command.ts'
+import { CommandError, EXIT, type ExitCode } from '../base/catalogue/command.ts'
 import type { Json } from '../schema/kinds.ts'
+import type { Store } from '../store/types.ts'
 import { appPorts, type Bind, type Session } from './session.ts'
 import { printable } from './style.ts'
 import { verb } from './verb.ts'
@@ -37,8 +39,7 @@ function onCommand(bind: Bind): Command {
     .action(
       bind<{ message?: string }>(async (session, _args, { message }) => {
         const asked = { ...loggedIn(session.io.environment), ...(message !== undefined && { message }) }
-        const done = await inStore(session, 'write', store => switchMaintenanceOn(store, asked))
-        return switched(session, done)
+        return switched(session, await byHand(session, store => switchMaintenanceOn(store, asked)))
       }),
     )
 }
@@ -46,7 +47,7 @@ function onCommand(bind: Bind): Command {
 function offCommand(bind: Bind): Command {
   return verb('off', 'Take back `gw maintenance on`; what the settings say holds again.', [
     'gw maintenance off',
-  ]).action(bind(async session => switched(session, await inStore(session, 'write', switchMaintenanceOff))))
+  ]).action(bind(async session => switched(session, await byHand(session, switchMaintenanceOff))))
 }
 
 function statusCommand(bind: Bind): Command {
@@ -60,6 +61,21 @@ function statusCommand(bind: Bind): Command {
       return EXIT.done
     }),
   )
+}
+
+/** Does it, and leaves a line in the audit, also where the settings keep up what was switched off. */
+function byHand(session: Session, work: (store: Store) => Promise<Switched>): Promise<Switched> {
+  return inStore(session, 'write', async store => {
+    const tell = () => record(store, { action: 'set_maintenance' }, appPorts(session))
+    try {
+      const done = await work(store)
+      await tell()
+      return done
+    } catch (error) {
+      if (error instanceof CommandError && error.code === 'GW4014') await tell()
+      throw error
+    }
+  })
 }
 
 function inStore<T>(
