@@ -5,9 +5,9 @@ import { prettyFactory } from 'pino-pretty'
 export interface Log extends Pick<Logger, 'info' | 'warn' | 'error' | 'debug'> {
   /**
    * Writes an `info` line whose fields are JSON already, such as `"a":1,"b":"x"`: for the line of each request, of
-   * which serialising an object would be half the cost.
+   * which serialising an object would be half the cost. They are not asked for where nobody reads such lines.
    */
-  readonly written: (fieldsJson: string, message: string) => void
+  readonly written: (fieldsJson: () => string, message: string) => void
 }
 
 /** Where lines go. */
@@ -56,7 +56,7 @@ export function createLog(destination: LogDestination, options: LogOptions): Log
   )
   const written: Log['written'] = (fieldsJson, message) => {
     if (!logger.isLevelEnabled('info')) return
-    stream.write(`{"level":"info"${time()},${fieldsJson},"msg":${JSON.stringify(message)}}\n`)
+    stream.write(`{"level":"info"${time()},${fieldsJson()},"msg":${JSON.stringify(message)}}\n`)
   }
   return Object.assign(logger, { written })
 }

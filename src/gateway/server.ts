@@ -12,6 +12,7 @@ import { INFERENCE_PATHS, protocolOfPath } from './endpoints.ts'
 import { answerScrape, type MetricsPort } from './metrics.ts'
 import { listModels, showModel } from './models.ts'
 import { type PipelinePorts, serveInference } from './pipeline.ts'
+import { RequestIds } from './request-ids.ts'
 import { asGwError, errorAnswer, sendError } from './rescue.ts'
 import { Trace } from './trace.ts'
 
@@ -23,6 +24,10 @@ export interface GatewayPorts extends PipelinePorts {
   readonly requests: RequestMeter
   /** What `/metrics` answers, and to whom. Absent: there is no such path. */
   readonly metrics?: MetricsPort
+}
+
+interface ServerPorts extends GatewayPorts {
+  readonly ids: RequestIds
 }
 
 interface Visit {
@@ -44,7 +49,8 @@ const ANSWERED: Delivered = { outcome: 'answered' }
 const SCRAPED: Delivered = { outcome: 'answered' }
 
 /** The inference gateway: `/v1/*`, `/health` and `/metrics`. */
-export function startGateway(address: ListenAddress, ports: GatewayPorts): Promise<Listener> {
+export function startGateway(address: ListenAddress, given: GatewayPorts): Promise<Listener> {
+  const ports: ServerPorts = { ...given, ids: new RequestIds(given) }
   const router = new Router<Handler>(routes(ports))
   return listen({
     address,
@@ -66,7 +72,7 @@ function asksForHealth(req: IncomingMessage): boolean {
   return path === '/health' && reads && refusalOf(req) === undefined
 }
 
-function routes(ports: GatewayPorts): Route<Handler>[] {
+function routes(ports: ServerPorts): Route<Handler>[] {
   const inference = INFERENCE_PATHS.map(path => ({
     method: 'POST',
     path: path.path,
@@ -114,7 +120,7 @@ async function handle(
   req: IncomingMessage,
   res: ServerResponse,
   router: Router<Handler>,
-  ports: GatewayPorts,
+  ports: ServerPorts,
 ): Promise<void> {
   const method = req.method ?? ''
   const match = router.match(method, req.url ?? '')
@@ -141,7 +147,7 @@ async function handle(
 function answerNobody(
   { code, status }: HttpRefusal,
   target: string | undefined,
-  ports: GatewayPorts,
+  ports: ServerPorts,
 ): RefusalAnswer {
   const error = new GwError(code, undefined, status === 503 ? { retryAfterMs: 1_000 } : {})
   const [path = ''] = (target ?? '').split('?', 1)

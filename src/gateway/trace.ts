@@ -1,17 +1,18 @@
 import type { ServerResponse } from 'node:http'
-import type { Chance } from '../base/chance.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Bill } from '../metering/bill.ts'
 import type { Attempt, Outcome, RequestRecord } from '../metering/request-log.ts'
 import type { Protocol } from '../schema/endpoint.ts'
 import type { KeyEntry } from '../snapshot/types.ts'
+import type { RequestIds } from './request-ids.ts'
 import { asGwError } from './rescue.ts'
 
-const RANDOM_BYTES = 6
-const HEX: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
-/** Milliseconds in hexadecimal digits, until the year 10889. */
-const TIME_DIGITS = 12
 const MAX_PATH_LENGTH = 256
+
+export interface TracePorts {
+  readonly ids: RequestIds
+  readonly clock: Clock
+}
 
 /** What becomes known of one request on its way, until it is recorded. */
 export class Trace {
@@ -38,8 +39,8 @@ export class Trace {
   #overheadMs: number | undefined
   #failedAttempts: readonly Attempt[] | undefined
 
-  constructor(method: string, path: string, protocol: Protocol, ports: { clock: Clock; chance: Chance }) {
-    this.requestId = requestId(ports)
+  constructor(method: string, path: string, protocol: Protocol, ports: TracePorts) {
+    this.requestId = ports.ids.next()
     this.protocol = protocol
     this.#method = method
     this.#path = path.slice(0, MAX_PATH_LENGTH)
@@ -104,13 +105,4 @@ export class Trace {
     const { endpoint } = this
     return endpoint === undefined || failed.at(-1)?.endpoint === endpoint ? failed : [...failed, { endpoint }]
   }
-}
-
-/** Ids sort by time: rows that are written together lie together in the ledger's indexes. */
-function requestId({ clock, chance }: { clock: Clock; chance: Chance }): string {
-  const time = clock.nowMs().toString(16).padStart(TIME_DIGITS, '0')
-  const bytes = chance.bytes(RANDOM_BYTES)
-  let random = ''
-  for (let at = 0; at < RANDOM_BYTES; at++) random += HEX[bytes[at] as number] as string
-  return `req_${time}${random}`
 }

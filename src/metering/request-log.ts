@@ -44,9 +44,8 @@ export interface Attempt {
 
 /** Writes one line for each request, under the names that OpenTelemetry and the gateway's wire use. */
 export function logRequest(log: Log, record: RequestRecord): void {
-  const json = requestJson(record)
-  if (record.errorCode !== 'internal_error') return log.written(json, 'request')
-  const line = JSON.parse(`{${json}}`) as Record<string, unknown>
+  if (record.errorCode !== 'internal_error') return log.written(() => requestJson(record), 'request')
+  const line = JSON.parse(`{${requestJson(record)}}`) as Record<string, unknown>
   log.error({ ...line, err: record.cause }, 'request')
 }
 

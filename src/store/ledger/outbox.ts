@@ -1,3 +1,4 @@
+import type { Clock, Timer } from '../../base/clock.ts'
 import type { Item } from './messages.ts'
 import { type PackedPost, packed } from './packing.ts'
 
@@ -7,35 +8,55 @@ import { type PackedPost, packed } from './packing.ts'
  */
 const MAX_UNANSWERED = 2
 
+/** How long what nobody waits for lets others come to go along with. */
+const PATIENCE_MS = 20
+
 /**
  * What goes to the writer's thread: all items of one turn of the event loop in one message, because a message costs
  * more than a row.
  *
  *     put ──▶ gathered ──▶ end of the turn ──▶ message
  *                 ▲                               │
- *                 └─ two are unanswered: until ◀──┘
- *                    the writer has reported
+ *     add ────────┘ two are unanswered: until ◀───┘
+ *                   the writer has reported
  */
 export class Outbox {
   readonly #post: (post: PackedPost) => void
+  readonly #clock: Clock
+  #patience: Timer | undefined
   #gathered: Item[] = []
   /** The last numbers of the messages that the writer has not reported of. */
   readonly #unanswered: number[] = []
   #last = 0
+  /** Somebody waits for something that has gathered, or it has gathered for long enough. */
+  #isWanted = false
   #isDue = false
   #isUrgent = false
   #closed = false
 
   /** @param post Hands a message over. */
-  constructor(post: (post: PackedPost) => void) {
+  constructor(post: (post: PackedPost) => void, clock: Clock) {
     this.#post = post
+    this.#clock = clock
   }
 
   /** Items are numbered from 1 on, in the order in which they are put. */
   put(item: Item): void {
     this.#gathered.push(item)
     this.#last++
+    this.#isWanted = true
     this.#goSoon()
+  }
+
+  /** The same for what nobody waits for: it goes with what comes next, or by itself when nothing has come for a while. */
+  add(item: Item): void {
+    this.#gathered.push(item)
+    this.#last++
+    this.#patience ??= this.#clock.after(PATIENCE_MS, () => {
+      this.#patience = undefined
+      this.#isWanted = this.#gathered.length > 0
+      this.#goSoon()
+    })
   }
 
   /** The writer has reported of all up to a number, or of a later one. */
@@ -54,10 +75,11 @@ export class Outbox {
   /** Nothing goes any more. */
   close(): void {
     this.#closed = true
+    this.#patience?.cancel()
   }
 
   #goSoon(): void {
-    if (this.#isDue || this.#gathered.length === 0) return
+    if (this.#isDue || !this.#isWanted) return
     if (this.#unanswered.length >= MAX_UNANSWERED && !this.#isUrgent) return
     this.#isDue = true
     setImmediate(() => {
@@ -69,6 +91,7 @@ export class Outbox {
   #go(): void {
     const items = this.#gathered.map(packed)
     this.#gathered = []
+    this.#isWanted = false
     this.#unanswered.push(this.#last)
     this.#post({ first: this.#last - items.length + 1, items })
   }

@@ -58,7 +58,7 @@ export class ThreadedLedger implements Ledger {
     this.#lease = lease
     this.#options = options
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-    this.#outbox = new Outbox(post => worker.postMessage(post))
+    this.#outbox = new Outbox(post => worker.postMessage(post), options.clock)
     this.#recovery = {
       ask: question => this.#ask(question),
       end: end => this.end(end),
@@ -102,8 +102,12 @@ export class ThreadedLedger implements Ledger {
   }
 
   log(record: CallRecord): void {
-    if (this.healthy && this.#waiting.size < this.#options.maxQueued / 2) this.#post(['log', record], LOG)
-    else this.#droppedLogs += 1
+    if (!this.healthy || this.#waiting.size >= this.#options.maxQueued / 2) {
+      this.#droppedLogs += 1
+      return
+    }
+    this.#waiting.add(LOG)
+    this.#outbox.add(['log', record])
   }
 
   sums(queries: readonly KeySumsQuery[]): Promise<readonly KeySums[]> {

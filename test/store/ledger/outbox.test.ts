@@ -2,13 +2,15 @@ import { describe, expect, it } from 'vitest'
 import type { Item } from '../../../src/store/ledger/messages.ts'
 import { Outbox } from '../../../src/store/ledger/outbox.ts'
 import type { PackedPost } from '../../../src/store/ledger/packing.ts'
+import { testClock } from '../../support/test-clock.ts'
 
 const item: Item = ['ask', { ask: 'nothing' }]
 
-function opened(): { outbox: Outbox; posts: PackedPost[]; numbers: () => (readonly [number, number])[] } {
+function opened() {
   const posts: PackedPost[] = []
-  const outbox = new Outbox(post => posts.push(post))
-  return { outbox, posts, numbers: () => posts.map(({ first, items }) => [first, items.length] as const) }
+  const clock = testClock()
+  const outbox = new Outbox(post => posts.push(post), clock)
+  return { outbox, posts, clock, numbers: () => posts.map(({ first, items }) => [first, items.length]) }
 }
 
 const turn = () => new Promise(resolve => setImmediate(resolve))
@@ -78,11 +80,34 @@ describe('rows on their way to the writer', () => {
     ])
   })
 
-  it('stay where they are once it is closed', async () => {
-    const { outbox, posts } = opened()
+  it('go along with the next, where nobody waits for them, or by themselves before long', async () => {
+    const { outbox, clock, numbers } = opened()
+    outbox.add(item)
+    await turn()
+    expect(numbers()).toEqual([])
     outbox.put(item)
+    await turn()
+    expect(numbers()).toEqual([[1, 2]])
+    clock.advance(20)
+    outbox.add(item)
+    outbox.answered(2)
+    await turn()
+    expect(numbers()).toEqual([[1, 2]])
+    clock.advance(20)
+    await turn()
+    expect(numbers()).toEqual([
+      [1, 2],
+      [3, 1],
+    ])
+  })
+
+  it('stay where they are once it is closed', async () => {
+    const { outbox, posts, clock } = opened()
+    outbox.put(item)
+    outbox.add(item)
     outbox.close()
     await turn()
     expect(posts).toEqual([])
+    expect(clock.pending).toBe(0)
   })
 })

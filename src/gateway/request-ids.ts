@@ -1,0 +1,41 @@
+import type { Chance } from '../base/chance.ts'
+import type { Clock } from '../base/clock.ts'
+
+/** Of chance in each id, in hexadecimal digits. */
+const RANDOM_DIGITS = 12
+/** Milliseconds in hexadecimal digits, until the year 10889. */
+const TIME_DIGITS = 12
+const POOL_BYTES = 1_536
+
+/**
+ * The ids of requests: `req_`, the time, and chance, in hexadecimal digits. They sort by time: rows that are written
+ * together lie together in the ledger's indexes.
+ */
+export class RequestIds {
+  readonly #clock: Clock
+  readonly #chance: Chance
+  #atMs = Number.NaN
+  #prefix = ''
+  #pool = ''
+  #drawn = 0
+
+  constructor(ports: { readonly clock: Clock; readonly chance: Chance }) {
+    this.#clock = ports.clock
+    this.#chance = ports.chance
+  }
+
+  next(): string {
+    const nowMs = this.#clock.nowMs()
+    if (nowMs !== this.#atMs) {
+      this.#atMs = nowMs
+      this.#prefix = `req_${nowMs.toString(16).padStart(TIME_DIGITS, '0')}`
+    }
+    if (this.#drawn >= this.#pool.length) {
+      this.#pool = Buffer.from(this.#chance.bytes(POOL_BYTES)).toString('hex')
+      this.#drawn = 0
+    }
+    const random = this.#pool.slice(this.#drawn, this.#drawn + RANDOM_DIGITS)
+    this.#drawn += RANDOM_DIGITS
+    return this.#prefix + random
+  }
+}
