@@ -1,10 +1,26 @@
 import { z } from 'zod'
-import { WIRE_ERRORS, type WireCode } from '../base/catalogue/wire.ts'
+import type { WireCode } from '../base/catalogue/wire.ts'
 import { CALL_PATHS } from './api/why.ts'
 import { modelName, money, name, text, timestamp } from './scalars.ts'
 
 const tokens = z.int().min(0).max(Number.MAX_SAFE_INTEGER)
-const code = z.enum(Object.keys(WIRE_ERRORS) as [WireCode, ...WireCode[]])
+/** What a configuration by itself can lead to, in the order of the checks. */
+const REFUSALS = [
+  'invalid_api_key',
+  'maintenance',
+  'tenant_disabled',
+  'tenant_banned',
+  'model_banned',
+  'model_not_found',
+  'model_not_allowed',
+  'wrong_protocol',
+  'no_healthy_endpoint',
+  'rate_limit_requests',
+  'rate_limit_tokens',
+  'quota_exceeded',
+  'budget_exceeded',
+] as const satisfies readonly WireCode[]
+const code = z.enum(REFUSALS)
 const status = z.int().min(400).max(599)
 
 const usage = z
