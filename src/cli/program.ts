@@ -83,7 +83,7 @@ export function makeProgram(bind: Bind, said: Said, width: number | undefined): 
       collect,
     )
     .option('--store <url>', `the database; also GW_STORE (default: ${DEFAULT_STORE})`)
-    .addOption(new Option('--format <format>', 'how to answer; github is for validate').choices(FORMATS))
+    .addOption(new Option('--format <format>', 'how to answer; github and junit are for CI').choices(FORMATS))
     .option('-y, --yes', 'change without asking')
     .option('--no-input', 'never ask: fail, and name the flag to pass')
     .addOption(

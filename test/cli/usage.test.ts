@@ -18,6 +18,8 @@ describe('help', () => {
     ['gw-keys-list', ['keys', 'list', '--help']],
     ['gw-keys-revoke', ['keys', 'revoke', '--help']],
     ['gw-keys-delete', ['keys', 'delete', '--help']],
+    ['gw-why', ['why', '--help']],
+    ['gw-test', ['test', '--help']],
     ['gw-wallet', ['wallet', '--help']],
     ['gw-wallet-credit', ['wallet', 'credit', '--help']],
     ['gw-usage', ['usage', '--help']],
