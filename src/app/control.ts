@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import { availableParallelism } from 'node:os'
 import type { Chance } from '../base/chance.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
@@ -16,6 +15,7 @@ import { MasterKey } from '../store/master-key.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/types.ts'
 import { makeFirstAdmin } from './first-admin.ts'
+import { HashingThread } from './hashing/hashing-thread.ts'
 import { type Maintenance, maintenanceOf, switchMaintenanceOff, switchMaintenanceOn } from './maintenance.ts'
 import { type ProbeRow, probeRound } from './probe-round.ts'
 import { recentUse } from './recent-use.ts'
@@ -39,13 +39,15 @@ export interface ControlPlanePorts extends Pick<UseCasePorts, 'status' | 'curren
   readonly version: string
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly cwd: string
+  /** See {@link HashingThread}. */
+  readonly hashingThreadUrl?: URL | undefined
   readonly clock: Clock
   readonly chance: Chance
   readonly log: Log
   readonly health: (res: ServerResponse) => void
 }
 
-/** Log-ins that may wait for their turn, strangers and acquaintances apart: some seconds of hashing each. */
+/** Log-ins that may wait for the one that is hashed, strangers and acquaintances apart: some seconds each. */
 const MAX_WAITING = 16
 const PROBE_TIMEOUT_MS = 10_000
 
@@ -60,10 +62,14 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
   const masterKey = MasterKey.of(ports.storeUrl, cwd, environment['GW_MASTER_KEY'])
   const store = await openStore(ports.storeUrl, { mode: 'write', clock, folder: cwd })
   const ended = new AbortController()
+  const hashing = new HashingThread(clock, ports.hashingThreadUrl)
   try {
-    // Hashing must leave a core to the gateway: its threads would have to share the only one with every request.
-    const atOnce = Math.min(2, Math.max(1, availableParallelism() - 1))
-    const hasher = new PasswordHasher({ chance, atOnce, maxWaiting: MAX_WAITING })
+    const hasher = new PasswordHasher({
+      chance,
+      atOnce: 1,
+      maxWaiting: MAX_WAITING,
+      derive: derivation => hashing.derive(derivation),
+    })
     await makeFirstAdmin(store, hasher, { environment, log })
     const listener = await startControl(address, {
       ...ports,
@@ -95,10 +101,12 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
       async close(...words) {
         await listener.close(...words)
         ended.abort()
+        await hashing.end()
         await store.close()
       },
     }
   } catch (error) {
+    await hashing.end()
     await store.close()
     throw error
   }

@@ -1,4 +1,4 @@
-import { type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
+import { scrypt, timingSafeEqual } from 'node:crypto'
 import { ApiError } from './catalogue/api.ts'
 import type { Chance } from './chance.ts'
 
@@ -9,10 +9,17 @@ interface ScryptCost {
   readonly p: number
 }
 
+/** One run of scrypt, as plain data. */
+export interface Derivation {
+  readonly password: string
+  readonly salt: Uint8Array
+  readonly lengthBytes: number
+  readonly options: ScryptCost & { readonly maxmem: number }
+}
+
 /**
- * scrypt as OWASP's "Password Storage" has it for this memory: 32 MiB and some 0.2 s of one core for each guess.
- * Hashing runs in the threads of libuv, which would let a flood of log-ins take four cores: so only a few run at a time,
- * and no more than some wait.
+ * scrypt as OWASP's "Password Storage" has it for this memory: 32 MiB and some 0.2 s of one core for each guess. A flood
+ * of log-ins would take every core that it can get: so only a few run at a time, and no more than some wait.
  */
 const COST: ScryptCost = { N: 2 ** 15, r: 8, p: 3 }
 const MAX_MEMORY_BYTES = 64 * 1_048_576
@@ -28,6 +35,8 @@ export interface HasherOptions {
   readonly atOnce: number
   /** In each of the two lines. */
   readonly maxWaiting: number
+  /** Where hashing is done; by default in the threads of libuv. */
+  readonly derive?: (derivation: Derivation) => Promise<Buffer>
   /** Of new hashes, and of the comparison with nothing; by default as dear as it should be. */
   readonly cost?: ScryptCost
 }
@@ -52,7 +61,7 @@ export class PasswordHasher {
    */
   async hash(password: string): Promise<string> {
     const salt = Buffer.from(this.#options.chance.bytes(SALT_BYTES))
-    const hash = await this.#queued(this.#known, () => derive(password, salt, this.#cost, HASH_BYTES))
+    const hash = await this.#queued(this.#known, () => this.#derive(password, salt, this.#cost, HASH_BYTES))
     return written(this.#cost, salt, hash)
   }
 
@@ -73,7 +82,7 @@ export class PasswordHasher {
     const cost = { N: Number(N), r: Number(r), p: Number(p) }
     const derived = await this.#queued(this.#lineOf(isKnown), () => {
       onTurn?.()
-      return derive(password, Buffer.from(salt, 'base64url'), cost, expected.length)
+      return this.#derive(password, Buffer.from(salt, 'base64url'), cost, expected.length)
     })
     return timingSafeEqual(derived, expected) && stored !== undefined
   }
@@ -99,6 +108,17 @@ export class PasswordHasher {
     return written(this.#cost, Buffer.alloc(SALT_BYTES), Buffer.alloc(HASH_BYTES))
   }
 
+  #derive(password: string, salt: Buffer, cost: ScryptCost, lengthBytes: number): Promise<Buffer> {
+    const { derive = inPool } = this.#options
+    return derive({
+      // One spelling of what looks the same: keyboards differ in how they compose letters (RFC 8265 §4.2).
+      password: password.normalize('NFC'),
+      salt,
+      lengthBytes,
+      options: { ...cost, maxmem: MAX_MEMORY_BYTES },
+    })
+  }
+
   async #queued<T>(line: (() => void)[], work: () => Promise<T>): Promise<T> {
     const { atOnce, maxWaiting } = this.#options
     if (this.#running >= atOnce) {
@@ -120,11 +140,9 @@ function written({ N, r, p }: ScryptCost, salt: Buffer, hash: Buffer): string {
   return ['scrypt', N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$')
 }
 
-function derive(password: string, salt: Buffer, cost: ScryptCost, lengthBytes: number): Promise<Buffer> {
-  const options: ScryptOptions = { ...cost, maxmem: MAX_MEMORY_BYTES }
+function inPool({ password, salt, lengthBytes, options }: Derivation): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // One spelling of what looks the same: keyboards differ in how they compose letters (RFC 8265 §4.2).
-    scrypt(password.normalize('NFC'), salt, lengthBytes, options, (error, derived) => {
+    scrypt(password, salt, lengthBytes, options, (error, derived) => {
       if (error) reject(error)
       else resolve(derived)
     })

@@ -9,7 +9,7 @@ import { createLog } from '../../src/base/log.ts'
 import { json } from '../support/answers.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { wholeGateway } from '../support/whole-gateway.ts'
+import { HASHING_THREAD, wholeGateway } from '../support/whole-gateway.ts'
 
 const WISHES = { timeoutMs: 5_000, onProgress: () => undefined }
 const ports = (cwd: string) => ({
@@ -108,6 +108,7 @@ test('a gateway with another master key keeps what it serves, and says what it c
       clock: systemClock,
       chance: systemChance,
       log: createLog({ write: () => undefined }, SILENT),
+      hashingThreadUrl: HASHING_THREAD,
     },
   )
   onTestFinished(() => elsewhere.close(0))
