@@ -30,6 +30,7 @@ describe('the documents', () => {
     'docs/life-of-a-request.md',
     'docs/metrics.md',
     'docs/control-plane.md',
+    'docs/troubleshooting.md',
   ])('%s links to files that exist', path => {
     const base = new URL(`../${path}`, import.meta.url)
     const links = [...page(path).matchAll(/\]\(([^)#]+)\)/g)].map(([, link]) => link ?? '')

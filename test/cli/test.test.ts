@@ -159,6 +159,16 @@ describe('gw test', () => {
     },
   )
 
+  it('reads the examples of the documents', async () => {
+    for (const page of ['README.md', 'docs/troubleshooting.md']) {
+      const text = readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8')
+      const [, example] = /```yaml\n((?:#.*\n)?version: 1\ntests:[\s\S]*?)```/.exec(text) ?? []
+      dir.write('gw.test.yaml', example ?? '')
+      const { stdout } = await run('test --format json')
+      expect(JSON.parse(stdout).tests.length, page).toBeGreaterThan(1)
+    }
+  })
+
   it('passes on config.example', async () => {
     const { exit, stdout } = await run(`test -c ${EXAMPLE_CONFIG} --format json`)
     expect({ exit, failed: JSON.parse(stdout).failed }).toEqual({ exit: 0, failed: 0 })
