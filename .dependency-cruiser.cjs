@@ -10,7 +10,8 @@ const FLOORS = [
   ['admission', 'routing', 'metering', 'changes'],
   ['gateway', 'control', 'demo'],
   ['app'],
-  ['cli', 'tui'],
+  ['tui'],
+  ['cli'],
 ]
 
 const floors = FLOORS.flatMap((rooms, floor) =>

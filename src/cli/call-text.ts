@@ -1,7 +1,7 @@
+import { textWidth } from '../base/text-width.ts'
 import type { StoredCall } from '../store/ledger/types.ts'
 import { moneyText } from './money-text.ts'
 import { printable, type Style } from './style.ts'
-import { textWidth } from './table.ts'
 
 /** Names longer than this are not waited for: the rest of their line moves right. */
 const WIDEST_NAME = 32

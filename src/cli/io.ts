@@ -24,6 +24,9 @@ export type EndingSignal = (typeof ENDING_SIGNALS)[number]
 export interface Signals {
   on(signal: EndingSignal, listener: () => void): unknown
   off(signal: EndingSignal, listener: () => void): unknown
+  /** The process ends, by whatever way but a signal that nobody listens to. */
+  on(event: 'exit', listener: () => void): unknown
+  off(event: 'exit', listener: () => void): unknown
 }
 
 /** The world as a command sees it. A test owns each part of it. */

@@ -1,3 +1,4 @@
+import { textWidth } from '../base/text-width.ts'
 import type { BlastRadius } from '../changes/blast/types.ts'
 import { verdict } from '../changes/blast/verdict.ts'
 import type { FieldChange, Plan, ResourceChange } from '../changes/types.ts'
@@ -5,7 +6,6 @@ import type { Json } from '../schema/kinds.ts'
 import { radiusToText } from './blast-text.ts'
 import { subjectText } from './plan-subject.ts'
 import { printable, type Style } from './style.ts'
-import { textWidth } from './table.ts'
 
 const SIGN = { create: '+', update: '~', delete: '-' } as const
 const MAKER = { cli: 'with the command line', rest: 'through REST' } as const

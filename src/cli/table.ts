@@ -1,3 +1,4 @@
+import { headOfWidth, textWidth } from '../base/text-width.ts'
 import { printable, type Style } from './style.ts'
 
 /** A column of a table. */
@@ -10,11 +11,6 @@ export interface Column<Row> {
 }
 
 const GAP = '  '
-/** Characters that terminals draw two columns wide (Unicode TR 11, the blocks in common use). */
-const WIDE =
-  /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6]|\p{Extended_Pictographic}/u
-const ZERO = /\p{Mn}|\p{Me}/u
-
 /**
  * An aligned table with a header, each line ended by a line feed.
  *
@@ -57,31 +53,7 @@ function shrink<Row>(columns: readonly Column<Row>[], widths: number[], width: n
 }
 
 function fit(text: string, width: number, align: 'left' | 'right'): string {
-  const cut = textWidth(text) > width ? `${head(text, width - 1)}…` : text
+  const cut = textWidth(text) > width ? `${headOfWidth(text, width - 1)}…` : text
   const padding = ' '.repeat(Math.max(0, width - textWidth(cut)))
   return align === 'right' ? padding + cut : cut + padding
-}
-
-function head(text: string, width: number): string {
-  let taken = ''
-  let used = 0
-  for (const character of text) {
-    used += characterWidth(character)
-    if (used > width) break
-    taken += character
-  }
-  return taken
-}
-
-/** Columns that a terminal gives to a text without control characters. */
-export function textWidth(text: string): number {
-  let sum = 0
-  for (const character of text) sum += characterWidth(character)
-  return sum
-}
-
-function characterWidth(character: string): number {
-  if (character < '\u0300') return 1
-  if (ZERO.test(character)) return 0
-  return WIDE.test(character) ? 2 : 1
 }

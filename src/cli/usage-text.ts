@@ -1,12 +1,13 @@
 import type { UsageReport } from '../app/usage.ts'
 import { formatNano } from '../base/decimal.ts'
+import { textWidth } from '../base/text-width.ts'
 import type { Json } from '../schema/kinds.ts'
 import { toldSums } from '../store/ledger/told.ts'
 import type { UsageQuery, UsageRow } from '../store/ledger/types.ts'
 import { NO_USAGE, plusUsage } from '../store/ledger/usage-row.ts'
 import { barText } from './bar.ts'
 import type { Style } from './style.ts'
-import { type Column, table, textWidth } from './table.ts'
+import { type Column, table } from './table.ts'
 
 const WIDEST_CHART = 24
 /** A shorter bar tells nothing. */

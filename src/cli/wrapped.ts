@@ -1,4 +1,4 @@
-import { textWidth } from './table.ts'
+import { textWidth } from '../base/text-width.ts'
 
 /** Columns of prose where there is no terminal to ask. */
 const PROSE = 100

@@ -1,0 +1,233 @@
+import { Calendar } from '../../admission/calendar.ts'
+import { decode } from '../../schema/kinds.ts'
+import { openStore } from '../../store/open.ts'
+import type { Store, StoredGateway, StoredResource } from '../../store/types.ts'
+import type { AppPorts } from '../ports.ts'
+import { isAlive } from '../presence.ts'
+import { askGateway, type Heard, reachable } from './ask-gateway.ts'
+import { growth, type Sample, type Samples } from './exposition.ts'
+import { type KeysLook, lookAtKeys, nearLimits } from './near-limits.ts'
+import { refusalsOf, type StoreTraffic, type Traffic, trafficOfMetrics, trafficOfStore } from './traffic.ts'
+import type { EndpointPulse, Flow, GatewayPulse, Pulse } from './types.ts'
+
+/** Where to look. */
+export interface PulseSources {
+  /** A gateway by its address; absent: those that serve the store of this machine. */
+  readonly url?: string
+  readonly storeUrl: string
+  /** Opens `/metrics`; never shown. */
+  readonly metricsToken?: string
+}
+
+type PulsePorts = Pick<AppPorts, 'clock' | 'cwd' | 'signal'>
+
+/** The calls of which the store's view of latency is made. */
+const LAST_CALLS = 500
+const LAST_CALLS_MS = 10_000
+const QUARTER_MS = 900_000
+
+interface AskedGateway {
+  readonly name: string
+  readonly url: string | undefined
+  readonly stored?: StoredGateway
+}
+
+/** Everything that one look has found. */
+interface Look {
+  readonly atMs: number
+  readonly monotonicMs: number
+  readonly gateways: readonly (AskedGateway & { readonly heard: Heard })[]
+  readonly store?: StoreLook
+}
+
+interface StoreLook {
+  readonly revision: number
+  readonly endpoints: readonly StoredResource[]
+  readonly keys: KeysLook
+  readonly traffic: StoreTraffic
+}
+
+/**
+ * Looks at running gateways again and again, and says what went on between two looks. From `/metrics`, where a token
+ * is given, else from the store of this machine; in what both know, `/metrics` is the more exact.
+ */
+export class PulseMonitor {
+  readonly #sources: PulseSources
+  readonly #ports: PulsePorts
+  readonly #store: Store | undefined
+  readonly #calendar = new Calendar()
+  /** Sums of the store are compared from here on, so that they only grow. */
+  readonly #sinceMs: number
+  #before: Look | undefined
+
+  private constructor(sources: PulseSources, ports: PulsePorts, store: Store | undefined) {
+    this.#sources = sources
+    this.#ports = ports
+    this.#store = store
+    this.#sinceMs = Math.floor(ports.clock.nowMs() / QUARTER_MS) * QUARTER_MS
+  }
+
+  /** @throws {CommandError} GW2xxx for the store, which is not opened where an address is given. */
+  static async open(sources: PulseSources, ports: PulsePorts): Promise<PulseMonitor> {
+    const { url, storeUrl } = sources
+    const store =
+      url === undefined
+        ? await openStore(storeUrl, { mode: 'read', clock: ports.clock, folder: ports.cwd })
+        : undefined
+    return new PulseMonitor(sources, ports, store)
+  }
+
+  /** @throws the signal's reason; {CommandError} GW2xxx where the store fails. */
+  async look(): Promise<Pulse> {
+    const before = this.#before
+    const after = await this.#lookAround()
+    this.#before = after
+    return pulseOf(before, after, this.#sources)
+  }
+
+  async close(): Promise<void> {
+    await this.#store?.close()
+  }
+
+  async #lookAround(): Promise<Look> {
+    const { clock, signal } = this.#ports
+    const atMs = clock.nowMs()
+    const asked = await this.#gateways()
+    const { metricsToken: token } = this.#sources
+    const heard = await Promise.all(
+      asked.map(async gateway => ({
+        ...gateway,
+        heard: gateway.url === undefined ? {} : await askGateway(gateway.url, { token, signal }),
+      })),
+    )
+    const store = this.#store && (await this.#lookAtStore(this.#store, atMs))
+    return { atMs, monotonicMs: clock.monotonicMs(), gateways: heard, ...(store && { store }) }
+  }
+
+  async #gateways(): Promise<readonly AskedGateway[]> {
+    const { url } = this.#sources
+    if (url !== undefined || this.#store === undefined) return [{ name: url ?? '', url }]
+    const stored = await this.#store.gateways()
+    return stored.map(gateway => ({
+      name: `${gateway.host}:${gateway.pid}`,
+      url: gateway.url === undefined ? undefined : reachable(gateway.url),
+      stored: gateway,
+    }))
+  }
+
+  async #lookAtStore(store: Store, nowMs: number): Promise<StoreLook> {
+    const span = { sinceMs: this.#sinceMs, untilMs: nowMs }
+    const { revision } = await store.head()
+    const { resources: endpoints } = await store.find({ kind: 'endpoint' })
+    const keys = await lookAtKeys(store, this.#calendar, { sinceMs: this.#sinceMs, nowMs })
+    const byEndpoint = await store.accounting.usage({ by: 'endpoint', ...span })
+    const byModel = await store.accounting.usage({ by: 'model', ...span })
+    const calls = await store.accounting.callLogs({ sinceMs: nowMs - LAST_CALLS_MS, limit: LAST_CALLS })
+    return { revision, endpoints, keys, traffic: { byEndpoint, byModel, calls } }
+  }
+}
+
+function pulseOf(before: Look | undefined, after: Look, sources: PulseSources): Pulse {
+  const seconds = before ? Math.max(0.001, (after.monotonicMs - before.monotonicMs) / 1_000) : 0
+  const all = after.gateways.flatMap(({ heard }) => [...(heard.samples?.values() ?? [])])
+  const isMeasured = after.gateways.some(({ heard }) => heard.samples !== undefined)
+  const traffic = before && trafficBetween(before, after, seconds, isMeasured)
+  const grown = before ? grownSince(before, after) : []
+  const refusals = isMeasured ? refusalsOf(grown, all, seconds) : undefined
+  const gateways = after.gateways.map(gateway => gatewayPulse(gateway, after))
+  return {
+    atMs: after.atMs,
+    seconds,
+    ...(after.store && { storeRevision: after.store.revision }),
+    gateways,
+    endpoints: endpointPulses(traffic?.endpoints ?? new Map(), all, after.store?.endpoints),
+    models: [...(traffic?.models.values() ?? [])],
+    ...(refusals && { refusals }),
+    keys: after.store ? nearLimits(before?.store?.keys, after.store.keys, seconds) : [],
+    total: {
+      requestsPerSecond: traffic?.requestsPerSecond ?? 0,
+      tokensPerSecond: traffic?.tokensPerSecond ?? 0,
+      inFlight: gateways.reduce((sum, { inFlight }) => sum + inFlight, 0),
+      ...(refusals && { refusedPerSecond: refusals.reduce((sum, { perSecond }) => sum + perSecond, 0) }),
+    },
+    remarks: remarksOn(after, sources, isMeasured),
+  }
+}
+
+function trafficBetween(
+  before: Look,
+  after: Look,
+  seconds: number,
+  isMeasured: boolean,
+): Traffic | undefined {
+  if (isMeasured) return trafficOfMetrics(grownSince(before, after), seconds)
+  if (!before.store || !after.store) return undefined
+  return trafficOfStore(before.store.traffic, after.store.traffic, seconds)
+}
+
+/** Gateway by gateway: each counts for itself, and one that was not heard before has nothing to compare with. */
+function grownSince(before: Look, after: Look): readonly Sample[] {
+  const earlier = new Map(
+    before.gateways.map(({ name, heard }): [string, Samples | undefined] => [name, heard.samples]),
+  )
+  return after.gateways.flatMap(({ name, heard }) => {
+    const known = earlier.get(name)
+    return known && heard.samples ? growth(known, heard.samples) : []
+  })
+}
+
+function gatewayPulse(
+  { name, url, stored, heard }: Look['gateways'][number],
+  { atMs, store }: Look,
+): GatewayPulse {
+  const { health } = heard
+  const revision = health?.revision ?? stored?.revision ?? 0
+  const isSilent = health === undefined || (stored !== undefined && !isAlive(stored, atMs))
+  const refused = stored?.refused && [`refuses revision ${stored.refused.revision}: ${stored.refused.reason}`]
+  return {
+    name,
+    ...(url !== undefined && { url }),
+    revision,
+    isBehind: store !== undefined && revision < store.revision,
+    state: isSilent ? 'silent' : health.status,
+    reasons: health?.reasons ?? refused ?? [],
+    inFlight: health?.in_flight ?? 0,
+    ...(stored?.version !== undefined && { version: stored.version }),
+    ...(stored && { startedAtMs: stored.startedAtMs }),
+  }
+}
+
+/** Those of the configuration, and those of which only traffic is known. */
+function endpointPulses(
+  flows: ReadonlyMap<string, Flow>,
+  all: readonly Sample[],
+  declared: readonly StoredResource[] = [],
+): readonly EndpointPulse[] {
+  const health = new Map<string, boolean>()
+  for (const { name, labels, value } of all) {
+    const endpoint = labels['endpoint']
+    if (name !== 'gw_endpoint_healthy' || endpoint === undefined) continue
+    health.set(endpoint, value === 1 && health.get(endpoint) !== false)
+  }
+  const disabled = new Set(
+    declared.filter(({ spec }) => !decode('endpoint', spec).enabled).map(({ name }) => name),
+  )
+  const names = new Set([...declared.map(({ name }) => name), ...health.keys(), ...flows.keys()])
+  return [...names].map(name => {
+    const known = health.get(name)
+    const state = known === undefined ? 'unknown' : known ? 'healthy' : 'unhealthy'
+    const flow = flows.get(name) ?? { name, requestsPerSecond: 0, tokensPerSecond: 0, failed: 0, results: [] }
+    return { ...flow, state: disabled.has(name) ? 'disabled' : state }
+  })
+}
+
+function remarksOn({ gateways, store }: Look, sources: PulseSources, isMeasured: boolean): readonly string[] {
+  if (gateways.length === 0) return ['No gateway serves this store: start one with `gw serve`.']
+  const refusals = gateways.flatMap(({ name, heard }) =>
+    heard.refused ? [`${name}: ${heard.refused}.`] : [],
+  )
+  if (isMeasured || refusals.length > 0) return refusals
+  const lacking = 'METRICS_TOKEN, the same for `gw serve` and here, also shows health and refusals.'
+  if (store) return [lacking]
+  return sources.metricsToken === undefined ? [lacking] : []
+}

@@ -1,0 +1,64 @@
+import type { AppPorts } from '../ports.ts'
+import { PulseMonitor, type PulseSources } from './monitor.ts'
+import type { Pulse } from './types.ts'
+
+type WatchPorts = Pick<AppPorts, 'clock' | 'cwd' | 'signal'>
+
+/** The first rates should not wait for a whole interval. */
+const FIRST_MS = 500
+
+export interface Rhythm {
+  readonly intervalMs: number
+  /** How many looks with rates there are; without end where absent. */
+  readonly count?: number
+}
+
+/**
+ * Looks again and again, until the signal comes; the first look has no rates, and the second follows soon.
+ *
+ * @throws {CommandError} GW2xxx for the store.
+ */
+export async function* watchPulse(
+  sources: PulseSources,
+  { intervalMs, count = Number.POSITIVE_INFINITY }: Rhythm,
+  ports: WatchPorts,
+): AsyncGenerator<Pulse> {
+  const { signal } = ports
+  const monitor = await PulseMonitor.open(sources, ports)
+  try {
+    yield await monitor.look()
+    for (let made = 0; made < count && !signal.aborted; made++) {
+      await rest(made === 0 ? Math.min(FIRST_MS, intervalMs) : intervalMs, ports)
+      if (!signal.aborted) yield await monitor.look()
+    }
+  } catch (error) {
+    // A look that the signal has cut short is no failure.
+    if (!signal.aborted) throw error
+  } finally {
+    await monitor.close()
+  }
+}
+
+/** One look, without rates. @throws {CommandError} GW2xxx for the store. */
+export async function lookOnce(sources: PulseSources, ports: WatchPorts): Promise<Pulse> {
+  const monitor = await PulseMonitor.open(sources, ports)
+  try {
+    return await monitor.look()
+  } finally {
+    await monitor.close()
+  }
+}
+
+/** Resolves after `ms`, or when the signal comes. */
+function rest(ms: number, { clock, signal }: WatchPorts): Promise<void> {
+  return new Promise(resolve => {
+    const done = () => {
+      timer.cancel()
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = clock.after(ms, done)
+    signal.addEventListener('abort', done, { once: true })
+    if (signal.aborted) done()
+  })
+}

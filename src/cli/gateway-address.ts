@@ -1,0 +1,16 @@
+import { InvalidArgumentError } from 'commander'
+import type { PulseSources } from '../app/pulse/monitor.ts'
+import type { Session } from './session.ts'
+
+/** The argument of `--url`: an origin and nothing more, since a token may go there. */
+export function gatewayAddress(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`) return url.origin
+  throw new InvalidArgumentError('Write http:// or https:// and a host, without a path.')
+}
+
+/** Where `gw top` and `gw status` look. */
+export function pulseSources({ flags, io }: Session, url: string | undefined): PulseSources {
+  const token = io.environment['METRICS_TOKEN']?.trim()
+  return { storeUrl: flags.store, ...(url !== undefined && { url }), ...(token && { metricsToken: token }) }
+}

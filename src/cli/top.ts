@@ -1,0 +1,107 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import type { Pulse } from '../app/pulse/types.ts'
+import { watchPulse } from '../app/pulse/watch.ts'
+import { EXIT, type ExitCode } from '../base/catalogue/command.ts'
+import { parseDurationMs } from '../base/units.ts'
+import { staysAwake } from './awake.ts'
+import { gatewayAddress, pulseSources } from './gateway-address.ts'
+import { ENDING_SIGNALS, type Signals } from './io.ts'
+import { countArgument } from './numbers.ts'
+import { pulseLine, pulseToJson } from './pulse-text.ts'
+import { appPorts, type Bind, type Session } from './session.ts'
+import { verb } from './verb.ts'
+
+interface Options {
+  readonly url?: string
+  readonly interval: number
+  readonly count?: number
+}
+
+const INTERVAL_MS = 2_000
+const SHORTEST_MS = 100
+const LONGEST_MS = 3_600_000
+
+const KEYS = `
+Keys:
+  tab, shift-tab   the next pane, the one before        s   sort by the next column
+  ↑ ↓ or k j       choose a row                         /   show only names with a text in them
+  enter, esc       open its details, and go back        q   quit
+
+Environment:
+  METRICS_TOKEN    that of \`gw serve\`: shows the health of endpoints and refusals, and latency of every request.
+                   Without it the numbers are those of the store.
+`
+
+/** `gw top`: what goes on, on a screen that stays; as lines where stdout is no terminal. */
+export function topCommand(bind: Bind): Command {
+  return verb('top', 'Watch endpoints, models, keys and refusals live.', [
+    'gw top',
+    'METRICS_TOKEN=… gw top',
+    'METRICS_TOKEN=… gw top --url http://10.0.0.5:8090   # a gateway elsewhere',
+    'gw top --format json --count 1 | jq .total',
+  ])
+    .option('--url <url>', 'a gateway elsewhere (default: those that serve the store)', gatewayAddress)
+    .option('--interval <duration>', 'between two looks', intervalArgument, INTERVAL_MS)
+    .option('--count <n>', 'end after so many looks', countArgument)
+    .addHelpText('after', KEYS)
+    .action(bind<Options>(act))
+}
+
+async function act(session: Session, _args: readonly string[], options: Options): Promise<ExitCode> {
+  const { io, out } = session
+  const { interval: intervalMs, count } = options
+  const looks = (signal: AbortSignal) =>
+    watchPulse(
+      pulseSources(session, options.url),
+      { intervalMs, ...(count !== undefined && { count }) },
+      { ...appPorts(session), signal },
+    )
+  const isScreen = out.format === 'text' && io.stdout.isTTY === true && io.stdin.isTTY === true
+  if (!isScreen || io.environment['TERM'] === 'dumb') return staysAwake(lines(session, looks))
+  // Loaded where it is wanted: ink and react take 200 ms of the start.
+  const { showTop } = await import('../tui/top.tsx')
+  await showTop(looks, {
+    stdin: io.stdin,
+    stdout: io.stdout,
+    stderr: io.stderr,
+    hasColour: out.style.colour,
+    signal: session.signal,
+    onExit: restore => whileShown(io.signals, restore),
+  })
+  return EXIT.done
+}
+
+/**
+ * Restores the terminal where the process ends while the screen is shown. Ink would end it by the signal itself once
+ * nobody else listens, and the first signal takes our listener away (`listen` in `main.ts`): so one stays.
+ */
+function whileShown(signals: Signals, restore: () => void): () => void {
+  const stay = () => undefined
+  signals.on('exit', restore)
+  for (const name of ENDING_SIGNALS) signals.on(name, stay)
+  return () => {
+    signals.off('exit', restore)
+    for (const name of ENDING_SIGNALS) signals.off(name, stay)
+  }
+}
+
+/** A line for each look that has rates. */
+async function lines(
+  { out, signal }: Session,
+  looks: (signal: AbortSignal) => AsyncIterable<Pulse>,
+): Promise<ExitCode> {
+  const print = out.lines()
+  for await (const pulse of looks(AbortSignal.any([signal, out.gone]))) {
+    for (const remark of pulse.seconds === 0 ? pulse.remarks : []) out.talk(remark)
+    if (pulse.seconds > 0) print({ text: () => pulseLine(pulse), json: () => pulseToJson(pulse) })
+  }
+  return EXIT.done
+}
+
+function intervalArgument(text: string): number {
+  const ms = parseDurationMs(text)
+  if (ms === undefined || ms < SHORTEST_MS || ms > LONGEST_MS) {
+    throw new InvalidArgumentError('Write a duration from 100ms to 1h, such as 5s.')
+  }
+  return ms
+}

@@ -1,0 +1,207 @@
+import { agoText, figure, latencyText, shareText } from '../app/pulse/figures.ts'
+import type { EndpointPulse, Flow, GatewayPulse, KeyPulse, Pulse, Refusal } from '../app/pulse/types.ts'
+import type { PaneColumn, Tone } from './lines.ts'
+
+export interface PaneRow {
+  /** What the filter looks at, and what stays selected when rows move. */
+  readonly name: string
+  /** One text for each column. */
+  readonly cells: readonly string[]
+  /** One value for each column: texts sort from A, numbers from the largest. */
+  readonly values: readonly (string | number)[]
+  readonly tone: Tone
+}
+
+export const PANES = ['endpoints', 'models', 'keys', 'refusals', 'gateways'] as const
+export type PaneName = (typeof PANES)[number]
+
+export interface Pane {
+  readonly name: PaneName
+  /** The first one takes what the others leave. */
+  readonly columns: readonly PaneColumn[]
+  readonly rows: readonly PaneRow[]
+  /** By which column it sorts at first. */
+  readonly sort: number
+  /** What to say where there is no row. */
+  readonly empty: string
+}
+
+const left = (title: string, width: number): PaneColumn => ({ title, width, align: 'left' })
+const right = (title: string, width: number): PaneColumn => ({ title, width, align: 'right' })
+const NAME_WIDTH = 12
+
+const COLUMNS: Readonly<Record<PaneName, readonly PaneColumn[]>> = {
+  endpoints: [
+    left('ENDPOINT', NAME_WIDTH),
+    left('HEALTH', 9),
+    right('REQ/S', 6),
+    right('TOK/S', 6),
+    right('P50', 6),
+    right('P95', 6),
+    right('FAILED', 6),
+  ],
+  models: [left('MODEL', NAME_WIDTH), right('REQ/S', 6), right('TOK/S', 6), right('P95', 6)],
+  keys: [left('KEY', NAME_WIDTH), left('NEAREST LIMIT', 13), right('USED', 5)],
+  refusals: [left('REFUSAL', NAME_WIDTH), right('PER S', 6), right('TOTAL', 6)],
+  gateways: [left('GATEWAY', NAME_WIDTH), left('STATE', 11), right('REV', 6), right('OPEN', 5)],
+}
+const SORTS: Readonly<Record<PaneName, number>> = {
+  endpoints: 0,
+  models: 1,
+  keys: 2,
+  refusals: 1,
+  gateways: 0,
+}
+
+/** Everything that is shown, pane by pane. */
+export function panesOf(pulse: Pulse): Readonly<Record<PaneName, Pane>> {
+  const pane = (name: PaneName, rows: readonly PaneRow[], empty: string): Pane => ({
+    name,
+    columns: COLUMNS[name],
+    rows,
+    sort: SORTS[name],
+    empty,
+  })
+  const { endpoints, models, keys, refusals, gateways } = pulse
+  return {
+    endpoints: pane('endpoints', endpoints.map(endpointRow), 'no endpoint'),
+    models: pane('models', models.map(modelRow), 'no traffic'),
+    keys: pane('keys', keys.filter(({ limits }) => limits.length > 0).map(keyRow), 'no key has a limit'),
+    refusals: pane('refusals', (refusals ?? []).map(refusalRow), refusals ? 'none' : 'unknown'),
+    gateways: pane('gateways', gateways.map(gatewayRow), 'none'),
+  }
+}
+
+const HEALTH_ORDER = { unhealthy: 0, unknown: 1, healthy: 2, disabled: 3 } as const
+
+function endpointRow(endpoint: EndpointPulse): PaneRow {
+  const { name, state, requestsPerSecond, tokensPerSecond, p50Ms, p95Ms, failed } = endpoint
+  return {
+    name,
+    cells: [
+      name,
+      state,
+      figure(requestsPerSecond),
+      figure(tokensPerSecond),
+      latencyText(p50Ms),
+      latencyText(p95Ms),
+      failed === 0 ? '-' : shareText(failed),
+    ],
+    values: [
+      name,
+      `${HEALTH_ORDER[state]} ${name}`,
+      requestsPerSecond,
+      tokensPerSecond,
+      p50Ms ?? 0,
+      p95Ms ?? 0,
+      failed,
+    ],
+    tone: state === 'unhealthy' ? 'bad' : state === 'disabled' ? 'faint' : failed > 0.05 ? 'warn' : 'plain',
+  }
+}
+
+function modelRow({ name, requestsPerSecond, tokensPerSecond, p95Ms }: Flow): PaneRow {
+  return {
+    name,
+    cells: [name, figure(requestsPerSecond), figure(tokensPerSecond), latencyText(p95Ms)],
+    values: [name, requestsPerSecond, tokensPerSecond, p95Ms ?? 0],
+    tone: 'plain',
+  }
+}
+
+function keyRow({ name, limits }: KeyPulse): PaneRow {
+  const [nearest] = limits
+  const share = nearest?.share ?? 0
+  return {
+    name,
+    cells: [name, nearest?.limit ?? '-', shareText(share)],
+    values: [name, nearest?.limit ?? '', share],
+    tone: share >= 1 ? 'bad' : share >= 0.8 ? 'warn' : 'plain',
+  }
+}
+
+function refusalRow({ reason, perSecond, total }: Refusal): PaneRow {
+  return {
+    name: reason,
+    cells: [reason, figure(perSecond), figure(total)],
+    values: [reason, perSecond, total],
+    tone: perSecond > 0 ? 'warn' : 'plain',
+  }
+}
+
+function gatewayRow({ name, state, revision, isBehind, inFlight }: GatewayPulse): PaneRow {
+  return {
+    name,
+    cells: [name, state, `${revision}${isBehind ? '!' : ''}`, figure(inFlight)],
+    values: [name, state, revision, inFlight],
+    tone: state === 'silent' ? 'bad' : state !== 'ok' || isBehind ? 'warn' : 'plain',
+  }
+}
+
+/** What is known of one row, a fact a line; what it means and what to do follow behind an empty line. */
+export function detailsOf(pulse: Pulse, pane: PaneName, name: string): readonly string[] | undefined {
+  const named = <Row extends { readonly name: string }>(rows: readonly Row[]) =>
+    rows.find(row => row.name === name)
+  if (pane === 'endpoints') return flowDetails(named(pulse.endpoints), name, 'endpoint')
+  if (pane === 'models') return flowDetails(named(pulse.models), name, 'model')
+  if (pane === 'keys') return keyDetails(named(pulse.keys))
+  if (pane === 'gateways') return gatewayDetails(named(pulse.gateways), pulse.atMs)
+  const refusal = pulse.refusals?.find(({ reason }) => reason === name)
+  return (
+    refusal && [
+      `per second   ${figure(refusal.perSecond)}`,
+      `total        ${refusal.total} since the gateway has started`,
+      '',
+      `gw explain ${name}`,
+    ]
+  )
+}
+
+function flowDetails(
+  flow: (Flow & { readonly state?: string }) | undefined,
+  name: string,
+  of: 'endpoint' | 'model',
+): readonly string[] | undefined {
+  if (flow === undefined) return undefined
+  const { requestsPerSecond, tokensPerSecond, p50Ms, p95Ms, failed, results } = flow
+  return [
+    ...(flow.state === undefined ? [] : [`health       ${flow.state}`]),
+    `requests     ${figure(requestsPerSecond)}/s`,
+    `tokens       ${figure(tokensPerSecond)}/s`,
+    `latency      ${latencyText(p50Ms)} half of them, ${latencyText(p95Ms)} 95 of 100`,
+    `failed       ${failed === 0 ? 'none' : shareText(failed)}`,
+    ...results.map(([result, count]) => `${result.padEnd(11)}  ${figure(count)}`),
+    '',
+    ...(of === 'endpoint' ? [`gw probe ${name}`] : []),
+    `gw logs --${of} ${name} --follow`,
+  ]
+}
+
+function keyDetails(key: KeyPulse | undefined): readonly string[] | undefined {
+  if (key === undefined) return undefined
+  return [
+    ...(key.tenant === undefined ? [] : [`tenant       ${key.tenant}`]),
+    `requests     ${figure(key.requestsPerSecond)}/s`,
+    `tokens       ${figure(key.tokensPerSecond)}/s`,
+    ...key.limits.map(
+      ({ limit, used, of, share }) => `${limit.padEnd(11)}  ${used} of ${of} (${shareText(share)})`,
+    ),
+    '',
+    `gw keys show ${key.name}`,
+    `gw usage --key ${key.name} --by day`,
+  ]
+}
+
+function gatewayDetails(gateway: GatewayPulse | undefined, nowMs: number): readonly string[] | undefined {
+  if (gateway === undefined) return undefined
+  const { url, version, startedAtMs, state, revision, isBehind, inFlight, reasons } = gateway
+  return [
+    ...(url === undefined ? [] : [`address      ${url}`]),
+    ...(version === undefined ? [] : [`version      ${version}`]),
+    ...(startedAtMs === undefined ? [] : [`up for       ${agoText(nowMs - startedAtMs)}`]),
+    `state        ${state}`,
+    `revision     ${revision}${isBehind ? ', behind the store' : ''}`,
+    `open         ${inFlight} requests`,
+    ...(reasons.length > 0 ? ['', ...reasons] : []),
+  ]
+}

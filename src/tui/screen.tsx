@@ -1,0 +1,90 @@
+import { Box, Text, useInput, useStdout } from 'ink'
+import { type ReactElement, useEffect, useReducer, useState } from 'react'
+import type { Pulse } from '../app/pulse/types.ts'
+import { layout, type Size } from './layout.ts'
+import type { Span, Tone } from './lines.ts'
+import { panesOf } from './panes.ts'
+import { FIRST_STATE, type Pressed, pressed, type TopState } from './state.ts'
+
+export interface ScreenProps {
+  /** The newest look; undefined until there is one. */
+  readonly pulse: Pulse
+  readonly hasColour: boolean
+  readonly onQuit: () => void
+}
+
+const COLOURS: Readonly<Partial<Record<Tone, string>>> = { good: 'green', warn: 'yellow', bad: 'red' }
+
+/** The live screen of `gw top`. */
+export function Screen({ pulse, hasColour, onQuit }: ScreenProps): ReactElement {
+  const size = useSize()
+  const [state, press] = useReducer(
+    (before: TopState, { key, of }: { readonly key: Pressed; readonly of: Pulse }) =>
+      pressed(before, key, panesOf(of)),
+    FIRST_STATE,
+  )
+  useInput((input, key) => {
+    if ((key.ctrl && input === 'c') || (input === 'q' && !state.isTyping)) onQuit()
+    else press({ key: named(input, key), of: pulse })
+  })
+  return (
+    <Box flexDirection="column" width={size.columns}>
+      {layout(pulse, state, size).map((spans, row) => (
+        <Text key={row} wrap="truncate">
+          {spans.length === 0 ? ' ' : spans.map((span, at) => painted(span, at, hasColour))}
+        </Text>
+      ))}
+    </Box>
+  )
+}
+
+function painted({ text, tone }: Span, at: number, hasColour: boolean): ReactElement {
+  const colour = hasColour ? COLOURS[tone] : undefined
+  return (
+    <Text
+      key={at}
+      bold={tone === 'strong'}
+      dimColor={tone === 'faint'}
+      inverse={tone === 'chosen'}
+      {...(colour !== undefined && { color: colour })}
+    >
+      {text}
+    </Text>
+  )
+}
+
+interface InkKey {
+  readonly upArrow: boolean
+  readonly downArrow: boolean
+  readonly tab: boolean
+  readonly shift: boolean
+  readonly return: boolean
+  readonly escape: boolean
+  readonly backspace: boolean
+  readonly delete: boolean
+}
+
+function named(input: string, key: InkKey): Pressed {
+  if (key.upArrow) return { input, name: 'up' }
+  if (key.downArrow) return { input, name: 'down' }
+  if (key.tab) return { input, name: key.shift ? 'back-tab' : 'tab' }
+  if (key.return) return { input, name: 'enter' }
+  if (key.escape) return { input, name: 'escape' }
+  // Most terminals send DEL for the backspace key.
+  return key.backspace || key.delete ? { input, name: 'backspace' } : { input }
+}
+
+/** Of the terminal, as it is now. */
+function useSize(): Size {
+  const { stdout } = useStdout()
+  const now = () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 })
+  const [size, setSize] = useState<Size>(now)
+  useEffect(() => {
+    const changed = () => setSize(now())
+    stdout.on('resize', changed)
+    return () => {
+      stdout.off('resize', changed)
+    }
+  }, [stdout])
+  return size
+}
