@@ -35,7 +35,6 @@ const usage = z
 
 /** What a test may claim; each has one. */
 const CLAIMS = ['may_call', 'may_not_call', 'is_refused', 'routes_to', 'costs'] as const
-export type Claim = (typeof CLAIMS)[number]
 
 /** One assertion about a configuration. */
 export const configTest = z

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { load } from '../../src/config/load.ts'
-import { configSchema } from '../../src/schema/publish.ts'
+import { configSchema, testsSchema } from '../../src/schema/publish.ts'
 import { EXAMPLE_CONFIG } from '../support/whole-gateway.ts'
 
 const ports = { environment: {}, readStdin: () => Promise.resolve(Buffer.alloc(0)), known: new Set<string>() }
@@ -29,6 +29,11 @@ describe('the JSON Schema for editors', () => {
   test('is what the source says: run `npm run generate` where this fails', () => {
     const committed = readFileSync(new URL('../../schemas/gw.schema.json', import.meta.url), 'utf8')
     expect(JSON.parse(committed)).toEqual(JSON.parse(JSON.stringify(configSchema())))
+  })
+
+  test('of files of tests is, too', () => {
+    const committed = readFileSync(new URL('../../schemas/gw-tests.schema.json', import.meta.url), 'utf8')
+    expect(JSON.parse(committed)).toEqual(JSON.parse(JSON.stringify(testsSchema())))
   })
 
   test('describes every field of every resource', () => {

@@ -130,7 +130,7 @@ const verdictOnOne = {
   refusal: z.strictObject({ check: z.enum(CHECKS), ...refusal }).optional(),
 } as const
 
-export const explanation = z
+const explanation = z
   .strictObject({
     source: z
       .enum(['files', 'store', 'gateway'])
@@ -167,7 +167,7 @@ const asked = {
 } as const
 
 /** A question as the command line and REST put it; by secret it is put in a body, never in an address. */
-export const whyQuestion = z.strictObject({ key: name.optional(), ...asked })
+const question = z.strictObject({ key: name.optional(), ...asked })
 
 export const whyOperations = {
   explain: {
@@ -177,7 +177,7 @@ export const whyOperations = {
     summary: 'Why a call would be served or refused',
     description:
       'By the checks of the gateway itself, without a call: nothing is sent, counted or held. A key and a model: each check. A key alone: every publication. A model alone: every key.',
-    query: whyQuestion,
+    query: question,
     answer: { status: 200, description: 'What would become of the call.', schema: explanation },
     errors: ['not_found'],
   },

@@ -5,6 +5,7 @@ import { INFERENCE_PATHS } from '../../../src/gateway/endpoints.ts'
 import { decide, type View } from '../../../src/gateway/why/decide.ts'
 import { bearerOf } from '../../../src/gateway/why/explain.ts'
 import { UpstreamFailure } from '../../../src/relay/classify.ts'
+import { CALL_PATHS } from '../../../src/schema/api/why.ts'
 import { json } from '../../support/answers.ts'
 import { type TestGateway, testGateway } from '../../support/gateway.ts'
 import { scriptedUpstream } from '../../support/scripted-upstream.ts'
@@ -162,6 +163,10 @@ function viewOf(gateway: TestGateway, clock: View['clock']): View {
 }
 
 describe('gw why', () => {
+  it('knows each path of inference', () => {
+    expect(INFERENCE_PATHS.map(({ path }) => path).toSorted()).toEqual([...CALL_PATHS].toSorted())
+  })
+
   it('tells what the gateway then does, and takes nothing by telling', { timeout: 60_000 }, async () => {
     const seen = new Map<string, number>()
     await fc.assert(
