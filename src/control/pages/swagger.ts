@@ -20,7 +20,7 @@ export const SWAGGER_HTML = `<!doctype html>
 /** There is one server, this one; and the headings of the introduction are not the page's. */
 export const SWAGGER_STYLE = `body { margin: 0 }
 .swagger-ui .schemes-server-container { visibility: hidden }
-.swagger-ui .info .markdown h1 { font-size: 20px; margin: 24px 0 8px }
+.swagger-ui .info .description h1, .swagger-ui .info .renderedMarkdown h1 { font-size: 20px; margin: 24px 0 8px }
 `
 
 /**

@@ -33,7 +33,7 @@ RFC 3339 in UTC, money is an exact decimal in quotes.
 
 # Failures
 
-Are [problem documents](https://www.rfc-editor.org/rfc/rfc9457): \`code\` says what happened, for programs; \`detail\` what
+A failure is a [problem document](https://www.rfc-editor.org/rfc/rfc9457): \`code\` says what happened, for programs; \`detail\` what
 happened this time; \`hint\` what to do about it; \`errors\` names each field that is wrong. \`request_id\` finds the request
 in the log.
 `
