@@ -148,10 +148,8 @@ try {
   console.log(`plan beside a loaded gateway: ${plan.seconds} s, ${plan.peakMib} MiB`)
   console.log(`  ${verdict}`)
   const reloadFrom = Date.now()
-  const applied = await gw(
-    ...['apply', 'plan.json', '--yes', '--skip-probe', '--wait', '60s'],
-    ...['--allow-deletes', String(counts.delete), '--format', 'json'],
-  )
+  const wishes = ['--yes', '--skip-probe', '--wait', '60s', '--allow-deletes', String(counts.delete)]
+  const applied = await gw('apply', 'plan.json', ...wishes)
   await pause(AFTER_MS)
   const reloadMs = worst(reloadFrom, Date.now())
   over.abort()

@@ -27,7 +27,7 @@ export function fillUsage(path, { rows, keys, publications }) {
       )
     }
   })()
-  const count = raw.prepare('select count(*) from usage_quarters').pluck().get()
+  const count = Number(raw.prepare('select count(*) from usage_quarters').pluck().get())
   raw.close()
   return count
 }
