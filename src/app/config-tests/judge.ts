@@ -141,7 +141,7 @@ function keysOf(test: ConfigTest, snapshot: Snapshot, known: Known): readonly Be
     test.key === undefined
       ? known.names('key').filter(name => known.find('key', name)?.spec['tenant'] === test.tenant)
       : [test.key]
-  return bearersNamed(names, snapshot, known)
+  return [...bearersNamed(names, snapshot, known)]
 }
 
 function firstFailure(bearers: readonly Bearer[], ask: (bearer: Bearer) => Judgement): Judgement {

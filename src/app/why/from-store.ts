@@ -19,7 +19,7 @@ const UNKNOWN = [
 const REFERRED = 'Secrets behind references: only the gateway reads them, so none is found by its secret.'
 
 /** So many resources are read at a time. */
-const PAGE = 500
+const PAGE = 100
 
 /**
  * What stands in the store, with what the ledger says was spent: as a gateway that has just started would see it.

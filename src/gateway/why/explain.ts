@@ -32,18 +32,19 @@ export function bearerNamed(name: string, snapshot: Snapshot, background: Backgr
   return entry ? { entry } : withoutSecret(name, snapshot, background)
 }
 
-/** Every key of these names, the same way. */
-export function bearersNamed(
+/** Every key of these names, the same way, one at a time. */
+export function* bearersNamed(
   names: readonly string[],
   snapshot: Snapshot,
   background: Background,
-): readonly Bearer[] {
+): Generator<Bearer, void> {
   const entries = new Map<string, KeyEntry>()
   for (const entry of snapshot.keys.values()) entries.set(entry.name, better(entries.get(entry.name), entry))
-  return names.flatMap(name => {
+  for (const name of names) {
     const entry = entries.get(name)
-    return entry ? { entry } : (withoutSecret(name, snapshot, background) ?? [])
-  })
+    const bearer = entry ? { entry } : withoutSecret(name, snapshot, background)
+    if (bearer) yield bearer
+  }
 }
 
 /** What becomes of a call of each publication. Rests at each: ten thousand at once would hold up everybody. */
@@ -63,7 +64,7 @@ export function* explainModels(
 
 /** What becomes of a call of one model by each of these keys. */
 export function* explainKeys(
-  bearers: readonly Bearer[],
+  bearers: Iterable<Bearer>,
   wish: Wish,
   view: View,
   background: Background,
