@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readdirSync, rmSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
+import { exportConfiguration, planConfiguration } from '../../src/app/configuration.ts'
 import { probeEndpoints } from '../../src/app/probe.ts'
 import { serve } from '../../src/app/serve.ts'
 import { systemChance } from '../../src/base/chance.ts'
@@ -9,7 +10,7 @@ import { createLog } from '../../src/base/log.ts'
 import { json } from '../support/answers.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { HASHING_THREAD, wholeGateway } from '../support/whole-gateway.ts'
+import { CONTROL_THREADS, wholeGateway } from '../support/whole-gateway.ts'
 
 const WISHES = { timeoutMs: 5_000, onProgress: () => undefined }
 const ports = (cwd: string) => ({
@@ -92,6 +93,12 @@ test('a credential that was given over REST is what the upstream is sent, also a
   expect(upstream.lastRequest.header('authorization')).toBe('Bearer sk-second')
   expect(readdirSync(dir.path)).toContain('gw.db.key')
 
+  // It is no business of the files: what they would have to say is what they say.
+  const { yaml } = await exportConfiguration(undefined, gateway.store, ports(dir.path))
+  const exported = { ...ports(dir.path), readStdin: () => Promise.resolve(Buffer.from(yaml)) }
+  expect((await planConfiguration(['-'], gateway.store, exported)).plan.changes).toEqual([])
+  expect(yaml).not.toMatch(/embedder|stored/)
+
   await gateway.serving.close(0)
   const again = await start()
   expect(await embed(again.gatewayUrl, secret)).toBe(200)
@@ -108,7 +115,7 @@ test('a gateway with another master key keeps what it serves, and says what it c
       clock: systemClock,
       chance: systemChance,
       log: createLog({ write: () => undefined }, SILENT),
-      hashingThreadUrl: HASHING_THREAD,
+      threadsUrl: CONTROL_THREADS,
     },
   )
   onTestFinished(() => elsewhere.close(0))

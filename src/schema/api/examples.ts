@@ -17,7 +17,7 @@ publications:
  * What the document shows to be sent, and what "Try it out" begins with: together they set up a model, a tenant and
  * its key. Each is valid by the schema of its body; a body without one does not compile.
  */
-export const EXAMPLES = {
+const EXAMPLES = {
   log_in: { username: 'admin', password: 'correct horse battery' },
   change_password: { current_password: 'correct horse battery', new_password: 'even more correct horses' },
 

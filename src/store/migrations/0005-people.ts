@@ -54,8 +54,7 @@ const STATEMENTS: readonly RawBuilder<unknown>[] = [
     when new.id is not null and new.id <> -1 and new.id <= (select max(id) from audit)
     begin select raise(abort, 'the audit is append-only'); end`,
 
-  // Sealed outside of the database, with a key that is not in it. Never deleted with what it was given for: an
-  // earlier revision may be made to stand again.
+  // Sealed outside of the database, with a key that is not in it.
   sql`create table stored_secrets (
     id text primary key not null,
     bound_to text not null,
