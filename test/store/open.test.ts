@@ -100,6 +100,7 @@ describe('the file', () => {
     const { open, raw } = setUp()
     await (await open('create')).close()
     const later = [
+      'gateways',
       'sessions',
       'users',
       'audit',
@@ -111,10 +112,12 @@ describe('the file', () => {
       'usage_quarters',
       'call_logs',
       'ledger_head',
+      'ledger_prices',
       'ledger',
     ]
     raw(
-      `delete from kysely_migration where name >= '0003-ledger'; ${later.map(t => `drop table ${t}`).join(';')}`,
+      `delete from kysely_migration where name >= '0003-ledger'; ${later.map(t => `drop table ${t}`).join(';')};
+       alter table revisions drop column restores`,
     )
     await expect(open('read')).rejects.toMatchObject({
       code: 'GW2004',
