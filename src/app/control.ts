@@ -15,11 +15,12 @@ import { MasterKey } from '../store/master-key.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/types.ts'
 import { makeFirstAdmin } from './first-admin.ts'
-import { HashingThread } from './hashing/hashing-thread.ts'
 import { type Maintenance, maintenanceOf, switchMaintenanceOff, switchMaintenanceOn } from './maintenance.ts'
 import { type ProbeRow, probeRound } from './probe-round.ts'
 import { recentUse } from './recent-use.ts'
 import { findSecret, keep, type SecretPorts } from './secrets.ts'
+import { Documents } from './threads/documents.ts'
+import { Hashing } from './threads/hashing.ts'
 import { explain } from './why/explain.ts'
 import { sceneOfGateway, sceneOfStore } from './why/from-store.ts'
 import type { Scene } from './why/scene.ts'
@@ -39,8 +40,8 @@ export interface ControlPlanePorts extends Pick<UseCasePorts, 'status' | 'curren
   readonly version: string
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly cwd: string
-  /** See {@link HashingThread}. */
-  readonly hashingThreadUrl?: URL | undefined
+  /** Where compiled threads are, if not beside `threads/hashing.ts`. */
+  readonly threadsUrl?: URL | undefined
   readonly clock: Clock
   readonly chance: Chance
   readonly log: Log
@@ -62,7 +63,8 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
   const masterKey = MasterKey.of(ports.storeUrl, cwd, environment['GW_MASTER_KEY'])
   const store = await openStore(ports.storeUrl, { mode: 'write', clock, folder: cwd })
   const ended = new AbortController()
-  const hashing = new HashingThread(clock, ports.hashingThreadUrl)
+  const hashing = new Hashing(clock, ports.threadsUrl)
+  const documents = new Documents(clock, ports.threadsUrl)
   try {
     const hasher = new PasswordHasher({
       chance,
@@ -77,6 +79,7 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
       store,
       hasher,
       check: wouldServe(ended.signal),
+      understand: document => documents.understand(document),
       recentUse: recentUse(store),
       endpointHealth: () => healthShown(ports.endpoints()),
       keep: (secret, boundTo) => keep(secret, boundTo, { masterKey, chance, clock }),
@@ -101,12 +104,12 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
       async close(...words) {
         await listener.close(...words)
         ended.abort()
-        await hashing.end()
+        await Promise.all([hashing.end(), documents.end()])
         await store.close()
       },
     }
   } catch (error) {
-    await hashing.end()
+    await Promise.all([hashing.end(), documents.end()])
     await store.close()
     throw error
   }

@@ -36,8 +36,8 @@ export interface ServePorts {
   readonly ledgerWorkerUrl?: URL
   /** See `FollowedFiles`. */
   readonly filesThreadUrl?: URL
-  /** See `HashingThread`. */
-  readonly hashingThreadUrl?: URL
+  /** Where the compiled threads of the control plane are; see `Hashing` and `Documents`. */
+  readonly threadsUrl?: URL
   /** Called where files cannot be applied, beside the line in the log. */
   readonly onFilesRefused?: (refusal: FilesRefusal) => void
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import type { PasswordHasher } from '../base/password.ts'
 import type { RecentUse } from '../changes/blast/use.ts'
 import type { Check, ProbeOrder } from '../changes/types.ts'
+import type { Loaded } from '../config/types.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf } from '../schema/api/types.ts'
 import type { CALL_PATHS } from '../schema/api/why.ts'
@@ -42,6 +43,11 @@ export interface UseCasePorts {
   readonly clock: Clock
   readonly chance: Chance
   readonly hasher: PasswordHasher
+  /** What a document says, where `known` exists beside it; without variables of this process. */
+  readonly understand: (document: {
+    readonly yaml: string
+    readonly known: ReadonlySet<string>
+  }) => Promise<Loaded>
   /** Whether a gateway could serve what would stand. */
   readonly check: Check
   /** What was used lately, for what a plan means to those who call. */

@@ -1,5 +1,6 @@
 import { recentUse } from '../../src/app/recent-use.ts'
 import { keep } from '../../src/app/secrets.ts'
+import { understand } from '../../src/app/threads/documents.ts'
 import { systemChance } from '../../src/base/chance.ts'
 import type { Clock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
@@ -111,6 +112,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
         { level: 'info', pretty: false, colour: false },
       ),
       health: res => sendJson(res, 200, '{"status":"ok"}'),
+      understand,
       check: async () => [],
       recentUse: recentUse(store),
       keep: (secret, boundTo) => keep(secret, boundTo, { masterKey, chance: systemChance, clock }),

@@ -34,7 +34,7 @@ export interface WholeGateway {
 
 /** Node 20 runs no TypeScript in a thread: the build's, which `npm test` makes first. */
 const LEDGER_WORKER = new URL('../../dist/store/ledger/worker.js', import.meta.url)
-export const HASHING_THREAD = new URL('../../dist/app/hashing/thread.js', import.meta.url)
+export const CONTROL_THREADS = new URL('../../dist/app/threads/', import.meta.url)
 
 export async function wholeGateway(
   whenOver: WhenOver,
@@ -86,7 +86,7 @@ export async function wholeGateway(
       ...ports,
       log: createLog({ write }, { level: 'info', pretty: false, colour: false }),
       ledgerWorkerUrl,
-      hashingThreadUrl: HASHING_THREAD,
+      threadsUrl: CONTROL_THREADS,
     },
   )
   whenOver(() => serving.close(0))

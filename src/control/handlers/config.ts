@@ -11,7 +11,6 @@ import { revisionToJson } from '../../changes/revision-json.ts'
 import { rollBack } from '../../changes/rollback.ts'
 import type { Plan } from '../../changes/types.ts'
 import { problemJson } from '../../config/format.ts'
-import { load } from '../../config/load.ts'
 import type { Problem, Tree } from '../../config/types.ts'
 import type { OperationOf } from '../../schema/api/operations.ts'
 import type { AnswerOf } from '../../schema/api/types.ts'
@@ -84,6 +83,15 @@ export function configHandlers(ports: UseCasePorts): HandlersOf<Ids> {
     },
   }
 
+  /** @throws {ApiError} configuration_invalid, with every problem. */
+  async function understood(yaml: string, live: Live) {
+    const loaded = await ports.understand({ yaml, known: knownOutside(live) })
+    if (loaded.ok) return { tree: loaded.tree, warnings: loaded.problems }
+    throw new ApiError('configuration_invalid', undefined, {
+      more: { problems: loaded.problems.map(problemBody) },
+    })
+  }
+
   /** @throws {ProbeError} GW5001 */
   async function probed(agreed: Plan, tree: Tree, live: Live): Promise<void> {
     const orders = probeOrders(agreed, live.resources, standingAfter(agreed, live.resources, tree))
@@ -95,22 +103,6 @@ export function configHandlers(ports: UseCasePorts): HandlersOf<Ids> {
     })
     if (failures.length > 0) throw new ProbeError(failures)
   }
-}
-
-/**
- * What a document says. No variable is filled in: those of this process are not for whoever reaches it over a network.
- * @throws {ApiError} configuration_invalid, with every problem.
- */
-async function understood(yaml: string, live: Live) {
-  const loaded = await load(['-'], {
-    environment: {},
-    readStdin: () => Promise.resolve(Buffer.from(yaml)),
-    known: knownOutside(live),
-  })
-  if (loaded.ok) return { tree: loaded.tree, warnings: loaded.problems }
-  throw new ApiError('configuration_invalid', undefined, {
-    more: { problems: loaded.problems.map(problemBody) },
-  })
 }
 
 function problemBody(problem: Problem) {

@@ -3,7 +3,7 @@ import { readlinkSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 import type { Derivation } from '../../base/password.ts'
-import type { Derived } from './derived.ts'
+import type { Derived } from './hashing.ts'
 
 /**
  * The thread that hashes passwords. A hash keeps a core busy for a fifth of a second: where the gateway has a use for
@@ -11,7 +11,7 @@ import type { Derived } from './derived.ts'
  * (sched(7), "The nice value"); elsewhere it hashes like every other thread.
  */
 const port = parentPort
-if (!port) throw new Error('thread.ts runs in a thread')
+if (!port) throw new Error('hashing-thread.ts runs in a thread')
 
 if (process.platform === 'linux') comeBehind()
 

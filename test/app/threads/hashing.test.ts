@@ -1,20 +1,20 @@
 import { scryptSync } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
-import { HashingThread } from '../../../src/app/hashing/hashing-thread.ts'
+import { Hashing } from '../../../src/app/threads/hashing.ts'
 import { testClock } from '../../support/test-clock.ts'
 
 /** As `npm test` has built it. */
-const MODULE = new URL('../../../dist/app/hashing/thread.js', import.meta.url)
+const MODULES = new URL('../../../dist/app/threads/', import.meta.url)
 const OPTIONS = { N: 2 ** 4, r: 8, p: 1, maxmem: 2 ** 20 }
 
 function derivation(password: string, more: Partial<typeof OPTIONS> = {}) {
   return { password, salt: Buffer.from('salt'), lengthBytes: 32, options: { ...OPTIONS, ...more } }
 }
 
-function setUp(url = MODULE) {
+function setUp(modules = MODULES) {
   const clock = testClock()
-  const thread = new HashingThread(clock, url)
+  const thread = new Hashing(clock, modules)
   onTestFinished(() => thread.end())
   return { clock, thread }
 }
@@ -59,7 +59,7 @@ test('whoever waits when it ends or fails is told, and nobody waits for ever', a
   await told
   expect(await thread.derive(derivation('y'))).toHaveLength(32)
 
-  const { thread: broken } = setUp(new URL('./none.js', import.meta.url))
+  const { thread: broken } = setUp(new URL('./none/', import.meta.url))
   await expect(broken.derive(derivation('x'))).rejects.toThrow('has failed')
 })
 

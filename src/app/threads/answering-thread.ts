@@ -1,41 +1,40 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock, Timer } from '../../base/clock.ts'
-import type { Derivation } from '../../base/password.ts'
-import type { Derived } from './derived.ts'
 
-/** Log-ins come in groups; afterwards the thread's memory is worth more than the start of another one. */
+/** Questions come in groups; afterwards the thread's memory is worth more than the start of another one. */
 const IDLE_MS = 60_000
-const MODULE = new URL('./thread.js', import.meta.url)
 
 /** One life of the thread, and who waits for its answers, in their order. */
-interface Running {
+interface Running<Answer> {
   readonly worker: Worker
-  readonly waiting: { readonly resolve: (hash: Buffer) => void; readonly reject: (error: Error) => void }[]
+  readonly waiting: { readonly resolve: (answer: Answer) => void; readonly reject: (error: Error) => void }[]
   readonly exited: Promise<void>
 }
 
-/** The thread that hashes passwords, one after another, while it is needed. */
-export class HashingThread {
-  readonly #clock: Clock
+/** A thread that answers questions, plain data both, one after another; it is there while it is needed. */
+export class AnsweringThread<Question, Answer> {
+  readonly #name: string
   readonly #url: URL
-  #running: Running | undefined
+  readonly #clock: Clock
+  #running: Running<Answer> | undefined
   #idle: Timer | undefined
 
   /** @param url of the thread's module, compiled: Node 20 runs no TypeScript. */
-  constructor(clock: Clock, url: URL = MODULE) {
-    this.#clock = clock
+  constructor(name: string, url: URL, clock: Clock) {
+    this.#name = name
     this.#url = url
+    this.#clock = clock
   }
 
   /** Rejects where the thread fails; the next one starts another. */
-  derive(derivation: Derivation): Promise<Buffer> {
+  ask(question: Question): Promise<Answer> {
     this.#idle?.cancel()
     this.#running ??= this.#start()
     const running = this.#running
-    return new Promise<Buffer>((resolve, reject) => {
+    return new Promise<Answer>((resolve, reject) => {
       running.waiting.push({ resolve, reject })
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-      running.worker.postMessage(derivation)
+      running.worker.postMessage(question)
     })
   }
 
@@ -48,15 +47,15 @@ export class HashingThread {
     await running?.exited
   }
 
-  #start(): Running {
+  #start(): Running<Answer> {
     const worker = new Worker(this.#url, {
-      name: 'passwords',
+      name: this.#name,
       // What the process was started with is not meant for the thread: it has a module of its own to run.
       execArgv: [],
     })
     worker.unref()
-    let fault = new Error('the thread that hashes passwords has ended')
-    const running: Running = {
+    let fault = new Error(`the thread for ${this.#name} has ended`)
+    const running: Running<Answer> = {
       worker,
       waiting: [],
       exited: new Promise(resolve => {
@@ -68,12 +67,10 @@ export class HashingThread {
       }),
     }
     worker.on('error', error => {
-      fault = new Error('the thread that hashes passwords has failed', { cause: error })
+      fault = new Error(`the thread for ${this.#name} has failed`, { cause: error })
     })
-    worker.on('message', (derived: Derived) => {
-      const asked = running.waiting.shift()
-      if (derived.ok) asked?.resolve(Buffer.from(derived.hash))
-      else asked?.reject(new Error(derived.message))
+    worker.on('message', (answer: Answer) => {
+      running.waiting.shift()?.resolve(answer)
       if (running.waiting.length === 0 && this.#running === running) {
         this.#idle = this.#clock.after(IDLE_MS, () => void this.end())
       }
