@@ -19,6 +19,7 @@ import { schemaCommand } from './schema.ts'
 import { serveCommand } from './serve.ts'
 import type { Bind, MakeCommand } from './session.ts'
 import { showCommand } from './show.ts'
+import { statusCommand } from './status.ts'
 import { COLOUR_WHEN } from './style.ts'
 import { testCommand } from './test.ts'
 import { topCommand } from './top.ts'
@@ -53,6 +54,7 @@ const VERBS: readonly MakeCommand[] = [
   logsCommand,
   ledgerCommand,
   serveCommand,
+  statusCommand,
   topCommand,
   maintenanceCommand,
   usersCommand,

@@ -1,0 +1,82 @@
+import type { Revision } from '../store/types.ts'
+import { currencyOf } from './currency.ts'
+import { type Maintenance, maintenanceOf } from './maintenance.ts'
+import type { AppPorts } from './ports.ts'
+import type { PulseSources } from './pulse/monitor.ts'
+import type { Pulse } from './pulse/types.ts'
+import { lookOnce } from './pulse/watch.ts'
+import { withStore } from './stored.ts'
+
+/** How things stand, for whoever asks once. */
+export interface Status {
+  /** Of this moment; it has no rates. */
+  readonly pulse: Pulse
+  /** Absent where a gateway elsewhere was asked. */
+  readonly store?: StoreStatus
+  /** What is not as it should be, in sentences. */
+  readonly troubles: readonly string[]
+}
+
+export interface StoreStatus {
+  /** The newest; absent where nothing was ever applied. */
+  readonly revision?: Revision
+  readonly resources: Readonly<Record<string, number>>
+  readonly maintenance: Maintenance
+  /** Of the last hour, to a quarter of one. */
+  readonly lastHour: { readonly requests: number; readonly tokens: number; readonly amountNano: bigint }
+  readonly currency: string
+}
+
+type StatusPorts = Pick<AppPorts, 'clock' | 'cwd' | 'signal'>
+
+const HOUR_MS = 3_600_000
+
+/** @throws {CommandError} GW2xxx for the store, which is not asked where an address is given. */
+export async function statusNow(sources: PulseSources, ports: StatusPorts): Promise<Status> {
+  const pulse = await lookOnce(sources, ports)
+  const store = sources.url === undefined ? await storeStatus(sources.storeUrl, ports) : undefined
+  return { pulse, ...(store && { store }), troubles: troublesOf(pulse, store) }
+}
+
+async function storeStatus(url: string, ports: StatusPorts): Promise<StoreStatus> {
+  return withStore(url, 'read', ports, async store => {
+    const live = await store.live()
+    const [revision] = await store.revisions({ limit: 1 })
+    const untilMs = ports.clock.nowMs()
+    const usage = await store.accounting.usage({ by: 'model', sinceMs: untilMs - HOUR_MS, untilMs })
+    const resources: Record<string, number> = {}
+    for (const { kind } of live.resources) resources[kind] = (resources[kind] ?? 0) + 1
+    return {
+      ...(revision && { revision }),
+      resources,
+      maintenance: await maintenanceOf(store),
+      lastHour: {
+        requests: usage.reduce((sum, row) => sum + row.requests, 0),
+        tokens: usage.reduce((sum, row) => sum + row.inputTokens + row.outputTokens, 0),
+        amountNano: usage.reduce((sum, row) => sum + row.amountNano, 0n),
+      },
+      currency: currencyOf(live),
+    }
+  })
+}
+
+function troublesOf(
+  { gateways, endpoints, storeRevision }: Pulse,
+  store: StoreStatus | undefined,
+): readonly string[] {
+  const serving = gateways.filter(({ state }) => state !== 'silent')
+  return [
+    ...(serving.length === 0 ? ['No gateway serves.'] : []),
+    ...gateways.flatMap(({ name, state, isBehind, revision, reasons }) => [
+      ...(state === 'silent' && serving.length > 0 ? [`${name} is silent.`] : []),
+      ...(isBehind && state !== 'silent'
+        ? [`${name} serves revision ${revision}, and the store holds ${storeRevision}.`]
+        : []),
+      ...reasons,
+    ]),
+    ...endpoints
+      .filter(({ state }) => state === 'unhealthy')
+      .map(({ name }) => `Endpoint ${name} is unhealthy.`),
+    ...(store?.maintenance.on && serving.length === 0 ? ['Maintenance is on.'] : []),
+  ]
+}

@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { PulseMonitor, type PulseSources } from '../../../src/app/pulse/monitor.ts'
+import type { Pulse } from '../../../src/app/pulse/types.ts'
+import { systemClock } from '../../../src/base/clock.ts'
+import { gw } from '../../cli/in-process.ts'
+import { json } from '../../support/answers.ts'
+import { freePort } from '../../support/free-port.ts'
+import { scriptedUpstream } from '../../support/scripted-upstream.ts'
+import { tempDir } from '../../support/temp-dir.ts'
+import { type WholeGateway, wholeGateway } from '../../support/whole-gateway.ts'
+
+const TOKEN = 'a-token-of-the-operator'
+const ANSWER = {
+  choices: [],
+  model: 'served',
+  usage: { prompt_tokens: 30, completion_tokens: 20, total_tokens: 50 },
+}
+
+const dir = tempDir(afterAll)
+const upstream = await scriptedUpstream(afterAll)
+let gateway: WholeGateway
+let secret: string
+
+beforeAll(async () => {
+  const config = dir.write(
+    'gw.yaml',
+    `version: 1
+endpoints:
+  main: { protocol: openai, base_url: "${upstream.url}/v1", served_model: served }
+  off: { protocol: openai, base_url: "${upstream.url}/v1", served_model: served, enabled: false }
+publications:
+  chat: { bindings: [{ endpoint: main }], price: { input: "1000", output: "1000" } }
+keys:
+  app: { kind: platform, quota: 100000, budget: { amount: "10000", per: total }, limits: { rpm: 100000 } }
+  idle: { kind: platform }
+`,
+  )
+  gateway = await wholeGateway(afterAll, config, { METRICS_TOKEN: TOKEN })
+  secret = await gateway.issue('app')
+})
+
+async function chat(model = 'chat'): Promise<number> {
+  upstream.answer(json(ANSWER))
+  const answer = await fetch(`${gateway.gatewayUrl}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, max_tokens: 5 }),
+  })
+  await answer.text()
+  return answer.status
+}
+
+async function monitor(sources: Partial<PulseSources> = {}): Promise<PulseMonitor> {
+  const opened = await PulseMonitor.open(
+    { storeUrl: gateway.store, ...sources },
+    { clock: systemClock, cwd: dir.path, signal: new AbortController().signal },
+  )
+  onTestFinished(() => opened.close())
+  return opened
+}
+
+/** Calls until a look has seen them: what was sent is counted behind its last byte. */
+async function seen(watch: PulseMonitor, fits: (pulse: Pulse) => boolean): Promise<Pulse> {
+  await watch.look()
+  for (;;) {
+    expect(await chat()).toBe(200)
+    expect(await chat('nobody')).toBe(404)
+    const pulse = await watch.look()
+    if (fits(pulse)) return pulse
+  }
+}
+
+const flows = ({ endpoints, models }: Pulse) =>
+  [endpoints.find(({ name }) => name === 'main'), models.find(({ name }) => name === 'chat')] as const
+
+describe('a look with a token', () => {
+  it('knows traffic, latency, health and refusals by their reason', async () => {
+    const watch = await monitor({ metricsToken: TOKEN })
+    const pulse = await seen(watch, each =>
+      flows(each).every(flow => (flow?.requestsPerSecond ?? 0) > 0 && (flow?.tokensPerSecond ?? 0) > 0),
+    )
+    const [endpoint, model] = flows(pulse)
+    expect(endpoint).toMatchObject({
+      state: 'healthy',
+      failed: 0,
+      results: [['answered', expect.any(Number)]],
+    })
+    expect(model?.p95Ms).toBeGreaterThan(0)
+    expect(pulse.endpoints.find(({ name }) => name === 'off')?.state).toBe('disabled')
+    expect(pulse.refusals).toContainEqual(expect.objectContaining({ reason: 'model_not_found' }))
+    expect(pulse.gateways).toMatchObject([
+      { state: 'ok', revision: 1, isBehind: false, url: gateway.gatewayUrl },
+    ])
+    expect(pulse.remarks).toEqual([])
+  })
+
+  it('says of a wrong one that it is wrong, and shows the rest', async () => {
+    const watch = await monitor({ metricsToken: 'another' })
+    const { gateways, remarks } = await watch.look()
+    expect(gateways[0]?.state).toBe('ok')
+    expect(remarks[0]).toContain('METRICS_TOKEN is another')
+    expect(JSON.stringify(remarks)).not.toContain(TOKEN)
+  })
+})
+
+describe('a look without a token', () => {
+  it('knows traffic and latency from the store, and says what it cannot know', async () => {
+    const watch = await monitor()
+    const pulse = await seen(watch, each => flows(each).every(flow => (flow?.requestsPerSecond ?? 0) > 0))
+    const [endpoint, model] = flows(pulse)
+    expect(endpoint).toMatchObject({ state: 'unknown', failed: 0 })
+    expect(model?.tokensPerSecond).toBeCloseTo((model?.requestsPerSecond ?? 0) * 50)
+    expect(pulse.refusals).toBeUndefined()
+    expect(pulse.remarks[0]).toContain('METRICS_TOKEN')
+  })
+})
+
+describe('keys', () => {
+  it('are told by the limit that they are nearest to; one without limits comes last', async () => {
+    const watch = await monitor()
+    const { keys } = await seen(watch, ({ keys: [first] }) => (first?.limits[0]?.share ?? 0) > 0)
+    expect(keys.map(({ name }) => name)).toEqual(['app', 'idle'])
+    const limits = new Map(keys[0]?.limits.map(each => [each.limit, each]))
+    expect(limits.get('quota')).toMatchObject({ of: '100000' })
+    expect(limits.get('quota')?.share).toBeCloseTo(Number(limits.get('quota')?.used) / 100_000)
+    expect(limits.get('budget/total')).toMatchObject({ of: '10000' })
+    expect(keys[1]?.limits).toEqual([])
+  })
+})
+
+describe('a gateway elsewhere', () => {
+  it('is asked by its address alone, without a store', async () => {
+    const watch = await monitor({ url: gateway.gatewayUrl, metricsToken: TOKEN, storeUrl: 'sqlite:none.db' })
+    const pulse = await watch.look()
+    expect(pulse.gateways).toMatchObject([{ state: 'ok', revision: 1 }])
+    expect(pulse.endpoints.map(({ name }) => name)).toEqual(['main'])
+    expect(pulse.storeRevision).toBeUndefined()
+  })
+
+  it('that does not answer is silent', async () => {
+    const watch = await monitor({ url: `http://127.0.0.1:${await freePort()}` })
+    expect((await watch.look()).gateways).toMatchObject([{ state: 'silent', revision: 0 }])
+  })
+})
+
+describe('gw top and gw status', () => {
+  const run = (words: readonly string[], environment = {}) =>
+    gw([...words, '--store', gateway.store], { cwd: dir.path, clock: systemClock, environment })
+
+  it('top prints a line for each look where no screen is', async () => {
+    const { exit, stdout, stderr } = await run(['top', '--count', '2', '--interval', '100ms'])
+    expect(exit).toBe(0)
+    expect(stdout.split('\n')).toHaveLength(3)
+    expect(stdout).toMatch(/^\S+Z {2}revision 1 {2}ok {2}\S+ req\/s {2}\S+ tok\/s {2}\d+ open/)
+    expect(stderr).toContain('METRICS_TOKEN')
+  })
+
+  it('top prints an object a line with --format json', async () => {
+    const { stdout } = await run(['top', '--count', '2', '--interval', '100ms', '--format', 'json'], {
+      METRICS_TOKEN: TOKEN,
+    })
+    const lines = stdout.trimEnd().split('\n')
+    expect(lines).toHaveLength(2)
+    for (const line of lines) {
+      expect(JSON.parse(line)).toMatchObject({ store_revision: 1, total: { refused_per_second: 0 } })
+    }
+    expect(stdout).not.toContain(TOKEN)
+  })
+
+  it('status tells gateways, endpoints, and that nothing is wrong', async () => {
+    const { exit, stdout } = await run(['status', '--exit-code'], { METRICS_TOKEN: TOKEN })
+    expect(exit).toBe(0)
+    expect(stdout).toMatch(/^Revision 1, /)
+    expect(stdout).toMatch(/main {6}healthy[\s\S]*Everything is as it should be\.\n$/)
+    const asked = await run(['status', '--format', 'json'], { METRICS_TOKEN: TOKEN })
+    expect(JSON.parse(asked.stdout)).toMatchObject({
+      troubles: [],
+      revision: { id: 1 },
+      resources: { endpoint: 2, publication: 1, binding: 1, key: 2 },
+      gateways: [{ state: 'ok' }],
+    })
+  })
+
+  it('status ends with 5 on demand where nobody serves', async () => {
+    const alone = tempDir(onTestFinished)
+    alone.write(
+      'gw.yaml',
+      'version: 1\nendpoints:\n  a: { protocol: openai, base_url: http://127.0.0.1:1/v1, served_model: m }\n',
+    )
+    await gw(['apply', '--yes', '--skip-probe'], { cwd: alone.path })
+    const told = await gw(['status'], { cwd: alone.path })
+    expect(told.exit).toBe(0)
+    expect(told.stdout).toContain('! No gateway serves.')
+    expect(told.stderr).toContain('start one with `gw serve`')
+    expect((await gw(['status', '--exit-code'], { cwd: alone.path })).exit).toBe(5)
+  })
+
+  it.each(['not a url', 'ftp://x', 'http://x/path', 'http://user@x'])('refuse --url %s', async url => {
+    expect((await run(['status', '--url', url])).exit).toBe(64)
+  })
+})
