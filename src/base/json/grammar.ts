@@ -70,7 +70,7 @@ export function isHex(byte: number): boolean {
   return isDigit(byte) || (lower >= 0x61 && lower <= 0x66)
 }
 
-function isDigit(byte: number): boolean {
+export function isDigit(byte: number): boolean {
   return byte >= ZERO && byte <= NINE
 }
 

@@ -12,6 +12,7 @@ import {
   IN_STRING,
   INTEGER,
   INTEGER_ZERO,
+  isDigit,
   isEscape,
   isHex,
   isSpace,
@@ -32,6 +33,7 @@ import {
   ZERO,
 } from './grammar.ts'
 import { usualName } from './names.ts'
+import { plainRun, WINDOW_BYTES } from './plain-run.ts'
 
 /**
  * A strict JSON scanner over bytes that arrive in pieces, cut anywhere.
@@ -58,6 +60,10 @@ export interface JsonMember {
 /** Why bytes are not the JSON that was asked for. */
 export type JsonFault = 'syntax' | 'too_deep' | 'too_wide'
 
+/** Shared by all: what it holds matters only within one call of `push`. */
+const LONG_RUN = plainRun()
+/** A string that ends sooner is walked through byte by byte. */
+const NEAR_BYTES = 32
 const NO_BYTES = Buffer.alloc(0)
 const NO_PARTS: Uint8Array[] = []
 /** What is remembered of a root object is bounded: beyond this nobody means it as one. */
@@ -133,12 +139,32 @@ export class JsonScanner {
     let at = from
     /** Where the part of a name in this piece begins. */
     let namePart = from
+    /** What of the bytes was last loaded for the search for a string's end. */
+    let windowStart = from
+    let windowEnd = from
     while (at < to && !this.fault) {
       let byte = bytes[at] as number
       switch (this.#state) {
         case IN_STRING: {
-          while (byte !== QUOTE && byte !== BACKSLASH && byte >= SPACE && ++at < to)
+          const near = Math.min(at + NEAR_BYTES, to)
+          for (;;) {
+            while (byte !== QUOTE && byte !== BACKSLASH && byte >= SPACE && ++at < near)
+              byte = bytes[at] as number
+            if (byte !== BACKSLASH || at + 2 >= near || !isEscape(bytes[at + 1] as number)) break
+            this.#nameEscaped = true
+            at += 2
             byte = bytes[at] as number
+          }
+          if (at === near && at < to) {
+            if (at >= windowEnd) {
+              windowStart = at
+              windowEnd = Math.min(at + WINDOW_BYTES, to)
+              LONG_RUN.load(bytes, windowStart, windowEnd)
+            }
+            at = windowStart + LONG_RUN.end(at - windowStart, windowEnd - windowStart)
+            if (at === windowEnd) break
+            byte = bytes[at] as number
+          }
           if (at === to) break
           if (byte === QUOTE) {
             if (this.#inName) this.#endName(bytes, namePart, at)
@@ -220,6 +246,8 @@ export class JsonScanner {
           } else {
             this.#state = next
             at++
+            // Behind one digit each further one changes nothing.
+            if (next > INTEGER_ZERO) while (at < to && isDigit(bytes[at] as number)) at++
           }
         }
       }
@@ -234,7 +262,6 @@ export class JsonScanner {
 
   #begin(byte: number, start: number): void {
     this.#inName = false
-    const literal = LITERALS[byte]
     let kind: JsonKind
     if (byte === QUOTE) {
       kind = 'string'
@@ -243,17 +270,19 @@ export class JsonScanner {
     } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
       kind = byte === OPEN_OBJECT ? 'object' : 'array'
       this.#state = byte === OPEN_OBJECT ? FIRST_NAME : FIRST_ITEM
-    } else if (literal) {
+    } else if (byte <= NINE) {
+      kind = 'number'
+      if (byte === MINUS) this.#state = NUMBER_MINUS
+      else if (byte === ZERO) this.#state = INTEGER_ZERO
+      else if (byte > ZERO) this.#state = INTEGER
+      else return void this.#refuse('syntax')
+    } else {
+      const literal = LITERALS[byte]
+      if (!literal) return void this.#refuse('syntax')
       kind = literal.kind
       this.#literal = literal.bytes
       this.#literalAt = 1
       this.#state = LITERAL
-    } else {
-      kind = 'number'
-      if (byte === MINUS) this.#state = NUMBER_MINUS
-      else if (byte === ZERO) this.#state = INTEGER_ZERO
-      else if (byte > ZERO && byte <= NINE) this.#state = INTEGER
-      else return void this.#refuse('syntax')
     }
     if (this.#depth === 0) this.rootKind = kind
     else if (this.#depth === 1) {

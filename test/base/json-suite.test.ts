@@ -1,0 +1,93 @@
+import { isUtf8 } from 'node:buffer'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { plainRun, WINDOW_BYTES } from '../../src/base/json/plain-run.ts'
+import { JsonScanner } from '../../src/base/json/scanner.ts'
+import { Utf8Check } from '../../src/base/json/utf8.ts'
+import { ACCEPTED, EITHER, REFUSED } from './json-suite-cases.ts'
+
+const DEEP = 200_000
+
+/** Whether both checks of a body take it, whole or a byte at a time. */
+function takes(text: string | Buffer, stepBytes: number): boolean {
+  const bytes = Buffer.from(text)
+  const scanner = new JsonScanner(DEEP)
+  const utf8 = new Utf8Check()
+  for (let at = 0; at < bytes.length; at += stepBytes) {
+    const piece = bytes.subarray(at, at + stepBytes)
+    if (!utf8.push(piece) || !scanner.push(piece, at)) return false
+  }
+  return utf8.end() && scanner.done
+}
+
+function parses(text: string | Buffer): boolean {
+  const bytes = Buffer.from(text)
+  if (!isUtf8(bytes)) return false
+  try {
+    JSON.parse(bytes.toString())
+    return true
+  } catch {
+    return false
+  }
+}
+
+describe('the cases of JSONTestSuite', () => {
+  it.each(Object.entries(ACCEPTED))('%s is taken', (_name, text) => {
+    expect(parses(text)).toBe(true)
+    expect([takes(text, 1), takes(text, DEEP)]).toEqual([true, true])
+  })
+
+  it.each(Object.entries(REFUSED))('%s is refused', (_name, text) => {
+    expect(parses(text)).toBe(false)
+    expect([takes(text, 1), takes(text, 2 * DEEP)]).toEqual([false, false])
+  })
+
+  it.each(Object.entries(EITHER))('%s is what JSON.parse thinks it is', (_name, text) => {
+    expect([takes(text, 1), takes(text, DEEP)]).toEqual([parses(text), parses(text)])
+  })
+})
+
+describe('the end of a run of plain characters', () => {
+  const ways = [
+    ['by vector instructions', plainRun()],
+    ['where the engine has none', plainRun(new Uint8Array(0))],
+  ] as const
+
+  it.each(ways)('is found where it stands, %s', (_way, run) => {
+    const dense = fc.constantFrom(0x22, 0x5c, 0x1f, 0x20, 0x21, 0x00, 0x61, 0x7f, 0x80, 0xff)
+    const bytes = fc.uint8Array({ maxLength: 80 })
+    const some = fc.oneof(
+      bytes,
+      fc.array(fc.oneof(dense, fc.constant(0x61)), { maxLength: 80 }).map(a => Uint8Array.from(a)),
+    )
+    fc.assert(
+      fc.property(some, fc.nat(80), fc.nat(80), (given, one, other) => {
+        const at = Math.min(one, other, given.length)
+        const to = Math.min(Math.max(one, other), given.length)
+        run.load(given, 0, given.length)
+        const found = given.subarray(at, to).findIndex(byte => byte < 0x20 || byte === 0x22 || byte === 0x5c)
+        expect(run.end(at, to)).toBe(found === -1 ? to : at + found)
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('is found across windows, in strings with an escape, a quote or a fault anywhere in them', () => {
+    const length = 2 * WINDOW_BYTES + 40
+    const places = fc.oneof(
+      fc.nat(length - 1),
+      fc.integer({ min: WINDOW_BYTES - 20, max: WINDOW_BYTES + 60 }),
+    )
+    const odd = fc.constantFrom('\\n', '\\u00e9', '\\x', '"', '\u0001', 'é', '\\\\', '\\"')
+    fc.assert(
+      fc.property(places, odd, places, odd, (one, first, other, second) => {
+        const text = Array.from({ length }, () => 'a')
+        text[one] = first
+        text[other] = second
+        const json = `{"a":"${text.join('')}"}`
+        expect(takes(json, json.length)).toBe(parses(json))
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
