@@ -3,6 +3,7 @@ import { applyCommand } from './apply.ts'
 import { completionCommand } from './completion.ts'
 import { demoUpstreamCommand } from './demo-upstream.ts'
 import { diffCommand } from './diff.ts'
+import { doctorCommand } from './doctor.ts'
 import { explainCommand } from './explain.ts'
 import { exportCommand } from './export.ts'
 import { FORMATS } from './format.ts'
@@ -58,6 +59,7 @@ const VERBS: readonly MakeCommand[] = [
   topCommand,
   maintenanceCommand,
   usersCommand,
+  doctorCommand,
   importCommand,
   explainCommand,
   schemaCommand,

@@ -1,0 +1,112 @@
+import { constants } from 'node:fs'
+import { access, readFile, stat, statfs } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { availableParallelism, totalmem } from 'node:os'
+import { dirname } from 'node:path'
+import { getHeapStatistics } from 'node:v8'
+import type { ListenAddress } from '../../http/listen.ts'
+import { askGateway } from '../pulse/ask-gateway.ts'
+import { type Diagnosis, fine } from './types.ts'
+
+const MIB = 1_048_576
+const LOW_DISK_BYTES = 1_024 * MIB
+const FULL_DISK_BYTES = 100 * MIB
+const LOW_FILES = 4_096
+const LOW_HEAP_BYTES = 512 * MIB
+/** Lines of Node that get security fixes in 2026 (https://github.com/nodejs/release#release-schedule), and those to come. */
+const MAINTAINED_FROM = 22
+
+/** `bin/gw.js` has refused what is too old already. */
+export function nodeVersion(version: string): Diagnosis {
+  const major = Number(/^v?(\d+)/.exec(version)?.[1])
+  if (major >= MAINTAINED_FROM && major % 2 === 0) return fine('node', `Node ${version}.`)
+  return {
+    check: 'node',
+    state: 'warn',
+    found: `Node ${version} works, and gets no security fixes any more.`,
+    mend: 'Move to the newest even version of Node; gw needs 20.19 or newer.',
+  }
+}
+
+export function memory(): Diagnosis {
+  const { heap_size_limit: limit } = getHeapStatistics()
+  const found = `${Math.round(totalmem() / MIB)} MiB in the machine, ${Math.round(limit / MIB)} MiB for the heap, ${availableParallelism()} cores.`
+  if (limit >= LOW_HEAP_BYTES) return fine('memory', found)
+  return {
+    check: 'memory',
+    state: 'warn',
+    found,
+    mend: 'Give the process more: NODE_OPTIONS=--max-old-space-size=1024, or a larger memory limit of the container.',
+  }
+}
+
+/** Only Linux tells (proc(5)). */
+export async function openFiles(limits = '/proc/self/limits'): Promise<Diagnosis> {
+  const text = await readFile(limits, 'utf8').catch(() => '')
+  const most = Number(/^Max open files +(\d+)/m.exec(text)?.[1] ?? Number.NaN)
+  if (Number.isNaN(most)) return fine('open files', 'The limit of open files is not told here.')
+  if (most >= LOW_FILES) return fine('open files', `${most} files may be open.`)
+  return {
+    check: 'open files',
+    state: 'warn',
+    found: `Only ${most} files may be open: each client needs two.`,
+    mend: 'Raise it: `ulimit -n 65536`, or LimitNOFILE=65536 of the systemd unit.',
+  }
+}
+
+/** Where the store is, or where it would be. */
+export async function diskSpace(storePath: string): Promise<Diagnosis> {
+  const folder = await nearestFolder(dirname(storePath))
+  const { bavail, bsize } = await statfs(folder)
+  const free = bavail * bsize
+  const found = `${Math.round(free / MIB)} MiB are free at ${folder}.`
+  const mend =
+    'Make room, or shorten `settings.log.retention`: without it bills cannot be written, and inference answers 503.'
+  const isWritable = await access(folder, constants.W_OK).then(
+    () => true,
+    () => false,
+  )
+  if (!isWritable) {
+    return {
+      check: 'disk',
+      state: 'fail',
+      found: `${folder} cannot be written.`,
+      mend: 'Run gw as the user that owns it, or name another place with --store.',
+    }
+  }
+  if (free >= LOW_DISK_BYTES) return fine('disk', found)
+  return { check: 'disk', state: free < FULL_DISK_BYTES ? 'fail' : 'warn', found, mend }
+}
+
+async function nearestFolder(path: string): Promise<string> {
+  const stats = await stat(path).catch(() => undefined)
+  return stats?.isDirectory() || dirname(path) === path ? path : nearestFolder(dirname(path))
+}
+
+/** Free, or taken by a gw. */
+export async function port(
+  flag: string,
+  { host, port: number }: ListenAddress,
+  signal: AbortSignal,
+): Promise<Diagnosis> {
+  const check = `port ${number}`
+  const fault = await listenFaultOf(host, number)
+  if (fault === undefined) return fine(check, 'It is free.')
+  const name = host.includes(':') ? `[${host}]` : host
+  const heard = await askGateway(`http://${name}:${number}`, { token: undefined, signal })
+  if (heard.health) return fine(check, `A gw answers there, with revision ${heard.health.revision}.`)
+  return {
+    check,
+    state: 'warn',
+    found: fault === 'EADDRINUSE' ? 'Another program listens there.' : `It cannot be listened on (${fault}).`,
+    mend: `Choose another one: \`gw serve ${flag} HOST:PORT\`.`,
+  }
+}
+
+function listenFaultOf(host: string, number: number): Promise<string | undefined> {
+  return new Promise(resolve => {
+    const server = createServer()
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
+    server.listen(number, host, () => server.close(() => resolve(undefined)))
+  })
+}

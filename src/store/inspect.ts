@@ -1,0 +1,58 @@
+import { stat } from 'node:fs/promises'
+import { platform } from 'node:os'
+import Database from 'better-sqlite3'
+import { storeFault } from './faults.ts'
+import { storePath } from './url.ts'
+
+/** A database as a file, and what SQLite finds in it. */
+export interface StoreFile {
+  readonly path: string
+  readonly fileBytes: number
+  /** Of the write-ahead log. */
+  readonly walBytes: number
+  /** Others than its owner may read it. */
+  readonly isOpenToOthers: boolean
+  /** What `PRAGMA quick_check` says is wrong; undefined where it was not asked. */
+  readonly damage: readonly string[] | undefined
+}
+
+const OTHERS = 0o007
+/** A page a microsecond: more than this takes longer than somebody waits. */
+const CHECKED_BYTES = 4 * 1_073_741_824
+const DAMAGES = 5
+
+/**
+ * Looks at a database without writing to it. Undefined where there is none.
+ * @throws {CommandError} GW6001 for the URL; GW2001, GW2005 where it cannot be read.
+ */
+export async function inspectStore(url: string, folder: string): Promise<StoreFile | undefined> {
+  const path = storePath(url, folder)
+  const file = await sizeOf(path)
+  if (file === undefined) return undefined
+  const wal = await sizeOf(`${path}-wal`)
+  return {
+    path,
+    fileBytes: file.size,
+    walBytes: wal?.size ?? 0,
+    isOpenToOthers: platform() !== 'win32' && (file.mode & OTHERS) !== 0,
+    damage: file.size <= CHECKED_BYTES ? damageOf(path) : undefined,
+  }
+}
+
+async function sizeOf(path: string): Promise<{ readonly size: number; readonly mode: number } | undefined> {
+  return stat(path).catch(() => undefined)
+}
+
+function damageOf(path: string): readonly string[] {
+  try {
+    const database = new Database(path, { readonly: true, fileMustExist: true, timeout: 2_000 })
+    try {
+      const rows = database.pragma(`quick_check(${DAMAGES})`) as readonly { readonly quick_check: string }[]
+      return rows.map(row => row.quick_check).filter(text => text !== 'ok')
+    } finally {
+      database.close()
+    }
+  } catch (error) {
+    throw storeFault(error, path)
+  }
+}
