@@ -55,37 +55,11 @@ interface Verdict {
 }
 
 /** Names that nearly every message has; what is judged beforehand costs one look-up a line. */
-const USUAL = [
-  ...[
-    'host',
-    'connection',
-    'content-type',
-    'content-length',
-    'transfer-encoding',
-    'user-agent',
-    'accept',
-    'date',
-  ],
-  ...[
-    'accept-encoding',
-    'accept-language',
-    'authorization',
-    'x-api-key',
-    'cache-control',
-    'server',
-    'vary',
-    'via',
-  ],
-  ...['anthropic-version', 'anthropic-beta', 'openai-organization', 'openai-project', 'openai-processing-ms'],
-  ...[
-    'x-stainless-lang',
-    'x-stainless-package-version',
-    'x-stainless-os',
-    'x-stainless-arch',
-    'x-request-id',
-  ],
-  ...['x-stainless-runtime', 'x-stainless-runtime-version', 'x-stainless-retry-count', 'x-stainless-timeout'],
-]
+const USUAL = `host connection content-type content-length transfer-encoding user-agent accept accept-encoding
+  accept-language authorization x-api-key cache-control date server vary via x-request-id anthropic-version
+  anthropic-beta openai-organization openai-project openai-processing-ms x-stainless-lang x-stainless-os
+  x-stainless-arch x-stainless-package-version x-stainless-runtime x-stainless-runtime-version
+  x-stainless-retry-count x-stainless-timeout`.split(/\s+/)
 
 /** By each spelling that is in use: `content-type`, `Content-Type`. */
 const VERDICTS: ReadonlyMap<string, Verdict> = new Map(

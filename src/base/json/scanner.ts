@@ -32,7 +32,7 @@ import {
   VALUE,
   ZERO,
 } from './grammar.ts'
-import { usualName } from './names.ts'
+import { type NameTable, USUAL_NAMES } from './names.ts'
 import { plainRun, WINDOW_BYTES } from './plain-run.ts'
 
 /**
@@ -69,6 +69,8 @@ const NO_PARTS: Uint8Array[] = []
 /** What is remembered of a root object is bounded: beyond this nobody means it as one. */
 const MAX_MEMBERS = 65_536
 const MAX_NAME_BYTES = 65_536
+/** No longer name is counted. */
+const MAX_COUNTED_NAME = 256
 
 export class JsonScanner {
   /** The members of the root object whose values have ended, in their order. */
@@ -76,10 +78,14 @@ export class JsonScanner {
   /** The kind of the root value, once its first byte has come. */
   rootKind: JsonKind | undefined
   fault: JsonFault | undefined
-  /** Bytes between the quotes of all strings that are values below the root's members: the text in it, about. */
-  stringBytes = 0
 
   readonly #maxDepth: number
+  readonly #counted: NameTable | undefined
+  /** The name at hand, or the one that the value at hand bears, is one of those whose strings are counted. */
+  #isCounted = false
+  #countedBytes = 0
+  /** Of a counted string that has not ended yet. */
+  #openBytes = 0
   /** For each level whether it is an object: most texts have a handful. */
   readonly #levels: boolean[] = [false]
   #depth = 0
@@ -99,8 +105,15 @@ export class JsonScanner {
   #literal: Uint8Array = NO_BYTES
   #literalAt = 0
 
-  constructor(maxDepth = 128) {
+  /** @param counted Names below the root's members whose strings are counted; see {@link countedBytes}. */
+  constructor(maxDepth = 128, counted?: NameTable) {
     this.#maxDepth = maxDepth
+    this.#counted = counted
+  }
+
+  /** Bytes between the quotes of the strings that bear one of the counted names, as far as they have come. */
+  get countedBytes(): number {
+    return this.#countedBytes + this.#openBytes
   }
 
   /** The root value is whole: nothing but white space may follow. */
@@ -122,7 +135,9 @@ export class JsonScanner {
     this.members = []
     this.rootKind = undefined
     this.fault = undefined
-    this.stringBytes = 0
+    this.#isCounted = false
+    this.#countedBytes = 0
+    this.#openBytes = 0
     this.#depth = 0
     this.#state = VALUE
     this.#inName = false
@@ -169,7 +184,7 @@ export class JsonScanner {
           if (byte === QUOTE) {
             if (this.#inName) this.#endName(bytes, namePart, at)
             else {
-              if (this.#depth > 1) this.stringBytes += at + shift - this.#stringStart
+              if (this.#isCounted) this.#countedBytes += at + shift - this.#stringStart
               this.#endValue(at + 1 + shift)
             }
           } else if (byte === BACKSLASH) {
@@ -252,7 +267,9 @@ export class JsonScanner {
         }
       }
     }
-    if (this.#inName && this.#depth === 1) this.#keepName(bytes, namePart, to)
+    if (this.#inName && (this.#depth === 1 || this.#counted)) this.#keepName(bytes, namePart, to)
+    const isOpen = this.#isCounted && this.#state >= IN_STRING && this.#state <= HEX && !this.#inName
+    this.#openBytes = isOpen ? to + shift - this.#stringStart : 0
     return this.fault === undefined
   }
 
@@ -315,30 +332,49 @@ export class JsonScanner {
     })
   }
 
-  /** Keeps the part of a name that stands in this piece; joined only once, or a long name would cost its square. */
+  /**
+   * Keeps the part of a name that stands in this piece; joined only once, or a long name would cost its square. One
+   * below the root's members matters only where it is counted, and no long one is.
+   */
   #keepName(bytes: Uint8Array, from: number, to: number): void {
     if (this.#nameLength === 0) this.#nameParts = []
-    this.#nameParts.push(bytes.subarray(from, to))
     this.#nameLength += to - from
+    if (this.#depth > 1 && this.#nameLength > MAX_COUNTED_NAME) return
+    this.#nameParts.push(bytes.subarray(from, to))
     if (this.#nameLength > MAX_NAME_BYTES) this.#refuse('too_wide')
   }
 
   #endName(bytes: Uint8Array, from: number, to: number): void {
     this.#inName = false
     this.#state = NAME_END
-    if (this.#depth !== 1) return
+    if (this.#depth !== 1) {
+      if (this.#counted) this.#isCounted = this.#countsUnder(this.#counted, bytes, from, to)
+      return
+    }
+    this.#isCounted = false
     if (this.#nameLength === 0 && !this.#nameEscaped) {
-      const name = usualName(bytes, from, to)
+      const name = USUAL_NAMES.find(bytes, from, to)
       if (name !== undefined) {
         this.#name = name
         return
       }
     }
+    const text = this.#wholeName(bytes, from, to).toString()
+    this.#name = this.#nameEscaped ? (JSON.parse(`"${text}"`) as string) : text
+  }
+
+  #countsUnder(counted: NameTable, bytes: Uint8Array, from: number, to: number): boolean {
+    if (this.#nameLength === 0) return counted.find(bytes, from, to) !== undefined
+    const name = this.#wholeName(bytes, from, to)
+    return counted.find(name, 0, name.length) !== undefined
+  }
+
+  #wholeName(bytes: Uint8Array, from: number, to: number): Buffer {
     this.#keepName(bytes, from, to)
-    const text = Buffer.concat(this.#nameParts).toString()
+    const name = Buffer.concat(this.#nameParts)
     this.#nameParts = NO_PARTS
     this.#nameLength = 0
-    this.#name = this.#nameEscaped ? (JSON.parse(`"${text}"`) as string) : text
+    return name
   }
 
   #refuse(fault: JsonFault): false {

@@ -1,3 +1,5 @@
+import { NameTable } from '../../base/json/names.ts'
+import { JsonScanner } from '../../base/json/scanner.ts'
 import type { Protocol } from '../../schema/endpoint.ts'
 import type { AnswerObserver } from '../types.ts'
 
@@ -22,7 +24,7 @@ export interface AnswerFilter {
 }
 
 /** Answers may be nested deeper than requests: what they hold is the upstream's to say, and costs a byte a level. */
-export const MAX_ANSWER_DEPTH = 1_024
+const MAX_ANSWER_DEPTH = 1_024
 
 export interface FilterOptions {
   readonly protocol: Protocol
@@ -33,4 +35,17 @@ export interface FilterOptions {
   /** The gateway asked for usage and the client did not: the client must not see it. */
   readonly hideUsage: boolean
   readonly observer: AnswerObserver
+}
+
+/**
+ * The names under which models write, below the members of an answer's root: `content`, `reasoning_content`, `refusal`
+ * and the `arguments` of a tool call (OpenAI, vLLM), `text`, `thinking` and `partial_json` (Anthropic).
+ */
+const WRITTEN = new NameTable(
+  'content reasoning_content reasoning refusal arguments text thinking partial_json'.split(' '),
+)
+
+/** A scanner for what an upstream answers; it counts what the model has written. */
+export function answerScanner(): JsonScanner {
+  return new JsonScanner(MAX_ANSWER_DEPTH, WRITTEN)
 }

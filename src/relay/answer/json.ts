@@ -1,6 +1,5 @@
-import { JsonScanner } from '../../base/json/scanner.ts'
 import { type Edit, extract, shifted, splice } from '../../base/splice.ts'
-import { type AnswerFilter, type FilterOptions, MAX_ANSWER_DEPTH } from './filter.ts'
+import { type AnswerFilter, answerScanner, type FilterOptions } from './filter.ts'
 
 /** Up to here an answer is held whole and written once; until then a failure can still become a status. */
 const HOLD_BYTES = 262_144
@@ -15,7 +14,7 @@ export class JsonAnswer implements AnswerFilter {
   readonly insideEvent = false
   readonly failed = false
   readonly #options: FilterOptions
-  readonly #scanner = new JsonScanner(MAX_ANSWER_DEPTH)
+  readonly #scanner = answerScanner()
   #held: Buffer[] = []
   /** Offset of the first byte held. */
   #heldFrom = 0
@@ -38,8 +37,8 @@ export class JsonAnswer implements AnswerFilter {
     this.#scanner.push(piece, pieceFrom)
     this.#held.push(piece)
     this.#lengthBytes += piece.length
-    this.#options.observer.onText(this.#scanner.stringBytes - this.#textBytes)
-    this.#textBytes = this.#scanner.stringBytes
+    this.#options.observer.onText(this.#scanner.countedBytes - this.#textBytes)
+    this.#textBytes = this.#scanner.countedBytes
     this.#lookAtMembers()
     const heldBytes = this.#lengthBytes - this.#heldFrom
     return heldBytes > HOLD_BYTES ? this.#letGo(this.#safeEnd(pieceFrom, heldBytes)) : []

@@ -1,7 +1,7 @@
-import { type JsonMember, JsonScanner } from '../../base/json/scanner.ts'
+import type { JsonMember, JsonScanner } from '../../base/json/scanner.ts'
 import { type Edit, shifted, splice } from '../../base/splice.ts'
 import { type SseEvent, SseSplitter } from '../../base/sse.ts'
-import { type AnswerFilter, type FilterOptions, MAX_ANSWER_DEPTH } from './filter.ts'
+import { type AnswerFilter, answerScanner, type FilterOptions } from './filter.ts'
 
 /** An event that is longer passes in parts; its name is still restored where it stands in the first. */
 const HOLD_EVENT_BYTES = 1_048_576
@@ -19,7 +19,7 @@ type Ending = 'last' | 'error' | undefined
 export class SseAnswer implements AnswerFilter {
   readonly #options: FilterOptions
   readonly #splitter = new SseSplitter(HOLD_EVENT_BYTES)
-  readonly #scanner = new JsonScanner(MAX_ANSWER_DEPTH)
+  readonly #scanner = answerScanner()
   #errorSeen = false
   #withheld: Buffer[] | undefined
   #released = false
@@ -113,7 +113,7 @@ export class SseAnswer implements AnswerFilter {
       else if (member.name === 'error' && member.kind === 'object') ending = 'error'
     }
     // What an error says was not written by the model.
-    if (ending === undefined) observer.onText(this.#scanner.stringBytes)
+    if (ending === undefined) observer.onText(this.#scanner.countedBytes)
     if (usage?.kind === 'object') {
       observer.onMember('usage', textOf(bytes, event.data, usage))
       if (hideUsage && noChoices && event.whole) {
@@ -136,7 +136,7 @@ export class SseAnswer implements AnswerFilter {
     for (const member of scanner.members) {
       const { name, kind } = member
       if (name === 'message' && kind === 'object') this.#lookMessage(bytes, data, member, edits)
-      else if (name === 'delta' && kind === 'object') observer.onText(textBytes(bytes, data, member))
+      else if (name === 'delta' && kind === 'object') observer.onText(scanner.countedBytes)
       else if (name === 'model' && kind === 'string') edits.push(this.#named(member))
       else if (name === 'usage' && kind === 'object') observer.onMember(name, textOf(bytes, data, member))
       else if (name === 'error' && kind === 'object') ending = 'error'
@@ -177,18 +177,9 @@ function scan(scanner: JsonScanner, bytes: Buffer, data: readonly number[], from
 }
 
 function membersOf(bytes: Buffer, data: readonly number[], object: JsonMember): readonly JsonMember[] {
-  const scanner = new JsonScanner(MAX_ANSWER_DEPTH)
+  const scanner = answerScanner()
   scan(scanner, bytes, data, object.start, object.end)
   return scanner.members
-}
-
-/** The length of what a delta adds: its strings, but for the one that says what kind it is. */
-function textBytes(bytes: Buffer, data: readonly number[], delta: JsonMember): number {
-  let sum = 0
-  for (const { name, kind, start, end } of membersOf(bytes, data, delta)) {
-    if (kind === 'string' && name !== 'type' && name !== 'stop_reason') sum += end - start - 2
-  }
-  return sum
 }
 
 /** The text of a value, which may reach over several data lines. */
