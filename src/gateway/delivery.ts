@@ -51,14 +51,21 @@ const MAX_UNREAD_MS = 300_000
  * Carries an answer's body to the client: through the filter, at the client's pace, its last bytes only after
  * `settle`.
  *
- *     piece ──▶ filter ──▶ write ──▶ … ──▶ last bytes known ──▶ settle ──▶ last bytes, end
- *                            │                 │
- *                      full: upstream     upstream broke: a status if nothing went out yet,
- *                      waits for drain    else an in-band error, else a cut
+ *     piece ──▶ filter ──▶ gather ──▶ write ──▶ … ──▶ last bytes known ──▶ settle ──▶ last bytes, end
+ *                                       │                 │
+ *                                 full: upstream     upstream broke: a status if nothing went out yet,
+ *                                 waits for drain    else an in-band error, else a cut
+ *
+ * What one read of the upstream brought is written in one go, before the event loop turns to anything else: a write
+ * for each event of it would cost as much as everything else that is done with it.
  */
 export class Delivery implements BodySink {
   readonly #options: DeliveryOptions
   #headSent = false
+  /** What has come in this tick, and is written at its end. */
+  #gathered: Buffer[] = []
+  /** The client has not taken what was written last. */
+  #isFull = false
   #settling = false
   #settled = false
   #upstreamEnded = false
@@ -89,7 +96,7 @@ export class Delivery implements BodySink {
       res.on('close', () => this.#clientLeft(resolve))
       exchange.pipe(this)
       // What came with the head has been written by now; a stream whose first event is yet to come shows its head.
-      if (inBand && !this.#headSent && !this.#upstreamEnded) {
+      if (inBand && !this.#headSent && !this.#upstreamEnded && this.#gathered.length === 0) {
         this.#sendHead(undefined)
         res.flushHeaders()
       }
@@ -101,9 +108,9 @@ export class Delivery implements BodySink {
     const { filter } = this.#options
     const bytes = filter.push(piece)
     if (this.#drainedBytes !== undefined) return this.#drain(piece.length)
-    const writable = bytes.length === 0 || this.#write(bytes)
+    this.#gather(bytes)
     if (filter.atLast && !this.#settling) this.#settle()
-    return writable
+    return !this.#isFull
   }
 
   onEnd(): void {
@@ -143,12 +150,13 @@ export class Delivery implements BodySink {
     this.#settled = true
     if (this.#over || this.#options.res.destroyed) return
     if (this.#upstreamEnded) this.#finish()
-    else this.#write(this.#options.filter.takeLast())
+    else this.#gather(this.#options.filter.takeLast())
   }
 
   #break(error: unknown): void {
     const { filter, res, inBand } = this.#options
     if (this.#over || res.destroyed) return
+    this.#flush()
     this.#over = true
     if (!this.#headSent) return this.#fail(error)
     this.#failure = error
@@ -162,7 +170,8 @@ export class Delivery implements BodySink {
     const { filter, res } = this.#options
     if (this.#over || res.destroyed) return
     this.#over = true
-    const last = joined(filter.takeLast())
+    this.#gathered.push(...filter.takeLast())
+    const last = joined(this.#gathered)
     if (this.#headSent) res.end(last)
     else {
       this.#sendHead(last.length)
@@ -181,12 +190,24 @@ export class Delivery implements BodySink {
     res.once('close', () => patience.cancel())
   }
 
-  #write(bytes: readonly Buffer[]): boolean {
+  #gather(bytes: readonly Buffer[]): void {
+    if (bytes.length === 0) return
+    if (this.#gathered.length === 0) process.nextTick(this.#flush)
+    for (const each of bytes) this.#gathered.push(each)
+  }
+
+  readonly #flush = (): void => {
     const { res, exchange } = this.#options
+    const gathered = this.#gathered
+    if (gathered.length === 0 || this.#over || res.destroyed) return
+    this.#gathered = []
     if (!this.#headSent) this.#sendHead(undefined)
-    if (bytes.length === 0 || res.write(joined(bytes))) return true
-    res.once('drain', () => exchange.resume())
-    return false
+    if (res.write(joined(gathered)) || this.#isFull) return
+    this.#isFull = true
+    res.once('drain', () => {
+      this.#isFull = false
+      exchange.resume()
+    })
   }
 
   /** @param lengthBytes Of the whole body, where it is known. */

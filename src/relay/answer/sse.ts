@@ -49,8 +49,8 @@ export class SseAnswer implements AnswerFilter {
       if (ending === 'last') lastFrom ??= event.start
       else if (ending === 'error') this.#errorSeen = true
     }
-    const bytes = run.bytes.subarray(0, run.end)
-    if (bytes.length === 0) return []
+    if (run.end === 0) return []
+    const bytes = run.end === run.bytes.length ? run.bytes : run.bytes.subarray(0, run.end)
     if (this.#withheld && !this.#released) {
       this.#withheld.push(...splice([bytes], edits))
       return []
@@ -91,7 +91,7 @@ export class SseAnswer implements AnswerFilter {
     const { data } = event
     if (data.length === 0) return undefined
     const [start = 0, end = 0] = data
-    if (data.length === 2 && DONE.compare(bytes, start, end) === 0) return 'last'
+    if (data.length === 2 && isText(DONE, bytes, start, end)) return 'last'
     const scanner = this.#scanner
     scanner.reset()
     scan(scanner, bytes, data, 0, bytes.length)
@@ -140,7 +140,7 @@ export class SseAnswer implements AnswerFilter {
       else if (name === 'model' && kind === 'string') edits.push(this.#named(member))
       else if (name === 'usage' && kind === 'object') observer.onMember(name, textOf(bytes, data, member))
       else if (name === 'error' && kind === 'object') ending = 'error'
-      else if (name === 'type' && MESSAGE_STOP.compare(bytes, member.start, member.end) === 0) {
+      else if (name === 'type' && isText(MESSAGE_STOP, bytes, member.start, member.end)) {
         ending = scanner.done ? 'last' : undefined
       }
     }
@@ -161,6 +161,10 @@ export class SseAnswer implements AnswerFilter {
   #named(model: JsonMember): Edit {
     return { start: model.start, end: model.end, bytes: this.#options.nameJson }
   }
+}
+
+function isText(text: Buffer, bytes: Buffer, start: number, end: number): boolean {
+  return end - start === text.length && text.compare(bytes, start, end) === 0
 }
 
 /** Gives `scanner` the data between two offsets; several data lines are one text, joined by a newline. */
