@@ -20,6 +20,16 @@ export function didYouMean(live: Live, kind: Kind, name: string): string | undef
   return similar.length > 0 ? `Did you mean ${similar.join(' or ')}?` : undefined
 }
 
+const LISTED = 10
+
+/** The names that stand, for whoever has guessed at one: `Those that stand: blue, green.` */
+export function whatStands(live: Live, kind: Kind): string {
+  const names = live.resources.filter(resource => resource.kind === kind).map(resource => resource.name)
+  if (names.length === 0) return `No ${kind} stands in the store yet: declare one, and apply.`
+  const more = names.length > LISTED ? `, and ${names.length - LISTED} more` : ''
+  return `Those that stand: ${names.slice(0, LISTED).join(', ')}${more}.`
+}
+
 /**
  * A sentence for each filter that names nothing that stands. It may have stood once, so this is no error; but where
  * nothing is found it is the likely reason.

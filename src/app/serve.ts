@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import { CommandError } from '../base/catalogue/command.ts'
 import { pooledChance } from '../base/chance.ts'
 import { Drains } from '../gateway/drains.ts'
 import { startGateway } from '../gateway/server.ts'
@@ -23,6 +22,7 @@ import { Measured } from './metrics.ts'
 import { Presence } from './presence.ts'
 import { Reloader } from './reloader.ts'
 import type { ServeOptions, ServePorts, Serving } from './serving.ts'
+import { unservable } from './unservable.ts'
 import { Upstreams } from './upstreams.ts'
 
 /** How long clients have to take what they are told when their answers are broken off. */
@@ -127,7 +127,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     if (files) await startFiles(files, options.files?.watch ?? false, store)
     const problems = await reloader.start()
     if (problems) {
-      throw new CommandError('GW4009', `No revision in the store can be served: ${problems.join('; ')}.`)
+      throw unservable(problems)
     }
     const current = () => holder.current()
     const gateway =

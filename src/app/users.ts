@@ -4,6 +4,7 @@ import { password as passwordSchema, type Role, userName, userPlace } from '../s
 import type { User } from '../store/people/types.ts'
 import type { Store } from '../store/types.ts'
 import { record } from './audit.ts'
+import { didYouMean, whatStands } from './names.ts'
 import type { AppPorts } from './ports.ts'
 import { withStore } from './stored.ts'
 
@@ -38,7 +39,9 @@ export async function createUser(
       })
     }
     if (tenant !== undefined && (await store.find({ kind: 'tenant', name: tenant })).resources.length === 0) {
-      throw new CommandError('GW4005', `There is no tenant ${tenant}.`)
+      const live = await store.find({ kind: 'tenant' })
+      const hint = didYouMean(live, 'tenant', tenant) ?? whatStands(live, 'tenant')
+      throw new CommandError('GW4005', `There is no tenant ${tenant}.`, { hint })
     }
     const passwordHash = await hashed(askPassword, ports)
     const place = { role, ...(tenant !== undefined && { tenant }) }

@@ -5,7 +5,7 @@ import type { Adjustment, AdjustmentResult, Wallet, WalletEntry } from '../store
 import type { Live } from '../store/types.ts'
 import { record } from './audit.ts'
 import { currencyOf } from './currency.ts'
-import { didYouMean } from './names.ts'
+import { didYouMean, whatStands } from './names.ts'
 import type { AppPorts } from './ports.ts'
 import { loggedIn } from './revision-author.ts'
 import { withStore } from './stored.ts'
@@ -124,6 +124,7 @@ function tenantSpec(live: Live, name: string): Tenant | undefined {
 }
 
 function noTenant(live: Live, name: string): CommandError {
-  const hint = didYouMean(live, 'tenant', name)
-  return new CommandError('GW4005', `There is no tenant ${name}.`, hint === undefined ? {} : { hint })
+  return new CommandError('GW4005', `There is no tenant ${name}.`, {
+    hint: didYouMean(live, 'tenant', name) ?? whatStands(live, 'tenant'),
+  })
 }

@@ -127,6 +127,8 @@ async function act(session: Session, [file]: readonly string[], options: ApplyOp
       ...(gateways !== undefined && { served_by: gateways }),
     }),
   })
+  if (changed && wait === undefined && out.format === 'text')
+    out.talk('`gw status` says which revision each gateway serves.')
   return EXIT.done
 }
 

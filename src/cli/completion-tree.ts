@@ -34,7 +34,7 @@ const NOWHERE: Words = { from: 'nowhere' }
 const FILES: Words = { from: 'files' }
 const BY_FLAG: Readonly<Record<string, Words>> = {
   '--config': FILES,
-  '--out': FILES,
+  '--output': FILES,
   '--key': { from: 'store', kind: 'keys' },
   '--model': { from: 'store', kind: 'models' },
   '--tenant': { from: 'store', kind: 'tenants' },

@@ -4,35 +4,46 @@ import { withoutDefaults } from '../app/written-fields.ts'
 import { EXIT } from '../base/catalogue/command.ts'
 import { planToJson } from '../changes/plan-json.ts'
 import { configPaths } from './config-paths.ts'
+import { planToGithub } from './plan-github.ts'
 import { adoptOption } from './plan-options.ts'
 import { planToText } from './plan-text.ts'
 import { appPorts, type Bind } from './session.ts'
 import { verb } from './verb.ts'
 import { talkWarnings } from './warnings.ts'
 
+interface Options {
+  readonly exitCode?: true
+  readonly adopt?: readonly string[]
+}
+
 /** `gw diff`: what `gw apply` would do, and nothing is done. */
 export function diffCommand(bind: Bind): Command {
   return verb('diff', 'Show what apply would change, field by field.', [
     'gw diff -c ./config',
+    'gw diff -c ./config --format github    # annotates a pull request',
     'gw export | gw diff -c - --exit-code   # 0: the store is what the export says',
   ])
     .option('--exit-code', 'end with 2 where there are changes')
     .addOption(adoptOption())
     .action(
-      bind<{ exitCode?: true; adopt?: readonly string[] }>(async (session, _args, options) => {
-        const { out, flags } = session
-        const { plan, tree, warnings, radius } = await planConfiguration(
-          configPaths(session),
-          flags.store,
-          appPorts(session),
-          { adopt: options.adopt ?? [] },
-        )
-        talkWarnings(out, warnings)
-        out.result({
-          text: () => planToText(withoutDefaults(plan, tree), out.style, radius),
-          json: () => planToJson(plan, radius),
-        })
-        return options.exitCode && plan.changes.length > 0 ? EXIT.changes : EXIT.done
-      }),
+      bind<Options>(
+        async (session, _args, options) => {
+          const { out, flags } = session
+          const { plan, tree, warnings, radius } = await planConfiguration(
+            configPaths(session),
+            flags.store,
+            appPorts(session),
+            { adopt: options.adopt ?? [] },
+          )
+          talkWarnings(out, warnings)
+          out.result({
+            text: () => planToText(withoutDefaults(plan, tree), out.style, radius),
+            json: () => planToJson(plan, radius),
+            github: () => planToGithub(withoutDefaults(plan, tree), radius),
+          })
+          return options.exitCode && plan.changes.length > 0 ? EXIT.changes : EXIT.done
+        },
+        ['github'],
+      ),
     )
 }

@@ -4,8 +4,8 @@
  * Ends with a line feed.
  */
 export function workflowCommand(
-  severity: 'error' | 'warning',
-  at: { readonly file: string; readonly line: number; readonly col: number; readonly title: string },
+  severity: 'error' | 'warning' | 'notice',
+  at: { readonly title: string; readonly file?: string; readonly line?: number; readonly col?: number },
   message: string,
 ): string {
   const properties = Object.entries(at)

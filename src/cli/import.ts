@@ -26,9 +26,9 @@ function litellmCommand(bind: Bind): Command {
     'gw import litellm config.yaml -o my-gateway    # writes my-gateway/gw.yaml, and prints what was not carried',
   ])
     .argument('<file>', 'its config.yaml, or - for stdin')
-    .option('-o, --out <dir>', 'the directory to write gw.yaml to, which must not be there yet')
+    .option('-o, --output <dir>', 'the directory to write gw.yaml to, which must not be there yet')
     .action(
-      bind<{ out?: string }>(async (session, [file = ''], { out: folder }) => {
+      bind<{ output?: string }>(async (session, [file = ''], { output: folder }) => {
         const { out, io } = session
         const path = file === '-' ? file : resolve(io.cwd, file)
         const imported = await importedFromLitellm(path, appPorts(session))

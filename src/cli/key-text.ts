@@ -7,7 +7,7 @@ import { type Column, table } from './table.ts'
 const STATES: Record<KeyState, string> = {
   active: 'active',
   disabled: 'disabled',
-  held: 'held',
+  held: 'disabled by hand',
   expired: 'expired',
   no_secret: 'no secret',
 }
@@ -23,12 +23,12 @@ export function keysToText(
   const columns: Column<KeyView>[] = [
     { title: 'NAME', cell: key => key.name, narrowest: 16 },
     { title: 'STATE', cell: key => STATES[key.state] },
-    { title: 'KIND', cell: key => key.kind },
+    { title: 'KIND', cell: key => key.kind, dispensable: true },
     { title: 'TENANT', cell: key => key.tenant ?? '-', narrowest: 8 },
     { title: 'MODELS', cell: key => key.models.join(','), narrowest: 8 },
-    { title: 'LIMITS', cell: key => limitsText(key) || '-', narrowest: 8 },
-    { title: 'SECRET', cell: key => secretAge(key, nowMs) },
-    { title: 'CREATED', cell: key => day(key.createdAtMs) },
+    { title: 'LIMITS', cell: key => limitsText(key) || '-', narrowest: 8, dispensable: true },
+    { title: 'SECRET', cell: key => secretAge(key, nowMs), dispensable: true },
+    { title: 'CREATED', cell: key => day(key.createdAtMs), dispensable: true },
     ...(withExpiry
       ? [{ title: 'EXPIRES', cell: ({ expiresAtMs: ms }: KeyView) => (ms === undefined ? '-' : day(ms)) }]
       : []),
@@ -91,7 +91,7 @@ function stateText(key: KeyView): string {
   const told: Record<KeyState, string> = {
     active: 'active',
     disabled: 'disabled in its configuration',
-    held: `held by \`gw keys disable\`${key.heldAtMs === undefined ? '' : ` since ${iso(key.heldAtMs)}`}`,
+    held: `disabled by \`gw keys disable\`${key.heldAtMs === undefined ? '' : ` since ${iso(key.heldAtMs)}`}`,
     expired: 'expired',
     no_secret: `no secret yet: \`gw keys issue ${key.name}\``,
   }

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { disableKey, enableKey, issueKey, rotateKey, showKey } from '../app/keys.ts'
 import { EXIT } from '../base/catalogue/command.ts'
 import { formatDurationMs, parseDurationMs } from '../base/units.ts'
+import type { KeyState } from '../changes/types.ts'
 import { reveal } from './key-secret.ts'
 import { keyToJson, keyToText } from './key-text.ts'
 import { keysCreateCommand } from './keys-create.ts'
@@ -95,12 +96,26 @@ function enableCommand(bind: Bind): Command {
     .action(
       bind(async (session, [name = '']) => {
         const changed = await enableKey(name, session.flags.store, appPorts(session))
-        return switched(session, name, 'enabled', changed)
+        const { state } = await showKey(name, session.flags.store, appPorts(session))
+        return switched(session, name, 'enabled', changed, LACKING[state]?.(name))
       }),
     )
 }
 
-function switched({ out }: Session, key: string, state: 'enabled' | 'disabled', changed: boolean) {
+/** What an enabled key may still lack before it works. */
+const LACKING: Readonly<Partial<Record<KeyState, (name: string) => string>>> = {
+  no_secret: name => `It has no secret yet: \`gw keys issue ${name}\`.`,
+  expired: () => 'It has expired: move `expires_at` of its policy.',
+}
+
+function switched(
+  { out }: Session,
+  key: string,
+  state: 'enabled' | 'disabled',
+  changed: boolean,
+  lacking?: string,
+) {
+  if (lacking !== undefined) out.talk(lacking)
   out.result({
     text: () => (changed ? `Key ${key} is ${state}.\n` : `Key ${key} was ${state} already.\n`),
     json: () => ({ key, state, changed }),

@@ -85,7 +85,7 @@ function gatewayColumns(nowMs: number): readonly Column<GatewayPulse>[] {
       title: 'UP',
       cell: ({ startedAtMs }) => (startedAtMs === undefined ? '-' : agoText(nowMs - startedAtMs)),
     },
-    { title: 'ADDRESS', cell: ({ url }) => url ?? '-', narrowest: 10 },
+    { title: 'ADDRESS', cell: ({ url }) => url ?? '-', narrowest: 10, dispensable: true },
   ]
 }
 

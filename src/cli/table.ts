@@ -8,24 +8,26 @@ export interface Column<Row> {
   /** The width down to which it gives way, widest first, where the terminal is narrow. Absent: it never does. */
   readonly narrowest?: number
   readonly align?: 'left' | 'right'
+  /** Left out where the terminal has no room for all: the last of them first. JSON has them all. */
+  readonly dispensable?: true
 }
 
 const GAP = '  '
 /**
  * An aligned table with a header, each line ended by a line feed.
  *
- * @param width of the terminal; `undefined` where there is none: nothing is ever cut from what a program reads.
+ * @param width of the terminal; `undefined` where there is none: nothing is ever cut from what a program reads, and
+ * no column left out.
  */
 export function table<Row>(
-  columns: readonly Column<Row>[],
+  all: readonly Column<Row>[],
   rows: readonly Row[],
   style: Style,
   width: number | undefined,
 ): string {
+  const columns = width === undefined ? all : fitting(all, rows, width)
   const cells = rows.map(row => columns.map(column => printable(column.cell(row))))
-  const widths = columns.map((column, at) =>
-    Math.max(textWidth(column.title), ...cells.map(line => textWidth(line[at] ?? ''))),
-  )
+  const widths = widthsOf(columns, cells)
   if (width !== undefined) shrink(columns, widths, width)
   const line = (texts: readonly string[]) =>
     texts
@@ -34,6 +36,31 @@ export function table<Row>(
       .trimEnd()
   const header = style.strong(line(columns.map(column => column.title)))
   return [header, ...cells.map(line)].map(text => `${text}\n`).join('')
+}
+
+function widthsOf<Row>(columns: readonly Column<Row>[], cells: readonly (readonly string[])[]): number[] {
+  return columns.map((column, at) =>
+    Math.max(textWidth(column.title), ...cells.map(line => textWidth(line[at] ?? ''))),
+  )
+}
+
+/** The columns for which there is room once those that give way have given it. */
+function fitting<Row>(
+  all: readonly Column<Row>[],
+  rows: readonly Row[],
+  width: number,
+): readonly Column<Row>[] {
+  const cells = rows.map(row => all.map(column => printable(column.cell(row))))
+  const least = widthsOf(all, cells).map((each, at) => Math.min(each, all[at]?.narrowest ?? each))
+  let needed = least.reduce((sum, each) => sum + each, GAP.length * (all.length - 1))
+  const kept = new Set(all)
+  for (const [at, column] of [...all.entries()].toReversed()) {
+    if (needed <= width) break
+    if (!column.dispensable) continue
+    kept.delete(column)
+    needed -= (least[at] ?? 0) + GAP.length
+  }
+  return all.filter(column => kept.has(column))
 }
 
 /** Takes one column at a time off the widest one that may give way, until the line fits or none can. */

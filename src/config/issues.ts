@@ -164,7 +164,7 @@ function told(issue: Issue, node: Node, asked: Asked, inner: Path): Told {
       return wrongKind(expected, node, asked, inner)
     }
     case 'invalid_value':
-      return noneOf((issue.values ?? []).map(String), node, asked, inner)
+      return noneOf((issue.values ?? []).map(String), node)
     default:
       return { code: faultOf(issue) ?? 'GW1205', text: inWords(issue) }
   }
@@ -220,8 +220,10 @@ export function kindOf(node: Node): string {
   return typeof node.value === 'number' ? (Number.isInteger(node.value) ? 'a number' : 'a fraction') : 'text'
 }
 
-function noneOf(values: readonly string[], node: Node, asked: Asked, inner: Path): Told {
-  if (node.kind !== 'scalar' || node.value === null) return wrongKind(['string'], node, asked, inner)
+function noneOf(values: readonly string[], node: Node): Told {
+  if (node.kind !== 'scalar' || node.value === null) {
+    return { code: 'GW1201', text: `expected one of ${listed(values)}, got ${kindOf(node)}` }
+  }
   const near = node.interpolated ? undefined : nearest(node.written, values)
   return {
     code: 'GW1204',

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { CommandError } from '../base/catalogue/command.ts'
 
@@ -18,5 +19,25 @@ export function storeFault(error: unknown, path: string): unknown {
       ? /^SQLITE_(IOERR|FULL|READONLY|CANTOPEN|NOTADB|CORRUPT|PERM|AUTH|NOLFS|PROTOCOL)/.test(error.code)
       : error instanceof Error && 'syscall' in error
   if (!fileFault) return error
-  return new CommandError('GW2001', `${path} cannot be used: ${(error as Error).message}.`, { cause: error })
+  return new CommandError('GW2001', `${path} cannot be used: ${reasonOf(error, path)}.`, {
+    ...hintFor(error, path),
+    cause: error,
+  })
+}
+
+function reasonOf(error: unknown, path: string): string {
+  return isDirectory(path) ? 'it is a directory' : (error as Error).message
+}
+
+/** What no permission and no free space would mend. */
+function hintFor(error: unknown, path: string): { readonly hint?: string } {
+  if (isDirectory(path)) return { hint: `Name a file in it: --store sqlite:${path}/gw.db.` }
+  const isForeign = error instanceof Database.SqliteError && error.code === 'SQLITE_NOTADB'
+  if (isForeign) return { hint: 'Name another file with --store: this one is no database of gw.' }
+  const isDamaged = error instanceof Database.SqliteError && /^SQLITE_CORRUPT/.test(error.code)
+  return isDamaged ? { hint: 'Keep the file, and go back to a backup: docs/operations.md says how.' } : {}
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }

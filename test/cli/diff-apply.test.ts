@@ -100,7 +100,10 @@ describe('gw diff', () => {
 describe('gw apply', () => {
   it('shows the plan, applies it with --yes and prints the revision last', async () => {
     const { exit, stdout, stderr } = await run('apply --yes --skip-probe')
-    expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' })
+    expect({ exit, stderr }).toEqual({
+      exit: 0,
+      stderr: '`gw status` says which revision each gateway serves.\n',
+    })
     await expect(stdout).toMatchFileSnapshot('golden/apply-first.txt')
   })
 

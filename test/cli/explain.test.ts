@@ -16,7 +16,9 @@ describe('gw explain', () => {
         '  type      text, such as 30s, 5m, 1h30m\n' +
         '  default   2m\n',
     )
-    await expect((await run('explain', 'key')).stdout).toMatchFileSnapshot('golden/explain-key.txt')
+    await expect((await run('explain', 'endpoint.timeouts')).stdout).toMatchFileSnapshot(
+      'golden/explain-timeouts.txt',
+    )
     await expect((await run('explain', 'key.budget', '--format', 'json')).stdout).toMatchFileSnapshot(
       'golden/explain-key-budget.json.txt',
     )

@@ -129,7 +129,7 @@ describe('gw keys list and show', () => {
 
   it('say on stderr that there are none, so that a program reads nothing or an empty array', async () => {
     dir.write('gw.yaml', 'version: 1\nset: shop\n')
-    await run('apply --yes --skip-probe')
+    await run('apply --yes --skip-probe --allow-deletes 10')
     const { exit, stdout, stderr } = await run('keys list')
     expect({ exit, stdout }).toEqual({ exit: 0, stdout: '' })
     expect(stderr).toContain('No keys yet')
@@ -138,6 +138,13 @@ describe('gw keys list and show', () => {
 })
 
 describe('gw keys disable and enable', () => {
+  it('say of a key that lacks a secret still what it lacks', async () => {
+    await run('keys disable app')
+    const { stdout, stderr } = await run('keys enable app')
+    expect(stdout).toBe('Key app is enabled.\n')
+    expect(stderr).toBe('It has no secret yet: `gw keys issue app`.\n')
+  })
+
   it('stop a key at once and let it go again', async () => {
     await run('keys issue app')
     expect((await run('keys disable app')).stdout).toBe('Key app is disabled.\n')

@@ -69,7 +69,7 @@ describe('wrong usage', () => {
     ['a flag of another command', ['diff', '--yess'], "Unknown option '--yess'.", 'Did you mean --yes?'],
     ['a missing argument', ['keys', 'show'], "Missing required argument 'name'.", 'gw --help'],
     ['an unknown format', ['diff', '--format', 'xml'], 'xml', 'gw --help'],
-    ['a format of another command', ['diff', '--format', 'github'], '`gw diff` knows', 'gw --help'],
+    ['a format of another command', ['apply', '--format', 'github'], '`gw apply` knows', 'gw --help'],
     [
       'a path without its flag',
       ['validate', '-c', 'a.yaml', 'b.yaml'],

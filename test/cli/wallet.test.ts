@@ -177,7 +177,7 @@ describe('gw wallet show', () => {
   it('still shows what a tenant left that is gone, and only then', async () => {
     await run('wallet debit blue 5 --reference fee-1')
     dir.write('gw.yaml', 'version: 1\nset: shop\n')
-    expect((await run('apply --yes --skip-probe')).exit).toBe(0)
+    expect((await run('apply --yes --skip-probe --allow-deletes 10')).exit).toBe(0)
     expect((await run('wallet show blue')).stdout).toContain('the tenant is gone')
     expect(await json('wallet entries blue')).toHaveLength(1)
     for (const words of ['show paid', 'entries paid']) {
