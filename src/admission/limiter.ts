@@ -122,13 +122,13 @@ export class Limiter {
   admit({ requestId, key: entry, publication, estimate, holdForMs }: Admission): Reservation {
     const nowMs = this.#clock.nowMs()
     const tickMs = this.#tickMs()
-    const key = this.#parties.key(entry.name)
-    const tenant = entry.tenant && this.#parties.tenant(entry.tenant.name)
+    const key = this.#parties.key(entry.account)
+    const tenant = entry.tenant && this.#parties.tenant(entry.tenant.account)
     const { limits } = entry
     const tenantLimits = entry.tenant?.limits
     const { inputTokens, outputTokens, amountNano } = estimate
     const rated = limits.tpm !== undefined || tenantLimits?.tpm !== undefined
-    const history = rated && outputTokens > 0 ? this.#histories.of(entry.name, publication.name) : undefined
+    const history = rated && outputTokens > 0 ? this.#histories.of(entry.account, publication.account) : undefined
     const ratedTokens = inputTokens + (history ? Math.min(outputTokens, history.capTokens) : outputTokens)
     const tokens = inputTokens + outputTokens
     const prepaid = entry.tenant?.billing === 'prepaid'
@@ -179,9 +179,9 @@ export class Limiter {
    * @throws {GwError} rate_limit_requests
    */
   countTokens(entry: KeyEntry): void {
-    const { name, limits, tenant: tenantEntry } = entry
-    const key = this.#parties.key(name)
-    const tenant = tenantEntry && this.#parties.tenant(tenantEntry.name)
+    const { account, limits, tenant: tenantEntry } = entry
+    const key = this.#parties.key(account)
+    const tenant = tenantEntry && this.#parties.tenant(tenantEntry.account)
     const asked = this.#nothingAskedOf(entry, key, tenant)
     for (const limit of COUNT_LIMITS) limit.check(asked)
     if (limits.rpm !== undefined) key.scope.counts.take(1)
@@ -195,12 +195,12 @@ export class Limiter {
    * @param request Absent: a call of `count_tokens`.
    */
   survey(entry: KeyEntry, request?: Pick<Admission, 'publication' | 'estimate'>): readonly Reading[] {
-    const key = this.#parties.lookUpKey(entry.name)
-    const tenant = entry.tenant && this.#parties.lookUpTenant(entry.tenant.name)
+    const key = this.#parties.lookUpKey(entry.account)
+    const tenant = entry.tenant && this.#parties.lookUpTenant(entry.tenant.account)
     const asked = this.#nothingAskedOf(entry, key, tenant)
     if (!request) return readAll(COUNT_LIMITS, asked)
     const { inputTokens, outputTokens, amountNano } = request.estimate
-    const capTokens = this.#histories.capOf(entry.name, request.publication.name)
+    const capTokens = this.#histories.capOf(entry.account, request.publication.account)
     return readAll(INFERENCE_LIMITS, {
       ...asked,
       tokens: inputTokens + outputTokens,
@@ -223,18 +223,18 @@ export class Limiter {
   rateHeaders(protocol: Protocol, entry: KeyEntry, kind: 'inference' | 'count' = 'inference'): string[] {
     const { limits, tenant } = entry
     if (!isRated(limits) && !(tenant && isRated(tenant.limits))) return []
-    const holders = [{ scope: this.#parties.key(entry.name).scope, limits }]
-    if (tenant) holders.push({ scope: this.#parties.tenant(tenant.name).scope, limits: tenant.limits })
+    const holders = [{ scope: this.#parties.key(entry.account).scope, limits }]
+    if (tenant) holders.push({ scope: this.#parties.tenant(tenant.account).scope, limits: tenant.limits })
     return rateLines(protocol, kind, holders, { tickMs: this.#tickMs(), nowMs: this.#clock.nowMs() })
   }
 
   /** Where a key stands now; what is not loaded yet is left out. */
   standing(entry: KeyEntry): Standing {
-    const { account } = this.#parties.key(entry.name)
+    const { account } = this.#parties.key(entry.account)
     const spent = entry.quotaTokens === undefined ? undefined : account.spentTokens()
     const spentNano = entry.budget && account.spentNano(entry.budget, this.#clock.nowMs())
     const wallet =
-      entry.tenant?.billing === 'prepaid' ? this.#parties.tenant(entry.tenant.name).wallet : undefined
+      entry.tenant?.billing === 'prepaid' ? this.#parties.tenant(entry.tenant.account).wallet : undefined
     const balanceNano = wallet?.balanceNano
     return {
       ...(entry.quotaTokens !== undefined &&

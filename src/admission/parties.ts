@@ -27,13 +27,13 @@ export interface Question {
   readonly answerBalances: (balanceNano: ReadonlyMap<string, bigint>) => void
 }
 
-/** Names in a snapshot, of keys and of tenants. */
-interface Names {
+/** Accounts in a snapshot, of keys and of tenants. */
+interface Counted {
   readonly keys: ReadonlySet<string>
   readonly tenants: ReadonlySet<string>
 }
 
-const NOBODY: Names = { keys: new Set(), tenants: new Set() }
+const NOBODY: Counted = { keys: new Set(), tenants: new Set() }
 
 /**
  * The keys and tenants that limits are counted for, outside the snapshot: a reload keeps what they have used. One
@@ -47,31 +47,32 @@ export class Parties {
   /** Of a snapshot that is about to be served: what is loaded for it must be there when it is. */
   #prospective = NOBODY
 
-  key(name: string): KeyParty {
-    let party = this.#keys.get(name)
+  /** @param account of the key: what it has used follows it under another name. */
+  key(account: string): KeyParty {
+    let party = this.#keys.get(account)
     if (!party) {
-      party = { scope: new Scope('key', name), account: new KeyAccount() }
-      this.#keys.set(name, party)
+      party = { scope: new Scope('key', account), account: new KeyAccount() }
+      this.#keys.set(account, party)
     }
     return party
   }
 
-  tenant(name: string): TenantParty {
-    let party = this.#tenants.get(name)
+  tenant(account: string): TenantParty {
+    let party = this.#tenants.get(account)
     if (!party) {
-      party = { scope: new Scope('tenant', name), wallet: new Wallet() }
-      this.#tenants.set(name, party)
+      party = { scope: new Scope('tenant', account), wallet: new Wallet() }
+      this.#tenants.set(account, party)
     }
     return party
   }
 
   /** The same, without remembering it where it is not counted yet: what has used nothing is like new. */
-  lookUpKey(name: string): KeyParty {
-    return this.#keys.get(name) ?? { scope: new Scope('key', name), account: new KeyAccount() }
+  lookUpKey(account: string): KeyParty {
+    return this.#keys.get(account) ?? { scope: new Scope('key', account), account: new KeyAccount() }
   }
 
-  lookUpTenant(name: string): TenantParty {
-    return this.#tenants.get(name) ?? { scope: new Scope('tenant', name), wallet: new Wallet() }
+  lookUpTenant(account: string): TenantParty {
+    return this.#tenants.get(account) ?? { scope: new Scope('tenant', account), wallet: new Wallet() }
   }
 
   get size(): number {
@@ -80,32 +81,32 @@ export class Parties {
 
   /** What is not known yet of the keys and prepaid tenants of a snapshot that is about to be served. */
   ask(snapshot: Snapshot, nowMs: number): Question {
-    this.#prospective = namesOf(snapshot)
+    this.#prospective = countedIn(snapshot)
     const asked = new Map<string, { query: KeySumsQuery; answer: (sums: KeySums) => void }>()
-    for (const { name, quotaTokens, budget } of entriesByName(snapshot).values()) {
+    for (const { account, quotaTokens, budget } of entriesByAccount(snapshot).values()) {
       if (quotaTokens === undefined && budget === undefined) continue
-      const missing = this.key(name).account.ask({ quotaTokens, budget }, this.#calendar, nowMs)
+      const missing = this.key(account).account.ask({ quotaTokens, budget }, this.#calendar, nowMs)
       if (!missing) continue
-      asked.set(name, { query: { key: name, sinceMs: missing.sinceMs }, answer: missing.answer })
+      asked.set(account, { query: { key: account, sinceMs: missing.sinceMs }, answer: missing.answer })
     }
     const tenants = [...snapshot.tenants.values()].filter(
-      ({ name, billing }) => billing === 'prepaid' && this.tenant(name).wallet.balanceNano === undefined,
+      ({ account, billing }) => billing === 'prepaid' && this.tenant(account).wallet.balanceNano === undefined,
     )
     return {
       queries: [...asked.values()].map(({ query }) => query),
       answerSums: sums => {
         for (const sum of sums) asked.get(sum.key)?.answer(sum)
       },
-      ...this.askBalances(tenants.map(({ name }) => name)),
+      ...this.askBalances(tenants.map(({ account }) => account)),
     }
   }
 
   /** Asks anew for balances that were credited or debited elsewhere. Tenants that nobody counts are passed over. */
-  askBalances(names: readonly string[]): Pick<Question, 'tenants' | 'answerBalances'> {
+  askBalances(accounts: readonly string[]): Pick<Question, 'tenants' | 'answerBalances'> {
     const asked = new Map<string, (balanceNano: bigint) => void>()
-    for (const name of names) {
-      const party = this.#tenants.get(name)
-      if (party) asked.set(name, party.wallet.ask())
+    for (const account of accounts) {
+      const party = this.#tenants.get(account)
+      if (party) asked.set(account, party.wallet.ask())
     }
     return {
       tenants: [...asked.keys()],
@@ -117,7 +118,7 @@ export class Parties {
 
   /** The snapshot is served from now on. */
   adopt(snapshot: Snapshot): void {
-    this.#served = namesOf(snapshot)
+    this.#served = countedIn(snapshot)
     this.#prospective = NOBODY
   }
 
@@ -135,13 +136,13 @@ export class Parties {
 }
 
 /** A key has an entry for each of its secrets; its limits are the same in all. */
-function entriesByName(snapshot: Snapshot): ReadonlyMap<string, KeyEntry> {
-  return new Map([...snapshot.keys.values()].map(entry => [entry.name, entry]))
+function entriesByAccount(snapshot: Snapshot): ReadonlyMap<string, KeyEntry> {
+  return new Map([...snapshot.keys.values()].map(entry => [entry.account, entry]))
 }
 
-function namesOf(snapshot: Snapshot): Names {
+function countedIn(snapshot: Snapshot): Counted {
   return {
-    keys: new Set([...snapshot.keys.values()].map(({ name }) => name)),
-    tenants: new Set(snapshot.tenants.keys()),
+    keys: new Set([...snapshot.keys.values()].map(({ account }) => account)),
+    tenants: new Set([...snapshot.tenants.values()].map(({ account }) => account)),
   }
 }

@@ -84,7 +84,7 @@ export function foreseen(ready: Planned, live: Live, storeUrl: string, ports: Ap
   const after = standingAfter(ready.plan, live.resources, ready.tree)
   return withRecentUse(storeUrl, ports, async use => ({
     ...ready,
-    radius: await blastRadius(live, after, use),
+    radius: await blastRadius(live, after, ready.plan.renames, use),
   }))
 }
 

@@ -90,7 +90,7 @@ export async function rollBackTo(
     const rollback = await planRollback(store, live, to)
     const foreseen = {
       plan: rollback.plan,
-      radius: await blastRadius(live, rollback.wanted, recentUse(store)),
+      radius: await blastRadius(live, rollback.wanted, rollback.plan.renames, recentUse(store)),
       resources: rollback.wanted,
     }
     await review(foreseen)
@@ -111,6 +111,10 @@ export async function planRollbackTo(
   return withStore(storeUrl, 'read', ports, async store => {
     const live = await store.live()
     const { plan, wanted } = await planRollback(store, live, to)
-    return { plan, radius: await blastRadius(live, wanted, recentUse(store)), resources: wanted }
+    return {
+      plan,
+      radius: await blastRadius(live, wanted, plan.renames, recentUse(store)),
+      resources: wanted,
+    }
   })
 }

@@ -35,7 +35,8 @@ export async function apply(
     ...(author !== undefined && { author }),
     ...(gitCommit !== undefined && { gitCommit }),
     // All of them, not the changed ones alone: lines move with every edit, and messages name them.
-    puts: desired.resources.map(declared => owned(declared, plan.set)),
+    puts: [...desired.resources.map(declared => owned(declared, plan.set)), ...plan.followers],
+    renames: plan.renames,
     deletes: plan.changes
       .filter(({ action }) => action === 'delete')
       .map(({ kind, name }) => ({ kind, name })),

@@ -1,11 +1,14 @@
 import { compareResources, resourceId } from '../store/resources.ts'
-import type { Counts, StoredResource } from '../store/types.ts'
+import type { Counts, Rename, StoredResource } from '../store/types.ts'
 import { fieldChanges } from './fields.ts'
+import { renamesBetween, underNewNames, withBindings } from './renames.ts'
 import type { ResourceChange } from './types.ts'
 
 /** What differs, in the order of plans, and how much of it. */
 export interface Difference {
   readonly changes: readonly ResourceChange[]
+  /** Bindings included. */
+  readonly renames: readonly Rename[]
   readonly counts: Counts
 }
 
@@ -17,26 +20,52 @@ export function changesBetween(
   before: readonly StoredResource[],
   after: readonly StoredResource[],
 ): Difference {
-  const old = new Map(before.map(resource => [resourceId(resource), resource]))
+  const renames = withBindings(renamesBetween(before, after), before, () => true)
+  const now = underNewNames(before, renames, () => true)
+  const oldNames = new Map(renames.map(({ kind, from, to }) => [`${kind}/${to}`, from]))
+  const old = new Map(now.map(resource => [resourceId(resource), resource]))
   const kept = new Set(after.map(resourceId))
   const changes = [
-    ...after.flatMap(resource => changeOf(resource, old.get(resourceId(resource)))),
-    ...before.filter(resource => !kept.has(resourceId(resource))).map(deletion),
+    ...after.flatMap(resource =>
+      changeOf(resource, old.get(resourceId(resource)), oldNames.get(resourceId(resource))),
+    ),
+    ...now.filter(resource => !kept.has(resourceId(resource))).map(deletion),
   ].sort(compareResources)
   const count = (action: ResourceChange['action']) =>
     changes.filter(change => change.action === action).length
   const [create, update] = [count('create'), count('update')]
   return {
     changes,
+    renames,
     counts: { create, update, delete: count('delete'), unchanged: after.length - create - update },
   }
 }
 
-function changeOf(resource: StoredResource, old: StoredResource | undefined): ResourceChange[] {
+function changeOf(
+  resource: StoredResource,
+  old: StoredResource | undefined,
+  renamedFrom: string | undefined,
+): ResourceChange[] {
   const { kind, name, spec, owner, set, place } = resource
+  const isRenamed = renamedFrom !== undefined && kind !== 'binding'
   const fields = fieldChanges(kind, old?.spec ?? {}, spec)
-  if (old && fields.length === 0 && old.owner === owner && old.set === set) return []
-  return [{ action: old ? 'update' : 'create', kind, name, fields, ...(place && { place }) }]
+  const isSameElse = old?.owner === owner && old.set === set && accountOf(old) === accountOf(resource)
+  if (old && fields.length === 0 && isSameElse && !isRenamed) return []
+  return [
+    {
+      action: old ? 'update' : 'create',
+      kind,
+      name,
+      fields,
+      ...(isRenamed && { renamedFrom }),
+      ...(place && { place }),
+    },
+  ]
+}
+
+/** Under what a resource is booked. */
+export function accountOf({ name, account = name }: Pick<StoredResource, 'name' | 'account'>): string {
+  return account
 }
 
 function deletion({ kind, name, place }: StoredResource): ResourceChange {

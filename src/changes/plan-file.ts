@@ -48,6 +48,7 @@ const content = z.strictObject({
       file: z.string(),
       line: count,
       column: count,
+      previous_name: z.string().optional(),
     }),
   ),
   digest: z.string(),
@@ -76,7 +77,13 @@ export function planFileText(kept: KeptPlan, summary: string): string {
     adopted: [...adopted],
     set: tree.set,
     files: [...tree.files],
-    resources: tree.resources.map(({ kind, name, spec, place }) => ({ kind, name, spec, ...place })),
+    resources: tree.resources.map(({ kind, name, spec, place, previousName }) => ({
+      kind,
+      name,
+      ...(previousName !== undefined && { previous_name: previousName }),
+      spec,
+      ...place,
+    })),
   }
   return `${JSON.stringify({ ...unsigned, digest: digestOf(unsigned) }, null, 2)}\n`
 }
@@ -124,7 +131,7 @@ export function stateDigest(resources: readonly OwnedResource[]): string {
 }
 
 function declared(resource: Content['resources'][number], file: string): DeclaredResource {
-  const { kind, name, spec, ...place } = resource
+  const { kind, name, spec, previous_name: previousName, ...place } = resource
   const canonical = sortKeys(spec) as CanonicalSpec
   let again: CanonicalSpec
   try {
@@ -138,7 +145,7 @@ function declared(resource: Content['resources'][number], file: string): Declare
       `${file} was written by another gw: ${kind} ${name} means something else here.`,
     )
   }
-  return { kind, name, spec: canonical, place }
+  return { kind, name, spec: canonical, place, ...(previousName !== undefined && { previousName }) }
 }
 
 function parsed(text: string): unknown {

@@ -23,12 +23,13 @@ export function planToJson(plan: Plan, radius?: BlastRadius): { readonly [member
 
 /** Changes as a plan and `gw show` tell them. */
 export function changesToJson(changes: readonly ResourceChange[]): Json {
-  return changes.map(({ action, kind, name, fields, adoptedFrom, place }) => ({
+  return changes.map(({ action, kind, name, fields, adoptedFrom, renamedFrom, place }) => ({
     action,
     kind,
     name,
     fields: fields.map(fieldToJson),
     ...(adoptedFrom && { adopted_from: adoptedFrom }),
+    ...(renamedFrom !== undefined && { renamed_from: renamedFrom }),
     ...(place && { file: place.file, line: place.line }),
   }))
 }

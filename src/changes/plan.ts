@@ -1,8 +1,9 @@
 import type { DeclaredResource, Tree } from '../config/types.ts'
 import { compareResources, resourceId } from '../store/resources.ts'
-import type { Counts, Live, OwnedResource, StoredResource } from '../store/types.ts'
+import type { Counts, Live, OwnedResource, Rename, StoredResource } from '../store/types.ts'
 import { fieldChanges } from './fields.ts'
 import { assertOwnership, assertReferences, isOwn } from './ownership.ts'
+import { followersOf, renamesOf, underNewNames, withBindings } from './renames.ts'
 import type { LeftAlone, Plan, ResourceChange } from './types.ts'
 import { planWarnings } from './warnings.ts'
 
@@ -15,24 +16,36 @@ import { planWarnings } from './warnings.ts'
  * left with a reference to nothing.
  */
 export function plan(live: Live, desired: Tree, adopted: ReadonlySet<string> = new Set()): Plan {
-  assertOwnership(live.resources, desired, adopted)
-  const after = afterwards(live.resources, desired)
+  const mayFollow = followersOf(desired.set)
+  const renaming = renamesOf(live.resources, desired)
+  const renames = withBindings(renaming.renames, live.resources, mayFollow)
+  // From here on what is renamed has always had its new name: what is left are true changes.
+  const now = underNewNames(live.resources, renames, mayFollow)
+  assertOwnership(now, desired, adopted)
+  const after = afterwards(now, desired)
   assertReferences(after, desired)
 
-  const standing = new Map(live.resources.map(resource => [resourceId(resource), resource]))
+  const standing = new Map(now.map(resource => [resourceId(resource), resource]))
+  const oldNames = new Map(renames.map(({ kind, from, to }) => [`${kind}/${to}`, from]))
   const kept = new Set(desired.resources.map(resourceId))
+  const following = followers(live.resources, now, kept)
   const changes = [
-    ...desired.resources.flatMap(declared => changeOf(declared, standing.get(resourceId(declared)))),
-    ...live.resources.filter(old => isOwn(old, desired.set) && !kept.has(resourceId(old))).map(deletion),
+    ...desired.resources.flatMap(declared =>
+      changeOf(declared, standing.get(resourceId(declared)), oldNames.get(resourceId(declared))),
+    ),
+    ...following.map(({ change }) => change),
+    ...now.filter(old => isOwn(old, desired.set) && !kept.has(resourceId(old))).map(deletion),
   ].sort(compareResources)
   return {
     base: live.head.revision,
     set: desired.set,
     changes,
+    renames,
+    followers: following.map(({ put }) => put),
     counts: countChanges(changes, desired),
-    warnings: planWarnings(live, after, desired),
+    warnings: [...planWarnings(withNames(live, now, renames), after, desired), ...renaming.warnings],
     leftAlone: leftAlone(
-      live.resources.filter(resource => !kept.has(resourceId(resource))),
+      now.filter(resource => !kept.has(resourceId(resource))),
       desired.set,
     ),
   }
@@ -56,11 +69,41 @@ function afterwards(live: readonly OwnedResource[], desired: Tree): OwnedResourc
   ].sort(compareResources)
 }
 
-function changeOf(declared: DeclaredResource, old: StoredResource | undefined): ResourceChange[] {
+/** What no files speak for, and what becomes of it where it refers to something that is renamed. */
+function followers(
+  before: readonly StoredResource[],
+  now: readonly StoredResource[],
+  declared: ReadonlySet<string>,
+): { readonly change: ResourceChange; readonly put: OwnedResource }[] {
+  return now.flatMap((resource, at) => {
+    const old = before[at]
+    const { kind, name, spec, owner } = resource
+    if (!old || owner === 'config' || declared.has(resourceId(resource))) return []
+    const fields = fieldChanges(kind, old.spec, spec)
+    if (fields.length === 0) return []
+    return [{ change: { action: 'update', kind, name, fields }, put: { kind, name, spec, owner } }]
+  })
+}
+
+/** What stands with the new names, secrets included. */
+function withNames(live: Live, now: readonly StoredResource[], renames: readonly Rename[]): Live {
+  if (renames.length === 0) return live
+  const keys = new Map(renames.filter(({ kind }) => kind === 'key').map(({ from, to }) => [from, to]))
+  const secrets = live.secrets.map(secret => ({ ...secret, key: keys.get(secret.key) ?? secret.key }))
+  return { ...live, resources: now, secrets }
+}
+
+function changeOf(
+  declared: DeclaredResource,
+  old: StoredResource | undefined,
+  renamedFrom: string | undefined,
+): ResourceChange[] {
   const { kind, name, spec, place } = declared
   const fields = fieldChanges(kind, old?.spec ?? {}, spec)
   const adoptedFrom = old?.owner === 'config' ? undefined : old?.owner
-  if (old && fields.length === 0 && adoptedFrom === undefined) return []
+  // A binding has no name of its own: it is told where something else of it changes.
+  const isRenamed = renamedFrom !== undefined && kind !== 'binding'
+  if (old && fields.length === 0 && adoptedFrom === undefined && !isRenamed) return []
   const action = old ? 'update' : 'create'
   return [
     {
@@ -69,6 +112,7 @@ function changeOf(declared: DeclaredResource, old: StoredResource | undefined): 
       name,
       fields,
       ...(adoptedFrom && { adoptedFrom }),
+      ...(isRenamed && { renamedFrom }),
       place: { file: place.file, line: place.line },
     },
   ]
@@ -82,7 +126,9 @@ function countChanges(changes: readonly ResourceChange[], desired: Tree): Counts
   const count = (action: ResourceChange['action']) =>
     changes.filter(change => change.action === action).length
   const [create, update] = [count('create'), count('update')]
-  return { create, update, delete: count('delete'), unchanged: desired.resources.length - create - update }
+  const touched = new Set(changes.map(resourceId))
+  const unchanged = desired.resources.filter(declared => !touched.has(resourceId(declared))).length
+  return { create, update, delete: count('delete'), unchanged }
 }
 
 function leftAlone(live: readonly StoredResource[], set: string): LeftAlone {

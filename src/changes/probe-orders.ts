@@ -1,5 +1,7 @@
 import type { Tree } from '../config/types.ts'
 import { decode, type Resource } from '../schema/kinds.ts'
+import type { StoredResource } from '../store/types.ts'
+import { followersOf, underNewNames } from './renames.ts'
 import type { Plan, ProbeOrder } from './types.ts'
 
 /** What decides what is sent to an upstream, and where; a new time-out or label says nothing about either. */
@@ -23,9 +25,10 @@ const TELLING_FIELDS = [
  */
 export function probeOrders(
   plan: Plan,
-  before: readonly Resource[],
+  live: readonly StoredResource[],
   after: readonly Resource[],
 ): ProbeOrder[] {
+  const before = underNewNames(live, plan.renames, followersOf(plan.set))
   const touched = new Set(
     plan.changes
       .filter(({ kind, action, fields }) => {
@@ -66,13 +69,14 @@ export function skipReason({ spec }: Resource): 'disabled' | 'skip_probe' | unde
 }
 
 /** The resources of `desired` and all that it leaves alone. */
-export function standingAfter(plan: Plan, before: readonly Resource[], desired: Tree): Resource[] {
+export function standingAfter(plan: Plan, before: readonly StoredResource[], desired: Tree): Resource[] {
+  const now = underNewNames(before, plan.renames, followersOf(plan.set))
   const id = ({ kind, name }: Pick<Resource, 'kind' | 'name'>) => `${kind}/${name}`
   const replaced = new Set([
     ...desired.resources.map(id),
     ...plan.changes.filter(({ action }) => action === 'delete').map(id),
   ])
-  return [...before.filter(resource => !replaced.has(id(resource))), ...desired.resources]
+  return [...now.filter(resource => !replaced.has(id(resource))), ...desired.resources]
 }
 
 function rootOf(path: string): string {

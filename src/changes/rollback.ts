@@ -27,12 +27,14 @@ export interface Rollback {
  */
 export async function planRollback(store: Store, live: Live, to: number): Promise<Rollback> {
   const wanted = await store.resourcesAt(to)
-  const { changes, counts } = changesBetween(live.resources, wanted)
+  const { changes, counts, renames } = changesBetween(live.resources, wanted)
   const plan: Plan = {
     base: live.head.revision,
     set: '',
     restores: to,
     changes,
+    renames,
+    followers: [],
     counts,
     warnings: planWarnings(live, wanted, { resources: wanted }),
     leftAlone: { otherSets: 0, cli: 0, rest: 0 },
@@ -51,9 +53,10 @@ export async function carryOutRollback(
   { plan, wanted }: Rollback,
   { author, check }: Pick<Hand, 'author' | 'check'>,
 ): Promise<RolledBack> {
-  const { base, counts, changes, restores } = plan
+  const { base, counts, changes, renames, restores } = plan
   if (changes.length === 0) return { revision: base, counts }
-  const changed = new Set(changes.map(resourceId))
+  // A binding that only follows a rename is no change to tell of, but its spec moves with it.
+  const changed = new Set([...changes.map(resourceId), ...renames.map(({ kind, to }) => `${kind}/${to}`)])
   const { id } = await store.commit(
     {
       base,
@@ -61,13 +64,16 @@ export async function carryOutRollback(
       ...(restores !== undefined && { restores }),
       ...(author !== undefined && { author }),
       counts,
+      renames,
       puts: wanted
         .filter(resource => changed.has(resourceId(resource)))
-        .map(({ kind, name, spec, owner, set, place }) => ({
+        .map(({ kind, name, spec, owner, set, place, account = name }) => ({
           kind,
           name,
           spec,
           owner,
+          // What it had booked is its own again, whatever has come under its name meanwhile.
+          account,
           ...(set !== undefined && { set }),
           ...(place && { place }),
         })),

@@ -1,7 +1,7 @@
 import type { Key } from '../schema/key.ts'
 import type { Json, Kind, Resource } from '../schema/kinds.ts'
 import type { ServedResource } from '../schema/state.ts'
-import type { Counts, Origin, Owner, SourceLine } from '../store/types.ts'
+import type { Counts, Origin, OwnedResource, Owner, Rename, SourceLine } from '../store/types.ts'
 
 /**
  * One field that differs, by its path in the canonical spec, such as `timeouts.connect`. `before` is absent where
@@ -25,12 +25,14 @@ export interface ResourceChange {
   readonly fields: readonly FieldChange[]
   /** Of an update that takes the resource over: whose it was. From then on the files own it. */
   readonly adoptedFrom?: 'cli' | 'rest'
+  /** Of an update under another name: the one that it had. */
+  readonly renamedFrom?: string
   /** Where the files declare it, or declared it when it was last applied. */
   readonly place?: SourceLine
 }
 
 export interface PlanWarning {
-  readonly code: 'unpriced' | 'price_from' | 'no_endpoint' | 'no_secret'
+  readonly code: 'unpriced' | 'price_from' | 'no_endpoint' | 'no_secret' | 'renamed' | 'not_renamed'
   readonly kind: Kind
   readonly name: string
   /** A sentence for people. */
@@ -53,6 +55,10 @@ export interface Plan {
   /** Of a rollback: the revision that is to stand again. */
   readonly restores?: number
   readonly changes: readonly ResourceChange[]
+  /** Bindings included; done before all else. */
+  readonly renames: readonly Rename[]
+  /** What the command line and REST made, as it is to refer to what is renamed. */
+  readonly followers: readonly OwnedResource[]
   readonly counts: Counts
   readonly warnings: readonly PlanWarning[]
   readonly leftAlone: LeftAlone

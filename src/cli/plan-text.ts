@@ -62,12 +62,12 @@ function changeToText(change: ResourceChange, width: number, style: Style): stri
   const fields = change.fields.map(
     field => `    ${printable(field.path.padEnd(fieldWidth))}  ${fieldToText(field, change.action, style)}`,
   )
-  const taken = change.adoptedFrom && [
-    `    ${style.changed('adopted')}: made ${MAKER[change.adoptedFrom]}, owned by the files from now on`,
-  ]
-  return [style[PAINT[change.action]](text) + style.faint(gap + where), ...(taken ?? []), ...fields].join(
-    '\n',
-  )
+  const notes = [
+    change.renamedFrom !== undefined && `${style.changed('renamed')} from ${printable(change.renamedFrom)}`,
+    change.adoptedFrom &&
+      `${style.changed('adopted')}: made ${MAKER[change.adoptedFrom]}, owned by the files from now on`,
+  ].flatMap(note => (note ? [`    ${note}`] : []))
+  return [style[PAINT[change.action]](text) + style.faint(gap + where), ...notes, ...fields].join('\n')
 }
 
 /** The place in the files; of what they no longer hold, where it was when it was last applied. */

@@ -1,5 +1,5 @@
 import { isScalar, type ParsedNode } from 'yaml'
-import { type CanonicalSpec, DECLARED_KINDS, encode, KIND_NAMES, type Spec } from '../schema/kinds.ts'
+import { DECLARED_KINDS, encode, KIND_NAMES, type Spec } from '../schema/kinds.ts'
 import { inlineBinding } from '../schema/publication.ts'
 import { check, type Schema } from './check.ts'
 import { type Declaration, type Declared, declare } from './declare.ts'
@@ -69,21 +69,33 @@ function emptiness(contents: ParsedNode | null, source: Source): Finding | undef
 /** The canonical form of one resource, or nothing where its declaration is wrong. */
 function resource(declaration: Declaration, report: Report): DeclaredResource | undefined {
   const { kind, name, home } = declaration
-  const spec = canonical(declaration, report)
-  if (spec === undefined || name === undefined) return undefined
-  return { kind, name, spec, place: home.source.placeAt(home.start) }
+  const declared = canonical(declaration, report)
+  if (declared === undefined || name === undefined) return undefined
+  return { kind, name, ...declared, place: home.source.placeAt(home.start) }
 }
 
-function canonical(declaration: Declaration, report: Report): CanonicalSpec | undefined {
+function canonical(
+  declaration: Declaration,
+  report: Report,
+): Pick<DeclaredResource, 'spec' | 'previousName'> | undefined {
   const { kind, node, home, path, publication } = declaration
   const asked = { node, home, path, extraFields: kind === 'publication' ? ['bindings'] : [] }
   if (publication !== undefined) {
     const inline = check(inlineBinding, asked, report)
-    return inline && encode('binding', { ...inline, publication })
+    return inline && { spec: encode('binding', { ...inline, publication }) }
   }
   const schema: Schema<unknown> = DECLARED_KINDS[kind]
-  const spec = check(schema, asked, report)
-  return spec === undefined ? undefined : encode(kind, spec as Spec<typeof kind>)
+  const decoded = check(schema, asked, report)
+  if (decoded === undefined) return undefined
+  const { previous_name: previousName, ...spec } = decoded as Spec<typeof kind> & Renamed
+  return {
+    spec: encode(kind, spec as Spec<typeof kind>),
+    ...(previousName !== undefined && { previousName }),
+  }
+}
+
+interface Renamed {
+  readonly previous_name?: string
 }
 
 function oneSet(declared: readonly Declared[], report: Report): string {

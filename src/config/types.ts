@@ -26,6 +26,8 @@ export interface Problem {
 /** A resource as a file declares it, in canonical form. */
 export interface DeclaredResource extends Resource {
   readonly place: Place
+  /** The name that it had until now. */
+  readonly previousName?: string
 }
 
 /** A whole tree of files, valid. */

@@ -43,7 +43,7 @@ export class RoutedCall implements Candidates {
     trace.attempted(route.target.endpoint.name, failure.code)
     if (!route.moveOn(failure)) return false
     trace.endpoint = route.target.endpoint.name
-    bill?.servedBy(route.target.endpoint.name)
+    bill?.servedBy(route.target.endpoint.account)
     return true
   }
 }

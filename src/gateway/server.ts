@@ -140,7 +140,7 @@ async function handle(
   const record = trace.record(ended.outcome, res, ended.error)
   ports.requests.ended(record)
   logRequest(ports.log, record)
-  if (trace.isCall) ports.ledger.log(callRecord(record, ports.clock.nowMs()))
+  if (trace.isCall) ports.ledger.log(callRecord(record, trace.bill?.claim, ports.clock.nowMs()))
 }
 
 /** What never became a request is told so, in its path's shape where it has one, and has a line in the log. */

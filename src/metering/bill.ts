@@ -67,6 +67,11 @@ export class Bill {
     this.#claim = { ...this.#claim, endpoint }
   }
 
+  /** Under what it is booked: of the attempt at hand. */
+  get claim(): Claim {
+    return this.#claim
+  }
+
   /** What was charged, once it is settled. */
   get charge(): Charge | undefined {
     return this.#charge

@@ -1,15 +1,20 @@
-import type { CallRecord } from '../schema/ledger.ts'
+import type { CallRecord, Claim } from '../schema/ledger.ts'
 import type { RequestRecord } from './request-log.ts'
 
-/** The line of the call log for a request that was dispatched (DESIGN §6). */
-export function callRecord(record: RequestRecord, nowMs: number): CallRecord {
-  const { charge, key = '', tenant, model = '', endpoint, errorCode, firstByteMs } = record
+/**
+ * The line of the call log for a request that was dispatched (DESIGN §6).
+ *
+ * @param claim of its bill: the log goes by accounts, as the ledger does.
+ */
+export function callRecord(record: RequestRecord, claim: Claim | undefined, nowMs: number): CallRecord {
+  const { charge, errorCode, firstByteMs } = record
+  const { key = '', tenant, publication = '', endpoint } = claim ?? { ...record, publication: record.model }
   return {
     requestId: record.requestId,
     atMs: nowMs,
     key,
     tenant,
-    publication: model,
+    publication,
     endpoint,
     protocol: record.protocol,
     path: record.path,

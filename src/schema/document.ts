@@ -1,10 +1,8 @@
 import { z } from 'zod'
-import { endpoint } from './endpoint.ts'
-import { key } from './key.ts'
-import { binding, inlineBinding, publication } from './publication.ts'
+import { declaredEndpoint, declaredKey, declaredPublication, declaredTenant } from './declared.ts'
+import { binding, inlineBinding } from './publication.ts'
 import { modelName, name } from './scalars.ts'
 import { settings } from './settings.ts'
-import { tenant } from './tenant.ts'
 
 /** The name of what a tree of files owns. */
 export const setName = z
@@ -12,7 +10,7 @@ export const setName = z
   .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'lower-case letters, digits and . _ - only, at most 64 characters')
 
 /** A publication as files write it: with its bindings inside. */
-const publicationWithBindings = publication
+const publicationWithBindings = declaredPublication
   .extend({
     bindings: z.array(inlineBinding).default([]).describe('The endpoints that serve it.'),
   })
@@ -27,10 +25,10 @@ export const document = z
     version: z.literal(1).describe('The version of this format.'),
     set: setName.optional().describe('The name of what this tree owns. Default: `default`. Once in a tree.'),
     settings: settings.optional(),
-    endpoints: z.record(name, endpoint).optional().describe('Upstreams, by name.'),
+    endpoints: z.record(name, declaredEndpoint).optional().describe('Upstreams, by name.'),
     publications: z.record(modelName, publicationWithBindings).optional().describe('Public model names.'),
-    tenants: z.record(name, tenant).optional().describe('Customers or teams, by name.'),
-    keys: z.record(name, key).optional().describe('Policies of API keys, by name.'),
+    tenants: z.record(name, declaredTenant).optional().describe('Customers or teams, by name.'),
+    keys: z.record(name, declaredKey).optional().describe('Policies of API keys, by name.'),
     bindings: z.array(binding).optional().describe('Bindings that are not written inside their publication.'),
   })
   .meta({ description: 'A gw configuration file.' })

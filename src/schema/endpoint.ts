@@ -84,7 +84,7 @@ export const endpoint = z
       .describe('Free labels for people and scripts.'),
   })
   .overwrite(withAuth)
-  .meta({ id: 'endpoint', description: 'An upstream: one model server, or one account at a vendor.' })
+  .describe('An upstream: one model server, or one account at a vendor.')
 
 /** The credential of an endpoint that stands: where it leads to, or that it was given over REST. */
 export const credential = z.union([secretReference, keptSecret])

@@ -63,6 +63,6 @@ export const key = z
       })
     }
   })
-  .meta({ id: 'key', description: 'The policy of an API key.' })
+  .describe('The policy of an API key.')
 
 export type Key = z.output<typeof key>

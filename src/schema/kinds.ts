@@ -1,5 +1,6 @@
 import type { z } from 'zod'
-import { endpoint, standingEndpoint } from './endpoint.ts'
+import { declaredEndpoint, declaredKey, declaredPublication, declaredTenant } from './declared.ts'
+import { standingEndpoint } from './endpoint.ts'
 import { key } from './key.ts'
 import { binding, publication } from './publication.ts'
 import { settings } from './settings.ts'
@@ -12,7 +13,13 @@ import { tenant } from './tenant.ts'
 export const KINDS = { settings, endpoint: standingEndpoint, publication, binding, tenant, key } as const
 
 /** The same as a file may declare it. */
-export const DECLARED_KINDS = { ...KINDS, endpoint } as const
+export const DECLARED_KINDS = {
+  ...KINDS,
+  endpoint: declaredEndpoint,
+  publication: declaredPublication,
+  tenant: declaredTenant,
+  key: declaredKey,
+} as const
 
 export type Kind = keyof typeof KINDS
 export const KIND_NAMES = Object.keys(KINDS) as Kind[]

@@ -63,4 +63,4 @@ export const publication = z
       .optional()
       .describe('The output that a request without a limit of its own reserves.'),
   })
-  .meta({ id: 'publication', description: 'A public model name.' })
+  .describe('A public model name.')

@@ -31,6 +31,8 @@ export interface MaintenanceSwitch {
 export interface ServedResource extends Resource {
   /** When it was first applied, milliseconds since the epoch. */
   readonly createdAtMs: number
+  /** Under what it is booked; absent where that is its name. */
+  readonly account?: string
 }
 
 /** A minted secret, of which only the hash is kept. */

@@ -24,6 +24,6 @@ export const tenant = z
       .default('postpaid')
       .describe('`prepaid`: the wallet must cover each call, else 402.'),
   })
-  .meta({ id: 'tenant', description: 'A customer or a team.' })
+  .describe('A customer or a team.')
 
 export type Tenant = z.output<typeof tenant>

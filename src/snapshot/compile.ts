@@ -145,6 +145,7 @@ function* decoded<K extends Kind>(
         name: resource.name,
         spec: decode(kind, resource.spec),
         createdAtMs: resource.createdAtMs,
+        account: resource.account ?? resource.name,
       })
     } catch (error) {
       problems.push(`${kind} ${resource.name} cannot be read: ${String(error)}`)

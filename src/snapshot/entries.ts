@@ -28,6 +28,7 @@ export interface Item<K extends Kind> {
   readonly name: string
   readonly spec: Spec<K>
   readonly createdAtMs: number
+  readonly account: string
 }
 
 /** What a credential may hold so that it fits a header line (RFC 9110 §5.5). */
@@ -36,7 +37,7 @@ const HEADER_SAFE = /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/
 const MIN_SECRET_LENGTH = 20
 const NEVER_MS = Number.POSITIVE_INFINITY
 
-export function endpointEntry({ name, spec }: Item<'endpoint'>, ports: EntryPorts): EndpointEntry {
+export function endpointEntry({ name, account, spec }: Item<'endpoint'>, ports: EntryPorts): EndpointEntry {
   const url = new URL(spec.base_url)
   const headers = Object.entries(spec.headers).flat()
   const credential = credentialOf(name, spec)
@@ -50,6 +51,7 @@ export function endpointEntry({ name, spec }: Item<'endpoint'>, ports: EntryPort
   }
   return Object.freeze({
     name,
+    account,
     protocol: spec.protocol,
     origin: url.origin,
     basePath: url.pathname.replace(/\/+$/, ''),
@@ -65,9 +67,10 @@ export function endpointEntry({ name, spec }: Item<'endpoint'>, ports: EntryPort
   })
 }
 
-export function tenantEntry({ name, spec }: Item<'tenant'>): TenantEntry {
+export function tenantEntry({ name, account, spec }: Item<'tenant'>): TenantEntry {
   return Object.freeze({
     name,
+    account,
     status: spec.status,
     mayUse: modelFilter(spec.models),
     isBanned: modelFilter(spec.banned_models),
@@ -82,12 +85,13 @@ function rateLimits({ rpm, tpm, concurrency }: Spec<'key'>['limits']): RateLimit
 }
 
 export function publicationEntry(item: Item<'publication'>, bound: readonly Target[]): PublicationEntry {
-  const { name, spec } = item
+  const { name, account, spec } = item
   const sorted = bound.toSorted((a, b) => a.priority - b.priority)
   const speaking = (protocol: Protocol) =>
     Object.freeze(sorted.filter(({ endpoint }) => endpoint.protocol === protocol))
   return Object.freeze({
     name,
+    account,
     nameJson: Buffer.from(JSON.stringify(name)),
     status: spec.status,
     listing: listing(item),
@@ -126,13 +130,13 @@ function budgetOf({ amount, per, timezone }: NonNullable<Spec<'key'>['budget']>)
  * @param isHeld It was disabled by hand.
  */
 export function keyEntry(
-  name: string,
-  spec: Spec<'key'>,
+  { name, account, spec }: Pick<Item<'key'>, 'name' | 'account' | 'spec'>,
   tenant: TenantEntry | undefined,
   isHeld: boolean,
 ): KeyEntry {
   return Object.freeze({
     name,
+    account,
     enabled: spec.enabled && !isHeld,
     expiresAtMs: spec.expires_at ?? NEVER_MS,
     mayUse: modelFilter(spec.models),
@@ -154,12 +158,13 @@ export function* keyEntries(
   const minted = new Map<string, KeySecret[]>()
   for (const secret of state.secrets) minted.set(secret.key, [...(minted.get(secret.key) ?? []), secret])
   const entries = new Map<string, KeyEntry>()
-  for (const { name, spec } of items) {
+  for (const item of items) {
     yield
+    const { name, spec } = item
     const tenant = spec.tenant === undefined ? undefined : tenants.get(spec.tenant)
     if (spec.tenant !== undefined && !tenant)
       ports.problems.push(`key ${name}: there is no tenant ${spec.tenant}`)
-    const entry = keyEntry(name, spec, tenant, held.has(name))
+    const entry = keyEntry(item, tenant, held.has(name))
     const open = (digest: string, secretExpiresAtMs: number) => {
       const other = entries.get(digest)
       if (other) return void ports.problems.push(`keys ${other.name} and ${name} have the same secret`)

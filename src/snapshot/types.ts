@@ -43,6 +43,8 @@ export type ModelFilter = (model: string) => boolean
 
 export interface KeyEntry {
   readonly name: string
+  /** Under what it is counted and booked: its name, or the one under which it came. */
+  readonly account: string
   readonly enabled: boolean
   /** Of the key or of this secret, whichever ends first; milliseconds since the epoch. */
   readonly expiresAtMs: number
@@ -75,6 +77,8 @@ export interface Budget {
 
 export interface TenantEntry {
   readonly name: string
+  /** See {@link KeyEntry}. */
+  readonly account: string
   readonly status: 'active' | 'disabled' | 'banned'
   readonly mayUse: ModelFilter
   readonly isBanned: ModelFilter
@@ -86,6 +90,8 @@ export interface TenantEntry {
 
 export interface PublicationEntry {
   readonly name: string
+  /** See {@link KeyEntry}. */
+  readonly account: string
   /** The name as a JSON string, ready to be cut into a body. */
   readonly nameJson: Buffer
   readonly status: (typeof PUBLICATION_STATUSES)[number]
@@ -122,6 +128,8 @@ export interface Target {
 
 export interface EndpointEntry {
   readonly name: string
+  /** See {@link KeyEntry}. */
+  readonly account: string
   readonly protocol: Protocol
   /** Scheme, host and port. */
   readonly origin: string

@@ -1,6 +1,7 @@
 import { setImmediate as others } from 'node:timers/promises'
 import type { Kysely, Selectable } from 'kysely'
 import { type CanonicalSpec, KIND_NAMES, type Kind } from '../schema/kinds.ts'
+import { type AccountNames, accountOfNew } from './renames.ts'
 import type { ResourcesTable, Tables } from './tables.ts'
 import type { Commit, OwnedResource, StoredResource } from './types.ts'
 
@@ -49,21 +50,31 @@ export async function selectResourcesInPages(db: Kysely<Tables>): Promise<Stored
   return resources
 }
 
-/** What stands after a commit, each resource with the revisions in which it came and last changed. */
+/**
+ * What stands after a commit, each resource with the revisions in which it came and last changed.
+ *
+ * @param before under the names that it gets.
+ */
 export function afterCommit(
   before: readonly StoredResource[],
-  commit: Pick<Commit, 'puts' | 'deletes'>,
+  commit: Pick<Commit, 'puts' | 'deletes' | 'renames'>,
   revision: number,
   nowMs: number,
+  names: AccountNames,
 ): StoredResource[] {
+  const moved = new Set(commit.renames?.map(({ kind, to }) => `${kind}/${to}`))
   const resources = new Map(before.map(resource => [resourceId(resource), resource]))
   for (const gone of commit.deletes) resources.delete(resourceId(gone))
   for (const put of commit.puts) {
     const old = resources.get(resourceId(put))
+    const account = old && put.account === undefined ? old.account : accountOfNew(put, revision, names)
+    const { account: _given, ...rest } = put
     resources.set(resourceId(put), {
-      ...put,
+      ...rest,
+      ...(account !== undefined && { account }),
       createdRevision: old?.createdRevision ?? revision,
-      updatedRevision: old && isSame(old, put) ? old.updatedRevision : revision,
+      updatedRevision:
+        old && isSame(old, put) && !moved.has(resourceId(put)) ? old.updatedRevision : revision,
       createdAtMs: old?.createdAtMs ?? nowMs,
     })
   }
@@ -93,6 +104,7 @@ export async function writeResources(
           source_file: row.ref('excluded.source_file'),
           source_line: row.ref('excluded.source_line'),
           updated_revision: row.ref('excluded.updated_revision'),
+          account: row.ref('excluded.account'),
         })),
       )
       .execute()
@@ -125,6 +137,7 @@ function toRow(resource: StoredResource): Row {
     created_revision: resource.createdRevision,
     updated_revision: resource.updatedRevision,
     created_at_ms: resource.createdAtMs,
+    account: resource.account ?? null,
   }
 }
 
@@ -140,5 +153,7 @@ export function fromRow(row: Row): StoredResource {
     createdRevision: row.created_revision,
     updatedRevision: row.updated_revision,
     createdAtMs: row.created_at_ms,
+    // Revisions of an older gw do not say.
+    ...(typeof row.account === 'string' && { account: row.account }),
   }
 }

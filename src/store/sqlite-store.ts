@@ -20,8 +20,11 @@ import {
   settleKeys,
 } from './key-secrets.ts'
 import { type AccountingPorts, SqliteAccounting } from './ledger/accounting.ts'
+import { NamedAccounting } from './ledger/named-accounting.ts'
+import type { Accounting } from './ledger/types.ts'
 import { deleteMaintenance, putMaintenance, selectMaintenance } from './maintenance.ts'
 import { SqlitePeople } from './people/sqlite-people.ts'
+import { Accounts, selectAccountNames, underNewNames, writeAccountNames, writeRenames } from './renames.ts'
 import { afterCommit, selectResources, selectResourcesInPages, writeResources } from './resources.ts'
 import {
   insertRevision,
@@ -50,7 +53,7 @@ type Db = Kysely<Tables>
 
 /** The store in a SQLite file. Opened by `openStore`. */
 export class SqliteStore implements Store {
-  readonly accounting: SqliteAccounting
+  readonly accounting: Accounting
   readonly people: SqlitePeople
   readonly #connection: Connection
   readonly #clock: Clock
@@ -71,7 +74,9 @@ export class SqliteStore implements Store {
       write: work => this.#beside(work),
       clock,
     }
-    this.accounting = new SqliteAccounting(ports)
+    this.accounting = new NamedAccounting(new SqliteAccounting(ports), () =>
+      this.#read(async db => new Accounts(await selectAccountNames(db))),
+    )
     this.people = new SqlitePeople(ports)
   }
 
@@ -163,12 +168,17 @@ export class SqliteStore implements Store {
       }
       const nowMs = this.#clock.nowMs()
       const before = await selectResources(db)
-      const after = afterCommit(before, commit, commit.base + 1, nowMs)
+      const { renames = [] } = commit
+      const names = await selectAccountNames(db)
+      const renamed = underNewNames(before, renames)
+      const after = afterCommit(renamed, commit, commit.base + 1, nowMs, names)
       await guard?.(before, after)
       const revision = await insertRevision(db, commit, nowMs, after)
+      await writeRenames(db, renames)
       await writeResources(db, commit, after)
       await settleKept(db, commit.kept ?? [], after)
-      const keysMoved = await settleKeys(db, commit, before, nowMs)
+      await writeAccountNames(db, after, names)
+      const keysMoved = await settleKeys(db, commit, renamed, nowMs)
       return {
         result: revision,
         next: { revision: revision.id, keyVersion: head.keyVersion + Number(keysMoved) },
@@ -226,7 +236,7 @@ export class SqliteStore implements Store {
     return {
       revision,
       keyVersion: (await selectHead(db)).keyVersion,
-      resources: resources.map(({ kind, name, spec, createdAtMs }) => ({ kind, name, spec, createdAtMs })),
+      resources: resources.map(served),
       secrets: await selectActiveSecrets(db, this.#clock.nowMs()),
       heldKeys: holds.map(hold => hold.key),
       ...(kept.length > 0 && { kept }),
@@ -277,6 +287,10 @@ export class SqliteStore implements Store {
       throw storeFault(error, this.#connection.path)
     }
   }
+}
+
+function served({ kind, name, spec, createdAtMs, account }: ServedResource): ServedResource {
+  return { kind, name, spec, createdAtMs, ...(account !== undefined && { account }) }
 }
 
 function present(maintenance: MaintenanceSwitch | undefined): Pick<ServedState, 'maintenance'> {

@@ -7,6 +7,7 @@ export interface Tables {
   head: HeadTable
   revisions: RevisionsTable
   resources: ResourcesTable
+  accounts: AccountsTable
   key_secrets: KeySecretsTable
   key_holds: KeyHoldsTable
   maintenance: MaintenanceTable
@@ -65,6 +66,16 @@ export interface ResourcesTable {
   updated_revision: number
   /** When `created_revision` was committed. */
   created_at_ms: number
+  /** Under what it is booked; null where that is its name. */
+  account: string | null
+}
+
+/** Accounts that are called otherwise than they are. */
+interface AccountsTable {
+  kind: string
+  account: string
+  /** The name that it had last. */
+  name: string
 }
 
 export interface KeySecretsTable {

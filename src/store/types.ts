@@ -23,7 +23,20 @@ export interface Ownership {
   readonly place?: SourceLine
 }
 
-export interface OwnedResource extends Resource, Ownership {}
+export interface OwnedResource extends Resource, Ownership {
+  /**
+   * Under what usage, spend and wallet are booked: absent where that is its name. Of what is put: absent where it is
+   * for the store to say.
+   */
+  readonly account?: string
+}
+
+/** A resource gets another name, and stays what it is. */
+export interface Rename {
+  readonly kind: Kind
+  readonly from: string
+  readonly to: string
+}
 
 /** A resource as the store holds it. */
 export interface StoredResource extends OwnedResource {
@@ -116,6 +129,8 @@ export interface Commit {
   readonly gitCommit?: string
   readonly restores?: number
   readonly counts: Counts
+  /** Done first: what is deleted and put goes by the new names. */
+  readonly renames?: readonly Rename[]
   /**
    * Resources to create or to replace. One whose spec and owner stay the same and whose line alone has moved is
    * not an update: it keeps its `updatedRevision`.

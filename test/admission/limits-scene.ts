@@ -16,6 +16,7 @@ export function tenantEntry(
 ): TenantEntry {
   return {
     name,
+    account: name,
     status: 'active',
     mayUse: () => true,
     isBanned: () => false,
@@ -30,6 +31,7 @@ export function keyEntry(
 ): KeyEntry {
   return {
     name,
+    account: name,
     enabled: true,
     expiresAtMs: Number.POSITIVE_INFINITY,
     mayUse: () => true,
@@ -42,6 +44,7 @@ export function keyEntry(
 
 export const MODEL: PublicationEntry = {
   name: 'gpt-4o',
+  account: 'gpt-4o',
   nameJson: Buffer.from('"gpt-4o"'),
   status: 'listed',
   listing: '{}',

@@ -101,6 +101,8 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
       changes: [{ action: 'update' as const, kind: 'key' as const, name: 'k', fields: [] }],
       counts: { create: 0, update: 1, delete: 0, unchanged: 0 },
       warnings: [],
+      renames: [],
+      followers: [],
       leftAlone: { otherSets: 0, cli: 0, rest: 0 },
     }
     await expect(apply(store, careless, desired, CONTEXT)).rejects.toMatchObject({ code: 'GW4004' })

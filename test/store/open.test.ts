@@ -100,6 +100,7 @@ describe('the file', () => {
     const { open, raw } = setUp()
     await (await open('create')).close()
     const later = [
+      'accounts',
       'gateways',
       'sessions',
       'users',
@@ -117,7 +118,7 @@ describe('the file', () => {
     ]
     raw(
       `delete from kysely_migration where name >= '0003-ledger'; ${later.map(t => `drop table ${t}`).join(';')};
-       alter table revisions drop column restores`,
+       alter table revisions drop column restores; alter table resources drop column account`,
     )
     await expect(open('read')).rejects.toMatchObject({
       code: 'GW2004',

@@ -1,8 +1,9 @@
 import type { Resource } from '../../schema/kinds.ts'
 import { decode, KINDS } from '../../schema/kinds.ts'
 import { resourceId } from '../../store/resources.ts'
-import type { Live } from '../../store/types.ts'
+import type { Live, Rename } from '../../store/types.ts'
 import { publicationsInUse } from '../publications-in-use.ts'
+import { underNewNames, withBindings } from '../renames.ts'
 import { accessChanges } from './access.ts'
 import { endings } from './endings.ts'
 import { loweredLimits, type Pair } from './limits.ts'
@@ -13,14 +14,22 @@ import type { RecentUse } from './use.ts'
 /**
  * What it means for those who call, where `after` stands instead of what is `live`.
  *
+ * @param renames of the plan. An endpoint, a tenant or a key goes on under its new name; a publication does not: who
+ * calls it by its old one is told that there is none.
  * @param use of the same store; asked only for what goes away or is limited further.
  */
 export async function blastRadius(
   live: Live,
   after: readonly Resource[],
+  renames: readonly Rename[],
   use: RecentUse,
 ): Promise<BlastRadius> {
-  const before = live.resources
+  const silent = renames.filter(({ kind }) => kind !== 'publication' && kind !== 'binding')
+  const before = underNewNames(
+    live.resources,
+    withBindings(silent, live.resources, () => true),
+    () => true,
+  )
   const nowMs = live.atMs
   const next = new Map(after.map(resource => [resourceId(resource), resource]))
   const touched = before.flatMap(old => {

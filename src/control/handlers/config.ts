@@ -39,7 +39,7 @@ export function configHandlers(ports: UseCasePorts): HandlersOf<Ids> {
       // The same as the schema's in other words: a plan is written once, for the command line as well.
       const made = plan(live, tree)
       const after = standingAfter(made, live.resources, tree)
-      const radius = await blastRadius(live, after, ports.recentUse)
+      const radius = await blastRadius(live, after, made.renames, ports.recentUse)
       return { body: planToJson(made, radius) as unknown as AnswerOf<OperationOf<'plan_config'>> }
     },
     async apply_config({ body, caller }) {

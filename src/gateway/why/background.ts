@@ -7,6 +7,8 @@ export interface Declared {
   /** Of `config`: where it stands. */
   readonly file?: string
   readonly line?: number
+  /** Under what it is counted and booked; absent where that is its name. */
+  readonly account?: string
 }
 
 /** What is known beside the snapshot, which holds nothing but what a request needs. */

@@ -91,7 +91,7 @@ function withoutSecret(name: string, snapshot: Snapshot, background: Background)
   const tenant = spec.tenant === undefined ? undefined : snapshot.tenants.get(spec.tenant)
   const reason = `key ${name} has no secret`
   return {
-    entry: keyEntry(name, spec, tenant, background.isHeld(name)),
+    entry: keyEntry({ name, account: declared.account ?? name, spec }, tenant, background.isHeld(name)),
     refusal: new GwError('invalid_api_key', 'Incorrect API key provided.', { reason }),
   }
 }

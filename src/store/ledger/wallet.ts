@@ -157,7 +157,8 @@ async function billingOf(db: Kysely<Tables>, tenant: string): Promise<Tenant['bi
     .selectFrom('resources')
     .select('spec')
     .where('kind', '=', 'tenant')
-    .where('name', '=', tenant)
+    // By its account, as all that is booked.
+    .where(eb => eb.fn.coalesce('account', 'name'), '=', tenant)
     .executeTakeFirst()
   if (!row) throw new CommandError('GW4005', `There is no tenant ${tenant}.`)
   return (JSON.parse(row.spec) as Partial<Tenant>).billing

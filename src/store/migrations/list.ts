@@ -8,6 +8,7 @@ import { interruptedCalls } from './0006-interrupted-calls.ts'
 import { gateways } from './0007-gateways.ts'
 import { prices } from './0008-prices.ts'
 import { rollbacks } from './0009-rollbacks.ts'
+import { accounts } from './0010-accounts.ts'
 
 /** Every migration, by the name under which a database remembers it. Append; never change one that was released. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -20,4 +21,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0007-gateways': gateways,
   '0008-prices': prices,
   '0009-rollbacks': rollbacks,
+  '0010-accounts': accounts,
 }

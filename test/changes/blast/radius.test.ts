@@ -39,6 +39,7 @@ const radius = (before: Resource[], after: Resource[], use = NEVER_USED) =>
       { atMs: NOON_MS },
     ),
     after,
+    [],
     use,
   )
 

@@ -1,0 +1,186 @@
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { type TempDir, tempDir } from '../support/temp-dir.ts'
+import { gw } from './in-process.ts'
+import { billed, NOON_MS, write } from './traffic.ts'
+
+const FIRST = `version: 1
+endpoints:
+  fast: { protocol: openai, base_url: "http://127.0.0.1:9/v1", served_model: fast-1, skip_probe: true }
+publications:
+  chat: { price: { input: 1 }, bindings: [{ endpoint: fast }] }
+tenants:
+  blue: { billing: prepaid }
+keys:
+  app: { kind: tenant, tenant: blue, quota: 100000 }
+`
+
+const RENAMED = `version: 1
+endpoints:
+  quick: { previous_name: fast, protocol: openai, base_url: "http://127.0.0.1:9/v1", served_model: fast-1, skip_probe: true }
+publications:
+  talk: { previous_name: chat, price: { input: 1 }, bindings: [{ endpoint: quick }] }
+tenants:
+  azure: { previous_name: blue, billing: prepaid }
+keys:
+  application: { previous_name: app, kind: tenant, tenant: azure, quota: 100000 }
+`
+
+let dir: TempDir
+const run = (line: string) => gw(line.split(' '), { cwd: dir.path })
+const json = async (line: string) => JSON.parse((await run(`${line} --format json`)).stdout)
+
+beforeEach(async () => {
+  dir = tempDir(onTestFinished)
+  dir.write('gw.yaml', FIRST)
+  expect((await run('apply --yes')).exit).toBe(0)
+  await run('keys issue app')
+  await run('wallet credit blue 10 --reference inv-1')
+  write(
+    dir.at('data/gw.db'),
+    ['r1', 'r2'].flatMap(id => billed({ id, atMs: NOON_MS - 3_600_000 })),
+  )
+})
+
+describe('previous_name', () => {
+  beforeEach(() => dir.write('gw.yaml', RENAMED))
+
+  it('is a rename in the plan, not an end and a beginning', async () => {
+    const { stdout } = await run('diff')
+    await expect(stdout).toMatchFileSnapshot('golden/previous-name.txt')
+    expect(await json('diff')).toMatchObject({
+      counts: { create: 0, update: 4, delete: 0, unchanged: 1 },
+      changes: [
+        { kind: 'endpoint', name: 'quick', renamed_from: 'fast' },
+        { kind: 'publication', name: 'talk', renamed_from: 'chat' },
+        { kind: 'tenant', name: 'azure', renamed_from: 'blue' },
+        { kind: 'key', name: 'application', renamed_from: 'app' },
+      ],
+    })
+  })
+
+  it('keeps usage, spend, wallet, secrets and calls, under the new name', async () => {
+    const before = {
+      wallet: await json('wallet show blue'),
+      usage: await json('usage --by key --since 24h'),
+      entries: await json('wallet entries blue'),
+    }
+    expect((await run('apply --yes')).exit).toBe(0)
+    expect(await json('wallet show azure')).toEqual({ ...before.wallet, tenant: 'azure' })
+    expect(await json('usage --by key --since 24h')).toEqual([{ ...before.usage[0], key: 'application' }])
+    for (const [by, name] of [
+      ['tenant', 'azure'],
+      ['model', 'talk'],
+      ['endpoint', 'quick'],
+    ]) {
+      expect(await json(`usage --by ${by} --since 24h`)).toMatchObject([{ [by ?? '']: name, requests: 2 }])
+    }
+    expect(await json('wallet entries azure')).toHaveLength(before.entries.length)
+    expect(await json('keys show application')).toMatchObject({ state: 'active' })
+    const calls = (await run('logs --key application --format json')).stdout.trim().split('\n')
+    expect(calls).toHaveLength(2)
+    expect(JSON.parse(calls[0] ?? '')).toMatchObject({
+      key: 'application',
+      tenant: 'azure',
+      model: 'talk',
+      endpoint: 'quick',
+    })
+    expect((await run('ledger verify')).exit).toBe(0)
+    expect((await run('wallet credit azure 5 --reference inv-2')).exit).toBe(0)
+    expect(Number((await json('wallet show azure')).balance)).toBeGreaterThan(14)
+  })
+
+  it('does nothing where it is left in the file, and says that it may go', async () => {
+    await run('apply --yes')
+    const { exit, stdout } = await run('diff --exit-code')
+    expect(exit).toBe(0)
+    expect(stdout).toContain('`previous_name` has done its work and may go')
+    dir.write('gw.yaml', RENAMED.replaceAll(/previous_name: \w+, /g, ''))
+    expect((await run('diff --exit-code')).exit).toBe(0)
+  })
+
+  it('gives the old name, when something else takes it, an account of its own', async () => {
+    await run('apply --yes')
+    dir.write('gw.yaml', `${RENAMED}  app: { kind: tenant, tenant: azure }\n`)
+    await run('apply --yes')
+    expect(await json('usage --by key --since 24h')).toMatchObject([{ key: 'application', requests: 2 }])
+    expect((await run('logs --key app --format json')).stdout).toBe('')
+    expect(await json('keys show app')).toMatchObject({ state: 'no_secret' })
+  })
+
+  it('is undone by a rollback, with all that was kept', async () => {
+    await run('apply --yes')
+    const { exit, stdout } = await run('rollback 1 --yes')
+    expect(exit).toBe(0)
+    expect(stdout).toContain('renamed from application')
+    expect(await json('usage --by key --since 24h')).toMatchObject([{ key: 'app', requests: 2 }])
+    expect(await json('keys show app')).toMatchObject({ state: 'active' })
+    dir.write('gw.yaml', FIRST)
+    expect((await run('diff --exit-code')).exit).toBe(0)
+  })
+
+  it('is told by gw show', async () => {
+    await run('apply --yes')
+    expect((await run('show 2')).stdout).toContain('~ tenant azure')
+    expect((await run('show 2')).stdout).toContain('renamed from blue')
+  })
+
+  it('works through a plan file', async () => {
+    await run('plan -o plan.json')
+    expect((await run('apply plan.json --yes')).exit).toBe(0)
+    expect(await json('keys show application')).toMatchObject({ state: 'active' })
+  })
+
+  it('is no part of an export', async () => {
+    await run('apply --yes')
+    expect((await run('export')).stdout).not.toContain('previous_name')
+  })
+
+  it('brings along what the command line has made, and people who are bound to the tenant', async () => {
+    await run('keys create robot --kind tenant --tenant blue')
+    expect((await run('diff')).stdout).toContain('~ key robot')
+    expect((await run('apply --yes')).exit).toBe(0)
+    expect(await json('keys show robot')).toMatchObject({ tenant: 'azure', owner: 'cli' })
+  })
+
+  it('takes nothing from another set that refers to it', async () => {
+    dir.write('other.yaml', 'version: 1\nset: other\nkeys: { theirs: { kind: tenant, tenant: blue } }\n')
+    await run('apply -c other.yaml --yes')
+    const { exit, stderr } = await run('diff')
+    expect({ exit, stderr }).toMatchObject({ exit: 4, stderr: expect.stringContaining('GW4010') })
+    expect(stderr).toContain('other.yaml:3')
+  })
+})
+
+describe('a previous_name that cannot be followed', () => {
+  it.each([
+    [
+      'of what is still declared',
+      `${FIRST}  application: { previous_name: app, kind: platform }\n`,
+      'is still declared',
+    ],
+    [
+      'of what belongs to another set',
+      'version: 1\nset: other\nkeys: { application: { previous_name: app, kind: platform } }\n',
+      'belongs to the set default',
+    ],
+    [
+      'that two have',
+      FIRST.replace(
+        '  app: { kind: tenant, tenant: blue, quota: 100000 }',
+        '  a1: { previous_name: app, kind: platform }\n  a2: { previous_name: app, kind: platform }',
+      ),
+      'becomes another one',
+    ],
+  ])('%s is left, with a word', async (_, yaml, words) => {
+    dir.write('gw.yaml', yaml)
+    const { stdout, exit } = await run('diff')
+    expect({ exit, stdout }).toMatchObject({ exit: 0, stdout: expect.stringContaining(words) })
+  })
+
+  it('of nothing that stands is a creation like any other', async () => {
+    dir.write('gw.yaml', RENAMED)
+    const { stdout } = await run('diff --store sqlite:./new.db')
+    expect(stdout).toContain('5 to create, 0 to update, 0 to delete')
+    expect(stdout).not.toContain('previous_name')
+  })
+})
