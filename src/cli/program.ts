@@ -9,6 +9,7 @@ import { exportCommand } from './export.ts'
 import { FORMATS } from './format.ts'
 import { historyCommand } from './history.ts'
 import { importCommand } from './import.ts'
+import { initCommand } from './init.ts'
 import { keysCommand } from './keys.ts'
 import { ledgerCommand } from './ledger.ts'
 import { logsCommand } from './logs.ts'
@@ -38,6 +39,7 @@ const HELP_WIDTH = 100
 
 /** Every verb, in the order in which `gw --help` lists them. */
 const VERBS: readonly MakeCommand[] = [
+  initCommand,
   validateCommand,
   testCommand,
   diffCommand,

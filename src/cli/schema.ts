@@ -1,9 +1,12 @@
 import { Argument, type Command } from 'commander'
 import { EXIT } from '../base/catalogue/command.ts'
 import { type Json, KIND_NAMES, type Kind } from '../schema/kinds.ts'
-import { configSchema, kindSchema } from '../schema/publish.ts'
+import { configSchema, type JsonSchema, kindSchema, testsSchema } from '../schema/publish.ts'
 import type { Bind } from './session.ts'
 import { verb } from './verb.ts'
+
+/** Files of `gw test`. */
+const TESTS = 'tests'
 
 /** `gw schema`: what editors complete and check configuration files by. */
 export function schemaCommand(bind: Bind): Command {
@@ -11,13 +14,18 @@ export function schemaCommand(bind: Bind): Command {
     'gw schema > gw.schema.json   # then, first line of a file: # yaml-language-server: $schema=gw.schema.json',
     'gw schema endpoint',
   ])
-    .addArgument(new Argument('[kind]', 'a kind of resource').choices(KIND_NAMES))
+    .addArgument(new Argument('[kind]', 'a kind of resource, or tests').choices([...KIND_NAMES, TESTS]))
     .action(
       bind(async ({ out }, [kind]) => {
-        const schema = (kind === undefined ? configSchema() : kindSchema(kind as Kind)) as Json
+        const schema = schemaOf(kind) as Json
         // JSON is what was asked for in either format.
         out.result({ text: () => `${JSON.stringify(schema, null, 2)}\n`, json: () => schema })
         return EXIT.done
       }),
     )
+}
+
+function schemaOf(kind: string | undefined): JsonSchema {
+  if (kind === undefined) return configSchema()
+  return kind === TESTS ? testsSchema() : kindSchema(kind as Kind)
 }
