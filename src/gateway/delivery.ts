@@ -25,10 +25,10 @@ export interface DeliveryOptions {
   /** An error can be told inside the answer: the bytes that tell it. Absent for an answer that is one JSON text. */
   readonly inBand?: ((error: unknown) => string) | undefined
   /** Runs once the whole answer is known, before its last bytes go out. */
-  readonly settle: () => Promise<void>
+  settle(): Promise<void>
   /** The answer has broken off after its head: it is told so, or cut, whether or not the client reads that. */
-  readonly onBroken: (error: unknown) => void
-  readonly onFirstByte: () => void
+  onBroken(error: unknown): void
+  onFirstByte(): void
   /** Present: read on for a while when the client leaves, to learn what the answer used. */
   readonly drains: Drains | undefined
 }
@@ -137,13 +137,21 @@ export class Delivery implements BodySink {
 
   #settle(): void {
     this.#settling = true
-    this.#options
-      .settle()
+    this.#toSettle()
       .then(() => this.#afterSettling())
       .catch((error: unknown) => {
         this.#break(error)
         this.#options.exchange.abort(new Error('the answer was not settled', { cause: error }))
       })
+  }
+
+  /** What is thrown at once is caught with what is thrown later. */
+  #toSettle(): Promise<void> {
+    try {
+      return this.#options.settle()
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   #afterSettling(): void {
@@ -212,9 +220,9 @@ export class Delivery implements BodySink {
 
   /** @param lengthBytes Of the whole body, where it is known. */
   #sendHead(lengthBytes: number | undefined): void {
-    const { res, status, headers, onFirstByte } = this.#options
+    const { res, status, headers } = this.#options
     this.#headSent = true
-    onFirstByte()
+    this.#options.onFirstByte()
     if (lengthBytes !== undefined) headers.push('content-length', String(lengthBytes))
     res.writeHead(status, headers)
   }

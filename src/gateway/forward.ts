@@ -1,13 +1,15 @@
 import type { ServerResponse } from 'node:http'
 import { GwError } from '../base/catalogue/wire.ts'
+import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { AnswerEnding } from '../metering/answer-meter.ts'
 import { filterFor, isEventStream } from '../relay/answer/choose.ts'
-import type { RelayPorts } from '../relay/exchange.ts'
-import { Failover } from '../relay/failover.ts'
+import type { AnswerFilter } from '../relay/answer/filter.ts'
+import type { Exchange, RelayPorts } from '../relay/exchange.ts'
+import { type Answering, Failover } from '../relay/failover.ts'
 import type { PublicationEntry } from '../snapshot/types.ts'
 import type { Account } from './account.ts'
-import { CLIENT_GONE, ClientGone, type Delivered, Delivery } from './delivery.ts'
+import { CLIENT_GONE, ClientGone, type Delivered, Delivery, type DeliveryOptions } from './delivery.ts'
 import type { Drains } from './drains.ts'
 import type { InferencePath } from './endpoints.ts'
 import { asGwError, errorEvent } from './rescue.ts'
@@ -41,7 +43,7 @@ export interface Forwarding {
  *     → released, thrown    → charged by what passed, or released where nothing had
  */
 export async function forward(forwarding: Forwarding, ports: ForwardPorts): Promise<Delivered> {
-  const { routed, res, path, publication, account, trace, drains, visit } = forwarding
+  const { routed, res, account, visit } = forwarding
   const { bill, meter } = account
   const { route } = routed
   const failover = new Failover(routed, ports.relay)
@@ -50,52 +52,19 @@ export async function forward(forwarding: Forwarding, ports: ForwardPorts): Prom
   visit.interruptible(failover)
   let answers = false
   try {
-    const { exchange, head } = await failover.answer()
+    const exchange = await failover.answer()
     answers = true
     res.off('close', leave)
-    const filter = filterFor(head, {
-      protocol: path.protocol,
-      nameJson: publication.nameJson,
-      servedModel: route.target.servedModel,
-      hideUsage: routed.hideUsage,
-      observer: meter ?? UNMETERED,
-    })
-    const isAnswer = head.status < 400
-    /** Ends the bill of an answer that was not whole; a second time changes nothing. */
-    const conclude = (delivered: Delivered) => {
-      const ending = endingOf(delivered)
-      if (ending && !isAnswer) end(bill?.release(`upstream_${head.status}`), ports)
-      else if (ending === 'broken' && !meter?.began)
-        end(bill?.release(asGwError(delivered.error).code), ports)
-      else if (ending) end(bill?.settle(ending), ports)
-    }
-    const delivered = await new Delivery({
-      exchange,
-      clock: ports.relay.clock,
-      filter,
-      res,
-      status: head.status,
-      headers: answerHeaders(head, route.target, trace),
-      inBand: isEventStream(filter)
-        ? error => errorEvent(asGwError(error), path.protocol, trace.requestId)
-        : undefined,
-      settle: async () => {
-        if (isAnswer && !filter.failed) await bill?.settle('answered')
-        else if (isAnswer && meter?.began) await bill?.settle('broken')
-        else if (isAnswer) await bill?.release(TOLD_INSIDE.code)
-        else await bill?.release(`upstream_${head.status}`)
-      },
-      onBroken: error => conclude({ outcome: 'broken', error }),
-      onFirstByte: () => trace.firstByte(),
-      drains,
-    }).run()
-    conclude(delivered)
+    const answer = new ForwardedAnswer(exchange, forwarding, ports)
+    const delivered = await new Delivery(answer).run()
+    answer.conclude(delivered)
     if (delivered.outcome === 'answered') route.succeeded()
     else if (isUpstreams(delivered.error)) route.broke(delivered.error)
-    return filter.failed && delivered.outcome === 'answered'
+    return answer.filter.failed && delivered.outcome === 'answered'
       ? { outcome: 'broken', error: TOLD_INSIDE }
       : delivered
   } catch (error) {
+    if (!answers) res.off('close', leave)
     const isGone = error instanceof ClientGone || res.destroyed
     failover.abort(asGwError(error))
     if (answers && !isGone && isUpstreams(error)) route.broke(error)
@@ -103,10 +72,76 @@ export async function forward(forwarding: Forwarding, ports: ForwardPorts): Prom
     else end(bill?.release(isGone ? 'client_gone' : asGwError(error).code), ports)
     if (isGone) return CLIENT_GONE
     throw error
-  } finally {
-    res.off('close', leave)
   }
 }
+
+/** An answer on its way to the client, and what its bill comes to. One object: closures for it would cost more. */
+class ForwardedAnswer implements DeliveryOptions {
+  readonly exchange: Exchange
+  readonly clock: Clock
+  readonly filter: AnswerFilter
+  readonly res: ServerResponse
+  readonly status: number
+  readonly headers: string[]
+  readonly inBand: ((error: unknown) => string) | undefined
+  readonly drains: Drains | undefined
+  readonly #account: Account
+  readonly #trace: Trace
+  readonly #ports: ForwardPorts
+
+  constructor({ exchange, head }: Answering, forwarding: Forwarding, ports: ForwardPorts) {
+    const { routed, path, publication, account, trace } = forwarding
+    const { target } = routed.route
+    this.exchange = exchange
+    this.clock = ports.relay.clock
+    this.filter = filterFor(head, {
+      protocol: path.protocol,
+      nameJson: publication.nameJson,
+      servedModel: target.servedModel,
+      hideUsage: routed.hideUsage,
+      observer: account.meter ?? UNMETERED,
+    })
+    this.res = forwarding.res
+    this.status = head.status
+    this.headers = answerHeaders(head, target, trace)
+    this.inBand = isEventStream(this.filter)
+      ? error => errorEvent(asGwError(error), path.protocol, trace.requestId)
+      : undefined
+    this.drains = forwarding.drains
+    this.#account = account
+    this.#trace = trace
+    this.#ports = ports
+  }
+
+  settle(): Promise<void> {
+    const { bill, meter } = this.#account
+    if (!bill) return NOTHING_TO_SETTLE
+    if (this.status >= 400) return bill.release(`upstream_${this.status}`)
+    if (!this.filter.failed) return bill.settle('answered')
+    return meter?.began ? bill.settle('broken') : bill.release(TOLD_INSIDE.code)
+  }
+
+  onBroken(error: unknown): void {
+    this.conclude({ outcome: 'broken', error })
+  }
+
+  onFirstByte(): void {
+    this.#trace.firstByte()
+  }
+
+  /** Ends the bill of an answer that was not whole; a second time changes nothing. */
+  conclude(delivered: Delivered): void {
+    const ending = endingOf(delivered)
+    if (!ending) return
+    const { bill, meter } = this.#account
+    if (this.status >= 400) end(bill?.release(`upstream_${this.status}`), this.#ports)
+    else if (ending === 'broken' && !meter?.began)
+      end(bill?.release(asGwError(delivered.error).code), this.#ports)
+    else end(bill?.settle(ending), this.#ports)
+  }
+}
+
+const NOTHING_TO_SETTLE = Promise.resolve()
 
 const TOLD_INSIDE = new GwError('upstream_error', undefined, {
   reason: 'the upstream told of an error inside its stream',

@@ -10,6 +10,12 @@ export interface Candidates {
   moveOn(failure: UpstreamFailure): boolean
 }
 
+/** An exchange that has a head, with its body held back. */
+export interface Answering {
+  readonly exchange: Exchange
+  readonly head: Head
+}
+
 /**
  * Asks one candidate after the other until one answers (DESIGN §7). The client has not seen a byte so far: what
  * fails here can be tried elsewhere, what fails later cannot.
@@ -32,10 +38,9 @@ export class Failover {
   }
 
   /**
-   * @returns the exchange that has a head, with its body held back.
    * @throws {GwError} of the last candidate, or what {@link abort} was given.
    */
-  async answer(): Promise<{ readonly exchange: Exchange; readonly head: Head }> {
+  async answer(): Promise<Answering> {
     for (;;) {
       if (this.#aborted) throw this.#aborted
       const exchange = new Exchange(this.#candidates.request(), this.#ports, this.#startedMs)

@@ -50,7 +50,11 @@ export class JsonAnswer implements AnswerFilter {
   }
 
   takeLast(): readonly Buffer[] {
-    return this.#letGo(this.#lengthBytes)
+    if (this.#heldFrom > 0) return this.#letGo(this.#lengthBytes)
+    const held = this.#held
+    this.#held = []
+    this.#heldFrom = this.#lengthBytes
+    return splice(held, this.#edits)
   }
 
   /** How far bytes may pass: not into a value that may still change or has changed, and never the last piece. */
