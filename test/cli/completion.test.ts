@@ -41,7 +41,7 @@ describe('bash', () => {
     ['gw val', ['validate']],
     ['gw keys rot', ['rotate']],
     ['gw keys list --exp', ['--expiring']],
-    ['gw --format ', ['text', 'json', 'github']],
+    ['gw --format ', ['text', 'json', 'github', 'junit']],
     ['gw diff --format=js', ['json']],
     ['gw usage --by da', ['day']],
     ['gw --store sqlite:x keys iss', ['issue']],

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { formatProblem, problemJson } from '../../src/config/format.ts'
 import { load } from '../../src/config/load.ts'
 import { isSecretSlot } from '../../src/config/mask.ts'
-import { KINDS } from '../../src/schema/kinds.ts'
+import { DECLARED_KINDS } from '../../src/schema/kinds.ts'
 import { secretReference } from '../../src/schema/scalars.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -77,7 +77,7 @@ describe('a secret in plain text appears in no message, frame, hint or JSON', ()
 })
 
 it('knows every field of the schema that takes a secret by its name', () => {
-  const slots = Object.values(KINDS).flatMap(({ shape }) =>
+  const slots = Object.values(DECLARED_KINDS).flatMap(({ shape }) =>
     Object.entries(shape).flatMap(([name, schema]) =>
       'innerType' in schema.def && schema.def.innerType === secretReference ? [name] : [],
     ),
