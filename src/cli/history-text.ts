@@ -21,9 +21,9 @@ export function historyToText(
     { title: 'REVISION', cell: ({ id }) => String(id) },
     { title: 'WHEN', cell: ({ createdAtMs }) => whenText(createdAtMs) },
     { title: 'BY', cell: ({ author }) => author ?? NONE, narrowest: 6 },
-    { title: 'FROM', cell: originText, narrowest: 5 },
+    { title: 'FROM', cell: originText, narrowest: 5, dispensable: true },
     ...(revisions.some(({ gitCommit }) => gitCommit !== undefined)
-      ? [{ title: 'COMMIT', cell: commitText, narrowest: 8 }]
+      ? [{ title: 'COMMIT', cell: commitText, narrowest: 8, dispensable: true as const }]
       : []),
     { title: 'CHANGES', cell: ({ counts }) => countsText(counts) },
   ]

@@ -3,19 +3,23 @@ import type { ProbeProgress, ProbeRow } from '../app/probe-round.ts'
 import type { Json } from '../schema/kinds.ts'
 import { printable, type Style } from './style.ts'
 import { type Column, table } from './table.ts'
+import { wrapped } from './wrapped.ts'
 
 const COLUMNS: readonly Column<ProbeRow>[] = [
   { title: 'ENDPOINT', cell: row => row.endpoint, narrowest: 8 },
-  { title: 'PROTOCOL', cell: row => row.protocol },
-  { title: 'MODEL', cell: row => row.model, narrowest: 8 },
+  { title: 'PROTOCOL', cell: row => row.protocol, dispensable: true },
+  { title: 'MODEL', cell: row => row.model, narrowest: 8, dispensable: true },
   { title: 'LATENCY', cell: latency, align: 'right' },
   { title: 'RESULT', cell: result },
 ]
 
+/** Behind `cause:`. */
+const INDENT = 9
+
 /** A table, then the cause and the mend of each failure, and the verdict last. */
 export function probesToText(rows: readonly ProbeRow[], style: Style, width: number | undefined): string {
   if (rows.length === 0) return ''
-  const failures = rows.map(row => failureToText(row, style)).join('')
+  const failures = rows.map(row => failureToText(row, style, width)).join('')
   return `${table(COLUMNS, rows, style, width)}\n${failures}${verdict(rows)}\n`
 }
 
@@ -55,11 +59,13 @@ function result(row: ProbeRow): string {
   }
 }
 
-function failureToText(row: ProbeRow, style: Style): string {
+function failureToText(row: ProbeRow, style: Style, width: number | undefined): string {
   if (row.state !== 'failed') return ''
   const { cause, mend } = row.diagnosis
   const head = style.fault(`${row.endpoint}, ${printable(row.model)}`)
-  return `${head}\n  ${style.faint('cause:')} ${printable(cause)}\n  ${style.faint('mend:')}  ${printable(mend)}\n\n`
+  const said = (text: string) =>
+    width === undefined ? `${printable(text)}\n` : wrapped(printable(text), width, INDENT).slice(INDENT)
+  return `${head}\n  ${style.faint('cause:')} ${said(cause)}  ${style.faint('mend:')}  ${said(mend)}\n`
 }
 
 export function probeToJson(row: ProbeRow): Json {

@@ -13,6 +13,7 @@ import { appPorts, type Bind } from './session.ts'
 import { printable, type Style } from './style.ts'
 import { type Column, table } from './table.ts'
 import { verb } from './verb.ts'
+import { wrapped } from './wrapped.ts'
 
 interface Options {
   readonly url?: string
@@ -47,12 +48,14 @@ export function statusCommand(bind: Bind): Command {
 function toText({ pulse, store, troubles }: Status, style: Style, width: number | undefined): string {
   const { gateways, endpoints, atMs } = pulse
   const parts = [
-    ...(store ? [storeText(store, atMs)] : []),
+    ...(store ? [storeText(store, atMs, width)] : []),
     ...(gateways.length > 0 ? [table(gatewayColumns(atMs), gateways, style, width)] : []),
     ...(endpoints.length > 0 ? [table(ENDPOINTS, endpoints, style, width)] : []),
     troubles.length === 0
       ? 'Everything is as it should be.\n'
-      : troubles.map(trouble => `${style.removed('!')} ${printable(trouble)}\n`).join(''),
+      : troubles
+          .map(trouble => `${style.removed('!')} ${wrapped(printable(trouble), width, 2).slice(2)}`)
+          .join(''),
   ]
   return parts.join('\n')
 }
@@ -60,6 +63,7 @@ function toText({ pulse, store, troubles }: Status, style: Style, width: number 
 function storeText(
   { revision, resources, maintenance, lastHour, currency }: StoreStatus,
   nowMs: number,
+  width: number | undefined,
 ): string {
   const census = Object.entries(resources).filter(([kind]) => kind !== 'settings')
   const by = revision?.author === undefined ? '' : ` by ${printable(revision.author)}`
@@ -72,7 +76,7 @@ function storeText(
     `Last hour: ${counted(lastHour.requests, 'request')}, ${figure(lastHour.tokens)} tokens, ${moneyText(lastHour.amountNano, currency)}.`,
     ...(maintenance.on ? [`Maintenance is on. Clients are told: ${printable(maintenance.message)}`] : []),
   ]
-  return lines.map(line => `${line}\n`).join('')
+  return lines.map(line => wrapped(line, width, 0)).join('')
 }
 
 function gatewayColumns(nowMs: number): readonly Column<GatewayPulse>[] {

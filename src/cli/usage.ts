@@ -20,6 +20,15 @@ function hintFor(
   if (suggestion !== undefined) return { hint: suggestion }
   const meant = meantChoice(error.message)
   if (meant !== undefined) return { hint: `Did you mean ${meant}?` }
+  const [, required] = /^error: required option '(--[a-z-]+)/.exec(error.message) ?? []
+  const typed =
+    required &&
+    nearest(
+      required,
+      argv.filter(word => word.startsWith('--')),
+    )
+  if (typed !== undefined && typed !== required)
+    return { hint: `Did you mean ${required} where you wrote ${typed}?` }
   const globbed = argv.some(word => word === '-c' || word === '--config')
   if (error.code !== 'commander.excessArguments' || !globbed) return {}
   return { hint: 'Several paths each need their own flag: `-c a.yaml -c b.yaml`; or name their directory.' }

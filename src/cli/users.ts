@@ -84,9 +84,10 @@ function usersToText(users: readonly User[], { out }: Parameters<typeof newPassw
       { title: 'STATE', cell: user => (user.enabled ? 'enabled' : 'disabled') },
       { title: 'ROLE', cell: user => user.role },
       { title: 'TENANT', cell: user => user.tenant ?? '-', narrowest: 8 },
-      { title: 'SESSIONS', cell: user => String(user.sessions), align: 'right' },
+      { title: 'SESSIONS', cell: user => String(user.sessions), align: 'right', dispensable: true },
       {
         title: 'LAST LOG-IN',
+        dispensable: true,
         cell: user => (user.lastLoginAtMs === undefined ? '-' : iso(user.lastLoginAtMs)),
       },
     ],

@@ -61,8 +61,8 @@ export function entriesToText(
     { title: 'KIND', cell: entry => entry.kind },
     { title: `AMOUNT (${currency})`, cell: entry => signedText(entry.amountNano), align: 'right' },
     { title: 'FOR', cell: entry => entry.reference ?? entry.requestId ?? '-', narrowest: 8 },
-    { title: 'BY', cell: entry => entry.author ?? entry.key ?? '-', narrowest: 6 },
-    { title: 'NOTE', cell: noteText, narrowest: 8 },
+    { title: 'BY', cell: entry => entry.author ?? entry.key ?? '-', narrowest: 6, dispensable: true },
+    { title: 'NOTE', cell: noteText, narrowest: 8, dispensable: true },
   ]
   return table(columns, entries, style, width)
 }

@@ -1,0 +1,288 @@
+import { EventEmitter } from 'node:events'
+import { cpSync } from 'node:fs'
+import type { Command } from 'commander'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { Clock } from '../../src/base/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { makeProgram } from '../../src/cli/program.ts'
+import { type TempDir, tempDir } from '../support/temp-dir.ts'
+import { gw, type World } from './in-process.ts'
+import { FIRST } from './sample-tree.ts'
+
+/** What every command of `gw` promises. A new one fails here until it is in the table below. */
+
+const clock: Clock = systemClock
+const PASSWORD = 'correct horse battery'
+
+/** How each command is run so that it does its work, and so that it fails. `gw.yaml` is applied before. */
+interface Way {
+  readonly works: string
+  /** What is piped in, where it works. */
+  readonly stdin?: string
+  /** Fails for a reason of its own; absent: it cannot. */
+  readonly fails?: string
+  /** Serves or watches until it is told to end. */
+  readonly stays?: true
+  /** Prints a table or lines that fit into 50 columns. */
+  readonly narrow?: true
+}
+
+const NOWHERE = '--store sqlite:./none/gw.db'
+const ADDRESSES = '--listen 127.0.0.1:0 --control-listen 127.0.0.1:0'
+
+const WAYS: Readonly<Record<string, Way>> = {
+  init: { works: 'init fresh', fails: 'init config-taken' },
+  validate: { works: 'validate', fails: 'validate -c none.yaml' },
+  test: { works: 'test policies.test.yaml', fails: 'test none.test.yaml' },
+  diff: { works: 'diff', fails: 'diff -c none.yaml' },
+  plan: { works: 'plan -o plan.json', fails: 'plan -c none.yaml -o other.json' },
+  apply: { works: 'apply --yes --skip-probe', fails: 'apply -c none.yaml' },
+  history: { works: 'history', fails: `history ${NOWHERE}`, narrow: true },
+  show: { works: 'show 1', fails: 'show 99' },
+  rollback: { works: 'rollback 1 --yes', fails: 'rollback 99 --yes' },
+  export: { works: 'export', fails: 'export --set none' },
+  probe: { works: 'probe slow', fails: 'probe none', narrow: true },
+  why: { works: 'why --key app --model chat', fails: 'why --key none --model chat' },
+  'keys create': { works: 'keys create trial --tenant blue', fails: 'keys create app --tenant blue' },
+  'keys issue': { works: 'keys issue app', fails: 'keys issue none' },
+  'keys rotate': { works: 'keys rotate app', fails: 'keys rotate none' },
+  'keys list': { works: 'keys list', fails: `keys list ${NOWHERE}`, narrow: true },
+  'keys show': { works: 'keys show app', fails: 'keys show none' },
+  'keys disable': { works: 'keys disable app', fails: 'keys disable none' },
+  'keys enable': { works: 'keys enable app', fails: 'keys enable none' },
+  'keys revoke': { works: 'keys revoke app --yes', fails: 'keys revoke none --yes' },
+  'keys delete': { works: 'keys delete spare --yes', fails: 'keys delete app --yes' },
+  'wallet show': { works: 'wallet show blue', fails: 'wallet show none' },
+  'wallet credit': {
+    works: 'wallet credit blue 5 --reference a',
+    fails: 'wallet credit none 5 --reference a',
+  },
+  'wallet debit': { works: 'wallet debit blue 5 --reference b', fails: 'wallet debit none 5 --reference b' },
+  'wallet adjust': {
+    works: 'wallet adjust blue 5 --reference c',
+    fails: 'wallet adjust none 5 --reference c',
+  },
+  'wallet entries': { narrow: true, works: 'wallet entries blue', fails: 'wallet entries none' },
+  usage: { works: 'usage', fails: `usage ${NOWHERE}`, narrow: true },
+  logs: { works: 'logs', fails: `logs ${NOWHERE}`, narrow: true },
+  'ledger verify': { works: 'ledger verify', fails: `ledger verify ${NOWHERE}` },
+  // The whole gateway has threads, which Node 20 starts from the build alone: see serve.test.ts.
+  serve: { works: `serve --control-only ${ADDRESSES}`, fails: `serve ${ADDRESSES} ${NOWHERE}`, stays: true },
+  status: { works: 'status', fails: `status ${NOWHERE}`, narrow: true },
+  top: { works: 'top --count 1 --interval 100ms', fails: `top ${NOWHERE}` },
+  'maintenance on': { works: 'maintenance on', fails: `maintenance on ${NOWHERE}` },
+  'maintenance off': { works: 'maintenance off', fails: `maintenance off ${NOWHERE}` },
+  'maintenance status': { works: 'maintenance status', fails: `maintenance status ${NOWHERE}` },
+  'users create': {
+    works: 'users create ann --role admin --password -',
+    stdin: PASSWORD,
+    fails: 'users create ann --role tenant --tenant none --password -',
+  },
+  'users list': { works: 'users list', fails: `users list ${NOWHERE}`, narrow: true },
+  'users disable': { works: 'users list', fails: 'users disable none' },
+  'users enable': { works: 'users list', fails: 'users enable none' },
+  'users reset-password': { works: 'users list', fails: 'users reset-password none --password -' },
+  doctor: { works: `doctor ${ADDRESSES}`, fails: 'doctor --listen nowhere', narrow: true },
+  'import litellm': { works: 'import litellm litellm.yaml', fails: 'import litellm gw.yaml' },
+  explain: { works: 'explain endpoint', fails: 'explain xyzzy', narrow: true },
+  schema: { works: 'schema key', fails: 'schema keys' },
+  'completion bash': { works: 'completion bash' },
+  'completion zsh': { works: 'completion zsh' },
+  'completion fish': { works: 'completion fish' },
+  'completion names': { works: 'completion names keys', fails: `completion names keys ${NOWHERE}` },
+  'demo-upstream': {
+    works: 'demo-upstream --listen 127.0.0.1:0',
+    fails: 'demo-upstream --listen x',
+    stays: true,
+  },
+}
+
+/** What is missed before anything else is looked at. */
+const REQUIRED: Readonly<Record<string, readonly string[]>> = {
+  'wallet credit': ['--reference', 'x'],
+  'wallet debit': ['--reference', 'x'],
+  'wallet adjust': ['--reference', 'x'],
+}
+
+function paths(command: Command, lead = ''): readonly string[] {
+  return command.commands.flatMap(below => {
+    const path = `${lead}${below.name()}`
+    return below.commands.length > 0 ? [path, ...paths(below, `${path} `)] : [path]
+  })
+}
+
+const PROGRAM = makeProgram(() => async () => undefined, { out: '', err: '' }, undefined)
+const ALL = paths(PROGRAM)
+const LEAVES = ALL.filter(path => !ALL.some(other => other.startsWith(`${path} `)))
+
+const template = tempDir(afterAll)
+
+/** Applied once, and copied for each run. */
+beforeAll(async () => {
+  template.write('gw.yaml', FIRST)
+  template.write('policies.test.yaml', 'version: 1\ntests:\n  - { key: app, may_call: chat }\n')
+  template.write('config-taken/gw.schema.json', 'mine')
+  template.write('litellm.yaml', 'model_list:\n  - model_name: a\n    litellm_params: { model: openai/a }\n')
+  const world = { cwd: template.path, clock }
+  expect((await gw(['apply', '--yes', '--skip-probe'], world)).exit).toBe(0)
+  expect((await gw(['keys', 'create', 'spare', '--tenant', 'blue', '--issue'], world)).exit).toBe(0)
+})
+
+/** A folder in which each of them can do its work. */
+function prepared(): TempDir {
+  const dir = tempDir(onTestFinished)
+  cpSync(template.path, dir.path, { recursive: true })
+  return dir
+}
+
+const words = (line: string, ...more: readonly string[]) => [...line.split(' '), ...more]
+
+/** Long enough to say where it listens. */
+const SERVED_MS = 500
+
+function clearTimer(timer: NodeJS.Timeout): () => void {
+  return () => clearTimeout(timer)
+}
+
+/** Ends soon, where a command stays. */
+function ending(way: Way): Pick<World, 'signals'> {
+  const signals = new EventEmitter()
+  if (way.stays) onTestFinished(clearTimer(setTimeout(() => signals.emit('SIGINT'), SERVED_MS)))
+  return { signals }
+}
+
+async function works(path: string, more: readonly string[] = [], terminal?: number) {
+  const way = WAYS[path]
+  if (!way) throw new Error(`no way to run ${path}`)
+  const dir = prepared()
+  return gw(words(way.works, ...more), {
+    cwd: dir.path,
+    clock,
+    environment: { FAST_KEY: 'a-secret-of-the-vendor' },
+    ...(way.stdin !== undefined && { stdin: way.stdin }),
+    ...(terminal !== undefined && { terminal }),
+    ...ending(way),
+  })
+}
+
+/** One document, or one a line. */
+function parsed(stdout: string): readonly Record<string, unknown>[] {
+  if (stdout === '') return []
+  try {
+    return [JSON.parse(stdout) as Record<string, unknown>]
+  } catch {
+    return stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line) as Record<string, unknown>)
+  }
+}
+
+describe('the table', () => {
+  it('has every command', () => {
+    expect(Object.keys(WAYS).toSorted()).toEqual(LEAVES.toSorted())
+  })
+})
+
+describe.each(ALL)('gw %s', path => {
+  it('has help that leads with an example of itself, within 100 columns', async () => {
+    const { exit, stdout, stderr } = await gw([...path.split(' '), '--help'], { cwd: '/' })
+    expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' })
+    const [lead, example] = stdout.split('\n')
+    expect(lead).toMatch(/^Examples?:$/)
+    expect(example).toContain(`gw ${path}`)
+    expect(stdout).not.toContain('\u001B')
+    const options = stdout.slice(stdout.indexOf('\nOptions:'))
+    for (const line of options.split('\n')) expect(line.length).toBeLessThanOrEqual(120)
+  })
+
+  it('suggests the flag that was probably meant, as text and as JSON', async () => {
+    const typed = [...path.split(' '), ...(REQUIRED[path] ?? []), '--hlep']
+    const text = await gw(typed, { cwd: '/' })
+    expect({ exit: text.exit, stdout: text.stdout }).toEqual({ exit: 64, stdout: '' })
+    expect(text.stderr).toContain('Did you mean --help?')
+    const json = await gw([...typed, '--format', 'json'], { cwd: '/' })
+    expect({ exit: json.exit, stderr: json.stderr }).toEqual({ exit: 64, stderr: '' })
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      error: { code: 'GW6001', hint: expect.stringContaining('--help') },
+    })
+  })
+})
+
+describe.each(LEAVES)('gw %s', path => {
+  const way = WAYS[path] ?? { works: '' }
+
+  it('answers in JSON where it works, and in nothing else', async () => {
+    const { exit, stdout } = await works(path, ['--format', 'json'])
+    expect([0, 5]).toContain(exit)
+    for (const document of parsed(stdout)) {
+      expect(document).not.toHaveProperty('error')
+    }
+    expect(stdout).not.toContain('\u001B')
+    expect(stdout).not.toContain('a-secret-of-the-vendor')
+  })
+
+  it.runIf(way.fails !== undefined)('says in JSON why it failed, and what to do', async () => {
+    const dir = prepared()
+    const world: World = { cwd: dir.path, clock, stdin: PASSWORD }
+    const json = await gw(words(way.fails ?? '', '--format', 'json'), world)
+    expect(json.exit).not.toBe(0)
+    const [document] = parsed(json.stdout).slice(-1)
+    expect(document).toMatchObject({
+      error: { code: expect.stringMatching(/^GW\d{4}$/), message: expect.stringMatching(/.\.$/s) },
+    })
+    const hint = String((document as { error?: { hint?: string } } | undefined)?.error?.hint)
+    expect(hint.length).toBeGreaterThan(5)
+    const text = await gw(words(way.fails ?? ''), world)
+    expect(text.exit).toBe(json.exit)
+    expect(text.stderr).toContain('hint: ')
+  })
+
+  it('answers in JSON when it is interrupted at once', async () => {
+    const dir = prepared()
+    const signals = new EventEmitter()
+    signals.on('newListener', (name: string) => {
+      if (name === 'SIGINT') queueMicrotask(() => signals.emit('SIGINT'))
+    })
+    const { exit, stdout } = await gw(words(way.works, '--format', 'json'), {
+      cwd: dir.path,
+      clock,
+      environment: { FAST_KEY: 'a-secret-of-the-vendor' },
+      signals,
+      ...(way.stdin !== undefined && { stdin: way.stdin }),
+    })
+    expect([0, 5, 130]).toContain(exit)
+    if (exit === 130) expect(parsed(stdout).at(-1)).toMatchObject({ error: { code: 'GW9002' } })
+    else parsed(stdout)
+  })
+
+  it('prints no colours in a pipe', async () => {
+    const { stdout, stderr } = await works(path)
+    expect(stdout + stderr).not.toContain('\u001B')
+  })
+
+  it.runIf(way.narrow)('fits into 50 columns', async () => {
+    const { stdout } = await works(path, ['--color', 'never'], 50)
+    for (const line of stdout.split('\n'))
+      expect({ line, fits: line.length <= 50 }).toEqual({ line, fits: true })
+  })
+})
+
+describe('NO_COLOR', () => {
+  it.each(LEAVES.filter(path => !WAYS[path]?.stays && path !== 'top'))(
+    'is obeyed by gw %s on a terminal',
+    async path => {
+      const dir = prepared()
+      const way = WAYS[path]
+      const { stdout, stderr } = await gw(words(way?.works ?? '', '--no-input'), {
+        cwd: dir.path,
+        clock,
+        terminal: 80,
+        environment: { NO_COLOR: '1', FAST_KEY: 'x' },
+        ...(way?.stdin !== undefined && { stdin: way.stdin }),
+      })
+      // Progress is written over with "erase the line", which is no colour.
+      expect((stdout + stderr).replaceAll('\u001B[2K', '')).not.toContain('\u001B[')
+    },
+  )
+})
