@@ -62,7 +62,8 @@ async function dispatch(
     }
   }
   try {
-    await makeProgram(bind, said, out.width).parseAsync(argv, { from: 'user' })
+    const program = await makeProgram(bind, said, out.width, argv)
+    await program.parseAsync(argv, { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     return answerCommander(error, said, out, argv)

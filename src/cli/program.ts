@@ -1,73 +1,51 @@
 import { type Command, Option } from 'commander'
-import { applyCommand } from './apply.ts'
-import { completionCommand } from './completion.ts'
-import { demoUpstreamCommand } from './demo-upstream.ts'
-import { diffCommand } from './diff.ts'
-import { doctorCommand } from './doctor.ts'
-import { explainCommand } from './explain.ts'
-import { exportCommand } from './export.ts'
 import { FORMATS } from './format.ts'
-import { historyCommand } from './history.ts'
-import { importCommand } from './import.ts'
-import { initCommand } from './init.ts'
-import { keysCommand } from './keys.ts'
-import { ledgerCommand } from './ledger.ts'
-import { logsCommand } from './logs.ts'
-import { maintenanceCommand } from './maintenance.ts'
-import { planCommand } from './plan.ts'
-import { probeCommand } from './probe.ts'
-import { rollbackCommand } from './rollback.ts'
-import { schemaCommand } from './schema.ts'
-import { serveCommand } from './serve.ts'
 import type { Bind, MakeCommand } from './session.ts'
-import { showCommand } from './show.ts'
-import { statusCommand } from './status.ts'
 import { COLOUR_WHEN } from './style.ts'
-import { testCommand } from './test.ts'
-import { topCommand } from './top.ts'
-import { usageCommand } from './usage-report.ts'
-import { usersCommand } from './users.ts'
-import { validateCommand } from './validate.ts'
 import { everyCommand, verb } from './verb.ts'
 import { gwVersion } from './version.ts'
-import { walletCommand } from './wallet.ts'
-import { whyCommand } from './why.ts'
 
 export const DEFAULT_STORE = 'sqlite:./data/gw.db'
 /** Columns of the help where there is no terminal to ask. */
 const HELP_WIDTH = 100
 
-/** Every verb, in the order in which `gw --help` lists them. */
-const VERBS: readonly MakeCommand[] = [
-  initCommand,
-  validateCommand,
-  testCommand,
-  diffCommand,
-  planCommand,
-  applyCommand,
-  historyCommand,
-  showCommand,
-  rollbackCommand,
-  exportCommand,
-  probeCommand,
-  whyCommand,
-  keysCommand,
-  walletCommand,
-  usageCommand,
-  logsCommand,
-  ledgerCommand,
-  serveCommand,
-  statusCommand,
-  topCommand,
-  maintenanceCommand,
-  usersCommand,
-  doctorCommand,
-  importCommand,
-  explainCommand,
-  schemaCommand,
-  completionCommand,
-  demoUpstreamCommand,
-]
+/**
+ * Every verb, in the order in which `gw --help` lists them. Each is loaded where it is wanted: to load all of them,
+ * and what each of them needs, would take half a second before the first does anything.
+ */
+const VERBS: Readonly<Record<string, () => Promise<MakeCommand>>> = {
+  init: async () => (await import('./init.ts')).initCommand,
+  validate: async () => (await import('./validate.ts')).validateCommand,
+  test: async () => (await import('./test.ts')).testCommand,
+  diff: async () => (await import('./diff.ts')).diffCommand,
+  plan: async () => (await import('./plan.ts')).planCommand,
+  apply: async () => (await import('./apply.ts')).applyCommand,
+  history: async () => (await import('./history.ts')).historyCommand,
+  show: async () => (await import('./show.ts')).showCommand,
+  rollback: async () => (await import('./rollback.ts')).rollbackCommand,
+  export: async () => (await import('./export.ts')).exportCommand,
+  probe: async () => (await import('./probe.ts')).probeCommand,
+  why: async () => (await import('./why.ts')).whyCommand,
+  keys: async () => (await import('./keys.ts')).keysCommand,
+  wallet: async () => (await import('./wallet.ts')).walletCommand,
+  usage: async () => (await import('./usage-report.ts')).usageCommand,
+  logs: async () => (await import('./logs.ts')).logsCommand,
+  ledger: async () => (await import('./ledger.ts')).ledgerCommand,
+  serve: async () => (await import('./serve.ts')).serveCommand,
+  status: async () => (await import('./status.ts')).statusCommand,
+  top: async () => (await import('./top.ts')).topCommand,
+  maintenance: async () => (await import('./maintenance.ts')).maintenanceCommand,
+  users: async () => (await import('./users.ts')).usersCommand,
+  doctor: async () => (await import('./doctor.ts')).doctorCommand,
+  import: async () => (await import('./import.ts')).importCommand,
+  explain: async () => (await import('./explain.ts')).explainCommand,
+  schema: async () => (await import('./schema.ts')).schemaCommand,
+  completion: async () => (await import('./completion.ts')).completionCommand,
+  'demo-upstream': async () => (await import('./demo-upstream.ts')).demoUpstreamCommand,
+}
+
+/** These tell of all the others. */
+const NEEDS_ALL = ['completion', 'help']
 
 /** What commander wrote, kept for `Output` to show by its own rules. */
 export interface Said {
@@ -75,8 +53,17 @@ export interface Said {
   err: string
 }
 
-/** The whole command line, made anew for each run. */
-export function makeProgram(bind: Bind, said: Said, width: number | undefined): Command {
+/**
+ * The command line, made anew for each run.
+ *
+ * @param words The words of it that may name a verb; without one that does, every verb is there.
+ */
+export async function makeProgram(
+  bind: Bind,
+  said: Said,
+  width: number | undefined,
+  words: readonly string[] = [],
+): Promise<Command> {
   const program = verb('gw', 'One door in front of many model servers.', [
     'gw validate -c ./config',
     'gw diff     -c ./config',
@@ -95,7 +82,7 @@ export function makeProgram(bind: Bind, said: Said, width: number | undefined): 
     .addOption(
       new Option('--color <when>', 'colours; auto: on a terminal without NO_COLOR').choices(COLOUR_WHEN),
     )
-  for (const make of VERBS) program.addCommand(make(bind, () => program))
+  for (const make of await wanted(words)) program.addCommand(make(bind, () => program))
   everyCommand(program, command => {
     if (command.commands.length > 0) command.helpCommand('help [command]', 'print the help of a command')
     command
@@ -119,4 +106,13 @@ export function makeProgram(bind: Bind, said: Said, width: number | undefined): 
 
 function collect(path: string, before: readonly string[] = []): readonly string[] {
   return [...before, path]
+}
+
+/** Every verb that is named: the word of another flag may look like one, too. */
+function wanted(words: readonly string[]): Promise<readonly MakeCommand[]> {
+  const named = Object.keys(VERBS).filter(name => words.includes(name))
+  const all = named.length === 0 || NEEDS_ALL.some(name => words.includes(name))
+  return Promise.all(
+    (all ? Object.keys(VERBS) : named).map(name => (VERBS[name] as () => Promise<MakeCommand>)()),
+  )
 }

@@ -111,7 +111,7 @@ function paths(command: Command, lead = ''): readonly string[] {
   })
 }
 
-const PROGRAM = makeProgram(() => async () => undefined, { out: '', err: '' }, undefined)
+const PROGRAM = await makeProgram(() => async () => undefined, { out: '', err: '' }, undefined)
 const ALL = paths(PROGRAM)
 const LEAVES = ALL.filter(path => !ALL.some(other => other.startsWith(`${path} `)))
 
