@@ -8,7 +8,7 @@ import { openStage } from './contestants.mjs'
 import { measureBooks } from './measures/books.mjs'
 import { measureCrowd } from './measures/crowd.mjs'
 import { measurePaced } from './measures/paced.mjs'
-import { measurePairs } from './measures/pairs.mjs'
+import { asking, measurePairs } from './measures/pairs.mjs'
 import { measureScale } from './measures/scale.mjs'
 import { measureStalls } from './measures/stalls.mjs'
 import { measureStartup } from './measures/startup.mjs'
@@ -26,6 +26,8 @@ import { SCENARIOS } from './scenarios.mjs'
  * @property {number} rounds
  * @property {number} durationMs of one run
  */
+
+const WARM_UP_MS = 3_000
 
 const MEASURES = {
   pairs: measurePairs,
@@ -80,7 +82,7 @@ try {
   const bench = {
     stage,
     size,
-    pair: () => (pair ??= (async () => /** @type {const} */ ([await subject(), await stage.bareProxy()]))()),
+    pair: () => (pair ??= warmed(stage, [subject, () => stage.bareProxy()])),
     fresh: [() => stage.gateway('crowded', size), () => stage.bareProxy()],
     rounds: Number(values.rounds ?? (values.quick ? 3 : 7)),
     durationMs: Number(values.seconds ?? (values.quick ? 0.5 : 1)) * 1000,
@@ -104,4 +106,21 @@ try {
   else console.log(`\n${table(reports, { subject: values.subject, reference: 'bare' })}`)
 } finally {
   stage.close()
+}
+
+/**
+ * Starts two and has them answer until their code is compiled: what is slow for the first thousands of requests is no
+ * part of what is measured.
+ * @param {import('./contestants.mjs').Stage} stage
+ * @param {readonly [() => Promise<Contestant>, () => Promise<Contestant>]} starts
+ * @returns {Promise<readonly [Contestant, Contestant]>}
+ */
+async function warmed(stage, [startSubject, startReference]) {
+  const pair = /** @type {const} */ ([await startSubject(), await startReference()])
+  for (const name of ['chat-64', 'sse-16']) {
+    const scenario = SCENARIOS.find(each => each.name === name)
+    if (!scenario) throw new Error(`there is no ${name} to warm up with`)
+    for (const each of pair) await asking(stage.client, scenario)(each, WARM_UP_MS)
+  }
+  return pair
 }

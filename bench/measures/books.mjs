@@ -12,7 +12,7 @@ export async function measureBooks({ stage, size, rounds, durationMs }, scenario
   const whole = await stage.gateway('booked', size)
   const without = await stage.gateway('unbooked', size, 'unbooked')
   const converse = asking(stage.client, scenario)
-  for (const each of [whole, without]) await converse(each, durationMs)
+  for (const each of [whole, without]) await converse(each, 3 * durationMs)
   const pairs = await turns(rounds, [whole, without], each => converse(each, durationMs))
   await Promise.all([whole.end(), without.end()])
   const { subject, reference } = figure(pairs, run => run.mainUs)

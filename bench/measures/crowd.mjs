@@ -23,7 +23,7 @@ export async function measureCrowd({ stage, fresh, durationMs }, { path, body, c
   for (const start of fresh) {
     const contestant = await start()
     const { port, key, pid } = contestant
-    await converse(contestant, durationMs)
+    await converse(contestant, 3 * durationMs)
     const alone = await converse(contestant, durationMs)
     const beforeKb = residentKb(pid) ?? Number.NaN
     await stage.otherClient({ order: 'open', port, key, path, body, streams })

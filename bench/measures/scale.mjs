@@ -22,7 +22,7 @@ export async function measureScale({ stage, rounds, durationMs }, scenario) {
   const large = await stage.gateway('large', LARGE)
   const small = await stage.gateway('small', SMALL)
   const converse = asking(stage.client, scenario)
-  for (const each of [large, small]) await converse(each, durationMs)
+  for (const each of [large, small]) await converse(each, 3 * durationMs)
   const pairs = await turns(rounds, [large, small], each => converse(each, durationMs))
   const ofLarge = await apply(stage, large)
   const ofSmall = await apply(stage, small)
