@@ -128,7 +128,8 @@ export class Limiter {
     const tenantLimits = entry.tenant?.limits
     const { inputTokens, outputTokens, amountNano } = estimate
     const rated = limits.tpm !== undefined || tenantLimits?.tpm !== undefined
-    const history = rated && outputTokens > 0 ? this.#histories.of(entry.account, publication.account) : undefined
+    const history =
+      rated && outputTokens > 0 ? this.#histories.of(entry.account, publication.account) : undefined
     const ratedTokens = inputTokens + (history ? Math.min(outputTokens, history.capTokens) : outputTokens)
     const tokens = inputTokens + outputTokens
     const prepaid = entry.tenant?.billing === 'prepaid'

@@ -90,7 +90,8 @@ export class Parties {
       asked.set(account, { query: { key: account, sinceMs: missing.sinceMs }, answer: missing.answer })
     }
     const tenants = [...snapshot.tenants.values()].filter(
-      ({ account, billing }) => billing === 'prepaid' && this.tenant(account).wallet.balanceNano === undefined,
+      ({ account, billing }) =>
+        billing === 'prepaid' && this.tenant(account).wallet.balanceNano === undefined,
     )
     return {
       queries: [...asked.values()].map(({ query }) => query),

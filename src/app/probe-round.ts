@@ -168,7 +168,10 @@ async function targetOf(
     return { fault: 'secret', cause: `The credential: ${secret.message}.`, mend: secret.hint }
   }
   const problems: string[] = []
-  const entry = endpointEntry({ name, account: name, spec, createdAtMs: 0 }, { problems, resolve: () => secret })
+  const entry = endpointEntry(
+    { name, account: name, spec, createdAtMs: 0 },
+    { problems, resolve: () => secret },
+  )
   const [problem] = problems
   if (problem !== undefined) {
     return {

@@ -64,7 +64,7 @@ function changeOf(
 }
 
 /** Under what a resource is booked. */
-export function accountOf({ name, account = name }: Pick<StoredResource, 'name' | 'account'>): string {
+function accountOf({ name, account = name }: Pick<StoredResource, 'name' | 'account'>): string {
   return account
 }
 

@@ -34,7 +34,7 @@ function hintFor(error: unknown, path: string): { readonly hint?: string } {
   if (isDirectory(path)) return { hint: `Name a file in it: --store sqlite:${path}/gw.db.` }
   const isForeign = error instanceof Database.SqliteError && error.code === 'SQLITE_NOTADB'
   if (isForeign) return { hint: 'Name another file with --store: this one is no database of gw.' }
-  const isDamaged = error instanceof Database.SqliteError && /^SQLITE_CORRUPT/.test(error.code)
+  const isDamaged = error instanceof Database.SqliteError && error.code.startsWith('SQLITE_CORRUPT')
   return isDamaged ? { hint: 'Keep the file, and go back to a backup: docs/operations.md says how.' } : {}
 }
 

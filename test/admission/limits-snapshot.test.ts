@@ -49,7 +49,9 @@ test('limits, quota and budget of the configuration reach the key and its tenant
 })
 
 test('cached input and cache writes cost what input costs, unless they have a price of their own', () => {
-  expect(compiled({ publication: { price: { input: '3' } } }).publications.get('m')?.prices[0]?.price).toEqual({
+  expect(
+    compiled({ publication: { price: { input: '3' } } }).publications.get('m')?.prices[0]?.price,
+  ).toEqual({
     inputNanoPerMtok: 3_000_000_000n,
     outputNanoPerMtok: 0n,
     cachedInputNanoPerMtok: 3_000_000_000n,
