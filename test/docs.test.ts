@@ -22,6 +22,12 @@ describe('docs/errors.md', () => {
   })
 })
 
+test('docs/operations.md says of every alert what it means', () => {
+  const alerts = [...page('docs/alerts.yaml').matchAll(/alert: (\w+)/g)].map(([, name]) => name ?? '')
+  expect(alerts.length).toBeGreaterThan(10)
+  for (const alert of alerts) expect(page('docs/operations.md')).toContain(alert)
+})
+
 describe('the documents', () => {
   test.each([
     'README.md',
@@ -29,6 +35,7 @@ describe('the documents', () => {
     'docs/architecture.md',
     'docs/life-of-a-request.md',
     'docs/metrics.md',
+    'docs/operations.md',
     'docs/control-plane.md',
     'docs/troubleshooting.md',
   ])('%s links to files that exist', path => {
