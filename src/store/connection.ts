@@ -1,8 +1,9 @@
 import { statSync } from 'node:fs'
 import { CommandError } from '../base/catalogue/command.ts'
+import { fileIdentity, type StoreMode } from './database.ts'
 import { storeFault } from './faults.ts'
 import { migrate } from './migrate.ts'
-import { closeSession, fileIdentity, openSession, type Session, type StoreMode } from './session.ts'
+import { closeSession, openSession, type Session } from './session.ts'
 
 /** The one connection of a store, which follows its path to another file when the file is replaced. */
 export class Connection {

@@ -1,8 +1,9 @@
 import type Database from 'better-sqlite3'
 import { Migrator } from 'kysely'
 import { CommandError } from '../base/catalogue/command.ts'
+import type { StoreMode } from './database.ts'
 import { MIGRATIONS } from './migrations/list.ts'
-import { immediately, type Session, type StoreMode } from './session.ts'
+import { immediately, type Session } from './session.ts'
 
 /**
  * Brings the schema up to date, in one transaction; two processes that do so at once do it one after the other.

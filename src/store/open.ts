@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { Connection } from './connection.ts'
-import type { StoreMode } from './session.ts'
+import type { StoreMode } from './database.ts'
 import { SqliteStore } from './sqlite-store.ts'
 import type { Store } from './types.ts'
 import { storePath } from './url.ts'

@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads'
 import { systemClock } from '../../base/clock.ts'
-import { fileIdentity, openSession, type Session } from '../session.ts'
+import { fileIdentity, type OpenDatabase, openDatabase } from '../database.ts'
 import { LedgerBook } from './book.ts'
 import type { Report, WriterSettings } from './messages.ts'
 import { type PackedPost, unpacked } from './packing.ts'
@@ -16,8 +16,8 @@ const BUSY_MS = 1_000
  *
  * @returns that connection, which goes with the port.
  */
-export async function writeLedger(port: MessagePort, settings: WriterSettings): Promise<Session> {
-  const session = await openSession(settings.path, 'write')
+export async function writeLedger(port: MessagePort, settings: WriterSettings): Promise<OpenDatabase> {
+  const session = await openDatabase(settings.path, 'write')
   session.raw.pragma(`busy_timeout = ${BUSY_MS}`)
   const writer = new LedgerWriter(
     {
