@@ -17,9 +17,8 @@ export function assertFewDeletes(
   { counts, set }: Pick<Plan, 'counts' | 'set'>,
   allowed: number | undefined,
 ): void {
-  const owned = counts.unchanged + counts.update + counts.delete
-  const isFew = counts.delete <= FEW || (counts.delete <= MOST && counts.delete <= owned * MOST_OF_A_SET)
-  if (allowed === undefined ? isFew : counts.delete <= allowed) return
+  if (allowed === undefined ? hasFewDeletes({ counts }) : counts.delete <= allowed) return
+  const owned = ownedOf(counts)
   throw new CommandError(
     'GW4015',
     `It would delete ${counts.delete} of the ${owned} resources ${set === '' ? 'that stand' : `of the set ${set}`}.`,
@@ -27,4 +26,14 @@ export function assertFewDeletes(
       hint: `Look at \`gw diff\`; if it is meant, pass \`--allow-deletes ${counts.delete}\` to ${set === '' ? '`gw rollback`' : '`gw apply`'}. Nothing was changed.`,
     },
   )
+}
+
+/** Whether a plan may be carried out without a word about its deletions. */
+export function hasFewDeletes({ counts }: Pick<Plan, 'counts'>): boolean {
+  const deletes = counts.delete
+  return deletes <= FEW || (deletes <= MOST && deletes <= ownedOf(counts) * MOST_OF_A_SET)
+}
+
+function ownedOf(counts: Plan['counts']): number {
+  return counts.unchanged + counts.update + counts.delete
 }

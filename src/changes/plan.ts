@@ -1,9 +1,9 @@
 import type { DeclaredResource, Tree } from '../config/types.ts'
 import { compareResources, resourceId } from '../store/resources.ts'
-import type { Counts, Live, OwnedResource, Rename, StoredResource } from '../store/types.ts'
+import type { Counts, Live, OwnedResource, StoredResource } from '../store/types.ts'
 import { fieldChanges } from './fields.ts'
 import { assertOwnership, assertReferences, isOwn } from './ownership.ts'
-import { followersOf, renamesOf, underNewNames, withBindings } from './renames.ts'
+import { followersOf, liveUnderNewNames, renamesOf, withBindings } from './renames.ts'
 import type { LeftAlone, Plan, ResourceChange } from './types.ts'
 import { planWarnings } from './warnings.ts'
 
@@ -20,7 +20,8 @@ export function plan(live: Live, desired: Tree, adopted: ReadonlySet<string> = n
   const renaming = renamesOf(live.resources, desired)
   const renames = withBindings(renaming.renames, live.resources, mayFollow)
   // From here on what is renamed has always had its new name: what is left are true changes.
-  const now = underNewNames(live.resources, renames, mayFollow)
+  const renamed = liveUnderNewNames(live, renames, mayFollow)
+  const now = renamed.resources
   assertOwnership(now, desired, adopted)
   const after = afterwards(now, desired)
   assertReferences(after, desired)
@@ -43,7 +44,7 @@ export function plan(live: Live, desired: Tree, adopted: ReadonlySet<string> = n
     renames,
     followers: following.map(({ put }) => put),
     counts: countChanges(changes, desired),
-    warnings: [...planWarnings(withNames(live, now, renames), after, desired), ...renaming.warnings],
+    warnings: [...planWarnings(renamed, after, desired), ...renaming.warnings],
     leftAlone: leftAlone(
       now.filter(resource => !kept.has(resourceId(resource))),
       desired.set,
@@ -83,14 +84,6 @@ function followers(
     if (fields.length === 0) return []
     return [{ change: { action: 'update', kind, name, fields }, put: { kind, name, spec, owner } }]
   })
-}
-
-/** What stands with the new names, secrets included. */
-function withNames(live: Live, now: readonly StoredResource[], renames: readonly Rename[]): Live {
-  if (renames.length === 0) return live
-  const keys = new Map(renames.filter(({ kind }) => kind === 'key').map(({ from, to }) => [from, to]))
-  const secrets = live.secrets.map(secret => ({ ...secret, key: keys.get(secret.key) ?? secret.key }))
-  return { ...live, resources: now, secrets }
 }
 
 function changeOf(

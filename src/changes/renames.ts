@@ -1,7 +1,7 @@
 import type { Tree } from '../config/types.ts'
 import { bindingName, type CanonicalSpec, decode, type Kind } from '../schema/kinds.ts'
 import { resourceId } from '../store/resources.ts'
-import type { Rename, StoredResource } from '../store/types.ts'
+import type { Live, Rename, StoredResource } from '../store/types.ts'
 import { isOwn } from './ownership.ts'
 import { ownerName, subject } from './subject.ts'
 import type { PlanWarning } from './types.ts'
@@ -98,9 +98,10 @@ export function underNewNames(
   return live.map(resource => {
     const name = names.get(resourceId(resource))
     const spec = mayFollow(resource) ? following(resource.kind, resource.spec, names) : resource.spec
-    return name === undefined
-      ? { ...resource, spec }
-      : { ...resource, spec, name, account: resource.account ?? resource.name }
+    if (name === undefined) return { ...resource, spec }
+    // Nothing is booked by binding.
+    if (resource.kind === 'binding') return { ...resource, spec, name }
+    return { ...resource, spec, name, account: resource.account ?? resource.name }
   })
 }
 
@@ -128,4 +129,24 @@ function namesOf(renames: readonly Rename[]): ReadonlyMap<string, string> {
 
 function accountId({ kind, name, account = name }: StoredResource): string {
   return `${kind}/${account}`
+}
+
+/** All that is live, under the new names, secrets of keys included. */
+export function liveUnderNewNames(
+  live: Live,
+  renames: readonly Rename[],
+  mayFollow: (resource: StoredResource) => boolean,
+): Live {
+  if (renames.length === 0) return live
+  const keys = new Map(renames.filter(({ kind }) => kind === 'key').map(({ from, to }) => [from, to]))
+  const renamed = <Of extends { readonly key: string }>(of: Of): Of => ({
+    ...of,
+    key: keys.get(of.key) ?? of.key,
+  })
+  return {
+    ...live,
+    resources: underNewNames(live.resources, renames, mayFollow),
+    secrets: live.secrets.map(renamed),
+    holds: live.holds.map(renamed),
+  }
 }

@@ -3,6 +3,7 @@ import { resourceId } from '../store/resources.ts'
 import type { Counts, Live, Store, StoredResource } from '../store/types.ts'
 import { changesBetween } from './between.ts'
 import type { Hand } from './by-hand.ts'
+import { liveUnderNewNames } from './renames.ts'
 import type { Plan } from './types.ts'
 import { planWarnings } from './warnings.ts'
 
@@ -36,7 +37,11 @@ export async function planRollback(store: Store, live: Live, to: number): Promis
     renames,
     followers: [],
     counts,
-    warnings: planWarnings(live, wanted, { resources: wanted }),
+    warnings: planWarnings(
+      liveUnderNewNames(live, renames, () => true),
+      wanted,
+      { resources: wanted },
+    ),
     leftAlone: { otherSets: 0, cli: 0, rest: 0 },
   }
   return { plan, wanted }

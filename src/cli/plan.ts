@@ -3,6 +3,7 @@ import { type Foreseen, planConfiguration } from '../app/configuration.ts'
 import { keepPlan } from '../app/kept-plan.ts'
 import { withoutDefaults } from '../app/written-fields.ts'
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
+import { hasFewDeletes } from '../changes/delete-guard.ts'
 import { planToJson } from '../changes/plan-json.ts'
 import { configPaths } from './config-paths.ts'
 import { durationArgument } from './moment.ts'
@@ -64,7 +65,8 @@ export function planCommand(bind: Bind): Command {
           text: () => {
             const text = planToText(withoutDefaults(plan, tree), out.style, radius)
             if (output === undefined || until === undefined) return text
-            return `${text}\nWrote ${printable(output)}, good until ${until}: \`gw apply ${printable(output)}\`\n`
+            const allowance = hasFewDeletes(plan) ? '' : ` --allow-deletes ${plan.counts.delete}`
+            return `${text}\nWrote ${printable(output)}, good until ${until}: \`gw apply ${printable(output)}${allowance}\`\n`
           },
           json: () => ({
             ...planToJson(plan, radius),

@@ -112,6 +112,8 @@ describe('previous_name', () => {
     const { exit, stdout } = await run('rollback 1 --yes')
     expect(exit).toBe(0)
     expect(stdout).toContain('renamed from application')
+    expect(stdout).toContain('0 to create, 4 to update, 0 to delete')
+    expect(stdout).not.toContain('no secret')
     expect(await json('usage --by key --since 24h')).toMatchObject([{ key: 'app', requests: 2 }])
     expect(await json('keys show app')).toMatchObject({ state: 'active' })
     dir.write('gw.yaml', FIRST)

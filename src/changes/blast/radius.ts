@@ -3,7 +3,7 @@ import { decode, KINDS } from '../../schema/kinds.ts'
 import { resourceId } from '../../store/resources.ts'
 import type { Live, Rename } from '../../store/types.ts'
 import { publicationsInUse } from '../publications-in-use.ts'
-import { underNewNames, withBindings } from '../renames.ts'
+import { liveUnderNewNames, withBindings } from '../renames.ts'
 import { accessChanges } from './access.ts'
 import { endings } from './endings.ts'
 import { loweredLimits, type Pair } from './limits.ts'
@@ -25,11 +25,8 @@ export async function blastRadius(
   use: RecentUse,
 ): Promise<BlastRadius> {
   const silent = renames.filter(({ kind }) => kind !== 'publication' && kind !== 'binding')
-  const before = underNewNames(
-    live.resources,
-    withBindings(silent, live.resources, () => true),
-    () => true,
-  )
+  const all = () => true
+  const { resources: before, holds } = liveUnderNewNames(live, withBindings(silent, live.resources, all), all)
   const nowMs = live.atMs
   const next = new Map(after.map(resource => [resourceId(resource), resource]))
   const touched = before.flatMap(old => {
@@ -39,7 +36,7 @@ export async function blastRadius(
   const pairs = touched.flatMap(({ before: old, after: now }): Pair[] =>
     now ? [{ before: old, after: now }] : [],
   )
-  const held = new Set(live.holds.map(({ key }) => key))
+  const held = new Set(holds.map(({ key }) => key))
   const access = accessChanges(before, after, held)
   return {
     access: access.changes,
