@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { CommandError } from '../base/catalogue/command.ts'
 
@@ -38,6 +38,7 @@ function hintFor(error: unknown, path: string): { readonly hint?: string } {
   return isDamaged ? { hint: 'Keep the file, and go back to a backup: docs/operations.md says how.' } : {}
 }
 
+/** Below a file there is nothing, which `statSync` throws for. */
 function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+  return existsSync(path) && statSync(path).isDirectory()
 }
