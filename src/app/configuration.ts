@@ -223,8 +223,8 @@ export async function loadTree(
   known: ReadonlySet<string>,
   ports: AppPorts,
 ): Promise<Valid> {
-  const { environment, readStdin, signal } = ports
-  const result = await load(paths, { environment, readStdin, known })
+  const { environment, readStdin, signal, cwd } = ports
+  const result = await load(paths, { environment, readStdin, known, folder: cwd })
   signal.throwIfAborted()
   if (!result.ok) throw new ConfigurationInvalid(result.problems)
   return { tree: result.tree, warnings: result.problems }

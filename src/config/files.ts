@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { Stats } from 'node:fs'
 import { open, readdir, realpath, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { ConfigCode } from '../base/catalogue/config.ts'
 import type { Report } from './report.ts'
 import { Source } from './source.ts'
@@ -86,7 +86,7 @@ class FileReader {
     if (!this.#isNew(real)) return
     let names: string[]
     try {
-      names = await readdir(path)
+      names = await readdir(this.#at(path))
     } catch (error) {
       this.#refuse('GW1001', path, reasonOf(error))
       return
@@ -109,17 +109,24 @@ class FileReader {
 
   /** Anything without a YAML name matters only if it is a directory; a dangling link is nobody's concern. */
   async #subdirectory(path: string): Promise<void> {
-    const stats = await stat(path).catch(() => undefined)
-    if (stats?.isDirectory()) await this.#directory(path, await realpath(path))
+    const at = this.#at(path)
+    const stats = await stat(at).catch(() => undefined)
+    if (stats?.isDirectory()) await this.#directory(path, await realpath(at))
   }
 
   async #stat(path: string): Promise<{ stats: Stats; real: string } | undefined> {
     try {
-      return { stats: await stat(path), real: await realpath(path) }
+      const at = this.#at(path)
+      return { stats: await stat(at), real: await realpath(at) }
     } catch (error) {
       this.#refuse('GW1001', path, reasonOf(error))
       return undefined
     }
+  }
+
+  /** Files are shown as they were named, and looked for from the folder. */
+  #at(path: string): string {
+    return resolve(this.#ports.folder ?? '.', path)
   }
 
   #isNew(real: string): boolean {
@@ -134,7 +141,7 @@ class FileReader {
       return
     }
     try {
-      this.#accept(path, await readUpTo(path, FILE_LIMIT_BYTES + 1))
+      this.#accept(path, await readUpTo(this.#at(path), FILE_LIMIT_BYTES + 1))
     } catch (error) {
       this.#refuse('GW1001', path, reasonOf(error))
     }

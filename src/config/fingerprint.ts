@@ -6,9 +6,10 @@ import { Report } from './report.ts'
  * What tells two states of a tree apart: a hash over the names and contents of all its files, and over what could not
  * be read. Equal where a load would read the same.
  */
-export async function fingerprint(paths: readonly string[]): Promise<string> {
+export async function fingerprint(paths: readonly string[], folder?: string): Promise<string> {
   const report = new Report()
   const nothing = {
+    ...(folder !== undefined && { folder }),
     environment: {},
     readStdin: () => Promise.resolve(Buffer.alloc(0)),
     known: new Set<string>(),

@@ -45,6 +45,8 @@ export type Loaded =
 
 /** What the world outside lends to the loader. */
 export interface LoadPorts {
+  /** Absolute path from which relative ones count; the working directory of the process by default. */
+  readonly folder?: string
   /** Variables for `${GW_…}`. */
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Reads `-c -`. */

@@ -50,8 +50,6 @@ export async function gw(argv: readonly string[], world: World): Promise<Ended> 
     }),
     { isTTY: world.terminal !== undefined },
   )
-  const before = process.cwd()
-  process.chdir(world.cwd)
   try {
     const exit = await run(argv, {
       stdout,
@@ -65,7 +63,6 @@ export async function gw(argv: readonly string[], world: World): Promise<Ended> 
     })
     return { exit, stdout: stdout.text, stderr: stderr.text }
   } finally {
-    process.chdir(before)
     stdin.destroy()
   }
 }

@@ -34,7 +34,12 @@ export async function runConfigTests(
   const { tree } = await loadTree(configPaths, new Set(), ports)
   const paths = testPaths.length > 0 ? testPaths : await besideAll(configPaths, ports.cwd)
   const { environment, readStdin } = ports
-  const loaded = await loadTests(paths, { environment, readStdin, known: new Set() })
+  const loaded = await loadTests(paths, {
+    environment,
+    readStdin,
+    known: new Set(),
+    folder: ports.cwd,
+  })
   if (!loaded.ok) throw new ConfigurationInvalid(loaded.problems)
   const scene = await sceneOfFiles(tree, ports)
   const known = new Known(scene)

@@ -28,7 +28,7 @@ export async function applyFiles(job: FilesJob, signal: AbortSignal): Promise<Fi
     chance: systemChance,
     readStdin: () => Promise.reject(new Error('nobody watches stdin')),
   }
-  const read = await fingerprint(paths)
+  const read = await fingerprint(paths, cwd)
   try {
     if (last?.fingerprint === read) {
       const { head } = await liveOrEmpty(store, 'upgrade', ports)
