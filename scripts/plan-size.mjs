@@ -97,18 +97,23 @@ async function load(url, model, over, seen) {
       })
       req.on('response', res => {
         seen.calls++
-        if (res.statusCode !== 200) seen.failed++
+        if (res.statusCode !== 200) fail(seen, res.statusCode)
         res.resume()
         res.on('close', resolve)
       })
-      req.on('error', () => {
-        seen.failed++
+      req.on('error', error => {
+        fail(seen, error.code)
         resolve()
       })
       req.end(body)
     })
   }
   agent.destroy()
+}
+
+function fail(seen, why) {
+  seen.failed++
+  seen.why.set(why, (seen.why.get(why) ?? 0) + 1)
 }
 
 function worst(fromMs, untilMs) {
@@ -136,7 +141,7 @@ try {
     GW_STALLS: stalls,
   })
   const url = await said(gateway, 'Gateway on ')
-  const [over, seen] = [new AbortController(), { calls: 0, failed: 0 }]
+  const [over, seen] = [new AbortController(), { calls: 0, failed: 0, why: new Map() }]
   const callers = Array.from({ length: CALLERS }, () => load(url, 'vendor1/model-1', over, seen))
   await pause(WARM_MS)
   const calmFrom = Date.now()
@@ -156,6 +161,7 @@ try {
   await Promise.all(callers)
   const residentKib = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${gateway.pid}/status`, 'utf8'))?.[1]
   console.log(`apply until it is served: ${applied.seconds} s, ${applied.peakMib} MiB`)
+  for (const [why, count] of seen.why) console.log(`failed with ${why}: ${count}`)
   console.log(
     `${seen.calls} calls beside it, ${seen.failed} failed; the gateway peaked at ${Math.round(residentKib / 1024)} MiB`,
   )
