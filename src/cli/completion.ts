@@ -17,8 +17,8 @@ const SHELLS: Readonly<Record<string, (commands: readonly CompletedCommand[]) =>
 }
 const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   bash: [
-    'source <(gw completion bash)',
     'gw completion bash > ~/.local/share/bash-completion/completions/gw',
+    'source <(gw completion bash)   # for this shell alone',
   ],
   zsh: ['gw completion zsh > "${fpath[1]}/_gw"', 'source <(gw completion zsh)'],
   fish: ['gw completion fish > ~/.config/fish/completions/gw.fish'],
@@ -33,7 +33,7 @@ const KINDS: Readonly<Record<NamedKind, Kind>> = {
 /** `gw completion`: scripts by which shells complete `gw`, made from the command line itself. */
 export function completionCommand(bind: Bind, program: () => Command): Command {
   const group = verb('completion', 'Print what a shell completes `gw` by.', [
-    'source <(gw completion bash)',
+    'gw completion bash > ~/.local/share/bash-completion/completions/gw',
     'gw completion zsh > "${fpath[1]}/_gw"',
     'gw completion fish > ~/.config/fish/completions/gw.fish',
   ])

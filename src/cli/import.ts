@@ -26,7 +26,7 @@ function litellmCommand(bind: Bind): Command {
     'gw import litellm config.yaml -o my-gateway    # writes my-gateway/gw.yaml, and prints what was not carried',
   ])
     .argument('<file>', 'its config.yaml, or - for stdin')
-    .option('-o, --output <dir>', 'the directory to write gw.yaml to, which must not be there yet')
+    .option('-o, --output <dir>', 'the directory to write gw.yaml to; nothing is overwritten')
     .action(
       bind<{ output?: string }>(async (session, [file = ''], { output: folder }) => {
         const { out, io } = session

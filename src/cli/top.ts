@@ -13,7 +13,7 @@ import { verb } from './verb.ts'
 
 interface Options {
   readonly url?: string
-  readonly interval: number
+  readonly interval?: number
   readonly count?: number
 }
 
@@ -41,7 +41,7 @@ export function topCommand(bind: Bind): Command {
     'gw top --format json --count 1 | jq .total',
   ])
     .option('--url <url>', 'a gateway elsewhere (default: those that serve the store)', gatewayAddress)
-    .option('--interval <duration>', 'between two looks', intervalArgument, INTERVAL_MS)
+    .option('--interval <duration>', 'between two looks (default: 2s)', intervalArgument)
     .option('--count <n>', 'end after so many looks', countArgument)
     .addHelpText('after', KEYS)
     .action(bind<Options>(act))
@@ -49,7 +49,7 @@ export function topCommand(bind: Bind): Command {
 
 async function act(session: Session, _args: readonly string[], options: Options): Promise<ExitCode> {
   const { io, out } = session
-  const { interval: intervalMs, count } = options
+  const { interval: intervalMs = INTERVAL_MS, count } = options
   const looks = (signal: AbortSignal) =>
     watchPulse(
       pulseSources(session, options.url),

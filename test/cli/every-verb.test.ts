@@ -222,22 +222,6 @@ describe.each(LEAVES)('gw %s', path => {
     expect(stdout).not.toContain('a-secret-of-the-vendor')
   })
 
-  it.runIf(way.fails !== undefined)('says in JSON why it failed, and what to do', async () => {
-    const dir = prepared()
-    const world: World = { cwd: dir.path, clock, stdin: PASSWORD }
-    const json = await gw(words(way.fails ?? '', '--format', 'json'), world)
-    expect(json.exit).not.toBe(0)
-    const [document] = parsed(json.stdout).slice(-1)
-    expect(document).toMatchObject({
-      error: { code: expect.stringMatching(/^GW\d{4}$/), message: expect.stringMatching(/.\.$/s) },
-    })
-    const hint = String((document as { error?: { hint?: string } } | undefined)?.error?.hint)
-    expect(hint.length).toBeGreaterThan(5)
-    const text = await gw(words(way.fails ?? ''), world)
-    expect(text.exit).toBe(json.exit)
-    expect(text.stderr).toContain('hint: ')
-  })
-
   it('answers in JSON when it is interrupted at once', async () => {
     const dir = prepared()
     const signals = new EventEmitter()
@@ -260,11 +244,36 @@ describe.each(LEAVES)('gw %s', path => {
     const { stdout, stderr } = await works(path)
     expect(stdout + stderr).not.toContain('\u001B')
   })
+})
 
-  it.runIf(way.narrow)('fits into 50 columns', async () => {
+describe('a failure', () => {
+  it.each(LEAVES.filter(path => WAYS[path]?.fails))(
+    'of gw %s says in JSON why, and what to do',
+    async path => {
+      const fails = WAYS[path]?.fails ?? ''
+      const dir = prepared()
+      const world: World = { cwd: dir.path, clock, stdin: PASSWORD }
+      const json = await gw(words(fails, '--format', 'json'), world)
+      expect(json.exit).not.toBe(0)
+      const [document] = parsed(json.stdout).slice(-1)
+      expect(document).toMatchObject({
+        error: { code: expect.stringMatching(/^GW\d{4}$/), message: expect.stringMatching(/.\.$/s) },
+      })
+      const hint = String((document as { error?: { hint?: string } } | undefined)?.error?.hint)
+      expect(hint.length).toBeGreaterThan(5)
+      const text = await gw(words(fails), world)
+      expect(text.exit).toBe(json.exit)
+      expect(text.stderr).toContain('hint: ')
+    },
+  )
+})
+
+describe('50 columns', () => {
+  it.each(LEAVES.filter(path => WAYS[path]?.narrow))('are enough for gw %s', async path => {
     const { stdout } = await works(path, ['--color', 'never'], 50)
-    for (const line of stdout.split('\n'))
+    for (const line of stdout.split('\n')) {
       expect({ line, fits: line.length <= 50 }).toEqual({ line, fits: true })
+    }
   })
 })
 

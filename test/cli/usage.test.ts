@@ -29,6 +29,14 @@ describe('help', () => {
     ['gw-maintenance-on', ['maintenance', 'on', '--help']],
     ['gw-users', ['users', '--help']],
     ['gw-users-create', ['users', 'create', '--help']],
+    ['gw-status', ['status', '--help']],
+    ['gw-top', ['top', '--help']],
+    ['gw-init', ['init', '--help']],
+    ['gw-doctor', ['doctor', '--help']],
+    ['gw-import-litellm', ['import', 'litellm', '--help']],
+    ['gw-explain', ['explain', '--help']],
+    ['gw-schema', ['schema', '--help']],
+    ['gw-completion', ['completion', '--help']],
     ['gw-demo-upstream', ['demo-upstream', '--help']],
   ])('of %s goes to stdout and leads with an example', async (name, words) => {
     const { exit, stdout, stderr } = await run(words)
