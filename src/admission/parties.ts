@@ -1,5 +1,5 @@
 import type { KeySums, KeySumsQuery } from '../schema/ledger.ts'
-import type { KeyEntry, Snapshot } from '../snapshot/types.ts'
+import type { Snapshot } from '../snapshot/types.ts'
 import { KeyAccount, Wallet } from './accounts.ts'
 import { Calendar } from './calendar.ts'
 import { Scope } from './scope.ts'
@@ -33,8 +33,6 @@ interface Counted {
   readonly tenants: ReadonlySet<string>
 }
 
-const NOBODY: Counted = { keys: new Set(), tenants: new Set() }
-
 /**
  * The keys and tenants that limits are counted for, outside the snapshot: a reload keeps what they have used. One
  * that is gone from the configuration is forgotten as soon as nothing of it is under way and its rates are full.
@@ -43,9 +41,11 @@ export class Parties {
   readonly #keys = new Map<string, KeyParty>()
   readonly #tenants = new Map<string, TenantParty>()
   readonly #calendar = new Calendar()
-  #served = NOBODY
-  /** Of a snapshot that is about to be served: what is loaded for it must be there when it is. */
-  #prospective = NOBODY
+  #served: Snapshot | undefined
+  /** About to be served: what is loaded for it must be there when it is. */
+  #prospective: Snapshot | undefined
+  /** Of these two; made when it is needed, because a snapshot is served without it. */
+  #counted: Counted | undefined
 
   /** @param account of the key: what it has used follows it under another name. */
   key(account: string): KeyParty {
@@ -81,10 +81,12 @@ export class Parties {
 
   /** What is not known yet of the keys and prepaid tenants of a snapshot that is about to be served. */
   ask(snapshot: Snapshot, nowMs: number): Question {
-    this.#prospective = countedIn(snapshot)
+    this.#prospective = snapshot
+    this.#counted = undefined
     const asked = new Map<string, { query: KeySumsQuery; answer: (sums: KeySums) => void }>()
-    for (const { account, quotaTokens, budget } of entriesByAccount(snapshot).values()) {
-      if (quotaTokens === undefined && budget === undefined) continue
+    // A key has an entry for each of its secrets; its limits are the same in all.
+    for (const { account, quotaTokens, budget } of snapshot.keys.values()) {
+      if ((quotaTokens === undefined && budget === undefined) || asked.has(account)) continue
       const missing = this.key(account).account.ask({ quotaTokens, budget }, this.#calendar, nowMs)
       if (!missing) continue
       asked.set(account, { query: { key: account, sinceMs: missing.sinceMs }, answer: missing.answer })
@@ -119,31 +121,28 @@ export class Parties {
 
   /** The snapshot is served from now on. */
   adopt(snapshot: Snapshot): void {
-    this.#served = countedIn(snapshot)
-    this.#prospective = NOBODY
+    this.#served = snapshot
+    this.#prospective = undefined
+    this.#counted = undefined
   }
 
   /** Forgets who is gone from the configuration and has nothing under way. */
   prune(tickMs: number): void {
-    for (const [name, { scope, account }] of this.#keys) {
-      if (this.#served.keys.has(name) || this.#prospective.keys.has(name)) continue
-      if (account.isIdle && scope.isIdle(tickMs)) this.#keys.delete(name)
-    }
-    for (const [name, { scope, wallet }] of this.#tenants) {
-      if (this.#served.tenants.has(name) || this.#prospective.tenants.has(name)) continue
-      if (wallet.isIdle && scope.isIdle(tickMs)) this.#tenants.delete(name)
-    }
+    const { keys, tenants } = (this.#counted ??= countedIn(this.#served, this.#prospective))
+    for (const [name, { scope, account }] of this.#keys)
+      if (!keys.has(name) && account.isIdle && scope.isIdle(tickMs)) this.#keys.delete(name)
+    for (const [name, { scope, wallet }] of this.#tenants)
+      if (!tenants.has(name) && wallet.isIdle && scope.isIdle(tickMs)) this.#tenants.delete(name)
   }
 }
 
-/** A key has an entry for each of its secrets; its limits are the same in all. */
-function entriesByAccount(snapshot: Snapshot): ReadonlyMap<string, KeyEntry> {
-  return new Map([...snapshot.keys.values()].map(entry => [entry.account, entry]))
-}
-
-function countedIn(snapshot: Snapshot): Counted {
-  return {
-    keys: new Set([...snapshot.keys.values()].map(({ account }) => account)),
-    tenants: new Set([...snapshot.tenants.values()].map(({ account }) => account)),
+function countedIn(...snapshots: readonly (Snapshot | undefined)[]): Counted {
+  const keys = new Set<string>()
+  const tenants = new Set<string>()
+  for (const snapshot of snapshots) {
+    if (!snapshot) continue
+    for (const { account } of snapshot.keys.values()) keys.add(account)
+    for (const { account } of snapshot.tenants.values()) tenants.add(account)
   }
+  return { keys, tenants }
 }
