@@ -115,13 +115,22 @@ function maintenanceOf(
  * over here: `compile` reads it again and says so.
  */
 export function secretSources(state: ServedState): SecretSource[] {
-  return state.resources.flatMap(({ kind, name, spec }) => {
-    if (kind === 'key') return secretReference.safeParse(spec['secret']).data ?? []
-    const { base_url: url, upstream_key: reference } = spec
-    if (kind !== 'endpoint' || typeof url !== 'string' || !URL.canParse(url)) return []
-    const { data } = credential.safeParse(reference)
-    return (data && credentialOf(name, { base_url: url, upstream_key: data })) ?? []
-  })
+  const sources: SecretSource[] = []
+  for (const resource of state.resources) {
+    const source = secretSource(resource)
+    if (source) sources.push(source)
+  }
+  return sources
+}
+
+function secretSource({ kind, name, spec }: ServedState['resources'][number]): SecretSource | undefined {
+  // Most keys have none, and to hear that of zod a hundred thousand times would stop everything for a while.
+  if (kind === 'key')
+    return spec['secret'] === undefined ? undefined : secretReference.safeParse(spec['secret']).data
+  const { base_url: url, upstream_key: reference } = spec
+  if (kind !== 'endpoint' || typeof url !== 'string' || !URL.canParse(url)) return undefined
+  const { data } = credential.safeParse(reference)
+  return data && credentialOf(name, { base_url: url, upstream_key: data })
 }
 
 /** `env:NAME`, `file:/path` or `stored:` and its use: the one name of a source, to look it up by. */
