@@ -80,7 +80,7 @@ describe('holds', () => {
       never,
       never,
     ]
-    const big = { publication: { ...MODEL, name: 'big' } }
+    const big = { publication: { ...MODEL, name: 'big', account: 'big' } }
     for (let count = 0; count < 60; count++) scene.admit(one, holding(0, 4_096)).settle(used(0, 10), 0n)
     for (let count = 0; count < 60; count++) scene.admit(other, holding(0, 4_096), { holdForMs: 0 }).release()
     for (let count = 0; count < 60; count++) scene.admit(other, holding(0, 4_096), { holdForMs: 0 })
