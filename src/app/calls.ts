@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock.ts'
+import { pause } from '../base/clock.ts'
 import type { Accounting, CallLogQuery, StoredCall } from '../store/ledger/types.ts'
 import { currencyOf } from './currency.ts'
 import { strangers } from './names.ts'
@@ -99,18 +99,4 @@ function asked({ maxStatus: _ours, ...query }: CallFilters): CallLogQuery {
 
 function passes({ status }: StoredCall, { maxStatus }: CallFilters): boolean {
   return maxStatus === undefined || status <= maxStatus
-}
-
-/** Waits for `ms`, or until the signal comes. */
-function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise(resolve => {
-    const done = () => {
-      timer.cancel()
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = clock.after(ms, done)
-    signal.addEventListener('abort', done, { once: true })
-    if (signal.aborted) done()
-  })
 }

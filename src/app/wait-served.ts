@@ -1,5 +1,5 @@
 import { CommandError } from '../base/catalogue/command.ts'
-import type { Clock } from '../base/clock.ts'
+import { pause } from '../base/clock.ts'
 import type { StoredGateway } from '../store/types.ts'
 import { counted } from './counted.ts'
 import type { AppPorts } from './ports.ts'
@@ -42,7 +42,7 @@ export async function waitUntilServed(
         const behind = waiting.map(gateway => `${named(gateway)} serves ${gateway.revision}`).join(', ')
         throw unserved(revision, `after ${Math.round(withinMs / 1_000)} s ${behind}`)
       }
-      await pause(clock, signal)
+      await pause(clock, LOOK_MS, signal)
       if (signal.aborted) throw interrupted(revision, waiting.length)
     }
   })
@@ -66,17 +66,4 @@ function interrupted(revision: number, waiting: number): CommandError {
     `Interrupted: revision ${revision} is applied, and ${counted(waiting, 'gateway')} did not serve it yet.`,
     { hint: '`gw status` tells which revision each gateway serves.' },
   )
-}
-
-function pause(clock: Clock, signal: AbortSignal): Promise<void> {
-  return new Promise(resolve => {
-    const done = () => {
-      timer.cancel()
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = clock.after(LOOK_MS, done)
-    signal.addEventListener('abort', done)
-    if (signal.aborted) done()
-  })
 }

@@ -32,3 +32,17 @@ export const systemClock: Clock = {
 export function stoppedClock(nowMs: number): Clock {
   return { nowMs: () => nowMs, monotonicMs: () => 0, after: () => ({ cancel: () => undefined }) }
 }
+
+/** Resolves after `ms`, or when the signal comes. */
+export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    const done = () => {
+      timer.cancel()
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = clock.after(ms, done)
+    signal.addEventListener('abort', done, { once: true })
+    if (signal.aborted) done()
+  })
+}

@@ -5,7 +5,7 @@ import { followersOf, underNewNames } from './renames.ts'
 import type { Plan, ProbeOrder } from './types.ts'
 
 /** What decides what is sent to an upstream, and where; a new time-out or label says nothing about either. */
-const TELLING_FIELDS = [
+export const TELLING_FIELDS = [
   'base_url',
   'served_model',
   'protocol',

@@ -10,6 +10,7 @@ import type { UsageDialect } from '../metering/usage.ts'
 import type { Route } from '../routing/route.ts'
 import { priceAt } from '../snapshot/price-at.ts'
 import type { Call } from './call.ts'
+import type { InferencePath } from './endpoints.ts'
 
 export interface AccountPorts {
   readonly limiter: Limiter
@@ -36,14 +37,6 @@ export const PRODUCES = {
   rerank: 'ranking',
 } as const satisfies Record<UsageDialect, string>
 
-/** What the call log says of a call that a crash cuts off. */
-const PATHS = {
-  openai_chat: '/v1/chat/completions',
-  anthropic_messages: '/v1/messages',
-  embeddings: '/v1/embeddings',
-  rerank: '/v1/rerank',
-} as const satisfies Record<UsageDialect, string>
-
 /**
  * Takes what a request needs of every limit, and opens its hold in the ledger. When this resolves the request may be
  * dispatched.
@@ -56,7 +49,7 @@ export async function openAccount(
   permit: Permit,
   call: Call,
   route: Route,
-  dialect: UsageDialect | undefined,
+  { path, dialect }: InferencePath,
   ports: AccountPorts,
 ): Promise<Account> {
   const { key, publication } = permit
@@ -91,7 +84,7 @@ export async function openAccount(
       endpoint: route.target.endpoint.account,
     },
     held: reservation,
-    call: dialect === 'embeddings' ? undefined : { path: PATHS[dialect], stream: call.stream },
+    call: dialect === 'embeddings' ? undefined : { path, stream: call.stream },
     price: dated?.price,
     priceText: dated?.text,
     meter,

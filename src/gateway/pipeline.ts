@@ -61,7 +61,7 @@ export async function serveInference(
   const visit = ports.underway.enter()
   let account: Account | undefined
   try {
-    account = await openAccount(trace.requestId, permit, call, route, path.dialect, ports)
+    account = await openAccount(trace.requestId, permit, call, route, path, ports)
     trace.bill = account.bill
     trace.isCall = account.bill !== undefined && (path.dialect !== 'embeddings' || snapshot.logEmbeddings)
     // Whoever left while the hold was written is not dispatched for.

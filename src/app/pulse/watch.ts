@@ -1,3 +1,4 @@
+import { pause } from '../../base/clock.ts'
 import type { AppPorts } from '../ports.ts'
 import { PulseMonitor, type PulseSources } from './monitor.ts'
 import type { Pulse } from './types.ts'
@@ -28,7 +29,7 @@ export async function* watchPulse(
   try {
     yield await monitor.look()
     for (let made = 0; made < count && !signal.aborted; made++) {
-      await rest(made === 0 ? Math.min(FIRST_MS, intervalMs) : intervalMs, ports)
+      await pause(ports.clock, made === 0 ? Math.min(FIRST_MS, intervalMs) : intervalMs, ports.signal)
       if (!signal.aborted) yield await monitor.look()
     }
   } catch (error) {
@@ -47,18 +48,4 @@ export async function lookOnce(sources: PulseSources, ports: WatchPorts): Promis
   } finally {
     await monitor.close()
   }
-}
-
-/** Resolves after `ms`, or when the signal comes. */
-function rest(ms: number, { clock, signal }: WatchPorts): Promise<void> {
-  return new Promise(resolve => {
-    const done = () => {
-      timer.cancel()
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = clock.after(ms, done)
-    signal.addEventListener('abort', done, { once: true })
-    if (signal.aborted) done()
-  })
 }

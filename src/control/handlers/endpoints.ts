@@ -1,4 +1,5 @@
 import { ApiError } from '../../base/catalogue/api.ts'
+import { skipReason, TELLING_FIELDS } from '../../changes/probe-orders.ts'
 import { ManagedError, ProbeError } from '../../changes/refusals.ts'
 import type { Fields } from '../../schema/api/reshape.ts'
 import { type KeptSecret, keptFor } from '../../schema/kept-secret.ts'
@@ -30,18 +31,6 @@ type Ids =
   | 'disable_endpoint'
   | 'delete_endpoint'
   | 'probe_endpoint'
-
-/** What decides what is sent to an upstream, and where. */
-const TELLING_FIELDS = [
-  'base_url',
-  'served_model',
-  'protocol',
-  'auth',
-  'upstream_key',
-  'headers',
-  'enabled',
-  'skip_probe',
-]
 
 /** What was sent, and the secret that was among it. */
 interface Apart {
@@ -89,7 +78,7 @@ export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
   /** @throws {ProbeError} GW5001 */
   async function probeFirst(endpoint: Resource, credential?: string): Promise<void> {
     const { spec, name } = endpoint
-    if (spec['enabled'] === false || spec['skip_probe'] === true) return
+    if (skipReason(endpoint) !== undefined) return
     const { served_model: model } = decode('endpoint', spec)
     const verdict = await ports.probe({ endpoint, models: [model] }, credential)
     if (!verdict.ok) {
