@@ -18,7 +18,7 @@ import { parseArgs } from 'node:util'
 const LONG = {
   slowloris: { sockets: 5_000, pairs: 5, windowMs: 8_000, rate: 400, connections: 64 },
   'slow-readers': { readers: 200, megabytes: 20, seconds: 60 },
-  logins: { people: 500, pairs: 7, windowMs: 8_000, rate: 200, connections: 32 },
+  logins: { people: 500, pairs: 9, windowMs: 6_000, rate: 600, connections: 64 },
   streams: { count: 10_000, events: 12, everyMs: 5_000 },
 }
 const SHORT = {

@@ -28,6 +28,8 @@ export interface Call<Id extends OperationId> {
   /** The address at the other end of the connection. */
   readonly address: string
   readonly requestId: string
+  /** Whether nobody waits for an answer any more: for what takes its turn in a line. */
+  readonly hasLeft: () => boolean
   /** @throws {ApiError} cross_site, where a browser was made to ask by another site's page. */
   readonly assertSameSite: () => void
 }

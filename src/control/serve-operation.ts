@@ -79,6 +79,7 @@ export async function serveOperation(
     caller,
     address: visit.address,
     requestId: visit.requestId,
+    hasLeft: () => res.destroyed,
     assertSameSite: sameSite,
     ...(version !== undefined && { version }),
   } as unknown as Call<OperationId>

@@ -4,6 +4,7 @@ import type { Log } from '../base/log.ts'
 import { type ListenAddress, type Listener, listen } from '../http/listen.ts'
 import { refusalOf } from '../http/refusal.ts'
 import { allHandlers } from './handlers/all.ts'
+import { LateAnswers } from './late-answers.ts'
 import { OperationRouter } from './operation-router.ts'
 import { type Page, type Pages, sendPage } from './pages/pages.ts'
 import type { UseCasePorts } from './ports.ts'
@@ -29,9 +30,8 @@ const MAX_CONNECTIONS = 1_000
 const ID_BYTES = 12
 /** Each costs some tenths of a millisecond before it waits for anything. */
 const PER_TURN = 2
-/** Refusals whose `retry-after` a guesser would not heed: they come this late, or up to twice as late. */
+/** What a crowd is refused with. */
 const LATE_CODES: ReadonlySet<ApiCode> = new Set(['busy', 'too_many_attempts'])
-const LATE_MS = 1_500
 
 /** What every answer carries (OWASP, "HTTP Security Response Headers"). There is no CORS: other sites are not served. */
 const HEADERS = {
@@ -44,13 +44,16 @@ const HEADERS = {
 
 /** The control plane: `/api/v1/*`, `/health`, and its pages where they are wanted. */
 export function startControl(address: ListenAddress, ports: ControlPorts): Promise<Listener> {
-  const router = new OperationRouter()
   const { store, clock, chance, log } = ports
   const sessions = new Sessions({ people: store.people, clock, chance })
   const cookie = sessionCookie(ports.publicUrl)
   const handlers = allHandlers(ports, { sessions, attempts: new Attempts(clock), cookie })
   const turnstile = new Turnstile(PER_TURN)
-  const operations = { store, log, handlers, sessions, cookie, publicUrl: ports.publicUrl }
+  const parts = {
+    router: new OperationRouter(),
+    operations: { store, log, handlers, sessions, cookie, publicUrl: ports.publicUrl },
+    late: new LateAnswers(clock),
+  }
   return listen({
     address,
     clock,
@@ -58,7 +61,7 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
     maxConnections: MAX_CONNECTIONS,
     onRequest: (req, res) => {
       if (asksForHealth(req)) answerHealth(res, ports)
-      else turnstile.pass(() => void handle(req, res, router, operations, ports))
+      else turnstile.pass(() => void handle(req, res, parts, ports))
     },
     refusalAnswer: refusal => {
       const requestId = newRequestId(ports)
@@ -70,11 +73,16 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
   })
 }
 
+interface Parts {
+  readonly router: OperationRouter
+  readonly operations: OperationPorts
+  readonly late: LateAnswers
+}
+
 async function handle(
   req: IncomingMessage,
   res: ServerResponse,
-  router: OperationRouter,
-  operations: OperationPorts,
+  { router, operations, late }: Parts,
   ports: ControlPorts,
 ): Promise<void> {
   const startedMs = ports.clock.monotonicMs()
@@ -99,7 +107,7 @@ async function handle(
     failure = thrown
     const error = asApiError(thrown)
     seen['error_code'] = error.code
-    if (LATE_CODES.has(error.code)) await late(res, ports)
+    if (LATE_CODES.has(error.code)) await late.turnOf(res)
     if (res.headersSent) res.destroy()
     else sendProblem(res, error, requestId, { ...headers, ...(isRefused(req) && { connection: 'close' }) })
   }
@@ -108,19 +116,9 @@ async function handle(
     status: res.statusCode,
     ms: Math.round(ports.clock.monotonicMs() - startedMs),
   }
-  if (res.statusCode >= 500) ports.log.error({ ...record, err: causeOf(failure) }, 'control')
+  if (res.statusCode >= 500 && seen['error_code'] !== 'busy')
+    ports.log.error({ ...record, err: causeOf(failure) }, 'control')
   else ports.log.info(record, 'control')
-}
-
-/** Waits, as long as there is somebody to wait for; by chance, so that a crowd does not come back as one. */
-function late(res: ServerResponse, { clock, chance }: ControlPorts): Promise<void> {
-  return new Promise(resolve => {
-    const timer = clock.after(Math.round(LATE_MS * (1 + chance.fraction())), resolve)
-    res.once('close', () => {
-      timer.cancel()
-      resolve()
-    })
-  })
 }
 
 /** @throws {ApiError} unknown_path, method_not_allowed */

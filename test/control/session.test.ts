@@ -1,5 +1,12 @@
 import { request } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { systemChance } from '../../src/base/chance.ts'
+import { type Derivation, PasswordHasher } from '../../src/base/password.ts'
+import type { Call } from '../../src/control/call.ts'
+import { sessionHandlers } from '../../src/control/handlers/session.ts'
+import { Attempts } from '../../src/control/session/attempts.ts'
+import { sessionCookie } from '../../src/control/session/credentials.ts'
+import { Sessions } from '../../src/control/session/sessions.ts'
 import { controlScene, PASSWORD, type SceneOptions } from './scene.ts'
 
 const MINUTE_MS = 60_000
@@ -252,6 +259,32 @@ describe('of several credentials', () => {
     const { headers } = await logIn('ada', 'cookie')
     const twice = { cookie: `${headers['cookie']}; gw_session=gws_x` }
     expect((await call('get_session', { headers: twice })).status).toBe(401)
+  })
+})
+
+describe('a log-in whose client has left', () => {
+  test('is not looked at when its turn comes', async () => {
+    const { store, clock } = await setUp()
+    let hashed = 0
+    const derive = async ({ lengthBytes }: Derivation) => {
+      hashed++
+      return Buffer.alloc(lengthBytes)
+    }
+    const hasher = new PasswordHasher({ chance: systemChance, atOnce: 1, maxWaiting: 16, derive })
+    const sessions = new Sessions({ people: store.people, clock, chance: systemChance })
+    const handlers = sessionHandlers(
+      { store, hasher, clock },
+      { sessions, attempts: new Attempts(clock), cookie: sessionCookie(undefined) },
+    )
+    const logIn = (hasLeft: boolean) => {
+      const body = { username: 'ada', password: PASSWORD, carrier: 'bearer' }
+      return handlers.log_in({ body, address: 'a', hasLeft: () => hasLeft } as Call<'log_in'>)
+    }
+
+    await expect(logIn(true)).rejects.toMatchObject({ code: 'bad_request' })
+    expect(hashed).toBe(0)
+    await expect(logIn(false)).rejects.toMatchObject({ code: 'wrong_credentials' })
+    expect(hashed).toBe(1)
   })
 })
 

@@ -1,6 +1,6 @@
 import { ApiError } from '../../base/catalogue/api.ts'
 import { userName } from '../../schema/user.ts'
-import type { HandlersOf } from '../call.ts'
+import type { Call, HandlersOf } from '../call.ts'
 import type { UseCasePorts } from '../ports.ts'
 import { iso } from '../resources.ts'
 import type { Attempts } from '../session/attempts.ts'
@@ -16,17 +16,19 @@ export interface SessionPorts {
   readonly cookie: SessionCookie
 }
 
+type Asker = Pick<Call<Ids>, 'address' | 'hasLeft'>
+
 export function sessionHandlers(
-  { store, hasher, clock }: UseCasePorts,
+  { store, hasher, clock }: Pick<UseCasePorts, 'store' | 'hasher' | 'clock'>,
   { sessions, attempts, cookie }: SessionPorts,
 ): HandlersOf<Ids> {
   const { people } = store
 
   /**
    * One answer and one duration for every name, known, disabled or made up.
-   * @throws {ApiError} wrong_credentials, too_many_attempts, busy
+   * @throws {ApiError} wrong_credentials, too_many_attempts, busy; bad_request, which nobody reads, where the asker has left
    */
-  async function assertPassword(name: string, password: string, address: string): Promise<void> {
+  async function assertPassword(name: string, password: string, { address, hasLeft }: Asker): Promise<void> {
     const assertNoPause = () => {
       const pauseMs = attempts.pauseMs(name, address)
       if (pauseMs > 0) throw new ApiError('too_many_attempts', undefined, { retryAfterMs: pauseMs })
@@ -37,8 +39,11 @@ export function sessionHandlers(
     const found = userName.safeParse(name).success ? await people.credential(name) : undefined
     const isRight = await hasher.verify(password, found?.passwordHash, {
       isKnown,
-      // Guesses that were sent side by side are slowed down by what became of those before them.
-      onTurn: assertNoPause,
+      onTurn() {
+        if (hasLeft()) throw new ApiError('bad_request')
+        // Guesses that were sent side by side are slowed down by what became of those before them.
+        assertNoPause()
+      },
     })
     if (isRight && found?.user.enabled) return attempts.succeeded(name, address)
     attempts.failed(name, address)
@@ -46,10 +51,10 @@ export function sessionHandlers(
   }
 
   return {
-    async log_in({ body: { username, password, carrier }, address, assertSameSite }) {
+    async log_in({ body: { username, password, carrier }, address, hasLeft, assertSameSite }) {
       // Another site's page must not log its visitor in as somebody else, either.
       if (carrier === 'cookie') assertSameSite()
-      await assertPassword(username, password, address)
+      await assertPassword(username, password, { address, hasLeft })
       const { token, session } = await sessions.open(username, carrier, address)
       const isCookie = carrier === 'cookie'
       return {
@@ -72,8 +77,8 @@ export function sessionHandlers(
       await people.endSessions(caller.name)
       return { body: undefined, ...farewell(caller.session) }
     },
-    async change_password({ body, caller, address }) {
-      await assertPassword(caller.name, body.current_password, address)
+    async change_password({ body, caller, address, hasLeft }) {
+      await assertPassword(caller.name, body.current_password, { address, hasLeft })
       await people.setPassword(caller.name, await hasher.hash(body.new_password))
       return { body: undefined, ...farewell(caller.session) }
     },

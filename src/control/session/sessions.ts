@@ -13,6 +13,8 @@ const IDLE_MS = 30 * 60_000
 const ABSOLUTE_MS = 12 * 3_600_000
 /** A session that is used is noted this often: every request need not write. */
 const TOUCH_MS = 60_000
+/** And those that are over are cleared away this often: they let nobody in meanwhile. */
+const PRUNE_MS = 60_000
 
 /** A session that is good now. */
 export interface LiveSession extends OpenSession {
@@ -28,6 +30,7 @@ export class Sessions {
   readonly #people: People
   readonly #clock: Clock
   readonly #chance: Chance
+  #prunedAtMs = Number.NEGATIVE_INFINITY
 
   constructor(ports: { readonly people: People; readonly clock: Clock; readonly chance: Chance }) {
     this.#people = ports.people
@@ -42,7 +45,7 @@ export class Sessions {
     address: string,
   ): Promise<{ readonly token: string; readonly session: LiveSession }> {
     const nowMs = this.#clock.nowMs()
-    await this.#people.pruneSessions({ createdAtMs: nowMs - ABSOLUTE_MS, usedAtMs: nowMs - IDLE_MS })
+    await this.#prune(nowMs)
     const token = PREFIX + Buffer.from(this.#chance.bytes(TOKEN_BYTES)).toString('base64url')
     const digest = keyDigest(token)
     const opened = await this.#people.openSession({ digest, user, carrier, address })
@@ -64,6 +67,13 @@ export class Sessions {
     if (nowMs - found.usedAtMs < TOUCH_MS) return session
     await this.#people.touchSession(digest)
     return living({ ...found, usedAtMs: nowMs }, token, digest)
+  }
+
+  async #prune(nowMs: number): Promise<void> {
+    const monotonicMs = this.#clock.monotonicMs()
+    if (monotonicMs - this.#prunedAtMs < PRUNE_MS) return
+    this.#prunedAtMs = monotonicMs
+    await this.#people.pruneSessions({ createdAtMs: nowMs - ABSOLUTE_MS, usedAtMs: nowMs - IDLE_MS })
   }
 }
 
