@@ -5,6 +5,7 @@ import type { Row, RowFault } from './rows.ts'
 import * as sql from './statements.ts'
 import { BatchSums } from './sums.ts'
 import { type TenantHold, TenantHolds } from './tenant-holds.ts'
+import { onceUnlocked } from './write-lock.ts'
 
 /** A row that SQLite will never take, such as one with an amount beyond 64 bits: a bug of ours, not of the disk. */
 export class RowRefused extends Error {
@@ -97,7 +98,7 @@ export class LedgerBook {
 
   #transaction<T>(work: () => T): T {
     const raw = this.#raw
-    raw.exec('begin immediate')
+    onceUnlocked(() => raw.exec('begin immediate'))
     try {
       const result = work()
       raw.exec('commit')

@@ -4,6 +4,7 @@ import { type NanoParts, toNano } from './columns.ts'
 import type { Answers, Question } from './rows.ts'
 import { SELECT_BALANCE } from './statements.ts'
 import { QUARTER_MS } from './sums.ts'
+import { onceUnlocked } from './write-lock.ts'
 
 const PAGE_ROWS = 1_000
 /** Enough to give back what a batch of deletions frees, too few to hold the thread for long. */
@@ -59,7 +60,7 @@ export class LedgerQuestions {
 
   /** @throws {Database.SqliteError} where the database cannot be read, or not be written by `prune`. */
   answer(question: Question): Answers[Question['ask']] {
-    return this.#raw.transaction(() => this.#answer(question))()
+    return onceUnlocked(() => this.#raw.transaction(() => this.#answer(question))())
   }
 
   #answer(question: Question): Answers[Question['ask']] {

@@ -7,9 +7,6 @@ import { type PackedPost, unpacked } from './packing.ts'
 import { LedgerQuestions } from './questions.ts'
 import { LedgerWriter, StoreReplaced } from './writer.ts'
 
-/** Short of the patience of a hold: a lock that lasts longer is trouble to tell of, not to wait for. */
-const BUSY_MS = 1_000
-
 /**
  * What the ledger's thread does, until it is told to close: it writes on a connection of its own, because a commit
  * waits for the disk, and the relay must not.
@@ -18,7 +15,8 @@ const BUSY_MS = 1_000
  */
 export async function writeLedger(port: MessagePort, settings: WriterSettings): Promise<OpenDatabase> {
   const session = await openDatabase(settings.path, 'write')
-  session.raw.pragma(`busy_timeout = ${BUSY_MS}`)
+  // It waits by itself, and with less patience: see `onceUnlocked`.
+  session.raw.pragma('busy_timeout = 0')
   const writer = new LedgerWriter(
     {
       book: new LedgerBook(session.raw),
