@@ -12,10 +12,8 @@ import { MasterKey } from '../store/master-key.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/types.ts'
 import { Books, type BooksPorts } from './books.ts'
-import { openControl } from './control.ts'
 import { roomFor } from './descriptors.ts'
-import { FollowedFiles } from './files/followed-files.ts'
-import { startFiles } from './files/start-files.ts'
+import type { FollowedFiles } from './files/followed-files.ts'
 import { healthAnswer } from './health.ts'
 import { listenFault } from './listen-fault.ts'
 import { Measured } from './metrics.ts'
@@ -75,15 +73,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       upstreams.adopt(snapshot)
     },
   })
-  const files =
-    options.files &&
-    new FollowedFiles({
-      ...ports,
-      paths: options.files.paths,
-      store: options.store,
-      ...(ports.filesThreadUrl && { threadUrl: ports.filesThreadUrl }),
-      ...(ports.onFilesRefused && { onRefused: ports.onFilesRefused }),
-    })
+  const files = options.files && (await followed(options.files.paths, options.store, ports))
   const presence = options.gateway && new Presence({ ...ports, store, holder, version: options.version })
   const listeners: Listener[] = []
   const underway = new Underway()
@@ -124,7 +114,10 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
   }
 
   try {
-    if (files) await startFiles(files, options.files?.watch ?? false, store)
+    if (files) {
+      const { startFiles } = await import('./files/start-files.ts')
+      await startFiles(files, options.files?.watch ?? false, store)
+    }
     const problems = await reloader.start()
     if (problems) {
       throw unservable(problems)
@@ -154,8 +147,11 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       listeners.push(gateway)
       presence?.tell(gateway.url)
     }
+    // Loaded behind the gateway: what it needs beside takes a quarter of a second, in which requests are answered.
+    const openControl = options.control && (await import('./control.ts')).openControl
     const control =
       options.control &&
+      openControl &&
       (await claim(openControl, '--control-listen', options.control, {
         ...ports,
         storeUrl: options.store,
@@ -197,6 +193,18 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     await close(0)
     throw error
   }
+}
+
+async function followed(paths: readonly string[], store: string, ports: ServePorts): Promise<FollowedFiles> {
+  const { filesThreadUrl, onFilesRefused } = ports
+  const { FollowedFiles } = await import('./files/followed-files.ts')
+  return new FollowedFiles({
+    ...ports,
+    paths,
+    store,
+    ...(filesThreadUrl && { threadUrl: filesThreadUrl }),
+    ...(onFilesRefused && { onRefused: onFilesRefused }),
+  })
 }
 
 async function openBooks(store: Store, url: string, ports: BooksPorts): Promise<Books> {

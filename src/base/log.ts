@@ -1,5 +1,4 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
-import { prettyFactory } from 'pino-pretty'
 
 /** Structured logging: one JSON object a line, control characters escaped. */
 export interface Log extends Pick<Logger, 'info' | 'warn' | 'error' | 'debug'> {
@@ -18,10 +17,13 @@ export interface LogDestination {
   flush?(): void
 }
 
+/** Makes what puts a line of JSON into words. */
+export type ReadableLines = (colour: boolean) => (line: string) => string
+
 export interface LogOptions {
   readonly level: 'debug' | 'info' | 'warn' | 'error' | 'silent'
-  /** Lines for people instead of JSON, in colour where `colour` says so. */
-  readonly pretty: boolean
+  /** Lines for people instead of JSON, in colour where `colour` says so: see `readableLines`. */
+  readonly pretty: false | ReadableLines
   readonly colour: boolean
 }
 
@@ -42,7 +44,7 @@ function describeError(error: unknown): unknown {
 }
 
 export function createLog(destination: LogDestination, options: LogOptions): Log {
-  const stream = options.pretty ? readable(destination, options.colour) : destination
+  const stream = options.pretty ? readable(destination, options.pretty(options.colour)) : destination
   const time = pino.stdTimeFunctions.isoTime
   const logger = pino(
     {
@@ -65,8 +67,7 @@ export function createLog(destination: LogDestination, options: LogOptions): Log
 const ERROR_LEVEL = 50
 
 /** Puts each line into words before it is written. */
-function readable(destination: LogDestination, colorize: boolean): LogDestination {
-  const format = prettyFactory({ colorize, singleLine: true })
+function readable(destination: LogDestination, format: (line: string) => string): LogDestination {
   return { write: line => destination.write(format(line)), flush: () => destination.flush?.() }
 }
 

@@ -88,7 +88,7 @@ async function act(session: Session, _args: readonly string[], options: Options)
   const lines = new GatheredLines(text => void io.stdout.write(text), io.clock)
   const log = createLog(isRead ? { write: line => void io.stdout.write(line) } : lines, {
     level: options.logLevel,
-    pretty,
+    pretty: pretty && (await import('../base/readable-lines.ts')).readableLines,
     colour: out.style.colour,
   })
   try {

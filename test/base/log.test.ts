@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { GatheredLines } from '../../src/base/gathered-lines.ts'
 import { createLog } from '../../src/base/log.ts'
+import { readableLines } from '../../src/base/readable-lines.ts'
 import { testClock } from '../support/test-clock.ts'
 
 function logged(pretty: boolean, write: (log: ReturnType<typeof createLog>) => void): string {
@@ -10,7 +11,7 @@ function logged(pretty: boolean, write: (log: ReturnType<typeof createLog>) => v
       text += line
     },
   }
-  write(createLog(destination, { level: 'info', pretty, colour: false }))
+  write(createLog(destination, { level: 'info', pretty: pretty && readableLines, colour: false }))
   return text
 }
 
