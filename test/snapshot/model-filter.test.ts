@@ -29,11 +29,17 @@ describe('a filter of models', () => {
     expect(modelFilter(patterns)(name)).toBe(expected)
   })
 
+  it('takes no longer over a name that nearly fits', () => {
+    const filter = modelFilter([`${'a*'.repeat(40)}b`])
+    expect(filter(`${'a'.repeat(200)}c`)).toBe(false)
+    expect(filter(`${'a'.repeat(200)}b`)).toBe(true)
+  })
+
   it('means what a glob means', () => {
     const letters = fc.array(fc.constantFrom('a', 'b', '/', '.', '😀'), { maxLength: 6 })
     const pattern = fc.array(fc.constantFrom('a', 'b', '/', '.', '*', '?', '😀'), {
       minLength: 1,
-      maxLength: 6,
+      maxLength: 8,
     })
     fc.assert(
       fc.property(pattern, letters, (glob, name) => {
