@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts'
+import { Roster } from '../base/roster.ts'
 import type { Protocol } from '../schema/endpoint.ts'
 import type { KeyEntry, PublicationEntry, RateLimits, Snapshot } from '../snapshot/types.ts'
 import { takeRates } from './checks.ts'
@@ -45,7 +46,7 @@ export class Limiter {
   readonly #parties = new Parties()
   readonly #histories = new OutputHistories(MAX_HISTORIES)
   /** Those that have a hold or a permit. */
-  readonly #open = new Set<Reservation>()
+  readonly #open = new Roster<Reservation>()
   readonly #desk: Desk
   #openHolds = 0
   #currency = ''

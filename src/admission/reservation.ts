@@ -1,4 +1,5 @@
 import type { GwError } from '../base/catalogue/wire.ts'
+import { ABSENT, type Rostered } from '../base/roster.ts'
 import type { BalanceShort, Usage } from '../schema/ledger.ts'
 import type { KeyAccount, Wallet } from './accounts.ts'
 import type { OutputHistory } from './learned.ts'
@@ -52,7 +53,8 @@ export interface Desk {
  * What one admitted request has taken: a hold, which ends with its bill, and a permit of concurrency, which ends
  * with its last byte. Each ends once, by whoever comes first; a second end changes nothing.
  */
-export class Reservation {
+export class Reservation implements Rostered {
+  place = ABSENT
   readonly hold: HoldFigures
   /** By the monotonic clock. */
   readonly #deadlineTickMs: number

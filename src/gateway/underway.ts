@@ -1,4 +1,5 @@
 import { GwError } from '../base/catalogue/wire.ts'
+import { ABSENT, Roster, type Rostered } from '../base/roster.ts'
 
 /** Why an answer is broken off by the gateway itself. */
 export class Interrupted extends GwError {
@@ -12,7 +13,7 @@ export class Interrupted extends GwError {
  * handed to the ledger before that is closed.
  */
 export class Underway {
-  readonly #visits = new Set<Visit>()
+  readonly #visits = new Roster<Visit>()
   #interrupted: Interrupted | undefined
   #empty: () => void = () => undefined
 
@@ -52,7 +53,8 @@ export class Underway {
 }
 
 /** A request at hand, from before its hold until what it held has been given back. */
-export class Visit {
+export class Visit implements Rostered {
+  place = ABSENT
   readonly #underway: Underway
   #exchange: Abortable | undefined
 

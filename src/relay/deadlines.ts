@@ -1,10 +1,11 @@
 import type { Clock, Timer } from '../base/clock.ts'
+import { Roster, type Rostered } from '../base/roster.ts'
 
 /** How late a deadline may be noticed, and how often all that are watched are looked at. */
 const TICK_MS = 100
 
 /** Something with deadlines of its own. */
-export interface Timed {
+export interface Timed extends Rostered {
   /** @param nowMs Of the monotonic clock. */
   check(nowMs: number): void
 }
@@ -15,7 +16,7 @@ export interface Timed {
  */
 export class Deadlines {
   readonly #clock: Clock
-  readonly #watched = new Set<Timed>()
+  readonly #watched = new Roster<Timed>()
   #timer: Timer | undefined
 
   constructor(clock: Clock) {
@@ -47,7 +48,7 @@ export class Deadlines {
   readonly #tick = (): void => {
     const nowMs = this.#clock.monotonicMs()
     this.#timer = this.#clock.after(TICK_MS, this.#tick)
-    // Ending one takes it out: a Set bears that while it is walked.
+    // Ending one takes it out: a roster bears that while it is walked.
     for (const timed of this.#watched) timed.check(nowMs)
   }
 }

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import type { GwError } from '../base/catalogue/wire.ts'
 import type { Clock } from '../base/clock.ts'
+import { ABSENT } from '../base/roster.ts'
 import { fromDeadline, fromHead, fromTransport } from './classify.ts'
 import type { ClientPool, PooledClient } from './client-pool.ts'
 import type { Deadlines, Timed } from './deadlines.ts'
@@ -41,6 +42,7 @@ export interface RelayPorts {
  */
 export class Exchange implements Dispatcher.DispatchHandler, Timed {
   readonly head: Promise<Head>
+  place = ABSENT
   readonly #request: UpstreamRequest
   readonly #ports: RelayPorts
   readonly #pool: ClientPool

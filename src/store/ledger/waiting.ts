@@ -30,13 +30,24 @@ export interface WaitingHold {
 /** Nobody waits for a line of the call log; it only counts. */
 export const LOG = { what: 'log' } as const
 
-/** All who wait, by number, in the order in which the writer reports. */
+/** A power of two: a number's seat is found with a mask. */
+const FIRST_SEATS = 1_024
+
+/**
+ * All who wait, by number, in the order in which the writer reports.
+ *
+ * They sit in a ring that grows: a Map that so many pass through leaves tables behind that keep each other alive, and
+ * with them the requests that waited (see `Roster`).
+ */
 export class WaitingRoom {
-  readonly #waiters = new Map<number, Waiter>()
+  #seats: (Waiter | undefined)[] = emptySeats(FIRST_SEATS)
+  #size = 0
+  /** All before it have left. */
+  #first = 1
   #last = 0
 
   get size(): number {
-    return this.#waiters.size
+    return this.#size
   }
 
   /** The number that was given out last. */
@@ -45,26 +56,33 @@ export class WaitingRoom {
   }
 
   get oldest(): number | undefined {
-    return this.#waiters.keys().next().value
+    this.#passOverEmpty()
+    return this.#size === 0 ? undefined : this.#first
   }
 
   add(waiter: Waiter): void {
+    if (this.#last + 1 - this.#first >= this.#seats.length) this.#makeRoom()
     this.#last += 1
-    this.#waiters.set(this.#last, waiter)
+    this.#seats[this.#last & (this.#seats.length - 1)] = waiter
+    this.#size += 1
   }
 
   take(seq: number): Waiter | undefined {
-    const waiter = this.#waiters.get(seq)
-    this.#waiters.delete(seq)
+    if (seq < this.#first || seq > this.#last) return undefined
+    const waiter = this.#at(seq)
+    if (waiter === undefined) return undefined
+    this.#seats[seq & (this.#seats.length - 1)] = undefined
+    this.#size -= 1
     return waiter
   }
 
   /** Resolves all up to a number. Which of them had been refused, and are held now. */
   commit(upTo: number): readonly Hold[] {
     const unwanted: Hold[] = []
-    for (const [seq, waiter] of this.#waiters) {
-      if (seq > upTo) break
-      this.#waiters.delete(seq)
+    const end = Math.min(upTo, this.#last)
+    for (; this.#first <= end; this.#first++) {
+      const waiter = this.take(this.#first)
+      if (waiter === undefined) continue
       if (waiter.what === 'hold' && waiter.isRefused) unwanted.push(waiter.hold)
       else if (waiter.what === 'hold' || waiter.what === 'end') waiter.resolve()
     }
@@ -73,8 +91,8 @@ export class WaitingRoom {
 
   /** Refuses the holds that wait. They keep their places: the writer may still write them. */
   refuseHolds(reason: string): void {
-    for (const waiter of this.#waiters.values()) {
-      if (waiter.what !== 'hold' || waiter.isRefused) continue
+    for (const waiter of this.#seats) {
+      if (waiter?.what !== 'hold' || waiter.isRefused) continue
       waiter.isRefused = true
       waiter.reject(unavailable(reason))
     }
@@ -83,13 +101,34 @@ export class WaitingRoom {
   /** Everybody, in vain. How many rows of the ledger were among them. */
   rejectAll(reason: string): number {
     let rows = 0
-    for (const waiter of this.#waiters.values()) {
-      if (waiter.what === 'hold' || waiter.what === 'end') rows += 1
-      if (waiter.what !== 'log') waiter.reject(unavailable(reason))
+    for (let seq = this.#first; seq <= this.#last; seq++) {
+      const waiter = this.take(seq)
+      if (waiter?.what === 'hold' || waiter?.what === 'end') rows += 1
+      if (waiter && waiter.what !== 'log') waiter.reject(unavailable(reason))
     }
-    this.#waiters.clear()
     return rows
   }
+
+  #at(seq: number): Waiter | undefined {
+    return this.#seats[seq & (this.#seats.length - 1)]
+  }
+
+  #passOverEmpty(): void {
+    while (this.#first <= this.#last && this.#at(this.#first) === undefined) this.#first += 1
+  }
+
+  /** For one more than there are seats from the first to the last. */
+  #makeRoom(): void {
+    this.#passOverEmpty()
+    if (this.#last + 1 - this.#first < this.#seats.length) return
+    const seats = emptySeats(2 * this.#seats.length)
+    for (let seq = this.#first; seq <= this.#last; seq++) seats[seq & (seats.length - 1)] = this.#at(seq)
+    this.#seats = seats
+  }
+}
+
+function emptySeats(count: number): (Waiter | undefined)[] {
+  return new Array<Waiter | undefined>(count).fill(undefined)
 }
 
 export function unavailable(reason: string): GwError {
