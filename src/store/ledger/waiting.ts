@@ -128,7 +128,7 @@ export class WaitingRoom {
 }
 
 function emptySeats(count: number): (Waiter | undefined)[] {
-  return new Array<Waiter | undefined>(count).fill(undefined)
+  return Array.from({ length: count }, () => undefined)
 }
 
 export function unavailable(reason: string): GwError {
