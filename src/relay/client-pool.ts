@@ -1,5 +1,6 @@
-import { buildConnector, Client, type Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import { guardedLookup } from './lookup.ts'
+import { buildConnector, Client } from './undici.ts'
 
 /** undici's own keep-alive default; an upstream that says less in its `keep-alive` header is believed. */
 const KEEP_ALIVE_MS = 4_000

@@ -1,7 +1,8 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { type buildConnector, Client } from 'undici'
+import type { buildConnector } from 'undici'
 import { guardedLookup, type Lookup } from '../lookup.ts'
+import { Client, request as requestOn } from '../undici.ts'
 
 /** How far a request has come: what a deadline that strikes then means. */
 export type Phase = 'resolving' | 'connecting' | 'securing' | 'waiting' | 'reading'
@@ -51,7 +52,7 @@ export class Connection {
   async request(asked: Asked): Promise<Answered> {
     const { limitBytes, ...request } = asked
     try {
-      const { statusCode, headers, body } = await this.#client.request(request)
+      const { statusCode, headers, body } = await requestOn.call(this.#client, request)
       this.phase = 'reading'
       const pieces: Buffer[] = []
       let lengthBytes = 0
