@@ -156,20 +156,9 @@ interface LedgerPricesTable {
 }
 
 interface OpenHoldsTable {
-  request_id: string
-  attempt: number
-  /** The entry that opened it. */
+  /** The entry that opened it, where the rest of it is. */
   entry_id: number
-  at_ms: number
-  deadline_ms: number
-  key_name: string
-  tenant: string | null
-  publication: string
-  endpoint: string
-  amount_nano: Nano
-  tokens: number
-  input_tokens: number
-  input_amount_nano: Nano
+  /** By which path it came, and whether it is a stream; null where the call log has no line for such calls. */
   path: string | null
   stream: number | null
   price_id: number | null

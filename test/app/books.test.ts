@@ -27,7 +27,8 @@ async function scene() {
     clock,
     lines,
     path: folder.at('gw.db'),
-    openRequests: () => raw.prepare('select request_id from open_holds order by 1').pluck().all(),
+    openRequests: () =>
+      raw.prepare('select request_id from open_holds join ledger on id = entry_id order by 1').pluck().all(),
     open: async () => {
       const books = await Books.open(`sqlite:${folder.at('gw.db')}`, {
         clock,

@@ -45,7 +45,7 @@ describe('gw ledger verify', () => {
   it('names each row that does not fit by its table, and ends with 1', async () => {
     tamper(`update wallets set balance_units = balance_units + 1;
       update key_totals set tokens = 7;
-      delete from open_holds where request_id = 'r2'`)
+      delete from open_holds where entry_id in (select id from ledger where request_id = 'r2')`)
     const { exit, stdout, stderr } = await run('ledger verify')
     expect(exit).toBe(1)
     await expect(stdout).toMatchFileSnapshot('golden/ledger-verify-broken.txt')

@@ -1,10 +1,10 @@
 import Database from 'better-sqlite3'
 import type { CallRecord, Claim, Hold, HoldEnd } from '../../schema/ledger.ts'
 import { fromMarks, type NanoParts, parts, toNano } from './columns.ts'
+import { type OpenHold, OpenHolds } from './open-holds.ts'
 import type { Row, RowFault } from './rows.ts'
 import * as sql from './statements.ts'
 import { BatchSums } from './sums.ts'
-import { type TenantHold, TenantHolds } from './tenant-holds.ts'
 import { onceUnlocked } from './write-lock.ts'
 
 /** A row that SQLite will never take, such as one with an amount beyond 64 bits: a bug of ours, not of the disk. */
@@ -42,7 +42,7 @@ export class LedgerBook {
   readonly #probe: Database.Statement
   readonly #addPrice: Database.Statement
   readonly #priceOf: Database.Statement
-  readonly #holds: TenantHolds
+  readonly #holds: OpenHolds
   /** Ids of prices that are committed, or are in the batch at hand. */
   readonly #priceIds = new Map<string, number>()
 
@@ -62,7 +62,7 @@ export class LedgerBook {
     this.#probe = raw.prepare(sql.PROBE)
     this.#addPrice = raw.prepare(sql.ADD_PRICE)
     this.#priceOf = raw.prepare(sql.SELECT_PRICE).pluck()
-    this.#holds = new TenantHolds(tenantHolds(raw))
+    this.#holds = new OpenHolds(openHolds(raw))
   }
 
   /**
@@ -128,7 +128,7 @@ export class LedgerBook {
       const heldNano = this.#holds.heldNano(tenant)
       if (balanceNano - heldNano < amountNano) return { balanceNano, heldNano }
     }
-    const row = [
+    const { changes, lastInsertRowid } = this.#holdEntry.run(
       ...claim(hold),
       hold.openedAtMs,
       hold.amountNano,
@@ -136,20 +136,19 @@ export class LedgerBook {
       hold.tokens,
       hold.inputTokens,
       hold.inputAmountNano,
-    ]
-    const { changes, lastInsertRowid } = this.#holdEntry.run(...row)
+    )
     if (changes === 0) return 'held_twice'
     const { call, price } = hold
     const priceId = price === undefined ? null : this.#priceId(price)
-    this.#openHold.run(...row, lastInsertRowid, call?.path ?? null, call?.stream ? 1 : 0, priceId)
-    if (tenant !== undefined) this.#holds.open({ requestId, attempt, tenant, amountNano })
+    const entryId = Number(lastInsertRowid)
+    this.#openHold.run(entryId, call?.path ?? null, call?.stream ? 1 : 0, priceId)
+    this.#holds.open({ requestId, attempt, entryId, tenant: tenant ?? null, amountNano, priceId })
     return undefined
   }
 
   #end(end: HoldEnd, sums: BatchSums): RowFault | undefined {
-    const closed = this.#closeHold.get(end.requestId, end.attempt) as ClosedHold | undefined
-    if (!closed) return this.#endedBefore(end)
-    this.#holds.close(end.requestId, end.attempt)
+    const hold = this.#holds.end(end)
+    if (!hold || this.#closeHold.run(hold.entryId).changes === 0) return this.#endedBefore(end)
     if (end.kind === 'release') {
       this.#release.run(...claim(end), end.endedAtMs, end.reason)
       return undefined
@@ -165,7 +164,7 @@ export class LedgerBook {
       usage.outputTokens,
       usage.searchUnits,
       fromMarks(end.marks),
-      closed.priceId,
+      hold.priceId,
     )
     sums.add(end)
     return undefined
@@ -244,14 +243,8 @@ export class LedgerBook {
   }
 }
 
-interface ClosedHold {
-  readonly priceId: number | null
-}
-
-function tenantHolds(raw: Database.Database): TenantHold[] {
-  const rows = raw.prepare(sql.SELECT_TENANT_HOLDS).all() as (Omit<TenantHold, 'amountNano'> & {
-    nano: string
-  })[]
+function openHolds(raw: Database.Database): OpenHold[] {
+  const rows = raw.prepare(sql.SELECT_OPEN_HOLDS).all() as (Omit<OpenHold, 'amountNano'> & { nano: string })[]
   return rows.map(({ nano, ...hold }) => ({ ...hold, amountNano: BigInt(nano) }))
 }
 

@@ -20,12 +20,14 @@ const VERSION = `select wallet_version from ledger_head`
 const ADJUSTMENTS = `
   select id, kind, tenant, cast(amount_nano as text) as nano from ledger
   where reference is not null and id > ? order by id`
-const HOLD_COLUMNS = `request_id, attempt, key_name, tenant, publication, endpoint, at_ms, deadline_ms, tokens,
-  input_tokens, cast(amount_nano as text) as nano, cast(input_amount_nano as text) as input_nano, path, stream`
-const LEFT_BEHIND = `
-  select ${HOLD_COLUMNS} from open_holds where entry_id <= ? order by entry_id limit ${PAGE_ROWS}`
+/** `cross join`: from the few that are open to their entries, and never the other way. */
+const HOLDS = `
+  select request_id, attempt, key_name, tenant, publication, endpoint, at_ms, deadline_ms, tokens, input_tokens,
+    cast(amount_nano as text) as nano, cast(input_amount_nano as text) as input_nano, path, stream
+  from open_holds cross join ledger on ledger.id = entry_id`
+const LEFT_BEHIND = `${HOLDS} where entry_id <= ? order by entry_id limit ${PAGE_ROWS}`
 const OVERDUE = `
-  select ${HOLD_COLUMNS} from open_holds where deadline_ms <= ? and (request_id, attempt) > (?, ?)
+  ${HOLDS} where deadline_ms <= ? and (request_id, attempt) > (?, ?)
   order by request_id, attempt limit ${PAGE_ROWS}`
 const PRUNE = `
   delete from call_logs where id in (select id from call_logs where at_ms < ? order by at_ms limit ?)`

@@ -6,13 +6,9 @@ export const INSERT_HOLD_ENTRY = `
   values ('hold', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   on conflict do nothing`
 
-export const INSERT_OPEN_HOLD = `
-  insert into open_holds (request_id, attempt, key_name, tenant, publication, endpoint,
-    at_ms, amount_nano, deadline_ms, tokens, input_tokens, input_amount_nano, entry_id, path, stream, price_id)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+export const INSERT_OPEN_HOLD = `insert into open_holds (entry_id, path, stream, price_id) values (?, ?, ?, ?)`
 
-export const DELETE_OPEN_HOLD = `
-  delete from open_holds where request_id = ? and attempt = ? returning price_id as priceId`
+export const DELETE_OPEN_HOLD = `delete from open_holds where entry_id = ?`
 
 export const ADD_PRICE = `insert into ledger_prices (price) values (?) on conflict do nothing`
 export const SELECT_PRICE = `select id from ledger_prices where price = ?`
@@ -71,8 +67,9 @@ export const ADD_TO_WALLET = `
 export const SELECT_BALANCE = `
   select cast(balance_units as text) as units, cast(balance_nano as text) as nano from wallets where tenant = ?`
 
-export const SELECT_TENANT_HOLDS = `
-  select request_id as requestId, attempt, tenant, cast(amount_nano as text) as nano from open_holds
-  where tenant is not null`
+export const SELECT_OPEN_HOLDS = `
+  select request_id as requestId, attempt, entry_id as entryId, tenant, cast(amount_nano as text) as nano,
+    open_holds.price_id as priceId
+  from open_holds cross join ledger on ledger.id = entry_id`
 
 export const PROBE = `update ledger_head set probed_at_ms = ?`

@@ -131,23 +131,18 @@ async function compareKeys(db: Kysely<Tables>, recount: Recount): Promise<Findin
 
 async function compareHolds(db: Kysely<Tables>, recount: Recount, nowMs: number): Promise<Finding[]> {
   const findings: Finding[] = []
-  const missing = new Map(recount.openHolds)
+  const missing = new Map([...recount.openHolds.values()].map(hold => [hold.id, hold]))
   const rows = await db
     .selectFrom('open_holds')
-    .select(['entry_id', 'request_id', 'attempt', 'deadline_ms', text('amount_nano').as('nano')])
+    .leftJoin('ledger', 'ledger.id', 'entry_id')
+    .select(['entry_id', 'request_id', 'attempt', 'deadline_ms'])
     .orderBy('entry_id')
     .execute()
-  for (const { entry_id: id, request_id, attempt, deadline_ms, nano } of rows) {
-    const row = `request ${request_id}, attempt ${attempt}`
-    const hold = missing.get(`${request_id}\n${attempt}`)
-    missing.delete(`${request_id}\n${attempt}`)
-    if (!hold) findings.push(finding('open_holds', row, 'is open, but by the entries it is not'))
-    else if (hold.id !== id || hold.nano !== nano) {
-      findings.push(
-        finding('open_holds', row, `holds ${nano} by entry ${id}, but entry ${hold.id} holds ${hold.nano}`),
-      )
-    }
-    const overdueMs = nowMs - deadline_ms
+  for (const { entry_id: id, request_id, attempt, deadline_ms } of rows) {
+    const row = request_id === null ? `entry ${id}` : `request ${request_id}, attempt ${attempt}`
+    if (!missing.delete(id))
+      findings.push(finding('open_holds', row, 'is open, but by the entries it is not'))
+    const overdueMs = nowMs - (deadline_ms ?? nowMs)
     if (overdueMs > SWEEP_AFTER_MS + SWEPT_WITHIN_MS) {
       findings.push(
         finding('open_holds', row, `is open ${Math.round(overdueMs / 1_000)} s after its deadline`),

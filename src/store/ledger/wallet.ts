@@ -38,6 +38,9 @@ export async function selectWallets(db: Kysely<Tables>, only?: string): Promise<
   // Amounts are added up by two parts for the same reason as in `wallets`: 64 bits may not do.
   let holds = db
     .selectFrom('open_holds')
+    // A cross join keeps its order: left to itself SQLite would go through the whole ledger.
+    .crossJoin('ledger')
+    .whereRef('ledger.id', '=', 'entry_id')
     .select([
       'tenant',
       sql<string>`cast(sum(amount_nano / 1000000000) as text)`.as('units'),

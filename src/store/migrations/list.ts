@@ -9,6 +9,7 @@ import { gateways } from './0007-gateways.ts'
 import { prices } from './0008-prices.ts'
 import { rollbacks } from './0009-rollbacks.ts'
 import { accounts } from './0010-accounts.ts'
+import { leanHolds } from './0011-lean-holds.ts'
 
 /** Every migration, by the name under which a database remembers it. Append; never change one that was released. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -22,4 +23,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0008-prices': prices,
   '0009-rollbacks': rollbacks,
   '0010-accounts': accounts,
+  '0011-lean-holds': leanHolds,
 }

@@ -95,14 +95,14 @@ describe('names the row that does not fit', () => {
       /^open_holds request c: is not there, but entry 6 has no end$/,
     ],
     [
-      'a hold that was changed',
-      'update open_holds set amount_nano = 1',
-      /^open_holds request c, attempt 1: holds 1 by entry 6, but entry 6 holds 900$/,
+      'a hold too many',
+      'insert into open_holds (entry_id) values (2)',
+      /^open_holds request a, attempt 1: is open, but by the entries it is not$/,
     ],
     [
-      'a hold too many',
-      `insert into open_holds select 'z', attempt, entry_id, at_ms, deadline_ms, key_name, tenant, publication, endpoint, 1, 1, 1, 1, null, null, null from open_holds`,
-      /^open_holds request z, attempt 1: is open, but by the entries it is not$/,
+      'a hold of no entry',
+      'insert into open_holds (entry_id) values (99)',
+      /^open_holds entry 99: is open, but by the entries it is not$/,
     ],
   ])('%s', async (_, statement, expected) => {
     const { raw, findings } = await setUp()
