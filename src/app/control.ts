@@ -3,23 +3,21 @@ import type { Chance } from '../base/chance.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { PasswordHasher } from '../base/password.ts'
-import type { ProbeOrder } from '../changes/types.ts'
 import { readPages } from '../control/pages/pages.ts'
-import type { EndpointHealthShown, MaintenanceShown, ProbeVerdict, UseCasePorts } from '../control/ports.ts'
+import type { EndpointHealthShown, MaintenanceShown, UseCasePorts } from '../control/ports.ts'
 import { startControl } from '../control/server.ts'
 import type { View } from '../gateway/why/decide.ts'
 import type { ListenAddress, Listener } from '../http/listen.ts'
-import { httpProbe } from '../relay/probe/http-probe.ts'
 import type { EndpointHealth } from '../routing/endpoint-state.ts'
 import { MasterKey } from '../store/master-key.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/types.ts'
+import { probeEndpoint } from './endpoint-probe.ts'
 import { makeFirstAdmin } from './first-admin.ts'
 import { type Maintenance, maintenanceOf, switchMaintenanceOff, switchMaintenanceOn } from './maintenance.ts'
-import { type ProbeRow, probeRound } from './probe-round.ts'
 import { recentUse } from './recent-use.ts'
-import { findSecret, keep, type SecretPorts } from './secrets.ts'
-import { Documents } from './threads/documents.ts'
+import { keep } from './secrets.ts'
+import { DistantConfigurations } from './threads/distant-configurations.ts'
 import { Hashing } from './threads/hashing.ts'
 import { explain } from './why/explain.ts'
 import { sceneOfGateway, sceneOfStore } from './why/from-store.ts'
@@ -50,7 +48,6 @@ export interface ControlPlanePorts extends Pick<UseCasePorts, 'status' | 'curren
 
 /** Log-ins that may wait for the one that is hashed, strangers and acquaintances apart: some seconds each. */
 const MAX_WAITING = 16
-const PROBE_TIMEOUT_MS = 10_000
 
 /**
  * Starts the control plane over a connection of its own: the gateway of this process sees what is written here as it
@@ -64,7 +61,8 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
   const store = await openStore(ports.storeUrl, { mode: 'write', clock, folder: cwd })
   const ended = new AbortController()
   const hashing = new Hashing(clock, ports.threadsUrl)
-  const documents = new Documents(clock, ports.threadsUrl)
+  const settings = { storeUrl: ports.storeUrl, cwd, environment }
+  const configurations = new DistantConfigurations(settings, clock, ports.threadsUrl)
   try {
     const hasher = new PasswordHasher({
       chance,
@@ -79,12 +77,12 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
       store,
       hasher,
       check: wouldServe(ended.signal),
-      understand: document => documents.understand(document),
+      configurations,
       recentUse: recentUse(store),
       endpointHealth: () => healthShown(ports.endpoints()),
       keep: (secret, boundTo) => keep(secret, boundTo, { masterKey, chance, clock }),
       probe: (order, credential) =>
-        probe(order, credential, { clock, environment, masterKey, store, signal: ended.signal }),
+        probeEndpoint(order, credential, { clock, environment, masterKey, store, signal: ended.signal }),
       explain: async question => explain(question, await sceneNow(store, ports, question.key), clock),
       maintenance: {
         show: async () => maintenanceBody(await maintenanceOf(store)),
@@ -104,12 +102,12 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
       async close(...words) {
         await listener.close(...words)
         ended.abort()
-        await Promise.all([hashing.end(), documents.end()])
+        await Promise.all([hashing.end(), configurations.end()])
         await store.close()
       },
     }
   } catch (error) {
-    await Promise.all([hashing.end(), documents.end()])
+    await Promise.all([hashing.end(), configurations.end()])
     await store.close()
     throw error
   }
@@ -132,41 +130,6 @@ function healthShown(report: readonly EndpointHealth[]): ReadonlyMap<string, End
       { state, since: new Date(sinceMs).toISOString(), ...(reason !== undefined && { reason }) },
     ]),
   )
-}
-
-interface ProbePorts extends SecretPorts {
-  readonly clock: Clock
-  readonly store: Store
-  readonly signal: AbortSignal
-}
-
-/** The first of an order's models that does not answer, or how long the first one took. */
-async function probe(
-  order: ProbeOrder,
-  credential: string | undefined,
-  ports: ProbePorts,
-): Promise<ProbeVerdict> {
-  const rows = await probeRound([order], {
-    secretOf: async source => {
-      if (!('kept' in source)) return findSecret(source, [], ports)
-      return credential ?? findSecret(source, await ports.store.kept(), ports)
-    },
-    signal: ports.signal,
-    probe: httpProbe({ clock: ports.clock }),
-    timeoutMs: PROBE_TIMEOUT_MS,
-    onProgress: () => undefined,
-  })
-  const failed = rows.find(row => row.state === 'failed')
-  if (failed) {
-    const { cause, mend } = failed.diagnosis
-    return { ok: false, cause, mend, ...latencyOf(failed) }
-  }
-  const [first] = rows
-  return { ok: true, ...(first && latencyOf(first)) }
-}
-
-function latencyOf(row: ProbeRow): { latencyMs?: number } {
-  return 'latencyMs' in row && row.latencyMs !== undefined ? { latencyMs: row.latencyMs } : {}
 }
 
 function maintenanceBody({ on, message, declared, switched, place }: Maintenance): MaintenanceShown {

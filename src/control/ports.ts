@@ -2,10 +2,10 @@ import type { Chance } from '../base/chance.ts'
 import type { Clock } from '../base/clock.ts'
 import type { PasswordHasher } from '../base/password.ts'
 import type { RecentUse } from '../changes/blast/use.ts'
-import type { Check, ProbeOrder } from '../changes/types.ts'
-import type { Loaded } from '../config/types.ts'
+import type { RolledBack } from '../changes/rollback.ts'
+import type { Applied, Check, ProbeOrder } from '../changes/types.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
-import type { AnswerOf } from '../schema/api/types.ts'
+import type { AnswerOf, BodyOf } from '../schema/api/types.ts'
 import type { CALL_PATHS } from '../schema/api/why.ts'
 import type { KeptSecret } from '../schema/kept-secret.ts'
 import type { Store } from '../store/types.ts'
@@ -36,6 +36,26 @@ export interface Asked {
   readonly maxTokens?: number | undefined
 }
 
+/** What was applied, and as which set. */
+export interface AppliedSet extends Applied {
+  readonly set: string
+}
+
+/**
+ * What is done with whole configurations. All of it goes over thousands of resources at once, and a transaction cannot
+ * rest: whoever shares an event loop with calls has this done elsewhere. Arguments and answers are plain data.
+ */
+export interface Configurations {
+  /** @throws {ApiError} configuration_invalid, with every problem. */
+  validate(yaml: string): Promise<AnswerOf<OperationOf<'validate_config'>>>
+  /** @throws {ApiError} configuration_invalid, reference_refused; {@link CommandError} as `plan` of changes throws. */
+  plan(yaml: string): Promise<AnswerOf<OperationOf<'plan_config'>>>
+  /** @throws what `plan` throws; {ApiError} too_many_deletes; {ProbeError} GW5001; and as `apply` of changes throws. */
+  apply(body: BodyOf<OperationOf<'apply_config'>>, author: string): Promise<AppliedSet>
+  /** @throws as `rollBack` of changes throws. */
+  rollBack(revision: number, author: string): Promise<RolledBack>
+}
+
 /** What the control plane needs of the process around it. */
 export interface UseCasePorts {
   /** A connection of its own: who serves must see what is written here as it sees what any other process writes. */
@@ -43,11 +63,7 @@ export interface UseCasePorts {
   readonly clock: Clock
   readonly chance: Chance
   readonly hasher: PasswordHasher
-  /** What a document says, where `known` exists beside it; without variables of this process. */
-  readonly understand: (document: {
-    readonly yaml: string
-    readonly known: ReadonlySet<string>
-  }) => Promise<Loaded>
+  readonly configurations: Configurations
   /** Whether a gateway could serve what would stand. */
   readonly check: Check
   /** What was used lately, for what a plan means to those who call. */

@@ -13,7 +13,7 @@ import { checked } from './reading.ts'
 
 type ResourcePorts = Pick<UseCasePorts, 'store' | 'check'>
 
-export function handOf(caller: Caller, { check }: Pick<UseCasePorts, 'check'>): Hand {
+function handOf(caller: Caller, { check }: Pick<UseCasePorts, 'check'>): Hand {
   return { origin: 'rest', author: caller.name, check }
 }
 

@@ -1,11 +1,12 @@
 import { recentUse } from '../../src/app/recent-use.ts'
 import { keep } from '../../src/app/secrets.ts'
-import { understand } from '../../src/app/threads/documents.ts'
+
 import { systemChance } from '../../src/base/chance.ts'
 import type { Clock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import { PasswordHasher } from '../../src/base/password.ts'
 import type { ProbeOrder } from '../../src/changes/types.ts'
+import { configurationsOn } from '../../src/control/configurations.ts'
 import type { ProbeVerdict } from '../../src/control/ports.ts'
 import { startControl } from '../../src/control/server.ts'
 import { sendJson } from '../../src/http/json.ts'
@@ -99,10 +100,18 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
   const masterKey = MasterKey.of('sqlite:gw.db', folder.path, undefined)
   let maintenance = { on: false, message: 'closed', declared: false }
   const scene = { verdict: { ok: true, latencyMs: 5 } as ProbeVerdict }
+  const lent = {
+    store,
+    check: async () => [],
+    recentUse: recentUse(store),
+    probe: async (order: ProbeOrder) => {
+      probed.push(order)
+      return scene.verdict
+    },
+  }
   const listener = await startControl(
     { host: '127.0.0.1', port: 0 },
     {
-      store,
       // Sockets have deadlines of their own, which the time of a test must not meet.
       clock,
       chance: systemChance,
@@ -112,14 +121,9 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
         { level: 'info', pretty: false, colour: false },
       ),
       health: res => sendJson(res, 200, '{"status":"ok"}'),
-      understand,
-      check: async () => [],
-      recentUse: recentUse(store),
+      ...lent,
+      configurations: configurationsOn(lent),
       keep: (secret, boundTo) => keep(secret, boundTo, { masterKey, chance: systemChance, clock }),
-      probe: async order => {
-        probed.push(order)
-        return scene.verdict
-      },
       status: () => ({
         status: 'ok',
         revision: 1,

@@ -1,0 +1,47 @@
+import type { Clock } from '../base/clock.ts'
+import type { ProbeOrder } from '../changes/types.ts'
+import type { ProbeVerdict } from '../control/ports.ts'
+import { httpProbe } from '../relay/probe/http-probe.ts'
+import type { Store } from '../store/types.ts'
+import { type ProbeRow, probeRound } from './probe-round.ts'
+import { findSecret, type SecretPorts } from './secrets.ts'
+
+const PROBE_TIMEOUT_MS = 10_000
+
+export interface EndpointProbePorts extends SecretPorts {
+  readonly clock: Clock
+  readonly store: Store
+  readonly signal: AbortSignal
+}
+
+/**
+ * Whether each of an order's models answers: the first that does not, or how long the first one took.
+ * @param credential that was given just now, where the endpoint says that one is kept.
+ */
+export async function probeEndpoint(
+  order: ProbeOrder,
+  credential: string | undefined,
+  ports: EndpointProbePorts,
+): Promise<ProbeVerdict> {
+  const rows = await probeRound([order], {
+    secretOf: async source => {
+      if (!('kept' in source)) return findSecret(source, [], ports)
+      return credential ?? findSecret(source, await ports.store.kept(), ports)
+    },
+    signal: ports.signal,
+    probe: httpProbe({ clock: ports.clock }),
+    timeoutMs: PROBE_TIMEOUT_MS,
+    onProgress: () => undefined,
+  })
+  const failed = rows.find(row => row.state === 'failed')
+  if (failed) {
+    const { cause, mend } = failed.diagnosis
+    return { ok: false, cause, mend, ...latencyOf(failed) }
+  }
+  const [first] = rows
+  return { ok: true, ...(first && latencyOf(first)) }
+}
+
+function latencyOf(row: ProbeRow): { latencyMs?: number } {
+  return 'latencyMs' in row && row.latencyMs !== undefined ? { latencyMs: row.latencyMs } : {}
+}

@@ -1,0 +1,96 @@
+import { ApiError } from '../base/catalogue/api.ts'
+import { CommandError } from '../base/catalogue/command.ts'
+import { apply } from '../changes/apply.ts'
+import { blastRadius } from '../changes/blast/radius.ts'
+import { knownOutside } from '../changes/export.ts'
+import { plan } from '../changes/plan.ts'
+import { planToJson } from '../changes/plan-json.ts'
+import { probeOrders, standingAfter } from '../changes/probe-orders.ts'
+import { ProbeError } from '../changes/refusals.ts'
+import { rollBack } from '../changes/rollback.ts'
+import type { Plan } from '../changes/types.ts'
+import { problemJson } from '../config/format.ts'
+import { load } from '../config/load.ts'
+import type { Problem, Tree } from '../config/types.ts'
+import type { OperationOf } from '../schema/api/operations.ts'
+import type { AnswerOf } from '../schema/api/types.ts'
+import type { Live } from '../store/types.ts'
+import { assertReferencesStand } from './handlers/remote-references.ts'
+import type { Configurations, UseCasePorts } from './ports.ts'
+
+/** On a store, in this thread. */
+export function configurationsOn(
+  ports: Pick<UseCasePorts, 'store' | 'check' | 'recentUse' | 'probe'>,
+): Configurations {
+  const { store, check } = ports
+  return {
+    async validate(yaml) {
+      const { tree, warnings } = await understood(yaml, await store.live())
+      return { set: tree.set, resources: tree.resources.length, warnings: warnings.map(problemBody) }
+    },
+    async plan(yaml) {
+      const live = await store.live()
+      const { tree } = await understood(yaml, live)
+      assertReferencesStand(tree.resources, live.resources)
+      const made = plan(live, tree)
+      const after = standingAfter(made, live.resources, tree)
+      const radius = await blastRadius(live, after, made.renames, ports.recentUse)
+      // The same as the schema's in other words: a plan is written once, for the command line as well.
+      return planToJson(made, radius) as unknown as AnswerOf<OperationOf<'plan_config'>>
+    },
+    async apply(body, author) {
+      const live = await store.live()
+      if (live.head.revision !== body.base) {
+        throw new CommandError(
+          'GW4001',
+          `The plan was made against revision ${body.base}, but the store is at ${live.head.revision}.`,
+        )
+      }
+      const { tree } = await understood(body.yaml, live)
+      assertReferencesStand(tree.resources, live.resources)
+      const agreed = plan(live, tree)
+      if (agreed.counts.delete > body.allow_deletes) {
+        throw new ApiError(
+          'too_many_deletes',
+          `It would delete ${agreed.counts.delete} resources, and ${body.allow_deletes} are allowed.`,
+        )
+      }
+      if (!body.skip_probe) await probed(agreed, tree, live)
+      const applied = await apply(store, agreed, tree, { origin: 'rest', author, check })
+      return { ...applied, set: tree.set }
+    },
+    rollBack: (revision, author) => rollBack(store, revision, { origin: 'rest', author, check }),
+  }
+
+  /** @throws {ProbeError} GW5001 */
+  async function probed(agreed: Plan, tree: Tree, live: Live): Promise<void> {
+    const orders = probeOrders(agreed, live.resources, standingAfter(agreed, live.resources, tree))
+    const verdicts = await Promise.all(orders.map(order => ports.probe(order)))
+    const failures = orders.flatMap(({ endpoint, models }, index) => {
+      const verdict = verdicts[index]
+      if (!verdict || verdict.ok) return []
+      return [{ endpoint: endpoint.name, model: models[0] ?? '', cause: verdict.cause, mend: verdict.mend }]
+    })
+    if (failures.length > 0) throw new ProbeError(failures)
+  }
+}
+
+/**
+ * What a document says. No variable is filled in: those of this process are not for whoever sends one.
+ * @throws {ApiError} configuration_invalid, with every problem.
+ */
+async function understood(
+  yaml: string,
+  live: Live,
+): Promise<{ readonly tree: Tree; readonly warnings: readonly Problem[] }> {
+  const readStdin = () => Promise.resolve(Buffer.from(yaml))
+  const loaded = await load(['-'], { environment: {}, readStdin, known: knownOutside(live) })
+  if (loaded.ok) return { tree: loaded.tree, warnings: loaded.problems }
+  throw new ApiError('configuration_invalid', undefined, {
+    more: { problems: loaded.problems.map(problemBody) },
+  })
+}
+
+function problemBody(problem: Problem) {
+  return { ...problemJson(problem) }
+}

@@ -1,0 +1,86 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { recentUse } from '../../../src/app/recent-use.ts'
+import { DistantConfigurations } from '../../../src/app/threads/distant-configurations.ts'
+import { systemClock } from '../../../src/base/clock.ts'
+import { configurationsOn } from '../../../src/control/configurations.ts'
+import { asApiError } from '../../../src/control/rescue.ts'
+import { openStore } from '../../../src/store/open.ts'
+import { tempDir } from '../../support/temp-dir.ts'
+
+/** As `npm test` has built it. */
+const MODULES = new URL('../../../dist/app/threads/', import.meta.url)
+const STORE_URL = 'sqlite:gw.db'
+
+/** Configurations of one store, in a thread and without. */
+async function setUp() {
+  const cwd = tempDir(onTestFinished).path
+  const store = await openStore(STORE_URL, { mode: 'create', clock: systemClock, folder: cwd })
+  onTestFinished(() => store.close())
+  const settings = { storeUrl: STORE_URL, cwd, environment: {} }
+  const distant = new DistantConfigurations(settings, systemClock, MODULES)
+  onTestFinished(() => distant.end())
+  const here = configurationsOn({
+    store,
+    check: async () => [],
+    recentUse: recentUse(store),
+    probe: async () => ({ ok: true }),
+  })
+  return { store, distant, here }
+}
+
+const keys = (count: number) =>
+  `version: 1\ntenants: { t: {} }\nkeys:\n${Array.from({ length: count }, (_, index) => `  k${index}: { kind: tenant, tenant: t }\n`).join('')}`
+
+const NOTHING_ALLOWED = { allow_deletes: 0, skip_probe: true }
+
+test('says of a configuration what is said without a thread: its plan, or what is wrong with it', async () => {
+  const { distant, here } = await setUp()
+  for (const yaml of [keys(3), keys(2).replace('tenant: t', 'tenat: t'), ': nonsense', '']) {
+    const told = (answer: Promise<unknown>) =>
+      answer.catch((error: unknown) => {
+        const { code, message, errors, more } = asApiError(error)
+        return { code, message, errors, more }
+      })
+    expect(await told(distant.validate(yaml))).toEqual(await told(here.validate(yaml)))
+    expect(await told(distant.plan(yaml))).toEqual(await told(here.plan(yaml)))
+  }
+})
+
+test('applies and rolls back, in the name of who asks', async () => {
+  const { distant, store } = await setUp()
+  const applied = await distant.apply({ yaml: keys(2), base: 0, ...NOTHING_ALLOWED }, 'ada')
+  expect(applied).toEqual({
+    revision: 1,
+    counts: { create: 3, update: 0, delete: 0, unchanged: 0 },
+    set: 'default',
+  })
+  const late = distant.apply({ yaml: keys(1), base: 0, ...NOTHING_ALLOWED }, 'ada')
+  await expect(late).rejects.toMatchObject({ code: 'changed_meanwhile' })
+  const fewer = distant.apply({ yaml: keys(1), base: 1, ...NOTHING_ALLOWED }, 'ada')
+  await expect(fewer).rejects.toMatchObject({ code: 'too_many_deletes' })
+  expect(await distant.rollBack(1, 'bob')).toMatchObject({ revision: 1 })
+  await expect(distant.rollBack(7, 'bob')).rejects.toMatchObject({ code: 'not_found' })
+  expect(await store.revision(1)).toMatchObject({ origin: 'rest', author: 'ada' })
+})
+
+test('lets others go on while it works on thousands of keys, and answers in order', async () => {
+  const { distant, store } = await setUp()
+  await distant.validate(keys(1)) // the thread has started
+  let turns = 0
+  const counting = setInterval(() => turns++, 1)
+  onTestFinished(() => clearInterval(counting))
+  const [many, few] = await Promise.all([
+    distant.apply({ yaml: keys(2_000), base: 0, ...NOTHING_ALLOWED }, 'ada'),
+    distant.validate(keys(2)),
+  ])
+  expect([many.counts.create, few.resources, (await store.head()).revision]).toEqual([2_001, 3, 1])
+  expect(turns).toBeGreaterThan(20)
+})
+
+test('tells what it cannot do without a store', async () => {
+  const cwd = tempDir(onTestFinished).path
+  const settings = { storeUrl: STORE_URL, cwd, environment: {} }
+  const distant = new DistantConfigurations(settings, systemClock, MODULES)
+  onTestFinished(() => distant.end())
+  await expect(distant.plan(keys(1))).rejects.toMatchObject({ code: 'unavailable' })
+})
