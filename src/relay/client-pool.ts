@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici'
+import { ABSENT, Roster, type Rostered } from '../base/roster.ts'
 import { guardedLookup } from './lookup.ts'
 import { buildConnector, Client } from './undici.ts'
 
@@ -12,7 +13,7 @@ export interface PooledClient {
   reused: boolean
 }
 
-interface Slot extends PooledClient {
+interface Slot extends PooledClient, Rostered {
   /** Waits in the list of idle ones. */
   idle: boolean
   /** Its connection closed while it was idle: it is passed over. */
@@ -29,7 +30,7 @@ export class ClientPool {
   /** The newest last. */
   #idle: Slot[] = []
   #goneIdle = 0
-  readonly #taken = new Set<Slot>()
+  readonly #taken = new Roster<Slot>()
   #retired = false
 
   constructor(origin: string, connectMs: number) {
@@ -68,7 +69,7 @@ export class ClientPool {
   /** A client that has no connection yet. */
   fresh(): PooledClient {
     const client = new Client(this.#origin, this.#options)
-    const slot: Slot = { client, reused: false, idle: false, gone: false }
+    const slot: Slot = { client, reused: false, idle: false, gone: false, place: ABSENT }
     client.on('disconnect', () => this.#disconnected(slot))
     this.#taken.add(slot)
     return slot
