@@ -28,6 +28,8 @@ const ROW_CODES = /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE)/
  */
 export class LedgerBook {
   readonly #raw: Database.Database
+  readonly #begin: Database.Statement
+  readonly #commit: Database.Statement
   readonly #holdEntry: Database.Statement
   readonly #openHold: Database.Statement
   readonly #closeHold: Database.Statement
@@ -48,6 +50,8 @@ export class LedgerBook {
 
   constructor(raw: Database.Database) {
     this.#raw = raw
+    this.#begin = raw.prepare('begin immediate')
+    this.#commit = raw.prepare('commit')
     this.#holdEntry = raw.prepare(sql.INSERT_HOLD_ENTRY)
     this.#openHold = raw.prepare(sql.INSERT_OPEN_HOLD)
     this.#closeHold = raw.prepare(sql.DELETE_OPEN_HOLD)
@@ -98,10 +102,10 @@ export class LedgerBook {
 
   #transaction<T>(work: () => T): T {
     const raw = this.#raw
-    onceUnlocked(() => raw.exec('begin immediate'))
+    onceUnlocked(() => this.#begin.run())
     try {
       const result = work()
-      raw.exec('commit')
+      this.#commit.run()
       return result
     } catch (error) {
       // A full disk rolls back by itself.

@@ -1,7 +1,10 @@
-/** The statements of the writer. All parameters are by position: binding by name doubles the cost of a row. */
+/**
+ * The statements of the writer. All parameters are by position: binding by name doubles the cost of a row. `or fail`:
+ * a batch goes back as a whole, so no statement of it need be able to go back alone, for which SQLite would copy pages.
+ */
 
 export const INSERT_HOLD_ENTRY = `
-  insert into ledger (kind, request_id, attempt, key_name, tenant, publication, endpoint,
+  insert or fail into ledger (kind, request_id, attempt, key_name, tenant, publication, endpoint,
     at_ms, amount_nano, deadline_ms, tokens, input_tokens, input_amount_nano)
   values ('hold', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   on conflict do nothing`
@@ -14,13 +17,13 @@ export const ADD_PRICE = `insert into ledger_prices (price) values (?) on confli
 export const SELECT_PRICE = `select id from ledger_prices where price = ?`
 
 export const INSERT_SETTLEMENT = `
-  insert into ledger (kind, request_id, attempt, key_name, tenant, publication, endpoint,
+  insert or fail into ledger (kind, request_id, attempt, key_name, tenant, publication, endpoint,
     at_ms, amount_nano, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units, marks,
     price_id)
   values ('settle', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 export const INSERT_RELEASE = `
-  insert into ledger (kind, request_id, attempt, key_name, tenant, publication, endpoint,
+  insert or fail into ledger (kind, request_id, attempt, key_name, tenant, publication, endpoint,
     at_ms, amount_nano, reason)
   values ('release', ?, ?, ?, ?, ?, ?, ?, 0, ?)`
 

@@ -10,6 +10,7 @@ import { prices } from './0008-prices.ts'
 import { rollbacks } from './0009-rollbacks.ts'
 import { accounts } from './0010-accounts.ts'
 import { leanHolds } from './0011-lean-holds.ts'
+import { ledgerIsAppended } from './0012-ledger-is-appended.ts'
 
 /** Every migration, by the name under which a database remembers it. Append; never change one that was released. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -24,4 +25,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0009-rollbacks': rollbacks,
   '0010-accounts': accounts,
   '0011-lean-holds': leanHolds,
+  '0012-ledger-is-appended': ledgerIsAppended,
 }
