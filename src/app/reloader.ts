@@ -7,7 +7,7 @@ import type { ServedState } from '../schema/state.ts'
 import { type Compiled, compiling, describe, secretSources, withSwitchOf } from '../snapshot/compile.ts'
 import type { SnapshotHolder } from '../snapshot/holder.ts'
 import type { Snapshot } from '../snapshot/types.ts'
-import type { Store } from '../store/types.ts'
+import type { ServingStore } from '../store/types.ts'
 import { findSecret, type SecretPorts } from './secrets.ts'
 import { inSlices } from './slices.ts'
 
@@ -19,7 +19,7 @@ const RETRY_MS = 5_000
 const MAX_FALLBACK = 100
 
 export interface ReloaderPorts extends SecretPorts {
-  readonly store: Store
+  readonly store: Pick<ServingStore, 'readState' | 'readStateAt' | 'changed'>
   readonly holder: SnapshotHolder
   readonly clock: Clock
   readonly log: Log

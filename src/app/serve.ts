@@ -9,8 +9,8 @@ import { UNMEASURED } from '../metering/metrics/request-meter.ts'
 import { httpProbe } from '../relay/probe/http-probe.ts'
 import { SnapshotHolder } from '../snapshot/holder.ts'
 import { MasterKey } from '../store/master-key.ts'
-import { openStore } from '../store/open.ts'
-import type { Store } from '../store/types.ts'
+import { openServingStore } from '../store/open.ts'
+import type { ServingStore } from '../store/types.ts'
 import { Books, type BooksPorts } from './books.ts'
 import { roomFor } from './descriptors.ts'
 import type { FollowedFiles } from './files/followed-files.ts'
@@ -44,7 +44,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
   })
   const masterKey = MasterKey.of(options.store, ports.cwd, ports.environment['GW_MASTER_KEY'])
   const mode = options.files ? 'create' : 'write'
-  const store = await openStore(options.store, { mode, clock, folder: ports.cwd })
+  const store = await openServingStore(options.store, { mode, clock, folder: ports.cwd })
   const books =
     options.gateway && (await openBooks(store, options.store, { ...ports, onDeath: error => fail(error) }))
   const holder = new SnapshotHolder()
@@ -207,7 +207,7 @@ async function followed(paths: readonly string[], store: string, ports: ServePor
   })
 }
 
-async function openBooks(store: Store, url: string, ports: BooksPorts): Promise<Books> {
+async function openBooks(store: ServingStore, url: string, ports: BooksPorts): Promise<Books> {
   try {
     return await Books.open(url, ports)
   } catch (error) {

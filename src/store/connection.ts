@@ -50,6 +50,15 @@ export class Connection {
     }
   }
 
+  /** Runs `work` on a session; what is wrong with the database or its file comes out as an operator is told of it. */
+  async use<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    try {
+      return await work(await this.current())
+    } catch (error) {
+      throw storeFault(error, this.path)
+    }
+  }
+
   async close(): Promise<void> {
     this.#closed = true
     await this.#reopening?.catch(() => undefined)

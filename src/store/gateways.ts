@@ -1,12 +1,25 @@
+import type Database from 'better-sqlite3'
 import type { Kysely, Selectable } from 'kysely'
 import type { GatewaysTable, Tables } from './tables.ts'
 import type { GatewayReport, StoredGateway } from './types.ts'
 
 const FORGOTTEN_AFTER_MS = 3_600_000
 
-export async function putGateway(db: Kysely<Tables>, report: GatewayReport, nowMs: number): Promise<void> {
+const PUT = `insert into gateways (id, pid, host, version, started_at_ms, seen_at_ms, url, revision, key_version,
+    refused_revision, refusal)
+  values (@id, @pid, @host, @version, @started_at_ms, @seen_at_ms, @url, @revision, @key_version,
+    @refused_revision, @refusal)
+  on conflict (id) do update set seen_at_ms = excluded.seen_at_ms, url = excluded.url, revision = excluded.revision,
+    key_version = excluded.key_version, refused_revision = excluded.refused_revision, refusal = excluded.refusal`
+
+export function putGateway(raw: Database.Database, report: GatewayReport, nowMs: number): void {
   const { id, pid, host, version, url, startedAtMs, revision, keyVersion, refused } = report
-  const news = {
+  const row: Selectable<GatewaysTable> = {
+    id,
+    pid,
+    host,
+    version: version ?? null,
+    started_at_ms: startedAtMs,
     seen_at_ms: nowMs,
     url: url ?? null,
     revision,
@@ -14,19 +27,12 @@ export async function putGateway(db: Kysely<Tables>, report: GatewayReport, nowM
     refused_revision: refused?.revision ?? null,
     refusal: refused?.reason ?? null,
   }
-  await db
-    .insertInto('gateways')
-    .values({ id, pid, host, version: version ?? null, started_at_ms: startedAtMs, ...news })
-    .onConflict(conflict => conflict.column('id').doUpdateSet(news))
-    .execute()
-  await db
-    .deleteFrom('gateways')
-    .where('seen_at_ms', '<', nowMs - FORGOTTEN_AFTER_MS)
-    .execute()
+  raw.prepare(PUT).run(row)
+  raw.prepare('delete from gateways where seen_at_ms < ?').run(nowMs - FORGOTTEN_AFTER_MS)
 }
 
-export async function deleteGateway(db: Kysely<Tables>, id: string): Promise<void> {
-  await db.deleteFrom('gateways').where('id', '=', id).execute()
+export function deleteGateway(raw: Database.Database, id: string): void {
+  raw.prepare('delete from gateways where id = ?').run(id)
 }
 
 export async function selectGateways(db: Kysely<Tables>): Promise<StoredGateway[]> {

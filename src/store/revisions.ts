@@ -49,7 +49,7 @@ export async function selectRevision(db: Kysely<Tables>, id: number): Promise<Re
   throw noRevision(id)
 }
 
-function noRevision(id: number): CommandError {
+export function noRevision(id: number): CommandError {
   return new CommandError('GW4005', `There is no revision ${id}.`, {
     hint: 'Revisions count from 1; `gw history` lists them.',
   })

@@ -1,48 +1,104 @@
-import { Kysely, SqliteDialect, sql } from 'kysely'
+import type { Kysely } from 'kysely'
 import { BUSY_MS, type OpenDatabase, openDatabase, type StoreMode, whileBusy } from './database.ts'
 import type { Tables } from './tables.ts'
 
-/** One open connection: Kysely on top, and the same connection bare, for what must be answered at once. */
+/** One open connection: bare, for what must be answered at once or at the start, and with Kysely on top. */
 export interface Session extends OpenDatabase {
-  readonly db: Kysely<Tables>
+  /** Made when it is asked for: what a gateway serves is read without, and it takes 150 ms of a start to load. */
+  kysely(): Promise<Kysely<Tables>>
+  /** Runs `work` when everybody who asked before is done, and has the connection for itself until it resolves. */
+  inTurn<T>(work: () => Promise<T>): Promise<T>
 }
 
 /** @throws {CommandError} as {@link openDatabase} */
 export async function openSession(path: string, mode: StoreMode): Promise<Session> {
   const opened = await openDatabase(path, mode)
-  return { ...opened, db: new Kysely<Tables>({ dialect: new SqliteDialect({ database: opened.raw }) }) }
+  let kysely: Promise<Kysely<Tables>> | undefined
+  let last: Promise<void> = Promise.resolve()
+  return {
+    ...opened,
+    kysely() {
+      kysely ??= makeKysely(opened)
+      return kysely
+    },
+    inTurn(work) {
+      const mine = last.then(work)
+      const settled = () => undefined
+      last = mine.then(settled, settled)
+      return mine
+    },
+  }
 }
 
 /** Closes once nobody uses the connection any more. */
 export async function closeSession(session: Session): Promise<void> {
-  await session.db.connection().execute(async () => void session.raw.close())
-  await session.db.destroy()
+  await session.inTurn(async () => void session.raw.close())
+}
+
+/** All that `work` reads is of one moment. */
+export function atOneMoment<T>(session: Session, work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+  return session.inTurn(async () => (await session.kysely()).transaction().execute(work))
+}
+
+/** The same without Kysely. */
+export function readBare<T>(session: Session, work: () => Promise<T>): Promise<T> {
+  return session.inTurn(() => inTransaction(session, () => session.raw.exec('begin'), work))
 }
 
 /**
  * Runs `work` in a transaction that holds the write lock from its start, so that what it reads stays true until it
  * has written. Rolled back where `work` throws.
- *
- * The lock is awaited with pauses, not inside SQLite: there it would stop the event loop, and with it a
- * transaction of another connection of this process, which is the one that would have to end first.
  */
-export async function immediately<T>(session: Session, work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
-  const { raw } = session
-  return session.db.connection().execute(async db => {
-    raw.pragma('busy_timeout = 0')
-    try {
-      await whileBusy(() => raw.exec('begin immediate'))
-    } finally {
-      raw.pragma(`busy_timeout = ${BUSY_MS}`)
-    }
-    try {
-      const result = await work(db)
-      await sql`commit`.execute(db)
-      return result
-    } catch (error) {
-      // A full disk rolls back by itself.
-      if (raw.inTransaction) raw.exec('rollback')
-      throw error
-    }
-  })
+export function immediately<T>(session: Session, work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+  return session.inTurn(async () =>
+    (await session.kysely()).connection().execute(db =>
+      inTransaction(
+        session,
+        () => lock(session),
+        () => work(db),
+      ),
+    ),
+  )
+}
+
+/** The same without Kysely. */
+export function writeBare(session: Session, work: () => void): Promise<void> {
+  return session.inTurn(() =>
+    inTransaction(
+      session,
+      () => lock(session),
+      async () => work(),
+    ),
+  )
+}
+
+/**
+ * The lock is awaited with pauses, not inside SQLite: there it would stop the event loop, and with it a transaction
+ * of another connection of this process, which is the one that would have to end first.
+ */
+async function lock({ raw }: Session): Promise<void> {
+  raw.pragma('busy_timeout = 0')
+  try {
+    await whileBusy(() => raw.exec('begin immediate'))
+  } finally {
+    raw.pragma(`busy_timeout = ${BUSY_MS}`)
+  }
+}
+
+async function inTransaction<T>({ raw }: Session, begin: () => unknown, work: () => Promise<T>): Promise<T> {
+  await begin()
+  try {
+    const result = await work()
+    raw.exec('commit')
+    return result
+  } catch (error) {
+    // A full disk rolls back by itself.
+    if (raw.inTransaction) raw.exec('rollback')
+    throw error
+  }
+}
+
+async function makeKysely({ raw }: OpenDatabase): Promise<Kysely<Tables>> {
+  const { Kysely, SqliteDialect } = await import('kysely')
+  return new Kysely<Tables>({ dialect: new SqliteDialect({ database: raw }) })
 }

@@ -2,11 +2,10 @@ import type { Kysely } from 'kysely'
 import { CommandError } from '../base/catalogue/command.ts'
 import type { Clock } from '../base/clock.ts'
 import type { KeptSecret } from '../schema/kept-secret.ts'
-import type { MaintenanceSwitch, ServedResource, ServedState } from '../schema/state.ts'
+import type { MaintenanceSwitch, ServedState } from '../schema/state.ts'
 import type { Connection } from './connection.ts'
-import { storeFault } from './faults.ts'
 import { findResources } from './find.ts'
-import { deleteGateway, putGateway, selectGateways } from './gateways.ts'
+import { selectGateways } from './gateways.ts'
 import { selectKept, settleKept } from './kept-secrets.ts'
 import {
   deleteHold,
@@ -14,7 +13,6 @@ import {
   insertFirstSecret,
   insertHold,
   replaceSecrets,
-  selectActiveSecrets,
   selectHolds,
   selectSecrets,
   settleKeys,
@@ -25,7 +23,7 @@ import type { Accounting } from './ledger/types.ts'
 import { deleteMaintenance, putMaintenance, selectMaintenance } from './maintenance.ts'
 import { SqlitePeople } from './people/sqlite-people.ts'
 import { Accounts, selectAccountNames, underNewNames, writeAccountNames, writeRenames } from './renames.ts'
-import { afterCommit, selectResources, selectResourcesInPages, writeResources } from './resources.ts'
+import { afterCommit, selectResources, writeResources } from './resources.ts'
 import {
   insertRevision,
   selectHead,
@@ -33,7 +31,8 @@ import {
   selectRevisionResources,
   selectRevisions,
 } from './revisions.ts'
-import { immediately, type Session } from './session.ts'
+import { SqliteServingStore } from './serving-store.ts'
+import { atOneMoment, immediately } from './session.ts'
 import type { Tables } from './tables.ts'
 import type {
   Commit,
@@ -57,18 +56,12 @@ export class SqliteStore implements Store {
   readonly people: SqlitePeople
   readonly #connection: Connection
   readonly #clock: Clock
-
-  /** The session of the last `readState`: another one means another file. */
-  #readFrom: Session | undefined
-  /** `PRAGMA data_version` when the head was last compared: it moves with every foreign commit, and only then. */
-  #dataVersion: unknown
-  /** What the last `readState` gave, moved along with own commits. */
-  #seen: Head | undefined
-  #isBehind = true
+  readonly #serving: SqliteServingStore
 
   constructor(connection: Connection, clock: Clock) {
     this.#connection = connection
     this.#clock = clock
+    this.#serving = new SqliteServingStore(connection, clock)
     const ports: AccountingPorts = {
       read: work => this.#read(work),
       write: work => this.#beside(work),
@@ -81,7 +74,7 @@ export class SqliteStore implements Store {
   }
 
   head(): Promise<Head> {
-    return this.#read(selectHead)
+    return this.#serving.head()
   }
 
   live(): Promise<Live> {
@@ -105,41 +98,16 @@ export class SqliteStore implements Store {
     }))
   }
 
-  async readState(): Promise<ServedState> {
-    const { state, session, dataVersion } = await this.#read(async (db, session) => {
-      // Asked before the rest is read: a commit in between is then seen by the next `changed`.
-      const dataVersion = readDataVersion(session)
-      const resources = await selectResourcesInPages(db)
-      return {
-        state: await this.#state(db, (await selectHead(db)).revision, resources),
-        session,
-        dataVersion,
-      }
-    })
-    this.#readFrom = session
-    this.#dataVersion = dataVersion
-    this.#seen = { revision: state.revision, keyVersion: state.keyVersion }
-    this.#isBehind = false
-    return state
+  readState(): Promise<ServedState> {
+    return this.#serving.readState()
   }
 
   readStateAt(revision: number): Promise<ServedState> {
-    return this.#read(async db => this.#state(db, revision, await selectRevisionResources(db, revision)))
+    return this.#serving.readStateAt(revision)
   }
 
   changed(): boolean {
-    try {
-      const session = this.#connection.peek()
-      if (session === undefined || session !== this.#readFrom) return true
-      const dataVersion = readDataVersion(session)
-      if (dataVersion !== this.#dataVersion) {
-        this.#dataVersion = dataVersion
-        this.#isBehind = !isSameHead(this.#seen, readHead(session))
-      }
-      return this.#isBehind
-    } catch (error) {
-      throw storeFault(error, this.#connection.path)
-    }
+    return this.#serving.changed()
   }
 
   kept(): Promise<readonly KeptSecret[]> {
@@ -215,11 +183,11 @@ export class SqliteStore implements Store {
   }
 
   reportGateway(report: GatewayReport): Promise<void> {
-    return this.#beside(db => putGateway(db, report, this.#clock.nowMs()))
+    return this.#serving.reportGateway(report)
   }
 
   forgetGateway(id: string): Promise<void> {
-    return this.#beside(db => deleteGateway(db, id))
+    return this.#serving.forgetGateway(id)
   }
 
   gateways(): Promise<readonly StoredGateway[]> {
@@ -230,28 +198,14 @@ export class SqliteStore implements Store {
     return this.#connection.close()
   }
 
-  async #state(db: Db, revision: number, resources: readonly ServedResource[]): Promise<ServedState> {
-    const holds = await selectHolds(db)
-    const kept = await selectKept(db)
-    return {
-      revision,
-      keyVersion: (await selectHead(db)).keyVersion,
-      resources: resources.map(served),
-      secrets: await selectActiveSecrets(db, this.#clock.nowMs()),
-      heldKeys: holds.map(hold => hold.key),
-      ...(kept.length > 0 && { kept }),
-      ...present(await selectMaintenance(db)),
-    }
-  }
-
   /** All that `work` reads is of one moment. */
-  #read<T>(work: (db: Db, session: Session) => Promise<T>): Promise<T> {
-    return this.#run(session => session.db.transaction().execute(db => work(db, session)))
+  #read<T>(work: (db: Db) => Promise<T>): Promise<T> {
+    return this.#connection.use(session => atOneMoment(session, work))
   }
 
   /** Writes under the lock, then moves the head to `next`; `undefined` where nothing was written. */
   #write<T>(work: (db: Db, head: Head) => Promise<{ result: T; next?: Head }>): Promise<T> {
-    return this.#run(async session => {
+    return this.#connection.use(async session => {
       const { result, head, next } = await immediately(session, async db => {
         const head = await selectHead(db)
         const done = await work(db, head)
@@ -261,8 +215,7 @@ export class SqliteStore implements Store {
         }
         return { ...done, head }
       })
-      // Only where nothing foreign came in between: otherwise `changed` must still tell of that.
-      if (next && isSameHead(this.#seen, head)) this.#seen = next
+      if (next) this.#serving.moved(head, next)
       return result
     })
   }
@@ -277,34 +230,10 @@ export class SqliteStore implements Store {
 
   /** Writes what is not part of the state that a gateway serves. */
   #beside<T>(work: (db: Db) => Promise<T>): Promise<T> {
-    return this.#run(session => immediately(session, work))
+    return this.#connection.use(session => immediately(session, work))
   }
-
-  async #run<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    try {
-      return await work(await this.#connection.current())
-    } catch (error) {
-      throw storeFault(error, this.#connection.path)
-    }
-  }
-}
-
-function served({ kind, name, spec, createdAtMs, account }: ServedResource): ServedResource {
-  return { kind, name, spec, createdAtMs, ...(account !== undefined && { account }) }
 }
 
 function present(maintenance: MaintenanceSwitch | undefined): Pick<ServedState, 'maintenance'> {
   return maintenance ? { maintenance } : {}
-}
-
-function readDataVersion({ raw }: Session): unknown {
-  return raw.pragma('data_version', { simple: true })
-}
-
-function readHead({ raw }: Session): Head {
-  return raw.prepare('select revision, key_version as keyVersion from head').get() as Head
-}
-
-function isSameHead(a: Head | undefined, b: Head): boolean {
-  return a !== undefined && a.revision === b.revision && a.keyVersion === b.keyVersion
 }

@@ -251,3 +251,9 @@ export interface Store {
 
   close(): Promise<void>
 }
+
+/** What a gateway asks of the store while it serves. */
+export type ServingStore = Pick<
+  Store,
+  'head' | 'readState' | 'readStateAt' | 'changed' | 'reportGateway' | 'forgetGateway' | 'close'
+>

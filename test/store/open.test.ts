@@ -5,7 +5,7 @@ import { systemClock } from '../../src/base/clock.ts'
 import type { StoreMode } from '../../src/store/database.ts'
 import { MIGRATIONS } from '../../src/store/migrations/list.ts'
 import { openStore } from '../../src/store/open.ts'
-import { openSession } from '../../src/store/session.ts'
+import { closeSession, openSession } from '../../src/store/session.ts'
 import type { Store } from '../../src/store/types.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { endpoint, put } from './samples.ts'
@@ -160,12 +160,19 @@ describe('the schema', () => {
   })
 })
 
+test('a migration is named as its module is: by that alone an up-to-date store is known as such', () => {
+  const files = readdirSync(new URL('../../src/store/migrations/', import.meta.url))
+  expect(Object.keys(MIGRATIONS).map(name => `${name}.ts`)).toEqual(
+    files.filter(file => file !== 'list.ts').sort(),
+  )
+})
+
 test('every connection has the pragmas that durability rests on', async () => {
   const { folder, open } = setUp()
   await open('create')
   for (const mode of EVERY_MODE) {
     const session = await openSession(folder.at('gw.db'), mode)
-    onTestFinished(() => session.db.destroy())
+    onTestFinished(() => closeSession(session))
     const pragma = (name: string) => session.raw.pragma(name, { simple: true })
     expect({
       journal: pragma('journal_mode'),

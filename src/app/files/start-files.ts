@@ -1,5 +1,5 @@
 import { CommandError } from '../../base/catalogue/command.ts'
-import type { Store } from '../../store/types.ts'
+import type { ServingStore } from '../../store/types.ts'
 import { ConfigurationInvalid } from '../invalid.ts'
 import type { FollowedFiles } from './followed-files.ts'
 
@@ -9,7 +9,11 @@ import type { FollowedFiles } from './followed-files.ts'
  *
  * @throws {ConfigurationInvalid} and {@link CommandError} as `gw apply`.
  */
-export async function startFiles(files: FollowedFiles, watch: boolean, store: Store): Promise<void> {
+export async function startFiles(
+  files: FollowedFiles,
+  watch: boolean,
+  store: Pick<ServingStore, 'head'>,
+): Promise<void> {
   // Before they are read, so that no save falls in between.
   if (watch) await files.watch()
   const outcome = await files.apply()

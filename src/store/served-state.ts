@@ -1,0 +1,112 @@
+import { setImmediate as others } from 'node:timers/promises'
+import type Database from 'better-sqlite3'
+import { type CanonicalSpec, KIND_NAMES, type Kind } from '../schema/kinds.ts'
+import type { ServedResource, ServedState } from '../schema/state.ts'
+import { fromDocument } from './resources.ts'
+import { noRevision } from './revisions.ts'
+import type { Head } from './types.ts'
+
+/** So many are read and parsed in a millisecond or two. */
+const PAGE_ROWS = 250
+
+const OF_KIND = `select name, spec, created_at_ms, account from resources
+  where kind = ? and name > ? order by name limit ${PAGE_ROWS}`
+
+const ACTIVE_SECRETS = `select key_name, digest, expires_at_ms from key_secrets
+  join resources on resources.kind = 'key' and resources.name = key_secrets.key_name
+  where revoked_at_ms is null and (expires_at_ms is null or expires_at_ms > ?) order by id`
+
+interface ResourceRow {
+  readonly name: string
+  readonly spec: string
+  readonly created_at_ms: number
+  readonly account: string | null
+}
+
+/** What a gateway serves, without Kysely and a page at a time: between two pages the event loop is free for others. */
+export async function readServed(raw: Database.Database, nowMs: number): Promise<ServedState> {
+  const page = raw.prepare<[Kind, string], ResourceRow>(OF_KIND)
+  const resources: ServedResource[] = []
+  for (const kind of KIND_NAMES) {
+    let rows = page.all(kind, '')
+    for (;;) {
+      for (const row of rows) resources.push(fromRow(kind, row))
+      const last = rows.at(-1)
+      if (last === undefined || rows.length < PAGE_ROWS) break
+      await others()
+      rows = page.all(kind, last.name)
+    }
+  }
+  return { ...besides(raw, nowMs), revision: readHead(raw).revision, resources }
+}
+
+/** The resources of an earlier revision with the rest of now. @throws {CommandError} GW4005 */
+export function readServedAt(raw: Database.Database, revision: number, nowMs: number): ServedState {
+  const select = raw.prepare<[number], string>('select document from revisions where id = ?').pluck()
+  const document = revision === 0 ? '[]' : select.get(revision)
+  if (document === undefined) throw noRevision(revision)
+  const resources = fromDocument(document).map(({ kind, name, spec, createdAtMs, account }) => ({
+    kind,
+    name,
+    spec,
+    createdAtMs,
+    ...(account !== undefined && { account }),
+  }))
+  return { ...besides(raw, nowMs), revision, resources }
+}
+
+export function readHead(raw: Database.Database): Head {
+  return raw.prepare<[], Head>('select revision, key_version as keyVersion from head').get() as Head
+}
+
+/** What was done by hand. */
+function besides(raw: Database.Database, nowMs: number): Omit<ServedState, 'revision' | 'resources'> {
+  const secrets = raw
+    .prepare<[number], { key_name: string; digest: string; expires_at_ms: number | null }>(ACTIVE_SECRETS)
+    .all(nowMs)
+  const heldKeys = raw.prepare<[], string>('select key_name from key_holds order by key_name').pluck().all()
+  const kept = raw
+    .prepare<
+      [],
+      { id: string; bound_to: string; nonce: Uint8Array; sealed: Uint8Array; created_at_ms: number }
+    >('select id, bound_to, nonce, sealed, created_at_ms from stored_secrets order by bound_to')
+    .all()
+  const maintenance = raw
+    .prepare<[], { message: string | null; author: string | null; since_ms: number }>(
+      'select message, author, since_ms from maintenance',
+    )
+    .get()
+  return {
+    keyVersion: readHead(raw).keyVersion,
+    secrets: secrets.map(row => ({
+      key: row.key_name,
+      digest: row.digest,
+      ...(row.expires_at_ms !== null && { expiresAtMs: row.expires_at_ms }),
+    })),
+    heldKeys,
+    ...(kept.length > 0 && {
+      kept: kept.map(({ id, bound_to: boundTo, nonce, sealed, created_at_ms: createdAtMs }) => ({
+        id,
+        boundTo,
+        nonce,
+        sealed,
+        createdAtMs,
+      })),
+    }),
+    ...(maintenance && {
+      maintenance: {
+        sinceMs: maintenance.since_ms,
+        ...(maintenance.message !== null && { message: maintenance.message }),
+        ...(maintenance.author !== null && { author: maintenance.author }),
+      },
+    }),
+  }
+}
+
+function fromRow(
+  kind: Kind,
+  { name, spec, created_at_ms: createdAtMs, account }: ResourceRow,
+): ServedResource {
+  const resource = { kind, name, spec: JSON.parse(spec) as CanonicalSpec, createdAtMs }
+  return account === null ? resource : { ...resource, account }
+}

@@ -1,0 +1,94 @@
+import type { Clock } from '../base/clock.ts'
+import type { ServedState } from '../schema/state.ts'
+import type { Connection } from './connection.ts'
+import { storeFault } from './faults.ts'
+import { deleteGateway, putGateway } from './gateways.ts'
+import { readHead, readServed, readServedAt } from './served-state.ts'
+import { readBare, type Session, writeBare } from './session.ts'
+import type { GatewayReport, Head, ServingStore } from './types.ts'
+
+/** What a gateway asks of the store in a SQLite file: nothing of it needs Kysely. Opened by `openServingStore`. */
+export class SqliteServingStore implements ServingStore {
+  readonly #connection: Connection
+  readonly #clock: Clock
+
+  /** The session of the last `readState`: another one means another file. */
+  #readFrom: Session | undefined
+  /** `PRAGMA data_version` when the head was last compared: it moves with every foreign commit, and only then. */
+  #dataVersion: unknown
+  /** What the last `readState` gave, moved along with own commits. */
+  #seen: Head | undefined
+  #isBehind = true
+
+  constructor(connection: Connection, clock: Clock) {
+    this.#connection = connection
+    this.#clock = clock
+  }
+
+  head(): Promise<Head> {
+    return this.#connection.use(session => readBare(session, async () => readHead(session.raw)))
+  }
+
+  async readState(): Promise<ServedState> {
+    return this.#connection.use(session =>
+      readBare(session, async () => {
+        // Asked before the rest is read: a commit in between is then seen by the next `changed`.
+        const dataVersion = readDataVersion(session)
+        const state = await readServed(session.raw, this.#clock.nowMs())
+        this.#readFrom = session
+        this.#dataVersion = dataVersion
+        this.#seen = { revision: state.revision, keyVersion: state.keyVersion }
+        this.#isBehind = false
+        return state
+      }),
+    )
+  }
+
+  readStateAt(revision: number): Promise<ServedState> {
+    return this.#connection.use(session =>
+      readBare(session, async () => readServedAt(session.raw, revision, this.#clock.nowMs())),
+    )
+  }
+
+  changed(): boolean {
+    try {
+      const session = this.#connection.peek()
+      if (session === undefined || session !== this.#readFrom) return true
+      const dataVersion = readDataVersion(session)
+      if (dataVersion !== this.#dataVersion) {
+        this.#dataVersion = dataVersion
+        this.#isBehind = !isSameHead(this.#seen, readHead(session.raw))
+      }
+      return this.#isBehind
+    } catch (error) {
+      throw storeFault(error, this.#connection.path)
+    }
+  }
+
+  /** An own commit moves the head. Only where nothing foreign came in between: `changed` must still tell of that. */
+  moved(from: Head, to: Head): void {
+    if (isSameHead(this.#seen, from)) this.#seen = to
+  }
+
+  reportGateway(report: GatewayReport): Promise<void> {
+    return this.#connection.use(session =>
+      writeBare(session, () => putGateway(session.raw, report, this.#clock.nowMs())),
+    )
+  }
+
+  forgetGateway(id: string): Promise<void> {
+    return this.#connection.use(session => writeBare(session, () => deleteGateway(session.raw, id)))
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close()
+  }
+}
+
+function readDataVersion({ raw }: Session): unknown {
+  return raw.pragma('data_version', { simple: true })
+}
+
+function isSameHead(a: Head | undefined, b: Head): boolean {
+  return a !== undefined && a.revision === b.revision && a.keyVersion === b.keyVersion
+}
