@@ -38,20 +38,18 @@ export const PRODUCES = {
 } as const satisfies Record<UsageDialect, string>
 
 /**
- * Takes what a request needs of every limit, and opens its hold in the ledger. When this resolves the request may be
- * dispatched.
+ * Takes what a request needs of every limit, and makes out its bill. Once that is open the request may be dispatched.
  *
- * @throws {GwError} what {@link Limiter.admit} refuses with; unavailable, where the ledger cannot take the hold.
- * Nothing is held or counted then.
+ * @throws {GwError} what {@link Limiter.admit} refuses with. Nothing is held or counted then.
  */
-export async function openAccount(
+export function openAccount(
   requestId: string,
   permit: Permit,
   call: Call,
   route: Route,
   { path, dialect }: InferencePath,
   ports: AccountPorts,
-): Promise<Account> {
+): Account {
   const { key, publication } = permit
   if (!dialect) {
     ports.limiter.countTokens(key)
@@ -91,11 +89,5 @@ export async function openAccount(
     ledger: ports.ledger,
     clock: ports.clock,
   })
-  try {
-    await bill.open()
-  } catch (error) {
-    reservation.leave()
-    throw error
-  }
   return { bill, meter, leave: () => reservation.leave() }
 }

@@ -8,8 +8,8 @@ import { readBody } from '../http/body.ts'
 
 /** An inference request's body: its bytes, and the few fields that the gateway reads from them. */
 export interface Call {
-  /** The body as it came. */
-  readonly pieces: readonly Buffer[]
+  /** The body as it came; emptied once it need not be sent again. */
+  readonly pieces: Buffer[]
   readonly lengthBytes: number
   /** Offset behind the opening brace. */
   readonly objectStart: number
@@ -98,7 +98,7 @@ function notJson(scanner: JsonScanner): GwError {
   return new GwError('invalid_json', 'The body is not a JSON object in UTF-8.')
 }
 
-function toCall(pieces: readonly Buffer[], lengthBytes: number, members: readonly JsonMember[]): Call {
+function toCall(pieces: Buffer[], lengthBytes: number, members: readonly JsonMember[]): Call {
   const fields = uniqueFields(members)
   const { model, messages } = fields
   if (!model) throw new GwError('invalid_model', '`model` is missing.')

@@ -20,8 +20,8 @@ export interface DeliveryOptions {
   readonly filter: AnswerFilter
   readonly res: ServerResponse
   readonly status: number
-  /** Names and values in turn; the delivery adds to them. */
-  readonly headers: string[]
+  /** The header lines, names and values in turn, to add to and to send. Nobody keeps them: asked for once. */
+  takeHeaders(): string[]
   /** An error can be told inside the answer: the bytes that tell it. Absent for an answer that is one JSON text. */
   readonly inBand?: ((error: unknown) => string) | undefined
   /** Runs once the whole answer is known, before its last bytes go out. */
@@ -109,7 +109,7 @@ export class Delivery implements BodySink {
     const bytes = filter.push(piece)
     if (this.#drainedBytes !== undefined) return this.#drain(piece.length)
     this.#gather(bytes)
-    if (filter.atLast && !this.#settling) this.#settle()
+    if (filter.atLast && !this.#settling) void this.#settle()
     return !this.#isFull
   }
 
@@ -124,7 +124,7 @@ export class Delivery implements BodySink {
         new GwError('upstream_error', undefined, { reason: 'the answer ended before it was whole' }),
       )
     }
-    if (!this.#settling) this.#settle()
+    if (!this.#settling) void this.#settle()
     else if (this.#settled) this.#finish()
   }
 
@@ -135,22 +135,15 @@ export class Delivery implements BodySink {
     else this.#break(error)
   }
 
-  #settle(): void {
+  /** Never rejects. */
+  async #settle(): Promise<void> {
     this.#settling = true
-    this.#toSettle()
-      .then(() => this.#afterSettling())
-      .catch((error: unknown) => {
-        this.#break(error)
-        this.#options.exchange.abort(new Error('the answer was not settled', { cause: error }))
-      })
-  }
-
-  /** What is thrown at once is caught with what is thrown later. */
-  #toSettle(): Promise<void> {
     try {
-      return this.#options.settle()
+      await this.#options.settle()
+      this.#afterSettling()
     } catch (error) {
-      return Promise.reject(error)
+      this.#break(error)
+      this.#options.exchange.abort(new Error('the answer was not settled', { cause: error }))
     }
   }
 
@@ -220,9 +213,10 @@ export class Delivery implements BodySink {
 
   /** @param lengthBytes Of the whole body, where it is known. */
   #sendHead(lengthBytes: number | undefined): void {
-    const { res, status, headers } = this.#options
+    const { res, status } = this.#options
     this.#headSent = true
     this.#options.onFirstByte()
+    const headers = this.#options.takeHeaders()
     if (lengthBytes !== undefined) headers.push('content-length', String(lengthBytes))
     res.writeHead(status, headers)
   }

@@ -47,14 +47,16 @@ export async function forward(forwarding: Forwarding, ports: ForwardPorts): Prom
   const { bill, meter } = account
   const { route } = routed
   const failover = new Failover(routed, ports.relay)
-  const leave = () => failover.abort(new ClientGone())
-  res.once('close', leave)
-  visit.interruptible(failover)
   let answers = false
+  // It stays on: to take it off costs more than to hear it in vain.
+  res.on('close', () => {
+    if (!answers) failover.abort(new ClientGone())
+  })
+  visit.interruptible(failover)
   try {
     const exchange = await failover.answer()
     answers = true
-    res.off('close', leave)
+    routed.letGo()
     const answer = new ForwardedAnswer(exchange, forwarding, ports)
     const delivered = await new Delivery(answer).run()
     answer.conclude(delivered)
@@ -64,7 +66,6 @@ export async function forward(forwarding: Forwarding, ports: ForwardPorts): Prom
       ? { outcome: 'broken', error: TOLD_INSIDE }
       : delivered
   } catch (error) {
-    if (!answers) res.off('close', leave)
     const isGone = error instanceof ClientGone || res.destroyed
     failover.abort(asGwError(error))
     if (answers && !isGone && isUpstreams(error)) route.broke(error)
@@ -82,9 +83,9 @@ class ForwardedAnswer implements DeliveryOptions {
   readonly filter: AnswerFilter
   readonly res: ServerResponse
   readonly status: number
-  readonly headers: string[]
   readonly inBand: ((error: unknown) => string) | undefined
   readonly drains: Drains | undefined
+  #headers: string[]
   readonly #account: Account
   readonly #trace: Trace
   readonly #ports: ForwardPorts
@@ -103,7 +104,7 @@ class ForwardedAnswer implements DeliveryOptions {
     })
     this.res = forwarding.res
     this.status = head.status
-    this.headers = answerHeaders(head, target, trace)
+    this.#headers = answerHeaders(head, target, trace)
     this.inBand = isEventStream(this.filter)
       ? error => errorEvent(asGwError(error), path.protocol, trace.requestId)
       : undefined
@@ -111,6 +112,12 @@ class ForwardedAnswer implements DeliveryOptions {
     this.#account = account
     this.#trace = trace
     this.#ports = ports
+  }
+
+  takeHeaders(): string[] {
+    const headers = this.#headers
+    this.#headers = []
+    return headers
   }
 
   settle(): Promise<void> {

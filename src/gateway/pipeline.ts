@@ -61,7 +61,8 @@ export async function serveInference(
   const visit = ports.underway.enter()
   let account: Account | undefined
   try {
-    account = await openAccount(trace.requestId, permit, call, route, path, ports)
+    account = openAccount(trace.requestId, permit, call, route, path, ports)
+    await account.bill?.open()
     trace.bill = account.bill
     trace.isCall = account.bill !== undefined && (path.dialect !== 'embeddings' || snapshot.logEmbeddings)
     // Whoever left while the hold was written is not dispatched for.

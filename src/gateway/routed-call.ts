@@ -22,7 +22,8 @@ export interface RoutedCallOptions {
 /** A client's request on its way through the endpoints that may serve it, each of which has a name of its own for the model. */
 export class RoutedCall implements Candidates {
   readonly route: Route
-  readonly #options: RoutedCallOptions
+  /** Undefined once an endpoint has answered. */
+  #options: RoutedCallOptions | undefined
   /** The upstream is asked for usage that the client did not ask for, and must not see. */
   hideUsage = false
 
@@ -31,19 +32,30 @@ export class RoutedCall implements Candidates {
     this.route = options.route
   }
 
+  /** An endpoint has answered: no other will be asked, and the body is not needed for as long as the answer takes. */
+  letGo(): void {
+    this.#given.call.pieces.length = 0
+    this.#options = undefined
+  }
+
   request(): UpstreamRequest {
-    const { req, call, path, query, route } = this.#options
+    const { req, call, path, query, route } = this.#given
     const { edits, hideUsage } = editsFor(call, route.target, path)
     this.hideUsage = hideUsage
     return upstreamRequest(req, call, edits, route.target, path, query)
   }
 
   moveOn(failure: UpstreamFailure): boolean {
-    const { route, trace, bill } = this.#options
+    const { route, trace, bill } = this.#given
     trace.attempted(route.target.endpoint.name, failure.code)
     if (!route.moveOn(failure)) return false
     trace.endpoint = route.target.endpoint.name
     bill?.servedBy(route.target.endpoint.account)
     return true
+  }
+
+  get #given(): RoutedCallOptions {
+    if (!this.#options) throw new Error('an endpoint has answered: no other can be asked')
+    return this.#options
   }
 }

@@ -6,7 +6,7 @@ import type { HttpRefusal } from './refusal.ts'
 export type BodyFault = 'too_large' | 'unwanted' | 'aborted' | HttpRefusal
 
 export type BodyRead =
-  | { readonly ok: true; readonly pieces: readonly Buffer[]; readonly lengthBytes: number }
+  | { readonly ok: true; readonly pieces: Buffer[]; readonly lengthBytes: number }
   | { readonly ok: false; readonly fault: BodyFault }
 
 /** What a body says about itself before its first byte; undefined where it is chunked. */
@@ -28,32 +28,58 @@ export function readBody(
   onPiece: (piece: Buffer) => boolean,
 ): Promise<BodyRead> {
   if ((declaredLength(req) ?? 0) > limitBytes) return Promise.resolve({ ok: false, fault: 'too_large' })
-  return new Promise(resolve => {
-    const pieces: Buffer[] = []
-    let lengthBytes = 0
-    /** Taking a listener off costs more than to hear it in vain: only what must not answer any more is taken off. */
-    let over = false
-    const settle = (read: BodyRead) => {
-      if (over) return
-      over = true
-      req.off(REFUSED, refuse)
-      resolve(read)
-    }
-    const take = (piece: Buffer) => {
-      if (over) return
-      lengthBytes += piece.length
-      const fault = lengthBytes > limitBytes ? 'too_large' : onPiece(piece) ? undefined : 'unwanted'
-      if (fault) {
-        discard(req)
-        return settle({ ok: false, fault })
-      }
-      pieces.push(piece)
-    }
-    const finish = () => settle({ ok: true, pieces, lengthBytes })
-    const abandon = () => settle({ ok: false, fault: 'aborted' })
-    const refuse = (refusal: HttpRefusal) => settle({ ok: false, fault: refusal })
-    req.on('data', take).on('end', finish).on('close', abandon).on(REFUSED, refuse)
-  })
+  return new Promise(resolve => new Reading(req, limitBytes, onPiece, resolve))
+}
+
+/**
+ * A body on its way. Taking listeners off costs more than to hear them in vain, so they stay until the answer has
+ * gone, which may be hours: what was read, and who wanted it, is let go of as soon as it has been told.
+ */
+class Reading {
+  readonly #req: IncomingMessage
+  readonly #limitBytes: number
+  #onPiece: ((piece: Buffer) => boolean) | undefined
+  /** Undefined once it has been told. */
+  #resolve: ((read: BodyRead) => void) | undefined
+  #pieces: Buffer[] = []
+  #lengthBytes = 0
+
+  constructor(
+    req: IncomingMessage,
+    limitBytes: number,
+    onPiece: (piece: Buffer) => boolean,
+    resolve: (read: BodyRead) => void,
+  ) {
+    this.#req = req
+    this.#limitBytes = limitBytes
+    this.#onPiece = onPiece
+    this.#resolve = resolve
+    req.on('data', (piece: Buffer) => this.#take(piece))
+    req.on('end', () => this.#settle({ ok: true, pieces: this.#pieces, lengthBytes: this.#lengthBytes }))
+    req.on('close', () => this.#settle({ ok: false, fault: 'aborted' }))
+    req.on(REFUSED, this.#refuse)
+  }
+
+  #take(piece: Buffer): void {
+    if (!this.#onPiece) return
+    this.#lengthBytes += piece.length
+    const fault =
+      this.#lengthBytes > this.#limitBytes ? 'too_large' : this.#onPiece(piece) ? undefined : 'unwanted'
+    if (!fault) return void this.#pieces.push(piece)
+    discard(this.#req)
+    this.#settle({ ok: false, fault })
+  }
+
+  readonly #refuse = (refusal: HttpRefusal): void => this.#settle({ ok: false, fault: refusal })
+
+  #settle(read: BodyRead): void {
+    if (!this.#resolve) return
+    this.#resolve(read)
+    this.#resolve = undefined
+    this.#onPiece = undefined
+    this.#pieces = []
+    this.#req.off(REFUSED, this.#refuse)
+  }
 }
 
 /** How much of a refused body is read and thrown away, so that its sender can read why. */

@@ -82,33 +82,38 @@ export class Bill {
    *   others. Nothing is held or counted then.
    */
   async open(): Promise<void> {
-    const { held, call, ledger, priceText } = this.#options
-    const { requestId, attempt, key, tenant, publication, endpoint } = this.#claim
-    const { openedAtMs, deadlineMs, amountNano, tokens, inputTokens, inputAmountNano, prepaid } = held.hold
+    const { held, ledger } = this.#options
     try {
-      // Field by field: spreading two objects makes one of a shape of its own, and all that reads it slow.
-      await ledger.open({
-        requestId,
-        attempt,
-        key,
-        tenant,
-        publication,
-        endpoint,
-        openedAtMs,
-        deadlineMs,
-        amountNano,
-        tokens,
-        inputTokens,
-        inputAmountNano,
-        prepaid,
-        call,
-        price: priceText,
-      })
+      await ledger.open(this.#hold())
     } catch (error) {
       this.#ended = Promise.resolve()
       if (error instanceof BalanceShort) throw held.uncovered(error)
       held.withdraw()
       throw error
+    }
+  }
+
+  /** Field by field: spreading two objects makes one of a shape of its own, and all that reads it slow. */
+  #hold(): Hold {
+    const { held, call, priceText } = this.#options
+    const { requestId, attempt, key, tenant, publication, endpoint } = this.#claim
+    const { openedAtMs, deadlineMs, amountNano, tokens, inputTokens, inputAmountNano, prepaid } = held.hold
+    return {
+      requestId,
+      attempt,
+      key,
+      tenant,
+      publication,
+      endpoint,
+      openedAtMs,
+      deadlineMs,
+      amountNano,
+      tokens,
+      inputTokens,
+      inputAmountNano,
+      prepaid,
+      call,
+      price: priceText,
     }
   }
 

@@ -7,7 +7,7 @@ import type { ClientPool, PooledClient } from './client-pool.ts'
 import type { Deadlines, Timed } from './deadlines.ts'
 import { requestHeaders } from './headers.ts'
 import type { Pools } from './pools.ts'
-import type { BodySink, Head, UpstreamRequest } from './types.ts'
+import type { BodySink, Head, Upstream, UpstreamRequest } from './types.ts'
 
 /** Up to here a body is joined into one write; beyond it is sent in its pieces, uncopied. */
 const JOIN_BYTES = 65_536
@@ -43,7 +43,9 @@ export interface RelayPorts {
 export class Exchange implements Dispatcher.DispatchHandler, Timed {
   readonly head: Promise<Head>
   place = ABSENT
-  readonly #request: UpstreamRequest
+  readonly #upstream: Upstream
+  /** Until there is an answer, which may take hours: nothing is asked once more from then on. */
+  #request: UpstreamRequest | undefined
   readonly #ports: RelayPorts
   readonly #pool: ClientPool
   #totalDueMs: number
@@ -72,6 +74,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
   /** @param startedMs When the client's request was first dispatched, on the monotonic clock: `total` counts from there. */
   constructor(request: UpstreamRequest, ports: RelayPorts, startedMs: number) {
     const { upstream } = request
+    this.#upstream = upstream
     this.#request = request
     this.#ports = ports
     this.#pool = ports.pools.of(upstream)
@@ -83,11 +86,11 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
     })
     ports.deadlines.watch(this)
     this.#pooled = this.#pool.take()
-    this.#dispatch()
+    this.#dispatch(request)
   }
 
-  #dispatch(): void {
-    const { upstream, body, lengthBytes, pathAndQuery, headers } = this.#request
+  #dispatch(request: UpstreamRequest): void {
+    const { upstream, body, lengthBytes, pathAndQuery, headers } = request
     const [only] = body
     const whole = body.length === 1 && only ? only : lengthBytes <= JOIN_BYTES ? Buffer.concat(body) : body
     this.#pooled.client.dispatch(
@@ -130,7 +133,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
       this.#moved = false
       this.#byteDueMs = nowMs + this.#idleMs
     }
-    const { name } = this.#request.upstream
+    const { name } = this.#upstream
     if (nowMs >= this.#totalDueMs) this.abort(fromDeadline('total', name))
     else if (nowMs >= this.#byteDueMs) this.abort(fromDeadline(this.#hasHead ? 'idle' : 'first_byte', name))
   }
@@ -150,7 +153,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
     this.#hasHead = true
     this.#moved = true
     const head = { status, headers: rawHeaders.map(latin1) }
-    const failure = fromHead(head, this.#request.upstream.name)
+    const failure = fromHead(head, this.#upstream.name)
     const settle = this.#settleHead
     this.#settleHead = undefined
     if (failure) {
@@ -158,6 +161,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
       this.#discard()
       return true
     }
+    this.#request = undefined
     settle?.resolve(head)
     return false
   }
@@ -180,13 +184,13 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
 
   onError(error: Error): void {
     if (this.#ended) return
-    if (!this.#aborted && this.#wasStale(error)) {
+    if (!this.#aborted && this.#request && this.#wasStale(error)) {
       this.#pool.drop(this.#pooled)
       this.#pooled = this.#pool.fresh()
       this.#cut = undefined
-      return this.#dispatch()
+      return this.#dispatch(this.#request)
     }
-    this.#end(this.#aborted ?? fromTransport(error, this.#request.upstream.name))
+    this.#end(this.#aborted ?? fromTransport(error, this.#upstream.name))
   }
 
   /** Nobody reads a refusal's body, but behind it the connection can serve again: it costs less than a new one. */
@@ -219,7 +223,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
   }
 
   #noHead(): GwError {
-    return fromTransport(new Error('no head'), this.#request.upstream.name)
+    return fromTransport(new Error('no head'), this.#upstream.name)
   }
 
   #tell(sink: BodySink): void {

@@ -60,7 +60,7 @@ async function delivery(kind: 'stream' | 'json', settle: () => Promise<void>): P
     filter,
     res: await answered,
     status: 200,
-    headers: [],
+    takeHeaders: () => [],
     ...(kind === 'stream' && { inBand: () => 'data: broken\n\n' }),
     settle,
     onBroken: () => undefined,
