@@ -47,7 +47,7 @@ export class Measured {
     { clock, holder, limiter, ledger, health, connections }: MeasuredPorts,
   ): Promise<Measured | undefined> {
     if (token.trim() === '') return undefined
-    // Loaded where it is wanted: prom-client takes 30 ms of the start.
+    // Loaded where it is wanted: it takes some milliseconds of the start.
     const { Metrics } = await import('../metering/metrics/metrics.ts')
     const sources = {
       ledger,

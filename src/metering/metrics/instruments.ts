@@ -1,5 +1,6 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import { METRICS, type PROCESS_METRICS, type STATE_METRICS } from './catalogue.ts'
+import { Counter, Gauge, Histogram } from './prom-client.ts'
 
 /** The metrics that prom-client keeps: those that are asked for at a scrape, or observed about once a second. */
 export type KeptName = keyof typeof STATE_METRICS | keyof typeof PROCESS_METRICS

@@ -1,7 +1,7 @@
-import { Registry } from 'prom-client'
 import type { Clock } from '../../base/clock.ts'
 import { Instruments } from './instruments.ts'
 import { type Host, watchProcess } from './process.ts'
+import { Registry } from './prom-client.ts'
 import type { RequestMeter } from './request-meter.ts'
 import type { MeteredPath } from './series.ts'
 import { type StateSources, showState, watchCommits } from './state.ts'
