@@ -62,6 +62,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
   /** A byte of an answer has come. */
   #began = false
   #hasHead = false
+  /** The whole request has gone. */
+  #sent = false
   /** Held by this side: the upstream cannot be blamed for its silence. */
   #paused = true
   /** A piece has come since the deadlines were last looked at. */
@@ -143,6 +145,11 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
     if (this.#aborted) cut(this.#aborted)
   }
 
+  onRequestSent(): void {
+    this.#sent = true
+    this.#letGo()
+  }
+
   onResponseStarted(): void {
     this.#began = true
   }
@@ -161,7 +168,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
       this.#discard()
       return true
     }
-    this.#request = undefined
+    this.#letGo()
     settle?.resolve(head)
     return false
   }
@@ -191,6 +198,13 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
       return this.#dispatch(this.#request)
     }
     this.#end(this.#aborted ?? fromTransport(error, this.#upstream.name))
+  }
+
+  /** undici keeps what it was given to send for as long as the answer takes, long after it has gone. */
+  #letGo(): void {
+    if (!this.#hasHead || !this.#sent || !this.#request) return
+    this.#request.body.length = 0
+    this.#request = undefined
   }
 
   /** Nobody reads a refusal's body, but behind it the connection can serve again: it costs less than a new one. */

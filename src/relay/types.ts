@@ -22,8 +22,8 @@ export interface UpstreamRequest {
   readonly pathAndQuery: string
   /** The client's header lines as they came, names and values in turn. */
   readonly headers: readonly string[]
-  /** The body in pieces, ready to be sent. */
-  readonly body: readonly Buffer[]
+  /** The body in pieces, ready to be sent; emptied once it has gone and an answer has begun. */
+  readonly body: Buffer[]
   readonly lengthBytes: number
 }
 
