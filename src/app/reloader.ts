@@ -178,7 +178,7 @@ export class Reloader {
 
   async #compile(state: ServedState): Promise<Compiled> {
     const secrets = new Map<string, string | Error>()
-    const sources = secretSources(state)
+    const sources = await inSlices(secretSources(state), this.#ports.clock)
     // Before they are read: a write in between is seen by the next look.
     this.#stamps = await stampsOf(sources.flatMap(source => ('kept' in source ? [] : source)))
     await Promise.all(

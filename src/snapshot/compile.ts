@@ -7,6 +7,9 @@ import type { ServedState } from '../schema/state.ts'
 import { endpointEntry, type Item, keyEntries, publicationEntry, tenantEntry } from './entries.ts'
 import type { Snapshot, Target } from './types.ts'
 
+/** So many are looked through in a fraction of a millisecond. */
+const STEP_RESOURCES = 100
+
 /** Looks up a secret that was resolved before, or why it could not be: compiling itself reads nothing. */
 export type SecretLookup = (source: SecretSource) => string | Error
 
@@ -111,12 +114,13 @@ function maintenanceOf(
 }
 
 /**
- * Where every secret of a state is found, so that they can be looked up before compiling. What cannot be read is passed
- * over here: `compile` reads it again and says so.
+ * Where every secret of a state is found, so that they can be looked up before compiling, in steps as {@link compiling}.
+ * What cannot be read is passed over here: `compile` reads it again and says so.
  */
-export function secretSources(state: ServedState): SecretSource[] {
+export function* secretSources(state: ServedState): Generator<undefined, SecretSource[]> {
   const sources: SecretSource[] = []
-  for (const resource of state.resources) {
+  for (const [index, resource] of state.resources.entries()) {
+    if (index % STEP_RESOURCES === 0) yield
     const source = secretSource(resource)
     if (source) sources.push(source)
   }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { keyDigest, mintKey } from '../../src/base/api-key.ts'
 import { systemChance } from '../../src/base/chance.ts'
+import type { ServedState } from '../../src/schema/state.ts'
 import {
   compile,
   compiling,
@@ -35,6 +36,14 @@ async function problems(yaml: string, given = secrets): Promise<readonly string[
   return compiled.ok ? [] : compiled.problems
 }
 
+function sourcesOf(state: ServedState): string[] {
+  const work = secretSources(state)
+  for (;;) {
+    const step = work.next()
+    if (step.done) return step.value.map(named)
+  }
+}
+
 describe('a state', () => {
   it('becomes what a request needs', async () => {
     const compiled = compile(await stateOf(CONFIG), lookup())
@@ -54,7 +63,7 @@ describe('a state', () => {
   })
 
   it('names its secrets, so that they can be looked up before', async () => {
-    expect(secretSources(await stateOf(CONFIG)).map(named)).toEqual(['env:UP', 'file:/run/secret'])
+    expect(sourcesOf(await stateOf(CONFIG))).toEqual(['env:UP', 'file:/run/secret'])
   })
 
   it('tells every reason at once why it cannot be served, and no secret', async () => {
@@ -86,7 +95,7 @@ describe('a state', () => {
       createdAtMs: 0,
     }))
     const mixed = { ...state, resources: [...state.resources, ...(odd as never[])] }
-    expect(secretSources(mixed).map(named)).toEqual(['env:UP', 'file:/run/secret'])
+    expect(sourcesOf(mixed)).toEqual(['env:UP', 'file:/run/secret'])
     const compiled = compile(mixed, lookup())
     expect(compiled.ok ? [] : compiled.problems.map(problem => problem.split(' cannot', 1)[0])).toEqual([
       'endpoint odd',
