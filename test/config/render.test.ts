@@ -163,7 +163,7 @@ const specs = {
     .map(some),
 } as const
 
-const isName = (name: string) => name !== '__proto__'
+const isName = (name: string) => !['__proto__', '.', '..'].includes(name)
 const tree: fc.Arbitrary<Resource[]> = fc
   .record({
     settings: maybe(specs.settings),

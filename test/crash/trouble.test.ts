@@ -194,8 +194,9 @@ test('a debit of another process is off the balance at once: what it took is nei
     },
   })
   expect(upstream.requests).toHaveLength(1)
-  // A refusal consumes nothing, not even a request per minute.
-  expect(answers[4]?.headers.get('x-ratelimit-remaining-requests')).toBe('9')
+  // A refusal consumes nothing, not even a request per minute. Those at once saw each other until they were refused.
+  const after = await call(CHAT, {})
+  expect([after.status, after.headers.get('x-ratelimit-remaining-requests')]).toEqual([402, '9'])
   const { booked, open } = readBooks(`${folder}/gw.db`)
   expect([booked.size, open]).toEqual([1, 0])
   expect(await store.accounting.wallet('acme')).toMatchObject({ heldNano: 0n })
