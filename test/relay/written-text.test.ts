@@ -100,6 +100,8 @@ describe('what an estimate goes by', () => {
     })
     const bytes = written('json', answer)
     expect(bytes).toBe('x \\"content\\": \\"y'.length + 1)
+    const inLongName = answer.indexOf('contentcontent') + 'content'.length
+    expect(written('json', answer, [inLongName])).toBe(bytes)
     fc.assert(
       fc.property(fc.array(fc.nat(answer.length), { maxLength: 8 }), positions => {
         expect(written('json', answer, positions)).toBe(bytes)

@@ -365,8 +365,10 @@ export class JsonScanner {
 
   #countsUnder(counted: NameTable, bytes: Uint8Array, from: number, to: number): boolean {
     if (this.#nameLength === 0) return counted.find(bytes, from, to) !== undefined
+    // Of a longer one only the first parts were kept, and they may be a name that is counted.
+    const isLonger = this.#nameLength + to - from > MAX_COUNTED_NAME
     const name = this.#wholeName(bytes, from, to)
-    return counted.find(name, 0, name.length) !== undefined
+    return !isLonger && counted.find(name, 0, name.length) !== undefined
   }
 
   #wholeName(bytes: Uint8Array, from: number, to: number): Buffer {
