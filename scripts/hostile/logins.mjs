@@ -80,8 +80,10 @@ export function logInsBeside({ people, pairs, windowMs, rate, connections }) {
       }
       kinds[kind] = summary(rounds)
     }
-    const { logging_in: real } = kinds
-    return { people, ...kinds, holds: real.p99_ratio <= 1.2 && real.failed === 0 }
+    const holds = Object.values(kinds).every(
+      kind => kind.failed === 0 && kind.p99_ratio <= 1.2 && median(kind.p99_ratios) <= 1.2,
+    )
+    return { people, ...kinds, holds }
   })
 }
 

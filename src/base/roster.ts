@@ -47,7 +47,7 @@ export class Roster<Member extends Rostered> implements Iterable<Member> {
     this.#members.length = 0
   }
 
-  /** In no order that means anything. Whoever is passed may be taken out, and so may others. */
+  /** In no order that means anything. Whoever is passed may be taken out; where others are, one may come twice. */
   *[Symbol.iterator](): Generator<Member> {
     // From the end: the last one takes the place of one that leaves, and has been passed already.
     for (let at = this.#members.length - 1; at >= 0; at--) {

@@ -15,8 +15,8 @@ import type { Problem, Tree } from '../config/types.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf } from '../schema/api/types.ts'
 import type { Live } from '../store/types.ts'
-import { assertReferencesStand } from './handlers/remote-references.ts'
 import type { Configurations, UseCasePorts } from './ports.ts'
+import { assertReferencesStand } from './remote-references.ts'
 
 /** On a store, in this thread. */
 export function configurationsOn(

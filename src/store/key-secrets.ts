@@ -1,27 +1,19 @@
 import type { Kysely, Selectable } from 'kysely'
 import { CommandError } from '../base/catalogue/command.ts'
 import type { Resource } from '../schema/kinds.ts'
-import type { KeySecret } from '../schema/state.ts'
 import type { KeySecretsTable, Tables } from './tables.ts'
 import type { Commit, KeyHold, StoredResource, StoredSecret } from './types.ts'
 
-/** What opens the gate: the secrets of keys that exist, neither revoked nor past their grace. */
-async function selectActiveSecrets(db: Kysely<Tables>, nowMs: number): Promise<KeySecret[]> {
-  const rows = await db
+/** How many secrets of a key open the gate: neither revoked nor past their grace. */
+async function countActive(db: Kysely<Tables>, key: string, nowMs: number): Promise<number> {
+  const { active } = await db
     .selectFrom('key_secrets')
-    .innerJoin('resources', join =>
-      join.onRef('resources.name', '=', 'key_secrets.key_name').on('resources.kind', '=', 'key'),
-    )
-    .selectAll('key_secrets')
+    .select(({ fn }) => fn.countAll<number>().as('active'))
+    .where('key_name', '=', key)
     .where('revoked_at_ms', 'is', null)
     .where(row => row.or([row('expires_at_ms', 'is', null), row('expires_at_ms', '>', nowMs)]))
-    .orderBy('id')
-    .execute()
-  return rows.map(row => ({
-    key: row.key_name,
-    digest: row.digest,
-    ...(row.expires_at_ms !== null && { expiresAtMs: row.expires_at_ms }),
-  }))
+    .executeTakeFirstOrThrow()
+  return active
 }
 
 /** Every secret that was ever minted for a key that exists, oldest first; without digests. */
@@ -54,8 +46,7 @@ export async function insertFirstSecret(
   nowMs: number,
 ): Promise<StoredSecret> {
   await assertKey(db, key)
-  const active = await selectActiveSecrets(db, nowMs)
-  if (active.some(secret => secret.key === key)) {
+  if ((await countActive(db, key, nowMs)) > 0) {
     throw new CommandError('GW4006', `The key ${key} has a secret already.`, {
       hint: `Replace it with \`gw keys rotate ${key}\`.`,
     })
@@ -92,9 +83,9 @@ export async function replaceSecrets(
 /** Ends every secret of a key; how many worked until now. @throws {CommandError} GW4005 */
 export async function endSecrets(db: Kysely<Tables>, key: string, nowMs: number): Promise<number> {
   await assertKey(db, key)
-  const active = await selectActiveSecrets(db, nowMs)
+  const active = await countActive(db, key, nowMs)
   await revoke(db, key, nowMs)
-  return active.filter(secret => secret.key === key).length
+  return active
 }
 
 /** Whether the key was not held before. @throws {CommandError} GW4005 */

@@ -88,6 +88,7 @@ export interface ControlScene {
 export interface SceneOptions {
   readonly clock?: Clock & ReturnType<typeof testClock>
   readonly publicUrl?: URL
+  readonly hasher?: PasswordHasher
 }
 
 export async function controlScene(whenOver: WhenOver, options: SceneOptions = {}): Promise<ControlScene> {
@@ -96,7 +97,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
   const store = await openStore('sqlite:gw.db', { mode: 'create', clock, folder: folder.path })
   const log: Record<string, unknown>[] = []
   const probed: ProbeOrder[] = []
-  const hasher = new PasswordHasher(HASHER)
+  const hasher = options.hasher ?? new PasswordHasher(HASHER)
   const masterKey = MasterKey.of('sqlite:gw.db', folder.path, undefined)
   let maintenance = { on: false, message: 'closed', declared: false }
   const scene = { verdict: { ok: true, latencyMs: 5 } as ProbeVerdict }

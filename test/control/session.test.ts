@@ -1,5 +1,5 @@
 import { request } from 'node:http'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { systemChance } from '../../src/base/chance.ts'
 import { type Derivation, PasswordHasher } from '../../src/base/password.ts'
 import type { Call } from '../../src/control/call.ts'
@@ -259,6 +259,44 @@ describe('of several credentials', () => {
     const { headers } = await logIn('ada', 'cookie')
     const twice = { cookie: `${headers['cookie']}; gw_session=gws_x` }
     expect((await call('get_session', { headers: twice })).status).toBe(401)
+  })
+})
+
+describe('sessions that are over', () => {
+  test('are cleared away by a log-in, once a minute at most', async () => {
+    const { store, clock, logIn } = await setUp()
+    const clearing = vi.spyOn(store.people, 'pruneSessions')
+    await logIn('ada')
+    await logIn('ada')
+    expect(clearing).toHaveBeenCalledTimes(1)
+    clock.advance(MINUTE_MS)
+    await logIn('ada')
+    expect(clearing).toHaveBeenCalledTimes(2)
+  })
+})
+
+describe('a crowd that logs in at once', () => {
+  test('is sent away beyond the line, which the log tells as no failure of ours', async () => {
+    let open: () => void = () => {}
+    const gate = new Promise<void>(resolve => {
+      open = resolve
+    })
+    const derive = ({ lengthBytes }: Derivation) => gate.then(() => Buffer.alloc(lengthBytes))
+    const hasher = new PasswordHasher({ chance: systemChance, atOnce: 1, maxWaiting: 1, derive })
+    const { call, clock, log } = await setUp({ hasher })
+    const before = clock.pending
+    const asked = Array.from({ length: 5 }, (_, index) =>
+      call('log_in', { body: { username: `somebody-${index}`, password: 'wrong' } }),
+    )
+    // One is hashed and one waits in line: the three others are told so late, and by no time that passes by itself.
+    await clock.waiting(before + 3)
+    clock.advance(2_000)
+    open()
+    const answers = await Promise.all(asked)
+    expect(answers.filter(({ status }) => status === 503)).toHaveLength(3)
+    expect(answers.filter(({ status }) => status === 401)).toHaveLength(2)
+    const told = log.filter(line => line['error_code'] === 'busy')
+    expect(told.map(line => line['level'])).toEqual(['info', 'info', 'info'])
   })
 })
 

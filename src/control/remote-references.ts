@@ -1,6 +1,6 @@
-import { ApiError } from '../../base/catalogue/api.ts'
-import { decode, type Resource } from '../../schema/kinds.ts'
-import type { SecretReference } from '../../schema/scalars.ts'
+import { ApiError } from '../base/catalogue/api.ts'
+import { decode, type Resource } from '../schema/kinds.ts'
+import type { SecretReference } from '../schema/scalars.ts'
 
 /**
  * Refuses a document that would make this machine read a secret which it does not read yet, or send one to a host to
