@@ -36,6 +36,7 @@ const HOMES = {
   zod: ['schema', 'changes', 'control'],
   pino: ['base'],
   commander: ['cli'],
+  birpc: ['app'],
   chokidar: ['config'],
   'prom-client': ['metering'],
   ink: ['tui'],

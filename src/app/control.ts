@@ -1,12 +1,11 @@
-import type { ServerResponse } from 'node:http'
 import type { Chance } from '../base/chance.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { PasswordHasher } from '../base/password.ts'
 import { readPages } from '../control/pages/pages.ts'
-import type { EndpointHealthShown, MaintenanceShown, UseCasePorts } from '../control/ports.ts'
+import type { Asked, EndpointHealthShown, MaintenanceShown, UseCasePorts } from '../control/ports.ts'
 import { startControl } from '../control/server.ts'
-import type { View } from '../gateway/why/decide.ts'
+import type { Explanation } from '../gateway/why/told.ts'
 import type { ListenAddress, Listener } from '../http/listen.ts'
 import type { EndpointHealth } from '../routing/endpoint-state.ts'
 import { MasterKey } from '../store/master-key.ts'
@@ -14,22 +13,24 @@ import { openStore } from '../store/open.ts'
 import type { Store } from '../store/types.ts'
 import { probeEndpoint } from './endpoint-probe.ts'
 import { makeFirstAdmin } from './first-admin.ts'
+import type { HealthAnswer } from './health.ts'
 import { type Maintenance, maintenanceOf, switchMaintenanceOff, switchMaintenanceOn } from './maintenance.ts'
 import { recentUse } from './recent-use.ts'
 import { keep } from './secrets.ts'
 import { DistantConfigurations } from './threads/distant-configurations.ts'
 import { Hashing } from './threads/hashing.ts'
 import { explain } from './why/explain.ts'
-import { sceneOfGateway, sceneOfStore } from './why/from-store.ts'
-import type { Scene } from './why/scene.ts'
+import { sceneOfStore } from './why/from-store.ts'
 import { wouldServe } from './would-serve.ts'
 
-/** What the process around it lends to the control plane. */
-export interface ControlPlanePorts extends Pick<UseCasePorts, 'status' | 'currency'> {
+/** What the process around it lends to the control plane. Its questions cross to the thread of the gateway. */
+export interface ControlPlanePorts {
+  readonly health: () => Promise<HealthAnswer>
+  readonly currency: UseCasePorts['currency']
   /** How endpoints fare; empty where this process sends no traffic. */
-  readonly endpoints: () => readonly EndpointHealth[]
-  /** What the gateway of this process decides by; undefined where there is none. */
-  readonly view: () => View | undefined
+  readonly endpoints: () => Promise<readonly EndpointHealth[]>
+  /** By what the gateway of this process decides by; undefined where there is none. */
+  readonly explainHere: (question: Asked) => Promise<Explanation | undefined>
   /** The store's URL. */
   readonly storeUrl: string
   /** Where browsers reach it, where a proxy in front does TLS. */
@@ -38,31 +39,31 @@ export interface ControlPlanePorts extends Pick<UseCasePorts, 'status' | 'curren
   readonly version: string
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly cwd: string
-  /** Where compiled threads are, if not beside `threads/hashing.ts`. */
-  readonly threadsUrl?: URL | undefined
   readonly clock: Clock
   readonly chance: Chance
   readonly log: Log
-  readonly health: (res: ServerResponse) => void
 }
+
+/** A control plane that serves, over its store. */
+export type ControlPlane = Pick<Listener, 'url' | 'close'> & Pick<Store, 'find'>
 
 /** Log-ins that may wait for the one that is hashed, strangers and acquaintances apart: some seconds each. */
 const MAX_WAITING = 16
 
 /**
  * Starts the control plane over a connection of its own: the gateway of this process sees what is written here as it
- * sees the commit of any other process.
+ * sees the commit of any other process. It runs in a thread: see `threads/distant-control.ts`.
  *
  * @throws {CommandError} GW2xxx; GW6001 where the first administrator cannot be made.
  */
-export async function openControl(address: ListenAddress, ports: ControlPlanePorts): Promise<Listener> {
+export async function openControl(address: ListenAddress, ports: ControlPlanePorts): Promise<ControlPlane> {
   const { clock, chance, log, cwd, environment } = ports
   const masterKey = MasterKey.of(ports.storeUrl, cwd, environment['GW_MASTER_KEY'])
   const store = await openStore(ports.storeUrl, { mode: 'write', clock, folder: cwd })
   const ended = new AbortController()
-  const hashing = new Hashing(clock, ports.threadsUrl)
+  const hashing = new Hashing(clock)
   const settings = { storeUrl: ports.storeUrl, cwd, environment }
-  const configurations = new DistantConfigurations(settings, clock, ports.threadsUrl)
+  const configurations = new DistantConfigurations(settings, clock)
   try {
     const hasher = new PasswordHasher({
       chance,
@@ -79,11 +80,14 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
       check: wouldServe(ended.signal),
       configurations,
       recentUse: recentUse(store),
-      endpointHealth: () => healthShown(ports.endpoints()),
+      status: async () => (await ports.health()).body,
+      endpointHealth: async () => healthShown(await ports.endpoints()),
       keep: (secret, boundTo) => keep(secret, boundTo, { masterKey, chance, clock }),
       probe: (order, credential) =>
         probeEndpoint(order, credential, { clock, environment, masterKey, store, signal: ended.signal }),
-      explain: async question => explain(question, await sceneNow(store, ports, question.key), clock),
+      explain: async question =>
+        (await ports.explainHere(question)) ??
+        explain(question, await sceneOfStore(store, clock, question.key), clock),
       maintenance: {
         show: async () => maintenanceBody(await maintenanceOf(store)),
         async set({ enabled, ...wanted }) {
@@ -96,9 +100,7 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
     })
     return {
       url: listener.url,
-      get connections() {
-        return listener.connections
-      },
+      find: query => store.find(query),
       async close(...words) {
         await listener.close(...words)
         ended.abort()
@@ -111,16 +113,6 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
     await store.close()
     throw error
   }
-}
-
-/** Of the gateway of this process; where there is none, what the store tells. */
-async function sceneNow(
-  store: Store,
-  { view, clock }: Pick<ControlPlanePorts, 'view' | 'clock'>,
-  key: string | undefined,
-): Promise<Scene> {
-  const now = view()
-  return now ? sceneOfGateway(now, store) : sceneOfStore(store, clock, key)
 }
 
 function healthShown(report: readonly EndpointHealth[]): ReadonlyMap<string, EndpointHealthShown> {

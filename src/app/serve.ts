@@ -20,6 +20,7 @@ import { Measured } from './metrics.ts'
 import { Presence } from './presence.ts'
 import { Reloader } from './reloader.ts'
 import type { ServeOptions, ServePorts, Serving } from './serving.ts'
+import { openDistantControl } from './threads/distant-control.ts'
 import { unservable } from './unservable.ts'
 import { Upstreams } from './upstreams.ts'
 
@@ -75,7 +76,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
   })
   const files = options.files && (await followed(options.files.paths, options.store, ports))
   const presence = options.gateway && new Presence({ ...ports, store, holder, version: options.version })
-  const listeners: Listener[] = []
+  const listeners: Pick<Listener, 'close'>[] = []
   const underway = new Underway()
   let draining = false
 
@@ -147,19 +148,15 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       listeners.push(gateway)
       presence?.tell(gateway.url)
     }
-    // Loaded behind the gateway: what it needs beside takes a quarter of a second, in which requests are answered.
-    const openControl = options.control && (await import('./control.ts')).openControl
+    // Behind the gateway: its thread loads for half a second, in which requests are answered.
     const control =
       options.control &&
-      openControl &&
-      (await claim(openControl, '--control-listen', options.control, {
+      (await claim(openDistantControl, '--control-listen', options.control, {
         ...ports,
         storeUrl: options.store,
         publicUrl: options.controlUrl,
         version: options.version ?? '',
-        chance,
-        health,
-        status: () => healthNow().body,
+        health: healthNow,
         currency: () => current()?.currency ?? '',
         endpoints: () => (gateway ? upstreams.health.report() : []),
         view: () => {
@@ -176,6 +173,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
             }
           )
         },
+        onDeath: error => fail(error),
       }))
     if (control) listeners.push(control)
     return {
@@ -216,12 +214,12 @@ async function openBooks(store: ServingStore, url: string, ports: BooksPorts): P
   }
 }
 
-async function claim<Ports>(
-  start: (address: ListenAddress, ports: Ports) => Promise<Listener>,
+async function claim<Ports, Started>(
+  start: (address: ListenAddress, ports: Ports) => Promise<Started>,
   flag: string,
   address: ListenAddress,
   ports: Ports,
-): Promise<Listener> {
+): Promise<Started> {
   try {
     return await start(address, ports)
   } catch (error) {

@@ -36,7 +36,7 @@ export interface ServePorts {
   readonly ledgerWorkerUrl?: URL
   /** See `FollowedFiles`. */
   readonly filesThreadUrl?: URL
-  /** Where the compiled threads of the control plane are; see `Hashing` and `DistantConfigurations`. */
+  /** Where the compiled thread of the control plane is; see `openDistantControl`. */
   readonly threadsUrl?: URL
   /** Called where files cannot be applied, beside the line in the log. */
   readonly onFilesRefused?: (refusal: FilesRefusal) => void

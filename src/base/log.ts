@@ -7,6 +7,10 @@ export interface Log extends Pick<Logger, 'info' | 'warn' | 'error' | 'debug'> {
    * which serialising an object would be half the cost. They are not asked for where nobody reads such lines.
    */
   readonly written: (fieldsJson: () => string, message: string) => void
+  /** Of how little a line is made. */
+  readonly level: LogOptions['level']
+  /** Where its lines go, for those that were finished elsewhere: by the log of another thread, at the same level. */
+  readonly lines: LogDestination
 }
 
 /** Where lines go. */
@@ -60,7 +64,7 @@ export function createLog(destination: LogDestination, options: LogOptions): Log
     if (!logger.isLevelEnabled('info')) return
     stream.write(`{"level":"info"${time()},${fieldsJson()},"msg":${JSON.stringify(message)}}\n`)
   }
-  return Object.assign(logger, { written })
+  return Object.assign(logger, { written, level: options.level, lines: stream })
 }
 
 /** pino's number for `error`. */

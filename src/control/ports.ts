@@ -75,11 +75,12 @@ export interface UseCasePorts {
   readonly probe: (order: ProbeOrder, credential?: string) => Promise<ProbeVerdict>
   /** Seals a secret for one use. @throws {CommandError} GW2008 */
   readonly keep: (secret: string, boundTo: string) => Promise<KeptSecret>
-  readonly status: () => Omit<AnswerOf<OperationOf<'get_status'>>, 'store_revision'>
+  /** This and the two that follow are known to the gateway, which may be in another thread. */
+  readonly status: () => Promise<Omit<AnswerOf<OperationOf<'get_status'>>, 'store_revision'>>
   /** How endpoints fare, by name; empty where this process sends no traffic. */
-  readonly endpointHealth: () => ReadonlyMap<string, EndpointHealthShown>
+  readonly endpointHealth: () => Promise<ReadonlyMap<string, EndpointHealthShown>>
   /** The label of amounts of money. */
-  readonly currency: () => string
+  readonly currency: () => Promise<string>
   /**
    * What would be served to whom, and why not; nothing is counted or held.
    * @throws {CommandError} GW4005 where there is no key of that name.

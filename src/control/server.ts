@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ApiCode, ApiError } from '../base/catalogue/api.ts'
 import type { Log } from '../base/log.ts'
+import { sendJson } from '../http/json.ts'
 import { type ListenAddress, type Listener, listen } from '../http/listen.ts'
 import { refusalOf } from '../http/refusal.ts'
 import { allHandlers } from './handlers/all.ts'
@@ -17,8 +18,8 @@ import { Turnstile } from './turnstile.ts'
 
 export interface ControlPorts extends UseCasePorts {
   readonly log: Log
-  /** Answers `/health`. */
-  readonly health: (res: ServerResponse) => void
+  /** What `/health` answers. */
+  readonly health: () => Promise<{ readonly httpStatus: 200 | 503; readonly json: string }>
   /** Where browsers reach it, if not under the address that they name in `host`: behind a proxy that does TLS. */
   readonly publicUrl: URL | undefined
   /** What people read in a browser; absent: there is none of it. */
@@ -60,7 +61,7 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
     log,
     maxConnections: MAX_CONNECTIONS,
     onRequest: (req, res) => {
-      if (asksForHealth(req)) answerHealth(res, ports)
+      if (asksForHealth(req)) void answerHealth(res, ports)
       else turnstile.pass(() => void handle(req, res, parts, ports))
     },
     refusalAnswer: refusal => {
@@ -147,10 +148,16 @@ function asksForHealth(req: IncomingMessage): boolean {
   return req.url === '/health' && (req.method === 'GET' || req.method === 'HEAD') && !refusalOf(req)
 }
 
-function answerHealth(res: ServerResponse, ports: ControlPorts): void {
-  for (const [name, value] of Object.entries(HEADERS)) res.setHeader(name, value)
-  res.setHeader('x-request-id', newRequestId(ports))
-  ports.health(res)
+async function answerHealth(res: ServerResponse, ports: ControlPorts): Promise<void> {
+  const requestId = newRequestId(ports)
+  const headers = { ...HEADERS, 'x-request-id': requestId }
+  try {
+    const { httpStatus, json } = await ports.health()
+    sendJson(res, httpStatus, json, headers)
+  } catch (thrown) {
+    ports.log.error({ request_id: requestId, err: thrown }, 'health')
+    sendProblem(res, asApiError(thrown), requestId, headers)
+  }
 }
 
 function isRefused(req: IncomingMessage): boolean {

@@ -5,6 +5,7 @@ import { systemChance } from '../../src/base/chance.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
+import { CONTROL_THREADS } from '../support/whole-gateway.ts'
 
 const LEDGER_WORKER = new URL('../../dist/store/ledger/worker.js', import.meta.url)
 const FILES_THREAD = new URL('../../dist/app/files/thread.js', import.meta.url)
@@ -30,6 +31,7 @@ async function start(dir: TempDir, files?: ServeOptions['files']) {
       log: createLog({ write: () => undefined }, { level: 'silent', pretty: false, colour: false }),
       ledgerWorkerUrl: LEDGER_WORKER,
       filesThreadUrl: FILES_THREAD,
+      threadsUrl: CONTROL_THREADS,
     },
   )
   let closed = false

@@ -9,7 +9,6 @@ import type { ProbeOrder } from '../../src/changes/types.ts'
 import { configurationsOn } from '../../src/control/configurations.ts'
 import type { ProbeVerdict } from '../../src/control/ports.ts'
 import { startControl } from '../../src/control/server.ts'
-import { sendJson } from '../../src/http/json.ts'
 import { API_PREFIX, type OperationId, operation } from '../../src/schema/api/operations.ts'
 import type { Carrier, Role } from '../../src/schema/user.ts'
 import { MasterKey } from '../../src/store/master-key.ts'
@@ -121,19 +120,20 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
         { write: line => void log.push(JSON.parse(line) as Record<string, unknown>) },
         { level: 'info', pretty: false, colour: false },
       ),
-      health: res => sendJson(res, 200, '{"status":"ok"}'),
+      health: async () => ({ httpStatus: 200, json: '{"status":"ok"}' }),
       ...lent,
       configurations: configurationsOn(lent),
       keep: (secret, boundTo) => keep(secret, boundTo, { masterKey, chance: systemChance, clock }),
-      status: () => ({
+      status: async () => ({
         status: 'ok',
         revision: 1,
         reasons: [],
         in_flight: 0,
         reload: { ok: true, at: new Date(clock.nowMs()).toISOString() },
       }),
-      endpointHealth: () => new Map([['declared', { state: 'healthy', since: '2026-01-15T12:00:00.000Z' }]]),
-      currency: () => 'EUR',
+      endpointHealth: async () =>
+        new Map([['declared', { state: 'healthy', since: '2026-01-15T12:00:00.000Z' }]]),
+      currency: async () => 'EUR',
       explain: async () => ({ source: 'gateway', at: '2026-01-15T12:00:00.000Z', unknown: [] }),
       maintenance: {
         show: async () => maintenance,

@@ -59,7 +59,7 @@ export async function sceneOfStore(store: Store, clock: Clock, only?: string): P
 }
 
 /** What a gateway in this process decides by at this moment, with the resources of its store to speak of. */
-export async function sceneOfGateway(view: View, store: Store): Promise<Scene> {
+export async function sceneOfGateway(view: View, store: Pick<Store, 'find'>): Promise<Scene> {
   const { maintenance } = await store.find({ kind: 'settings' })
   return {
     source: 'gateway',
@@ -71,7 +71,7 @@ export async function sceneOfGateway(view: View, store: Store): Promise<Scene> {
   }
 }
 
-function resourcesOf(store: Store): Pick<Scene, 'one' | 'all'> {
+function resourcesOf(store: Pick<Store, 'find'>): Pick<Scene, 'one' | 'all'> {
   return {
     async one(kind, name) {
       const [found] = known(await store.find({ kind, name }))

@@ -42,7 +42,7 @@ interface Apart {
 export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
   /** Of all endpoints, or of one that was just read. */
   const showing = async () => {
-    const health = ports.endpointHealth()
+    const health = await ports.endpointHealth()
     const kept = new Map((await ports.store.kept()).map(({ boundTo, createdAtMs }) => [boundTo, createdAtMs]))
     return (resource: StoredResource) => {
       const state = health.get(resource.name)

@@ -17,7 +17,7 @@ export function operatingHandlers(ports: UseCasePorts): HandlersOf<Ids> {
     },
     async get_status() {
       const { revision } = await store.head()
-      return { body: { ...ports.status(), store_revision: revision } }
+      return { body: { ...(await ports.status()), store_revision: revision } }
     },
     async list_audit({ query: { limit, cursor, user, action, target } }) {
       const asked = {

@@ -27,7 +27,7 @@ export function usageHandlers(ports: UseCasePorts): HandlersOf<Ids> {
       return {
         body: {
           by,
-          currency: ports.currency(),
+          currency: await ports.currency(),
           since: iso(sinceMs),
           until: iso(untilMs),
           data: rows.map(row => ({ label: row.label === '' ? null : row.label, ...toldSums(row) })),
@@ -47,7 +47,7 @@ export function usageHandlers(ports: UseCasePorts): HandlersOf<Ids> {
         ...(since !== undefined && { sinceMs: since }),
         ...(until !== undefined && { untilMs: until }),
       }
-      const currency = ports.currency()
+      const currency = await ports.currency()
       return {
         body: await pageOf(
           { limit, cursor },

@@ -35,7 +35,7 @@ export function walletHandlers(ports: UseCasePorts): HandlersOf<Ids> {
       return {
         body: {
           tenant: params.name,
-          currency: ports.currency(),
+          currency: await ports.currency(),
           booked: booked.isNew,
           balance: formatNano(booked.balanceNano),
           entry: toldEntry(booked.entry),
@@ -50,7 +50,7 @@ export function walletHandlers(ports: UseCasePorts): HandlersOf<Ids> {
       return {
         body: {
           tenant: name,
-          currency: ports.currency(),
+          currency: await ports.currency(),
           billing,
           balance: formatNano(balanceNano),
           held: formatNano(heldNano),

@@ -8,6 +8,7 @@ import { openApi } from '../../../src/schema/api/openapi.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { endpoint, put } from '../../store/samples.ts'
 import { tempDir } from '../../support/temp-dir.ts'
+import { CONTROL_THREADS } from '../../support/whole-gateway.ts'
 
 /** A control plane by itself, with this in its environment. */
 async function controlPlane(environment: Readonly<Record<string, string>> = {}): Promise<string> {
@@ -23,6 +24,7 @@ async function controlPlane(environment: Readonly<Record<string, string>> = {}):
       clock: systemClock,
       chance: systemChance,
       log: createLog({ write: () => undefined }, { level: 'silent', pretty: false, colour: false }),
+      threadsUrl: CONTROL_THREADS,
     },
   )
   onTestFinished(() => serving.close(0))

@@ -1,0 +1,156 @@
+import { Worker } from 'node:worker_threads'
+import type { Clock } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
+import type { Asked } from '../../control/ports.ts'
+import type { View } from '../../gateway/why/decide.ts'
+import type { Explanation } from '../../gateway/why/told.ts'
+import type { ListenAddress, Listener } from '../../http/listen.ts'
+import type { EndpointHealth } from '../../routing/endpoint-state.ts'
+import type { Store } from '../../store/types.ts'
+import type { HealthAnswer } from '../health.ts'
+import { type Calls, callsOver } from './two-way-calls.ts'
+
+/** What the control plane is opened with: all of it crosses as data. */
+export interface ControlOrder {
+  readonly address: ListenAddress
+  /** The store's URL. */
+  readonly storeUrl: string
+  /** Where browsers reach it, where a proxy in front does TLS. */
+  readonly publicUrl: string | undefined
+  /** Of gw, as the document of the control plane tells it. */
+  readonly version: string
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+  readonly logLevel: Log['level']
+}
+
+/** What the thread of the control plane does for the main thread. */
+export interface ControlThread {
+  /** @returns the URL. @throws what `openControl` throws, and the system's error where the address cannot be had. */
+  open(order: ControlOrder): Promise<string>
+  /** As the store does it. */
+  find(...query: Parameters<Store['find']>): ReturnType<Store['find']>
+  /** See {@link Listener}. */
+  close(...words: Parameters<Listener['close']>): Promise<void>
+}
+
+/** What the main thread answers to the control plane, and does for it. */
+export interface MainThread {
+  health(): HealthAnswer
+  /** The label of amounts of money. */
+  currency(): string
+  /** How endpoints fare; empty where this process sends no traffic. */
+  endpoints(): readonly EndpointHealth[]
+  /**
+   * By what the gateway of this process decides by; undefined where there is none.
+   * @throws {CommandError} GW4005 where there is no key of that name.
+   */
+  explain(question: Asked): Promise<Explanation | undefined>
+  /** A line for the log, finished; flushing follows an error. */
+  writeLine(line: string): void
+  flushLines(): void
+}
+
+/** What the process around it lends to the control plane. */
+export interface DistantControlPorts
+  extends Omit<ControlOrder, 'address' | 'publicUrl' | 'logLevel'>,
+    Pick<MainThread, 'health' | 'currency' | 'endpoints'> {
+  readonly publicUrl: URL | undefined
+  /** What the gateway of this process decides by; undefined where there is none. */
+  readonly view: () => View | undefined
+  /** The thread has ended by itself. */
+  readonly onDeath: (error: Error) => void
+  /** Where compiled threads are, if not beside this module: Node 20 runs no TypeScript in them. */
+  readonly threadsUrl?: URL
+  readonly clock: Clock
+  readonly log: Log
+}
+
+const MODULE = new URL('./control-thread.js', import.meta.url)
+
+/**
+ * Starts the control plane in a thread: whatever people and their scripts ask of it, the gateway's event loop has no
+ * part in it. What only the gateway knows the thread asks for, a message each.
+ *
+ * @throws {CommandError} GW2xxx; GW6001 where the first administrator cannot be made; the system's error where the
+ * address cannot be had.
+ */
+export async function openDistantControl(
+  address: ListenAddress,
+  ports: DistantControlPorts,
+): Promise<Pick<Listener, 'url' | 'close'>> {
+  const { log, storeUrl, publicUrl, version, environment, cwd, threadsUrl, onDeath } = ports
+  const worker = new Worker(threadsUrl ? new URL('control-thread.js', threadsUrl) : MODULE, {
+    name: 'control',
+    // What the process was started with is not meant for the thread: it has a module of its own to run.
+    execArgv: [],
+  })
+  const control: Calls<ControlThread, MainThread> = callsOver(worker, {
+    health: ports.health,
+    currency: ports.currency,
+    endpoints: ports.endpoints,
+    explain: question => explainHere(question, ports, { find: query => control.find(query) }),
+    writeLine: line => log.lines.write(line),
+    flushLines: () => log.lines.flush?.(),
+  })
+  let isEnding = false
+  let hasGone = false
+  const gone = new Promise<void>(resolve => {
+    let fault = new Error('the thread of the control plane has ended')
+    worker.on('error', error => {
+      fault = new Error('the thread of the control plane has failed', { cause: error })
+    })
+    worker.once('exit', () => {
+      hasGone = true
+      resolve()
+      control.$close(fault)
+      if (isEnding) return
+      log.error({ err: fault }, 'the control plane has ended')
+      onDeath(fault)
+    })
+  })
+  const end = async (): Promise<void> => {
+    isEnding = true
+    await worker.terminate()
+  }
+  try {
+    const url = await control.open({
+      address,
+      storeUrl,
+      publicUrl: publicUrl?.href,
+      version,
+      // Not as it is: that of a process does not cross.
+      environment: { ...environment },
+      cwd,
+      logLevel: log.level,
+    })
+    return {
+      url,
+      async close(...words) {
+        try {
+          if (!hasGone) await Promise.race([control.close(...words), gone])
+        } finally {
+          await end()
+        }
+      },
+    }
+  } catch (error) {
+    await end()
+    throw error
+  }
+}
+
+/** Decided here, where limits and health are; resources are looked up over there. Loaded when somebody asks. */
+async function explainHere(
+  question: Asked,
+  { view, clock }: Pick<DistantControlPorts, 'view' | 'clock'>,
+  store: Pick<Store, 'find'>,
+): Promise<Explanation | undefined> {
+  const now = view()
+  if (!now) return undefined
+  const [{ explain }, { sceneOfGateway }] = await Promise.all([
+    import('../why/explain.ts'),
+    import('../why/from-store.ts'),
+  ])
+  return explain(question, await sceneOfGateway(now, store), clock)
+}

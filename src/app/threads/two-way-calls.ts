@@ -1,0 +1,35 @@
+import type { MessagePort, Worker } from 'node:worker_threads'
+import { type BirpcReturn, createBirpc } from 'birpc'
+import { errorOf, type ToldError, told } from './told-errors.ts'
+
+/** What answers a call, among what birpc sends; `e` is there where the call has failed. */
+interface Answer {
+  readonly e?: unknown
+}
+
+/** What can be asked of another thread, each a promise, and an end to it. */
+export type Calls<There extends object, Here extends object> = BirpcReturn<There, Here>
+
+/**
+ * Calls over the port between two threads, in both directions: what the other side can do, and what it may ask of this
+ * one. Arguments and answers are plain data; an error arrives as what it was, see {@link told}. What is sent arrives in
+ * its order. A call waits for as long as it takes: whoever sees the other thread end says `$close`, which rejects what
+ * still waits.
+ */
+export function callsOver<There extends object, Here extends object>(
+  port: Pick<MessagePort | Worker, 'postMessage' | 'on' | 'off'>,
+  here: Here,
+): Calls<There, Here> {
+  return createBirpc<There, Here>(here, {
+    bind: 'functions',
+    timeout: -1,
+    post: (message: unknown) => port.postMessage(message),
+    on: hear => void port.on('message', hear),
+    off: hear => void port.off('message', hear),
+    serialize: (message: Answer) => (message.e === undefined ? message : { ...message, e: told(message.e) }),
+    deserialize: (message: Answer) =>
+      message.e === undefined ? message : { ...message, e: errorOf(message.e as ToldError) },
+    // An answer that is no data is a fault of the call, which is told to who has called: not of who has answered.
+    onGeneralError: (_error, answered) => answered !== undefined,
+  })
+}
