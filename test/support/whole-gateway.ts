@@ -43,6 +43,7 @@ export async function wholeGateway(
   /** Where its store is; a folder of its own by default. */
   folder: string = tempDir(whenOver).path,
   ledgerWorkerUrl: URL = LEDGER_WORKER,
+  threadsUrl: URL = CONTROL_THREADS,
 ): Promise<WholeGateway> {
   const store = `sqlite:${folder}/gw.db`
   const ports: AppPorts = {
@@ -86,7 +87,7 @@ export async function wholeGateway(
       ...ports,
       log: createLog({ write }, { level: 'info', pretty: false, colour: false }),
       ledgerWorkerUrl,
-      threadsUrl: CONTROL_THREADS,
+      threadsUrl,
     },
   )
   whenOver(() => serving.close(0))
