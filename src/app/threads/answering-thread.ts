@@ -1,41 +1,53 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock, Timer } from '../../base/clock.ts'
+import { type Calls, callsOver, endCalls } from './two-way-calls.ts'
 
 /** Questions come in groups; afterwards the thread's memory is worth more than the start of another one. */
 const IDLE_MS = 60_000
 
-/** One life of the thread, and who waits for its answers, in their order. */
-interface Running<Answer> {
+/** One life of the thread. */
+interface Running<There extends object> {
   readonly worker: Worker
-  readonly waiting: { readonly resolve: (answer: Answer) => void; readonly reject: (error: Error) => void }[]
+  readonly calls: Calls<There, object>
   readonly exited: Promise<void>
+  /** Questions that wait for their answers. */
+  waiting: number
 }
 
-/** A thread that answers questions, plain data both, one after another; it is there while it is needed. */
-export class AnsweringThread<Question, Answer> {
+/** A thread that answers questions; it is there while it is needed. */
+export class AnsweringThread<There extends object> {
   readonly #name: string
   readonly #url: URL
   readonly #clock: Clock
-  #running: Running<Answer> | undefined
+  readonly #settings: unknown
+  #running: Running<There> | undefined
   #idle: Timer | undefined
 
-  /** @param url of the thread's module, compiled: Node 20 runs no TypeScript. */
-  constructor(name: string, url: URL, clock: Clock) {
+  /**
+   * @param url of the thread's module, compiled: Node 20 runs no TypeScript.
+   * @param settings its `workerData`.
+   */
+  constructor(name: string, url: URL, clock: Clock, settings?: unknown) {
     this.#name = name
     this.#url = url
     this.#clock = clock
+    this.#settings = settings
   }
 
-  /** Rejects where the thread fails; the next one starts another. */
-  ask(question: Question): Promise<Answer> {
+  /** Rejects as the thread does, and where it fails; the next one starts another. */
+  async ask<Answer>(question: (thread: Calls<There, object>) => Promise<Answer>): Promise<Answer> {
     this.#idle?.cancel()
     this.#running ??= this.#start()
     const running = this.#running
-    return new Promise<Answer>((resolve, reject) => {
-      running.waiting.push({ resolve, reject })
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-      running.worker.postMessage(question)
-    })
+    running.waiting += 1
+    try {
+      return await question(running.calls)
+    } finally {
+      running.waiting -= 1
+      if (running.waiting === 0 && this.#running === running) {
+        this.#idle = this.#clock.after(IDLE_MS, () => void this.end())
+      }
+    }
   }
 
   /** Whoever still waits is rejected. Resolves when the thread has gone. */
@@ -47,34 +59,31 @@ export class AnsweringThread<Question, Answer> {
     await running?.exited
   }
 
-  #start(): Running<Answer> {
+  #start(): Running<There> {
     const worker = new Worker(this.#url, {
       name: this.#name,
       // What the process was started with is not meant for the thread: it has a module of its own to run.
       execArgv: [],
+      workerData: this.#settings,
     })
     worker.unref()
+    const calls: Calls<There, object> = callsOver(worker, {})
     let fault = new Error(`the thread for ${this.#name} has ended`)
-    const running: Running<Answer> = {
+    worker.on('error', error => {
+      fault = new Error(`the thread for ${this.#name} has failed`, { cause: error })
+    })
+    const running: Running<There> = {
       worker,
-      waiting: [],
+      calls,
+      waiting: 0,
       exited: new Promise(resolve => {
         worker.once('exit', () => {
           if (this.#running === running) this.#running = undefined
-          for (const { reject } of running.waiting.splice(0)) reject(fault)
+          endCalls(calls, fault)
           resolve()
         })
       }),
     }
-    worker.on('error', error => {
-      fault = new Error(`the thread for ${this.#name} has failed`, { cause: error })
-    })
-    worker.on('message', (answer: Answer) => {
-      running.waiting.shift()?.resolve(answer)
-      if (running.waiting.length === 0 && this.#running === running) {
-        this.#idle = this.#clock.after(IDLE_MS, () => void this.end())
-      }
-    })
     return running
   }
 }

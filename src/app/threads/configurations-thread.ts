@@ -1,4 +1,4 @@
-import { parentPort } from 'node:worker_threads'
+import { parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../../base/clock.ts'
 import { configurationsOn } from '../../control/configurations.ts'
 import type { Configurations } from '../../control/ports.ts'
@@ -8,19 +8,32 @@ import { openStore } from '../../store/open.ts'
 import { probeEndpoint } from '../endpoint-probe.ts'
 import { recentUse } from '../recent-use.ts'
 import { wouldServe } from '../would-serve.ts'
-import type { Errand, Order, Outcome, PlainError } from './distant-configurations.ts'
+import type { ThreadSettings } from './distant-configurations.ts'
+import { callsOver } from './two-way-calls.ts'
 
 /** The thread that works on configurations which come over the network, one after another. */
-const port = parentPort
-if (!port) throw new Error('configurations-thread.ts runs in a thread')
+if (!parentPort) throw new Error('configurations-thread.ts runs in a thread')
 
-let working: Promise<void> = Promise.resolve()
-port.on('message', (errand: Errand) => {
-  working = working.then(async () => port.postMessage(await outcomeOf(errand)))
+const { storeUrl, cwd, environment } = workerData as ThreadSettings
+let working: Promise<unknown> = Promise.resolve()
+callsOver<object, Configurations>(parentPort, {
+  validate: (...given) => inTurn(configurations => configurations.validate(...given)),
+  plan: (...given) => inTurn(configurations => configurations.plan(...given)),
+  apply: (...given) => inTurn(configurations => configurations.apply(...given)),
+  rollBack: (...given) => inTurn(configurations => configurations.rollBack(...given)),
 })
 
-async function outcomeOf({ settings, order }: Errand): Promise<Outcome> {
-  const { storeUrl, cwd, environment } = settings
+function inTurn<Answer>(work: (configurations: Configurations) => Promise<Answer>): Promise<Answer> {
+  const answer = working.then(() => carriedOut(work))
+  // Whatever became of it, and whoever asked has been told.
+  working = answer.catch(() => undefined)
+  return answer
+}
+
+/** @throws {ApiError} also for what a command would fail with: its details do not cross. */
+async function carriedOut<Answer>(
+  work: (configurations: Configurations) => Promise<Answer>,
+): Promise<Answer> {
   // Whoever ends the thread ends all of it.
   const { signal } = new AbortController()
   try {
@@ -34,38 +47,11 @@ async function outcomeOf({ settings, order }: Errand): Promise<Outcome> {
         probe: (probed, credential) =>
           probeEndpoint(probed, credential, { clock: systemClock, environment, masterKey, store, signal }),
       })
-      return { ok: true, answer: await carriedOut(order, configurations) }
+      return await work(configurations)
     } finally {
       await store.close()
     }
   } catch (error) {
-    return { ok: false, error: plain(error) }
-  }
-}
-
-function carriedOut(order: Order, configurations: Configurations): Promise<unknown> {
-  switch (order.method) {
-    case 'validate':
-      return configurations.validate(...order.given)
-    case 'plan':
-      return configurations.plan(...order.given)
-    case 'apply':
-      return configurations.apply(...order.given)
-    case 'rollBack':
-      return configurations.rollBack(...order.given)
-  }
-}
-
-/** A class does not cross between threads; what a client is told and what the log is told of it does. */
-function plain(thrown: unknown): PlainError {
-  const { code, message, errors, retryAfterMs, headers, more, cause } = asApiError(thrown)
-  return {
-    code,
-    message,
-    ...(errors && { errors }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-    ...(headers && { headers }),
-    ...(more && { more }),
-    ...(cause instanceof Error && { cause }),
+    throw asApiError(error)
   }
 }

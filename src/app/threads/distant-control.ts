@@ -8,7 +8,7 @@ import type { ListenAddress, Listener } from '../../http/listen.ts'
 import type { EndpointHealth } from '../../routing/endpoint-state.ts'
 import type { Store } from '../../store/types.ts'
 import type { HealthAnswer } from '../health.ts'
-import { type Calls, callsOver } from './two-way-calls.ts'
+import { type Calls, callsOver, endCalls } from './two-way-calls.ts'
 
 /** What the control plane is opened with: all of it crosses as data. */
 export interface ControlOrder {
@@ -103,7 +103,7 @@ export async function openDistantControl(
     worker.once('exit', () => {
       hasGone = true
       resolve()
-      control.$close(fault)
+      endCalls(control, fault)
       if (isEnding) return
       log.error({ err: fault }, 'the control plane has ended')
       onDeath(fault)

@@ -2,16 +2,16 @@ import type { Clock } from '../../base/clock.ts'
 import type { Derivation } from '../../base/password.ts'
 import { AnsweringThread } from './answering-thread.ts'
 
-/** What came of one hash, as it crosses back. */
-export type Derived =
-  | { readonly ok: true; readonly hash: Uint8Array }
-  | { readonly ok: false; readonly message: string }
+/** What the thread does. */
+export interface HashingThread {
+  derive(derivation: Derivation): Promise<Uint8Array>
+}
 
 const MODULE = new URL('./hashing-thread.js', import.meta.url)
 
-/** Hashes passwords in a thread that comes behind the gateway's, one after another. */
+/** Hashes passwords in a thread that comes behind all others, one after another. */
 export class Hashing {
-  readonly #thread: AnsweringThread<Derivation, Derived>
+  readonly #thread: AnsweringThread<HashingThread>
 
   /** @param modules where compiled threads are, if not beside this one. */
   constructor(clock: Clock, modules?: URL) {
@@ -20,9 +20,7 @@ export class Hashing {
   }
 
   async derive(derivation: Derivation): Promise<Buffer> {
-    const derived = await this.#thread.ask(derivation)
-    if (derived.ok) return Buffer.from(derived.hash)
-    throw new Error(derived.message)
+    return Buffer.from(await this.#thread.ask(thread => thread.derive(derivation)))
   }
 
   /** Whoever still waits is rejected. */

@@ -13,8 +13,7 @@ export type Calls<There extends object, Here extends object> = BirpcReturn<There
 /**
  * Calls over the port between two threads, in both directions: what the other side can do, and what it may ask of this
  * one. Arguments and answers are plain data; an error arrives as what it was, see {@link told}. What is sent arrives in
- * its order. A call waits for as long as it takes: whoever sees the other thread end says `$close`, which rejects what
- * still waits.
+ * its order. A call waits for as long as it takes: whoever sees the other thread end says so with {@link endCalls}.
  */
 export function callsOver<There extends object, Here extends object>(
   port: Pick<MessagePort | Worker, 'postMessage' | 'on' | 'off'>,
@@ -32,4 +31,13 @@ export function callsOver<There extends object, Here extends object>(
     // An answer that is no data is a fault of the call, which is told to who has called: not of who has answered.
     onGeneralError: (_error, answered) => answered !== undefined,
   })
+}
+
+/** Nobody answers any more: whoever still waits is rejected with that fault, and whoever calls from now on is, too. */
+export function endCalls(
+  calls: Pick<Calls<object, object>, '$rejectPendingCalls' | '$close'>,
+  fault: Error,
+): void {
+  void calls.$rejectPendingCalls(({ reject }) => reject(fault))
+  calls.$close()
 }

@@ -1,6 +1,6 @@
 import { MessageChannel } from 'node:worker_threads'
 import { expect, onTestFinished, test } from 'vitest'
-import { callsOver } from '../../../src/app/threads/two-way-calls.ts'
+import { callsOver, endCalls } from '../../../src/app/threads/two-way-calls.ts'
 import { ApiError } from '../../../src/base/catalogue/api.ts'
 import { CommandError } from '../../../src/base/catalogue/command.ts'
 
@@ -38,8 +38,12 @@ test('what clients are told of arrives as what it was', async () => {
   })
   const error = await thrower(thrown).catch((caught: unknown) => caught)
   expect(error).toBeInstanceOf(ApiError)
-  expect({ ...(error as ApiError) }).toEqual({ ...thrown })
   expect(error).toMatchObject({
+    code: thrown.code,
+    errors: thrown.errors,
+    retryAfterMs: thrown.retryAfterMs,
+    headers: thrown.headers,
+    more: thrown.more,
     message: 'Come later.',
     stack: thrown.stack,
     cause: { code: 'GW2001', message: 'no store', cause: { message: 'disk' } },
@@ -82,7 +86,7 @@ test('nobody waits for a side that has ended', async () => {
   const { calls } = setUp(() => new Promise(() => undefined))
   const waiting = calls.ask(1)
   const told = expect(waiting).rejects.toThrow('has ended')
-  calls.$close(new Error('the thread has ended'))
+  endCalls(calls, new Error('the thread has ended'))
   await told
   await expect(calls.ask(2)).rejects.toThrow('closed')
 })
