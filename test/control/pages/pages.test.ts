@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { serve } from '../../../src/app/serve.ts'
 import { systemChance } from '../../../src/base/chance.ts'
 import { systemClock } from '../../../src/base/clock.ts'
@@ -8,11 +8,15 @@ import { openApi } from '../../../src/schema/api/openapi.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { endpoint, put } from '../../store/samples.ts'
 import { tempDir } from '../../support/temp-dir.ts'
+import type { WhenOver } from '../../support/when-over.ts'
 import { CONTROL_THREADS } from '../../support/whole-gateway.ts'
 
 /** A control plane by itself, with this in its environment. */
-async function controlPlane(environment: Readonly<Record<string, string>> = {}): Promise<string> {
-  const dir = tempDir(onTestFinished)
+async function controlPlane(
+  whenOver: WhenOver,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const dir = tempDir(whenOver)
   const store = await openStore('sqlite:gw.db', { mode: 'create', clock: systemClock, folder: dir.path })
   await put(store, endpoint('a'))
   await store.close()
@@ -27,20 +31,23 @@ async function controlPlane(environment: Readonly<Record<string, string>> = {}):
       threadsUrl: CONTROL_THREADS,
     },
   )
-  onTestFinished(() => serving.close(0))
+  whenOver(() => serving.close(0))
   return serving.controlUrl ?? ''
 }
 
-const WITH_PAGES = { SERVICE_DOCS_ENABLED: 'true' }
+const url = await controlPlane(afterAll, { SERVICE_DOCS_ENABLED: 'true' })
 const PATHS = ['/openapi.json', '/docs', '/redoc']
 
 describe('the pages', () => {
   test.each([undefined, '', 'false', '1', 'TRUE'])(
     'are not there with SERVICE_DOCS_ENABLED=%s',
     async value => {
-      const url = await controlPlane(value === undefined ? {} : { SERVICE_DOCS_ENABLED: value })
+      const without = await controlPlane(
+        onTestFinished,
+        value === undefined ? {} : { SERVICE_DOCS_ENABLED: value },
+      )
       for (const path of [...PATHS, '/docs/start.js', '/redoc/redoc.standalone.js']) {
-        const answer = await fetch(url + path)
+        const answer = await fetch(without + path)
         expect(answer.status, path).toBe(404)
         expect(await answer.json()).toMatchObject({ code: 'unknown_path' })
       }
@@ -48,7 +55,6 @@ describe('the pages', () => {
   )
 
   test('are there without a log-in, each with its type and what it may load', async () => {
-    const url = await controlPlane(WITH_PAGES)
     for (const [path, { contentType, bytes }] of await readPages('1.2.3')) {
       const answer = await fetch(url + path)
       expect(answer.status, path).toBe(200)
@@ -62,7 +68,6 @@ describe('the pages', () => {
   })
 
   test('show the document of the table, of this version', async () => {
-    const url = await controlPlane(WITH_PAGES)
     const document: unknown = await (await fetch(`${url}/openapi.json`)).json()
     expect(document).toEqual(JSON.parse(JSON.stringify(openApi('1.2.3'))))
   })
@@ -80,7 +85,6 @@ describe('the pages', () => {
   })
 
   test('are not sent again to a browser that has them', async () => {
-    const url = await controlPlane(WITH_PAGES)
     const etag = (await fetch(`${url}/redoc/redoc.standalone.js`)).headers.get('etag') ?? ''
     const again = (known: string) =>
       fetch(`${url}/redoc/redoc.standalone.js`, { headers: { 'if-none-match': known } })
@@ -92,7 +96,6 @@ describe('the pages', () => {
   })
 
   test('are read and not written', async () => {
-    const url = await controlPlane(WITH_PAGES)
     const head = await fetch(`${url}/docs`, { method: 'HEAD' })
     expect([head.status, await head.text()]).toEqual([200, ''])
     const post = await fetch(`${url}/docs`, { method: 'POST' })
@@ -100,7 +103,6 @@ describe('the pages', () => {
   })
 
   test('have one path each', async () => {
-    const url = await controlPlane(WITH_PAGES)
     for (const path of ['/docs/', '/docs/index.html', '/redoc/', '/docs/swagger-ui.css.map', '/%64ocs'])
       expect((await fetch(url + path)).status, path).toBe(404)
   })
