@@ -23,6 +23,8 @@ interface Way {
   readonly fails?: string
   /** Serves or watches until it is told to end. */
   readonly stays?: true
+  /** Runs from the build, and is told to end when it says that it serves. */
+  readonly hasThreads?: true
   /** Prints a table or lines that fit into 50 columns. */
   readonly narrow?: true
 }
@@ -66,8 +68,11 @@ const WAYS: Readonly<Record<string, Way>> = {
   usage: { works: 'usage', fails: `usage ${NOWHERE}`, narrow: true },
   logs: { works: 'logs', fails: `logs ${NOWHERE}`, narrow: true },
   'ledger verify': { works: 'ledger verify', fails: `ledger verify ${NOWHERE}` },
-  // The whole gateway has threads, which Node 20 starts from the build alone: see serve.test.ts.
-  serve: { works: `serve --control-only ${ADDRESSES}`, fails: `serve ${ADDRESSES} ${NOWHERE}`, stays: true },
+  serve: {
+    works: `serve ${ADDRESSES}`,
+    fails: `serve ${ADDRESSES} ${NOWHERE}`,
+    hasThreads: true,
+  },
   status: { works: 'status', fails: `status ${NOWHERE}`, narrow: true },
   top: { works: 'top --count 1 --interval 100ms', fails: `top ${NOWHERE}` },
   'maintenance on': { works: 'maintenance on', fails: `maintenance on ${NOWHERE}` },
@@ -145,8 +150,12 @@ function clearTimer(timer: NodeJS.Timeout): () => void {
 }
 
 /** Ends soon, where a command stays. */
-function ending(way: Way): Pick<World, 'signals'> {
+function ending(way: Way): Pick<World, 'signals' | 'onTalk' | 'isBuilt'> {
   const signals = new EventEmitter()
+  if (way.hasThreads) {
+    const onTalk = (text: string) => void (text.includes('Serving') && signals.emit('SIGINT'))
+    return { signals, onTalk, isBuilt: true }
+  }
   if (way.stays) onTestFinished(clearTimer(setTimeout(() => signals.emit('SIGINT'), SERVED_MS)))
   return { signals }
 }
@@ -233,6 +242,7 @@ describe.each(LEAVES)('gw %s', path => {
       clock,
       environment: { FAST_KEY: 'a-secret-of-the-vendor' },
       signals,
+      ...(way.hasThreads && { isBuilt: true }),
       ...(way.stdin !== undefined && { stdin: way.stdin }),
     })
     expect([0, 5, 130]).toContain(exit)
@@ -289,6 +299,7 @@ describe('NO_COLOR', () => {
         terminal: 80,
         environment: { NO_COLOR: '1', FAST_KEY: 'x' },
         ...(way?.stdin !== undefined && { stdin: way.stdin }),
+        ...(way && ending(way)),
       })
       // Progress is written over with "erase the line", which is no colour.
       expect((stdout + stderr).replaceAll('\u001B[2K', '')).not.toContain('\u001B[')

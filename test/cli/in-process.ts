@@ -19,6 +19,8 @@ export interface World {
   /** Breaks every write to stdout with this error code. */
   readonly stdoutFault?: string
   readonly signals?: EventEmitter
+  /** That of the build, for what has threads: Node 20 starts none from the source. */
+  readonly isBuilt?: boolean
   /** Sees each piece of stderr as it comes. */
   readonly onTalk?: (text: string) => void
 }
@@ -28,6 +30,8 @@ export interface Ended {
   readonly stdout: string
   readonly stderr: string
 }
+
+const BUILT = new URL('../../dist/cli/main.js', import.meta.url).href
 
 /** Runs `gw` inside the test's own process, with every part of its world under the test's control. */
 export async function gw(argv: readonly string[], world: World): Promise<Ended> {
@@ -51,7 +55,8 @@ export async function gw(argv: readonly string[], world: World): Promise<Ended> 
     { isTTY: world.terminal !== undefined },
   )
   try {
-    const exit = await run(argv, {
+    const main = world.isBuilt ? ((await import(BUILT)) as { readonly run: typeof run }) : { run }
+    const exit = await main.run(argv, {
       stdout,
       stderr,
       stdin,
