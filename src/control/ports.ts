@@ -43,7 +43,7 @@ export interface AppliedSet extends Applied {
 
 /**
  * What is done with whole configurations. All of it goes over thousands of resources at once, and a transaction cannot
- * rest: whoever shares an event loop with calls has this done elsewhere. Arguments and answers are plain data.
+ * rest: whoever shares an event loop with others has this done elsewhere. Arguments and answers are plain data.
  */
 export interface Configurations {
   /** @throws {ApiError} configuration_invalid, with every problem. */

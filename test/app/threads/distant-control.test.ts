@@ -13,6 +13,7 @@ import { GatheredLines } from '../../../src/base/gathered-lines.ts'
 import { createLog, type LogDestination } from '../../../src/base/log.ts'
 import { readableLines } from '../../../src/base/readable-lines.ts'
 import { openStore } from '../../../src/store/open.ts'
+import { niceness } from '../../support/niceness.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { testClock } from '../../support/test-clock.ts'
 import { CONTROL_THREADS, wholeGateway } from '../../support/whole-gateway.ts'
@@ -132,6 +133,18 @@ test('the gateway answers while the control plane is busy with one thing and ans
   expect(answered).toEqual([])
   expect([await session, await health]).toEqual([201, 200])
 })
+
+test.runIf(process.platform === 'linux')(
+  'it comes behind the gateway, and before those who hash',
+  async () => {
+    const between = () => niceness().filter(nice => nice > 0 && nice < 19).length
+    const before = between()
+    const serving = await controlOnly()
+    expect(between()).toBe(before + 1)
+    await serving.close(0)
+    expect(between()).toBe(before)
+  },
+)
 
 test('an address that is taken is told with its hint', async () => {
   const other = createServer().listen(0, '127.0.0.1')

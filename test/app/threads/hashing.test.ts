@@ -1,7 +1,7 @@
 import { scryptSync } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { Hashing } from '../../../src/app/threads/hashing.ts'
+import { niceness } from '../../support/niceness.ts'
 import { testClock } from '../../support/test-clock.ts'
 
 /** As `npm test` has built it. */
@@ -17,14 +17,6 @@ function setUp(modules = MODULES) {
   const thread = new Hashing(clock, modules)
   onTestFinished(() => thread.end())
   return { clock, thread }
-}
-
-/** How nice each thread of this process is: the nineteenth field (proc(5)), the seventeenth behind the name. */
-function niceness(): number[] {
-  return readdirSync('/proc/self/task').map(id => {
-    const text = readFileSync(`/proc/self/task/${id}/stat`, 'utf8')
-    return Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[16])
-  })
 }
 
 test('hashes as scrypt does, and gives each its own', async () => {
