@@ -20,7 +20,6 @@ import { Measured } from './metrics.ts'
 import { Presence } from './presence.ts'
 import { Reloader } from './reloader.ts'
 import type { ServeOptions, ServePorts, Serving } from './serving.ts'
-import { openDistantControl } from './threads/distant-control.ts'
 import { unservable } from './unservable.ts'
 import { Upstreams } from './upstreams.ts'
 
@@ -148,10 +147,12 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       listeners.push(gateway)
       presence?.tell(gateway.url)
     }
-    // Behind the gateway: its thread loads for half a second, in which requests are answered.
+    // Loaded behind the gateway, which answers already; its thread takes half a second.
+    const openControl = options.control && (await import('./threads/distant-control.ts')).openDistantControl
     const control =
       options.control &&
-      (await claim(openDistantControl, '--control-listen', options.control, {
+      openControl &&
+      (await claim(openControl, '--control-listen', options.control, {
         ...ports,
         storeUrl: options.store,
         publicUrl: options.controlUrl,
