@@ -250,8 +250,7 @@ export class Limiter {
   }
 
   /**
-   * Ends what is past its deadline, charging what its input alone probably cost, and forgets keys and tenants that are
-   * gone. To be called every few seconds.
+   * Ends what is past its deadline, charging what its input alone probably cost. To be called every few seconds.
    *
    * @returns the reservations whose hold it ended; the ledger, which no longer finds them among
    * {@link heldRequests}, ends theirs by itself.
@@ -265,8 +264,12 @@ export class Limiter {
       if (reservation.settle(inputOnly(reservation.hold.inputTokens), reservation.hold.inputAmountNano))
         swept.push(reservation)
     }
-    this.#parties.prune(tickMs)
     return swept
+  }
+
+  /** Forgets keys and tenants that are gone, in steps that may be rested between. To be run every few seconds. */
+  forgetting(): Generator<undefined, void> {
+    return this.#parties.forgetting(this.#tickMs())
   }
 
   #tickMs(): number {

@@ -126,23 +126,43 @@ export class Parties {
     this.#counted = undefined
   }
 
-  /** Forgets who is gone from the configuration and has nothing under way. */
-  prune(tickMs: number): void {
-    const { keys, tenants } = (this.#counted ??= countedIn(this.#served, this.#prospective))
-    for (const [name, { scope, account }] of this.#keys)
-      if (!keys.has(name) && account.isIdle && scope.isIdle(tickMs)) this.#keys.delete(name)
-    for (const [name, { scope, wallet }] of this.#tenants)
-      if (!tenants.has(name) && wallet.isIdle && scope.isIdle(tickMs)) this.#tenants.delete(name)
+  /**
+   * Forgets who is gone from the configuration and has nothing under way, in steps: there may be a hundred thousand to
+   * look at. A snapshot that comes in between ends it; the next time is soon enough.
+   */
+  *forgetting(tickMs: number): Generator<undefined, void> {
+    const served = this.#served
+    const prospective = this.#prospective
+    const isOld = () => served !== this.#served || prospective !== this.#prospective
+    const counted = this.#counted ?? (yield* countedIn(served, prospective))
+    if (isOld()) return
+    this.#counted = counted
+    for (const [name, { scope, account }] of this.#keys) {
+      if (!counted.keys.has(name) && account.isIdle && scope.isIdle(tickMs)) this.#keys.delete(name)
+      yield
+      if (isOld()) return
+    }
+    for (const [name, { scope, wallet }] of this.#tenants) {
+      if (!counted.tenants.has(name) && wallet.isIdle && scope.isIdle(tickMs)) this.#tenants.delete(name)
+      yield
+      if (isOld()) return
+    }
   }
 }
 
-function countedIn(...snapshots: readonly (Snapshot | undefined)[]): Counted {
+function* countedIn(...snapshots: readonly (Snapshot | undefined)[]): Generator<undefined, Counted> {
   const keys = new Set<string>()
   const tenants = new Set<string>()
   for (const snapshot of snapshots) {
     if (!snapshot) continue
-    for (const { account } of snapshot.keys.values()) keys.add(account)
-    for (const { account } of snapshot.tenants.values()) tenants.add(account)
+    for (const { account } of snapshot.keys.values()) {
+      keys.add(account)
+      yield
+    }
+    for (const { account } of snapshot.tenants.values()) {
+      tenants.add(account)
+      yield
+    }
   }
   return { keys, tenants }
 }

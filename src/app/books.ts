@@ -4,6 +4,7 @@ import type { Log } from '../base/log.ts'
 import type { Snapshot } from '../snapshot/types.ts'
 import { openLedger } from '../store/ledger/open-ledger.ts'
 import type { Ledger } from '../store/ledger/types.ts'
+import { inSlices } from './slices.ts'
 
 export interface BooksPorts {
   readonly clock: Clock
@@ -112,6 +113,7 @@ export class Books {
         const held = this.limiter.heldRequests()
         const swept = await this.ledger.sweep(clock.nowMs(), requestId => held.has(requestId))
         if (overdue + swept > 0) log.warn({ overdue, swept }, 'ended holds past their deadline')
+        await inSlices(this.limiter.forgetting(), clock)
       }
       if (this.#ticks % PRUNE_EVERY_TICKS === 0) await this.#prune()
     } catch (error) {

@@ -9,6 +9,8 @@ export async function inSlices<Result>(
   work: Generator<undefined, Result>,
   clock: Pick<Clock, 'monotonicMs'>,
 ): Promise<Result> {
+  // What came before in this turn has taken its time, too.
+  await others()
   let began = clock.monotonicMs()
   for (;;) {
     const step = work.next()

@@ -45,8 +45,10 @@ export function* compiling(state: ServedState, secretOf: SecretLookup): Generato
 
   const [declared] = yield* decoded(state, 'settings', problems)
   const settings = declared?.spec ?? settingsSchema.parse({})
-  const endpoints = byName(yield* decoded(state, 'endpoint', problems), item => endpointEntry(item, ports))
-  const tenants = byName(yield* decoded(state, 'tenant', problems), tenantEntry)
+  const endpoints = yield* byName(yield* decoded(state, 'endpoint', problems), item =>
+    endpointEntry(item, ports),
+  )
+  const tenants = yield* byName(yield* decoded(state, 'tenant', problems), tenantEntry)
 
   const targets = new Map<string, Target[]>()
   for (const { spec } of yield* decoded(state, 'binding', problems)) {
@@ -67,7 +69,7 @@ export function* compiling(state: ServedState, secretOf: SecretLookup): Generato
     if (bound) bound.push(target)
     else targets.set(spec.publication, [target])
   }
-  const publications = byName(yield* decoded(state, 'publication', problems), item =>
+  const publications = yield* byName(yield* decoded(state, 'publication', problems), item =>
     publicationEntry(item, targets.get(item.name) ?? []),
   )
   const keys = yield* keyEntries(state, yield* decoded(state, 'key', problems), tenants, ports)
@@ -167,9 +169,15 @@ function* decoded<K extends Kind>(
   return items
 }
 
-function byName<K extends Kind, Entry>(
-  items: Item<K>[],
+/** Each is a step: those of a publication with a dozen prices take some tenths of a millisecond. */
+function* byName<K extends Kind, Entry>(
+  items: readonly Item<K>[],
   make: (item: Item<K>) => Entry,
-): ReadonlyMap<string, Entry> {
-  return new Map(items.map(item => [item.name, make(item)]))
+): Generator<undefined, ReadonlyMap<string, Entry>> {
+  const entries = new Map<string, Entry>()
+  for (const item of items) {
+    yield
+    entries.set(item.name, make(item))
+  }
+  return entries
 }

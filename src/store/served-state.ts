@@ -1,7 +1,7 @@
 import { setImmediate as others } from 'node:timers/promises'
 import type Database from 'better-sqlite3'
 import { type CanonicalSpec, KIND_NAMES, type Kind } from '../schema/kinds.ts'
-import type { ServedResource, ServedState } from '../schema/state.ts'
+import type { KeySecret, ServedResource, ServedState } from '../schema/state.ts'
 import { fromDocument } from './resources.ts'
 import { noRevision } from './revisions.ts'
 import type { Head } from './types.ts'
@@ -12,15 +12,27 @@ const PAGE_ROWS = 250
 const OF_KIND = `select name, spec, created_at_ms, account from resources
   where kind = ? and name > ? order by name limit ${PAGE_ROWS}`
 
-const ACTIVE_SECRETS = `select key_name, digest, expires_at_ms from key_secrets
-  join resources on resources.kind = 'key' and resources.name = key_secrets.key_name
-  where revoked_at_ms is null and (expires_at_ms is null or expires_at_ms > ?) order by id`
+/**
+ * What opens the gate: the secrets of keys that exist, neither revoked nor past their grace. SQLite goes over the tables
+ * of a `cross join` from left to right: the other way it would sort all keys for each page.
+ */
+const ACTIVE_SECRETS = `select id, key_name, digest, expires_at_ms from key_secrets
+  cross join resources on resources.kind = 'key' and resources.name = key_secrets.key_name
+  where id > ? and revoked_at_ms is null and (expires_at_ms is null or expires_at_ms > ?)
+  order by id limit ${PAGE_ROWS}`
 
 interface ResourceRow {
   readonly name: string
   readonly spec: string
   readonly created_at_ms: number
   readonly account: string | null
+}
+
+interface SecretRow {
+  readonly id: number
+  readonly key_name: string
+  readonly digest: string
+  readonly expires_at_ms: number | null
 }
 
 /** What a gateway serves, without Kysely and a page at a time: between two pages the event loop is free for others. */
@@ -37,11 +49,15 @@ export async function readServed(raw: Database.Database, nowMs: number): Promise
       rows = page.all(kind, last.name)
     }
   }
-  return { ...besides(raw, nowMs), revision: readHead(raw).revision, resources }
+  return { ...(await besides(raw, nowMs)), revision: readHead(raw).revision, resources }
 }
 
 /** The resources of an earlier revision with the rest of now. @throws {CommandError} GW4005 */
-export function readServedAt(raw: Database.Database, revision: number, nowMs: number): ServedState {
+export async function readServedAt(
+  raw: Database.Database,
+  revision: number,
+  nowMs: number,
+): Promise<ServedState> {
   const select = raw.prepare<[number], string>('select document from revisions where id = ?').pluck()
   const document = revision === 0 ? '[]' : select.get(revision)
   if (document === undefined) throw noRevision(revision)
@@ -52,7 +68,7 @@ export function readServedAt(raw: Database.Database, revision: number, nowMs: nu
     createdAtMs,
     ...(account !== undefined && { account }),
   }))
-  return { ...besides(raw, nowMs), revision, resources }
+  return { ...(await besides(raw, nowMs)), revision, resources }
 }
 
 export function readHead(raw: Database.Database): Head {
@@ -60,10 +76,11 @@ export function readHead(raw: Database.Database): Head {
 }
 
 /** What was done by hand. */
-function besides(raw: Database.Database, nowMs: number): Omit<ServedState, 'revision' | 'resources'> {
-  const secrets = raw
-    .prepare<[number], { key_name: string; digest: string; expires_at_ms: number | null }>(ACTIVE_SECRETS)
-    .all(nowMs)
+async function besides(
+  raw: Database.Database,
+  nowMs: number,
+): Promise<Omit<ServedState, 'revision' | 'resources'>> {
+  const secrets = await activeSecrets(raw, nowMs)
   const heldKeys = raw.prepare<[], string>('select key_name from key_holds order by key_name').pluck().all()
   const kept = raw
     .prepare<
@@ -78,11 +95,7 @@ function besides(raw: Database.Database, nowMs: number): Omit<ServedState, 'revi
     .get()
   return {
     keyVersion: readHead(raw).keyVersion,
-    secrets: secrets.map(row => ({
-      key: row.key_name,
-      digest: row.digest,
-      ...(row.expires_at_ms !== null && { expiresAtMs: row.expires_at_ms }),
-    })),
+    secrets,
     heldKeys,
     ...(kept.length > 0 && {
       kept: kept.map(({ id, bound_to: boundTo, nonce, sealed, created_at_ms: createdAtMs }) => ({
@@ -100,6 +113,20 @@ function besides(raw: Database.Database, nowMs: number): Omit<ServedState, 'revi
         ...(maintenance.author !== null && { author: maintenance.author }),
       },
     }),
+  }
+}
+
+async function activeSecrets(raw: Database.Database, nowMs: number): Promise<KeySecret[]> {
+  const page = raw.prepare<[number, number], SecretRow>(ACTIVE_SECRETS)
+  const secrets: KeySecret[] = []
+  let rows = page.all(0, nowMs)
+  for (;;) {
+    for (const { key_name: key, digest, expires_at_ms: expiresAtMs } of rows)
+      secrets.push(expiresAtMs === null ? { key, digest } : { key, digest, expiresAtMs })
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < PAGE_ROWS) return secrets
+    await others()
+    rows = page.all(last.id, nowMs)
   }
 }
 

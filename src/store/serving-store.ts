@@ -46,7 +46,7 @@ export class SqliteServingStore implements ServingStore {
 
   readStateAt(revision: number): Promise<ServedState> {
     return this.#connection.use(session =>
-      readBare(session, async () => readServedAt(session.raw, revision, this.#clock.nowMs())),
+      readBare(session, () => readServedAt(session.raw, revision, this.#clock.nowMs())),
     )
   }
 

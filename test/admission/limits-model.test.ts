@@ -202,7 +202,7 @@ test('does what an oracle of plain maps does: never past a limit, nothing taken 
           case 'wait':
             return clock.advance(act.ms)
           case 'reload':
-            limiter.sweep()
+            scene.sweep()
             return scene.serve(entriesOf(world))
           case 'credit':
             oracle.creditedNano += BigInt(act.nano)

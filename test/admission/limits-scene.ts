@@ -127,6 +127,12 @@ export class Scene {
     return refusalOf(() => this.admit(key, estimate))
   }
 
+  /** What is done every few seconds, to its end. */
+  sweep(): void {
+    this.limiter.sweep()
+    for (const _ of this.limiter.forgetting());
+  }
+
   /** The code of a refusal; `admitted` where there is none, with all that was taken left standing. */
   outcome(key: KeyEntry, estimate: Estimate = holding(1)): WireCode | 'admitted' {
     const result = this.try(key, estimate)

@@ -24,14 +24,17 @@ test('long work lets others have their turn every few milliseconds, and comes to
   expect(await others).toBeGreaterThanOrEqual(19)
 })
 
-test('short work is done in one turn', async () => {
-  let turned = false
-  setImmediate(() => {
-    turned = true
-  })
-  function* work(): Generator<undefined, boolean> {
-    yield
-    return turned
+test('work begins in a turn of its own, and is done in it where it is short', async () => {
+  let turns = 0
+  const count = (): void => {
+    turns++
+    if (turns < 10) setImmediate(count)
   }
-  expect(await inSlices(work(), testClock())).toBe(false)
+  setImmediate(count)
+  function* work(): Generator<undefined, [began: number, ended: number]> {
+    const began = turns
+    yield
+    return [began, turns]
+  }
+  expect(await inSlices(work(), testClock())).toEqual([1, 1])
 })
