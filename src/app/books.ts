@@ -2,6 +2,7 @@ import { Limiter } from '../admission/limiter.ts'
 import type { Clock, Timer } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Snapshot } from '../snapshot/types.ts'
+import type { LedgerThread } from '../store/ledger/ledger-thread.ts'
 import { openLedger } from '../store/ledger/open-ledger.ts'
 import type { Ledger } from '../store/ledger/types.ts'
 import { inSlices } from './slices.ts'
@@ -10,8 +11,8 @@ export interface BooksPorts {
   readonly clock: Clock
   readonly log: Log
   readonly cwd: string
-  /** The ledger's thread, compiled; by default the one beside its source. */
-  readonly ledgerWorkerUrl?: URL
+  /** One that was started before everything else; by default one is started when it is needed. */
+  readonly ledgerThread?: LedgerThread
   /** The ledger has ended by itself: nothing can be billed any more. */
   readonly onDeath: (error: Error) => void
 }
@@ -49,7 +50,7 @@ export class Books {
    * @throws {CommandError} GW2006 where another gateway serves the store; GW2001, GW2003.
    */
   static async open(store: string, ports: BooksPorts): Promise<Books> {
-    const { clock, log, cwd, onDeath, ledgerWorkerUrl } = ports
+    const { clock, log, cwd, onDeath, ledgerThread } = ports
     const events = {
       onTrouble: (message: string) => log.error({ trouble: message }, 'the ledger cannot be written'),
       onRecovered: () => log.info('the ledger is written again, nothing was lost'),
@@ -59,8 +60,8 @@ export class Books {
         onDeath(error)
       },
     }
-    const workerUrl = ledgerWorkerUrl && { workerUrl: ledgerWorkerUrl }
-    const ledger = await openLedger(store, { clock, events, folder: cwd, ...workerUrl })
+    const thread = ledgerThread && { thread: ledgerThread }
+    const ledger = await openLedger(store, { clock, events, folder: cwd, ...thread })
     const books = new Books(ledger, ports)
     const recovered = await ledger.recover(clock.nowMs())
     if (recovered > 0) log.warn({ holds: recovered }, 'settled holds that an earlier process had left')
@@ -71,11 +72,12 @@ export class Books {
   /** Learns what a snapshot's limits must know of the past. To be awaited before it is served. */
   async prepare(snapshot: Snapshot): Promise<void> {
     const question = this.limiter.ask(snapshot)
-    // Both are posted in this turn: the answers belong to this moment.
-    const sums = this.ledger.sums(question.queries)
-    const balances = this.ledger.balances(question.tenants)
-    question.answerSums(await sums)
-    const { version, balanceNano } = await balances
+    // Both are posted in this turn: the answers belong to this moment. Of a ledger that is closing both are refused.
+    const [sums, { version, balanceNano }] = await Promise.all([
+      this.ledger.sums(question.queries),
+      this.ledger.balances(question.tenants),
+    ])
+    question.answerSums(sums)
     question.answerBalances(balanceNano)
     if (this.#walletVersion === 0) this.#walletVersion = version
   }

@@ -44,7 +44,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
   })
   const masterKey = MasterKey.of(options.store, ports.cwd, ports.environment['GW_MASTER_KEY'])
   const mode = options.files ? 'create' : 'write'
-  const store = await openServingStore(options.store, { mode, clock, folder: ports.cwd })
+  const store = await opened(options.store, mode, ports)
   const books =
     options.gateway && (await openBooks(store, options.store, { ...ports, onDeath: error => fail(error) }))
   const holder = new SnapshotHolder()
@@ -204,6 +204,19 @@ async function followed(paths: readonly string[], store: string, ports: ServePor
     ...(filesThreadUrl && { threadUrl: filesThreadUrl }),
     ...(onFilesRefused && { onRefused: onFilesRefused }),
   })
+}
+
+async function opened(
+  url: string,
+  mode: 'create' | 'write',
+  { clock, cwd, ledgerThread }: ServePorts,
+): Promise<ServingStore> {
+  try {
+    return await openServingStore(url, { mode, clock, folder: cwd })
+  } catch (error) {
+    await ledgerThread?.end()
+    throw error
+  }
 }
 
 async function openBooks(store: ServingStore, url: string, ports: BooksPorts): Promise<Books> {

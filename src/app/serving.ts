@@ -2,6 +2,7 @@ import type { Chance } from '../base/chance.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { ListenAddress } from '../http/listen.ts'
+import type { LedgerThread } from '../store/ledger/ledger-thread.ts'
 import type { FilesRefusal } from './files/outcome.ts'
 
 export interface ServeOptions {
@@ -33,7 +34,7 @@ export interface ServePorts {
   readonly chance: Chance
   readonly log: Log
   /** See `Books`. */
-  readonly ledgerWorkerUrl?: URL
+  readonly ledgerThread?: LedgerThread
   /** See `FollowedFiles`. */
   readonly filesThreadUrl?: URL
   /** Where the compiled thread of the control plane is; see `openDistantControl`. */

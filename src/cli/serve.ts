@@ -1,10 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { serve } from '../app/serve.ts'
 import type { ServeOptions } from '../app/serving.ts'
 import { CommandError, EXIT, type ExitCode } from '../base/catalogue/command.ts'
 import { GatheredLines } from '../base/gathered-lines.ts'
 import { createLog, type Log } from '../base/log.ts'
 import { parseDurationMs } from '../base/units.ts'
+import { LedgerThread } from '../store/ledger/ledger-thread.ts'
 import { configPaths } from './config-paths.ts'
 import { parseListen } from './listen.ts'
 import { problemsToText } from './problems.ts'
@@ -123,12 +123,16 @@ async function serveUntilTold(
     log.info({ signal: 'SIGHUP' }, 'reloading')
     reload().catch((error: unknown) => log.error({ err: error }, 'reloading'))
   })
+  // It comes up while the gateway is loaded.
+  const ledgerThread = wanted.gateway && new LedgerThread()
+  const { serve } = await import('../app/serve.ts')
   const serving = await serve(wanted, {
     environment,
     cwd,
     clock,
     chance,
     log,
+    ...(ledgerThread && { ledgerThread }),
     // A line of the log has no room for frames; somebody who sits before it wants them.
     onFilesRefused: ({ problems }) => {
       if (pretty) out.talk(problemsToText(problems, out.format, out.talkStyle).trimEnd())

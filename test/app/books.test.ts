@@ -4,6 +4,7 @@ import type { Reservation } from '../../src/admission/reservation.ts'
 import { Books } from '../../src/app/books.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
+import { LedgerThread } from '../../src/store/ledger/ledger-thread.ts'
 import { openStore } from '../../src/store/open.ts'
 import { holding, keyEntry, MODEL, snapshotOf, used } from '../admission/limits-scene.ts'
 import { makeReadOnly, READ_ONLY_WORKER } from '../support/read-only-ledger.ts'
@@ -34,7 +35,7 @@ async function scene() {
         clock,
         log,
         cwd: folder.path,
-        ledgerWorkerUrl: READ_ONLY_WORKER,
+        ledgerThread: new LedgerThread(READ_ONLY_WORKER),
         onDeath: error => lines.push(`death: ${error.message}`),
       })
       onTestFinished(() => books.ledger.close(0).then(() => undefined))
@@ -104,6 +105,14 @@ test('a wall clock that is set forward or back sweeps no request that goes on, a
   expect(lines.filter(line => line.includes('contradicts'))).toEqual([])
   expect(await store.accounting.verify()).toEqual({ entries: 4, openHolds: 0, findings: [] })
   expect(await books.close()).toBe(0)
+})
+
+test('who asks for a snapshot while the books close is refused, and nothing is left unheard', async () => {
+  const books = await (await scene()).open()
+  const closing = books.close()
+  const wanted = snapshotOf(keyEntry('other', { quotaTokens: 10 }))
+  await expect(books.prepare(wanted)).rejects.toMatchObject({ reason: 'the ledger is closing' })
+  expect(await closing).toBe(0)
 })
 
 test('a process that ends while its ledger cannot be written leaves holds, which the next start bills and logs', async () => {

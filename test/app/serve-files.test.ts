@@ -4,6 +4,7 @@ import type { ServeOptions } from '../../src/app/serving.ts'
 import { systemChance } from '../../src/base/chance.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
+import { LedgerThread } from '../../src/store/ledger/ledger-thread.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import { CONTROL_THREADS } from '../support/whole-gateway.ts'
 
@@ -29,7 +30,7 @@ async function start(dir: TempDir, files?: ServeOptions['files']) {
       clock: systemClock,
       chance: systemChance,
       log: createLog({ write: () => undefined }, { level: 'silent', pretty: false, colour: false }),
-      ledgerWorkerUrl: LEDGER_WORKER,
+      ledgerThread: new LedgerThread(LEDGER_WORKER),
       filesThreadUrl: FILES_THREAD,
       threadsUrl: CONTROL_THREADS,
     },

@@ -7,6 +7,7 @@ import type { Serving } from '../../src/app/serving.ts'
 import { systemChance } from '../../src/base/chance.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
+import { LedgerThread } from '../../src/store/ledger/ledger-thread.ts'
 import { tempDir } from './temp-dir.ts'
 import type { WhenOver } from './when-over.ts'
 
@@ -86,7 +87,7 @@ export async function wholeGateway(
     {
       ...ports,
       log: createLog({ write }, { level: 'info', pretty: false, colour: false }),
-      ledgerWorkerUrl,
+      ledgerThread: new LedgerThread(ledgerWorkerUrl),
       threadsUrl,
     },
   )

@@ -1,10 +1,8 @@
-import { once } from 'node:events'
-import { Worker } from 'node:worker_threads'
 import { CommandError } from '../../base/catalogue/command.ts'
 import type { Clock } from '../../base/clock.ts'
 import { storePath } from '../url.ts'
 import { takeLease } from './lease.ts'
-import type { WriterSettings } from './messages.ts'
+import { LedgerThread } from './ledger-thread.ts'
 import { ThreadedLedger } from './threaded-ledger.ts'
 import type { Ledger, LedgerEvents } from './types.ts'
 
@@ -19,31 +17,34 @@ export interface OpenLedgerOptions {
   readonly openPatienceMs?: number
   /** So many rows share one transaction at most, so that nobody waits long for the others: 1,000 by default. */
   readonly batchRows?: number
-  /** The thread's module, compiled: Node 20 runs no TypeScript. */
-  readonly workerUrl?: URL
+  /** One that was started before; else one is started here. From now on it is the ledger's, or ends with an error. */
+  readonly thread?: LedgerThread
 }
 
 /** What SQLite may take for a lock, and a commit on a slow disk, on top of a hold's patience. */
 const STALL_MARGIN_MS = 3_000
 
 /**
- * Becomes the one gateway of a store that `openStore` has brought up to date, and starts the thread that writes.
+ * Becomes the one gateway of a store that `openStore` has brought up to date, with a thread that writes.
  *
  * @throws {CommandError} GW2006 where another gateway serves the store; GW2001, GW2003, GW6001
  */
 export async function openLedger(url: string, options: OpenLedgerOptions): Promise<Ledger> {
+  const thread = options.thread ?? new LedgerThread()
+  try {
+    return await openWith(thread, url, options)
+  } catch (error) {
+    await thread.end()
+    throw error
+  }
+}
+
+async function openWith(thread: LedgerThread, url: string, options: OpenLedgerOptions): Promise<Ledger> {
   const { clock, events, openPatienceMs = 2_000, batchRows = 1_000, maxQueued = 20_000 } = options
   const path = storePath(url, options.folder ?? '.')
   const lease = takeLease(path)
   try {
-    const settings: WriterSettings = { path, openPatienceMs, batchRows }
-    const worker = new Worker(options.workerUrl ?? new URL('./worker.js', import.meta.url), {
-      name: 'ledger',
-      workerData: settings,
-      // What the process was started with is not meant for the thread: it has a module of its own to run.
-      execArgv: [],
-    })
-    await once(worker, 'message')
+    const worker = await thread.begin({ path, openPatienceMs, batchRows })
     const stalledAfterMs = openPatienceMs + STALL_MARGIN_MS
     return new ThreadedLedger(worker, lease, { clock, events, maxQueued, stalledAfterMs })
   } catch (error) {

@@ -1,7 +1,9 @@
-import { parentPort, workerData } from 'node:worker_threads'
+import { once } from 'node:events'
+import { parentPort } from 'node:worker_threads'
 import type { WriterSettings } from './messages.ts'
 import { writeLedger } from './thread.ts'
 
 /** The module of the ledger's thread. An error that comes out of it ends it, and the main thread is told. */
 if (!parentPort) throw new Error('worker.ts runs in a thread')
-await writeLedger(parentPort, workerData as WriterSettings)
+const [settings] = (await once(parentPort, 'message')) as [WriterSettings]
+await writeLedger(parentPort, settings)

@@ -1,5 +1,6 @@
 import { onTestFinished } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
+import { LedgerThread } from '../../../src/store/ledger/ledger-thread.ts'
 import { type OpenLedgerOptions, openLedger } from '../../../src/store/ledger/open-ledger.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { tempDir } from '../../support/temp-dir.ts'
@@ -47,7 +48,7 @@ export async function openBoth(more: Partial<OpenLedgerOptions> = {}, folder = t
       clock: systemClock,
       events,
       folder,
-      workerUrl: WORKER_URL,
+      thread: new LedgerThread(WORKER_URL),
       ...more,
     })
     onTestFinished(() => ledger.close(0).then(() => undefined))
