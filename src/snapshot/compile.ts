@@ -3,7 +3,7 @@ import { credentialOf, type SecretSource } from '../schema/kept-secret.ts'
 import { decode, type Kind, type Spec } from '../schema/kinds.ts'
 import { secretReference } from '../schema/scalars.ts'
 import { settings as settingsSchema } from '../schema/settings.ts'
-import type { ServedState } from '../schema/state.ts'
+import type { ServedResource, ServedState } from '../schema/state.ts'
 import { endpointEntry, type Item, keyEntries, publicationEntry, tenantEntry } from './entries.ts'
 import type { Snapshot, Target } from './types.ts'
 
@@ -42,16 +42,17 @@ export function* compiling(state: ServedState, secretOf: SecretLookup): Generato
     return ''
   }
   const ports = { problems, resolve }
+  const resources = yield* byKind(state)
 
-  const [declared] = yield* decoded(state, 'settings', problems)
+  const [declared] = yield* decoded(resources, 'settings', problems)
   const settings = declared?.spec ?? settingsSchema.parse({})
-  const endpoints = yield* byName(yield* decoded(state, 'endpoint', problems), item =>
+  const endpoints = yield* byName(yield* decoded(resources, 'endpoint', problems), item =>
     endpointEntry(item, ports),
   )
-  const tenants = yield* byName(yield* decoded(state, 'tenant', problems), tenantEntry)
+  const tenants = yield* byName(yield* decoded(resources, 'tenant', problems), tenantEntry)
 
   const targets = new Map<string, Target[]>()
-  for (const { spec } of yield* decoded(state, 'binding', problems)) {
+  for (const { spec } of yield* decoded(resources, 'binding', problems)) {
     const endpoint = endpoints.get(spec.endpoint)
     if (!endpoint) {
       problems.push(`binding of ${spec.publication}: there is no endpoint ${spec.endpoint}`)
@@ -69,10 +70,10 @@ export function* compiling(state: ServedState, secretOf: SecretLookup): Generato
     if (bound) bound.push(target)
     else targets.set(spec.publication, [target])
   }
-  const publications = yield* byName(yield* decoded(state, 'publication', problems), item =>
+  const publications = yield* byName(yield* decoded(resources, 'publication', problems), item =>
     publicationEntry(item, targets.get(item.name) ?? []),
   )
-  const keys = yield* keyEntries(state, yield* decoded(state, 'key', problems), tenants, ports)
+  const keys = yield* keyEntries(state, yield* decoded(resources, 'key', problems), tenants, ports)
 
   if (problems.length > 0) return { ok: false, problems }
   const snapshot: Snapshot = Object.freeze({
@@ -145,15 +146,26 @@ export function describe(source: SecretSource): string {
   return source.env === undefined ? `file:${source.file}` : `env:${source.env}`
 }
 
+type ByKind = Readonly<Record<Kind, ServedResource[]>>
+
+/** Sorted once: to look for the few of each kind among a hundred thousand keys takes longer than a step may. */
+function* byKind({ resources }: ServedState): Generator<undefined, ByKind> {
+  const sorted: ByKind = { settings: [], endpoint: [], publication: [], binding: [], tenant: [], key: [] }
+  for (const [index, resource] of resources.entries()) {
+    if (index % STEP_RESOURCES === 0) yield
+    sorted[resource.kind].push(resource)
+  }
+  return sorted
+}
+
 /** Decodes every resource of a kind; one that this version cannot read is a problem, not a crash. */
 function* decoded<K extends Kind>(
-  state: ServedState,
+  resources: ByKind,
   kind: K,
   problems: string[],
 ): Generator<undefined, Item<K>[]> {
   const items: Item<K>[] = []
-  for (const resource of state.resources) {
-    if (resource.kind !== kind) continue
+  for (const resource of resources[kind]) {
     yield
     try {
       items.push({
