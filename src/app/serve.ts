@@ -19,7 +19,7 @@ import { listenFault } from './listen-fault.ts'
 import { Measured } from './metrics.ts'
 import { Presence } from './presence.ts'
 import { Reloader } from './reloader.ts'
-import type { ServeOptions, ServePorts, Serving } from './serving.ts'
+import type { Failure, ServeOptions, ServePorts, Serving } from './serving.ts'
 import { unservable } from './unservable.ts'
 import { Upstreams } from './upstreams.ts'
 
@@ -38,15 +38,16 @@ const NOTICE_MS = 500
 export async function serve(options: ServeOptions, ports: ServePorts): Promise<Serving> {
   const { clock, log } = ports
   const chance = pooledChance(ports.chance)
-  let fail: (error: Error) => void = () => undefined
-  const failed = new Promise<Error>(resolve => {
+  let fail: (failure: Failure) => void = () => undefined
+  const failed = new Promise<Failure>(resolve => {
     fail = resolve
   })
   const masterKey = MasterKey.of(options.store, ports.cwd, ports.environment['GW_MASTER_KEY'])
   const mode = options.files ? 'create' : 'write'
   const store = await opened(options.store, mode, ports)
   const books =
-    options.gateway && (await openBooks(store, options.store, { ...ports, onDeath: error => fail(error) }))
+    options.gateway &&
+    (await openBooks(store, options.store, { ...ports, onDeath: error => fail({ error, canBill: false }) }))
   const holder = new SnapshotHolder()
   let listening: Listener | undefined
   const upstreams = new Upstreams({ clock, chance, log, probe: httpProbe({ clock }) })
@@ -174,7 +175,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
             }
           )
         },
-        onDeath: error => fail(error),
+        onDeath: error => fail({ error, canBill: true }),
       }))
     if (control) listeners.push(control)
     return {

@@ -43,13 +43,20 @@ export interface ServePorts {
   readonly onFilesRefused?: (refusal: FilesRefusal) => void
 }
 
+/** Why a process cannot go on. */
+export interface Failure {
+  readonly error: Error
+  /** Requests at hand can still be billed, and so let finish. */
+  readonly canBill: boolean
+}
+
 /** A process that serves. */
 export interface Serving {
   readonly gatewayUrl?: string
   readonly controlUrl?: string
   readonly revision: number
   /** Resolves where the process cannot go on: it should be closed, and end. */
-  readonly failed: Promise<Error>
+  readonly failed: Promise<Failure>
   /**
    * Applies the files, where there are any, and reads the store and every secret again. Resolves when what came of it
    * is served or refused. Also for whoever has written through this process's own store.

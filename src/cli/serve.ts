@@ -148,8 +148,8 @@ async function serveUntilTold(
   })
   const failure = await Promise.race([stopped, serving.failed])
   if (failure) {
-    await serving.close(0)
-    throw failure
+    await serving.close(failure.canBill ? drainMs : 0)
+    throw failure.error
   }
   out.talk(`Stopping: requests at hand have ${options.drain}.`)
   await serving.close(drainMs)

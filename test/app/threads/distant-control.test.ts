@@ -187,8 +187,8 @@ test('a thread that dies is told once, and the gateway closes in order', async (
   )
   const { gateway, models } = await gatewayOf({}, threads)
   expect(await gateway.serving.failed).toMatchObject({
-    message: 'the thread of the control plane has failed',
-    cause: { message: 'a bug' },
+    error: { message: 'the thread of the control plane has failed', cause: { message: 'a bug' } },
+    canBill: true,
   })
   const told = gateway.log.filter(line => line.includes('"the control plane has ended"'))
   expect(told).toHaveLength(1)
