@@ -41,6 +41,7 @@ export function upstreamRequest(
     headers: req.rawHeaders,
     body: splice(call.pieces, edits),
     lengthBytes: call.lengthBytes + grown,
+    isLong: call.stream,
   }
 }
 

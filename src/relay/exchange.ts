@@ -11,6 +11,8 @@ import type { BodySink, Head, Upstream, UpstreamRequest } from './types.ts'
 
 /** Up to here a body is joined into one write; beyond it is sent in its pieces, uncopied. */
 const JOIN_BYTES = 65_536
+/** Behind this much, what is kept of a request for as long as its stream takes is worth a write more. */
+const KEPT_BYTES = 4_096
 
 /** A refusal that is longer, or takes longer, is not worth its connection. */
 const MAX_DISCARDED_BYTES = 65_536
@@ -92,15 +94,13 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
   }
 
   #dispatch(request: UpstreamRequest): void {
-    const { upstream, body, lengthBytes, pathAndQuery, headers } = request
-    const [only] = body
-    const whole = body.length === 1 && only ? only : lengthBytes <= JOIN_BYTES ? Buffer.concat(body) : body
+    const { upstream, lengthBytes, pathAndQuery, headers } = request
     this.#pooled.client.dispatch(
       {
         method: 'POST',
         path: upstream.basePath + pathAndQuery,
         headers: requestHeaders(headers, upstream.headers, lengthBytes),
-        body: whole as Buffer,
+        body: sendable(request) as Buffer,
       },
       this,
     )
@@ -244,6 +244,19 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
     if (this.#failure) sink.onBreak(this.#failure)
     else sink.onEnd()
   }
+}
+
+/**
+ * A body as undici is to send it: in one piece, which costs least, or as a list. undici holds on to what it was given
+ * until the answer ends, but a list can be emptied.
+ */
+function sendable({ body, lengthBytes, isLong }: UpstreamRequest): Buffer | readonly Buffer[] {
+  if (lengthBytes > JOIN_BYTES) return body
+  const [only] = body
+  const joined = body.length === 1 && only ? only : Buffer.concat(body)
+  if (!isLong || lengthBytes <= KEPT_BYTES) return joined
+  body.splice(0, body.length, joined)
+  return body
 }
 
 /** Header bytes are octets: latin1 keeps each of them. */

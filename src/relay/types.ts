@@ -25,6 +25,8 @@ export interface UpstreamRequest {
   /** The body in pieces, ready to be sent; emptied once it has gone and an answer has begun. */
   readonly body: Buffer[]
   readonly lengthBytes: number
+  /** Its answer is a stream, which may take many minutes. */
+  readonly isLong: boolean
 }
 
 /** The head of an upstream's answer. */

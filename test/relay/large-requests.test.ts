@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,7 +8,8 @@ import { Deadlines } from '../../src/relay/deadlines.ts'
 import { Exchange } from '../../src/relay/exchange.ts'
 import { Pools } from '../../src/relay/pools.ts'
 
-it('lets go of a request’s body once it has gone and its answer has begun, and not before', async () => {
+/** An upstream that begins its answer when it has heard a whole request, and an exchange with it. */
+async function exchanging(body: Buffer[], isLong = false) {
   let heardBytes = 0
   const server = createServer((req, res) => {
     req.on('data', (piece: Buffer) => {
@@ -33,13 +35,36 @@ it('lets go of a request’s body once it has gone and its answer has begun, and
     idleMs: 5_000,
     totalMs: 60_000,
   }
-  const lengthBytes = 3 * 500_000
-  const body = Array.from({ length: 3 }, () => Buffer.alloc(lengthBytes / 3))
-  const request = { upstream, pathAndQuery: '/', headers: [], body, lengthBytes }
+  const lengthBytes = Buffer.concat(body).length
+  const request = { upstream, pathAndQuery: '/', headers: [], body, lengthBytes, isLong }
   const exchange = new Exchange(request, { pools, deadlines, clock }, clock.monotonicMs())
+  onTestFinished(() => exchange.abort(new Error('the test is over')))
+  return { exchange, heardBytes: () => heardBytes }
+}
+
+it('lets go of a request’s body once it has gone and its answer has begun, and not before', async () => {
+  const body = Array.from({ length: 3 }, () => Buffer.alloc(500_000))
+  const { exchange, heardBytes } = await exchanging(body)
   expect(body).toHaveLength(3)
   expect(await exchange.head).toMatchObject({ status: 200 })
-  expect(heardBytes).toBe(lengthBytes)
+  expect(heardBytes()).toBe(1_500_000)
   expect(body).toEqual([])
-  exchange.abort(new Error('the test is over'))
+})
+
+it.each([
+  ['nothing of a prompt that is streamed an answer', { isLong: true, sizes: [30_000, 10_000] }, []],
+  ['a small one as it is, which costs less', { isLong: true, sizes: [4_000] }, Buffer.alloc(4_000)],
+  ['one piece of what is answered at once', { isLong: false, sizes: [30_000, 10_000] }, Buffer.alloc(40_000)],
+])('leaves undici %s', async (_what, { isLong, sizes }, left) => {
+  const bodies: unknown[] = []
+  const look = (message: unknown) => bodies.push((message as { request: { body: unknown } }).request.body)
+  subscribe('undici:request:create', look)
+  onTestFinished(() => void unsubscribe('undici:request:create', look))
+  const { exchange, heardBytes } = await exchanging(
+    sizes.map(size => Buffer.alloc(size)),
+    isLong,
+  )
+  await exchange.head
+  expect(heardBytes()).toBe(sizes.reduce((sum, size) => sum + size))
+  expect(bodies).toEqual([left])
 })
