@@ -1,6 +1,6 @@
 /**
  * Lets tasks through a few at a time, with a turn of the event loop in between. A crowd that asks the control plane at
- * once so shares the loop with the calls of the gateway, instead of holding each of them up until it is through.
+ * once so shares the loop with `/health` and with those who are logged in, instead of holding them up until it is through.
  */
 export class Turnstile {
   readonly #perTurn: number

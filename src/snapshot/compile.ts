@@ -146,14 +146,16 @@ export function describe(source: SecretSource): string {
   return source.env === undefined ? `file:${source.file}` : `env:${source.env}`
 }
 
-type ByKind = Readonly<Record<Kind, ServedResource[]>>
+type ByKind = ReadonlyMap<Kind, readonly ServedResource[]>
 
 /** Sorted once: to look for the few of each kind among a hundred thousand keys takes longer than a step may. */
 function* byKind({ resources }: ServedState): Generator<undefined, ByKind> {
-  const sorted: ByKind = { settings: [], endpoint: [], publication: [], binding: [], tenant: [], key: [] }
+  const sorted = new Map<Kind, ServedResource[]>()
   for (const [index, resource] of resources.entries()) {
     if (index % STEP_RESOURCES === 0) yield
-    sorted[resource.kind].push(resource)
+    const others = sorted.get(resource.kind)
+    if (others) others.push(resource)
+    else sorted.set(resource.kind, [resource])
   }
   return sorted
 }
@@ -165,7 +167,7 @@ function* decoded<K extends Kind>(
   problems: string[],
 ): Generator<undefined, Item<K>[]> {
   const items: Item<K>[] = []
-  for (const resource of resources[kind]) {
+  for (const resource of resources.get(kind) ?? []) {
     yield
     try {
       items.push({

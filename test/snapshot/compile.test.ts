@@ -45,6 +45,13 @@ function sourcesOf(state: ServedState): string[] {
 }
 
 describe('a state', () => {
+  it('is served without what a newer gw has put beside it', async () => {
+    const state = await stateOf(CONFIG)
+    const unknown = { kind: 'future', name: 'f', spec: {}, createdAtMs: 0 } as unknown
+    const resources = [...state.resources, unknown as ServedState['resources'][number]]
+    expect(compile({ ...state, resources }, lookup()).ok).toBe(true)
+  })
+
   it('becomes what a request needs', async () => {
     const compiled = compile(await stateOf(CONFIG), lookup())
     if (!compiled.ok) throw new Error(compiled.problems.join('\n'))

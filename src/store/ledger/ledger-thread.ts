@@ -8,30 +8,31 @@ import type { WriterSettings } from './messages.ts'
  */
 export class LedgerThread {
   readonly #worker: Worker
-  /** Why it has ended before it was told to begin. */
-  #fault: Error | undefined
+  /** Resolves with why it is no more. */
+  readonly #ended: Promise<Error>
 
   /** @param url of its module, compiled, if not beside this one: Node 20 runs no TypeScript. */
   constructor(url: URL = new URL('./worker.js', import.meta.url)) {
-    this.#worker = new Worker(url, {
+    const worker = new Worker(url, {
       name: 'ledger',
       // What the process was started with is not meant for the thread: it has a module of its own to run.
       execArgv: [],
     })
-    this.#worker.unref()
-    this.#worker.once('error', error => {
-      this.#fault = error
+    worker.unref()
+    this.#worker = worker
+    this.#ended = new Promise(resolve => {
+      worker.once('error', resolve)
+      worker.once('exit', code => resolve(new Error(`the ledger's thread has ended with code ${code}`)))
     })
   }
 
   /** Resolves when it can take rows. @throws what has ended it instead. */
   async begin(settings: WriterSettings): Promise<Worker> {
-    if (this.#fault) throw this.#fault
     this.#worker.ref()
-    const ready = once(this.#worker, 'message')
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     this.#worker.postMessage(settings)
-    await ready
+    const fault = await Promise.race([this.#ended, once(this.#worker, 'message').then(() => undefined)])
+    if (fault) throw fault
     return this.#worker
   }
 
