@@ -42,9 +42,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
   const failed = new Promise<Failure>(resolve => {
     fail = resolve
   })
-  const masterKey = MasterKey.of(options.store, ports.cwd, ports.environment['GW_MASTER_KEY'])
-  const mode = options.files ? 'create' : 'write'
-  const store = await opened(options.store, mode, ports)
+  const { store, masterKey } = await opened(options, ports)
   const books =
     options.gateway &&
     (await openBooks(store, options.store, { ...ports, onDeath: error => fail({ error, canBill: false }) }))
@@ -208,12 +206,13 @@ async function followed(paths: readonly string[], store: string, ports: ServePor
 }
 
 async function opened(
-  url: string,
-  mode: 'create' | 'write',
-  { clock, cwd, ledgerThread }: ServePorts,
-): Promise<ServingStore> {
+  { store: url, files }: ServeOptions,
+  { clock, cwd, environment, ledgerThread }: ServePorts,
+): Promise<{ readonly store: ServingStore; readonly masterKey: MasterKey }> {
   try {
-    return await openServingStore(url, { mode, clock, folder: cwd })
+    const masterKey = MasterKey.of(url, cwd, environment['GW_MASTER_KEY'])
+    const mode = files ? 'create' : 'write'
+    return { masterKey, store: await openServingStore(url, { mode, clock, folder: cwd }) }
   } catch (error) {
     await ledgerThread?.end()
     throw error

@@ -39,6 +39,8 @@ export interface ServePorts {
   readonly filesThreadUrl?: URL
   /** Where the compiled thread of the control plane is; see `openDistantControl`. */
   readonly threadsUrl?: URL
+  /** Once it is aborted nobody waits any more for what is coming up beside the gateway: it is to be closed. */
+  readonly signal?: AbortSignal
   /** Called where files cannot be applied, beside the line in the log. */
   readonly onFilesRefused?: (refusal: FilesRefusal) => void
 }

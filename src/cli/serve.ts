@@ -133,6 +133,7 @@ async function serveUntilTold(
     chance,
     log,
     ...(ledgerThread && { ledgerThread }),
+    signal,
     // A line of the log has no room for frames; somebody who sits before it wants them.
     onFilesRefused: ({ problems }) => {
       if (pretty) out.talk(problemsToText(problems, out.format, out.talkStyle).trimEnd())

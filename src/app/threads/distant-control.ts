@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import type { Clock } from '../../base/clock.ts'
+import type { Clock, Timer } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import type { Asked } from '../../control/ports.ts'
 import type { View } from '../../gateway/why/decide.ts'
@@ -60,6 +60,8 @@ export interface DistantControlPorts
   readonly view: () => View | undefined
   /** The thread has ended by itself. */
   readonly onDeath: (error: Error) => void
+  /** Once it is aborted nobody waits any more for a control plane that is coming up. */
+  readonly signal?: AbortSignal
   /** Where compiled threads are, if not beside this module: Node 20 runs no TypeScript in them. */
   readonly threadsUrl?: URL
   readonly clock: Clock
@@ -67,19 +69,22 @@ export interface DistantControlPorts
 }
 
 const MODULE = new URL('./control-thread.js', import.meta.url)
+/** A thread within a query of SQLite hears nothing, and cannot be ended: no longer than this does anybody wait for it. */
+const DEAF_MS = 1_000
 
 /**
  * Starts the control plane in a thread: whatever people and their scripts ask of it, the gateway's event loop has no
  * part in it. What only the gateway knows the thread asks for, a message each.
  *
+ * @returns undefined where the signal came first.
  * @throws {CommandError} GW2xxx; GW6001 where the first administrator cannot be made; the system's error where the
  * address cannot be had.
  */
 export async function openDistantControl(
   address: ListenAddress,
   ports: DistantControlPorts,
-): Promise<Pick<Listener, 'url' | 'close'>> {
-  const { log, storeUrl, publicUrl, version, environment, cwd, threadsUrl, onDeath } = ports
+): Promise<Pick<Listener, 'url' | 'close'> | undefined> {
+  const { clock, log, signal, storeUrl, publicUrl, version, environment, cwd, threadsUrl, onDeath } = ports
   const worker = new Worker(threadsUrl ? new URL('control-thread.js', threadsUrl) : MODULE, {
     name: 'control',
     // What the process was started with is not meant for the thread: it has a module of its own to run.
@@ -111,10 +116,10 @@ export async function openDistantControl(
   })
   const end = async (): Promise<void> => {
     isEnding = true
-    await worker.terminate()
+    await within(DEAF_MS, worker.terminate(), clock)
   }
   try {
-    const url = await control.open({
+    const opening = control.open({
       address,
       storeUrl,
       publicUrl: publicUrl?.href,
@@ -124,20 +129,48 @@ export async function openDistantControl(
       cwd,
       logLevel: log.level,
     })
+    const url = await unlessAborted(opening, signal)
+    if (url === undefined) {
+      await end()
+      return undefined
+    }
     return {
       url,
-      async close(...words) {
-        try {
-          if (!hasGone) await Promise.race([control.close(...words), gone])
-        } finally {
-          await end()
-        }
+      async close(graceMs, noticeMs) {
+        isEnding = true
+        const closing = control.close(graceMs, noticeMs).catch((error: unknown) => {
+          if (!hasGone) log.error({ err: error }, 'the control plane has not closed in order')
+        })
+        // Bills and the lease of the store do not wait for somebody's report.
+        await within(graceMs + DEAF_MS, Promise.race([closing, gone]), clock)
+        await end()
       },
     }
   } catch (error) {
     await end()
     throw error
   }
+}
+
+/** What `work` comes to, or undefined where the signal comes first. */
+function unlessAborted<Result>(work: Promise<Result>, signal?: AbortSignal): Promise<Result | undefined> {
+  if (!signal) return work
+  return new Promise((resolve, reject) => {
+    const aborted = () => resolve(undefined)
+    signal.addEventListener('abort', aborted)
+    if (signal.aborted) aborted()
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', aborted))
+  })
+}
+
+/** Resolves when `work` is done, or so much later. */
+async function within(ms: number, work: Promise<unknown>, clock: Clock): Promise<void> {
+  let timer: Timer | undefined
+  const late = new Promise<void>(resolve => {
+    timer = clock.after(ms, resolve)
+  })
+  await Promise.race([work, late])
+  timer?.cancel()
 }
 
 /** Decided here, where limits and health are; resources are looked up over there. Loaded when somebody asks. */

@@ -8,9 +8,9 @@ import { serve } from '../../../src/app/serve.ts'
 import { openDistantControl } from '../../../src/app/threads/distant-control.ts'
 import { CommandError } from '../../../src/base/catalogue/command.ts'
 import { systemChance } from '../../../src/base/chance.ts'
-import { systemClock } from '../../../src/base/clock.ts'
+import { type Clock, systemClock } from '../../../src/base/clock.ts'
 import { GatheredLines } from '../../../src/base/gathered-lines.ts'
-import { createLog, type LogDestination } from '../../../src/base/log.ts'
+import { createLog, type Log, type LogDestination } from '../../../src/base/log.ts'
 import { readableLines } from '../../../src/base/readable-lines.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { niceness } from '../../support/niceness.ts'
@@ -43,7 +43,7 @@ const main = callsOver(port, { ${body} })
 }
 
 /** Opens the control plane of such a thread, which nobody can reach. */
-function openThread(threadsUrl: URL, log = logOf(NOWHERE)) {
+function openThread(threadsUrl: URL, ports: { log?: Log; clock?: Clock; signal?: AbortSignal } = {}) {
   const deaths: Error[] = []
   const opened = openDistantControl(LOOPBACK, {
     storeUrl: STORE_URL,
@@ -58,9 +58,11 @@ function openThread(threadsUrl: URL, log = logOf(NOWHERE)) {
     onDeath: error => deaths.push(error),
     threadsUrl,
     clock: systemClock,
-    log,
+    log: logOf(NOWHERE),
+    ...ports,
   })
-  return { opened, deaths }
+  const closed = async (graceMs: number) => (await opened)?.close(graceMs)
+  return { opened, closed, deaths }
 }
 
 /** A control plane by itself. */
@@ -209,13 +211,42 @@ test.each([
 })
 
 test('a thread that ends while it closes has closed', async () => {
-  const { opened } = openThread(threadsOf(`open: async () => '', close: () => { process.exit(1) }`))
-  await (await opened).close(0)
+  await openThread(threadsOf(`open: async () => '', close: () => { process.exit(1) }`)).closed(0)
 })
 
 test('a thread that closes has not died', async () => {
-  const { opened, deaths } = openThread(threadsOf(`open: async () => '', close: async () => undefined`))
-  await (await opened).close(0)
+  const { closed, deaths } = openThread(threadsOf(`open: async () => '', close: async () => undefined`))
+  await closed(0)
+  expect(deaths).toEqual([])
+})
+
+test('nobody waits for a thread that comes up once the end has been asked for', async () => {
+  const asked = new AbortController()
+  const { opened, deaths } = openThread(
+    threadsOf(`open: () => new Promise(() => setTimeout(() => {}, 60_000))`),
+    {
+      signal: asked.signal,
+    },
+  )
+  asked.abort()
+  expect(await opened).toBeUndefined()
+  expect(deaths).toEqual([])
+})
+
+test('a thread that hears nothing is waited for no longer than those whom it serves, and a second', async () => {
+  const clock = testClock()
+  const deaf = `open: async () => '', close: () => new Promise(() => setTimeout(() => {}, 60_000))`
+  const { closed, opened, deaths } = openThread(threadsOf(deaf), { clock })
+  await opened
+  let isClosed = false
+  const closing = closed(5_000).then(() => {
+    isClosed = true
+  })
+  await clock.waiting(1)
+  clock.advance(5_999)
+  expect(isClosed).toBe(false)
+  clock.advance(1)
+  await closing
   expect(deaths).toEqual([])
 })
 
@@ -233,7 +264,8 @@ const SAYS = `async open({ logLevel }) {
 test('lines of its log come once, in their order and at the level of the log, and an error is not left among gathered ones', async () => {
   const written: string[] = []
   const lines = new GatheredLines(text => void written.push(text), testClock())
-  const control = await openThread(threadsOf(SAYS), logOf(lines)).opened
+  const control = openThread(threadsOf(SAYS), { log: logOf(lines) })
+  await control.opened
   const said = written
     .join('')
     .split('\n')
@@ -242,16 +274,16 @@ test('lines of its log come once, in their order and at the level of the log, an
   expect(said.map(({ i, msg }) => i ?? msg)).toEqual([...Array(50).keys(), 'wrong'])
   lines.flush()
   expect(written.at(-1)).toMatch(/^\{"level":"info".*"behind"\}\n$/)
-  await control.close(0)
+  await control.closed(0)
 })
 
 test('lines of its log are put into words where those of the others are', async () => {
   let text = ''
-  const control = await openThread(threadsOf(SAYS), logOf({ write: line => void (text += line) }, true))
-    .opened
+  const control = openThread(threadsOf(SAYS), { log: logOf({ write: line => void (text += line) }, true) })
+  await control.opened
   expect(text).toMatch(/INFO.*said/)
   expect(text).not.toContain('{"level"')
-  await control.close(0)
+  await control.closed(0)
 })
 
 test('calls of the control plane are lines of the one log', async () => {
