@@ -25,12 +25,27 @@ export function callsOver<There extends object, Here extends object>(
     post: (message: unknown) => port.postMessage(message),
     on: hear => void port.on('message', hear),
     off: hear => void port.off('message', hear),
-    serialize: (message: Answer) => (message.e === undefined ? message : { ...message, e: told(message.e) }),
+    resolver: (_name, asked) => asked && throwingErrors(here, asked),
+    // Also where it is undefined: a getter of an answer may throw that.
+    serialize: (message: Answer) => ('e' in message ? { ...message, e: told(message.e) } : message),
     deserialize: (message: Answer) =>
       message.e === undefined ? message : { ...message, e: errorOf(message.e as ToldError) },
-    // An answer that is no data is a fault of the call, which is told to who has called: not of who has answered.
+    // An answer that is no data is a fault of the call: birpc tells it to who has called, as what was thrown, and who
+    // has answered goes on. An error can always be told.
     onGeneralError: (_error, answered) => answered !== undefined,
   })
+}
+
+/** Throws what that does, and an error where that throws what birpc would take for an answer. */
+function throwingErrors<Given extends unknown[]>(here: object, asked: (...given: Given) => unknown) {
+  return async (...given: Given): Promise<unknown> => {
+    try {
+      return await asked.apply(here, given)
+    } catch (thrown) {
+      if (!thrown) throw new Error(String(thrown), { cause: thrown })
+      throw thrown
+    }
+  }
 }
 
 /** Nobody answers any more: whoever still waits is rejected with that fault, and whoever calls from now on is, too. */
