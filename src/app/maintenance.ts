@@ -31,7 +31,7 @@ export async function maintenanceOf(store: Store): Promise<Maintenance> {
 
 /**
  * Inference is refused from now on, whatever the settings say, until {@link switchMaintenanceOff}. A running gateway
- * sees it within a second; the one that writes through its own store reloads itself.
+ * sees it within a second.
  *
  * @throws {CommandError} GW2xxx
  */

@@ -74,10 +74,7 @@ export class Reloader {
     return undefined
   }
 
-  /**
-   * Reads the store and every secret again now, moved or not. Also for whoever has written to the store with this
-   * process's own connection, which the poll does not see. Resolves when what came of it is served or refused.
-   */
+  /** Reads the store and every secret again now, moved or not. Resolves when what came of it is served or refused. */
   reload(): Promise<void> {
     return this.#next(() => this.#look('anew'))
   }

@@ -61,7 +61,7 @@ export interface Serving {
   readonly failed: Promise<Failure>
   /**
    * Applies the files, where there are any, and reads the store and every secret again. Resolves when what came of it
-   * is served or refused. Also for whoever has written through this process's own store.
+   * is served or refused.
    */
   reload(): Promise<void>
   /**

@@ -103,6 +103,9 @@ export function openOutput(io: Io, format: Format, when: ColourWhen): Output {
   }
 }
 
+/** Nobody reads on behind so many. */
+const MAX_CAUSES = 8
+
 function textIn(format: Format, { text, github, junit }: Result): string {
   if (format === 'github' && github) return github()
   return format === 'junit' && junit ? junit() : text()
@@ -115,9 +118,15 @@ function unexpected(raised: unknown): CommandError {
   return new CommandError('GW9001', line && `Something unexpected went wrong: ${line}`, { cause: raised })
 }
 
+/** The cause, and what is behind that; of an error only its stack: libraries hang requests on theirs. */
 function trace(error: CommandError): string {
-  const cause = error.cause ?? error
-  return cause instanceof Error ? (cause.stack ?? cause.message) : inspect(cause)
+  const stacks: string[] = []
+  let cause: unknown = error.cause ?? error
+  while (cause !== undefined && stacks.length < MAX_CAUSES) {
+    stacks.push(cause instanceof Error ? (cause.stack ?? cause.message) : inspect(cause))
+    cause = cause instanceof Error ? cause.cause : undefined
+  }
+  return stacks.join('\ncaused by ')
 }
 
 function errorToJson(error: CommandError): Json {

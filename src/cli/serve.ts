@@ -149,6 +149,7 @@ async function serveUntilTold(
   })
   const failure = await Promise.race([stopped, serving.failed])
   if (failure) {
+    out.talk(`Stopping: ${failure.error.message}.`)
     await serving.close(failure.canBill ? drainMs : 0)
     throw failure.error
   }

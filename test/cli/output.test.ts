@@ -90,6 +90,14 @@ describe('a failure', () => {
     expect(written.stderr).not.toContain('at ')
   })
 
+  it('shows what is behind it as well to who asks with GW_DEBUG=1, and nothing that hangs on it', () => {
+    const { out, written } = opened({ environment: { GW_DEBUG: '1' } })
+    const behind = Object.assign(new Error('the pipe burst'), { headers: { authorization: 'CANARY' } })
+    out.fail(new Error('no water', { cause: behind }))
+    expect(written.stderr).toMatch(/Error: no water[\s\S]*caused by Error: the pipe burst/)
+    expect(written.stderr).not.toContain('CANARY')
+  })
+
   it('shows its stack to who asks with GW_DEBUG=1, on stderr also in JSON', async () => {
     const { out, written } = opened({ format: 'json', environment: { GW_DEBUG: '1' } })
     out.fail(new TypeError('oops'))

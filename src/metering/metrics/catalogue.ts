@@ -281,19 +281,19 @@ export const PROCESS_METRICS = {
   nodejs_eventloop_lag_p50_seconds: {
     type: 'gauge',
     labels: [],
-    help: 'Median delay of the event loop since the last scrape.',
+    help: "Median delay of the main thread's event loop since the last scrape.",
     use: 'Near 0. Above 0.01 the process is short of CPU.',
   },
   nodejs_eventloop_lag_p99_seconds: {
     type: 'gauge',
     labels: [],
-    help: '99th percentile of the delay of the event loop since the last scrape.',
+    help: "99th percentile of the delay of the main thread's event loop since the last scrape.",
     use: 'Every stream stutters by so much. Above 0.05: short of CPU.',
   },
   nodejs_eventloop_lag_max_seconds: {
     type: 'gauge',
     labels: [],
-    help: 'Longest delay of the event loop since the last scrape.',
+    help: "Longest delay of the main thread's event loop since the last scrape.",
     use: 'Single stalls: large reloads, a machine that swaps.',
   },
 } as const satisfies Record<string, MetricEntry>
