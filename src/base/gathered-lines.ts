@@ -12,20 +12,25 @@ const GATHER_CHARS = 65_536
 export class GatheredLines {
   readonly #write: (text: string) => void
   readonly #clock: Clock
+  readonly #gatherMs: number
   #text = ''
   #timer: Timer | undefined
 
-  /** @param write Gets whole lines. */
-  constructor(write: (text: string) => void, clock: Clock) {
+  /**
+   * @param write Gets whole lines.
+   * @param gatherMs for how long lines are gathered at most.
+   */
+  constructor(write: (text: string) => void, clock: Clock, gatherMs: number = GATHER_MS) {
     this.#write = write
     this.#clock = clock
+    this.#gatherMs = gatherMs
   }
 
   /** @param line With its line break. */
   write(line: string): void {
     this.#text += line
     if (this.#text.length >= GATHER_CHARS) this.flush()
-    else this.#timer ??= this.#clock.after(GATHER_MS, () => this.flush())
+    else this.#timer ??= this.#clock.after(this.#gatherMs, () => this.flush())
   }
 
   flush(): void {

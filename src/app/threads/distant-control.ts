@@ -46,7 +46,7 @@ export interface MainThread {
    * @throws {CommandError} GW4005 where there is no key of that name.
    */
   explain(question: Asked): Promise<Explanation | undefined>
-  /** A line for the log, finished; flushing follows an error. */
+  /** Lines for the log, finished, each with its line break: what was gathered is one message. Flushing follows an error. */
   writeLine(line: string): void
   flushLines(): void
 }
@@ -95,7 +95,9 @@ export async function openDistantControl(
     currency: ports.currency,
     endpoints: ports.endpoints,
     explain: question => explainHere(question, ports, { find: query => control.find(query) }),
-    writeLine: line => log.lines.write(line),
+    writeLine: lines => {
+      for (const line of lines.match(/[^\n]+\n/g) ?? []) log.lines.write(line)
+    },
     flushLines: () => log.lines.flush?.(),
   })
   let isEnding = false
