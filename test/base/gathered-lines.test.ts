@@ -20,6 +20,13 @@ test('lines that come close together are written at once, in their order', () =>
   expect(written).toEqual(['one\ntwo\n'])
 })
 
+test('they wait for no longer than was asked for', () => {
+  const soon = new GatheredLines(text => void written.push(text), clock, 10)
+  soon.write('one\n')
+  clock.advance(10)
+  expect(written).toEqual(['one\n'])
+})
+
 test('many lines do not wait', () => {
   const line = `${'x'.repeat(1_000)}\n`
   for (let count = 0; count < 100; count++) lines.write(line)

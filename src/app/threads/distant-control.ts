@@ -46,7 +46,7 @@ export interface MainThread {
    * @throws {CommandError} GW4005 where there is no key of that name.
    */
   explain(question: Asked): Promise<Explanation | undefined>
-  /** Lines for the log, finished, each with its line break: what was gathered is one message. Flushing follows an error. */
+  /** Lines for the log, finished, as many as were gathered; flushing follows an error. */
   writeLine(line: string): void
   flushLines(): void
 }
