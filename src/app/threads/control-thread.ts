@@ -49,7 +49,7 @@ function serveControl(port: MessagePort): void {
     find: (...query) => opened().find(...query),
     close: (...words) => withItsLines(opened().close(...words)),
   })
-  const lines = new GatheredLines(text => void main.writeLine.asEvent(text), systemClock, GATHER_MS)
+  const lines = new GatheredLines(text => void main.writeLines.asEvent(text), systemClock, GATHER_MS)
   // A bug ends the thread as well, and its last lines may tell of it.
   process.once('exit', () => lines.flush())
 

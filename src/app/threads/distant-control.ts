@@ -47,7 +47,7 @@ export interface MainThread {
    */
   explain(question: Asked): Promise<Explanation | undefined>
   /** Lines for the log, finished, as many as were gathered; flushing follows an error. */
-  writeLine(line: string): void
+  writeLines(lines: string): void
   flushLines(): void
 }
 
@@ -95,7 +95,7 @@ export async function openDistantControl(
     currency: ports.currency,
     endpoints: ports.endpoints,
     explain: question => explainHere(question, ports, { find: query => control.find(query) }),
-    writeLine: lines => {
+    writeLines: lines => {
       for (const line of lines.match(/[^\n]+\n/g) ?? []) log.lines.write(line)
     },
     flushLines: () => log.lines.flush?.(),

@@ -40,7 +40,7 @@ async function setUp(health: () => HealthAnswer | Promise<HealthAnswer> = () => 
     currency: () => 'EUR',
     endpoints: () => [],
     explain: async () => undefined,
-    writeLine: (text: string) => void messages.push(text),
+    writeLines: (text: string) => void messages.push(text),
     flushLines: () => {
       messages.push('flush\n')
       flush.open()

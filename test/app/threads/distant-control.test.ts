@@ -252,7 +252,7 @@ test('a thread that hears nothing is waited for no longer than those whom it ser
 
 /** What a thread says at its opening, through a log like that of the control plane. */
 const SAYS = `async open({ logLevel }) {
-  const lines = { write: line => void main.writeLine.asEvent(line), flush: () => void main.flushLines.asEvent() }
+  const lines = { write: line => void main.writeLines.asEvent(line), flush: () => void main.flushLines.asEvent() }
   const log = createLog(lines, { level: logLevel, pretty: false, colour: false })
   for (let i = 0; i < 50; i++) log.info({ i }, 'said')
   log.debug('not said')
