@@ -239,9 +239,10 @@ test('a thread that hears nothing is waited for no longer than those whom it ser
   const { closed, opened, deaths } = openThread(threadsOf(deaf), { clock })
   await opened
   let isClosed = false
-  const closing = closed(5_000).then(() => {
+  const closing = (async () => {
+    await closed(5_000)
     isClosed = true
-  })
+  })()
   await clock.waiting(1)
   clock.advance(5_999)
   expect(isClosed).toBe(false)
