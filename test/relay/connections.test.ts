@@ -13,14 +13,19 @@ endpoints: { oai: { protocol: openai, base_url: "${url}", served_model: s } }
 publications: { m: { bindings: [{ endpoint: oai }] } }
 keys: { admin: { kind: platform } }
 `
+const SMALL = { model: 'm' }
+/** undici is given it as a list. */
+const STREAMED = { model: 'm', stream: true, messages: [{ role: 'user', content: 'x'.repeat(20_000) }] }
 const BODY = '{"model":"s"}'
 const OK = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`
 
 describe('a connection that was idle and dies under a request without a byte', () => {
-  it.each<[string, (socket: Socket) => void]>([
-    ['ends', socket => socket.end()],
-    ['is reset', socket => socket.resetAndDestroy()],
-  ])('%s: the request is sent once more over a fresh one, and nobody notices', async (_title, die) => {
+  it.each<[string, object, (socket: Socket) => void]>([
+    ['ends', SMALL, socket => socket.end()],
+    ['is reset', SMALL, socket => socket.resetAndDestroy()],
+    ['ends under a long prompt to be streamed', STREAMED, socket => socket.end()],
+    ['is reset under a long prompt to be streamed', STREAMED, socket => socket.resetAndDestroy()],
+  ])('%s: the request is sent once more over a fresh one, and nobody notices', async (_title, asked, die) => {
     let connections = 0
     const upstream = await bareUpstream(onTestFinished, (socket, nth) => {
       if (nth === 1) connections++
@@ -30,7 +35,7 @@ describe('a connection that was idle and dies under a request without a byte', (
     })
     const gateway = await testGateway(onTestFinished, config(upstream.url))
     for (let time = 0; time < 20; time++) {
-      const answer = await post(gateway, CHAT, { model: 'm' })
+      const answer = await post(gateway, CHAT, asked)
       expect(answer.status).toBe(200)
       expect(await loggedFor(gateway, answer)).not.toHaveProperty('attempts')
     }
