@@ -176,8 +176,12 @@ export class Delivery implements BodySink {
     if (this.#headSent) res.end(last)
     else {
       this.#sendHead(last.length)
-      // As a string it goes out in one write with its head; latin1 keeps every byte.
-      res.end(last.toString('latin1'), 'latin1')
+      // As a string it is joined with its head, and latin1 keeps every byte. `end` alone would write an empty string
+      // behind it: a gathering write of two, which costs a tenth of all that is done for a small answer.
+      res.socket?.cork()
+      res.write(last.toString('latin1'), 'latin1')
+      res.socket?.uncork()
+      res.end()
     }
     this.#awaitReader()
   }
