@@ -3,8 +3,7 @@ import { GwError } from '../base/catalogue/wire.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Outcome } from '../metering/request-log.ts'
 import type { AnswerFilter } from '../relay/answer/filter.ts'
-import type { Exchange } from '../relay/exchange.ts'
-import type { BodySink } from '../relay/types.ts'
+import type { Answered, BodySink } from '../relay/types.ts'
 import type { Drains } from './drains.ts'
 
 /** How a request ended. */
@@ -15,7 +14,7 @@ export interface Delivered {
 }
 
 export interface DeliveryOptions {
-  readonly exchange: Exchange
+  readonly exchange: Answered
   readonly clock: Clock
   readonly filter: AnswerFilter
   readonly res: ServerResponse
@@ -29,6 +28,10 @@ export interface DeliveryOptions {
   /** The answer has broken off after its head: it is told so, or cut, whether or not the client reads that. */
   onBroken(error: unknown): void
   onFirstByte(): void
+  /** The last byte has been handed to the system, or the client has gone. One of the two comes, once, last. */
+  onDelivered(delivered: Delivered): void
+  /** The upstream broke before a byte of the answer had been sent. */
+  onUndelivered(error: unknown): void
   /** Present: read on for a while when the client leaves, to learn what the answer used. */
   readonly drains: Drains | undefined
 }
@@ -75,32 +78,30 @@ export class Delivery implements BodySink {
   #drainedBytes: number | undefined
   #drained: () => void = () => undefined
   #failure: unknown
-  #fail: (error: unknown) => void = () => undefined
+  /** What became of it has been told. */
+  #told = false
 
   constructor(options: DeliveryOptions) {
     this.#options = options
   }
 
-  /**
-   * Resolves when the last byte has been handed to the system or the client has gone; rejects where the upstream
-   * broke before a byte of the answer had been sent.
-   */
-  run(): Promise<Delivered> {
+  /** To be called before the first piece. */
+  begin(): void {
     const { exchange, res, inBand } = this.#options
-    return new Promise((resolve, reject) => {
-      this.#fail = reject
-      if (res.destroyed) {
-        exchange.abort(new ClientGone())
-        return resolve(CLIENT_GONE)
-      }
-      res.on('close', () => this.#clientLeft(resolve))
-      exchange.pipe(this)
-      // What came with the head has been written by now; a stream whose first event is yet to come shows its head.
-      if (inBand && !this.#headSent && !this.#upstreamEnded && this.#gathered.length === 0) {
-        this.#sendHead(undefined)
-        res.flushHeaders()
-      }
-    })
+    if (res.destroyed) {
+      this.#over = true
+      exchange.abort(new ClientGone())
+      this.#tell(CLIENT_GONE)
+    } else if (inBand) process.nextTick(this.#showHead)
+  }
+
+  /** What came with the head is here by now: a stream whose first event is yet to come shows its head alone. */
+  readonly #showHead = (): void => {
+    const { res } = this.#options
+    const isDue = !this.#headSent && !this.#upstreamEnded && this.#gathered.length === 0
+    if (!isDue || this.#over || res.destroyed) return
+    this.#sendHead(undefined)
+    res.flushHeaders()
   }
 
   onPiece(piece: Buffer): boolean {
@@ -159,7 +160,10 @@ export class Delivery implements BodySink {
     if (this.#over || res.destroyed) return
     this.#flush()
     this.#over = true
-    if (!this.#headSent) return this.#fail(error)
+    if (!this.#headSent) {
+      this.#told = true
+      return this.#options.onUndelivered(error)
+    }
     this.#failure = error
     this.#options.onBroken(error)
     if (!inBand) return void res.destroy()
@@ -225,24 +229,25 @@ export class Delivery implements BodySink {
     res.writeHead(status, headers)
   }
 
-  #clientLeft(resolve: (delivered: Delivered) => void): void {
+  /** The connection has closed, or could take no more from the start. */
+  clientLeft(): void {
     const { exchange, drains } = this.#options
-    if (this.#over) return resolve(this.#delivered())
+    if (this.#over) return this.#tell(this.#delivered())
     if (this.#settled) {
       // The last bytes have been written: all that was missing is the upstream's goodbye.
       exchange.abort(new ClientGone())
-      return resolve({ outcome: 'answered' })
+      return this.#tell({ outcome: 'answered' })
     }
     if (this.#settling || !drains?.enter()) {
       exchange.abort(new ClientGone())
-      return resolve(CLIENT_GONE)
+      return this.#tell(CLIENT_GONE)
     }
     this.#drainedBytes = 0
     const deadline = this.#options.clock.after(MAX_DRAIN_MS, () => exchange.abort(new ClientGone()))
     this.#drained = () => {
       deadline.cancel()
       drains.leave()
-      resolve(CLIENT_GONE)
+      this.#tell(CLIENT_GONE)
     }
     exchange.resume()
   }
@@ -252,6 +257,12 @@ export class Delivery implements BodySink {
     this.#drainedBytes = (this.#drainedBytes ?? 0) + bytes
     if (this.#drainedBytes > MAX_DRAINED_BYTES) this.#options.exchange.abort(new ClientGone())
     return true
+  }
+
+  #tell(delivered: Delivered): void {
+    if (this.#told) return
+    this.#told = true
+    this.#options.onDelivered(delivered)
   }
 
   #delivered(): Delivered {

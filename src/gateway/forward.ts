@@ -5,8 +5,9 @@ import type { Log } from '../base/log.ts'
 import type { AnswerEnding } from '../metering/answer-meter.ts'
 import { filterFor, isEventStream } from '../relay/answer/choose.ts'
 import type { AnswerFilter } from '../relay/answer/filter.ts'
-import type { Exchange, RelayPorts } from '../relay/exchange.ts'
-import { type Answering, Failover } from '../relay/failover.ts'
+import type { RelayPorts } from '../relay/exchange.ts'
+import { Failover } from '../relay/failover.ts'
+import type { Answered, Answering, AnswerTaker, BodySink } from '../relay/types.ts'
 import type { PublicationEntry } from '../snapshot/types.ts'
 import type { Account } from './account.ts'
 import { CLIENT_GONE, ClientGone, type Delivered, Delivery, type DeliveryOptions } from './delivery.ts'
@@ -42,43 +43,94 @@ export interface Forwarding {
  *     nobody answered       client left, upstream broke, gateway ends
  *     → released, thrown    → charged by what passed, or released where nothing had
  */
-export async function forward(forwarding: Forwarding, ports: ForwardPorts): Promise<Delivered> {
-  const { routed, res, account, visit } = forwarding
-  const { bill, meter } = account
-  const { route } = routed
-  const failover = new Failover(routed, ports.relay)
-  let answers = false
-  // It stays on: to take it off costs more than to hear it in vain.
-  res.on('close', () => {
-    if (!answers) failover.abort(new ClientGone())
-  })
-  visit.interruptible(failover)
-  try {
-    const exchange = await failover.answer()
-    answers = true
+export function forward(forwarding: Forwarding, ports: ForwardPorts): Promise<Delivered> {
+  return new Promise((resolve, reject) => new Passage(forwarding, ports, resolve, reject).begin())
+}
+
+/** A request on its way to whoever answers it. One object: a promise and closures for each step would cost more. */
+class Passage implements AnswerTaker {
+  readonly #forwarding: Forwarding
+  readonly #ports: ForwardPorts
+  readonly #resolve: (delivered: Delivered) => void
+  readonly #reject: (error: unknown) => void
+  readonly #failover: Failover
+  /** Once there is an answer. */
+  #delivery: Delivery | undefined
+
+  constructor(
+    forwarding: Forwarding,
+    ports: ForwardPorts,
+    resolve: (delivered: Delivered) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#forwarding = forwarding
+    this.#ports = ports
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#failover = new Failover(forwarding.routed, ports.relay, this)
+  }
+
+  begin(): void {
+    const { res, visit } = this.#forwarding
+    // It stays on: to take it off costs more than to hear it in vain.
+    res.on('close', () => {
+      if (this.#delivery) this.#delivery.clientLeft()
+      else this.#failover.abort(new ClientGone())
+    })
+    visit.interruptible(this.#failover)
+    try {
+      this.#failover.begin()
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  onAnswer(answering: Answering): BodySink {
+    const { routed } = this.#forwarding
     routed.letGo()
-    const answer = new ForwardedAnswer(exchange, forwarding, ports)
-    const delivered = await new Delivery(answer).run()
-    answer.conclude(delivered)
-    if (delivered.outcome === 'answered') route.succeeded()
-    else if (isUpstreams(delivered.error)) route.broke(delivered.error)
-    return answer.filter.failed && delivered.outcome === 'answered'
-      ? { outcome: 'broken', error: TOLD_INSIDE }
-      : delivered
-  } catch (error) {
-    const isGone = error instanceof ClientGone || res.destroyed
-    failover.abort(asGwError(error))
-    if (answers && !isGone && isUpstreams(error)) route.broke(error)
-    if (meter?.began) end(bill?.settle(isGone ? 'client_gone' : brokenBy(error)), ports)
-    else end(bill?.release(isGone ? 'client_gone' : asGwError(error).code), ports)
-    if (isGone) return CLIENT_GONE
-    throw error
+    const answer = new ForwardedAnswer(answering, this.#forwarding, this.#ports, this)
+    this.#delivery = new Delivery(answer)
+    this.#delivery.begin()
+    return this.#delivery
+  }
+
+  onNoAnswer(error: unknown): void {
+    this.#fail(error)
+  }
+
+  /** @param isWhole It is what the upstream meant as an answer, without an error told inside. */
+  delivered(delivered: Delivered, isWhole: boolean): void {
+    const { outcome, error } = delivered
+    const { route } = this.#forwarding.routed
+    if (outcome === 'answered') route.succeeded()
+    else if (isUpstreams(error)) route.broke(error)
+    this.#resolve(isWhole || outcome !== 'answered' ? delivered : { outcome: 'broken', error: TOLD_INSIDE })
+  }
+
+  undelivered(error: unknown): void {
+    if (!this.#isGone(error) && isUpstreams(error)) this.#forwarding.routed.route.broke(error)
+    this.#fail(error)
+  }
+
+  /** Nothing of an answer has gone to the client. */
+  #fail(error: unknown): void {
+    const { bill, meter } = this.#forwarding.account
+    const isGone = this.#isGone(error)
+    this.#failover.abort(asGwError(error))
+    if (meter?.began) end(bill?.settle(isGone ? 'client_gone' : brokenBy(error)), this.#ports)
+    else end(bill?.release(isGone ? 'client_gone' : asGwError(error).code), this.#ports)
+    if (isGone) this.#resolve(CLIENT_GONE)
+    else this.#reject(error)
+  }
+
+  #isGone(error: unknown): boolean {
+    return error instanceof ClientGone || this.#forwarding.res.destroyed
   }
 }
 
-/** An answer on its way to the client, and what its bill comes to. One object: closures for it would cost more. */
+/** An answer on its way to the client, and what its bill comes to. */
 class ForwardedAnswer implements DeliveryOptions {
-  readonly exchange: Exchange
+  readonly exchange: Answered
   readonly clock: Clock
   readonly filter: AnswerFilter
   readonly res: ServerResponse
@@ -89,8 +141,14 @@ class ForwardedAnswer implements DeliveryOptions {
   readonly #account: Account
   readonly #trace: Trace
   readonly #ports: ForwardPorts
+  readonly #passage: Passage
 
-  constructor({ exchange, head }: Answering, forwarding: Forwarding, ports: ForwardPorts) {
+  constructor(
+    { exchange, head }: Answering,
+    forwarding: Forwarding,
+    ports: ForwardPorts,
+    passage: Passage,
+  ) {
     const { routed, path, publication, account, trace } = forwarding
     const { target } = routed.route
     this.exchange = exchange
@@ -112,6 +170,7 @@ class ForwardedAnswer implements DeliveryOptions {
     this.#account = account
     this.#trace = trace
     this.#ports = ports
+    this.#passage = passage
   }
 
   takeHeaders(): string[] {
@@ -129,7 +188,16 @@ class ForwardedAnswer implements DeliveryOptions {
   }
 
   onBroken(error: unknown): void {
-    this.conclude({ outcome: 'broken', error })
+    this.#conclude({ outcome: 'broken', error })
+  }
+
+  onDelivered(delivered: Delivered): void {
+    this.#conclude(delivered)
+    this.#passage.delivered(delivered, !this.filter.failed)
+  }
+
+  onUndelivered(error: unknown): void {
+    this.#passage.undelivered(error)
   }
 
   onFirstByte(): void {
@@ -137,7 +205,7 @@ class ForwardedAnswer implements DeliveryOptions {
   }
 
   /** Ends the bill of an answer that was not whole; a second time changes nothing. */
-  conclude(delivered: Delivered): void {
+  #conclude(delivered: Delivered): void {
     const ending = endingOf(delivered)
     if (!ending) return
     const { bill, meter } = this.#account

@@ -1,5 +1,4 @@
 import type { Dispatcher } from 'undici'
-import type { GwError } from '../base/catalogue/wire.ts'
 import type { Clock } from '../base/clock.ts'
 import { ABSENT } from '../base/roster.ts'
 import { fromDeadline, fromHead, fromTransport } from './classify.ts'
@@ -7,7 +6,7 @@ import type { ClientPool, PooledClient } from './client-pool.ts'
 import type { Deadlines, Timed } from './deadlines.ts'
 import { requestHeaders } from './headers.ts'
 import type { Pools } from './pools.ts'
-import type { BodySink, Head, Upstream, UpstreamRequest } from './types.ts'
+import type { Answered, AnswerTaker, BodySink, Upstream, UpstreamRequest } from './types.ts'
 
 /** Up to here a body is joined into one write; beyond it is sent in its pieces, uncopied. */
 const JOIN_BYTES = 65_536
@@ -30,20 +29,20 @@ export interface RelayPorts {
 /**
  * One request to one upstream, from its first byte to its last.
  *
- *     take a client ──▶ dispatch ──▶ head ──▶ (held back) ──▶ pipe ──▶ pieces ──▶ end
- *           ▲               │          │                                  │
- *           │          closed, not     refusal, first_byte, total         broke, idle, total
- *           └── a byte: once, fresh    → head rejects                     → onBreak
+ *     take a client ──▶ dispatch ──▶ head ──▶ pieces ──▶ end
+ *           ▲               │          │         │
+ *           │          closed, not     refusal, first_byte, total
+ *           └── a byte: once, fresh    → onNoAnswer
+ *                                                broke, idle, total → onBreak
  *
- * The head comes first, as a promise that rejects for every head that is no answer; the body is held back until
- * somebody takes it with {@link pipe}. However it ends (answer, failure, deadline, {@link abort}), it ends once, and
- * nothing of it outlives that.
+ * Whoever takes the answer is told of its head before a byte of its body is read, in the same turn: to hold the body
+ * back until then costs more than all that is done with the head. However it ends (answer, failure, deadline,
+ * {@link abort}), it ends once, and nothing of it outlives that.
  *
  * It speaks the older of undici's two handler forms: the newer one makes two more objects a request and parses every
  * header into a map that nobody reads.
  */
-export class Exchange implements Dispatcher.DispatchHandler, Timed {
-  readonly head: Promise<Head>
+export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
   place = ABSENT
   readonly #upstream: Upstream
   /** Until there is an answer, which may take hours: nothing is asked once more from then on. */
@@ -55,7 +54,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
   /** Of the first byte until the head has come, of the next one from then on. */
   #byteDueMs: number
   #pooled: PooledClient
-  #settleHead: { resolve(head: Head): void; reject(error: Error): void } | undefined
+  /** Until it has been told. */
+  #taker: AnswerTaker | undefined
   #cut: ((reason: Error) => void) | undefined
   #continue: (() => void) | undefined
   #sink: BodySink | undefined
@@ -67,16 +67,15 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
   /** The whole request has gone. */
   #sent = false
   /** Held by this side: the upstream cannot be blamed for its silence. */
-  #paused = true
+  #paused = false
   /** A piece has come since the deadlines were last looked at. */
   #moved = false
   /** Why it was ended from this side, before undici has heard of it or while it goes about it. */
   #aborted: Error | undefined
   #ended = false
-  #failure: Error | undefined
 
   /** @param startedMs When the client's request was first dispatched, on the monotonic clock: `total` counts from there. */
-  constructor(request: UpstreamRequest, ports: RelayPorts, startedMs: number) {
+  constructor(request: UpstreamRequest, ports: RelayPorts, startedMs: number, taker: AnswerTaker) {
     const { upstream } = request
     this.#upstream = upstream
     this.#request = request
@@ -85,9 +84,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
     this.#totalDueMs = startedMs + upstream.totalMs
     this.#idleMs = upstream.idleMs
     this.#byteDueMs = ports.clock.monotonicMs() + upstream.firstByteMs
-    this.head = new Promise((resolve, reject) => {
-      this.#settleHead = { resolve, reject }
-    })
+    this.#taker = taker
     ports.deadlines.watch(this)
     this.#pooled = this.#pool.take()
     this.#dispatch(request)
@@ -106,22 +103,13 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
     )
   }
 
-  /** Hands the body to `sink`. May be called once, after the head has come. */
-  pipe(sink: BodySink): void {
-    this.#sink = sink
-    if (this.#ended) this.#tell(sink)
-    else this.resume()
-  }
-
-  /** Lets the upstream go on after {@link BodySink.onPiece} has asked it to wait. */
   resume(): void {
-    if (!this.#paused || !this.#hasHead) return
+    if (!this.#paused) return
     this.#paused = false
     this.#moved = true
     this.#continue?.()
   }
 
-  /** Ends the exchange from this side: the connection is cut at once. A second call does nothing. */
   abort(reason: Error): void {
     if (this.#ended || this.#aborted) return
     this.#aborted = reason
@@ -131,7 +119,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
   }
 
   check(nowMs: number): void {
-    if (this.#moved || (this.#hasHead && this.#paused)) {
+    if (this.#moved || this.#paused) {
       this.#moved = false
       this.#byteDueMs = nowMs + this.#idleMs
     }
@@ -161,16 +149,21 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
     this.#moved = true
     const head = { status, headers: rawHeaders.map(latin1) }
     const failure = fromHead(head, this.#upstream.name)
-    const settle = this.#settleHead
-    this.#settleHead = undefined
     if (failure) {
-      settle?.reject(failure)
       this.#discard()
+      this.#tellNone(failure)
       return true
     }
     this.#letGo()
-    settle?.resolve(head)
-    return false
+    const taker = this.#taker
+    this.#taker = undefined
+    try {
+      this.#sink = taker?.onAnswer({ exchange: this, head })
+    } catch (error) {
+      this.abort(new Error('the answer was not taken', { cause: error }))
+      taker?.onNoAnswer(error)
+    }
+    return true
   }
 
   onData(piece: Buffer): boolean {
@@ -226,23 +219,19 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed {
   #end(error: Error | undefined): void {
     if (this.#ended) return
     this.#ended = true
-    this.#failure = error
     this.#ports.deadlines.unwatch(this)
     if (error) this.#pool.drop(this.#pooled)
     else this.#pool.giveBack(this.#pooled)
-    const settle = this.#settleHead
-    this.#settleHead = undefined
-    if (settle) settle.reject(error ?? this.#noHead())
-    else if (this.#sink) this.#tell(this.#sink)
+    if (this.#taker) this.#tellNone(error ?? fromTransport(new Error('no head'), this.#upstream.name))
+    else if (error) this.#sink?.onBreak(error)
+    else this.#sink?.onEnd()
   }
 
-  #noHead(): GwError {
-    return fromTransport(new Error('no head'), this.#upstream.name)
-  }
-
-  #tell(sink: BodySink): void {
-    if (this.#failure) sink.onBreak(this.#failure)
-    else sink.onEnd()
+  /** Not at once: this may be the call that began the exchange, or one from inside undici, which is to end first. */
+  #tellNone(error: Error): void {
+    const taker = this.#taker
+    this.#taker = undefined
+    if (taker) queueMicrotask(() => taker.onNoAnswer(error))
   }
 }
 

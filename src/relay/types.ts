@@ -36,9 +36,31 @@ export interface Head {
   readonly headers: readonly string[]
 }
 
+/** Whoever a request is relayed for: one of the two comes, once, and never before the call that began it has returned. */
+export interface AnswerTaker {
+  /** An answer has begun. @returns what its body goes to, from the first byte on. */
+  onAnswer(answering: Answering): BodySink
+  /** There is none; or what `onAnswer` itself has thrown. */
+  onNoAnswer(error: unknown): void
+}
+
+/** An exchange that has a head, and its body behind it. */
+export interface Answering {
+  readonly exchange: Answered
+  readonly head: Head
+}
+
+/** What can be done to an exchange whose body is on its way. */
+export interface Answered {
+  /** Lets the upstream go on after {@link BodySink.onPiece} has asked it to wait. */
+  resume(): void
+  /** Ends the exchange from this side: the connection is cut at once. A second call does nothing. */
+  abort(reason: Error): void
+}
+
 /** Takes an answer's body. Exactly one of `onEnd` and `onBreak` comes, once, last. */
 export interface BodySink {
-  /** @returns false to hold the upstream until {@link Exchange.resume}. */
+  /** @returns false to hold the upstream until {@link Answered.resume}. */
   onPiece(piece: Buffer): boolean
   onEnd(): void
   onBreak(error: unknown): void

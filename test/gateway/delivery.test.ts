@@ -6,8 +6,7 @@ import { type Delivered, Delivery, type DeliveryOptions } from '../../src/gatewa
 import type { AnswerFilter } from '../../src/relay/answer/filter.ts'
 import { JsonAnswer } from '../../src/relay/answer/json.ts'
 import { SseAnswer } from '../../src/relay/answer/sse.ts'
-import type { Exchange } from '../../src/relay/exchange.ts'
-import type { BodySink } from '../../src/relay/types.ts'
+import type { Answered, BodySink } from '../../src/relay/types.ts'
 import { gate } from '../support/gate.ts'
 import { type RawClient, rawClient } from './raw-client.ts'
 
@@ -35,12 +34,8 @@ async function delivery(kind: 'stream' | 'json', settle: () => Promise<void>): P
   const client = await rawClient(onTestFinished, `http://127.0.0.1:${port}`)
   await client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
 
-  let sink: BodySink | undefined
   const aborted: Error[] = []
-  const exchange: Pick<Exchange, 'pipe' | 'resume' | 'abort'> = {
-    pipe: given => {
-      sink = given
-    },
+  const exchange: Answered = {
     resume: () => undefined,
     abort: reason => void aborted.push(reason),
   }
@@ -53,8 +48,13 @@ async function delivery(kind: 'stream' | 'json', settle: () => Promise<void>): P
   } as const
   const filter: AnswerFilter =
     kind === 'stream' ? new SseAnswer(filterOptions) : new JsonAnswer(filterOptions)
+  let ended: [resolve: (delivered: Delivered) => void, reject: (error: unknown) => void] | undefined
+  const delivered = new Promise<Delivered>((...both) => {
+    ended = both
+  })
+  delivered.catch(() => undefined) // looked at by those tests that expect it
   const options = {
-    exchange: exchange as Exchange,
+    exchange,
     clock: systemClock,
     drains: undefined,
     filter,
@@ -65,10 +65,12 @@ async function delivery(kind: 'stream' | 'json', settle: () => Promise<void>): P
     settle,
     onBroken: () => undefined,
     onFirstByte: () => undefined,
+    onDelivered: told => ended?.[0](told),
+    onUndelivered: error => ended?.[1](error),
   } satisfies DeliveryOptions & Record<string, unknown>
-  const delivered = new Delivery(options).run()
-  delivered.catch(() => undefined) // looked at by those tests that expect it
-  if (!sink) throw new Error('nobody took the body')
+  const sink = new Delivery(options)
+  options.res.on('close', () => sink.clientLeft())
+  sink.begin()
   return { sink, client, delivered, aborted }
 }
 
