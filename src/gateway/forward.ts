@@ -143,12 +143,7 @@ class ForwardedAnswer implements DeliveryOptions {
   readonly #ports: ForwardPorts
   readonly #passage: Passage
 
-  constructor(
-    { exchange, head }: Answering,
-    forwarding: Forwarding,
-    ports: ForwardPorts,
-    passage: Passage,
-  ) {
+  constructor({ exchange, head }: Answering, forwarding: Forwarding, ports: ForwardPorts, passage: Passage) {
     const { routed, path, publication, account, trace } = forwarding
     const { target } = routed.route
     this.exchange = exchange
