@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { GwError } from '../base/catalogue/wire.ts'
 import type { Clock } from '../base/clock.ts'
+import { OpenBody } from '../http/open-body.ts'
 import type { Outcome } from '../metering/request-log.ts'
 import type { AnswerFilter } from '../relay/answer/filter.ts'
 import type { Answered, BodySink } from '../relay/types.ts'
@@ -64,7 +65,8 @@ const MAX_UNREAD_MS = 300_000
  */
 export class Delivery implements BodySink {
   readonly #options: DeliveryOptions
-  #headSent = false
+  /** Once the head has been sent of an answer whose length it does not tell. */
+  #body: OpenBody | undefined
   /** What has come in this tick, and is written at its end. */
   #gathered: Buffer[] = []
   /** The client has not taken what was written last. */
@@ -98,9 +100,9 @@ export class Delivery implements BodySink {
   /** What came with the head is here by now: a stream whose first event is yet to come shows its head alone. */
   readonly #showHead = (): void => {
     const { res } = this.#options
-    const isDue = !this.#headSent && !this.#upstreamEnded && this.#gathered.length === 0
+    const isDue = !this.#body && !this.#upstreamEnded && this.#gathered.length === 0
     if (!isDue || this.#over || res.destroyed) return
-    this.#sendHead(undefined)
+    this.#body = this.#openBody()
     res.flushHeaders()
   }
 
@@ -160,14 +162,14 @@ export class Delivery implements BodySink {
     if (this.#over || res.destroyed) return
     this.#flush()
     this.#over = true
-    if (!this.#headSent) {
+    if (!this.#body) {
       this.#told = true
       return this.#options.onUndelivered(error)
     }
     this.#failure = error
     this.#options.onBroken(error)
     if (!inBand) return void res.destroy()
-    res.end((filter.insideEvent ? '\n\n' : '') + inBand(error))
+    this.#body.end([Buffer.from((filter.insideEvent ? '\n\n' : '') + inBand(error))])
     this.#awaitReader()
   }
 
@@ -176,10 +178,12 @@ export class Delivery implements BodySink {
     if (this.#over || res.destroyed) return
     this.#over = true
     this.#gathered.push(...filter.takeLast())
-    const last = joined(this.#gathered)
-    if (this.#headSent) res.end(last)
+    if (this.#body) this.#body.end(this.#gathered)
     else {
-      this.#sendHead(last.length)
+      const last = joined(this.#gathered)
+      const headers = this.#options.takeHeaders()
+      headers.push('content-length', String(last.length))
+      this.#writeHead(headers)
       // As a string it is joined with its head, and latin1 keeps every byte. `end` alone would write an empty string
       // behind it: a gathering write of two, which costs a tenth of all that is done for a small answer.
       res.socket?.cork()
@@ -210,8 +214,8 @@ export class Delivery implements BodySink {
     const gathered = this.#gathered
     if (gathered.length === 0 || this.#over || res.destroyed) return
     this.#gathered = []
-    if (!this.#headSent) this.#sendHead(undefined)
-    if (res.write(joined(gathered)) || this.#isFull) return
+    this.#body ??= this.#openBody()
+    if (this.#body.write(gathered) || this.#isFull) return
     this.#isFull = true
     res.once('drain', () => {
       this.#isFull = false
@@ -219,13 +223,14 @@ export class Delivery implements BodySink {
     })
   }
 
-  /** @param lengthBytes Of the whole body, where it is known. */
-  #sendHead(lengthBytes: number | undefined): void {
+  #openBody(): OpenBody {
+    this.#writeHead(this.#options.takeHeaders())
+    return new OpenBody(this.#options.res)
+  }
+
+  #writeHead(headers: string[]): void {
     const { res, status } = this.#options
-    this.#headSent = true
     this.#options.onFirstByte()
-    const headers = this.#options.takeHeaders()
-    if (lengthBytes !== undefined) headers.push('content-length', String(lengthBytes))
     res.writeHead(status, headers)
   }
 
