@@ -2,6 +2,7 @@ import type { Permit } from '../admission/authorise.ts'
 import { weigh } from '../admission/content.ts'
 import { estimate } from '../admission/estimate.ts'
 import type { Limiter } from '../admission/limiter.ts'
+import type { Reservation } from '../admission/reservation.ts'
 import type { Clock } from '../base/clock.ts'
 import { AnswerMeter } from '../metering/answer-meter.ts'
 import { Bill } from '../metering/bill.ts'
@@ -19,12 +20,22 @@ export interface AccountPorts {
 }
 
 /** What a request has taken and what becomes of it: from admission to its last byte. */
-export interface Account {
+export class Account {
   /** Ends what is held, once. Absent where the answer costs nothing. */
   readonly bill: Bill | undefined
   readonly meter: AnswerMeter | undefined
+  readonly #reservation: Reservation | undefined
+
+  constructor(bill?: Bill, meter?: AnswerMeter, reservation?: Reservation) {
+    this.bill = bill
+    this.meter = meter
+    this.#reservation = reservation
+  }
+
   /** Gives the permit back: the last byte has gone. */
-  leave(): void
+  leave(): void {
+    this.#reservation?.leave()
+  }
 }
 
 /** How long a hold may outlive the total timeout before a sweeper ends it (MONEY, "Deadline"). */
@@ -53,7 +64,7 @@ export function openAccount(
   const { key, publication } = permit
   if (!dialect) {
     ports.limiter.countTokens(key)
-    return { bill: undefined, meter: undefined, leave: () => undefined }
+    return new Account()
   }
   const content = weigh(call, dialect === 'anthropic_messages' ? 'anthropic' : 'openai')
   const { maxTokens, maxCompletionTokens, n } = call
@@ -89,5 +100,5 @@ export function openAccount(
     ledger: ports.ledger,
     clock: ports.clock,
   })
-  return { bill, meter, leave: () => reservation.leave() }
+  return new Account(bill, meter, reservation)
 }

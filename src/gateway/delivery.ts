@@ -22,8 +22,10 @@ export interface DeliveryOptions {
   readonly status: number
   /** The header lines, names and values in turn, to add to and to send. Nobody keeps them: asked for once. */
   takeHeaders(): string[]
-  /** An error can be told inside the answer: the bytes that tell it. Absent for an answer that is one JSON text. */
-  readonly inBand?: ((error: unknown) => string) | undefined
+  /** The answer is a stream of events: its head is shown before the first of them, and an error can be one. */
+  readonly isStream: boolean
+  /** The event that tells an error. */
+  errorEvent(error: unknown): string
   /** Runs once the whole answer is known, before its last bytes go out. */
   settle(): Promise<void>
   /** The answer has broken off after its head: it is told so, or cut, whether or not the client reads that. */
@@ -78,7 +80,7 @@ export class Delivery implements BodySink {
   #over = false
   /** Bytes that came after the client had left, where the upstream is read on. */
   #drainedBytes: number | undefined
-  #drained: () => void = () => undefined
+  #drained: (() => void) | undefined
   #failure: unknown
   /** What became of it has been told. */
   #told = false
@@ -89,16 +91,16 @@ export class Delivery implements BodySink {
 
   /** To be called before the first piece. */
   begin(): void {
-    const { exchange, res, inBand } = this.#options
+    const { exchange, res, isStream } = this.#options
     if (res.destroyed) {
       this.#over = true
       exchange.abort(new ClientGone())
       this.#tell(CLIENT_GONE)
-    } else if (inBand) process.nextTick(this.#showHead)
+    } else if (isStream) process.nextTick(showHead, this)
   }
 
   /** What came with the head is here by now: a stream whose first event is yet to come shows its head alone. */
-  readonly #showHead = (): void => {
+  showHead(): void {
     const { res } = this.#options
     const isDue = !this.#body && !this.#upstreamEnded && this.#gathered.length === 0
     if (!isDue || this.#over || res.destroyed) return
@@ -120,7 +122,7 @@ export class Delivery implements BodySink {
     this.#upstreamEnded = true
     if (this.#drainedBytes !== undefined) {
       this.#options.filter.end()
-      return this.#drained()
+      return this.#drained?.()
     }
     if (!this.#options.filter.end()) {
       return this.#break(
@@ -132,7 +134,7 @@ export class Delivery implements BodySink {
   }
 
   onBreak(error: unknown): void {
-    if (this.#drainedBytes !== undefined) return this.#drained()
+    if (this.#drainedBytes !== undefined) return this.#drained?.()
     // Behind the last event there is nothing left to lose: only the goodbye went wrong.
     if (this.#options.filter.atLast) this.onEnd()
     else this.#break(error)
@@ -158,9 +160,9 @@ export class Delivery implements BodySink {
   }
 
   #break(error: unknown): void {
-    const { filter, res, inBand } = this.#options
+    const { filter, res, isStream } = this.#options
     if (this.#over || res.destroyed) return
-    this.#flush()
+    this.flush()
     this.#over = true
     if (!this.#body) {
       this.#told = true
@@ -168,8 +170,8 @@ export class Delivery implements BodySink {
     }
     this.#failure = error
     this.#options.onBroken(error)
-    if (!inBand) return void res.destroy()
-    this.#body.end([Buffer.from((filter.insideEvent ? '\n\n' : '') + inBand(error))])
+    if (!isStream) return void res.destroy()
+    this.#body.end([Buffer.from((filter.insideEvent ? '\n\n' : '') + this.#options.errorEvent(error))])
     this.#awaitReader()
   }
 
@@ -205,11 +207,12 @@ export class Delivery implements BodySink {
 
   #gather(bytes: readonly Buffer[]): void {
     if (bytes.length === 0) return
-    if (this.#gathered.length === 0) process.nextTick(this.#flush)
+    if (this.#gathered.length === 0) process.nextTick(flush, this)
     for (const each of bytes) this.#gathered.push(each)
   }
 
-  readonly #flush = (): void => {
+  /** Writes what has gathered. */
+  flush(): void {
     const { res, exchange } = this.#options
     const gathered = this.#gathered
     if (gathered.length === 0 || this.#over || res.destroyed) return
@@ -274,6 +277,15 @@ export class Delivery implements BodySink {
     if (this.#failure !== undefined) return { outcome: 'broken', error: this.#failure }
     return { outcome: this.#options.res.writableFinished ? 'answered' : 'client_gone' }
   }
+}
+
+/** Not methods bound to it: a stream would keep them to its end. */
+function showHead(delivery: Delivery): void {
+  delivery.showHead()
+}
+
+function flush(delivery: Delivery): void {
+  delivery.flush()
 }
 
 function joined(bytes: readonly Buffer[]): Buffer {

@@ -8,6 +8,7 @@ import type { AnswerFilter } from '../relay/answer/filter.ts'
 import type { RelayPorts } from '../relay/exchange.ts'
 import { Failover } from '../relay/failover.ts'
 import type { Answered, Answering, AnswerTaker, BodySink } from '../relay/types.ts'
+import type { Route } from '../routing/route.ts'
 import type { PublicationEntry } from '../snapshot/types.ts'
 import type { Account } from './account.ts'
 import { CLIENT_GONE, ClientGone, type Delivered, Delivery, type DeliveryOptions } from './delivery.ts'
@@ -42,6 +43,8 @@ export interface Forwarding {
  *        │                     │
  *     nobody answered       client left, upstream broke, gateway ends
  *     → released, thrown    → charged by what passed, or released where nothing had
+ *
+ * At its end it gives back what the request has taken.
  */
 export function forward(forwarding: Forwarding, ports: ForwardPorts): Promise<Delivered> {
   return new Promise((resolve, reject) => new Passage(forwarding, ports, resolve, reject).begin())
@@ -104,6 +107,7 @@ class Passage implements AnswerTaker {
     const { route } = this.#forwarding.routed
     if (outcome === 'answered') route.succeeded()
     else if (isUpstreams(error)) route.broke(error)
+    this.#leave()
     this.#resolve(isWhole || outcome !== 'answered' ? delivered : { outcome: 'broken', error: TOLD_INSIDE })
   }
 
@@ -119,8 +123,14 @@ class Passage implements AnswerTaker {
     this.#failover.abort(asGwError(error))
     if (meter?.began) end(bill?.settle(isGone ? 'client_gone' : brokenBy(error)), this.#ports)
     else end(bill?.release(isGone ? 'client_gone' : asGwError(error).code), this.#ports)
+    this.#leave()
     if (isGone) this.#resolve(CLIENT_GONE)
     else this.#reject(error)
+  }
+
+  #leave(): void {
+    const { account, routed, visit } = this.#forwarding
+    leave(account, routed.route, visit)
   }
 
   #isGone(error: unknown): boolean {
@@ -135,7 +145,7 @@ class ForwardedAnswer implements DeliveryOptions {
   readonly filter: AnswerFilter
   readonly res: ServerResponse
   readonly status: number
-  readonly inBand: ((error: unknown) => string) | undefined
+  readonly isStream: boolean
   readonly drains: Drains | undefined
   #headers: string[]
   readonly #account: Account
@@ -158,9 +168,7 @@ class ForwardedAnswer implements DeliveryOptions {
     this.res = forwarding.res
     this.status = head.status
     this.#headers = answerHeaders(head, target, trace)
-    this.inBand = isEventStream(this.filter)
-      ? error => errorEvent(asGwError(error), path.protocol, trace.requestId)
-      : undefined
+    this.isStream = isEventStream(this.filter)
     this.drains = forwarding.drains
     this.#account = account
     this.#trace = trace
@@ -172,6 +180,10 @@ class ForwardedAnswer implements DeliveryOptions {
     const headers = this.#headers
     this.#headers = []
     return headers
+  }
+
+  errorEvent(error: unknown): string {
+    return errorEvent(asGwError(error), this.#trace.protocol, this.#trace.requestId)
   }
 
   settle(): Promise<void> {
@@ -235,6 +247,13 @@ function isUpstreams(error: unknown): error is GwError {
 /** Nobody waits for these ends: no byte hangs on them. The ledger keeps them until they are committed. */
 export function end(ended: Promise<void> | undefined, { log }: Pick<ForwardPorts, 'log'>): void {
   ended?.catch((error: unknown) => log.error({ err: error }, 'a bill was not committed'))
+}
+
+/** Gives back what a request has taken; a second time changes nothing. */
+export function leave(account: Account | undefined, route: Route, visit: Visit): void {
+  account?.leave()
+  route.leave()
+  visit.leave()
 }
 
 const UNMETERED = { onMember: () => undefined, onText: () => undefined }

@@ -10,7 +10,7 @@ import { readCall } from './call.ts'
 import { CLIENT_GONE, type Delivered } from './delivery.ts'
 import type { Drains } from './drains.ts'
 import type { InferencePath } from './endpoints.ts'
-import { end, type ForwardPorts, forward } from './forward.ts'
+import { end, type ForwardPorts, forward, leave } from './forward.ts'
 import { RoutedCall } from './routed-call.ts'
 import type { Trace } from './trace.ts'
 import type { Underway } from './underway.ts'
@@ -63,25 +63,24 @@ export async function serveInference(
   try {
     account = openAccount(trace.requestId, permit, call, route, path, ports)
     await account.bill?.open()
-    trace.bill = account.bill
-    trace.isCall = account.bill !== undefined && (path.dialect !== 'embeddings' || snapshot.logEmbeddings)
-    // Whoever left while the hold was written is not dispatched for.
-    if (res.destroyed) {
-      end(account.bill?.release('client_gone'), ports)
-      return CLIENT_GONE
-    }
-    const routed = new RoutedCall({ req, call, path, query, route, bill: account.bill, trace })
-    const drains = snapshot.onDisconnect === 'drain' ? ports.drains : undefined
-    trace.dispatched()
-    return await forward(
-      { routed, res, path, publication: permit.publication, account, trace, drains, visit },
-      ports,
-    )
-  } finally {
-    account?.leave()
-    route.leave()
-    visit.leave()
+  } catch (error) {
+    leave(account, route, visit)
+    throw error
   }
+  const { bill } = account
+  trace.bill = bill
+  trace.isCall = bill !== undefined && (path.dialect !== 'embeddings' || snapshot.logEmbeddings)
+  // Whoever left while the hold was written is not dispatched for.
+  if (res.destroyed) {
+    end(bill?.release('client_gone'), ports)
+    leave(account, route, visit)
+    return CLIENT_GONE
+  }
+  const routed = new RoutedCall({ req, call, path, query, route, bill, trace })
+  const drains = snapshot.onDisconnect === 'drain' ? ports.drains : undefined
+  trace.dispatched()
+  const { publication } = permit
+  return forward({ routed, res, path, publication, account, trace, drains, visit }, ports)
 }
 
 /**

@@ -57,7 +57,7 @@ export function startGateway(address: ListenAddress, given: GatewayPorts): Promi
     clock: ports.clock,
     onRequest: (req, res) => {
       if (asksForHealth(req)) ports.health(res)
-      else void handle(req, res, router, ports)
+      else handle(req, res, router, ports)
     },
     log: ports.log,
     maxConnections: ports.maxConnections ?? MAX_CONNECTIONS,
@@ -115,26 +115,29 @@ function scrapeRoutes(metrics: MetricsPort): Route<Handler>[] {
   return ['GET', 'HEAD'].map(method => ({ method, path: '/metrics', handler }))
 }
 
-/** Never rejects: whatever is thrown becomes an answer, and every request becomes a line in the log. */
-async function handle(
+/** Whatever is thrown becomes an answer, and every request becomes a line in the log. */
+function handle(
   req: IncomingMessage,
   res: ServerResponse,
   router: Router<Handler>,
   ports: ServerPorts,
-): Promise<void> {
+): void {
   const method = req.method ?? ''
   const match = router.match(method, req.url ?? '')
   const trace = new Trace(method, match.path, protocolOf(match.path, req), ports)
-  let ended: Delivered
+  const visit = { req, res, trace, path: match.path, query: match.found ? match.query : '' }
+  const rescued = (thrown: unknown): void => conclude(rescue(thrown, res, trace), res, trace, ports)
   ports.requests.began()
   try {
-    ended = await route(
-      req,
-      match,
-    )({ req, res, trace, path: match.path, query: match.found ? match.query : '' })
+    const answer = route(req, match)
+    // Not an async function: a stream would keep all of it to its end.
+    answer(visit).then(ended => conclude(ended, res, trace, ports), rescued)
   } catch (thrown) {
-    ended = rescue(thrown, res, trace)
+    rescued(thrown)
   }
+}
+
+function conclude(ended: Delivered, res: ServerResponse, trace: Trace, ports: ServerPorts): void {
   // Without a line in the log, as for health: it comes four times a minute.
   if (ended === SCRAPED) return ports.requests.passed()
   const record = trace.record(ended.outcome, res, ended.error)

@@ -25,7 +25,8 @@ interface Slot extends PooledClient, Rostered {
  * one costs the same with ten thousand streams open (undici's `Pool` walks all of them for every request).
  */
 export class ClientPool {
-  readonly #origin: string
+  /** One for all: each client would make its own of a text. */
+  readonly #origin: URL
   readonly #options: Client.Options
   /** The newest last. */
   #idle: Slot[] = []
@@ -34,7 +35,7 @@ export class ClientPool {
   #retired = false
 
   constructor(origin: string, connectMs: number) {
-    this.#origin = origin
+    this.#origin = new URL(origin)
     this.#options = {
       pipelining: 1,
       // One connector for all: it remembers TLS sessions.

@@ -93,11 +93,14 @@ export class SseAnswer implements AnswerFilter {
     const [start = 0, end = 0] = data
     if (data.length === 2 && isText(DONE, bytes, start, end)) return 'last'
     const scanner = this.#scanner
-    scanner.reset()
     scan(scanner, bytes, data, 0, bytes.length)
-    return this.#options.protocol === 'openai'
-      ? this.#lookOpenai(bytes, event, scanner.members, edits)
-      : this.#lookAnthropic(bytes, data, scanner, edits)
+    const ending =
+      this.#options.protocol === 'openai'
+        ? this.#lookOpenai(bytes, event, scanner.members, edits)
+        : this.#lookAnthropic(bytes, data, scanner, edits)
+    // Nothing of an event is kept while the next one is waited for.
+    scanner.reset()
+    return ending
   }
 
   #lookOpenai(bytes: Buffer, event: SseEvent, members: readonly JsonMember[], edits: Edit[]): Ending {
