@@ -10,8 +10,6 @@ import type { Answered, AnswerTaker, BodySink, Upstream, UpstreamRequest } from 
 
 /** Up to here a body is joined into one write; beyond it is sent in its pieces, uncopied. */
 const JOIN_BYTES = 65_536
-/** Behind this much, what is kept of a request for as long as its stream takes is worth a write more. */
-const KEPT_BYTES = 4_096
 
 /** A refusal that is longer, or takes longer, is not worth its connection. */
 const MAX_DISCARDED_BYTES = 65_536
@@ -237,13 +235,13 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
 
 /**
  * A body as undici is to send it: in one piece, which costs least, or as a list. undici holds on to what it was given
- * until the answer ends, but a list can be emptied.
+ * until the answer ends, and to the slab that a small piece was cut from; but a list can be emptied.
  */
 function sendable({ body, lengthBytes, isLong }: UpstreamRequest): Buffer | readonly Buffer[] {
   if (lengthBytes > JOIN_BYTES) return body
   const [only] = body
   const joined = body.length === 1 && only ? only : Buffer.concat(body)
-  if (!isLong || lengthBytes <= KEPT_BYTES) return joined
+  if (!isLong) return joined
   body.splice(0, body.length, joined)
   return body
 }
