@@ -65,6 +65,8 @@ export class OutputHistories {
     // Neither name holds a space.
     const name = `${key} ${publication}`
     let history = this.#entries.get(name)
+    // Until half of the room is taken it is far from forgetting anybody: to keep them in order would cost each request.
+    if (history && this.#entries.size <= this.#maxEntries / 2) return history
     if (history) this.#entries.delete(name)
     else history = new OutputHistory()
     this.#entries.set(name, history)

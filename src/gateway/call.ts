@@ -102,7 +102,7 @@ function toCall(pieces: Buffer[], lengthBytes: number, members: readonly JsonMem
   const fields = uniqueFields(members)
   const { model, messages } = fields
   if (!model) throw new GwError('invalid_model', '`model` is missing.')
-  const name = model.end - model.start > MAX_MODEL_BYTES ? '' : (JSON.parse(text(pieces, model)) as string)
+  const name = model.end - model.start > MAX_MODEL_BYTES ? '' : unquoted(text(pieces, model))
   if (name === '')
     throw new GwError('invalid_model', '`model` must be a non-empty string of at most 256 characters.')
   const count = (field: CountField, max: number): number | undefined => {
@@ -149,6 +149,11 @@ function uniqueFields(members: readonly JsonMember[]): Fields {
     if (isRead(folded)) throw invalid(folded, `\`${shown(name)}\` must be written \`${folded}\`.`)
   }
   return fields
+}
+
+/** What a string of JSON says. */
+function unquoted(json: string): string {
+  return json.includes('\\') ? (JSON.parse(json) as string) : json.slice(1, -1)
 }
 
 function isBefore(members: readonly JsonMember[], end: number, name: string): boolean {

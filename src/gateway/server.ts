@@ -67,7 +67,9 @@ export function startGateway(address: ListenAddress, given: GatewayPorts): Promi
 
 /** Without a line in the log: a load balancer asks every second. */
 function asksForHealth(req: IncomingMessage): boolean {
-  const [path] = (req.url ?? '').split('?', 1)
+  const { url = '' } = req
+  if (!url.startsWith('/health')) return false
+  const [path] = url.split('?', 1)
   const reads = req.method === 'GET' || req.method === 'HEAD'
   return path === '/health' && reads && refusalOf(req) === undefined
 }
