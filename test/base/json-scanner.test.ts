@@ -134,6 +134,18 @@ describe('the JSON scanner', () => {
     }
   })
 
+  it('reads not a byte beyond the part that it was given, also where an escape is cut in a long string', () => {
+    const text = Buffer.from(JSON.stringify({ a: `${'x'.repeat(40)}"${'y'.repeat(40)}"\n` }))
+    const whole = scan(text).members
+    for (let cut = 0; cut <= text.length; cut++) {
+      const scanner = new JsonScanner()
+      scanner.push(text, 0, 0, cut)
+      scanner.push(text, cut, cut, text.length)
+      expect(scanner.done).toBe(true)
+      expect(scanner.members).toEqual(whole)
+    }
+  })
+
   it('refuses what is nested deeper than its limit, and nothing shallower', () => {
     const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
     expect(accepts(nested(128))).toBe(true)

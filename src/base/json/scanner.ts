@@ -170,15 +170,21 @@ export class JsonScanner {
             at += 2
             byte = bytes[at] as number
           }
-          if (at === near && at < to) {
+          let isFar = at === near
+          while (isFar && at < to) {
             if (at >= windowEnd) {
               windowStart = at
               windowEnd = Math.min(at + WINDOW_BYTES, to)
               LONG_RUN.load(bytes, windowStart, windowEnd)
             }
             at = windowStart + LONG_RUN.end(at - windowStart, windowEnd - windowStart)
-            if (at === windowEnd) break
+            if (at === windowEnd) continue
             byte = bytes[at] as number
+            isFar = byte === BACKSLASH && at + 1 < to && isEscape(bytes[at + 1] as number)
+            if (isFar) {
+              this.#nameEscaped = true
+              at += 2
+            }
           }
           if (at === to) break
           if (byte === QUOTE) {
