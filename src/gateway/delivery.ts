@@ -2,17 +2,10 @@ import type { ServerResponse } from 'node:http'
 import { GwError } from '../base/catalogue/wire.ts'
 import type { Clock } from '../base/clock.ts'
 import { OpenBody } from '../http/open-body.ts'
-import type { Outcome } from '../metering/request-log.ts'
 import type { AnswerFilter } from '../relay/answer/filter.ts'
 import type { Answered, BodySink } from '../relay/types.ts'
+import { CLIENT_GONE, ClientGone, type Delivered } from './delivered.ts'
 import type { Drains } from './drains.ts'
-
-/** How a request ended. */
-export interface Delivered {
-  readonly outcome: Outcome
-  /** Why it was refused, failed, or broke off. */
-  readonly error?: unknown
-}
 
 export interface DeliveryOptions {
   readonly exchange: Answered
@@ -39,14 +32,6 @@ export interface DeliveryOptions {
   readonly drains: Drains | undefined
 }
 
-/** The client has left; nobody is there to be answered. */
-export const CLIENT_GONE: Delivered = { outcome: 'client_gone' }
-
-/** Why an exchange was aborted that nobody waits for any more. */
-export class ClientGone extends Error {
-  override readonly name = 'ClientGone'
-}
-
 /** Behind this much, what is left of an answer costs more than it tells. */
 const MAX_DRAINED_BYTES = 8_388_608
 const MAX_DRAIN_MS = 60_000
@@ -66,6 +51,13 @@ const MAX_UNREAD_MS = 300_000
  * for each event of it would cost as much as everything else that is done with it.
  */
 export class Delivery implements BodySink {
+  /** What the end of a tick runs. Not closures over one delivery: an open stream would keep them to its end. */
+  static readonly #LATER = {
+    showHead: (delivery: Delivery): void => delivery.#showHead(),
+    flush: (delivery: Delivery): void => delivery.#flush(),
+    sendWhole: (delivery: Delivery, text: string): void => delivery.#sendWhole(text),
+  }
+
   readonly #options: DeliveryOptions
   /** Once the head has been sent of an answer whose length it does not tell. */
   #body: OpenBody | undefined
@@ -96,11 +88,11 @@ export class Delivery implements BodySink {
       this.#over = true
       exchange.abort(new ClientGone())
       this.#tell(CLIENT_GONE)
-    } else if (isStream) process.nextTick(showHead, this)
+    } else if (isStream) process.nextTick(Delivery.#LATER.showHead, this)
   }
 
   /** What came with the head is here by now: a stream whose first event is yet to come shows its head alone. */
-  showHead(): void {
+  #showHead(): void {
     const { res } = this.#options
     const isDue = !this.#body && !this.#upstreamEnded && this.#gathered.length === 0
     if (!isDue || this.#over || res.destroyed) return
@@ -162,7 +154,7 @@ export class Delivery implements BodySink {
   #break(error: unknown): void {
     const { filter, res, isStream } = this.#options
     if (this.#over || res.destroyed) return
-    this.flush()
+    this.#flush()
     this.#over = true
     if (!this.#body) {
       this.#told = true
@@ -190,11 +182,15 @@ export class Delivery implements BodySink {
     headers.push('content-length', String(whole.length))
     this.#writeHead(headers)
     // As a string it is joined with its head, and latin1 keeps every byte.
-    process.nextTick(sendWhole, this, whole.toString('latin1'))
+    process.nextTick(Delivery.#LATER.sendWhole, this, whole.toString('latin1'))
   }
 
-  /** The answer, in one write. */
-  sendWhole(text: string): void {
+  /**
+   * The answer, in one write. Answers of one commit are settled in one turn: what is done for each is done first, and
+   * these writes come one right behind the other. A reader that has gone to sleep between two is woken for each,
+   * which costs more than the write.
+   */
+  #sendWhole(text: string): void {
     const { res } = this.#options
     if (res.destroyed) return
     // `end` alone would write an empty string behind it: a gathering write of two, for a tenth of all that is done for
@@ -217,12 +213,12 @@ export class Delivery implements BodySink {
 
   #gather(bytes: readonly Buffer[]): void {
     if (bytes.length === 0) return
-    if (this.#gathered.length === 0) process.nextTick(flush, this)
+    if (this.#gathered.length === 0) process.nextTick(Delivery.#LATER.flush, this)
     for (const each of bytes) this.#gathered.push(each)
   }
 
   /** Writes what has gathered. */
-  flush(): void {
+  #flush(): void {
     const { res, exchange } = this.#options
     const gathered = this.#gathered
     if (gathered.length === 0 || this.#over || res.destroyed) return
@@ -287,23 +283,6 @@ export class Delivery implements BodySink {
     if (this.#failure !== undefined) return { outcome: 'broken', error: this.#failure }
     return { outcome: this.#options.res.writableFinished ? 'answered' : 'client_gone' }
   }
-}
-
-/** Not methods bound to it: a stream would keep them to its end. */
-function showHead(delivery: Delivery): void {
-  delivery.showHead()
-}
-
-function flush(delivery: Delivery): void {
-  delivery.flush()
-}
-
-/**
- * Those of one commit are settled in one turn: what is done for each is done first, and their writes come one right
- * behind the other. A reader that has gone to sleep between two is woken for each, which costs more than the write.
- */
-function sendWhole(delivery: Delivery, text: string): void {
-  delivery.sendWhole(text)
 }
 
 function joined(bytes: readonly Buffer[]): Buffer {

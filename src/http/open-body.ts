@@ -24,30 +24,30 @@ export class OpenBody {
 
   /** @returns false where the client does not take it as fast as it comes: `drain` follows on the answer. */
   write(parts: readonly Buffer[]): boolean {
-    return this.#send(parts, '\r\n')
+    return this.#send(parts, '')
   }
 
   /** The last parts, and the end of the body. */
   end(parts: readonly Buffer[]): void {
-    this.#send(parts, `\r\n${LAST_CHUNK}`)
+    this.#send(parts, LAST_CHUNK)
     this.#res.end()
   }
 
-  #send(parts: readonly Buffer[], behind: string): boolean {
-    let lengthBytes = 0
-    for (const part of parts) lengthBytes += part.length
+  #send(parts: readonly Buffer[], last: string): boolean {
     const { socket } = this.#res
     socket?.cork()
-    const isTaken = this.#isChunked ? this.#frame(parts, lengthBytes, behind) : this.#pass(parts)
+    const isTaken = this.#isChunked ? this.#frame(parts, last) : this.#pass(parts)
     socket?.uncork()
     return isTaken
   }
 
-  #frame(parts: readonly Buffer[], lengthBytes: number, behind: string): boolean {
+  #frame(parts: readonly Buffer[], last: string): boolean {
     const res = this.#res
+    let lengthBytes = 0
+    for (const part of parts) lengthBytes += part.length
     // A chunk without bytes would be the last one.
-    if (lengthBytes === 0) return behind === '\r\n' || res.write(LAST_CHUNK, 'latin1')
-    const ahead = `${lengthBytes.toString(16)}\r\n`
+    const ahead = lengthBytes > 0 ? `${lengthBytes.toString(16)}\r\n` : ''
+    const behind = lengthBytes > 0 ? `\r\n${last}` : last
     if (lengthBytes > JOIN_BYTES) {
       res.write(ahead, 'latin1')
       this.#pass(parts)

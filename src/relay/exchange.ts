@@ -28,10 +28,10 @@ export interface RelayPorts {
  * One request to one upstream, from its first byte to its last.
  *
  *     take a client ──▶ dispatch ──▶ head ──▶ pieces ──▶ end
- *           ▲               │          │         │
- *           │          closed, not     refusal, first_byte, total
- *           └── a byte: once, fresh    → onNoAnswer
- *                                                broke, idle, total → onBreak
+ *           ▲               │  │                │
+ *           └─ closed, no ──┘  │                └─ broke, idle, total ──▶ onBreak
+ *              byte yet: once, │
+ *              on a fresh one  └─ refusal, first_byte, total ──▶ onNoAnswer
  *
  * Whoever takes the answer is told of its head before a byte of its body is read, in the same turn: to hold the body
  * back until then costs more than all that is done with the head. However it ends (answer, failure, deadline,

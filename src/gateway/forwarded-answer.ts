@@ -1,0 +1,157 @@
+import type { ServerResponse } from 'node:http'
+import { GwError } from '../base/catalogue/wire.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import type { AnswerEnding } from '../metering/answer-meter.ts'
+import { filterFor, isEventStream } from '../relay/answer/choose.ts'
+import type { AnswerFilter } from '../relay/answer/filter.ts'
+import type { RelayPorts } from '../relay/exchange.ts'
+import type { Answered, Answering } from '../relay/types.ts'
+import type { PublicationEntry } from '../snapshot/types.ts'
+import type { Account } from './account.ts'
+import type { Delivered } from './delivered.ts'
+import type { DeliveryOptions } from './delivery.ts'
+import type { Drains } from './drains.ts'
+import type { InferencePath } from './endpoints.ts'
+import { asGwError, errorEvent } from './rescue.ts'
+import { answerHeaders } from './rewrite.ts'
+import type { RoutedCall } from './routed-call.ts'
+import type { Trace } from './trace.ts'
+import { Interrupted, type Visit } from './underway.ts'
+
+export interface ForwardPorts {
+  readonly relay: RelayPorts
+  readonly log: Log
+}
+
+export interface Forwarding {
+  readonly routed: RoutedCall
+  readonly res: ServerResponse
+  readonly path: InferencePath
+  readonly publication: PublicationEntry
+  readonly account: Account
+  readonly trace: Trace
+  readonly drains: Drains | undefined
+  readonly visit: Visit
+}
+
+/** Who is told what became of an answer: one of the two, once. */
+export interface AnswerOwner {
+  /** @param isWhole It is what the upstream meant as an answer, without an error told inside. */
+  delivered(delivered: Delivered, isWhole: boolean): void
+  /** Nothing of it has gone to the client. */
+  undelivered(error: unknown): void
+}
+
+export const TOLD_INSIDE = new GwError('upstream_error', undefined, {
+  reason: 'the upstream told of an error inside its stream',
+})
+
+const NOTHING_TO_SETTLE = Promise.resolve()
+const UNMETERED = { onMember: () => undefined, onText: () => undefined }
+
+/** An answer on its way to the client, and what its bill comes to. */
+export class ForwardedAnswer implements DeliveryOptions {
+  readonly exchange: Answered
+  readonly clock: Clock
+  readonly filter: AnswerFilter
+  readonly res: ServerResponse
+  readonly status: number
+  readonly isStream: boolean
+  readonly drains: Drains | undefined
+  #headers: string[]
+  readonly #account: Account
+  readonly #trace: Trace
+  readonly #ports: ForwardPorts
+  readonly #owner: AnswerOwner
+
+  constructor(
+    { exchange, head }: Answering,
+    forwarding: Forwarding,
+    ports: ForwardPorts,
+    owner: AnswerOwner,
+  ) {
+    const { routed, path, publication, account, trace } = forwarding
+    const { target } = routed.route
+    this.exchange = exchange
+    this.clock = ports.relay.clock
+    this.filter = filterFor(head, {
+      protocol: path.protocol,
+      nameJson: publication.nameJson,
+      servedModel: target.servedModel,
+      hideUsage: routed.hideUsage,
+      observer: account.meter ?? UNMETERED,
+    })
+    this.res = forwarding.res
+    this.status = head.status
+    this.#headers = answerHeaders(head, target, trace)
+    this.isStream = isEventStream(this.filter)
+    this.drains = forwarding.drains
+    this.#account = account
+    this.#trace = trace
+    this.#ports = ports
+    this.#owner = owner
+  }
+
+  takeHeaders(): string[] {
+    const headers = this.#headers
+    this.#headers = []
+    return headers
+  }
+
+  errorEvent(error: unknown): string {
+    return errorEvent(asGwError(error), this.#trace.protocol, this.#trace.requestId)
+  }
+
+  settle(): Promise<void> {
+    const { bill, meter } = this.#account
+    if (!bill) return NOTHING_TO_SETTLE
+    if (this.status >= 400) return bill.release(`upstream_${this.status}`)
+    if (!this.filter.failed) return bill.settle('answered')
+    return meter?.began ? bill.settle('broken') : bill.release(TOLD_INSIDE.code)
+  }
+
+  onBroken(error: unknown): void {
+    this.#conclude({ outcome: 'broken', error })
+  }
+
+  onDelivered(delivered: Delivered): void {
+    this.#conclude(delivered)
+    this.#owner.delivered(delivered, !this.filter.failed)
+  }
+
+  onUndelivered(error: unknown): void {
+    this.#owner.undelivered(error)
+  }
+
+  onFirstByte(): void {
+    this.#trace.firstByte()
+  }
+
+  /** Ends the bill of an answer that was not whole; a second time changes nothing. */
+  #conclude(delivered: Delivered): void {
+    const ending = endingOf(delivered)
+    if (!ending) return
+    const { bill, meter } = this.#account
+    if (this.status >= 400) end(bill?.release(`upstream_${this.status}`), this.#ports)
+    else if (ending === 'broken' && !meter?.began)
+      end(bill?.release(asGwError(delivered.error).code), this.#ports)
+    else end(bill?.settle(ending), this.#ports)
+  }
+}
+
+/** How an answer ended that was not whole. A whole one was settled before its last bytes. */
+function endingOf({ outcome, error }: Delivered): AnswerEnding | undefined {
+  if (outcome === 'client_gone') return 'client_gone'
+  return outcome === 'broken' ? brokenBy(error) : undefined
+}
+
+/** A bill tells an end that the gateway made from one that the upstream made. */
+export function brokenBy(error: unknown): AnswerEnding {
+  return error instanceof Interrupted ? 'interrupted' : 'broken'
+}
+
+/** Nobody waits for these ends: no byte hangs on them. The ledger keeps them until they are committed. */
+export function end(ended: Promise<void> | undefined, { log }: Pick<ForwardPorts, 'log'>): void {
+  ended?.catch((error: unknown) => log.error({ err: error }, 'a bill was not committed'))
+}
