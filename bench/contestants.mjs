@@ -117,7 +117,7 @@ export async function openStage({ pin }) {
       const log = openSync('/dev/null', 'w')
       const command =
         how === 'unbooked'
-          ? `${join(HERE, 'unbooked-gateway.mjs')} ${port} ${url}`
+          ? `${join(HERE, '..', 'dist', 'bench', 'unbooked-gateway.js')} ${port} ${url}`
           : `${GW} serve --listen 127.0.0.1:${port} --control-listen 127.0.0.1:${control} --store ${url} --drain 1s`
       const startedUs = nowUs()
       const server = started(command, 'contestant', ['ignore', log, log], { METRICS_TOKEN })

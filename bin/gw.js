@@ -14,6 +14,6 @@ if (major < FLOOR[0] || (major === FLOOR[0] && minor < FLOOR[1])) {
   )
   process.exitCode = 1
 } else {
-  const { processIo, run } = await import('../dist/cli/main.js')
+  const { processIo, run } = await import('../dist/bundle/main.js')
   process.exitCode = await run(process.argv.slice(2), processIo(process))
 }

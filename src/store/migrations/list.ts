@@ -11,9 +11,12 @@ import { rollbacks } from './0009-rollbacks.ts'
 import { accounts } from './0010-accounts.ts'
 import { leanHolds } from './0011-lean-holds.ts'
 import { ledgerIsAppended } from './0012-ledger-is-appended.ts'
+import type { MIGRATION_NAMES } from './names.ts'
+
+type MigrationName = (typeof MIGRATION_NAMES)[number]
 
 /** Every migration, by the name under which a database remembers it. Append; never change one that was released. */
-export const MIGRATIONS: Readonly<Record<string, Migration>> = {
+export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0001-configuration': configuration,
   '0002-keys': keys,
   '0003-ledger': ledger,

@@ -5,19 +5,20 @@ import { systemClock } from '../../../src/base/clock.ts'
 import { LedgerBook } from '../../../src/store/ledger/book.ts'
 import { LedgerQuestions } from '../../../src/store/ledger/questions.ts'
 import { MIGRATIONS } from '../../../src/store/migrations/list.ts'
+import { MIGRATION_NAMES } from '../../../src/store/migrations/names.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { hold, NOON_MS, settle } from './rows.ts'
 
 /** Before open holds were kept by their entries alone. */
-const OLDER = Object.keys(MIGRATIONS).filter(name => name < '0011')
+const OLDER = MIGRATION_NAMES.filter(name => name < '0011')
 
 /** A store of an older gw, which was killed with two holds open, one without a line for the call log. */
 async function olderStore(): Promise<string> {
   const path = tempDir(onTestFinished).at('gw.db')
   const raw = new Database(path)
   const db = new Kysely<never>({ dialect: new SqliteDialect({ database: raw }) })
-  for (const name of OLDER) await MIGRATIONS[name]?.up(db)
+  for (const name of OLDER) await MIGRATIONS[name].up(db)
   raw.exec(`
     create table kysely_migration (name text primary key, timestamp text not null);
     create table kysely_migration_lock (id text primary key, is_locked integer not null default 0);

@@ -1,0 +1,36 @@
+// @ts-check
+/**
+ * Joins built modules into a few files: to find and link more than four hundred takes a third of a start
+ * (docs/decisions/0019-one-bundle.md).
+ *
+ *     node scripts/bundle.mjs                        # dist/bundle, from which bin/gw.js runs
+ *     node scripts/bundle.mjs FOLDER ENTRY …         # other entries, in a folder of their own
+ *
+ * All files lie in one folder, so that a module which names another by `import.meta.url` finds it beside itself, as it
+ * does in the source. What a thread runs is therefore an entry of its own.
+ */
+import { basename, extname, join } from 'node:path'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { build } from 'rolldown'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const ENTRIES = [
+  'dist/cli/main.js',
+  'dist/store/ledger/worker.js',
+  'dist/app/files/thread.js',
+  'dist/app/threads/control-thread.js',
+  'dist/app/threads/configurations-thread.js',
+  'dist/app/threads/hashing-thread.js',
+]
+
+const [folder = 'dist/bundle', ...named] = process.argv.slice(2)
+const entries = named.length > 0 ? named : ENTRIES
+await build({
+  cwd: ROOT,
+  input: Object.fromEntries(entries.map(path => [basename(path, extname(path)), join(ROOT, path)])),
+  platform: 'node',
+  // Native, or asked for by a person at a terminal only.
+  external: ['better-sqlite3', 'ink', /^react/],
+  output: { dir: folder, cleanDir: true, entryFileNames: '[name].js', chunkFileNames: 'part-[name].js' },
+})

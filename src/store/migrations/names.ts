@@ -1,0 +1,18 @@
+/**
+ * The names of all migrations, in their order: what a database that is up to date remembers. By themselves, because a
+ * start asks for nothing else of them: to load the migrations, and Kysely, would take longer than the rest of it.
+ */
+export const MIGRATION_NAMES = [
+  '0001-configuration',
+  '0002-keys',
+  '0003-ledger',
+  '0004-maintenance',
+  '0005-people',
+  '0006-interrupted-calls',
+  '0007-gateways',
+  '0008-prices',
+  '0009-rollbacks',
+  '0010-accounts',
+  '0011-lean-holds',
+  '0012-ledger-is-appended',
+] as const
