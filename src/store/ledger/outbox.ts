@@ -8,16 +8,22 @@ import { type PackedPost, packed } from './packing.ts'
  */
 const MAX_UNANSWERED = 2
 
+/**
+ * So many turns of the event loop may go by while each brings more. Where both threads share a core the writer runs
+ * as soon as it has a message, and a commit of one row, the message back and two switches cost ten rows.
+ */
+const MAX_TURNS = 4
+
 /** How long what nobody waits for lets others come to go along with. */
 const PATIENCE_MS = 20
 
 /**
- * What goes to the writer's thread: all items of one turn of the event loop in one message, because a message costs
- * more than a row.
+ * What goes to the writer's thread: all that comes while the event loop has something to do in one message, because
+ * a message costs more than a row.
  *
- *     put ──▶ gathered ──▶ end of the turn ──▶ message
- *                 ▲                               │
- *     add ────────┘ two are unanswered: until ◀───┘
+ *     put ──▶ gathered ──▶ a turn brings no more ──▶ message
+ *                 ▲                                     │
+ *     add ────────┘ two are unanswered: until ◀─────────┘
  *                   the writer has reported
  */
 export class Outbox {
@@ -82,7 +88,12 @@ export class Outbox {
     if (this.#isDue || !this.#isWanted) return
     if (this.#unanswered.length >= MAX_UNANSWERED && !this.#isUrgent) return
     this.#isDue = true
+    this.#goOnceQuiet(0, MAX_TURNS)
+  }
+
+  #goOnceQuiet(last: number, turnsLeft: number): void {
     setImmediate(() => {
+      if (this.#last > last && turnsLeft > 0) return this.#goOnceQuiet(this.#last, turnsLeft - 1)
       this.#isDue = false
       if (!this.#closed) this.#go()
     })

@@ -15,18 +15,41 @@ function opened() {
 
 const turn = () => new Promise(resolve => setImmediate(resolve))
 
+/** One that puts what has gathered, and one that brings no more. */
+async function quiet(): Promise<void> {
+  await turn()
+  await turn()
+}
+
 describe('rows on their way to the writer', () => {
-  it('go in one message a turn of the event loop, numbered without gaps', async () => {
+  it('go in one message once a turn of the event loop has brought no more, numbered without gaps', async () => {
     const { outbox, numbers } = opened()
     outbox.put(item)
+    await turn()
     outbox.put(item)
+    outbox.put(item)
+    await turn()
     expect(numbers()).toEqual([])
     await turn()
     outbox.put(item)
+    await quiet()
+    expect(numbers()).toEqual([
+      [1, 3],
+      [4, 1],
+    ])
+  })
+
+  it('go after five turns of which each has brought more', async () => {
+    const { outbox, numbers } = opened()
+    for (let turns = 0; turns < 7; turns++) {
+      outbox.put(item)
+      await turn()
+    }
+    expect(numbers()).toEqual([[1, 5]])
     await turn()
     expect(numbers()).toEqual([
-      [1, 2],
-      [3, 1],
+      [1, 5],
+      [6, 2],
     ])
   })
 
@@ -34,14 +57,14 @@ describe('rows on their way to the writer', () => {
     const { outbox, numbers } = opened()
     for (let turns = 0; turns < 5; turns++) {
       outbox.put(item)
-      await turn()
+      await quiet()
     }
     expect(numbers()).toHaveLength(2)
     outbox.answered(1)
-    await turn()
+    await quiet()
     expect(numbers().at(-1)).toEqual([3, 3])
     outbox.put(item)
-    await turn()
+    await quiet()
     expect(numbers()).toHaveLength(3)
   })
 
@@ -49,12 +72,12 @@ describe('rows on their way to the writer', () => {
     const { outbox, numbers } = opened()
     for (let turns = 0; turns < 4; turns++) {
       outbox.put(item)
-      await turn()
+      await quiet()
     }
     outbox.answered(2)
-    await turn()
+    await quiet()
     outbox.put(item)
-    await turn()
+    await quiet()
     expect(numbers()).toEqual([
       [1, 1],
       [2, 1],
@@ -67,13 +90,13 @@ describe('rows on their way to the writer', () => {
     const { outbox, numbers } = opened()
     for (let turns = 0; turns < 4; turns++) {
       outbox.put(item)
-      await turn()
+      await quiet()
     }
     expect(numbers()).toHaveLength(2)
     outbox.isUrgent = true
-    await turn()
+    await quiet()
     outbox.put(item)
-    await turn()
+    await quiet()
     expect(numbers().slice(2)).toEqual([
       [3, 2],
       [5, 1],
@@ -83,18 +106,18 @@ describe('rows on their way to the writer', () => {
   it('go along with the next, where nobody waits for them, or by themselves before long', async () => {
     const { outbox, clock, numbers } = opened()
     outbox.add(item)
-    await turn()
+    await quiet()
     expect(numbers()).toEqual([])
     outbox.put(item)
-    await turn()
+    await quiet()
     expect(numbers()).toEqual([[1, 2]])
     clock.advance(20)
     outbox.add(item)
     outbox.answered(2)
-    await turn()
+    await quiet()
     expect(numbers()).toEqual([[1, 2]])
     clock.advance(20)
-    await turn()
+    await quiet()
     expect(numbers()).toEqual([
       [1, 2],
       [3, 1],
@@ -106,7 +129,7 @@ describe('rows on their way to the writer', () => {
     outbox.put(item)
     outbox.add(item)
     outbox.close()
-    await turn()
+    await quiet()
     expect(posts).toEqual([])
     expect(clock.pending).toBe(0)
   })
