@@ -1,5 +1,6 @@
 import { CursorSpent, JsonCursor } from '../base/json/cursor.ts'
 import { OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../base/json/grammar.ts'
+import type { JsonMember } from '../base/json/scanner.ts'
 import {
   EARLIER_ANSWER_AUDIO,
   type MediaDialect,
@@ -13,8 +14,8 @@ import {
 export interface Body {
   readonly pieces: readonly Buffer[]
   readonly lengthBytes: number
-  /** Where the array `messages` stands, over all pieces together; absent where there is none. */
-  readonly messagesAt?: { readonly start: number; readonly end: number } | undefined
+  /** Where the array `messages` stands, over all pieces together, and its depth; absent where there is none. */
+  readonly messagesAt?: Pick<JsonMember, 'start' | 'depth'> | undefined
 }
 
 /** What of a body is text, and what its media come to. */
@@ -25,6 +26,11 @@ export interface Content {
   readonly media: MediaTokens
 }
 
+/**
+ * An array of messages, a message, and what a medium is told in. Most conversations are of plain texts and need no
+ * walk.
+ */
+const MEDIA_DEPTH = 3
 /** Small values that are walked through, some ten milliseconds of them: conversations have fewer. */
 const MAX_STEPS = 1_000_000
 /** More than any model reads: what is held where the walk had to stop. */
@@ -44,8 +50,7 @@ const NO_MEDIA: MediaTokens = { bound: 0, likely: 0 }
  *     messages[] ▸ audio { id }                                                     an earlier answer
  */
 export function weigh({ pieces, lengthBytes, messagesAt }: Body, dialect: MediaDialect): Content {
-  if (!messagesAt || !holdsArray(pieces, messagesAt.start + 1, messagesAt.end))
-    return { textBytes: lengthBytes, media: NO_MEDIA }
+  if (!messagesAt || messagesAt.depth < MEDIA_DEPTH) return { textBytes: lengthBytes, media: NO_MEDIA }
   const walk = new Walk(new JsonCursor(pieces, messagesAt.start, MAX_STEPS), dialect)
   try {
     walk.messages()
@@ -54,18 +59,6 @@ export function weigh({ pieces, lengthBytes, messagesAt }: Body, dialect: MediaD
     walk.add(BEYOND)
   }
   return { textBytes: lengthBytes - walk.mediaBytes, media: { bound: walk.bound, likely: walk.likely } }
-}
-
-/** Only arrays hold parts: most conversations are of plain texts and need no walk. */
-function holdsArray(pieces: readonly Buffer[], start: number, end: number): boolean {
-  let offset = 0
-  for (const piece of pieces) {
-    const found = piece.indexOf(OPEN_ARRAY, Math.max(start - offset, 0))
-    if (start < offset + piece.length && found !== -1) return offset + found < end
-    offset += piece.length
-    if (offset >= end) return false
-  }
-  return false
 }
 
 class Walk {

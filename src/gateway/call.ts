@@ -18,7 +18,7 @@ export interface Call {
   readonly stream: boolean
   readonly streamOptionsAt: Span | undefined
   /** Where `messages` stands, if it is an array. */
-  readonly messagesAt: Span | undefined
+  readonly messagesAt: JsonMember | undefined
   readonly maxTokens: number | undefined
   readonly maxCompletionTokens: number | undefined
   /** How many answers were asked for. */

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { weigh } from '../../src/admission/content.ts'
 import { estimate } from '../../src/admission/estimate.ts'
 import type { MediaDialect } from '../../src/admission/media.ts'
+import { JsonScanner } from '../../src/base/json/scanner.ts'
 
 const OPENAI_IMAGE = 48_169
 const ANTHROPIC_IMAGE = 4_784
@@ -13,14 +14,15 @@ const INSIDE = `data:image/png;base64,${PIXELS}`
 /** A body around messages, in pieces of so many bytes. */
 function body(messages: unknown, pieceBytes = Number.POSITIVE_INFINITY) {
   const json = typeof messages === 'string' ? messages : JSON.stringify(messages)
-  const start = '{"model":"m","messages":'
-  const bytes = Buffer.from(`${start}${json},"stream":true}`)
+  const bytes = Buffer.from(`{"model":"m","messages":${json},"stream":true}`)
   const pieces: Buffer[] = []
   for (let at = 0; at < bytes.length; at += pieceBytes) pieces.push(bytes.subarray(at, at + pieceBytes))
+  const scanner = new JsonScanner()
+  scanner.push(bytes)
   return {
     pieces,
     lengthBytes: bytes.length,
-    messagesAt: { start: start.length, end: start.length + Buffer.byteLength(json) },
+    messagesAt: scanner.members.find(({ name }) => name === 'messages'),
   }
 }
 
@@ -98,6 +100,7 @@ describe('media of OpenAI', () => {
   test('an earlier answer in sound is counted', () => {
     const answer = { role: 'assistant', audio: { id: 'audio_1' } }
     expect(weighed([...said(), answer]).bound).toBe(16_384)
+    expect(weighed([{ role: 'user', content: 'plain' }, answer]).bound).toBe(16_384)
     expect(weighed([...said(), { role: 'assistant', audio: null }]).bound).toBe(0)
   })
 
@@ -234,9 +237,10 @@ test('a body weighs the same wherever it is cut', () => {
   )
 })
 
-test('a conversation of plain texts is not walked through', () => {
-  const texts = [{ role: 'user', content: 'no part [' }]
-  const { messagesAt: _, ...none } = body(texts)
+test('a conversation of plain texts is not walked through, whatever they say', () => {
+  const { messagesAt: _, ...none } = body([{ role: 'user', content: 'no part [' }])
   expect(weigh(none, 'openai')).toEqual({ textBytes: none.lengthBytes, media: { bound: 0, likely: 0 } })
-  expect(weighed([{ role: 'user', content: 'plain' }])).toEqual({ bound: 0, likely: 0, insideBytes: 0 })
+  // More quotes than a walk would pass over.
+  const code = '"a"[0] = {};'.repeat(600_000)
+  expect(weighed([{ role: 'user', content: code }])).toEqual({ bound: 0, likely: 0, insideBytes: 0 })
 })

@@ -84,6 +84,12 @@ const ODD_TEXTS = [
   '{"a":1}\u0000',
 ]
 
+function depthOf(value: unknown): number {
+  return typeof value === 'object' && value !== null
+    ? 1 + Math.max(0, ...Object.values(value).map(depthOf))
+    : 0
+}
+
 describe('the JSON scanner', () => {
   it.each(ODD_TEXTS)('agrees with JSON.parse about %j', text => {
     expect(accepts(text)).toBe(parses(text))
@@ -104,17 +110,19 @@ describe('the JSON scanner', () => {
     )
   })
 
-  it('finds every member of the root object, its name unescaped and its value byte for byte', () => {
+  it('finds every member of the root object: its name unescaped, its value byte for byte, and how deep it is', () => {
     const anyObject = fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue())
     fc.assert(
       fc.property(anyObject, fc.constantFrom(undefined, 1, '\t'), (value, indent) => {
         const bytes = Buffer.from(JSON.stringify(value, null, indent))
         const { members } = scan(bytes)
-        const found = members.map(({ name, start, end }) => [
+        const found = members.map(({ name, start, end, depth }) => [
           name,
           JSON.parse(bytes.toString('utf8', start, end)),
+          depth,
         ])
-        expect(found).toEqual(Object.entries(JSON.parse(bytes.toString())))
+        const expected = Object.entries(JSON.parse(bytes.toString()) as object)
+        expect(found).toEqual(expected.map(([name, each]) => [name, each, depthOf(each)]))
       }),
     )
   })

@@ -55,6 +55,8 @@ export interface JsonMember {
   readonly start: number
   /** Offset behind the last byte of the value. */
   readonly end: number
+  /** How many arrays and objects lie inside each other in the value, itself included: 0 of a string or a number. */
+  readonly depth: number
 }
 
 /** Why bytes are not the JSON that was asked for. */
@@ -89,6 +91,8 @@ export class JsonScanner {
   /** For each level whether it is an object: most texts have a handful. */
   readonly #levels: boolean[] = [false]
   #depth = 0
+  /** The deepest level of the member at hand so far. */
+  #deepest = 0
   #state = VALUE
   /** The string at hand is the name of a member. */
   #inName = false
@@ -311,10 +315,12 @@ export class JsonScanner {
     else if (this.#depth === 1) {
       this.#valueStart = start
       this.#valueKind = kind
+      this.#deepest = 1
     }
     if (kind === 'object' || kind === 'array') {
       if (this.#depth === this.#maxDepth) return void this.#refuse('too_deep')
       this.#levels[++this.#depth] = kind === 'object'
+      if (this.#depth > this.#deepest) this.#deepest = this.#depth
     }
   }
 
@@ -335,6 +341,7 @@ export class JsonScanner {
       nameStart: this.#nameStart,
       start: this.#valueStart,
       end,
+      depth: this.#deepest - 1,
     })
   }
 
