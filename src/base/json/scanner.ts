@@ -175,6 +175,8 @@ export class JsonScanner {
             byte = bytes[at] as number
           }
           let isFar = at === near
+          // It may have had escapes in it that nobody has told of.
+          if (isFar) this.#nameEscaped = true
           while (isFar && at < to) {
             if (at >= windowEnd) {
               windowStart = at
@@ -184,11 +186,9 @@ export class JsonScanner {
             at = windowStart + LONG_RUN.end(at - windowStart, windowEnd - windowStart)
             if (at === windowEnd) continue
             byte = bytes[at] as number
+            // Cut by the window's end.
             isFar = byte === BACKSLASH && at + 1 < to && isEscape(bytes[at + 1] as number)
-            if (isFar) {
-              this.#nameEscaped = true
-              at += 2
-            }
+            if (isFar) at += 2
           }
           if (at === to) break
           if (byte === QUOTE) {
