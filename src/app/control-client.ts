@@ -1,4 +1,5 @@
 import { CommandError } from '../base/catalogue/command.ts'
+import { within } from '../base/within.ts'
 import { API_PREFIX, type OperationId, operation } from '../schema/api/operations.ts'
 
 /** Where a control plane is, and what opens it. */
@@ -42,7 +43,7 @@ export async function askControl(
         ...(sent.body && { 'content-type': 'application/json' }),
       },
       ...(sent.body && { body: JSON.stringify(sent.body) }),
-      signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]),
+      signal: within(PATIENCE_MS, signal),
     })
     text = await answer.text()
   } catch (error) {

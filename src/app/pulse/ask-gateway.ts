@@ -1,3 +1,4 @@
+import { within } from '../../base/within.ts'
 import type { HealthBody } from '../health.ts'
 import { parseSamples, type Samples } from './exposition.ts'
 import { WANTED } from './traffic.ts'
@@ -53,7 +54,7 @@ async function ask(
     const answer = await fetch(url, {
       headers,
       redirect: 'error', // a token is sent to nobody but whom it was made for
-      signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]),
+      signal: within(PATIENCE_MS, signal),
     })
     return { status: answer.status, text: await answer.text() }
   } catch {

@@ -2,8 +2,9 @@ import { BACKSLASH, isEscape, QUOTE, SPACE } from './grammar.ts'
 
 /**
  * The search for the end of a run of plain characters in a JSON string: for a quote, a control character, or a
- * backslash, unless that and the character behind it are an escape that is over with them. Sixteen bytes at a time, by WebAssembly's vector instructions, it takes a tenth of the time that a loop
- * over bytes takes; bodies are strings for the most part.
+ * backslash, unless that and the character behind it are an escape that is over with them. Sixteen bytes at a time, by
+ * WebAssembly's vector instructions, it takes a tenth of the time that a loop over bytes takes; bodies are strings for
+ * the most part.
  */
 export interface PlainRun {
   /** Where `bytes` are looked at next, at most {@link WINDOW_BYTES} of them. */
