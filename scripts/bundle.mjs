@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Joins built modules into a few files: to find and link more than four hundred takes a third of a start
+ * Joins built modules into a few files: to find and link more than four hundred takes nearly half of a start
  * (docs/decisions/0019-one-bundle.md).
  *
  *     node scripts/bundle.mjs                        # dist/bundle, from which bin/gw.js runs

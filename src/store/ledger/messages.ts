@@ -3,7 +3,7 @@ import type { Answers, Question, Row, RowFault } from './rows.ts'
 /** What waits its turn in the writer: a row, or a question between rows. */
 export type Item = Row | readonly [what: 'ask', question: Question]
 
-/** To the writer: items of one turn of the event loop, numbered from `first` on without gaps. */
+/** To the writer: items that came while the event loop was busy, numbered from `first` on without gaps. */
 export interface Post {
   readonly first: number
   readonly items: readonly Item[]
