@@ -4,7 +4,8 @@ import { secretStamp } from '../config/secrets.ts'
 import type { SecretSource } from '../schema/kept-secret.ts'
 import type { SecretReference } from '../schema/scalars.ts'
 import type { ServedState } from '../schema/state.ts'
-import { type Compiled, compiling, describe, secretSources, withSwitchOf } from '../snapshot/compile.ts'
+import { type Compiled, describe, linking, withSwitchOf } from '../snapshot/compile.ts'
+import { type Decoded, decoding } from '../snapshot/decoding.ts'
 import type { SnapshotHolder } from '../snapshot/holder.ts'
 import type { Snapshot } from '../snapshot/types.ts'
 import type { ServingStore } from '../store/types.ts'
@@ -47,6 +48,8 @@ export class Reloader {
   #retryAtMs = Number.POSITIVE_INFINITY
   /** Of the files that the state's secrets were read from. */
   #stamps: ReadonlyMap<SecretReference, string> = new Map()
+  /** Of the newest state: little of the next one is new. */
+  #decoded: Decoded | undefined
   /** The last complaint, so that one that stays is logged once. */
   #complaint = ''
 
@@ -65,7 +68,7 @@ export class Reloader {
     await this.#take(state)
     const newest = holder.report()
     for (let back = 1; !holder.current() && back <= MAX_FALLBACK && back < state.revision; back++) {
-      const compiled = await this.#compile(await store.readStateAt(state.revision - back))
+      const compiled = await this.#compileAt(state.revision - back)
       if (compiled.ok) await this.#swap(compiled.snapshot)
     }
     if (!holder.current()) return newest.refused?.problems ?? []
@@ -104,7 +107,8 @@ export class Reloader {
     try {
       const isRetry = clock.monotonicMs() >= this.#retryAtMs
       const isWanted = anew !== undefined || (await this.#secretsMoved())
-      if (store.changed() || isRetry || isWanted) await this.#take(await store.readState(), isWanted)
+      if (store.changed() || isRetry || isWanted)
+        await this.#take(await store.readState(this.#decoded?.state), isWanted)
     } catch (error) {
       this.#retryAtMs = clock.monotonicMs() + RETRY_MS
       this.#complain(this.#ports.holder.report().revision, [`the store cannot be read: ${String(error)}`])
@@ -118,7 +122,8 @@ export class Reloader {
     const same = served?.revision === state.revision && served.keyVersion === state.keyVersion
     if (same && holder.report().ok && !anew) return
     this.#switchMaintenance(state)
-    const compiled = await this.#compile(state)
+    this.#decoded = await inSlices(decoding(state, this.#decoded), clock)
+    const compiled = await this.#compile(this.#decoded)
     if (!compiled.ok) {
       this.#retryAtMs = clock.monotonicMs() + RETRY_MS
       await this.#keepKeysCurrent(state)
@@ -151,10 +156,9 @@ export class Reloader {
    * anew with the secrets and holds of now.
    */
   async #keepKeysCurrent(refused: ServedState): Promise<void> {
-    const { store, holder } = this.#ports
-    const served = holder.current()
+    const served = this.#ports.holder.current()
     if (!served || served.keyVersion === refused.keyVersion) return
-    const compiled = await this.#compile(await store.readStateAt(served.revision))
+    const compiled = await this.#compileAt(served.revision)
     if (compiled.ok) await this.#swap(compiled.snapshot)
   }
 
@@ -173,9 +177,14 @@ export class Reloader {
     log.error({ revision, served_revision: holder.report().revision, problems }, 'cannot serve revision')
   }
 
-  async #compile(state: ServedState): Promise<Compiled> {
+  async #compileAt(revision: number): Promise<Compiled> {
+    const { store, clock } = this.#ports
+    return this.#compile(await inSlices(decoding(await store.readStateAt(revision)), clock))
+  }
+
+  async #compile(decoded: Decoded): Promise<Compiled> {
+    const { state, sources } = decoded
     const secrets = new Map<string, string | Error>()
-    const sources = await inSlices(secretSources(state), this.#ports.clock)
     // Before they are read: a write in between is seen by the next look.
     this.#stamps = await stampsOf(sources.flatMap(source => ('kept' in source ? [] : source)))
     await Promise.all(
@@ -184,7 +193,7 @@ export class Reloader {
       ),
     )
     const secretOf = (source: SecretSource) => secrets.get(describe(source)) ?? new Error('was not looked up')
-    return inSlices(compiling(state, secretOf), this.#ports.clock)
+    return inSlices(linking(decoded, secretOf), this.#ports.clock)
   }
 
   async #secretsMoved(): Promise<boolean> {

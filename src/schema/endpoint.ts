@@ -87,7 +87,7 @@ export const endpoint = z
   .describe('An upstream: one model server, or one account at a vendor.')
 
 /** The credential of an endpoint that stands: where it leads to, or that it was given over REST. */
-export const credential = z.union([secretReference, keptSecret])
+const credential = z.union([secretReference, keptSecret])
 
 /** The same as it stands in the store. */
 export const standingEndpoint = z

@@ -1,14 +1,10 @@
-import { credential } from '../schema/endpoint.ts'
-import { credentialOf, type SecretSource } from '../schema/kept-secret.ts'
-import { decode, type Kind, type Spec } from '../schema/kinds.ts'
-import { secretReference } from '../schema/scalars.ts'
-import { settings as settingsSchema } from '../schema/settings.ts'
-import type { ServedResource, ServedState } from '../schema/state.ts'
-import { endpointEntry, type Item, keyEntries, publicationEntry, tenantEntry } from './entries.ts'
+import type { SecretSource } from '../schema/kept-secret.ts'
+import type { Spec } from '../schema/kinds.ts'
+import type { ServedState } from '../schema/state.ts'
+import { type Decoded, decoding } from './decoding.ts'
+import { endpointEntry, publicationEntry } from './entries.ts'
+import { keyEntries } from './keys.ts'
 import type { Snapshot, Target } from './types.ts'
-
-/** So many are looked through in a fraction of a millisecond. */
-const STEP_RESOURCES = 100
 
 /** Looks up a secret that was resolved before, or why it could not be: compiling itself reads nothing. */
 export type SecretLookup = (source: SecretSource) => string | Error
@@ -34,7 +30,13 @@ export function compile(state: ServedState, secretOf: SecretLookup): Compiled {
  * second.
  */
 export function* compiling(state: ServedState, secretOf: SecretLookup): Generator<undefined, Compiled> {
-  const problems: string[] = []
+  return yield* linking(yield* decoding(state), secretOf)
+}
+
+/** The second half of it: what was read becomes one whole, with its secrets. */
+export function* linking(decoded: Decoded, secretOf: SecretLookup): Generator<undefined, Compiled> {
+  const { state, settings } = decoded
+  const problems = [...decoded.problems]
   const resolve = (owner: string, source: SecretSource): string => {
     const secret = secretOf(source)
     if (typeof secret === 'string') return secret
@@ -42,17 +44,14 @@ export function* compiling(state: ServedState, secretOf: SecretLookup): Generato
     return ''
   }
   const ports = { problems, resolve }
-  const resources = yield* byKind(state)
-
-  const [declared] = yield* decoded(resources, 'settings', problems)
-  const settings = declared?.spec ?? settingsSchema.parse({})
-  const endpoints = yield* byName(yield* decoded(resources, 'endpoint', problems), item =>
-    endpointEntry(item, ports),
+  const endpoints = yield* byName(decoded.endpoints, item => endpointEntry(item, ports))
+  const tenants = yield* byName(
+    decoded.tenants.map(({ entry }) => entry),
+    entry => entry,
   )
-  const tenants = yield* byName(yield* decoded(resources, 'tenant', problems), tenantEntry)
 
   const targets = new Map<string, Target[]>()
-  for (const { spec } of yield* decoded(resources, 'binding', problems)) {
+  for (const { spec } of decoded.bindings) {
     const endpoint = endpoints.get(spec.endpoint)
     if (!endpoint) {
       problems.push(`binding of ${spec.publication}: there is no endpoint ${spec.endpoint}`)
@@ -70,10 +69,10 @@ export function* compiling(state: ServedState, secretOf: SecretLookup): Generato
     if (bound) bound.push(target)
     else targets.set(spec.publication, [target])
   }
-  const publications = yield* byName(yield* decoded(resources, 'publication', problems), item =>
+  const publications = yield* byName(decoded.publications, item =>
     publicationEntry(item, targets.get(item.name) ?? []),
   )
-  const keys = yield* keyEntries(state, yield* decoded(resources, 'key', problems), tenants, ports)
+  const keys = yield* keyEntries(state, decoded.keys, tenants, ports)
 
   if (problems.length > 0) return { ok: false, problems }
   const snapshot: Snapshot = Object.freeze({
@@ -116,77 +115,16 @@ function maintenanceOf(
   return maintenance || enabled ? (maintenance?.message ?? message) : undefined
 }
 
-/**
- * Where every secret of a state is found, so that they can be looked up before compiling, in steps as {@link compiling}.
- * What cannot be read is passed over here: `compile` reads it again and says so.
- */
-export function* secretSources(state: ServedState): Generator<undefined, SecretSource[]> {
-  const sources: SecretSource[] = []
-  for (const [index, resource] of state.resources.entries()) {
-    if (index % STEP_RESOURCES === 0) yield
-    const source = secretSource(resource)
-    if (source) sources.push(source)
-  }
-  return sources
-}
-
-function secretSource({ kind, name, spec }: ServedState['resources'][number]): SecretSource | undefined {
-  // Most keys have none, and to hear that of zod a hundred thousand times would stop everything for a while.
-  if (kind === 'key')
-    return spec['secret'] === undefined ? undefined : secretReference.safeParse(spec['secret']).data
-  const { base_url: url, upstream_key: reference } = spec
-  if (kind !== 'endpoint' || typeof url !== 'string' || !URL.canParse(url)) return undefined
-  const { data } = credential.safeParse(reference)
-  return data && credentialOf(name, { base_url: url, upstream_key: data })
-}
-
 /** `env:NAME`, `file:/path` or `stored:` and its use: the one name of a source, to look it up by. */
 export function describe(source: SecretSource): string {
   if ('kept' in source) return `stored:${source.kept}`
   return source.env === undefined ? `file:${source.file}` : `env:${source.env}`
 }
 
-type ByKind = ReadonlyMap<Kind, readonly ServedResource[]>
-
-/** Sorted once: to look for the few of each kind among a hundred thousand keys takes longer than a step may. */
-function* byKind({ resources }: ServedState): Generator<undefined, ByKind> {
-  const sorted = new Map<Kind, ServedResource[]>()
-  for (const [index, resource] of resources.entries()) {
-    if (index % STEP_RESOURCES === 0) yield
-    const others = sorted.get(resource.kind)
-    if (others) others.push(resource)
-    else sorted.set(resource.kind, [resource])
-  }
-  return sorted
-}
-
-/** Decodes every resource of a kind; one that this version cannot read is a problem, not a crash. */
-function* decoded<K extends Kind>(
-  resources: ByKind,
-  kind: K,
-  problems: string[],
-): Generator<undefined, Item<K>[]> {
-  const items: Item<K>[] = []
-  for (const resource of resources.get(kind) ?? []) {
-    yield
-    try {
-      items.push({
-        name: resource.name,
-        spec: decode(kind, resource.spec),
-        createdAtMs: resource.createdAtMs,
-        account: resource.account ?? resource.name,
-      })
-    } catch (error) {
-      problems.push(`${kind} ${resource.name} cannot be read: ${String(error)}`)
-    }
-  }
-  return items
-}
-
 /** Each is a step: those of a publication with a dozen prices take some tenths of a millisecond. */
-function* byName<K extends Kind, Entry>(
-  items: readonly Item<K>[],
-  make: (item: Item<K>) => Entry,
+function* byName<Named extends { readonly name: string }, Entry>(
+  items: readonly Named[],
+  make: (item: Named) => Entry,
 ): Generator<undefined, ReadonlyMap<string, Entry>> {
   const entries = new Map<string, Entry>()
   for (const item of items) {

@@ -1,20 +1,9 @@
-import { isMistyped, keyDigest } from '../base/api-key.ts'
 import { DEFAULT_AUTH, type Protocol } from '../schema/endpoint.ts'
 import { credentialOf, type SecretSource } from '../schema/kept-secret.ts'
 import type { Kind, Spec } from '../schema/kinds.ts'
 import { effectivePrice, type PriceFrom, pricesOf, priceText } from '../schema/price.ts'
-import type { KeySecret, ServedState } from '../schema/state.ts'
 import { modelFilter } from './model-filter.ts'
-import type {
-  Budget,
-  DatedPrice,
-  EndpointEntry,
-  KeyEntry,
-  PublicationEntry,
-  RateLimits,
-  Target,
-  TenantEntry,
-} from './types.ts'
+import type { DatedPrice, EndpointEntry, PublicationEntry, RateLimits, Target, TenantEntry } from './types.ts'
 
 /** What an entry needs while it is compiled: a place for problems, and resolved secrets. */
 export interface EntryPorts {
@@ -33,9 +22,6 @@ export interface Item<K extends Kind> {
 
 /** What a credential may hold so that it fits a header line (RFC 9110 §5.5). */
 const HEADER_SAFE = /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/
-/** Secrets brought along from elsewhere may have any shape, but not any length (DESIGN §2). */
-const MIN_SECRET_LENGTH = 20
-const NEVER_MS = Number.POSITIVE_INFINITY
 
 export function endpointEntry({ name, account, spec }: Item<'endpoint'>, ports: EntryPorts): EndpointEntry {
   const url = new URL(spec.base_url)
@@ -80,7 +66,7 @@ export function tenantEntry({ name, account, spec }: Item<'tenant'>): TenantEntr
 }
 
 /** Every member is there in every entry, so that all have one shape where they are read: on each request. */
-function rateLimits({ rpm, tpm, concurrency }: Spec<'key'>['limits']): RateLimits {
+export function rateLimits({ rpm, tpm, concurrency }: Spec<'key'>['limits']): RateLimits {
   return Object.freeze({ rpm, tpm, concurrency })
 }
 
@@ -118,74 +104,4 @@ function listing({ name, spec, createdAtMs }: Item<'publication'>): string {
     display_name: spec.display_name ?? name,
     created_at: new Date(createdAtMs).toISOString(),
   })
-}
-
-function budgetOf({ amount, per, timezone }: NonNullable<Spec<'key'>['budget']>): Budget {
-  return Object.freeze({ amountNano: amount, per, timezone })
-}
-
-/**
- * What a key may do, whatever its secrets are.
- *
- * @param isHeld It was disabled by hand.
- */
-export function keyEntry(
-  { name, account, spec }: Pick<Item<'key'>, 'name' | 'account' | 'spec'>,
-  tenant: TenantEntry | undefined,
-  isHeld: boolean,
-): KeyEntry {
-  return Object.freeze({
-    name,
-    account,
-    enabled: spec.enabled && !isHeld,
-    expiresAtMs: spec.expires_at ?? NEVER_MS,
-    mayUse: modelFilter(spec.models),
-    tenant,
-    limits: rateLimits(spec.limits),
-    quotaTokens: spec.quota,
-    budget: spec.budget && budgetOf(spec.budget),
-  })
-}
-
-/** The keys by the digest of each secret that opens them: minted ones, and one brought along in the configuration. */
-export function* keyEntries(
-  state: ServedState,
-  items: readonly Item<'key'>[],
-  tenants: ReadonlyMap<string, TenantEntry>,
-  ports: EntryPorts,
-): Generator<undefined, ReadonlyMap<string, KeyEntry>> {
-  const held = new Set(state.heldKeys)
-  const minted = new Map<string, KeySecret[]>()
-  for (const secret of state.secrets) minted.set(secret.key, [...(minted.get(secret.key) ?? []), secret])
-  const entries = new Map<string, KeyEntry>()
-  for (const item of items) {
-    yield
-    const { name, spec } = item
-    const tenant = spec.tenant === undefined ? undefined : tenants.get(spec.tenant)
-    if (spec.tenant !== undefined && !tenant)
-      ports.problems.push(`key ${name}: there is no tenant ${spec.tenant}`)
-    const entry = keyEntry(item, tenant, held.has(name))
-    const open = (digest: string, secretExpiresAtMs: number) => {
-      const other = entries.get(digest)
-      if (other) return void ports.problems.push(`keys ${other.name} and ${name} have the same secret`)
-      const expiresAtMs = Math.min(entry.expiresAtMs, secretExpiresAtMs)
-      entries.set(
-        digest,
-        expiresAtMs === entry.expiresAtMs ? entry : Object.freeze({ ...entry, expiresAtMs }),
-      )
-    }
-    for (const secret of minted.get(name) ?? []) open(secret.digest, secret.expiresAtMs ?? NEVER_MS)
-    if (spec.hash !== undefined) open(spec.hash.slice('sha256:'.length), NEVER_MS)
-    if (spec.secret) {
-      const owner = `key ${name}: secret`
-      const secret = ports.resolve(owner, spec.secret)
-      if (secret === '') continue
-      if (secret.length < MIN_SECRET_LENGTH)
-        ports.problems.push(`${owner} is shorter than ${MIN_SECRET_LENGTH} characters`)
-      else if (isMistyped(secret))
-        ports.problems.push(`${owner} looks like a gw key, but its checksum is wrong`)
-      else open(keyDigest(secret), NEVER_MS)
-    }
-  }
-  return entries
 }

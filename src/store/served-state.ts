@@ -1,8 +1,9 @@
 import { setImmediate as others } from 'node:timers/promises'
 import type Database from 'better-sqlite3'
+import { Alongside } from '../base/alongside.ts'
 import { type CanonicalSpec, KIND_NAMES, type Kind } from '../schema/kinds.ts'
 import type { KeySecret, ServedResource, ServedState } from '../schema/state.ts'
-import { fromDocument } from './resources.ts'
+import { compareResources, fromDocument } from './resources.ts'
 import { noRevision } from './revisions.ts'
 import type { Head } from './types.ts'
 
@@ -35,21 +36,34 @@ interface SecretRow {
   readonly expires_at_ms: number | null
 }
 
-/** What a gateway serves, without Kysely and a page at a time: between two pages the event loop is free for others. */
-export async function readServed(raw: Database.Database, nowMs: number): Promise<ServedState> {
+/**
+ * What a gateway serves, without Kysely and a page at a time: between two pages the event loop is free for others.
+ *
+ * @param before An earlier state. What still stands in its row as it stood then is given as the same object, so that
+ *   who has made something of it can tell, and nothing of it has to be copied by a garbage collection.
+ */
+export async function readServed(
+  raw: Database.Database,
+  nowMs: number,
+  before?: ServedState,
+): Promise<ServedState> {
   const page = raw.prepare<[Kind, string], ResourceRow>(OF_KIND)
+  const earlier = new Alongside(before?.resources ?? [], compareResources)
   const resources: ServedResource[] = []
   for (const kind of KIND_NAMES) {
     let rows = page.all(kind, '')
     for (;;) {
-      for (const row of rows) resources.push(fromRow(kind, row))
+      for (const row of rows) {
+        const known = earlier.find({ kind, name: row.name })
+        resources.push(isOfRow(known, row) ? known : new RowResource(kind, row))
+      }
       const last = rows.at(-1)
       if (last === undefined || rows.length < PAGE_ROWS) break
       await others()
       rows = page.all(kind, last.name)
     }
   }
-  return { ...(await besides(raw, nowMs)), revision: readHead(raw).revision, resources }
+  return { ...(await besides(raw, nowMs, before?.secrets)), revision: readHead(raw).revision, resources }
 }
 
 /** The resources of an earlier revision with the rest of now. @throws {CommandError} GW4005 */
@@ -75,12 +89,13 @@ export function readHead(raw: Database.Database): Head {
   return raw.prepare<[], Head>('select revision, key_version as keyVersion from head').get() as Head
 }
 
-/** What was done by hand. */
+/** What was done by hand. @param before the secrets of an earlier state */
 async function besides(
   raw: Database.Database,
   nowMs: number,
+  before: readonly KeySecret[] = [],
 ): Promise<Omit<ServedState, 'revision' | 'resources'>> {
-  const secrets = await activeSecrets(raw, nowMs)
+  const secrets = await activeSecrets(raw, nowMs, before)
   const heldKeys = raw.prepare<[], string>('select key_name from key_holds order by key_name').pluck().all()
   const kept = raw
     .prepare<
@@ -116,13 +131,20 @@ async function besides(
   }
 }
 
-async function activeSecrets(raw: Database.Database, nowMs: number): Promise<KeySecret[]> {
+async function activeSecrets(
+  raw: Database.Database,
+  nowMs: number,
+  before: readonly KeySecret[],
+): Promise<KeySecret[]> {
   const page = raw.prepare<[number, number], SecretRow>(ACTIVE_SECRETS)
+  const earlier = new Alongside(before, compareSecrets)
   const secrets: KeySecret[] = []
   let rows = page.all(0, nowMs)
   for (;;) {
-    for (const { key_name: key, digest, expires_at_ms: expiresAtMs } of rows)
-      secrets.push(expiresAtMs === null ? { key, digest } : { key, digest, expiresAtMs })
+    for (const row of rows) {
+      const known = earlier.find(row.id)
+      secrets.push(isOfSecretRow(known, row) ? known : new RowSecret(row))
+    }
     const last = rows.at(-1)
     if (last === undefined || rows.length < PAGE_ROWS) return secrets
     await others()
@@ -130,10 +152,62 @@ async function activeSecrets(raw: Database.Database, nowMs: number): Promise<Key
   }
 }
 
-function fromRow(
-  kind: Kind,
-  { name, spec, created_at_ms: createdAtMs, account }: ResourceRow,
-): ServedResource {
-  const resource = { kind, name, spec: JSON.parse(spec) as CanonicalSpec, createdAtMs }
-  return account === null ? resource : { ...resource, account }
+/** A resource as its row has it. It is read when it is asked for, and not kept: who serves it keeps what it made of it. */
+class RowResource implements ServedResource {
+  readonly kind: Kind
+  readonly name: string
+  /** Canonical JSON. */
+  readonly text: string
+  readonly createdAtMs: number
+  declare readonly account?: string
+
+  constructor(kind: Kind, row: ResourceRow) {
+    this.kind = kind
+    this.name = row.name
+    this.text = row.spec
+    this.createdAtMs = row.created_at_ms
+    if (row.account !== null) this.account = row.account
+  }
+
+  get spec(): CanonicalSpec {
+    return JSON.parse(this.text) as CanonicalSpec
+  }
+}
+
+function isOfRow(resource: ServedResource | undefined, row: ResourceRow): resource is RowResource {
+  return (
+    resource instanceof RowResource &&
+    resource.text === row.spec &&
+    resource.createdAtMs === row.created_at_ms &&
+    resource.account === (row.account ?? undefined)
+  )
+}
+
+/** A secret as its row has it. */
+class RowSecret implements KeySecret {
+  readonly id: number
+  readonly key: string
+  readonly digest: string
+  declare readonly expiresAtMs?: number
+
+  constructor(row: SecretRow) {
+    this.id = row.id
+    this.key = row.key_name
+    this.digest = row.digest
+    if (row.expires_at_ms !== null) this.expiresAtMs = row.expires_at_ms
+  }
+}
+
+function isOfSecretRow(secret: KeySecret | undefined, row: SecretRow): secret is RowSecret {
+  return (
+    secret !== undefined &&
+    secret.key === row.key_name &&
+    secret.digest === row.digest &&
+    secret.expiresAtMs === (row.expires_at_ms ?? undefined)
+  )
+}
+
+/** What did not come from a row has no place among them. */
+function compareSecrets(secret: KeySecret, id: number): number {
+  return secret instanceof RowSecret ? secret.id - id : -1
 }

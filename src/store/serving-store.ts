@@ -29,12 +29,12 @@ export class SqliteServingStore implements ServingStore {
     return this.#connection.use(session => readBare(session, async () => readHead(session.raw)))
   }
 
-  async readState(): Promise<ServedState> {
+  async readState(before?: ServedState): Promise<ServedState> {
     return this.#connection.use(session =>
       readBare(session, async () => {
         // Asked before the rest is read: a commit in between is then seen by the next `changed`.
         const dataVersion = readDataVersion(session)
-        const state = await readServed(session.raw, this.#clock.nowMs())
+        const state = await readServed(session.raw, this.#clock.nowMs(), before)
         this.#readFrom = session
         this.#dataVersion = dataVersion
         this.#seen = { revision: state.revision, keyVersion: state.keyVersion }

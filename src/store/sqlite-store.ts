@@ -98,8 +98,8 @@ export class SqliteStore implements Store {
     }))
   }
 
-  readState(): Promise<ServedState> {
-    return this.#serving.readState()
+  readState(before?: ServedState): Promise<ServedState> {
+    return this.#serving.readState(before)
   }
 
   readStateAt(revision: number): Promise<ServedState> {

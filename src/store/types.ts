@@ -191,8 +191,12 @@ export interface Store {
   live(): Promise<Live>
   /** The part of what stands that a query asks for; secrets and holds are those of the keys in it. */
   find(query: ResourceQuery): Promise<Live>
-  /** What a gateway serves now. From then on `changed` compares with it. */
-  readState(): Promise<ServedState>
+  /**
+   * What a gateway serves now. From then on `changed` compares with it.
+   *
+   * @param before An earlier one: what has not changed since is given as the same objects.
+   */
+  readState(before?: ServedState): Promise<ServedState>
   /**
    * The resources of an earlier revision with the secrets and holds of now, for a gateway that falls back.
    * @throws {CommandError} GW4005 where there is no such revision.

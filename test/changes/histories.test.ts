@@ -4,8 +4,13 @@ import { apply } from '../../src/changes/apply.ts'
 import { exportSet } from '../../src/changes/export.ts'
 import { plan } from '../../src/changes/plan.ts'
 import type { DeclaredResource, Tree } from '../../src/config/types.ts'
+import type { ServedState } from '../../src/schema/state.ts'
+import { type Compiled, compile } from '../../src/snapshot/compile.ts'
+import type { Decoded } from '../../src/snapshot/decoding.ts'
 import { compareResources } from '../../src/store/resources.ts'
 import type { StoredResource } from '../../src/store/types.ts'
+import { compileAgain, shown } from '../snapshot/again.ts'
+import { plain } from '../store/plain.ts'
 import { STORES } from '../store/stores.ts'
 import { testClock } from '../support/test-clock.ts'
 import { binding, endpoint, key, publication, tenant, treeOf } from './trees.ts'
@@ -71,6 +76,12 @@ function essence({ kind, name, spec, set }: StoredResource | (DeclaredResource &
   return { kind, name, spec, set }
 }
 
+const NO_SECRETS = () => 'a secret of twenty characters'
+
+function outcome(compiled: Compiled): unknown {
+  return compiled.ok ? shown(compiled.snapshot, ['m', 'n', 'n1', 'a0']) : compiled
+}
+
 describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
   test('any history of applies leaves exactly what its last trees say, and nothing to do', async () => {
     await fc.assert(
@@ -79,6 +90,8 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
         try {
           const store = await emptyDatabase(end => ends.unshift(end)).open(testClock())
           const last = new Map<string, Tree>()
+          let served: ServedState | undefined
+          let decoded: Decoded | undefined
           for (const desired of history) {
             const made = plan(await store.live(), desired)
             await apply(store, made, desired, { origin: 'apply', check: async () => [] })
@@ -95,7 +108,12 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
               desired.resources.map(({ kind, name, spec }) => ({ kind, name, spec })),
             )
             // The revision's own document says the same as the table.
-            expect(await store.readStateAt(live.head.revision)).toEqual(await store.readState())
+            served = await store.readState(served)
+            expect(plain(await store.readStateAt(live.head.revision))).toEqual(plain(served))
+            // A gateway that has served all of them has what one has that begins with the last.
+            const again = compileAgain(served, decoded, NO_SECRETS)
+            decoded = again.decoded
+            expect(outcome(again.compiled)).toEqual(outcome(compile(await store.readState(), NO_SECRETS)))
           }
         } finally {
           for (const end of ends) await end()

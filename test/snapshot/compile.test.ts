@@ -2,13 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { keyDigest, mintKey } from '../../src/base/api-key.ts'
 import { systemChance } from '../../src/base/chance.ts'
 import type { ServedState } from '../../src/schema/state.ts'
-import {
-  compile,
-  compiling,
-  describe as named,
-  secretSources,
-  withSwitchOf,
-} from '../../src/snapshot/compile.ts'
+import { compile, compiling, describe as named, withSwitchOf } from '../../src/snapshot/compile.ts'
+import { decoding } from '../../src/snapshot/decoding.ts'
 import { SnapshotHolder } from '../../src/snapshot/holder.ts'
 import { snapshotOf, stateOf } from './configured.ts'
 
@@ -37,10 +32,10 @@ async function problems(yaml: string, given = secrets): Promise<readonly string[
 }
 
 function sourcesOf(state: ServedState): string[] {
-  const work = secretSources(state)
+  const work = decoding(state)
   for (;;) {
     const step = work.next()
-    if (step.done) return step.value.map(named)
+    if (step.done) return step.value.sources.map(named)
   }
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { testClock } from '../support/test-clock.ts'
+import { plain } from './plain.ts'
 import { commitOn, digest, endpoint, endpointSpec, key, put, remove } from './samples.ts'
 import { STORES } from './stores.ts'
 
@@ -16,7 +17,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     await put(store, endpoint('a'), key('k'))
     await store.issueSecret('k', digest('1'))
     await store.holdKey('k')
-    expect(await store.readState()).toEqual({
+    expect(plain(await store.readState())).toEqual({
       revision: 1,
       keyVersion: 2,
       resources: [
@@ -31,17 +32,48 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
   test('an earlier revision can be read again, with the secrets of now', async () => {
     const { store, clock } = await setUp()
     await put(store, endpoint('a'), key('k'))
-    const first = await store.readState()
+    const first = plain(await store.readState())
     clock.advance(10)
     await put(store, endpoint('a', { enabled: false }), endpoint('b'))
     await store.issueSecret('k', digest('1'))
-    expect(await store.readStateAt(1)).toEqual({
+    expect(plain(await store.readStateAt(1))).toEqual({
       ...first,
       keyVersion: 1,
       secrets: [{ key: 'k', digest: digest('1') }],
     })
     expect(await store.readStateAt(0)).toMatchObject({ revision: 0, resources: [] })
     await expect(store.readStateAt(3)).rejects.toMatchObject({ code: 'GW4005' })
+  })
+
+  test('what still stands as it stood is given as the same object', async () => {
+    const { store, clock } = await setUp()
+    await put(store, endpoint('a'), key('b'), key('c'), key('d'), key('e'))
+    for (const name of ['b', 'c', 'd']) await store.issueSecret(name, digest(name === 'd' ? '0' : name))
+    const first = await store.readState()
+    clock.advance(10)
+    await remove(store, { kind: 'key', name: 'd' }, { kind: 'key', name: 'e' })
+    await put(store, key('aa'), key('c', { quota: 1 }), key('e'))
+    await store.issueSecret('aa', digest('e'))
+    await store.rotateSecret('b', digest('f'), 1_000)
+    const second = await store.readState(first)
+    expect(plain(second)).toEqual(plain(await store.readState()))
+    const known = second.resources.filter(resource => first.resources.includes(resource))
+    expect(known.map(({ name }) => name)).toEqual(['a', 'b'])
+    // The first of `b` has an end now.
+    const knownSecrets = second.secrets.filter(secret => first.secrets.includes(secret))
+    expect(knownSecrets.map(secret => secret.digest)).toEqual([digest('c')])
+  })
+
+  test('a row that was changed past the store is not taken for what it was', async () => {
+    const { store, database } = await setUp()
+    await put(store, key('k'))
+    const first = await store.readState()
+    database.execute(`update resources set spec = '{"odd":1}' where name = 'k'`)
+    expect((await store.readState(first)).resources).toMatchObject([{ name: 'k', spec: { odd: 1 } }])
+    database.execute(`update resources set account = 'other' where name = 'k'`)
+    const third = await store.readState(await store.readState())
+    database.execute(`update resources set account = null where name = 'k'`)
+    expect((await store.readState(third)).resources[0]).not.toHaveProperty('account')
   })
 
   test('an earlier revision does not bring the secret of a deleted key back to life', async () => {

@@ -6,7 +6,8 @@ import type { Clock } from '../../base/clock.ts'
 import type { View } from '../../gateway/why/decide.ts'
 import { HealthBook } from '../../routing/health-book.ts'
 import type { KeySums, KeySumsQuery } from '../../schema/ledger.ts'
-import { compiling, describe } from '../../snapshot/compile.ts'
+import { describe, linking } from '../../snapshot/compile.ts'
+import { decoding } from '../../snapshot/decoding.ts'
 import type { Accounting } from '../../store/ledger/types.ts'
 import type { Live, Store, StoredResource } from '../../store/types.ts'
 import { inSlices } from '../slices.ts'
@@ -29,8 +30,9 @@ const PAGE = 100
  */
 export async function sceneOfStore(store: Store, clock: Clock, only?: string): Promise<Scene> {
   const state = await store.readState()
+  const decoded = await inSlices(decoding(state), clock)
   const compiled = await inSlices(
-    compiling(state, reference => keyDigest(describe(reference))),
+    linking(decoded, reference => keyDigest(describe(reference))),
     clock,
   )
   if (!compiled.ok) {
@@ -47,7 +49,7 @@ export async function sceneOfStore(store: Store, clock: Clock, only?: string): P
   limiter.adopt(snapshot)
   const health = new HealthBook(clock)
   health.adopt(snapshot)
-  const refers = state.resources.some(({ kind, spec }) => kind === 'key' && spec['secret'] !== undefined)
+  const refers = decoded.keys.some(({ secret }) => secret !== undefined)
   return {
     source: 'store',
     revision: state.revision,

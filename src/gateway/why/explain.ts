@@ -2,7 +2,7 @@ import { identify, keyOf } from '../../admission/identify.ts'
 import { GwError } from '../../base/catalogue/wire.ts'
 import type { CanonicalSpec } from '../../schema/kinds.ts'
 import { decode } from '../../schema/kinds.ts'
-import { keyEntry } from '../../snapshot/entries.ts'
+import { keyEntry, keyTerms } from '../../snapshot/keys.ts'
 import type { KeyEntry, Snapshot } from '../../snapshot/types.ts'
 import type { Background } from './background.ts'
 import { type Bearer, type Decision, decide, type View, type Wish } from './decide.ts'
@@ -91,7 +91,11 @@ function withoutSecret(name: string, snapshot: Snapshot, background: Background)
   const tenant = spec.tenant === undefined ? undefined : snapshot.tenants.get(spec.tenant)
   const reason = `key ${name} has no secret`
   return {
-    entry: keyEntry({ name, account: declared.account ?? name, spec }, tenant, background.isHeld(name)),
+    entry: keyEntry(
+      keyTerms({ name, account: declared.account ?? name, spec }),
+      tenant,
+      background.isHeld(name),
+    ),
     refusal: new GwError('invalid_api_key', 'Incorrect API key provided.', { reason }),
   }
 }

@@ -1,0 +1,143 @@
+import { Alongside } from '../base/alongside.ts'
+import { credentialOf, type SecretSource } from '../schema/kept-secret.ts'
+import { decode, type Kind, type Spec } from '../schema/kinds.ts'
+import { settings as settingsSchema } from '../schema/settings.ts'
+import type { ServedResource, ServedState } from '../schema/state.ts'
+import { type Item, tenantEntry } from './entries.ts'
+import { KnownKey } from './keys.ts'
+import type { TenantEntry } from './types.ts'
+
+/** So many are looked through in a fraction of a millisecond. */
+const STEP_RESOURCES = 100
+
+/** A state of which every resource has been read: the first half of compiling, and what the next one can build on. */
+export interface Decoded {
+  readonly state: ServedState
+  readonly settings: Spec<'settings'>
+  readonly endpoints: readonly Item<'endpoint'>[]
+  readonly tenants: readonly KnownTenant[]
+  readonly bindings: readonly Item<'binding'>[]
+  readonly publications: readonly Item<'publication'>[]
+  readonly keys: readonly KnownKey[]
+  /** Where every secret of it is found, so that they can be looked up before it is compiled. */
+  readonly sources: readonly SecretSource[]
+  /** Of what this version cannot read. */
+  readonly problems: readonly string[]
+}
+
+/** A tenant, and the resource that tells of it. */
+export interface KnownTenant {
+  readonly resource: ServedResource
+  readonly entry: TenantEntry
+}
+
+/**
+ * Reads every resource of a state, in steps of a resource or two.
+ *
+ * @param before What was made of an earlier state. Keys and tenants whose resource is the same object are taken from
+ *   there: a hundred thousand of them take a second to read, and seldom has more than one changed.
+ */
+export function* decoding(state: ServedState, before?: Decoded): Generator<undefined, Decoded> {
+  const problems: string[] = []
+  const sources: SecretSource[] = []
+  const resources = yield* byKind(state)
+
+  const [declared] = yield* items(resources, 'settings', problems)
+  const endpoints = yield* items(resources, 'endpoint', problems)
+  for (const { name, spec } of endpoints) {
+    const source = credentialOf(name, spec)
+    if (source) sources.push(source)
+  }
+  const tenants = yield* known(resources, 'tenant', problems, before?.tenants, (item, resource) => {
+    return { resource, entry: tenantEntry(item) }
+  })
+  const bindings = yield* items(resources, 'binding', problems)
+  const publications = yield* items(resources, 'publication', problems)
+  const keys = yield* known(
+    resources,
+    'key',
+    problems,
+    before?.keys,
+    (item, resource) => new KnownKey(item, resource),
+  )
+  for (const { secret } of keys) if (secret) sources.push(secret)
+  return {
+    state,
+    settings: declared?.spec ?? settingsSchema.parse({}),
+    endpoints,
+    tenants,
+    bindings,
+    publications,
+    keys,
+    sources,
+    problems,
+  }
+}
+
+type ByKind = ReadonlyMap<Kind, readonly ServedResource[]>
+
+/** Sorted once: to look for the few of each kind among a hundred thousand keys takes longer than a step may. */
+function* byKind({ resources }: ServedState): Generator<undefined, ByKind> {
+  const sorted = new Map<Kind, ServedResource[]>()
+  for (const [index, resource] of resources.entries()) {
+    if (index % STEP_RESOURCES === 0) yield
+    const others = sorted.get(resource.kind)
+    if (others) others.push(resource)
+    else sorted.set(resource.kind, [resource])
+  }
+  return sorted
+}
+
+/** Every resource of a kind. */
+function* items<K extends Kind>(
+  resources: ByKind,
+  kind: K,
+  problems: string[],
+): Generator<undefined, Item<K>[]> {
+  const found: Item<K>[] = []
+  for (const resource of resources.get(kind) ?? []) {
+    yield
+    const item = itemOf(kind, resource, problems)
+    if (item) found.push(item)
+  }
+  return found
+}
+
+/** What is made of every resource of a kind, or was made of it before. */
+function* known<K extends Kind, Made extends { readonly resource: ServedResource }>(
+  resources: ByKind,
+  kind: K,
+  problems: string[],
+  before: readonly Made[] | undefined,
+  make: (item: Item<K>, resource: ServedResource) => Made,
+): Generator<undefined, Made[]> {
+  const earlier = new Alongside(before ?? [], byResourceName)
+  const all: Made[] = []
+  for (const resource of resources.get(kind) ?? []) {
+    yield
+    const same = earlier.find(resource.name)
+    if (same?.resource === resource) {
+      all.push(same)
+      continue
+    }
+    const item = itemOf(kind, resource, problems)
+    if (item) all.push(make(item, resource))
+  }
+  return all
+}
+
+function byResourceName({ resource }: { readonly resource: ServedResource }, name: string): number {
+  if (resource.name === name) return 0
+  return resource.name < name ? -1 : 1
+}
+
+/** Undefined, and a problem, not a crash, where this version cannot read it. */
+function itemOf<K extends Kind>(kind: K, resource: ServedResource, problems: string[]): Item<K> | undefined {
+  const { name, createdAtMs, account = name } = resource
+  try {
+    return { name, spec: decode(kind, resource.spec), createdAtMs, account }
+  } catch (error) {
+    problems.push(`${kind} ${name} cannot be read: ${String(error)}`)
+    return undefined
+  }
+}

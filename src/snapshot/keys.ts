@@ -1,0 +1,145 @@
+import { isMistyped, keyDigest } from '../base/api-key.ts'
+import type { Spec } from '../schema/kinds.ts'
+import type { SecretReference } from '../schema/scalars.ts'
+import type { KeySecret, ServedResource, ServedState } from '../schema/state.ts'
+import { type EntryPorts, type Item, rateLimits } from './entries.ts'
+import { modelFilter } from './model-filter.ts'
+import type { Budget, KeyEntry, TenantEntry } from './types.ts'
+
+/** Secrets brought along from elsewhere may have any shape, but not any length (DESIGN §2). */
+const MIN_SECRET_LENGTH = 20
+const NEVER_MS = Number.POSITIVE_INFINITY
+
+/** What a key is by itself: without its tenant, its secrets, and what was done by hand. */
+export type KeyTerms = Omit<KeyEntry, 'tenant'>
+
+export function keyTerms({ name, account, spec }: Pick<Item<'key'>, 'name' | 'account' | 'spec'>): KeyTerms {
+  return {
+    name,
+    account,
+    enabled: spec.enabled,
+    expiresAtMs: spec.expires_at ?? NEVER_MS,
+    mayUse: modelFilter(spec.models),
+    limits: rateLimits(spec.limits),
+    quotaTokens: spec.quota,
+    budget: spec.budget && budgetOf(spec.budget),
+  }
+}
+
+/**
+ * What a key may do, whatever its secrets are.
+ *
+ * @param isHeld It was disabled by hand.
+ */
+export function keyEntry(terms: KeyTerms, tenant: TenantEntry | undefined, isHeld: boolean): KeyEntry {
+  const { name, account, enabled, expiresAtMs, mayUse, limits, quotaTokens, budget } = terms
+  return Object.freeze({
+    name,
+    account,
+    enabled: enabled && !isHeld,
+    expiresAtMs,
+    mayUse,
+    tenant,
+    limits,
+    quotaTokens,
+    budget,
+  })
+}
+
+function budgetOf({ amount, per, timezone }: NonNullable<Spec<'key'>['budget']>): Budget {
+  return Object.freeze({ amountNano: amount, per, timezone })
+}
+
+/** A key as its resource tells of it, without what else it takes to serve it: its tenant, and what was done by hand. */
+export class KnownKey {
+  readonly resource: ServedResource
+  /** By name; absent for a platform key. */
+  readonly tenant: string | undefined
+  /** Of the secret that the configuration brings along, in hexadecimal digits. */
+  readonly digest: string | undefined
+  /** Where such a secret is found. */
+  readonly secret: SecretReference | undefined
+  readonly #terms: KeyTerms
+  /** The one that was asked for last: most reloads change nothing of it. */
+  #entry: KeyEntry | undefined
+
+  constructor(item: Item<'key'>, resource: ServedResource) {
+    const { spec } = item
+    this.resource = resource
+    this.tenant = spec.tenant
+    this.digest = spec.hash?.slice('sha256:'.length)
+    this.secret = spec.secret
+    this.#terms = keyTerms(item)
+  }
+
+  get name(): string {
+    return this.#terms.name
+  }
+
+  /** @param isHeld It was disabled by hand. */
+  entry(tenant: TenantEntry | undefined, isHeld: boolean): KeyEntry {
+    const known = this.#entry
+    if (known && known.tenant === tenant && known.enabled === (this.#terms.enabled && !isHeld)) return known
+    this.#entry = keyEntry(this.#terms, tenant, isHeld)
+    return this.#entry
+  }
+}
+
+/** The keys by the digest of each secret that opens them: minted ones, and one brought along in the configuration. */
+export function* keyEntries(
+  state: ServedState,
+  keys: readonly KnownKey[],
+  tenants: ReadonlyMap<string, TenantEntry>,
+  ports: EntryPorts,
+): Generator<undefined, ReadonlyMap<string, KeyEntry>> {
+  const held = new Set(state.heldKeys)
+  const minted = yield* byKey(state.secrets)
+  const entries = new Map<string, KeyEntry>()
+  for (const key of keys) {
+    yield
+    const { name, digest, secret } = key
+    const tenant = key.tenant === undefined ? undefined : tenants.get(key.tenant)
+    if (key.tenant !== undefined && !tenant)
+      ports.problems.push(`key ${name}: there is no tenant ${key.tenant}`)
+    const entry = key.entry(tenant, held.has(name))
+    const open = (digest: string, secretExpiresAtMs: number) => {
+      const other = entries.get(digest)
+      if (other) return void ports.problems.push(`keys ${other.name} and ${name} have the same secret`)
+      const expiresAtMs = Math.min(entry.expiresAtMs, secretExpiresAtMs)
+      entries.set(
+        digest,
+        expiresAtMs === entry.expiresAtMs ? entry : Object.freeze({ ...entry, expiresAtMs }),
+      )
+    }
+    for (const secret of minted.get(name) ?? []) open(secret.digest, secret.expiresAtMs ?? NEVER_MS)
+    if (digest !== undefined) open(digest, NEVER_MS)
+    if (secret) {
+      const found = broughtAlong(name, secret, ports)
+      if (found !== undefined) open(keyDigest(found), NEVER_MS)
+    }
+  }
+  return entries
+}
+
+function* byKey(secrets: readonly KeySecret[]): Generator<undefined, ReadonlyMap<string, KeySecret[]>> {
+  const minted = new Map<string, KeySecret[]>()
+  for (const secret of secrets) {
+    yield
+    const others = minted.get(secret.key)
+    if (others) others.push(secret)
+    else minted.set(secret.key, [secret])
+  }
+  return minted
+}
+
+/** The secret of a key that its configuration names; undefined, and a problem, where it cannot be one. */
+function broughtAlong(key: string, reference: SecretReference, ports: EntryPorts): string | undefined {
+  const owner = `key ${key}: secret`
+  const secret = ports.resolve(owner, reference)
+  if (secret === '') return undefined
+  if (secret.length < MIN_SECRET_LENGTH)
+    ports.problems.push(`${owner} is shorter than ${MIN_SECRET_LENGTH} characters`)
+  else if (isMistyped(secret)) ports.problems.push(`${owner} looks like a gw key, but its checksum is wrong`)
+  else return secret
+  return undefined
+}
