@@ -1,5 +1,7 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { tempDir } from '../support/temp-dir.ts'
 
 const SOURCE = new URL('../../src/', import.meta.url)
 const BUNDLE = new URL('../../dist/bundle/', import.meta.url)
@@ -14,4 +16,13 @@ test('each module that another names by its place has a file in the bundle, besi
   expect(named.length).toBeGreaterThan(4)
   const missing = named.filter(([, name = '']) => !existsSync(new URL(name, BUNDLE)))
   expect(missing.map(([text]) => text)).toEqual([])
+})
+
+test('gw says where it is not built, and how it will be', () => {
+  const folder = tempDir(onTestFinished)
+  folder.write('package.json', '{ "type": "module" }')
+  const file = folder.write('bin/gw.js', readFileSync(new URL('../../bin/gw.js', import.meta.url)))
+  const { status, stdout, stderr } = spawnSync(process.execPath, [file, '--version'], { encoding: 'utf8' })
+  expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
+  expect(stderr).toBe(`gw is not built yet: run \`npm ci && npm run build\` in ${folder.path}/.\n`)
 })
