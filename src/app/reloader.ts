@@ -33,9 +33,10 @@ export interface ReloaderPorts extends SecretPorts {
 /**
  * Keeps the snapshot up to date with the store.
  *
- *     poll ──▶ moved? ──▶ read ──▶ maintenance switch ──▶ resolve secrets ──▶ compile ──▶ swap
- *                           │        (at once)                  │              │
- *                           └───────────────────────────────────┴──────────────┴─▶ the old one stays, and says why
+ *     poll ──▶ moved? ──▶ read ──▶ maintenance switch ──▶ decode ──▶ resolve secrets ──▶ link ──▶ swap
+ *                           │        (at once)                            │             │
+ *                           └─────────────────────────────────────────────┴─────────────┴─▶ the old one stays,
+ *                                                                                           and says why
  *
  * Nothing of it holds up the event loop for more than some milliseconds, however large the state is.
  */
@@ -50,6 +51,8 @@ export class Reloader {
   #stamps: ReadonlyMap<SecretReference, string> = new Map()
   /** Of the newest state: little of the next one is new. */
   #decoded: Decoded | undefined
+  /** The refused revision by which keys were last closed. */
+  #closedBy: number | undefined
   /** The last complaint, so that one that stays is logged once. */
   #complaint = ''
 
@@ -152,14 +155,17 @@ export class Reloader {
   }
 
   /**
-   * A revision that cannot be served must not keep a disabled or revoked key alive: the served revision is compiled
-   * anew with the secrets and holds of now.
+   * A revision that cannot be served must not keep a key alive that was disabled, revoked or dropped, by hand or by that
+   * revision: the served one is compiled anew with the secrets and holds of now.
    */
   async #keepKeysCurrent(refused: ServedState): Promise<void> {
     const served = this.#ports.holder.current()
-    if (!served || served.keyVersion === refused.keyVersion) return
+    if (!served) return
+    if (this.#closedBy === refused.revision && served.keyVersion === refused.keyVersion) return
     const compiled = await this.#compileAt(served.revision)
-    if (compiled.ok) await this.#swap(compiled.snapshot)
+    if (!compiled.ok) return
+    await this.#swap(compiled.snapshot)
+    this.#closedBy = refused.revision
   }
 
   async #swap(snapshot: Snapshot): Promise<void> {

@@ -10,7 +10,10 @@ export interface ServedState {
   /** All resources of the revision, in canonical form. */
   readonly resources: readonly ServedResource[]
   readonly secrets: readonly KeySecret[]
-  /** Names of keys that were disabled by hand: it holds until the configuration disables them, too. */
+  /**
+   * Names of keys that were disabled by hand: it holds until the configuration disables them, too. Of an earlier revision
+   * also those that the newest has closed.
+   */
   readonly heldKeys: readonly string[]
   /** Credentials that were given over REST; absent where there are none. */
   readonly kept?: readonly KeptSecret[]

@@ -1,10 +1,19 @@
 import { setImmediate as others } from 'node:timers/promises'
 import type Database from 'better-sqlite3'
 import { Alongside } from '../base/alongside.ts'
-import { type CanonicalSpec, KIND_NAMES, type Kind } from '../schema/kinds.ts'
+import { KIND_NAMES, type Kind } from '../schema/kinds.ts'
 import type { KeySecret, ServedResource, ServedState } from '../schema/state.ts'
 import { compareResources, fromDocument } from './resources.ts'
 import { noRevision } from './revisions.ts'
+import {
+  compareSecrets,
+  isOfRow,
+  isOfSecretRow,
+  type ResourceRow,
+  RowResource,
+  RowSecret,
+  type SecretRow,
+} from './served-rows.ts'
 import type { Head } from './types.ts'
 
 /** So many are read and parsed in a millisecond or two. */
@@ -21,20 +30,6 @@ const ACTIVE_SECRETS = `select id, key_name, digest, expires_at_ms from key_secr
   cross join resources on resources.kind = 'key' and resources.name = key_secrets.key_name
   where id > ? and revoked_at_ms is null and (expires_at_ms is null or expires_at_ms > ?)
   order by id limit ${PAGE_ROWS}`
-
-interface ResourceRow {
-  readonly name: string
-  readonly spec: string
-  readonly created_at_ms: number
-  readonly account: string | null
-}
-
-interface SecretRow {
-  readonly id: number
-  readonly key_name: string
-  readonly digest: string
-  readonly expires_at_ms: number | null
-}
 
 /**
  * What a gateway serves, without Kysely and a page at a time: between two pages the event loop is free for others.
@@ -66,7 +61,13 @@ export async function readServed(
   return { ...(await besides(raw, nowMs, before?.secrets)), revision: readHead(raw).revision, resources }
 }
 
-/** The resources of an earlier revision with the rest of now. @throws {CommandError} GW4005 */
+/**
+ * The resources of an earlier revision with the rest of now. Keys are told by their accounts, whatever they are called
+ * today. One that the newest revision disables or no longer has counts as disabled by hand: whoever closed it meant it to
+ * be closed, and the hold that it may have had ended with that revision.
+ *
+ * @throws {CommandError} GW4005
+ */
 export async function readServedAt(
   raw: Database.Database,
   revision: number,
@@ -82,7 +83,42 @@ export async function readServedAt(
     createdAtMs,
     ...(account !== undefined && { account }),
   }))
-  return { ...(await besides(raw, nowMs)), revision, resources }
+  const today = await besides(raw, nowMs)
+  const standing = await standingKeys(raw)
+  const held = new Set(today.heldKeys)
+  const heldKeys: string[] = []
+  const nameThen = new Map<string, string>()
+  for (const { kind, name, spec, account = name } of resources) {
+    if (kind !== 'key') continue
+    const now = standing.get(account)
+    if (now) nameThen.set(now.name, name)
+    if (now && held.has(now.name)) heldKeys.push(name)
+    else if (!now?.enabled && spec['enabled'] !== false) heldKeys.push(name)
+  }
+  const secrets = today.secrets.flatMap(secret => {
+    const key = nameThen.get(secret.key)
+    return key === undefined ? [] : key === secret.key ? secret : { ...secret, key }
+  })
+  return { ...today, revision, resources, secrets, heldKeys }
+}
+
+/** The keys of the newest revision by their accounts. */
+async function standingKeys(
+  raw: Database.Database,
+): Promise<ReadonlyMap<string, { readonly name: string; readonly enabled: boolean }>> {
+  const page = raw.prepare<[string], { name: string; account: string | null; enabled: number | null }>(
+    `select name, account, json_extract(spec, '$.enabled') as enabled from resources
+     where kind = 'key' and name > ? order by name limit ${PAGE_ROWS}`,
+  )
+  const keys = new Map<string, { readonly name: string; readonly enabled: boolean }>()
+  let rows = page.all('')
+  for (;;) {
+    for (const { name, account, enabled } of rows) keys.set(account ?? name, { name, enabled: enabled !== 0 })
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < PAGE_ROWS) return keys
+    await others()
+    rows = page.all(last.name)
+  }
 }
 
 export function readHead(raw: Database.Database): Head {
@@ -150,64 +186,4 @@ async function activeSecrets(
     await others()
     rows = page.all(last.id, nowMs)
   }
-}
-
-/** A resource as its row has it. It is read when it is asked for, and not kept: who serves it keeps what it made of it. */
-class RowResource implements ServedResource {
-  readonly kind: Kind
-  readonly name: string
-  /** Canonical JSON. */
-  readonly text: string
-  readonly createdAtMs: number
-  declare readonly account?: string
-
-  constructor(kind: Kind, row: ResourceRow) {
-    this.kind = kind
-    this.name = row.name
-    this.text = row.spec
-    this.createdAtMs = row.created_at_ms
-    if (row.account !== null) this.account = row.account
-  }
-
-  get spec(): CanonicalSpec {
-    return JSON.parse(this.text) as CanonicalSpec
-  }
-}
-
-function isOfRow(resource: ServedResource | undefined, row: ResourceRow): resource is RowResource {
-  return (
-    resource instanceof RowResource &&
-    resource.text === row.spec &&
-    resource.createdAtMs === row.created_at_ms &&
-    resource.account === (row.account ?? undefined)
-  )
-}
-
-/** A secret as its row has it. */
-class RowSecret implements KeySecret {
-  readonly id: number
-  readonly key: string
-  readonly digest: string
-  declare readonly expiresAtMs?: number
-
-  constructor(row: SecretRow) {
-    this.id = row.id
-    this.key = row.key_name
-    this.digest = row.digest
-    if (row.expires_at_ms !== null) this.expiresAtMs = row.expires_at_ms
-  }
-}
-
-function isOfSecretRow(secret: KeySecret | undefined, row: SecretRow): secret is RowSecret {
-  return (
-    secret !== undefined &&
-    secret.key === row.key_name &&
-    secret.digest === row.digest &&
-    secret.expiresAtMs === (row.expires_at_ms ?? undefined)
-  )
-}
-
-/** What did not come from a row has no place among them. */
-function compareSecrets(secret: KeySecret, id: number): number {
-  return secret instanceof RowSecret ? secret.id - id : -1
 }

@@ -198,7 +198,8 @@ export interface Store {
    */
   readState(before?: ServedState): Promise<ServedState>
   /**
-   * The resources of an earlier revision with the secrets and holds of now, for a gateway that falls back.
+   * The resources of an earlier revision with the secrets and holds of now, for a gateway that falls back. What was
+   * closed since stays closed: see {@link ServedState.heldKeys}.
    * @throws {CommandError} GW4005 where there is no such revision.
    */
   readStateAt(revision: number): Promise<ServedState>

@@ -1,21 +1,17 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { Reloader } from '../../src/app/reloader.ts'
 import { createLog } from '../../src/base/log.ts'
 import { SnapshotHolder } from '../../src/snapshot/holder.ts'
-import { digest, key, put } from '../store/samples.ts'
+import { commitOn, digest, endpoint, key, put } from '../store/samples.ts'
 import { STORES } from '../store/stores.ts'
 import { gate } from '../support/gate.ts'
 import { testClock } from '../support/test-clock.ts'
 
-test('a reload makes anew only what has changed', async () => {
+async function setUp() {
   const database = STORES['sqlite']?.(onTestFinished)
   if (!database) throw new Error('there is no such store')
   const clock = testClock()
   const [store, other] = [await database.open(clock), await database.open(clock)]
-  await put(other, key('changes'), key('stays'))
-  await other.issueSecret('changes', digest('1'))
-  await other.issueSecret('stays', digest('2'))
-
   const holder = new SnapshotHolder()
   let swapped = gate()
   const reloader = new Reloader({
@@ -24,21 +20,75 @@ test('a reload makes anew only what has changed', async () => {
     clock,
     environment: {},
     masterKey: { read: () => Promise.reject(new Error('nothing is sealed here')) },
-    log: createLog({ write: () => undefined }, { level: 'error', pretty: false, colour: false }),
+    log: createLog({ write: () => undefined }, { level: 'silent', pretty: false, colour: false }),
     prepare: () => Promise.resolve(),
     onSwap: () => swapped.open(),
   })
   onTestFinished(() => reloader.stop())
-  const entry = (digit: string) => holder.current()?.keys.get(digest(digit))
+  return {
+    other,
+    holder,
+    reloader,
+    entry: (digit: string) => holder.current()?.keys.get(digest(digit)),
+    /** The next look has taken something over. */
+    swap: async () => {
+      swapped = gate()
+      await clock.waiting()
+      clock.advance(250)
+      await swapped.opened
+    },
+  }
+}
+
+test('a reload makes anew only what has changed', async () => {
+  const { other, reloader, entry, swap } = await setUp()
+  await put(other, key('changes'), key('stays'))
+  await other.issueSecret('changes', digest('1'))
+  await other.issueSecret('stays', digest('2'))
   await reloader.start()
   const [changes, stays] = [entry('1'), entry('2')]
-
-  swapped = gate()
   await put(other, key('changes', { quota: 5 }), key('new'))
-  await clock.waiting()
-  clock.advance(250)
-  await swapped.opened
+  await swap()
   expect(entry('1')).toMatchObject({ ...changes, quotaTokens: 5, mayUse: expect.any(Function) })
   expect(entry('2')).toBeDefined()
   expect(entry('2')).toBe(stays)
+})
+
+describe('a revision that cannot be served', () => {
+  const hash = (digit: string) => ({ hash: `sha256:${digest(digit)}` })
+  const unservable = endpoint('e', { upstream_key: { env: 'NOT_SET' } })
+
+  test.each([true, false])(
+    'closes the keys that it disables or drops (one by hand before: %s)',
+    async byHand => {
+      const { other, holder, reloader, entry, swap } = await setUp()
+      await put(
+        other,
+        ...['held', 'disabled', 'dropped', 'stays'].map((name, at) => key(name, hash(String(at)))),
+      )
+      if (byHand) await other.holdKey('held')
+      await reloader.start()
+      const isOpen = () => ['0', '1', '2', '3'].map(digit => entry(digit)?.enabled)
+      expect(isOpen()).toEqual([!byHand, true, true, true])
+      const closed = ['held', 'disabled'].map((name, at) =>
+        key(name, { ...hash(String(at)), enabled: false }),
+      )
+      const deletes = [{ kind: 'key' as const, name: 'dropped' }]
+      await other.commit(commitOn(1, { puts: [...closed, unservable], deletes }))
+      await swap()
+      expect(isOpen()).toEqual([false, false, false, true])
+      await reloader.stop()
+      expect(holder.report()).toMatchObject({ revision: 1, refused: { revision: 2 } })
+    },
+  )
+
+  test('does so for a gateway that starts with it, too', async () => {
+    const { other, holder, reloader, entry } = await setUp()
+    await put(other, key('held', hash('0')), key('stays', hash('1')))
+    await other.holdKey('held')
+    await put(other, key('held', { ...hash('0'), enabled: false }), unservable)
+    await reloader.start()
+    expect(holder.current()?.revision).toBe(1)
+    expect([entry('0')?.enabled, entry('1')?.enabled]).toEqual([false, true])
+  })
 })

@@ -84,6 +84,51 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     expect(await store.readStateAt(1)).toMatchObject({ resources: [{ name: 'k' }], secrets: [] })
   })
 
+  test('an earlier revision keeps closed what was closed since, whatever it is called now', async () => {
+    const { store } = await setUp()
+    const hash = (digit: string) => ({ hash: `sha256:${digest(digit)}` })
+    const names = ['disabled', 'dropped', 'open', 'renamed', 'shut'] as const
+    const keys = names.map((name, index) =>
+      key(name, name === 'shut' ? { enabled: false } : hash(String(index))),
+    )
+    await put(store, ...keys)
+    await store.holdKey('disabled')
+    await store.holdKey('renamed')
+    await store.rotateSecret('renamed', digest('a'), 0)
+    await store.rotateSecret('open', digest('b'), 0)
+    await store.commit(
+      commitOn(1, {
+        puts: [key('disabled', { ...hash('0'), enabled: false }), key('new', hash('3'))],
+        deletes: [{ kind: 'key', name: 'dropped' }],
+        renames: [{ kind: 'key', from: 'renamed', to: 'new' }],
+      }),
+    )
+    expect((await store.readState()).heldKeys).toEqual(['new'])
+    const { heldKeys, secrets } = await store.readStateAt(1)
+    expect(heldKeys).toEqual(['disabled', 'dropped', 'renamed'])
+    expect(secrets.map(secret => secret.key)).toEqual(['renamed', 'open'])
+  })
+
+  test('an earlier revision goes by accounts: a secret follows its key, and not whoever has its name now', async () => {
+    const { store } = await setUp()
+    const rename = (revision: number, from: string, to: string) =>
+      store.commit(commitOn(revision, { puts: [key(to)], renames: [{ kind: 'key', from, to }] }))
+    await put(store, key('a'), key('c', { hash: `sha256:${digest('c')}` }))
+    await store.issueSecret('a', digest('1'))
+    await rename(1, 'a', 'b')
+    await remove(store, { kind: 'key', name: 'c' })
+    await rename(3, 'b', 'c')
+    await store.holdKey('c')
+    for (const [revision, name] of [
+      [1, 'a'],
+      [2, 'b'],
+    ] as const) {
+      const { heldKeys, secrets } = await store.readStateAt(revision)
+      expect(heldKeys).toEqual([name, 'c'])
+      expect(secrets.map(secret => secret.key)).toEqual([name])
+    }
+  })
+
   test('has changed until it is read for the first time', async () => {
     const { store } = await setUp()
     expect(store.changed()).toBe(true)
