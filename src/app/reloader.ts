@@ -126,6 +126,9 @@ export class Reloader {
     if (same && holder.report().ok && !anew) return
     this.#switchMaintenance(state)
     this.#decoded = await inSlices(decoding(state, this.#decoded), clock)
+    const { sources } = this.#decoded
+    // Before they are read: a write in between is seen by the next look.
+    this.#stamps = await stampsOf(sources.flatMap(source => ('kept' in source ? [] : source)))
     const compiled = await this.#compile(this.#decoded)
     if (!compiled.ok) {
       this.#retryAtMs = clock.monotonicMs() + RETRY_MS
@@ -161,7 +164,8 @@ export class Reloader {
   async #keepKeysCurrent(refused: ServedState): Promise<void> {
     const served = this.#ports.holder.current()
     if (!served) return
-    if (this.#closedBy === refused.revision && served.keyVersion === refused.keyVersion) return
+    const isClosed = this.#closedBy === refused.revision || served.revision === refused.revision
+    if (isClosed && served.keyVersion === refused.keyVersion) return
     const compiled = await this.#compileAt(served.revision)
     if (!compiled.ok) return
     await this.#swap(compiled.snapshot)
@@ -191,8 +195,6 @@ export class Reloader {
   async #compile(decoded: Decoded): Promise<Compiled> {
     const { state, sources } = decoded
     const secrets = new Map<string, string | Error>()
-    // Before they are read: a write in between is seen by the next look.
-    this.#stamps = await stampsOf(sources.flatMap(source => ('kept' in source ? [] : source)))
     await Promise.all(
       sources.map(async source =>
         secrets.set(describe(source), await findSecret(source, state.kept ?? [], this.#ports)),

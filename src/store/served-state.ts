@@ -46,16 +46,11 @@ export async function readServed(
   const earlier = new Alongside(before?.resources ?? [], compareResources)
   const resources: ServedResource[] = []
   for (const kind of KIND_NAMES) {
-    let rows = page.all(kind, '')
-    for (;;) {
+    for await (const rows of inPages('', after => page.all(kind, after), byName)) {
       for (const row of rows) {
         const known = earlier.find({ kind, name: row.name })
         resources.push(isOfRow(known, row) ? known : new RowResource(kind, row))
       }
-      const last = rows.at(-1)
-      if (last === undefined || rows.length < PAGE_ROWS) break
-      await others()
-      rows = page.all(kind, last.name)
     }
   }
   return { ...(await besides(raw, nowMs, before?.secrets)), revision: readHead(raw).revision, resources }
@@ -97,7 +92,7 @@ export async function readServedAt(
   }
   const secrets = today.secrets.flatMap(secret => {
     const key = nameThen.get(secret.key)
-    return key === undefined ? [] : key === secret.key ? secret : { ...secret, key }
+    return key === undefined ? [] : { ...secret, key }
   })
   return { ...today, revision, resources, secrets, heldKeys }
 }
@@ -111,13 +106,27 @@ async function standingKeys(
      where kind = 'key' and name > ? order by name limit ${PAGE_ROWS}`,
   )
   const keys = new Map<string, { readonly name: string; readonly enabled: boolean }>()
-  let rows = page.all('')
-  for (;;) {
+  for await (const rows of inPages('', after => page.all(after), byName)) {
     for (const { name, account, enabled } of rows) keys.set(account ?? name, { name, enabled: enabled !== 0 })
+  }
+  return keys
+}
+
+const byName = ({ name }: { readonly name: string }): string => name
+
+/** Rows a page at a time, each read behind the last row of the one before. */
+async function* inPages<Row, Place>(
+  start: Place,
+  read: (after: Place) => Row[],
+  placeOf: (row: Row) => Place,
+): AsyncGenerator<Row[], void> {
+  for (let after = start; ; ) {
+    const rows = read(after)
+    yield rows
     const last = rows.at(-1)
-    if (last === undefined || rows.length < PAGE_ROWS) return keys
+    if (last === undefined || rows.length < PAGE_ROWS) return
+    after = placeOf(last)
     await others()
-    rows = page.all(last.name)
   }
 }
 
@@ -175,15 +184,16 @@ async function activeSecrets(
   const page = raw.prepare<[number, number], SecretRow>(ACTIVE_SECRETS)
   const earlier = new Alongside(before, compareSecrets)
   const secrets: KeySecret[] = []
-  let rows = page.all(0, nowMs)
-  for (;;) {
+  const pages = inPages(
+    0,
+    after => page.all(after, nowMs),
+    ({ id }) => id,
+  )
+  for await (const rows of pages) {
     for (const row of rows) {
       const known = earlier.find(row.id)
       secrets.push(isOfSecretRow(known, row) ? known : new RowSecret(row))
     }
-    const last = rows.at(-1)
-    if (last === undefined || rows.length < PAGE_ROWS) return secrets
-    await others()
-    rows = page.all(last.id, nowMs)
   }
+  return secrets
 }

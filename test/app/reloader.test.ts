@@ -7,18 +7,27 @@ import { STORES } from '../store/stores.ts'
 import { gate } from '../support/gate.ts'
 import { testClock } from '../support/test-clock.ts'
 
-async function setUp() {
+async function setUp(environment: Record<string, string> = {}) {
   const database = STORES['sqlite']?.(onTestFinished)
   if (!database) throw new Error('there is no such store')
   const clock = testClock()
   const [store, other] = [await database.open(clock), await database.open(clock)]
   const holder = new SnapshotHolder()
   let swapped = gate()
+  /** Earlier revisions that were read. */
+  const readBack: number[] = []
   const reloader = new Reloader({
-    store,
+    store: {
+      readState: before => store.readState(before),
+      changed: () => store.changed(),
+      readStateAt(revision) {
+        readBack.push(revision)
+        return store.readStateAt(revision)
+      },
+    },
     holder,
     clock,
-    environment: {},
+    environment,
     masterKey: { read: () => Promise.reject(new Error('nothing is sealed here')) },
     log: createLog({ write: () => undefined }, { level: 'silent', pretty: false, colour: false }),
     prepare: () => Promise.resolve(),
@@ -28,6 +37,7 @@ async function setUp() {
   return {
     other,
     holder,
+    readBack,
     reloader,
     entry: (digit: string) => holder.current()?.keys.get(digest(digit)),
     /** The next look has taken something over. */
@@ -90,5 +100,19 @@ describe('a revision that cannot be served', () => {
     await reloader.start()
     expect(holder.current()?.revision).toBe(1)
     expect([entry('0')?.enabled, entry('1')?.enabled]).toEqual([false, true])
+  })
+
+  test('is not read back where it is the one that is served, and only a secret of it has gone', async () => {
+    const environment: Record<string, string> = { KEY: 'a secret of twenty characters' }
+    const { other, holder, readBack, reloader } = await setUp(environment)
+    await put(other, key('k', { secret: { env: 'KEY' } }))
+    await reloader.start()
+    delete environment['KEY']
+    await reloader.reload()
+    expect(holder.report()).toMatchObject({ ok: false, revision: 1, refused: { revision: 1 } })
+    expect(readBack).toEqual([])
+    await other.holdKey('k')
+    await reloader.reload()
+    expect(readBack).toEqual([1])
   })
 })

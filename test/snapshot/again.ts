@@ -13,7 +13,7 @@ export function compileAgain(
   return { decoded, compiled: finished(linking(decoded, secretOf)) }
 }
 
-function finished<Result>(work: Generator<undefined, Result>): Result {
+export function finished<Result>(work: Generator<undefined, Result>): Result {
   for (;;) {
     const step = work.next()
     if (step.done) return step.value

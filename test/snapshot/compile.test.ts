@@ -5,6 +5,7 @@ import type { ServedState } from '../../src/schema/state.ts'
 import { compile, compiling, describe as named, withSwitchOf } from '../../src/snapshot/compile.ts'
 import { decoding } from '../../src/snapshot/decoding.ts'
 import { SnapshotHolder } from '../../src/snapshot/holder.ts'
+import { finished } from './again.ts'
 import { snapshotOf, stateOf } from './configured.ts'
 
 const CONFIG = `
@@ -32,11 +33,7 @@ async function problems(yaml: string, given = secrets): Promise<readonly string[
 }
 
 function sourcesOf(state: ServedState): string[] {
-  const work = decoding(state)
-  for (;;) {
-    const step = work.next()
-    if (step.done) return step.value.sources.map(named)
-  }
+  return finished(decoding(state)).sources.map(named)
 }
 
 describe('a state', () => {
