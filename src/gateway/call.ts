@@ -87,7 +87,7 @@ export async function readCall(req: IncomingMessage, limitBytes: number): Promis
     throw new GwError('request_too_large', `The body is larger than ${limitBytes} bytes.`)
   }
   if (!scanner.done || !utf8.end() || scanner.rootKind !== 'object') throw notJson(scanner)
-  return toCall(body.pieces, body.lengthBytes, scanner.members)
+  return toCall(body.pieces, body.lengthBytes, scanner)
 }
 
 function notJson(scanner: JsonScanner): GwError {
@@ -98,7 +98,7 @@ function notJson(scanner: JsonScanner): GwError {
   return new GwError('invalid_json', 'The body is not a JSON object in UTF-8.')
 }
 
-function toCall(pieces: Buffer[], lengthBytes: number, members: readonly JsonMember[]): Call {
+function toCall(pieces: Buffer[], lengthBytes: number, { members, rootStart }: JsonScanner): Call {
   const fields = uniqueFields(members)
   const { model, messages } = fields
   if (!model) throw new GwError('invalid_model', '`model` is missing.')
@@ -112,7 +112,7 @@ function toCall(pieces: Buffer[], lengthBytes: number, members: readonly JsonMem
   return {
     pieces,
     lengthBytes,
-    objectStart: extract(pieces, 0, (members[0] as JsonMember).nameStart).lastIndexOf('{') + 1,
+    objectStart: rootStart + 1,
     model: name,
     modelAt: model,
     stream: fields.stream?.kind === 'true',

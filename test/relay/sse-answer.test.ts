@@ -78,6 +78,22 @@ describe.each([
   })
 })
 
+describe('the null usage that the client did not ask for', () => {
+  it.each([
+    [
+      '{"usage":null,"choices":[{"delta":{"content":"x"}}],"a":1}',
+      '{"choices":[{"delta":{"content":"x"}}],"a":1}',
+    ],
+    ['{"usage":null}', '{}'],
+    ['{"a":{"b":1},"usage":null,"choices":[{"c":{}}]}', '{"a":{"b":1},"choices":[{"c":{}}]}'],
+  ])('is taken out of %s, and nothing else is', (event, expected) => {
+    const done = 'data: [DONE]\n\n'
+    expect(sse(`data: ${event}\n\n${done}`, [], { hideUsage: true }).bytes).toBe(
+      `data: ${expected}\n\n${done}`,
+    )
+  })
+})
+
 /** Names that mean something in an event. */
 const RESERVED = new Set(['model', 'usage', 'choices', 'error', '__proto__'])
 /** Stands for the name that is to be restored. */

@@ -79,6 +79,8 @@ export class JsonScanner {
   members: JsonMember[] = []
   /** The kind of the root value, once its first byte has come. */
   rootKind: JsonKind | undefined
+  /** Offset of the first byte of the root value, once it has come. */
+  rootStart = 0
   fault: JsonFault | undefined
 
   readonly #maxDepth: number
@@ -218,7 +220,8 @@ export class JsonScanner {
             this.#inName = true
             this.#nameEscaped = false
             this.#nameLength = 0
-            this.#nameStart = at + shift
+            // Of the root's members only: a name inside a member's value must not move the start of that member.
+            if (this.#depth === 1) this.#nameStart = at + shift
             this.#state = IN_STRING
             namePart = at + 1
           } else if (byte === CLOSE_OBJECT && this.#state === FIRST_NAME) this.#close(byte, at + 1 + shift)
@@ -311,8 +314,10 @@ export class JsonScanner {
       this.#literalAt = 1
       this.#state = LITERAL
     }
-    if (this.#depth === 0) this.rootKind = kind
-    else if (this.#depth === 1) {
+    if (this.#depth === 0) {
+      this.rootKind = kind
+      this.rootStart = start
+    } else if (this.#depth === 1) {
       this.#valueStart = start
       this.#valueKind = kind
       this.#deepest = 1
