@@ -1,7 +1,7 @@
 /**
  * A signal that comes with another one, or after so long, as a `TimeoutError`.
  *
- * Node 20 collects a timeout as garbage, so that it never comes, where nobody listens to it but `AbortSignal.any`.
+ * Node collects a timeout as garbage, so that it never comes, where nobody listens to it but `AbortSignal.any`.
  */
 export function within(patienceMs: number, signal: AbortSignal): AbortSignal {
   const late = AbortSignal.timeout(patienceMs)

@@ -37,8 +37,7 @@ export interface RelayPorts {
  * back until then costs more than all that is done with the head. However it ends (answer, failure, deadline,
  * {@link abort}), it ends once, and nothing of it outlives that.
  *
- * It speaks the older of undici's two handler forms: the newer one makes two more objects a request and parses every
- * header into a map that nobody reads.
+ * The head is taken from the raw headers: undici's map of them keeps neither order nor case.
  */
 export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
   place = ABSENT
@@ -54,8 +53,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
   #pooled: PooledClient
   /** Until it has been told. */
   #taker: AnswerTaker | undefined
-  #cut: ((reason: Error) => void) | undefined
-  #continue: (() => void) | undefined
+  /** undici's side of the request, from when it is written. */
+  #controller: Dispatcher.DispatchController | undefined
   #sink: BodySink | undefined
   /** Of a refusal's body: how much more of it is read. */
   #discardable: number | undefined
@@ -105,15 +104,15 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     if (!this.#paused) return
     this.#paused = false
     this.#moved = true
-    this.#continue?.()
+    this.#controller?.resume()
   }
 
   abort(reason: Error): void {
     if (this.#ended || this.#aborted) return
     this.#aborted = reason
     // Not connected yet: nobody waits for that any more.
-    if (!this.#cut) return this.#end(reason)
-    this.#cut(reason)
+    if (!this.#controller) return this.#end(reason)
+    this.#controller.abort(reason)
   }
 
   check(nowMs: number): void {
@@ -126,9 +125,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     else if (nowMs >= this.#byteDueMs) this.abort(fromDeadline(this.#hasHead ? 'idle' : 'first_byte', name))
   }
 
-  onConnect(cut: (reason?: Error) => void): void {
-    this.#cut = cut
-    if (this.#aborted) cut(this.#aborted)
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#aborted) controller.abort(this.#aborted)
   }
 
   onRequestSent(): void {
@@ -140,17 +139,16 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     this.#began = true
   }
 
-  onHeaders(status: number, rawHeaders: Buffer[], resume: () => void): boolean {
-    if (status < 200) return true
-    this.#continue = resume
+  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+    if (status < 200) return
     this.#hasHead = true
     this.#moved = true
-    const head = { status, headers: rawHeaders.map(latin1) }
+    const head = { status, headers: (controller.rawHeaders as Buffer[]).map(latin1) }
     const failure = fromHead(head, this.#upstream.name)
     if (failure) {
       this.#discard()
       this.#tellNone(failure)
-      return true
+      return
     }
     this.#letGo()
     const taker = this.#taker
@@ -161,31 +159,30 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
       this.abort(new Error('the answer was not taken', { cause: error }))
       taker?.onNoAnswer(error)
     }
-    return true
   }
 
-  onData(piece: Buffer): boolean {
+  onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
     this.#moved = true
     if (this.#discardable !== undefined) {
       this.#discardable -= piece.length
       if (this.#discardable < 0) this.abort(new Error('a refusal with a long body'))
-      return true
+      return
     }
-    if (this.#sink?.onPiece(piece) !== false) return true
+    if (this.#sink?.onPiece(piece) !== false) return
     this.#paused = true
-    return false
+    controller.pause()
   }
 
-  onComplete(): void {
+  onResponseEnd(): void {
     this.#end(undefined)
   }
 
-  onError(error: Error): void {
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     if (this.#ended) return
     if (!this.#aborted && this.#request && this.#wasStale(error)) {
       this.#pool.drop(this.#pooled)
       this.#pooled = this.#pool.fresh()
-      this.#cut = undefined
+      this.#controller = undefined
       return this.#dispatch(this.#request)
     }
     this.#end(this.#aborted ?? fromTransport(error, this.#upstream.name))

@@ -53,8 +53,14 @@ export async function openDatabase(path: string, mode: StoreMode): Promise<OpenD
 
 /** The file behind a path, as device and inode; `undefined` where there is none. */
 export function fileIdentity(path: string): string | undefined {
-  const stat = statSync(path, { bigint: true, throwIfNoEntry: false })
-  return stat && `${stat.dev}:${stat.ino}`
+  try {
+    const { dev, ino } = statSync(path, { bigint: true })
+    return `${dev}:${ino}`
+  } catch (error) {
+    // Not `throwIfNoEntry: false`: newer lines of Node count ENOTDIR as absent, older ones do not.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
 }
 
 /** Tries again while another connection holds the lock. Not on a `Clock`: its timers let the process end. */

@@ -25,7 +25,7 @@ export async function migrate(session: Session, mode: StoreMode): Promise<void> 
       ? new CommandError('GW2003', `${session.path} is empty.`)
       : new CommandError('GW2004', `${session.path} lacks ${pending.join(', ')}.`)
   }
-  const { Migrator } = await import('kysely')
+  const { Migrator } = await import('kysely/migration')
   await immediately(session, async db => {
     const provider = { getMigrations: async () => ({ ...MIGRATIONS }) }
     const { error } = await new Migrator({ db, provider }).migrateToLatest()

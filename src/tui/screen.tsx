@@ -1,7 +1,7 @@
-import { Box, Text, useInput, useStdout } from 'ink'
-import { type ReactElement, useEffect, useReducer, useState } from 'react'
+import { Box, Text, useInput, useWindowSize } from 'ink'
+import { type ReactElement, useReducer } from 'react'
 import type { Pulse } from '../app/pulse/types.ts'
-import { layout, type Size } from './layout.ts'
+import { layout } from './layout.ts'
 import type { Span, Tone } from './lines.ts'
 import { panesOf } from './panes.ts'
 import { FIRST_STATE, type Pressed, pressed, type TopState } from './state.ts'
@@ -17,7 +17,7 @@ const COLOURS: Readonly<Partial<Record<Tone, string>>> = { good: 'green', warn: 
 
 /** The live screen of `gw top`. */
 export function Screen({ pulse, hasColour, onQuit }: ScreenProps): ReactElement {
-  const size = useSize()
+  const size = useWindowSize()
   const [state, press] = useReducer(
     (before: TopState, { key, of }: { readonly key: Pressed; readonly of: Pulse }) =>
       pressed(before, key, panesOf(of)),
@@ -72,19 +72,4 @@ function named(input: string, key: InkKey): Pressed {
   if (key.escape) return { input, name: 'escape' }
   // Most terminals send DEL for the backspace key.
   return key.backspace || key.delete ? { input, name: 'backspace' } : { input }
-}
-
-/** Of the terminal, as it is now. */
-function useSize(): Size {
-  const { stdout } = useStdout()
-  const now = () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 })
-  const [size, setSize] = useState<Size>(now)
-  useEffect(() => {
-    const changed = () => setSize(now())
-    stdout.on('resize', changed)
-    return () => {
-      stdout.off('resize', changed)
-    }
-  }, [stdout])
-  return size
 }

@@ -19,7 +19,7 @@ export interface World {
   /** Breaks every write to stdout with this error code. */
   readonly stdoutFault?: string
   readonly signals?: EventEmitter
-  /** That of the build, for what has threads: Node 20 starts none from the source. */
+  /** That of the build, for what has threads: they run compiled modules. */
   readonly isBuilt?: boolean
   /** Sees each piece of stderr as it comes. */
   readonly onTalk?: (text: string) => void

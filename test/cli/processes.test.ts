@@ -116,17 +116,6 @@ describe('as real processes', () => {
     },
   )
 
-  it.each(['18.20.8', '20.18.3'])(
-    'say which Node they need on Node %s, and do nothing else',
-    async version => {
-      const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`
-      const node = ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`]
-      const { exit, stdout, stderr } = await gwProcess(['--version'], { ...world, node })
-      expect({ exit, stdout }).toEqual({ exit: 1, stdout: '' })
-      expect(stderr).toContain(`gw needs Node 20.19 or newer; this is Node ${version}`)
-    },
-  )
-
   it('serve the demo upstream until a signal ends it, which is success', async () => {
     const gw = startGw(['demo-upstream', '--listen', '127.0.0.1:0', '--format', 'json'], world)
     const [chunk] = (await once(gw.child.stdout, 'data')) as [Buffer]

@@ -1,4 +1,3 @@
-import Anthropic from '@anthropic-ai/sdk'
 import { expect } from 'vitest'
 import { anthropic, type Call } from './door.ts'
 import { asksForTool, ECHO, parameters, user, weather } from './scene.ts'
@@ -118,9 +117,9 @@ export const ANTHROPIC_CALLS: readonly Call[] = [
         max_tokens: 1,
         messages: [],
       })
-      await expect(broken).rejects.toBeInstanceOf(Anthropic.BadRequestError)
+      await expect(broken).rejects.toBeInstanceOf(door.sdks.Anthropic.BadRequestError)
       await expect(anthropic(door).models.retrieve('no-such-model')).rejects.toBeInstanceOf(
-        Anthropic.NotFoundError,
+        door.sdks.Anthropic.NotFoundError,
       )
     },
   },

@@ -1,4 +1,3 @@
-import OpenAI from 'openai'
 import { expect } from 'vitest'
 import { type Call, openai } from './door.ts'
 import { asksForTool, ECHO, parameters, user, weather } from './scene.ts'
@@ -131,8 +130,10 @@ export const OPENAI_CALLS: readonly Call[] = [
     title: 'openai: a request without messages raises BadRequestError, an unknown model NotFoundError',
     async run(door) {
       const broken = openai(door).chat.completions.create({ model: door.models.chat, messages: [] })
-      await expect(broken).rejects.toBeInstanceOf(OpenAI.BadRequestError)
-      await expect(openai(door).models.retrieve('no-such-model')).rejects.toBeInstanceOf(OpenAI.NotFoundError)
+      await expect(broken).rejects.toBeInstanceOf(door.sdks.OpenAI.BadRequestError)
+      await expect(openai(door).models.retrieve('no-such-model')).rejects.toBeInstanceOf(
+        door.sdks.OpenAI.NotFoundError,
+      )
     },
   },
 ]

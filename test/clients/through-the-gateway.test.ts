@@ -4,7 +4,7 @@ import { systemClock } from '../../src/base/clock.ts'
 import { startDemoUpstream } from '../../src/demo/server.ts'
 import { EXAMPLE_CONFIG, wholeGateway } from '../support/whole-gateway.ts'
 import { CALLS } from './calls.ts'
-import type { Door } from './door.ts'
+import { type Door, GENERATIONS } from './door.ts'
 
 const demo = await startDemoUpstream({
   host: '127.0.0.1',
@@ -16,7 +16,7 @@ const demo = await startDemoUpstream({
 afterAll(() => demo.close())
 const gateway = await wholeGateway(afterAll, EXAMPLE_CONFIG, { GW_DEMO_URL: demo.url })
 
-const door: Door = {
+const door: Omit<Door, 'sdks'> = {
   url: gateway.gatewayUrl,
   key: await gateway.issue('platform-test'),
   models: {
@@ -27,6 +27,9 @@ const door: Door = {
   },
 }
 
-describe('the real SDKs, through a gateway that serves config.example', () => {
-  for (const call of CALLS) test(call.title, () => call.run(door))
-})
+describe.each(GENERATIONS)(
+  'the real SDKs of the $generation, through a gateway that serves config.example',
+  sdks => {
+    for (const call of CALLS) test(call.title, () => call.run({ ...door, sdks }))
+  },
+)

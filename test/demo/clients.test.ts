@@ -3,7 +3,7 @@ import { systemChance } from '../../src/base/chance.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { startDemoUpstream } from '../../src/demo/server.ts'
 import { CALLS } from '../clients/calls.ts'
-import type { Door } from '../clients/door.ts'
+import { type Door, GENERATIONS } from '../clients/door.ts'
 
 const demo = await startDemoUpstream({
   host: '127.0.0.1',
@@ -14,7 +14,7 @@ const demo = await startDemoUpstream({
 })
 afterAll(() => demo.close())
 
-const door: Door = {
+const door: Omit<Door, 'sdks'> = {
   url: demo.url,
   key: 'any-key-will-do',
   models: {
@@ -25,6 +25,6 @@ const door: Door = {
   },
 }
 
-describe('the real SDKs, pointed at the demo upstream', () => {
-  for (const call of CALLS) test(call.title, () => call.run(door))
+describe.each(GENERATIONS)('the real SDKs of the $generation, pointed at the demo upstream', sdks => {
+  for (const call of CALLS) test(call.title, () => call.run({ ...door, sdks }))
 })

@@ -33,7 +33,7 @@ export interface WholeGateway {
   issue(key: string): Promise<string>
 }
 
-/** Node 20 runs no TypeScript in a thread: the build's, which `npm test` makes first. */
+/** Threads run compiled modules: the build's, which `npm test` makes first. */
 const LEDGER_WORKER = new URL('../../dist/store/ledger/worker.js', import.meta.url)
 export const CONTROL_THREADS = new URL('../../dist/app/threads/', import.meta.url)
 

@@ -24,7 +24,7 @@ export function nodeVersion(version: string): Diagnosis {
     check: 'node',
     state: 'warn',
     found: `Node ${version} works, and gets no security fixes any more.`,
-    mend: 'Move to the newest even version of Node; gw needs 20.19 or newer.',
+    mend: 'Install the newest even version of Node; gw needs 22.22 or newer.',
   }
 }
 

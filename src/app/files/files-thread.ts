@@ -20,7 +20,7 @@ export class FilesThread {
   #running: Running | undefined
   #idle: Timer | undefined
 
-  /** @param url of the thread's module, compiled: Node 20 runs no TypeScript. */
+  /** @param url of the thread's module, compiled: a thread runs what the build made, in tests too. */
   constructor(url: URL, clock: Clock) {
     this.#url = url
     this.#clock = clock

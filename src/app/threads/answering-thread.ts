@@ -24,7 +24,7 @@ export class AnsweringThread<There extends object> {
   #idle: Timer | undefined
 
   /**
-   * @param url of the thread's module, compiled: Node 20 runs no TypeScript.
+   * @param url of the thread's module, compiled: a thread runs what the build made, in tests too.
    * @param settings its `workerData`.
    */
   constructor(name: string, url: URL, clock: Clock, settings?: unknown) {

@@ -62,7 +62,7 @@ export interface DistantControlPorts
   readonly onDeath: (error: Error) => void
   /** Once it is aborted nobody waits any more for a control plane that is coming up. */
   readonly signal?: AbortSignal
-  /** Where compiled threads are, if not beside this module: Node 20 runs no TypeScript in them. */
+  /** Where compiled threads are, if not beside this module: tests run those of the build. */
   readonly threadsUrl?: URL
   readonly clock: Clock
   readonly log: Log

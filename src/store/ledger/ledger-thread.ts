@@ -11,7 +11,7 @@ export class LedgerThread {
   /** Resolves with why it is no more. */
   readonly #ended: Promise<Error>
 
-  /** @param url of its module, compiled, if not beside this one: Node 20 runs no TypeScript. */
+  /** @param url of its module, compiled, if not beside this one: tests run that of the build. */
   constructor(url: URL = new URL('./worker.js', import.meta.url)) {
     const worker = new Worker(url, {
       name: 'ledger',

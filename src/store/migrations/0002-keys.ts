@@ -1,4 +1,5 @@
-import { type Kysely, type Migration, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
+import type { Migration } from 'kysely/migration'
 
 /** Secrets of keys, by their digests, and keys that were disabled by hand. */
 export const keys: Migration = {

@@ -1,4 +1,5 @@
-import { type Kysely, type Migration, type RawBuilder, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { Migration } from 'kysely/migration'
 
 /**
  * The ledger, the sums that are kept beside it in the same transactions, and the call log.

@@ -1,4 +1,5 @@
-import { type Kysely, type Migration, type RawBuilder, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { Migration } from 'kysely/migration'
 
 /** People who may log in to the control plane, their sessions, what they have changed, and secrets they gave. */
 export const people: Migration = {

@@ -1,4 +1,5 @@
-import { type Kysely, type Migration, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
+import type { Migration } from 'kysely/migration'
 
 /** Which gateways serve the store, as each of them tells it: what stands here is news, not configuration. */
 export const gateways: Migration = {

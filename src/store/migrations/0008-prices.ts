@@ -1,4 +1,5 @@
-import { type Kysely, type Migration, type RawBuilder, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { Migration } from 'kysely/migration'
 
 /**
  * The price that a bill was made by. Prices change, and a configuration tells only what they are now; with the price

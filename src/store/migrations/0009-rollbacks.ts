@@ -1,4 +1,5 @@
-import { type Kysely, type Migration, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
+import type { Migration } from 'kysely/migration'
 
 /** Which revision a rollback has made stand again; null where it is no rollback. */
 export const rollbacks: Migration = {

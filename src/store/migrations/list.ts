@@ -1,4 +1,4 @@
-import type { Migration } from 'kysely'
+import type { Migration } from 'kysely/migration'
 import { configuration } from './0001-configuration.ts'
 import { keys } from './0002-keys.ts'
 import { ledger } from './0003-ledger.ts'

@@ -23,7 +23,7 @@ async function olderStore(): Promise<string> {
     create table kysely_migration (name text primary key, timestamp text not null);
     create table kysely_migration_lock (id text primary key, is_locked integer not null default 0);
     insert into kysely_migration_lock values ('migration_lock', 0);
-    insert into kysely_migration select value, 'then' from json_each('${JSON.stringify(OLDER)}');
+    insert into kysely_migration select value, '2026-01-01T00:00:00.000Z' from json_each('${JSON.stringify(OLDER)}');
     insert into ledger_prices values (1, 'a price');
     insert into ledger (kind, request_id, attempt, key_name, tenant, publication, endpoint, at_ms, amount_nano,
       deadline_ms, tokens, input_tokens, input_amount_nano)
