@@ -1,0 +1,175 @@
+/**
+ * What a vendor answers, in the shapes of the vendors: a whole answer or a stream, in words or with a tool call. All
+ * of it follows from the request, its usage too, so that every call is billed by numbers of its own.
+ */
+
+export interface VendorAnswer {
+  readonly contentType: string
+  readonly text: string
+  /** What a gateway should bill; absent where the answer costs nothing. */
+  readonly usage: BilledUsage | undefined
+}
+
+/** As the call log names it: input tokens include those that were read from or written to a cache. */
+export interface BilledUsage {
+  readonly input_tokens: number
+  readonly cached_input_tokens: number
+  readonly cache_write_tokens: number
+  readonly output_tokens: number
+}
+
+interface VendorRequest {
+  readonly model: string
+  readonly stream?: boolean
+  readonly stream_options?: { readonly include_usage?: boolean } | null
+  readonly messages?: readonly { readonly role: string; readonly content: unknown }[]
+  readonly tools?: readonly unknown[]
+  readonly input?: readonly string[]
+  readonly encoding_format?: string
+  readonly documents?: readonly string[]
+}
+
+const WORDS = ['Hello', ' {"model":"y"}', ' naïve 🌍']
+const FRAGMENTS = ['{"city":', ' "Reykjavík"}']
+const JSON_TYPE = 'application/json'
+const EVENTS_TYPE = 'text/event-stream'
+/** The floats 1 and 2 in base64, as `encoding_format: base64` asks. */
+const VECTOR_BASE64 = 'AACAPwAAAEA='
+
+/** @param target Path and query of the request. */
+export function vendorAnswer(target: string, body: string): VendorAnswer {
+  const request = JSON.parse(body) as VendorRequest
+  const path = target.split('?', 1)[0] ?? ''
+  if (path.endsWith('/chat/completions')) return chat(request)
+  if (path.endsWith('/messages')) return message(request)
+  if (path.endsWith('/embeddings')) return embeddings(request)
+  if (path.endsWith('/rerank')) return rerank(request)
+  if (path.endsWith('/count_tokens')) return whole({ input_tokens: weigh(request) }, undefined)
+  throw new Error(`no answer for ${target}`)
+}
+
+function chat(request: VendorRequest): VendorAnswer {
+  const usage = billed(request, 3, 0)
+  const details = {
+    prompt_tokens: usage.input_tokens,
+    completion_tokens: usage.output_tokens,
+    total_tokens: usage.input_tokens + usage.output_tokens,
+    prompt_tokens_details: { cached_tokens: usage.cached_input_tokens },
+  }
+  const head = { id: 'chatcmpl-1', created: 1_700_000_000, model: request.model }
+  const ends = callsTool(request) ? 'tool_calls' : 'stop'
+  if (!request.stream) {
+    const said = callsTool(request)
+      ? { role: 'assistant', content: null, tool_calls: [toolCall(FRAGMENTS.join(''))] }
+      : { role: 'assistant', content: WORDS.join('') }
+    const choices = [{ index: 0, message: said, logprobs: null, finish_reason: ends }]
+    return whole({ ...head, object: 'chat.completion', choices, usage: details }, usage)
+  }
+  const asked = request.stream_options?.include_usage === true
+  const deltas: object[] = callsTool(request)
+    ? FRAGMENTS.map((fragment, at) => ({
+        tool_calls: [
+          { index: 0, ...(at === 0 ? toolCall(fragment) : { function: { arguments: fragment } }) },
+        ],
+      }))
+    : WORDS.map(content => ({ content }))
+  const chunks = [{ role: 'assistant', content: '' }, ...deltas, {}].map((delta, at) => ({
+    ...head,
+    object: 'chat.completion.chunk',
+    choices: [{ index: 0, delta, finish_reason: at === deltas.length + 1 ? ends : null }],
+    ...(asked && { usage: null }),
+  }))
+  const last = asked ? [{ ...head, object: 'chat.completion.chunk', choices: [], usage: details }] : []
+  const events = [...chunks, ...last].map(chunk => `data: ${JSON.stringify(chunk)}\n\n`)
+  return { contentType: EVENTS_TYPE, text: `${events.join('')}data: [DONE]\n\n`, usage }
+}
+
+function message(request: VendorRequest): VendorAnswer {
+  const usage = billed(request, 3, 2)
+  const input = {
+    input_tokens: usage.input_tokens - usage.cached_input_tokens - usage.cache_write_tokens,
+    cache_creation_input_tokens: usage.cache_write_tokens,
+    cache_read_input_tokens: usage.cached_input_tokens,
+  }
+  const head = { id: 'msg_1', type: 'message', role: 'assistant', model: request.model }
+  const ends = { stop_reason: callsTool(request) ? 'tool_use' : 'end_turn', stop_sequence: null }
+  const block = { type: 'tool_use', id: 'toolu_1', name: 'get_weather' }
+  if (!request.stream) {
+    const said = callsTool(request)
+      ? { ...block, input: JSON.parse(FRAGMENTS.join('')) as unknown }
+      : { type: 'text', text: WORDS.join('') }
+    return whole(
+      { ...head, content: [said], ...ends, usage: { ...input, output_tokens: usage.output_tokens } },
+      usage,
+    )
+  }
+  const begun = { ...head, content: [], stop_reason: null, stop_sequence: null }
+  const deltas = callsTool(request)
+    ? FRAGMENTS.map(partial_json => ({ type: 'input_json_delta', partial_json }))
+    : WORDS.map(text => ({ type: 'text_delta', text }))
+  const events: { readonly type: string; readonly [field: string]: unknown }[] = [
+    { type: 'message_start', message: { ...begun, usage: { ...input, output_tokens: 1 } } },
+    {
+      type: 'content_block_start',
+      index: 0,
+      content_block: callsTool(request) ? { ...block, input: {} } : { type: 'text', text: '' },
+    },
+    { type: 'ping' },
+    ...deltas.map(delta => ({ type: 'content_block_delta', index: 0, delta })),
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: ends, usage: { output_tokens: usage.output_tokens } },
+    { type: 'message_stop' },
+  ]
+  const text = events.map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
+  return { contentType: EVENTS_TYPE, text, usage }
+}
+
+function embeddings(request: VendorRequest): VendorAnswer {
+  const tokens = weigh(request)
+  const embedding = request.encoding_format === 'base64' ? VECTOR_BASE64 : [1, 2]
+  const data = (request.input ?? []).map((_, index) => ({ object: 'embedding', index, embedding }))
+  return whole(
+    { object: 'list', data, model: request.model, usage: { prompt_tokens: tokens, total_tokens: tokens } },
+    { input_tokens: tokens, cached_input_tokens: 0, cache_write_tokens: 0, output_tokens: 0 },
+  )
+}
+
+function rerank(request: VendorRequest): VendorAnswer {
+  const tokens = weigh(request)
+  const results = (request.documents ?? []).map((_, index) => ({ index, relevance_score: 1 / (index + 1) }))
+  return whole(
+    { id: 'rerank-1', model: request.model, results, usage: { total_tokens: tokens } },
+    { input_tokens: tokens, cached_input_tokens: 0, cache_write_tokens: 0, output_tokens: 0 },
+  )
+}
+
+function whole(answer: object, usage: BilledUsage | undefined): VendorAnswer {
+  return { contentType: JSON_TYPE, text: JSON.stringify(answer), usage }
+}
+
+function toolCall(text: string): object {
+  return { id: 'call_1', type: 'function', function: { name: 'get_weather', arguments: text } }
+}
+
+/** A model that was offered a tool calls it, and answers its result in words. */
+function callsTool({ tools, messages }: VendorRequest): boolean {
+  const last = messages?.at(-1)
+  const isResult = last?.role === 'tool' || JSON.stringify(last?.content).includes('tool_result')
+  return (tools?.length ?? 0) > 0 && !isResult
+}
+
+function billed(request: VendorRequest, cached: number, written: number): BilledUsage {
+  const input = weigh(request)
+  const output = (callsTool(request) ? FRAGMENTS : WORDS).length + input
+  return {
+    input_tokens: input + cached + written,
+    cached_input_tokens: cached,
+    cache_write_tokens: written,
+    output_tokens: output,
+  }
+}
+
+/** As many tokens as the content has characters: the model's name does not count, for it changes on the way. */
+function weigh({ messages, input, documents }: VendorRequest): number {
+  return JSON.stringify(messages ?? input ?? documents ?? '').length
+}
