@@ -1,6 +1,6 @@
 /**
- * Writes what follows from the source: the files of `schemas/` and `docs/errors.md`. With `--check` it writes
- * nothing and fails where a committed file differs. Reads the build: run `npm run build` first.
+ * Writes what follows from the source: the files of `schemas/`, `docs/errors.md` and a line of `package-lock.json`. With
+ * `--check` it writes nothing and fails where a committed file differs. Reads the build: run `npm run build` first.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import process from 'node:process'
@@ -24,6 +24,7 @@ const FILES = {
   'schemas/openapi.json': `${JSON.stringify(openApi(version), null, 2)}\n`,
   'docs/errors.md': errorsPage(),
   'docs/metrics.md': metricsPage(metrics),
+  'package-lock.json': await lockFile(),
 }
 
 for (const [file, content] of Object.entries(FILES)) {
@@ -37,6 +38,21 @@ for (const [file, content] of Object.entries(FILES)) {
     await writeFile(url, content)
     console.log(`wrote ${file}`)
   }
+}
+
+/**
+ * npm compiles every package with a `binding.gyp`, unless its entry in the lock file says what its own `package.json`
+ * says; `npm install` does not copy that line.
+ */
+async function lockFile() {
+  const lock = JSON.parse(await readFile(new URL('package-lock.json', ROOT), 'utf8'))
+  for (const [folder, entry] of Object.entries(lock.packages)) {
+    if (!folder.startsWith('node_modules/')) continue
+    const file = new URL(`${folder}/package.json`, ROOT)
+    const { gypfile } = JSON.parse(await readFile(file, 'utf8').catch(() => '{}'))
+    if (gypfile === false) entry.gypfile = false
+  }
+  return `${JSON.stringify(lock, null, 2)}\n`
 }
 
 function errorsPage() {

@@ -45,10 +45,10 @@ const POLICY = [
 export async function readPages(version: string): Promise<Pages> {
   const { resolve } = createRequire(import.meta.url)
   const [swaggerStyle, swaggerScript, icon, redocScript] = await Promise.all([
-    readFile(resolve('swagger-ui-dist/swagger-ui.css')),
-    readFile(resolve('swagger-ui-dist/swagger-ui-bundle.js')),
-    readFile(resolve('swagger-ui-dist/favicon-32x32.png')),
-    readFile(resolve('redoc/bundles/redoc.standalone.js'), 'utf8'),
+    readFile(resolve('#pages/swagger-ui.css')),
+    readFile(resolve('#pages/swagger-ui-bundle.js')),
+    readFile(resolve('#pages/favicon-32x32.png')),
+    readFile(resolve('#pages/redoc.standalone.js'), 'utf8'),
   ])
   return new Map([
     ['/openapi.json', page('application/json', JSON.stringify(openApi(version)))],
