@@ -7,6 +7,7 @@ import process from 'node:process'
 import { API_FAULTS } from '../dist/base/catalogue/api.js'
 import { COMMAND_FAULTS } from '../dist/base/catalogue/command.js'
 import { CONFIG_FAULTS } from '../dist/base/catalogue/config.js'
+import { HEALTH_REASONS } from '../dist/base/catalogue/health.js'
 import { WIRE_ERRORS } from '../dist/base/catalogue/wire.js'
 import * as metrics from '../dist/metering/metrics/catalogue.js'
 import { openApi } from '../dist/schema/api/openapi.js'
@@ -80,6 +81,14 @@ ${table(
     fault.title,
     fault.mend,
   ]),
+)}
+## What \`/health\` says
+
+Each line of \`reasons\`, on both servers, in \`gw status\` and in \`gw top\`, is one of these and a sentence.
+
+${table(
+  ['reason', 'what', 'mend'],
+  Object.entries(HEALTH_REASONS).map(([code, reason]) => [`\`${code}\``, reason.title, reason.mend]),
 )}
 ## What the configuration is told
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { API_FAULTS } from '../src/base/catalogue/api.ts'
 import { COMMAND_FAULTS } from '../src/base/catalogue/command.ts'
 import { CONFIG_FAULTS } from '../src/base/catalogue/config.ts'
+import { HEALTH_REASONS } from '../src/base/catalogue/health.ts'
 import { WIRE_ERRORS } from '../src/base/catalogue/wire.ts'
 
 const page = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
@@ -14,7 +15,9 @@ describe('docs/errors.md', () => {
   )
 
   test('has every entry of the catalogue, and nothing else', () => {
-    const problems = Object.keys(API_FAULTS).map(code => `problem ${code}`)
+    const problems = [...Object.keys(API_FAULTS), ...Object.keys(HEALTH_REASONS)].map(
+      code => `problem ${code}`,
+    )
     const others = [WIRE_ERRORS, CONFIG_FAULTS, COMMAND_FAULTS].flatMap(part => Object.keys(part))
     const catalogue = [...others, ...problems]
     expect(new Set(documented)).toEqual(new Set(catalogue))

@@ -1,6 +1,7 @@
 import { API_FAULTS } from '../base/catalogue/api.ts'
 import { COMMAND_FAULTS, CommandError } from '../base/catalogue/command.ts'
 import { CONFIG_FAULTS } from '../base/catalogue/config.ts'
+import { HEALTH_REASONS } from '../base/catalogue/health.ts'
 import { WIRE_ERRORS, type WireError } from '../base/catalogue/wire.ts'
 import { nearest } from '../config/nearest.ts'
 import { allFields, type Field, fieldAt } from '../schema/fields.ts'
@@ -11,7 +12,7 @@ export interface ExplainedCode {
   /** What `error.code` says on the wire, where it is not the code itself: several may share it. */
   readonly wire?: string
   /** Who is told of it. */
-  readonly told: 'command' | 'configuration' | 'client' | 'control plane'
+  readonly told: 'command' | 'configuration' | 'client' | 'control plane' | 'health'
   readonly title: string
   readonly mend: string
   /** Of a command. */
@@ -81,6 +82,9 @@ function allCodes(): readonly ExplainedCode[] {
     }),
     ...Object.entries(API_FAULTS).map(([code, { title, mend, status }]) => {
       return { code, told: 'control plane', title, mend, status } as const
+    }),
+    ...Object.entries(HEALTH_REASONS).map(([code, { title, mend }]) => {
+      return { code, told: 'health', title, mend } as const
     }),
   ]
 }

@@ -1,3 +1,4 @@
+import { healthReason } from '../base/catalogue/health.ts'
 import type { ReloadReport } from '../snapshot/holder.ts'
 import type { Snapshot } from '../snapshot/types.ts'
 
@@ -56,7 +57,7 @@ export function healthAnswer(
           ? 'degraded'
           : 'ok',
     revision: report.revision,
-    reasons: [...(maintenance === undefined ? [] : [`maintenance: ${maintenance}`]), ...degraded],
+    reasons: [...(maintenance === undefined ? [] : [healthReason('maintenance', maintenance)]), ...degraded],
     in_flight: inFlight,
     reload: {
       ok: report.ok,
@@ -77,8 +78,12 @@ function ownReasons(
   unbillable: boolean,
 ): string[] {
   return [
-    ...(snapshot ? [] : ['starting: no revision is served yet']),
-    ...(refused ? [`reload_refused: revision ${refused.revision}: ${refused.problems.join('; ')}`] : []),
-    ...(unbillable ? ['ledger_unwritable: bills cannot be written, so inference answers 503'] : []),
+    ...(snapshot ? [] : [healthReason('starting', 'no revision is served yet')]),
+    ...(refused
+      ? [healthReason('reload_refused', `revision ${refused.revision}: ${refused.problems.join('; ')}`)]
+      : []),
+    ...(unbillable
+      ? [healthReason('ledger_unwritable', 'bills cannot be written, so inference answers 503')]
+      : []),
   ]
 }

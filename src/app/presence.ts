@@ -13,6 +13,7 @@ export interface PresencePorts {
   readonly log: Log
   /** Of gw. */
   readonly version?: string | undefined
+  readonly follows?: GatewayReport['follows']
 }
 
 /** How soon others see what is new: a look costs nothing where nothing is. */
@@ -81,7 +82,7 @@ export class Presence {
   }
 
   #report(url: string): GatewayReport {
-    const { holder, version } = this.#ports
+    const { holder, version, follows } = this.#ports
     const { revision, refused } = holder.report()
     return {
       id: this.#id,
@@ -98,6 +99,7 @@ export class Presence {
           reason: refused.problems.join('; ').slice(0, LONGEST_REASON),
         },
       }),
+      ...(follows && { follows }),
     }
   }
 

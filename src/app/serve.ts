@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { resolve } from 'node:path'
 import { pooledChance } from '../base/chance.ts'
 import { Drains } from '../gateway/drains.ts'
 import { startGateway } from '../gateway/server.ts'
@@ -70,10 +71,24 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       books?.adopt(snapshot)
       measured?.adopt(snapshot)
       upstreams.adopt(snapshot)
+      void files?.compare(snapshot.revision)
     },
   })
   const files = options.files && (await followed(options.files.paths, options.store, ports))
-  const presence = options.gateway && new Presence({ ...ports, store, holder, version: options.version })
+  const presence =
+    options.gateway &&
+    new Presence({
+      ...ports,
+      store,
+      holder,
+      version: options.version,
+      ...(options.files && {
+        follows: {
+          paths: options.files.paths.map(path => resolve(ports.cwd, path)),
+          watch: options.files.watch,
+        },
+      }),
+    })
   const listeners: Pick<Listener, 'close'>[] = []
   const underway = new Underway()
   let draining = false

@@ -5,6 +5,7 @@ import { counted } from './counted.ts'
 import type { AppPorts } from './ports.ts'
 import { isAlive } from './presence.ts'
 import { withStore } from './stored.ts'
+import { variableHint } from './unservable.ts'
 
 export interface WaitWishes {
   readonly withinMs: number
@@ -36,8 +37,10 @@ export async function waitUntilServed(
       onProgress({ serving: alive.length - waiting.length, gateways: alive.length })
       if (waiting.length === 0) return alive.length
       const refusing = waiting.find(({ refused }) => refused && refused.revision >= revision)
-      if (refusing)
-        throw unserved(revision, `${named(refusing)} refuses it: ${refusing.refused?.reason ?? ''}`)
+      if (refusing) {
+        const reason = refusing.refused?.reason ?? ''
+        throw unserved(revision, `${named(refusing)} refuses it: ${reason}`, variableHint(reason))
+      }
       if (clock.monotonicMs() >= endsAtMs) {
         const behind = waiting.map(gateway => `${named(gateway)} serves ${gateway.revision}`).join(', ')
         throw unserved(revision, `after ${Math.round(withinMs / 1_000)} s ${behind}`)
@@ -56,8 +59,12 @@ function named({ host, pid, url }: StoredGateway): string {
   return `the gateway ${url ?? host} (${host}, process ${pid})`
 }
 
-function unserved(revision: number, why: string): CommandError {
-  return new CommandError('GW5002', `Revision ${revision} is applied, but ${why}.`)
+function unserved(revision: number, why: string, hint?: string): CommandError {
+  return new CommandError(
+    'GW5002',
+    `Revision ${revision} is applied, but ${why}.`,
+    hint === undefined ? {} : { hint },
+  )
 }
 
 function interrupted(revision: number, waiting: number): CommandError {

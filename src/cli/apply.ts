@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import {
   applyConfiguration,
   type Carried,
@@ -9,26 +9,23 @@ import {
 import { counted } from '../app/counted.ts'
 import { applyPlan, planOfFile } from '../app/kept-plan.ts'
 import type { ProbeWishes } from '../app/probe-round.ts'
-import { waitUntilServed } from '../app/wait-served.ts'
 import { withoutDefaults } from '../app/written-fields.ts'
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
-import { parseDurationMs } from '../base/units.ts'
 import type { BlastRadius } from '../changes/blast/types.ts'
 import { assertFewDeletes } from '../changes/delete-guard.ts'
 import { planToJson } from '../changes/plan-json.ts'
 import type { Applied } from '../changes/types.ts'
 import type { Json } from '../schema/kinds.ts'
-import { staysAwake } from './awake.ts'
 import { configPaths } from './config-paths.ts'
 import { confirm, expectAnswerable } from './confirm.ts'
 import { adoptOption, deletesArgument } from './plan-options.ts'
 import { planToText } from './plan-text.ts'
 import { PROBE_TIMEOUT_MS, timeoutArgument, withProgress } from './probe.ts'
 import { probeToJson } from './probe-text.ts'
-import { progressLine } from './progress.ts'
 import { appPorts, type Bind, type Session } from './session.ts'
 import type { Style } from './style.ts'
 import { verb } from './verb.ts'
+import { addWaitOptions, awaitServed, servedText, type WaitFlag } from './wait-served.ts'
 import { talkWarnings } from './warnings.ts'
 
 interface ApplyOptions {
@@ -37,16 +34,14 @@ interface ApplyOptions {
   readonly timeout?: number
   readonly allowDeletes?: number
   readonly adopt?: readonly string[]
-  readonly wait?: number
+  readonly wait?: WaitFlag
 }
-
-const WAIT_MS = 30_000
 
 /** `gw apply`: brings the store to what the files say, in one transaction, once the plan was seen and agreed to. */
 export function applyCommand(bind: Bind): Command {
-  return verb('apply', 'Bring the store to what the files, or a plan, say, in one transaction.', [
+  const command = verb('apply', 'Bring the store to what the files, or a plan, say, in one transaction.', [
     'gw apply -c ./config',
-    'gw apply -c ./config --yes --wait   # in CI, after a review of `gw diff`',
+    'gw apply -c ./config --yes          # in CI, after a review of `gw diff`',
     'gw apply plan.json                  # exactly what `gw plan -o plan.json` has shown',
     'gw apply -c ./config --skip-probe',
   ])
@@ -63,20 +58,16 @@ export function applyCommand(bind: Bind): Command {
       deletesArgument,
     )
     .addOption(adoptOption())
-    .option(
-      '--wait [duration]',
-      'wait until every gateway of the store serves the revision (default: for 30s)',
-      waitArgument,
+  return addWaitOptions(command)
+    .addHelpText(
+      'after',
+      [
+        '',
+        'Gateways that run are given 5 s to serve the revision; one that refuses it is told with its reason, and the',
+        'command ends with 5: the revision is applied, and that gateway serves the one before.',
+      ].join('\n'),
     )
-    .action(
-      bind<Omit<ApplyOptions, 'wait'> & { readonly wait?: number | true }>(
-        (session, args, { wait, ...options }) =>
-          act(session, args, {
-            ...options,
-            ...(wait !== undefined && { wait: wait === true ? WAIT_MS : wait }),
-          }),
-      ),
-    )
+    .action(bind<ApplyOptions>(act))
 }
 
 async function act(session: Session, [file]: readonly string[], options: ApplyOptions) {
@@ -111,7 +102,7 @@ async function act(session: Session, [file]: readonly string[], options: ApplyOp
       : applyPlan(file, flags.store, ports, review, more)
   }
   const { planned, probed, applied } = await withProgress(session, timeout, carryOut)
-  const gateways = wait === undefined ? undefined : await served(session, applied.revision, wait)
+  const gateways = await awaitServed(session, applied.revision, wait)
   const changed = planned.plan.changes.length > 0
   out.result({
     text: () => {
@@ -119,7 +110,7 @@ async function act(session: Session, [file]: readonly string[], options: ApplyOp
       const result = changed
         ? `Applied: revision ${applied.revision}.\n`
         : `Nothing to do: revision ${applied.revision} stays.\n`
-      return answered + result + servedText(gateways)
+      return answered + result + servedText(gateways, wait)
     },
     json: () => ({
       ...outcome(planned, radius, applied),
@@ -127,8 +118,11 @@ async function act(session: Session, [file]: readonly string[], options: ApplyOp
       ...(gateways !== undefined && { served_by: gateways }),
     }),
   })
-  if (changed && wait === undefined && out.format === 'text')
-    out.talk('`gw status` says which revision each gateway serves.')
+  if (changed && out.format === 'text') {
+    if (wait === false) out.talk('`gw status` says which revision each gateway serves.')
+    else if (gateways === 0 && wait === undefined)
+      out.talk('No gateway serves this store at the moment: `gw serve` starts one.')
+  }
   return EXIT.done
 }
 
@@ -148,29 +142,6 @@ async function agreement(session: Session, { plan }: Planned): Promise<void> {
   if (plan.changes.length > 0) await confirm(session, 'Apply these changes?')
 }
 
-/** How many gateways serve it. @throws {CommandError} GW5002, GW9002 */
-async function served(session: Session, revision: number, withinMs: number): Promise<number> {
-  const line = progressLine(session.io)
-  try {
-    return await staysAwake(
-      waitUntilServed(revision, session.flags.store, appPorts(session), {
-        withinMs,
-        onProgress: ({ serving, gateways }) =>
-          line.show(`Revision ${revision}: served by ${serving} of ${counted(gateways, 'gateway')}`),
-      }),
-    )
-  } finally {
-    line.clear()
-  }
-}
-
-function servedText(gateways: number | undefined): string {
-  if (gateways === undefined) return ''
-  return gateways === 0
-    ? 'No gateway serves this store at the moment.\n'
-    : `Served by ${counted(gateways, 'gateway')}.\n`
-}
-
 /** What a plan says is said in the plan. @throws {CommandError} GW6001 */
 function expectPlanAlone({ flags }: Session, { adopt }: ApplyOptions): void {
   if (flags.config.length === 0 && adopt === undefined) return
@@ -181,12 +152,6 @@ function expectPlanAlone({ flags }: Session, { adopt }: ApplyOptions): void {
       hint: 'Leave it out, or plan again with it.',
     },
   )
-}
-
-function waitArgument(text: string): number {
-  const ms = parseDurationMs(text)
-  if (ms === undefined || ms < 1) throw new InvalidArgumentError('Write a duration such as 30s or 2m.')
-  return ms
 }
 
 function shown({ plan, tree, radius }: Foreseen, style: Style): string {

@@ -14,6 +14,7 @@ const TOLD: Record<ExplainedCode['told'], string> = {
   configuration: 'the configuration is',
   client: 'clients of /v1 are',
   'control plane': 'clients of /api/v1 are',
+  health: 'readers of /health are',
 }
 
 /** `gw explain`: what a field or a code means, without a look at the web. */
@@ -22,6 +23,7 @@ export function explainCommand(bind: Bind): Command {
     'gw explain endpoint.timeouts.idle',
     'gw explain GW1202',
     'gw explain rate_limit_exceeded',
+    'gw explain reload_refused  # a reason of /health',
     'gw explain                 # the kinds of resources',
   ])
     .argument('[field-or-code]', 'a path as it stands in a file, the name of a field, or a code')

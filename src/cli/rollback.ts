@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { type Follower, followers } from '../app/followers.ts'
 import { type ForeseenRollback, planRollbackTo, rollBackTo } from '../app/history.ts'
 import { withoutDefaults } from '../app/written-fields.ts'
 import { EXIT } from '../base/catalogue/command.ts'
@@ -10,21 +11,23 @@ import { deletesArgument } from './plan-options.ts'
 import { planToText } from './plan-text.ts'
 import { revisionArgument } from './revision-argument.ts'
 import { appPorts, type Bind, type Session } from './session.ts'
-import type { Style } from './style.ts'
+import { printable, type Style } from './style.ts'
 import { verb } from './verb.ts'
+import { addWaitOptions, awaitServed, servedText, type WaitFlag } from './wait-served.ts'
 
 interface RollbackOptions {
   readonly dryRun?: true
   readonly allowDeletes?: number
+  readonly wait?: WaitFlag
 }
 
 /** `gw rollback`: an earlier state of everything, as a new revision, once the plan was seen and agreed to. */
 export function rollbackCommand(bind: Bind): Command {
-  return verb('rollback', 'Make all that stood at an earlier revision stand again, as a new revision.', [
-    'gw rollback 11',
-    'gw rollback 11 --dry-run',
-    'gw rollback 11 --yes',
-  ])
+  const command = verb(
+    'rollback',
+    'Make all that stood at an earlier revision stand again, as a new revision.',
+    ['gw rollback 11', 'gw rollback 11 --dry-run', 'gw rollback 11 --yes'],
+  )
     .argument('<revision>', 'its number, as `gw history` lists it')
     .option('--dry-run', 'show the plan and stop: nothing is written')
     .option(
@@ -32,24 +35,35 @@ export function rollbackCommand(bind: Bind): Command {
       'so many deletions are meant; without it more than 10, or a fifth of all, are refused',
       deletesArgument,
     )
+  return addWaitOptions(command)
     .addHelpText(
       'after',
       [
         '',
         'Of all owners: files, the command line and REST alike. Nobody is probed. Secrets of keys that were deleted',
-        'meanwhile do not come back: issue new ones. Files that say something else say it again at the next apply.',
+        'meanwhile do not come back: issue new ones. Files that say something else say it again at the next apply;',
+        'where a running gateway follows such files (`gw serve -c`) it is named, and its /health says `drift`.',
       ].join('\n'),
     )
     .action(bind<RollbackOptions>(act))
 }
 
-async function act(session: Session, [text]: readonly string[], { dryRun, allowDeletes }: RollbackOptions) {
+async function act(
+  session: Session,
+  [text]: readonly string[],
+  { dryRun, allowDeletes, wait }: RollbackOptions,
+) {
   const { out, flags } = session
   const to = revisionArgument(text)
   const ports = appPorts(session)
+  const following = await followers(flags.store, ports)
+  const warn = () => {
+    for (const follower of following) out.talk(`warning: ${warning(follower)}`)
+  }
   if (dryRun) {
     const foreseen = await planRollbackTo(to, flags.store, ports)
-    out.result({ text: () => shown(foreseen, out.style), json: () => outcome(foreseen) })
+    if (foreseen.plan.changes.length > 0) warn()
+    out.result({ text: () => shown(foreseen, out.style), json: () => outcome(foreseen, following) })
     return EXIT.done
   }
   const done = await rollBackTo(to, flags.store, ports, async foreseen => {
@@ -57,28 +71,48 @@ async function act(session: Session, [text]: readonly string[], { dryRun, allowD
     if (foreseen.plan.changes.length === 0) return
     if (out.format === 'json' && !flags.yes) out.talk(shown(foreseen, out.talkStyle).trimEnd())
     assertFewDeletes(foreseen.plan, allowDeletes)
+    warn()
     expectAnswerable(session)
     await confirm(session, `Go back to revision ${to}?`)
   })
   const { revision } = done.done
+  const gateways = await awaitServed(session, revision, wait)
   out.result({
-    text: () =>
-      done.plan.changes.length > 0
-        ? `Revision ${to} stands again: revision ${revision}.\n`
-        : `Nothing to do: revision ${revision} says the same.\n`,
-    json: () => outcome(done, revision),
+    text: () => {
+      const result =
+        done.plan.changes.length > 0
+          ? `Revision ${to} stands again: revision ${revision}.\n`
+          : `Nothing to do: revision ${revision} says the same.\n`
+      return result + servedText(gateways, wait)
+    },
+    json: () => ({
+      ...outcome(done, following, revision),
+      ...(gateways !== undefined && { served_by: gateways }),
+    }),
   })
   return EXIT.done
+}
+
+function warning({ gateway, paths, watch }: Follower): string {
+  const when = watch ? 'the next save of a file there' : 'SIGHUP, or its next start,'
+  return `the gateway ${gateway} follows ${paths.map(printable).join(', ')}: ${when} undoes this. Change the files, too.`
 }
 
 function shown({ plan, radius, resources }: ForeseenRollback, style: Style): string {
   return planToText(withoutDefaults(plan, { resources }), style, radius)
 }
 
-function outcome({ plan, radius }: ForeseenRollback, revision?: number): { readonly [member: string]: Json } {
+function outcome(
+  { plan, radius }: ForeseenRollback,
+  following: readonly Follower[],
+  revision?: number,
+): { readonly [member: string]: Json } {
   return {
     applied: revision !== undefined && plan.changes.length > 0,
     revision: revision ?? plan.base,
     plan: planToJson(plan, radius),
+    ...(following.length > 0 && {
+      followed_files: following.map(({ gateway, paths, watch }) => ({ gateway, paths: [...paths], watch })),
+    }),
   }
 }

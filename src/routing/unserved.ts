@@ -1,3 +1,4 @@
+import { healthReason } from '../base/catalogue/health.ts'
 import { PROTOCOLS } from '../schema/endpoint.ts'
 import type { PublicationEntry, Snapshot } from '../snapshot/types.ts'
 import type { HealthBook } from './health-book.ts'
@@ -14,12 +15,13 @@ export function unserved(snapshot: Snapshot, health: HealthBook): readonly strin
   const dead = [...snapshot.publications.values()]
     .filter(({ status }) => status === 'listed')
     .flatMap(publication =>
-      PROTOCOLS.filter(protocol => isDead(publication, protocol, health)).map(
-        protocol => `no_healthy_endpoint: no endpoint of ${publication.name} (${protocol}) is healthy`,
+      PROTOCOLS.filter(protocol => isDead(publication, protocol, health)).map(protocol =>
+        healthReason('no_healthy_endpoint', `no endpoint of ${publication.name} (${protocol}) is healthy`),
       ),
     )
   const named = dead.slice(0, MOST_NAMED)
-  if (dead.length > named.length) named.push(`no_healthy_endpoint: and ${dead.length - named.length} more`)
+  if (dead.length > named.length)
+    named.push(healthReason('no_healthy_endpoint', `and ${dead.length - named.length} more`))
   return named
 }
 

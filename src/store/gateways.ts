@@ -6,14 +6,14 @@ import type { GatewayReport, StoredGateway } from './types.ts'
 const FORGOTTEN_AFTER_MS = 3_600_000
 
 const PUT = `insert into gateways (id, pid, host, version, started_at_ms, seen_at_ms, url, revision, key_version,
-    refused_revision, refusal)
+    refused_revision, refusal, followed_paths, followed_watch)
   values (@id, @pid, @host, @version, @started_at_ms, @seen_at_ms, @url, @revision, @key_version,
-    @refused_revision, @refusal)
+    @refused_revision, @refusal, @followed_paths, @followed_watch)
   on conflict (id) do update set seen_at_ms = excluded.seen_at_ms, url = excluded.url, revision = excluded.revision,
     key_version = excluded.key_version, refused_revision = excluded.refused_revision, refusal = excluded.refusal`
 
 export function putGateway(raw: Database.Database, report: GatewayReport, nowMs: number): void {
-  const { id, pid, host, version, url, startedAtMs, revision, keyVersion, refused } = report
+  const { id, pid, host, version, url, startedAtMs, revision, keyVersion, refused, follows } = report
   const row: Selectable<GatewaysTable> = {
     id,
     pid,
@@ -26,6 +26,8 @@ export function putGateway(raw: Database.Database, report: GatewayReport, nowMs:
     key_version: keyVersion,
     refused_revision: refused?.revision ?? null,
     refusal: refused?.reason ?? null,
+    followed_paths: follows ? JSON.stringify(follows.paths) : null,
+    followed_watch: follows ? Number(follows.watch) : null,
   }
   raw.prepare(PUT).run(row)
   raw.prepare('delete from gateways where seen_at_ms < ?').run(nowMs - FORGOTTEN_AFTER_MS)
@@ -53,6 +55,9 @@ function toGateway(row: Selectable<GatewaysTable>): StoredGateway {
     keyVersion: row.key_version,
     ...(row.refused_revision !== null && {
       refused: { revision: row.refused_revision, reason: row.refusal ?? '' },
+    }),
+    ...(row.followed_paths !== null && {
+      follows: { paths: JSON.parse(row.followed_paths) as string[], watch: row.followed_watch === 1 },
     }),
   }
 }

@@ -113,6 +113,8 @@ export interface GatewaysTable {
   key_version: number
   refused_revision: number | null
   refusal: string | null
+  followed_paths: string | null
+  followed_watch: number | null
 }
 
 export interface LedgerTable {

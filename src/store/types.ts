@@ -168,6 +168,8 @@ export interface GatewayReport {
   readonly keyVersion: number
   /** The newest state that it could not serve, and why; absent where it serves the newest. */
   readonly refused?: { readonly revision: number; readonly reason: string }
+  /** The files that it applies by itself, with `watch` on each save; absent where there are none. */
+  readonly follows?: { readonly paths: readonly string[]; readonly watch: boolean }
 }
 
 export interface StoredGateway extends GatewayReport {

@@ -5,6 +5,7 @@ import { systemChance } from '../../src/base/chance.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import { LedgerThread } from '../../src/store/ledger/ledger-thread.ts'
+import { gwProcess } from '../cli/process.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import { CONTROL_THREADS } from '../support/whole-gateway.ts'
 
@@ -82,6 +83,53 @@ describe('a gateway over files', () => {
     dir.write('gw.yaml', model('third'))
     await expect.poll(models, { timeout: 10_000 }).toEqual(['third'])
     expect(await health()).toMatchObject({ status: 'ok', reasons: [] })
+  })
+
+  test('says `drift` while a rollback stands that their next save would undo', async () => {
+    const dir = tempDir(onTestFinished)
+    const paths = [dir.write('gw.yaml', model('first'))]
+    const { models, health } = await start(dir, { paths, watch: true })
+    dir.write('gw.yaml', model('second'))
+    await expect.poll(models, { timeout: 10_000 }).toEqual(['second'])
+    expect((await health()).reasons).toEqual([])
+    const world = { cwd: dir.path }
+    const rollback = await gwProcess(['rollback', '1', '--yes', '--store', 'sqlite:./gw.db'], world)
+    expect(rollback).toMatchObject({ exit: 0, stdout: expect.stringContaining('Served by 1 gateway.') })
+    expect(rollback.stderr).toContain(
+      `follows ${dir.at('gw.yaml')}: the next save of a file there undoes this. Change the files, too.`,
+    )
+    expect(await models()).toEqual(['first'])
+    await expect
+      .poll(async () => (await health()).reasons, { timeout: 10_000 })
+      .toEqual([
+        expect.stringMatching(
+          /^drift: revision 3, a rollback to 1.*, is not what .*gw\.yaml says: \d resources/,
+        ),
+      ])
+    expect(await health()).toMatchObject({ status: 'degraded', revision: 3 })
+    const status = await gwProcess(['status', '--store', 'sqlite:./gw.db'], world)
+    expect(status.stdout).toContain('drift: revision 3')
+    dir.write('gw.yaml', model('first'))
+    await expect.poll(async () => (await health()).status, { timeout: 10_000 }).toBe('ok')
+    expect(await models()).toEqual(['first'])
+  })
+
+  test('says `drift` after an apply of other files, not after keys of the command line, and no more once it is undone', async () => {
+    const dir = tempDir(onTestFinished)
+    const paths = [dir.write('gw.yaml', model('first'))]
+    const { health } = await start(dir, { paths, watch: false })
+    const run = async (...words: string[]) => {
+      const ended = await gwProcess([...words, '--store', 'sqlite:./gw.db'], { cwd: dir.path })
+      expect(ended).toMatchObject({ exit: 0 })
+    }
+    await run('keys', 'create', 'more', '--kind', 'platform')
+    const other = dir.write('other.yaml', model('second'))
+    await run('apply', '-c', other, '--yes', '--skip-probe')
+    await expect
+      .poll(async () => (await health()).reasons, { timeout: 10_000 })
+      .toEqual([expect.stringMatching(/^drift: revision 3, an apply.*: 4 resources differ/)])
+    await run('apply', '-c', 'gw.yaml', '--yes', '--skip-probe')
+    await expect.poll(async () => (await health()).reasons, { timeout: 10_000 }).toEqual([])
   })
 
   test('that starts again over broken files serves the last good revision, and heals by a reload', async () => {

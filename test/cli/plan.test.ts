@@ -262,6 +262,34 @@ describe('gw apply --wait', () => {
     expect(ended).toMatchObject({ exit: 5, stderr: expect.stringContaining('serves 1') })
   })
 
+  it('is what happens without it: a gateway that refuses the revision ends the apply with 5, its reason and the hint', async () => {
+    await report({})
+    const reason = 'endpoints.main.upstream_key: the variable NEW_KEY is not set'
+    const [ended] = await Promise.all([
+      run('apply --yes --skip-probe'),
+      meanwhile(() => report({ refused: { revision: 2, reason } })),
+    ])
+    expect(ended.exit).toBe(5)
+    expect(ended.stderr).toContain(`error GW5002: Revision 2 is applied, but the gateway http://here:8090`)
+    expect(ended.stderr).toContain(reason)
+    expect(ended.stderr).toMatch(/hint: .*set NEW_KEY .*restart.*`\{ file: \/path \}`/)
+  })
+
+  it('lasts five seconds without it, and not at all with --no-wait', async () => {
+    await report({})
+    const quick = await run('apply --yes --skip-probe --no-wait')
+    expect(quick).toMatchObject({ exit: 0, stdout: expect.stringMatching(/Applied: revision 2\.\n$/) })
+    const slow = run('apply --yes --skip-probe')
+    for (let looks = 0; looks < 20; looks++) await meanwhile(async () => undefined)
+    expect(await slow).toMatchObject({ exit: 5, stderr: expect.stringContaining('after 5 s') })
+  })
+
+  it('says on stderr alone that no gateway is there, where nobody asked', async () => {
+    const { exit, stdout, stderr } = await run('apply --yes --skip-probe')
+    expect({ exit, stdout }).toEqual({ exit: 0, stdout: expect.not.stringContaining('No gateway') })
+    expect(stderr).toContain('No gateway serves this store at the moment: `gw serve` starts one.')
+  })
+
   it('waits for nobody where no gateway is alive', async () => {
     await report({})
     clock.advance(HOUR_MS / 2)

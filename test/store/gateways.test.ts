@@ -13,14 +13,15 @@ describe.each(Object.entries(STORES))('the gateways of a store on %s', (_, empty
 
   test('are what each last told of itself, and when', async () => {
     const { store, other, clock } = await setUp()
-    await store.reportGateway({ ...REPORT, version: '1.0.0', url: 'http://here' })
+    const follows = { paths: ['/etc/gw'], watch: true }
+    await store.reportGateway({ ...REPORT, version: '1.0.0', url: 'http://here', follows })
     await store.reportGateway({ ...REPORT, id: 'b', startedAtMs: 100 })
     clock.advance(200)
     const refused = { revision: 4, reason: 'no secret' }
     await store.reportGateway({ ...REPORT, refused })
     expect(await other.gateways()).toEqual([
       { ...REPORT, id: 'b', startedAtMs: 100, seenAtMs: 1_000 },
-      { ...REPORT, version: '1.0.0', refused, seenAtMs: 1_200 },
+      { ...REPORT, version: '1.0.0', refused, follows, seenAtMs: 1_200 },
     ])
     await store.reportGateway(REPORT)
     expect((await other.gateways())[1]).not.toHaveProperty('refused')

@@ -41,7 +41,7 @@ export async function applyFiles(job: FilesJob, signal: AbortSignal): Promise<Fi
     if (planned.plan.changes.length === 0) return { is: 'unchanged', ...state }
     return { is: 'applied', ...state, counts: applied.counts, warnings: planned.warnings }
   } catch (error) {
-    return { is: 'refused', fingerprint: read, ...refusal(error) }
+    return refused(read, error)
   }
 }
 
@@ -54,6 +54,11 @@ async function withoutRaces<T>(attempt: () => Promise<T>): Promise<T> {
       if (!isStale || count === ATTEMPTS) throw error
     }
   }
+}
+
+/** Why a job could not be done, as it crosses to the main thread. */
+export function refused(fingerprint: string, error: unknown): FilesOutcome {
+  return { is: 'refused', fingerprint, ...refusal(error) }
 }
 
 function refusal(error: unknown): FilesRefusal {

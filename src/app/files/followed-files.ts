@@ -1,11 +1,12 @@
 import { resolve } from 'node:path'
+import { healthReason } from '../../base/catalogue/health.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import { problemJson } from '../../config/format.ts'
 import type { Problem } from '../../config/types.ts'
 import { type Watch, watchFiles } from '../../config/watch.ts'
 import { FilesThread } from './files-thread.ts'
-import type { FilesOutcome, FilesRefusal, FilesState } from './outcome.ts'
+import type { FilesComparison, FilesJob, FilesOutcome, FilesRefusal, FilesState } from './outcome.ts'
 
 export interface FollowedFilesPorts {
   /** Files and directories, as they were given. */
@@ -47,10 +48,18 @@ export class FollowedFiles {
   #refusal: FilesRefusal | undefined
   #refused = ''
   #blind: string | undefined
+  /** Up to here revisions were compared with the files, or made by them. */
+  #compared = 0
+  #drift: FilesComparison | undefined
   readonly #thread: FilesThread
   #applying: Promise<FilesOutcome> | undefined
   /** One more apply, for all that was asked while one was under way. */
   #next: Promise<FilesOutcome> | undefined
+  /** Jobs of the thread, each after the other. */
+  #jobs: Promise<unknown> = Promise.resolve()
+  /** The newest revision that is served. */
+  #served = 0
+  #comparing = false
   #closed = false
 
   constructor(ports: FollowedFilesPorts) {
@@ -89,11 +98,33 @@ export class FollowedFiles {
     )
   }
 
+  /**
+   * A revision is served now. Where the files did not make it they are compared with it, behind whatever they are
+   * applied for; see `drift` in {@link reasons}.
+   */
+  async compare(revision: number): Promise<void> {
+    this.#served = revision
+    if (this.#comparing) return
+    this.#comparing = true
+    try {
+      while (!this.#closed && this.#compared < this.#served) {
+        await this.#applying
+        if (this.#last === undefined || this.#compared >= this.#served) return
+        const outcome = await this.#job({ compareSince: this.#compared })
+        if (!this.#compareDone(outcome)) return
+      }
+    } finally {
+      this.#comparing = false
+    }
+  }
+
   /** Why what is served may not be what the files say; empty where it is. */
   reasons(): readonly string[] {
-    const refused = this.#refusal && [`files_refused: ${this.#refusal.message}${first(this.#refusal)}`]
-    const blind = this.#blind === undefined ? [] : [`files_unwatched: ${this.#blind}`]
-    return [...(refused ?? []), ...blind]
+    const refused = this.#refusal && [
+      healthReason('files_refused', `${this.#refusal.message}${first(this.#refusal)}`),
+    ]
+    const blind = this.#blind === undefined ? [] : [healthReason('files_unwatched', this.#blind)]
+    return [...(refused ?? []), ...blind, ...this.#driftReason()]
   }
 
   /** Ends the watch; an apply that is under way commits or does not, and ends. */
@@ -105,16 +136,52 @@ export class FollowedFiles {
 
   async #once(): Promise<FilesOutcome> {
     if (this.#closed) return ENDING
-    const { paths, store, cwd, environment } = this.#ports
-    const outcome = await this.#thread.apply({
-      paths,
-      store,
-      cwd,
-      environment: { ...environment },
-      ...(this.#last && { last: this.#last }),
-    })
+    const outcome = await this.#job(this.#last ? { last: this.#last } : {})
     this.#tell(outcome)
     return outcome
+  }
+
+  #job(more: Pick<FilesJob, 'last' | 'compareSince'>): Promise<FilesOutcome> {
+    const { paths, store, cwd, environment } = this.#ports
+    const done = this.#jobs.then(() =>
+      this.#closed
+        ? ENDING
+        : this.#thread.apply({ paths, store, cwd, environment: { ...environment }, ...more }),
+    )
+    this.#jobs = done
+    return done
+  }
+
+  /** @returns false where it could not be done. */
+  #compareDone(outcome: FilesOutcome): boolean {
+    if (outcome.is !== 'compared') {
+      if (outcome.is === 'refused' && !this.#closed)
+        this.#ports.log.warn({ reason: outcome.message }, 'the files cannot be compared with the store')
+      return false
+    }
+    this.#compared = Math.max(this.#compared, outcome.revision)
+    if (outcome.made === undefined) return true
+    this.#drift = outcome.changes === 0 ? undefined : outcome
+    if (this.#drift)
+      this.#ports.log.warn(
+        { revision: outcome.made.id, changes: outcome.changes },
+        this.#driftReason()[0] ?? '',
+      )
+    return true
+  }
+
+  #driftReason(): readonly string[] {
+    const { made, changes } = this.#drift ?? {}
+    if (made === undefined || changes === undefined) return []
+    const what = made.restores === undefined ? 'an apply' : `a rollback to ${made.restores}`
+    const by = made.author === undefined ? '' : ` by ${made.author}`
+    const count = `${changes} ${changes === 1 ? 'resource differs' : 'resources differ'}`
+    return [
+      healthReason(
+        'drift',
+        `revision ${made.id}, ${what}${by}, is not what ${this.#ports.paths.join(', ')} says: ${count}; the files undo it when they are applied next`,
+      ),
+    ]
   }
 
   #tell(outcome: FilesOutcome): void {
@@ -132,6 +199,7 @@ export class FollowedFiles {
       onRefused?.(outcome)
       return
     }
+    if (outcome.is === 'compared') return
     const { revision, fingerprint } = outcome
     if (outcome.is === 'applied') {
       log.info({ revision, files: paths, ...outcome.counts }, 'applied the files')
@@ -141,6 +209,8 @@ export class FollowedFiles {
       log.info({ revision, files: paths }, 'the files are as they are served again')
     }
     this.#last = { revision, fingerprint }
+    this.#compared = revision
+    this.#drift = undefined
     this.#refusal = undefined
     this.#refused = ''
   }

@@ -1,7 +1,8 @@
 import { parentPort } from 'node:worker_threads'
 import { CommandError } from '../../base/catalogue/command.ts'
-import { applyFiles } from './apply-files.ts'
-import type { FilesJob } from './outcome.ts'
+import { applyFiles, refused } from './apply-files.ts'
+import { compareFiles } from './compare-files.ts'
+import type { FilesJob, FilesOutcome } from './outcome.ts'
 
 /**
  * The thread that applies files: to parse and to plan thousands of keys takes seconds, in which the gateway must not
@@ -18,5 +19,14 @@ port.on('message', (message: FilesJob | 'end') => {
     void working.finally(() => port.close())
     return
   }
-  working = working.then(async () => port.postMessage(await applyFiles(message, ending.signal)))
+  working = working.then(async () => port.postMessage(await carryOut(message)))
 })
+
+async function carryOut(job: FilesJob): Promise<FilesOutcome> {
+  if (job.compareSince === undefined) return applyFiles(job, ending.signal)
+  try {
+    return { is: 'compared', ...(await compareFiles(job, job.compareSince, ending.signal)) }
+  } catch (error) {
+    return refused('', error)
+  }
+}

@@ -11,6 +11,7 @@ import { rollbacks } from './0009-rollbacks.ts'
 import { accounts } from './0010-accounts.ts'
 import { leanHolds } from './0011-lean-holds.ts'
 import { ledgerIsAppended } from './0012-ledger-is-appended.ts'
+import { followedFiles } from './0013-followed-files.ts'
 import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
@@ -29,4 +30,5 @@ export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0010-accounts': accounts,
   '0011-lean-holds': leanHolds,
   '0012-ledger-is-appended': ledgerIsAppended,
+  '0013-followed-files': followedFiles,
 }

@@ -15,4 +15,5 @@ export const MIGRATION_NAMES = [
   '0010-accounts',
   '0011-lean-holds',
   '0012-ledger-is-appended',
+  '0013-followed-files',
 ] as const

@@ -1,0 +1,71 @@
+import { CommandError } from '../../base/catalogue/command.ts'
+import { systemChance } from '../../base/chance.ts'
+import { systemClock } from '../../base/clock.ts'
+import type { Revision, Store } from '../../store/types.ts'
+import { planConfiguration } from '../configuration.ts'
+import type { AppPorts } from '../ports.ts'
+import { withStore } from '../stored.ts'
+import type { FilesComparison, FilesJob } from './outcome.ts'
+
+const PAGE = 100
+
+/**
+ * Whether the store still is what the files say. The files are read only where an apply or a rollback came after
+ * `since`: no other change can touch what files own.
+ *
+ * @throws {CommandError} GW2xxx
+ */
+export async function compareFiles(
+  { paths, store: url, cwd, environment }: FilesJob,
+  since: number,
+  signal: AbortSignal,
+): Promise<FilesComparison> {
+  const ports: AppPorts = {
+    environment,
+    cwd,
+    signal,
+    clock: systemClock,
+    chance: systemChance,
+    readStdin: () => Promise.reject(new Error('nobody watches stdin')),
+  }
+  const { newest, made } = await withStore(url, 'read', ports, store => madeSince(store, since))
+  if (made === undefined) return { revision: newest, changes: 0 }
+  const { id, origin, restores, author } = made
+  return {
+    revision: newest,
+    made: {
+      id,
+      origin,
+      ...(restores !== undefined && { restores }),
+      ...(author !== undefined && { author }),
+    },
+    changes: await differences(paths, url, ports),
+  }
+}
+
+/** Of the revisions after `since` the newest that an apply or a rollback made. */
+async function madeSince(
+  store: Pick<Store, 'revisions'>,
+  since: number,
+): Promise<{ readonly newest: number; readonly made?: Revision }> {
+  let newest = since
+  for (let before: number | undefined; ; ) {
+    const page = await store.revisions({ limit: PAGE, ...(before !== undefined && { before }) })
+    newest = Math.max(newest, page[0]?.id ?? 0)
+    const made = page.find(({ id, origin }) => id > since && (origin === 'apply' || origin === 'rollback'))
+    if (made) return { newest, made }
+    before = page.at(-1)?.id
+    if (before === undefined || before <= since) return { newest }
+  }
+}
+
+/** Files that cannot be planned are another reason, which the next apply of them gives. */
+async function differences(paths: readonly string[], url: string, ports: AppPorts): Promise<number> {
+  try {
+    const { plan } = await planConfiguration(paths, url, ports)
+    return plan.changes.length
+  } catch (error) {
+    if (error instanceof CommandError) return 0
+    throw error
+  }
+}

@@ -1,0 +1,65 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { counted } from '../app/counted.ts'
+import { waitUntilServed } from '../app/wait-served.ts'
+import { parseDurationMs } from '../base/units.ts'
+import { staysAwake } from './awake.ts'
+import { progressLine } from './progress.ts'
+import { appPorts, type Session } from './session.ts'
+
+/** As commander gives it: a duration, `--wait` alone, `--no-wait`, or nothing of them. */
+export type WaitFlag = number | boolean | undefined
+
+/** Without a flag: a gateway that runs looks at the store every quarter of a second. */
+const DEFAULT_WAIT_MS = 5_000
+const LONG_WAIT_MS = 30_000
+
+/** `--wait [duration]` and `--no-wait` of a command that commits a revision. */
+export function addWaitOptions(command: Command): Command {
+  return command
+    .option(
+      '--wait [duration]',
+      'wait so long until every gateway serves the revision (default: 5s; 30s with --wait alone)',
+      waitArgument,
+    )
+    .option('--no-wait', 'do not wait until the gateways serve it')
+}
+
+/**
+ * Waits until the gateways of the store serve a revision. How many do; undefined where it was not waited.
+ * @throws {CommandError} GW5002, GW9002
+ */
+export async function awaitServed(
+  session: Session,
+  revision: number,
+  wait: WaitFlag,
+): Promise<number | undefined> {
+  // Revision 0 is a store that does not exist yet.
+  if (wait === false || revision === 0) return undefined
+  const withinMs = wait === undefined ? DEFAULT_WAIT_MS : wait === true ? LONG_WAIT_MS : wait
+  const line = progressLine(session.io)
+  try {
+    return await staysAwake(
+      waitUntilServed(revision, session.flags.store, appPorts(session), {
+        withinMs,
+        onProgress: ({ serving, gateways }) =>
+          line.show(`Revision ${revision}: served by ${serving} of ${counted(gateways, 'gateway')}`),
+      }),
+    )
+  } finally {
+    line.clear()
+  }
+}
+
+/** Ends with a line feed, or is empty: that none serves it is an answer only where it was asked for. */
+export function servedText(gateways: number | undefined, wait: WaitFlag): string {
+  if (gateways === undefined || (gateways === 0 && wait === undefined)) return ''
+  return gateways === 0
+    ? 'No gateway serves this store at the moment.\n'
+    : `Served by ${counted(gateways, 'gateway')}.\n`
+}
+
+function waitArgument(text: string): number {
+  const ms = parseDurationMs(text)
+  if (ms === undefined || ms < 1) throw new InvalidArgumentError('Write a duration such as 30s or 2m.')
+  return ms
+}

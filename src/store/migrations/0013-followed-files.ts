@@ -1,0 +1,9 @@
+import { type Kysely, type Migration, sql } from 'kysely'
+
+/** Which files a gateway applies by itself, so that `gw rollback` can say what will undo it. */
+export const followedFiles: Migration = {
+  async up(db: Kysely<never>) {
+    await sql`alter table gateways add column followed_paths text`.execute(db)
+    await sql`alter table gateways add column followed_watch integer`.execute(db)
+  },
+}
