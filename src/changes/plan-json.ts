@@ -11,7 +11,13 @@ export function planToJson(plan: Plan, radius?: BlastRadius): { readonly [member
     ...(plan.restores === undefined ? { set: plan.set } : { restores: plan.restores }),
     counts: { ...plan.counts },
     changes: changesToJson(plan.changes),
-    warnings: plan.warnings.map(({ code, kind, name, message }) => ({ code, kind, name, message })),
+    warnings: plan.warnings.map(({ code, kind, name, message, place }) => ({
+      code,
+      kind,
+      name,
+      message,
+      ...(place && { file: place.file, line: place.line }),
+    })),
     left_alone: {
       other_sets: plan.leftAlone.otherSets,
       cli: plan.leftAlone.cli,

@@ -44,7 +44,15 @@ export function plan(live: Live, desired: Tree, adopted: ReadonlySet<string> = n
     renames,
     followers: following.map(({ put }) => put),
     counts: countChanges(changes, desired),
-    warnings: [...planWarnings(renamed, after, desired), ...renaming.warnings],
+    warnings: [
+      ...planWarnings(
+        renamed,
+        after,
+        desired.resources,
+        now.filter(resource => isOwn(resource, desired.set)),
+      ),
+      ...renaming.warnings,
+    ],
     leftAlone: leftAlone(
       now.filter(resource => !kept.has(resourceId(resource))),
       desired.set,

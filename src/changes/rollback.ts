@@ -29,6 +29,7 @@ export interface Rollback {
 export async function planRollback(store: Store, live: Live, to: number): Promise<Rollback> {
   const wanted = await store.resourcesAt(to)
   const { changes, counts, renames } = changesBetween(live.resources, wanted)
+  const now = liveUnderNewNames(live, renames, () => true)
   const plan: Plan = {
     base: live.head.revision,
     set: '',
@@ -37,11 +38,7 @@ export async function planRollback(store: Store, live: Live, to: number): Promis
     renames,
     followers: [],
     counts,
-    warnings: planWarnings(
-      liveUnderNewNames(live, renames, () => true),
-      wanted,
-      { resources: wanted },
-    ),
+    warnings: planWarnings(now, wanted, wanted, now.resources),
     leftAlone: { otherSets: 0, cli: 0, rest: 0 },
   }
   return { plan, wanted }

@@ -37,6 +37,8 @@ export interface PlanWarning {
   readonly name: string
   /** A sentence for people. */
   readonly message: string
+  /** Where the files declare it. */
+  readonly place?: SourceLine
 }
 
 /** What stands in the store and is none of this set's business. */

@@ -1,5 +1,6 @@
 import type { Resource } from '../schema/kinds.ts'
-import type { Live } from '../store/types.ts'
+import { resourceId } from '../store/resources.ts'
+import type { Live, SourceLine } from '../store/types.ts'
 import { moveInWords } from './blast/in-words.ts'
 import { comingPrices, pricedFromMs } from './blast/prices.ts'
 import { activeSecrets } from './key-secrets.ts'
@@ -9,17 +10,37 @@ import type { PlanWarning } from './types.ts'
 /** How far ahead a plan tells of prices that come into force. */
 const COMING_MS = 30 * 86_400_000
 
-/** What is allowed and yet seldom meant, of all that would stand `after` an apply of `desired`. */
+type Placed = Resource & { readonly place?: SourceLine }
+
+/**
+ * What is allowed and yet seldom meant, of all that would stand `after` an apply of `desired`, and did not stand so
+ * before it: a reviewer is shown what the change brings, each at the line of its resource.
+ *
+ * @param own what of `live` the same apply owns.
+ */
 export function planWarnings(
   live: Live,
   after: readonly Resource[],
-  desired: { readonly resources: readonly Resource[] },
+  desired: readonly Placed[],
+  own: readonly Resource[],
 ): PlanWarning[] {
+  const identity = ({ code, kind, name, message }: PlanWarning) => [code, kind, name, message].join(' ')
+  const before = new Set(warningsOf(live, live.resources, own).map(identity))
+  const places = new Map(desired.map(resource => [resourceId(resource), resource.place]))
+  return warningsOf(live, after, desired)
+    .filter(warning => !before.has(identity(warning)))
+    .map(warning => {
+      const place = places.get(resourceId(warning))
+      return place ? { ...warning, place: { file: place.file, line: place.line } } : warning
+    })
+}
+
+function warningsOf(live: Live, after: readonly Resource[], desired: readonly Resource[]): PlanWarning[] {
   const active = activeSecrets(live)
   const usableBefore = publicationsInUse(live.resources)
   const usableAfter = publicationsInUse(after)
   const declared = new Set(
-    desired.resources.filter(({ kind }) => kind === 'publication').map(({ name }) => name),
+    desired.filter(({ kind }) => kind === 'publication').map(({ name }) => name),
   )
   const warnings: PlanWarning[] = []
   for (const { kind, name, spec } of after) {
@@ -38,7 +59,7 @@ export function planWarnings(
       })
     }
   }
-  for (const { kind, name, spec } of desired.resources) {
+  for (const { kind, name, spec } of desired) {
     if (kind !== 'key' || spec['enabled'] === false || 'hash' in spec || 'secret' in spec) continue
     if (active.has(name)) continue
     warnings.push({

@@ -40,7 +40,7 @@ export function radiusToText(radius: BlastRadius, style: Style): string {
     : [style.strong('Blast radius:'), ...lines.map(line => `    ${line}`)].join('\n')
 }
 
-function accessText({ keys, loses, gains, losesAll }: AccessChange, style: Style): string {
+export function accessText({ keys, loses, gains, losesAll }: AccessChange, style: Style): string {
   const one = keys.length === 1
   const who = one ? `key ${printable(keys[0] ?? '')}` : `${keys.length} keys (${names(keys)})`
   const lost = losesAll ? `every model (${names(loses)})` : names(loses)

@@ -39,7 +39,7 @@ export function diffCommand(bind: Bind): Command {
           out.result({
             text: () => planToText(withoutDefaults(plan, tree), out.style, radius),
             json: () => planToJson(plan, radius),
-            github: () => planToGithub(withoutDefaults(plan, tree), radius),
+            github: () => planToGithub(withoutDefaults(plan, tree), radius, tree.resources),
           })
           return options.exitCode && plan.changes.length > 0 ? EXIT.changes : EXIT.done
         },

@@ -1,25 +1,39 @@
 import type { BlastRadius } from '../changes/blast/types.ts'
-import { verdict } from '../changes/blast/verdict.ts'
+import { breakage, verdict } from '../changes/blast/verdict.ts'
 import type { Plan, ResourceChange } from '../changes/types.ts'
-import { radiusToText } from './blast-text.ts'
+import type { Resource } from '../schema/kinds.ts'
+import type { SourceLine } from '../store/types.ts'
+import { accessText, radiusToText } from './blast-text.ts'
 import { workflowCommand } from './github.ts'
 import { subjectText } from './plan-subject.ts'
 import { changesToText } from './plan-text.ts'
 import { styled } from './style.ts'
 
+type Declared = Pick<Resource, 'kind' | 'name'> & { readonly place: SourceLine }
+
 /**
- * A plan as annotations of a pull request: each change at the line that declares it, what goes away and what deserves a
- * second look as warnings, and the verdict last.
+ * A plan as annotations of a pull request: each change at the line that declares it; as warnings what goes away, what the
+ * change brings that deserves a second look, and the keys that it breaks; and the verdict last.
+ *
+ * @param declared what the files declare, changed or not.
  */
-export function planToGithub(plan: Plan, radius: BlastRadius): string {
-  const places = new Map(plan.changes.map(change => [`${change.kind} ${change.name}`, change.place]))
-  const warnings = plan.warnings.map(({ kind, name, message }) => {
-    return workflowCommand('warning', { title: `${kind} ${name}`, ...places.get(`${kind} ${name}`) }, message)
-  })
+export function planToGithub(plan: Plan, radius: BlastRadius, declared: readonly Declared[]): string {
+  const places = new Map(declared.map(({ kind, name, place }) => [`${kind} ${name}`, lineOf(place)]))
+  const warnings = plan.warnings.map(({ kind, name, message, place }) =>
+    workflowCommand('warning', { title: `${kind} ${name}`, ...(place && lineOf(place)) }, message),
+  )
+  const broken = radius.access
+    .filter(({ loses }) => loses.length > 0)
+    .map(change => {
+      const place = change.keys.map(key => places.get(`key ${key}`)).find(found => found !== undefined)
+      const title = `breaks ${change.keys.length === 1 ? 'a key' : `${change.keys.length} keys`}`
+      return workflowCommand('warning', { title, ...place }, accessText(change, styled(false)))
+    })
+  const harm = breakage(radius)
   const meant = [radiusToText(radius, styled(false)), verdict(plan, radius)].filter(text => text !== '')
-  const isHarmful = radius.access.some(({ loses }) => loses.length > 0) || radius.unserved.length > 0
-  const last = workflowCommand(isHarmful ? 'warning' : 'notice', { title: 'gw diff' }, meant.join('\n\n'))
-  return [...plan.changes.map(annotated), ...warnings, last].join('')
+  const title = harm.length === 0 ? 'gw diff' : `gw diff: it ${harm.join(', ')}`
+  const last = workflowCommand(harm.length > 0 ? 'warning' : 'notice', { title }, meant.join('\n\n'))
+  return [...plan.changes.map(annotated), ...warnings, ...broken, last].join('')
 }
 
 /** Where a resource is no longer declared, the line is that of another one. */
@@ -32,5 +46,9 @@ function annotated(change: ResourceChange): string {
   }
   const [, ...fields] = changesToText([change], styled(false)).split('\n')
   const said = fields.map(line => line.trim()).join('\n')
-  return workflowCommand('notice', { title, ...place }, said === '' ? title : said)
+  return workflowCommand('notice', { title, ...(place && lineOf(place)) }, said === '' ? title : said)
+}
+
+function lineOf({ file, line }: SourceLine): SourceLine {
+  return { file, line }
 }

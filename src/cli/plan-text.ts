@@ -1,3 +1,4 @@
+import { counted } from '../app/counted.ts'
 import { textWidth } from '../base/text-width.ts'
 import type { BlastRadius } from '../changes/blast/types.ts'
 import { verdict } from '../changes/blast/verdict.ts'
@@ -26,6 +27,8 @@ const PAINT = { create: 'added', update: 'changed', delete: 'removed' } as const
  *     Blast radius:
  *         key app loses gpt-4o
  *
+ *     warning this change breaks 1 key
+ *
  *     1 to create, 1 to update, 1 to delete; breaks 1 key; nothing in use goes away
  */
 export function planToText(plan: Plan, style: Style, radius?: BlastRadius): string {
@@ -35,7 +38,9 @@ export function planToText(plan: Plan, style: Style, radius?: BlastRadius): stri
     style.faint(`${what}, ${head}.`),
     changesToText(plan.changes, style),
     radius ? radiusToText(radius, style) : '',
-    [...warningsToText(plan, radius, style), leftAlone(plan)].filter(line => line !== '').join('\n'),
+    [...warningsToText(plan, radius, style), breakageToText(radius, style), leftAlone(plan)]
+      .filter(line => line !== '')
+      .join('\n'),
     style.strong(verdict(plan, radius)),
   ]
   return `${blocks.filter(block => block !== '').join('\n\n')}\n`
@@ -108,7 +113,15 @@ function warningsToText(plan: Plan, radius: BlastRadius | undefined, style: Styl
 }
 
 function warningToText(warning: Plan['warnings'][number], style: Style): string {
-  return `${style.changed('warning')} ${subjectText(warning)}: ${printable(warning.message)}`
+  const { place } = warning
+  const where = place ? style.faint(`  ${printable(`${place.file}:${place.line}`)}`) : ''
+  return `${style.changed('warning')} ${subjectText(warning)}: ${printable(warning.message)}${where}`
+}
+
+function breakageToText(radius: BlastRadius | undefined, style: Style): string {
+  const count = radius?.brokenKeys ?? 0
+  if (count === 0) return ''
+  return `${style.changed('warning')} this change ${style.removed(`breaks ${counted(count, 'key')}`)}`
 }
 
 function leftAlone(plan: Plan): string {

@@ -70,3 +70,25 @@ test('an enabled key without any secret that opens', () => {
 test('nothing where all is well', () => {
   expect(plan(emptyLive(0), tree(...served('m'))).warnings).toEqual([])
 })
+
+test('only what the change brings, each with its line: what stood before is not said again', () => {
+  const standing = [
+    ...Array.from({ length: 23 }, (_, at) => key(`key-${at}`)),
+    ...served('m'),
+    endpoint('off', { enabled: false }),
+    publication('down', { price: undefined }),
+    binding('down', 'off'),
+  ]
+  const live = liveWith(standing.map(resource => ownedBy('default', resource)))
+  expect(plan(live, tree(...standing)).warnings).toEqual([])
+  const changed = [
+    ...standing.filter(({ name }) => name !== 'm-ep' && name !== 'm m-ep'),
+    key('fresh', {}, 77),
+    endpoint('m-ep', { enabled: false }),
+    binding('m', 'm-ep'),
+  ]
+  expect(plan(live, tree(...changed)).warnings).toEqual([
+    expect.objectContaining({ code: 'no_endpoint', name: 'm', place: { file: 'gw.yaml', line: expect.any(Number) } }),
+    expect.objectContaining({ code: 'no_secret', name: 'fresh', place: { file: 'gw.yaml', line: 77 } }),
+  ])
+})

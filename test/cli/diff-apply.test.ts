@@ -102,7 +102,7 @@ describe('gw apply', () => {
     const { exit, stdout, stderr } = await run('apply --yes --skip-probe')
     expect({ exit, stderr }).toEqual({
       exit: 0,
-      stderr: '`gw status` says which revision each gateway serves.\n',
+      stderr: 'No gateway serves this store at the moment: `gw serve` starts one.\n',
     })
     await expect(stdout).toMatchFileSnapshot('golden/apply-first.txt')
   })

@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { API_FAULTS } from '../../src/base/catalogue/api.ts'
 import { COMMAND_FAULTS } from '../../src/base/catalogue/command.ts'
 import { CONFIG_FAULTS } from '../../src/base/catalogue/config.ts'
+import { HEALTH_REASONS } from '../../src/base/catalogue/health.ts'
 import { WIRE_ERRORS } from '../../src/base/catalogue/wire.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { gw } from './in-process.ts'
@@ -32,8 +33,8 @@ describe('gw explain', () => {
     expect((await run('explain', 'rpm')).stdout).toMatch(/tenant\.limits\.rpm[\s\S]*key\.limits\.rpm/)
   })
 
-  it('knows every code of the catalogue, in any case', async () => {
-    const codes = [COMMAND_FAULTS, CONFIG_FAULTS, WIRE_ERRORS, API_FAULTS].flatMap(each => Object.keys(each))
+  it('knows every code of the catalogue, and every reason of /health, in any case', async () => {
+    const codes = [COMMAND_FAULTS, CONFIG_FAULTS, WIRE_ERRORS, API_FAULTS, HEALTH_REASONS].flatMap(each => Object.keys(each))
     for (const code of codes) {
       const { exit, stdout } = await run('explain', code, '--format', 'json')
       expect({ code, exit }).toEqual({ code, exit: 0 })

@@ -14,16 +14,25 @@ export function verdict({ counts }: Pick<Plan, 'counts'>, radius: BlastRadius | 
   const { create, update, delete: remove } = counts
   const sums = `${create} to create, ${update} to update, ${remove} to delete`
   if (!radius || update + remove === 0) return sums
-  const used = inUse(radius).length
   const parts = [
     sums,
-    radius.brokenKeys === 0 ? 'breaks no key' : `breaks ${counted(radius.brokenKeys, 'key')}`,
+    ...(radius.brokenKeys === 0 ? ['breaks no key'] : []),
+    ...breakage(radius),
+    ...(inUse(radius).length === 0 ? ['nothing in use goes away'] : []),
+  ]
+  return parts.join('; ')
+}
+
+/** What of a plan breaks callers, in a few words; empty where nothing does. */
+export function breakage(radius: BlastRadius): readonly string[] {
+  const used = inUse(radius).length
+  return [
+    radius.brokenKeys > 0 && `breaks ${counted(radius.brokenKeys, 'key')}`,
     radius.unserved.length > 0 &&
       `leaves ${counted(radius.unserved.length, 'publication')} without an endpoint`,
     radius.limits.length > 0 && `lowers ${counted(radius.limits.length, 'limit')} below recent use`,
-    used === 0 ? 'nothing in use goes away' : `${used} in use ${used === 1 ? 'goes' : 'go'} away`,
-  ]
-  return parts.filter(part => part !== false).join('; ')
+    used > 0 && `${used} in use ${used === 1 ? 'goes' : 'go'} away`,
+  ].filter(part => part !== false)
 }
 
 function counted(count: number, noun: string): string {
