@@ -3,7 +3,7 @@ import type { ProbeOrder } from '../changes/types.ts'
 import { httpProbe } from '../relay/probe/http-probe.ts'
 import type { Diagnosis, Probe, ProbedService, ProbeTarget } from '../relay/probe.ts'
 import type { Protocol } from '../schema/endpoint.ts'
-import { credentialOf, type SecretSource } from '../schema/kept-secret.ts'
+import { type SecretSource, secretsOf } from '../schema/kept-secret.ts'
 import { decode, type Resource, type Spec } from '../schema/kinds.ts'
 import { describe } from '../snapshot/compile.ts'
 import { endpointEntry } from '../snapshot/entries.ts'
@@ -154,23 +154,26 @@ async function targetOf(
   spec: Spec<'endpoint'>,
   { secretOf, onlySendings }: ProbeRoundPorts,
 ): Promise<ProbeTarget | Diagnosis> {
-  const credential = credentialOf(name, spec)
-  const sending = sendingOf(name, spec)
-  if (onlySendings && credential && sending !== undefined && !onlySendings.has(sending)) {
-    return {
-      fault: 'secret',
-      cause: `The credential ${describe(credential)} does not go to ${new URL(spec.base_url).origin} yet, and a configuration from stdin cannot make it.`,
-      mend: 'Write the configuration to a file, review it, and name the file with -c.',
+  const secrets = new Map<string, string>()
+  for (const { field, source } of secretsOf(name, spec)) {
+    const what = field === 'upstream_key' ? 'credential' : `header ${field.slice('headers.'.length)}`
+    if (onlySendings && !onlySendings.has(sendingOf(source, spec))) {
+      return {
+        fault: 'secret',
+        cause: `The ${what} ${describe(source)} does not go to ${new URL(spec.base_url).origin} yet, and a configuration from stdin cannot make it.`,
+        mend: 'Write the configuration to a file, review it, and name the file with -c.',
+      }
     }
-  }
-  const secret = credential ? await secretOf(credential) : ''
-  if (typeof secret !== 'string') {
-    return { fault: 'secret', cause: `The credential: ${secret.message}.`, mend: secret.hint }
+    const secret = await secretOf(source)
+    if (typeof secret !== 'string') {
+      return { fault: 'secret', cause: `The ${what}: ${secret.message}.`, mend: secret.hint }
+    }
+    secrets.set(describe(source), secret)
   }
   const problems: string[] = []
   const entry = endpointEntry(
     { name, account: name, spec, createdAtMs: 0 },
-    { problems, resolve: () => secret },
+    { problems, resolve: (_owner, source) => secrets.get(describe(source)) ?? '' },
   )
   const [problem] = problems
   if (problem !== undefined) {
@@ -180,19 +183,22 @@ async function targetOf(
       mend: 'Look for line breaks and odd characters in it.',
     }
   }
-  return credential ? { ...entry, credential: describe(credential) } : entry
+  const [credential] = secrets.keys()
+  return credential === undefined ? entry : { ...entry, credential }
 }
 
-/** What of the credentials of these endpoints goes where. */
+/** What of the secrets of these endpoints goes where. */
 function sendings(resources: readonly Resource[]): ReadonlySet<string> {
   return new Set(
     resources
       .filter(({ kind }) => kind === 'endpoint')
-      .flatMap(({ name, spec }) => sendingOf(name, decode('endpoint', spec)) ?? []),
+      .flatMap(({ name, spec }) => {
+        const decoded = decode('endpoint', spec)
+        return secretsOf(name, decoded).map(({ source }) => sendingOf(source, decoded))
+      }),
   )
 }
 
-function sendingOf(name: string, spec: Spec<'endpoint'>): string | undefined {
-  const credential = credentialOf(name, spec)
-  return credential && `${describe(credential)} ${new URL(spec.base_url).origin}`
+function sendingOf(source: SecretSource, spec: Spec<'endpoint'>): string {
+  return `${describe(source)} ${new URL(spec.base_url).origin}`
 }

@@ -6,6 +6,8 @@ const SECRET_FIELDS: Partial<Record<Kind, readonly string[]>> = {
   endpoint: ['upstream_key'],
   key: ['secret', 'hash'],
 }
+/** Of an endpoint: a header's value that is no text is a reference to a secret. */
+const HEADER = /^headers[.[]/
 const PLAIN_KEY = /^[A-Za-z0-9_-]+$/
 
 type Fields = { readonly [field: string]: Json }
@@ -22,6 +24,8 @@ export function fieldChanges(kind: Kind, before: CanonicalSpec, after: Canonical
 
 function changesAt(path: string, before: Json | undefined, after: Json | undefined): FieldChange[] {
   if (isEqual(before, after)) return []
+  if (HEADER.test(path) && [before, after].some(value => value !== undefined && isFields(value)))
+    return [{ path, type: 'secret' }]
   const [from, to] = [before ?? {}, after ?? {}]
   if (isFields(from) && isFields(to)) {
     const members = union(from, to)

@@ -39,9 +39,7 @@ function warningsOf(live: Live, after: readonly Resource[], desired: readonly Re
   const active = activeSecrets(live)
   const usableBefore = publicationsInUse(live.resources)
   const usableAfter = publicationsInUse(after)
-  const declared = new Set(
-    desired.filter(({ kind }) => kind === 'publication').map(({ name }) => name),
-  )
+  const declared = new Set(desired.filter(({ kind }) => kind === 'publication').map(({ name }) => name))
   const warnings: PlanWarning[] = []
   for (const { kind, name, spec } of after) {
     if (kind !== 'publication' || spec['status'] !== 'listed') continue

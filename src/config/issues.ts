@@ -86,7 +86,10 @@ function findingsOfOne(issue: Issue, asked: Asked): Finding[] {
     const text = inWords(issue.issues?.[0] ?? issue)
     return [{ code: 'GW1205', text, span: home, path }]
   }
-  return [{ ...told(issue, node, asked, inner), span: node.span, path }]
+  const finding = told(issue, node, asked, inner)
+  // Frames are drawn last: whatever is called a secret is in none of them.
+  if (finding.code === 'GW1404') node.span.source.hide(node.span.start, node.span.end)
+  return [{ ...finding, span: node.span, path }]
 }
 
 /** The node at `inner`, or the deepest one on the way there, and the key that leads to it. */

@@ -1,25 +1,15 @@
+import { SECRET_NAME, SECRET_SHAPES } from '../base/secret-shapes.ts'
 import { nearest } from './nearest.ts'
 import { mergeRanges, type Source } from './source.ts'
 
 /** What stands for a secret. Of a fixed length: the length of a secret is nobody's business, either. */
 export const MASK = '********'
 
-/** A name of a field whose value is taken for a secret, wherever it stands. */
-const SECRET_NAME = /(?:key|token)(?!s)|secret|passw|passphrase|pwd|credential|authorization|cookie/i
 /** A name of a field that may hold a reference to a secret. */
 const SLOT_NAME = /(?:^|[_-])(?:key|token|secret|password|credential)$/i
 /** The same in a line that may not even be YAML: the value is everything after the colon. */
 const SECRET_LINE =
   /(?:key|token|secret|passw\w*|credential|authorization|cookie)["']?\s*[:=]\s*(?!\{\s*["']?(?:env|file)\b)(\S.*)/dgi
-/** What gives itself away: vendors' keys, our own, bearer headers, users in URLs, signed queries. */
-const SECRET_SHAPES = [
-  /(?<![A-Za-z0-9])(?:sk|pk|rk)-[A-Za-z0-9_-]{8,}/dg,
-  /(?<![A-Za-z0-9])gw_[A-Za-z0-9]{12,}/dg,
-  /(?<=\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}/dgi,
-  /(?<=:\/\/)[^\s/@"']+(?=@)/dg,
-  /(?<=[?&][\w.-]*(?:key|token|secret|password|sig|signature)=)[^&\s"'#]+/dgi,
-] as const
-
 /** The fields that hold a reference to a secret; a typo in their name does not make a secret public. */
 const SLOTS = ['upstream_key', 'secret', 'hash'] as const
 const DIGEST = /^sha256:[0-9a-f]{64}$/

@@ -1,4 +1,5 @@
 import { ApiError } from '../base/catalogue/api.ts'
+import { secretsOf } from '../schema/kept-secret.ts'
 import { decode, type Resource } from '../schema/kinds.ts'
 import type { SecretReference } from '../schema/scalars.ts'
 
@@ -32,10 +33,13 @@ interface Use {
 function usesOf(resource: Resource): Use[] {
   const name = `${resource.kind} ${resource.name}`
   if (resource.kind === 'endpoint') {
-    const { upstream_key: reference, base_url: url } = decode('endpoint', resource.spec)
+    const spec = decode('endpoint', resource.spec)
     // What is kept goes to one origin only, whoever says what; and no document can say it.
-    if (!reference || 'stored' in reference) return []
-    return [{ resource: name, use: `${textOf(reference)} to ${new URL(url).origin}` }]
+    return secretsOf(resource.name, spec).flatMap(({ source }) =>
+      'kept' in source
+        ? []
+        : [{ resource: name, use: `${textOf(source)} to ${new URL(spec.base_url).origin}` }],
+    )
   }
   if (resource.kind !== 'key') return []
   const { secret } = decode('key', resource.spec)

@@ -6,6 +6,8 @@ export interface ProbeTarget extends Upstream {
   readonly protocol: Protocol
   /** The model name that the upstream accepts. */
   readonly servedModel: string
+  /** What of `headers` is secret: no message may hold it. */
+  readonly secrets: readonly string[]
   /** Where the credential in `headers` comes from, such as `env:OPENAI_API_KEY`, to name it in messages. */
   readonly credential?: string
 }

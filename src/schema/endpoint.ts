@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { looksSecret } from '../base/secret-shapes.ts'
 import { keptSecret } from './kept-secret.ts'
 import { duration, secretReference, text } from './scalars.ts'
 
@@ -25,18 +26,58 @@ const RESERVED_HEADERS = new Set([
   'upgrade',
   'expect',
 ])
+/** Whether the gateway decides this header itself. */
+export function isReservedHeader(name: string): boolean {
+  return RESERVED_HEADERS.has(name.toLowerCase())
+}
+
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
-const headers = z
-  .record(
-    z
-      .string()
-      .regex(HEADER_NAME, 'a header name')
-      .refine(key => !RESERVED_HEADERS.has(key.toLowerCase()), 'a header that the gateway sets itself'),
-    z.string().regex(HEADER_VALUE, 'a header value on one line'),
+const headerName = z
+  .string()
+  .regex(HEADER_NAME, 'a header name')
+  .refine(key => !isReservedHeader(key), 'a header that the gateway sets itself')
+const headerText = z.string().regex(HEADER_VALUE, 'a header value on one line')
+
+const ABOUT_HEADERS = 'Extra headers for this upstream.'
+
+/** Over the network: a secret is given as `upstream_key`, and a reference would read files of this machine. */
+export const plainHeaders = z
+  .record(headerName, headerText)
+  .superRefine(refuseSecrets)
+  .describe(
+    `${ABOUT_HEADERS} A value that looks like a secret is refused: it belongs in \`upstream_key\`, or as a reference in a configuration file.`,
   )
-  .describe('Extra headers for this upstream. Not for secrets: those belong in `upstream_key`.')
+
+const headers = z
+  .record(headerName, z.union([headerText, secretReference]))
+  .superRefine(refuseSecrets)
+  .describe(`${ABOUT_HEADERS} One that is a secret is a reference: \`api-key: { env: NAME }\`.`)
+
+/** As they stand in the store, whatever looked like a secret when they were written. */
+const standingHeaders = z.record(headerName, z.union([headerText, secretReference]))
+
+function refuseSecrets(
+  value: Readonly<Record<string, unknown>>,
+  ctx: z.RefinementCtx<Readonly<Record<string, unknown>>>,
+): void {
+  for (const header of secretHeaders(value)) {
+    ctx.addIssue({
+      code: 'custom',
+      path: [header],
+      message: 'a secret in plain text (it is not shown here)',
+      params: { fault: 'GW1404' },
+    })
+  }
+}
+
+/** The headers whose literal value looks like a secret. */
+export function secretHeaders(value: Readonly<Record<string, unknown>>): string[] {
+  return Object.entries(value).flatMap(([header, text]) =>
+    typeof text === 'string' && looksSecret(header, text) ? [header] : [],
+  )
+}
 
 /** A day is longer than any answer. */
 const LONGEST_MS = 86_400_000
@@ -91,7 +132,11 @@ const credential = z.union([secretReference, keptSecret])
 
 /** The same as it stands in the store. */
 export const standingEndpoint = z
-  .strictObject({ ...endpoint.shape, upstream_key: credential.optional() })
+  .strictObject({
+    ...endpoint.shape,
+    upstream_key: credential.optional(),
+    headers: standingHeaders.default({}),
+  })
   .overwrite(withAuth)
 
 export const DEFAULT_AUTH = { openai: 'bearer', anthropic: 'x-api-key' } as const

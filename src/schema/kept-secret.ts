@@ -27,15 +27,28 @@ export type SecretSource = SecretReference | { readonly kept: string }
 interface Sending {
   readonly base_url: string
   readonly upstream_key?: SecretReference | z.output<typeof keptSecret> | undefined
+  readonly headers: Readonly<Record<string, string | SecretReference>>
 }
 
 /** Where the credential of an endpoint is found; undefined where it has none. */
 export function credentialOf(
   endpoint: string,
-  { base_url, upstream_key }: Sending,
+  { base_url, upstream_key }: Omit<Sending, 'headers'>,
 ): SecretSource | undefined {
   if (upstream_key === undefined || !('stored' in upstream_key)) return upstream_key
   return { kept: keptFor(endpoint, base_url) }
+}
+
+/** Every secret that an endpoint sends, by the field that says so: its credential and headers that are references. */
+export function secretsOf(
+  endpoint: string,
+  sending: Sending,
+): readonly { readonly field: string; readonly source: SecretSource }[] {
+  const credential = credentialOf(endpoint, sending)
+  const inHeaders = Object.entries(sending.headers).flatMap(([name, value]) =>
+    typeof value === 'string' ? [] : [{ field: `headers.${name}`, source: value }],
+  )
+  return credential ? [{ field: 'upstream_key', source: credential }, ...inHeaders] : inHeaders
 }
 
 /**

@@ -1,5 +1,5 @@
 import { Alongside } from '../base/alongside.ts'
-import { credentialOf, type SecretSource } from '../schema/kept-secret.ts'
+import { type SecretSource, secretsOf } from '../schema/kept-secret.ts'
 import { decode, type Kind, type Spec } from '../schema/kinds.ts'
 import { settings as settingsSchema } from '../schema/settings.ts'
 import type { ServedResource, ServedState } from '../schema/state.ts'
@@ -45,8 +45,7 @@ export function* decoding(state: ServedState, before?: Decoded): Generator<undef
   const [declared] = yield* items(resources, 'settings', problems)
   const endpoints = yield* items(resources, 'endpoint', problems)
   for (const { name, spec } of endpoints) {
-    const source = credentialOf(name, spec)
-    if (source) sources.push(source)
+    for (const { source } of secretsOf(name, spec)) sources.push(source)
   }
   const tenants = yield* known(resources, 'tenant', problems, before?.tenants, (item, resource) => {
     return { resource, entry: tenantEntry(item) }

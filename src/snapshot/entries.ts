@@ -25,12 +25,21 @@ const HEADER_SAFE = /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/
 
 export function endpointEntry({ name, account, spec }: Item<'endpoint'>, ports: EntryPorts): EndpointEntry {
   const url = new URL(spec.base_url)
-  const headers = Object.entries(spec.headers).flat()
+  const secrets: string[] = []
+  const resolve = (field: string, source: SecretSource): string => {
+    const owner = `endpoint ${name}: ${field}`
+    const secret = ports.resolve(owner, source)
+    if (secret && !HEADER_SAFE.test(secret)) ports.problems.push(`${owner} does not fit into a header line`)
+    secrets.push(secret)
+    return secret
+  }
+  const headers = Object.entries(spec.headers).flatMap(([header, value]) => [
+    header,
+    typeof value === 'string' ? value : resolve(`headers.${header}`, value),
+  ])
   const credential = credentialOf(name, spec)
   if (credential) {
-    const owner = `endpoint ${name}: upstream_key`
-    const secret = ports.resolve(owner, credential)
-    if (secret && !HEADER_SAFE.test(secret)) ports.problems.push(`${owner} does not fit into a header line`)
+    const secret = resolve('upstream_key', credential)
     const auth = spec.auth ?? DEFAULT_AUTH[spec.protocol]
     if (auth === 'bearer') headers.push('authorization', `Bearer ${secret}`)
     else headers.push('x-api-key', secret)
@@ -46,6 +55,7 @@ export function endpointEntry({ name, account, spec }: Item<'endpoint'>, ports: 
     skipProbe: spec.skip_probe,
     maxConcurrency: spec.max_concurrency ?? Number.POSITIVE_INFINITY,
     headers: Object.freeze(headers),
+    secrets: Object.freeze(secrets),
     connectMs: spec.timeouts.connect,
     firstByteMs: spec.timeouts.first_byte,
     idleMs: spec.timeouts.idle,

@@ -144,6 +144,8 @@ export interface EndpointEntry {
   readonly maxConcurrency: number
   /** Header names and values in turn: the credential and the extra headers. */
   readonly headers: readonly string[]
+  /** What of them is secret, to be kept out of messages. */
+  readonly secrets: readonly string[]
   readonly connectMs: number
   readonly firstByteMs: number
   readonly idleMs: number

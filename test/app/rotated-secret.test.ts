@@ -5,7 +5,7 @@ import { scriptedUpstream } from '../support/scripted-upstream.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { wholeGateway } from '../support/whole-gateway.ts'
 
-test('a secret file that is written anew is used within a second or two, without an apply; one that is gone leaves the old secret in use', async () => {
+test('a secret file that is written anew, of a credential or of a header, is used within a second or two, without an apply; one that is gone leaves the old secret in use', async () => {
   const upstream = await scriptedUpstream(onTestFinished)
   upstream.answer(json({ usage: { prompt_tokens: 1, completion_tokens: 1 } }))
   const files = tempDir(onTestFinished)
@@ -15,7 +15,7 @@ test('a secret file that is written anew is used within a second or two, without
     `
 version: 1
 endpoints:
-  main: { protocol: openai, base_url: "${upstream.url}/v1", served_model: served, upstream_key: { file: ${secret} } }
+  main: { protocol: openai, base_url: "${upstream.url}/v1", served_model: served, upstream_key: { file: ${secret} }, headers: { api-key: { file: ${secret} } } }
 publications:
   m: { bindings: [{ endpoint: main }] }
 keys:
@@ -31,17 +31,18 @@ keys:
       body: JSON.stringify({ model: 'm', messages: [] }),
     })
     expect(answer.status).toBe(200)
-    return upstream.requests.at(-1)?.header('authorization')
+    const request = upstream.requests.at(-1)
+    return [request?.header('authorization'), request?.header('api-key')]
   }
-  expect(await usedSecret()).toBe('Bearer sk-first')
+  expect(await usedSecret()).toEqual(['Bearer sk-first', 'sk-first'])
 
   const reloaded = gateway.reloaded()
   files.write('key', 'sk-the-second\n')
   await reloaded
-  expect(await usedSecret()).toBe('Bearer sk-the-second')
+  expect(await usedSecret()).toEqual(['Bearer sk-the-second', 'sk-the-second'])
 
   const refused = gateway.logged('cannot serve revision')
   rmSync(secret)
   expect(await refused).not.toContain('sk-the-second')
-  expect(await usedSecret()).toBe('Bearer sk-the-second')
+  expect(await usedSecret()).toEqual(['Bearer sk-the-second', 'sk-the-second'])
 })

@@ -23,6 +23,8 @@ const upstream = await scriptedUpstream(afterAll)
 const environment = {
   UPSTREAM_KEY: SLOTS['upstream_key, by variable'],
   REFUSED_KEY: SLOTS['upstream_key that its upstream refuses, and repeats'],
+  HEADER_KEY: SLOTS['header of an endpoint, by variable'],
+  REFUSED_HEADER: SLOTS['header of an endpoint that its upstream refuses, and repeats'],
   CLIENT_KEY: SLOTS['secret of a key, by variable'],
   METRICS_TOKEN: SLOTS.METRICS_TOKEN,
   GW_ADMIN_PASSWORD: SLOTS.GW_ADMIN_PASSWORD,
@@ -38,9 +40,9 @@ dir.write(
   `
 version: 1
 endpoints:
-  by-variable: { protocol: openai, base_url: "${upstream.url}/v1", served_model: m, upstream_key: { env: UPSTREAM_KEY }, display_name: "\${GW_DISPLAY}" }
-  by-file: { protocol: anthropic, base_url: "${upstream.url}/v1", served_model: m, upstream_key: { file: "${secrets.write('upstream', `${SLOTS['upstream_key, by file']}\n`)}" } }
-  refusing: { protocol: openai, base_url: "${upstream.url}/refusing/v1", served_model: m, upstream_key: { env: REFUSED_KEY } }
+  by-variable: { protocol: openai, base_url: "${upstream.url}/v1", served_model: m, upstream_key: { env: UPSTREAM_KEY }, headers: { api-key: { env: HEADER_KEY } }, display_name: "\${GW_DISPLAY}" }
+  by-file: { headers: { x-team-token: { file: "${secrets.write('header', `${SLOTS['header of an endpoint, by file']}\n`)}" } }, protocol: anthropic, base_url: "${upstream.url}/v1", served_model: m, upstream_key: { file: "${secrets.write('upstream', `${SLOTS['upstream_key, by file']}\n`)}" } }
+  refusing: { protocol: openai, base_url: "${upstream.url}/refusing/v1", served_model: m, upstream_key: { env: REFUSED_KEY }, headers: { x-refused: { env: REFUSED_HEADER } } }
 publications:
   chat: { bindings: [{ endpoint: by-variable }], price: { input: 1, output: 10 } }
   claude: { bindings: [{ endpoint: by-file }] }
@@ -69,7 +71,7 @@ const [holding, going] = [gate(), gate()]
 upstream.answer(async exchange => {
   const { request } = exchange
   if (request.path.startsWith('/refusing')) {
-    const told = `the key ${request.header('authorization')} is unknown`
+    const told = `the key ${request.header('authorization')} or ${request.header('x-refused')} is unknown`
     return reply({
       status: 401,
       headers: { 'content-type': 'application/json', 'x-told': told },
@@ -142,7 +144,9 @@ it('a secret in any slot is found in no output, log, metric, error, health or fi
   expect([...filesOf(dir.path).keys()].map(path => basename(path))).toContain('gw.db')
   // They were used: the upstream was sent the one that is its own.
   const sent = upstream.requests.map(({ headerLines }) => JSON.stringify(headerLines)).join('\n')
-  expect(slotsIn(sent)).toEqual(Object.keys(SLOTS).filter(slot => /^upstream_key|another header/.test(slot)))
+  expect(slotsIn(sent)).toEqual(
+    Object.keys(SLOTS).filter(slot => /^upstream_key|^header of|another header/.test(slot)),
+  )
 })
 
 function expectNone(places: ReadonlyMap<string, string | Buffer>, when: string): void {

@@ -88,7 +88,11 @@ test('only what the change brings, each with its line: what stood before is not 
     binding('m', 'm-ep'),
   ]
   expect(plan(live, tree(...changed)).warnings).toEqual([
-    expect.objectContaining({ code: 'no_endpoint', name: 'm', place: { file: 'gw.yaml', line: expect.any(Number) } }),
+    expect.objectContaining({
+      code: 'no_endpoint',
+      name: 'm',
+      place: { file: 'gw.yaml', line: expect.any(Number) },
+    }),
     expect.objectContaining({ code: 'no_secret', name: 'fresh', place: { file: 'gw.yaml', line: 77 } }),
   ])
 })

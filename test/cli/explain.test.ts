@@ -34,7 +34,9 @@ describe('gw explain', () => {
   })
 
   it('knows every code of the catalogue, and every reason of /health, in any case', async () => {
-    const codes = [COMMAND_FAULTS, CONFIG_FAULTS, WIRE_ERRORS, API_FAULTS, HEALTH_REASONS].flatMap(each => Object.keys(each))
+    const codes = [COMMAND_FAULTS, CONFIG_FAULTS, WIRE_ERRORS, API_FAULTS, HEALTH_REASONS].flatMap(each =>
+      Object.keys(each),
+    )
     for (const code of codes) {
       const { exit, stdout } = await run('explain', code, '--format', 'json')
       expect({ code, exit }).toEqual({ code, exit: 0 })

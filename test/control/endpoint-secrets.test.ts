@@ -53,6 +53,22 @@ describe('a credential that is given over REST', () => {
     }
   })
 
+  test('is refused in a header, where it would be shown: by creation and by change, without a word of it', async () => {
+    const body = { name: `${name}-h`, protocol: 'openai', base_url: A, served_model: 'm', skip_probe: true }
+    const headers = { 'x-team': 'blue', 'api-key': 'canary-plain-key-of-the-vendor' }
+    for (const refused of [
+      await control.call('create_endpoint', { as, body: { ...body, headers } }),
+      await patch({ headers }),
+    ]) {
+      expect(refused).toMatchObject({
+        status: 422,
+        body: { errors: [expect.objectContaining({ pointer: '/headers/api-key' })] },
+      })
+      expect(JSON.stringify(refused.body)).not.toContain('canary')
+    }
+    expect(await patch({ headers: { 'x-team': 'blue' } })).toMatchObject({ status: 200 })
+  })
+
   test('is another one with each giving, as a revision of its own', async () => {
     const [before] = await kept()
     control.clock.advance(1_000)

@@ -1,5 +1,6 @@
 import { resolveSecret, SecretError } from '../../config/secrets.ts'
-import { decode } from '../../schema/kinds.ts'
+import { secretsOf } from '../../schema/kept-secret.ts'
+import { decode, type Resource } from '../../schema/kinds.ts'
 import type { SecretReference } from '../../schema/scalars.ts'
 import type { Live } from '../../store/types.ts'
 import type { AppPorts } from '../ports.ts'
@@ -11,19 +12,13 @@ export async function referenceDiagnoses(
   { environment }: Pick<AppPorts, 'environment'>,
 ): Promise<readonly Diagnosis[]> {
   const users = new Map<string, { readonly reference: SecretReference; readonly by: string[] }>()
-  for (const { kind, name, spec } of resources) {
-    const reference =
-      kind === 'endpoint'
-        ? decode(kind, spec).upstream_key
-        : kind === 'key'
-          ? decode(kind, spec).secret
-          : undefined
-    // What is kept in the store itself is found there.
-    if (reference === undefined || 'stored' in reference) continue
-    const identity = JSON.stringify(reference)
-    const known = users.get(identity) ?? { reference, by: new Array<string>() }
-    known.by.push(`${kind} ${name}`)
-    users.set(identity, known)
+  for (const resource of resources) {
+    for (const reference of referencesOf(resource)) {
+      const identity = JSON.stringify(reference)
+      const known = users.get(identity) ?? { reference, by: new Array<string>() }
+      known.by.push(`${resource.kind} ${resource.name}`)
+      users.set(identity, known)
+    }
   }
   const diagnoses: Diagnosis[] = []
   for (const { reference, by } of users.values()) {
@@ -37,6 +32,13 @@ export async function referenceDiagnoses(
       users.size === 0 ? 'Nothing refers to a secret.' : `All ${users.size} references lead to one.`,
     ),
   ]
+}
+
+/** What is kept in the store itself is found there. */
+function referencesOf({ kind, name, spec }: Resource): readonly SecretReference[] {
+  if (kind === 'key') return [decode(kind, spec).secret].filter(secret => secret !== undefined)
+  if (kind !== 'endpoint') return []
+  return secretsOf(name, decode(kind, spec)).flatMap(({ source }) => ('kept' in source ? [] : [source]))
 }
 
 async function faultOf(

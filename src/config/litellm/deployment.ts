@@ -1,4 +1,5 @@
-import type { Protocol } from '../../schema/endpoint.ts'
+import { looksSecret } from '../../base/secret-shapes.ts'
+import { isReservedHeader, type Protocol } from '../../schema/endpoint.ts'
 import { holdsSecret, secretShapes } from '../mask.ts'
 import { type Price, priceOf } from './money.ts'
 import type { Part } from './parts.ts'
@@ -12,10 +13,13 @@ export interface Account {
   readonly baseUrl: string
   /** A variable of the environment that holds the credential. */
   readonly keyVariable?: string
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers: Headers
   readonly totalTimeout?: string
   readonly maxConcurrency?: number
 }
+
+/** A value that is secret is a reference to a variable. */
+type Headers = Readonly<Record<string, string | { readonly env: string }>>
 
 /** One entry of `model_list`, understood. */
 export interface Deployment {
@@ -91,7 +95,7 @@ export function readDeployment(entry: Part, shared: Shared): Deployment | undefi
       protocol: provider.protocol,
       baseUrl,
       ...keyOf(provider, baseUrl, [params, credential], nameOf.text),
-      headers: headersOf(params),
+      headers: headersOf(params, nameOf.text),
       ...timeoutOf(params, shared),
       ...concurrencyOf(params),
     },
@@ -185,12 +189,20 @@ function keyOf(
   return { keyVariable }
 }
 
-function headersOf(params: Part): Readonly<Record<string, string>> {
-  const headers: Record<string, string> = {}
+function headersOf(params: Part, publication: string): Headers {
+  const headers: Record<string, string | { readonly env: string }> = {}
   for (const [name, part] of params.member('extra_headers')?.members() ?? []) {
     const { text } = part
-    if (text === undefined || holdsSecret(name, text) || secretShapes(text).length > 0 || variableIn(text)) {
-      part.leave('headers of gw are no place for secrets or variables: `upstream_key` is')
+    const variable = text === undefined ? undefined : variableIn(text)
+    if (text === undefined || isReservedHeader(name))
+      part.leave('gw sets this header itself: a credential belongs in `upstream_key`')
+    else if (variable !== undefined) {
+      part.keep()
+      headers[name] = { env: variable }
+    } else if (holdsSecret(name, text) || secretShapes(text).length > 0 || looksSecret(name, text)) {
+      const env = part.tally.variableFor(text, `${variableName(publication)}_${variableName(name)}`)
+      part.keep().remark(`a secret stands in the file, and was not copied: put it into ${env}`)
+      headers[name] = { env }
     } else {
       part.keep()
       headers[name] = text

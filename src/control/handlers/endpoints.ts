@@ -2,8 +2,9 @@ import { ApiError } from '../../base/catalogue/api.ts'
 import { skipReason, TELLING_FIELDS } from '../../changes/probe-orders.ts'
 import { ManagedError, ProbeError } from '../../changes/refusals.ts'
 import type { Fields } from '../../schema/api/reshape.ts'
+import { secretHeaders } from '../../schema/endpoint.ts'
 import { type KeptSecret, keptFor } from '../../schema/kept-secret.ts'
-import { type CanonicalSpec, decode, type Resource } from '../../schema/kinds.ts'
+import { type CanonicalSpec, decode, type Json, type Resource } from '../../schema/kinds.ts'
 import type { StoredResource } from '../../store/types.ts'
 import type { Call, Caller, HandlersOf } from '../call.ts'
 import type { UseCasePorts } from '../ports.ts'
@@ -54,6 +55,7 @@ export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
     const { resource } = await find(ports, 'endpoint', name)
     // Nobody is asked for a chat that nothing comes of.
     if (resource.owner === 'config') throw new ManagedError(resource)
+    assertPlainHeaders(sent['headers'])
     const { base_url: before } = decode('endpoint', resource.spec)
     const url = typeof sent['base_url'] === 'string' ? sent['base_url'] : before
     const { fields, kept, credential } = await secretApart(name, url, sent)
@@ -124,6 +126,15 @@ export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
       }
     },
   }
+}
+
+/** A patch is checked member by member, and a header is a secret by its name and its value. @throws {ApiError} invalid_request */
+function assertPlainHeaders(headers: Json | undefined): void {
+  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) return
+  const [first] = secretHeaders(headers as Fields)
+  if (first === undefined) return
+  const detail = 'it looks like a secret: give it as upstream_key, or as a reference in a configuration file'
+  throw invalid([{ pointer: `/headers/${first}`, detail }])
 }
 
 /** That there is a credential, and since when: what was given here is not shown again, to nobody. */

@@ -1,6 +1,6 @@
 import type { Diagnosis, ProbeFault, ProbeTarget } from '../probe.ts'
 import type { Answer } from './ask.ts'
-import { quote, secretsIn, withoutSecrets } from './quote.ts'
+import { quote, withoutSecrets } from './quote.ts'
 import { readTold, type Told } from './read-answer.ts'
 
 const OTHER = { openai: 'anthropic', anthropic: 'openai' } as const
@@ -53,7 +53,7 @@ export function statusDiagnosis(target: ProbeTarget, answer: Answer): Diagnosis 
   const { status } = answer
   const told = readTold(answer)
   const at = new URL(target.origin).host
-  const said = quote(told.message, secretsIn(target.headers))
+  const said = quote(told.message, target.secrets)
   const saying = said === '' ? '.' : `: ${said}`
   const tell = (fault: ProbeFault, cause: string, mend: string): Diagnosis => ({ fault, cause, mend, status })
 
@@ -74,7 +74,7 @@ export function statusDiagnosis(target: ProbeTarget, answer: Answer): Diagnosis 
 
 function redirect(target: ProbeTarget, { status, location }: Answer, at: string): Diagnosis {
   const origin = originOf(location, target.origin) ?? ''
-  const isTelling = withoutSecrets(origin, secretsIn(target.headers)) !== origin
+  const isTelling = withoutSecrets(origin, target.secrets) !== origin
   const to = origin === '' || isTelling ? undefined : origin
   const where = to === undefined ? 'elsewhere' : to === target.origin ? 'another of its paths' : `to ${to}`
   const mend =
@@ -96,7 +96,7 @@ function originOf(location: string | undefined, base: string): string | undefine
 }
 
 function credential(target: ProbeTarget, { status }: Answer, { shape }: Told, at: string): Diagnosis {
-  const hasCredential = secretsIn(target.headers).length > 0
+  const hasCredential = target.secrets.length > 0
   const name = target.credential ?? 'the configured one'
   const cause = hasCredential
     ? `${at} refuses the credential, ${name} (${status}).`
@@ -123,7 +123,7 @@ function strange(target: ProbeTarget, told: Told, at: string, status: number): D
   }
   const mend = 'Mend `base_url`: it ends with the version path of the API, such as `/v1`.'
   if (told.shape === 'html') return tell(`${at} answers with a web page.`, mend)
-  const said = quote(told.message, secretsIn(target.headers))
+  const said = quote(told.message, target.secrets)
   if (said !== '')
     return tell(`${at} answers ${status}, and tells of an error: ${said}`, 'Mend what it names.')
   return tell(`${at} answers ${status} with something that is no ${protocol} chat.`, mend)

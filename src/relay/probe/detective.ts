@@ -4,7 +4,7 @@ import { isModelUnknown, isPathUnknown, statusDiagnosis } from './answers.ts'
 import type { Answer, Failure, Question } from './ask.ts'
 import { isFailure } from './ask.ts'
 import { chatPath, chatQuestion, modelsQuestion } from './questions.ts'
-import { quote, secretsIn, withoutSecrets } from './quote.ts'
+import { quote, withoutSecrets } from './quote.ts'
 import { listedModels, readTold } from './read-answer.ts'
 
 /** Names of models that a diagnosis shows. */
@@ -34,7 +34,7 @@ export async function diagnose(target: ProbeTarget, answer: Answer, askOn: AskOn
 
 async function unknownModel(target: ProbeTarget, answer: Answer, askOn: AskOn): Promise<Diagnosis> {
   const { servedModel } = target
-  const secrets = secretsIn(target.headers)
+  const secrets = target.secrets
   const { status } = answer
   const listing = await askOn(modelsQuestion(target))
   const names = (isFailure(listing) ? undefined : listedModels(listing)) ?? []

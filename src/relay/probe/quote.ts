@@ -37,14 +37,3 @@ export function withoutSecrets(text: string, secrets: readonly string[]): string
   }
   return shown
 }
-
-/** The credentials among an endpoint's header lines. */
-export function secretsIn(headers: readonly string[]): string[] {
-  const secrets: string[] = []
-  for (let at = 0; at < headers.length; at += 2) {
-    const name = headers[at]?.toLowerCase()
-    if (name === 'x-api-key') secrets.push(headers[at + 1] ?? '')
-    if (name === 'authorization') secrets.push((headers[at + 1] ?? '').replace(/^Bearer /, ''))
-  }
-  return secrets.filter(secret => secret !== '')
-}

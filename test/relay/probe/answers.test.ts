@@ -39,7 +39,9 @@ describe('the credential', () => {
   })
 
   test('that is missing is asked for', async () => {
-    expect(await probed({ [CHAT]: openaiError(401, 'no key') }, '/v1', { headers: [] })).toMatchObject({
+    expect(
+      await probed({ [CHAT]: openaiError(401, 'no key') }, '/v1', { headers: [], secrets: [] }),
+    ).toMatchObject({
       fault: 'credential',
       cause: expect.stringContaining('none is configured'),
       mend: expect.stringContaining('upstream_key: { env: NAME }'),

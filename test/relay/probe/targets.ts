@@ -17,6 +17,7 @@ export function target(url: string, more: Partial<ProbeTarget> = {}): ProbeTarge
     basePath: pathname.replace(/\/+$/, ''),
     servedModel: 'gpt-x',
     headers: ['authorization', `Bearer ${SECRET}`],
+    secrets: [SECRET],
     credential: 'env:UP_KEY',
     connectMs: 60_000,
     firstByteMs: 60_000,
