@@ -1,4 +1,5 @@
-import { type Kysely, type Migration, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
+import type { Migration } from 'kysely/migration'
 
 /** Which files a gateway applies by itself, so that `gw rollback` can say what will undo it. */
 export const followedFiles: Migration = {
