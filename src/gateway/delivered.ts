@@ -10,7 +10,7 @@ export interface Delivered {
 /** The client has left; nobody is there to be answered. */
 export const CLIENT_GONE: Delivered = { outcome: 'client_gone' }
 
-/** Why an exchange was aborted that nobody waits for any more. */
+/** Why an exchange was aborted: its client has left. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone'
 }

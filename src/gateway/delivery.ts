@@ -5,7 +5,7 @@ import { OpenBody } from '../http/open-body.ts'
 import type { AnswerFilter } from '../relay/answer/filter.ts'
 import type { Answered, BodySink } from '../relay/types.ts'
 import { CLIENT_GONE, ClientGone, type Delivered } from './delivered.ts'
-import type { Drains } from './drains.ts'
+import { type Drain, type Drains, drainForUsage } from './drains.ts'
 
 export interface DeliveryOptions {
   readonly exchange: Answered
@@ -24,17 +24,19 @@ export interface DeliveryOptions {
   /** The answer has broken off after its head: it is told so, or cut, whether or not the client reads that. */
   onBroken(error: unknown): void
   onFirstByte(): void
-  /** The last byte has been handed to the system, or the client has gone. One of the two comes, once, last. */
+  /**
+   * The last byte has been handed to the system, or the client has gone; then with the upstream's error, if the answer
+   * was read on and broke. One of the two comes, once, last.
+   */
   onDelivered(delivered: Delivered): void
   /** The upstream broke before a byte of the answer had been sent. */
   onUndelivered(error: unknown): void
   /** Present: read on for a while when the client leaves, to learn what the answer used. */
   readonly drains: Drains | undefined
+  /** The model has finished, and what it used has not come yet. */
+  readonly awaitsUsage: boolean
 }
 
-/** Behind this much, what is left of an answer costs more than it tells. */
-const MAX_DRAINED_BYTES = 8_388_608
-const MAX_DRAIN_MS = 60_000
 /** What is left of an answer in our buffers is small: a reader of a kilobyte a second takes it in this time. */
 const MAX_UNREAD_MS = 300_000
 
@@ -70,9 +72,8 @@ export class Delivery implements BodySink {
   #upstreamEnded = false
   /** The answer has been ended, in whatever way: nothing more is written. */
   #over = false
-  /** Bytes that came after the client had left, where the upstream is read on. */
-  #drainedBytes: number | undefined
-  #drained: (() => void) | undefined
+  /** The client has left, and the upstream is read on. */
+  #drain: Drain | undefined
   #failure: unknown
   /** What became of it has been told. */
   #told = false
@@ -81,9 +82,15 @@ export class Delivery implements BodySink {
     this.#options = options
   }
 
-  /** To be called before the first piece. */
-  begin(): void {
+  /**
+   * To be called before the first piece.
+   *
+   * @param drain Present: the client has left, and the answer is read for its usage alone.
+   */
+  begin(drain?: Drain): void {
     const { exchange, res, isStream } = this.#options
+    this.#drain = drain
+    if (drain) return
     if (res.destroyed) {
       this.#over = true
       exchange.abort(new ClientGone())
@@ -104,7 +111,10 @@ export class Delivery implements BodySink {
     if (this.#over) return true
     const { filter } = this.#options
     const bytes = filter.push(piece)
-    if (this.#drainedBytes !== undefined) return this.#drain(piece.length)
+    if (this.#drain) {
+      this.#drain.onPiece(piece.length)
+      return true
+    }
     this.#gather(bytes)
     if (filter.atLast && !this.#settling) void this.#settle()
     return !this.#isFull
@@ -112,21 +122,17 @@ export class Delivery implements BodySink {
 
   onEnd(): void {
     this.#upstreamEnded = true
-    if (this.#drainedBytes !== undefined) {
-      this.#options.filter.end()
-      return this.#drained?.()
-    }
-    if (!this.#options.filter.end()) {
-      return this.#break(
-        new GwError('upstream_error', undefined, { reason: 'the answer ended before it was whole' }),
-      )
-    }
+    const error = this.#options.filter.end()
+      ? undefined
+      : new GwError('upstream_error', undefined, { reason: 'the answer ended before it was whole' })
+    if (this.#drain) return this.#endDrain(this.#drain, error)
+    if (error) return this.#break(error)
     if (!this.#settling) void this.#settle()
     else if (this.#settled) this.#finish()
   }
 
   onBreak(error: unknown): void {
-    if (this.#drainedBytes !== undefined) return this.#drained?.()
+    if (this.#drain) return this.#endDrain(this.#drain, this.#options.filter.atLast ? undefined : error)
     // Behind the last event there is nothing left to lose: only the goodbye went wrong.
     if (this.#options.filter.atLast) this.onEnd()
     else this.#break(error)
@@ -245,32 +251,36 @@ export class Delivery implements BodySink {
 
   /** The connection has closed, or could take no more from the start. */
   clientLeft(): void {
-    const { exchange, drains } = this.#options
+    const { exchange } = this.#options
     if (this.#over) return this.#tell(this.#delivered())
     if (this.#settled) {
       // The last bytes have been written: all that was missing is the upstream's goodbye.
       exchange.abort(new ClientGone())
       return this.#tell({ outcome: 'answered' })
     }
-    if (this.#settling || !drains?.enter()) {
+    const drain = this.#settling ? undefined : this.#enterDrain()
+    if (!drain) {
       exchange.abort(new ClientGone())
       return this.#tell(CLIENT_GONE)
     }
-    this.#drainedBytes = 0
-    const deadline = this.#options.clock.after(MAX_DRAIN_MS, () => exchange.abort(new ClientGone()))
-    this.#drained = () => {
-      deadline.cancel()
-      drains.leave()
-      this.#tell(CLIENT_GONE)
-    }
+    this.#drain = drain
     exchange.resume()
   }
 
-  /** @returns true: nobody is there to be waited for. */
-  #drain(bytes: number): true {
-    this.#drainedBytes = (this.#drainedBytes ?? 0) + bytes
-    if (this.#drainedBytes > MAX_DRAINED_BYTES) this.#options.exchange.abort(new ClientGone())
-    return true
+  #enterDrain(): Drain | undefined {
+    const { exchange, clock, drains, awaitsUsage } = this.#options
+    return drains?.enter(exchange, clock) ?? (awaitsUsage ? drainForUsage(exchange, clock) : undefined)
+  }
+
+  /** @param error Why the answer is not whole. */
+  #endDrain(drain: Drain, error: unknown): void {
+    drain.end()
+    this.#drain = undefined
+    this.#over = true
+    if (error === undefined || error instanceof ClientGone) return this.#tell(CLIENT_GONE)
+    if (this.#body) return this.#tell({ ...CLIENT_GONE, error })
+    this.#told = true
+    this.#options.onUndelivered(error)
   }
 
   #tell(delivered: Delivered): void {

@@ -5,9 +5,9 @@ import type { Route } from '../routing/route.ts'
 import type { Account } from './account.ts'
 import { CLIENT_GONE, ClientGone, type Delivered } from './delivered.ts'
 import { Delivery } from './delivery.ts'
+import type { Drain } from './drains.ts'
 import {
   type AnswerOwner,
-  brokenBy,
   end,
   ForwardedAnswer,
   type Forwarding,
@@ -15,15 +15,17 @@ import {
   TOLD_INSIDE,
 } from './forwarded-answer.ts'
 import { asGwError } from './rescue.ts'
-import type { Visit } from './underway.ts'
+import { Interrupted, type Visit } from './underway.ts'
 
 /**
  * Sends a request upstream and its answer down, and ends its bill by what came of it (MONEY, "What is charged").
  *
  *     failover ──▶ head ──▶ deliver ──▶ settle ──▶ last bytes
  *        │                     │
- *     nobody answered       client left, upstream broke, gateway ends
- *     → released, thrown    → charged by what passed, or released where nothing had
+ *        │                  client left, upstream broke, gateway ends
+ *        │                  → charged by what passed; released if the client got an error instead of an answer
+ *        ├─ no answer       → released, thrown
+ *        └─ client left     → released before dispatch; after it charged for the input, or read on (`drain`)
  *
  * At its end it gives back what the request has taken.
  */
@@ -40,6 +42,9 @@ class Passage implements AnswerTaker, AnswerOwner {
   readonly #failover: Failover
   /** Once there is an answer. */
   #delivery: Delivery | undefined
+  /** The client left before there was one, which is waited for all the same. */
+  #drain: Drain | undefined
+  #over = false
 
   constructor(
     forwarding: Forwarding,
@@ -59,7 +64,7 @@ class Passage implements AnswerTaker, AnswerOwner {
     // It stays on: to take it off costs more than to hear it in vain.
     res.on('close', () => {
       if (this.#delivery) this.#delivery.clientLeft()
-      else this.#failover.abort(new ClientGone())
+      else if (!this.#over) this.#clientLeft()
     })
     visit.interruptible(this.#failover)
     try {
@@ -69,12 +74,21 @@ class Passage implements AnswerTaker, AnswerOwner {
     }
   }
 
+  /** Before there is an answer. What was not dispatched yet is not waited for. */
+  #clientLeft(): void {
+    const { drains, routed } = this.#forwarding
+    if (this.#failover.dispatched) this.#drain = drains?.enter(this.#failover, this.#ports.relay.clock)
+    if (this.#drain) routed.clientLeft = true
+    else this.#failover.abort(new ClientGone())
+  }
+
   onAnswer(answering: Answering): BodySink {
     const { routed } = this.#forwarding
     routed.letGo()
     const answer = new ForwardedAnswer(answering, this.#forwarding, this.#ports, this)
     this.#delivery = new Delivery(answer)
-    this.#delivery.begin()
+    this.#delivery.begin(this.#drain)
+    this.#drain = undefined
     return this.#delivery
   }
 
@@ -92,29 +106,35 @@ class Passage implements AnswerTaker, AnswerOwner {
   }
 
   undelivered(error: unknown): void {
-    if (!this.#isGone(error) && isUpstreams(error)) this.#forwarding.routed.route.broke(error)
+    if (isUpstreams(error)) this.#forwarding.routed.route.broke(error)
     this.#fail(error)
   }
 
   /** Nothing of an answer has gone to the client. */
   #fail(error: unknown): void {
-    const { bill, meter } = this.#forwarding.account
-    const isGone = this.#isGone(error)
+    this.#over = true
+    const isGone = error instanceof ClientGone || this.#forwarding.res.destroyed
     this.#failover.abort(asGwError(error))
-    if (meter?.began) end(bill?.settle(isGone ? 'client_gone' : brokenBy(error)), this.#ports)
-    else end(bill?.release(isGone ? 'client_gone' : asGwError(error).code), this.#ports)
+    this.#drain?.end()
+    this.#endBill(error, isGone)
     this.#leave()
     if (isGone) this.#resolve(CLIENT_GONE)
     else this.#reject(error)
   }
 
+  /** What fails by its upstream costs nothing, whether or not its client is there to be told. */
+  #endBill(error: unknown, isGone: boolean): void {
+    const { bill, meter } = this.#forwarding.account
+    const isUnfinished = error instanceof ClientGone || error instanceof Interrupted
+    const ending = isGone ? 'client_gone' : 'interrupted'
+    const hasCost = isGone ? this.#failover.dispatched : meter?.began === true
+    if (isUnfinished && hasCost) end(bill?.settle(ending), this.#ports)
+    else end(bill?.release(isUnfinished && isGone ? ending : asGwError(error).code), this.#ports)
+  }
+
   #leave(): void {
     const { account, routed, visit } = this.#forwarding
     leave(account, routed.route, visit)
-  }
-
-  #isGone(error: unknown): boolean {
-    return error instanceof ClientGone || this.#forwarding.res.destroyed
   }
 }
 

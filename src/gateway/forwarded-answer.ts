@@ -3,6 +3,7 @@ import { GwError } from '../base/catalogue/wire.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { AnswerEnding } from '../metering/answer-meter.ts'
+import type { Bill } from '../metering/bill.ts'
 import { filterFor, isEventStream } from '../relay/answer/choose.ts'
 import type { AnswerFilter } from '../relay/answer/filter.ts'
 import type { RelayPorts } from '../relay/exchange.ts'
@@ -61,6 +62,7 @@ export class ForwardedAnswer implements DeliveryOptions {
   readonly drains: Drains | undefined
   #headers: string[]
   readonly #account: Account
+  readonly #onUpstreamError: PublicationEntry['onUpstreamError']
   readonly #trace: Trace
   readonly #ports: ForwardPorts
   readonly #owner: AnswerOwner
@@ -88,9 +90,14 @@ export class ForwardedAnswer implements DeliveryOptions {
     this.isStream = isEventStream(this.filter)
     this.drains = forwarding.drains
     this.#account = account
+    this.#onUpstreamError = publication.onUpstreamError
     this.#trace = trace
     this.#ports = ports
     this.#owner = owner
+  }
+
+  get awaitsUsage(): boolean {
+    return this.filter.finished && this.#account.meter?.isFinal === false
   }
 
   takeHeaders(): string[] {
@@ -104,11 +111,10 @@ export class ForwardedAnswer implements DeliveryOptions {
   }
 
   settle(): Promise<void> {
-    const { bill, meter } = this.#account
+    const { bill } = this.#account
     if (!bill) return NOTHING_TO_SETTLE
     if (this.status >= 400) return bill.release(`upstream_${this.status}`)
-    if (!this.filter.failed) return bill.settle('answered')
-    return meter?.began ? bill.settle('broken') : bill.release(TOLD_INSIDE.code)
+    return this.filter.failed ? this.#endBroken(bill, 'broken', TOLD_INSIDE) : bill.settle('answered')
   }
 
   onBroken(error: unknown): void {
@@ -131,12 +137,18 @@ export class ForwardedAnswer implements DeliveryOptions {
   /** Ends the bill of an answer that was not whole; a second time changes nothing. */
   #conclude(delivered: Delivered): void {
     const ending = endingOf(delivered)
-    if (!ending) return
-    const { bill, meter } = this.#account
-    if (this.status >= 400) end(bill?.release(`upstream_${this.status}`), this.#ports)
-    else if (ending === 'broken' && !meter?.began)
-      end(bill?.release(asGwError(delivered.error).code), this.#ports)
-    else end(bill?.settle(ending), this.#ports)
+    const { bill } = this.#account
+    if (!ending || !bill) return
+    const error = delivered.error ?? (this.filter.failed ? TOLD_INSIDE : undefined)
+    if (this.status >= 400) end(bill.release(`upstream_${this.status}`), this.#ports)
+    else if (error === undefined || error instanceof Interrupted) end(bill.settle(ending), this.#ports)
+    else end(this.#endBroken(bill, ending, error), this.#ports)
+  }
+
+  /** Of what the upstream broke off, the part that has come is charged, unless the operator has it free. */
+  #endBroken(bill: Bill, ending: AnswerEnding, error: unknown): Promise<void> {
+    const isCharged = this.#account.meter?.began === true && this.#onUpstreamError === 'charge'
+    return isCharged ? bill.settle(ending) : bill.release(asGwError(error).code)
   }
 }
 
@@ -147,7 +159,7 @@ function endingOf({ outcome, error }: Delivered): AnswerEnding | undefined {
 }
 
 /** A bill tells an end that the gateway made from one that the upstream made. */
-export function brokenBy(error: unknown): AnswerEnding {
+function brokenBy(error: unknown): AnswerEnding {
   return error instanceof Interrupted ? 'interrupted' : 'broken'
 }
 

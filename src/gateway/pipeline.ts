@@ -78,9 +78,9 @@ export async function serveInference(
     return CLIENT_GONE
   }
   const routed = new RoutedCall({ req, call, path, query, route, bill, trace })
-  const drains = snapshot.onDisconnect === 'drain' ? ports.drains : undefined
-  trace.dispatched()
   const { publication } = permit
+  const drains = publication.onDisconnect === 'drain' ? ports.drains : undefined
+  trace.dispatched()
   return forward({ routed, res, path, publication, account, trace, drains, visit }, ports)
 }
 

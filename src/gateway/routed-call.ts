@@ -26,6 +26,8 @@ export class RoutedCall implements Candidates {
   #options: RoutedCallOptions | undefined
   /** The upstream is asked for usage that the client did not ask for, and must not see. */
   hideUsage = false
+  /** The client has left: no other endpoint is asked. */
+  clientLeft = false
 
   constructor(options: RoutedCallOptions) {
     this.#options = options
@@ -48,6 +50,10 @@ export class RoutedCall implements Candidates {
   moveOn(failure: UpstreamFailure): boolean {
     const { route, trace, bill } = this.#given
     trace.attempted(route.target.endpoint.name, failure.code)
+    if (this.clientLeft) {
+      route.failed(failure)
+      return false
+    }
     if (!route.moveOn(failure)) return false
     trace.endpoint = route.target.endpoint.name
     bill?.servedBy(route.target.endpoint.account)

@@ -37,6 +37,11 @@ export class AnswerMeter {
     return this.#began
   }
 
+  /** Whether usage has come with which a whole answer ends. */
+  get isFinal(): boolean {
+    return this.#reader.isFinal
+  }
+
   /** A member that may tell usage has passed; `json` is its value. */
   onMember(name: string, json: Buffer): void {
     this.#reader.observe(name, json)

@@ -100,6 +100,11 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     )
   }
 
+  /** The request has begun to go to the upstream. */
+  get dispatched(): boolean {
+    return this.#controller !== undefined
+  }
+
   resume(): void {
     if (!this.#paused) return
     this.#paused = false

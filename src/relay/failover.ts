@@ -40,6 +40,11 @@ export class Failover implements AnswerTaker {
     this.#exchange = new Exchange(this.#candidates.request(), this.#ports, this.#startedMs, this)
   }
 
+  /** The request has begun to go to the endpoint that was chosen last. */
+  get dispatched(): boolean {
+    return this.#exchange?.dispatched === true
+  }
+
   /** Ends whatever is at hand, and the search with it. */
   abort(reason: Error): void {
     this.#aborted ??= reason

@@ -74,8 +74,8 @@ export interface AnswerObserver {
    */
   onMember(name: string, json: Buffer): void
   /**
-   * A part of the body has come, and in it this many bytes that the model wrote, escapes as they stand: what an
-   * estimate goes by when no usage comes.
+   * A part of the body has come, and in it this many bytes of text that the model wrote: what an estimate goes by when
+   * no usage comes.
    */
   onText(bytes: number): void
 }

@@ -82,6 +82,11 @@ export class Route {
     return true
   }
 
+  /** The present one has failed, and no other is to be asked. */
+  failed(failure: UpstreamFailure): void {
+    this.#state.failed(failure)
+  }
+
   /** It has answered, to the end. */
   succeeded(): void {
     this.#state.succeeded()

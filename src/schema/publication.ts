@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { onDisconnect, onUpstreamError } from './outcomes.ts'
 import { price } from './price.ts'
 import { modelName, name, text } from './scalars.ts'
 
@@ -62,5 +63,13 @@ export const publication = z
       .min(1)
       .optional()
       .describe('The output that a request without a limit of its own reserves.'),
+    on_disconnect: onDisconnect
+      .optional()
+      .describe('When a client leaves: `abort` or `drain`. Default: `settings.on_disconnect`.'),
+    on_upstream_error: onUpstreamError
+      .optional()
+      .describe(
+        'When an upstream breaks off in mid-stream: `charge` or `free`. Default: `settings.on_upstream_error`.',
+      ),
   })
   .describe('A public model name.')

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { onDisconnect, onUpstreamError } from './outcomes.ts'
 import { duration, size, text } from './scalars.ts'
 
 /** What may change while the gateway runs. Addresses, store and tokens are flags and environment. */
@@ -43,10 +44,16 @@ export const settings = z
       })
       .prefault({})
       .describe('When an endpoint counts as unhealthy, and how it heals.'),
-    on_disconnect: z
-      .enum(['abort', 'drain'])
+    on_disconnect: onDisconnect
       .default('abort')
-      .describe('When a client leaves: abort the upstream at once, or read on to learn the exact usage.'),
+      .describe(
+        'When a client leaves: `abort` the upstream at once and charge an estimate, or `drain`: read on to charge the exact usage.',
+      ),
+    on_upstream_error: onUpstreamError
+      .default('charge')
+      .describe(
+        'When an upstream breaks off in mid-stream: `charge` what the client received, or leave it `free`.',
+      ),
     currency: z
       .string()
       .regex(/^[^\s\p{C}]{1,16}$/u, 'a label of 1 to 16 characters')

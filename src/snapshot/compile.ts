@@ -70,7 +70,7 @@ export function* linking(decoded: Decoded, secretOf: SecretLookup): Generator<un
     else targets.set(spec.publication, [target])
   }
   const publications = yield* byName(decoded.publications, item =>
-    publicationEntry(item, targets.get(item.name) ?? []),
+    publicationEntry(item, targets.get(item.name) ?? [], settings),
   )
   const keys = yield* keyEntries(state, decoded.keys, tenants, ports)
 
@@ -82,7 +82,6 @@ export function* linking(decoded: Decoded, secretOf: SecretLookup): Generator<un
     declaredMaintenance: Object.freeze(settings.maintenance),
     bodyLimitBytes: settings.limits.body,
     currency: settings.currency,
-    onDisconnect: settings.on_disconnect,
     logEmbeddings: settings.log.embeddings,
     logRetentionMs: settings.log.retention,
     health: Object.freeze({

@@ -80,7 +80,12 @@ export function rateLimits({ rpm, tpm, concurrency }: Spec<'key'>['limits']): Ra
   return Object.freeze({ rpm, tpm, concurrency })
 }
 
-export function publicationEntry(item: Item<'publication'>, bound: readonly Target[]): PublicationEntry {
+/** @param settings What counts where the publication does not say otherwise. */
+export function publicationEntry(
+  item: Item<'publication'>,
+  bound: readonly Target[],
+  settings: Spec<'settings'>,
+): PublicationEntry {
   const { name, account, spec } = item
   const sorted = bound.toSorted((a, b) => a.priority - b.priority)
   const speaking = (protocol: Protocol) =>
@@ -95,6 +100,8 @@ export function publicationEntry(item: Item<'publication'>, bound: readonly Targ
     prices: Object.freeze(pricesOf(spec.price).map(dated)),
     maxInputTokens: spec.max_input_tokens,
     maxOutputTokens: spec.max_output_tokens,
+    onDisconnect: spec.on_disconnect ?? settings.on_disconnect,
+    onUpstreamError: spec.on_upstream_error ?? settings.on_upstream_error,
   })
 }
 

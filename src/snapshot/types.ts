@@ -16,8 +16,6 @@ export interface Snapshot {
   readonly bodyLimitBytes: number
   /** A label for amounts of money; nothing is converted. */
   readonly currency: string
-  /** What becomes of an upstream whose client has left. */
-  readonly onDisconnect: 'abort' | 'drain'
   /** Whether embeddings write a call log, too. */
   readonly logEmbeddings: boolean
   readonly logRetentionMs: number
@@ -105,6 +103,10 @@ export interface PublicationEntry {
   readonly maxInputTokens?: number | undefined
   /** The output that a request without a limit of its own reserves. */
   readonly maxOutputTokens: number | undefined
+  /** What becomes of an upstream whose client has left. */
+  readonly onDisconnect: 'abort' | 'drain'
+  /** What becomes of the bill of an answer that its upstream has broken off. */
+  readonly onUpstreamError: 'charge' | 'free'
 }
 
 /** A price, from a moment on until the next one. */

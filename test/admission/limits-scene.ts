@@ -51,6 +51,8 @@ export const MODEL: PublicationEntry = {
   targets: { openai: [], anthropic: [] },
   prices: [],
   maxOutputTokens: undefined,
+  onDisconnect: 'abort',
+  onUpstreamError: 'charge',
 }
 
 export function snapshotOf(...keys: readonly KeyEntry[]): Snapshot {
@@ -62,7 +64,6 @@ export function snapshotOf(...keys: readonly KeyEntry[]): Snapshot {
     declaredMaintenance: { enabled: false, message: '' },
     bodyLimitBytes: 1_024,
     currency: 'USD',
-    onDisconnect: 'abort',
     logEmbeddings: false,
     logRetentionMs: 1,
     health: { unhealthyAfter: 3, probeMinMs: 5_000, probeMaxMs: 120_000 },

@@ -85,13 +85,23 @@ test('without a price there is none, rather than one of zeros', () => {
 test('settings that metering needs are in the snapshot', () => {
   const settings = {
     currency: 'EUR',
-    on_disconnect: 'drain',
     log: { retention: '2d', embeddings: true },
   }
   expect(compiled({ settings })).toMatchObject({
     currency: 'EUR',
-    onDisconnect: 'drain',
     logEmbeddings: true,
     logRetentionMs: 172_800_000,
+  })
+})
+
+test('what becomes of a call that is left or broken off is a setting, and a publication may say otherwise', () => {
+  const settings = { on_disconnect: 'drain', on_upstream_error: 'free' }
+  const entryOf = (more: object) => compiled(more).publications.get('m')
+  expect(entryOf({})).toMatchObject({ onDisconnect: 'abort', onUpstreamError: 'charge' })
+  expect(entryOf({ settings })).toMatchObject({ onDisconnect: 'drain', onUpstreamError: 'free' })
+  const publication = { on_disconnect: 'abort', on_upstream_error: 'charge' }
+  expect(entryOf({ settings, publication })).toMatchObject({
+    onDisconnect: 'abort',
+    onUpstreamError: 'charge',
   })
 })

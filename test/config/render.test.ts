@@ -97,6 +97,7 @@ const specs = {
       probe_max: durationMs,
     }),
     on_disconnect: fc.constantFrom('abort', 'drain'),
+    on_upstream_error: fc.constantFrom('charge', 'free'),
     currency: fc.constantFrom('USD', '€', '$', 'yes'),
   }),
   endpoint: fc
@@ -130,6 +131,8 @@ const specs = {
       ),
       max_input_tokens: maybe(whole),
       max_output_tokens: maybe(whole),
+      on_disconnect: maybe(fc.constantFrom('abort', 'drain')),
+      on_upstream_error: maybe(fc.constantFrom('charge', 'free')),
     })
     .map(some),
   tenant: fc

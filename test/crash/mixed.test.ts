@@ -119,10 +119,15 @@ function problemOf(
   if (!isGone && seen.status !== plan.status) return `answered ${seen.status}`
   const isExact = sameTokens(end, tokens)
   if (end.kind === 'settle' && !marks.includes('estimated') && !isExact) return 'not what was reported'
-  // Who has left may have done so at any moment, but never for more than the plan.
+  // Who has left may have done so at any moment, but never for more than the plan, nor for nothing once an upstream
+  // was at work.
   if (isGone) {
-    if (fate === 'released') return end.kind === 'release' ? undefined : 'settled'
-    if (end.kind === 'release') return end.reason === 'client_gone' ? undefined : `released: ${end.reason}`
+    if (end.kind === 'release') {
+      if (fate === 'released') return undefined
+      if (end.reason === 'client_gone')
+        return wasDispatched ? 'free, though an upstream has worked' : undefined
+      return fate === 'partial' ? undefined : `released: ${end.reason}`
+    }
     const expected = ['client_gone', 'estimated', 'partial'].filter(mark => marks.includes(mark))
     return expected.length === marks.length ? undefined : `marked ${marks.join()}`
   }

@@ -186,7 +186,7 @@ export const PLANS: readonly Plan[] = [
   {
     ...chat,
     status: 502,
-    fate: 'partial',
+    fate: 'released',
     plan: 'half a text',
     answer: () =>
       reply({

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { type Clock, systemClock } from '../../src/base/clock.ts'
-import { json, sse } from '../support/answers.ts'
+import { sse } from '../support/answers.ts'
 import { gate } from '../support/gate.ts'
 import {
   billingScene,
+  clockWithout,
   DONE,
   expectNothingHeld,
   MESSAGE_STOP,
@@ -70,7 +70,7 @@ describe('with on_disconnect: drain, an answer whose client has left', () => {
   })
 
   it('is let go after 60 s', async () => {
-    const { clock, fire } = impatientClock()
+    const { clock, fire } = clockWithout(MAX_DRAIN_MS)
     const { upstream, call, settlement } = await billingScene({ settings, clock })
     upstream.answer(sse([textChunk('hi')], { ending: 'hang' }))
     const leaving = new AbortController()
@@ -142,35 +142,4 @@ describe('with on_disconnect: drain, an answer whose client has left', () => {
     again.open()
     expect(await gateway.ledger.nextEnd()).toMatchObject({ amountNano: EXACT, marks: ['client_gone'] })
   })
-
-  it('that had not begun is not waited for', async () => {
-    const { upstream, call, release } = await billingScene({ settings })
-    upstream.answer(async exchange => {
-      await exchange.request.gone
-      await json({})(exchange)
-    })
-    const leaving = new AbortController()
-    const answer = call(CHAT, {}, { signal: leaving.signal })
-    await upstream.nextRequest()
-    leaving.abort()
-    await expect(answer).rejects.toThrow('abort')
-    expect(await release()).toMatchObject({ reason: 'client_gone' })
-  })
 })
-
-/** The system's clock, on which nobody waits for 60 s: what would is run when the test says. */
-function impatientClock(): { clock: Clock; fire: () => Promise<void> } {
-  let caught: (task: () => void) => void = () => undefined
-  const task = new Promise<() => void>(resolve => {
-    caught = resolve
-  })
-  const clock: Clock = {
-    ...systemClock,
-    after(ms, run) {
-      if (ms !== MAX_DRAIN_MS) return systemClock.after(ms, run)
-      caught(run)
-      return { cancel: () => undefined }
-    },
-  }
-  return { clock, fire: async () => (await task)() }
-}

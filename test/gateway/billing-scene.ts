@@ -1,4 +1,5 @@
 import { expect, onTestFinished } from 'vitest'
+import { type Clock, systemClock } from '../../src/base/clock.ts'
 import type { HoldEnd, Release, Settlement } from '../../src/schema/ledger.ts'
 import { type TestGateway, type TestGatewayOptions, testGateway } from '../support/gateway.ts'
 import { type ScriptedUpstream, scriptedUpstream } from '../support/scripted-upstream.ts'
@@ -30,11 +31,15 @@ export interface BillingScene {
   readonly release: () => Promise<Release>
 }
 
-/** A gateway with a price for everything, a key with every limit, and an upstream of its own. */
+/**
+ * A gateway with a price for everything, a key with every limit, and an upstream of its own.
+ *
+ * @param more `publication` adds fields to the model `m`.
+ */
 export async function billingScene(
-  more: { settings?: string; upstreamUrl?: string } & TestGatewayOptions = {},
+  more: { settings?: string; publication?: string; upstreamUrl?: string } & TestGatewayOptions = {},
 ): Promise<BillingScene> {
-  const { settings = '{}', upstreamUrl, ...options } = more
+  const { settings = '{}', publication = '', upstreamUrl, ...options } = more
   const upstream = await scriptedUpstream(onTestFinished)
   const base = `base_url: "${upstreamUrl ?? upstream.url}/v1", served_model: served`
   const yaml = `
@@ -45,7 +50,7 @@ endpoints:
   ant: { protocol: anthropic, ${base} }
 x-bound: &bound [{ endpoint: oai }, { endpoint: ant }]
 publications:
-  m: { price: { input: "1", output: "10", cached_input: "0.5", cache_write: "2" }, bindings: *bound }
+  m: { price: { input: "1", output: "10", cached_input: "0.5", cache_write: "2" }, bindings: *bound, ${publication} }
   ranked: { price: { per_search_unit: "0.002" }, bindings: *bound }
   flat: { price: { input: "1", per_request: "0.01" }, bindings: *bound }
   unpriced: { bindings: *bound }
@@ -149,3 +154,20 @@ export const textDelta = (text: string): string =>
 export const messageDelta = (usage: object | null): string =>
   anthropicEvent('message_delta', { delta: { stop_reason: 'end_turn' }, usage })
 export const MESSAGE_STOP = anthropicEvent('message_stop')
+
+/** The system's clock, on which waits of so long end when the test says. */
+export function clockWithout(waitMs: number): { clock: Clock; fire: () => Promise<void> } {
+  let caught: (task: () => void) => void = () => undefined
+  const task = new Promise<() => void>(resolve => {
+    caught = resolve
+  })
+  const clock: Clock = {
+    ...systemClock,
+    after(ms, run) {
+      if (ms !== waitMs) return systemClock.after(ms, run)
+      caught(run)
+      return { cancel: () => undefined }
+    },
+  }
+  return { clock, fire: async () => (await task)() }
+}

@@ -58,6 +58,7 @@ async function delivery(kind: 'stream' | 'json', settle: () => Promise<void>): P
     exchange,
     clock: systemClock,
     drains: undefined,
+    awaitsUsage: false,
     filter,
     res: await answered,
     status: 200,

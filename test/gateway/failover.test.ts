@@ -168,10 +168,7 @@ describe('the total time of a request', () => {
 })
 
 describe('a client that leaves while the first endpoint is silent', () => {
-  it('ends the search: nobody else is asked, and nothing is charged', async () => {
-    const { gateway, upstreams, asked } = await scene([silence, SHAPES['an answer of OpenAI'].good], {
-      clock: systemClock,
-    })
+  const leave = async ({ gateway, upstreams }: Awaited<ReturnType<typeof scene>>) => {
     const leaving = new AbortController()
     const asking = fetch(gateway.url + CHAT, {
       method: 'POST',
@@ -182,9 +179,35 @@ describe('a client that leaves while the first endpoint is silent', () => {
     const request = await upstreams[0]?.nextRequest()
     leaving.abort()
     expect(await asking).toBe('left')
-    await request?.gone
-    expect(await gateway.ledger.nextEnd()).toMatchObject({ kind: 'release', reason: 'client_gone' })
-    expect(asked()).toEqual([1, 0])
+    return request
+  }
+
+  it('ends the search: no other endpoint is asked, and the input estimate is charged', async () => {
+    const made = await scene([silence, SHAPES['an answer of OpenAI'].good], { clock: systemClock })
+    await (await leave(made))?.gone
+    expect(await made.gateway.ledger.nextEnd()).toMatchObject({
+      kind: 'settle',
+      marks: ['client_gone', 'estimated'],
+      usage: { inputTokens: 4, outputTokens: 0 },
+    })
+    expect(made.asked()).toEqual([1, 0])
+  })
+
+  it('has it read on where that is set: where it fails then, no other endpoint is asked', async () => {
+    const left = gate()
+    const failing: Answer = async exchange => {
+      await left.opened
+      await json({}, { status: 503 })(exchange)
+    }
+    const made = await scene([failing, SHAPES['an answer of OpenAI'].good], {
+      clock: systemClock,
+      settings: 'on_disconnect: drain',
+    })
+    await leave(made)
+    await (await fetch(`${made.gateway.url}/v1/models`)).text()
+    left.open()
+    expect(await made.gateway.ledger.nextEnd()).toMatchObject({ kind: 'release', reason: 'unavailable' })
+    expect(made.asked()).toEqual([1, 0])
   })
 })
 

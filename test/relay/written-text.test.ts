@@ -50,10 +50,32 @@ describe('what an estimate goes by', () => {
     ['reasoning', { delta: { reasoning_content: 'longer', content: '' } }, 6],
     ['a refusal', { delta: { refusal: 'no' } }, 2],
     [
-      'the arguments of a tool call, escapes as they stand',
+      'the arguments of a tool call, as text, without the escapes of JSON',
       called({ name: 'weather', arguments: '{"a":1}' }),
-      9,
+      7,
     ],
+    ['reasoning under its shorter name', { delta: { reasoning: 'longer' } }, 6],
+    [
+      'reasoning that is told under two names, once',
+      { delta: { reasoning: 'longer', reasoning_content: 'longer', content: 'four' } },
+      10,
+    ],
+    [
+      'reasoning in parts, once beside its whole',
+      {
+        delta: {
+          reasoning: 'longer',
+          reasoning_details: [
+            { type: 'reasoning.summary', summary: 'lo', format: 'x' },
+            { type: 'reasoning.text', text: 'nger', signature: 'AAAA' },
+          ],
+          content: 'four',
+        },
+      },
+      10,
+    ],
+    ['reasoning in parts alone', { delta: { reasoning_details: [{ text: 'longer' }], content: 'four' } }, 10],
+    ['nothing of a summary elsewhere', { delta: { content: 'four' }, summary: 'no' }, 4],
     ['nothing', { delta: { role: 'assistant' } }, 0],
   ])(
     'of a chunk of an OpenAI stream is %s, and nothing of what is said around it',
@@ -65,7 +87,7 @@ describe('what an estimate goes by', () => {
   it.each<[string, object, number]>([
     ['text', { type: 'text_delta', text: 'four' }, 4],
     ['thinking', { type: 'thinking_delta', thinking: 'longer' }, 6],
-    ['a part of what a tool is called with', { type: 'input_json_delta', partial_json: '{"a' }, 4],
+    ['a part of what a tool is called with', { type: 'input_json_delta', partial_json: '{"a' }, 3],
     ['nothing of a signature', { type: 'signature_delta', signature: 'AAAAAAAAAAAA' }, 0],
   ])('of a delta of an Anthropic stream is %s', (_what, delta, bytes) => {
     expect(written('anthropic', event({ type: 'content_block_delta', index: 0, delta }))).toBe(bytes)
@@ -80,6 +102,28 @@ describe('what an estimate goes by', () => {
     expect(
       written('json', JSON.stringify({ id: 'x'.repeat(50), choices: [{ message, finish_reason: 'stop' }] })),
     ).toBe(6)
+  })
+
+  it('is text, not JSON: however a string is escaped, it counts its bytes of UTF-8', () => {
+    const escaped = (text: string) =>
+      JSON.stringify(text).replace(/[^\x20-\x7e]/g, unit => {
+        const digits = unit.charCodeAt(0).toString(16).padStart(4, '0')
+        return `\\u${digits.length % 2 === 0 ? digits.toUpperCase() : digits}`
+      })
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'binary', maxLength: 40 }),
+        fc.array(fc.nat(300), { maxLength: 4 }),
+        (text, positions) => {
+          const bytes = Buffer.byteLength(text)
+          for (const json of [JSON.stringify(text), escaped(text)]) {
+            const answer = `{"choices":[{"message":{"content":${json}}}]}`
+            expect(written('json', answer, positions)).toBe(bytes)
+            expect(written('openai', `data: ${answer}\n\n`, positions)).toBe(bytes)
+          }
+        },
+      ),
+    )
   })
 
   it('counts what has come of a text that never ends', () => {
@@ -99,7 +143,7 @@ describe('what an estimate goes by', () => {
       ],
     })
     const bytes = written('json', answer)
-    expect(bytes).toBe('x \\"content\\": \\"y'.length + 1)
+    expect(bytes).toBe('x "content": "y'.length + 1)
     const inLongName = answer.indexOf('contentcontent') + 'content'.length
     expect(written('json', answer, [inLongName])).toBe(bytes)
     fc.assert(

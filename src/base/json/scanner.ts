@@ -32,8 +32,9 @@ import {
   VALUE,
   ZERO,
 } from './grammar.ts'
-import { type NameTable, USUAL_NAMES } from './names.ts'
+import { USUAL_NAMES } from './names.ts'
 import { plainRun, WINDOW_BYTES } from './plain-run.ts'
+import type { StringCounter } from './string-counter.ts'
 
 /**
  * A strict JSON scanner over bytes that arrive in pieces, cut anywhere.
@@ -66,6 +67,8 @@ export type JsonFault = 'syntax' | 'too_deep' | 'too_wide'
 const LONG_RUN = plainRun()
 /** A string that ends sooner is walked through byte by byte. */
 const NEAR_BYTES = 32
+/** `\\uXXXX` */
+const UNICODE_ESCAPE_BYTES = 6
 const NO_BYTES = Buffer.alloc(0)
 const NO_PARTS: Uint8Array[] = []
 /** What is remembered of a root object is bounded: beyond this nobody means it as one. */
@@ -84,12 +87,9 @@ export class JsonScanner {
   fault: JsonFault | undefined
 
   readonly #maxDepth: number
-  readonly #counted: NameTable | undefined
+  readonly #counter: StringCounter | undefined
   /** The name at hand, or the one that the value at hand bears, is one of those whose strings are counted. */
   #isCounted = false
-  #countedBytes = 0
-  /** Of a counted string that has not ended yet. */
-  #openBytes = 0
   /** For each level whether it is an object: most texts have a handful. */
   readonly #levels: boolean[] = [false]
   #depth = 0
@@ -108,18 +108,16 @@ export class JsonScanner {
   #stringStart = 0
   #valueKind: JsonKind = 'null'
   #hexLeft = 0
+  #hex = 0
+  /** How many bytes more the string at hand takes in JSON than as text. */
+  #escapeBytes = 0
   #literal: Uint8Array = NO_BYTES
   #literalAt = 0
 
-  /** @param counted Names below the root's members whose strings are counted; see {@link countedBytes}. */
-  constructor(maxDepth = 128, counted?: NameTable) {
+  /** @param counter Counts strings below the root's members, as the text that they stand for. */
+  constructor(maxDepth = 128, counter?: StringCounter) {
     this.#maxDepth = maxDepth
-    this.#counted = counted
-  }
-
-  /** Bytes between the quotes of the strings that bear one of the counted names, as far as they have come. */
-  get countedBytes(): number {
-    return this.#countedBytes + this.#openBytes
+    this.#counter = counter
   }
 
   /** The root value is whole: nothing but white space may follow. */
@@ -142,8 +140,7 @@ export class JsonScanner {
     this.rootKind = undefined
     this.fault = undefined
     this.#isCounted = false
-    this.#countedBytes = 0
-    this.#openBytes = 0
+    this.#counter?.reset()
     this.#depth = 0
     this.#state = VALUE
     this.#inName = false
@@ -173,6 +170,7 @@ export class JsonScanner {
               byte = bytes[at] as number
             if (byte !== BACKSLASH || at + 2 >= near || !isEscape(bytes[at + 1] as number)) break
             this.#nameEscaped = true
+            this.#escapeBytes++
             at += 2
             byte = bytes[at] as number
           }
@@ -190,13 +188,15 @@ export class JsonScanner {
             byte = bytes[at] as number
             // Cut by the window's end.
             isFar = byte === BACKSLASH && at + 1 < to && isEscape(bytes[at + 1] as number)
-            if (isFar) at += 2
+            if (!isFar) continue
+            this.#escapeBytes++
+            at += 2
           }
           if (at === to) break
           if (byte === QUOTE) {
             if (this.#inName) this.#endName(bytes, namePart, at)
             else {
-              if (this.#isCounted) this.#countedBytes += at + shift - this.#stringStart
+              if (this.#isCounted) this.#counter?.onString(this.#textBytes(at + shift))
               this.#endValue(at + 1 + shift)
             }
           } else if (byte === BACKSLASH) {
@@ -249,14 +249,21 @@ export class JsonScanner {
           if (byte === 0x75) {
             this.#state = HEX
             this.#hexLeft = 4
-          } else if (isEscape(byte)) this.#state = IN_STRING
-          else return this.#refuse('syntax')
+            this.#hex = 0
+          } else if (isEscape(byte)) {
+            this.#state = IN_STRING
+            this.#escapeBytes++
+          } else return this.#refuse('syntax')
           at++
           break
         }
         case HEX: {
           if (!isHex(byte)) return this.#refuse('syntax')
-          if (--this.#hexLeft === 0) this.#state = IN_STRING
+          this.#hex = this.#hex * 16 + hexValue(byte)
+          if (--this.#hexLeft === 0) {
+            this.#state = IN_STRING
+            this.#escapeBytes += UNICODE_ESCAPE_BYTES - utf8Length(this.#hex)
+          }
           at++
           break
         }
@@ -280,10 +287,15 @@ export class JsonScanner {
         }
       }
     }
-    if (this.#inName && (this.#depth === 1 || this.#counted)) this.#keepName(bytes, namePart, to)
+    if (this.#inName && (this.#depth === 1 || this.#counter)) this.#keepName(bytes, namePart, to)
     const isOpen = this.#isCounted && this.#state >= IN_STRING && this.#state <= HEX && !this.#inName
-    this.#openBytes = isOpen ? to + shift - this.#stringStart : 0
+    this.#counter?.onOpenString(isOpen ? this.#textBytes(to + shift) : 0)
     return this.fault === undefined
+  }
+
+  /** The length of the string at hand, up to `end`, in bytes of the text that it stands for. */
+  #textBytes(end: number): number {
+    return end - this.#stringStart - this.#escapeBytes
   }
 
   #inObject(): boolean {
@@ -297,6 +309,7 @@ export class JsonScanner {
       kind = 'string'
       this.#state = IN_STRING
       this.#stringStart = start + 1
+      this.#escapeBytes = 0
     } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
       kind = byte === OPEN_OBJECT ? 'object' : 'array'
       this.#state = byte === OPEN_OBJECT ? FIRST_NAME : FIRST_ITEM
@@ -366,10 +379,11 @@ export class JsonScanner {
     this.#inName = false
     this.#state = NAME_END
     if (this.#depth !== 1) {
-      if (this.#counted) this.#isCounted = this.#countsUnder(this.#counted, bytes, from, to)
+      if (this.#counter) this.#isCounted = this.#countsUnder(this.#counter, bytes, from, to)
       return
     }
     this.#isCounted = false
+    this.#counter?.onRootName()
     if (this.#nameLength === 0 && !this.#nameEscaped) {
       const name = USUAL_NAMES.find(bytes, from, to)
       if (name !== undefined) {
@@ -381,12 +395,12 @@ export class JsonScanner {
     this.#name = this.#nameEscaped ? (JSON.parse(`"${text}"`) as string) : text
   }
 
-  #countsUnder(counted: NameTable, bytes: Uint8Array, from: number, to: number): boolean {
-    if (this.#nameLength === 0) return counted.find(bytes, from, to) !== undefined
+  #countsUnder(counter: StringCounter, bytes: Uint8Array, from: number, to: number): boolean {
+    if (this.#nameLength === 0) return counter.onName(bytes, from, to, this.#depth)
     // Of a longer one only the first parts were kept, and they may be a name that is counted.
     const isLonger = this.#nameLength + to - from > MAX_COUNTED_NAME
     const name = this.#wholeName(bytes, from, to)
-    return !isLonger && counted.find(name, 0, name.length) !== undefined
+    return counter.onName(name, 0, isLonger ? 0 : name.length, this.#depth)
   }
 
   #wholeName(bytes: Uint8Array, from: number, to: number): Buffer {
@@ -401,4 +415,16 @@ export class JsonScanner {
     this.fault = fault
     return false
   }
+}
+
+/** Of a hexadecimal digit. */
+function hexValue(byte: number): number {
+  return (byte & 0x0f) + (byte > NINE ? 9 : 0)
+}
+
+/** Bytes of UTF-8 for one unit of UTF-16; of a surrogate the half of its pair. */
+function utf8Length(unit: number): number {
+  if (unit < 0x80) return 1
+  const isSurrogate = unit >= 0xd800 && unit <= 0xdfff
+  return unit < 0x800 || isSurrogate ? 2 : 3
 }

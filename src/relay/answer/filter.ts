@@ -1,5 +1,3 @@
-import { NameTable } from '../../base/json/names.ts'
-import { JsonScanner } from '../../base/json/scanner.ts'
 import type { Protocol } from '../../schema/endpoint.ts'
 import type { AnswerObserver } from '../types.ts'
 
@@ -19,12 +17,11 @@ export interface AnswerFilter {
   readonly insideEvent: boolean
   /** The upstream has told of an error inside its answer: it has said all that it will, and that is not a whole answer. */
   readonly failed: boolean
+  /** The model has said why it stopped: of a whole answer only its usage is yet to come. */
+  readonly finished: boolean
   /** Gives the withheld bytes away; from here on everything passes. */
   takeLast(): readonly Buffer[]
 }
-
-/** Answers may be nested deeper than requests: what they hold is the upstream's to say, and costs a byte a level. */
-const MAX_ANSWER_DEPTH = 1_024
 
 export interface FilterOptions {
   readonly protocol: Protocol
@@ -35,17 +32,4 @@ export interface FilterOptions {
   /** The gateway asked for usage and the client did not: the client must not see it. */
   readonly hideUsage: boolean
   readonly observer: AnswerObserver
-}
-
-/**
- * The names under which models write, below the members of an answer's root: `content`, `reasoning_content`, `refusal`
- * and the `arguments` of a tool call (OpenAI, vLLM), `text`, `thinking` and `partial_json` (Anthropic).
- */
-const WRITTEN = new NameTable(
-  'content reasoning_content reasoning refusal arguments text thinking partial_json'.split(' '),
-)
-
-/** A scanner for what an upstream answers; it counts what the model has written. */
-export function answerScanner(): JsonScanner {
-  return new JsonScanner(MAX_ANSWER_DEPTH, WRITTEN)
 }

@@ -1,5 +1,7 @@
+import type { JsonMember } from '../../base/json/scanner.ts'
 import { type Edit, extract, shifted, splice } from '../../base/splice.ts'
-import { type AnswerFilter, answerScanner, type FilterOptions } from './filter.ts'
+import { AnswerScanner } from './answer-scanner.ts'
+import type { AnswerFilter, FilterOptions } from './filter.ts'
 
 /** Up to here an answer is held whole and written once; until then a failure can still become a status. */
 const HOLD_BYTES = 262_144
@@ -14,7 +16,7 @@ export class JsonAnswer implements AnswerFilter {
   readonly insideEvent = false
   readonly failed = false
   readonly #options: FilterOptions
-  readonly #scanner = answerScanner()
+  readonly #scanner = new AnswerScanner()
   #held: Buffer[] = []
   /** Offset of the first byte held. */
   #heldFrom = 0
@@ -28,6 +30,12 @@ export class JsonAnswer implements AnswerFilter {
     this.#options = options
   }
 
+  get finished(): boolean {
+    // An answer of Anthropic says it at its root.
+    const isReason = ({ name, kind }: JsonMember) => name === 'stop_reason' && kind === 'string'
+    return this.#scanner.hasFinishReason || this.#scanner.members.some(isReason)
+  }
+
   get atLast(): boolean {
     return this.#atLast
   }
@@ -37,8 +45,9 @@ export class JsonAnswer implements AnswerFilter {
     this.#scanner.push(piece, pieceFrom)
     this.#held.push(piece)
     this.#lengthBytes += piece.length
-    this.#options.observer.onText(this.#scanner.countedBytes - this.#textBytes)
-    this.#textBytes = this.#scanner.countedBytes
+    const { writtenBytes } = this.#scanner
+    this.#options.observer.onText(writtenBytes - this.#textBytes)
+    this.#textBytes = writtenBytes
     this.#lookAtMembers()
     const heldBytes = this.#lengthBytes - this.#heldFrom
     return heldBytes > HOLD_BYTES ? this.#letGo(this.#safeEnd(pieceFrom, heldBytes)) : []

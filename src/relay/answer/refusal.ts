@@ -10,6 +10,7 @@ const HOLD_BYTES = 1_048_576
 export class RefusalAnswer implements AnswerFilter {
   readonly insideEvent = false
   readonly failed = false
+  readonly finished = false
   readonly #options: FilterOptions
   #held: Buffer[] = []
   #heldBytes = 0

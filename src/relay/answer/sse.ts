@@ -1,7 +1,8 @@
-import type { JsonMember, JsonScanner } from '../../base/json/scanner.ts'
+import { type JsonMember, JsonScanner } from '../../base/json/scanner.ts'
 import { type Edit, shifted, splice } from '../../base/splice.ts'
 import { type SseEvent, SseSplitter } from '../../base/sse.ts'
-import { type AnswerFilter, answerScanner, type FilterOptions } from './filter.ts'
+import { AnswerScanner, MAX_ANSWER_DEPTH } from './answer-scanner.ts'
+import type { AnswerFilter, FilterOptions } from './filter.ts'
 
 /** An event that is longer passes in parts; its name is still restored where it stands in the first. */
 const HOLD_EVENT_BYTES = 1_048_576
@@ -19,8 +20,9 @@ type Ending = 'last' | 'error' | undefined
 export class SseAnswer implements AnswerFilter {
   readonly #options: FilterOptions
   readonly #splitter = new SseSplitter(HOLD_EVENT_BYTES)
-  readonly #scanner = answerScanner()
+  readonly #scanner = new AnswerScanner()
   #errorSeen = false
+  #finishSeen = false
   #withheld: Buffer[] | undefined
   #released = false
 
@@ -34,6 +36,10 @@ export class SseAnswer implements AnswerFilter {
 
   get failed(): boolean {
     return this.#errorSeen
+  }
+
+  get finished(): boolean {
+    return this.#finishSeen
   }
 
   get insideEvent(): boolean {
@@ -98,6 +104,7 @@ export class SseAnswer implements AnswerFilter {
       this.#options.protocol === 'openai'
         ? this.#lookOpenai(bytes, event, scanner.members, edits)
         : this.#lookAnthropic(bytes, data, scanner, edits)
+    this.#finishSeen ||= scanner.hasFinishReason
     // Nothing of an event is kept while the next one is waited for.
     scanner.reset()
     return ending
@@ -116,7 +123,7 @@ export class SseAnswer implements AnswerFilter {
       else if (member.name === 'error' && member.kind === 'object') ending = 'error'
     }
     // What an error says was not written by the model.
-    if (ending === undefined) observer.onText(this.#scanner.countedBytes)
+    if (ending === undefined) observer.onText(this.#scanner.writtenBytes)
     if (usage?.kind === 'object') {
       observer.onMember('usage', textOf(bytes, event.data, usage))
       if (hideUsage && noChoices && event.whole) {
@@ -133,13 +140,13 @@ export class SseAnswer implements AnswerFilter {
     return ending
   }
 
-  #lookAnthropic(bytes: Buffer, data: readonly number[], scanner: JsonScanner, edits: Edit[]): Ending {
+  #lookAnthropic(bytes: Buffer, data: readonly number[], scanner: AnswerScanner, edits: Edit[]): Ending {
     const { observer } = this.#options
     let ending: Ending
     for (const member of scanner.members) {
       const { name, kind } = member
       if (name === 'message' && kind === 'object') this.#lookMessage(bytes, data, member, edits)
-      else if (name === 'delta' && kind === 'object') observer.onText(scanner.countedBytes)
+      else if (name === 'delta' && kind === 'object') observer.onText(scanner.writtenBytes)
       else if (name === 'model' && kind === 'string') edits.push(this.#named(member))
       else if (name === 'usage' && kind === 'object') observer.onMember(name, textOf(bytes, data, member))
       else if (name === 'error' && kind === 'object') ending = 'error'
@@ -184,7 +191,7 @@ function scan(scanner: JsonScanner, bytes: Buffer, data: readonly number[], from
 }
 
 function membersOf(bytes: Buffer, data: readonly number[], object: JsonMember): readonly JsonMember[] {
-  const scanner = answerScanner()
+  const scanner = new JsonScanner(MAX_ANSWER_DEPTH)
   scan(scanner, bytes, data, object.start, object.end)
   return scanner.members
 }
