@@ -9,10 +9,13 @@ import { COMMAND_FAULTS } from '../dist/base/catalogue/command.js'
 import { CONFIG_FAULTS } from '../dist/base/catalogue/config.js'
 import { HEALTH_REASONS } from '../dist/base/catalogue/health.js'
 import { WIRE_ERRORS } from '../dist/base/catalogue/wire.js'
+import * as prices from '../dist/config/vendors/prices.js'
+import * as vendors from '../dist/config/vendors/table.js'
 import * as metrics from '../dist/metering/metrics/catalogue.js'
 import { openApi } from '../dist/schema/api/openapi.js'
 import { configSchema, testsSchema } from '../dist/schema/publish.js'
 import { metricsPage } from './metrics-page.mjs'
+import { pricesPage, vendorsPage } from './vendors-page.mjs'
 
 const ROOT = new URL('../', import.meta.url)
 const check = process.argv.includes('--check')
@@ -26,6 +29,8 @@ const FILES = {
   'docs/errors.md': errorsPage(),
   'docs/metrics.md': metricsPage(metrics),
   'package-lock.json': await lockFile(),
+  'docs/prices.md': pricesPage(prices),
+  'docs/vendors.md': vendorsPage(vendors),
 }
 
 for (const [file, content] of Object.entries(FILES)) {

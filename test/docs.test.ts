@@ -42,6 +42,9 @@ describe('the documents', () => {
     'docs/operations.md',
     'docs/control-plane.md',
     'docs/troubleshooting.md',
+    'docs/vendors.md',
+    'docs/prices.md',
+    'docs/clients.md',
   ])('%s links to files that exist', path => {
     const base = new URL(`../${path}`, import.meta.url)
     const links = [...page(path).matchAll(/\]\(([^)#]+)\)/g)].map(([, link]) => link ?? '')

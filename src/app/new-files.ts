@@ -8,13 +8,25 @@ export interface NewFile {
   readonly content: string
 }
 
+/** Where commands look for a configuration; both at once are refused. */
+export const CONFIG_FILE = 'gw.yaml'
+export const CONFIG_FOLDER = 'config'
+
 /**
  * Writes files that are not there yet, folders included: all of them or, where one of them is there, none.
+ *
+ * @param other What must not be there either, because it would contradict them.
  * @throws {CommandError} GW4018
  */
-export async function writeNewFiles(folder: string, files: readonly NewFile[]): Promise<void> {
+export async function writeNewFiles(
+  folder: string,
+  files: readonly NewFile[],
+  other: typeof CONFIG_FILE | typeof CONFIG_FOLDER,
+): Promise<void> {
   const standing: string[] = []
-  for (const { path } of files) if (await exists(join(folder, path))) standing.push(path)
+  for (const path of [other, ...files.map(file => file.path)]) {
+    if (await exists(join(folder, path))) standing.push(path)
+  }
   if (standing.length > 0) {
     throw new CommandError('GW4018', `In ${folder} there is ${standing.join(', ')} already.`)
   }

@@ -1,8 +1,18 @@
 import { join } from 'node:path'
+import { type ListedPrice, PRICE_PAGES, PRICES_AS_OF, PRICES_CURRENCY } from '../config/vendors/prices.ts'
 import { configSchema } from '../schema/publish.ts'
-import { exists, type NewFile, writeNewFiles } from './new-files.ts'
+import type { ChosenUpstream } from './chosen-upstream.ts'
+import { CONFIG_FILE, exists, type NewFile, writeNewFiles } from './new-files.ts'
 
-const GATEWAY = `# yaml-language-server: $schema=../gw.schema.json
+/** What the files of a starting configuration name. */
+interface Names {
+  readonly endpoint: string
+  readonly model: string
+}
+
+const DEMO: Names = { endpoint: 'demo', model: 'chat' }
+
+const HEAD = `# yaml-language-server: $schema=../gw.schema.json
 #
 # A gateway to start from: one upstream, one model, one tenant, one key.
 #
@@ -14,7 +24,9 @@ const GATEWAY = `# yaml-language-server: $schema=../gw.schema.json
 # \`gw explain FIELD\` says what a field is for. Files of this directory are read together, in any arrangement.
 
 version: 1
+`
 
+const DEMO_UPSTREAM = `
 endpoints:
   # An echo on this machine, for a first call without an account: \`gw demo-upstream\` in another terminal.
   demo:
@@ -37,7 +49,10 @@ publications:
     max_output_tokens: 4096
     bindings:
       - endpoint: demo
+`
 
+function tenantAndKey({ model }: Names): string {
+  return `
 tenants:
   my-team:
     display_name: My team
@@ -47,26 +62,84 @@ keys:
   my-app:
     kind: tenant
     tenant: my-team
-    models: [chat]
+    models: [${yamlText(model)}]
     limits: { rpm: 600, concurrency: 20 }
     budget: { amount: "50", per: month }
 `
+}
 
-const TESTS = `# What must stay true, whoever changes the files beside this one: \`gw test\` checks it offline, in CI too.
+/** An endpoint at a vendor, or at an engine, with the publication that it serves. */
+function chosenEndpoint({ vendor, model, baseUrl, price }: ChosenUpstream): string {
+  const { id, title, protocol, auth, keyVariable, note } = vendor
+  const lines = [
+    '',
+    'endpoints:',
+    `  # ${title}; docs: ${vendor.source}`,
+    ...(note?.match(/.{1,110}(?:\s|$)/g) ?? []).map(line => `  # ${line.trimEnd()}`),
+    `  ${id}:`,
+    `    protocol: ${protocol}`,
+    `    base_url: ${yamlText(baseUrl)}`,
+    `    served_model: ${yamlText(model)}`,
+    ...(auth === undefined ? [] : [`    auth: ${auth}`]),
+    ...(keyVariable === undefined
+      ? ['    # upstream_key: { env: NAME }']
+      : [
+          '    # Never the key itself: the name of the variable that holds it where gw runs.',
+          `    upstream_key: { env: ${keyVariable} }`,
+        ]),
+    '',
+    'publications:',
+    '  # The name that applications call, what it costs per million tokens, and who serves it.',
+    `  ${yamlText(model)}:`,
+    ...priceLines(price),
+    '    max_output_tokens: 4096',
+    '    bindings:',
+    `      - endpoint: ${id}`,
+    '',
+  ]
+  return lines.join('\n')
+}
 
-version: 1
+function priceLines(price: ListedPrice | undefined): readonly string[] {
+  if (price === undefined)
+    return ['    # price: { input: "0.15", output: "0.60" }    # without one its calls are free']
+  const amounts = Object.entries(price.price).map(([field, amount]) => `${field}: "${amount}"`)
+  return [
+    `    # ${PRICES_CURRENCY}, as listed on ${PRICES_AS_OF}: ${PRICE_PAGES[price.account] ?? ''}`,
+    ...(price.note === undefined ? [] : [`    # ${price.note}`]),
+    `    price: { ${amounts.join(', ')} }`,
+  ]
+}
 
-tests:
-  - name: my-app may chat
-    key: my-app
-    may_call: chat
-  - model: chat
-    routes_to: [demo]
-  - name: a thousand tokens in and two hundred out
-    model: chat
-    usage: { input: 1000, output: 200 }
-    costs: "0.00027"
-`
+function tests({ endpoint, model }: Names, cost: boolean): string {
+  const lines = [
+    '# What must stay true, whoever changes the files beside this one: `gw test` checks it offline, in CI too.',
+    '',
+    'version: 1',
+    '',
+    'tests:',
+    '  - name: my-app may call it',
+    '    key: my-app',
+    `    may_call: ${yamlText(model)}`,
+    `  - model: ${yamlText(model)}`,
+    `    routes_to: [${endpoint}]`,
+    ...(cost
+      ? [
+          '  - name: a thousand tokens in and two hundred out',
+          `    model: ${yamlText(model)}`,
+          '    usage: { input: 1000, output: 200 }',
+          '    costs: "0.00027"',
+        ]
+      : []),
+    '',
+  ]
+  return lines.join('\n')
+}
+
+/** Text as YAML has it: quoted unless it is plainly a name. */
+function yamlText(text: string): string {
+  return /^(?:[A-Za-z][A-Za-z0-9_./-]*|https?:[^\s#,[\]{}"']+)$/.test(text) ? text : JSON.stringify(text)
+}
 
 const IGNORED = `# The store of gw, its key, and secrets.
 data/
@@ -128,17 +201,21 @@ export interface Started {
 
 /**
  * Writes a configuration to start from, with its tests and what checks both in CI.
+ *
+ * @param upstream Absent: the demo upstream.
  * @throws {CommandError} GW4018 where one of the files is there already; nothing is written then.
  */
-export async function startFolder(folder: string): Promise<Started> {
+export async function startFolder(folder: string, upstream?: ChosenUpstream): Promise<Started> {
   const ignoreStands = await exists(join(folder, IGNORE_FILE))
+  const names = upstream ? { endpoint: upstream.vendor.id, model: upstream.model } : DEMO
+  const served = upstream ? chosenEndpoint(upstream) : DEMO_UPSTREAM
   const files: readonly NewFile[] = [
-    { path: 'config/gateway.yaml', content: GATEWAY },
-    { path: 'config/policies.test.yaml', content: TESTS },
+    { path: 'config/gateway.yaml', content: `${HEAD}${served}${tenantAndKey(names)}` },
+    { path: 'config/policies.test.yaml', content: tests(names, upstream === undefined) },
     { path: 'gw.schema.json', content: `${JSON.stringify(configSchema(), null, 2)}\n` },
     { path: '.github/workflows/gw.yml', content: WORKFLOW },
     ...(ignoreStands ? [] : [{ path: IGNORE_FILE, content: IGNORED }]),
   ]
-  await writeNewFiles(folder, files)
+  await writeNewFiles(folder, files, CONFIG_FILE)
   return { files: files.map(({ path }) => path), ignoreStands }
 }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { counted } from '../app/counted.ts'
 import { importedFromLitellm } from '../app/import-litellm.ts'
-import { writeNewFiles } from '../app/new-files.ts'
+import { CONFIG_FILE, CONFIG_FOLDER, writeNewFiles } from '../app/new-files.ts'
 import { EXIT } from '../base/catalogue/command.ts'
 import type { Imported } from '../config/litellm/import.ts'
 import type { Place } from '../config/types.ts'
@@ -10,8 +10,6 @@ import type { Json } from '../schema/kinds.ts'
 import { appPorts, type Bind } from './session.ts'
 import { printable, type Style } from './style.ts'
 import { verb } from './verb.ts'
-
-const FILE = 'gw.yaml'
 
 /** `gw import`: configurations of other gateways as one of gw. */
 export function importCommand(bind: Bind): Command {
@@ -38,12 +36,18 @@ function litellmCommand(bind: Bind): Command {
           return EXIT.done
         }
         session.signal.throwIfAborted()
-        await writeNewFiles(resolve(io.cwd, folder), [{ path: FILE, content: imported.yaml }])
+        await writeNewFiles(
+          resolve(io.cwd, folder),
+          [{ path: CONFIG_FILE, content: imported.yaml }],
+          CONFIG_FOLDER,
+        )
         out.result({
           text: () => [...told(file, imported, out.style), ''].join('\n'),
-          json: () => ({ written: `${folder}/${FILE}`, ...toJson(file, imported) }),
+          json: () => ({ written: `${folder}/${CONFIG_FILE}`, ...toJson(file, imported) }),
         })
-        out.talk(`Wrote ${folder}/${FILE}. Next: gw validate -c ${folder}, and keys: gw keys create --help`)
+        out.talk(
+          `Wrote ${folder}/${CONFIG_FILE}. Next: gw validate -c ${folder}, and keys: gw keys create --help`,
+        )
         return EXIT.done
       }),
     )

@@ -1,30 +1,62 @@
 import { relative, resolve } from 'node:path'
 import type { Command } from 'commander'
+import { type ChosenUpstream, chosenUpstream } from '../app/chosen-upstream.ts'
 import { startFolder } from '../app/starter.ts'
-import { EXIT } from '../base/catalogue/command.ts'
+import { CommandError, EXIT } from '../base/catalogue/command.ts'
 import type { Bind } from './session.ts'
 import { verb } from './verb.ts'
+
+interface Options {
+  readonly vendor?: string
+  readonly model?: string
+  readonly baseUrl?: string
+  readonly prices?: boolean
+}
 
 /** `gw init`: a folder to start from. */
 export function initCommand(bind: Bind): Command {
   return verb('init', 'Write a configuration to start from, its tests, and a workflow that checks both.', [
     'gw init my-gateway',
     'gw init                # here; nothing is ever overwritten',
+    'gw init my-gateway --vendor openai --model gpt-4o-mini --prices',
+    'gw init my-gateway --vendor vllm --model qwen3 --base-url http://gpu-1:8000/v1',
   ])
     .argument('[dir]', 'the folder; made where it is missing', '.')
+    .option('--vendor <id>', 'the upstream, by its id in docs/vendors.md (default: the demo upstream)')
+    .option('--model <name>', 'the model of that vendor')
+    .option('--base-url <url>', 'its address, where it is not the one in the table')
+    .option('--prices', 'take the price of the model from the price list')
     .action(
-      bind(async ({ io, out, signal }, [dir = '.']) => {
+      bind<Options>(async ({ io, out, signal }, [dir = '.'], options) => {
         signal.throwIfAborted()
         const folder = resolve(io.cwd, dir)
-        const { files, ignoreStands } = await startFolder(folder)
+        const upstream = upstreamOf(options)
+        const { files, ignoreStands } = await startFolder(folder, upstream)
         const here = relative(io.cwd, folder)
         out.result({
           text: () => files.map(file => `${here === '' ? file : `${here}/${file}`}\n`).join(''),
           json: () => ({ directory: folder, files: [...files] }),
         })
         if (ignoreStands) out.talk('There is a .gitignore already: let it name data/ and .env.')
-        out.talk(`Next: ${here === '' ? '' : `cd ${here}, then `}gw validate, gw test, gw apply.`)
+        const variable = upstream?.vendor.keyVariable
+        const key = variable === undefined ? '' : `export ${variable}=…, `
+        out.talk(`Next: ${here === '' ? '' : `cd ${here}, then `}gw validate, gw test, ${key}gw apply.`)
         return EXIT.done
       }),
     )
+}
+
+function upstreamOf({ vendor, model, baseUrl, prices = false }: Options): ChosenUpstream | undefined {
+  if (vendor !== undefined) {
+    return chosenUpstream({
+      vendor,
+      prices,
+      ...(model !== undefined && { model }),
+      ...(baseUrl !== undefined && { baseUrl }),
+    })
+  }
+  if (model === undefined && baseUrl === undefined && !prices) return undefined
+  throw new CommandError('GW6001', '--model, --base-url and --prices belong to a vendor.', {
+    hint: 'Name it with --vendor, such as --vendor openai.',
+  })
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { tempDir } from '../support/temp-dir.ts'
@@ -42,6 +42,15 @@ describe('gw import litellm', () => {
     expect(exit).toBe(4)
     expect(stderr).toContain('GW4018')
     expect(readFileSync(dir.at('mine/gw.yaml'), 'utf8')).toBe('mine')
+  })
+
+  it('refuses a folder with a config/: two configurations in one place contradict each other', async () => {
+    const { dir, cwd } = world()
+    dir.write('mine/config/gateway.yaml', 'version: 1')
+    const { exit, stderr } = await gw(['import', 'litellm', 'config.yaml', '-o', 'mine'], { cwd })
+    expect(exit).toBe(4)
+    expect(stderr).toContain('there is config already')
+    expect(existsSync(dir.at('mine/gw.yaml'))).toBe(false)
   })
 
   it('says in JSON all that it says in text', async () => {

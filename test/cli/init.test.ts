@@ -24,6 +24,60 @@ describe('gw init', () => {
     expect((await gw(['test'], world)).exit).toBe(0)
   })
 
+  it('writes the endpoint, the price and the key variable of a vendor that is named', async () => {
+    const dir = tempDir(onTestFinished)
+    const made = await gw(
+      ['init', 'mine', '--vendor', 'anthropic', '--model', 'claude-opus-5-5', '--prices'],
+      { cwd: dir.path },
+    )
+    expect(made.exit).toBe(0)
+    expect(made.stderr).toContain('export ANTHROPIC_API_KEY=')
+    expect(parse(readFileSync(dir.at('mine/config/gateway.yaml'), 'utf8'))).toMatchObject({
+      endpoints: {
+        anthropic: {
+          protocol: 'anthropic',
+          base_url: 'https://api.anthropic.com/v1',
+          served_model: 'claude-opus-5-5',
+          upstream_key: { env: 'ANTHROPIC_API_KEY' },
+        },
+      },
+      publications: { 'claude-opus-5-5': { price: { input: '4', output: '20' } } },
+      keys: { 'my-app': { models: ['claude-opus-5-5'] } },
+    })
+    const world = { cwd: dir.at('mine') }
+    expect((await gw(['validate'], world)).exit).toBe(0)
+    expect((await gw(['test'], world)).exit).toBe(0)
+  })
+
+  it.each([
+    ['a vendor that is not in the table', ['--vendor', 'opnai', '--model', 'a'], 'did you mean openai?'],
+    ['no model', ['--vendor', 'openai'], 'Pass --model NAME'],
+    ['a model with a space', ['--vendor', 'openai', '--model', 'a b'], 'without spaces'],
+    [
+      'an address with parts of one’s own',
+      ['--vendor', 'azure', '--model', 'a'],
+      'parts of your own: resource',
+    ],
+    ['no address', ['--vendor', 'vllm', '--model', 'a', '--base-url', 'gpu-1:8000'], '--base-url: '],
+    ['a model that is not listed', ['--vendor', 'openai', '--model', 'a', '--prices'], 'has no a of OpenAI'],
+    ['a model without a vendor', ['--model', 'a'], 'belong to a vendor'],
+  ])('refuses %s, and writes nothing', async (_what, words, said) => {
+    const dir = tempDir(onTestFinished)
+    const { exit, stderr } = await gw(['init', 'mine', ...words], { cwd: dir.path })
+    expect(exit).toBe(64)
+    expect(stderr).toContain(said)
+    expect(existsSync(dir.at('mine'))).toBe(false)
+  })
+
+  it('refuses a folder with a gw.yaml: two configurations in one place contradict each other', async () => {
+    const dir = tempDir(onTestFinished)
+    dir.write('gw.yaml', 'version: 1')
+    const { exit, stderr } = await gw(['init'], { cwd: dir.path })
+    expect(exit).toBe(4)
+    expect(stderr).toContain('gw.yaml')
+    expect(existsSync(dir.at('config'))).toBe(false)
+  })
+
   it('overwrites nothing, and writes all or nothing', async () => {
     const dir = tempDir(onTestFinished)
     dir.write('gw.schema.json', 'mine')

@@ -1,4 +1,5 @@
 import type { Protocol } from '../../schema/endpoint.ts'
+import { type Vendor, vendor } from '../vendors/table.ts'
 
 /** How gw reaches what LiteLLM calls a provider. */
 export interface Provider {
@@ -9,58 +10,69 @@ export interface Provider {
   readonly suffix?: string
   /** The variable that LiteLLM reads where no `api_key` is given. */
   readonly keyVariable?: string
+  /** Its row in the table of vendors; absent for servers that the table does not know. */
+  readonly vendor?: Vendor
 }
 
-const openai = (baseUrl: string, keyVariable: string): Provider => ({
-  protocol: 'openai',
-  baseUrl,
-  keyVariable,
-})
+/** What LiteLLM knows otherwise than the table of vendors. */
+interface Spelling {
+  /** The variable that LiteLLM reads, where it is not the vendor's. */
+  readonly keyVariable?: string
+  readonly suffix?: string
+  /** A server of one's own: LiteLLM has no address for it. */
+  readonly addressGiven?: true
+}
 
-/**
- * Providers that speak the OpenAI or the Anthropic protocol, with the addresses that their own documentation gives
- * for it.
- */
+function known(id: string, spelling: Spelling = {}): Provider {
+  const row = vendor(id)
+  const { addressGiven = false, keyVariable = addressGiven ? undefined : row.keyVariable, suffix } = spelling
+  return {
+    vendor: row,
+    protocol: row.protocol,
+    ...(!addressGiven && { baseUrl: row.baseUrl }),
+    ...(suffix !== undefined && { suffix }),
+    ...(keyVariable !== undefined && { keyVariable }),
+  }
+}
+
+const ANY_OPENAI: Provider = { protocol: 'openai' }
+
+/** LiteLLM's names of what speaks the OpenAI or the Anthropic protocol. */
 const PROVIDERS: Readonly<Record<string, Provider>> = {
-  openai: openai('https://api.openai.com/v1', 'OPENAI_API_KEY'),
-  anthropic: {
-    protocol: 'anthropic',
-    baseUrl: 'https://api.anthropic.com/v1',
-    suffix: '/v1',
-    keyVariable: 'ANTHROPIC_API_KEY',
-  },
+  openai: known('openai'),
+  anthropic: known('anthropic', { suffix: '/v1' }),
   // Azure's v1 API takes the names of deployments as models, and its keys as bearers.
-  azure: { protocol: 'openai', suffix: '/openai/v1', keyVariable: 'AZURE_API_KEY' },
-  groq: openai('https://api.groq.com/openai/v1', 'GROQ_API_KEY'),
-  mistral: openai('https://api.mistral.ai/v1', 'MISTRAL_API_KEY'),
-  deepseek: openai('https://api.deepseek.com/v1', 'DEEPSEEK_API_KEY'),
-  together_ai: openai('https://api.together.xyz/v1', 'TOGETHERAI_API_KEY'),
-  openrouter: openai('https://openrouter.ai/api/v1', 'OPENROUTER_API_KEY'),
-  fireworks_ai: openai('https://api.fireworks.ai/inference/v1', 'FIREWORKS_AI_API_KEY'),
-  perplexity: openai('https://api.perplexity.ai', 'PERPLEXITYAI_API_KEY'),
-  xai: openai('https://api.x.ai/v1', 'XAI_API_KEY'),
-  gemini: openai('https://generativelanguage.googleapis.com/v1beta/openai', 'GEMINI_API_KEY'),
-  cerebras: openai('https://api.cerebras.ai/v1', 'CEREBRAS_API_KEY'),
-  nvidia_nim: openai('https://integrate.api.nvidia.com/v1', 'NVIDIA_NIM_API_KEY'),
-  deepinfra: openai('https://api.deepinfra.com/v1/openai', 'DEEPINFRA_API_KEY'),
-  sambanova: openai('https://api.sambanova.ai/v1', 'SAMBANOVA_API_KEY'),
-  jina_ai: openai('https://api.jina.ai/v1', 'JINA_AI_API_KEY'),
-  voyage: openai('https://api.voyageai.com/v1', 'VOYAGE_API_KEY'),
-  ollama: { protocol: 'openai', baseUrl: 'http://localhost:11434/v1', suffix: '/v1' },
-  ollama_chat: { protocol: 'openai', baseUrl: 'http://localhost:11434/v1', suffix: '/v1' },
-  hosted_vllm: { protocol: 'openai' },
-  openai_like: { protocol: 'openai' },
-  custom_openai: { protocol: 'openai' },
-  litellm_proxy: { protocol: 'openai' },
-  lm_studio: { protocol: 'openai' },
-  llamafile: { protocol: 'openai' },
-  xinference: { protocol: 'openai' },
-  infinity: { protocol: 'openai' },
+  azure: known('azure', { suffix: '/openai/v1', keyVariable: 'AZURE_API_KEY', addressGiven: true }),
+  groq: known('groq'),
+  mistral: known('mistral'),
+  deepseek: known('deepseek'),
+  together_ai: known('together', { keyVariable: 'TOGETHERAI_API_KEY' }),
+  openrouter: known('openrouter'),
+  fireworks_ai: known('fireworks', { keyVariable: 'FIREWORKS_AI_API_KEY' }),
+  perplexity: known('perplexity', { keyVariable: 'PERPLEXITYAI_API_KEY' }),
+  xai: known('xai'),
+  gemini: known('gemini'),
+  cerebras: known('cerebras'),
+  nvidia_nim: known('nvidia', { keyVariable: 'NVIDIA_NIM_API_KEY' }),
+  deepinfra: known('deepinfra'),
+  sambanova: known('sambanova'),
+  jina_ai: known('jina', { keyVariable: 'JINA_AI_API_KEY' }),
+  voyage: known('voyage'),
+  ollama: known('ollama', { suffix: '/v1' }),
+  ollama_chat: known('ollama', { suffix: '/v1' }),
+  hosted_vllm: known('vllm', { addressGiven: true }),
+  lm_studio: known('lm-studio', { addressGiven: true }),
+  litellm_proxy: known('litellm-proxy', { addressGiven: true }),
+  openai_like: ANY_OPENAI,
+  custom_openai: ANY_OPENAI,
+  llamafile: ANY_OPENAI,
+  xinference: ANY_OPENAI,
+  infinity: ANY_OPENAI,
 }
 
 /** Cohere has one address for chats and embeddings of OpenAI's shape, and another for reranking. */
-const COHERE_RERANK = openai('https://api.cohere.com/v2', 'COHERE_API_KEY')
-const COHERE_COMPATIBLE = openai('https://api.cohere.ai/compatibility/v1', 'COHERE_API_KEY')
+const COHERE_RERANK = known('cohere-rerank')
+const COHERE_COMPATIBLE = known('cohere')
 
 /** Those that LiteLLM translates for: gw translates nothing. */
 const TRANSLATED =

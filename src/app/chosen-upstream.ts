@@ -1,0 +1,67 @@
+import { CommandError } from '../base/catalogue/command.ts'
+import { nearest } from '../config/nearest.ts'
+import { type ListedPrice, listedPrice, PRICES_AS_OF } from '../config/vendors/prices.ts'
+import { addressParts, VENDORS, type Vendor } from '../config/vendors/table.ts'
+import { endpoint } from '../schema/endpoint.ts'
+import { modelName } from '../schema/scalars.ts'
+
+/** The first upstream of a new configuration, as a command names it. */
+export interface UpstreamOptions {
+  /** An id of the table of vendors. */
+  readonly vendor: string
+  readonly model?: string
+  /** Where the table's address is not the one. */
+  readonly baseUrl?: string
+  /** Take the price from the price list. */
+  readonly prices: boolean
+}
+
+export interface ChosenUpstream {
+  readonly vendor: Vendor
+  readonly model: string
+  readonly baseUrl: string
+  readonly price?: ListedPrice
+}
+
+/** @throws {CommandError} GW6001 where an option is missing or names nothing. */
+export function chosenUpstream({ vendor: id, model, baseUrl, prices }: UpstreamOptions): ChosenUpstream {
+  const vendor = VENDORS.get(id)
+  if (vendor === undefined) throw unknownVendor(id)
+  if (model === undefined || !modelName.safeParse(model).success) {
+    throw new CommandError('GW6001', `Which model of ${vendor.title}? Pass --model NAME, without spaces.`, {
+      hint: 'The name that the upstream accepts; applications call it by the same name.',
+    })
+  }
+  const address = baseUrl ?? vendor.baseUrl
+  const parts = addressParts({ ...vendor, baseUrl: address })
+  if (parts.length > 0) {
+    throw new CommandError(
+      'GW6001',
+      `The address of ${vendor.title} holds parts of your own: ${parts.join(', ')}.`,
+      {
+        hint: `Pass it with them filled in: --base-url ${vendor.baseUrl}`,
+      },
+    )
+  }
+  const checked = endpoint.safeParse({ protocol: vendor.protocol, base_url: address, served_model: model })
+  if (!checked.success) {
+    throw new CommandError('GW6001', `--base-url: ${checked.error.issues[0]?.message ?? 'not an address'}.`)
+  }
+  return { vendor, model, baseUrl: checked.data.base_url, ...(prices && { price: priceOf(vendor, model) }) }
+}
+
+function priceOf({ account, title }: Vendor, model: string): ListedPrice {
+  const price = listedPrice(account, model)
+  if (price !== undefined) return price
+  throw new CommandError('GW6001', `The price list of ${PRICES_AS_OF} has no ${model} of ${title}.`, {
+    hint: 'Leave out --prices, and write the price into the file that is made.',
+  })
+}
+
+function unknownVendor(id: string): CommandError {
+  const meant = nearest(id, VENDORS.keys())
+  const question = meant === undefined ? '' : `; did you mean ${meant}?`
+  return new CommandError('GW6001', `There is no vendor ${JSON.stringify(id)} in the table${question}`, {
+    hint: `One of: ${[...VENDORS.keys()].join(', ')}. For any other, take the nearest one and pass --base-url.`,
+  })
+}
