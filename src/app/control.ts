@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { PasswordHasher } from '../base/password.ts'
 import { readPages } from '../control/pages/pages.ts'
-import type { Asked, EndpointHealthShown, MaintenanceShown, UseCasePorts } from '../control/ports.ts'
+import type { Asked, EndpointHealthShown, UseCasePorts } from '../control/ports.ts'
 import { startControl } from '../control/server.ts'
 import type { Explanation } from '../gateway/why/told.ts'
 import type { ListenAddress, Listener } from '../http/listen.ts'
@@ -14,7 +14,7 @@ import type { Store } from '../store/types.ts'
 import { probeEndpoint } from './endpoint-probe.ts'
 import { makeFirstAdmin } from './first-admin.ts'
 import type { HealthAnswer } from './health.ts'
-import { type Maintenance, maintenanceOf, switchMaintenanceOff, switchMaintenanceOn } from './maintenance.ts'
+import { maintenancePort } from './maintenance-port.ts'
 import { recentUse } from './recent-use.ts'
 import { keep } from './secrets.ts'
 import { DistantConfigurations } from './threads/distant-configurations.ts'
@@ -88,15 +88,7 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
       explain: async question =>
         (await ports.explainHere(question)) ??
         explain(question, await sceneOfStore(store, clock, question.key), clock),
-      maintenance: {
-        show: async () => maintenanceBody(await maintenanceOf(store)),
-        async set({ enabled, ...wanted }) {
-          const { maintenance } = enabled
-            ? await switchMaintenanceOn(store, wanted)
-            : await switchMaintenanceOff(store)
-          return maintenanceBody(maintenance)
-        },
-      },
+      maintenance: maintenancePort(store),
     })
     return {
       url: listener.url,
@@ -122,20 +114,4 @@ function healthShown(report: readonly EndpointHealth[]): ReadonlyMap<string, End
       { state, since: new Date(sinceMs).toISOString(), ...(reason !== undefined && { reason }) },
     ]),
   )
-}
-
-function maintenanceBody({ on, message, declared, switched, place }: Maintenance): MaintenanceShown {
-  return {
-    on,
-    message,
-    declared,
-    ...(switched && {
-      switched: {
-        since: new Date(switched.sinceMs).toISOString(),
-        ...(switched.author !== undefined && { author: switched.author }),
-        ...(switched.message !== undefined && { message: switched.message }),
-      },
-    }),
-    ...(place && { file: place.file, line: place.line }),
-  }
 }

@@ -25,7 +25,7 @@ export interface Switched {
 }
 
 /** @throws {CommandError} GW2xxx */
-export async function maintenanceOf(store: Store): Promise<Maintenance> {
+export async function maintenanceOf(store: Pick<Store, 'live'>): Promise<Maintenance> {
   return described(await store.live())
 }
 

@@ -1,7 +1,8 @@
 import { ApiError } from '../base/catalogue/api.ts'
 import { type OperationId, operation } from '../schema/api/operations.ts'
 import { permission } from '../schema/api/permissions.ts'
-import type { Store } from '../store/types.ts'
+import type { Authority } from '../store/people/types.ts'
+import type { StoreReads } from '../store/types.ts'
 import type { Caller } from './call.ts'
 import type { LiveSession } from './session/sessions.ts'
 
@@ -10,17 +11,29 @@ import type { LiveSession } from './session/sessions.ts'
  * @returns undefined where the operation is open to anyone.
  * @throws {ApiError} not_logged_in, forbidden
  */
-export function allow(id: OperationId, session: LiveSession | undefined): Caller | undefined {
+export function allow(
+  id: OperationId,
+  params: Readonly<Record<string, string>>,
+  session: LiveSession | undefined,
+): Caller | undefined {
   const permitted = permission(id)
   if (permitted === 'anyone') return undefined
   if (!session) throw new ApiError('not_logged_in')
   const { name, role, tenant } = session.user
   const scope = permitted[role]
   if (scope === undefined) throw new ApiError('forbidden', `The role ${role} may not do this.`)
-  if (scope === 'all') return { name, role, scope, session }
+  const authority = { session: session.digest, role }
+  if (scope === 'all') return { name, role, scope, session, authority }
   // Bound to nothing it would see everything.
   if (tenant === undefined) throw new ApiError('forbidden', 'This user is bound to no tenant.')
-  return { name, role, scope, tenant, session }
+  const target = targetOf(id, params)
+  return { name, role, scope, tenant, session, authority: { ...authority, ...(target && { target }) } }
+}
+
+/** What the path names, where that belongs to a tenant. */
+function targetOf(id: OperationId, { name }: Readonly<Record<string, string>>): Authority['target'] {
+  const { target: kind } = operation(id)
+  return kind && name !== undefined ? { kind, name } : undefined
 }
 
 /**
@@ -31,7 +44,7 @@ export async function assertReachable(
   id: OperationId,
   params: Readonly<Record<string, string>>,
   { scope, tenant }: Caller,
-  store: Store,
+  store: StoreReads,
 ): Promise<void> {
   if (scope === 'all') return
   const { target, params: declared } = operation(id)
@@ -42,7 +55,7 @@ export async function assertReachable(
   if (!isOwn) throw new ApiError('not_found', `There is no ${target ?? 'such thing'} ${name}.`)
 }
 
-async function hasKey(store: Store, name: string, tenant: string | undefined): Promise<boolean> {
+async function hasKey(store: StoreReads, name: string, tenant: string | undefined): Promise<boolean> {
   const [key] = (await store.find({ kind: 'key', name })).resources
   return key !== undefined && tenant !== undefined && key.spec['tenant'] === tenant
 }

@@ -3,6 +3,8 @@ import type { PERMISSIONS, Scope } from '../schema/api/permissions.ts'
 import type { Fields } from '../schema/api/reshape.ts'
 import type { AnswerOf, BodyOf, ParamsOf, QueryOf } from '../schema/api/types.ts'
 import type { Role } from '../schema/user.ts'
+import type { Authority } from '../store/people/types.ts'
+import type { Store } from '../store/types.ts'
 import type { LiveSession } from './session/sessions.ts'
 
 /** Who calls, and what of it all is theirs. */
@@ -13,6 +15,8 @@ export interface Caller {
   /** Whose things alone there are for this caller; absent where the scope is `all`. */
   readonly tenant?: string
   readonly session: LiveSession
+  /** By what right this request changes something. */
+  readonly authority: Authority
 }
 
 /** One request, read and allowed. */
@@ -25,6 +29,8 @@ export interface Call<Id extends OperationId> {
   /** Of `if-match`: what the change starts from. Absent: whatever stands. */
   readonly version?: number
   readonly caller: (typeof PERMISSIONS)[Id] extends 'anyone' ? undefined : Caller
+  /** For changes: each of them makes sure in its transaction that the caller may still make it. */
+  readonly store: (typeof PERMISSIONS)[Id] extends 'anyone' ? undefined : Store
   /** The address at the other end of the connection. */
   readonly address: string
   readonly requestId: string

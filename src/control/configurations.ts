@@ -14,13 +14,13 @@ import { load } from '../config/load.ts'
 import type { Problem, Tree } from '../config/types.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf } from '../schema/api/types.ts'
-import type { Live } from '../store/types.ts'
+import type { Live, Store } from '../store/types.ts'
 import type { Configurations, UseCasePorts } from './ports.ts'
 import { assertReferencesStand } from './remote-references.ts'
 
 /** On a store, in this thread. */
 export function configurationsOn(
-  ports: Pick<UseCasePorts, 'store' | 'check' | 'recentUse' | 'probe'>,
+  ports: Pick<UseCasePorts, 'check' | 'recentUse' | 'probe'> & { readonly store: Store },
 ): Configurations {
   const { store, check } = ports
   return {
@@ -38,7 +38,7 @@ export function configurationsOn(
       // The same as the schema's in other words: a plan is written once, for the command line as well.
       return planToJson(made, radius) as unknown as AnswerOf<OperationOf<'plan_config'>>
     },
-    async apply(body, author) {
+    async apply(body, { author, authority }) {
       const live = await store.live()
       if (live.head.revision !== body.base) {
         throw new CommandError(
@@ -56,10 +56,15 @@ export function configurationsOn(
         )
       }
       if (!body.skip_probe) await probed(agreed, tree, live)
-      const applied = await apply(store, agreed, tree, { origin: 'rest', author, check })
+      const applied = await apply(store.withAuthority(authority), agreed, tree, {
+        origin: 'rest',
+        author,
+        check,
+      })
       return { ...applied, set: tree.set }
     },
-    rollBack: (revision, author) => rollBack(store, revision, { origin: 'rest', author, check }),
+    rollBack: (revision, { author, authority }) =>
+      rollBack(store.withAuthority(authority), revision, { origin: 'rest', author, check }),
   }
 
   /** @throws {ProbeError} GW5001 */

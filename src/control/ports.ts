@@ -8,7 +8,8 @@ import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf, BodyOf } from '../schema/api/types.ts'
 import type { CALL_PATHS } from '../schema/api/why.ts'
 import type { KeptSecret } from '../schema/kept-secret.ts'
-import type { Store } from '../store/types.ts'
+import type { Authority } from '../store/people/types.ts'
+import type { Store, StoreReads } from '../store/types.ts'
 
 /** What became of a minimal chat. */
 export type ProbeVerdict =
@@ -41,6 +42,12 @@ export interface AppliedSet extends Applied {
   readonly set: string
 }
 
+/** Who makes a change, and by what right. */
+export interface ChangeAuthor {
+  readonly author: string
+  readonly authority: Authority
+}
+
 /**
  * What is done with whole configurations. All of it goes over thousands of resources at once, and a transaction cannot
  * rest: whoever shares an event loop with others has this done elsewhere. Arguments and answers are plain data.
@@ -51,15 +58,15 @@ export interface Configurations {
   /** @throws {ApiError} configuration_invalid, reference_refused; {@link CommandError} as `plan` of changes throws. */
   plan(yaml: string): Promise<AnswerOf<OperationOf<'plan_config'>>>
   /** @throws what `plan` throws; {ApiError} too_many_deletes; {ProbeError} GW5001; and as `apply` of changes throws. */
-  apply(body: BodyOf<OperationOf<'apply_config'>>, author: string): Promise<AppliedSet>
+  apply(body: BodyOf<OperationOf<'apply_config'>>, by: ChangeAuthor): Promise<AppliedSet>
   /** @throws as `rollBack` of changes throws. */
-  rollBack(revision: number, author: string): Promise<RolledBack>
+  rollBack(revision: number, by: ChangeAuthor): Promise<RolledBack>
 }
 
 /** What the control plane needs of the process around it. */
 export interface UseCasePorts {
-  /** A connection of its own: who serves must see what is written here as it sees what any other process writes. */
-  readonly store: Store
+  /** To read from; what changes something does it on the store of its call. */
+  readonly store: StoreReads
   readonly clock: Clock
   readonly chance: Chance
   readonly hasher: PasswordHasher
@@ -88,11 +95,13 @@ export interface UseCasePorts {
   readonly explain: (question: Asked) => Promise<AnswerOf<OperationOf<'explain'>>>
   readonly maintenance: {
     show(): Promise<MaintenanceShown>
-    /** @throws {CommandError} GW4014 where the settings keep it on. */
-    set(wanted: {
-      readonly enabled: boolean
-      readonly message?: string
-      readonly author: string
-    }): Promise<MaintenanceShown>
+    /**
+     * @param store of the caller.
+     * @throws {CommandError} GW4014 where the settings keep it on.
+     */
+    set(
+      wanted: { readonly enabled: boolean; readonly message?: string; readonly author: string },
+      store: Store,
+    ): Promise<MaintenanceShown>
   }
 }

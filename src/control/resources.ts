@@ -3,7 +3,7 @@ import { changeByHand, createByHand, deleteByHand, type Hand } from '../changes/
 import type { Fields } from '../schema/api/reshape.ts'
 import type { KeptSecret } from '../schema/kept-secret.ts'
 import { type CanonicalSpec, encode, type Json, KINDS, type Kind, type Spec } from '../schema/kinds.ts'
-import type { Live, StoredResource } from '../store/types.ts'
+import type { Live, Store, StoredResource } from '../store/types.ts'
 import type { Caller } from './call.ts'
 import { type Page, pageOf } from './paging.ts'
 import type { UseCasePorts } from './ports.ts'
@@ -11,7 +11,15 @@ import { checked } from './reading.ts'
 
 /** What is common to all kinds of resources: how they are read, made, changed and shown. */
 
-type ResourcePorts = Pick<UseCasePorts, 'store' | 'check'>
+type ReadPorts = Pick<UseCasePorts, 'store'>
+type ChangePorts = Pick<UseCasePorts, 'store' | 'check'>
+
+/** Of a call that changes something. */
+interface Change {
+  readonly caller: Caller
+  readonly store: Store
+  readonly version?: number
+}
 
 function handOf(caller: Caller, { check }: Pick<UseCasePorts, 'check'>): Hand {
   return { origin: 'rest', author: caller.name, check }
@@ -35,7 +43,7 @@ export function patched(standing: Fields, patch: Fields): Fields {
 
 /** The one of that name. @throws {CommandError} GW4005 */
 export async function find(
-  { store }: Pick<ResourcePorts, 'store'>,
+  { store }: ReadPorts,
   kind: Kind,
   name: string,
 ): Promise<{ readonly resource: StoredResource; readonly live: Live }> {
@@ -47,7 +55,7 @@ export async function find(
 
 /** One page of a kind, by name. */
 export function list<Shown>(
-  { store }: Pick<ResourcePorts, 'store'>,
+  { store }: ReadPorts,
   kind: Kind,
   query: { readonly limit: number; readonly cursor?: string | undefined },
   show: (resource: StoredResource) => Shown,
@@ -69,29 +77,28 @@ export function list<Shown>(
  * @throws {ApiError} invalid_request, and what {@link createByHand} throws.
  */
 export async function create(
-  ports: ResourcePorts,
+  ports: ChangePorts,
   kind: Kind,
   name: string,
-  json: Fields,
-  caller: Caller,
+  { json, caller, store }: Omit<Change, 'version'> & { readonly json: Fields },
   kept: readonly KeptSecret[] = [],
 ): Promise<StoredResource> {
   const { name: _name, ...fields } = json
   const hand = { ...handOf(caller, ports), kept }
-  await createByHand(ports.store, { kind, name, spec: canonicalOf(kind, fields) }, hand)
+  await createByHand(store, { kind, name, spec: canonicalOf(kind, fields) }, hand)
   return (await find(ports, kind, name)).resource
 }
 
 /** @throws {ApiError} invalid_request, and what {@link changeByHand} throws. */
 export async function update(
-  ports: ResourcePorts,
+  ports: ChangePorts,
   kind: Kind,
   name: string,
-  { json, version, caller }: { readonly json: Fields; readonly version?: number; readonly caller: Caller },
+  { json, version, caller, store }: Change & { readonly json: Fields },
   kept: readonly KeptSecret[] = [],
 ): Promise<StoredResource> {
   await changeByHand(
-    ports.store,
+    store,
     { kind, name, ...(version !== undefined && { version }) },
     ({ spec }) => canonicalOf(kind, patched(spec, json)),
     { ...handOf(caller, ports), kept },
@@ -101,13 +108,13 @@ export async function update(
 
 /** The revision in which it went. @throws what {@link deleteByHand} throws. */
 export async function remove(
-  ports: ResourcePorts,
+  ports: ChangePorts,
   kind: Kind,
   name: string,
-  { version, caller }: { readonly version?: number; readonly caller: Caller },
+  { version, caller, store }: Change,
 ): Promise<{ readonly body: { readonly revision: number }; readonly revision: number }> {
   const target = { kind, name, ...(version !== undefined && { version }) }
-  const { id } = await deleteByHand(ports.store, target, handOf(caller, ports))
+  const { id } = await deleteByHand(store, target, handOf(caller, ports))
   return { body: { revision: id }, revision: id }
 }
 

@@ -1,24 +1,33 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ApiError } from '../base/catalogue/api.ts'
 import type { Log } from '../base/log.ts'
+import type { ServedConnection } from '../http/connection.ts'
 import { sendJson } from '../http/json.ts'
 import { type OperationId, operation } from '../schema/api/operations.ts'
 import type { Operation, Tag } from '../schema/api/types.ts'
+import type { Store } from '../store/types.ts'
 import { allow, assertReachable } from './authorise.ts'
 import type { Call, Caller, Handler, Handlers, Reply } from './call.ts'
 import { pointerOf } from './member-names.ts'
-import type { UseCasePorts } from './ports.ts'
 import { checked, checkedQuery, readJson, versionOf } from './reading.ts'
 import { assertSameSite, borne, type SessionCookie } from './session/credentials.ts'
 import type { Sessions } from './session/sessions.ts'
 
-export interface OperationPorts extends Pick<UseCasePorts, 'store'> {
+export interface OperationPorts {
+  readonly store: Store
   readonly log: Log
   readonly handlers: Handlers
   readonly sessions: Sessions
   readonly cookie: SessionCookie
   /** Where browsers reach the control plane, if not under the address that they name in `host`. */
   readonly publicUrl: URL | undefined
+}
+
+/** How a request is answered. */
+export interface AnswerPorts {
+  readonly connection: ServedConnection
+  /** Of every answer. */
+  readonly headers: Readonly<Record<string, string>>
 }
 
 /** A request whose operation is known. */
@@ -35,38 +44,39 @@ const BODY_BYTES = 262_144
 const CONFIG_BYTES = 16 * 1_048_576
 /** Of those whom nobody knows yet: a name and a password, each character an escape. */
 const STRANGERS_BYTES = 16_384
+/** And how long theirs may be on its way. */
+const STRANGERS_MS = 5_000
 
 /**
  * One operation of the control plane.
  *
- *     identify ──▶ allow ──▶ same site ──▶ reachable ──▶ read ──▶ check ──▶ handle ──▶ audit ──▶ answer
- *         │          │           │             │           │        │         │
- *        401      401 403       403           404      400 413    422 428   404 409 412
- *                                                        415      404       422 429 503
+ *     admit ──▶ read ──▶ admit ──▶ check ──▶ handle ──▶ audit ──▶ answer
+ *       │         │        │         │         │
+ *    401 403   400 408    401     422 428   401 404 409
+ *      404     413 415  403 404     404     412 422 429 503
  *
- * Any stage may throw; `rescue` answers for it. Nothing of a body is read before its sender may send it.
+ * Any stage may throw; `rescue` answers for it. Nothing of a body is read before its sender may send it, and what the
+ * sender may do is found out anew behind its last byte: a body may be on its way for an hour, and by then the session
+ * may have ended. What a handler changes, it changes on a store that looks at the session a last time, in the
+ * transaction.
  */
 export async function serveOperation(
   req: IncomingMessage,
   res: ServerResponse,
   visit: Visit,
-  ports: OperationPorts,
-  headers: Readonly<Record<string, string>>,
+  { connection, headers, ...ports }: OperationPorts & AnswerPorts,
 ): Promise<{ readonly status: number; readonly user?: string }> {
   const { id } = visit
   const op: Operation = operation(id)
   const isChange = op.method !== 'GET'
-  const credential = borne(req, ports.cookie.name)
-  const session = credential && (await ports.sessions.find(credential.token, credential.carrier))
-  const caller = allow(id, session)
-  const sameSite = () => assertSameSite(req, caller?.session.csrfToken, ports.publicUrl)
-  if (caller?.session.carrier === 'cookie' && isChange) sameSite()
-  if (caller) await assertReachable(id, visit.params, caller, ports.store)
-
+  let caller = await admit(req, visit, ports)
   const version = op.ifMatch && versionOf(req, op.ifMatch === 'required')
   const params = op.params && paramsIn(op, visit.params)
   const query = checkedQuery(op.query, visit.query)
+  if (caller) connection.keep()
+  else connection.limitBody(STRANGERS_MS)
   const json = isChange ? await readJson(req, limitBytesOf(op, caller)) : {}
+  if (isChange) caller = await admit(req, visit, ports)
   const body = op.body ? checked(op.body, json) : assertEmpty(json)
 
   // The table and the type of the handlers say that these fit each other.
@@ -77,10 +87,11 @@ export async function serveOperation(
     body,
     json,
     caller,
+    store: caller && ports.store.withAuthority(caller.authority),
     address: visit.address,
     requestId: visit.requestId,
     hasLeft: () => res.destroyed,
-    assertSameSite: sameSite,
+    assertSameSite: () => assertSameSite(req, undefined, ports.publicUrl),
     ...(version !== undefined && { version }),
   } as unknown as Call<OperationId>
   const reply = await handler(call)
@@ -88,6 +99,25 @@ export async function serveOperation(
   answer(res, op, reply, headers)
   const user = caller?.name ?? reply.user?.name
   return { status: op.answer.status, ...(user !== undefined && { user }) }
+}
+
+/**
+ * Who may go on with this request, by what the store says now.
+ * @throws {ApiError} not_logged_in, forbidden, cross_site, not_found
+ */
+async function admit(
+  req: IncomingMessage,
+  { id, params }: Visit,
+  { cookie, sessions, publicUrl, store }: OperationPorts,
+): Promise<Caller | undefined> {
+  const credential = borne(req, cookie.name)
+  const session = credential && (await sessions.find(credential.token, credential.carrier))
+  const caller = allow(id, params, session)
+  if (!caller) return undefined
+  const { carrier, csrfToken } = caller.session
+  if (carrier === 'cookie' && operation(id).method !== 'GET') assertSameSite(req, csrfToken, publicUrl)
+  await assertReachable(id, params, caller, store)
+  return caller
 }
 
 function limitBytesOf({ tag }: Operation, caller: Caller | undefined): number {

@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ApiCode, ApiError } from '../base/catalogue/api.ts'
 import type { Log } from '../base/log.ts'
+import type { ServedConnection } from '../http/connection.ts'
 import { sendJson } from '../http/json.ts'
 import { type ListenAddress, type Listener, listen } from '../http/listen.ts'
 import { refusalOf } from '../http/refusal.ts'
+import type { Store } from '../store/types.ts'
 import { allHandlers } from './handlers/all.ts'
 import { LateAnswers } from './late-answers.ts'
 import { OperationRouter } from './operation-router.ts'
@@ -17,6 +19,8 @@ import { Sessions } from './session/sessions.ts'
 import { Turnstile } from './turnstile.ts'
 
 export interface ControlPorts extends UseCasePorts {
+  /** A connection of its own: who serves must see what is written here as it sees what any other process writes. */
+  readonly store: Store
   readonly log: Log
   /** What `/health` answers. */
   readonly health: () => Promise<{ readonly httpStatus: 200 | 503; readonly json: string }>
@@ -60,9 +64,11 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
     clock,
     log,
     maxConnections: MAX_CONNECTIONS,
-    onRequest: (req, res) => {
+    onRequest: (req, res, connection) => {
+      // Whoever it is: until a session is found it is anonymous.
+      connection.mayEvict(addressOf(req))
       if (asksForHealth(req)) void answerHealth(res, ports)
-      else turnstile.pass(() => void handle(req, res, parts, ports))
+      else turnstile.pass(() => void handle(req, res, { ...parts, connection }, ports))
     },
     refusalAnswer: refusal => {
       const requestId = newRequestId(ports)
@@ -75,6 +81,7 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
 }
 
 interface Parts {
+  readonly connection: ServedConnection
   readonly router: OperationRouter
   readonly operations: OperationPorts
   readonly late: LateAnswers
@@ -83,12 +90,12 @@ interface Parts {
 async function handle(
   req: IncomingMessage,
   res: ServerResponse,
-  { router, operations, late }: Parts,
+  { router, operations, late, connection }: Parts,
   ports: ControlPorts,
 ): Promise<void> {
   const startedMs = ports.clock.monotonicMs()
   const requestId = newRequestId(ports)
-  const address = req.socket.remoteAddress ?? ''
+  const address = addressOf(req)
   const headers = { ...HEADERS, 'x-request-id': requestId }
   const seen: Record<string, unknown> = { request_id: requestId, method: req.method, address }
   let failure: unknown
@@ -101,7 +108,7 @@ async function handle(
       const { id, params, query } = found(req, router)
       seen['operation'] = id
       const visit = { id, params, query, requestId, address }
-      const { user } = await serveOperation(req, res, visit, operations, headers)
+      const { user } = await serveOperation(req, res, visit, { ...operations, connection, headers })
       if (user !== undefined) seen['user'] = user
     }
   } catch (thrown) {
@@ -158,6 +165,11 @@ async function answerHealth(res: ServerResponse, ports: ControlPorts): Promise<v
     ports.log.error({ request_id: requestId, err: thrown }, 'health')
     sendProblem(res, asApiError(thrown), requestId, headers)
   }
+}
+
+/** The other end of the connection. */
+function addressOf(req: IncomingMessage): string {
+  return req.socket.remoteAddress ?? ''
 }
 
 function isRefused(req: IncomingMessage): boolean {

@@ -1,14 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
+import type { EvictableConnections } from './evictable-connections.ts'
 import { Progress } from './progress.ts'
 import { type HttpRefusal, TIMEOUT } from './refusal.ts'
 
 export interface ConnectionPorts {
   readonly clock: Clock
-  readonly onRequest: (req: IncomingMessage, res: ServerResponse) => void
+  readonly onRequest: (req: IncomingMessage, res: ServerResponse, connection: ServedConnection) => void
+  readonly evictable: EvictableConnections
   /** The bytes of an answer to what never became a request. */
   readonly refusalBytes: (refusal: HttpRefusal, target: string | undefined) => string
+}
+
+/** The connection of the request that is served, for who serves it. */
+export interface ServedConnection {
+  /** From now on, until {@link keep} or the end of the answer, it may be closed to make room for others. */
+  mayEvict(owner: string): void
+  /** It is not to be closed for others. */
+  keep(): void
+  /** The body has to be there within so long, however it comes. */
+  limitBody(totalMs: number): void
 }
 
 /** What a request hears when its body turns out to be unfit; whoever listens answers for it. */
@@ -40,7 +52,7 @@ const READER_IDLE_MS = 300_000
  * node:http would serve pipelined requests side by side, also those behind one that has been refused. Here each
  * waits until the answer before it has gone, and none is served on a connection that is to be closed.
  */
-export class Connection {
+export class Connection implements ServedConnection {
   readonly socket: Socket
   /** Since when it has served nothing, as of the last look; undefined while it does. */
   restingSinceMs: number | undefined
@@ -57,7 +69,11 @@ export class Connection {
   /** The request whose body is on its way, as of the last look. */
   #uploading: IncomingMessage | undefined
   #upload: Progress | undefined
+  /** When the body of the request that is served has to be there. */
+  #bodyEndsAtMs = Number.POSITIVE_INFINITY
   #unread: Progress | undefined
+  /** On whose account it may be closed for others. */
+  #owner: string | undefined
 
   constructor(socket: Socket, ports: ConnectionPorts) {
     this.socket = socket
@@ -88,6 +104,22 @@ export class Connection {
     })
   }
 
+  mayEvict(owner: string): void {
+    this.keep()
+    this.#owner = owner
+    this.#ports.evictable.add(this.socket, owner)
+    this.#current?.once('close', () => this.keep())
+  }
+
+  keep(): void {
+    if (this.#owner !== undefined) this.#ports.evictable.delete(this.socket, this.#owner)
+    this.#owner = undefined
+  }
+
+  limitBody(totalMs: number): void {
+    this.#bodyEndsAtMs = this.#ports.clock.monotonicMs() + totalMs
+  }
+
   /** From now on each answer says that its connection closes behind it. */
   part(): void {
     const { clock } = this.#ports
@@ -112,7 +144,8 @@ export class Connection {
     this.#current = res
     if (this.#partingSinceMs !== undefined) res.shouldKeepAlive = false
     this.restingSinceMs = undefined
-    this.#ports.onRequest(req, res)
+    this.#bodyEndsAtMs = Number.POSITIVE_INFINITY
+    this.#ports.onRequest(req, res, this)
   }
 
   /**
@@ -125,6 +158,7 @@ export class Connection {
     if (this.#refusal) return
     this.#refusal = refusal
     const answer = this.#newest
+    if (answer !== undefined && !answer.headersSent) answer.shouldKeepAlive = false
     if (answer === undefined) this.#say(refusal, target)
     else if (answer.req.complete) behind(answer, () => this.#say(refusal, target))
     else if (answer.writableEnded) behind(answer, () => this.#leave())
@@ -156,7 +190,11 @@ export class Connection {
     const { bytes, idleMs, totalMs } = this.#upload.at(nowMs, this.socket.bytesRead)
     if (answer.writableEnded) {
       if (idleMs >= REFUSED_BODY.idleMs || totalMs >= REFUSED_BODY.totalMs) this.socket.destroy()
-    } else if (idleMs >= BODY.idleMs || totalMs >= BODY.graceMs + bytes / BODY.bytesPerMs) {
+    } else if (
+      nowMs >= this.#bodyEndsAtMs ||
+      idleMs >= BODY.idleMs ||
+      totalMs >= BODY.graceMs + bytes / BODY.bytesPerMs
+    ) {
       this.refuse(TIMEOUT)
     }
   }

@@ -3,9 +3,10 @@ import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { Connection, type ConnectionPorts } from './connection.ts'
+import { EvictableConnections } from './evictable-connections.ts'
 import { CROWDED } from './refusal.ts'
 
-export interface CrowdPorts extends ConnectionPorts {
+export interface CrowdPorts extends Omit<ConnectionPorts, 'evictable'> {
   readonly maxConnections: number
   readonly log: Log
 }
@@ -18,19 +19,22 @@ const MIN_REST_MS = 1_000
 const ASKED = 64
 /** Clients that are turned away at one time with an answer; others without one. */
 const MAX_TURNING_AWAY = 256
+/** How much of the room one owner of connections that may be closed for others can have. */
+const OWNERS_SHARE = 1 / 4
 
 /**
  * The connections of a listener, at most so many.
  *
  * Where there is no room for a new one, the one that has rested longest makes it: idle between two requests, or still
- * without a whole head, as those are that only want to take room. Only where all of them serve is the new one turned
- * away, with a 503. The order is approximate (a clock hand that passes over those that serve), so that a request costs
+ * without a whole head, as those are that only want to take room. Where all of them serve, one makes it that may be
+ * closed for others; only where there is none is the new one turned away, with a 503. The order is approximate (a clock hand that passes over those that serve), so that a request costs
  * nothing and a flood of newcomers little.
  */
 export class Crowd {
   /** In the order in which the hand will ask them. */
   readonly #connections = new Map<Socket, Connection>()
-  readonly #ports: CrowdPorts
+  readonly #ports: CrowdPorts & ConnectionPorts
+  readonly #evictable: EvictableConnections
   readonly #clock: Clock
   readonly #turning = new Set<Socket>()
   #looking: Timer
@@ -38,7 +42,8 @@ export class Crowd {
   #turnedAway = 0
 
   constructor(ports: CrowdPorts) {
-    this.#ports = ports
+    this.#evictable = new EvictableConnections(Math.max(1, Math.floor(ports.maxConnections * OWNERS_SHARE)))
+    this.#ports = { ...ports, evictable: this.#evictable }
     this.#clock = ports.clock
     this.#looking = this.#lookLater()
   }
@@ -81,6 +86,15 @@ export class Crowd {
   }
 
   #makeRoom(): boolean {
+    if (this.#closeIdle()) return true
+    const socket = this.#evictable.evict()
+    if (!socket) return false
+    this.#connections.delete(socket)
+    this.#evicted++
+    return true
+  }
+
+  #closeIdle(): boolean {
     const nowMs = this.#clock.monotonicMs()
     const asked = this.#connections.entries()
     for (let count = 0; count < ASKED; count++) {

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
+import type { ServedConnection } from './connection.ts'
 import { Crowd } from './crowd.ts'
 import { BAD_REQUEST, type HttpRefusal, type ParserError, refusalOfParser, targetIn } from './refusal.ts'
 
@@ -21,7 +22,7 @@ export interface RefusalAnswer {
 export interface ListenOptions {
   readonly address: ListenAddress
   readonly clock: Clock
-  readonly onRequest: (req: IncomingMessage, res: ServerResponse) => void
+  readonly onRequest: (req: IncomingMessage, res: ServerResponse, connection: ServedConnection) => void
   /** @param target What the request would have asked for, where that can be told. */
   readonly refusalAnswer: (refusal: HttpRefusal, target: string | undefined) => RefusalAnswer
   /** Open connections at one time. */

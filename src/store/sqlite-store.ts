@@ -21,7 +21,9 @@ import { type AccountingPorts, SqliteAccounting } from './ledger/accounting.ts'
 import { NamedAccounting } from './ledger/named-accounting.ts'
 import type { Accounting } from './ledger/types.ts'
 import { deleteMaintenance, putMaintenance, selectMaintenance } from './maintenance.ts'
+import { assertAuthority } from './people/authority.ts'
 import { SqlitePeople } from './people/sqlite-people.ts'
+import type { Authority } from './people/types.ts'
 import { Accounts, selectAccountNames, underNewNames, writeAccountNames, writeRenames } from './renames.ts'
 import { afterCommit, selectResources, writeResources } from './resources.ts'
 import {
@@ -57,11 +59,19 @@ export class SqliteStore implements Store {
   readonly #connection: Connection
   readonly #clock: Clock
   readonly #serving: SqliteServingStore
+  /** Has to stand inside the transaction of each change; absent: nobody else has to agree. */
+  readonly #authority: Authority | undefined
 
-  constructor(connection: Connection, clock: Clock) {
+  constructor(
+    connection: Connection,
+    clock: Clock,
+    serving = new SqliteServingStore(connection, clock),
+    authority?: Authority,
+  ) {
     this.#connection = connection
     this.#clock = clock
-    this.#serving = new SqliteServingStore(connection, clock)
+    this.#serving = serving
+    this.#authority = authority
     const ports: AccountingPorts = {
       read: work => this.#read(work),
       write: work => this.#beside(work),
@@ -194,6 +204,10 @@ export class SqliteStore implements Store {
     return this.#read(selectGateways)
   }
 
+  withAuthority(authority: Authority): Store {
+    return new SqliteStore(this.#connection, this.#clock, this.#serving, authority)
+  }
+
   close(): Promise<void> {
     return this.#connection.close()
   }
@@ -207,6 +221,7 @@ export class SqliteStore implements Store {
   #write<T>(work: (db: Db, head: Head) => Promise<{ result: T; next?: Head }>): Promise<T> {
     return this.#connection.use(async session => {
       const { result, head, next } = await immediately(session, async db => {
+        await this.#assertAuthority(db)
         const head = await selectHead(db)
         const done = await work(db, head)
         if (done.next) {
@@ -230,7 +245,16 @@ export class SqliteStore implements Store {
 
   /** Writes what is not part of the state that a gateway serves. */
   #beside<T>(work: (db: Db) => Promise<T>): Promise<T> {
-    return this.#connection.use(session => immediately(session, work))
+    return this.#connection.use(session =>
+      immediately(session, async db => {
+        await this.#assertAuthority(db)
+        return work(db)
+      }),
+    )
+  }
+
+  async #assertAuthority(db: Db): Promise<void> {
+    if (this.#authority) await assertAuthority(db, this.#authority)
   }
 }
 

@@ -2,7 +2,7 @@ import type { KeptSecret } from '../schema/kept-secret.ts'
 import type { Kind, Resource } from '../schema/kinds.ts'
 import type { MaintenanceSwitch, ServedState } from '../schema/state.ts'
 import type { Accounting } from './ledger/types.ts'
-import type { People } from './people/types.ts'
+import type { Authority, People, PeopleReads } from './people/types.ts'
 
 /** Who may change a resource: the files of a set through `gw apply`, the command line, or REST. */
 export type Owner = 'config' | 'cli' | 'rest'
@@ -256,7 +256,23 @@ export interface Store {
   /** Those that were not forgotten, the longest-serving first. */
   gateways(): Promise<readonly StoredGateway[]>
 
+  /**
+   * The same store for changes by that right: each of them looks inside its transaction whether the right still stands,
+   * and throws {ApiError} not_logged_in or not_found where it does not. Only the original closes.
+   */
+  withAuthority(authority: Authority): Store
+
   close(): Promise<void>
+}
+
+/** What may be asked of a store without changing anything. */
+export interface StoreReads
+  extends Pick<
+    Store,
+    'head' | 'live' | 'find' | 'kept' | 'resourcesAt' | 'revision' | 'revisions' | 'gateways'
+  > {
+  readonly accounting: Omit<Accounting, 'credit' | 'debit' | 'adjust'>
+  readonly people: PeopleReads
 }
 
 /** What a gateway asks of the store while it serves. */

@@ -46,6 +46,11 @@ const endpoint: Fill = async ({ prepare, fresh }) => {
   await prepare('create_endpoint', { body: newEndpoint(name) })
   return { params: { name } }
 }
+const disabledEndpoint: Fill = async (world, tenant) => {
+  const filling = await endpoint(world, tenant)
+  await world.prepare('disable_endpoint', filling)
+  return filling
+}
 const publication: Fill = async ({ prepare, fresh }) => {
   const name = fresh('publication')
   await prepare('create_publication', { body: { name } })
@@ -92,7 +97,7 @@ export const FILLINGS: Readonly<Record<OperationId, Fill>> = {
   create_endpoint: async ({ fresh }) => ({ body: newEndpoint(fresh('endpoint')) }),
   get_endpoint: endpoint,
   update_endpoint: and(endpoint, { body: { display_name: 'other' }, headers: version }),
-  enable_endpoint: endpoint,
+  enable_endpoint: disabledEndpoint,
   disable_endpoint: endpoint,
   delete_endpoint: endpoint,
   probe_endpoint: endpoint,

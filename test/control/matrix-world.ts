@@ -25,7 +25,7 @@ const USERS = { disabled: 'gone', 'of mine': 'tom', 'of theirs': 'eve', admin: '
 export type Filling = Omit<Sent, 'as'>
 
 /** A control plane with two tenants who look alike: each with keys, a wallet, calls, and a user. */
-export interface MatrixWorld extends Pick<ControlScene, 'call'> {
+export interface MatrixWorld extends Pick<ControlScene, 'call' | 'url' | 'store' | 'storePath'> {
   /** A session of the actor that is good, or none; of the disabled one a session that was good until then. */
   readonly session: (actor: Actor) => Promise<LoggedIn | undefined>
   /** As the administrator; what was made for a cell must not fail. */
@@ -69,6 +69,9 @@ export async function matrixWorld(whenOver: WhenOver): Promise<MatrixWorld> {
 
   return {
     call,
+    url: scene.url,
+    store,
+    storePath: scene.storePath,
     prepare,
     session: async actor => {
       if (actor === 'anonymous') return undefined

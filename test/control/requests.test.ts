@@ -1,8 +1,9 @@
 import { request } from 'node:http'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { Connection } from '../../src/http/connection.ts'
 import { OPERATION_IDS, operation } from '../../src/schema/api/operations.ts'
 import { rawClient } from '../gateway/raw-client.ts'
-import { controlScene, type LoggedIn } from './scene.ts'
+import { type ControlScene, controlScene, type LoggedIn } from './scene.ts'
 
 const control = await controlScene(afterAll)
 let as: LoggedIn
@@ -123,22 +124,48 @@ describe('a method that a path does not have', () => {
 })
 
 describe('a client that is slow', () => {
-  test('with its body is told so after half a minute, and the connection closes', async () => {
+  /** Sends a part of a body, and gives what it is answered and how long that took by the clock of the server. */
+  async function late(path: string, credential: (scene: ControlScene) => Promise<string[]>) {
     const scene = await controlScene(onTestFinished)
+    await scene.addUser('ada', 'admin')
+    const more = await credential(scene)
+    const reading = vi.spyOn(Connection.prototype, 'limitBody')
     const client = await rawClient(onTestFinished, scene.url)
     const head = [
-      'POST /api/v1/session HTTP/1.1',
+      `POST ${path} HTTP/1.1`,
       HOST,
       'content-type: application/json',
-      'content-length: 60',
+      'content-length: 6000',
+      ...more,
     ]
-    await client.write(`${head.join('\r\n')}\r\n\r\n{"username":`)
-    const answer = client.answer()
-    // Until it is seen to be uploading there is nothing to be late with.
-    const hurry = setInterval(() => scene.clock.advance(5_000), 5)
-    onTestFinished(() => clearInterval(hurry))
+    await client.write(`${head.join('\r\n')}\r\n\r\n{"`)
+    const answered = new AbortController()
+    const answer = client.answer().finally(() => answered.abort())
+    if (more.length === 0) await vi.waitFor(() => expect(reading).toHaveBeenCalled())
+    const startMs = scene.clock.nowMs()
+    while (!answered.signal.aborted) {
+      scene.clock.advance(500)
+      // A byte now and then is no way to stay.
+      client.socket.write(' ')
+      await new Promise(resolve => setTimeout(resolve, 5))
+    }
     expect((await answer).json()).toMatchObject({ status: 408, code: 'request_timeout' })
     await client.closed
+    return scene.clock.nowMs() - startMs
+  }
+
+  test('with its body is told so after five seconds where nobody knows it, and the connection closes', async () => {
+    const tookMs = await late('/api/v1/session', async () => [])
+    expect(tookMs).toBeGreaterThanOrEqual(5_000)
+    expect(tookMs).toBeLessThan(10_000)
+  })
+
+  test('with its body has half a minute where it has a session', async () => {
+    const tookMs = await late('/api/v1/tenants', async scene => {
+      const { headers } = await scene.logIn('ada')
+      return [`authorization: ${headers['authorization']}`]
+    })
+    expect(tookMs).toBeGreaterThanOrEqual(28_000)
   })
 
   test('does not hold up others', async () => {

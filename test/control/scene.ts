@@ -1,3 +1,4 @@
+import { maintenancePort } from '../../src/app/maintenance-port.ts'
 import { recentUse } from '../../src/app/recent-use.ts'
 import { keep } from '../../src/app/secrets.ts'
 
@@ -98,7 +99,6 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
   const probed: ProbeOrder[] = []
   const hasher = options.hasher ?? new PasswordHasher(HASHER)
   const masterKey = MasterKey.of('sqlite:gw.db', folder.path, undefined)
-  let maintenance = { on: false, message: 'closed', declared: false }
   const scene = { verdict: { ok: true, latencyMs: 5 } as ProbeVerdict }
   const lent = {
     store,
@@ -135,13 +135,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
         new Map([['declared', { state: 'healthy', since: '2026-01-15T12:00:00.000Z' }]]),
       currency: async () => 'EUR',
       explain: async () => ({ source: 'gateway', at: '2026-01-15T12:00:00.000Z', unknown: [] }),
-      maintenance: {
-        show: async () => maintenance,
-        set: async ({ enabled }) => {
-          maintenance = { ...maintenance, on: enabled }
-          return maintenance
-        },
-      },
+      maintenance: maintenancePort(store),
       publicUrl: options.publicUrl,
     },
   )

@@ -1,3 +1,4 @@
+import { scryptSync } from 'node:crypto'
 import { request } from 'node:http'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { systemChance } from '../../src/base/chance.ts'
@@ -297,6 +298,41 @@ describe('a crowd that logs in at once', () => {
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(2)
     const told = log.filter(line => line['error_code'] === 'busy')
     expect(told.map(line => line['level'])).toEqual(['info', 'info', 'info'])
+  })
+})
+
+describe('log-ins that are under way with a password', () => {
+  test.each([
+    ['is reset', 'reset_password', { params: { name: 'ada' }, body: { password: 'another horse' } }],
+    ['is no longer good for anything', 'update_user', { params: { name: 'ada' }, body: { enabled: false } }],
+    [
+      'is changed by its owner',
+      'change_password',
+      { body: { current_password: PASSWORD, new_password: 'another horse' } },
+    ],
+  ] as const)('open no session where it %s meanwhile', async (_, id, sent) => {
+    const gates: (() => void)[] = []
+    let isShut = false
+    const derive = async ({ password, salt, lengthBytes, options }: Derivation) => {
+      if (isShut) await new Promise<void>(resolve => gates.push(resolve))
+      return scryptSync(password, salt, lengthBytes, options)
+    }
+    const cost = { N: 2 ** 8, r: 8, p: 1 }
+    const hasher = new PasswordHasher({ chance: systemChance, atOnce: 8, maxWaiting: 16, derive, cost })
+    const { call, logIn, addUser, store } = await setUp({ hasher })
+    await addUser('root', 'admin')
+    const as = await logIn(id === 'change_password' ? 'ada' : 'root')
+    isShut = true
+    const body = { username: 'ada', password: PASSWORD }
+    const underWay = Array.from({ length: 4 }, () => call('log_in', { body }))
+    await vi.waitFor(() => expect(gates).toHaveLength(4))
+    isShut = false
+    expect((await call(id, { as, ...sent, headers: { 'if-match': '*' } })).status).toBeLessThan(300)
+    for (const open of gates) open()
+    for (const { status, body: told } of await Promise.all(underWay)) {
+      expect([status, told.code]).toEqual([401, 'wrong_credentials'])
+    }
+    expect(await store.people.user('ada')).toMatchObject({ sessions: 0 })
   })
 })
 

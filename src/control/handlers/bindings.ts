@@ -15,9 +15,9 @@ export function bindingHandlers(ports: UseCasePorts): HandlersOf<Ids> {
       }
       return { body: await list(ports, 'binding', page, nameless, { where }) }
     },
-    async create_binding({ body, json, caller }) {
-      const name = bindingName(body.publication, body.endpoint)
-      const binding = await create(ports, 'binding', name, json, caller)
+    async create_binding(call) {
+      const name = bindingName(call.body.publication, call.body.endpoint)
+      const binding = await create(ports, 'binding', name, call)
       return changedReply(binding, nameless(binding))
     },
     async get_binding({ params }) {

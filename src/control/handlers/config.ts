@@ -1,7 +1,7 @@
 import { revisionToJson } from '../../changes/revision-json.ts'
-import type { HandlersOf } from '../call.ts'
+import type { Caller, HandlersOf } from '../call.ts'
 import { idBefore, pageOf } from '../paging.ts'
-import type { UseCasePorts } from '../ports.ts'
+import type { ChangeAuthor, UseCasePorts } from '../ports.ts'
 
 type Ids = 'validate_config' | 'plan_config' | 'apply_config' | 'list_revisions' | 'roll_back'
 
@@ -14,7 +14,7 @@ export function configHandlers({ store, configurations }: UseCasePorts): Handler
       return { body: await configurations.plan(body.yaml) }
     },
     async apply_config({ body, caller }) {
-      const { revision, counts, set } = await configurations.apply(body, caller.name)
+      const { revision, counts, set } = await configurations.apply(body, authorOf(caller))
       return { body: { revision, counts }, revision, target: `set/${set}` }
     },
     async list_revisions({ query }) {
@@ -28,8 +28,12 @@ export function configHandlers({ store, configurations }: UseCasePorts): Handler
       }
     },
     async roll_back({ body, caller }) {
-      const { revision, counts } = await configurations.rollBack(body.revision, caller.name)
+      const { revision, counts } = await configurations.rollBack(body.revision, authorOf(caller))
       return { body: { revision, counts }, revision, target: `revision/${body.revision}` }
     },
   }
+}
+
+function authorOf({ name: author, authority }: Caller): ChangeAuthor {
+  return { author, authority }
 }

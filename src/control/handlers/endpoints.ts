@@ -5,7 +5,7 @@ import type { Fields } from '../../schema/api/reshape.ts'
 import { secretHeaders } from '../../schema/endpoint.ts'
 import { type KeptSecret, keptFor } from '../../schema/kept-secret.ts'
 import { type CanonicalSpec, decode, type Json, type Resource } from '../../schema/kinds.ts'
-import type { StoredResource } from '../../store/types.ts'
+import type { Store, StoredResource } from '../../store/types.ts'
 import type { Call, Caller, HandlersOf } from '../call.ts'
 import type { UseCasePorts } from '../ports.ts'
 import { invalid } from '../reading.ts'
@@ -51,7 +51,11 @@ export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
     }
   }
 
-  async function save(name: string, sent: Fields, call: { caller: Caller; version?: number }) {
+  async function save(
+    name: string,
+    sent: Fields,
+    call: { readonly caller: Caller; readonly store: Store; readonly version?: number },
+  ) {
     const { resource } = await find(ports, 'endpoint', name)
     // Nobody is asked for a chat that nothing comes of.
     if (resource.owner === 'config') throw new ManagedError(resource)
@@ -90,18 +94,19 @@ export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
 
   const switchTo =
     (enabled: boolean) =>
-    ({ params, caller }: Pick<Call<'enable_endpoint'>, 'params' | 'caller'>) =>
-      save(params.name, { enabled }, { caller })
+    ({ params, caller, store }: Pick<Call<'enable_endpoint'>, 'params' | 'caller' | 'store'>) =>
+      save(params.name, { enabled }, { caller, store })
 
   return {
     async list_endpoints({ query }) {
       return { body: await list(ports, 'endpoint', query, await showing()) }
     },
-    async create_endpoint({ body: { name, base_url: url }, json, caller }) {
-      const { name: _name, ...sent } = json
+    async create_endpoint(call) {
+      const { name, base_url: url } = call.body
+      const { name: _name, ...sent } = call.json
       const { fields, kept, credential } = await secretApart(name, url, sent)
       await probeFirst({ kind: 'endpoint', name, spec: canonicalOf('endpoint', fields) }, credential)
-      const endpoint = await create(ports, 'endpoint', name, fields, caller, kept)
+      const endpoint = await create(ports, 'endpoint', name, { ...call, json: fields }, kept)
       return changedReply(endpoint, (await showing())(endpoint))
     },
     async get_endpoint({ params }) {

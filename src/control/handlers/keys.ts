@@ -21,7 +21,7 @@ type Ids =
   | 'revoke_key'
 
 export function keyHandlers(ports: UseCasePorts): HandlersOf<Ids> {
-  const { store, chance } = ports
+  const { chance } = ports
   const look = async (name: string) => {
     const { resource, live } = await find(ports, 'key', name)
     return { resource, body: showKeys(live)[0] ?? fail(name) }
@@ -34,7 +34,7 @@ export function keyHandlers(ports: UseCasePorts): HandlersOf<Ids> {
       const read = async (limit: number, after: string | undefined) => {
         const where = tenant === undefined ? {} : { where: { tenant } }
         return showKeys(
-          await store.find({ kind: 'key', limit, ...where, ...(after !== undefined && { after }) }),
+          await ports.store.find({ kind: 'key', limit, ...where, ...(after !== undefined && { after }) }),
         )
       }
       return {
@@ -46,8 +46,8 @@ export function keyHandlers(ports: UseCasePorts): HandlersOf<Ids> {
         ),
       }
     },
-    async create_key({ body, json, caller }) {
-      const made = await create(ports, 'key', body.name, json, caller)
+    async create_key(call) {
+      const made = await create(ports, 'key', call.body.name, call)
       return changedReply(made, (await look(made.name)).body)
     },
     async get_key({ params }) {
@@ -60,21 +60,21 @@ export function keyHandlers(ports: UseCasePorts): HandlersOf<Ids> {
     },
     delete_key: call => remove(ports, 'key', call.params.name, call),
 
-    async issue_key({ params }) {
+    async issue_key({ params, store }) {
       return { body: issuedBody(await issueKey(store, chance, params.name)) }
     },
-    async rotate_key({ params, body }) {
+    async rotate_key({ params, body, store }) {
       return { body: issuedBody(await rotateKey(store, chance, params.name, body.grace ?? 0)) }
     },
-    async disable_key({ params }) {
+    async disable_key({ params, store }) {
       const changed = await holdKey(store, params.name)
       return { body: { key: params.name, state: 'disabled', changed } }
     },
-    async enable_key({ params }) {
+    async enable_key({ params, store }) {
       const changed = await releaseKey(store, params.name)
       return { body: { key: params.name, state: 'enabled', changed } }
     },
-    async revoke_key({ params }) {
+    async revoke_key({ params, store }) {
       return { body: { key: params.name, ...(await revokeKey(store, params.name)) } }
     },
   }

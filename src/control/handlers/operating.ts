@@ -11,9 +11,12 @@ export function operatingHandlers(ports: UseCasePorts): HandlersOf<Ids> {
     async get_maintenance() {
       return { body: await maintenance.show() }
     },
-    async set_maintenance({ body: { enabled, message }, caller }) {
+    async set_maintenance({ body: { enabled, message }, caller, store: changing }) {
       const wanted = { enabled, author: caller.name, ...(message !== undefined && { message }) }
-      return { body: await maintenance.set(wanted), target: `maintenance/${enabled ? 'on' : 'off'}` }
+      return {
+        body: await maintenance.set(wanted, changing),
+        target: `maintenance/${enabled ? 'on' : 'off'}`,
+      }
     },
     async get_status() {
       const { revision } = await store.head()

@@ -14,8 +14,8 @@ export function publicationHandlers(ports: UseCasePorts): HandlersOf<Ids> {
     async list_publications({ query }) {
       return { body: await list(ports, 'publication', query, shown) }
     },
-    async create_publication({ body, json, caller }) {
-      const publication = await create(ports, 'publication', body.name, json, caller)
+    async create_publication(call) {
+      const publication = await create(ports, 'publication', call.body.name, call)
       return changedReply(publication, shown(publication))
     },
     async get_publication({ params }) {

@@ -26,9 +26,10 @@ export function sessionHandlers(
 
   /**
    * One answer and one duration for every name, known, disabled or made up.
+   * @returns what the password was verified with.
    * @throws {ApiError} wrong_credentials, too_many_attempts, busy; bad_request, which nobody reads, where the asker has left
    */
-  async function assertPassword(name: string, password: string, { address, hasLeft }: Asker): Promise<void> {
+  async function verifiedHash(name: string, password: string, { address, hasLeft }: Asker): Promise<string> {
     const assertNoPause = () => {
       const pauseMs = attempts.pauseMs(name, address)
       if (pauseMs > 0) throw new ApiError('too_many_attempts', undefined, { retryAfterMs: pauseMs })
@@ -45,7 +46,10 @@ export function sessionHandlers(
         assertNoPause()
       },
     })
-    if (isRight && found?.user.enabled) return attempts.succeeded(name, address)
+    if (isRight && found?.user.enabled) {
+      attempts.succeeded(name, address)
+      return found.passwordHash
+    }
     attempts.failed(name, address)
     throw new ApiError('wrong_credentials')
   }
@@ -54,8 +58,11 @@ export function sessionHandlers(
     async log_in({ body: { username, password, carrier }, address, hasLeft, assertSameSite }) {
       // Another site's page must not log its visitor in as somebody else, either.
       if (carrier === 'cookie') assertSameSite()
-      await assertPassword(username, password, { address, hasLeft })
-      const { token, session } = await sessions.open(username, carrier, address)
+      const passwordHash = await verifiedHash(username, password, { address, hasLeft })
+      const opened = await sessions.open({ user: username, passwordHash, carrier, address })
+      // The password is another one by now.
+      if (!opened) throw new ApiError('wrong_credentials')
+      const { token, session } = opened
       const isCookie = carrier === 'cookie'
       return {
         body: { ...sessionBody(session), ...(!isCookie && { token }) },
@@ -69,17 +76,17 @@ export function sessionHandlers(
     async get_session({ caller }) {
       return { body: sessionBody(caller.session) }
     },
-    async log_out({ caller: { session } }) {
-      await people.endSession(session.digest)
+    async log_out({ caller: { session }, store: changing }) {
+      await changing.people.endSession(session.digest)
       return { body: undefined, ...farewell(session) }
     },
-    async log_out_everywhere({ caller }) {
-      await people.endSessions(caller.name)
+    async log_out_everywhere({ caller, store: changing }) {
+      await changing.people.endSessions(caller.name)
       return { body: undefined, ...farewell(caller.session) }
     },
-    async change_password({ body, caller, address, hasLeft }) {
-      await assertPassword(caller.name, body.current_password, { address, hasLeft })
-      await people.setPassword(caller.name, await hasher.hash(body.new_password))
+    async change_password({ body, caller, store: changing, address, hasLeft }) {
+      await verifiedHash(caller.name, body.current_password, { address, hasLeft })
+      await changing.people.setPassword(caller.name, await hasher.hash(body.new_password))
       return { body: undefined, ...farewell(caller.session) }
     },
   }

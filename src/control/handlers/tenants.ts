@@ -10,8 +10,8 @@ export function tenantHandlers(ports: UseCasePorts): HandlersOf<Ids> {
       const own = caller.tenant === undefined ? {} : { name: caller.tenant }
       return { body: await list(ports, 'tenant', query, shown, own) }
     },
-    async create_tenant({ body, json, caller }) {
-      const tenant = await create(ports, 'tenant', body.name, json, caller)
+    async create_tenant(call) {
+      const tenant = await create(ports, 'tenant', call.body.name, call)
       return changedReply(tenant, shown(tenant))
     },
     async get_tenant({ params }) {

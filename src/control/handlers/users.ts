@@ -2,7 +2,7 @@ import { ApiError } from '../../base/catalogue/api.ts'
 import { CommandError } from '../../base/catalogue/command.ts'
 import type { Fields } from '../../schema/api/reshape.ts'
 import { userPlace } from '../../schema/user.ts'
-import type { People, User, UserChange } from '../../store/people/types.ts'
+import type { PeopleReads, User, UserChange } from '../../store/people/types.ts'
 import type { HandlersOf } from '../call.ts'
 import { pageOf } from '../paging.ts'
 import type { UseCasePorts } from '../ports.ts'
@@ -19,30 +19,30 @@ export function userHandlers({ store, hasher }: UseCasePorts): HandlersOf<Ids> {
         people.users({ limit, ...(after !== undefined && { after }) })
       return { body: await pageOf(query, read, user => user.name, userBody) }
     },
-    async create_user({ body: { name, password, role, tenant } }) {
+    async create_user({ body: { name, password, role, tenant }, store: changing }) {
       if (await people.user(name)) throw new ApiError('already_exists', `There is a user ${name} already.`)
       const passwordHash = await hasher.hash(password)
       const place = { role, ...(tenant !== undefined && { tenant }) }
-      const user = await withKnownTenant(() => people.createUser({ name, passwordHash, ...place }))
+      const user = await withKnownTenant(() => changing.people.createUser({ name, passwordHash, ...place }))
       return { body: userBody(user), etag: user.version, target: `user/${name}` }
     },
     async get_user({ params }) {
       const user = await known(people, params.name)
       return { body: userBody(user), etag: user.version }
     },
-    async update_user({ params, json, version }) {
+    async update_user({ params, json, version, store: changing }) {
       const before = await known(people, params.name)
       const change = changeOf(before, json)
-      const user = await withKnownTenant(() => people.changeUser(params.name, change, version))
+      const user = await withKnownTenant(() => changing.people.changeUser(params.name, change, version))
       return { body: userBody(user), etag: user.version }
     },
-    async reset_password({ params, body }) {
+    async reset_password({ params, body, store: changing }) {
       await known(people, params.name)
-      await people.setPassword(params.name, await hasher.hash(body.password))
+      await changing.people.setPassword(params.name, await hasher.hash(body.password))
       return { body: undefined }
     },
-    async end_user_sessions({ params }) {
-      await people.endSessions(params.name)
+    async end_user_sessions({ params, store: changing }) {
+      await changing.people.endSessions(params.name)
       return { body: undefined }
     },
   }
@@ -59,7 +59,7 @@ function changeOf({ role, tenant }: User, { enabled, ...patch }: Fields): UserCh
   }
 }
 
-async function known(people: People, name: string): Promise<User> {
+async function known(people: PeopleReads, name: string): Promise<User> {
   const user = await people.user(name)
   if (user) return user
   throw new ApiError('not_found', `There is no user ${name}.`)

@@ -10,7 +10,7 @@ import { find } from '../resources.ts'
 type Ids = 'get_wallet' | 'list_wallet_entries' | 'credit_wallet' | 'debit_wallet'
 
 /** What a credit and a debit have in common. */
-type Booking = Pick<Call<'credit_wallet'>, 'params' | 'body' | 'caller'>
+type Booking = Pick<Call<'credit_wallet'>, 'params' | 'body' | 'caller' | 'store'>
 
 export function walletHandlers(ports: UseCasePorts): HandlersOf<Ids> {
   const { accounting } = ports.store
@@ -22,7 +22,7 @@ export function walletHandlers(ports: UseCasePorts): HandlersOf<Ids> {
 
   const book =
     (kind: 'credit' | 'debit') =>
-    async ({ params, body, caller }: Booking) => {
+    async ({ params, body, caller, store }: Booking) => {
       await billingOf(params.name)
       const adjustment: Adjustment = {
         tenant: params.name,
@@ -31,7 +31,7 @@ export function walletHandlers(ports: UseCasePorts): HandlersOf<Ids> {
         author: caller.name,
         ...(body.note !== undefined && { note: body.note }),
       }
-      const booked = await accounting[kind](adjustment)
+      const booked = await store.accounting[kind](adjustment)
       return {
         body: {
           tenant: params.name,

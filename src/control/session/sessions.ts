@@ -3,7 +3,7 @@ import { keyDigest } from '../../base/api-key.ts'
 import type { Chance } from '../../base/chance.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Carrier } from '../../schema/user.ts'
-import type { OpenSession, People } from '../../store/people/types.ts'
+import type { NewSession, OpenSession, People } from '../../store/people/types.ts'
 
 const TOKEN_BYTES = 32
 /** A scanner can find it, and it is no API key. */
@@ -38,18 +38,16 @@ export class Sessions {
     this.#chance = ports.chance
   }
 
-  /** @throws {CommandError} GW4005 where the user is gone or disabled by now. */
+  /** @returns undefined where the user is gone or disabled by now, or has another password. */
   async open(
-    user: string,
-    carrier: Carrier,
-    address: string,
-  ): Promise<{ readonly token: string; readonly session: LiveSession }> {
+    opening: Omit<NewSession, 'digest'>,
+  ): Promise<{ readonly token: string; readonly session: LiveSession } | undefined> {
     const nowMs = this.#clock.nowMs()
     await this.#prune(nowMs)
     const token = PREFIX + Buffer.from(this.#chance.bytes(TOKEN_BYTES)).toString('base64url')
     const digest = keyDigest(token)
-    const opened = await this.#people.openSession({ digest, user, carrier, address })
-    return { token, session: living(opened, token, digest) }
+    const opened = await this.#people.openSession({ ...opening, digest })
+    return opened && { token, session: living(opened, token, digest) }
   }
 
   /** The session of a token, if it is carried as it was given out, and neither idle for too long nor too old. */

@@ -1,19 +1,26 @@
 import type { Kysely } from 'kysely'
-import { CommandError } from '../../base/catalogue/command.ts'
 import type { Tables } from '../tables.ts'
 import type { NewSession, OpenSession } from './types.ts'
-import { known, toUser, users } from './users.ts'
+import { selectUser, toUser, users } from './users.ts'
 
 type Db = Kysely<Tables>
 
 /** Scripts that log in anew for each call must not fill the table. */
 const MAX_PER_USER = 100
 
-/** In a transaction. @throws {CommandError} GW4005 */
-export async function insertSession(db: Db, session: NewSession, nowMs: number): Promise<OpenSession> {
+/**
+ * In a transaction: a password that was reset while the old one was verified lets nobody in.
+ * @returns undefined where the user may not log in with that password any more.
+ */
+export async function insertSession(
+  db: Db,
+  session: NewSession,
+  nowMs: number,
+): Promise<OpenSession | undefined> {
   const { digest, carrier, address } = session
-  const { id, user } = await known(db, session.user)
-  if (!user.enabled) throw new CommandError('GW4005', `The user ${user.name} is disabled.`)
+  const found = await selectUser(db, session.user)
+  if (!found?.user.enabled || found.passwordHash !== session.passwordHash) return undefined
+  const { id, user } = found
   const times = { created_at_ms: nowMs, used_at_ms: nowMs }
   await db
     .insertInto('sessions')

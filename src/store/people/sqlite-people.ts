@@ -53,7 +53,7 @@ export class SqlitePeople implements People {
     return this.#ports.write(db => updatePassword(db, name, passwordHash))
   }
 
-  openSession(session: NewSession): Promise<OpenSession> {
+  openSession(session: NewSession): Promise<OpenSession | undefined> {
     return this.#ports.write(db => insertSession(db, session, this.#nowMs))
   }
 

@@ -33,6 +33,8 @@ export interface NewSession {
   /** SHA-256 of the token. */
   readonly digest: string
   readonly user: string
+  /** The one that the user's password was verified with: it has to be the one of the user still. */
+  readonly passwordHash: string
   readonly carrier: Carrier
   readonly address: string
 }
@@ -43,6 +45,16 @@ export interface OpenSession {
   readonly createdAtMs: number
   /** To the minute: a request that comes sooner after the one before writes nothing. */
   readonly usedAtMs: number
+}
+
+/** By what right a change is made: it has to stand inside the transaction of the change, too. */
+export interface Authority {
+  /** SHA-256 of the token of the session that asks for it. */
+  readonly session: string
+  /** The role that was allowed to. */
+  readonly role: Role
+  /** What has to belong to the tenant of the user; absent where all may be changed. */
+  readonly target?: { readonly kind: 'key' | 'tenant'; readonly name: string }
 }
 
 /** Who changed what, when, from where. */
@@ -92,9 +104,9 @@ export interface People {
 
   /**
    * Notes the log-in; of very many sessions of one user the oldest ends.
-   * @throws {CommandError} GW4005 where there is no such user, or it is disabled by now
+   * @returns undefined where the user is gone or disabled by now, or has another password.
    */
-  openSession(session: NewSession): Promise<OpenSession>
+  openSession(session: NewSession): Promise<OpenSession | undefined>
   /** A session of a user who is enabled, expired or not: whoever asks knows for how long it is good. */
   session(digest: string): Promise<OpenSession | undefined>
   touchSession(digest: string): Promise<void>
@@ -108,3 +120,6 @@ export interface People {
   /** Newest first. */
   audit(query?: AuditQuery): Promise<readonly AuditLine[]>
 }
+
+/** What may be asked of it without changing anything. */
+export type PeopleReads = Pick<People, 'users' | 'user' | 'credential' | 'session' | 'audit'>

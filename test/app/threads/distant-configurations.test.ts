@@ -5,17 +5,26 @@ import { systemClock } from '../../../src/base/clock.ts'
 import { configurationsOn } from '../../../src/control/configurations.ts'
 import { asApiError } from '../../../src/control/rescue.ts'
 import { openStore } from '../../../src/store/open.ts'
+import { digest } from '../../store/samples.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 
 /** As `npm test` has built it. */
 const MODULES = new URL('../../../dist/app/threads/', import.meta.url)
 const STORE_URL = 'sqlite:gw.db'
 
+const ADA = { author: 'ada', authority: { session: digest('a'), role: 'admin' } } as const
+const BOB = { author: 'bob', authority: { session: digest('b'), role: 'admin' } } as const
+
 /** Configurations of one store, in a thread and without. */
 async function setUp() {
   const cwd = tempDir(onTestFinished).path
   const store = await openStore(STORE_URL, { mode: 'create', clock: systemClock, folder: cwd })
   onTestFinished(() => store.close())
+  for (const { author, authority } of [ADA, BOB]) {
+    await store.people.createUser({ name: author, role: 'admin', passwordHash: 'none' })
+    const session = { user: author, passwordHash: 'none', carrier: 'bearer', address: '::1' } as const
+    await store.people.openSession({ ...session, digest: authority.session })
+  }
   const settings = { storeUrl: STORE_URL, cwd, environment: {} }
   const distant = new DistantConfigurations(settings, systemClock, MODULES)
   onTestFinished(() => distant.end())
@@ -48,19 +57,30 @@ test('says of a configuration what is said without a thread: its plan, or what i
 
 test('applies and rolls back, in the name of who asks', async () => {
   const { distant, store } = await setUp()
-  const applied = await distant.apply({ yaml: keys(2), base: 0, ...NOTHING_ALLOWED }, 'ada')
+  const applied = await distant.apply({ yaml: keys(2), base: 0, ...NOTHING_ALLOWED }, ADA)
   expect(applied).toEqual({
     revision: 1,
     counts: { create: 3, update: 0, delete: 0, unchanged: 0 },
     set: 'default',
   })
-  const late = distant.apply({ yaml: keys(1), base: 0, ...NOTHING_ALLOWED }, 'ada')
+  const late = distant.apply({ yaml: keys(1), base: 0, ...NOTHING_ALLOWED }, ADA)
   await expect(late).rejects.toMatchObject({ code: 'changed_meanwhile' })
-  const fewer = distant.apply({ yaml: keys(1), base: 1, ...NOTHING_ALLOWED }, 'ada')
+  const fewer = distant.apply({ yaml: keys(1), base: 1, ...NOTHING_ALLOWED }, ADA)
   await expect(fewer).rejects.toMatchObject({ code: 'too_many_deletes' })
-  expect(await distant.rollBack(1, 'bob')).toMatchObject({ revision: 1 })
-  await expect(distant.rollBack(7, 'bob')).rejects.toMatchObject({ code: 'not_found' })
+  expect(await distant.rollBack(1, BOB)).toMatchObject({ revision: 1 })
+  await expect(distant.rollBack(7, BOB)).rejects.toMatchObject({ code: 'not_found' })
   expect(await store.revision(1)).toMatchObject({ origin: 'rest', author: 'ada' })
+})
+
+test('applies and rolls back nothing for a session that has ended', async () => {
+  const { distant, store } = await setUp()
+  await distant.apply({ yaml: keys(2), base: 0, ...NOTHING_ALLOWED }, ADA)
+  await distant.apply({ yaml: keys(3), base: 1, ...NOTHING_ALLOWED }, ADA)
+  await store.people.endSessions('ada')
+  const applied = distant.apply({ yaml: keys(4), base: 2, ...NOTHING_ALLOWED }, ADA)
+  await expect(applied).rejects.toMatchObject({ code: 'not_logged_in' })
+  await expect(distant.rollBack(1, ADA)).rejects.toMatchObject({ code: 'not_logged_in' })
+  expect((await store.head()).revision).toBe(2)
 })
 
 test('lets others go on while it works on thousands of keys, and answers in order', async () => {
@@ -70,7 +90,7 @@ test('lets others go on while it works on thousands of keys, and answers in orde
   const counting = setInterval(() => turns++, 1)
   onTestFinished(() => clearInterval(counting))
   const [many, few] = await Promise.all([
-    distant.apply({ yaml: keys(2_000), base: 0, ...NOTHING_ALLOWED }, 'ada'),
+    distant.apply({ yaml: keys(2_000), base: 0, ...NOTHING_ALLOWED }, ADA),
     distant.validate(keys(2)),
   ])
   expect([many.counts.create, few.resources, (await store.head()).revision]).toEqual([2_001, 3, 1])

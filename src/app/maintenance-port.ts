@@ -1,0 +1,32 @@
+import type { MaintenanceShown, UseCasePorts } from '../control/ports.ts'
+import type { Store } from '../store/types.ts'
+import { type Maintenance, maintenanceOf, switchMaintenanceOff, switchMaintenanceOn } from './maintenance.ts'
+
+/** The switch of a store, as the control plane shows and moves it. */
+export function maintenancePort(store: Pick<Store, 'live'>): UseCasePorts['maintenance'] {
+  return {
+    show: async () => maintenanceBody(await maintenanceOf(store)),
+    async set({ enabled, ...wanted }, changing) {
+      const { maintenance } = enabled
+        ? await switchMaintenanceOn(changing, wanted)
+        : await switchMaintenanceOff(changing)
+      return maintenanceBody(maintenance)
+    },
+  }
+}
+
+function maintenanceBody({ on, message, declared, switched, place }: Maintenance): MaintenanceShown {
+  return {
+    on,
+    message,
+    declared,
+    ...(switched && {
+      switched: {
+        since: new Date(switched.sinceMs).toISOString(),
+        ...(switched.author !== undefined && { author: switched.author }),
+        ...(switched.message !== undefined && { message: switched.message }),
+      },
+    }),
+    ...(place && { file: place.file, line: place.line }),
+  }
+}

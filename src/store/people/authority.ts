@@ -1,0 +1,36 @@
+import { type Kysely, sql } from 'kysely'
+import { ApiError } from '../../base/catalogue/api.ts'
+import type { Tables } from '../tables.ts'
+import type { Authority } from './types.ts'
+
+/**
+ * Looks, inside the transaction of a change, whether the session that asks for it still stands with the same role, and
+ * whether what the change is about still belongs to the tenant of its user.
+ *
+ * @throws {ApiError} not_logged_in, not_found
+ */
+export async function assertAuthority(
+  db: Kysely<Tables>,
+  { session, role, target }: Authority,
+): Promise<void> {
+  const user = await db
+    .selectFrom('users')
+    .innerJoin('sessions', 'sessions.user_id', 'users.id')
+    .select('users.tenant')
+    .where('sessions.digest', '=', session)
+    .where('users.enabled', '=', 1)
+    .where('users.role', '=', role)
+    .executeTakeFirst()
+  if (!user) throw new ApiError('not_logged_in')
+  if (!target) return
+  const { kind, name } = target
+  const owner = kind === 'tenant' ? sql<string>`name` : sql<string | null>`json_extract(spec, '$.tenant')`
+  const resource = await db
+    .selectFrom('resources')
+    .select(owner.as('tenant'))
+    .where('kind', '=', kind)
+    .where('name', '=', name)
+    .executeTakeFirst()
+  if (resource && resource.tenant !== null && resource.tenant === user.tenant) return
+  throw new ApiError('not_found', `There is no ${kind} ${name}.`)
+}
