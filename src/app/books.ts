@@ -32,7 +32,8 @@ export class Books {
   readonly ledger: Ledger
   readonly #ports: BooksPorts
   #snapshot: Snapshot | undefined
-  #walletVersion = 0
+  /** The last adjustment that balances are known with; undefined until the first are known. */
+  #walletVersion: number | undefined
   #ticks = 0
   #timer: Timer | undefined
   #tending: Promise<void> = Promise.resolve()
@@ -79,7 +80,8 @@ export class Books {
     ])
     question.answerSums(sums)
     question.answerBalances(balanceNano)
-    if (this.#walletVersion === 0) this.#walletVersion = version
+    // Later ones are of new tenants alone: what others were credited meanwhile is still to be heard of.
+    this.#walletVersion ??= version
   }
 
   /** The snapshot is served from now on. */
@@ -125,6 +127,7 @@ export class Books {
 
   /** Credits and debits of other processes. */
   async #hearAdjustments(): Promise<void> {
+    if (this.#walletVersion === undefined) return
     const { version, changes } = await this.ledger.adjustments(this.#walletVersion)
     if (version === this.#walletVersion) return
     const question = this.limiter.askBalances([...new Set(changes.map(({ tenant }) => tenant))])

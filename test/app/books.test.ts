@@ -6,7 +6,8 @@ import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import { LedgerThread } from '../../src/store/ledger/ledger-thread.ts'
 import { openStore } from '../../src/store/open.ts'
-import { holding, keyEntry, MODEL, snapshotOf, used } from '../admission/limits-scene.ts'
+import { holding, keyEntry, MODEL, snapshotOf, tenantEntry, used } from '../admission/limits-scene.ts'
+import { canonical, MINE, put } from '../store/samples.ts'
 import { makeReadOnly, READ_ONLY_WORKER } from '../support/read-only-ledger.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { type TestClock, testClock } from '../support/test-clock.ts'
@@ -105,6 +106,32 @@ test('a wall clock that is set forward or back sweeps no request that goes on, a
   expect(lines.filter(line => line.includes('contradicts'))).toEqual([])
   expect(await store.accounting.verify()).toEqual({ entries: 4, openHolds: 0, findings: [] })
   expect(await books.close()).toBe(0)
+})
+
+test('the first credit of a store reaches a running gateway, also where a revision follows before it is heard of', async () => {
+  const { clock, open, store } = await scene()
+  const spec = canonical('tenant', { billing: 'prepaid' })
+  await put(store, { kind: 'tenant', name: 'acme', spec, ...MINE })
+  const paying = keyEntry('paying', { tenant: tenantEntry('acme', { billing: 'prepaid' }) })
+  const books = await open()
+  const serve = async () => {
+    await books.prepare(snapshotOf(paying))
+    books.adopt(snapshotOf(paying))
+  }
+  const admit = (requestId: string) =>
+    books.limiter.admit({
+      requestId,
+      key: paying,
+      publication: MODEL,
+      estimate: holding(100, 50, 10n),
+      holdForMs: 600_000,
+    })
+  await serve()
+  expect(() => admit('too early')).toThrow(expect.objectContaining({ code: 'insufficient_balance' }))
+  await store.accounting.credit({ tenant: 'acme', amountNano: 1_000n, reference: 'first' })
+  await serve()
+  await tended(books, clock)
+  expect(admit('paid').hold.amountNano).toBe(10n)
 })
 
 test('who asks for a snapshot while the books close is refused, and nothing is left unheard', async () => {
