@@ -37,7 +37,7 @@ export function checkTokens(scope: Scope, { tpm }: RateLimits, needed: number, t
   const waitMs = scope.tokens.waitMs(tpm, needed, tickMs)
   if (waitMs === 0) return
   const remaining = scope.tokens.remaining(tpm, tickMs)
-  throw tokensRefusal(scope, { limit: tpm, remaining, needed }, waitMs)
+  throw tokensRefusal(scope, tpm, { remaining, needed }, waitMs)
 }
 
 /** Strict: spent + held never passes the limit. Written so that no sum leaves the exact integers. */

@@ -1,6 +1,8 @@
+import type { Rate } from '../schema/limits.ts'
+
 /**
- * A rate of so many units a minute, as GCRA with cost (ITU-T I.371): what was used drains evenly, one minute for a
- * full bucket, and a burst may use a whole bucket at once.
+ * A rate of so many units a minute, as GCRA with cost (ITU-T I.371): what was used drains evenly, and a burst may use a
+ * whole bucket at once. So any window of t seconds admits at most burst + limit × t / 60.
  *
  * It counts in units × 60,000, of which each millisecond drains `limit`: whole numbers throughout, so that a limit
  * of N lets exactly N pass. Times are whole milliseconds of a monotonic clock: setting the wall clock back must
@@ -19,9 +21,9 @@ export class RateBucket {
    * A request dearer than the whole bucket waits for a full one and leaves it in debt: refusing it for ever would
    * make large contexts impossible rather than slow.
    */
-  waitMs(limit: number, units: number, nowMs: number): number {
+  waitMs({ limit, burst }: Rate, units: number, nowMs: number): number {
     this.#drain(limit, nowMs)
-    const capacity = limit * MINUTE_MS
+    const capacity = burst * MINUTE_MS
     const over = this.#used + Math.min(units * MINUTE_MS, capacity) - capacity
     return over <= 0 ? 0 : Math.ceil(over / limit)
   }
@@ -38,13 +40,13 @@ export class RateBucket {
   }
 
   /** Whole units that could be taken now; 0 in debt. */
-  remaining(limit: number, nowMs: number): number {
+  remaining({ limit, burst }: Rate, nowMs: number): number {
     this.#drain(limit, nowMs)
-    return Math.max(0, Math.floor(limit - this.#used / MINUTE_MS))
+    return Math.max(0, Math.floor(burst - this.#used / MINUTE_MS))
   }
 
   /** How long until the bucket is full again. */
-  resetMs(limit: number, nowMs: number): number {
+  resetMs({ limit }: Rate, nowMs: number): number {
     this.#drain(limit, nowMs)
     return Math.ceil(this.#used / limit)
   }

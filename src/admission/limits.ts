@@ -1,4 +1,5 @@
 import { GwError } from '../base/catalogue/wire.ts'
+import type { Rate } from '../schema/limits.ts'
 import type { KeyEntry } from '../snapshot/types.ts'
 import { checkBalance, checkBudget, checkPermits, checkQuota, checkRequests, checkTokens } from './checks.ts'
 import type { KeyParty, TenantParty } from './parties.ts'
@@ -23,6 +24,8 @@ export interface Asked {
 export interface Figures<Amount extends number | bigint = number | bigint> {
   /** Absent of a balance, which bounds itself. */
   readonly limit?: Amount
+  /** Of a rate: what may be used at once. */
+  readonly burst?: number
   /** Undefined where the past is not known yet. Of a balance: what there is. */
   readonly used: Amount | undefined
   /** By requests that are under way. */
@@ -156,14 +159,22 @@ function permits({ permits: held }: Scope, limit: number | undefined): Figures |
 function rate(
   scope: Scope,
   unit: 'requests' | 'tokens' | 'counts',
-  limit: number | undefined,
+  rate: Rate | undefined,
   { tickMs, nowMs }: Asked,
   needed: number,
 ): Figures | undefined {
-  if (limit === undefined) return undefined
-  const used = limit - scope[unit].remaining(limit, tickMs)
-  const resetMs = scope[unit].resetMs(limit, tickMs)
-  return { limit, used, held: 0, needed, ...(resetMs > 0 && { freshAtMs: nowMs + resetMs }) }
+  if (rate === undefined) return undefined
+  const { limit, burst } = rate
+  const used = burst - scope[unit].remaining(rate, tickMs)
+  const resetMs = scope[unit].resetMs(rate, tickMs)
+  return {
+    limit,
+    ...(burst !== limit && { burst }),
+    used,
+    held: 0,
+    needed,
+    ...(resetMs > 0 && { freshAtMs: nowMs + resetMs }),
+  }
 }
 
 function refusalOf(check: () => void): GwError | undefined {

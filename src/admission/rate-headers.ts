@@ -48,14 +48,14 @@ function tightest(
 ): Gauge | undefined {
   let found: Gauge | undefined
   for (const { scope, limits } of holders) {
-    const limit = limits[limitOf]
-    if (limit === undefined) continue
+    const rate = limits[limitOf]
+    if (rate === undefined) continue
     const bucket = scope[unit]
-    const remaining = bucket.remaining(limit, tickMs)
-    const resetMs = bucket.resetMs(limit, tickMs)
+    const remaining = bucket.remaining(rate, tickMs)
+    const resetMs = bucket.resetMs(rate, tickMs)
     const isTighter =
       !found || remaining < found.remaining || (remaining === found.remaining && resetMs > found.resetMs)
-    if (isTighter) found = { limit, remaining, resetMs }
+    if (isTighter) found = { limit: rate.limit, remaining, resetMs }
   }
   return found
 }

@@ -1,5 +1,6 @@
 import { GwError } from '../base/catalogue/wire.ts'
 import { formatNano } from '../base/decimal.ts'
+import type { Rate } from '../schema/limits.ts'
 import type { Budget } from '../snapshot/types.ts'
 import type { Scope } from './scope.ts'
 
@@ -24,20 +25,28 @@ export function concurrencyRefusal(scope: Scope, limit: number): GwError {
 export function requestsRefusal(
   scope: Scope,
   unit: 'requests' | 'counts',
-  limit: number,
+  rate: Rate,
   remaining: number,
   waitMs: number,
 ): GwError {
   const counted = unit === 'requests' ? 'Requests' : 'Calls of count_tokens'
-  return rateRefusal('rate_limit_requests', counted, scope, { limit, remaining, needed: 1 }, waitMs)
+  const figures = { ...rateFigures(rate), remaining, needed: 1 }
+  return rateRefusal('rate_limit_requests', counted, scope, figures, waitMs)
 }
 
 export function tokensRefusal(
   scope: Scope,
-  figures: { limit: number; remaining: number; needed: number },
+  rate: Rate,
+  { remaining, needed }: { remaining: number; needed: number },
   waitMs: number,
 ): GwError {
+  const figures = { ...rateFigures(rate), remaining, needed }
   return rateRefusal('rate_limit_tokens', 'Tokens', scope, figures, waitMs)
+}
+
+/** The burst is named if it is not the limit itself. */
+function rateFigures({ limit, burst }: Rate): Readonly<Record<string, number>> {
+  return burst === limit ? { limit } : { limit, burst }
 }
 
 export function quotaRefusal(
@@ -85,7 +94,7 @@ function rateRefusal(
   code: 'rate_limit_requests' | 'rate_limit_tokens',
   counted: string,
   scope: Scope,
-  figures: { limit: number; remaining: number; needed: number },
+  figures: Readonly<Record<string, number>>,
   waitMs: number,
 ): GwError {
   const retryAfterMs = Math.min(waitMs, MAX_WAIT_MS)

@@ -1,6 +1,7 @@
 import { formatNano } from '../base/decimal.ts'
 import type { KeyState, KeyView } from '../changes/types.ts'
 import type { Json } from '../schema/kinds.ts'
+import { rateText, type WrittenRate } from '../schema/limits.ts'
 import { printable, type Style } from './style.ts'
 import { type Column, table } from './table.ts'
 
@@ -69,7 +70,11 @@ export function keyToJson(key: KeyView): Json {
     kind: key.kind,
     tenant: key.tenant,
     models: key.models,
-    limits: present({ ...key.limits }),
+    limits: present({
+      rpm: rateJson(key.limits.rpm),
+      tpm: rateJson(key.limits.tpm),
+      concurrency: key.limits.concurrency,
+    }),
     quota: key.quota,
     budget: budget && { amount: formatNano(budget.amountNano), per: budget.per, timezone: budget.timezone },
     expires_at: key.expiresAtMs === undefined ? undefined : iso(key.expiresAtMs),
@@ -87,6 +92,12 @@ export function keyToJson(key: KeyView): Json {
   })
 }
 
+/** As it is written. */
+function rateJson(written: WrittenRate | undefined): Json | undefined {
+  if (typeof written !== 'object') return written
+  return present({ limit: written.limit, burst: written.burst })
+}
+
 function stateText(key: KeyView): string {
   const told: Record<KeyState, string> = {
     active: 'active',
@@ -100,8 +111,8 @@ function stateText(key: KeyView): string {
 
 function limitsText({ limits }: KeyView): string {
   return [
-    limits.rpm !== undefined && `${limits.rpm} rpm`,
-    limits.tpm !== undefined && `${limits.tpm} tpm`,
+    limits.rpm !== undefined && `${rateText(limits.rpm)} rpm`,
+    limits.tpm !== undefined && `${rateText(limits.tpm)} tpm`,
     limits.concurrency !== undefined && `${limits.concurrency} at a time`,
   ]
     .filter(part => part !== false)

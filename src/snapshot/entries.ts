@@ -1,6 +1,7 @@
 import { DEFAULT_AUTH, type Protocol } from '../schema/endpoint.ts'
 import { credentialOf, type SecretSource } from '../schema/kept-secret.ts'
 import type { Kind, Spec } from '../schema/kinds.ts'
+import { rateOf } from '../schema/limits.ts'
 import { effectivePrice, type PriceFrom, pricesOf, priceText } from '../schema/price.ts'
 import { modelFilter } from './model-filter.ts'
 import type { DatedPrice, EndpointEntry, PublicationEntry, RateLimits, Target, TenantEntry } from './types.ts'
@@ -77,7 +78,11 @@ export function tenantEntry({ name, account, spec }: Item<'tenant'>): TenantEntr
 
 /** Every member is there in every entry, so that all have one shape where they are read: on each request. */
 export function rateLimits({ rpm, tpm, concurrency }: Spec<'key'>['limits']): RateLimits {
-  return Object.freeze({ rpm, tpm, concurrency })
+  return Object.freeze({
+    rpm: rpm === undefined ? undefined : Object.freeze(rateOf(rpm)),
+    tpm: tpm === undefined ? undefined : Object.freeze(rateOf(tpm)),
+    concurrency,
+  })
 }
 
 /** @param settings What counts where the publication does not say otherwise. */

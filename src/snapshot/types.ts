@@ -1,5 +1,6 @@
 import type { Protocol } from '../schema/endpoint.ts'
 import type { Price } from '../schema/ledger.ts'
+import type { Rate } from '../schema/limits.ts'
 import type { PUBLICATION_STATUSES } from '../schema/publication.ts'
 
 /**
@@ -58,9 +59,9 @@ export interface KeyEntry {
 /** What may happen in a minute, and at a time. An absent limit is no limit. */
 export interface RateLimits {
   /** Requests per minute. */
-  readonly rpm: number | undefined
+  readonly rpm: Rate | undefined
   /** Tokens per minute. */
-  readonly tpm: number | undefined
+  readonly tpm: Rate | undefined
   /** Requests at a time, each to its last byte. */
   readonly concurrency: number | undefined
 }

@@ -26,8 +26,16 @@ type Act =
   | { readonly do: 'wait'; readonly ms: number }
 
 const some = (max: number) => fc.option(fc.integer({ min: 1, max }), { nil: undefined })
+/** With a burst that is the limit, as by default, or less, or more. */
+const someRate = (max: number) =>
+  fc.option(
+    fc
+      .record({ limit: fc.integer({ min: 1, max }), burst: some(max) })
+      .map(({ limit, burst }) => ({ limit, burst: burst ?? limit })),
+    { nil: undefined },
+  )
 const limits = fc
-  .record({ rpm: some(8), tpm: some(600), concurrency: some(4) })
+  .record({ rpm: someRate(8), tpm: someRate(600), concurrency: some(4) })
   .map(
     found => Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined)) as Limits,
   )

@@ -1,7 +1,8 @@
 import type { OutputHistory } from '../../src/admission/learned.ts'
 import type { Reservation } from '../../src/admission/reservation.ts'
+import type { Rate } from '../../src/schema/limits.ts'
 
-export type Limits = { rpm?: number; tpm?: number; concurrency?: number }
+export type Limits = { rpm?: Rate; tpm?: Rate; concurrency?: number }
 
 export interface World {
   readonly keys: readonly {
@@ -108,14 +109,14 @@ export class Oracle {
     return 'admitted'
   }
 
-  conforms(name: string, limit: number, units: number, nowMs: number): boolean {
-    const minute = 60_000n * BigInt(limit)
-    const needed = BigInt(Math.min(units, limit)) * 60_000n
-    return this.#arrival(name, limit, nowMs) + needed - BigInt(nowMs * limit) <= minute
+  conforms(name: string, { limit, burst }: Rate, units: number, nowMs: number): boolean {
+    const tolerance = 60_000n * BigInt(burst)
+    const needed = BigInt(Math.min(units, burst)) * 60_000n
+    return this.#arrival(name, limit, nowMs) + needed - BigInt(nowMs * limit) <= tolerance
   }
 
   /** Takes units of a rate, or gives them back. */
-  move(name: string, limit: number, units: number, nowMs: number): void {
+  move(name: string, { limit }: Pick<Rate, 'limit'>, units: number, nowMs: number): void {
     const moved = this.#arrival(name, limit, nowMs) + BigInt(units) * 60_000n
     const floor = BigInt(nowMs * limit)
     this.#arrivals.set(name, moved > floor ? moved : floor)

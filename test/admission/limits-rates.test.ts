@@ -4,6 +4,9 @@ import { RateBucket } from '../../src/admission/gcra.ts'
 import type { GwError } from '../../src/base/catalogue/wire.ts'
 import { holding, keyEntry, refusalOf, Scene, tenantEntry, used } from './limits-scene.ts'
 
+const rates = (max: number) =>
+  fc.record({ limit: fc.integer({ min: 1, max }), burst: fc.integer({ min: 1, max }) })
+
 describe('requests per minute', () => {
   test('lets exactly N through at once, and one more each time that one has drained', () => {
     fc.assert(
@@ -29,15 +32,15 @@ describe('requests per minute', () => {
       maxLength: 30,
     })
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 30 }), steps, (limit, taken) => {
+      fc.property(rates(30), steps, (rate, taken) => {
         const bucket = new RateBucket()
         let nowMs = 1_000
         for (const { afterMs, units } of taken) {
           nowMs += afterMs
-          const waitMs = bucket.waitMs(limit, units, nowMs)
-          if (waitMs > 1) expect(bucket.waitMs(limit, units, nowMs + waitMs - 1)).toBeGreaterThan(0)
+          const waitMs = bucket.waitMs(rate, units, nowMs)
+          if (waitMs > 1) expect(bucket.waitMs(rate, units, nowMs + waitMs - 1)).toBeGreaterThan(0)
           nowMs += waitMs
-          expect(bucket.waitMs(limit, units, nowMs)).toBe(0)
+          expect(bucket.waitMs(rate, units, nowMs)).toBe(0)
           bucket.take(units)
         }
       }),
@@ -45,22 +48,53 @@ describe('requests per minute', () => {
     )
   })
 
-  test('a key in use since long lets no more through than a full bucket and what drains', () => {
+  test('any window of t seconds admits at most burst + limit × t / 60, whatever the burst', () => {
     const gaps = fc.array(fc.nat(3_000), { minLength: 50, maxLength: 200 })
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 100 }), gaps, (limit, waits) => {
+      fc.property(rates(100), gaps, (rate, waits) => {
         const bucket = new RateBucket()
-        let [nowMs, passed] = [0, 0]
+        let nowMs = 0
+        const passedMs: number[] = []
         for (const wait of waits) {
           nowMs += wait
-          if (bucket.waitMs(limit, 1, nowMs) > 0) continue
+          if (bucket.waitMs(rate, 1, nowMs) > 0) continue
           bucket.take(1)
-          passed++
+          passedMs.push(nowMs)
         }
-        expect(passed).toBeLessThanOrEqual(limit + (nowMs * limit) / 60_000)
+        for (const [from, fromMs] of passedMs.entries())
+          for (let to = from; to < passedMs.length; to++)
+            expect(to - from + 1).toBeLessThanOrEqual(
+              rate.burst + (((passedMs[to] ?? 0) - fromMs) * rate.limit) / 60_000,
+            )
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
+  })
+
+  test('a burst of 6 lets 6 through at once, and 60 a minute after them', () => {
+    const scene = new Scene()
+    const tenant = tenantEntry('t', { limits: { rpm: { limit: 600, burst: 60 } } })
+    const key = keyEntry('k', { limits: { rpm: { limit: 60, burst: 6 } }, tenant })
+    for (let count = 0; count < 6; count++) expect(scene.outcome(key)).toBe('admitted')
+    const refusal = scene.try(key) as GwError
+    expect(refusal.message).toContain('limit 60, burst 6, remaining 0, needed 1')
+    expect(refusal.retryAfterMs).toBe(1_000)
+    let admitted = 6
+    for (let ms = 0; ms < 60_000; ms += 100) {
+      scene.clock.advance(100)
+      if (scene.outcome(key) === 'admitted') admitted++
+    }
+    expect(admitted).toBe(66)
+  })
+
+  test('tokens have a burst, too: a call that is dearer waits for a full bucket and leaves a debt', () => {
+    const scene = new Scene()
+    const key = keyEntry('k', { limits: { tpm: { limit: 6_000, burst: 100 } } })
+    expect(scene.outcome(key, holding(100))).toBe('admitted')
+    expect(scene.try(key, holding(300))).toMatchObject({ code: 'rate_limit_tokens', retryAfterMs: 1_000 })
+    scene.clock.advance(1_000)
+    expect(scene.outcome(key, holding(300))).toBe('admitted')
+    expect(scene.try(key, holding(1))).toMatchObject({ retryAfterMs: 2_010 })
   })
 
   test('a released request was a request all the same', () => {

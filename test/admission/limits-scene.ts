@@ -3,12 +3,17 @@ import { type Admission, Limiter } from '../../src/admission/limiter.ts'
 import type { Reservation } from '../../src/admission/reservation.ts'
 import { GwError, type WireCode } from '../../src/base/catalogue/wire.ts'
 import type { KeySums, Usage } from '../../src/schema/ledger.ts'
+import type { WrittenRate } from '../../src/schema/limits.ts'
+import { rateLimits } from '../../src/snapshot/entries.ts'
 import type { Budget, KeyEntry, PublicationEntry, Snapshot, TenantEntry } from '../../src/snapshot/types.ts'
 import { type TestClock, testClock } from '../support/test-clock.ts'
 
-const NO_LIMITS = { rpm: undefined, tpm: undefined, concurrency: undefined }
-
-type Limits = Partial<KeyEntry['limits']>
+/** As they are written in a configuration. */
+interface Limits {
+  readonly rpm?: WrittenRate
+  readonly tpm?: WrittenRate
+  readonly concurrency?: number
+}
 
 export function tenantEntry(
   name: string,
@@ -21,7 +26,7 @@ export function tenantEntry(
     mayUse: () => true,
     isBanned: () => false,
     billing: more.billing ?? 'postpaid',
-    limits: { ...NO_LIMITS, ...more.limits },
+    limits: rateLimits(more.limits ?? {}),
   }
 }
 
@@ -36,7 +41,7 @@ export function keyEntry(
     expiresAtMs: Number.POSITIVE_INFINITY,
     mayUse: () => true,
     tenant: more.tenant,
-    limits: { ...NO_LIMITS, ...more.limits },
+    limits: rateLimits(more.limits ?? {}),
     quotaTokens: more.quotaTokens,
     budget: more.budget,
   }

@@ -33,14 +33,18 @@ function compiled(fields: Partial<Record<Kind, CanonicalSpec>>): Snapshot {
 test('limits, quota and budget of the configuration reach the key and its tenant in integers', () => {
   const { keys, tenants } = compiled({
     key: {
-      limits: { rpm: 10, tpm: 2_000 },
+      limits: { rpm: 10, tpm: { limit: 2_000, burst: 100 } },
       quota: 5_000,
       budget: { amount: '12.5', per: 'month', timezone: 'Asia/Kolkata' },
     },
     tenant: { limits: { concurrency: 3 }, billing: 'prepaid' },
   })
   const key = keys.get('d')!
-  expect(key.limits).toEqual({ rpm: 10, tpm: 2_000, concurrency: undefined })
+  expect(key.limits).toEqual({
+    rpm: { limit: 10, burst: 10 },
+    tpm: { limit: 2_000, burst: 100 },
+    concurrency: undefined,
+  })
   expect(key.quotaTokens).toBe(5_000)
   expect(key.budget).toEqual({ amountNano: 12_500_000_000n, per: 'month', timezone: 'Asia/Kolkata' })
   expect(key.tenant?.limits).toEqual({ rpm: undefined, tpm: undefined, concurrency: 3 })

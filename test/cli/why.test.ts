@@ -69,6 +69,17 @@ describe('gw why, of files', () => {
     await expect(stdout).toMatchFileSnapshot(`golden/why-${name}.txt`)
   })
 
+  it('tells the bound of a rate that has a burst of its own', async () => {
+    dir.write('gw.yaml', TREE.replace('limits: { rpm: 60,', 'limits: { rpm: { limit: 60, burst: 6 },'))
+    const question = 'why -c gw.yaml --key app --model fast-chat --max-tokens 200'
+    expect((await run(question)).stdout).toContain('any t seconds admit at most 6 + 60 × t / 60')
+    const { checks } = (await json(question)).decision
+    expect(checks.find(({ check }: { check: string }) => check === 'key_rpm').figures).toMatchObject({
+      limit: 60,
+      burst: 6,
+    })
+  })
+
   it('is coloured where it is told to be, and plain ASCII where the locale knows no more', async () => {
     const question = 'why -c gw.yaml --key narrow --model fast-chat'
     const { stdout } = await run(`${question} --color always`)

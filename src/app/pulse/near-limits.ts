@@ -2,6 +2,7 @@ import type { Calendar } from '../../admission/calendar.ts'
 import { formatNano } from '../../base/decimal.ts'
 import { decode } from '../../schema/kinds.ts'
 import type { KeySums } from '../../schema/ledger.ts'
+import { rateOf } from '../../schema/limits.ts'
 import type { UsageRow } from '../../store/ledger/types.ts'
 import type { Store, StoredResource } from '../../store/types.ts'
 import { tokensOf } from './traffic.ts'
@@ -56,8 +57,12 @@ export function nearLimits(
     const all = [
       budget && money(`budget/${budget.per}`, sums?.windowNano ?? 0n, budget.amount),
       quota === undefined ? undefined : number('quota', sums?.totalTokens ?? 0, quota),
-      limits.rpm === undefined ? undefined : number('rpm', requestsPerSecond * MINUTE_S, limits.rpm),
-      limits.tpm === undefined ? undefined : number('tpm', tokensPerSecond * MINUTE_S, limits.tpm),
+      limits.rpm === undefined
+        ? undefined
+        : number('rpm', requestsPerSecond * MINUTE_S, rateOf(limits.rpm).limit),
+      limits.tpm === undefined
+        ? undefined
+        : number('tpm', tokensPerSecond * MINUTE_S, rateOf(limits.tpm).limit),
     ]
     return {
       name,

@@ -48,8 +48,7 @@ function candidatesOf({ before, after }: Pair): Candidate[] {
     if (next === undefined || (old !== undefined && old <= next)) return
     found.push({ kind, name, limit, ...(old !== undefined && { before: old }), after: next, spec })
   }
-  for (const limit of ['rpm', 'tpm'] as const)
-    compare(limit, countAt(before.spec, 'limits', limit), countAt(spec, 'limits', limit))
+  for (const limit of ['rpm', 'tpm'] as const) compare(limit, rateAt(before.spec, limit), rateAt(spec, limit))
   if (kind === 'tenant') return found
   compare('quota', countAt(before.spec, 'quota'), countAt(spec, 'quota'))
   const [old, next] = [before.spec['budget'], spec['budget']]
@@ -106,6 +105,11 @@ function countAt(spec: Resource['spec'], ...path: readonly string[]): bigint | u
   let value: Json | undefined = spec
   for (const field of path) value = memberAt(value, field)
   return typeof value === 'number' ? BigInt(value) : undefined
+}
+
+/** Of a rate, also of one that is written with its burst. */
+function rateAt(spec: Resource['spec'], limit: 'rpm' | 'tpm'): bigint | undefined {
+  return countAt(spec, 'limits', limit) ?? countAt(spec, 'limits', limit, 'limit')
 }
 
 function textAt(value: Json | undefined, field: string): string | undefined {

@@ -42,10 +42,10 @@ const DETAILS: Readonly<Record<CheckName, Detail>> = {
   },
   key_concurrency: () => 'requests at a time, of the key',
   tenant_concurrency: () => 'requests at a time, of the tenant',
-  key_rpm: () => 'requests per minute, of the key',
-  tenant_rpm: () => 'requests per minute, of the tenant',
-  key_tpm: () => 'tokens per minute, of the key',
-  tenant_tpm: () => 'tokens per minute, of the tenant',
+  key_rpm: (_decision, _background, step) => `requests per minute, of the key${burstOf(step)}`,
+  tenant_rpm: (_decision, _background, step) => `requests per minute, of the tenant${burstOf(step)}`,
+  key_tpm: (_decision, _background, step) => `tokens per minute, of the key${burstOf(step)}`,
+  tenant_tpm: (_decision, _background, step) => `tokens per minute, of the tenant${burstOf(step)}`,
   key_quota: () => 'tokens for life, of the key',
   key_budget: () => 'budget of the key',
   tenant_balance: () => 'prepaid balance of the tenant',
@@ -55,6 +55,13 @@ const DETAILS: Readonly<Record<CheckName, Detail>> = {
 
 export function detailOf(step: Step, decision: Decision, background: Background): string {
   return DETAILS[step.check](decision, background, step)
+}
+
+/** The bound of a rate whose burst is not its limit. */
+function burstOf({ reading }: Step): string {
+  const { limit, burst } = reading?.figures ?? {}
+  if (limit === undefined || burst === undefined) return ''
+  return `: any t seconds admit at most ${burst} + ${limit} × t / 60`
 }
 
 function expiryOf(expiresAtMs: number): string {

@@ -81,11 +81,12 @@ const UNITS = {
   balance: 'money',
 } as const satisfies Record<Reading['name'], string>
 
-function tellFigures({ name, figures: { limit, used, held, needed, freshAtMs } }: Reading) {
+function tellFigures({ name, figures: { limit, burst, used, held, needed, freshAtMs } }: Reading) {
   const told = (amount: number | bigint) => (typeof amount === 'bigint' ? formatNano(amount) : amount)
   return {
     unit: UNITS[name],
     ...(limit !== undefined && { limit: told(limit) }),
+    ...(burst !== undefined && { burst }),
     ...(used !== undefined && { used: told(used) }),
     held: told(held),
     needed: told(needed),

@@ -51,6 +51,12 @@ const figures = z
   .strictObject({
     unit: z.enum(['requests', 'tokens', 'money']),
     limit: number.optional().describe('Absent of a balance, which bounds itself.'),
+    burst: z
+      .int()
+      .optional()
+      .describe(
+        'Of a rate: what may come at once; any window of t seconds admits at most burst + limit × t / 60.',
+      ),
     used: number.optional().describe('Of a balance: what there is. Absent where it is not known.'),
     held: number.describe('By requests that are under way.'),
     needed: number.describe('By the call that is asked about.'),
