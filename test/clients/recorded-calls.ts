@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 
 /**
  * The requests in `recorded/`: what well-known clients put on the wire, byte for byte. Each file holds those of one
@@ -52,4 +52,15 @@ function readRecording(file: string): RecordedCall[] {
     calls.push({ client: file.replace(/\.http$/, ''), title, target, headerLines, body })
   }
   return calls
+}
+
+/** Writes the calls of one client in place of those that its file has; what stands above them is kept. */
+export function writeRecording(client: string, calls: readonly RecordedCall[]): void {
+  const file = new URL(`${client}.http`, RECORDED)
+  const [preamble = ''] = readFileSync(file, 'utf8').split(TITLE, 1)
+  const requests = calls.map(({ title, target, headerLines, body }) => {
+    const lines = headerLines.map(([name, value]) => `${name}: ${value}\n`)
+    return `### ${title}\nPOST ${target} HTTP/1.1\n${lines.join('')}\n${body}\n`
+  })
+  writeFileSync(file, preamble + requests.join('\n'))
 }

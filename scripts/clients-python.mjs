@@ -1,0 +1,194 @@
+/**
+ * What `npm run clients:python` runs after the build: real Python clients, each call made twice, straight to a vendor
+ * and through a real gateway.
+ *
+ *     clients.py ──┬───────────────────▶ vendor (test/clients/vendor.ts, on a raw socket)
+ *                  └──▶ gw serve ──────▶   │
+ *                                          └──▶ what it received is compared
+ *
+ * Each pair must look alike from both sides: the vendor receives the same body but for the specified edits, and the
+ * same headers; the client gets the same objects, and for an error the same exception with the same status. The bill
+ * must be the vendor's usage. And the straight calls must be what test/clients/recorded/ says of these clients.
+ *
+ *     node scripts/clients-python.mjs [--record]
+ *
+ * `--record` writes those recordings anew, for newer pins in scripts/clients-python/requirements-*.txt. It needs
+ * Python 3.11 (PYTHON names another than python3) with venv, and PyPI when the pins are new; where one is missing it
+ * says so and fails. The last line is the plain count, and the exit code is 1 where a check failed.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { isDeepStrictEqual, parseArgs } from 'node:util'
+import { recordedCalls, writeRecording } from '../test/clients/recorded-calls.ts'
+import { endToEnd } from '../test/clients/request-headers.ts'
+import { vendorAnswer } from '../test/clients/vendor.ts'
+import { editedBody } from '../test/gateway/edits-oracle.ts'
+import { environment, Failure } from './clients-python/environments.mjs'
+import { costNano, SERVED, Servers, STRAIGHT_KEY, TENANT } from './clients-python/servers.mjs'
+
+const CLIENTS_PY = fileURLToPath(new URL('clients-python/clients.py', import.meta.url))
+
+/** For each environment its clients, and the file of each one's recordings. */
+const ENVIRONMENTS = {
+  'openai-2': {
+    openai: 'openai-python-2',
+    anthropic: 'anthropic-python-2',
+    'langchain-openai': 'langchain-python-openai-2',
+    litellm: 'litellm-1',
+  },
+  'openai-3': { openai: 'openai-python-3', 'langchain-openai': 'langchain-python-openai-3' },
+}
+
+const { values: options } = parseArgs({ options: { record: { type: 'boolean', default: false } } })
+const counts = { passed: 0, failed: 0 }
+const servers = new Servers()
+try {
+  await main()
+} catch (error) {
+  fail(error)
+}
+try {
+  await servers.end()
+} catch (error) {
+  fail(error)
+}
+console.log(`${counts.passed} passed, ${counts.failed} failed`)
+if (counts.failed > 0) process.exitCode = 1
+
+function fail(error) {
+  counts.failed++
+  console.error(error instanceof Failure ? error.message : error)
+}
+
+async function main() {
+  const names = Object.keys(ENVIRONMENTS)
+  const pythons = await Promise.all(names.map(environment))
+  await servers.start()
+  const pairs = []
+  for (const [at, name] of names.entries()) pairs.push(...(await callAll(pythons[at], ENVIRONMENTS[name])))
+  await servers.endGateway()
+  if (options.record) return record(pairs)
+  const bills = new Map(pairs.filter(({ usage }) => usage).map((pair, at) => [pair, at]))
+  const logged = (await servers.gw('logs', '--status', '2xx', '--limit', '10000', '--format', 'json'))
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line))
+  const recorded = recordedCalls()
+  for (const pair of pairs) comparePair(pair, logged[bills.get(pair)], recorded)
+  await compareTotals([...bills.keys()], logged)
+}
+
+/** Runs the clients of one environment, and gives each case with what the vendor received for it. */
+async function callAll(python, clients) {
+  const child = spawn(python, [CLIENTS_PY, ...Object.keys(clients)], { stdio: ['pipe', 'pipe', 'inherit'] })
+  child.stdin.end(JSON.stringify(servers.scene))
+  const cases = []
+  const closed = once(child, 'close')
+  for await (const line of createInterface(child.stdout)) cases.push(JSON.parse(line))
+  const [code] = await closed
+  if (code !== 0) throw new Error(`clients.py ended with ${code}`)
+  // Both sides see the cases in their order; of a call that the gateway refuses the vendor sees nothing.
+  const { straight, through } = servers.takeReceived()
+  const pairs = cases.map(({ client, case: title, given }) => {
+    const isRefused = title.startsWith('error ') && title !== 'error 400'
+    const sent = straight.shift()
+    const arrived = isRefused ? undefined : through.shift()
+    const usage = title.startsWith('error ') ? undefined : vendorAnswer(sent.target, sent.text()).usage
+    return { client: clients[client], title, given, sent, arrived, usage }
+  })
+  if (straight.length + through.length > 0) throw new Error('more requests came than calls were made')
+  return pairs
+}
+
+function comparePair({ client, title, given, sent, arrived, usage }, logged, recorded) {
+  const [straight, through] = given
+  const check = (promise, actual, expected) => compare(`${client} · ${title}: ${promise}`, actual, expected)
+  if (title.startsWith('error ')) {
+    const { class: name, status } = straight.error ?? {}
+    const { message, ...raised } = through.error ?? {}
+    return check(`raises ${name} with status ${status}, as the vendor's own does`, raised, {
+      class: name,
+      status: Number(title.slice('error '.length)),
+    })
+  }
+  const path = sent.path.endsWith('/chat/completions') ? 'chat' : 'other'
+  check(
+    'the body arrives with exactly the specified edits',
+    arrived.text(),
+    editedBody(sent.text(), SERVED, path),
+  )
+  check('the headers arrive as they were', endToEnd(arrived.headerLines), endToEnd(sent.headerLines))
+  check('the client gets the same objects', through.value ?? through, straight.value ?? 'an answer')
+  if (usage)
+    check('the bill is the usage of the vendor', billedOf(logged), { ...usage, costNano: costNano(usage) })
+  const row = recorded.find(call => call.client === client && call.title === title)
+  check(
+    'test/clients/recorded has this request',
+    row && comparable(row),
+    comparable(asRecorded(title, client, sent)),
+  )
+}
+
+function billedOf(logged) {
+  if (logged === undefined) return 'no line in the call log'
+  const { input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, cost, marks } = logged
+  const nano = Math.round(Number(cost) * 1e9)
+  const billed = { input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, costNano: nano }
+  return marks?.length > 0 ? { ...billed, marks } : billed
+}
+
+/** What `gw usage` adds up must be what the vendor reported for all calls together. */
+async function compareTotals(pairs, logged) {
+  compare('gw logs: a line for each call that was answered, and no other', logged.length, pairs.length)
+  const rows = JSON.parse(await servers.gw('usage', '--by', 'tenant', '--format', 'json'))
+  const sum = read => pairs.reduce((total, { usage }) => total + read(usage), 0)
+  const row = rows.find(({ tenant }) => tenant === TENANT)
+  compare(
+    'gw usage: the tokens that the vendor reported',
+    [row?.input_tokens, row?.output_tokens],
+    [sum(usage => usage.input_tokens), sum(usage => usage.output_tokens)],
+  )
+}
+
+function compare(promise, actual, expected) {
+  const holds = isDeepStrictEqual(actual, expected)
+  counts[holds ? 'passed' : 'failed']++
+  console.log(`${holds ? 'ok  ' : 'FAIL'} ${promise}`)
+  if (!holds) console.log(`     expected ${show(expected)}\n     got      ${show(actual)}`)
+}
+
+function show(value) {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** A request in the form of the recordings. */
+function asRecorded(title, client, { target, headerLines, body }) {
+  const filled = headerLines.map(([name, value]) => {
+    if (name.toLowerCase() === 'host') return [name, '{{host}}']
+    return [name, value.replace(STRAIGHT_KEY, '{{key}}')]
+  })
+  return { client, title, target, headerLines: filled, body: body.toString() }
+}
+
+/** Without what names the machine that it was recorded on. */
+function comparable({ target, headerLines, body }) {
+  const machine = /^x-stainless-(?:os|arch|runtime|runtime-version)$/i
+  return {
+    target,
+    headerLines: headerLines.map(([name, value]) => [name, machine.test(name) ? '' : value]),
+    body,
+  }
+}
+
+function record(pairs) {
+  for (const client of new Set(pairs.map(pair => pair.client))) {
+    const calls = pairs.filter(pair => pair.client === client && !pair.title.startsWith('error '))
+    writeRecording(
+      client,
+      calls.map(({ title, sent }) => asRecorded(title, client, sent)),
+    )
+    console.log(`wrote test/clients/recorded/${client}.http`)
+  }
+}
