@@ -107,7 +107,7 @@ function comparePair({ client, title, given, sent, arrived, usage }, logged, rec
   const check = (promise, actual, expected) => compare(`${client} · ${title}: ${promise}`, actual, expected)
   if (title.startsWith('error ')) {
     const { class: name, status } = straight.error ?? {}
-    const { message, ...raised } = through.error ?? {}
+    const raised = { class: through.error?.class, status: through.error?.status }
     return check(`raises ${name} with status ${status}, as the vendor's own does`, raised, {
       class: name,
       status: Number(title.slice('error '.length)),
