@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { reporters } from './vitest.reporters.ts'
 
 export default defineConfig({
   test: {
@@ -7,6 +8,6 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 30_000,
-    reporters: ['default'],
+    reporters: reporters(),
   },
 })

@@ -14,10 +14,13 @@
  *
  * `--record` writes those recordings anew, for newer pins in scripts/clients-python/requirements-*.txt. It needs
  * Python 3.11 (PYTHON names another than python3) with venv, and PyPI when the pins are new; where one is missing it
- * says so and fails. The last line is the plain count, and the exit code is 1 where a check failed.
+ * says so and fails. The last line is the plain count, and the exit code is 1 where a check failed. With GW_REPORTS the
+ * count is a file in that folder as well, which CI adds to its own.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual, parseArgs } from 'node:util'
@@ -53,6 +56,11 @@ try {
   await servers.end()
 } catch (error) {
   fail(error)
+}
+const { GW_REPORTS: reports } = process.env
+if (reports) {
+  const report = { numPassedTests: counts.passed, numFailedTests: counts.failed, testResults: [] }
+  await writeFile(join(reports, 'clients-python.json'), JSON.stringify(report))
 }
 console.log(`${counts.passed} passed, ${counts.failed} failed`)
 if (counts.failed > 0) process.exitCode = 1

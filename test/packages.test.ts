@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { parse } from 'yaml'
 
 interface LockedPackage {
   readonly dev?: boolean
@@ -9,12 +10,16 @@ interface LockedPackage {
 }
 
 const ROOT = new URL('../', import.meta.url)
-const lock = read<{ readonly packages: Readonly<Record<string, LockedPackage>> }>('package-lock.json')
-const { allowScripts } = read<{ readonly allowScripts: Readonly<Record<string, boolean>> }>('package.json')
+const lock = read('package-lock.json') as { readonly packages: Readonly<Record<string, LockedPackage>> }
+const { allowScripts, devDependencies, engines } = read('package.json') as {
+  readonly allowScripts: Readonly<Record<string, boolean>>
+  readonly devDependencies: Readonly<Record<string, string>>
+  readonly engines: { readonly node: string }
+}
 const locked = Object.entries(lock.packages).filter(([folder]) => folder.startsWith('node_modules/'))
 
-function read<T>(file: string): T {
-  return JSON.parse(readFileSync(new URL(file, ROOT), 'utf8')) as T
+function read(file: string): unknown {
+  return JSON.parse(readFileSync(new URL(file, ROOT), 'utf8'))
 }
 
 function nameOf(folder: string): string {
@@ -44,4 +49,13 @@ test('nothing is compiled: the lock file keeps npm from building what has its bi
 
 test('the lock file names no registry', () => {
   for (const [, { resolved }] of locked) expect(resolved ?? '').not.toContain('//')
+})
+
+test('the workflow runs the suite on the oldest Node that engines allows, and on the line that a clone brings', () => {
+  const workflow = parse(readFileSync(new URL('.github/workflows/check.yml', ROOT), 'utf8')) as {
+    readonly jobs: { readonly node: { readonly strategy: { readonly matrix: { readonly node: string[] } } } }
+  }
+  const { node } = workflow.jobs.node.strategy.matrix
+  expect(node).toContain(`${engines.node.replace('>=', '')}.0`)
+  expect(node).toContain(devDependencies['node']?.split('.')[0])
 })
