@@ -20,6 +20,7 @@ import { listenFault } from './listen-fault.ts'
 import { Measured } from './metrics.ts'
 import { Presence } from './presence.ts'
 import { Reloader } from './reloader.ts'
+import { RevisionRetention } from './revision-retention.ts'
 import type { Failure, ServeOptions, ServePorts, Serving } from './serving.ts'
 import { unservable } from './unservable.ts'
 import { Upstreams } from './upstreams.ts'
@@ -75,6 +76,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     },
   })
   const files = options.files && (await followed(options.files.paths, options.store, ports))
+  const retention = options.gateway && new RevisionRetention({ ...ports, store, holder })
   const presence =
     options.gateway &&
     new Presence({
@@ -115,7 +117,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       await listener.close(leftMs + FAREWELL_MS, Math.min(leftMs, NOTICE_MS))
     }
     deadline.cancel()
-    await Promise.all([filesClosed, left])
+    await Promise.all([filesClosed, left, retention?.stop()])
     const reloaderStopped = reloader.stop()
     // Nobody waits for what is left: upstreams that are read on for clients that have gone.
     underway.interrupt()
@@ -160,6 +162,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     if (gateway) {
       listeners.push(gateway)
       presence?.tell(gateway.url)
+      retention?.start()
     }
     // Loaded behind the gateway, which answers already; its thread takes half a second.
     const openControl = options.control && (await import('./threads/distant-control.ts')).openDistantControl

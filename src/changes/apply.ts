@@ -41,8 +41,13 @@ export async function apply(
       .filter(({ action }) => action === 'delete')
       .map(({ kind, name }) => ({ kind, name })),
   }
-  const revision = await store.commit(commit, async (before, after) => {
-    assertOwnership(before, desired, adoptedBy(plan))
+  const revision = await store.commit(commit, async view => {
+    assertOwnership(
+      view.changed.flatMap(({ before }) => before ?? []),
+      desired,
+      adoptedBy(plan),
+    )
+    const after = await view.all()
     assertReferences(after, desired)
     const problems = await context.check(after)
     if (problems.length > 0) throw new CommandError('GW3002', problems.join('\n'))

@@ -1,8 +1,16 @@
 import { CommandError } from '../base/catalogue/command.ts'
 import type { KeptSecret } from '../schema/kept-secret.ts'
-import { type CanonicalSpec, type Kind, type Resource, sortKeys } from '../schema/kinds.ts'
-import { resourceId } from '../store/resources.ts'
-import type { Commit, CommitGuard, Live, Revision, Store, StoredResource } from '../store/types.ts'
+import { type CanonicalSpec, decode, type Kind, type Resource, sortKeys } from '../schema/kinds.ts'
+import { compareResources, resourceId } from '../store/resources.ts'
+import type {
+  Commit,
+  CommitGuard,
+  CommitView,
+  Live,
+  Revision,
+  Store,
+  StoredResource,
+} from '../store/types.ts'
 import { namedAlike } from './keys-named.ts'
 import { assertReferences, references } from './ownership.ts'
 import { ManagedError, UnknownReferenceError } from './refusals.ts'
@@ -16,6 +24,8 @@ import type { Check } from './types.ts'
 
 /** Nobody decides anything between the look and the commit, so a revision that comes in between is no conflict. */
 const ATTEMPTS = 5
+/** What a key or a binding may name. */
+const REFERRED_TO: ReadonlySet<Kind> = new Set(['endpoint', 'publication', 'tenant'])
 const NONE = { create: 0, update: 0, delete: 0, unchanged: 0 }
 
 /** Who makes a change, and what a gateway would say to it. */
@@ -93,17 +103,16 @@ async function commitOnTop(
   { origin, author, check, kept }: Hand,
   make: () => Promise<Omit<Commit, 'origin' | 'author'>>,
 ): Promise<Revision> {
-  let puts: Commit['puts'] = []
-  const guard: CommitGuard = async (_before, after) => {
-    assertKnown(puts, after)
-    assertReferences(after, { resources: [] })
-    const problems = (await check?.(after)) ?? []
+  const guard: CommitGuard = async view => {
+    const gone = view.changed.flatMap(({ before, after }) => (before && !after ? [before] : []))
+    if (gone.some(({ kind }) => REFERRED_TO.has(kind))) assertReferences(await view.all(), { resources: [] })
+    const resources = await concerned(view)
+    const problems = (await check?.(resources)) ?? []
     if (problems.length > 0) throw new CommandError('GW3002', problems.join('\n'))
   }
   for (let attempt = 1; ; attempt++) {
     const signed = { origin, ...(author !== undefined && { author }), ...(kept && { kept }) }
     const commit: Commit = { ...(await make()), ...signed }
-    puts = commit.puts
     try {
       return await store.commit(commit, guard)
     } catch (error) {
@@ -128,12 +137,43 @@ async function look(
   return { head, resource }
 }
 
-/** @throws {UnknownReferenceError} GW4005 */
-function assertKnown(puts: readonly Resource[], after: readonly Resource[]): void {
-  for (const { kind, name } of puts.flatMap(references)) {
-    const names = after.filter(resource => resource.kind === kind).map(resource => resource.name)
-    if (!names.includes(name)) throw new UnknownReferenceError(kind, name, namedAlike(name, names))
+/**
+ * What a gateway has to look at to tell whether it could serve what was made: that, what it refers to, and the keys that
+ * would be opened by the same secret. Nothing else of the state can be spoilt by it.
+ *
+ * @throws {UnknownReferenceError} GW4005
+ */
+async function concerned(view: CommitView): Promise<readonly StoredResource[]> {
+  const made = view.changed.flatMap(({ after }) => after ?? [])
+  const found = new Map(made.map(resource => [resourceId(resource), resource]))
+  for (const resource of made) {
+    for (const where of secretsOf(resource)) {
+      for (const key of await view.find({ kind: 'key', where })) found.set(resourceId(key), key)
+    }
   }
+  for (const resource of found.values()) {
+    for (const { kind, name } of references(resource)) {
+      const [target] = await view.find({ kind, name })
+      if (!target) throw new UnknownReferenceError(kind, name, namedAlike(name, await namesOf(kind, view)))
+      found.set(resourceId(target), target)
+    }
+  }
+  return [...found.values()].sort(compareResources)
+}
+
+/** The fields by which a key brings a secret along, as a query for others that bring the same. */
+function secretsOf({ kind, spec }: StoredResource): Record<string, string>[] {
+  if (kind !== 'key') return []
+  const { hash, secret } = decode('key', spec)
+  return [
+    ...(hash === undefined ? [] : [{ hash }]),
+    ...(secret?.env === undefined ? [] : [{ 'secret.env': secret.env }]),
+    ...(secret?.file === undefined ? [] : [{ 'secret.file': secret.file }]),
+  ]
+}
+
+async function namesOf(kind: Kind, view: CommitView): Promise<readonly string[]> {
+  return (await view.find({ kind })).map(({ name }) => name)
 }
 
 function identity({ kind, name }: Target): { readonly kind: Kind; readonly name: string } {

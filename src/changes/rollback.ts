@@ -1,4 +1,5 @@
 import { CommandError } from '../base/catalogue/command.ts'
+import { underNewNames } from '../store/renames.ts'
 import { resourceId } from '../store/resources.ts'
 import type { Counts, Live, Store, StoredResource } from '../store/types.ts'
 import { changesBetween } from './between.ts'
@@ -18,6 +19,8 @@ export interface Rollback {
   readonly plan: Plan
   /** All that stood then. */
   readonly wanted: readonly StoredResource[]
+  /** Of it what has to be written: also what only follows a rename, which is no change to tell of. */
+  readonly puts: readonly StoredResource[]
 }
 
 /**
@@ -41,7 +44,14 @@ export async function planRollback(store: Store, live: Live, to: number): Promis
     warnings: planWarnings(now, wanted, wanted, now.resources),
     leftAlone: { otherSets: 0, cli: 0, rest: 0 },
   }
-  return { plan, wanted }
+  const changed = new Set([...changes.map(resourceId), ...renames.map(({ kind, to }) => `${kind}/${to}`)])
+  const standing = underNewNames(live.resources, renames)
+  const specs = new Map(standing.map(resource => [resourceId(resource), JSON.stringify(resource.spec)]))
+  const puts = wanted.filter(resource => {
+    const id = resourceId(resource)
+    return changed.has(id) || specs.get(id) !== JSON.stringify(resource.spec)
+  })
+  return { plan, wanted, puts }
 }
 
 /**
@@ -52,13 +62,11 @@ export async function planRollback(store: Store, live: Live, to: number): Promis
  */
 export async function carryOutRollback(
   store: Store,
-  { plan, wanted }: Rollback,
+  { plan, puts }: Rollback,
   { author, check }: Pick<Hand, 'author' | 'check'>,
 ): Promise<RolledBack> {
   const { base, counts, changes, renames, restores } = plan
   if (changes.length === 0) return { revision: base, counts }
-  // A binding that only follows a rename is no change to tell of, but its spec moves with it.
-  const changed = new Set([...changes.map(resourceId), ...renames.map(({ kind, to }) => `${kind}/${to}`)])
   const { id } = await store.commit(
     {
       base,
@@ -67,22 +75,20 @@ export async function carryOutRollback(
       ...(author !== undefined && { author }),
       counts,
       renames,
-      puts: wanted
-        .filter(resource => changed.has(resourceId(resource)))
-        .map(({ kind, name, spec, owner, set, place, account = name }) => ({
-          kind,
-          name,
-          spec,
-          owner,
-          // What it had booked is its own again, whatever has come under its name meanwhile.
-          account,
-          ...(set !== undefined && { set }),
-          ...(place && { place }),
-        })),
+      puts: puts.map(({ kind, name, spec, owner, set, place, account = name }) => ({
+        kind,
+        name,
+        spec,
+        owner,
+        // What it had booked is its own again, whatever has come under its name meanwhile.
+        account,
+        ...(set !== undefined && { set }),
+        ...(place && { place }),
+      })),
       deletes: changes.filter(({ action }) => action === 'delete').map(({ kind, name }) => ({ kind, name })),
     },
-    async (_before, after) => {
-      const problems = (await check?.(after)) ?? []
+    async view => {
+      const problems = (await check?.(await view.all())) ?? []
       if (problems.length > 0) throw new CommandError('GW3002', problems.join('\n'))
     },
   )

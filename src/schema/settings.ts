@@ -29,6 +29,20 @@ export const settings = z
       })
       .prefault({})
       .describe('The call log: a line for each call, and never a prompt.'),
+    revisions: z
+      .strictObject({
+        retention: duration({ minMs: 86_400_000, maxMs: 3_660 * 86_400_000 })
+          .prefault('365d')
+          .describe('For how long it is kept what stood at a revision, to be shown and rolled back to.'),
+        keep: z
+          .int()
+          .min(100)
+          .max(1_000_000)
+          .default(100)
+          .describe('So many revisions can always be gone back, however old they are.'),
+      })
+      .prefault({})
+      .describe('The history of the configuration. Its entries stay for ever, what stood then for a time.'),
     health: z
       .strictObject({
         unhealthy_after: z

@@ -84,6 +84,7 @@ export function* linking(decoded: Decoded, secretOf: SecretLookup): Generator<un
     currency: settings.currency,
     logEmbeddings: settings.log.embeddings,
     logRetentionMs: settings.log.retention,
+    revisions: Object.freeze({ retentionMs: settings.revisions.retention, keep: settings.revisions.keep }),
     health: Object.freeze({
       unhealthyAfter: settings.health.unhealthy_after,
       probeMinMs: settings.health.probe_min,

@@ -20,6 +20,8 @@ export interface Snapshot {
   /** Whether embeddings write a call log, too. */
   readonly logEmbeddings: boolean
   readonly logRetentionMs: number
+  /** For how long it is kept what stood at a revision, and how many can always be gone back. */
+  readonly revisions: { readonly retentionMs: number; readonly keep: number }
   readonly health: HealthSettings
   /** By the SHA-256 of the secret, in hexadecimal digits. */
   readonly keys: ReadonlyMap<string, KeyEntry>

@@ -16,6 +16,9 @@ async function countActive(db: Kysely<Tables>, key: string, nowMs: number): Prom
   return active
 }
 
+/** Of more keys than this all rows are read: SQLite takes 32766 parameters in a statement. */
+const NAMES_AT_ONCE = 5_000
+
 /** Every secret that was ever minted for a key that exists, oldest first; without digests. */
 export async function selectSecrets(db: Kysely<Tables>, ofKeys?: readonly string[]): Promise<StoredSecret[]> {
   let query = db
@@ -25,14 +28,24 @@ export async function selectSecrets(db: Kysely<Tables>, ofKeys?: readonly string
     )
     .selectAll('key_secrets')
     .orderBy('id')
-  if (ofKeys) query = query.where('key_name', 'in', ofKeys)
-  return (await query.execute()).map(toSecret)
+  if (ofKeys && ofKeys.length <= NAMES_AT_ONCE) query = query.where('key_name', 'in', ofKeys)
+  return only(ofKeys, (await query.execute()).map(toSecret))
 }
 
 export async function selectHolds(db: Kysely<Tables>, ofKeys?: readonly string[]): Promise<KeyHold[]> {
   let query = db.selectFrom('key_holds').selectAll().orderBy('key_name')
-  if (ofKeys) query = query.where('key_name', 'in', ofKeys)
-  return (await query.execute()).map(row => ({ key: row.key_name, heldAtMs: row.held_at_ms }))
+  if (ofKeys && ofKeys.length <= NAMES_AT_ONCE) query = query.where('key_name', 'in', ofKeys)
+  const holds = await query.execute()
+  return only(
+    ofKeys,
+    holds.map(row => ({ key: row.key_name, heldAtMs: row.held_at_ms })),
+  )
+}
+
+function only<Of extends { readonly key: string }>(keys: readonly string[] | undefined, all: Of[]): Of[] {
+  if (!keys) return all
+  const wanted = new Set(keys)
+  return all.filter(({ key }) => wanted.has(key))
 }
 
 /**

@@ -30,6 +30,8 @@ export async function migrate(session: Session, mode: StoreMode): Promise<void> 
     const provider = { getMigrations: async () => ({ ...MIGRATIONS }) }
     const { error } = await new Migrator({ db, provider }).migrateToLatest()
     if (error !== undefined) throw error as Error
+    // What a migration has freed goes back to the file system.
+    session.raw.pragma('incremental_vacuum')
   })
 }
 

@@ -6,7 +6,9 @@ import type { Commit, OwnedResource, StoredResource } from './types.ts'
 
 type Row = Selectable<ResourcesTable>
 /** SQLite takes 32766 parameters in a statement. */
-const ROWS_AT_ONCE = 500
+export const ROWS_AT_ONCE = 500
+/** To look for more than so many names one by one takes longer than to read all. */
+const NAMES_AT_ONCE = 2_000
 
 const RANK = new Map<Kind, number>(KIND_NAMES.map((kind, rank) => [kind, rank]))
 
@@ -30,10 +32,27 @@ export async function selectResources(db: Kysely<Tables>): Promise<StoredResourc
   return rows.map(fromRow).sort(compareResources)
 }
 
+/** Those of some names, as far as they stand. */
+export async function selectNamed(
+  db: Kysely<Tables>,
+  wanted: readonly { readonly kind: Kind; readonly name: string }[],
+): Promise<StoredResource[]> {
+  const ids = new Set(wanted.map(resourceId))
+  if (ids.size > NAMES_AT_ONCE) return (await selectResources(db)).filter(one => ids.has(resourceId(one)))
+  const found: Row[] = []
+  for (const kind of KIND_NAMES) {
+    const names = wanted.filter(one => one.kind === kind).map(({ name }) => name)
+    if (names.length === 0) continue
+    const rows = db.selectFrom('resources').selectAll().where('kind', '=', kind).where('name', 'in', names)
+    found.push(...(await rows.execute()))
+  }
+  return found.map(fromRow).sort(compareResources)
+}
+
 /**
- * What stands after a commit, each resource with the revisions in which it came and last changed.
+ * What stands after a commit of what it names, each resource with the revisions in which it came and last changed.
  *
- * @param before under the names that it gets.
+ * @param before what stood of it, under the names that it gets.
  */
 export function afterCommit(
   before: readonly StoredResource[],
@@ -61,17 +80,21 @@ export function afterCommit(
   return [...resources.values()].sort(compareResources)
 }
 
-/** Brings the table to `after`, of which only what `commit` names has moved. */
+/**
+ * Brings the table from `before` to `after`; both of what `commit` names, under the names that it gets. A row that
+ * stays as it is is not written.
+ */
 export async function writeResources(
   db: Kysely<Tables>,
-  commit: Commit,
+  commit: Pick<Commit, 'deletes'>,
+  before: readonly StoredResource[],
   after: readonly StoredResource[],
 ): Promise<void> {
   for (const { kind, name } of commit.deletes) {
     await db.deleteFrom('resources').where('kind', '=', kind).where('name', '=', name).execute()
   }
-  const put = new Set(commit.puts.map(resourceId))
-  const rows = after.filter(resource => put.has(resourceId(resource))).map(toRow)
+  const standing = new Map(before.map(resource => [resourceId(resource), JSON.stringify(toRow(resource))]))
+  const rows = after.map(toRow).filter(row => standing.get(`${row.kind}/${row.name}`) !== JSON.stringify(row))
   for (let start = 0; start < rows.length; start += ROWS_AT_ONCE) {
     await db
       .insertInto('resources')
@@ -91,21 +114,11 @@ export async function writeResources(
   }
 }
 
-/** The canonical JSON of a whole revision. */
-export function toDocument(resources: readonly StoredResource[]): string {
-  return JSON.stringify(resources.map(resource => ({ ...toRow(resource), spec: resource.spec })))
-}
-
-export function fromDocument(document: string): StoredResource[] {
-  const entries = JSON.parse(document) as (Omit<Row, 'spec'> & { spec: CanonicalSpec })[]
-  return entries.map(entry => ({ ...fromRow({ ...entry, spec: 'null' }), spec: entry.spec }))
-}
-
 function isSame(a: OwnedResource, b: OwnedResource): boolean {
   return a.owner === b.owner && a.set === b.set && JSON.stringify(a.spec) === JSON.stringify(b.spec)
 }
 
-function toRow(resource: StoredResource): Row {
+export function toRow(resource: StoredResource): Row {
   return {
     kind: resource.kind,
     name: resource.name,
@@ -133,7 +146,6 @@ export function fromRow(row: Row): StoredResource {
     createdRevision: row.created_revision,
     updatedRevision: row.updated_revision,
     createdAtMs: row.created_at_ms,
-    // Revisions of an older gw do not say.
-    ...(typeof row.account === 'string' && { account: row.account }),
+    ...(row.account !== null && { account: row.account }),
   }
 }

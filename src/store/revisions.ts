@@ -1,8 +1,7 @@
 import type { Kysely, Selectable } from 'kysely'
 import { CommandError } from '../base/catalogue/command.ts'
-import { fromDocument, toDocument } from './resources.ts'
 import type { RevisionsTable, Tables } from './tables.ts'
-import type { Commit, Counts, Head, Revision, StoredResource } from './types.ts'
+import type { Commit, Counts, Head, Revision } from './types.ts'
 
 const INFO = [
   'id',
@@ -34,14 +33,6 @@ export async function selectRevisions(
   return (await query.execute()).map(toRevision)
 }
 
-/** The resources of one revision; of revision 0, none. @throws {CommandError} GW4005 */
-export async function selectRevisionResources(db: Kysely<Tables>, id: number): Promise<StoredResource[]> {
-  if (id === 0) return []
-  const row = await db.selectFrom('revisions').select('document').where('id', '=', id).executeTakeFirst()
-  if (row) return fromDocument(row.document)
-  throw noRevision(id)
-}
-
 /** @throws {CommandError} GW4005 */
 export async function selectRevision(db: Kysely<Tables>, id: number): Promise<Revision> {
   const row = await db.selectFrom('revisions').select(INFO).where('id', '=', id).executeTakeFirst()
@@ -55,13 +46,15 @@ export function noRevision(id: number): CommandError {
   })
 }
 
+/** The revision is in the history, but retention has deleted what it takes to tell what stood at it. */
+export function stateNotKept(id: number, statesFrom: number): CommandError {
+  return new CommandError('GW4005', `What stood at revision ${id} is no longer kept.`, {
+    hint: `States are kept from revision ${statesFrom} on; \`revisions\` in the settings says for how long.`,
+  })
+}
+
 /** Appends the revision that follows `commit.base`. */
-export async function insertRevision(
-  db: Kysely<Tables>,
-  commit: Commit,
-  nowMs: number,
-  resources: readonly StoredResource[],
-): Promise<Revision> {
+export async function insertRevision(db: Kysely<Tables>, commit: Commit, nowMs: number): Promise<Revision> {
   const row = {
     id: commit.base + 1,
     base: commit.base,
@@ -73,14 +66,11 @@ export async function insertRevision(
     created_at_ms: nowMs,
     counts: JSON.stringify(commit.counts),
   }
-  await db
-    .insertInto('revisions')
-    .values({ ...row, document: toDocument(resources) })
-    .execute()
+  await db.insertInto('revisions').values(row).execute()
   return toRevision(row)
 }
 
-function toRevision(row: Omit<Selectable<RevisionsTable>, 'document'>): Revision {
+function toRevision(row: Selectable<RevisionsTable>): Revision {
   return {
     id: row.id,
     base: row.base,

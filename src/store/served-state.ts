@@ -1,10 +1,10 @@
-import { setImmediate as others } from 'node:timers/promises'
 import type Database from 'better-sqlite3'
 import { Alongside } from '../base/alongside.ts'
 import { KIND_NAMES, type Kind } from '../schema/kinds.ts'
 import type { KeySecret, ServedResource, ServedState } from '../schema/state.ts'
-import { compareResources, fromDocument } from './resources.ts'
-import { noRevision } from './revisions.ts'
+import { inPages, PAGE_ROWS } from './pages.ts'
+import { compareResources } from './resources.ts'
+import { readResourcesAt } from './resources-at.ts'
 import {
   compareSecrets,
   isOfRow,
@@ -15,9 +15,6 @@ import {
   type SecretRow,
 } from './served-rows.ts'
 import type { Head } from './types.ts'
-
-/** So many are read and parsed in a millisecond or two. */
-const PAGE_ROWS = 250
 
 const OF_KIND = `select name, spec, created_at_ms, account from resources
   where kind = ? and name > ? order by name limit ${PAGE_ROWS}`
@@ -68,10 +65,8 @@ export async function readServedAt(
   revision: number,
   nowMs: number,
 ): Promise<ServedState> {
-  const select = raw.prepare<[number], string>('select document from revisions where id = ?').pluck()
-  const document = revision === 0 ? '[]' : select.get(revision)
-  if (document === undefined) throw noRevision(revision)
-  const resources = fromDocument(document).map(({ kind, name, spec, createdAtMs, account }) => ({
+  const standing = await readResourcesAt(raw, revision)
+  const resources = standing.map(({ kind, name, spec, createdAtMs, account }) => ({
     kind,
     name,
     spec,
@@ -79,13 +74,13 @@ export async function readServedAt(
     ...(account !== undefined && { account }),
   }))
   const today = await besides(raw, nowMs)
-  const standing = await standingKeys(raw)
+  const keysNow = await standingKeys(raw)
   const held = new Set(today.heldKeys)
   const heldKeys: string[] = []
   const nameThen = new Map<string, string>()
   for (const { kind, name, spec, account = name } of resources) {
     if (kind !== 'key') continue
-    const now = standing.get(account)
+    const now = keysNow.get(account)
     if (now) nameThen.set(now.name, name)
     if (now && held.has(now.name)) heldKeys.push(name)
     else if (!now?.enabled && spec['enabled'] !== false) heldKeys.push(name)
@@ -113,22 +108,6 @@ async function standingKeys(
 }
 
 const byName = ({ name }: { readonly name: string }): string => name
-
-/** Rows a page at a time, each read behind the last row of the one before. */
-async function* inPages<Row, Place>(
-  start: Place,
-  read: (after: Place) => Row[],
-  placeOf: (row: Row) => Place,
-): AsyncGenerator<Row[], void> {
-  for (let after = start; ; ) {
-    const rows = read(after)
-    yield rows
-    const last = rows.at(-1)
-    if (last === undefined || rows.length < PAGE_ROWS) return
-    after = placeOf(last)
-    await others()
-  }
-}
 
 export function readHead(raw: Database.Database): Head {
   return raw.prepare<[], Head>('select revision, key_version as keyVersion from head').get() as Head

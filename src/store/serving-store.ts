@@ -3,9 +3,10 @@ import type { ServedState } from '../schema/state.ts'
 import type { Connection } from './connection.ts'
 import { storeFault } from './faults.ts'
 import { deleteGateway, putGateway } from './gateways.ts'
+import { dropStates, statesToKeepFrom } from './revision-retention.ts'
 import { readHead, readServed, readServedAt } from './served-state.ts'
 import { readBare, type Session, writeBare } from './session.ts'
-import type { GatewayReport, Head, ServingStore } from './types.ts'
+import type { GatewayReport, Head, ServingStore, StateRetention } from './types.ts'
 
 /** What a gateway asks of the store in a SQLite file: nothing of it needs Kysely. Opened by `openServingStore`. */
 export class SqliteServingStore implements ServingStore {
@@ -68,6 +69,20 @@ export class SqliteServingStore implements ServingStore {
   /** An own commit moves the head. Only where nothing foreign came in between: `changed` must still tell of that. */
   moved(from: Head, to: Head): void {
     if (isSameHead(this.#seen, from)) this.#seen = to
+  }
+
+  pruneStates(retention: StateRetention, maxRows: number): Promise<number> {
+    return this.#connection.use(async session => {
+      const { from, isWorkLeft } = await readBare(session, async () =>
+        statesToKeepFrom(session.raw, retention),
+      )
+      if (!isWorkLeft) return 0
+      let dropped = 0
+      await writeBare(session, () => {
+        dropped = dropStates(session.raw, from, maxRows)
+      })
+      return dropped
+    })
   }
 
   reportGateway(report: GatewayReport): Promise<void> {

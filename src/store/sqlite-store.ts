@@ -1,12 +1,12 @@
 import type { Kysely } from 'kysely'
-import { CommandError } from '../base/catalogue/command.ts'
 import type { Clock } from '../base/clock.ts'
 import type { KeptSecret } from '../schema/kept-secret.ts'
 import type { MaintenanceSwitch, ServedState } from '../schema/state.ts'
+import { writeCommit } from './commit.ts'
 import type { Connection } from './connection.ts'
 import { findResources } from './find.ts'
 import { selectGateways } from './gateways.ts'
-import { selectKept, settleKept } from './kept-secrets.ts'
+import { selectKept } from './kept-secrets.ts'
 import {
   deleteHold,
   endSecrets,
@@ -15,7 +15,6 @@ import {
   replaceSecrets,
   selectHolds,
   selectSecrets,
-  settleKeys,
 } from './key-secrets.ts'
 import { type AccountingPorts, SqliteAccounting } from './ledger/accounting.ts'
 import { NamedAccounting } from './ledger/named-accounting.ts'
@@ -24,17 +23,12 @@ import { deleteMaintenance, putMaintenance, selectMaintenance } from './maintena
 import { assertAuthority } from './people/authority.ts'
 import { SqlitePeople } from './people/sqlite-people.ts'
 import type { Authority } from './people/types.ts'
-import { Accounts, selectAccountNames, underNewNames, writeAccountNames, writeRenames } from './renames.ts'
-import { afterCommit, selectResources, writeResources } from './resources.ts'
-import {
-  insertRevision,
-  selectHead,
-  selectRevision,
-  selectRevisionResources,
-  selectRevisions,
-} from './revisions.ts'
+import { Accounts, selectAccountNames } from './renames.ts'
+import { selectResources } from './resources.ts'
+import { readResourcesAt } from './resources-at.ts'
+import { selectHead, selectRevision, selectRevisions } from './revisions.ts'
 import { SqliteServingStore } from './serving-store.ts'
-import { atOneMoment, immediately } from './session.ts'
+import { atOneMoment, immediately, readBare } from './session.ts'
 import type { Tables } from './tables.ts'
 import type {
   Commit,
@@ -44,6 +38,7 @@ import type {
   Live,
   ResourceQuery,
   Revision,
+  StateRetention,
   Store,
   StoredGateway,
   StoredResource,
@@ -125,7 +120,7 @@ export class SqliteStore implements Store {
   }
 
   resourcesAt(revision: number): Promise<readonly StoredResource[]> {
-    return this.#read(db => selectRevisionResources(db, revision))
+    return this.#connection.use(session => readBare(session, () => readResourcesAt(session.raw, revision)))
   }
 
   revision(id: number): Promise<Revision> {
@@ -138,25 +133,7 @@ export class SqliteStore implements Store {
 
   commit(commit: Commit, guard?: CommitGuard): Promise<Revision> {
     return this.#write(async (db, head) => {
-      if (head.revision !== commit.base) {
-        throw new CommandError(
-          'GW4001',
-          `The plan was made against revision ${commit.base}, but the store is at ${head.revision}.`,
-        )
-      }
-      const nowMs = this.#clock.nowMs()
-      const before = await selectResources(db)
-      const { renames = [] } = commit
-      const names = await selectAccountNames(db)
-      const renamed = underNewNames(before, renames)
-      const after = afterCommit(renamed, commit, commit.base + 1, nowMs, names)
-      await guard?.(before, after)
-      const revision = await insertRevision(db, commit, nowMs, after)
-      await writeRenames(db, renames)
-      await writeResources(db, commit, after)
-      await settleKept(db, commit.kept ?? [], after)
-      await writeAccountNames(db, after, names)
-      const keysMoved = await settleKeys(db, commit, renamed, nowMs)
+      const { revision, keysMoved } = await writeCommit(db, head, commit, this.#clock.nowMs(), guard)
       return {
         result: revision,
         next: { revision: revision.id, keyVersion: head.keyVersion + Number(keysMoved) },
@@ -190,6 +167,10 @@ export class SqliteStore implements Store {
 
   switchMaintenanceOff(): Promise<boolean> {
     return this.#moveByHand(deleteMaintenance)
+  }
+
+  pruneStates(retention: StateRetention, maxRows: number): Promise<number> {
+    return this.#serving.pruneStates(retention, maxRows)
   }
 
   reportGateway(report: GatewayReport): Promise<void> {

@@ -6,6 +6,7 @@ import type { Origin, Owner } from './types.ts'
 export interface Tables {
   head: HeadTable
   revisions: RevisionsTable
+  revision_changes: RevisionChangesTable
   resources: ResourcesTable
   accounts: AccountsTable
   key_secrets: KeySecretsTable
@@ -34,6 +35,8 @@ interface HeadTable {
   id: 1
   revision: number
   key_version: number
+  /** The oldest revision whose state can be read. */
+  states_from: Generated<number>
 }
 
 /** Append-only; triggers see to it. */
@@ -49,8 +52,28 @@ export interface RevisionsTable {
   counts: string
   /** Of a rollback: the revision that stands again. */
   restores: number | null
-  /** JSON of all resources of the revision, each an object of the columns of `resources`. */
-  document: string
+}
+
+/**
+ * What each revision changed: a row for each resource that it made, changed or took away. `before_…` are the columns of
+ * `resources` as they were, null where nothing stood. Append-only but for retention; triggers see to it.
+ */
+export interface RevisionChangesTable {
+  revision: number
+  kind: string
+  name: string
+  before_spec: string | null
+  before_owner: Owner | null
+  before_set_name: string | null
+  before_source_file: string | null
+  before_source_line: number | null
+  before_created_revision: number | null
+  before_updated_revision: number | null
+  before_created_at_ms: number | null
+  before_account: string | null
+  /** Where the files declared what the revision made. */
+  made_file: string | null
+  made_line: number | null
 }
 
 export interface ResourcesTable {

@@ -105,7 +105,7 @@ export interface Counts {
   readonly unchanged: number
 }
 
-/** One entry of the history; revisions are never changed and never removed. */
+/** One entry of the history. Entries are never changed and never removed; for how long what stood then can be told is a setting. */
 export interface Revision {
   readonly id: number
   /** The revision that it replaced: always `id - 1`. */
@@ -118,6 +118,14 @@ export interface Revision {
   readonly restores?: number
   readonly createdAtMs: number
   readonly counts: Counts
+}
+
+/** Of which revisions it can be told what stood at them. */
+export interface StateRetention {
+  /** What stood at this moment, or came later. */
+  readonly keptSinceMs: number
+  /** So many before the newest, however old they are. */
+  readonly leastBack: number
 }
 
 /** What makes the next revision out of revision `base`. */
@@ -142,15 +150,27 @@ export interface Commit {
   readonly kept?: readonly KeptSecret[]
 }
 
+/** A resource that a commit names: as it stood, under the name that it gets, and as it would stand. */
+export interface Changed {
+  readonly before?: StoredResource
+  readonly after?: StoredResource
+}
+
+/** What a commit would bring about, inside its transaction. */
+export interface CommitView {
+  /** What it puts, deletes and renames. */
+  readonly changed: readonly Changed[]
+  /** Resources as they would stand. Reads nothing else: a small change of a large store stays small. */
+  find(query: ResourceQuery): Promise<readonly StoredResource[]>
+  /** All that would stand. */
+  all(): Promise<readonly StoredResource[]>
+}
+
 /**
- * A last look inside the transaction, before anything is written: `before` is what stands, `after` what would.
- * Whatever it throws rolls the transaction back and reaches the caller of `commit` as it is. It must not ask the
- * store: the connection is taken.
+ * A last look inside the transaction. Whatever it throws rolls the transaction back and reaches the caller of `commit`
+ * as it is. It must not ask the store: the connection is taken.
  */
-export type CommitGuard = (
-  before: readonly StoredResource[],
-  after: readonly StoredResource[],
-) => Promise<void>
+export type CommitGuard = (view: CommitView) => Promise<void>
 
 /** What a gateway that serves the store tells of itself, every few seconds and whenever it has something new. */
 export interface GatewayReport {
@@ -212,7 +232,11 @@ export interface Store {
   changed(): boolean
   /** The secrets that are kept for what stands, and for where it stood before; sealed. */
   kept(): Promise<readonly KeptSecret[]>
-  /** All that stood at a revision. @throws {CommandError} GW4005 where there is no such revision. */
+  /**
+   * All that stood at a revision. A line is that of the files that made the revision, of what they changed in it; of
+   * anything else the last one that this version of it had.
+   * @throws {CommandError} GW4005 where there is no such revision, or its state is no longer kept.
+   */
   resourcesAt(revision: number): Promise<readonly StoredResource[]>
   /** @throws {CommandError} GW4005 */
   revision(id: number): Promise<Revision>
@@ -249,6 +273,12 @@ export interface Store {
   /** False where it was off. */
   switchMaintenanceOff(): Promise<boolean>
 
+  /**
+   * Deletes what it takes to tell what stood at revisions that are older than a retention, at most so many rows of it,
+   * oldest first. How many there were; their entries in the history stay.
+   */
+  pruneStates(retention: StateRetention, maxRows: number): Promise<number>
+
   /** Keeps the report, and forgets gateways that were not heard of for an hour. */
   reportGateway(report: GatewayReport): Promise<void>
   /** The gateway has ended. */
@@ -278,5 +308,12 @@ export interface StoreReads
 /** What a gateway asks of the store while it serves. */
 export type ServingStore = Pick<
   Store,
-  'head' | 'readState' | 'readStateAt' | 'changed' | 'reportGateway' | 'forgetGateway' | 'close'
+  | 'head'
+  | 'readState'
+  | 'readStateAt'
+  | 'changed'
+  | 'pruneStates'
+  | 'reportGateway'
+  | 'forgetGateway'
+  | 'close'
 >

@@ -90,11 +90,13 @@ test('settings that metering needs are in the snapshot', () => {
   const settings = {
     currency: 'EUR',
     log: { retention: '2d', embeddings: true },
+    revisions: { retention: '3d', keep: 200 },
   }
   expect(compiled({ settings })).toMatchObject({
     currency: 'EUR',
     logEmbeddings: true,
     logRetentionMs: 172_800_000,
+    revisions: { retentionMs: 259_200_000, keep: 200 },
   })
 })
 

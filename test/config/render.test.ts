@@ -91,6 +91,10 @@ const specs = {
     maintenance: fc.record({ enabled: fc.boolean(), message: anyText }),
     limits: fc.record({ body: fc.integer({ min: 1_024, max: 1_073_741_824 }) }),
     log: fc.record({ retention: fc.integer({ min: 3_600_000, max: 10 ** 11 }), embeddings: fc.boolean() }),
+    revisions: fc.record({
+      retention: fc.integer({ min: 86_400_000, max: 10 ** 11 }),
+      keep: fc.integer({ min: 100, max: 10_000 }),
+    }),
     health: fc.record({
       unhealthy_after: fc.constantFrom(3, 7),
       probe_min: durationMs,

@@ -129,9 +129,14 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     const veto = new Error('no')
     const refused = store.commit(
       commitOn(1, { puts: [endpoint('b')], deletes: [{ kind: 'key', name: 'k' }] }),
-      async (standing, after) => {
-        expect(standing.map(({ name }) => name)).toEqual(['a', 'k'])
-        expect(after.map(({ name }) => name)).toEqual(['a', 'b'])
+      async view => {
+        expect(view.changed).toMatchObject([{ after: { name: 'b' } }, { before: { name: 'k' } }])
+        expect(view.changed.map(one => [one.before?.name, one.after?.name])).toEqual([
+          [undefined, 'b'],
+          ['k', undefined],
+        ])
+        expect((await view.find({ kind: 'endpoint' })).map(({ name }) => name)).toEqual(['a', 'b'])
+        expect((await view.all()).map(({ name }) => name)).toEqual(['a', 'b'])
         throw veto
       },
     )
@@ -159,15 +164,22 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
   test('revisions are appended: nobody changes, removes, replaces or skips one', async () => {
     const { store, database } = await setUp()
     await put(store, endpoint('a'))
-    const row = `(id, base, origin, created_at_ms, counts, document) values`
+    await put(store, endpoint('b'))
+    const row = `(id, base, origin, created_at_ms, counts) values`
     for (const attempt of [
       `update revisions set author = 'me'`,
       'delete from revisions',
-      `insert or replace into revisions ${row} (1, 0, 'cli', 0, '{}', '[]')`,
-      `insert into revisions ${row} (3, 2, 'cli', 0, '{}', '[]')`,
+      `insert or replace into revisions ${row} (1, 0, 'cli', 0, '{}')`,
+      `insert into revisions ${row} (4, 3, 'cli', 0, '{}')`,
+      `update revision_changes set before_spec = '{}'`,
+      'delete from revision_changes',
+      `insert into revision_changes (revision, kind, name) values (1, 'endpoint', 'c')`,
+      `insert into revision_changes (revision, kind, name) values (3, 'endpoint', 'c')`,
+      `insert or replace into revision_changes (revision, kind, name) values (2, 'endpoint', 'b')`,
     ]) {
       expect(() => database.execute(attempt), attempt).toThrow('revisions are append-only')
     }
-    expect(await store.revisions()).toMatchObject([{ id: 1, origin: 'apply' }])
+    expect(await store.revisions()).toMatchObject([{ id: 2 }, { id: 1, origin: 'apply' }])
+    expect(await store.resourcesAt(1)).toMatchObject([{ name: 'a' }])
   })
 })

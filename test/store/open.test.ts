@@ -117,10 +117,12 @@ describe('the file', () => {
       'ledger_head',
       'ledger_prices',
       'ledger',
+      'revision_changes',
     ]
     raw(
       `delete from kysely_migration where name >= '0003-ledger'; ${later.map(t => `drop table ${t}`).join(';')};
-       alter table revisions drop column restores; alter table resources drop column account`,
+       alter table revisions drop column restores; alter table resources drop column account;
+       alter table head drop column states_from; alter table revisions add column document text not null default '[]'`,
     )
     await expect(open('read')).rejects.toMatchObject({
       code: 'GW2004',

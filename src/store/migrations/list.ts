@@ -12,6 +12,7 @@ import { accounts } from './0010-accounts.ts'
 import { leanHolds } from './0011-lean-holds.ts'
 import { ledgerIsAppended } from './0012-ledger-is-appended.ts'
 import { followedFiles } from './0013-followed-files.ts'
+import { revisionChanges } from './0014-revision-changes.ts'
 import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
@@ -31,4 +32,5 @@ export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0011-lean-holds': leanHolds,
   '0012-ledger-is-appended': ledgerIsAppended,
   '0013-followed-files': followedFiles,
+  '0014-revision-changes': revisionChanges,
 }

@@ -16,4 +16,5 @@ export const MIGRATION_NAMES = [
   '0011-lean-holds',
   '0012-ledger-is-appended',
   '0013-followed-files',
+  '0014-revision-changes',
 ] as const

@@ -35,7 +35,7 @@ async function emptyDatabase(): Promise<Buffer> {
   const db = new Kysely<never>({ dialect: new SqliteDialect({ database: raw }) })
   for (const migration of Object.values(MIGRATIONS)) await migration.up(db)
   raw.exec(`
-    insert into revisions (id, base, origin, created_at_ms, counts, document) values (1, 0, 'cli', 0, '{}', '[]');
+    insert into revisions (id, base, origin, created_at_ms, counts) values (1, 0, 'cli', 0, '{}');
     insert into resources (kind, name, spec, owner, created_revision, updated_revision, created_at_ms)
     select 'tenant', value, '{}', 'cli', 1, 1, 0 from json_each('["acme", "beta"]')`)
   return raw.serialize()

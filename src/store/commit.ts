@@ -1,0 +1,79 @@
+import type { Kysely } from 'kysely'
+import { CommandError } from '../base/catalogue/command.ts'
+import { selectMatching } from './find.ts'
+import { settleKept } from './kept-secrets.ts'
+import { settleKeys } from './key-secrets.ts'
+import { selectAccountNames, underNewNames, writeAccountNames, writeRenames } from './renames.ts'
+import { afterCommit, resourceId, selectNamed, selectResources, writeResources } from './resources.ts'
+import { insertChanges } from './revision-changes.ts'
+import { insertRevision } from './revisions.ts'
+import type { Tables } from './tables.ts'
+import type { Changed, Commit, CommitGuard, Head, Revision, StoredResource } from './types.ts'
+
+/**
+ * Writes the revision that follows `commit.base`. To be run in a transaction that holds the write lock; it is rolled back
+ * where this throws.
+ *
+ *     still at base? ──▶ what it names ──▶ revision, changes, resources ──▶ guard ──▶ credentials, accounts, keys
+ *           │                                                                │             │
+ *        GW4001                                                       what it throws     GW3002
+ *
+ * It reads and writes what the commit names, so that one key more costs the same however many there are.
+ *
+ * @returns whether a secret or a hold of a key moved with it.
+ * @throws {CommandError} GW4001, GW3002, and what the guard throws.
+ */
+export async function writeCommit(
+  db: Kysely<Tables>,
+  head: Head,
+  commit: Commit,
+  nowMs: number,
+  guard?: CommitGuard,
+): Promise<{ readonly revision: Revision; readonly keysMoved: boolean }> {
+  if (head.revision !== commit.base) {
+    throw new CommandError(
+      'GW4001',
+      `The plan was made against revision ${commit.base}, but the store is at ${head.revision}.`,
+    )
+  }
+  const { renames = [] } = commit
+  const named = [
+    ...commit.puts,
+    ...commit.deletes,
+    ...renames.flatMap(({ kind, from, to }) => [
+      { kind, name: from },
+      { kind, name: to },
+    ]),
+  ]
+  const before = await selectNamed(db, named)
+  const names = await selectAccountNames(db)
+  const renamed = underNewNames(before, renames)
+  const after = afterCommit(renamed, commit, commit.base + 1, nowMs, names)
+
+  const revision = await insertRevision(db, commit, nowMs)
+  await insertChanges(db, revision.id, before, after)
+  await writeRenames(db, renames)
+  await writeResources(db, commit, renamed, after)
+  await guard?.({
+    changed: changesOf(renamed, after),
+    find: query => selectMatching(db, query),
+    all: () => selectResources(db),
+  })
+  const { kept = [] } = commit
+  if (kept.length > 0 || named.some(({ kind }) => kind === 'endpoint'))
+    await settleKept(db, kept, await selectMatching(db, { kind: 'endpoint' }))
+  await writeAccountNames(db, after, names)
+  return { revision, keysMoved: await settleKeys(db, commit, renamed, nowMs) }
+}
+
+function changesOf(before: readonly StoredResource[], after: readonly StoredResource[]): Changed[] {
+  const olds = new Map(before.map(resource => [resourceId(resource), resource]))
+  const made = new Set(after.map(resourceId))
+  return [
+    ...after.map(resource => {
+      const old = olds.get(resourceId(resource))
+      return { ...(old && { before: old }), after: resource }
+    }),
+    ...before.filter(old => !made.has(resourceId(old))).map(old => ({ before: old })),
+  ]
+}

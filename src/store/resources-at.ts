@@ -1,0 +1,107 @@
+import { setImmediate as others } from 'node:timers/promises'
+import type Database from 'better-sqlite3'
+import type { Selectable } from 'kysely'
+import { KIND_NAMES, type Kind } from '../schema/kinds.ts'
+import { inPages, PAGE_ROWS } from './pages.ts'
+import { compareResources, fromRow, resourceId } from './resources.ts'
+import { noRevision, stateNotKept } from './revisions.ts'
+import type { ResourcesTable } from './tables.ts'
+import type { SourceLine, StoredResource } from './types.ts'
+
+type Row = Selectable<ResourcesTable>
+
+interface ChangeRow extends Omit<Row, 'spec'> {
+  readonly revision: number
+  /** Null where nothing stood before. */
+  readonly spec: string | null
+}
+
+const OF_KIND = `select * from resources where kind = ? and name > ? order by name limit ${PAGE_ROWS}`
+
+/** One range of the primary key, in its order. */
+const CHANGES_SINCE = `
+  select revision, kind, name, before_spec as spec, before_owner as owner, before_set_name as set_name,
+    before_source_file as source_file, before_source_line as source_line,
+    before_created_revision as created_revision, before_updated_revision as updated_revision,
+    before_created_at_ms as created_at_ms, before_account as account
+  from revision_changes where (revision, kind, name) > (?, ?, ?) order by revision, kind, name limit ${PAGE_ROWS}`
+
+const MADE_AT = `
+  select kind, name, made_file as file, made_line as line from revision_changes
+  where revision = ? and made_file is not null`
+
+/**
+ * All that stood at a revision: what stands now, less what was changed since. Read a page at a time: between two pages the
+ * event loop is free for others.
+ *
+ * A line is that of the files that made the revision, of what they changed in it; of anything else the last one that this
+ * version of it had.
+ *
+ * @throws {CommandError} GW4005 where there is no such revision, or its state is no longer kept.
+ */
+export async function readResourcesAt(raw: Database.Database, revision: number): Promise<StoredResource[]> {
+  if (revision === 0) return []
+  assertKept(raw, revision)
+  const before = await changedSince(raw, revision)
+  const page = raw.prepare<[Kind, string], Row>(OF_KIND)
+  const resources: StoredResource[] = []
+  for (const kind of KIND_NAMES) {
+    const pages = inPages(
+      '',
+      after => page.all(kind, after),
+      ({ name }) => name,
+    )
+    for await (const rows of pages) {
+      for (const row of rows) if (!before.has(`${kind}/${row.name}`)) resources.push(fromRow(row))
+    }
+  }
+  let read = 0
+  for (const row of before.values()) {
+    if (row) resources.push(fromRow(row))
+    if (++read % PAGE_ROWS === 0) await others()
+  }
+  return withPlaces(raw, revision, resources.sort(compareResources))
+}
+
+/** @throws {CommandError} GW4005 */
+function assertKept(raw: Database.Database, revision: number): void {
+  const known = raw.prepare<[number], number>('select 1 from revisions where id = ?').pluck().get(revision)
+  if (known === undefined) throw noRevision(revision)
+  const statesFrom = raw.prepare<[], number>('select states_from from head').pluck().get() ?? 0
+  if (revision < statesFrom) throw stateNotKept(revision, statesFrom)
+}
+
+/** What was changed after a revision, by `kind/name`: the row that stood at it, null where none did. */
+async function changedSince(
+  raw: Database.Database,
+  revision: number,
+): Promise<ReadonlyMap<string, Row | null>> {
+  const page = raw.prepare<[number, string, string], ChangeRow>(CHANGES_SINCE)
+  const before = new Map<string, Row | null>()
+  const pages = inPages(
+    { revision: revision + 1, kind: '', name: '' },
+    after => page.all(after.revision, after.kind, after.name),
+    row => row,
+  )
+  for await (const rows of pages) {
+    for (const { revision: _, spec, ...row } of rows) {
+      const id = `${row.kind}/${row.name}`
+      // The first change since then has what stood until then.
+      if (!before.has(id)) before.set(id, spec === null ? null : { ...row, spec })
+    }
+  }
+  return before
+}
+
+function withPlaces(
+  raw: Database.Database,
+  revision: number,
+  resources: readonly StoredResource[],
+): StoredResource[] {
+  const rows = raw.prepare<[number], { kind: string; name: string } & SourceLine>(MADE_AT).all(revision)
+  const places = new Map(rows.map(({ kind, name, file, line }) => [`${kind}/${name}`, { file, line }]))
+  return resources.map(resource => {
+    const place = resource.place && places.get(resourceId(resource))
+    return place ? { ...resource, place } : resource
+  })
+}
