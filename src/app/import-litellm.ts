@@ -1,5 +1,5 @@
 import { CommandError } from '../base/catalogue/command.ts'
-import { type Imported, importLitellm } from '../config/litellm/import.ts'
+import { type Imported, type ImportOptions, importLitellm } from '../config/litellm/import.ts'
 import { load } from '../config/load.ts'
 import { ConfigurationInvalid } from './invalid.ts'
 import type { AppPorts } from './ports.ts'
@@ -8,8 +8,12 @@ import type { AppPorts } from './ports.ts'
  * A `config.yaml` of the LiteLLM proxy as a configuration of gw, which is checked as `gw validate` would.
  * @throws {ConfigurationInvalid} where the file is none, or does not parse.
  */
-export async function importedFromLitellm(path: string, ports: AppPorts): Promise<Imported> {
-  const outcome = await importLitellm(path, ports)
+export async function importedFromLitellm(
+  path: string,
+  ports: AppPorts,
+  options: ImportOptions,
+): Promise<Imported> {
+  const outcome = await importLitellm(path, ports, options)
   ports.signal.throwIfAborted()
   if (!outcome.ok) throw new ConfigurationInvalid(outcome.problems)
   const { imported } = outcome

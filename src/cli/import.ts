@@ -4,7 +4,7 @@ import { counted } from '../app/counted.ts'
 import { importedFromLitellm } from '../app/import-litellm.ts'
 import { CONFIG_FILE, CONFIG_FOLDER, writeNewFiles } from '../app/new-files.ts'
 import { EXIT } from '../base/catalogue/command.ts'
-import type { Imported } from '../config/litellm/import.ts'
+import { IMPORTED_KEY, IMPORTED_TENANT, type Imported } from '../config/litellm/import.ts'
 import type { Place } from '../config/types.ts'
 import type { Json } from '../schema/kinds.ts'
 import { appPorts, type Bind } from './session.ts'
@@ -25,11 +25,13 @@ function litellmCommand(bind: Bind): Command {
   ])
     .argument('<file>', 'its config.yaml, or - for stdin')
     .option('-o, --output <dir>', 'the directory to write gw.yaml to; nothing is overwritten')
+    .option('--prices', 'take prices from the price list (docs/prices.md) where the file has none')
     .action(
-      bind<{ output?: string }>(async (session, [file = ''], { output: folder }) => {
+      bind<{ output?: string; prices?: boolean }>(async (session, [file = ''], options) => {
+        const { output: folder, prices = false } = options
         const { out, io } = session
         const path = file === '-' ? file : resolve(io.cwd, file)
-        const imported = await importedFromLitellm(path, appPorts(session))
+        const imported = await importedFromLitellm(path, appPorts(session), { prices })
         if (folder === undefined) {
           for (const line of told(file, imported, out.talkStyle)) out.talk(line)
           out.result({ text: () => imported.yaml, json: () => toJson(file, imported) })
@@ -46,7 +48,7 @@ function litellmCommand(bind: Bind): Command {
           json: () => ({ written: `${folder}/${CONFIG_FILE}`, ...toJson(file, imported) }),
         })
         out.talk(
-          `Wrote ${folder}/${CONFIG_FILE}. Next: gw validate -c ${folder}, and keys: gw keys create --help`,
+          `Wrote ${folder}/${CONFIG_FILE}. Next: gw validate -c ${folder}, gw apply -c ${folder}, gw keys issue ${IMPORTED_KEY}.`,
         )
         return EXIT.done
       }),
@@ -59,6 +61,7 @@ function told(file: string, { resources, left, remarks }: Imported, style: Style
     .join(', ')
   return [
     `Carried: ${census}.`,
+    `Added: tenant ${IMPORTED_TENANT} and key ${IMPORTED_KEY}, so that it can be called at once.`,
     ...remarks.map(({ place, text }) => `${style.changed(at(file, place))}  ${printable(text)}`),
     ...(left.length === 0 ? [] : [`Not carried: ${counted(left.length, 'field')}.`]),
     ...left.map(

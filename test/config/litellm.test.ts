@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { isMap, isScalar, isSeq, parseDocument } from 'yaml'
+import { isMap, isScalar, isSeq, parseDocument, parse as parseYaml } from 'yaml'
 import { type Imported, importLitellm } from '../../src/config/litellm/import.ts'
 import { shifted } from '../../src/config/litellm/money.ts'
 import { load } from '../../src/config/load.ts'
@@ -12,8 +12,8 @@ const FOLDER = fileURLToPath(new URL('litellm', import.meta.url))
 const CASES = readdirSync(FOLDER).filter(file => file.endsWith('.yaml'))
 
 /** From stdin, so that any text can be imported. */
-async function imported(text: string): Promise<Imported> {
-  const outcome = await importLitellm('-', { readStdin: async () => Buffer.from(text) })
+async function imported(text: string, prices = false): Promise<Imported> {
+  const outcome = await importLitellm('-', { readStdin: async () => Buffer.from(text) }, { prices })
   if (!outcome.ok) throw new Error(outcome.problems.map(({ message }) => message).join('; '))
   return outcome.imported
 }
@@ -137,5 +137,81 @@ describe('money for a token', () => {
     ['much', undefined],
   ])('%s is %s for a million, exactly', (text, amount) => {
     expect(shifted(text, 6)).toBe(amount)
+  })
+})
+
+describe('a configuration of LiteLLM in gw', () => {
+  const model = (name: string, params: string, more = '') =>
+    `  - model_name: ${name}\n    litellm_params: { ${params} }\n${more}`
+  const yamlOf = async (text: string, prices = false) => parseYaml((await imported(text, prices)).yaml)
+
+  it.each([
+    ['router_settings: { timeout: 90 }', { first_byte: '90s', idle: '90s' }],
+    ['litellm_settings: { request_timeout: 600 }', { first_byte: '10m', idle: '10m' }],
+    // Longer than the longest exchange by default, which would cut what LiteLLM does not.
+    ['router_settings: { timeout: 6000 }', { first_byte: '100m', idle: '100m', total: '1d' }],
+  ])(
+    '%s bounds the silence of an upstream, never the length of a stream that goes on',
+    async (line, timeouts) => {
+      const { endpoints } = await yamlOf(`model_list:\n${model('a', 'model: openai/a')}${line}\n`)
+      expect(endpoints).toMatchObject({ openai: { timeouts } })
+      expect(Object.keys(endpoints.openai.timeouts)).toEqual(Object.keys(timeouts))
+    },
+  )
+
+  it('says of each model without a price that its calls are free, and which ones are listed', async () => {
+    const { remarks } = await imported(
+      `model_list:\n${model('mine', 'model: openai/gpt-4o-mini')}${model('own', 'model: openai/own')}`,
+    )
+    expect(remarks.map(({ place, text }) => `${place.line}: ${text}`)).toEqual([
+      expect.stringMatching(/^2: `mine` has no price: its calls are free.*--prices takes that of 20/),
+      '4: `own` has no price: its calls are free, and counted as unpriced',
+    ])
+  })
+
+  it('takes listed prices with --prices, names their day, and leaves a price of the file alone', async () => {
+    const text = `model_list:\n${model('mine', 'model: openai/gpt-4o-mini')}${model('dear', 'model: openai/gpt-4o, input_cost_per_token: 0.00001')}`
+    const { publications } = await yamlOf(text, true)
+    expect(publications.mine.price).toEqual({ input: '0.15', output: '0.6', cached_input: '0.075' })
+    expect(publications.dear.price).toEqual({ input: '10' })
+    const { remarks } = await imported(text, true)
+    expect(remarks.map(remark => remark.text)).toEqual([
+      expect.stringMatching(/^`mine` has the price of 20\d\d-\d\d-\d\d \(https:/),
+    ])
+  })
+
+  it('lets a fallback of another protocol stand in at the OpenAI-compatible address of its vendor, and says so', async () => {
+    const text = `model_list:\n${model('gpt', 'model: openai/gpt')}${model('claude', 'model: anthropic/claude')}router_settings:\n  fallbacks: [{ gpt: [claude] }]\n`
+    const { endpoints, publications } = await yamlOf(text)
+    expect(endpoints['anthropic-openai']).toMatchObject({
+      protocol: 'openai',
+      base_url: 'https://api.anthropic.com/v1',
+      served_model: 'claude',
+      upstream_key: { env: 'ANTHROPIC_API_KEY' },
+    })
+    expect(publications.gpt.bindings).toEqual([
+      { endpoint: 'openai' },
+      { endpoint: 'anthropic-openai', priority: 1 },
+    ])
+    const { remarks, left } = await imported(text)
+    expect(left).toEqual([])
+    expect(remarks).toContainEqual(
+      expect.objectContaining({
+        text: expect.stringContaining('a second endpoint, Anthropic, OpenAI-compatible'),
+      }),
+    )
+  })
+
+  it('sends the key of a proxy in between to no vendor: such a fallback is left, with its reason', async () => {
+    const text = `model_list:\n${model('gpt', 'model: openai/gpt')}${model('claude', 'model: anthropic/claude, api_base: "https://proxy.example"')}router_settings:\n  fallbacks: [{ gpt: [claude] }]\n`
+    const { left, yaml } = await imported(text)
+    expect(left.map(({ why }) => why)).toEqual([expect.stringContaining('of another protocol')])
+    expect(yaml).not.toContain('anthropic-openai')
+  })
+
+  it('has a tenant and a key, so that it can be called at once', async () => {
+    const { tenants, keys } = await yamlOf(`model_list:\n${model('a', 'model: openai/a')}`)
+    expect(tenants).toEqual({ 'my-team': {} })
+    expect(keys).toEqual({ 'my-app': { kind: 'tenant', tenant: 'my-team' } })
   })
 })

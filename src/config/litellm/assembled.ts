@@ -1,3 +1,4 @@
+import type { Protocol } from '../../schema/endpoint.ts'
 import {
   bindingName,
   encode,
@@ -7,9 +8,11 @@ import {
   type Resource,
   type Spec,
 } from '../../schema/kinds.ts'
-import type { Account, Deployment } from './deployment.ts'
+import { listedPrice, PRICE_PAGES, PRICES_AS_OF } from '../vendors/prices.ts'
+import { VENDORS } from '../vendors/table.ts'
+import type { Account, Deployment, Silence } from './deployment.ts'
 import type { Part } from './parts.ts'
-import { providerFor } from './providers.ts'
+import { providerFor, sameAccountIn } from './providers.ts'
 
 interface Endpoint {
   readonly name: string
@@ -25,9 +28,12 @@ interface Binding {
   readonly priority: number
 }
 
+type Amounts = Readonly<Record<string, string>>
+
 interface Publication {
   readonly name: string
   readonly first: Deployment
+  readonly price: Amounts
   readonly bindings: Binding[]
 }
 
@@ -39,10 +45,21 @@ interface Publication {
 export class Assembly {
   readonly #endpoints: Endpoint[] = []
   readonly #publications = new Map<string, Publication>()
+  readonly #usesPriceList: boolean
+
+  /** @param usesPriceList What has no price in the file gets that of the price list, where it is listed. */
+  constructor(usesPriceList: boolean) {
+    this.#usesPriceList = usesPriceList
+  }
 
   add(deployment: Deployment): void {
     const { publication: name, price, window } = deployment
-    const publication = this.#publications.get(name) ?? { name, first: deployment, bindings: [] }
+    const publication = this.#publications.get(name) ?? {
+      name,
+      first: deployment,
+      price: this.#priceOf(deployment),
+      bindings: [],
+    }
     this.#publications.set(name, publication)
     const { first } = publication
     if (JSON.stringify(price.amounts) !== JSON.stringify(first.price.amounts)) {
@@ -68,15 +85,17 @@ export class Assembly {
         part.leave('no model of that name was carried')
         continue
       }
-      const own = other.bindings.filter(({ endpoint }) => protocols.has(endpoint.account.protocol))
+      const own = standIns(other, protocols)
       if (own.length === 0) {
-        part.leave('of another protocol: gw translates nothing, so it cannot stand in')
+        part.leave('of another protocol, in which its vendor has no address: gw translates nothing')
         continue
       }
       priority++
       part.keep()
-      for (const { endpoint, servedModel, weight } of own.filter(binding => binding.priority === 0)) {
-        this.#bind(publication, endpoint.account, { servedModel, weight, priority })
+      for (const { account, servedModel, weight, title } of own) {
+        if (title !== undefined)
+          part.remark(`it speaks another protocol: a second endpoint, ${title}, stands in with the same key`)
+        this.#bind(publication, account, { servedModel, weight, priority })
       }
     }
   }
@@ -120,6 +139,21 @@ export class Assembly {
     return [...endpoints, ...rest]
   }
 
+  /** What the file says, else what is listed; that its calls would be free is never left unsaid. */
+  #priceOf({ price, named, account, servedModel }: Deployment): Amounts {
+    if (Object.keys(price.amounts).length > 0) return price.amounts
+    const vendor = providerFor(account.providerName, undefined)?.vendor
+    const listed = vendor && listedPrice(vendor.account, servedModel)
+    if (listed === undefined || !this.#usesPriceList) {
+      const hint = listed === undefined ? '' : `; --prices takes that of ${PRICES_AS_OF}`
+      named.remark(`\`${named.text}\` has no price: its calls are free, and counted as unpriced${hint}`)
+      return {}
+    }
+    const note = listed.note === undefined ? '' : `; ${listed.note}`
+    named.remark(`\`${named.text}\` has the price of ${PRICES_AS_OF} (${PRICE_PAGES[listed.account]})${note}`)
+    return listed.price
+  }
+
   #bind(
     publication: Publication,
     account: Account,
@@ -149,6 +183,33 @@ export class Assembly {
   }
 }
 
+interface StandIn {
+  readonly account: Account
+  readonly servedModel: string
+  readonly weight: number
+  /** What it is called, where it is another address than that of the model itself. */
+  readonly title?: string
+}
+
+/** The bindings of the first tier that a publication of `protocols` can use: as they are, or at another address. */
+function standIns({ bindings }: Publication, protocols: ReadonlySet<Protocol>): readonly StandIn[] {
+  const first = bindings.filter(binding => binding.priority === 0)
+  const own = first.filter(({ endpoint }) => protocols.has(endpoint.account.protocol))
+  if (own.length > 0) return own.map(binding => ({ ...binding, account: binding.endpoint.account }))
+  return first.flatMap(({ endpoint: { account }, servedModel, weight }) => {
+    const provider = providerFor(account.providerName, undefined)
+    // The credential goes to its vendor alone: what stands at an address of its own has no other one.
+    if (provider === undefined || provider.baseUrl !== account.baseUrl) return []
+    const vendors = [...protocols].flatMap(protocol => sameAccountIn(provider, protocol) ?? [])
+    return vendors.map(({ id, title, protocol, baseUrl, auth }) => ({
+      account: { ...account, providerName: id, protocol, baseUrl, ...(auth && { auth }) },
+      servedModel,
+      weight,
+      title,
+    }))
+  })
+}
+
 function same(a: Account, b: Account): boolean {
   return JSON.stringify(a) === JSON.stringify(b)
 }
@@ -160,7 +221,8 @@ function nameOf({ providerName, baseUrl }: Account): string {
       .toLowerCase()
       .replaceAll(/[^a-z0-9]+/g, '-')
       .replaceAll(/^-+|-+$/g, '') || 'upstream'
-  if (providerFor(providerName, undefined)?.baseUrl === baseUrl) return provider
+  const known = providerFor(providerName, undefined) ?? VENDORS.get(providerName)
+  if (known?.baseUrl === baseUrl) return provider
   const { hostname } = new URL(baseUrl)
   const host = /^[\d.[\]:]+$/.test(hostname)
     ? hostname.replaceAll(/[^0-9a-f]+/g, '-')
@@ -169,22 +231,29 @@ function nameOf({ providerName, baseUrl }: Account): string {
 }
 
 function endpointSpec({ account, servedModel }: Endpoint): Json {
-  const { protocol, baseUrl, keyVariable, headers, totalTimeout, maxConcurrency } = account
+  const { protocol, baseUrl, keyVariable, headers, silence, maxConcurrency, auth } = account
   return {
     protocol,
     base_url: baseUrl,
     served_model: servedModel,
     ...(keyVariable !== undefined && { upstream_key: { env: keyVariable } }),
     ...(Object.keys(headers).length > 0 && { headers: { ...headers } }),
-    ...(totalTimeout !== undefined && { timeouts: { total: totalTimeout } }),
+    ...(auth !== undefined && { auth }),
+    ...(silence !== undefined && { timeouts: timeoutsOf(silence) }),
     ...(maxConcurrency !== undefined && { max_concurrency: maxConcurrency }),
   }
 }
 
-function publicationSpec({ first }: Publication): Json {
-  const { price, window } = first
+/** Half an hour, the longest exchange by default: a longer silence needs a longer one. */
+const TOTAL_MS = 1_800_000
+
+function timeoutsOf({ text, ms }: Silence): Json {
+  return { first_byte: text, idle: text, ...(ms > TOTAL_MS && { total: '24h' }) }
+}
+
+function publicationSpec({ first: { window }, price }: Publication): Json {
   return {
-    ...(Object.keys(price.amounts).length > 0 && { price: { ...price.amounts } }),
+    ...(Object.keys(price).length > 0 && { price: { ...price } }),
     ...(window.maxInput !== undefined && { max_input_tokens: window.maxInput }),
     ...(window.maxOutput !== undefined && { max_output_tokens: window.maxOutput }),
   }

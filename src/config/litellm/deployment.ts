@@ -13,17 +13,31 @@ export interface Account {
   readonly baseUrl: string
   /** A variable of the environment that holds the credential. */
   readonly keyVariable?: string
+  /** Only where it is not the default of the protocol. */
+  readonly auth?: 'bearer' | 'x-api-key'
   readonly headers: Headers
-  readonly totalTimeout?: string
+  /** How long it may be silent: before the first byte and between two. */
+  readonly silence?: Silence
   readonly maxConcurrency?: number
 }
 
 /** A value that is secret is a reference to a variable. */
 type Headers = Readonly<Record<string, string | { readonly env: string }>>
 
+/**
+ * LiteLLM's `timeout` is that of its HTTP client: of each wait for bytes, and not of a whole answer, so a stream that
+ * goes on is never cut by it.
+ */
+export interface Silence {
+  readonly text: string
+  readonly ms: number
+}
+
 /** One entry of `model_list`, understood. */
 export interface Deployment {
   readonly publication: string
+  /** Where its name stands. */
+  readonly named: Part
   readonly account: Account
   readonly servedModel: string
   readonly weight: number
@@ -54,7 +68,7 @@ export interface Credential {
 /** Fields that several entries share: a credential by its name, and the timeout of the whole file. */
 export interface Shared {
   readonly credentials: ReadonlyMap<string, Credential>
-  readonly totalTimeout?: string
+  readonly silence?: Silence
 }
 
 /** @returns undefined where the entry cannot be carried; why not is told to its part. */
@@ -90,6 +104,7 @@ export function readDeployment(entry: Part, shared: Shared): Deployment | undefi
   for (const part of [nameOf, modelOf, custom, modeOf]) part?.keep()
   return {
     publication: nameOf.text,
+    named: nameOf,
     account: {
       providerName: named.providerName,
       protocol: provider.protocol,
@@ -216,18 +231,17 @@ function headersOf(params: Part, publication: string): Headers {
   return headers
 }
 
-function timeoutOf(params: Part, { totalTimeout }: Shared): { totalTimeout?: string } {
-  const own = durationOf(params.member('timeout'))
-  const total = own ?? totalTimeout
-  return total === undefined ? {} : { totalTimeout: total }
+function timeoutOf(params: Part, shared: Shared): { silence?: Silence } {
+  const silence = silenceOf(params.member('timeout')) ?? shared.silence
+  return silence === undefined ? {} : { silence }
 }
 
 /** Seconds as LiteLLM has them, as a duration of gw. */
-export function durationOf(part: Part | undefined): string | undefined {
+export function silenceOf(part: Part | undefined): Silence | undefined {
   const ms = Math.round(Number(part?.text ?? Number.NaN) * 1_000)
   if (!(ms >= 1 && ms <= 86_400_000)) return undefined
   part?.keep()
-  return ms % 1_000 === 0 ? `${ms / 1_000}s` : `${ms}ms`
+  return { ms, text: ms % 1_000 === 0 ? `${ms / 1_000}s` : `${ms}ms` }
 }
 
 function concurrencyOf(params: Part): { maxConcurrency?: number } {

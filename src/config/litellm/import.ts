@@ -6,7 +6,7 @@ import type { LoadPorts, Problem } from '../types.ts'
 import { understand } from '../understand.ts'
 import { parseYaml } from '../yaml.ts'
 import { Assembly, resource } from './assembled.ts'
-import { type Credential, durationOf, readDeployment, unknownAddress } from './deployment.ts'
+import { type Credential, readDeployment, silenceOf, unknownAddress } from './deployment.ts'
 import { type Left, Part, type Remark, Tally } from './parts.ts'
 import { reasonFor } from './reasons.ts'
 
@@ -19,6 +19,15 @@ export interface Imported {
   readonly left: readonly Left[]
   readonly remarks: readonly Remark[]
 }
+
+export interface ImportOptions {
+  /** Take prices from the price list where the file has none. */
+  readonly prices?: boolean
+}
+
+/** So that what was imported can be called at once: `gw keys issue` mints the secret. */
+export const IMPORTED_TENANT = 'my-team'
+export const IMPORTED_KEY = 'my-app'
 
 export type ImportOutcome =
   | { readonly ok: true; readonly imported: Imported }
@@ -38,6 +47,7 @@ const SECTIONS = ['litellm_settings', 'router_settings', 'general_settings']
 export async function importLitellm(
   path: string,
   ports: Pick<LoadPorts, 'readStdin'>,
+  options: ImportOptions = {},
 ): Promise<ImportOutcome> {
   const report = new Report()
   const { sources } = await readFiles([path], { ...ports, environment: {}, known: new Set() }, report)
@@ -56,7 +66,7 @@ export async function importLitellm(
   if (report.hasErrors || !node) return { ok: false, problems: report.problems() }
   const tally = new Tally()
   const root = Part.root(node, tally)
-  const resources = resourcesOf(root)
+  const resources = resourcesOf(root, options.prices === true)
   leaveTheRest(root)
   const left = tally.left.toSorted(byPlace)
   const remarks = tally.remarks.toSorted(byPlace)
@@ -67,12 +77,12 @@ function byPlace({ place: a }: Left | Remark, { place: b }: Left | Remark): numb
   return a.line - b.line || a.column - b.column
 }
 
-function resourcesOf(root: Part): readonly Resource[] {
+function resourcesOf(root: Part, usesPriceList: boolean): readonly Resource[] {
   const router = root.member('router_settings')
   const litellm = root.member('litellm_settings')
-  const totalTimeout = durationOf(router?.member('timeout')) ?? durationOf(litellm?.member('request_timeout'))
-  const shared = { credentials: credentialsOf(root), ...(totalTimeout !== undefined && { totalTimeout }) }
-  const assembly = new Assembly()
+  const silence = silenceOf(router?.member('timeout')) ?? silenceOf(litellm?.member('request_timeout'))
+  const shared = { credentials: credentialsOf(root), ...(silence !== undefined && { silence }) }
+  const assembly = new Assembly(usesPriceList)
   for (const entry of root.member('model_list')?.items() ?? []) {
     const deployment = readDeployment(entry, shared)
     if (deployment) assembly.add(deployment)
@@ -80,7 +90,12 @@ function resourcesOf(root: Part): readonly Resource[] {
   for (const section of [router, litellm]) carryFallbacks(section?.member('fallbacks'), assembly)
   carryAliases(router?.member('model_group_alias'), assembly)
   remarkOnProtocols(root, assembly)
-  return [...settingsOf(root.member('general_settings')), ...assembly.resources()]
+  return [
+    ...settingsOf(root.member('general_settings')),
+    ...assembly.resources(),
+    resource('tenant', IMPORTED_TENANT, {}),
+    resource('key', IMPORTED_KEY, { kind: 'tenant', tenant: IMPORTED_TENANT }),
+  ]
 }
 
 function credentialsOf(root: Part): ReadonlyMap<string, Credential> {

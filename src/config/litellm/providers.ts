@@ -1,5 +1,5 @@
 import type { Protocol } from '../../schema/endpoint.ts'
-import { type Vendor, vendor } from '../vendors/table.ts'
+import { inProtocol, type Vendor, type VendorService, vendor } from '../vendors/table.ts'
 
 /** How gw reaches what LiteLLM calls a provider. */
 export interface Provider {
@@ -114,4 +114,10 @@ export function providerFor(name: string, mode: string | undefined): Provider | 
 
 function isProvider(name: string): boolean {
   return Object.hasOwn(PROVIDERS, name)
+}
+
+/** Another address of the same account, for requests of `protocol`. */
+export function sameAccountIn({ vendor: row }: Provider, protocol: Protocol): Vendor | undefined {
+  const service: VendorService = protocol === 'openai' ? 'chat' : 'messages'
+  return row && inProtocol(row, protocol, service)
 }
