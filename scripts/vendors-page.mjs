@@ -91,12 +91,12 @@ What well-known models cost at their vendors, in ${PRICES_CURRENCY} per million 
 by two sources; models whose price could not be confirmed are left out. Vendors change prices: compare with their pages
 (${pages.join(', ')}).
 
-\`gw init --prices\` copies a price from here into the configuration that it writes, with this date.
+\`gw init --prices\` and \`gw import litellm --prices\` copy a price from here into the configuration that they write, with this date.
 Nothing else reads the list: what a gateway charges stands in its configuration, and is yours to change. A price of gw does
 not depend on the length of a prompt, the hour of the day, or the region; the last column says where the vendor's does.
 \`cache_write\` is the price of the shortest time.
 
-A model without a price is free and counted as unpriced.
+A model without a price is free and counted as unpriced; \`settings.require_price: true\` refuses its calls instead (403 \`model_not_priced\`).
 
 | account | model | input | output | cached input | cache write | the vendor charges otherwise |
 |---|---|---|---|---|---|---|

@@ -58,10 +58,25 @@ export function checkModels(key: KeyEntry, model: string): void {
     throw new GwError('model_not_allowed', `This key may not use the model \`${model}\`.`)
 }
 
+/**
+ * With `settings.require_price`: nothing is free by omission.
+ *
+ * @param priced Whether a price is in force; see `priceAt`.
+ * @throws {GwError} model_not_priced.
+ */
+export function checkPriced({ requirePrice, name }: PublicationEntry, priced: boolean): void {
+  if (requirePrice && !priced)
+    throw new GwError(
+      'model_not_priced',
+      `The model \`${name}\` has no price, and this gateway requires one.`,
+    )
+}
+
 /** Whether `GET /v1/models` shows a publication to this key: listed, and a call would not be refused for its name. */
 export function isVisible(key: KeyEntry, publication: PublicationEntry): boolean {
   return (
     publication.status === 'listed' &&
+    (!publication.requirePrice || publication.prices.length > 0) &&
     !key.tenant?.isBanned(publication.name) &&
     mayUse(key, publication.name)
   )

@@ -41,11 +41,15 @@ function warningsOf(live: Live, after: readonly Resource[], desired: readonly Re
   const usableAfter = publicationsInUse(after)
   const declared = new Set(desired.filter(({ kind }) => kind === 'publication').map(({ name }) => name))
   const warnings: PlanWarning[] = []
+  const isRequired = after.some(({ kind, spec }) => kind === 'settings' && spec['require_price'] === true)
   for (const { kind, name, spec } of after) {
     if (kind !== 'publication' || spec['status'] !== 'listed') continue
     // Free is a decision; free by omission is worth a word (MONEY: "counted as unpriced").
     if (declared.has(name) && Object.keys(spec['price'] ?? {}).length === 0) {
-      warnings.push({ code: 'unpriced', kind, name, message: 'no price: it is free and counted as unpriced' })
+      const message = isRequired
+        ? 'no price: its calls are refused, for `settings.require_price`'
+        : 'no price: it is free and counted as unpriced'
+      warnings.push({ code: 'unpriced', kind, name, message })
     } else if (declared.has(name)) warnings.push(...datedPrices({ name, spec }, live.atMs))
     // Of other owners only what this apply takes away.
     if (!usableAfter.has(name) && (declared.has(name) || usableBefore.has(name))) {

@@ -40,6 +40,7 @@ export function checkReferences(
     }
   }
   references.checkBound()
+  references.checkPriced()
 }
 
 function reportTwice(declarations: readonly Declaration[], report: Report): void {
@@ -156,6 +157,19 @@ class References {
       if ((status !== undefined && status.value !== 'listed') || this.#elsewhere.mayDeclare(name)) continue
       const text = 'listed, but without a binding: every call would answer 404'
       this.#report.add({ code: 'GW1306', severity: 'warning', span: home, path, text })
+    }
+  }
+
+  /** With `settings.require_price`: publications that are offered and whose calls would be refused. */
+  checkPriced(): void {
+    const settings = this.#declarations.find(({ kind }) => kind === 'settings')
+    if (settings === undefined || scalarAt(settings.node, 'require_price')?.value !== true) return
+    for (const { kind, node, home, path } of this.#declarations) {
+      if (kind !== 'publication' || (node.kind === 'map' && node.entries.has('price'))) continue
+      const status = scalarAt(node, 'status')
+      if (status !== undefined && status.value !== 'listed') continue
+      const text = 'without a price, which `settings.require_price` asks for: every call would answer 403'
+      this.#report.add({ code: 'GW1308', severity: 'warning', span: home, path, text })
     }
   }
 }

@@ -1,4 +1,5 @@
 import type { Permit } from '../admission/authorise.ts'
+import { checkPriced } from '../admission/authorise.ts'
 import { weigh } from '../admission/content.ts'
 import { estimate } from '../admission/estimate.ts'
 import type { Limiter } from '../admission/limiter.ts'
@@ -51,7 +52,7 @@ export const PRODUCES = {
 /**
  * Takes what a request needs of every limit, and makes out its bill. Once that is open the request may be dispatched.
  *
- * @throws {GwError} what {@link Limiter.admit} refuses with. Nothing is held or counted then.
+ * @throws {GwError} model_not_priced, and what {@link Limiter.admit} refuses with. Nothing is held or counted then.
  */
 export function openAccount(
   requestId: string,
@@ -70,6 +71,7 @@ export function openAccount(
   const { maxTokens, maxCompletionTokens, n } = call
   // Decided here, once: hold and bill are of one price, whatever comes into force meanwhile.
   const dated = priceAt(publication, ports.clock.nowMs())
+  checkPriced(publication, dated !== undefined)
   const { maxInputTokens, maxOutputTokens } = publication
   const estimated = estimate(
     { content, produces: PRODUCES[dialect], maxTokens, maxCompletionTokens, n },

@@ -13,6 +13,7 @@ const REFUSALS = [
   'model_banned',
   'model_not_found',
   'model_not_allowed',
+  'model_not_priced',
   'wrong_protocol',
   'no_healthy_endpoint',
   'rate_limit_requests',

@@ -68,6 +68,12 @@ export const settings = z
       .describe(
         'When an upstream breaks off in mid-stream: `charge` what the client received, or leave it `free`.',
       ),
+    require_price: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Refuse calls of publications without a price in force (403), instead of serving them free and counted as unpriced.',
+      ),
     currency: z
       .string()
       .regex(/^[^\s\p{C}]{1,16}$/u, 'a label of 1 to 16 characters')

@@ -103,6 +103,7 @@ export function publicationEntry(
     listing: listing(item),
     targets: Object.freeze({ openai: speaking('openai'), anthropic: speaking('anthropic') }),
     prices: Object.freeze(pricesOf(spec.price).map(dated)),
+    requirePrice: settings.require_price,
     maxInputTokens: spec.max_input_tokens,
     maxOutputTokens: spec.max_output_tokens,
     onDisconnect: spec.on_disconnect ?? settings.on_disconnect,

@@ -55,6 +55,7 @@ export const MODEL: PublicationEntry = {
   listing: '{}',
   targets: { openai: [], anthropic: [] },
   prices: [],
+  requirePrice: false,
   maxOutputTokens: undefined,
   onDisconnect: 'abort',
   onUpstreamError: 'charge',

@@ -102,6 +102,7 @@ const specs = {
     }),
     on_disconnect: fc.constantFrom('abort', 'drain'),
     on_upstream_error: fc.constantFrom('charge', 'free'),
+    require_price: fc.boolean(),
     currency: fc.constantFrom('USD', '€', '$', 'yes'),
   }),
   endpoint: fc

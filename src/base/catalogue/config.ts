@@ -91,6 +91,10 @@ export const CONFIG_FAULTS = {
     title: 'Two keys with one secret.',
     mend: 'Give each key a secret of its own: one secret opens one key.',
   },
+  GW1308: {
+    title: 'A listed publication without a price, where one is required.',
+    mend: 'Give it a `price`, `"0"` where it is free on purpose, or take `require_price` out of the settings.',
+  },
   GW1401: {
     title: 'An environment variable that is not set.',
     mend: 'Set it, or give a default: `${GW_NAME:-default}`.',

@@ -88,6 +88,11 @@ export const WIRE_ERRORS = {
     title: 'The key or its tenant may not use this model.',
     mend: 'Add the model to `models` of the key and of the tenant, or use another key.',
   },
+  model_not_priced: {
+    ...forbidden,
+    title: 'The model has no price in force, and `settings.require_price` is set.',
+    mend: 'The operator gives the publication a `price`, `"0"` where it is free on purpose.',
+  },
   model_banned: {
     ...forbidden,
     title: 'The model is banned, for everyone or for this tenant.',

@@ -4,6 +4,7 @@ import {
   checkListed,
   checkMaintenance,
   checkModels,
+  checkPriced,
   checkTenant,
   isVisible,
 } from '../../admission/authorise.ts'
@@ -82,7 +83,7 @@ const BYTES_PER_TOKEN = 3
  * What would become of a call, by the checks that a call itself passes (see `serveInference`), in their order. All of
  * them are asked, also behind the first that refuses; none takes anything.
  *
- *     key ──▶ maintenance, tenant ──▶ body ──▶ ban, listing, models ──▶ protocol, endpoints ──▶ limits ──▶ ledger
+ *     key ──▶ maintenance, tenant ──▶ body ──▶ ban, listing, models ──▶ protocol, endpoints, price ──▶ limits ──▶ ledger
  */
 export function decide(bearer: Bearer, wish: Wish, view: View): Decision {
   const { snapshot, clock, limiter } = view
@@ -108,6 +109,9 @@ export function decide(bearer: Bearer, wish: Wish, view: View): Decision {
     if (!usable) throw nobody(bound, view)
   }
   walk.meet('endpoints', bound.length > 0 ? unusable : undefined)
+  if (path.dialect && publication?.requirePrice) {
+    walk.meet('price', () => checkPriced(publication, priceAt(publication, clock.nowMs()) !== undefined))
+  }
   const permit = key && publication && { key, publication }
   const estimated = permit && estimateOf(permit, wish, path, clock)
   if (permit) {

@@ -40,6 +40,7 @@ const DETAILS: Readonly<Record<CheckName, Detail>> = {
     const usable = candidates.filter(({ obstacle }) => obstacle === undefined).length
     return `${usable} of ${candidates.length} usable`
   },
+  price: () => 'required by settings.require_price',
   key_concurrency: () => 'requests at a time, of the key',
   tenant_concurrency: () => 'requests at a time, of the tenant',
   key_rpm: (_decision, _background, step) => `requests per minute, of the key${burstOf(step)}`,

@@ -28,6 +28,10 @@ const MENDS: Readonly<Record<CheckName, Mend>> = {
   models: mendOfModels,
   protocol: mendOfProtocol,
   endpoints: mendOfEndpoints,
+  price: ({ decision, background }) => {
+    const { model } = decision.wish
+    return `Give publications.${model} a \`price\`${placeOf('publication', model, background)}, "0" where it is free on purpose.`
+  },
   key_concurrency: mendOfLimit,
   tenant_concurrency: mendOfLimit,
   key_rpm: mendOfLimit,

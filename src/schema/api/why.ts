@@ -14,6 +14,7 @@ export const CHECKS = [
   'models',
   'protocol',
   'endpoints',
+  'price',
   'key_concurrency',
   'tenant_concurrency',
   'key_rpm',
