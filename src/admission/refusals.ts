@@ -9,7 +9,6 @@ import type { Scope } from './scope.ts'
  * one of the SDKs sleeps whatever it is told (WIRE §1, "Retry hints").
  */
 
-const MAX_WAIT_MS = 60_000
 /** A permit comes back when an answer ends, which nobody can foretell. */
 const PERMIT_WAIT_MS = 1_000
 const LOADING_WAIT_MS = 1_000
@@ -97,11 +96,10 @@ function rateRefusal(
   figures: Readonly<Record<string, number>>,
   waitMs: number,
 ): GwError {
-  const retryAfterMs = Math.min(waitMs, MAX_WAIT_MS)
   return new GwError(
     code,
     `${counted} per minute of ${whose(scope)}: ${numbers(figures)}; possible again in ${seconds(waitMs)}.`,
-    { retryAfterMs },
+    { retryAfterMs: waitMs },
   )
 }
 

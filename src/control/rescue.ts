@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { API_FAULTS, type ApiCode, ApiError, problemType } from '../base/catalogue/api.ts'
 import { type CommandCode, CommandError } from '../base/catalogue/command.ts'
+import { retryAfterSeconds } from '../base/catalogue/retry-after.ts'
 import { ConflictError, ManagedError, ProbeError, UnknownReferenceError } from '../changes/refusals.ts'
 import { sendJson } from '../http/json.ts'
 import type { HttpRefusal } from '../http/refusal.ts'
@@ -90,7 +91,6 @@ export function problemBody(error: ApiError, requestId: string): string {
 }
 
 export const PROBLEM_TYPE = 'application/problem+json'
-const MAX_RETRY_AFTER_S = 60
 
 /** Answers with an error. The head must not have been sent. */
 export function sendProblem(
@@ -100,14 +100,11 @@ export function sendProblem(
   headers: Readonly<Record<string, string>>,
 ): void {
   const { status } = API_FAULTS[error.code]
-  const seconds =
-    error.retryAfterMs === undefined
-      ? undefined
-      : Math.min(Math.max(Math.ceil(error.retryAfterMs / 1_000), 1), MAX_RETRY_AFTER_S)
+  const { retryAfterMs } = error
   sendJson(res, status, problemBody(error, requestId), {
     ...headers,
     'content-type': PROBLEM_TYPE,
-    ...(seconds !== undefined && { 'retry-after': String(seconds) }),
+    ...(retryAfterMs !== undefined && { 'retry-after': String(retryAfterSeconds(retryAfterMs)) }),
     ...(status === 401 && { 'www-authenticate': 'Bearer' }),
     ...error.headers,
   })

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { retryAfterSeconds } from '../base/catalogue/retry-after.ts'
 import { GwError, WIRE_ERRORS, type WireError } from '../base/catalogue/wire.ts'
 import { sendJson } from '../http/json.ts'
 import type { RefusalAnswer } from '../http/listen.ts'
@@ -70,14 +71,9 @@ export function idHeaders(protocol: Protocol, requestId: string): Record<string,
     : { 'x-request-id': requestId }
 }
 
-const MAX_RETRY_AFTER_S = 60
-
 function retryHeaders(error: GwError, entry: WireError): Record<string, string> {
   const headers: Record<string, string> = {}
-  if (error.retryAfterMs !== undefined) {
-    const seconds = Math.min(Math.max(Math.ceil(error.retryAfterMs / 1000), 1), MAX_RETRY_AFTER_S)
-    headers['retry-after'] = String(seconds)
-  }
+  if (error.retryAfterMs !== undefined) headers['retry-after'] = String(retryAfterSeconds(error.retryAfterMs))
   if (entry.shouldRetry !== undefined) headers['x-should-retry'] = String(entry.shouldRetry)
   return headers
 }

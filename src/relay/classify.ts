@@ -1,9 +1,8 @@
+import { MAX_RETRY_AFTER_MS } from '../base/catalogue/retry-after.ts'
 import { GwError, type GwErrorOptions, type WireCode } from '../base/catalogue/wire.ts'
 import { headerValue } from './headers.ts'
 import type { Head } from './types.ts'
 
-/** Both SDKs sleep for what `retry-after` says, one of them without a cap of its own (WIRE §1). */
-const MAX_RETRY_AFTER_MS = 60_000
 const DEFAULT_RETRY_AFTER_MS = 1_000
 
 /** Errors of undici and of the system that mean "too slow" rather than "broken". */

@@ -9,7 +9,6 @@ import type { HealthBook } from './health-book.ts'
 /** The path of each protocol that a client can be sent to, where it called the wrong one. */
 const HOME_PATHS: Record<Protocol, string> = { openai: '/v1/chat/completions', anthropic: '/v1/messages' }
 
-const MAX_RETRY_AFTER_MS = 60_000
 const FULL_RETRY_AFTER_MS = 1_000
 
 interface CandidatePorts {
@@ -96,8 +95,8 @@ export function nobody(bound: readonly Target[], { health, clock }: CandidatePor
       ? 'no binding has a weight'
       : met.map(({ name, obstacle }) => `${name} is ${obstacle}`).join(', ')
   if (soonest) {
-    const retryAfterMs = Math.min(soonest.forMs, MAX_RETRY_AFTER_MS)
-    return new GwError(soonest.failure.code, soonest.failure.message, { reason, retryAfterMs })
+    const { failure, forMs } = soonest
+    return new GwError(failure.code, failure.message, { reason, retryAfterMs: forMs })
   }
   if (!met.some(({ obstacle }) => obstacle === 'full'))
     return new GwError('no_healthy_endpoint', undefined, { reason })

@@ -151,9 +151,9 @@ describe('tokens per minute', () => {
     scene.admit(key, holding(100)).settle(used(100, 2_900), 0n)
     const refusal = scene.try(key, holding(1)) as GwError
     expect(refusal.code).toBe('rate_limit_tokens')
-    // 2,001 tokens must drain at a thousand a minute; nobody is told to sleep longer than a minute.
+    // 2,001 tokens must drain at a thousand a minute; the wire caps the wait (`retryAfterSeconds`).
     expect(refusal.message).toContain('possible again in 121 s')
-    expect(refusal.retryAfterMs).toBe(60_000)
+    expect(refusal.retryAfterMs).toBe(120_060)
     scene.clock.advance(120_059)
     expect(scene.outcome(key, holding(1))).toBe('rate_limit_tokens')
     scene.clock.advance(1)

@@ -65,7 +65,7 @@ export const FAULTS: readonly Fault[] = [
     title: 'a 429 that asks for a day',
     answer: refusing(429, { 'Retry-After': '86400' }),
     ...limited,
-    retryAfter: '60',
+    retryAfter: '59',
   },
   {
     title: 'a 429 that asks for nonsense',
@@ -77,7 +77,7 @@ export const FAULTS: readonly Fault[] = [
   { title: 'a 502', answer: refusing(502), ...broken },
   { title: 'a 503', answer: refusing(503, { 'retry-after': '9' }), ...overloaded, retryAfter: '9' },
   { title: 'a 504', answer: refusing(504), ...broken },
-  { title: 'a 529', answer: refusing(529, { 'retry-after': '600' }), ...overloaded, retryAfter: '60' },
+  { title: 'a 529', answer: refusing(529, { 'retry-after': '600' }), ...overloaded, retryAfter: '59' },
   { title: 'a 599', answer: refusing(599), ...broken },
   {
     title: 'a redirect',

@@ -178,6 +178,19 @@ describe.each(LIMITS)('$title:', limit => {
   )
 })
 
+it.each([
+  ['one request a minute', 'limits: { rpm: 1 }', CHAT],
+  ['one request a minute', 'limits: { rpm: 1 }', MESSAGES],
+  ['two hundred tokens a minute', 'limits: { tpm: 200 }', CHAT],
+])('a key with %s is asked to wait for less than 60 s (%s, %s)', async (_title, limits, path) => {
+  const { call } = await scene(limits)
+  const body = { messages: [{ role: 'user', content: 'x'.repeat(396) }] }
+  expect((await call(path, body)).status).toBe(200)
+  const refused = await call(path, body)
+  expect([refused.status, Number(refused.headers.get('retry-after'))]).toEqual([429, expect.any(Number)])
+  expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(59)
+})
+
 describe('concurrency', () => {
   it.each([
     ['key', 'limits: { concurrency: 2 }', ''],

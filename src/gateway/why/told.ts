@@ -1,4 +1,5 @@
 import type { Reading } from '../../admission/limits.ts'
+import { retryAfterSeconds } from '../../base/catalogue/retry-after.ts'
 import { type GwError, WIRE_ERRORS } from '../../base/catalogue/wire.ts'
 import { formatNano } from '../../base/decimal.ts'
 import type { Candidate } from '../../routing/candidates.ts'
@@ -67,7 +68,7 @@ function tellRefusal({ code, message, retryAfterMs }: GwError, mend: string | un
     status: WIRE_ERRORS[code].status,
     code,
     message,
-    ...(retryAfterMs !== undefined && { retry_after_seconds: Math.ceil(retryAfterMs / 1_000) }),
+    ...(retryAfterMs !== undefined && { retry_after_seconds: retryAfterSeconds(retryAfterMs) }),
     ...(mend !== undefined && { mend }),
   }
 }
