@@ -83,6 +83,7 @@ export class ForwardedAnswer implements DeliveryOptions {
       servedModel: target.servedModel,
       hideUsage: routed.hideUsage,
       observer: account.meter ?? UNMETERED,
+      requestId: trace.requestId,
     })
     this.res = forwarding.res
     this.status = head.status

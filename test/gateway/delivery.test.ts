@@ -45,6 +45,7 @@ async function delivery(kind: 'stream' | 'json', settle: () => Promise<void>): P
     nameJson: Buffer.from('"m"'),
     servedModel: 's',
     hideUsage: false,
+    requestId: 'req_1',
     observer: { onMember: () => undefined, onBytes: () => undefined, onText: () => undefined },
   } as const
   const filter: AnswerFilter =

@@ -27,6 +27,7 @@ export function filtered(
     nameJson: Buffer.from(JSON.stringify(NAME)),
     servedModel: SERVED,
     hideUsage: false,
+    requestId: 'req_ours',
     observer: {
       onMember: (name, json) => seen.push([name, json.toString()]),
       onText: () => undefined,

@@ -32,4 +32,6 @@ export interface FilterOptions {
   /** The gateway asked for usage and the client did not: the client must not see it. */
   readonly hideUsage: boolean
   readonly observer: AnswerObserver
+  /** As the client's headers have it. */
+  readonly requestId: string
 }

@@ -1,24 +1,32 @@
+import { JsonScanner } from '../../base/json/scanner.ts'
 import type { AnswerFilter, FilterOptions } from './filter.ts'
+import { isJsonLike, LOOK_BACK, ServedName } from './served-name.ts'
 
-/** A refusal that is longer is no message for people; it passes as it is. */
+/** What is longer is no message for people: it passes in parts, still with the names restored. */
 const HOLD_BYTES = 1_048_576
 
 /**
- * An upstream's own 400, 413 or 422, which goes through as it is, except that the client reads the name that it
- * asked for: where the served name stands as a whole JSON string, or in quotes inside one.
+ * An upstream's own 400, 409, 413 or 422, which goes through as it is, except that the client reads the model name that
+ * it asked for, and on Anthropic's paths the id that its headers have.
  */
 export class RefusalAnswer implements AnswerFilter {
   readonly insideEvent = false
   readonly failed = false
   readonly finished = false
   readonly #options: FilterOptions
+  readonly #served: ServedName
   #held: Buffer[] = []
   #heldBytes = 0
+  /** Of an answer that passes in parts, in latin1: what has not passed yet, behind the end of what has. */
+  #rest = ''
+  #passed = 0
+  #isJson: boolean | undefined
   #atLast = false
-  #passing = false
+  #isPassing = false
 
   constructor(options: FilterOptions) {
     this.#options = options
+    this.#served = new ServedName(options.servedModel, options.nameJson)
   }
 
   get atLast(): boolean {
@@ -28,8 +36,14 @@ export class RefusalAnswer implements AnswerFilter {
   push(piece: Buffer): readonly Buffer[] {
     this.#held.push(piece)
     this.#heldBytes += piece.length
-    this.#passing ||= this.#heldBytes > HOLD_BYTES
-    return this.#passing ? this.#held.splice(0) : []
+    this.#isPassing ||= this.#heldBytes > HOLD_BYTES
+    if (!this.#isPassing) return []
+    const text = this.#rest + this.#takeHeld()
+    const from = this.#passed
+    const to = Math.max(from, this.#served.sure(text))
+    this.#passed = Math.min(LOOK_BACK, to)
+    this.#rest = text.slice(to - this.#passed)
+    return [this.#restored(text, from, to)]
   }
 
   end(): boolean {
@@ -38,41 +52,33 @@ export class RefusalAnswer implements AnswerFilter {
   }
 
   takeLast(): readonly Buffer[] {
-    const held = this.#held.splice(0)
-    return this.#passing || held.length === 0 ? held : [this.#renamed(Buffer.concat(held))]
+    const isWhole = !this.#isPassing
+    const text = this.#rest + this.#takeHeld()
+    const from = this.#passed
+    this.#rest = ''
+    this.#passed = 0
+    if (text.length === from) return []
+    const isNamed = isWhole && this.#options.protocol === 'anthropic'
+    return [this.#restored(isNamed ? this.#withOwnId(text) : text, from)]
   }
 
-  /** Bytes are compared as latin1, so that what is no UTF-8 survives. */
-  #renamed(body: Buffer): Buffer {
-    const served = jsonInside(this.#options.servedModel)
-    const name = jsonInside(this.#options.nameJson)
-    let text = body.toString('latin1')
-    for (const [open, close] of QUOTES)
-      text = text.replaceAll(open + served + close, (found, at: number) =>
-        open === '"' && isMemberName(text, at + found.length) ? found : open + name + close,
-      )
-    return Buffer.from(text, 'latin1')
+  #takeHeld(): string {
+    const held = Buffer.concat(this.#held)
+    this.#held = []
+    return held.toString('latin1')
   }
-}
 
-/** A JSON string; and, inside one, what messages put around names. */
-const QUOTES = [
-  ['"', '"'],
-  [String.raw`\"`, String.raw`\"`],
-  ["'", "'"],
-  ['`', '`'],
-] as const
+  #restored(text: string, from: number, to?: number): Buffer {
+    this.#isJson ??= isJsonLike(text)
+    return Buffer.from(this.#served.restored(text, this.#isJson, from, to), 'latin1')
+  }
 
-/** Whether the JSON string that ends at `end` names a member: a model may be called `message`, too. */
-function isMemberName(text: string, end: number): boolean {
-  return text
-    .slice(end, end + 8)
-    .trimStart()
-    .startsWith(':')
-}
-
-/** The inside of a JSON string, as latin1 text of its UTF-8 bytes. */
-function jsonInside(value: string | Buffer): string {
-  const json = typeof value === 'string' ? Buffer.from(JSON.stringify(value)) : value
-  return json.toString('latin1').slice(1, -1)
+  /** The upstream's id means nothing to anybody here; ours stands in the log. */
+  #withOwnId(text: string): string {
+    const scanner = new JsonScanner()
+    scanner.push(Buffer.from(text, 'latin1'))
+    const id = scanner.done ? scanner.members.findLast(({ name }) => name === 'request_id') : undefined
+    if (!id) return text
+    return text.slice(0, id.start) + JSON.stringify(this.#options.requestId) + text.slice(id.end)
+  }
 }
