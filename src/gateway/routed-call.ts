@@ -49,7 +49,7 @@ export class RoutedCall implements Candidates {
 
   moveOn(failure: UpstreamFailure): boolean {
     const { route, trace, bill } = this.#given
-    trace.attempted(route.target.endpoint.name, failure.code)
+    trace.attempted(route.target.endpoint.name, failure.result)
     if (this.clientLeft) {
       route.failed(failure)
       return false

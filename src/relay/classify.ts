@@ -1,7 +1,9 @@
 import { MAX_RETRY_AFTER_MS } from '../base/catalogue/retry-after.ts'
 import { GwError, type GwErrorOptions, type WireCode } from '../base/catalogue/wire.ts'
 import { headerValue } from './headers.ts'
+import { readTold } from './probe/read-answer.ts'
 import type { Head } from './types.ts'
+import { isUnpaid } from './unpaid.ts'
 
 const DEFAULT_RETRY_AFTER_MS = 1_000
 
@@ -19,6 +21,8 @@ export class UpstreamFailure extends GwError {
   readonly hasAnswered: boolean
   /** How long the upstream asked to be left alone. */
   readonly restMs: number | undefined
+  /** As metrics count the attempt: the code, or what tells more. */
+  readonly result: string
 
   constructor(code: WireCode, message: string | undefined, more: FailureOptions) {
     super(code, message, more)
@@ -26,6 +30,7 @@ export class UpstreamFailure extends GwError {
     this.isIll = more.isIll ?? false
     this.hasAnswered = more.hasAnswered ?? false
     this.restMs = more.restMs
+    this.result = more.result ?? code
   }
 }
 
@@ -34,6 +39,7 @@ interface FailureOptions extends GwErrorOptions {
   readonly isIll?: boolean
   readonly hasAnswered?: boolean
   readonly restMs?: number | undefined
+  readonly result?: string
 }
 
 /** What a connection's failure means to a client. Errors that are ours already stay as they are. */
@@ -58,18 +64,23 @@ export function fromDeadline(deadline: 'first_byte' | 'idle' | 'total', endpoint
   })
 }
 
+/** The statuses that speak about the client's own request (WIRE §1): they go through. */
+const OWN_WORDS: ReadonlySet<number> = new Set([400, 409, 413, 422])
+
 /**
- * What a head means, or undefined where the answer goes through: a success of a shape that can be metered, and the
- * 400, 413 and 422 that speak about the client's own request (SECURITY, "Upstream faults").
+ * What an answer means by its head, or undefined where it goes through: a success of a shape that can be metered, and
+ * what speaks about the client's own request (SECURITY, "Upstream faults").
+ *
+ * @param body What has come of it, where the status alone does not tell: see {@link PERHAPS_UNPAID}.
  */
-export function fromHead(head: Head, endpoint: string): UpstreamFailure | undefined {
+export function fromHead(head: Head, endpoint: string, body?: Buffer): UpstreamFailure | undefined {
   const { status } = head
-  if (status === 400 || status === 413 || status === 422) return undefined
+  if (status === 402 || (body && isAccountEmpty(head, body))) return unpaid(status, endpoint)
+  if (OWN_WORDS.has(status)) return undefined
   if (status >= 200 && status < 300) return fromShape(head, endpoint)
   const reason = `${endpoint} answered ${status}`
   switch (status) {
     case 401:
-    case 402:
     case 403:
       return new UpstreamFailure(
         'upstream_credentials',
@@ -101,6 +112,27 @@ export function fromHead(head: Head, endpoint: string): UpstreamFailure | undefi
         hasAnswered: true,
       })
   }
+}
+
+function isAccountEmpty({ status, headers }: Head, body: Buffer): boolean {
+  const contentType = headerValue(headers, 'content-type') ?? ''
+  const asksToWait =
+    headerValue(headers, 'retry-after') !== undefined || headerValue(headers, 'retry-after-ms') !== undefined
+  return isUnpaid({ ...readTold({ contentType, body }), status, asksToWait })
+}
+
+/** Not a rate limit, though many vendors say it with 429: no wait helps. */
+function unpaid(status: number, endpoint: string): UpstreamFailure {
+  return new UpstreamFailure(
+    'upstream_credentials',
+    `The gateway’s account at the endpoint ${endpoint} has nothing left to spend (${status}); your key is fine.`,
+    {
+      reason: `${endpoint} answered ${status}: its account has nothing left to spend`,
+      result: 'upstream_unpaid',
+      isIll: true,
+      hasAnswered: true,
+    },
+  )
 }
 
 /** What kind of body a head announces; undefined for one that could be neither renamed nor metered. */

@@ -1,12 +1,13 @@
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
 import { ABSENT } from '../base/roster.ts'
-import { fromDeadline, fromHead, fromTransport } from './classify.ts'
+import { fromDeadline, fromHead, fromTransport, UpstreamFailure } from './classify.ts'
 import type { ClientPool, PooledClient } from './client-pool.ts'
 import type { Deadlines, Timed } from './deadlines.ts'
 import { requestHeaders } from './headers.ts'
 import type { Pools } from './pools.ts'
-import type { Answered, AnswerTaker, BodySink, Upstream, UpstreamRequest } from './types.ts'
+import type { Answered, AnswerTaker, BodySink, Head, Upstream, UpstreamRequest } from './types.ts'
+import { PERHAPS_UNPAID } from './unpaid.ts'
 
 /** Up to here a body is joined into one write; beyond it is sent in its pieces, uncopied. */
 const JOIN_BYTES = 65_536
@@ -14,6 +15,13 @@ const JOIN_BYTES = 65_536
 /** A refusal that is longer, or takes longer, is not worth its connection. */
 const MAX_DISCARDED_BYTES = 65_536
 const MAX_DISCARD_MS = 5_000
+
+/** An answer whose status does not tell what it means: its body is read first. */
+interface Undecided {
+  readonly head: Head
+  readonly pieces: Buffer[]
+  lengthBytes: number
+}
 
 /** What a connection says that the other side has closed, or is closing while a request is on its way to it. */
 const CLOSED_CODES = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE', 'ECONNABORTED'])
@@ -56,6 +64,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
   /** undici's side of the request, from when it is written. */
   #controller: Dispatcher.DispatchController | undefined
   #sink: BodySink | undefined
+  #undecided: Undecided | undefined
   /** Of a refusal's body: how much more of it is read. */
   #discardable: number | undefined
   /** A byte of an answer has come. */
@@ -149,11 +158,18 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     this.#hasHead = true
     this.#moved = true
     const head = { status, headers: (controller.rawHeaders as Buffer[]).map(latin1) }
-    const failure = fromHead(head, this.#upstream.name)
+    if (!PERHAPS_UNPAID.has(status)) return this.#decide(head)
+    this.#undecided = { head, pieces: [], lengthBytes: 0 }
+    if (status !== 400) this.#hurry()
+  }
+
+  /** The answer goes through, or is none. */
+  #decide(head: Head, body?: Buffer): void {
+    const failure = fromHead(head, this.#upstream.name, body)
     if (failure) {
-      this.#discard()
-      this.#tellNone(failure)
-      return
+      this.#discardable = MAX_DISCARDED_BYTES
+      this.#hurry()
+      return this.#tellNone(failure)
     }
     this.#letGo()
     const taker = this.#taker
@@ -166,16 +182,33 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     }
   }
 
+  /** Enough of its body has come. */
+  #decideByBody({ head, pieces }: Undecided): boolean {
+    this.#undecided = undefined
+    this.#decide(head, Buffer.concat(pieces))
+    let goesOn = true
+    for (const piece of pieces) goesOn = this.#pass(piece) && goesOn
+    return goesOn
+  }
+
   onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
     this.#moved = true
-    if (this.#discardable !== undefined) {
-      this.#discardable -= piece.length
-      if (this.#discardable < 0) this.abort(new Error('a refusal with a long body'))
-      return
-    }
-    if (this.#sink?.onPiece(piece) !== false) return
+    const undecided = this.#undecided
+    if (undecided) {
+      undecided.pieces.push(piece)
+      undecided.lengthBytes += piece.length
+      if (undecided.lengthBytes < MAX_DISCARDED_BYTES || this.#decideByBody(undecided)) return
+    } else if (this.#pass(piece)) return
     this.#paused = true
     controller.pause()
+  }
+
+  /** @returns false where no more of the body is wanted for now. */
+  #pass(piece: Buffer): boolean {
+    if (this.#discardable === undefined) return this.#sink?.onPiece(piece) !== false
+    this.#discardable -= piece.length
+    if (this.#discardable < 0) this.abort(new Error('a refusal with a long body'))
+    return true
   }
 
   onResponseEnd(): void {
@@ -200,9 +233,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     this.#request = undefined
   }
 
-  /** Nobody reads a refusal's body, but behind it the connection can serve again: it costs less than a new one. */
-  #discard(): void {
-    this.#discardable = MAX_DISCARDED_BYTES
+  /** A refusal's body is read to its end, for behind it the connection can serve again; but not for long. */
+  #hurry(): void {
     this.#paused = false
     this.#totalDueMs = Math.min(this.#totalDueMs, this.#ports.clock.monotonicMs() + MAX_DISCARD_MS)
   }
@@ -218,6 +250,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
 
   #end(error: Error | undefined): void {
     if (this.#ended) return
+    const undecided = this.#undecided
+    // What ends it from this side, but for a deadline, is the better reason.
+    if (undecided && (!this.#aborted || error instanceof UpstreamFailure)) this.#decideByBody(undecided)
     this.#ended = true
     this.#ports.deadlines.unwatch(this)
     if (error) this.#pool.drop(this.#pooled)

@@ -161,6 +161,21 @@ describe('what it says', () => {
     expect(value('gw_endpoint_healthy', { endpoint: 'spare' })).toBeUndefined()
   })
 
+  it('tells an account without money from a rate limit', async () => {
+    const error = { message: 'You exceeded your current quota', code: 'insufficient_quota' }
+    upstream.answerNext(
+      json({ error }, { status: 429 }),
+      json({ error: { message: 'slow down' } }, { status: 429 }),
+    )
+    expect([(await chat('one')).status, (await chat('one')).status]).toEqual([502, 429])
+    const attempts = (result: string) => ({ endpoint: 'main', result })
+    const { value } = await scrapeWith(
+      ({ value }) => value('gw_upstream_attempts_total', attempts('upstream_rate_limited')) === 1,
+    )
+    expect(value('gw_upstream_attempts_total', attempts('upstream_unpaid'))).toBe(1)
+    expect(value('gw_upstream_attempts_total', attempts('upstream_credentials'))).toBeUndefined()
+  })
+
   it.runIf(hasPromtool())('is as promtool wants it', async () => {
     const input = await (await ask('/metrics', TOKEN)).text()
     expect(execFileSync('promtool', ['check', 'metrics'], { input, stdio: 'pipe' }).toString()).toBe('')

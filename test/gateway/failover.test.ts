@@ -114,7 +114,7 @@ describe.each(Object.entries(SHAPES))('%s', (_name, { path, stream, good }) => {
     },
   )
 
-  it.each([400, 413, 422])(
+  it.each([400, 409, 413, 422])(
     'that is a %i is the request’s own: it is passed on, and nobody else is asked',
     async status => {
       const { gateway, asked } = await scene([json({ error: { message: 'no' } }, { status }), good])

@@ -29,6 +29,11 @@ const credentials = {
   message: /The endpoint (oai|ant) refused the gateway’s own credential/,
   shouldRetry: 'false',
 } as const
+const unpaid = {
+  ...credentials,
+  message:
+    /^The gateway’s account at the endpoint (oai|ant) has nothing left to spend \(\d+\); your key is fine\.$/,
+} as const
 const limited = {
   status: 429,
   openai: ['requests', 'upstream_rate_limited'],
@@ -42,7 +47,7 @@ const overloaded = {
 
 export const FAULTS: readonly Fault[] = [
   { title: 'a 401', answer: refusing(401), ...credentials },
-  { title: 'a 402', answer: refusing(402), ...credentials },
+  { title: 'a 402', answer: refusing(402), ...unpaid },
   { title: 'a 403', answer: refusing(403), ...credentials },
   {
     title: 'a 404',
@@ -53,8 +58,77 @@ export const FAULTS: readonly Fault[] = [
     message: /The endpoint (oai|ant) does not know the path or the model/,
     shouldRetry: 'false',
   },
-  { title: 'a 409', answer: refusing(409), ...broken, isFinal: true },
+  {
+    title: 'a 429 for an account without money, as OpenAI says it',
+    answer: json(
+      {
+        error: {
+          message: 'You exceeded your current quota, please check your plan and billing details.',
+          type: 'insufficient_quota',
+          param: null,
+          code: 'insufficient_quota',
+        },
+      },
+      { status: 429, headers: { 'retry-after': '20' } },
+    ),
+    ...unpaid,
+  },
+  {
+    title: 'a 429 for an account without money, as others say it',
+    answer: json({ error: { message: 'You exceeded your current quota.' } }, { status: 429 }),
+    ...unpaid,
+  },
+  {
+    title: 'a 400 for an account without money, as Anthropic says it',
+    answer: json(
+      {
+        type: 'error',
+        error: {
+          type: 'invalid_request_error',
+          message: 'Your credit balance is too low to access the API.',
+        },
+      },
+      { status: 400 },
+    ),
+    ...unpaid,
+  },
+  {
+    title: 'a 403 for an account without money, as relays say it',
+    answer: json({ error: { code: 'insufficient_user_quota', message: 'x' } }, { status: 403 }),
+    ...unpaid,
+  },
   { title: 'a 429', answer: refusing(429), ...limited, retryAfter: '1' },
+  {
+    title: 'a 429 for a quota that refills each minute, as Gemini says it',
+    answer: json(
+      {
+        error: {
+          message:
+            'You exceeded your current quota, please check your plan and billing details. Please retry in 7s.',
+          status: 'RESOURCE_EXHAUSTED',
+        },
+      },
+      { status: 429 },
+    ),
+    ...limited,
+    retryAfter: '1',
+  },
+  {
+    title: 'a 429 with a body of 100 KB',
+    answer: json(`{"error":"${'x'.repeat(100_000)}"}`, { status: 429 }),
+    ...limited,
+    retryAfter: '1',
+  },
+  {
+    title: 'a 429 that breaks off',
+    answer: json('{"error":{"message":"You exceeded your current', {
+      status: 429,
+      framing: 'chunked',
+      ending: 'reset',
+    }),
+    ...limited,
+    retryAfter: '1',
+  },
   {
     title: 'a 429 that asks for 7 s',
     answer: refusing(429, { 'retry-after': '7' }),

@@ -117,6 +117,27 @@ describe('total', () => {
   })
 })
 
+describe('the body of a 429, which says whether the account is empty', () => {
+  it('is not waited for beyond five seconds: it is a rate limit then', async () => {
+    const { clock, gateway } = await frozen(
+      'first_byte: 1h, total: 2h',
+      json('{"error":', { status: 429, framing: 'chunked', ending: 'hang' }),
+    )
+    let isOver = false
+    const asked = post(gateway, CHAT, { model: 'both' }).finally(() => {
+      isOver = true
+    })
+    const sinceMs = clock.monotonicMs()
+    while (!isOver) {
+      clock.advance(100)
+      await turns(1)
+    }
+    expect((await asked).status).toBe(429)
+    expect(clock.monotonicMs() - sinceMs).toBeGreaterThanOrEqual(5_000)
+    expect(gateway.upstreams.relay.deadlines.size).toBe(0)
+  })
+})
+
 describe('idle', () => {
   it('ends a stream that stalls with an error event', async () => {
     const upstream = await scriptedUpstream(onTestFinished)

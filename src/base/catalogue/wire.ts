@@ -210,8 +210,9 @@ export const WIRE_ERRORS = {
   upstream_credentials: {
     ...broken,
     shouldRetry: false,
-    title: 'The model server refused the gateway’s own credential.',
-    mend: 'Your key is fine. The operator must mend `upstream_key` of the endpoint that the message names.',
+    title:
+      'The model server refused the gateway’s own credential, or the account behind it has no money left.',
+    mend: 'Your key is fine. The operator must mend `upstream_key` of the endpoint that the message names, or pay its bill there.',
   },
   upstream_not_found: {
     ...broken,

@@ -109,7 +109,7 @@ export const TRAFFIC_METRICS = {
   gw_upstream_attempts_total: {
     type: 'counter',
     labels: ['endpoint', 'result'],
-    help: 'Attempts to have an upstream answer, by result: answered, client_gone, broken, or the error code.',
+    help: 'Attempts to have an upstream answer, by result: answered, client_gone, broken, upstream_unpaid (an account there without money), or the error code.',
     use: 'The share that is not answered is the error rate of an endpoint, failovers included.',
   },
 } as const satisfies Record<string, MetricEntry>

@@ -1,10 +1,10 @@
 import type { Diagnosis, ProbeFault, ProbeTarget } from '../probe.ts'
+import { isUnpaid } from '../unpaid.ts'
 import type { Answer } from './ask.ts'
 import { quote, withoutSecrets } from './quote.ts'
 import { readTold, type Told } from './read-answer.ts'
 
 const OTHER = { openai: 'anthropic', anthropic: 'openai' } as const
-const BILLING = /credit balance|insufficient.{0,10}(?:balance|quota|funds|credit)|billing/i
 const MODEL_CODES = /^(?:model_not_found|invalid_model|unknown_model|model_not_available)$/
 const NO_SUCH =
   /not (?:be )?found|n[o']t exist|unknown|no such|invalid|not (?:a )?valid|not support|not available|access to/i
@@ -29,12 +29,6 @@ export function isModelUnknown({ status }: Answer, { code, type, param, message 
   return (param === 'model' || /model/i.test(message)) && NO_SUCH.test(message)
 }
 
-/** The account behind the credential has nothing left to spend: a 402, or what vendors send in its place. */
-export function isUnpaid({ status }: Answer, { code, type, message = '' }: Told): boolean {
-  if (status === 402 || code === 'insufficient_quota' || type === 'insufficient_quota') return true
-  return type === 'billing_error' || (status >= 400 && status < 500 && BILLING.test(message))
-}
-
 /** The model is there and thinks longer than a probe lets it, which is a sign of life. */
 export function ranOutOfTokens({ status }: Answer, { message = '' }: Told): boolean {
   return status === 400 && /could not finish|output limit was reached/i.test(message)
@@ -57,7 +51,7 @@ export function statusDiagnosis(target: ProbeTarget, answer: Answer): Diagnosis 
   const saying = said === '' ? '.' : `: ${said}`
   const tell = (fault: ProbeFault, cause: string, mend: string): Diagnosis => ({ fault, cause, mend, status })
 
-  if (isUnpaid(answer, told)) {
+  if (isUnpaid({ ...told, status, asksToWait: answer.asksToWait })) {
     const mend = 'Pay the bill or raise the limit of the account there.'
     return tell('payment', `The account at ${at} has nothing left to spend (${status})${saying}`, mend)
   }

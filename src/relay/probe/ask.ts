@@ -20,6 +20,8 @@ export interface Answer {
   readonly status: number
   readonly contentType: string
   readonly location: string | undefined
+  /** It bears `retry-after` or OpenAI's `retry-after-ms`. */
+  readonly asksToWait: boolean
   /** At most 1 MiB of it. */
   readonly body: Buffer
   readonly latencyMs: number

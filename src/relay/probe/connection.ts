@@ -19,6 +19,8 @@ interface Answered {
   readonly status: number
   readonly contentType: string
   readonly location: string | undefined
+  /** It bears `retry-after` or OpenAI's `retry-after-ms`. */
+  readonly asksToWait: boolean
   readonly body: Buffer
 }
 
@@ -65,6 +67,7 @@ export class Connection {
         status: statusCode,
         contentType: one(headers['content-type']) ?? '',
         location: one(headers['location']),
+        asksToWait: headers['retry-after'] !== undefined || headers['retry-after-ms'] !== undefined,
         body: Buffer.concat(pieces).subarray(0, limitBytes),
       }
     } catch (error) {

@@ -1,5 +1,6 @@
 import type { Diagnosis, Probe, ProbedService, ProbeOptions, ProbeOutcome, ProbeTarget } from '../probe.ts'
-import { isUnpaid, mayLackChat, ranOutOfTokens, statusDiagnosis, wantsOtherBound } from './answers.ts'
+import { isUnpaid } from '../unpaid.ts'
+import { mayLackChat, ranOutOfTokens, statusDiagnosis, wantsOtherBound } from './answers.ts'
 import { type Answer, type AskPorts, ask, type Failure, isFailure, type Question } from './ask.ts'
 import { type AskOn, diagnose } from './detective.ts'
 import { chatQuestion, modelsQuestion, otherQuestion } from './questions.ts'
@@ -67,7 +68,7 @@ function judge(target: ProbeTarget, answer: Answer, service: ProbedService): Pro
   }
   if (service !== 'chat') return undefined
   const told = readTold(answer)
-  const rateLimited = status === 429 && !isUnpaid(answer, told)
+  const rateLimited = status === 429 && !isUnpaid({ ...told, status, asksToWait: answer.asksToWait })
   return rateLimited || ranOutOfTokens(answer, told)
     ? { ok: true, latencyMs, service, rateLimited }
     : undefined

@@ -5,6 +5,9 @@ import type { Answer } from './ask.ts'
 /** Where an answer's body comes from, by its shape. */
 export type Shape = Protocol | 'html' | 'json' | 'other'
 
+/** What of an answer is read. */
+type AnswerText = Pick<Answer, 'contentType' | 'body'>
+
 /** What an answer that is no success says of itself. */
 export interface Told {
   readonly shape: Shape
@@ -15,7 +18,7 @@ export interface Told {
   readonly message: string | undefined
 }
 
-export function readTold(answer: Answer): Told {
+export function readTold(answer: AnswerText): Told {
   const json = parsed(answer)
   const error = member(json, 'error')
   const fault = error === undefined || typeof error === 'string' ? json : error
@@ -45,7 +48,7 @@ export function listedModels(answer: Answer): readonly string[] | undefined {
   return data.map(entry => member(entry, 'id')).filter(isText)
 }
 
-function shapeOf(answer: Answer, json: unknown): Shape {
+function shapeOf(answer: AnswerText, json: unknown): Shape {
   if (json === undefined) {
     const isHtml = /\bhtml\b/i.test(answer.contentType) || /^\s*<(?:!doctype|html)/i.test(start(answer))
     return isHtml ? 'html' : 'other'
@@ -63,7 +66,7 @@ function chatShape(json: unknown): Protocol | undefined {
     : undefined
 }
 
-function parsed(answer: Answer): unknown {
+function parsed(answer: AnswerText): unknown {
   try {
     return JSON.parse(answer.body.toString('utf8')) as unknown
   } catch {
@@ -71,7 +74,7 @@ function parsed(answer: Answer): unknown {
   }
 }
 
-function start(answer: Answer): string {
+function start(answer: AnswerText): string {
   return answer.body.subarray(0, 200).toString('latin1')
 }
 
