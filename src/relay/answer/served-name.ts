@@ -16,7 +16,7 @@ export class ServedName {
 
   /** @param nameJson The external name, as a JSON string. */
   constructor(servedModel: string, nameJson: Buffer) {
-    const letters = [...servedModel].map(spellings)
+    const letters = Array.from(servedModel, letter => spellings(letter))
     this.#pattern = new RegExp(`(?:${letters.join('')})(?:${VERSION})?${WORD_ENDS}`, 'g')
     this.#name = nameJson.toString('latin1').slice(1, -1)
     this.#isNoSecret = nameJson.equals(Buffer.from(JSON.stringify(servedModel)))
