@@ -1,10 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
 import { API_FAULTS } from '../src/base/catalogue/api.ts'
 import { COMMAND_FAULTS } from '../src/base/catalogue/command.ts'
 import { CONFIG_FAULTS } from '../src/base/catalogue/config.ts'
 import { HEALTH_REASONS } from '../src/base/catalogue/health.ts'
 import { WIRE_ERRORS } from '../src/base/catalogue/wire.ts'
+import { endpoint } from '../src/schema/endpoint.ts'
+import { binding, publication } from '../src/schema/publication.ts'
+import { settings } from '../src/schema/settings.ts'
 
 const page = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
 
@@ -42,6 +46,9 @@ describe('the documents', () => {
     'docs/operations.md',
     'docs/control-plane.md',
     'docs/troubleshooting.md',
+    'SECURITY.md',
+    'docs/configuration.md',
+    'docs/kubernetes.md',
     'docs/vendors.md',
     'docs/prices.md',
     'docs/clients.md',
@@ -57,5 +64,36 @@ describe('the documents', () => {
     const text = page('README.md')
     expect(text.indexOf('npm ci && npm start')).toBeGreaterThan(0)
     expect(text.indexOf('npm ci && npm test')).toBeGreaterThan(0)
+  })
+})
+
+test('docs/configuration.md has every field of every kind', () => {
+  const text = page('docs/configuration.md')
+  const sections = new Map(text.split(/^## /m).map(part => [part.slice(0, part.indexOf('\n')), part]))
+  const shapes = [
+    ['`settings`', settings.shape],
+    ['`endpoints.NAME`', endpoint.shape],
+    ['`publications.NAME`', publication.shape],
+    ['`bindings[]`', binding.shape],
+  ] as const
+  for (const [title, shape] of shapes)
+    for (const field of Object.keys(shape)) expect(sections.get(title)).toContain(`| \`${field}\``)
+})
+
+test('the manifest of docs/kubernetes.md runs one gateway, which ends before the next one starts', () => {
+  const [, manifest = ''] = /^```yaml\n(.*?)^```$/ms.exec(page('docs/kubernetes.md')) ?? []
+  const documents = parseAllDocuments(manifest).map(document => document.toJS() as Record<string, unknown>)
+  expect(documents.map(({ kind }) => kind)).toEqual(['PersistentVolumeClaim', 'Deployment', 'Service'])
+  expect(documents[1]).toMatchObject({
+    spec: {
+      replicas: 1,
+      strategy: { type: 'Recreate' },
+      template: {
+        spec: {
+          terminationGracePeriodSeconds: 60,
+          containers: [{ args: ['gw', 'serve', '-c', '/config', '--watch', '--listen', '0.0.0.0:8090'] }],
+        },
+      },
+    },
   })
 })
