@@ -12,6 +12,8 @@ export interface Demand {
   readonly maxCompletionTokens?: number | undefined
   /** How many answers were asked for; absent or 0: one. */
   readonly n?: number | undefined
+  /** The gateway bounds the answer where the request does not. */
+  readonly isCapped?: boolean | undefined
 }
 
 /** What a request may come to, before it is known (MONEY, "Size"). */
@@ -26,8 +28,17 @@ export interface Estimate {
   readonly likelyInputTokens: number
   /** What that costs; 0 without a price. Never more than `amountNano`. */
   readonly likelyInputNano: bigint
+  /** Present: the output is bounded by what is held, which therefore may be less. */
+  readonly cap?: OutputCap | undefined
 }
 
+export interface OutputCap {
+  /** How many answers share the output. */
+  readonly answers: number
+  readonly price: Price | undefined
+}
+
+const TOKENS_PER_MTOK = 1_000_000n
 /** A bound for text, and what English text has (WIRE §4 says characters; for English bytes are the same). */
 const BYTES_PER_TOKEN = { bound: 3, likely: 4 } as const
 /** No model reads more, whatever the body weighs. */
@@ -56,11 +67,54 @@ export function estimate(demand: Demand, publication: Terms): Estimate {
   )
   const outputTokens = demand.produces === 'text' ? outputBound(demand, publication.maxOutputTokens) : 0
   const { price } = publication
-  if (!price) return { inputTokens, outputTokens, amountNano: 0n, likelyInputTokens, likelyInputNano: 0n }
+  const cap = capOf(demand, price)
+  if (!price)
+    return { inputTokens, outputTokens, amountNano: 0n, likelyInputTokens, likelyInputNano: 0n, cap }
   const searchUnits = demand.produces === 'ranking' ? Math.ceil(inputTokens / DOCUMENTS_PER_SEARCH_UNIT) : 0
   const amountNano = atMost(dearest(price, inputTokens, outputTokens, searchUnits))
   const likelyInputNano = atMost(cost(price, inputOnly(likelyInputTokens)))
-  return { inputTokens, outputTokens, amountNano, likelyInputTokens, likelyInputNano }
+  return { inputTokens, outputTokens, amountNano, likelyInputTokens, likelyInputNano, cap }
+}
+
+/** Below this an answer that is cut is worth less than a refusal, which costs nothing. */
+const LEAST_ANSWER_TOKENS = 256
+
+/** What strict limits leave for a request. */
+export interface Room {
+  readonly tokens: number
+  /** Absent: no limit of money. */
+  readonly nano?: bigint | undefined
+}
+
+/**
+ * The same request with as much output as there is room for. Unchanged if it fits, if nothing bounds its answer, or if
+ * an answer would be too short to be of use: the limits refuse it then.
+ */
+export function fitted(estimate: Estimate, room: Room): Estimate {
+  const { cap, inputTokens, outputTokens } = estimate
+  if (!cap) return estimate
+  const most = Math.min(room.tokens - inputTokens, affordable(estimate, cap, room.nano))
+  if (most >= outputTokens) return estimate
+  const each = Math.floor(most / cap.answers)
+  if (each < Math.min(LEAST_ANSWER_TOKENS, outputTokens / cap.answers)) return estimate
+  const shrunk = each * cap.answers
+  const amountNano = cap.price ? atMost(dearest(cap.price, inputTokens, shrunk, 0)) : 0n
+  return { ...estimate, outputTokens: shrunk, amountNano }
+}
+
+/** Output tokens that the money pays for beside the input. Rounded down: the whole rounds up once. */
+function affordable({ inputTokens }: Estimate, { price }: OutputCap, nano: bigint | undefined): number {
+  if (nano === undefined || !price || price.outputNanoPerMtok === 0n) return Number.POSITIVE_INFINITY
+  const leftNano = nano - dearest(price, inputTokens, 0, 0)
+  return leftNano <= 0n ? 0 : Number((leftNano * TOKENS_PER_MTOK) / price.outputNanoPerMtok)
+}
+
+/** A client's own limit stays the client's, also a 0, of which servers differ on what it means. */
+function capOf(demand: Demand, price: Price | undefined): OutputCap | undefined {
+  const { isCapped, produces, maxTokens, maxCompletionTokens, n } = demand
+  if (!isCapped || produces !== 'text') return undefined
+  if (maxTokens !== undefined || maxCompletionTokens !== undefined) return undefined
+  return { answers: Math.max(n ?? 1, 1), price }
 }
 
 /** The usage of a call of which nothing but its input is known. */

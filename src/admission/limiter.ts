@@ -3,9 +3,9 @@ import { Roster } from '../base/roster.ts'
 import type { Protocol } from '../schema/endpoint.ts'
 import type { KeyEntry, PublicationEntry, RateLimits, Snapshot } from '../snapshot/types.ts'
 import { takeRates } from './checks.ts'
-import { type Estimate, inputOnly } from './estimate.ts'
+import { type Estimate, fitted, inputOnly } from './estimate.ts'
 import { OutputHistories } from './learned.ts'
-import { type Asked, COUNT_LIMITS, INFERENCE_LIMITS, type Reading, readAll } from './limits.ts'
+import { type Asked, COUNT_LIMITS, INFERENCE_LIMITS, type Reading, readAll, roomFor } from './limits.ts'
 import { type KeyParty, Parties, type Question, type TenantParty } from './parties.ts'
 import { rateLines } from './rate-headers.ts'
 import { type Desk, Reservation } from './reservation.ts'
@@ -120,12 +120,13 @@ export class Limiter {
    *   budget_exceeded, insufficient_balance, with the limit and its numbers; unavailable, where what was spent
    *   before is not known yet.
    */
-  admit({ requestId, key: entry, publication, estimate, holdForMs }: Admission): Reservation {
+  admit({ requestId, key: entry, publication, estimate: wanted, holdForMs }: Admission): Reservation {
     const nowMs = this.#clock.nowMs()
     const tickMs = this.#tickMs()
     const key = this.#parties.key(entry.account)
     const tenant = entry.tenant && this.#parties.tenant(entry.tenant.account)
     const { limits } = entry
+    const estimate = wanted.cap ? fitted(wanted, roomFor(entry, key, tenant, nowMs)) : wanted
     const tenantLimits = entry.tenant?.limits
     const { inputTokens, outputTokens, amountNano } = estimate
     const rated = limits.tpm !== undefined || tenantLimits?.tpm !== undefined
@@ -169,6 +170,7 @@ export class Limiter {
         ratedTokens,
       },
       this.#desk,
+      estimate.cap && outputTokens / estimate.cap.answers,
     )
     this.#openHolds++
     this.#open.add(reservation)
@@ -201,7 +203,10 @@ export class Limiter {
     const tenant = entry.tenant && this.#parties.lookUpTenant(entry.tenant.account)
     const asked = this.#nothingAskedOf(entry, key, tenant)
     if (!request) return readAll(COUNT_LIMITS, asked)
-    const { inputTokens, outputTokens, amountNano } = request.estimate
+    const { estimate } = request
+    const { inputTokens, outputTokens, amountNano } = estimate.cap
+      ? fitted(estimate, roomFor(entry, key, tenant, asked.nowMs))
+      : estimate
     const capTokens = this.#histories.capOf(entry.account, request.publication.account)
     return readAll(INFERENCE_LIMITS, {
       ...asked,

@@ -2,6 +2,7 @@ import { GwError } from '../base/catalogue/wire.ts'
 import type { Rate } from '../schema/limits.ts'
 import type { KeyEntry } from '../snapshot/types.ts'
 import { checkBalance, checkBudget, checkPermits, checkQuota, checkRequests, checkTokens } from './checks.ts'
+import type { Room } from './estimate.ts'
 import type { KeyParty, TenantParty } from './parties.ts'
 import type { Scope } from './scope.ts'
 
@@ -131,6 +132,30 @@ export function readAll(limits: readonly Limit[], asked: Asked): readonly Readin
     const refusal = refusalOf(() => limit.check(asked))
     return { name: limit.name, of: limit.of, figures, ...(refusal && { refusal }) }
   })
+}
+
+/** What the strict limits leave; of one whose past is not known yet nothing is said. */
+export function roomFor(
+  { quotaTokens, budget, tenant: tenantEntry }: KeyEntry,
+  { account }: KeyParty,
+  tenant: TenantParty | undefined,
+  nowMs: number,
+): Room {
+  const spentTokens = quotaTokens === undefined ? undefined : account.spentTokens()
+  const tokens =
+    quotaTokens === undefined || spentTokens === undefined
+      ? Number.POSITIVE_INFINITY
+      : quotaTokens - spentTokens - account.heldTokens
+  const spentNano = budget && account.spentNano(budget, nowMs)
+  const ofBudget = budget && spentNano !== undefined && budget.amountNano - spentNano - account.heldNano
+  const balanceNano = tenantEntry?.billing === 'prepaid' ? tenant?.wallet.balanceNano : undefined
+  const ofBalance = tenant && balanceNano !== undefined && balanceNano - tenant.wallet.heldNano
+  const amounts = [ofBudget, ofBalance].filter(amount => typeof amount === 'bigint')
+  const nano = amounts.reduce<bigint | undefined>(
+    (least, amount) => (least === undefined || amount < least ? amount : least),
+    undefined,
+  )
+  return { tokens, nano }
 }
 
 function requestLimits(unit: 'requests' | 'counts'): Limit[] {

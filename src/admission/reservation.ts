@@ -56,6 +56,8 @@ export interface Desk {
 export class Reservation implements Rostered {
   place = ABSENT
   readonly hold: HoldFigures
+  /** What each answer is to be bounded by, for the hold to cover it; undefined: the request says, or nothing does. */
+  readonly capTokens: number | undefined
   /** By the monotonic clock. */
   readonly #deadlineTickMs: number
   readonly #sources: Sources
@@ -63,8 +65,15 @@ export class Reservation implements Rostered {
   #held = true
   #permitted = true
 
-  constructor(hold: HoldFigures, deadlineTickMs: number, sources: Sources, desk: Desk) {
+  constructor(
+    hold: HoldFigures,
+    deadlineTickMs: number,
+    sources: Sources,
+    desk: Desk,
+    capTokens?: number | undefined,
+  ) {
     this.hold = hold
+    this.capTokens = capTokens
     this.#deadlineTickMs = deadlineTickMs
     this.#sources = sources
     this.#desk = desk

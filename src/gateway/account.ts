@@ -33,6 +33,11 @@ export class Account {
     this.#reservation = reservation
   }
 
+  /** What each answer is to be bounded by, where the request does not say and the operator has it bounded. */
+  get capTokens(): number | undefined {
+    return this.#reservation?.capTokens
+  }
+
   /** Gives the permit back: the last byte has gone. */
   leave(): void {
     this.#reservation?.leave()
@@ -72,9 +77,10 @@ export function openAccount(
   // Decided here, once: hold and bill are of one price, whatever comes into force meanwhile.
   const dated = priceAt(publication, ports.clock.nowMs())
   checkPriced(publication, dated !== undefined)
-  const { maxInputTokens, maxOutputTokens } = publication
+  const { maxInputTokens, maxOutputTokens, outputCap } = publication
+  const isCapped = outputCap !== 'none'
   const estimated = estimate(
-    { content, produces: PRODUCES[dialect], maxTokens, maxCompletionTokens, n },
+    { content, produces: PRODUCES[dialect], maxTokens, maxCompletionTokens, n, isCapped },
     { price: dated?.price, maxInputTokens, maxOutputTokens },
   )
   const reservation = ports.limiter.admit({

@@ -21,6 +21,9 @@ export interface Call {
   readonly messagesAt: JsonMember | undefined
   readonly maxTokens: number | undefined
   readonly maxCompletionTokens: number | undefined
+  /** Where these two stand, if they do, also as null. */
+  readonly maxTokensAt: Span | undefined
+  readonly maxCompletionTokensAt: Span | undefined
   /** How many answers were asked for. */
   readonly n: number | undefined
 }
@@ -120,6 +123,8 @@ function toCall(pieces: Buffer[], lengthBytes: number, { members, rootStart }: J
     messagesAt: messages?.kind === 'array' ? messages : undefined,
     maxTokens: count('max_tokens', Number.MAX_SAFE_INTEGER),
     maxCompletionTokens: count('max_completion_tokens', Number.MAX_SAFE_INTEGER),
+    maxTokensAt: fields.max_tokens,
+    maxCompletionTokensAt: fields.max_completion_tokens,
     n: count('n', MAX_ANSWERS),
   }
 }

@@ -4,7 +4,7 @@ import { identify } from '../admission/identify.ts'
 import { GwError } from '../base/catalogue/wire.ts'
 import type { Chance } from '../base/chance.ts'
 import { Route, type RoutePorts } from '../routing/route.ts'
-import type { KeyEntry, Snapshot } from '../snapshot/types.ts'
+import type { KeyEntry, PublicationEntry, Snapshot } from '../snapshot/types.ts'
 import { type Account, type AccountPorts, openAccount } from './account.ts'
 import { readCall } from './call.ts'
 import { CLIENT_GONE, type Delivered } from './delivered.ts'
@@ -12,6 +12,7 @@ import type { Drains } from './drains.ts'
 import type { InferencePath } from './endpoints.ts'
 import { forward, leave } from './forward.ts'
 import { end, type ForwardPorts } from './forwarded-answer.ts'
+import type { OutputCapEdit } from './rewrite.ts'
 import { RoutedCall } from './routed-call.ts'
 import type { Trace } from './trace.ts'
 import type { Underway } from './underway.ts'
@@ -77,11 +78,16 @@ export async function serveInference(
     leave(account, route, visit)
     return CLIENT_GONE
   }
-  const routed = new RoutedCall({ req, call, path, query, route, bill, trace })
   const { publication } = permit
+  const cap = capOf(publication.outputCap, account.capTokens)
+  const routed = new RoutedCall({ req, call, path, query, route, bill, trace, cap })
   const drains = publication.onDisconnect === 'drain' ? ports.drains : undefined
   trace.dispatched()
   return forward({ routed, res, path, publication, account, trace, drains, visit }, ports)
+}
+
+function capOf(field: PublicationEntry['outputCap'], tokens: number | undefined): OutputCapEdit | undefined {
+  return field === 'none' || tokens === undefined ? undefined : { field, tokens }
 }
 
 /**

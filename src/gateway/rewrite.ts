@@ -10,19 +10,40 @@ import type { Trace } from './trace.ts'
 
 /** What changes between the two sides of a request, and nothing else does. */
 
-/** The changes to a body: the served name, and the question for usage where the client did not ask it. */
+/** A bound for the answer to a request that names none. */
+export interface OutputCapEdit {
+  readonly field: 'max_tokens' | 'max_completion_tokens'
+  readonly tokens: number
+}
+
+/** The changes to a body: the served name, a bound of the answer where the operator has one added, and the question for usage where the client did not ask it. */
 export function editsFor(
   call: Call,
   target: Target,
   path: InferencePath,
+  cap?: OutputCapEdit | undefined,
 ): { readonly edits: readonly Edit[]; readonly hideUsage: boolean } {
   const { start, end } = call.modelAt
   const named: Edit = { start, end, bytes: target.servedJson }
-  if (path.dialect !== 'openai_chat' || !call.stream) return { edits: [named], hideUsage: false }
+  const edits = cap ? [named, capped(call, path, cap)] : [named]
+  if (path.dialect !== 'openai_chat' || !call.stream) return { edits: sorted(edits), hideUsage: false }
   const at = call.streamOptionsAt
   const options = at && { start: at.start, end: at.end, json: extract(call.pieces, at.start, at.end) }
   const asked = askForUsage(options, call.objectStart)
-  return { edits: [...asked, named].sort((a, b) => a.start - b.start), hideUsage: asked.length > 0 }
+  return { edits: sorted([...asked, ...edits]), hideUsage: asked.length > 0 }
+}
+
+/** Bounds an answer by the field that the operator has chosen, in the place of a null where one stands. */
+function capped(call: Call, { protocol }: InferencePath, { field, tokens }: OutputCapEdit): Edit {
+  // Anthropic knows one name for it.
+  const name = protocol === 'anthropic' ? 'max_tokens' : field
+  const at = name === 'max_tokens' ? call.maxTokensAt : call.maxCompletionTokensAt
+  if (at) return { start: at.start, end: at.end, bytes: Buffer.from(String(tokens)) }
+  return { start: call.objectStart, end: call.objectStart, bytes: Buffer.from(`"${name}":${tokens},`) }
+}
+
+function sorted(edits: readonly Edit[]): readonly Edit[] {
+  return edits.length === 1 ? edits : edits.toSorted((a, b) => a.start - b.start)
 }
 
 export function upstreamRequest(

@@ -6,7 +6,7 @@ import type { UpstreamRequest } from '../relay/types.ts'
 import type { Route } from '../routing/route.ts'
 import type { Call } from './call.ts'
 import type { InferencePath } from './endpoints.ts'
-import { editsFor, upstreamRequest } from './rewrite.ts'
+import { editsFor, type OutputCapEdit, upstreamRequest } from './rewrite.ts'
 import type { Trace } from './trace.ts'
 
 export interface RoutedCallOptions {
@@ -17,6 +17,7 @@ export interface RoutedCallOptions {
   readonly route: Route
   readonly bill: Bill | undefined
   readonly trace: Trace
+  readonly cap: OutputCapEdit | undefined
 }
 
 /** A client's request on its way through the endpoints that may serve it, each of which has a name of its own for the model. */
@@ -41,8 +42,8 @@ export class RoutedCall implements Candidates {
   }
 
   request(): UpstreamRequest {
-    const { req, call, path, query, route } = this.#given
-    const { edits, hideUsage } = editsFor(call, route.target, path)
+    const { req, call, path, query, route, cap } = this.#given
+    const { edits, hideUsage } = editsFor(call, route.target, path, cap)
     this.hideUsage = hideUsage
     return upstreamRequest(req, call, edits, route.target, path, query)
   }

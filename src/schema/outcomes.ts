@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
-/** What becomes of a call that does not end as it should. For all publications, or for one. */
+/** What may be set for all publications, or for one. */
 
 export const onDisconnect = z.enum(['abort', 'drain'])
 export const onUpstreamError = z.enum(['charge', 'free'])
+export const outputCap = z.enum(['none', 'max_tokens', 'max_completion_tokens'])

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { onDisconnect, onUpstreamError } from './outcomes.ts'
+import { onDisconnect, onUpstreamError, outputCap } from './outcomes.ts'
 import { price } from './price.ts'
 import { modelName, name, text } from './scalars.ts'
 
@@ -63,6 +63,11 @@ export const publication = z
       .min(1)
       .optional()
       .describe('The output that a request without a limit of its own reserves.'),
+    output_cap: outputCap
+      .optional()
+      .describe(
+        'The field that bounds the answers to requests without a limit of their own. Default: `settings.output_cap`.',
+      ),
     on_disconnect: onDisconnect
       .optional()
       .describe('When a client leaves: `abort` or `drain`. Default: `settings.on_disconnect`.'),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { onDisconnect, onUpstreamError } from './outcomes.ts'
+import { onDisconnect, onUpstreamError, outputCap } from './outcomes.ts'
 import { duration, size, text } from './scalars.ts'
 
 /** What may change while the gateway runs. Addresses, store and tokens are flags and environment. */
@@ -73,6 +73,11 @@ export const settings = z
       .default(false)
       .describe(
         'Refuse calls of publications without a price in force (403), instead of serving them free and counted as unpriced.',
+      ),
+    output_cap: outputCap
+      .default('none')
+      .describe(
+        'Adds this field to requests that name no limit of their own: what was reserved bounds the answer, and the reservation may shrink to what quota, budget and balance leave.',
       ),
     currency: z
       .string()

@@ -106,6 +106,7 @@ export function publicationEntry(
     requirePrice: settings.require_price,
     maxInputTokens: spec.max_input_tokens,
     maxOutputTokens: spec.max_output_tokens,
+    outputCap: spec.output_cap ?? settings.output_cap,
     onDisconnect: spec.on_disconnect ?? settings.on_disconnect,
     onUpstreamError: spec.on_upstream_error ?? settings.on_upstream_error,
   })

@@ -108,6 +108,8 @@ export interface PublicationEntry {
   readonly maxInputTokens?: number | undefined
   /** The output that a request without a limit of its own reserves. */
   readonly maxOutputTokens: number | undefined
+  /** The field that is added to requests without a limit of their own. */
+  readonly outputCap: 'none' | 'max_tokens' | 'max_completion_tokens'
   /** What becomes of an upstream whose client has left. */
   readonly onDisconnect: 'abort' | 'drain'
   /** What becomes of the bill of an answer that its upstream has broken off. */

@@ -57,6 +57,7 @@ export const MODEL: PublicationEntry = {
   prices: [],
   requirePrice: false,
   maxOutputTokens: undefined,
+  outputCap: 'none',
   onDisconnect: 'abort',
   onUpstreamError: 'charge',
 }

@@ -103,6 +103,7 @@ const specs = {
     on_disconnect: fc.constantFrom('abort', 'drain'),
     on_upstream_error: fc.constantFrom('charge', 'free'),
     require_price: fc.boolean(),
+    output_cap: fc.constantFrom('none', 'max_tokens', 'max_completion_tokens'),
     currency: fc.constantFrom('USD', '€', '$', 'yes'),
   }),
   endpoint: fc
@@ -138,6 +139,7 @@ const specs = {
       max_output_tokens: maybe(whole),
       on_disconnect: maybe(fc.constantFrom('abort', 'drain')),
       on_upstream_error: maybe(fc.constantFrom('charge', 'free')),
+      output_cap: maybe(fc.constantFrom('none', 'max_tokens', 'max_completion_tokens')),
     })
     .map(some),
   tenant: fc

@@ -46,13 +46,24 @@ export function rootMembers(text: string): { readonly behindBrace: number; reado
  * The text that the upstream must get for `text`: the served name for the model's and, on a streamed chat
  * completion whose client did not ask for usage, `include_usage` (WIRE §3). Nothing else changes.
  */
-export function editedBody(text: string, servedModel: string, path: 'chat' | 'other'): string {
+export function editedBody(
+  text: string,
+  servedModel: string,
+  path: 'chat' | 'other',
+  cap?: { readonly field: string; readonly tokens: number },
+): string {
   const { behindBrace, members } = rootMembers(text)
   const edits: { start: number; end: number; text: string }[] = []
   const find = (name: string) => members.find(member => member.name === name)
   const model = find('model')
   if (!model) throw new Error('no model')
   edits.push({ start: model.start, end: model.end, text: JSON.stringify(servedModel) })
+  const isOpen = (name: string) => (find(name)?.json ?? 'null') === 'null'
+  if (cap && isOpen('max_tokens') && isOpen('max_completion_tokens')) {
+    const at = find(cap.field)
+    if (at) edits.push({ start: at.start, end: at.end, text: String(cap.tokens) })
+    else edits.push({ start: behindBrace, end: behindBrace, text: `"${cap.field}":${cap.tokens},` })
+  }
   const options = find('stream_options')
   if (path === 'chat' && find('stream')?.json === 'true') {
     if (!options)

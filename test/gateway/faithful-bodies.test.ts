@@ -9,19 +9,23 @@ import { rawClient } from './raw-client.ts'
 
 const SERVED = 'served-model'
 const upstream = await scriptedUpstream(afterAll)
-const gateway = await testGateway(
-  afterAll,
-  `
+const config = (settings: string) => `
 version: 1
+settings: ${settings}
 endpoints:
   oai: { protocol: openai, base_url: "${upstream.url}/v1", served_model: ${SERVED} }
   ant: { protocol: anthropic, base_url: "${upstream.url}/v1", served_model: ${SERVED} }
 publications:
-  m: { bindings: [{ endpoint: oai }, { endpoint: ant }] }
+  m: { max_output_tokens: 777, bindings: [{ endpoint: oai }, { endpoint: ant }] }
 keys:
   admin: { kind: platform }
-`,
-)
+`
+const gateway = await testGateway(afterAll, config('{}'))
+/** Gateways that bound the answers to requests without a limit of their own, by the field that they add. */
+const capping = {
+  max_tokens: await testGateway(afterAll, config('{ output_cap: max_tokens }')),
+  max_completion_tokens: await testGateway(afterAll, config('{ output_cap: max_completion_tokens }')),
+}
 
 /** Text that looks like what the gateway edits. */
 const PROSE = [
@@ -86,6 +90,8 @@ const body = fc
     stream: fc.option(fc.constantFrom('true', 'true', 'true', 'false', 'null'), { nil: undefined }),
     options: fc.option(streamOptions, { nil: undefined, freq: 2 }),
     messages: fc.option(messages, { nil: undefined, freq: 5 }),
+    maxTokens: fc.option(fc.constantFrom('null', '5', '0'), { nil: undefined, freq: 1 }),
+    maxCompletionTokens: fc.option(fc.constantFrom('null', '7'), { nil: undefined, freq: 1 }),
     others: fc.uniqueArray(
       fc.tuple(fc.constantFrom('tools', 'metadata', 'input', 'a b', 'é', 'user'), value),
       {
@@ -101,6 +107,9 @@ const body = fc
     if (parts.stream !== undefined) members.push(`"stream"${colon}${parts.stream}`)
     if (parts.options !== undefined) members.push(`"stream_options"${colon}${parts.options}`)
     if (parts.messages !== undefined) members.push(`"messages"${colon}${parts.messages}`)
+    if (parts.maxTokens !== undefined) members.push(`"max_tokens"${colon}${parts.maxTokens}`)
+    if (parts.maxCompletionTokens !== undefined)
+      members.push(`"max_completion_tokens"${colon}${parts.maxCompletionTokens}`)
     for (const [name, inner] of parts.others) members.push(`${JSON.stringify(name)}${colon}${inner}`)
     return fc
       .shuffledSubarray(members, { minLength: members.length })
@@ -118,14 +127,19 @@ beforeEach(() => {
 })
 
 /** Sends each body over one connection, cut anywhere, and compares what arrived with what the oracle says. */
-async function expectFaithful(path: string, numRuns: number): Promise<void> {
-  const client = await rawClient(onTestFinished, gateway.url)
+async function expectFaithful(
+  path: string,
+  numRuns: number,
+  on = gateway,
+  cap?: { readonly field: string; readonly tokens: number },
+): Promise<void> {
+  const client = await rawClient(onTestFinished, on.url)
   const kind = path === CHAT ? 'chat' : 'other'
   await fc.assert(
     fc.asyncProperty(body, fc.array(fc.nat(400), { maxLength: 4 }), async (text, cuts) => {
       const bytes = Buffer.from(text)
       const at = [0, ...cuts.map(cut => Math.min(cut, bytes.length)).sort((a, b) => a - b), bytes.length]
-      await client.write(rawHead(gateway, path, [`content-length: ${bytes.length}`]))
+      await client.write(rawHead(on, path, [`content-length: ${bytes.length}`]))
       for (const [index, to] of at.slice(1).entries()) {
         if (to === at[index]) continue
         await client.write(bytes.subarray(at[index], to))
@@ -135,7 +149,7 @@ async function expectFaithful(path: string, numRuns: number): Promise<void> {
       const answer = await client.answer()
       expect(answer.status, answer.text()).toBe(200)
       const arrived = upstream.lastRequest.text()
-      expect(arrived).toBe(editedBody(text, SERVED, kind))
+      expect(arrived).toBe(editedBody(text, SERVED, kind, cap))
       const got = JSON.parse(arrived) as Record<string, unknown>
       expect(got['model']).toBe(SERVED)
       if (kind === 'chat' && got['stream'] === true)
@@ -158,6 +172,27 @@ describe('a body whose members come in any order, nested, escaped and cut anywhe
     ['rerank', RERANK],
   ])('arrives at %s with another model name and no other change', async (_title, path) => {
     await expectFaithful(path, 500)
+  })
+})
+
+describe('with output_cap, a body whose members come in any order', () => {
+  it.each([
+    ['a chat completion', CHAT, 'max_tokens', 'max_tokens'],
+    ['a chat completion', CHAT, 'max_completion_tokens', 'max_completion_tokens'],
+    ['messages', MESSAGES, 'max_completion_tokens', 'max_tokens'],
+  ] as const)(
+    'arrives at %s (%s, %s) with a bound only if it has none, and the specified edits',
+    async (_title, path, setting, field) => {
+      await expectFaithful(path, 500, capping[setting], { field, tokens: 777 })
+    },
+  )
+
+  it.each([
+    ['embeddings', EMBEDDINGS],
+    ['rerank', RERANK],
+    ['count_tokens', COUNT_TOKENS],
+  ])('arrives at %s without one: nothing is written there', async (_title, path) => {
+    await expectFaithful(path, 100, capping.max_tokens)
   })
 })
 

@@ -159,10 +159,10 @@ function estimateOf(
 ): Estimate | undefined {
   if (!dialect) return undefined
   const content = { textBytes: inputTokens * BYTES_PER_TOKEN, media: { bound: 0, likely: 0 } }
-  const { maxInputTokens, maxOutputTokens } = publication
+  const { maxInputTokens, maxOutputTokens, outputCap } = publication
   const price = priceAt(publication, clock.nowMs())?.price
   return estimate(
-    { content, produces: PRODUCES[dialect], maxTokens },
+    { content, produces: PRODUCES[dialect], maxTokens, isCapped: outputCap !== 'none' },
     { price, maxInputTokens, maxOutputTokens },
   )
 }
