@@ -93,7 +93,8 @@ export function deleteByHand(store: Store, target: Target, hand: Hand): Promise<
   return commitOnTop(store, hand, async () => {
     const { head } = await look(store, target)
     const { kind, name } = target
-    return { base: head.revision, counts: { ...NONE, delete: 1 }, puts: [], deletes: [{ kind, name }] }
+    const counts = { ...NONE, delete: 1 }
+    return { base: head.revision, counts, puts: [], deletes: [{ kind, name }], tenantUsers: 'refuse' }
   })
 }
 

@@ -138,6 +138,7 @@ export function liveUnderNewNames(
   mayFollow: (resource: StoredResource) => boolean,
 ): Live {
   if (renames.length === 0) return live
+  const tenants = new Map(renames.filter(({ kind }) => kind === 'tenant').map(({ from, to }) => [from, to]))
   const keys = new Map(renames.filter(({ kind }) => kind === 'key').map(({ from, to }) => [from, to]))
   const renamed = <Of extends { readonly key: string }>(of: Of): Of => ({
     ...of,
@@ -148,5 +149,11 @@ export function liveUnderNewNames(
     resources: underNewNames(live.resources, renames, mayFollow),
     secrets: live.secrets.map(renamed),
     holds: live.holds.map(renamed),
+    ...(live.tenantUsers && {
+      tenantUsers: live.tenantUsers.map(({ name, tenant }) => ({
+        name,
+        tenant: tenants.get(tenant) ?? tenant,
+      })),
+    }),
   }
 }

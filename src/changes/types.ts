@@ -32,7 +32,14 @@ export interface ResourceChange {
 }
 
 export interface PlanWarning {
-  readonly code: 'unpriced' | 'price_from' | 'no_endpoint' | 'no_secret' | 'renamed' | 'not_renamed'
+  readonly code:
+    | 'unpriced'
+    | 'price_from'
+    | 'no_endpoint'
+    | 'no_secret'
+    | 'renamed'
+    | 'not_renamed'
+    | 'users_disabled'
   readonly kind: Kind
   readonly name: string
   /** A sentence for people. */

@@ -71,7 +71,19 @@ function warningsOf(live: Live, after: readonly Resource[], desired: readonly Re
       message: `no secret yet: \`gw keys issue ${name}\` mints one`,
     })
   }
-  return warnings
+  return [...warnings, ...usersDisabled(live, after)]
+}
+
+/** Who may no longer log in, because the tenant goes away. */
+function usersDisabled({ resources, tenantUsers = [] }: Live, after: readonly Resource[]): PlanWarning[] {
+  const kept = new Set(after.filter(({ kind }) => kind === 'tenant').map(({ name }) => name))
+  return resources.flatMap(({ kind, name }): PlanWarning[] => {
+    if (kind !== 'tenant' || kept.has(name)) return []
+    const users = tenantUsers.filter(({ tenant }) => tenant === name).map(user => user.name)
+    if (users.length === 0) return []
+    const message = `users who are disabled with it, and whose sessions end: ${users.join(', ')}`
+    return [{ code: 'users_disabled', kind, name, message }]
+  })
 }
 
 /** What a calendar will do to prices by itself. */

@@ -3,7 +3,14 @@ import { CommandError } from '../base/catalogue/command.ts'
 import { selectMatching } from './find.ts'
 import { settleKept } from './kept-secrets.ts'
 import { settleKeys } from './key-secrets.ts'
-import { selectAccountNames, underNewNames, writeAccountNames, writeRenames } from './renames.ts'
+import { settleTenantUsers } from './people/tenant-users.ts'
+import {
+  retireAccounts,
+  selectAccountNames,
+  underNewNames,
+  writeAccountNames,
+  writeRenames,
+} from './renames.ts'
 import { afterCommit, resourceId, selectNamed, selectResources, writeResources } from './resources.ts'
 import { insertChanges } from './revision-changes.ts'
 import { insertRevision } from './revisions.ts'
@@ -21,7 +28,7 @@ import type { Changed, Commit, CommitGuard, Head, Revision, StoredResource } fro
  * It reads and writes what the commit names, so that one key more costs the same however many there are.
  *
  * @returns whether a secret or a hold of a key moved with it.
- * @throws {CommandError} GW4001, GW3002, and what the guard throws.
+ * @throws {CommandError} GW4001, GW3002, GW4010, and what the guard throws.
  */
 export async function writeCommit(
   db: Kysely<Tables>,
@@ -46,7 +53,11 @@ export async function writeCommit(
     ]),
   ]
   const before = await selectNamed(db, named)
-  const names = await selectAccountNames(db)
+  const booked = [
+    ...named,
+    ...before.flatMap(({ kind, account }) => (account === undefined ? [] : { kind, name: account })),
+  ]
+  const names = await selectAccountNames(db, booked)
   const renamed = underNewNames(before, renames)
   const after = afterCommit(renamed, commit, commit.base + 1, nowMs, names)
 
@@ -59,10 +70,12 @@ export async function writeCommit(
     find: query => selectMatching(db, query),
     all: () => selectResources(db),
   })
+  await settleTenantUsers(db, commit)
   const { kept = [] } = commit
   if (kept.length > 0 || named.some(({ kind }) => kind === 'endpoint'))
     await settleKept(db, kept, await selectMatching(db, { kind: 'endpoint' }))
-  await writeAccountNames(db, after, names)
+  await retireAccounts(db, renamed, commit.deletes)
+  await writeAccountNames(db, after, names, revision.id)
   return { revision, keysMoved: await settleKeys(db, commit, renamed, nowMs) }
 }
 

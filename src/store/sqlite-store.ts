@@ -22,6 +22,7 @@ import type { Accounting } from './ledger/types.ts'
 import { deleteMaintenance, putMaintenance, selectMaintenance } from './maintenance.ts'
 import { assertAuthority } from './people/authority.ts'
 import { SqlitePeople } from './people/sqlite-people.ts'
+import { selectTenantUsers } from './people/tenant-users.ts'
 import type { Authority } from './people/types.ts'
 import { Accounts, selectAccountNames } from './renames.ts'
 import { selectResources } from './resources.ts'
@@ -89,6 +90,7 @@ export class SqliteStore implements Store {
       resources: await selectResources(db),
       secrets: await selectSecrets(db),
       holds: await selectHolds(db),
+      tenantUsers: await selectTenantUsers(db),
       kept: await selectKept(db),
       ...present(await selectMaintenance(db)),
     }))

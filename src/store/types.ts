@@ -81,6 +81,8 @@ export interface Live {
   /** All that were ever minted for keys that exist, oldest first. */
   readonly secrets: readonly StoredSecret[]
   readonly holds: readonly KeyHold[]
+  /** Users who may log in for a tenant; absent where only a part was asked for. */
+  readonly tenantUsers?: readonly { readonly name: string; readonly tenant: string }[]
   /** Secrets that were given over REST, sealed; absent where only a part was asked for. */
   readonly kept?: readonly KeptSecret[]
   /** Absent while it is off. */
@@ -146,6 +148,11 @@ export interface Commit {
   readonly puts: readonly OwnedResource[]
   /** A key that goes away takes its secrets and its hold with it, an endpoint the credential that is kept for it. */
   readonly deletes: readonly { readonly kind: Kind; readonly name: string }[]
+  /**
+   * Of the users who are bound to a tenant that is deleted, those who may log in: `refuse` deletes nothing then (GW4010);
+   * by default they are disabled, and their sessions end. A later tenant of that name is another one.
+   */
+  readonly tenantUsers?: 'refuse'
   /** Credentials that `puts` refer to, sealed. Each replaces the one that was kept for the same use. */
   readonly kept?: readonly KeptSecret[]
 }

@@ -13,6 +13,7 @@ import { leanHolds } from './0011-lean-holds.ts'
 import { ledgerIsAppended } from './0012-ledger-is-appended.ts'
 import { followedFiles } from './0013-followed-files.ts'
 import { revisionChanges } from './0014-revision-changes.ts'
+import { retiredAccounts } from './0015-retired-accounts.ts'
 import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
@@ -33,4 +34,5 @@ export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0012-ledger-is-appended': ledgerIsAppended,
   '0013-followed-files': followedFiles,
   '0014-revision-changes': revisionChanges,
+  '0015-retired-accounts': retiredAccounts,
 }

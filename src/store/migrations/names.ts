@@ -17,4 +17,5 @@ export const MIGRATION_NAMES = [
   '0012-ledger-is-appended',
   '0013-followed-files',
   '0014-revision-changes',
+  '0015-retired-accounts',
 ] as const

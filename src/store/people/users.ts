@@ -51,7 +51,7 @@ export async function updateUser(
   const tenant = place ? place.tenant : user.tenant
   const willLogIn = enabled ?? user.enabled
   if (role === user.role && tenant === user.tenant && willLogIn === user.enabled) return user
-  if (place) await assertTenant(db, tenant)
+  if (place || willLogIn) await assertTenant(db, tenant)
   await db
     .updateTable('users')
     .set({ role, tenant: tenant ?? null, enabled: Number(willLogIn), version: user.version + 1 })

@@ -1,0 +1,90 @@
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { systemClock } from '../../src/base/clock.ts'
+import { openStore } from '../../src/store/open.ts'
+import { type TempDir, tempDir } from '../support/temp-dir.ts'
+import { gw } from './in-process.ts'
+import { billed, NOON_MS, write } from './traffic.ts'
+
+const REST = `version: 1
+endpoints:
+  fast: { protocol: openai, base_url: "http://127.0.0.1:9/v1", served_model: fast-1, skip_probe: true }
+publications:
+  chat: { price: { input: 1 }, bindings: [{ endpoint: fast }] }
+`
+const WITH_TENANT = `${REST}tenants:
+  blue: { billing: prepaid }
+keys:
+  app: { kind: tenant, tenant: blue, quota: 100000 }
+`
+
+let dir: TempDir
+const run = (line: string) => gw(line.split(' '), { cwd: dir.path })
+const json = async (line: string) => JSON.parse((await run(`${line} --format json`)).stdout)
+const apply = async (yaml: string) => {
+  dir.write('gw.yaml', yaml)
+  const applied = await run('apply --yes --allow-deletes 9')
+  expect(applied.exit, applied.stderr).toBe(0)
+  return applied
+}
+const opened = async () => {
+  const store = await openStore(`sqlite:${dir.at('data/gw.db')}`, { mode: 'write', clock: systemClock })
+  onTestFinished(() => store.close())
+  return store
+}
+
+beforeEach(async () => {
+  dir = tempDir(onTestFinished)
+  await apply(WITH_TENANT)
+  await run('wallet credit blue 10 --reference inv-1')
+  write(dir.at('data/gw.db'), billed({ id: 'r1', atMs: NOON_MS - 3_600_000 }))
+  const { people } = await opened()
+  await people.createUser({ name: 'tom', role: 'tenant', tenant: 'blue', passwordHash: 'h' })
+  const session = { digest: 'a'.repeat(64), user: 'tom', passwordHash: 'h' } as const
+  await people.openSession({ ...session, carrier: 'bearer', address: '::1' })
+})
+
+describe('a tenant that is deleted by its files', () => {
+  it('takes its users along, and the plan names them', async () => {
+    dir.write('gw.yaml', REST)
+    const { stdout } = await run('diff')
+    expect(stdout).toContain('users who are disabled with it, and whose sessions end: tom')
+    await apply(REST)
+    const { people } = await opened()
+    expect(await people.user('tom')).toMatchObject({ enabled: false, sessions: 0 })
+    expect((await run('users enable tom')).exit).toBe(4)
+  })
+
+  it('is another one than a later tenant of its name, which has nothing of it', async () => {
+    await apply(REST)
+    await apply(WITH_TENANT)
+    const { people } = await opened()
+    expect(await people.user('tom')).toMatchObject({ enabled: false, sessions: 0 })
+    expect(await json('wallet show blue')).toMatchObject({ balance: '0' })
+    expect(await json('wallet entries blue')).toEqual([])
+    expect((await run('logs --key app --format json')).stdout).toBe('')
+    const names = (await json('usage --by key --since 24h')).map(({ key }: { key: string }) => key)
+    expect(names).toEqual(['app~until-r3'])
+    expect((await run('ledger verify')).exit).toBe(0)
+  })
+
+  it('has all that was its own again by a rollback', async () => {
+    const before = await json('wallet show blue')
+    await apply(REST)
+    await apply(WITH_TENANT)
+    expect((await run('rollback 1 --yes')).exit).toBe(0)
+    expect(await json('wallet show blue')).toEqual(before)
+    expect(await json('usage --by key --since 24h')).toMatchObject([{ key: 'app', requests: 1 }])
+  })
+
+  it('leaves nothing to a tenant that bears the name which it had got by a rename', async () => {
+    await apply(
+      WITH_TENANT.replace('blue: {', 'azure: { previous_name: blue,').replace(
+        'tenant: blue',
+        'tenant: azure',
+      ),
+    )
+    await apply(REST)
+    await apply(WITH_TENANT.replaceAll('blue', 'azure'))
+    expect(await json('wallet show azure')).toMatchObject({ balance: '0' })
+  })
+})
