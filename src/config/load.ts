@@ -1,6 +1,7 @@
 import { isScalar, type ParsedNode } from 'yaml'
 import { DECLARED_KINDS, encode, KIND_NAMES, type Spec } from '../schema/kinds.ts'
 import { inlineBinding } from '../schema/publication.ts'
+import { modelName } from '../schema/scalars.ts'
 import { check, type Schema } from './check.ts'
 import { type Declaration, type Declared, declare } from './declare.ts'
 import { type Files, readFiles } from './files.ts'
@@ -82,7 +83,9 @@ function canonical(
   const asked = { node, home, path, extraFields: kind === 'publication' ? ['bindings'] : [] }
   if (publication !== undefined) {
     const inline = check(inlineBinding, asked, report)
-    return inline && { spec: encode('binding', { ...inline, publication }) }
+    // A publication whose name is wrong was reported; its bindings have no name to go by.
+    if (!inline || !modelName.safeParse(publication).success) return undefined
+    return { spec: encode('binding', { ...inline, publication }) }
   }
   const schema: Schema<unknown> = DECLARED_KINDS[kind]
   const decoded = check(schema, asked, report)

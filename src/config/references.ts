@@ -150,7 +150,7 @@ class References {
   /** Publications that are offered but that nothing serves. */
   checkBound(): void {
     const bound = new Set<string>()
-    for (const name of this.#names.get('binding') ?? []) bound.add(name.slice(0, name.indexOf(' ')))
+    for (const name of this.#names.get('binding') ?? []) bound.add(name.slice(0, name.lastIndexOf(' ')))
     for (const { kind, name, node, home, path } of this.#declarations) {
       if (kind !== 'publication' || name === undefined || bound.has(name)) continue
       const status = scalarAt(node, 'status')
