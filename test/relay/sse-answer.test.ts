@@ -92,6 +92,16 @@ describe('the null usage that the client did not ask for', () => {
       `data: ${expected}\n\n${done}`,
     )
   })
+
+  it.each(['data:', 'data: '])(
+    'is taken out behind a number that ends a line of `%s`, and nothing else is',
+    field => {
+      const event = `${field}{"a":1\n${field},"usage":null,"b":2}\n\n`
+      expect(sse(`${event}data: [DONE]\n\n`, [], { hideUsage: true }).bytes).toBe(
+        `${field}{"a":1,"b":2}\n\ndata: [DONE]\n\n`,
+      )
+    },
+  )
 })
 
 /** Names that mean something in an event. */

@@ -179,13 +179,14 @@ function isText(text: Buffer, bytes: Buffer, start: number, end: number): boolea
 
 /** Gives `scanner` the data between two offsets; several data lines are one text, joined by a newline. */
 function scan(scanner: JsonScanner, bytes: Buffer, data: readonly number[], from: number, to: number): void {
-  let joins = false
+  let joinAt: number | undefined
   for (let pair = 0; pair < data.length; pair += 2) {
     const start = Math.max(data[pair] as number, from)
     const end = Math.min(data[pair + 1] as number, to)
     if (start > end) continue
-    if (joins) scanner.push(NEWLINE, start - 1)
-    joins = true
+    // Numbered as what it stands for, the end of the line before: a number that ends there must end where it stands.
+    if (joinAt !== undefined) scanner.push(NEWLINE, joinAt)
+    joinAt = end
     scanner.push(bytes, start, start, end)
   }
 }
