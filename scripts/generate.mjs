@@ -14,6 +14,7 @@ import * as vendors from '../dist/config/vendors/table.js'
 import * as metrics from '../dist/metering/metrics/catalogue.js'
 import { openApi } from '../dist/schema/api/openapi.js'
 import { configSchema, kindSchema, testsSchema } from '../dist/schema/publish.js'
+import { conceptsPicture } from './concepts-picture.mjs'
 import { configurationPage } from './configuration-page.mjs'
 import { metricsPage } from './metrics-page.mjs'
 import { pricesPage, vendorsPage } from './vendors-page.mjs'
@@ -27,6 +28,7 @@ const FILES = {
   'schemas/gw.schema.json': `${JSON.stringify(configSchema(), null, 2)}\n`,
   'schemas/gw-tests.schema.json': `${JSON.stringify(testsSchema(), null, 2)}\n`,
   'schemas/openapi.json': `${JSON.stringify(openApi(version), null, 2)}\n`,
+  'docs/concepts.svg': conceptsPicture(),
   'docs/configuration.md': configurationPage(configSchema(), kindSchema),
   'docs/errors.md': errorsPage(),
   'docs/metrics.md': metricsPage(metrics),

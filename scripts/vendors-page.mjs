@@ -87,8 +87,8 @@ export function pricesPage({ PRICE_LIST, PRICE_PAGES, PRICES_AS_OF, PRICES_CURRE
 
 Generated from \`src/config/vendors/prices.ts\` by \`npm run generate\`.
 
-What well-known models cost at their vendors, in ${PRICES_CURRENCY} per million tokens, **as of ${PRICES_AS_OF}**. Each row was confirmed
-by two sources; models whose price could not be confirmed are left out. Vendors change prices: compare with their pages
+What well-known models cost at their vendors, in ${PRICES_CURRENCY} per million tokens, **as of ${PRICES_AS_OF}**. Rows come from
+the vendor's page where it could be read, else from public price lists; models whose price could not be confirmed are left out. Vendors change prices: compare with their pages
 (${pages.join(', ')}).
 
 \`gw init --prices\` and \`gw import litellm --prices\` copy a price from here into the configuration that they write, with this date.

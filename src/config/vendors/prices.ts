@@ -1,7 +1,7 @@
 /**
  * What well-known models cost at their vendors, for `gw init --prices` and `gw import --prices`. Nothing else reads
- * it: what a gateway charges stands in its configuration. Every row was confirmed by two sources on the day of
- * `PRICES_AS_OF`; models whose price could not be confirmed are left out.
+ * it: what a gateway charges stands in its configuration. Rows come from the vendor's page, else from public
+ * price lists, on the day of `PRICES_AS_OF`; models whose price could not be confirmed are left out.
  */
 export interface ListedPrice {
   /** `account` of the table of vendors. */
