@@ -5,8 +5,9 @@ import type { KeyEntry, Snapshot } from '../snapshot/types.ts'
 const BEARER = /^bearer +(\S+) *$/i
 /** What is longer than this is no key; hashing it would be work for an attacker's pleasure. */
 const MAX_SECRET_LENGTH = 1_024
-/** One message whatever the reason: it must not tell a guess from a near miss. */
+/** One message whatever is wrong with a key: it must not tell a guess from a near miss. */
 const MESSAGE = 'Incorrect API key provided.'
+const MISSING = 'No API key: send `Authorization: Bearer` and the key, or the key as `x-api-key`.'
 
 /**
  * The key that a request bears, in `authorization: Bearer` or `x-api-key`. Where one of the two is ours it is that
@@ -57,6 +58,7 @@ function choose(one: Found, other: Found): KeyEntry {
   }
   if (isEntry(one)) return unlessAmbiguous(one, other)
   if (isEntry(other)) return unlessAmbiguous(other, one)
+  if (one === 'absent' && other === 'absent') throw refusal('key absent', MISSING)
   throw refusal(`key ${one === 'absent' ? other : one}`)
 }
 
@@ -78,6 +80,6 @@ function look(secret: string | undefined, snapshot: Snapshot): Found {
   return snapshot.keys.get(keyDigest(secret)) ?? (secret.startsWith('gw_') ? 'unknown' : 'foreign')
 }
 
-function refusal(reason: string): GwError {
-  return new GwError('invalid_api_key', MESSAGE, { reason })
+function refusal(reason: string, message = MESSAGE): GwError {
+  return new GwError('invalid_api_key', message, { reason })
 }

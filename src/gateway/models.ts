@@ -4,7 +4,7 @@ import { GwError } from '../base/catalogue/wire.ts'
 import { sendJson } from '../http/json.ts'
 import type { PublicationEntry } from '../snapshot/types.ts'
 import { enter, type PipelinePorts } from './pipeline.ts'
-import { idHeaders } from './rescue.ts'
+import { idHeaders, setHeaders } from './rescue.ts'
 import type { Trace } from './trace.ts'
 
 const MAX_PAGE = 1_000
@@ -96,6 +96,7 @@ function percentDecoded(id: string): string {
 }
 
 function send(res: ServerResponse, body: string, trace: Trace): void {
+  setHeaders(res, trace.corsHeaders)
   sendJson(res, 200, body, {
     ...idHeaders(trace.protocol, trace.requestId),
     'x-gw-revision': String(trace.revision),

@@ -42,19 +42,25 @@ interface AnsweredAs {
   readonly protocol: Protocol
   readonly requestId: string
   readonly rateHeaders: () => readonly string[]
+  readonly corsHeaders: readonly string[]
 }
 
 /** Answers with an error. The head must not have been sent. */
 export function sendError(res: ServerResponse, error: GwError, trace: AnsweredAs): void {
   const { body, headers } = errorAnswer(error, trace)
-  const rates = trace.rateHeaders()
-  for (let index = 0; index < rates.length; index += 2)
-    res.setHeader(rates[index] ?? '', rates[index + 1] ?? '')
+  setHeaders(res, trace.rateHeaders())
+  setHeaders(res, trace.corsHeaders)
   sendJson(res, WIRE_ERRORS[error.code].status, body, headers)
 }
 
+/** @param lines names and values in turn. */
+export function setHeaders(res: ServerResponse, lines: readonly string[]): void {
+  for (let index = 0; index < lines.length; index += 2)
+    res.setHeader(lines[index] ?? '', lines[index + 1] ?? '')
+}
+
 /** The answer that tells an error, for where there is nothing but a socket to write it to. */
-export function errorAnswer(error: GwError, trace: Omit<AnsweredAs, 'rateHeaders'>): RefusalAnswer {
+export function errorAnswer(error: GwError, trace: Pick<AnsweredAs, 'protocol' | 'requestId'>): RefusalAnswer {
   const headers = {
     'content-type': 'application/json',
     ...idHeaders(trace.protocol, trace.requestId),

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { type Edit, extract, splice } from '../base/splice.ts'
+import { withoutOrigin } from './cors.ts'
 import { responseHeaders } from '../relay/headers.ts'
 import { askForUsage } from '../relay/include-usage.ts'
 import type { Head, UpstreamRequest } from '../relay/types.ts'
@@ -53,13 +54,14 @@ export function upstreamRequest(
   target: Target,
   path: InferencePath,
   query: string,
+  trace: Pick<Trace, 'corsHeaders'>,
 ): UpstreamRequest {
   let grown = 0
   for (const edit of edits) grown += edit.bytes.length - (edit.end - edit.start)
   return {
     upstream: target.endpoint,
     pathAndQuery: path.suffix + query,
-    headers: req.rawHeaders,
+    headers: trace.corsHeaders.length > 0 ? withoutOrigin(req.rawHeaders) : req.rawHeaders,
     body: splice(call.pieces, edits),
     lengthBytes: call.lengthBytes + grown,
     isLong: call.stream,
@@ -72,6 +74,7 @@ export function answerHeaders(head: Head, target: Target, trace: Trace): string[
   lines.push('x-request-id', trace.requestId)
   if (trace.protocol === 'anthropic') lines.push('request-id', trace.requestId)
   for (const line of trace.rateHeaders()) lines.push(line)
+  for (const line of trace.corsHeaders) lines.push(line)
   lines.push('x-gw-endpoint', target.endpoint.name, 'x-gw-revision', String(trace.revision))
   return lines
 }

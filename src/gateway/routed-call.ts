@@ -42,10 +42,10 @@ export class RoutedCall implements Candidates {
   }
 
   request(): UpstreamRequest {
-    const { req, call, path, query, route, cap } = this.#given
+    const { req, call, path, query, route, cap, trace } = this.#given
     const { edits, hideUsage } = editsFor(call, route.target, path, cap)
     this.hideUsage = hideUsage
-    return upstreamRequest(req, call, edits, route.target, path, query)
+    return upstreamRequest(req, call, edits, route.target, path, query, trace)
   }
 
   moveOn(failure: UpstreamFailure): boolean {

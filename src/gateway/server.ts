@@ -8,9 +8,11 @@ import type { RequestMeter } from '../metering/metrics/request-meter.ts'
 import { logRequest } from '../metering/request-log.ts'
 import type { Protocol } from '../schema/endpoint.ts'
 import type { Delivered } from './delivered.ts'
+import { answerPreflight, corsHeaders, isPreflight } from './cors.ts'
 import { INFERENCE_PATHS, protocolOfPath } from './endpoints.ts'
 import { answerScrape, type MetricsPort } from './metrics.ts'
 import { listModels, showModel } from './models.ts'
+import { pathHint } from './path-hint.ts'
 import { type PipelinePorts, serveInference } from './pipeline.ts'
 import { RequestIds } from './request-ids.ts'
 import { asGwError, errorAnswer, sendError } from './rescue.ts'
@@ -89,7 +91,6 @@ function routes(ports: ServerPorts): Route<Handler>[] {
     ...inference,
     ...scrapes,
     { method: 'GET', path: '/health', handler: health },
-    { method: 'HEAD', path: '/health', handler: health },
     {
       method: 'GET',
       path: '/v1/models',
@@ -114,7 +115,7 @@ function scrapeRoutes(metrics: MetricsPort): Route<Handler>[] {
     await answerScrape(req, res, metrics)
     return SCRAPED
   }
-  return ['GET', 'HEAD'].map(method => ({ method, path: '/metrics', handler }))
+  return [{ method: 'GET', path: '/metrics', handler }]
 }
 
 /** Whatever is thrown becomes an answer, and every request becomes a line in the log. */
@@ -126,12 +127,17 @@ function handle(
 ): void {
   const method = req.method ?? ''
   const match = router.match(method, req.url ?? '')
+  const origins = ports.current()?.corsOrigins
+  if (origins && isPreflight(req) && !match.found && match.allow.length > 0 && !refusalOf(req)) {
+    return answerPreflight(req, res, origins, match.allow)
+  }
   const trace = new Trace(method, match.path, protocolOf(match.path, req), ports)
+  trace.corsHeaders = corsHeaders(req, origins)
   const visit = { req, res, trace, path: match.path, query: match.found ? match.query : '' }
   const rescued = (thrown: unknown): void => conclude(rescue(thrown, res, trace), res, trace, ports)
   ports.requests.began()
   try {
-    const answer = route(req, match)
+    const answer = route(req, match, router)
     // Not an async function: a stream would keep all of it to its end.
     answer(visit).then(ended => conclude(ended, res, trace, ports), rescued)
   } catch (thrown) {
@@ -166,12 +172,26 @@ function answerNobody(
 }
 
 /** @throws {GwError} what the head of a request alone is enough to refuse it for. */
-function route(req: IncomingMessage, match: Match<Handler>): Handler {
+function route(req: IncomingMessage, match: Match<Handler>, router: Router<Handler>): Handler {
   const refusal = refusalOf(req)
-  if (refusal) throw new GwError(refusal.code, undefined, { headers: { connection: 'close' } })
+  if (refusal) {
+    const hint = match.path.startsWith('//') ? hintFor(match.path, 'bad_request', router) : undefined
+    throw new GwError(refusal.code, hint, { headers: { connection: 'close' } })
+  }
   if (match.found) return match.handler
-  if (match.allow.length === 0) throw new GwError('unknown_path')
+  if (match.allow.length === 0)
+    throw new GwError('unknown_path', hintFor(match.path, 'unknown_path', router))
   throw new GwError('method_not_allowed', undefined, { headers: { allow: match.allow.join(', ') } })
+}
+
+/** The title of an error with what to change in the client; undefined where that is not known. */
+function hintFor(
+  path: string,
+  code: 'unknown_path' | 'bad_request',
+  router: Router<Handler>,
+): string | undefined {
+  const hint = pathHint(path, served => router.has(served))
+  return hint && `${WIRE_ERRORS[code].title} ${hint}`
 }
 
 /** Answers for whatever a stage has thrown; where the head is out already there is nothing left but to cut. */

@@ -30,6 +30,8 @@ export class Trace {
   bill: Bill | undefined
   /** The header lines that tell a client its rates, as of when it is called; names and values in turn. */
   rateHeaders: () => readonly string[] = () => []
+  /** What a browser application of another origin may read; names and values in turn. */
+  corsHeaders: readonly string[] = []
   readonly #method: string
   readonly #path: string
   readonly #clock: Clock

@@ -4,7 +4,7 @@
  */
 export interface Route<Handler> {
   readonly method: string
-  /** A path, or a path with a `/` at its end that also matches everything below it. */
+  /** A path, or a path with a `/` at its end that matches everything below it, and not itself. */
   readonly path: string
   readonly handler: Handler
 }
@@ -31,10 +31,16 @@ export class Router<Handler> {
     const path = cut === -1 ? target : target.slice(0, cut)
     const query = cut === -1 ? '' : target.slice(cut)
     const methods =
-      this.#exact.get(path) ?? this.#below.find(({ prefix }) => path.startsWith(prefix))?.methods
-    const handler = methods?.get(method)
+      this.#exact.get(path) ?? this.#below.find(({ prefix }) => isBelow(path, prefix))?.methods
+    // A HEAD is a GET whose answer has no body (RFC 9110 §9.3.2): node:http leaves it out.
+    const handler = methods?.get(method) ?? (method === 'HEAD' ? methods?.get('GET') : undefined)
     if (handler !== undefined) return { found: true, handler, path, query }
-    return { found: false, path, allow: methods ? [...methods.keys()] : [] }
+    return { found: false, path, allow: methods ? allowOf(methods) : [] }
+  }
+
+  /** Whether there is such a path, for any method. */
+  has(path: string): boolean {
+    return this.#exact.has(path) || this.#below.some(({ prefix }) => isBelow(path, prefix))
   }
 
   #methods(path: string): Map<string, Handler> {
@@ -47,4 +53,12 @@ export class Router<Handler> {
     else this.#exact.set(path, methods)
     return methods
   }
+}
+
+function allowOf(methods: ReadonlyMap<string, unknown>): string[] {
+  return [...methods.keys()].flatMap(method => (method === 'GET' ? ['GET', 'HEAD'] : method))
+}
+
+function isBelow(path: string, prefix: string): boolean {
+  return path.length > prefix.length && path.startsWith(prefix)
 }

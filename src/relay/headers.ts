@@ -44,8 +44,8 @@ const NEVER_DOWN = new Set([
   // Decided by the catalogue where we answer, and by the limits where the upstream does.
   'x-should-retry',
 ])
-/** The upstream's rate headers describe our account there. */
-const NEVER_DOWN_PREFIXES = ['x-ratelimit-', 'anthropic-ratelimit-', 'x-gw-']
+/** The upstream's rate headers describe our account there, and who may read its answers is not for it to say. */
+const NEVER_DOWN_PREFIXES = ['x-ratelimit-', 'anthropic-ratelimit-', 'x-gw-', 'access-control-']
 
 /** What becomes of a line, by its name alone. */
 interface Verdict {

@@ -2,6 +2,17 @@ import { z } from 'zod'
 import { onDisconnect, onUpstreamError, outputCap } from './outcomes.ts'
 import { duration, size, text } from './scalars.ts'
 
+const origin = z.string().superRefine((value, ctx) => {
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  const right = url && /^https?:$/.test(url.protocol) ? url.origin : undefined
+  if (right === value) return
+  const message =
+    right === undefined
+      ? 'an exact origin such as https://app.example.com, without a path or a wildcard'
+      : `an origin as browsers send it: ${right}`
+  ctx.addIssue({ code: 'custom', message, input: value })
+})
+
 /** What may change while the gateway runs. Addresses, store and tokens are flags and environment. */
 export const settings = z
   .strictObject({
@@ -20,6 +31,18 @@ export const settings = z
       })
       .prefault({})
       .describe('Bounds for every request.'),
+    cors: z
+      .strictObject({
+        origins: z
+          .array(origin)
+          .max(100)
+          .default([])
+          .describe(
+            'Origins of web pages, exactly as browsers send them, such as `https://app.example.com`. Keys that pages hold can be read by their users.',
+          ),
+      })
+      .prefault({})
+      .describe('Which browser applications may call `/v1` from their pages; none by default.'),
     log: z
       .strictObject({
         retention: duration({ minMs: 3_600_000, maxMs: 3_660 * 86_400_000 })

@@ -81,6 +81,7 @@ export function* linking(decoded: Decoded, secretOf: SecretLookup): Generator<un
     maintenance: maintenanceOf(state, settings.maintenance),
     declaredMaintenance: Object.freeze(settings.maintenance),
     bodyLimitBytes: settings.limits.body,
+    corsOrigins: settings.cors.origins.length > 0 ? new Set(settings.cors.origins) : undefined,
     currency: settings.currency,
     logEmbeddings: settings.log.embeddings,
     logRetentionMs: settings.log.retention,

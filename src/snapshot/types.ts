@@ -15,6 +15,8 @@ export interface Snapshot {
   /** What the settings say of it. */
   readonly declaredMaintenance: { readonly enabled: boolean; readonly message: string }
   readonly bodyLimitBytes: number
+  /** Of browser applications that may call; absent where there are none. */
+  readonly corsOrigins: ReadonlySet<string> | undefined
   /** A label for amounts of money; nothing is converted. */
   readonly currency: string
   /** Whether embeddings write a call log, too. */

@@ -70,6 +70,7 @@ export function snapshotOf(...keys: readonly KeyEntry[]): Snapshot {
     maintenance: undefined,
     declaredMaintenance: { enabled: false, message: '' },
     bodyLimitBytes: 1_024,
+    corsOrigins: undefined,
     currency: 'USD',
     logEmbeddings: false,
     logRetentionMs: 1,

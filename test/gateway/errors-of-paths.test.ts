@@ -90,7 +90,7 @@ describe('unknown paths and methods', () => {
     }
     for (const path of ['/v1/models', '/v1/models/chat']) {
       const answer = await post(gateway, path, {})
-      expect(answer.headers.get('allow')).toBe('GET')
+      expect(answer.headers.get('allow')).toBe('GET, HEAD')
       await expectOpenaiError(answer, { status: 405, type: invalid, code: 'method_not_allowed' })
     }
   })

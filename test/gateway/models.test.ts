@@ -208,7 +208,6 @@ describe('one model', () => {
     'unlisted',
     'banned',
     'absent',
-    '',
     'alpha/',
     'ALPHA',
     'beta%252Fone',

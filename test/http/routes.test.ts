@@ -26,13 +26,18 @@ describe('a router', () => {
       path: '/a/b/c%2F',
       query: '?q',
     })
-    expect(router.match('GET', '/b/')).toMatchObject({ handler: 'below b' })
+    expect(router.match('GET', '/b/')).toEqual({ found: false, path: '/b/', allow: [] })
     expect(router.match('GET', '/b')).toEqual({ found: false, path: '/b', allow: [] })
   })
 
   it('names the methods that a path does have', () => {
-    expect(router.match('PUT', '/a')).toEqual({ found: false, path: '/a', allow: ['GET', 'POST'] })
-    expect(router.match('POST', '/a/x')).toEqual({ found: false, path: '/a/x', allow: ['GET'] })
+    expect(router.match('PUT', '/a')).toEqual({ found: false, path: '/a', allow: ['GET', 'HEAD', 'POST'] })
+    expect(router.match('POST', '/a/x')).toEqual({ found: false, path: '/a/x', allow: ['GET', 'HEAD'] })
+  })
+
+  it('finds a GET for a HEAD, and says which paths there are', () => {
+    expect(router.match('HEAD', '/a')).toMatchObject({ handler: 'get a' })
+    expect(['/a', '/a/x', '/b/', '/c'].map(path => router.has(path))).toEqual([true, true, false, false])
   })
 
   it.each(['', '/', '/A', '/a%', '//a', '/c', '/ab', 'a'])('decodes and guesses nothing: %j', target => {
