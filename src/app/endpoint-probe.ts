@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts'
+import { environmentProxies } from '../base/proxies.ts'
 import type { ProbeOrder } from '../changes/types.ts'
 import type { ProbeVerdict } from '../control/ports.ts'
 import { httpProbe } from '../relay/probe/http-probe.ts'
@@ -29,6 +30,7 @@ export async function probeEndpoint(
       return credential ?? findSecret(source, await ports.store.kept(), ports)
     },
     signal: ports.signal,
+    proxies: environmentProxies(ports.environment),
     probe: httpProbe({ clock: ports.clock }),
     timeoutMs: PROBE_TIMEOUT_MS,
     onProgress: () => undefined,

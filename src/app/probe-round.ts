@@ -1,9 +1,10 @@
 import { setMaxListeners } from 'node:events'
+import { type EnvironmentProxies, environmentProxies } from '../base/proxies.ts'
 import type { ProbeOrder } from '../changes/types.ts'
 import { httpProbe } from '../relay/probe/http-probe.ts'
 import type { Diagnosis, Probe, ProbedService, ProbeTarget } from '../relay/probe.ts'
 import type { Protocol } from '../schema/endpoint.ts'
-import { type SecretSource, secretsOf } from '../schema/kept-secret.ts'
+import { destinationOf, type SecretSource, secretsOf } from '../schema/kept-secret.ts'
 import { decode, type Resource, type Spec } from '../schema/kinds.ts'
 import { describe } from '../snapshot/compile.ts'
 import { endpointEntry } from '../snapshot/entries.ts'
@@ -46,6 +47,8 @@ export interface ProbeRoundPorts extends ProbeWishes {
   readonly probe: Probe
   readonly secretOf: (source: SecretSource) => Promise<string | MissingSecret>
   readonly signal: AbortSignal
+  /** Of the environment. */
+  readonly proxies: EnvironmentProxies
   /**
    * Where given, a credential goes only where one of these says that it goes already: for a configuration that
    * nobody could have reviewed on this machine.
@@ -69,6 +72,7 @@ export function roundPorts(
     ...wishes,
     secretOf: source => findSecret(source, live.kept ?? [], { environment, masterKey }),
     signal,
+    proxies: environmentProxies(environment),
     probe: httpProbe({ clock }),
     // What comes through stdin is no file that somebody has reviewed here (SECURITY, "Config").
     ...(paths.includes('-') && { onlySendings: sendings(live.resources) }),
@@ -152,7 +156,7 @@ async function chatWith(target: ProbeTarget, ports: ProbeRoundPorts): Promise<Pr
 async function targetOf(
   name: string,
   spec: Spec<'endpoint'>,
-  { secretOf, onlySendings }: ProbeRoundPorts,
+  { secretOf, onlySendings, proxies }: ProbeRoundPorts,
 ): Promise<ProbeTarget | Diagnosis> {
   const secrets = new Map<string, string>()
   for (const { field, source } of secretsOf(name, spec)) {
@@ -173,7 +177,11 @@ async function targetOf(
   const problems: string[] = []
   const entry = endpointEntry(
     { name, account: name, spec, createdAtMs: 0 },
-    { problems, resolve: (_owner, source) => secrets.get(describe(source)) ?? '' },
+    {
+      problems,
+      resolve: (_owner, source) => secrets.get(describe(source)) ?? '',
+      environmentProxies: proxies,
+    },
   )
   const [problem] = problems
   if (problem !== undefined) {
@@ -200,5 +208,5 @@ function sendings(resources: readonly Resource[]): ReadonlySet<string> {
 }
 
 function sendingOf(source: SecretSource, spec: Spec<'endpoint'>): string {
-  return `${describe(source)} ${new URL(spec.base_url).origin}`
+  return `${describe(source)} ${destinationOf(spec)}`
 }

@@ -1,5 +1,6 @@
 import type { Clock, Timer } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
+import { environmentProxies } from '../base/proxies.ts'
 import { secretStamp } from '../config/secrets.ts'
 import type { SecretSource } from '../schema/kept-secret.ts'
 import type { SecretReference } from '../schema/scalars.ts'
@@ -201,7 +202,8 @@ export class Reloader {
       ),
     )
     const secretOf = (source: SecretSource) => secrets.get(describe(source)) ?? new Error('was not looked up')
-    return inSlices(linking(decoded, secretOf), this.#ports.clock)
+    const proxies = environmentProxies(this.#ports.environment)
+    return inSlices(linking(decoded, secretOf, proxies), this.#ports.clock)
   }
 
   async #secretsMoved(): Promise<boolean> {

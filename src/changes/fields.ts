@@ -6,8 +6,8 @@ const SECRET_FIELDS: Partial<Record<Kind, readonly string[]>> = {
   endpoint: ['upstream_key'],
   key: ['secret', 'hash'],
 }
-/** Of an endpoint: a header's value that is no text is a reference to a secret. */
-const HEADER = /^headers[.[]/
+/** Of an endpoint: what is no text there is a reference to a secret. */
+const HEADER = /^(?:headers[.[]|proxy$)/
 const PLAIN_KEY = /^[A-Za-z0-9_-]+$/
 
 type Fields = { readonly [field: string]: Json }

@@ -12,6 +12,7 @@ export const TELLING_FIELDS = [
   'auth',
   'upstream_key',
   'headers',
+  'proxy',
   'enabled',
   'skip_probe',
 ]

@@ -42,6 +42,7 @@ Environment:
   SERVICE_DOCS_ENABLED=true     serves /docs, /redoc and /openapi.json on the control plane, to anybody who reaches it
   GW_MASTER_KEY                 seals credentials that are given over REST: 32 bytes in base64 or hexadecimal digits; by
                                 default a file beside the store, which is made when it is needed
+  HTTPS_PROXY, HTTP_PROXY, NO_PROXY  the proxy to upstreams; \`proxy\` of an endpoint comes before them
   GW_ADMIN_PASSWORD             while nobody may log in to the control plane: makes the user admin, with this password
 `
 

@@ -1,5 +1,5 @@
 import { ApiError } from '../base/catalogue/api.ts'
-import { secretsOf } from '../schema/kept-secret.ts'
+import { destinationOf, secretsOf } from '../schema/kept-secret.ts'
 import { decode, type Resource } from '../schema/kinds.ts'
 import type { SecretReference } from '../schema/scalars.ts'
 
@@ -36,9 +36,7 @@ function usesOf(resource: Resource): Use[] {
     const spec = decode('endpoint', resource.spec)
     // What is kept goes to one origin only, whoever says what; and no document can say it.
     return secretsOf(resource.name, spec).flatMap(({ source }) =>
-      'kept' in source
-        ? []
-        : [{ resource: name, use: `${textOf(source)} to ${new URL(spec.base_url).origin}` }],
+      'kept' in source ? [] : [{ resource: name, use: `${textOf(source)} to ${destinationOf(spec)}` }],
     )
   }
   if (resource.kind !== 'key') return []

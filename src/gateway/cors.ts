@@ -36,13 +36,7 @@ export function corsHeaders(
   if (allowed === undefined) return NONE
   const { origin } = req.headers
   if (origin === undefined || !allowed.has(origin)) return VARY
-  return [
-    'access-control-allow-origin',
-    origin,
-    'access-control-expose-headers',
-    EXPOSED,
-    ...VARY,
-  ]
+  return ['access-control-allow-origin', origin, 'access-control-expose-headers', EXPOSED, ...VARY]
 }
 
 /** A browser asks what it may send, before it sends it: without a key, and without a body. */

@@ -7,7 +7,11 @@ interface Mistake {
 
 const MISTAKES: readonly Mistake[] = [
   { found: /\/{2,}/g, right: '/', hint: 'end the base URL of the client without a slash' },
-  { found: /^(?:\/v1){2,}(?=\/)/, right: '/v1', hint: 'the client adds `/v1` by itself: end its base URL before that' },
+  {
+    found: /^(?:\/v1){2,}(?=\/)/,
+    right: '/v1',
+    hint: 'the client adds `/v1` by itself: end its base URL before that',
+  },
   { found: /(?<=.)\/$/, right: '', hint: 'leave out the slash at the end' },
   { found: /^(?!\/v1\/)/, right: '/v1', hint: 'end the base URL of the client in `/v1`' },
 ]

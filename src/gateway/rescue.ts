@@ -60,7 +60,10 @@ export function setHeaders(res: ServerResponse, lines: readonly string[]): void 
 }
 
 /** The answer that tells an error, for where there is nothing but a socket to write it to. */
-export function errorAnswer(error: GwError, trace: Pick<AnsweredAs, 'protocol' | 'requestId'>): RefusalAnswer {
+export function errorAnswer(
+  error: GwError,
+  trace: Pick<AnsweredAs, 'protocol' | 'requestId'>,
+): RefusalAnswer {
   const headers = {
     'content-type': 'application/json',
     ...idHeaders(trace.protocol, trace.requestId),

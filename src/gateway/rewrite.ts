@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import { type Edit, extract, splice } from '../base/splice.ts'
-import { withoutOrigin } from './cors.ts'
 import { responseHeaders } from '../relay/headers.ts'
 import { askForUsage } from '../relay/include-usage.ts'
 import type { Head, UpstreamRequest } from '../relay/types.ts'
 import type { Target } from '../snapshot/types.ts'
 import type { Call } from './call.ts'
+import { withoutOrigin } from './cors.ts'
 import type { InferencePath } from './endpoints.ts'
 import type { Trace } from './trace.ts'
 

@@ -7,8 +7,8 @@ import { callRecord } from '../metering/call-log.ts'
 import type { RequestMeter } from '../metering/metrics/request-meter.ts'
 import { logRequest } from '../metering/request-log.ts'
 import type { Protocol } from '../schema/endpoint.ts'
-import type { Delivered } from './delivered.ts'
 import { answerPreflight, corsHeaders, isPreflight } from './cors.ts'
+import type { Delivered } from './delivered.ts'
 import { INFERENCE_PATHS, protocolOfPath } from './endpoints.ts'
 import { answerScrape, type MetricsPort } from './metrics.ts'
 import { listModels, showModel } from './models.ts'
@@ -179,8 +179,7 @@ function route(req: IncomingMessage, match: Match<Handler>, router: Router<Handl
     throw new GwError(refusal.code, hint, { headers: { connection: 'close' } })
   }
   if (match.found) return match.handler
-  if (match.allow.length === 0)
-    throw new GwError('unknown_path', hintFor(match.path, 'unknown_path', router))
+  if (match.allow.length === 0) throw new GwError('unknown_path', hintFor(match.path, 'unknown_path', router))
   throw new GwError('method_not_allowed', undefined, { headers: { allow: match.allow.join(', ') } })
 }
 

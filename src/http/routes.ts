@@ -30,8 +30,7 @@ export class Router<Handler> {
     const cut = target.indexOf('?')
     const path = cut === -1 ? target : target.slice(0, cut)
     const query = cut === -1 ? '' : target.slice(cut)
-    const methods =
-      this.#exact.get(path) ?? this.#below.find(({ prefix }) => isBelow(path, prefix))?.methods
+    const methods = this.#exact.get(path) ?? this.#below.find(({ prefix }) => isBelow(path, prefix))?.methods
     // A HEAD is a GET whose answer has no body (RFC 9110 §9.3.2): node:http leaves it out.
     const handler = methods?.get(method) ?? (method === 'HEAD' ? methods?.get('GET') : undefined)
     if (handler !== undefined) return { found: true, handler, path, query }

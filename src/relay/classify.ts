@@ -2,6 +2,7 @@ import { MAX_RETRY_AFTER_MS } from '../base/catalogue/retry-after.ts'
 import { GwError, type GwErrorOptions, type WireCode } from '../base/catalogue/wire.ts'
 import { headerValue } from './headers.ts'
 import { readTold } from './probe/read-answer.ts'
+import { ProxyError } from './proxy.ts'
 import type { Head } from './types.ts'
 import { isUnpaid } from './unpaid.ts'
 
@@ -46,7 +47,7 @@ interface FailureOptions extends GwErrorOptions {
 export function fromTransport(error: unknown, endpoint: string): GwError {
   if (error instanceof GwError) return error
   const code = errorCode(error)
-  const reason = `${endpoint}: ${code ?? String(error)}`
+  const reason = `${endpoint}: ${error instanceof ProxyError ? error.message : (code ?? String(error))}`
   const tooSlow = code !== undefined && TIMEOUT_CODES.has(code)
   return new UpstreamFailure(tooSlow ? 'upstream_timeout' : 'upstream_error', undefined, {
     reason,

@@ -1,6 +1,8 @@
 import type { Dispatcher } from 'undici'
+import { parseProxy } from '../base/proxies.ts'
 import { ABSENT, Roster, type Rostered } from '../base/roster.ts'
 import { guardedLookup } from './lookup.ts'
+import { proxyConnector } from './proxy.ts'
 import { buildConnector, Client } from './undici.ts'
 
 /** undici's own keep-alive default; an upstream that says less in its `keep-alive` header is believed. */
@@ -25,6 +27,10 @@ interface Slot extends PooledClient, Rostered {
  * one costs the same with ten thousand streams open (undici's `Pool` walks all of them for every request).
  */
 export class ClientPool {
+  /** What stands before each path: a proxy of plain HTTP is sent whole addresses (RFC 9112 §3.2.2). */
+  readonly pathPrefix: string = ''
+  /** Header lines for such a proxy; names and values in turn. */
+  readonly proxyHeaders: readonly string[] = []
   /** One for all: each client would make its own of a text. */
   readonly #origin: URL
   readonly #options: Client.Options
@@ -34,12 +40,21 @@ export class ClientPool {
   readonly #taken = new Roster<Slot>()
   #retired = false
 
-  constructor(origin: string, connectMs: number) {
+  /** @param proxyUrl of the proxy that it is reached by; absent: directly. */
+  constructor(origin: string, connectMs: number, proxyUrl?: string) {
     this.#origin = new URL(origin)
+    const proxy = proxyUrl === undefined ? undefined : parseProxy(proxyUrl)
+    if (proxy && this.#origin.protocol === 'http:') {
+      this.pathPrefix = origin
+      const { authorization } = proxy
+      if (authorization !== undefined) this.proxyHeaders = ['proxy-authorization', authorization]
+    }
     this.#options = {
       pipelining: 1,
       // One connector for all: it remembers TLS sessions.
-      connect: buildConnector({ timeout: connectMs, lookup: guardedLookup(), allowH2: false }),
+      connect: proxy
+        ? proxyConnector(this.#origin, proxy, connectMs, guardedLookup())
+        : buildConnector({ timeout: connectMs, lookup: guardedLookup(), allowH2: false }),
       keepAliveTimeout: KEEP_ALIVE_MS,
       // Every deadline after connecting is the exchange's own.
       headersTimeout: 0,

@@ -2,7 +2,7 @@ import { ClientPool } from './client-pool.ts'
 import type { Upstream } from './types.ts'
 
 /**
- * One pool of connections for each origin and connect timeout. Pools outlive snapshots: a reload that does not touch
+ * One pool of connections for each origin, connect timeout and proxy. Pools outlive snapshots: a reload that does not touch
  * an origin does not touch its connections.
  */
 export class Pools {
@@ -12,7 +12,7 @@ export class Pools {
     const key = poolKey(upstream)
     const known = this.#pools.get(key)
     if (known) return known
-    const pool = new ClientPool(upstream.origin, upstream.connectMs)
+    const pool = new ClientPool(upstream.origin, upstream.connectMs, upstream.proxy)
     this.#pools.set(key, pool)
     return pool
   }
@@ -35,6 +35,6 @@ export class Pools {
   }
 }
 
-function poolKey({ origin, connectMs }: Upstream): string {
-  return `${connectMs} ${origin}`
+function poolKey({ origin, connectMs, proxy }: Upstream): string {
+  return proxy === undefined ? `${connectMs} ${origin}` : `${connectMs} ${origin} ${proxy}`
 }

@@ -17,6 +17,7 @@ export type ProbeFault =
   | 'secret'
   | 'dns'
   | 'link_local'
+  | 'proxy'
   | 'refused'
   | 'unreachable'
   | 'connect_timeout'

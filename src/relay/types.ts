@@ -10,6 +10,8 @@ export interface Upstream {
   readonly basePath: string
   /** Header names and values in turn, the credential among them. */
   readonly headers: readonly string[]
+  /** The address of the proxy that it is reached by, perhaps with user and password; absent: directly. */
+  readonly proxy?: string | undefined
   readonly connectMs: number
   readonly firstByteMs: number
   readonly idleMs: number

@@ -66,6 +66,7 @@ function asksAlike(a: EndpointEntry, b: EndpointEntry): boolean {
     a.basePath === b.basePath &&
     a.servedModel === b.servedModel &&
     a.enabled === b.enabled &&
+    a.proxy === b.proxy &&
     a.headers.length === b.headers.length &&
     a.headers.every((text, index) => text === b.headers[index])
   )

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseProxy } from '../base/proxies.ts'
 import { looksSecret } from '../base/secret-shapes.ts'
 import { keptSecret } from './kept-secret.ts'
 import { duration, secretReference, text } from './scalars.ts'
@@ -79,6 +80,42 @@ export function secretHeaders(value: Readonly<Record<string, unknown>>): string[
   )
 }
 
+const proxyText = z.string().max(2_048).superRefine(checkProxy)
+
+/** Over the network: a reference would read files and variables of this machine. */
+export const plainProxy = proxyText
+  .optional()
+  .describe(
+    'The proxy to reach this upstream by, such as `http://proxy:3128`, or `none`; default: the environment.',
+  )
+
+const proxy = z
+  .union([proxyText, secretReference])
+  .optional()
+  .describe(
+    'The proxy to reach this upstream by: `http://proxy:3128`, a reference to such an address with user and password, or `none`. Default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY in the environment of `gw serve`.',
+  )
+
+function checkProxy(value: string, ctx: z.RefinementCtx<string>): void {
+  if (value === 'none') return
+  const parsed = parseProxy(value)
+  if (parsed && parsed.authorization === undefined) return
+  ctx.addIssue(
+    parsed
+      ? {
+          code: 'custom',
+          message: 'a password in plain text (it is not shown here)',
+          params: { fault: 'GW1404' },
+          input: value,
+        }
+      : {
+          code: 'custom',
+          message: 'a proxy such as http://proxy:3128, without a path, or `none`',
+          input: value,
+        },
+  )
+}
+
 /** A day is longer than any answer. */
 const LONGEST_MS = 86_400_000
 
@@ -119,6 +156,7 @@ export const endpoint = z
     timeouts,
     max_concurrency: z.int().min(1).optional().describe('Requests at a time; more go to other endpoints.'),
     headers: headers.default({}),
+    proxy,
     labels: z
       .record(z.string().min(1).max(64), text)
       .default({})

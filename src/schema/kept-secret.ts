@@ -28,18 +28,19 @@ interface Sending {
   readonly base_url: string
   readonly upstream_key?: SecretReference | z.output<typeof keptSecret> | undefined
   readonly headers: Readonly<Record<string, string | SecretReference>>
+  readonly proxy?: string | SecretReference | undefined
 }
 
 /** Where the credential of an endpoint is found; undefined where it has none. */
 export function credentialOf(
   endpoint: string,
-  { base_url, upstream_key }: Omit<Sending, 'headers'>,
+  { base_url, upstream_key }: Pick<Sending, 'base_url' | 'upstream_key'>,
 ): SecretSource | undefined {
   if (upstream_key === undefined || !('stored' in upstream_key)) return upstream_key
   return { kept: keptFor(endpoint, base_url) }
 }
 
-/** Every secret that an endpoint sends, by the field that says so: its credential and headers that are references. */
+/** Every secret that an endpoint sends, by the field that says so: its credential, headers and a proxy that are references. */
 export function secretsOf(
   endpoint: string,
   sending: Sending,
@@ -48,7 +49,18 @@ export function secretsOf(
   const inHeaders = Object.entries(sending.headers).flatMap(([name, value]) =>
     typeof value === 'string' ? [] : [{ field: `headers.${name}`, source: value }],
   )
-  return credential ? [{ field: 'upstream_key', source: credential }, ...inHeaders] : inHeaders
+  const { proxy } = sending
+  return [
+    ...(credential ? [{ field: 'upstream_key', source: credential }] : []),
+    ...inHeaders,
+    ...(typeof proxy === 'object' ? [{ field: 'proxy', source: proxy }] : []),
+  ]
+}
+
+/** Who sees what an endpoint sends: its origin, and a proxy where nothing is encrypted on the way to it. */
+export function destinationOf({ base_url, proxy }: Pick<Sending, 'base_url' | 'proxy'>): string {
+  const { origin } = new URL(base_url)
+  return proxy === undefined || origin.startsWith('https:') ? origin : `${origin} by ${JSON.stringify(proxy)}`
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { EnvironmentProxies } from '../base/proxies.ts'
 import type { SecretSource } from '../schema/kept-secret.ts'
 import type { Spec } from '../schema/kinds.ts'
 import type { ServedState } from '../schema/state.ts'
@@ -33,8 +34,16 @@ export function* compiling(state: ServedState, secretOf: SecretLookup): Generato
   return yield* linking(yield* decoding(state), secretOf)
 }
 
-/** The second half of it: what was read becomes one whole, with its secrets. */
-export function* linking(decoded: Decoded, secretOf: SecretLookup): Generator<undefined, Compiled> {
+/**
+ * The second half of it: what was read becomes one whole, with its secrets.
+ *
+ * @param environmentProxies absent where it is not to be served.
+ */
+export function* linking(
+  decoded: Decoded,
+  secretOf: SecretLookup,
+  environmentProxies?: EnvironmentProxies,
+): Generator<undefined, Compiled> {
   const { state, settings } = decoded
   const problems = [...decoded.problems]
   const resolve = (owner: string, source: SecretSource): string => {
@@ -43,7 +52,7 @@ export function* linking(decoded: Decoded, secretOf: SecretLookup): Generator<un
     problems.push(`${owner}: ${secret.message}`)
     return ''
   }
-  const ports = { problems, resolve }
+  const ports = { problems, resolve, environmentProxies }
   const endpoints = yield* byName(decoded.endpoints, item => endpointEntry(item, ports))
   const tenants = yield* byName(
     decoded.tenants.map(({ entry }) => entry),

@@ -1,3 +1,4 @@
+import { type EnvironmentProxies, parseProxy } from '../base/proxies.ts'
 import { DEFAULT_AUTH, type Protocol } from '../schema/endpoint.ts'
 import { credentialOf, type SecretSource } from '../schema/kept-secret.ts'
 import type { Kind, Spec } from '../schema/kinds.ts'
@@ -11,6 +12,8 @@ export interface EntryPorts {
   readonly problems: string[]
   /** The secret that is found there; where there is none a problem is noted and the text is empty. */
   resolve(owner: string, source: SecretSource): string
+  /** Absent where nothing is going to be connected to: references to proxies lead nowhere then. */
+  readonly environmentProxies?: EnvironmentProxies | undefined
 }
 
 /** A decoded resource on its way into the snapshot. */
@@ -38,6 +41,24 @@ export function endpointEntry({ name, account, spec }: Item<'endpoint'>, ports: 
     header,
     typeof value === 'string' ? value : resolve(`headers.${header}`, value),
   ])
+  const proxyOf = (): string | undefined => {
+    const { proxy } = spec
+    if (proxy === 'none') return undefined
+    const fromEnvironment = proxy === undefined
+    const text = fromEnvironment
+      ? ports.environmentProxies?.(url.origin)
+      : typeof proxy === 'string'
+        ? proxy
+        : resolve('proxy', proxy)
+    if (!text) return undefined
+    const parsed = parseProxy(text)
+    if (parsed?.authorization !== undefined) secrets.push(text, new URL(text).password)
+    if (parsed) return text
+    const where = fromEnvironment ? 'the proxy in the environment' : 'proxy'
+    ports.problems.push(`endpoint ${name}: ${where} is no address such as http://proxy:3128`)
+    return undefined
+  }
+  const proxy = ports.environmentProxies && proxyOf()
   const credential = credentialOf(name, spec)
   if (credential) {
     const secret = resolve('upstream_key', credential)
@@ -57,6 +78,7 @@ export function endpointEntry({ name, account, spec }: Item<'endpoint'>, ports: 
     maxConcurrency: spec.max_concurrency ?? Number.POSITIVE_INFINITY,
     headers: Object.freeze(headers),
     secrets: Object.freeze(secrets),
+    proxy,
     connectMs: spec.timeouts.connect,
     firstByteMs: spec.timeouts.first_byte,
     idleMs: spec.timeouts.idle,

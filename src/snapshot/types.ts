@@ -155,6 +155,8 @@ export interface EndpointEntry {
   readonly maxConcurrency: number
   /** Header names and values in turn: the credential and the extra headers. */
   readonly headers: readonly string[]
+  /** The address of the proxy that it is reached by, perhaps with user and password. */
+  readonly proxy: string | undefined
   /** What of them is secret, to be kept out of messages. */
   readonly secrets: readonly string[]
   readonly connectMs: number

@@ -68,7 +68,9 @@ describe('a browser application of an origin in the settings', () => {
     expect(answer.headers.get('vary')).toBe('Accept, Origin')
     const exposed = answer.headers.get('access-control-expose-headers')?.split(', ') ?? []
     const ours = ['x-request-id', 'x-gw-endpoint', 'x-ratelimit-remaining-requests']
-    expect(exposed).toEqual(expect.arrayContaining([...ours, 'retry-after', 'anthropic-ratelimit-tokens-reset']))
+    expect(exposed).toEqual(
+      expect.arrayContaining([...ours, 'retry-after', 'anthropic-ratelimit-tokens-reset']),
+    )
     for (const name of ours) expect(answer.headers.get(name), name).not.toBeNull()
     expect(upstream.lastRequest.header('origin')).toBeUndefined()
   })
@@ -86,14 +88,17 @@ describe('a browser application of an origin in the settings', () => {
 })
 
 describe('a page of any other origin', () => {
-  it.each([OTHER, 'https://app.example.com:8443', 'http://app.example.com', 'https://app.example.com.evil', 'null'])(
-    'gets no permission: %s',
-    async origin => {
-      const answer = await preflight(origin)
-      expect([answer.status, allowed(answer)]).toEqual([204, null])
-      expect(allowed(await call(origin))).toBeNull()
-    },
-  )
+  it.each([
+    OTHER,
+    'https://app.example.com:8443',
+    'http://app.example.com',
+    'https://app.example.com.evil',
+    'null',
+  ])('gets no permission: %s', async origin => {
+    const answer = await preflight(origin)
+    expect([answer.status, allowed(answer)]).toEqual([204, null])
+    expect(allowed(await call(origin))).toBeNull()
+  })
 })
 
 describe('without the setting', () => {

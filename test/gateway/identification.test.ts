@@ -145,16 +145,19 @@ describe('nobody is let in', () => {
     ],
     ['with the digest instead of the key', () => [`x-api-key: ${keyDigest(secret('admin'))}`], 'key foreign'],
     ['with a key in the query or a cookie', () => [`cookie: key=${secret('admin')}`], 'key absent'],
-  ])('%s, with one constant body for a key and one for none; the log says why', async (_title, lines, reason) => {
-    const { answer, line } = await ask(lines())
-    expect(answer.status).toBe(401)
-    expect(answer.text()).toBe(
-      reason === 'key absent'
-        ? '{"error":{"message":"No API key: send `Authorization: Bearer` and the key, or the key as `x-api-key`.","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}'
-        : '{"error":{"message":"Incorrect API key provided.","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}',
-    )
-    expect(answer.values('www-authenticate')).toEqual([])
-    expect(line).toMatchObject({ reason, error_code: 'invalid_api_key' })
-    expect(JSON.stringify(line)).not.toContain(secret('admin'))
-  })
+  ])(
+    '%s, with one constant body for a key and one for none; the log says why',
+    async (_title, lines, reason) => {
+      const { answer, line } = await ask(lines())
+      expect(answer.status).toBe(401)
+      expect(answer.text()).toBe(
+        reason === 'key absent'
+          ? '{"error":{"message":"No API key: send `Authorization: Bearer` and the key, or the key as `x-api-key`.","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}'
+          : '{"error":{"message":"Incorrect API key provided.","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}',
+      )
+      expect(answer.values('www-authenticate')).toEqual([])
+      expect(line).toMatchObject({ reason, error_code: 'invalid_api_key' })
+      expect(JSON.stringify(line)).not.toContain(secret('admin'))
+    },
+  )
 })

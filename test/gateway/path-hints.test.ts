@@ -46,12 +46,15 @@ it('says nothing more of a path that resembles none', async () => {
   expect(messageOf(await ask('GET', '/v1/nothing'))).toBe('The gateway does not serve this path.')
 })
 
-it.each(['/v1/models', '/v1/models/chat', '/health'])('HEAD %s is answered as GET is, without a body', async path => {
-  const [head, get] = [await ask('HEAD', path), await ask('GET', path)]
-  expect([head.status, get.status]).toEqual([200, 200])
-  expect(head.body.length).toBe(0)
-  expect(get.body.length).toBeGreaterThan(0)
-})
+it.each(['/v1/models', '/v1/models/chat', '/health'])(
+  'HEAD %s is answered as GET is, without a body',
+  async path => {
+    const [head, get] = [await ask('HEAD', path), await ask('GET', path)]
+    expect([head.status, get.status]).toEqual([200, 200])
+    expect(head.body.length).toBe(0)
+    expect(get.body.length).toBeGreaterThan(0)
+  },
+)
 
 it('HEAD is no method of a path that is only posted to', async () => {
   expect(await ask('HEAD', '/v1/chat/completions')).toMatchObject({ status: 405 })

@@ -3,7 +3,7 @@ import { skipReason, TELLING_FIELDS } from '../../changes/probe-orders.ts'
 import { ManagedError, ProbeError } from '../../changes/refusals.ts'
 import type { Fields } from '../../schema/api/reshape.ts'
 import { secretHeaders } from '../../schema/endpoint.ts'
-import { type KeptSecret, keptFor } from '../../schema/kept-secret.ts'
+import { destinationOf, type KeptSecret, keptFor } from '../../schema/kept-secret.ts'
 import { type CanonicalSpec, decode, type Json, type Resource } from '../../schema/kinds.ts'
 import type { Store, StoredResource } from '../../store/types.ts'
 import type { Call, Caller, HandlersOf } from '../call.ts'
@@ -158,7 +158,8 @@ function credentialShown({ name, spec }: StoredResource, kept: ReadonlyMap<strin
  */
 function assertSameOrigin(before: CanonicalSpec, after: CanonicalSpec): void {
   const [from, to] = [decode('endpoint', before), decode('endpoint', after)]
-  if (!to.upstream_key || new URL(from.base_url).origin === new URL(to.base_url).origin) return
-  const detail = 'to be sent again with a new origin in base_url, or null for none'
+  if (!to.upstream_key || destinationOf(from) === destinationOf(to)) return
+  const detail =
+    'to be sent again with a new origin in base_url, or a new proxy on the way there, or null for none'
   throw invalid([{ pointer: '/upstream_key', detail }])
 }

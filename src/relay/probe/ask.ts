@@ -62,7 +62,7 @@ export async function ask(
   { clock, lookup }: AskPorts,
 ): Promise<Answer | Failure> {
   const startMs = clock.monotonicMs()
-  const connection = new Connection(upstream.origin, lookup)
+  const connection = new Connection(upstream.origin, lookup, upstream.proxy)
   const end = (ms: number) => () => connection.destroy(new TooSlow(ms))
   const connectMs = Math.min(upstream.connectMs, timeoutMs)
   const firstByteMs = Math.min(upstream.firstByteMs, timeoutMs)

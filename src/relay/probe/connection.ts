@@ -1,7 +1,9 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { buildConnector } from 'undici'
+import { type Proxy, parseProxy } from '../../base/proxies.ts'
 import { guardedLookup, type Lookup } from '../lookup.ts'
+import { authorityOf, openTunnel, ProxyError, readyEvent, socketToProxy } from '../proxy.ts'
 import { Client, request as requestOn } from '../undici.ts'
 
 /** How far a request has come: what a deadline that strikes then means. */
@@ -34,8 +36,13 @@ export class Connection {
   readonly #lookup: Lookup
   #socket: Socket | undefined
   #reason: Error | undefined
+  readonly #origin: URL
+  readonly #proxy: Proxy | undefined
 
-  constructor(origin: string, lookup: Lookup | undefined) {
+  /** @param proxy The address of the one that the origin is reached by. */
+  constructor(origin: string, lookup: Lookup | undefined, proxy?: string) {
+    this.#origin = new URL(origin)
+    this.#proxy = proxy === undefined ? undefined : parseProxy(proxy)
     const resolve = guardedLookup(lookup)
     this.#lookup = (hostname, options, done) =>
       resolve(hostname, options, (...found) => {
@@ -52,7 +59,7 @@ export class Connection {
 
   /** May be called once. Rejects with what {@link destroy} was given, or with what undici or the system said. */
   async request(asked: Asked): Promise<Answered> {
-    const { limitBytes, ...request } = asked
+    const { limitBytes, ...request } = this.#proxied(asked)
     try {
       const { statusCode, headers, body } = await requestOn.call(this.#client, request)
       this.phase = 'reading'
@@ -88,7 +95,22 @@ export class Connection {
     await this.#client.destroy()
   }
 
+  /** A proxy of plain HTTP is sent whole addresses. */
+  #proxied(asked: Asked): Asked {
+    if (!this.#proxy || this.#origin.protocol !== 'http:') return asked
+    const { authorization } = this.#proxy
+    return {
+      ...asked,
+      path: this.#origin.origin + asked.path,
+      headers:
+        authorization === undefined
+          ? asked.headers
+          : [...asked.headers, 'proxy-authorization', authorization],
+    }
+  }
+
   #connect(options: buildConnector.Options, done: buildConnector.Callback): void {
+    if (this.#proxy) return this.#connectBy(this.#proxy, options, done)
     const isSecure = options.protocol === 'https:'
     const isName = isIP(options.hostname) === 0
     if (!isName) this.phase = 'connecting'
@@ -111,6 +133,37 @@ export class Connection {
       socket.off('error', fail)
       this.phase = 'waiting'
       done(null, socket)
+    })
+  }
+
+  #connectBy(proxy: Proxy, options: buildConnector.Options, done: buildConnector.Callback): void {
+    const socket = socketToProxy(proxy, this.#lookup)
+    this.#socket = socket
+    const fail = (error: Error) => done(error, null)
+    const unreachable = (error: NodeJS.ErrnoException) =>
+      fail(new ProxyError(`cannot be reached (${error.code ?? error.message})`, { cause: error }))
+    const ready = (connected: Socket) => {
+      this.phase = 'waiting'
+      done(null, connected)
+    }
+    socket.once('error', unreachable)
+    socket.once(readyEvent(proxy), () => {
+      socket.off('error', unreachable)
+      if (this.#origin.protocol === 'http:') return ready(socket)
+      openTunnel(socket, authorityOf(this.#origin), proxy, error => {
+        if (error) return fail(error)
+        this.phase = 'securing'
+        const isName = isIP(options.hostname) === 0
+        const servername = isName ? options.hostname : ''
+        const host = options.hostname
+        const secure = connectTls({ socket, host, servername, ALPNProtocols: ['http/1.1'] })
+        this.#socket = secure
+        secure.once('error', fail)
+        secure.once('secureConnect', () => {
+          secure.off('error', fail)
+          ready(secure)
+        })
+      })
     })
   }
 }

@@ -1,4 +1,6 @@
+import { parseProxy } from '../../base/proxies.ts'
 import type { Diagnosis, ProbeFault } from '../probe.ts'
+import { ProxyError } from '../proxy.ts'
 import type { Upstream } from '../types.ts'
 import type { Failure } from './ask.ts'
 
@@ -7,6 +9,8 @@ export function transportDiagnosis(failure: Failure, upstream: Upstream): Diagno
   const url = new URL(upstream.origin)
   const at = url.host
   const { error } = failure
+  const by = proxyDiagnosis(failure, upstream)
+  if (by) return by
   if (error === undefined) return slow(failure, at)
   const code = errorCode(error)
   // From here on the address is known and takes connections.
@@ -28,6 +32,21 @@ export function transportDiagnosis(failure: Failure, upstream: Upstream): Diagno
     cause: `${at} broke off before its answer was complete${code === '' ? '' : ` (${code})`}.`,
     mend: 'Look into the log of the model server; is it an HTTP API that listens on that port?',
   }
+}
+
+/** What went wrong on the way to the upstream's proxy, or by its word. */
+function proxyDiagnosis({ error, phase, timeoutMs }: Failure, { proxy }: Upstream): Diagnosis | undefined {
+  const parsed = proxy === undefined ? undefined : parseProxy(proxy)
+  if (!parsed) return undefined
+  const at = new URL(parsed.origin).host
+  const mend =
+    'Correct `proxy` of the endpoint, or HTTPS_PROXY, HTTP_PROXY and NO_PROXY in the environment; `proxy: none` goes without one.'
+  if (error instanceof ProxyError) {
+    const said = error.message.replace(/^the proxy /, '')
+    return { fault: 'proxy', cause: `The proxy ${at} does not let through: ${said}.`, mend }
+  }
+  if (error !== undefined || (phase !== 'resolving' && phase !== 'connecting')) return undefined
+  return { fault: 'proxy', cause: `The proxy ${at} gives no connection within ${timeoutMs / 1000} s.`, mend }
 }
 
 interface Told {

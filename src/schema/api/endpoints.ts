@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { endpoint, plainHeaders } from '../endpoint.ts'
+import { endpoint, plainHeaders, plainProxy } from '../endpoint.ts'
 import { name } from '../scalars.ts'
 import { patchOf, shownShape } from './reshape.ts'
 import { byName, pageOf, pageQuery, revised, standing, time } from './shapes.ts'
@@ -29,7 +29,12 @@ const shownSecret = z
     'Where the credential comes from: a variable, a file, or what was given here. Never the credential.',
   )
 
-const fields = { ...endpoint.shape, upstream_key: secretValue, headers: plainHeaders.default({}) }
+const fields = {
+  ...endpoint.shape,
+  upstream_key: secretValue,
+  headers: plainHeaders.default({}),
+  proxy: plainProxy,
+}
 
 const shown = z
   .strictObject({

@@ -1,0 +1,57 @@
+/** The proxy of an origin as the environment says it; undefined where it is reached directly. */
+export type EnvironmentProxies = (origin: string) => string | undefined
+
+/** As much of a proxy as is needed to use it. */
+export interface Proxy {
+  /** Without user and password. */
+  readonly origin: string
+  /** What `proxy-authorization` says; absent where it wants none. */
+  readonly authorization?: string
+}
+
+const PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' }
+
+/**
+ * `HTTPS_PROXY`, `HTTP_PROXY` (or `ALL_PROXY`) and `NO_PROXY`, in either case of letters, by the rules of curl: the
+ * proxy is chosen by the scheme of the origin, `NO_PROXY` lists hosts, domains, `host:port` or `*`.
+ */
+export function environmentProxies(
+  environment: Readonly<Record<string, string | undefined>>,
+): EnvironmentProxies {
+  const read = (name: string) => (environment[name.toLowerCase()] || environment[name] || '').trim()
+  const all = read('ALL_PROXY')
+  const bySchema: Readonly<Record<string, string>> = {
+    'https:': read('HTTPS_PROXY') || all,
+    'http:': read('HTTP_PROXY') || all,
+  }
+  const excluded = read('NO_PROXY')
+    .toLowerCase()
+    .split(/[,\s]+/)
+    .filter(entry => entry !== '')
+  return origin => {
+    const url = new URL(origin)
+    const proxy = bySchema[url.protocol] ?? ''
+    if (proxy === '' || excluded.some(entry => isExcluded(entry, url))) return undefined
+    return proxy.includes('://') ? proxy : `http://${proxy}`
+  }
+}
+
+function isExcluded(entry: string, { hostname, port, protocol }: URL): boolean {
+  if (entry === '*') return true
+  const [, host = '', wanted] = /^(\[[^\]]*\]|[^:]*(?:::?[^:]*){2,}|[^:]*)(?::(\d+))?$/.exec(entry) ?? []
+  if (wanted !== undefined && wanted !== (port || PORTS[protocol])) return false
+  const bare = (name: string) => name.replace(/^\[|\]$/g, '').replace(/\.$/, '')
+  const [name, suffix] = [bare(hostname.toLowerCase()), bare(host).replace(/^\*?\./, '')]
+  return suffix !== '' && (name === suffix || name.endsWith(`.${suffix}`))
+}
+
+/** @returns undefined where the text is no address of a proxy. */
+export function parseProxy(text: string): Proxy | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !/^https?:$/.test(url.protocol) || url.hostname === '') return undefined
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '') return undefined
+  const { username, password } = url
+  if (username === '' && password === '') return { origin: url.origin }
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  return { origin: url.origin, authorization: `Basic ${Buffer.from(credentials).toString('base64')}` }
+}

@@ -1,0 +1,127 @@
+import { connect as connectTcp, isIP, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import type { buildConnector as Build } from 'undici'
+import type { Proxy } from '../base/proxies.ts'
+import type { Lookup } from './lookup.ts'
+import { buildConnector } from './undici.ts'
+
+/** A proxy that cannot be reached, or does not let through. */
+export class ProxyError extends Error {
+  override readonly name = 'ProxyError'
+  readonly code = 'EPROXY'
+}
+
+/** The same code as undici's own: too slow, not broken. */
+class ProxyTimeout extends Error {
+  override readonly name = 'ProxyTimeout'
+  readonly code = 'UND_ERR_CONNECT_TIMEOUT'
+}
+
+/** The answer to CONNECT is a head and nothing more. */
+const MAX_HEAD_BYTES = 16_384
+const END_OF_HEAD = '\r\n\r\n'
+
+/** Opens a socket to the proxy itself: TCP, or TLS where its address says https. */
+export function socketToProxy({ origin }: Proxy, lookup: Lookup): Socket {
+  const { hostname, port, protocol } = new URL(origin)
+  const isSecure = protocol === 'https:'
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const address = { host, port: Number(port) || (isSecure ? 443 : 80), lookup, noDelay: true }
+  if (!isSecure) return connectTcp(address)
+  return connectTls({ ...address, servername: isIP(host) === 0 ? host : '', ALPNProtocols: ['http/1.1'] })
+}
+
+/** The event after which a socket to the proxy can be written to. */
+export function readyEvent({ origin }: Proxy): 'connect' | 'secureConnect' {
+  return origin.startsWith('https:') ? 'secureConnect' : 'connect'
+}
+
+/**
+ * Asks the proxy for a tunnel (RFC 9110 §9.3.6). Calls `done` once; the socket is the tunnel then, and paused.
+ *
+ * @param authority Host and port of the origin.
+ */
+export function openTunnel(
+  socket: Socket,
+  authority: string,
+  proxy: Proxy,
+  done: (error: Error | undefined) => void,
+): void {
+  let head = Buffer.alloc(0)
+  const end = (error: Error | undefined): void => {
+    socket.off('data', onData).off('error', onError).off('close', onClose)
+    socket.pause()
+    done(error)
+  }
+  const onError = (error: Error): void => end(new ProxyError(error.message, { cause: error }))
+  const onClose = (): void => end(new ProxyError('the proxy closed the connection without an answer'))
+  const onData = (piece: Buffer): void => {
+    head = Buffer.concat([head, piece])
+    const at = head.indexOf(END_OF_HEAD)
+    if (at < 0 && head.length <= MAX_HEAD_BYTES) return
+    const [, status] = /^HTTP\/1\.[01] (\d{3})/.exec(head.toString('latin1', 0, 16)) ?? []
+    if (at < 0 || status === undefined) return end(new ProxyError('the proxy does not answer in HTTP'))
+    if (!status.startsWith('2')) return end(new ProxyError(`the proxy answered ${status}`))
+    const rest = head.subarray(at + END_OF_HEAD.length)
+    end(undefined)
+    if (rest.length > 0) socket.unshift(rest)
+  }
+  socket.on('data', onData).on('error', onError).on('close', onClose)
+  const lines = [`CONNECT ${authority} HTTP/1.1`, `host: ${authority}`, ...authorizationLines(proxy)]
+  socket.write(`${lines.join('\r\n')}${END_OF_HEAD}`)
+}
+
+function authorizationLines({ authorization }: Proxy): string[] {
+  return authorization === undefined ? [] : [`proxy-authorization: ${authorization}`]
+}
+
+/** Host and port, as CONNECT names them. */
+export function authorityOf({ hostname, port, protocol }: URL): string {
+  return `${hostname}:${port || (protocol === 'https:' ? '443' : '80')}`
+}
+
+/**
+ * Connects to an origin by way of a proxy, as undici wants it: an https origin through a tunnel, with TLS from end to
+ * end; for an http origin the connection to the proxy itself, which is then sent whole addresses.
+ *
+ * @param connectMs For all of it.
+ */
+export function proxyConnector(
+  origin: URL,
+  proxy: Proxy,
+  connectMs: number,
+  lookup: Lookup,
+): Build.connector {
+  // One for all: it remembers TLS sessions. The deadline is one for the whole way.
+  const secure = buildConnector({ timeout: 0, allowH2: false })
+  return (options, callback) => {
+    const socket = socketToProxy(proxy, lookup)
+    let isOver = false
+    const end = (error: Error | null, ready: Socket | null): void => {
+      if (isOver) return
+      isOver = true
+      clearTimeout(timer)
+      socket.off('error', unreachable)
+      if (error) socket.on('error', () => undefined).destroy()
+      if (error || !ready) callback(error ?? new ProxyError('no connection'), null)
+      else callback(null, ready)
+    }
+    const unreachable = (error: NodeJS.ErrnoException): void =>
+      end(
+        new ProxyError(`the proxy cannot be reached (${error.code ?? error.message})`, { cause: error }),
+        null,
+      )
+    const timer = setTimeout(
+      () => end(new ProxyTimeout(`no connection through the proxy within ${connectMs} ms`), null),
+      connectMs,
+    )
+    socket.once('error', unreachable)
+    socket.once(readyEvent(proxy), () => {
+      if (origin.protocol === 'http:') return end(null, socket)
+      openTunnel(socket, authorityOf(origin), proxy, error => {
+        if (error) return end(error, null)
+        secure({ ...options, httpSocket: socket }, (failure, tunnelled) => end(failure, tunnelled))
+      })
+    })
+  }
+}
