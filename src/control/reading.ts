@@ -16,12 +16,12 @@ const MAX_DEPTH = 32
 const MAX_FAULTS = 32
 
 /**
- * The body as a JSON object; an empty one where nothing was sent.
+ * The body as a JSON object; undefined where nothing was sent.
  *
  * @throws {ApiError} request_too_large, unsupported_media_type, invalid_json, bad_request, request_timeout;
  * invalid_request where a member is there twice.
  */
-export async function readJson(req: IncomingMessage, limitBytes: number): Promise<Fields> {
+export async function readJson(req: IncomingMessage, limitBytes: number): Promise<Fields | undefined> {
   if (req.headers['content-encoding'] !== undefined) {
     throw new ApiError('unsupported_media_type', 'A compressed body is not inflated.')
   }
@@ -34,7 +34,7 @@ export async function readJson(req: IncomingMessage, limitBytes: number): Promis
     if (read.fault === 'unwanted') throw new ApiError('invalid_json')
     throw read.fault === 'aborted' ? new ApiError('bad_request') : asRefused(read.fault)
   }
-  if (read.lengthBytes === 0) return {}
+  if (read.lengthBytes === 0) return undefined
   if (!isJson(req)) throw new ApiError('unsupported_media_type', 'The body is not application/json in UTF-8.')
   const bytes = Buffer.concat(read.pieces)
   if (!scanner.done || scanner.rootKind !== 'object' || !isUtf8(bytes)) throw new ApiError('invalid_json')

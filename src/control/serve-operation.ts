@@ -75,8 +75,10 @@ export async function serveOperation(
   const query = checkedQuery(op.query, visit.query)
   if (caller) connection.keep()
   else connection.limitBody(STRANGERS_MS)
-  const json = isChange ? await readJson(req, limitBytesOf(op, caller)) : {}
+  const sent = isChange ? await readJson(req, limitBytesOf(op, caller)) : undefined
   if (isChange) caller = await admit(req, visit, ports)
+  if (isChange && op.body && !sent) throw new ApiError('invalid_json', 'This operation needs a body.')
+  const json = sent ?? {}
   const body = op.body ? checked(op.body, json) : assertEmpty(json)
 
   // The table and the type of the handlers say that these fit each other.

@@ -1,6 +1,6 @@
 import type { LookupAddress, LookupOptions } from 'node:dns'
 import { lookup as systemLookup } from 'node:dns'
-import { isLinkLocal } from '../schema/endpoint.ts'
+import { isMetadataAddress } from '../base/ip-address.ts'
 
 type Callback = (
   error: NodeJS.ErrnoException | null,
@@ -12,16 +12,16 @@ type Callback = (
 export type Lookup = (hostname: string, options: LookupOptions, callback: Callback) => void
 
 /**
- * Resolves a name as the system does, and refuses it where it leads to a link-local address: there clouds serve their
- * credentials, and a name can be pointed at them after a configuration was reviewed (SECURITY, "Config").
+ * Resolves a name as the system does, and refuses it where clouds serve their credentials at one of its addresses: a
+ * name can be pointed there after a configuration was reviewed (SECURITY, "Config").
  */
 export function guardedLookup(lookup: Lookup = systemLookup): Lookup {
   return (hostname, options, callback) => {
     lookup(hostname, options, (error, found, family) => {
       if (error) return callback(error, found, family)
       const addresses = typeof found === 'string' ? [found] : found.map(({ address }) => address)
-      if (!addresses.some(isLinkLocal)) return callback(null, found, family)
-      const refusal: NodeJS.ErrnoException = new Error(`${hostname} resolves to a link-local address`)
+      if (!addresses.some(isMetadataAddress)) return callback(null, found, family)
+      const refusal: NodeJS.ErrnoException = new Error(`${hostname} resolves to a metadata address`)
       refusal.code = 'ELINKLOCAL'
       callback(refusal, [], undefined)
     })

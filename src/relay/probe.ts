@@ -70,7 +70,7 @@ export interface ProbeOptions {
 
 /**
  * Asks an upstream for a sign of life, over connections of its own that are closed when the answer is known. No
- * method ever rejects, follows a redirect, connects to a link-local address, or reads more than 1 MiB.
+ * method ever rejects, follows a redirect, connects to a metadata address, or reads more than 1 MiB.
  */
 export interface Probe {
   /** One minimal chat in the endpoint's protocol; where it fails, what would mend it. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isMetadataAddress } from '../base/ip-address.ts'
 import { parseProxy } from '../base/proxies.ts'
 import { looksSecret } from '../base/secret-shapes.ts'
 import { keptSecret } from './kept-secret.ts'
@@ -6,6 +7,8 @@ import { duration, secretReference, text } from './scalars.ts'
 
 export const PROTOCOLS = ['openai', 'anthropic'] as const
 export type Protocol = (typeof PROTOCOLS)[number]
+
+const MAX_URL_LENGTH = 2_048
 
 /** Headers that the gateway itself decides: an endpoint must not set them, least of all a credential. */
 const RESERVED_HEADERS = new Set([
@@ -140,6 +143,8 @@ export const endpoint = z
     display_name: text.optional().describe('A name for people.'),
     base_url: z
       .string()
+      .max(MAX_URL_LENGTH, `at most ${MAX_URL_LENGTH} characters`)
+      .meta({ format: 'uri', pattern: '^[Hh][Tt]{2}[Pp][Ss]?://[^\\s/?#@\\\\]+(/[^\\s?#]*)?$' })
       .superRefine(checkBaseUrl)
       .overwrite(trimSlashes)
       .describe(
@@ -189,11 +194,8 @@ function trimSlashes(url: string): string {
   return url.replace(/\/+$/, '')
 }
 
-const MAX_URL_LENGTH = 2_048
-
 function checkBaseUrl(value: string, ctx: z.RefinementCtx<string>): void {
   const refuse = (message: string) => ctx.addIssue({ code: 'custom', message, input: value })
-  if (value.length > MAX_URL_LENGTH) return refuse(`at most ${MAX_URL_LENGTH} characters`)
   let url: URL
   try {
     url = new URL(value)
@@ -203,15 +205,5 @@ function checkBaseUrl(value: string, ctx: z.RefinementCtx<string>): void {
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return refuse('http or https only')
   if (url.username || url.password) return refuse('no user or password in the URL: use `upstream_key`')
   if (value.includes('?') || value.includes('#')) return refuse('no query and no fragment')
-  if (isLinkLocal(url.hostname)) return refuse('link-local addresses serve cloud metadata and are refused')
-}
-
-/** Link-local addresses (RFC 3927, RFC 4291 §2.5.6), where clouds serve their credentials. */
-export function isLinkLocal(host: string): boolean {
-  const address = host.replace(/^\[|\]$/g, '').toLowerCase()
-  return (
-    address.startsWith('169.254.') ||
-    /^fe[89ab][0-9a-f]:/.test(address) ||
-    /^::ffff:(?:a9fe:|169\.254\.)/.test(address)
-  )
+  if (isMetadataAddress(url.hostname)) return refuse('addresses where clouds serve metadata are refused')
 }

@@ -9,8 +9,6 @@ import { formatDurationMs, formatSizeBytes, parseDurationMs, parseSizeBytes } fr
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._@:/-]{0,127}$/
 const MODEL_NAME = /^[^\s\p{C}]{1,256}$/u
-/** Every client takes the dots out of a path, and few programs treat the other one as a name. */
-const UNREACHABLE: ReadonlySet<string> = new Set(['__proto__', '.', '..'])
 
 /** A name of an endpoint, tenant or key: safe in a header, a log line and a metric label. */
 export const name = z
@@ -20,11 +18,13 @@ export const name = z
     'letters, digits and . _ @ : / - only, starting with a letter or digit, at most 128 characters',
   )
 
-/** A public model name, as clients send it. */
+/** A public model name, as clients send it. Every client takes dots out of a path, and few programs name by `__proto__`. */
 export const modelName = z
   .string()
-  .regex(MODEL_NAME, 'printable characters without spaces, 1 to 256 of them, such as openai/gpt-4o:latest')
-  .refine(value => !UNREACHABLE.has(value), 'any name but __proto__, . and ..')
+  .regex(
+    /^(?!(?:__proto__|\.{1,2})$)[^\s\p{C}]{1,256}$/u,
+    'printable characters without spaces, 1 to 256 of them, such as openai/gpt-4o:latest, but not __proto__, . or ..',
+  )
 
 /** A model name, or a glob over model names: `*` stands for any characters (also `/`), `?` for one. */
 export const modelPattern = z
@@ -84,20 +84,36 @@ const DECIMAL_FAULTS: Record<DecimalFault, string> = {
 }
 
 /** `"0.15"` or `0.15` ⇄ nano-units (1e-9) of the currency, exactly. */
-export const money = z.codec(
-  z.union([z.string(), z.number()]).meta({ examples: ['0.15', 12.5] }),
-  z.bigint(),
-  {
-    decode(value, ctx) {
-      const nano = parseNano(value)
-      if (typeof nano === 'bigint' && nano <= MAX_NANO) return nano
-      const message = typeof nano === 'string' ? DECIMAL_FAULTS[nano] : 'at most 1000000000000'
-      ctx.issues.push({ code: 'custom', input: value, message })
-      return z.NEVER
+export const money = amountOf({ maxNano: MAX_NANO })
+
+/** An amount of money within bounds. The documented form has them, too. */
+export function amountOf({ maxNano, isPositive = false }: { maxNano: bigint; isPositive?: boolean }) {
+  const pattern = `^${isPositive ? '(?=.*[1-9])' : ''}\\d+(\\.\\d{1,9}0*)?$`
+  const [least, most] = [isPositive ? { exclusiveMinimum: 0 } : { minimum: 0 }, Number(maxNano / 10n ** 9n)]
+  return z.codec(
+    z
+      .union([z.string().meta({ pattern }), z.number().meta({ ...least, maximum: most })])
+      .meta({ examples: ['0.15', 12.5] }),
+    z.bigint(),
+    {
+      decode(value, ctx) {
+        const nano = parseNano(value)
+        const message =
+          typeof nano === 'string'
+            ? DECIMAL_FAULTS[nano]
+            : nano > maxNano
+              ? `at most ${formatNano(maxNano)}`
+              : isPositive && nano === 0n
+                ? 'more than 0'
+                : undefined
+        if (message === undefined && typeof nano === 'bigint') return nano
+        ctx.issues.push({ code: 'custom', input: value, ...(message !== undefined && { message }) })
+        return z.NEVER
+      },
+      encode: formatNano,
     },
-    encode: formatNano,
-  },
-)
+  )
+}
 
 /** Of a year with four digits, as RFC 3339 has them: with its zone a time may stand outside of them. */
 const UTC_LENGTH = '2027-01-31T00:00:00.000Z'.length

@@ -221,3 +221,16 @@ describe('fields that are wrong', () => {
     })
   })
 })
+
+describe('an operation that needs a body', () => {
+  test('does nothing without one: a rotation leaves the old secret', async () => {
+    const params = { name: 'k' }
+    await control.call('create_key', { as, body: { name: 'k', kind: 'platform' } })
+    await control.call('issue_key', { as, params })
+    const before = (await control.store.find({ kind: 'key', name: 'k' })).secrets
+    const refused = await control.call('rotate_key', { as, params })
+    expect([refused.status, refused.body.code]).toEqual([400, 'invalid_json'])
+    expect((await control.store.find({ kind: 'key', name: 'k' })).secrets).toEqual(before)
+    expect((await control.call('rotate_key', { as, params, body: {} })).status).toBe(201)
+  })
+})

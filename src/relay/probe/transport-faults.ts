@@ -81,7 +81,7 @@ const SYSTEM: Readonly<Record<string, (told: Told) => Diagnosis>> = {
   }),
   ELINKLOCAL: ({ name }) => ({
     fault: 'link_local',
-    cause: `The name ${name} leads to a link-local address, where clouds serve their credentials.`,
+    cause: `The name ${name} leads to an address where clouds serve their credentials.`,
     mend: 'Point the name, or `base_url`, at the model server: gw never connects to such addresses.',
   }),
   ECONNREFUSED: ({ at, code }) => ({

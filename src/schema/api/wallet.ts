@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { formatNano } from '../../base/decimal.ts'
 import { MAX_AMOUNT_NANO } from '../ledger.ts'
-import { money } from '../scalars.ts'
+import { amountOf } from '../scalars.ts'
 import { amount, byName, pageOf, pageQuery, time } from './shapes.ts'
 import type { Operation } from './types.ts'
 
@@ -38,10 +38,9 @@ const entry = z
 
 const booking = z
   .strictObject({
-    amount: money
-      .refine(nano => nano > 0n, 'more than 0')
-      .refine(nano => nano <= MAX_AMOUNT_NANO, `at most ${formatNano(MAX_AMOUNT_NANO)} at a time`)
-      .describe('An exact decimal, more than 0.'),
+    amount: amountOf({ maxNano: MAX_AMOUNT_NANO, isPositive: true }).describe(
+      `An exact decimal, more than 0 and at most ${formatNano(MAX_AMOUNT_NANO)}.`,
+    ),
     reference: z
       .string()
       .regex(/^[^\p{C}]{1,256}$/u, 'one line of 1 to 256 characters')

@@ -169,6 +169,7 @@ const asked = {
   max_tokens: z
     .int()
     .min(0)
+    .max(100_000_000)
     .optional()
     .describe('As the call would ask for; by default it asks for no limit.'),
 } as const

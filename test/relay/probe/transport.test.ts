@@ -26,7 +26,7 @@ describe('the way to the upstream', () => {
       done(null, [{ address: '169.254.169.254', family: 4 }])
     expect(await diagnosed(chat(target('http://sneaky.test/v1'), { lookup: metadata }))).toMatchObject({
       fault: 'link_local',
-      cause: expect.stringContaining('sneaky.test leads to a link-local address'),
+      cause: expect.stringContaining('sneaky.test leads to an address where clouds serve their credentials'),
     })
   })
 
