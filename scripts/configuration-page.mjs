@@ -41,7 +41,7 @@ function section(kind, title, text, root) {
 
 ${text}
 
-| field (\* required) | value | default | what it is |
+| field (* required) | value | default | what it is |
 |---|---|---|---|
 ${body.join('\n')}
 `

@@ -65,13 +65,7 @@ export class Reservation implements Rostered {
   #held = true
   #permitted = true
 
-  constructor(
-    hold: HoldFigures,
-    deadlineTickMs: number,
-    sources: Sources,
-    desk: Desk,
-    capTokens?: number | undefined,
-  ) {
+  constructor(hold: HoldFigures, deadlineTickMs: number, sources: Sources, desk: Desk, capTokens?: number) {
     this.hold = hold
     this.capTokens = capTokens
     this.#deadlineTickMs = deadlineTickMs

@@ -22,7 +22,7 @@ export function editsFor(
   call: Call,
   target: Target,
   path: InferencePath,
-  cap?: OutputCapEdit | undefined,
+  cap?: OutputCapEdit,
 ): { readonly edits: readonly Edit[]; readonly hideUsage: boolean } {
   const { start, end } = call.modelAt
   const named: Edit = { start, end, bytes: target.servedJson }

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { estimate } from '../../src/admission/estimate.ts'
-import type { Reservation } from '../../src/admission/reservation.ts'
 import { GwError } from '../../src/base/catalogue/wire.ts'
 import { cost } from '../../src/schema/cost.ts'
 import type { Price } from '../../src/schema/ledger.ts'
@@ -62,7 +61,7 @@ describe('with output_cap, a call without a limit of its own', () => {
     const key = keyEntry('k', { quotaTokens: 25 + 2 * 256 })
     scene.serve([key])
     expect(scene.try(key, wanted({ bytes: 78, n: 2 }))).toMatchObject({ code: 'quota_exceeded' })
-    expect((scene.admit(key, wanted({ bytes: 75, n: 2 })) as Reservation).capTokens).toBe(256)
+    expect(scene.admit(key, wanted({ bytes: 75, n: 2 })).capTokens).toBe(256)
   })
 
   test('shares what is left among its answers', () => {
