@@ -57,7 +57,7 @@ export async function serveInference(
   trace.stream = call.stream
   const permit = admit(key, snapshot, call.model)
   trace.model = permit.publication.name
-  const route = new Route(permit.publication, path.protocol, ports.routing)
+  const route = new Route(permit.publication, path.protocol, ports.routing, sourceOf(key))
   trace.endpoint = route.target.endpoint.name
 
   const visit = ports.underway.enter()
@@ -88,6 +88,11 @@ export async function serveInference(
 
 function capOf(field: PublicationEntry['outputCap'], tokens: number | undefined): OutputCapEdit | undefined {
   return field === 'none' || tokens === undefined ? undefined : { field, tokens }
+}
+
+/** Whom a failure at an upstream is counted by: however many keys a tenant has, it is one source. */
+function sourceOf({ account, tenant }: KeyEntry): string {
+  return tenant ? `tenant ${tenant.account}` : `key ${account}`
 }
 
 /**

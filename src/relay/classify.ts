@@ -18,6 +18,8 @@ export class UpstreamFailure extends GwError {
   readonly mayMoveOn: boolean
   /** It says that the endpoint is not well: three in a row take it out (DESIGN §7). */
   readonly isIll: boolean
+  /** The request had gone to the endpoint, wholly or in part. */
+  readonly wasSent: boolean
   /** It was said by an answer, not by a connection. */
   readonly hasAnswered: boolean
   /** How long the upstream asked to be left alone. */
@@ -30,6 +32,7 @@ export class UpstreamFailure extends GwError {
     this.mayMoveOn = more.mayMoveOn ?? true
     this.isIll = more.isIll ?? false
     this.hasAnswered = more.hasAnswered ?? false
+    this.wasSent = more.wasSent ?? this.hasAnswered
     this.restMs = more.restMs
     this.result = more.result ?? code
   }
@@ -38,13 +41,18 @@ export class UpstreamFailure extends GwError {
 interface FailureOptions extends GwErrorOptions {
   readonly mayMoveOn?: boolean
   readonly isIll?: boolean
+  readonly wasSent?: boolean
   readonly hasAnswered?: boolean
   readonly restMs?: number | undefined
   readonly result?: string
 }
 
-/** What a connection's failure means to a client. Errors that are ours already stay as they are. */
-export function fromTransport(error: unknown, endpoint: string): GwError {
+/**
+ * What a connection's failure means to a client. Errors that are ours already stay as they are.
+ *
+ * @param wasSent The connection stood: the request was on its way over it.
+ */
+export function fromTransport(error: unknown, endpoint: string, wasSent: boolean): GwError {
   if (error instanceof GwError) return error
   const code = errorCode(error)
   const reason = `${endpoint}: ${error instanceof ProxyError ? error.message : (code ?? String(error))}`
@@ -53,15 +61,21 @@ export function fromTransport(error: unknown, endpoint: string): GwError {
     reason,
     cause: error,
     isIll: true,
+    wasSent,
   })
 }
 
 /** An endpoint did not say in time what it had to. `total` is the time of the request, not only of the endpoint. */
-export function fromDeadline(deadline: 'first_byte' | 'idle' | 'total', endpoint: string): UpstreamFailure {
+export function fromDeadline(
+  deadline: 'first_byte' | 'idle' | 'total',
+  endpoint: string,
+  wasSent: boolean,
+): UpstreamFailure {
   return new UpstreamFailure('upstream_timeout', undefined, {
     reason: `${endpoint}: ${deadline} deadline`,
     mayMoveOn: deadline !== 'total',
     isIll: true,
+    wasSent,
   })
 }
 

@@ -138,8 +138,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
       this.#byteDueMs = nowMs + this.#idleMs
     }
     const { name } = this.#upstream
-    if (nowMs >= this.#totalDueMs) this.abort(fromDeadline('total', name))
-    else if (nowMs >= this.#byteDueMs) this.abort(fromDeadline(this.#hasHead ? 'idle' : 'first_byte', name))
+    if (nowMs >= this.#totalDueMs) this.abort(fromDeadline('total', name, this.dispatched))
+    else if (nowMs >= this.#byteDueMs)
+      this.abort(fromDeadline(this.#hasHead ? 'idle' : 'first_byte', name, this.dispatched))
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -226,7 +227,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
       this.#controller = undefined
       return this.#dispatch(this.#request)
     }
-    this.#end(this.#aborted ?? fromTransport(error, this.#upstream.name))
+    this.#end(this.#aborted ?? fromTransport(error, this.#upstream.name, this.dispatched))
   }
 
   /** undici keeps what it was given to send for as long as the answer takes, long after it has gone. */
@@ -260,7 +261,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     this.#ports.deadlines.unwatch(this)
     if (error) this.#pool.drop(this.#pooled)
     else this.#pool.giveBack(this.#pooled)
-    if (this.#taker) this.#tellNone(error ?? fromTransport(new Error('no head'), this.#upstream.name))
+    if (this.#taker) this.#tellNone(error ?? fromTransport(new Error('no head'), this.#upstream.name, true))
     else if (error) this.#sink?.onBreak(error)
     else this.#sink?.onEnd()
   }

@@ -27,9 +27,10 @@ export function boundTo(publication: PublicationEntry, protocol: Protocol): read
 export function obstacleOf(
   target: Target,
   { health, clock }: CandidatePorts,
+  isLastResort = false,
 ): Obstacle | 'unweighted' | undefined {
   if (target.weight === 0) return 'unweighted'
-  return health.of(target.endpoint).obstacle(target.endpoint, clock.monotonicMs())
+  return health.of(target.endpoint).obstacle(target.endpoint, clock.monotonicMs(), isLastResort)
 }
 
 /** Of two that were drawn the one with less to do for its weight; of equals the first. */
@@ -52,7 +53,10 @@ export interface Candidate {
 
 /** Every endpoint that is bound, as the next request would find it. Nothing is chosen, entered or counted. */
 export function survey(bound: readonly Target[], ports: CandidatePorts): readonly Candidate[] {
-  const met = bound.map(target => ({ target, obstacle: obstacleOf(target, ports) }))
+  const look = (isLastResort: boolean) =>
+    bound.map(target => ({ target, obstacle: obstacleOf(target, ports, isLastResort) }))
+  let met = look(false)
+  if (met.every(({ obstacle }) => obstacle !== undefined)) met = look(true)
   const [first] = met.filter(({ obstacle }) => obstacle === undefined)
   const tier = met.flatMap(({ target, obstacle }) =>
     obstacle === undefined && target.priority === first?.target.priority ? target : [],
@@ -85,7 +89,7 @@ export function nobody(bound: readonly Target[], { health, clock }: CandidatePor
   let soonest: { failure: UpstreamFailure; forMs: number } | undefined
   for (const target of weighted) {
     const state = health.of(target.endpoint)
-    const obstacle = state.obstacle(target.endpoint, nowMs)
+    const obstacle = state.obstacle(target.endpoint, nowMs, true)
     if (obstacle) met.push({ name: target.endpoint.name, obstacle })
     const rest = obstacle === 'resting' ? state.resting(nowMs) : undefined
     if (rest && (!soonest || rest.forMs < soonest.forMs)) soonest = rest

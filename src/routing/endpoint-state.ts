@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { UpstreamFailure } from '../relay/classify.ts'
 import type { EndpointEntry, HealthSettings } from '../snapshot/types.ts'
+import { FailureRow, RecentSuccesses } from './failure-row.ts'
 
 /** What is known of an endpoint at runtime (DESIGN §2); never in YAML, and kept across reloads. */
 export interface EndpointHealth {
@@ -24,6 +25,8 @@ export type Obstacle = 'disabled' | 'unhealthy' | 'resting' | 'full'
 /** What a failure says about the endpoint; an {@link UpstreamFailure} says it. */
 export interface Ailment {
   readonly isIll: boolean
+  /** The request had gone to it, wholly or in part: what it asks for may be the cause. */
+  readonly wasSent: boolean
   readonly hasAnswered: boolean
   readonly restMs: number | undefined
   readonly reason: string | undefined
@@ -32,19 +35,28 @@ export interface Ailment {
 export interface StatePorts {
   readonly clock: Clock
   readonly settings: () => HealthSettings
-  /** It has become unhealthy, or well again; or it is unhealthy still, and has just been seen to be. */
+  /** It has become unhealthy, or well again; or it is unhealthy still, and a trial has ended. */
   readonly onTurn: (state: EndpointState) => void
 }
+
+/** For so long an answer to somebody shows that it is the prompts of another one that fail. */
+const SERVES_OTHERS_MS = 60_000
+/** A probe is a source of its own. */
+const PROBE = 'probe'
 
 /**
  * The health of one endpoint.
  *
- *     unknown ──success──▶ healthy ◀──success of a probe or a trial──┐
- *        │                    │                                      │
- *        └── `unhealthy_after` failures in a row ──▶ unhealthy ──────┘
+ *     unknown ──success──▶ healthy ◀──success of a probe or a request──┐
+ *        │                    │                                        │
+ *        └── `unhealthy_after` failures in a row ──▶ unhealthy ────────┘
+ *                                                    silence: out · answers: passed over while others are usable
  *
  * Failures count in the order in which they end, and one success takes them back: an endpoint that serves most
- * requests stays in.
+ * requests stays in. Failures of one client alone do not count where another was answered within a minute. An
+ * unhealthy endpoint is out, so that no request goes there, only where it cannot be reached, or does not answer several
+ * clients or a probe. One that answers, however wrongly, is still asked where its publication has no other: no prompt
+ * can take a model away.
  */
 export class EndpointState {
   readonly endpoint: EndpointEntry
@@ -53,8 +65,12 @@ export class EndpointState {
   #state: EndpointHealth['state'] = 'unknown'
   #sinceMs: number
   #reason: string | undefined
-  #failuresInRow = 0
-  #hasAnswered = false
+  readonly #failures = new FailureRow()
+  /** Those since its last answer of whatever kind. */
+  readonly #silences = new FailureRow()
+  readonly #successes = new RecentSuccesses()
+  #isOut = false
+  #isReached = false
   /** Monotonic. */
   #restingUntilMs = Number.NEGATIVE_INFINITY
   #restFailure: UpstreamFailure | undefined
@@ -69,19 +85,33 @@ export class EndpointState {
     this.#sinceMs = ports.clock.nowMs()
   }
 
-  /** What made it unhealthy was an answer: that it answers tells nothing of whether it is well. */
-  get hasAnswered(): boolean {
-    return this.#hasAnswered
+  /** What made it unhealthy was an answer, or came behind a request: that it can be reached tells nothing. */
+  get isReached(): boolean {
+    return this.#isReached
+  }
+
+  /** One client alone has met its failures: a probe can tell whether it is the endpoint that fails. */
+  get isDoubtful(): boolean {
+    return !this.healthy && !this.#isProof(this.#failures)
+  }
+
+  get state(): EndpointHealth['state'] {
+    return this.#state
   }
 
   get healthy(): boolean {
     return this.#state !== 'unhealthy'
   }
 
-  /** Why a request cannot go there now, or undefined where it can. */
-  obstacle(endpoint: EndpointEntry, nowMs: number): Obstacle | undefined {
+  /**
+   * Why a request cannot go there now, or undefined where it can.
+   *
+   * @param isLastResort No other endpoint is usable: one that answers will do, though it is unhealthy.
+   */
+  obstacle(endpoint: EndpointEntry, nowMs: number, isLastResort = false): Obstacle | undefined {
     if (!endpoint.enabled) return 'disabled'
-    if (this.#state === 'unhealthy' && nowMs < this.#trialFromMs) return 'unhealthy'
+    const isPassedOver = this.#state === 'unhealthy' && nowMs < this.#trialFromMs
+    if (isPassedOver && (this.#isOut || !isLastResort)) return 'unhealthy'
     if (nowMs < this.#restingUntilMs) return 'resting'
     return this.inFlight >= endpoint.maxConcurrency ? 'full' : undefined
   }
@@ -89,7 +119,7 @@ export class EndpointState {
   /** A request goes there. */
   enter(): void {
     this.inFlight++
-    if (this.#state !== 'unhealthy') return
+    if (this.#state !== 'unhealthy' || this.#ports.clock.monotonicMs() < this.#trialFromMs) return
     // One request is the trial: the others wait for what comes of it.
     this.#trialFromMs = Number.POSITIVE_INFINITY
     this.#onTrial = true
@@ -103,29 +133,50 @@ export class EndpointState {
     this.#ports.onTurn(this)
   }
 
-  /** It has answered. */
-  succeeded(): void {
-    this.#failuresInRow = 0
+  /** It has answered; `source` is whose request it was, and absent of a probe. */
+  succeeded(source = PROBE): void {
+    this.#failures.clear()
+    this.#silences.clear()
+    this.#successes.add(source, this.#ports.clock.monotonicMs())
     this.#onTrial = false
+    this.#isOut = false
     if (this.#state !== 'healthy') this.#turn('healthy', undefined)
   }
 
-  failed(failure: Ailment): void {
-    const { clock, settings } = this.#ports
-    if (failure.restMs !== undefined)
-      this.#restingUntilMs = Math.max(this.#restingUntilMs, clock.monotonicMs() + failure.restMs)
-    if (failure instanceof UpstreamFailure && failure.restMs !== undefined) this.#restFailure = failure
-    if (!failure.isIll) return
-    this.#failuresInRow++
-    this.#hasAnswered = failure.hasAnswered
-    this.#onTrial = false
-    if (this.#state === 'unhealthy') this.#ports.onTurn(this)
-    else if (this.#failuresInRow >= settings().unhealthyAfter) this.#turn('unhealthy', failure.reason)
+  /** It asked to be left alone, if it did. */
+  rest(failure: Ailment): void {
+    if (failure.restMs === undefined) return
+    const untilMs = this.#ports.clock.monotonicMs() + failure.restMs
+    this.#restingUntilMs = Math.max(this.#restingUntilMs, untilMs)
+    if (failure instanceof UpstreamFailure) this.#restFailure = failure
   }
 
-  /** A probe found it as it was, or in another way. */
-  stillIll(reason: string): void {
-    if (this.#state === 'unhealthy') this.#reason = reason
+  /** @param source Whose request it was: that of a tenant, or of a key without one. */
+  failed(failure: Ailment, source: string): void {
+    this.rest(failure)
+    if (!failure.isIll) return
+    const cause = failure.wasSent ? source : undefined
+    this.#failures.add(cause)
+    if (failure.hasAnswered) this.#silences.clear()
+    else this.#silences.add(cause)
+    this.#isReached = failure.wasSent
+    this.#isOut = !failure.hasAnswered && (this.#isOut || this.#isProof(this.#silences))
+    const wasTrial = this.#onTrial
+    this.#onTrial = false
+    if (this.#state === 'unhealthy') {
+      if (wasTrial) this.#ports.onTurn(this)
+    } else if (this.#isFailing(source)) this.#turn('unhealthy', failure.reason)
+  }
+
+  /**
+   * A probe found it as it was, or in another way.
+   *
+   * @param hasAnswered The probe was answered, wrongly.
+   */
+  stillIll(reason: string, hasAnswered: boolean): void {
+    if (this.#state !== 'unhealthy') return
+    this.#reason = reason
+    this.#isOut = !hasAnswered
   }
 
   /** Lets one request try it, in `ms` from now: nothing else may tell whether it is well again. */
@@ -152,6 +203,18 @@ export class EndpointState {
       ...(Number.isFinite(this.#trialFromMs) && { nextTrialMs: Math.round(this.#trialFromMs + skewMs) }),
       inFlight: this.inFlight,
     }
+  }
+
+  /** Whether failures in a row are the endpoint's: as many as the settings say, and not of one client alone. */
+  #isProof(failures: FailureRow): boolean {
+    const { unhealthyAfter } = this.#ports.settings()
+    return failures.count >= unhealthyAfter && (failures.isSpread || unhealthyAfter === 1)
+  }
+
+  #isFailing(source: string): boolean {
+    if (this.#isProof(this.#failures)) return true
+    if (this.#failures.count < this.#ports.settings().unhealthyAfter) return false
+    return this.#ports.clock.monotonicMs() - this.#successes.lastOfOthers(source) > SERVES_OTHERS_MS
   }
 
   #turn(state: 'healthy' | 'unhealthy', reason: string | undefined): void {

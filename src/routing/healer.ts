@@ -64,7 +64,8 @@ export class Healer {
       log.warn({ endpoint: name, reason: state.report().reason }, 'endpoint is unhealthy')
       const patient = { pauseMs: health.settings.probeMinMs, timer: undefined, abort: new AbortController() }
       this.#patients.set(state, patient)
-      this.#pause(state, patient)
+      if (state.isDoubtful && !state.endpoint.skipProbe) this.#ask(state, patient)
+      else this.#pause(state, patient)
     } else if (state.endpoint.skipProbe) this.#pause(state, known)
   }
 
@@ -94,13 +95,14 @@ export class Healer {
 
   async #probe(state: EndpointState, patient: Patient): Promise<void> {
     const { signal } = patient.abort
-    const outcome = await this.#ports.probe.heal(state.endpoint, state.hasAnswered, {
+    const outcome = await this.#ports.probe.heal(state.endpoint, state.isReached, {
       timeoutMs: PROBE_MS,
       signal,
     })
     if (signal.aborted) return
     if (outcome.ok) return state.succeeded()
-    state.stillIll(outcome.diagnosis.cause)
+    const { cause, status } = outcome.diagnosis
+    state.stillIll(cause, status !== undefined)
     this.#pause(state, patient)
   }
 }

@@ -4,6 +4,14 @@ import { type EndpointHealth, EndpointState } from './endpoint-state.ts'
 
 const DEFAULTS: HealthSettings = { unhealthyAfter: 3, probeMinMs: 5_000, probeMaxMs: 120_000 }
 
+/** Endpoints that are enabled, by what is known of them. */
+export interface EndpointCounts {
+  readonly healthy: number
+  readonly unhealthy: number
+  /** None of them has answered or failed yet. */
+  readonly unknown: number
+}
+
 /**
  * The health of every endpoint, outside the snapshot: a reload keeps what is known of an endpoint, unless it leads
  * elsewhere or asks differently from then on.
@@ -48,6 +56,13 @@ export class HealthBook {
     }
     for (const endpoint of snapshot.endpoints.values()) this.of(endpoint)
     return forgotten
+  }
+
+  /** How many of the enabled endpoints are how. */
+  counts(): EndpointCounts {
+    const counts = { healthy: 0, unhealthy: 0, unknown: 0 }
+    for (const state of this.#states.values()) if (state.endpoint.enabled) counts[state.state]++
+    return counts
   }
 
   /** Of every endpoint, by name. */

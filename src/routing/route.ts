@@ -5,7 +5,7 @@ import type { UpstreamFailure } from '../relay/classify.ts'
 import type { Protocol } from '../schema/endpoint.ts'
 import type { PublicationEntry, Target } from '../snapshot/types.ts'
 import { boundTo, lessLoaded, nobody, obstacleOf } from './candidates.ts'
-import type { EndpointState } from './endpoint-state.ts'
+import type { Ailment, EndpointState } from './endpoint-state.ts'
 import type { HealthBook } from './health-book.ts'
 import type { RetryBudget } from './retry-budget.ts'
 
@@ -24,25 +24,31 @@ export interface RoutePorts {
  * left.
  *
  *     usable (enabled, healthy, not resting, not full) ──▶ lowest tier ──▶ two drawn by weight ──▶ the less loaded
+ *       └─ none is: those that are unhealthy, but answer
  */
 export class Route {
   readonly #bound: readonly Target[]
   readonly #ports: RoutePorts
+  readonly #source: string
   #target: Target
   #state: EndpointState
   #tried: EndpointState[] | undefined
   #attempts = 1
+  /** What endpoints have answered this request with in vain, by error code. */
+  #answers: string[] | undefined
   #isIn = true
 
   /**
    * Chooses the first endpoint.
    *
+   * @param source Whose request it is: failures are counted by it, see `EndpointState`.
    * @throws {GwError} wrong_protocol where no binding speaks the path's protocol; no_healthy_endpoint where none that
    * does is usable; what an upstream said that asked to be left alone, where all of them did.
    */
-  constructor(publication: PublicationEntry, protocol: Protocol, ports: RoutePorts) {
+  constructor(publication: PublicationEntry, protocol: Protocol, ports: RoutePorts, source: string) {
     this.#bound = boundTo(publication, protocol)
     this.#ports = ports
+    this.#source = source
     const target = this.#pick()
     if (!target) throw nobody(this.#bound, ports)
     ports.budget.deposit()
@@ -68,7 +74,7 @@ export class Route {
 
   /** The present one has failed. @returns whether another one was chosen. */
   moveOn(failure: UpstreamFailure): boolean {
-    this.#state.failed(failure)
+    this.#failed(failure, failure.code)
     if (!failure.mayMoveOn || this.#attempts >= MAX_ATTEMPTS) return false
     this.#tried = [...(this.#tried ?? []), this.#state]
     const target = this.#pick()
@@ -84,22 +90,18 @@ export class Route {
 
   /** The present one has failed, and no other is to be asked. */
   failed(failure: UpstreamFailure): void {
-    this.#state.failed(failure)
+    this.#failed(failure, failure.code)
   }
 
   /** It has answered, to the end. */
   succeeded(): void {
-    this.#state.succeeded()
+    this.#state.succeeded(this.#source)
   }
 
   /** Its answer broke off, or was none at its end: too late for another endpoint. */
   broke(error: GwError): void {
-    this.#state.failed({
-      isIll: true,
-      hasAnswered: true,
-      restMs: undefined,
-      reason: error.reason ?? error.message,
-    })
+    const reason = error.reason ?? error.message
+    this.#failed({ isIll: true, wasSent: true, hasAnswered: true, restMs: undefined, reason }, error.code)
   }
 
   /** The request is over. */
@@ -108,11 +110,20 @@ export class Route {
     this.#isIn = false
   }
 
+  /** A request that two endpoints answer alike is to blame itself: it counts against the first of them at most. */
+  #failed(failure: Ailment, code: string): void {
+    if (failure.hasAnswered && this.#answers?.includes(code)) return this.#state.rest(failure)
+    if (failure.hasAnswered) this.#answers = [...(this.#answers ?? []), code]
+    this.#state.failed(failure, this.#source)
+  }
+
   /** Of the usable ones in the lowest tier, two drawn by weight, and of these the one with less to do for its weight. */
   #pick(): Target | undefined {
     const [only] = this.#bound
-    if (this.#bound.length === 1 && only) return this.#isUsable(only) ? only : undefined
-    const usable = this.#bound.filter(target => this.#isUsable(target))
+    if (this.#bound.length === 1 && only)
+      return this.#isUsable(only) || this.#isUsable(only, true) ? only : undefined
+    let usable = this.#bound.filter(target => this.#isUsable(target))
+    if (usable.length === 0) usable = this.#bound.filter(target => this.#isUsable(target, true))
     const [first] = usable
     if (!first || usable.length === 1) return first
     const tier = usable.filter(({ priority }) => priority === first.priority)
@@ -123,8 +134,8 @@ export class Route {
     return lessLoaded(one, other, this.#ports.health)
   }
 
-  #isUsable(target: Target): boolean {
-    if (obstacleOf(target, this.#ports)) return false
+  #isUsable(target: Target, isLastResort = false): boolean {
+    if (obstacleOf(target, this.#ports, isLastResort)) return false
     return !this.#tried?.includes(this.#ports.health.of(target.endpoint))
   }
 }

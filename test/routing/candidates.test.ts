@@ -27,7 +27,7 @@ describe('a survey of candidates', () => {
           for (let other = 0; other < sum; other++) {
             const marks = [(one + 0.5) / sum, (other + 0.5) / sum]
             const chance = { fraction: () => marks.shift() ?? 0, bytes: () => new Uint8Array() }
-            const route = new Route(publication, 'openai', { ...ports, chance })
+            const route = new Route(publication, 'openai', { ...ports, chance }, 'key k')
             const { name } = route.target.endpoint
             begun.set(name, (begun.get(name) ?? 0) + 1)
             route.leave()
@@ -44,7 +44,10 @@ describe('a survey of candidates', () => {
     const { publication, ports, stateOf } = await scene([{ weight: 1, priority: 0, inFlight: 0 }])
     const state = stateOf('e0')
     for (let failures = 0; failures < 3; failures++)
-      state.failed({ isIll: true, hasAnswered: false, restMs: undefined, reason: 'refused' })
+      state.failed(
+        { isIll: true, wasSent: false, hasAnswered: false, restMs: undefined, reason: 'refused' },
+        'key k',
+      )
     state.openTrial(0)
     for (let again = 0; again < 3; again++) {
       const [told] = survey(publication.targets.openai, ports)

@@ -41,7 +41,8 @@ publications:
     bytes: () => new Uint8Array(),
   }
   const budget = new RetryBudget(clock)
-  const route = () => new Route(publication, 'openai', { health, budget, chance, clock })
+  const route = (source = 'key k') =>
+    new Route(publication, 'openai', { health, budget, chance, clock }, source)
   const stateOf = (name: string) => {
     const endpoint = snapshot.endpoints.get(name)
     if (!endpoint) throw new Error(`no endpoint ${name}`)
@@ -139,7 +140,7 @@ describe('the first endpoint', () => {
   it('is none of another protocol: the error names the path that serves the model', async () => {
     const { publication, health, budget, clock } = await scene([{}])
     const chance = { fraction: () => 0, bytes: () => new Uint8Array() }
-    expect(() => new Route(publication, 'anthropic', { health, budget, chance, clock })).toThrow(
+    expect(() => new Route(publication, 'anthropic', { health, budget, chance, clock }, 'key k')).toThrow(
       'The model `m` is served at /v1/chat/completions, not at this path.',
     )
   })
@@ -215,6 +216,45 @@ describe('the next endpoint', () => {
     }
     clock.advance(5_000)
     expect([retry(), retry(), retry()]).toEqual([true, true, true])
+  })
+})
+
+describe('a request that fails', () => {
+  const answered = (code: 'upstream_error' | 'upstream_credentials') =>
+    new UpstreamFailure(code, undefined, { isIll: true, hasAnswered: true })
+
+  it('counts against the first of two endpoints that answer it alike, and never against both', async () => {
+    const { route, stateOf } = await scene([{}, { priority: 1 }])
+    for (const source of ['a', 'b', 'a']) {
+      const way = route(source)
+      expect(way.moveOn(answered('upstream_error'))).toBe(true)
+      expect(way.moveOn(answered('upstream_error'))).toBe(false)
+      way.leave()
+    }
+    expect([stateOf('e0').healthy, stateOf('e1').healthy]).toEqual([false, true])
+  })
+
+  it('counts against each of two endpoints that fail it in different ways', async () => {
+    const { route, stateOf } = await scene([{}, { priority: 1 }])
+    for (const source of ['a', 'b', 'a']) {
+      const way = route(source)
+      way.moveOn(answered('upstream_error'))
+      way.moveOn(answered('upstream_credentials'))
+      way.leave()
+    }
+    expect([stateOf('e0').healthy, stateOf('e1').healthy]).toEqual([false, false])
+  })
+
+  it('goes to endpoints that are unhealthy but answer, where no other is usable, tier by tier', async () => {
+    const { route, stateOf } = await scene([{ priority: 1 }, { priority: 0 }, { priority: 2 }])
+    for (const name of ['e0', 'e1'])
+      for (const source of ['a', 'b', 'a']) stateOf(name).failed(answered('upstream_error'), source)
+    for (let time = 0; time < 3; time++) stateOf('e2').failed(ill, 'a')
+    const way = route()
+    expect(nameOf(way)).toBe('e1')
+    expect(way.moveOn(answered('upstream_error'))).toBe(true)
+    expect(nameOf(way)).toBe('e0')
+    expect(way.moveOn(answered('upstream_error'))).toBe(false)
   })
 })
 

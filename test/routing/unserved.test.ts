@@ -22,7 +22,7 @@ ${publications}
   health.adopt(snapshot)
   const fail = (name: string) => {
     const endpoint = snapshot.endpoints.get(name)
-    if (endpoint) health.of(endpoint).failed(ill)
+    if (endpoint) health.of(endpoint).failed(ill, 'key k')
   }
   return { snapshot, health, fail }
 }

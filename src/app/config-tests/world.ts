@@ -5,7 +5,13 @@ import { freshView } from '../why/from-files.ts'
 import type { Scene } from '../why/scene.ts'
 
 /** What a probe would say of an endpoint that a test takes down. */
-const DOWN = { isIll: true, hasAnswered: false, restMs: undefined, reason: 'the test says so' } as const
+const DOWN = {
+  isIll: true,
+  wasSent: false,
+  hasAnswered: false,
+  restMs: undefined,
+  reason: 'the test says so',
+} as const
 
 /** The gateway that a test speaks of: at its moment, with its endpoints down. Made once for tests that agree on both. */
 export class Worlds {
@@ -28,7 +34,7 @@ export class Worlds {
       const endpoint = snapshot.endpoints.get(name)
       if (!endpoint) continue
       const state = view.health.of(endpoint)
-      for (let failures = 0; failures < snapshot.health.unhealthyAfter; failures++) state.failed(DOWN)
+      for (let failures = 0; failures < snapshot.health.unhealthyAfter; failures++) state.failed(DOWN, '')
     }
     this.#views.set(id, view)
     return view

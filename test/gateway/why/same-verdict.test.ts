@@ -224,9 +224,12 @@ function ail(gateway: TestGateway, name: string, what: 'ill' | 'rests' | 'time')
   if (!endpoint) return
   const state = gateway.upstreams.health.of(endpoint)
   if (what === 'rests') {
-    state.failed(new UpstreamFailure('upstream_rate_limited', undefined, { restMs: 15_000 }))
+    state.failed(new UpstreamFailure('upstream_rate_limited', undefined, { restMs: 15_000 }), 'key k')
     return
   }
   for (let failures = 0; failures < 3; failures++)
-    state.failed({ isIll: true, hasAnswered: false, restMs: undefined, reason: 'refused' })
+    state.failed(
+      { isIll: true, wasSent: false, hasAnswered: false, restMs: undefined, reason: 'refused' },
+      'key k',
+    )
 }
