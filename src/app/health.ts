@@ -1,4 +1,5 @@
 import { healthReason } from '../base/catalogue/health.ts'
+import type { EndpointCounts } from '../routing/health-book.ts'
 import type { ReloadReport } from '../snapshot/holder.ts'
 import type { Snapshot } from '../snapshot/types.ts'
 
@@ -22,6 +23,8 @@ export interface HealthBody {
     readonly problems?: string[]
   }
   readonly ledger?: { readonly ok: boolean }
+  /** Absent where there is no gateway in this process. */
+  readonly endpoints?: EndpointCounts
 }
 
 /** What a process knows of itself beside what it serves. */
@@ -31,6 +34,8 @@ export interface ProcessHealth {
   readonly inFlight: number
   /** Absent where it bills nothing. */
   readonly ledgerHealthy?: boolean
+  /** Absent where it has no gateway. */
+  readonly endpoints?: EndpointCounts
   /** What else is not as it should be, each as `code: sentence`. */
   readonly reasons: readonly string[]
 }
@@ -43,7 +48,7 @@ export interface ProcessHealth {
 export function healthAnswer(
   snapshot: Snapshot | undefined,
   report: ReloadReport,
-  { draining, inFlight, ledgerHealthy, reasons }: ProcessHealth,
+  { draining, inFlight, ledgerHealthy, endpoints, reasons }: ProcessHealth,
 ): HealthAnswer {
   const unbillable = ledgerHealthy === false
   const degraded = [...ownReasons(snapshot, report, unbillable), ...reasons]
@@ -68,6 +73,7 @@ export function healthAnswer(
       }),
     },
     ...(ledgerHealthy !== undefined && { ledger: { ok: ledgerHealthy } }),
+    ...(endpoints && { endpoints }),
   }
   return { httpStatus: draining || unbillable || !snapshot ? 503 : 200, json: JSON.stringify(body), body }
 }

@@ -74,13 +74,14 @@ export class Measured {
   }
 }
 
-/** Of the endpoints that are enabled; one of which nothing is known has not failed. */
+/** Of the endpoints that are enabled; of one that has neither answered nor failed nothing is said. */
 function healthOf(
   snapshot: Snapshot | undefined,
   known: ReturnType<MeasuredPorts['health']>,
 ): readonly (readonly [name: string, healthy: boolean])[] {
-  const ill = new Set(known.filter(({ state }) => state === 'unhealthy').map(({ endpoint }) => endpoint))
-  return [...(snapshot?.endpoints.values() ?? [])]
-    .filter(({ enabled }) => enabled)
-    .map(({ name }) => [name, !ill.has(name)])
+  return known.flatMap(({ endpoint, state }) =>
+    state !== 'unknown' && snapshot?.endpoints.get(endpoint)?.enabled
+      ? [[endpoint, state === 'healthy']]
+      : [],
+  )
 }

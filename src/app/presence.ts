@@ -2,12 +2,15 @@ import { hostname } from 'node:os'
 import type { Chance } from '../base/chance.ts'
 import type { Clock, Timer } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
+import type { EndpointHealth } from '../routing/endpoint-state.ts'
 import type { SnapshotHolder } from '../snapshot/holder.ts'
-import type { GatewayReport, Store, StoredGateway } from '../store/types.ts'
+import type { EndpointNews, GatewayReport, ReportedEndpoint, Store, StoredGateway } from '../store/types.ts'
 
 export interface PresencePorts {
   readonly store: Pick<Store, 'reportGateway' | 'forgetGateway'>
   readonly holder: Pick<SnapshotHolder, 'current' | 'report'>
+  /** Of every endpoint. */
+  readonly health: () => readonly EndpointHealth[]
   readonly clock: Clock
   readonly chance: Chance
   readonly log: Log
@@ -33,6 +36,8 @@ export class Presence {
   readonly #startedAtMs: number
   #timer: Timer | undefined
   #told = ''
+  /** What was told of each endpoint. */
+  readonly #toldEndpoints = new Map<string, string>()
   #toldAtMs = Number.NEGATIVE_INFINITY
   #telling: Promise<void> = Promise.resolve()
   #left = false
@@ -70,10 +75,13 @@ export class Presence {
     const { store, clock } = this.#ports
     const report = this.#report(url)
     const news = JSON.stringify(report)
-    if (news === this.#told && clock.monotonicMs() - this.#toldAtMs < BEAT_MS) return
+    const endpoints = this.#endpointNews()
+    if (!endpoints && news === this.#told && clock.monotonicMs() - this.#toldAtMs < BEAT_MS) return
     try {
-      await store.reportGateway(report)
+      await store.reportGateway(report, endpoints)
       this.#told = news
+      for (const seen of endpoints?.seen ?? []) this.#toldEndpoints.set(seen.endpoint, JSON.stringify(seen))
+      for (const name of endpoints?.forgotten ?? []) this.#toldEndpoints.delete(name)
       this.#toldAtMs = clock.monotonicMs()
       this.#complained = false
     } catch (error) {
@@ -103,11 +111,36 @@ export class Presence {
     }
   }
 
+  /** What has changed of the endpoints since they were last told of; undefined where nothing has. */
+  #endpointNews(): EndpointNews | undefined {
+    const known = new Map(
+      this.#ports
+        .health()
+        .flatMap(health => reported(health) ?? [])
+        .map(seen => [seen.endpoint, seen]),
+    )
+    const seen = [...known.values()].filter(
+      each => this.#toldEndpoints.get(each.endpoint) !== JSON.stringify(each),
+    )
+    const forgotten = [...this.#toldEndpoints.keys()].filter(name => !known.has(name))
+    return seen.length + forgotten.length > 0 ? { seen, forgotten } : undefined
+  }
+
   /** Once for each trouble. */
   #complain(error: unknown): void {
     if (this.#complained) return
     this.#complained = true
     this.#ports.log.warn({ err: error }, 'what this gateway serves cannot be told to others')
+  }
+}
+
+function reported({ endpoint, state, sinceMs, reason }: EndpointHealth): ReportedEndpoint | undefined {
+  if (state === 'unknown') return undefined
+  return {
+    endpoint,
+    state,
+    sinceMs,
+    ...(reason !== undefined && { reason: reason.slice(0, LONGEST_REASON) }),
   }
 }
 

@@ -83,6 +83,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       ...ports,
       store,
       holder,
+      health: () => upstreams.health.report(),
       version: options.version,
       ...(options.files && {
         follows: {
@@ -99,6 +100,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     healthAnswer(holder.current(), holder.report(), {
       draining,
       inFlight: underway.size,
+      ...(options.gateway && { endpoints: upstreams.health.counts() }),
       reasons: [...(files?.reasons() ?? []), ...upstreams.reasons(holder.current())],
       ...(books && { ledgerHealthy: books.ledger.healthy }),
     })

@@ -76,7 +76,14 @@ function troublesOf(
     ]),
     ...endpoints
       .filter(({ state }) => state === 'unhealthy')
-      .map(({ name }) => `Endpoint ${name} is unhealthy.`),
+      .map(
+        ({ name, reason }) =>
+          `Endpoint ${name} is unhealthy${reason === undefined ? '.' : `: ${sentence(reason)}`}`,
+      ),
     ...(store?.maintenance.on && serving.length === 0 ? ['Maintenance is on.'] : []),
   ]
+}
+
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`
 }

@@ -1,5 +1,5 @@
 import { figure, latencyText } from '../app/pulse/figures.ts'
-import type { Flow, Pulse } from '../app/pulse/types.ts'
+import type { EndpointPulse, Flow, Pulse } from '../app/pulse/types.ts'
 import type { Json } from '../schema/kinds.ts'
 import { printable } from './style.ts'
 
@@ -52,7 +52,8 @@ export function pulseToJson(pulse: Pulse): { readonly [member: string]: Json } {
         reasons: [...reasons],
       }),
     ),
-    endpoints: endpoints.map(endpoint => ({ state: endpoint.state, ...flowToJson(endpoint) })),
+    endpoints: endpoints.map(endpoint => ({ ...endpointToJson(endpoint), ...flowToJson(endpoint) })),
+    unanswered: pulse.unanswered,
     models: models.map(flowToJson),
     refusals:
       refusals?.map(({ reason, perSecond, total: count }) => ({
@@ -68,6 +69,15 @@ export function pulseToJson(pulse: Pulse): { readonly [member: string]: Json } {
       limits: limits.map(({ limit, used, of, share }) => ({ limit, used, of, share: rounded(share) })),
     })),
     remarks: [...remarks],
+  }
+}
+
+export function endpointToJson({ name, state, sinceMs, reason }: EndpointPulse) {
+  return {
+    name,
+    state,
+    since: sinceMs === undefined ? null : new Date(sinceMs).toISOString(),
+    reason: reason ?? null,
   }
 }
 

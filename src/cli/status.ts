@@ -2,13 +2,14 @@ import type { Command } from 'commander'
 import { counted } from '../app/counted.ts'
 import { agoText, figure } from '../app/pulse/figures.ts'
 import type { EndpointPulse, GatewayPulse } from '../app/pulse/types.ts'
+import { unansweredText } from '../app/pulse/unanswered.ts'
 import { type Status, type StoreStatus, statusNow } from '../app/status.ts'
 import { EXIT } from '../base/catalogue/command.ts'
 import { formatNano } from '../base/decimal.ts'
 import type { Json } from '../schema/kinds.ts'
 import { gatewayAddress, pulseSources } from './gateway-address.ts'
 import { moneyText } from './money-text.ts'
-import { pulseToJson } from './pulse-text.ts'
+import { endpointToJson, pulseToJson } from './pulse-text.ts'
 import { appPorts, type Bind } from './session.ts'
 import { printable, type Style } from './style.ts'
 import { type Column, table } from './table.ts'
@@ -32,7 +33,7 @@ export function statusCommand(bind: Bind): Command {
     .option('--exit-code', 'end with 5 where something is not as it should be')
     .addHelpText(
       'after',
-      '\nWith METRICS_TOKEN, that of `gw serve`, the health of endpoints is known as well.\n',
+      '\nAn endpoint is `unknown` until it has answered or failed: `gw probe` asks. With --url the health of\nendpoints is known with METRICS_TOKEN alone, that of `gw serve`.\n',
     )
     .action(
       bind<Options>(async (session, _args, { url, exitCode }) => {
@@ -47,17 +48,28 @@ export function statusCommand(bind: Bind): Command {
 
 function toText({ pulse, store, troubles }: Status, style: Style, width: number | undefined): string {
   const { gateways, endpoints, atMs } = pulse
+  const unanswered = unansweredText(pulse.unanswered)
   const parts = [
     ...(store ? [storeText(store, atMs, width)] : []),
     ...(gateways.length > 0 ? [table(gatewayColumns(atMs), gateways, style, width)] : []),
-    ...(endpoints.length > 0 ? [table(ENDPOINTS, endpoints, style, width)] : []),
-    troubles.length === 0
-      ? 'Everything is as it should be.\n'
-      : troubles
-          .map(trouble => `${style.removed('!')} ${wrapped(printable(trouble), width, 2).slice(2)}`)
-          .join(''),
+    ...(endpoints.length > 0 ? [table(endpointColumns(atMs), endpoints, style, width)] : []),
+    (unanswered === undefined ? '' : wrapped(unanswered, width, 0)) +
+      verdict(troubles, unanswered, style, width),
   ]
   return parts.join('\n')
+}
+
+function verdict(
+  troubles: readonly string[],
+  unanswered: string | undefined,
+  style: Style,
+  width: number | undefined,
+): string {
+  if (troubles.length === 0)
+    return unanswered === undefined ? 'Everything is as it should be.\n' : 'Nothing is known to be wrong.\n'
+  return troubles
+    .map(trouble => `${style.removed('!')} ${wrapped(printable(trouble), width, 2).slice(2)}`)
+    .join('')
 }
 
 function storeText(
@@ -93,10 +105,14 @@ function gatewayColumns(nowMs: number): readonly Column<GatewayPulse>[] {
   ]
 }
 
-const ENDPOINTS: readonly Column<EndpointPulse>[] = [
-  { title: 'ENDPOINT', cell: ({ name }) => name, narrowest: 12 },
-  { title: 'HEALTH', cell: ({ state }) => state },
-]
+function endpointColumns(nowMs: number): readonly Column<EndpointPulse>[] {
+  return [
+    { title: 'ENDPOINT', cell: ({ name }) => name, narrowest: 12 },
+    { title: 'HEALTH', cell: ({ state }) => state },
+    { title: 'SINCE', cell: ({ sinceMs }) => (sinceMs === undefined ? '-' : agoText(nowMs - sinceMs)) },
+    { title: 'REASON', cell: ({ reason }) => reason ?? '-', narrowest: 10, dispensable: true },
+  ]
+}
 
 function toJson({ pulse, store, troubles }: Status): Json {
   const { at, store_revision: storeRevision, gateways, remarks } = pulseToJson(pulse)
@@ -105,7 +121,8 @@ function toJson({ pulse, store, troubles }: Status): Json {
     store_revision: storeRevision ?? null,
     troubles: [...troubles],
     gateways: gateways ?? [],
-    endpoints: pulse.endpoints.map(({ name, state }) => ({ name, state })),
+    endpoints: pulse.endpoints.map(endpointToJson),
+    unanswered: pulse.unanswered,
     ...(store && storeToJson(store)),
     remarks: remarks ?? [],
   }

@@ -28,7 +28,7 @@ Keys:
   enter, esc       open its details, and go back        q   quit
 
 Environment:
-  METRICS_TOKEN    that of \`gw serve\`: shows the health of endpoints and refusals, and latency of every request.
+  METRICS_TOKEN    that of \`gw serve\`: shows refusals, and latency of every request.
                    Without it the numbers are those of the store.
 `
 

@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3'
 import type { Kysely, Selectable } from 'kysely'
-import type { GatewaysTable, Tables } from './tables.ts'
-import type { GatewayReport, StoredGateway } from './types.ts'
+import type { EndpointHealthTable, GatewaysTable, Tables } from './tables.ts'
+import type { EndpointNews, GatewayReport, ReportedEndpoint, StoredGateway } from './types.ts'
 
 const FORGOTTEN_AFTER_MS = 3_600_000
 
@@ -12,7 +12,17 @@ const PUT = `insert into gateways (id, pid, host, version, started_at_ms, seen_a
   on conflict (id) do update set seen_at_ms = excluded.seen_at_ms, url = excluded.url, revision = excluded.revision,
     key_version = excluded.key_version, refused_revision = excluded.refused_revision, refusal = excluded.refusal`
 
-export function putGateway(raw: Database.Database, report: GatewayReport, nowMs: number): void {
+const PUT_ENDPOINT = `insert or replace into endpoint_health (gateway_id, endpoint, state, since_ms, reason)
+  values (@gateway_id, @endpoint, @state, @since_ms, @reason)`
+const DELETE_ENDPOINT = 'delete from endpoint_health where gateway_id = ? and endpoint = ?'
+const DELETE_ORPHANS = 'delete from endpoint_health where gateway_id not in (select id from gateways)'
+
+export function putGateway(
+  raw: Database.Database,
+  report: GatewayReport,
+  endpoints: EndpointNews | undefined,
+  nowMs: number,
+): void {
   const { id, pid, host, version, url, startedAtMs, revision, keyVersion, refused, follows } = report
   const row: Selectable<GatewaysTable> = {
     id,
@@ -30,19 +40,54 @@ export function putGateway(raw: Database.Database, report: GatewayReport, nowMs:
     followed_watch: follows ? Number(follows.watch) : null,
   }
   raw.prepare(PUT).run(row)
-  raw.prepare('delete from gateways where seen_at_ms < ?').run(nowMs - FORGOTTEN_AFTER_MS)
+  const { changes } = raw.prepare('delete from gateways where seen_at_ms < ?').run(nowMs - FORGOTTEN_AFTER_MS)
+  if (changes > 0) raw.exec(DELETE_ORPHANS)
+  if (endpoints) putEndpoints(raw, id, endpoints)
+}
+
+function putEndpoints(raw: Database.Database, id: string, { seen, forgotten }: EndpointNews): void {
+  const put = raw.prepare(PUT_ENDPOINT)
+  for (const { endpoint, state, sinceMs, reason } of seen) {
+    const row: Selectable<EndpointHealthTable> = {
+      gateway_id: id,
+      endpoint,
+      state,
+      since_ms: sinceMs,
+      reason: reason ?? null,
+    }
+    put.run(row)
+  }
+  const remove = raw.prepare(DELETE_ENDPOINT)
+  for (const endpoint of forgotten) remove.run(id, endpoint)
 }
 
 export function deleteGateway(raw: Database.Database, id: string): void {
   raw.prepare('delete from gateways where id = ?').run(id)
+  raw.prepare('delete from endpoint_health where gateway_id = ?').run(id)
 }
 
 export async function selectGateways(db: Kysely<Tables>): Promise<StoredGateway[]> {
   const rows = await db.selectFrom('gateways').selectAll().orderBy('started_at_ms').orderBy('id').execute()
-  return rows.map(toGateway)
+  const health = await db.selectFrom('endpoint_health').selectAll().execute()
+  const byGateway = new Map<string, ReportedEndpoint[]>()
+  for (const row of health) {
+    const known = byGateway.get(row.gateway_id)
+    if (known) known.push(toEndpoint(row))
+    else byGateway.set(row.gateway_id, [toEndpoint(row)])
+  }
+  return rows.map(row => toGateway(row, byGateway.get(row.id) ?? []))
 }
 
-function toGateway(row: Selectable<GatewaysTable>): StoredGateway {
+function toEndpoint({
+  endpoint,
+  state,
+  since_ms,
+  reason,
+}: Selectable<EndpointHealthTable>): ReportedEndpoint {
+  return { endpoint, state, sinceMs: since_ms, ...(reason !== null && { reason }) }
+}
+
+function toGateway(row: Selectable<GatewaysTable>, endpoints: readonly ReportedEndpoint[]): StoredGateway {
   return {
     id: row.id,
     pid: row.pid,
@@ -59,5 +104,6 @@ function toGateway(row: Selectable<GatewaysTable>): StoredGateway {
     ...(row.followed_paths !== null && {
       follows: { paths: JSON.parse(row.followed_paths) as string[], watch: row.followed_watch === 1 },
     }),
+    endpoints,
   }
 }

@@ -6,7 +6,7 @@ import { deleteGateway, putGateway } from './gateways.ts'
 import { dropStates, statesToKeepFrom } from './revision-retention.ts'
 import { readHead, readServed, readServedAt } from './served-state.ts'
 import { readBare, type Session, writeBare } from './session.ts'
-import type { GatewayReport, Head, ServingStore, StateRetention } from './types.ts'
+import type { EndpointNews, GatewayReport, Head, ServingStore, StateRetention } from './types.ts'
 
 /** What a gateway asks of the store in a SQLite file: nothing of it needs Kysely. Opened by `openServingStore`. */
 export class SqliteServingStore implements ServingStore {
@@ -85,9 +85,9 @@ export class SqliteServingStore implements ServingStore {
     })
   }
 
-  reportGateway(report: GatewayReport): Promise<void> {
+  reportGateway(report: GatewayReport, endpoints?: EndpointNews): Promise<void> {
     return this.#connection.use(session =>
-      writeBare(session, () => putGateway(session.raw, report, this.#clock.nowMs())),
+      writeBare(session, () => putGateway(session.raw, report, endpoints, this.#clock.nowMs())),
     )
   }
 

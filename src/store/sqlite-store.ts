@@ -34,6 +34,7 @@ import type { Tables } from './tables.ts'
 import type {
   Commit,
   CommitGuard,
+  EndpointNews,
   GatewayReport,
   Head,
   Live,
@@ -175,8 +176,8 @@ export class SqliteStore implements Store {
     return this.#serving.pruneStates(retention, maxRows)
   }
 
-  reportGateway(report: GatewayReport): Promise<void> {
-    return this.#serving.reportGateway(report)
+  reportGateway(report: GatewayReport, endpoints?: EndpointNews): Promise<void> {
+    return this.#serving.reportGateway(report, endpoints)
   }
 
   forgetGateway(id: string): Promise<void> {

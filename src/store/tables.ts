@@ -13,6 +13,7 @@ export interface Tables {
   key_holds: KeyHoldsTable
   maintenance: MaintenanceTable
   gateways: GatewaysTable
+  endpoint_health: EndpointHealthTable
   users: UsersTable
   sessions: SessionsTable
   audit: AuditTable
@@ -138,6 +139,14 @@ export interface GatewaysTable {
   refusal: string | null
   followed_paths: string | null
   followed_watch: number | null
+}
+
+export interface EndpointHealthTable {
+  gateway_id: string
+  endpoint: string
+  state: 'healthy' | 'unhealthy'
+  since_ms: number
+  reason: string | null
 }
 
 export interface LedgerTable {

@@ -199,7 +199,25 @@ export interface GatewayReport {
   readonly follows?: { readonly paths: readonly string[]; readonly watch: boolean }
 }
 
+/** What a gateway has seen of an endpoint. */
+export interface ReportedEndpoint {
+  readonly endpoint: string
+  readonly state: 'healthy' | 'unhealthy'
+  readonly sinceMs: number
+  /** Why it is unhealthy. */
+  readonly reason?: string
+}
+
+/** What has changed of what a gateway knows of its endpoints since it last reported. */
+export interface EndpointNews {
+  readonly seen: readonly ReportedEndpoint[]
+  /** Nothing is known of these any more. */
+  readonly forgotten: readonly string[]
+}
+
 export interface StoredGateway extends GatewayReport {
+  /** By name; of those that are not here it knows nothing. */
+  readonly endpoints: readonly ReportedEndpoint[]
   /** When it was last heard of. One that was killed is never heard of again. */
   readonly seenAtMs: number
 }
@@ -287,7 +305,7 @@ export interface Store {
   pruneStates(retention: StateRetention, maxRows: number): Promise<number>
 
   /** Keeps the report, and forgets gateways that were not heard of for an hour. */
-  reportGateway(report: GatewayReport): Promise<void>
+  reportGateway(report: GatewayReport, endpoints?: EndpointNews): Promise<void>
   /** The gateway has ended. */
   forgetGateway(id: string): Promise<void>
   /** Those that were not forgotten, the longest-serving first. */

@@ -1,5 +1,6 @@
 import { figure } from '../app/pulse/figures.ts'
 import type { Pulse } from '../app/pulse/types.ts'
+import { unansweredText } from '../app/pulse/unanswered.ts'
 import { textWidth } from '../base/text-width.ts'
 import { beside, clipped, fitted, type Line, line, rowText } from './lines.ts'
 import { detailsOf, PANES, type Pane, type PaneName, panesOf } from './panes.ts'
@@ -70,13 +71,20 @@ function header({ atMs, gateways, storeRevision, total, seconds }: Pulse, width:
   ]
 }
 
-function footer({ remarks }: Pulse, { pane, filter, isTyping }: TopState, width: number): readonly Line[] {
+function footer(
+  { remarks, unanswered }: Pulse,
+  { pane, filter, isTyping }: TopState,
+  width: number,
+): readonly Line[] {
   const text = filter[pane] ?? ''
   const keys = isTyping
     ? `filter ${pane}: ${text}▏ enter keeps it, esc clears it`
     : `${width < NARROW ? KEYS_NARROW : KEYS}${text === '' ? '' : ` · filter: ${text}`}`
   return [
-    ...remarks.slice(0, 1).map(remark => line(fitted(remark, width).trimEnd(), 'warn')),
+    ...[...remarks, unansweredText(unanswered) ?? []]
+      .flat()
+      .slice(0, 1)
+      .map(remark => line(fitted(remark, width).trimEnd(), 'warn')),
     line(fitted(keys, width).trimEnd(), 'faint'),
   ]
 }

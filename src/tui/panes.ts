@@ -46,7 +46,8 @@ const COLUMNS: Readonly<Record<PaneName, readonly PaneColumn[]>> = {
   gateways: [left('GATEWAY', NAME_WIDTH), left('STATE', 11), right('REV', 6), right('OPEN', 5)],
 }
 const SORTS: Readonly<Record<PaneName, number>> = {
-  endpoints: 0,
+  // What fails comes first.
+  endpoints: 1,
   models: 1,
   keys: 2,
   refusals: 1,
@@ -158,7 +159,7 @@ export function detailsOf(pulse: Pulse, pane: PaneName, name: string): readonly 
 }
 
 function flowDetails(
-  flow: (Flow & { readonly state?: string }) | undefined,
+  flow: (Flow & Partial<Pick<EndpointPulse, 'state' | 'reason'>>) | undefined,
   name: string,
   of: 'endpoint' | 'model',
 ): readonly string[] | undefined {
@@ -166,6 +167,7 @@ function flowDetails(
   const { requestsPerSecond, tokensPerSecond, p50Ms, p95Ms, failed, results } = flow
   return [
     ...(flow.state === undefined ? [] : [`health       ${flow.state}`]),
+    ...(flow.reason === undefined ? [] : [`reason       ${flow.reason}`]),
     `requests     ${figure(requestsPerSecond)}/s`,
     `tokens       ${figure(tokensPerSecond)}/s`,
     `latency      ${latencyText(p50Ms)} half of them, ${latencyText(p95Ms)} 95 of 100`,

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { isAlive, Presence } from '../../src/app/presence.ts'
 import { systemChance } from '../../src/base/chance.ts'
 import { createLog } from '../../src/base/log.ts'
+import type { EndpointHealth } from '../../src/routing/endpoint-state.ts'
 import type { ReloadReport } from '../../src/snapshot/holder.ts'
 import { STORES } from '../store/stores.ts'
 import { testClock } from '../support/test-clock.ts'
@@ -13,6 +14,7 @@ async function setUp() {
   const store = await database.open(clock)
   let report: ReloadReport = { revision: 3, ok: true, atMs: 0 }
   const lines: string[] = []
+  let health: readonly EndpointHealth[] = []
   const log = createLog(
     { write: line => void lines.push(line) },
     { level: 'info', pretty: false, colour: false },
@@ -20,6 +22,7 @@ async function setUp() {
   const presence = new Presence({
     store,
     holder: { current: () => undefined, report: () => report },
+    health: () => health,
     clock,
     chance: systemChance,
     log,
@@ -33,7 +36,16 @@ async function setUp() {
     // Behind what it has written: one connection does one thing after the other.
     await store.gateways()
   }
-  return { clock, store, database, presence, look, lines, becomes: (next: ReloadReport) => (report = next) }
+  return {
+    clock,
+    store,
+    database,
+    presence,
+    look,
+    lines,
+    becomes: (next: ReloadReport) => (report = next),
+    sees: (next: readonly EndpointHealth[]) => (health = next),
+  }
 }
 
 test('a gateway tells at once what it serves, and soon what it cannot', async () => {
@@ -76,4 +88,29 @@ test('a store that cannot be written is complained of once, and disturbs nothing
     await new Promise(resolve => setImmediate(resolve))
   }
   expect(lines.filter(line => line.includes('cannot be told'))).toHaveLength(1)
+})
+
+test('a gateway tells what it has seen of its endpoints as it changes, and nothing of those that have not answered', async () => {
+  const { store, presence, look, sees } = await setUp()
+  const endpoints = async () => (await store.gateways())[0]?.endpoints
+  const unknown = { endpoint: 'new', state: 'unknown', sinceMs: 1, inFlight: 0 } as const
+  const well = { endpoint: 'a', state: 'healthy', sinceMs: 2, inFlight: 1 } as const
+  const ill = {
+    endpoint: 'b',
+    state: 'unhealthy',
+    sinceMs: 3,
+    reason: 'b answered 500',
+    inFlight: 0,
+  } as const
+  sees([unknown, well, ill])
+  presence.tell('http://x')
+  expect(await endpoints()).toEqual([
+    { endpoint: 'a', state: 'healthy', sinceMs: 2 },
+    { endpoint: 'b', state: 'unhealthy', sinceMs: 3, reason: 'b answered 500' },
+  ])
+  sees([{ ...well, state: 'unhealthy', sinceMs: 4, inFlight: 7 }])
+  await look(500)
+  expect(await endpoints()).toEqual([{ endpoint: 'a', state: 'unhealthy', sinceMs: 4 }])
+  await presence.leave()
+  expect(await store.gateways()).toEqual([])
 })

@@ -20,8 +20,8 @@ describe.each(Object.entries(STORES))('the gateways of a store on %s', (_, empty
     const refused = { revision: 4, reason: 'no secret' }
     await store.reportGateway({ ...REPORT, refused })
     expect(await other.gateways()).toEqual([
-      { ...REPORT, id: 'b', startedAtMs: 100, seenAtMs: 1_000 },
-      { ...REPORT, version: '1.0.0', refused, follows, seenAtMs: 1_200 },
+      { ...REPORT, id: 'b', startedAtMs: 100, seenAtMs: 1_000, endpoints: [] },
+      { ...REPORT, version: '1.0.0', refused, follows, seenAtMs: 1_200, endpoints: [] },
     ])
     await store.reportGateway(REPORT)
     expect((await other.gateways())[1]).not.toHaveProperty('refused')
@@ -36,6 +36,33 @@ describe.each(Object.entries(STORES))('the gateways of a store on %s', (_, empty
     clock.advance(3_600_001)
     await store.reportGateway({ ...REPORT, id: 'c' })
     expect((await store.gateways()).map(({ id }) => id)).toEqual(['c'])
+  })
+
+  test('have each seen their endpoints in their own way; what they saw goes with them', async () => {
+    const { store, other, clock } = await setUp()
+    const seen = (endpoint: string, state: 'healthy' | 'unhealthy') => ({ endpoint, state, sinceMs: 900 })
+    const both = [seen('x', 'healthy'), { ...seen('y', 'unhealthy'), reason: 'y answered 500' }]
+    await store.reportGateway(REPORT, { seen: both, forgotten: [] })
+    await store.reportGateway({ ...REPORT, id: 'b' }, { seen: [seen('x', 'unhealthy')], forgotten: [] })
+    const endpoints = async () =>
+      (await other.gateways()).map(({ id, endpoints: known }) => [id, known] as const)
+    expect(await endpoints()).toEqual([
+      ['a', both],
+      ['b', [seen('x', 'unhealthy')]],
+    ])
+    await store.reportGateway(REPORT)
+    await store.reportGateway(REPORT, { seen: [seen('x', 'unhealthy')], forgotten: ['y'] })
+    expect((await endpoints())[0]).toEqual(['a', [seen('x', 'unhealthy')]])
+    await store.forgetGateway('b')
+    await store.reportGateway({ ...REPORT, id: 'b' })
+    expect((await endpoints())[1]).toEqual(['b', []])
+    clock.advance(3_600_001)
+    await store.reportGateway({ ...REPORT, id: 'c' })
+    await store.reportGateway(REPORT)
+    expect(await endpoints()).toEqual([
+      ['a', []],
+      ['c', []],
+    ])
   })
 
   test('move nothing that a gateway would reload for', async () => {

@@ -104,6 +104,7 @@ describe('the file', () => {
     const later = [
       'accounts',
       'gateways',
+      'endpoint_health',
       'sessions',
       'users',
       'audit',

@@ -35,6 +35,7 @@ export function busyPulse(more: Partial<Pulse> = {}): Pulse {
       },
       { name: 'spare', requestsPerSecond: 0, tokensPerSecond: 0, failed: 0, results: [], state: 'disabled' },
     ],
+    unanswered: 0,
     models: [flow('chat', 100, 17_000), flow('openai/gpt-4o:latest', 21.8, 700)],
     refusals: [
       { reason: 'rate_limit_requests', perSecond: 3.5, total: 1_204 },

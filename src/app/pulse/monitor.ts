@@ -32,6 +32,9 @@ interface AskedGateway {
   readonly stored?: StoredGateway
 }
 
+const TOKEN = 'METRICS_TOKEN, the same for `gw serve` and here, also shows'
+const UNSEEN: SeenEndpoint = { state: 'unknown' }
+
 /** Everything that one look has found. */
 interface Look {
   readonly atMs: number
@@ -135,12 +138,14 @@ function pulseOf(before: Look | undefined, after: Look, sources: PulseSources): 
   const grown = before ? grownSince(before, after) : []
   const refusals = isMeasured ? refusalsOf(grown, all, seconds) : undefined
   const gateways = after.gateways.map(gateway => gatewayPulse(gateway, after))
+  const endpoints = endpointPulses(traffic?.endpoints ?? new Map(), seenBy(after), after.store?.endpoints)
   return {
     atMs: after.atMs,
     seconds,
     ...(after.store && { storeRevision: after.store.revision }),
     gateways,
-    endpoints: endpointPulses(traffic?.endpoints ?? new Map(), all, after.store?.endpoints),
+    endpoints,
+    unanswered: unansweredIn(endpoints, after),
     models: [...(traffic?.models.values() ?? [])],
     ...(refusals && { refusals }),
     keys: after.store ? nearLimits(before?.store?.keys, after.store.keys, seconds) : [],
@@ -197,28 +202,50 @@ function gatewayPulse(
   }
 }
 
+type SeenEndpoint = Pick<EndpointPulse, 'state' | 'sinceMs' | 'reason'>
+
+/** What the gateways have seen of endpoints: where they disagree the unhealthy one counts. */
+function seenBy({ gateways, atMs }: Look): ReadonlyMap<string, SeenEndpoint> {
+  const health = new Map<string, SeenEndpoint>()
+  for (const { stored, heard } of gateways) {
+    const own = new Map<string, SeenEndpoint>()
+    if (stored && isAlive(stored, atMs))
+      for (const { endpoint, ...seen } of stored.endpoints) own.set(endpoint, seen)
+    // Newer than what stands in the store, which has the reasons.
+    for (const { name, labels, value } of heard.samples?.values() ?? []) {
+      const endpoint = labels['endpoint']
+      if (name !== 'gw_endpoint_healthy' || endpoint === undefined) continue
+      const state = value === 1 ? 'healthy' : 'unhealthy'
+      if (own.get(endpoint)?.state !== state) own.set(endpoint, { state })
+    }
+    for (const [endpoint, seen] of own)
+      if (health.get(endpoint)?.state !== 'unhealthy') health.set(endpoint, seen)
+  }
+  return health
+}
+
 /** Those of the configuration, and those of which only traffic is known. */
 function endpointPulses(
   flows: ReadonlyMap<string, Flow>,
-  all: readonly Sample[],
+  health: ReadonlyMap<string, SeenEndpoint>,
   declared: readonly StoredResource[] = [],
 ): readonly EndpointPulse[] {
-  const health = new Map<string, boolean>()
-  for (const { name, labels, value } of all) {
-    const endpoint = labels['endpoint']
-    if (name !== 'gw_endpoint_healthy' || endpoint === undefined) continue
-    health.set(endpoint, value === 1 && health.get(endpoint) !== false)
-  }
   const disabled = new Set(
     declared.filter(({ spec }) => !decode('endpoint', spec).enabled).map(({ name }) => name),
   )
   const names = new Set([...declared.map(({ name }) => name), ...health.keys(), ...flows.keys()])
   return [...names].map(name => {
-    const known = health.get(name)
-    const state = known === undefined ? 'unknown' : known ? 'healthy' : 'unhealthy'
     const flow = flows.get(name) ?? { name, requestsPerSecond: 0, tokensPerSecond: 0, failed: 0, results: [] }
-    return { ...flow, state: disabled.has(name) ? 'disabled' : state }
+    return { ...flow, ...(disabled.has(name) ? { state: 'disabled' } : (health.get(name) ?? UNSEEN)) }
   })
+}
+
+/** Endpoints that are enabled and of which nothing is known, though a gateway serves. */
+function unansweredIn(endpoints: readonly EndpointPulse[], { gateways, store }: Look): number {
+  const serving = gateways.filter(({ heard }) => heard.health !== undefined)
+  if (serving.length === 0) return 0
+  if (store) return endpoints.filter(({ state }) => state === 'unknown').length
+  return Math.min(...serving.map(({ heard }) => heard.health?.endpoints?.unknown ?? 0))
 }
 
 function remarksOn({ gateways, store }: Look, sources: PulseSources, isMeasured: boolean): readonly string[] {
@@ -227,7 +254,6 @@ function remarksOn({ gateways, store }: Look, sources: PulseSources, isMeasured:
     heard.refused ? [`${name}: ${heard.refused}.`] : [],
   )
   if (isMeasured || refusals.length > 0) return refusals
-  const lacking = 'METRICS_TOKEN, the same for `gw serve` and here, also shows health and refusals.'
-  if (store) return [lacking]
-  return sources.metricsToken === undefined ? [lacking] : []
+  if (store) return [`${TOKEN} refusals and the latency of every request.`]
+  return sources.metricsToken === undefined ? [`${TOKEN} endpoints, their health, and refusals.`] : []
 }

@@ -9,6 +9,8 @@ export interface Pulse {
   readonly storeRevision?: number
   readonly gateways: readonly GatewayPulse[]
   readonly endpoints: readonly EndpointPulse[]
+  /** How many of them are enabled and have neither answered nor failed; 0 where no gateway serves. */
+  readonly unanswered: number
   readonly models: readonly Flow[]
   /** Absent where nobody may know: only `/metrics` tells. */
   readonly refusals?: readonly Refusal[]
@@ -56,8 +58,12 @@ export interface Flow {
 }
 
 export interface EndpointPulse extends Flow {
-  /** `unknown` where only `/metrics` could tell. */
+  /** `unknown` until it has answered or failed. */
   readonly state: 'healthy' | 'unhealthy' | 'disabled' | 'unknown'
+  /** Milliseconds since the epoch; absent where it is not known. */
+  readonly sinceMs?: number
+  /** Why it is unhealthy. */
+  readonly reason?: string
 }
 
 export interface Refusal {

@@ -131,7 +131,7 @@ export const STATE_METRICS = {
   gw_endpoint_healthy: {
     type: 'gauge',
     labels: ['endpoint'],
-    help: '1 where an enabled endpoint gets traffic, 0 where it rests because it failed.',
+    help: '1 where an enabled endpoint has answered, 0 where it failed and is passed over; no series until it has done either.',
     use: '0: `gw probe NAME` says the cause and the mend.',
   },
   gw_holds_open: {

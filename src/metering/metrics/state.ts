@@ -12,7 +12,7 @@ export interface StateSources {
   }
   readonly holds: () => { readonly count: number; readonly tokens: number; readonly amountNano: bigint }
   readonly config: () => { readonly revision: number; readonly ok: boolean; readonly atMs: number }
-  /** Each enabled endpoint of the configuration, and whether it gets traffic. */
+  /** Each enabled endpoint that has answered or failed, and whether it is healthy. */
   readonly endpoints: () => Iterable<readonly [name: string, healthy: boolean]>
   readonly connections: () => number
   readonly version: string

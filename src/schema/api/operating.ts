@@ -21,6 +21,14 @@ const status = z
       .strictObject({ ok: z.boolean() })
       .optional()
       .describe('Absent where this process bills nothing.'),
+    endpoints: z
+      .strictObject({
+        healthy: z.int(),
+        unhealthy: z.int(),
+        unknown: z.int().describe('They have neither answered nor failed yet.'),
+      })
+      .optional()
+      .describe('How many of the enabled endpoints are how; absent where this process has no gateway.'),
   })
   .meta({ id: 'status', description: 'What this process serves now, as `/health` tells it.' })
 

@@ -14,6 +14,7 @@ import { ledgerIsAppended } from './0012-ledger-is-appended.ts'
 import { followedFiles } from './0013-followed-files.ts'
 import { revisionChanges } from './0014-revision-changes.ts'
 import { retiredAccounts } from './0015-retired-accounts.ts'
+import { endpointHealth } from './0016-endpoint-health.ts'
 import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
@@ -35,4 +36,5 @@ export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0013-followed-files': followedFiles,
   '0014-revision-changes': revisionChanges,
   '0015-retired-accounts': retiredAccounts,
+  '0016-endpoint-health': endpointHealth,
 }

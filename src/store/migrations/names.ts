@@ -18,4 +18,5 @@ export const MIGRATION_NAMES = [
   '0013-followed-files',
   '0014-revision-changes',
   '0015-retired-accounts',
+  '0016-endpoint-health',
 ] as const

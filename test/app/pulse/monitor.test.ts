@@ -104,11 +104,15 @@ describe('a look with a token', () => {
 })
 
 describe('a look without a token', () => {
-  it('knows traffic and latency from the store, and says what it cannot know', async () => {
+  it('knows traffic, latency and health from the store, and says what it cannot know', async () => {
     const watch = await monitor()
-    const pulse = await seen(watch, each => flows(each).every(flow => (flow?.requestsPerSecond ?? 0) > 0))
+    const pulse = await seen(watch, each => {
+      const [endpoint, model] = flows(each)
+      const isFlowing = (endpoint?.requestsPerSecond ?? 0) > 0 && (model?.requestsPerSecond ?? 0) > 0
+      return isFlowing && endpoint?.state !== 'unknown'
+    })
     const [endpoint, model] = flows(pulse)
-    expect(endpoint).toMatchObject({ state: 'unknown', failed: 0 })
+    expect(endpoint).toMatchObject({ state: 'healthy', failed: 0, sinceMs: expect.any(Number) })
     expect(model?.tokensPerSecond).toBeCloseTo((model?.requestsPerSecond ?? 0) * 50)
     expect(pulse.refusals).toBeUndefined()
     expect(pulse.remarks[0]).toContain('METRICS_TOKEN')
@@ -197,5 +201,79 @@ describe('gw top and gw status', () => {
 
   it.each(['not a url', 'ftp://x', 'http://x/path', 'http://user@x'])('refuse --url %s', async url => {
     expect((await run(['status', '--url', url])).exit).toBe(64)
+  })
+})
+
+describe('endpoints that nothing was asked of', () => {
+  it('are unknown, are counted, and are not said to be as they should be; an unhealthy one has its reason', async () => {
+    const own = tempDir(onTestFinished)
+    const [well, sick] = [await scriptedUpstream(onTestFinished), await scriptedUpstream(onTestFinished)]
+    well.answer(json(ANSWER))
+    sick.answer(json({}, { status: 500 }))
+    const at = (name: string, url: string) =>
+      `  ${name}: { protocol: openai, base_url: "${url}/v1", served_model: served }`
+    const config = own.write(
+      'gw.yaml',
+      `version: 1
+settings: { health: { unhealthy_after: 1 } }
+endpoints:
+${[at('well', well.url), at('sick', sick.url), at('new', well.url), at('newer', well.url)].join('\n')}
+publications:
+  well: { bindings: [{ endpoint: well }] }
+  sick: { bindings: [{ endpoint: sick }] }
+keys: { app: { kind: platform } }
+`,
+    )
+    const fresh = await wholeGateway(onTestFinished, config, { METRICS_TOKEN: TOKEN })
+    const key = await fresh.issue('app')
+    const call = (model: string) =>
+      fetch(`${fresh.gatewayUrl}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}` },
+        body: JSON.stringify({ model }),
+      }).then(answer => answer.text())
+    const status = async (environment = {}, more: readonly string[] = []) => {
+      const words = ['status', '--store', fresh.store, ...more]
+      return gw(words, { cwd: own.path, clock: systemClock, environment })
+    }
+    const atFirst = await status()
+    expect(atFirst.stdout).toMatch(/well +unknown/)
+    expect(atFirst.stdout).toMatch(
+      /4 endpoints have not answered yet: `gw probe` asks them\.\nNothing is known to be wrong\.\n$/,
+    )
+    expect(atFirst.stdout).not.toContain('Everything')
+    expect(await (await fetch(`${fresh.gatewayUrl}/health`)).json()).toMatchObject({
+      status: 'ok',
+      endpoints: { healthy: 0, unhealthy: 0, unknown: 4 },
+    })
+
+    await call('well')
+    await call('sick')
+    for (const environment of [{}, { METRICS_TOKEN: TOKEN }]) {
+      let told = await status(environment)
+      while (!/sick +unhealthy/.test(told.stdout) || !/well +healthy/.test(told.stdout))
+        told = await status(environment)
+      expect(told.stdout).toMatch(/new +unknown +- +-/)
+      expect(told.stdout).toMatch(/2 endpoints have not answered yet/)
+      const listed = JSON.parse((await status(environment, ['--format', 'json'])).stdout) as object
+      expect(listed).toMatchObject({
+        unanswered: 2,
+        endpoints: [
+          { name: 'new', state: 'unknown', since: null, reason: null },
+          { name: 'newer', state: 'unknown' },
+          { name: 'sick', state: 'unhealthy', reason: 'sick answered 500', since: expect.any(String) },
+          { name: 'well', state: 'healthy' },
+        ],
+      })
+    }
+    const scrape = await fetch(`${fresh.gatewayUrl}/metrics`, {
+      headers: { authorization: `Bearer ${TOKEN}` },
+    })
+    expect((await scrape.text()).split('\n').filter(line => line.startsWith('gw_endpoint_healthy'))).toEqual([
+      'gw_endpoint_healthy{endpoint="sick"} 0',
+      'gw_endpoint_healthy{endpoint="well"} 1',
+    ])
+    const elsewhere = await status({}, ['--url', fresh.gatewayUrl])
+    expect(elsewhere.stdout).toContain('2 endpoints have not answered yet')
   })
 })
