@@ -7,6 +7,7 @@ import { type ListenAddress, type Listener, listen } from '../http/listen.ts'
 import { refusalOf } from '../http/refusal.ts'
 import type { Store } from '../store/types.ts'
 import { allHandlers } from './handlers/all.ts'
+import { Hosts } from './hosts.ts'
 import { LateAnswers } from './late-answers.ts'
 import { OperationRouter } from './operation-router.ts'
 import { type Page, type Pages, sendPage } from './pages/pages.ts'
@@ -58,6 +59,7 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
     router: new OperationRouter(),
     operations: { store, log, handlers, sessions, cookie, publicUrl: ports.publicUrl },
     late: new LateAnswers(clock),
+    hosts: new Hosts(address.host, ports.publicUrl),
   }
   return listen({
     address,
@@ -81,6 +83,7 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
 }
 
 interface Parts {
+  readonly hosts: Hosts
   readonly connection: ServedConnection
   readonly router: OperationRouter
   readonly operations: OperationPorts
@@ -90,7 +93,7 @@ interface Parts {
 async function handle(
   req: IncomingMessage,
   res: ServerResponse,
-  { router, operations, late, connection }: Parts,
+  { router, operations, late, hosts, connection }: Parts,
   ports: ControlPorts,
 ): Promise<void> {
   const startedMs = ports.clock.monotonicMs()
@@ -102,6 +105,7 @@ async function handle(
   try {
     const refusal = refusalOf(req)
     if (refusal) throw asRefused(refusal)
+    hosts.assertKnown(req.headers.host)
     const page = pageFor(req, ports.pages)
     if (page) sendPage(req, res, page, headers)
     else {

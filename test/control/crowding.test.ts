@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { rawClient } from '../gateway/raw-client.ts'
 import { type ControlScene, controlScene } from './scene.ts'
 
-const HEAD = 'POST /api/v1/session HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n'
+const HEAD = 'POST /api/v1/session HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n'
 
 /** Opens connections that ask for a log-in and never send the rest of it; how many of them are open. */
 async function halfSent(scene: ControlScene, count: number, localAddress: string): Promise<() => number> {
@@ -37,7 +37,7 @@ describe('1,000 half-sent log-ins', () => {
     const uploading = await rawClient(onTestFinished, scene.url)
     const body = JSON.stringify({ name: 'late' })
     await uploading.write(
-      `POST /api/v1/tenants HTTP/1.1\r\nhost: x\r\nauthorization: ${as.headers['authorization']}\r\n` +
+      `POST /api/v1/tenants HTTP/1.1\r\nhost: localhost\r\nauthorization: ${as.headers['authorization']}\r\n` +
         `content-type: application/json\r\ncontent-length: ${body.length}\r\nexpect: 100-continue\r\n\r\n`,
     )
     // It is read, so its sender is known.

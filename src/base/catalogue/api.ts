@@ -126,6 +126,11 @@ export const API_FAULTS = {
     title: 'The body is not plain JSON.',
     mend: 'Send `content-type: application/json`, without `content-encoding`.',
   },
+  misdirected: {
+    status: 421,
+    title: 'The control plane is not asked under this name.',
+    mend: 'Ask it by a loopback name or the address that it listens on, or start it with `--control-url` and the name in front of it.',
+  },
   invalid_request: {
     status: 422,
     title: 'Fields of the request are wrong.',
