@@ -17,10 +17,11 @@ export function transportDiagnosis(failure: Failure, upstream: Upstream): Diagno
   if (failure.phase === 'securing') return tls(error, code, at)
   const known = SYSTEM[code]
   if (known) return known({ at, name: url.hostname, code })
-  if (code.startsWith('HPE_')) {
+  // undici gives its parser's errors no code, only a name.
+  if (error.name === 'HTTPParserError') {
     return {
       fault: 'broken',
-      cause: `${at} does not answer in HTTP (${code}).`,
+      cause: `${at} does not answer in HTTP.`,
       mend:
         url.protocol === 'http:'
           ? 'Mend the port in `base_url`, or write https:// if that port speaks TLS.'

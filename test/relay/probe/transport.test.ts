@@ -210,6 +210,16 @@ describe('TLS', () => {
     })
   })
 
+  test('http:// to a port that answers with an alert of TLS, as some servers do', async () => {
+    const alert = Buffer.from('15030300020216', 'hex')
+    const { port } = await server(socket => void socket.once('data', () => socket.end(alert)))
+    expect(await diagnosed(chat(target(`http://127.0.0.1:${port}/v1`)))).toMatchObject({
+      fault: 'broken',
+      cause: `127.0.0.1:${port} does not answer in HTTP.`,
+      mend: expect.stringContaining('https://'),
+    })
+  })
+
   test('http:// to a port that speaks TLS', async () => {
     const port = await tlsServer(certificate({ names: ['127.0.0.1'] }))
     expect(await diagnosed(chat(target(`http://127.0.0.1:${port}/v1`)))).toMatchObject({
