@@ -4,10 +4,12 @@ import type { Log } from '../base/log.ts'
 import type { ServedConnection } from '../http/connection.ts'
 import { sendJson } from '../http/json.ts'
 import { type OperationId, operation } from '../schema/api/operations.ts'
+import { isCounted } from '../schema/api/permissions.ts'
 import type { Operation, Tag } from '../schema/api/types.ts'
 import type { Store } from '../store/types.ts'
 import { allow, assertReachable } from './authorise.ts'
 import type { Call, Caller, Handler, Handlers, Reply } from './call.ts'
+import type { ChangeRate } from './change-rate.ts'
 import { pointerOf } from './member-names.ts'
 import { checked, checkedQuery, readJson, versionOf } from './reading.ts'
 import { assertSameSite, borne, type SessionCookie } from './session/credentials.ts'
@@ -19,6 +21,7 @@ export interface OperationPorts {
   readonly handlers: Handlers
   readonly sessions: Sessions
   readonly cookie: SessionCookie
+  readonly changeRate: ChangeRate
   /** Where browsers reach the control plane, if not under the address that they name in `host`. */
   readonly publicUrl: URL | undefined
 }
@@ -77,6 +80,7 @@ export async function serveOperation(
   else connection.limitBody(STRANGERS_MS)
   const sent = isChange ? await readJson(req, limitBytesOf(op, caller)) : undefined
   if (isChange) caller = await admit(req, visit, ports)
+  if (caller?.tenant !== undefined && isCounted(id)) ports.changeRate.take(caller.tenant)
   if (isChange && op.body && !sent) throw new ApiError('invalid_json', 'This operation needs a body.')
   const json = sent ?? {}
   const body = op.body ? checked(op.body, json) : assertEmpty(json)

@@ -6,6 +6,7 @@ import { sendJson } from '../http/json.ts'
 import { type ListenAddress, type Listener, listen } from '../http/listen.ts'
 import { refusalOf } from '../http/refusal.ts'
 import type { Store } from '../store/types.ts'
+import { ChangeRate } from './change-rate.ts'
 import { allHandlers } from './handlers/all.ts'
 import { Hosts } from './hosts.ts'
 import { LateAnswers } from './late-answers.ts'
@@ -57,7 +58,15 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
   const turnstile = new Turnstile(PER_TURN)
   const parts = {
     router: new OperationRouter(),
-    operations: { store, log, handlers, sessions, cookie, publicUrl: ports.publicUrl },
+    operations: {
+      store,
+      log,
+      handlers,
+      sessions,
+      cookie,
+      changeRate: new ChangeRate(clock),
+      publicUrl: ports.publicUrl,
+    },
     late: new LateAnswers(clock),
     hosts: new Hosts(address.host, ports.publicUrl),
   }

@@ -6,14 +6,18 @@ import type { Commit, KeyHold, StoredResource, StoredSecret } from './types.ts'
 
 /** How many secrets of a key open the gate: neither revoked nor past their grace. */
 async function countActive(db: Kysely<Tables>, key: string, nowMs: number): Promise<number> {
-  const { active } = await db
+  const { count } = await active(db, key, nowMs)
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+function active(db: Kysely<Tables>, key: string, nowMs: number) {
+  return db
     .selectFrom('key_secrets')
-    .select(({ fn }) => fn.countAll<number>().as('active'))
     .where('key_name', '=', key)
     .where('revoked_at_ms', 'is', null)
     .where(row => row.or([row('expires_at_ms', 'is', null), row('expires_at_ms', '>', nowMs)]))
-    .executeTakeFirstOrThrow()
-  return active
 }
 
 /** Of more keys than this all rows are read: SQLite takes 32766 parameters in a statement. */
@@ -67,8 +71,12 @@ export async function insertFirstSecret(
   return insertSecret(db, key, digest, nowMs)
 }
 
+/** Secrets of a key that have ended and are still remembered. */
+const MAX_ENDED = 8
+
 /**
- * Adds a secret and ends the older ones after `graceMs`; an end that is nearer already stays.
+ * Adds a secret and ends the older ones: the newest of them after `graceMs`, where an end that is nearer already stays, all
+ * others at once. So no more than two work at a time.
  * @throws {CommandError} GW4005
  */
 export async function replaceSecrets(
@@ -82,6 +90,10 @@ export async function replaceSecrets(
   if (graceMs === 0) await revoke(db, key, nowMs)
   else {
     const endMs = nowMs + graceMs
+    const newest = await active(db, key, nowMs)
+      .select(({ fn }) => fn.max('id').as('id'))
+      .executeTakeFirst()
+    await revoke(db, key, nowMs, newest?.id ?? undefined)
     await db
       .updateTable('key_secrets')
       .where('key_name', '=', key)
@@ -96,9 +108,9 @@ export async function replaceSecrets(
 /** Ends every secret of a key; how many worked until now. @throws {CommandError} GW4005 */
 export async function endSecrets(db: Kysely<Tables>, key: string, nowMs: number): Promise<number> {
   await assertKey(db, key)
-  const active = await countActive(db, key, nowMs)
+  const count = await countActive(db, key, nowMs)
   await revoke(db, key, nowMs)
-  return active
+  return count
 }
 
 /** Whether the key was not held before. @throws {CommandError} GW4005 */
@@ -151,14 +163,33 @@ export async function settleKeys(
   return moved > 0n
 }
 
-async function revoke(db: Kysely<Tables>, key: string, nowMs: number): Promise<bigint> {
+/** @param except the id of one that goes on. */
+async function revoke(db: Kysely<Tables>, key: string, nowMs: number, except = 0): Promise<bigint> {
   const { numUpdatedRows } = await db
     .updateTable('key_secrets')
     .set({ revoked_at_ms: nowMs })
     .where('key_name', '=', key)
     .where('revoked_at_ms', 'is', null)
+    .where('id', '<>', except)
     .executeTakeFirstOrThrow()
   return numUpdatedRows
+}
+
+/** Those that have ended, but for the last ones: rotating is no way to fill the table. */
+async function forgetEnded(db: Kysely<Tables>, key: string, nowMs: number): Promise<void> {
+  await db
+    .deleteFrom('key_secrets')
+    .where('id', 'in', ended =>
+      ended
+        .selectFrom('key_secrets')
+        .select('id')
+        .where('key_name', '=', key)
+        .where(row => row.or([row('revoked_at_ms', 'is not', null), row('expires_at_ms', '<=', nowMs)]))
+        .orderBy('id', 'desc')
+        .limit(-1)
+        .offset(MAX_ENDED),
+    )
+    .execute()
 }
 
 function isEnabledKey({ kind, spec }: Resource): boolean {
@@ -171,6 +202,7 @@ async function insertSecret(
   digest: string,
   nowMs: number,
 ): Promise<StoredSecret> {
+  await forgetEnded(db, key, nowMs)
   const row = await db
     .insertInto('key_secrets')
     .values({ key_name: key, digest, created_at_ms: nowMs, expires_at_ms: null, revoked_at_ms: null })

@@ -70,15 +70,28 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     await store.issueSecret('k', digest('1'))
     await store.rotateSecret('k', digest('2'), 1_000)
     clock.advance(10)
-    await store.rotateSecret('k', digest('3'), 5_000)
-    expect((await store.live()).secrets.map(secret => secret.expiresAtMs)).toEqual([2_000, 6_010, undefined])
-    await store.rotateSecret('k', digest('4'), 20)
-    expect((await store.live()).secrets.map(secret => secret.expiresAtMs)).toEqual([
-      1_030,
-      1_030,
-      1_030,
-      undefined,
+    await store.rotateSecret('k', digest('3'), 20)
+    clock.advance(10)
+    expect(plain(await store.readState()).secrets).toEqual([
+      { key: 'k', digest: digest('2'), expiresAtMs: 1_030 },
+      { key: 'k', digest: digest('3') },
     ])
+    // Secret 3 has no end yet: this is its first grace.
+    await store.rotateSecret('k', digest('4'), 5_000)
+    expect(plain(await store.readState()).secrets).toEqual([
+      { key: 'k', digest: digest('3'), expiresAtMs: 6_020 },
+      { key: 'k', digest: digest('4') },
+    ])
+  })
+
+  test('of a key no more than two secrets work at a time, whatever the grace, and few that ended are remembered', async () => {
+    const { store } = await setUp()
+    await store.issueSecret('k', digest('0'))
+    for (let count = 1; count <= 40; count++) {
+      await store.rotateSecret('k', count.toString(16).padStart(64, '0'), 86_400_000)
+      expect(plain(await store.readState()).secrets).toHaveLength(2)
+    }
+    expect((await store.live()).secrets.length).toBeLessThanOrEqual(11)
   })
 
   test('a rotation touches no other key', async () => {

@@ -166,6 +166,11 @@ export const API_FAULTS = {
     title: 'Too many failed log-ins from here.',
     mend: 'Wait for the time in `retry-after`.',
   },
+  too_many_changes: {
+    status: 429,
+    title: 'Too many changes by the users of this tenant.',
+    mend: 'Wait for the time in `retry-after`; nothing was changed.',
+  },
   header_too_large: {
     status: 431,
     title: 'Too many header lines, or too many bytes of them.',

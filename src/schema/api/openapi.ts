@@ -4,7 +4,7 @@ import type { JsonSchema } from '../publish.ts'
 import { exampleOf } from './examples.ts'
 import { GROUPS, INTRODUCTION, TITLES } from './introduction.ts'
 import { API_PREFIX, OPERATION_IDS, type OperationId, operation } from './operations.ts'
-import { permission } from './permissions.ts'
+import { isCounted, permission } from './permissions.ts'
 import { problem } from './shapes.ts'
 import { type Operation, TAGS, type Tag } from './types.ts'
 
@@ -148,6 +148,7 @@ export function faultsOf(id: OperationId): readonly ApiCode[] {
   if (method !== 'GET')
     codes.push('invalid_json', 'request_timeout', 'request_too_large', 'unsupported_media_type')
   if (allowed !== 'anyone') codes.push('not_logged_in')
+  if (isCounted(id)) codes.push('too_many_changes')
   if (allowed !== 'anyone' && allowed.tenant === undefined) codes.push('forbidden')
   if (method !== 'GET') codes.push('cross_site')
   if (params) codes.push('not_found')

@@ -1,5 +1,5 @@
 import type { Role } from '../user.ts'
-import type { OperationId } from './operations.ts'
+import { type OperationId, operation } from './operations.ts'
 
 /** `all`: whatever there is · `own`: what belongs to the tenant of the session; anything else is a 404. */
 export type Scope = 'all' | 'own'
@@ -94,4 +94,12 @@ export const PERMISSIONS = {
 /** The permission of an operation as data like every other. */
 export function permission(id: OperationId): Permission {
   return PERMISSIONS[id]
+}
+
+/** Whether tenants may do it only so often: what changes something of theirs, log-ins and log-outs apart. */
+export function isCounted(id: OperationId): boolean {
+  const { method, tag, isQuestion } = operation(id)
+  const allowed = permission(id)
+  const isOfTenants = allowed !== 'anyone' && allowed.tenant !== undefined
+  return method !== 'GET' && isOfTenants && !isQuestion && tag !== 'session'
 }

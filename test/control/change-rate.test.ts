@@ -1,0 +1,37 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { controlScene } from './scene.ts'
+
+test('users of a tenant make thirty changes at once and then one each two seconds, and hold up nobody else', async () => {
+  const { addUser, call, clock, logIn } = await controlScene(onTestFinished)
+  await addUser('ada', 'admin')
+  const admin = await logIn('ada')
+  for (const tenant of ['acme', 'other']) {
+    const body = { name: `${tenant}/k`, kind: 'tenant', tenant }
+    await call('create_key', { as: admin, body })
+    await call('issue_key', { as: admin, params: { name: body.name } })
+  }
+  await addUser('tom', 'tenant', 'acme')
+  await addUser('tim', 'tenant', 'acme')
+  await addUser('eve', 'tenant', 'other')
+  const [tom, tim, eve] = [await logIn('tom'), await logIn('tim'), await logIn('eve')]
+  const rotate = (as: typeof tom, name: string) =>
+    call('rotate_key', { as, params: { name }, body: { grace: '1h' } })
+  for (let times = 0; times < 15; times++) {
+    expect((await rotate(tom, 'acme/k')).status).toBe(201)
+    expect((await rotate(tim, 'acme/k')).status).toBe(201)
+  }
+  const refused = await rotate(tom, 'acme/k')
+  expect([refused.status, refused.body.code, refused.headers.get('retry-after')]).toEqual([
+    429,
+    'too_many_changes',
+    '2',
+  ])
+  const shown = await call('get_key', { as: tom, params: { name: 'acme/k' } })
+  expect(shown.body['secret']).toMatchObject({ active: 2 })
+  expect((await rotate(eve, 'other/k')).status).toBe(201)
+  expect((await rotate(admin, 'acme/k')).status).toBe(201)
+  clock.advance(2_000)
+  expect((await rotate(tim, 'acme/k')).status).toBe(201)
+  expect((await rotate(tom, 'acme/k')).status).toBe(429)
+  expect((await call('log_out', { as: tom })).status).toBe(204)
+})
