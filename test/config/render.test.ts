@@ -90,6 +90,9 @@ const specs = {
   settings: fc.record({
     maintenance: fc.record({ enabled: fc.boolean(), message: anyText }),
     limits: fc.record({ body: fc.integer({ min: 1_024, max: 1_073_741_824 }) }),
+    cors: fc.record({
+      origins: fc.subarray(['https://app.example.com', 'http://localhost:3000', 'http://[::1]:8080']),
+    }),
     log: fc.record({ retention: fc.integer({ min: 3_600_000, max: 10 ** 11 }), embeddings: fc.boolean() }),
     revisions: fc.record({
       retention: fc.integer({ min: 86_400_000, max: 10 ** 11 }),
