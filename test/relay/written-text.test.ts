@@ -126,6 +126,13 @@ describe('what an estimate goes by', () => {
     )
   })
 
+  it('is text in a long string with short escapes, too', () => {
+    const text = 'a'.repeat(40) + '\n'.repeat(100) + 'é"\\'.repeat(2_000)
+    const answer = JSON.stringify({ choices: [{ message: { content: text } }] })
+    expect(written('json', answer)).toBe(Buffer.byteLength(text))
+    expect(written('openai', `data: ${answer}\n\n`, [100, 101, 4_000])).toBe(Buffer.byteLength(text))
+  })
+
   it('counts what has come of a text that never ends', () => {
     const whole = JSON.stringify({ choices: [{ message: { role: 'assistant', content: 'a'.repeat(100) } }] })
     expect(written('json', whole.slice(0, whole.indexOf('aaa') + 40))).toBe(40)

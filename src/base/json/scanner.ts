@@ -183,7 +183,10 @@ export class JsonScanner {
               windowEnd = Math.min(at + WINDOW_BYTES, to)
               LONG_RUN.load(bytes, windowStart, windowEnd)
             }
+            const searchedFrom = at
             at = windowStart + LONG_RUN.end(at - windowStart, windowEnd - windowStart)
+            // The search passes over escapes of two bytes and does not report them.
+            if (this.#isCounted) this.#escapeBytes += escapesIn(bytes, searchedFrom, at)
             if (at === windowEnd) continue
             byte = bytes[at] as number
             // Cut by the window's end.
@@ -415,6 +418,17 @@ export class JsonScanner {
     this.fault = fault
     return false
   }
+}
+
+/** How many escapes of two bytes there are between two offsets. */
+function escapesIn(bytes: Uint8Array, from: number, to: number): number {
+  let count = 0
+  for (let at = from; at < to; at++) {
+    if (bytes[at] !== BACKSLASH) continue
+    count++
+    at++
+  }
+  return count
 }
 
 /** Of a hexadecimal digit. */

@@ -78,7 +78,7 @@ async function ask(url: string, ...paths: readonly string[]) {
   let text = ''
   const asked = paths.map((path, index) => {
     const connection = index === paths.length - 1 ? 'connection: close\r\n' : ''
-    return `GET ${path} HTTP/1.1\r\nhost: x\r\n${connection}\r\n`
+    return `GET ${path} HTTP/1.1\r\nhost: localhost\r\n${connection}\r\n`
   })
   socket.setEncoding('utf8').on('data', (chunk: string) => void (text += chunk))
   socket.write(asked.join(''))
