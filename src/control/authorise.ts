@@ -19,6 +19,7 @@ export function allow(
   const permitted = permission(id)
   if (permitted === 'anyone') return undefined
   if (!session) throw new ApiError('not_logged_in')
+  assertTokenMay(id, session)
   const { name, role, tenant } = session.user
   const scope = permitted[role]
   if (scope === undefined) throw new ApiError('forbidden', `The role ${role} may not do this.`)
@@ -30,10 +31,19 @@ export function allow(
   return { name, role, scope, tenant, session, authority: { ...authority, ...(target && { target }) } }
 }
 
+/** @throws {ApiError} forbidden, where a personal access token does not open it. */
+function assertTokenMay(id: OperationId, { token }: LiveSession): void {
+  if (!token) return
+  const { method, isQuestion, needsSession } = operation(id)
+  if (needsSession) throw new ApiError('forbidden', 'This needs a session: log in with a password.')
+  if (token.scope === 'write' || method === 'GET' || isQuestion) return
+  throw new ApiError('forbidden', `The token ${token.name} may only read: its scope is \`read\`.`)
+}
+
 /** What the path names, where that belongs to a tenant. */
 function targetOf(id: OperationId, { name }: Readonly<Record<string, string>>): Authority['target'] {
   const { target: kind } = operation(id)
-  return kind && name !== undefined ? { kind, name } : undefined
+  return kind && kind !== 'token' && name !== undefined ? { kind, name } : undefined
 }
 
 /**
@@ -43,7 +53,7 @@ function targetOf(id: OperationId, { name }: Readonly<Record<string, string>>): 
 export async function assertReachable(
   id: OperationId,
   params: Readonly<Record<string, string>>,
-  { scope, tenant }: Caller,
+  { scope, tenant, name: caller }: Caller,
   store: StoreReads,
 ): Promise<void> {
   if (scope === 'all') return
@@ -51,7 +61,11 @@ export async function assertReachable(
   if (!declared) return
   const { name = '' } = params
   const isOwn =
-    target === 'tenant' ? name === tenant : target === 'key' && (await hasKey(store, name, tenant))
+    target === 'token'
+      ? (await store.people.token(name))?.user === caller
+      : target === 'tenant'
+        ? name === tenant
+        : target === 'key' && (await hasKey(store, name, tenant))
   if (!isOwn) throw new ApiError('not_found', `There is no ${target ?? 'such thing'} ${name}.`)
 }
 

@@ -161,6 +161,7 @@ function assertEmpty(json: Readonly<Record<string, unknown>>): undefined {
 /** What a line of the audit calls what stands under a tag. */
 const TARGETS: Partial<Record<Tag, string>> = {
   users: 'user',
+  tokens: 'token',
   endpoints: 'endpoint',
   publications: 'publication',
   bindings: 'binding',

@@ -1,4 +1,5 @@
 import type { ColumnType, Generated } from 'kysely'
+import type { TokenScope } from '../schema/token.ts'
 import type { Carrier, Role } from '../schema/user.ts'
 import type { Origin, Owner } from './types.ts'
 
@@ -16,6 +17,7 @@ export interface Tables {
   endpoint_health: EndpointHealthTable
   users: UsersTable
   sessions: SessionsTable
+  tokens: TokensTable
   audit: AuditTable
   stored_secrets: StoredSecretsTable
   ledger: LedgerTable
@@ -281,6 +283,21 @@ export interface UsersTable {
   last_login_at_ms: number | null
   /** Grows with each change. */
   version: number
+}
+
+export interface TokensTable {
+  id: string
+  /** SHA-256 of the token in lower-case hexadecimal digits. */
+  digest: string
+  user_id: number
+  name: string
+  role: Role
+  tenant: string | null
+  scope: TokenScope
+  created_at_ms: number
+  expires_at_ms: number
+  /** To the minute. */
+  used_at_ms: number | null
 }
 
 interface SessionsTable {

@@ -84,6 +84,10 @@ test('every operation answers as the document says, in success', async () => {
   await call('enable_key', app)
   await call('revoke_key', app)
 
+  const token = await call('create_token', { body: { name: 'nightly report', expires_in: '30d' } })
+  await call('list_tokens', { query: { user: 'ada' } })
+  await call('revoke_token', { params: { name: String(token.body['id']) } })
+
   await call('get_usage', { query: { by: 'key' } })
   await call('list_calls', { query: { min_status: '400' } })
 

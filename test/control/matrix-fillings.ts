@@ -1,5 +1,6 @@
+import { keyDigest } from '../../src/base/api-key.ts'
 import type { OperationId } from '../../src/schema/api/operations.ts'
-import { type Filling, LOG_IN, type MatrixWorld, type TenantName } from './matrix-world.ts'
+import { type Filling, LOG_IN, type MatrixWorld, TENANTS, type TenantName } from './matrix-world.ts'
 import { PASSWORD } from './scene.ts'
 
 /** Makes what an operation needs to succeed for whoever may call it, about something that belongs to `tenant`. */
@@ -71,6 +72,25 @@ const booking: Fill = async ({ fresh }, tenant) => ({
 })
 const yaml = (set: string) => `version: 1\nset: ${set}\npublications:\n  ${set}: { status: draft }\n`
 
+/** A token of the user of a tenant, by its id: an administrator makes none for others. */
+async function tokenOf({ store, fresh }: MatrixWorld, tenant: TenantName): Promise<string> {
+  const id = fresh('token')
+  await store.people.createToken({
+    id,
+    digest: keyDigest(id),
+    user: USER_OF[tenant],
+    name: id,
+    scope: 'write',
+    expiresAtMs: Date.UTC(2099, 0),
+  })
+  return id
+}
+const USER_OF = { mine: 'tom', theirs: 'eve' } as const
+const tokens: Fill = async world => {
+  for (const tenant of TENANTS) await tokenOf(world, tenant)
+  return {}
+}
+
 /** The same, with more. */
 function and(fill: Fill, more: Filling): Fill {
   return async (world, tenant) => ({ ...(await fill(world, tenant)), ...more })
@@ -92,6 +112,10 @@ export const FILLINGS: Readonly<Record<OperationId, Fill>> = {
   update_user: and(user, { body: { enabled: false }, headers: version }),
   reset_password: and(user, { body: { password: PASSWORD } }),
   end_user_sessions: user,
+
+  list_tokens: tokens,
+  create_token: async ({ fresh }) => ({ body: { name: fresh('token') } }),
+  revoke_token: async (world, tenant) => ({ params: { name: await tokenOf(world, tenant) } }),
 
   list_endpoints: nothing,
   create_endpoint: async ({ fresh }) => ({ body: newEndpoint(fresh('endpoint')) }),

@@ -8,6 +8,7 @@ import { operatingHandlers } from './operating.ts'
 import { publicationHandlers } from './publications.ts'
 import { type SessionPorts, sessionHandlers } from './session.ts'
 import { tenantHandlers } from './tenants.ts'
+import { tokenHandlers } from './tokens.ts'
 import { usageHandlers } from './usage.ts'
 import { userHandlers } from './users.ts'
 import { walletHandlers } from './wallet.ts'
@@ -18,6 +19,7 @@ export function allHandlers(ports: UseCasePorts, sessions: SessionPorts): Handle
   return {
     ...sessionHandlers(ports, sessions),
     ...userHandlers(ports),
+    ...tokenHandlers(ports),
     ...endpointHandlers(ports),
     ...publicationHandlers(ports),
     ...bindingHandlers(ports),

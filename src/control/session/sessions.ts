@@ -1,9 +1,10 @@
 import { createHmac } from 'node:crypto'
+import { isAccessToken } from '../../base/access-token.ts'
 import { keyDigest } from '../../base/api-key.ts'
 import type { Chance } from '../../base/chance.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Carrier } from '../../schema/user.ts'
-import type { NewSession, OpenSession, People } from '../../store/people/types.ts'
+import type { NewSession, OpenSession, People, StoredToken } from '../../store/people/types.ts'
 
 const TOKEN_BYTES = 32
 /** A scanner can find it, and it is no API key. */
@@ -23,6 +24,8 @@ export interface LiveSession extends OpenSession {
   readonly expiresAtMs: number
   /** To be sent with each change that a cookie makes: who can only send the cookie does not know it. */
   readonly csrfToken: string
+  /** Where it is none, but a personal access token: which. */
+  readonly token?: StoredToken
 }
 
 /** Opens, finds and ends sessions. A token is 32 random bytes; only its hash is kept. */
@@ -52,6 +55,7 @@ export class Sessions {
 
   /** The session of a token, if it is carried as it was given out, and neither idle for too long nor too old. */
   async find(token: string, carrier: Carrier): Promise<LiveSession | undefined> {
+    if (isAccessToken(token)) return carrier === 'bearer' ? this.#findToken(token) : undefined
     if (!TOKEN.test(token)) return undefined
     const digest = keyDigest(token)
     const found = await this.#people.session(digest)
@@ -65,6 +69,28 @@ export class Sessions {
     if (nowMs - found.usedAtMs < TOUCH_MS) return session
     await this.#people.touchSession(digest)
     return living({ ...found, usedAtMs: nowMs }, token, digest)
+  }
+
+  /** A personal access token as the session that its bearer may act by. */
+  async #findToken(text: string): Promise<LiveSession | undefined> {
+    const digest = keyDigest(text)
+    const found = await this.#people.usedToken(digest)
+    if (!found) return undefined
+    const { token, user } = found
+    const nowMs = this.#clock.nowMs()
+    if (nowMs - (token.usedAtMs ?? 0) >= TOUCH_MS) await this.#people.touchToken(token.id)
+    const { createdAtMs, expiresAtMs } = token
+    return {
+      user,
+      token,
+      carrier: 'bearer',
+      digest,
+      createdAtMs,
+      usedAtMs: nowMs,
+      idleExpiresAtMs: expiresAtMs,
+      expiresAtMs,
+      csrfToken: '',
+    }
   }
 
   async #prune(nowMs: number): Promise<void> {

@@ -25,6 +25,8 @@ const EXAMPLES = {
   update_user: { enabled: false },
   reset_password: { password: 'even more correct horses' },
 
+  create_token: { name: 'nightly report', scope: 'read', expires_in: '30d' },
+
   create_endpoint: {
     name: 'embedder',
     protocol: 'openai',

@@ -42,6 +42,7 @@ in the log.
 export const TITLES: Readonly<Record<Tag, string>> = {
   session: 'Session',
   users: 'Users',
+  tokens: 'Tokens',
   endpoints: 'Endpoints',
   publications: 'Publications',
   bindings: 'Bindings',
@@ -59,7 +60,7 @@ export const TITLES: Readonly<Record<Tag, string>> = {
 
 /** For readers that show groups (https://redocly.com/docs/realm/author/reference/openapi-extensions/x-tag-groups). */
 export const GROUPS: readonly { readonly name: string; readonly tags: readonly Tag[] }[] = [
-  { name: 'Who may', tags: ['session', 'users', 'audit'] },
+  { name: 'Who may', tags: ['session', 'users', 'tokens', 'audit'] },
   { name: 'What is served', tags: ['endpoints', 'publications', 'bindings', 'config'] },
   { name: 'For whom', tags: ['tenants', 'keys', 'wallet'] },
   { name: 'What happens', tags: ['usage', 'call-logs', 'status', 'why', 'maintenance'] },

@@ -6,6 +6,7 @@ import { auditOperations, maintenanceOperations, statusOperations } from './oper
 import { publicationOperations } from './publications.ts'
 import { sessionOperations } from './session.ts'
 import { tenantOperations } from './tenants.ts'
+import { tokenOperations } from './tokens.ts'
 import type { Operation } from './types.ts'
 import { callOperations, usageOperations } from './usage.ts'
 import { userOperations } from './users.ts'
@@ -22,6 +23,7 @@ export const API_PREFIX = '/api/v1'
 export const OPERATIONS = {
   ...sessionOperations,
   ...userOperations,
+  ...tokenOperations,
   ...endpointOperations,
   ...publicationOperations,
   ...bindingOperations,

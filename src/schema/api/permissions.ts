@@ -30,6 +30,10 @@ export const PERMISSIONS = {
   reset_password: ADMIN,
   end_user_sessions: ADMIN,
 
+  list_tokens: EVERYBODY,
+  create_token: EVERYBODY,
+  revoke_token: EVERYBODY,
+
   list_endpoints: ADMIN,
   create_endpoint: ADMIN,
   get_endpoint: ADMIN,

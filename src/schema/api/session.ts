@@ -58,6 +58,7 @@ export const sessionOperations = {
     tag: 'session',
     summary: 'Log out',
     answer: { status: 204, description: 'This session has ended.' },
+    needsSession: true,
   },
   log_out_everywhere: {
     method: 'DELETE',
@@ -65,6 +66,7 @@ export const sessionOperations = {
     tag: 'session',
     summary: 'Log out everywhere',
     answer: { status: 204, description: 'Every session of this user has ended.' },
+    needsSession: true,
   },
   change_password: {
     method: 'PUT',
@@ -79,6 +81,7 @@ export const sessionOperations = {
       })
       .meta({ id: 'password_change' }),
     answer: { status: 204, description: 'The password is changed.' },
+    needsSession: true,
     errors: ['wrong_credentials', 'too_many_attempts', 'busy'],
   },
 } as const satisfies Record<string, Operation>

@@ -5,6 +5,7 @@ import type { ApiCode } from '../../base/catalogue/api.ts'
 export const TAGS = {
   session: 'Logging in and out.',
   users: 'People who may log in.',
+  tokens: 'Personal access tokens, for scripts and CI.',
   endpoints: 'Upstreams: model servers, or accounts at a vendor.',
   publications: 'Public model names.',
   bindings: 'Which endpoint serves which publication.',
@@ -51,7 +52,9 @@ export interface Operation {
   /** Whether `if-match` must be sent, or is heeded where it is. */
   readonly ifMatch?: 'required' | 'optional'
   /** What `{name}` names, where a tenant may reach it: the server refuses a foreign one before anything else. */
-  readonly target?: 'tenant' | 'key'
+  readonly target?: 'tenant' | 'key' | 'token'
+  /** A personal access token does not open it. */
+  readonly needsSession?: true
   /** It asks and changes nothing, whatever its method; others leave a line in the audit. */
   readonly isQuestion?: true
 }

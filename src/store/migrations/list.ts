@@ -15,6 +15,7 @@ import { followedFiles } from './0013-followed-files.ts'
 import { revisionChanges } from './0014-revision-changes.ts'
 import { retiredAccounts } from './0015-retired-accounts.ts'
 import { endpointHealth } from './0016-endpoint-health.ts'
+import { tokens } from './0017-tokens.ts'
 import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
@@ -37,4 +38,5 @@ export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0014-revision-changes': revisionChanges,
   '0015-retired-accounts': retiredAccounts,
   '0016-endpoint-health': endpointHealth,
+  '0017-tokens': tokens,
 }

@@ -19,4 +19,5 @@ export const MIGRATION_NAMES = [
   '0014-revision-changes',
   '0015-retired-accounts',
   '0016-endpoint-health',
+  '0017-tokens',
 ] as const

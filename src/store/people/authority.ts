@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import { ApiError } from '../../base/catalogue/api.ts'
 import type { Tables } from '../tables.ts'
+import { standsFor } from './tokens.ts'
 import type { Authority } from './types.ts'
 
 /**
@@ -21,7 +22,8 @@ export async function assertAuthority(
     .where('users.enabled', '=', 1)
     .where('users.role', '=', role)
     .executeTakeFirst()
-  if (!user) throw new ApiError('not_logged_in')
+  const by = user ?? (await bearer(db, session, role))
+  if (!by) throw new ApiError('not_logged_in')
   if (!target) return
   const { kind, name } = target
   const owner = kind === 'tenant' ? sql<string>`name` : sql<string | null>`json_extract(spec, '$.tenant')`
@@ -31,6 +33,22 @@ export async function assertAuthority(
     .where('kind', '=', kind)
     .where('name', '=', name)
     .executeTakeFirst()
-  if (resource && resource.tenant !== null && resource.tenant === user.tenant) return
+  if (resource && resource.tenant !== null && resource.tenant === by.tenant) return
   throw new ApiError('not_found', `There is no ${kind} ${name}.`)
+}
+
+/** The bearer of a personal access token. It may expire while it is used: it was looked at just before. */
+function bearer(
+  db: Kysely<Tables>,
+  digest: string,
+  role: Authority['role'],
+): Promise<{ readonly tenant: string | null } | undefined> {
+  return db
+    .selectFrom('tokens')
+    .innerJoin('users', 'users.id', 'tokens.user_id')
+    .select('tokens.tenant')
+    .where('tokens.digest', '=', digest)
+    .where('tokens.role', '=', role)
+    .where(standsFor())
+    .executeTakeFirst()
 }

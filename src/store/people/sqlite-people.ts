@@ -1,13 +1,18 @@
 import type { AccountingPorts } from '../ledger/accounting.ts'
 import { insertAudit, selectAudit } from './audit.ts'
 import { insertSession, selectSession } from './sessions.ts'
+import { deleteToken, insertToken, selectToken, selectTokens, selectUsedToken } from './tokens.ts'
 import type {
   AuditLine,
   AuditQuery,
   NewSession,
+  NewToken,
   NewUser,
   OpenSession,
   People,
+  StoredToken,
+  TokenQuery,
+  UsedToken,
   User,
   UserChange,
 } from './types.ts'
@@ -87,6 +92,32 @@ export class SqlitePeople implements People {
         })
         .execute(),
     )
+  }
+
+  createToken(token: NewToken): Promise<StoredToken> {
+    return this.#ports.write(db => insertToken(db, token, this.#nowMs))
+  }
+
+  tokens(query: TokenQuery = {}): Promise<readonly StoredToken[]> {
+    return this.#ports.read(db => selectTokens(db, query))
+  }
+
+  token(id: string): Promise<StoredToken | undefined> {
+    return this.#ports.read(db => selectToken(db, id))
+  }
+
+  usedToken(digest: string): Promise<UsedToken | undefined> {
+    return this.#ports.read(db => selectUsedToken(db, digest, this.#nowMs))
+  }
+
+  async touchToken(id: string): Promise<void> {
+    await this.#ports.write(db =>
+      db.updateTable('tokens').set({ used_at_ms: this.#nowMs }).where('id', '=', id).execute(),
+    )
+  }
+
+  revokeToken(id: string, user?: string): Promise<boolean> {
+    return this.#ports.write(db => deleteToken(db, id, user))
   }
 
   record(line: Omit<AuditLine, 'id' | 'atMs'>): Promise<void> {

@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely'
 import { CommandError } from '../../base/catalogue/command.ts'
 import type { Tables } from '../tables.ts'
 import type { Commit, Live } from '../types.ts'
+import { deleteTokensOf } from './tokens.ts'
 import { deleteSessions } from './users.ts'
 
 /** Users who may log in for a tenant, by name. */
@@ -17,6 +18,7 @@ export async function selectTenantUsers(db: Kysely<Tables>): Promise<NonNullable
 export async function settleTenantUsers(db: Kysely<Tables>, commit: Commit): Promise<void> {
   for (const { kind, name: tenant } of commit.deletes) {
     if (kind !== 'tenant') continue
+    await deleteTokensOf(db, tenant)
     const users = await enabledTenantUsers(db).where('tenant', '=', tenant).orderBy('name').execute()
     const names = users.map(({ name }) => name).join(', ')
     if (users.length > 0 && commit.tenantUsers === 'refuse') {

@@ -1,3 +1,4 @@
+import type { TokenScope } from '../../schema/token.ts'
 import type { Carrier, Role } from '../../schema/user.ts'
 
 /** A person who may log in to the control plane. */
@@ -47,9 +48,50 @@ export interface OpenSession {
   readonly usedAtMs: number
 }
 
+/** A personal access token, of which only the hash is kept. */
+export interface StoredToken {
+  readonly id: string
+  readonly name: string
+  /** Whose it is. */
+  readonly user: string
+  /** What its bearer may do: at most what its user may. */
+  readonly role: Role
+  readonly tenant?: string
+  readonly scope: TokenScope
+  readonly createdAtMs: number
+  readonly expiresAtMs: number
+  /** To the minute; absent where it was never used. */
+  readonly usedAtMs?: number
+}
+
+export interface NewToken {
+  readonly id: string
+  /** SHA-256 of the token. */
+  readonly digest: string
+  readonly user: string
+  readonly name: string
+  /** Of an administrator: binds the token to one tenant. */
+  readonly tenant?: string
+  readonly scope: TokenScope
+  readonly expiresAtMs: number
+}
+
+export interface TokenQuery {
+  readonly user?: string
+  /** Only ids behind this one. */
+  readonly after?: string
+  readonly limit?: number
+}
+
+/** A token that is good now, and its user as the token lets it act. */
+export interface UsedToken {
+  readonly token: StoredToken
+  readonly user: User
+}
+
 /** By what right a change is made: it has to stand inside the transaction of the change, too. */
 export interface Authority {
-  /** SHA-256 of the token of the session that asks for it. */
+  /** SHA-256 of the token of the session, or the personal access token, that asks for it. */
   readonly session: string
   /** The role that was allowed to. */
   readonly role: Role
@@ -116,10 +158,21 @@ export interface People {
   /** Forgets sessions that were opened, or last used, before then. */
   pruneSessions(before: { readonly createdAtMs: number; readonly usedAtMs: number }): Promise<void>
 
+  /** @throws {CommandError} GW4005 without the user or tenant · GW4013 where the name is taken · GW6001 */
+  createToken(token: NewToken): Promise<StoredToken>
+  /** By id, expired ones too. */
+  tokens(query?: TokenQuery): Promise<readonly StoredToken[]>
+  token(id: string): Promise<StoredToken | undefined>
+  /** The one of a digest that is good now: not expired, of a user who is enabled and may still be what it says. */
+  usedToken(digest: string): Promise<UsedToken | undefined>
+  touchToken(id: string): Promise<void>
+  /** @param user whose it has to be; absent: anybody's. @returns false where there is none. */
+  revokeToken(id: string, user?: string): Promise<boolean>
+
   record(line: Omit<AuditLine, 'id' | 'atMs'>): Promise<void>
   /** Newest first. */
   audit(query?: AuditQuery): Promise<readonly AuditLine[]>
 }
 
 /** What may be asked of it without changing anything. */
-export type PeopleReads = Pick<People, 'users' | 'user' | 'credential' | 'session' | 'audit'>
+export type PeopleReads = Pick<People, 'users' | 'user' | 'credential' | 'session' | 'tokens' | 'token' | 'usedToken' | 'audit'>

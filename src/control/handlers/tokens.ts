@@ -1,0 +1,74 @@
+import { newToken } from '../../base/access-token.ts'
+import { keyDigest } from '../../base/api-key.ts'
+import { ApiError } from '../../base/catalogue/api.ts'
+import { CommandError } from '../../base/catalogue/command.ts'
+import type { StoredToken } from '../../store/people/types.ts'
+import type { Caller, HandlersOf } from '../call.ts'
+import { pageOf } from '../paging.ts'
+import type { UseCasePorts } from '../ports.ts'
+import { invalid } from '../reading.ts'
+import { iso } from '../resources.ts'
+
+type Ids = 'list_tokens' | 'create_token' | 'revoke_token'
+
+export function tokenHandlers({
+  store,
+  chance,
+  clock,
+}: Pick<UseCasePorts, 'store' | 'chance' | 'clock'>): HandlersOf<Ids> {
+  return {
+    async list_tokens({ query, caller }) {
+      const user = ownerOf(caller) ?? query.user
+      const read = (limit: number, after: string | undefined) =>
+        store.people.tokens({
+          limit,
+          ...(after !== undefined && { after }),
+          ...(user !== undefined && { user }),
+        })
+      return { body: await pageOf(query, read, token => token.id, tokenBody) }
+    },
+    async create_token({ body: { name, scope, tenant, expires_in: spanMs }, caller, store: changing }) {
+      const { id, token } = newToken(chance)
+      try {
+        const stored = await changing.people.createToken({
+          id,
+          digest: keyDigest(token),
+          user: caller.name,
+          name,
+          scope,
+          ...(tenant !== undefined && { tenant }),
+          expiresAtMs: clock.nowMs() + spanMs,
+        })
+        return { body: { ...tokenBody(stored), token }, target: `token/${id}` }
+      } catch (error) {
+        throw asApiError(error)
+      }
+    },
+    async revoke_token({ params, caller, store: changing }) {
+      const revoked = await changing.people.revokeToken(params.name, ownerOf(caller))
+      if (!revoked) throw new ApiError('not_found', `There is no token ${params.name}.`)
+      return { body: undefined, target: `token/${params.name}` }
+    },
+  }
+}
+
+/** Whose tokens alone there are for a caller; undefined: everybody's. */
+function ownerOf({ scope, name }: Caller): string | undefined {
+  return scope === 'all' ? undefined : name
+}
+
+function asApiError(error: unknown): unknown {
+  if (!(error instanceof CommandError)) return error
+  if (error.code === 'GW4013') return new ApiError('already_exists', error.message)
+  const isTenants = error.code === 'GW4005' || error.code === 'GW6001'
+  return isTenants ? invalid([{ pointer: '/tenant', detail: error.message }]) : error
+}
+
+function tokenBody({ createdAtMs, expiresAtMs, usedAtMs, ...token }: StoredToken) {
+  return {
+    ...token,
+    created_at: iso(createdAtMs),
+    expires_at: iso(expiresAtMs),
+    ...(usedAtMs !== undefined && { last_used_at: iso(usedAtMs) }),
+  }
+}

@@ -1,0 +1,126 @@
+import { type Kysely, type Selectable, sql } from 'kysely'
+import { CommandError } from '../../base/catalogue/command.ts'
+import type { Tables, TokensTable } from '../tables.ts'
+import type { NewToken, StoredToken, TokenQuery, UsedToken } from './types.ts'
+import { known, toUser, users } from './users.ts'
+
+type Db = Kysely<Tables>
+
+/** So many for each user: a script that makes one for each run must not fill the table. */
+const MAX_PER_USER = 100
+
+/** In a transaction. @throws {CommandError} GW4005, GW4013, GW6001 */
+export async function insertToken(db: Db, made: NewToken, nowMs: number): Promise<StoredToken> {
+  const { id: userId, user } = await known(db, made.user)
+  const { id, digest, name, scope, expiresAtMs } = made
+  const tenant = user.tenant ?? made.tenant
+  if (user.tenant !== undefined && made.tenant !== undefined && made.tenant !== user.tenant)
+    throw new CommandError('GW6001', `${user.name} is bound to the tenant ${user.tenant}.`)
+  if (tenant !== undefined) await assertTenant(db, tenant)
+  await db.deleteFrom('tokens').where('user_id', '=', userId).where('expires_at_ms', '<=', nowMs).execute()
+  const standing = await db.selectFrom('tokens').select('name').where('user_id', '=', userId).execute()
+  if (standing.some(other => other.name === name))
+    throw new CommandError('GW4013', `${user.name} has a token ${name} already.`)
+  if (standing.length >= MAX_PER_USER)
+    throw new CommandError('GW4013', `${user.name} has ${MAX_PER_USER} tokens: revoke those that are not used.`)
+  const row = {
+    id,
+    digest,
+    user_id: userId,
+    name,
+    role: tenant === undefined ? user.role : ('tenant' as const),
+    tenant: tenant ?? null,
+    scope,
+    created_at_ms: nowMs,
+    expires_at_ms: expiresAtMs,
+    used_at_ms: null,
+  }
+  await db.insertInto('tokens').values(row).execute()
+  return toToken({ ...row, user: user.name })
+}
+
+export async function selectTokens(db: Db, { user, after, limit = 50 }: TokenQuery): Promise<StoredToken[]> {
+  let query = db
+    .selectFrom('tokens')
+    .innerJoin('users', 'users.id', 'tokens.user_id')
+    .selectAll('tokens')
+    .select('users.name as user')
+    .orderBy('tokens.id')
+    .limit(limit)
+  if (user !== undefined) query = query.where('users.name', '=', user)
+  if (after !== undefined) query = query.where('tokens.id', '>', after)
+  return (await query.execute()).map(toToken)
+}
+
+export async function selectToken(db: Db, id: string): Promise<StoredToken | undefined> {
+  const row = await db
+    .selectFrom('tokens')
+    .innerJoin('users', 'users.id', 'tokens.user_id')
+    .selectAll('tokens')
+    .select('users.name as user')
+    .where('tokens.id', '=', id)
+    .executeTakeFirst()
+  return row && toToken(row)
+}
+
+/** The token of a digest, and who its bearer is: never more than its user may be now. */
+export async function selectUsedToken(db: Db, digest: string, nowMs: number): Promise<UsedToken | undefined> {
+  const row = await db
+    .selectFrom('tokens')
+    .innerJoin('users', 'users.id', 'tokens.user_id')
+    .selectAll('tokens')
+    .select('users.name as user')
+    .where('tokens.digest', '=', digest)
+    .where('tokens.expires_at_ms', '>', nowMs)
+    .where(standsFor())
+    .executeTakeFirst()
+  const owner = row && (await users(db).where('name', '=', row.user).executeTakeFirst())
+  if (!row || !owner) return undefined
+  const { tenant: _own, ...person } = toUser(owner)
+  return {
+    token: toToken(row),
+    user: { ...person, role: row.role, ...(row.tenant !== null && { tenant: row.tenant }) },
+  }
+}
+
+/** That the user of a token still may be what the token stands for. */
+export function standsFor() {
+  return sql<boolean>`users.enabled = 1 and (users.role = 'admin' or (users.role = tokens.role and users.tenant = tokens.tenant))`
+}
+
+/** @param user whose it has to be; absent: anybody's. @returns false where there is no such token. */
+export async function deleteToken(db: Db, id: string, user: string | undefined): Promise<boolean> {
+  const token = await selectToken(db, id)
+  if (!token || (user !== undefined && token.user !== user)) return false
+  await db.deleteFrom('tokens').where('id', '=', id).execute()
+  return true
+}
+
+/** What was bound to a tenant goes with it: another one of its name is another tenant. */
+export async function deleteTokensOf(db: Db, tenant: string): Promise<void> {
+  await db.deleteFrom('tokens').where('tenant', '=', tenant).execute()
+}
+
+async function assertTenant(db: Db, tenant: string): Promise<void> {
+  const found = await db
+    .selectFrom('resources')
+    .select('name')
+    .where('kind', '=', 'tenant')
+    .where('name', '=', tenant)
+    .executeTakeFirst()
+  if (!found) throw new CommandError('GW4005', `There is no tenant ${tenant}.`)
+}
+
+function toToken(row: Selectable<TokensTable> & { readonly user: string }): StoredToken {
+  return {
+    id: row.id,
+    name: row.name,
+    user: row.user,
+    role: row.role,
+    ...(row.tenant !== null && { tenant: row.tenant }),
+    scope: row.scope,
+    createdAtMs: row.created_at_ms,
+    expiresAtMs: row.expires_at_ms,
+    ...(row.used_at_ms !== null && { usedAtMs: row.used_at_ms }),
+  }
+}
