@@ -97,3 +97,15 @@ test('the manifest of docs/kubernetes.md runs one gateway, which ends before the
     },
   })
 })
+
+test('codes of commands and of the configuration are complete and in order in each hundred', () => {
+  const gapsIn = (codes: readonly string[]) => {
+    const numbers = codes.map(code => Number(code.slice(2)))
+    return numbers.filter((number, at) => {
+      const isFirst = at === 0 || Math.floor(number / 100) !== Math.floor((numbers[at - 1] ?? 0) / 100)
+      return isFirst ? number % 100 !== 1 : number !== (numbers[at - 1] ?? 0) + 1
+    })
+  }
+  expect(gapsIn(Object.keys(COMMAND_FAULTS))).toEqual([])
+  expect(gapsIn(Object.keys(CONFIG_FAULTS))).toEqual([])
+})

@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander'
 import type { PulseSources } from '../app/pulse/monitor.ts'
 import type { Session } from './session.ts'
 
-/** The argument of `--url`: an origin and nothing more, since a token may go there. */
+/** The argument of `--gateway`: an origin and nothing more, since a token may go there. */
 export function gatewayAddress(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`) return url.origin

@@ -13,23 +13,43 @@ const ERASE = new Set(['\u0008', '\u007f'])
  * @throws {CommandError} GW6001 where nobody can be asked or the two differ, GW9002 where a signal came instead.
  */
 export async function newPassword(session: Session, flag: string | undefined): Promise<string> {
-  const { io, flags, out, signal } = session
+  const [first, second] = await password(session, flag, ['New password: ', 'Again: '])
+  if (first === second) return first ?? ''
+  session.out.talk('')
+  throw new CommandError('GW6001', 'The two passwords differ.', { hint: 'Nothing was changed: try again.' })
+}
+
+/**
+ * The password of a user that stands, from stdin or typed once. @throws as {@link newPassword}.
+ */
+export async function oldPassword(session: Session, flag: string | undefined): Promise<string> {
+  const [only = ''] = await password(session, flag, ['Password: '])
+  return only
+}
+
+async function password(
+  session: Session,
+  flag: string | undefined,
+  questions: readonly string[],
+): Promise<readonly string[]> {
+  const { io, flags, signal } = session
   if (flag !== undefined && flag !== '-') {
     throw new CommandError('GW6001', 'A password does not belong on the command line.', {
       hint: 'Pipe it in with `--password -`, or leave the flag out and type it.',
     })
   }
-  if (flag === '-') return (await readStdin(io, signal)).toString('utf8').replace(/\r?\n$/, '')
+  if (flag === '-') {
+    const piped = (await readStdin(io, signal)).toString('utf8').replace(/\r?\n$/, '')
+    return questions.map(() => piped)
+  }
   if (!flags.input || io.stdin.isTTY !== true || io.stderr.isTTY !== true) {
     throw new CommandError('GW6001', 'A password is needed, and nobody can be asked for it here.', {
       hint: 'Pipe it in with `--password -`.',
     })
   }
-  const [first, second] = await typed(session, ['New password: ', 'Again: '])
+  const answers = await typed(session, questions)
   signal.throwIfAborted()
-  if (first === second) return first ?? ''
-  out.talk('')
-  throw new CommandError('GW6001', 'The two passwords differ.', { hint: 'Nothing was changed: try again.' })
+  return answers
 }
 
 /** Asks one question after the other, and shows nothing of the answers. */

@@ -7,6 +7,7 @@ import { type Status, type StoreStatus, statusNow } from '../app/status.ts'
 import { EXIT } from '../base/catalogue/command.ts'
 import { formatNano } from '../base/decimal.ts'
 import type { Json } from '../schema/kinds.ts'
+import { noUrlOption } from './control-address.ts'
 import { gatewayAddress, pulseSources } from './gateway-address.ts'
 import { moneyText } from './money-text.ts'
 import { endpointToJson, pulseToJson } from './pulse-text.ts'
@@ -17,7 +18,7 @@ import { verb } from './verb.ts'
 import { wrapped } from './wrapped.ts'
 
 interface Options {
-  readonly url?: string
+  readonly gateway?: string
   readonly exitCode?: true
 }
 
@@ -27,18 +28,19 @@ export function statusCommand(bind: Bind): Command {
     'gw status',
     'gw status --format json | jq .troubles',
     'gw status --exit-code || page-somebody     # 5 where something is not as it should be',
-    'gw status --url http://10.0.0.5:8090       # a gateway elsewhere',
+    'gw status --gateway http://10.0.0.5:8090       # a gateway elsewhere',
   ])
-    .option('--url <url>', 'a gateway elsewhere (default: those that serve the store)', gatewayAddress)
+    .option('--gateway <url>', 'a gateway elsewhere (default: those that serve the store)', gatewayAddress)
+    .addOption(noUrlOption())
     .option('--exit-code', 'end with 5 where something is not as it should be')
     .addHelpText(
       'after',
       '\nAn endpoint is `unknown` until it has answered or failed: `gw probe` asks. With --url the health of\nendpoints is known with METRICS_TOKEN alone, that of `gw serve`.\n',
     )
     .action(
-      bind<Options>(async (session, _args, { url, exitCode }) => {
+      bind<Options>(async (session, _args, { gateway, exitCode }) => {
         const { out } = session
-        const status = await statusNow(pulseSources(session, url), appPorts(session))
+        const status = await statusNow(pulseSources(session, gateway), appPorts(session))
         for (const remark of status.pulse.remarks) out.talk(remark)
         out.result({ text: () => toText(status, out.style, out.width), json: () => toJson(status) })
         return exitCode && status.troubles.length > 0 ? EXIT.unhealthy : EXIT.done

@@ -4,6 +4,7 @@ import { watchPulse } from '../app/pulse/watch.ts'
 import { EXIT, type ExitCode } from '../base/catalogue/command.ts'
 import { parseDurationMs } from '../base/units.ts'
 import { staysAwake } from './awake.ts'
+import { noUrlOption } from './control-address.ts'
 import { gatewayAddress, pulseSources } from './gateway-address.ts'
 import { ENDING_SIGNALS, type Signals } from './io.ts'
 import { countArgument } from './numbers.ts'
@@ -12,7 +13,7 @@ import { appPorts, type Bind, type Session } from './session.ts'
 import { verb } from './verb.ts'
 
 interface Options {
-  readonly url?: string
+  readonly gateway?: string
   readonly interval?: number
   readonly count?: number
 }
@@ -37,10 +38,11 @@ export function topCommand(bind: Bind): Command {
   return verb('top', 'Watch endpoints, models, keys and refusals live.', [
     'gw top',
     'METRICS_TOKEN=… gw top',
-    'METRICS_TOKEN=… gw top --url http://10.0.0.5:8090   # a gateway elsewhere',
+    'METRICS_TOKEN=… gw top --gateway http://10.0.0.5:8090   # a gateway elsewhere',
     'gw top --format json --count 1 | jq .total',
   ])
-    .option('--url <url>', 'a gateway elsewhere (default: those that serve the store)', gatewayAddress)
+    .option('--gateway <url>', 'a gateway elsewhere (default: those that serve the store)', gatewayAddress)
+    .addOption(noUrlOption())
     .option('--interval <duration>', 'between two looks (default: 2s)', intervalArgument)
     .option('--count <n>', 'end after so many looks', countArgument)
     .addHelpText('after', KEYS)
@@ -52,7 +54,7 @@ async function act(session: Session, _args: readonly string[], options: Options)
   const { interval: intervalMs = INTERVAL_MS, count } = options
   const looks = (signal: AbortSignal) =>
     watchPulse(
-      pulseSources(session, options.url),
+      pulseSources(session, options.gateway),
       { intervalMs, ...(count !== undefined && { count }) },
       { ...appPorts(session), signal },
     )

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { tokenFor } from '../app/login.ts'
 import { explainFiles, explainStore } from '../app/why/ask.ts'
 import type { WhyQuestion } from '../app/why/explain.ts'
 import { explainRemotely } from '../app/why/remote.ts'
@@ -6,6 +7,7 @@ import { CommandError, EXIT } from '../base/catalogue/command.ts'
 import type { Explanation } from '../gateway/why/told.ts'
 import { CALL_PATHS } from '../schema/api/why.ts'
 import type { Json } from '../schema/kinds.ts'
+import { controlUrlOption } from './control-address.ts'
 import { marksFor } from './marks.ts'
 import { appPorts, type Bind, type Session } from './session.ts'
 import { readStdin } from './stdin.ts'
@@ -43,7 +45,9 @@ export function whyCommand(bind: Bind): Command {
     )
     .option('--input-tokens <n>', 'how long the input is (default: 1)', count)
     .option('--max-tokens <n>', 'the limit that the call asks for (default: none)', count)
-    .option('--url <url>', 'ask this control plane, with the token in GW_TOKEN', address)
+    .addOption(
+      controlUrlOption('ask this control plane, with what `gw login` keeps for it, or the token in GW_TOKEN'),
+    )
     .option('--exit-code', 'end with 4 where the call would be refused')
     .addHelpText(
       'after',
@@ -71,8 +75,7 @@ async function act(session: Session, _args: readonly string[], options: Options)
 async function ask(question: WhyQuestion, { url }: Options, session: Session): Promise<Explanation> {
   const { flags, out, io, signal } = session
   if (url) {
-    const token = io.environment['GW_TOKEN']
-    if (!token) throw new CommandError('GW6001', 'GW_TOKEN is not set: it opens the control plane at --url.')
+    const token = await tokenFor(url, io.environment)
     return explainRemotely(question, { url, token, signal })
   }
   if (flags.config.length > 0) return explainFiles(question, flags.config, appPorts(session))
@@ -106,10 +109,4 @@ function count(text: string): number {
   const value = Number(text)
   if (/^\d{1,9}$/.test(text)) return value
   throw new InvalidArgumentError('Write a whole number, 0 or more.')
-}
-
-function address(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url && (url.protocol === 'http:' || url.protocol === 'https:')) return url
-  throw new InvalidArgumentError('Write an address such as http://127.0.0.1:8080.')
 }

@@ -19,7 +19,7 @@ export function allow(
   const permitted = permission(id)
   if (permitted === 'anyone') return undefined
   if (!session) throw new ApiError('not_logged_in')
-  assertTokenMay(id, session)
+  assertTokenMay(id, params, session)
   const { name, role, tenant } = session.user
   const scope = permitted[role]
   if (scope === undefined) throw new ApiError('forbidden', `The role ${role} may not do this.`)
@@ -32,8 +32,13 @@ export function allow(
 }
 
 /** @throws {ApiError} forbidden, where a personal access token does not open it. */
-function assertTokenMay(id: OperationId, { token }: LiveSession): void {
-  if (!token) return
+function assertTokenMay(
+  id: OperationId,
+  { name }: Readonly<Record<string, string>>,
+  { token }: LiveSession,
+): void {
+  // Each may end itself.
+  if (!token || (id === 'revoke_token' && name === token.id)) return
   const { method, isQuestion, needsSession } = operation(id)
   if (needsSession) throw new ApiError('forbidden', 'This needs a session: log in with a password.')
   if (token.scope === 'write' || method === 'GET' || isQuestion) return

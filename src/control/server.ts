@@ -12,6 +12,7 @@ import { Hosts } from './hosts.ts'
 import { LateAnswers } from './late-answers.ts'
 import { OperationRouter } from './operation-router.ts'
 import { type Page, type Pages, sendPage } from './pages/pages.ts'
+import { wantsHtml, welcomePages } from './pages/welcome.ts'
 import type { UseCasePorts } from './ports.ts'
 import { asApiError, asRefused, PROBLEM_TYPE, problemBody, sendProblem } from './rescue.ts'
 import { type OperationPorts, serveOperation } from './serve-operation.ts'
@@ -69,6 +70,7 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
     },
     late: new LateAnswers(clock),
     hosts: new Hosts(address.host, ports.publicUrl),
+    welcome: welcomePages(ports.pages !== undefined),
   }
   return listen({
     address,
@@ -97,12 +99,13 @@ interface Parts {
   readonly router: OperationRouter
   readonly operations: OperationPorts
   readonly late: LateAnswers
+  readonly welcome: ReturnType<typeof welcomePages>
 }
 
 async function handle(
   req: IncomingMessage,
   res: ServerResponse,
-  { router, operations, late, hosts, connection }: Parts,
+  { router, operations, late, hosts, connection, welcome }: Parts,
   ports: ControlPorts,
 ): Promise<void> {
   const startedMs = ports.clock.monotonicMs()
@@ -115,7 +118,7 @@ async function handle(
     const refusal = refusalOf(req)
     if (refusal) throw asRefused(refusal)
     hosts.assertKnown(req.headers.host)
-    const page = pageFor(req, ports.pages)
+    const page = pageFor(req, ports.pages) ?? welcomeFor(req, welcome)
     if (page) sendPage(req, res, page, headers)
     else {
       const { id, params, query } = found(req, router)
@@ -158,6 +161,12 @@ function pageFor(req: IncomingMessage, pages: Pages | undefined): Page | undefin
   throw new ApiError('method_not_allowed', undefined, { headers: { allow: 'GET, HEAD' } })
 }
 
+/** What stands at the root: for whoever has followed the address that `gw serve` says. */
+function welcomeFor(req: IncomingMessage, { html, json }: Parts['welcome']): Page | undefined {
+  if (targetOf(req).path !== '/' || (req.method !== 'GET' && req.method !== 'HEAD')) return undefined
+  return wantsHtml(req.headers.accept) ? html : json
+}
+
 /** The raw path, and the query with its question mark. */
 function targetOf({ url = '' }: IncomingMessage): { readonly path: string; readonly query: string } {
   const cut = url.indexOf('?')
@@ -173,7 +182,8 @@ async function answerHealth(res: ServerResponse, ports: ControlPorts): Promise<v
   const headers = { ...HEADERS, 'x-request-id': requestId }
   try {
     const { httpStatus, json } = await ports.health()
-    sendJson(res, httpStatus, json, headers)
+    // The same body as the gateway's: whoever has the wrong port can tell by this.
+    sendJson(res, httpStatus, json, { ...headers, 'x-gw-service': 'control' })
   } catch (thrown) {
     ports.log.error({ request_id: requestId, err: thrown }, 'health')
     sendProblem(res, asApiError(thrown), requestId, headers)

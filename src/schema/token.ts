@@ -10,4 +10,7 @@ export const LONGEST_TOKEN_MS = 366 * DAY_MS
 
 export const tokenName = z
   .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9 ._@:/-]{0,63}$/, 'letters, digits, spaces and . _ @ : / - only, at most 64 characters')
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9 ._@:/-]{0,63}$/,
+    'letters, digits, spaces and . _ @ : / - only, at most 64 characters',
+  )

@@ -110,7 +110,7 @@ describe('gw why --url', () => {
 
   it.each([
     ['a key that there is not', '--key ap --model chat', 4, 'GW4005', 'There is no key ap.'],
-    ['a token that is none', '--key app', 1, 'GW7001', 'refuses the token in GW_TOKEN (401)'],
+    ['a token that is none', '--key app', 1, 'GW7001', 'refuses the token (401)'],
     ['an address where nobody is', '--key app', 1, 'GW7001', 'does not answer'],
   ])('of %s it says so', async (title, question, exit, code, told) => {
     const url = title.startsWith('an address') ? 'http://127.0.0.1:9' : gateway.controlUrl

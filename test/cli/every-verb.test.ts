@@ -2,9 +2,11 @@ import { EventEmitter } from 'node:events'
 import { cpSync } from 'node:fs'
 import type { Command } from 'commander'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { keyDigest } from '../../src/base/api-key.ts'
 import type { Clock } from '../../src/base/clock.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { makeProgram } from '../../src/cli/program.ts'
+import { openStore } from '../../src/store/open.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import { gw, type World } from './in-process.ts'
 import { FIRST } from './sample-tree.ts'
@@ -87,6 +89,12 @@ const WAYS: Readonly<Record<string, Way>> = {
   'users disable': { works: 'users list', fails: 'users disable none' },
   'users enable': { works: 'users list', fails: 'users enable none' },
   'users reset-password': { works: 'users list', fails: 'users reset-password none --password -' },
+  'tokens create': { works: 'tokens create more --user ada', fails: 'tokens create more --user none' },
+  'tokens list': { works: 'tokens list', fails: `tokens list ${NOWHERE}`, narrow: true },
+  'tokens revoke': { works: 'tokens revoke known', fails: 'tokens revoke none' },
+  // To do its work it takes a control plane: test/cli/tokens.test.ts.
+  login: { works: 'login --help', fails: 'login --user ada --password - --url http://127.0.0.1:9' },
+  logout: { works: 'logout', fails: 'logout --url nowhere' },
   doctor: { works: `doctor ${ADDRESSES}`, fails: 'doctor --listen nowhere', narrow: true },
   'import litellm': { works: 'import litellm litellm.yaml', fails: 'import litellm gw.yaml' },
   explain: { works: 'explain endpoint', fails: 'explain xyzzy', narrow: true },
@@ -131,6 +139,11 @@ beforeAll(async () => {
   const world = { cwd: template.path, clock }
   expect((await gw(['apply', '--yes', '--skip-probe'], world)).exit).toBe(0)
   expect((await gw(['keys', 'create', 'spare', '--tenant', 'blue', '--issue'], world)).exit).toBe(0)
+  const store = await openStore('sqlite:data/gw.db', { mode: 'write', clock, folder: template.path })
+  await store.people.createUser({ name: 'ada', role: 'admin', passwordHash: 'none that fits' })
+  const token = { id: 'known', digest: keyDigest('known'), user: 'ada', name: 'known' } as const
+  await store.people.createToken({ ...token, scope: 'read', expiresAtMs: clock.nowMs() + 3_600_000 })
+  await store.close()
 })
 
 /** A folder in which each of them can do its work. */
@@ -167,7 +180,7 @@ async function works(path: string, more: readonly string[] = [], terminal?: numb
   return gw(words(way.works, ...more), {
     cwd: dir.path,
     clock,
-    environment: { FAST_KEY: 'a-secret-of-the-vendor' },
+    environment: { FAST_KEY: 'a-secret-of-the-vendor', GW_LOGIN_FILE: dir.at('login.json') },
     ...(way.stdin !== undefined && { stdin: way.stdin }),
     ...(terminal !== undefined && { terminal }),
     ...ending(way),

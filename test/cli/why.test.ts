@@ -192,7 +192,7 @@ describe('gw why is asked wrongly', () => {
     ['--key ap --model fast-chat', 4, 'Did you mean app?'],
     ['--key app --max-tokens many', 64, 'whole number'],
     ['--key app --url ftp://x', 64, 'http://127.0.0.1:8080'],
-    ['--key app --url http://127.0.0.1:9', 64, 'GW_TOKEN is not set'],
+    ['--key app --url http://127.0.0.1:9', 4, 'There is no log-in for http://127.0.0.1:9'],
   ])('%s', async (question, exit, told) => {
     const ended = await run(`why -c gw.yaml ${question}`.trim())
     expect({ exit: ended.exit, stdout: ended.stdout }).toEqual({ exit, stdout: '' })

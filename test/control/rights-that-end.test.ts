@@ -76,15 +76,17 @@ const CASES = OPERATION_IDS.flatMap(id => {
   const { method, target } = operation(id)
   const permitted = permission(id)
   if (method === 'GET' || permitted === 'anyone') return []
-  return (['admin', 'tenant'] as const)
-    .filter(role => permitted[role] !== undefined)
-    // A token is its user's own, and these users come and go: test/control/tokens.test.ts.
-    .filter(role => role === 'admin' || target !== 'token')
-    .flatMap(role =>
-      Object.entries(LOSSES[role])
-        .filter(([, { needsKey }]) => !needsKey || target === 'key')
-        .map(([loss, { by, status, needsKey }]) => ({ id, role, loss, by, status, needsKey })),
-    )
+  return (
+    (['admin', 'tenant'] as const)
+      .filter(role => permitted[role] !== undefined)
+      // A token is its user's own, and these users come and go: test/control/tokens.test.ts.
+      .filter(role => role === 'admin' || target !== 'token')
+      .flatMap(role =>
+        Object.entries(LOSSES[role])
+          .filter(([, { needsKey }]) => !needsKey || target === 'key')
+          .map(([loss, { by, status, needsKey }]) => ({ id, role, loss, by, status, needsKey })),
+      )
+  )
 })
 
 afterEach(() => vi.restoreAllMocks())

@@ -11,8 +11,7 @@ beforeAll(async () => {
   await control.addUser('root', 'admin')
   await control.addUser('ada', 'admin')
   ada = await control.logIn('ada')
-  for (const name of ['acme', 'other'])
-    await control.call('create_tenant', { as: ada, body: { name } })
+  for (const name of ['acme', 'other']) await control.call('create_tenant', { as: ada, body: { name } })
   await control.addUser('tom', 'tenant', 'acme')
   await control.addUser('eve', 'tenant', 'other')
   tom = await control.logIn('tom')
@@ -41,7 +40,9 @@ describe('a personal access token', () => {
       body: { detail: expect.stringContaining('scope is `read`') },
     })
     const writing = await make(ada, { scope: 'write' })
-    expect(await control.call('create_publication', { as: writing.bearer, body })).toMatchObject({ status: 201 })
+    expect(await control.call('create_publication', { as: writing.bearer, body })).toMatchObject({
+      status: 201,
+    })
   })
 
   test('makes no tokens, changes no password and ends no sessions', async () => {
@@ -70,10 +71,14 @@ describe('a personal access token', () => {
     expect(theirs).toMatchObject({ status: 404 })
     expect((await control.call('list_tokens', { as: eve })).body.data).toEqual([])
     expect(await control.call('list_keys', { as: bearer })).toMatchObject({ status: 200 })
-    expect(await control.call('revoke_token', { as: tom, params: { name: id } })).toMatchObject({ status: 204 })
+    expect(await control.call('revoke_token', { as: tom, params: { name: id } })).toMatchObject({
+      status: 204,
+    })
     expect(await control.call('list_keys', { as: bearer })).toMatchObject({ status: 401 })
     const again = await make(tom)
-    expect(await control.call('revoke_token', { as: ada, params: { name: again.id } })).toMatchObject({ status: 204 })
+    expect(await control.call('revoke_token', { as: ada, params: { name: again.id } })).toMatchObject({
+      status: 204,
+    })
     expect(await control.call('list_keys', { as: again.bearer })).toMatchObject({ status: 401 })
   })
 
@@ -82,8 +87,12 @@ describe('a personal access token', () => {
     const bound = await make(ada, { scope: 'write', tenant: 'acme' })
     for (const { bearer, body } of [own, bound]) {
       expect(body).toMatchObject({ role: 'tenant', tenant: 'acme' })
-      expect(await control.call('get_tenant', { as: bearer, params: { name: 'acme' } })).toMatchObject({ status: 200 })
-      expect(await control.call('get_tenant', { as: bearer, params: { name: 'other' } })).toMatchObject({ status: 404 })
+      expect(await control.call('get_tenant', { as: bearer, params: { name: 'acme' } })).toMatchObject({
+        status: 200,
+      })
+      expect(await control.call('get_tenant', { as: bearer, params: { name: 'other' } })).toMatchObject({
+        status: 404,
+      })
       expect(await control.call('list_users', { as: bearer })).toMatchObject({ status: 403 })
     }
     const elsewhere = await control.call('create_token', { as: tom, body: { name: 'x', tenant: 'other' } })
@@ -117,7 +126,9 @@ describe('a personal access token', () => {
 
   test('opens nothing in a cookie, and nothing on the gateway’s paths', async () => {
     const { bearer } = await make(ada)
-    const cookie = await control.send('GET', `${API_PREFIX}/users`, { headers: { cookie: `gw_session=${bearer.token}` } })
+    const cookie = await control.send('GET', `${API_PREFIX}/users`, {
+      headers: { cookie: `gw_session=${bearer.token}` },
+    })
     expect(cookie.status).toBe(401)
   })
 

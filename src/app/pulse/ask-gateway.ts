@@ -22,6 +22,9 @@ export async function askGateway(
   { token, signal }: { readonly token: string | undefined; readonly signal: AbortSignal },
 ): Promise<Heard> {
   const health = await healthOf(url, signal)
+  if (health === 'control plane') {
+    return { refused: 'it is a control plane of gw; a gateway listens elsewhere, 127.0.0.1:8090 by default' }
+  }
   if (health === undefined || token === undefined) return health ? { health } : {}
   const answer = await ask(new URL('/metrics', url), signal, { authorization: `Bearer ${token}` })
   if (answer?.status === 200) return { health, samples: parseSamples(answer.text, WANTED) }
@@ -34,9 +37,10 @@ function refusalText(status: number): string {
 }
 
 /** Also a 503 carries it. */
-async function healthOf(url: string, signal: AbortSignal): Promise<HealthBody | undefined> {
+async function healthOf(url: string, signal: AbortSignal): Promise<HealthBody | 'control plane' | undefined> {
   const answer = await ask(new URL('/health', url), signal, {})
   if (answer === undefined) return undefined
+  if (answer.isControl) return 'control plane'
   try {
     const body = JSON.parse(answer.text) as Partial<HealthBody>
     return typeof body.status === 'string' && Array.isArray(body.reasons) ? (body as HealthBody) : undefined
@@ -49,14 +53,15 @@ async function ask(
   url: URL,
   signal: AbortSignal,
   headers: Readonly<Record<string, string>>,
-): Promise<{ readonly status: number; readonly text: string } | undefined> {
+): Promise<{ readonly status: number; readonly text: string; readonly isControl: boolean } | undefined> {
   try {
     const answer = await fetch(url, {
       headers,
       redirect: 'error', // a token is sent to nobody but whom it was made for
       signal: within(PATIENCE_MS, signal),
     })
-    return { status: answer.status, text: await answer.text() }
+    const isControl = answer.headers.get('x-gw-service') === 'control'
+    return { status: answer.status, text: await answer.text(), isControl }
   } catch {
     signal.throwIfAborted()
     return undefined

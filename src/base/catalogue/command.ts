@@ -149,15 +149,15 @@ export const COMMAND_FAULTS = {
     title: 'It would delete more than may go unseen.',
     mend: 'Look at `gw diff`; if it is meant, pass `--allow-deletes` with the number. Nothing was changed.',
   },
+  GW4016: {
+    exit: EXIT.precondition,
+    title: 'There is no log-in for this control plane, or none that can be used.',
+    mend: 'Log in with `gw login --url URL --user NAME`, or put a token into GW_TOKEN.',
+  },
   GW4017: {
     exit: EXIT.precondition,
     title: 'No administrator would be left who can log in.',
     mend: 'Make or enable another administrator first; nothing was changed.',
-  },
-  GW4020: {
-    exit: EXIT.precondition,
-    title: 'The configuration is not what its tests say.',
-    mend: 'Mend what the failures name: the configuration, or the test.',
   },
   GW4018: {
     exit: EXIT.precondition,
@@ -168,6 +168,11 @@ export const COMMAND_FAULTS = {
     exit: EXIT.precondition,
     title: 'The plan has expired.',
     mend: 'Plan again with `gw plan -o`; `--expires` says for how long a plan is good. Nothing was changed.',
+  },
+  GW4020: {
+    exit: EXIT.precondition,
+    title: 'The configuration is not what its tests say.',
+    mend: 'Mend what the failures name: the configuration, or the test.',
   },
   GW5001: {
     exit: EXIT.unhealthy,
@@ -183,7 +188,7 @@ export const COMMAND_FAULTS = {
   GW7001: {
     exit: EXIT.unexpected,
     title: 'The control plane cannot be asked.',
-    mend: 'Check --url, and that GW_TOKEN holds the token of a session: `POST /api/v1/session` gives one.',
+    mend: 'Check --url, which names the control plane, and log in with `gw login`, or put a token into GW_TOKEN.',
   },
   GW9001: {
     exit: EXIT.unexpected,

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 import { openApi } from '../../schema/api/openapi.ts'
+import { page } from './page.ts'
 import { REDOC_HTML, REDOC_LOGO, REDOC_START } from './redoc.ts'
 import { SWAGGER_HTML, SWAGGER_START, SWAGGER_STYLE } from './swagger.ts'
 
@@ -91,9 +91,4 @@ export function sendPage(
 function knows(ifNoneMatch: string | undefined, etag: string): boolean {
   const known = ifNoneMatch?.split(',').map(each => each.trim().replace(/^W\//, '')) ?? []
   return known.includes(etag) || known.includes('*')
-}
-
-function page(contentType: string, content: string | Buffer): Page {
-  const bytes = Buffer.from(content)
-  return { contentType, bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
 }

@@ -22,7 +22,10 @@ export async function insertToken(db: Db, made: NewToken, nowMs: number): Promis
   if (standing.some(other => other.name === name))
     throw new CommandError('GW4013', `${user.name} has a token ${name} already.`)
   if (standing.length >= MAX_PER_USER)
-    throw new CommandError('GW4013', `${user.name} has ${MAX_PER_USER} tokens: revoke those that are not used.`)
+    throw new CommandError(
+      'GW4013',
+      `${user.name} has ${MAX_PER_USER} tokens: revoke those that are not used.`,
+    )
   const row = {
     id,
     digest,

@@ -175,4 +175,7 @@ export interface People {
 }
 
 /** What may be asked of it without changing anything. */
-export type PeopleReads = Pick<People, 'users' | 'user' | 'credential' | 'session' | 'tokens' | 'token' | 'usedToken' | 'audit'>
+export type PeopleReads = Pick<
+  People,
+  'users' | 'user' | 'credential' | 'session' | 'tokens' | 'token' | 'usedToken' | 'audit'
+>

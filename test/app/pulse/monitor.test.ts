@@ -199,8 +199,8 @@ describe('gw top and gw status', () => {
     expect((await gw(['status', '--exit-code'], { cwd: alone.path })).exit).toBe(5)
   })
 
-  it.each(['not a url', 'ftp://x', 'http://x/path', 'http://user@x'])('refuse --url %s', async url => {
-    expect((await run(['status', '--url', url])).exit).toBe(64)
+  it.each(['not a url', 'ftp://x', 'http://x/path', 'http://user@x'])('refuse --gateway %s', async url => {
+    expect((await run(['status', '--gateway', url])).exit).toBe(64)
   })
 })
 

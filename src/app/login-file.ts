@@ -1,0 +1,80 @@
+import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { z } from 'zod'
+import { CommandError } from '../base/catalogue/command.ts'
+import type { AppPorts } from './ports.ts'
+
+const login = z.strictObject({
+  token: z.string(),
+  id: z.string(),
+  user: z.string(),
+  expires_at: z.string(),
+})
+const content = z.strictObject({ version: z.literal(1), control_planes: z.record(z.string(), login) })
+
+/** What opens a control plane, as `gw login` keeps it. */
+export type Login = z.output<typeof login>
+
+type Environment = AppPorts['environment']
+
+/** Where log-ins are kept: `GW_LOGIN_FILE`, or `gw/login.json` among the user's own configuration. */
+function loginFile(environment: Environment): string | undefined {
+  const { GW_LOGIN_FILE: named, XDG_CONFIG_HOME: config, HOME: home } = environment
+  if (named) return named
+  if (!config && !home) return undefined
+  return join(config || join(home ?? '', '.config'), 'gw', 'login.json')
+}
+
+/** The log-in for an origin. @throws {CommandError} GW4016 where the file cannot be trusted or read. */
+export async function loginOf(origin: string, environment: Environment): Promise<Login | undefined> {
+  const path = loginFile(environment)
+  return path === undefined ? undefined : (await readLogins(path))[origin]
+}
+
+/** Keeps a log-in, or with `undefined` forgets it. Only its owner can read the file. */
+export async function keepLogin(
+  origin: string,
+  kept: Login | undefined,
+  environment: Environment,
+): Promise<string> {
+  const path = loginFile(environment)
+  if (path === undefined) {
+    throw new CommandError('GW6001', 'HOME is not set: there is no place to keep a log-in.', {
+      hint: 'Set GW_LOGIN_FILE, or put a token into GW_TOKEN.',
+    })
+  }
+  const { [origin]: _before, ...others } = await readLogins(path)
+  const next = { version: 1, control_planes: kept ? { ...others, [origin]: kept } : others }
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    const fresh = `${path}.${process.pid}.new`
+    await writeFile(fresh, `${JSON.stringify(next, null, 2)}\n`, { mode: 0o600 })
+    await chmod(fresh, 0o600)
+    await rename(fresh, path)
+  } catch (error) {
+    throw new CommandError('GW4016', `${path} cannot be written.`, { cause: error })
+  }
+  return path
+}
+
+async function readLogins(path: string): Promise<Readonly<Record<string, Login>>> {
+  let text: string
+  try {
+    const { mode } = await stat(path)
+    if ((mode & 0o077) !== 0) {
+      throw new CommandError('GW4016', `Others can read ${path}, which holds tokens.`, {
+        hint: `\`chmod 600 ${path}\`, and revoke what others may have seen.`,
+      })
+    }
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    if (error instanceof CommandError) throw error
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
+    throw new CommandError('GW4016', `${path} cannot be read.`, { cause: error })
+  }
+  try {
+    return content.parse(JSON.parse(text)).control_planes
+  } catch (error) {
+    throw new CommandError('GW4016', `${path} is not what gw wrote.`, { cause: error })
+  }
+}

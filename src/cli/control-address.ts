@@ -1,0 +1,21 @@
+import { InvalidArgumentError, Option } from 'commander'
+
+/** `--url` means the control plane, in every command. */
+export function controlUrlOption(description: string): Option {
+  return new Option('--url <url>', description).argParser(controlAddress)
+}
+
+/** Refuses `--url` where a gateway is meant, instead of asking the wrong port. */
+export function noUrlOption(): Option {
+  return new Option('--url <url>').hideHelp().argParser(() => {
+    throw new InvalidArgumentError(
+      'It names a control plane in every command; a gateway is named by --gateway http://host:8090.',
+    )
+  })
+}
+
+function controlAddress(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`) return url
+  throw new InvalidArgumentError('Write http:// or https:// and a host, such as http://127.0.0.1:8080.')
+}
