@@ -1,19 +1,21 @@
 import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { z } from 'zod'
 import { CommandError } from '../base/catalogue/command.ts'
 import type { AppPorts } from './ports.ts'
 
-const login = z.strictObject({
-  token: z.string(),
-  id: z.string(),
-  user: z.string(),
-  expires_at: z.string(),
-})
-const content = z.strictObject({ version: z.literal(1), control_planes: z.record(z.string(), login) })
-
 /** What opens a control plane, as `gw login` keeps it. */
-export type Login = z.output<typeof login>
+export interface Login {
+  readonly token: string
+  readonly id: string
+  readonly user: string
+  readonly expires_at: string
+}
+
+/** The file. */
+interface Content {
+  readonly version: 1
+  readonly control_planes: Readonly<Record<string, Login>>
+}
 
 type Environment = AppPorts['environment']
 
@@ -44,7 +46,7 @@ export async function keepLogin(
     })
   }
   const { [origin]: _before, ...others } = await readLogins(path)
-  const next = { version: 1, control_planes: kept ? { ...others, [origin]: kept } : others }
+  const next: Content = { version: 1, control_planes: kept ? { ...others, [origin]: kept } : others }
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
     const fresh = `${path}.${process.pid}.new`
@@ -73,7 +75,9 @@ async function readLogins(path: string): Promise<Readonly<Record<string, Login>>
     throw new CommandError('GW4016', `${path} cannot be read.`, { cause: error })
   }
   try {
-    return content.parse(JSON.parse(text)).control_planes
+    const json = JSON.parse(text) as Partial<Content>
+    if (json.version === 1 && typeof json.control_planes === 'object') return json.control_planes
+    throw new Error('another version')
   } catch (error) {
     throw new CommandError('GW4016', `${path} is not what gw wrote.`, { cause: error })
   }

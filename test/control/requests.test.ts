@@ -199,7 +199,7 @@ describe('every answer', () => {
 
   test.each([
     ['health', 200, ['GET /health HTTP/1.1', HOST]],
-    ['an unknown path', 404, ['GET / HTTP/1.1', HOST]],
+    ['an unknown path', 404, ['GET /nowhere HTTP/1.1', HOST]],
     ['an unknown method', 405, ['PUT /api/v1/session HTTP/1.1', HOST]],
     ['bytes that no parser takes', 400, ['GET /api/v1/session HTTP/1.1', 'bad header']],
     ['a request that is refused', 400, ['GET /api/v1/session HTTP/1.1']],

@@ -105,6 +105,7 @@ describe('the file', () => {
       'accounts',
       'gateways',
       'endpoint_health',
+      'tokens',
       'sessions',
       'users',
       'audit',

@@ -2,17 +2,9 @@ import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 import { openApi } from '../../schema/api/openapi.ts'
-import { page } from './page.ts'
+import { type Page, page } from './page.ts'
 import { REDOC_HTML, REDOC_LOGO, REDOC_START } from './redoc.ts'
 import { SWAGGER_HTML, SWAGGER_START, SWAGGER_STYLE } from './swagger.ts'
-
-/** What one path answers, ready to be sent. */
-export interface Page {
-  readonly contentType: string
-  readonly bytes: Buffer
-  /** Of the bytes, so that a browser that has them is told so. */
-  readonly etag: string
-}
 
 /** The document of the control plane and the pages that show it, by raw path. */
 export type Pages = ReadonlyMap<string, Page>

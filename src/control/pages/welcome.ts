@@ -1,5 +1,4 @@
-import { page } from './page.ts'
-import type { Page } from './pages.ts'
+import { type Page, page } from './page.ts'
 
 /** What stands at `/`: what this is, and where to go on. */
 export function welcomePages(hasDocs: boolean): { readonly html: Page; readonly json: Page } {
