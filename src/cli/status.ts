@@ -28,14 +28,14 @@ export function statusCommand(bind: Bind): Command {
     'gw status',
     'gw status --format json | jq .troubles',
     'gw status --exit-code || page-somebody     # 5 where something is not as it should be',
-    'gw status --gateway http://10.0.0.5:8090       # a gateway elsewhere',
+    'gw status --gateway http://10.0.0.5:8090   # a gateway elsewhere',
   ])
     .option('--gateway <url>', 'a gateway elsewhere (default: those that serve the store)', gatewayAddress)
     .addOption(noUrlOption())
     .option('--exit-code', 'end with 5 where something is not as it should be')
     .addHelpText(
       'after',
-      '\nAn endpoint is `unknown` until it has answered or failed: `gw probe` asks. With --url the health of\nendpoints is known with METRICS_TOKEN alone, that of `gw serve`.\n',
+      '\nAn endpoint is `unknown` until it has answered or failed: `gw probe` asks. With --gateway the health of\nendpoints is known with METRICS_TOKEN alone, that of `gw serve`.\n',
     )
     .action(
       bind<Options>(async (session, _args, { gateway, exitCode }) => {

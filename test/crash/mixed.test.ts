@@ -34,9 +34,12 @@ test(
     onTestFinished(() => agent.destroy())
     const stories: Story[] = []
     let next = 0
+    let drained: Promise<void> | undefined
     const client = async (): Promise<void> => {
       while (next < REQUESTS) {
         const number = next++
+        // Those under way go on meanwhile; the second half begins under the new setting.
+        if (number >= REQUESTS >> 1) await (drained ??= drain())
         const plan = PLANS[Math.floor(chance() * PLANS.length)] as Plan
         served.set(number, plan)
         const leaves = chance() < LEAVING
@@ -53,7 +56,6 @@ test(
           ...(leaves && !midway && { leavesAfterMs: afterMs }),
         })
         stories[number] = { plan, seen, leaves }
-        if (number === REQUESTS >> 1) await drain()
       }
     }
     await Promise.all(Array.from({ length: CLIENTS }, client))

@@ -273,7 +273,7 @@ keys: { app: { kind: platform } }
       'gw_endpoint_healthy{endpoint="sick"} 0',
       'gw_endpoint_healthy{endpoint="well"} 1',
     ])
-    const elsewhere = await status({}, ['--url', fresh.gatewayUrl])
+    const elsewhere = await status({}, ['--gateway', fresh.gatewayUrl])
     expect(elsewhere.stdout).toContain('2 endpoints have not answered yet')
   })
 })
