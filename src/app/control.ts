@@ -35,6 +35,8 @@ export interface ControlPlanePorts {
   readonly storeUrl: string
   /** Where browsers reach it, where a proxy in front does TLS. */
   readonly publicUrl: URL | undefined
+  /** Addresses and networks of proxies whose word about their clients counts. */
+  readonly trustedProxies: readonly string[]
   /** Of gw, as the document of the control plane tells it. */
   readonly version: string
   readonly environment: Readonly<Record<string, string | undefined>>

@@ -175,6 +175,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         ...ports,
         storeUrl: options.store,
         publicUrl: options.controlUrl,
+        trustedProxies: options.trustedProxies ?? [],
         version: options.version ?? '',
         health: healthNow,
         currency: () => current()?.currency ?? '',

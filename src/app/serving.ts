@@ -15,6 +15,8 @@ export interface ServeOptions {
   readonly control?: ListenAddress
   /** Where browsers reach the control plane, where a proxy in front does TLS. */
   readonly controlUrl?: URL
+  /** Addresses and networks of proxies in front of the control plane whose word about their clients counts. */
+  readonly trustedProxies?: readonly string[]
   /** Of gw, as others are told of it. */
   readonly version?: string
   /** Open connections of clients of the gateway; by default as many as the system's descriptors allow for. */

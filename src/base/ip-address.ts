@@ -74,3 +74,11 @@ export function isMetadataAddress(host: string): boolean {
   const ipv4 = embeddedIpv4(groups)
   return ipv4 !== undefined && isMetadataAddress(ipv4)
 }
+
+/** Whether it is an address, or a network such as `10.0.0.0/8`. */
+export function isNetwork(text: string): boolean {
+  const [address = '', bits, ...more] = text.split('/')
+  const lengthBits = ipv6Groups(address) ? 128 : ipv4Bytes(address) ? 32 : 0
+  if (lengthBits === 0 || more.length > 0 || address.includes('%')) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= lengthBits)
+}

@@ -29,6 +29,13 @@ const HASH_BYTES = 32
 const RETRY_MS = 4_000
 const STORED = /^scrypt\$(\d+)\$(\d+)\$(\d+)\$([\w-]+)\$([\w-]+)$/
 
+/** Somebody in a line. */
+interface Waiting {
+  readonly rank: number
+  readonly begin: () => void
+  readonly giveUp: (error: ApiError) => void
+}
+
 export interface HasherOptions {
   readonly chance: Chance
   /** 1 or 2. */
@@ -41,14 +48,22 @@ export interface HasherOptions {
   readonly cost?: ScryptCost
 }
 
+/** Who goes when, where many wait. */
+export interface HashingTurn {
+  readonly isKnown: boolean
+  /** 0 by default. */
+  readonly rank?: number
+  readonly onTurn?: () => void
+}
+
 /** Hashes passwords, a few at a time. */
 export class PasswordHasher {
   readonly #options: HasherOptions
   readonly #cost: ScryptCost
   #running = 0
   /** Those who have logged in from where they are before, and everybody else: a flood of strangers waits by itself. */
-  readonly #known: (() => void)[] = []
-  readonly #others: (() => void)[] = []
+  readonly #known: Waiting[] = []
+  readonly #others: Waiting[] = []
 
   constructor(options: HasherOptions) {
     this.#options = options
@@ -61,26 +76,29 @@ export class PasswordHasher {
    */
   async hash(password: string): Promise<string> {
     const salt = Buffer.from(this.#options.chance.bytes(SALT_BYTES))
-    const hash = await this.#queued(this.#known, () => this.#derive(password, salt, this.#cost, HASH_BYTES))
+    const hash = await this.#queued(this.#known, 0, () =>
+      this.#derive(password, salt, this.#cost, HASH_BYTES),
+    )
     return written(this.#cost, salt, hash)
   }
 
   /**
    * Whether the password is the one that was hashed. Without a hash it takes as long, and is never.
    *
-   * @param turn `isKnown` goes before those who are not; `onTurn` may still throw when the work is about to begin.
+   * @param turn `isKnown` goes before those who are not; of those who are not the smaller `rank` goes first, and takes the
+   *   place of a larger one where the line is full; `onTurn` may still throw when the work is about to begin.
    * @throws {ApiError} busy
    */
   async verify(
     password: string,
     stored: string | undefined,
-    { isKnown, onTurn }: { readonly isKnown: boolean; readonly onTurn?: () => void },
+    { isKnown, rank = 0, onTurn }: HashingTurn,
   ): Promise<boolean> {
     const [, N, r, p, salt, hash] = STORED.exec(stored ?? this.#nobody()) ?? []
     if (salt === undefined || hash === undefined) throw new Error('a password hash of an unknown form')
     const expected = Buffer.from(hash, 'base64url')
     const cost = { N: Number(N), r: Number(r), p: Number(p) }
-    const derived = await this.#queued(this.#lineOf(isKnown), () => {
+    const derived = await this.#queued(this.#lineOf(isKnown), rank, () => {
       onTurn?.()
       return this.#derive(password, Buffer.from(salt, 'base64url'), cost, expected.length)
     })
@@ -88,12 +106,14 @@ export class PasswordHasher {
   }
 
   /** Refuses at once what {@link verify} would refuse. @throws {ApiError} busy */
-  assertRoom(isKnown: boolean): void {
+  assertRoom({ isKnown, rank = 0 }: HashingTurn): void {
     const { atOnce, maxWaiting } = this.#options
-    if (this.#running >= atOnce && this.#lineOf(isKnown).length >= maxWaiting) throw this.#busy()
+    const line = this.#lineOf(isKnown)
+    const last = line.at(-1)
+    if (this.#running >= atOnce && line.length >= maxWaiting && last && last.rank <= rank) throw this.#busy()
   }
 
-  #lineOf(isKnown: boolean): (() => void)[] {
+  #lineOf(isKnown: boolean): Waiting[] {
     return isKnown ? this.#known : this.#others
   }
 
@@ -119,20 +139,31 @@ export class PasswordHasher {
     })
   }
 
-  async #queued<T>(line: (() => void)[], work: () => Promise<T>): Promise<T> {
-    const { atOnce, maxWaiting } = this.#options
-    if (this.#running >= atOnce) {
-      if (line.length >= maxWaiting) throw this.#busy()
-      // Whoever ends hands its place over: `#running` stays as it is.
-      await new Promise<void>(resolve => line.push(resolve))
-    } else this.#running++
+  async #queued<T>(line: Waiting[], rank: number, work: () => Promise<T>): Promise<T> {
+    // Whoever ends hands its place over: `#running` stays as it is then.
+    if (this.#running >= this.#options.atOnce) await this.#wait(line, rank)
+    else this.#running++
     try {
       return await work()
     } finally {
       const next = this.#known.shift() ?? this.#others.shift()
-      if (next) next()
+      if (next) next.begin()
       else this.#running--
     }
+  }
+
+  /** In the order of ranks, and of those alike as they came. @throws {ApiError} busy */
+  #wait(line: Waiting[], rank: number): Promise<void> {
+    if (line.length >= this.#options.maxWaiting) {
+      const last = line.at(-1)
+      if (!last || last.rank <= rank) return Promise.reject(this.#busy())
+      line.pop()
+      last.giveUp(this.#busy())
+    }
+    return new Promise((begin, giveUp) => {
+      const behind = line.findIndex(other => other.rank > rank)
+      line.splice(behind === -1 ? line.length : behind, 0, { rank, begin, giveUp })
+    })
   }
 }
 

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { ServeOptions } from '../app/serving.ts'
 import { CommandError, EXIT, type ExitCode } from '../base/catalogue/command.ts'
 import { GatheredLines } from '../base/gathered-lines.ts'
+import { isNetwork } from '../base/ip-address.ts'
 import { createLog, type Log } from '../base/log.ts'
 import { parseDurationMs } from '../base/units.ts'
 import { LedgerThread } from '../store/ledger/ledger-thread.ts'
@@ -18,6 +19,7 @@ interface Options {
   readonly listen: string
   readonly controlListen: string
   readonly controlUrl?: URL
+  readonly trustedProxies?: readonly string[]
   readonly gatewayOnly?: true
   readonly controlOnly?: true
   readonly drain: string
@@ -60,6 +62,11 @@ export function serveCommand(bind: Bind): Command {
       '--control-url <url>',
       'where browsers reach it, where a proxy in front does TLS: https://gw.example.com',
       parseControlUrl,
+    )
+    .option(
+      '--trusted-proxies <list>',
+      'proxies in front of the control plane that tell who asks: 10.0.0.0/8,::1',
+      parseProxies,
     )
     .option('--watch', 'apply -c on each save')
     .option('--gateway-only', 'no control plane in this process')
@@ -115,6 +122,7 @@ async function serveUntilTold(
     ...(!options.controlOnly && { gateway: parseListen(options.listen) }),
     ...(!options.gatewayOnly && { control: parseListen(options.controlListen) }),
     ...(options.controlUrl && { controlUrl: options.controlUrl }),
+    ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     ...(token !== undefined && { metrics: { token, version: gwVersion() } }),
   }
   signal.throwIfAborted()
@@ -178,6 +186,12 @@ function parseCount(text: string): number {
 }
 
 /** Sessions of browsers are bound to it, so it is an origin and nothing more. */
+function parseProxies(text: string): readonly string[] {
+  const proxies = text.split(',').map(proxy => proxy.trim())
+  if (proxies.every(isNetwork)) return proxies
+  throw new InvalidArgumentError('Write addresses and networks, such as 10.0.0.0/8,::1.')
+}
+
 function parseControlUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`) return url

@@ -31,8 +31,10 @@ export interface Call<Id extends OperationId> {
   readonly caller: (typeof PERMISSIONS)[Id] extends 'anyone' ? undefined : Caller
   /** For changes: each of them makes sure in its transaction that the caller may still make it. */
   readonly store: (typeof PERMISSIONS)[Id] extends 'anyone' ? undefined : Store
-  /** The address at the other end of the connection. */
+  /** Of the client: behind trusted proxies the one that they tell. */
   readonly address: string
+  /** The cookie that a browser keeps from an earlier log-in, of whatever user. */
+  readonly device?: string
   readonly requestId: string
   /** Whether nobody waits for an answer any more: for what takes its turn in a line. */
   readonly hasLeft: () => boolean
@@ -45,7 +47,7 @@ export interface Reply<Id extends OperationId> {
   readonly body: AnswerOf<OperationOf<Id>>
   /** The version for `if-match`. */
   readonly etag?: number
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string | string[]>>
   /** For the audit: what it was about, where the path does not say it, and the revision that it made. */
   readonly target?: string
   readonly revision?: number

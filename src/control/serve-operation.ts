@@ -85,6 +85,7 @@ export async function serveOperation(
   const json = sent ?? {}
   const body = op.body ? checked(op.body, json) : assertEmpty(json)
 
+  const device = ports.cookie.deviceOf(req)
   // The table and the type of the handlers say that these fit each other.
   const handler = ports.handlers[id] as Handler<OperationId>
   const call = {
@@ -95,6 +96,7 @@ export async function serveOperation(
     caller,
     store: caller && ports.store.withAuthority(caller.authority),
     address: visit.address,
+    ...(device !== undefined && { device }),
     requestId: visit.requestId,
     hasLeft: () => res.destroyed,
     assertSameSite: () => assertSameSite(req, undefined, ports.publicUrl),

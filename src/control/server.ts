@@ -7,6 +7,7 @@ import { type ListenAddress, type Listener, listen } from '../http/listen.ts'
 import { refusalOf } from '../http/refusal.ts'
 import type { Store } from '../store/types.ts'
 import { ChangeRate } from './change-rate.ts'
+import { TrustedProxies } from './client-address.ts'
 import { allHandlers } from './handlers/all.ts'
 import { Hosts } from './hosts.ts'
 import { LateAnswers } from './late-answers.ts'
@@ -30,6 +31,8 @@ export interface ControlPorts extends UseCasePorts {
   readonly health: () => Promise<{ readonly httpStatus: 200 | 503; readonly json: string }>
   /** Where browsers reach it, if not under the address that they name in `host`: behind a proxy that does TLS. */
   readonly publicUrl: URL | undefined
+  /** Addresses and networks of proxies whose word about their clients counts. */
+  readonly trustedProxies: readonly string[]
   /** What people read in a browser; absent: there is none of it. */
   readonly pages?: Pages | undefined
 }
@@ -58,6 +61,7 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
   const cookie = sessionCookie(ports.publicUrl)
   const handlers = allHandlers(ports, { sessions, attempts: new Attempts(clock), cookie })
   const turnstile = new Turnstile(PER_TURN)
+  const proxies = new TrustedProxies(ports.trustedProxies)
   const parts = {
     router: new OperationRouter(),
     operations: {
@@ -70,6 +74,7 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
       publicUrl: ports.publicUrl,
     },
     late: new LateAnswers(clock),
+    proxies,
     hosts: new Hosts(address.host, ports.publicUrl),
     welcome: welcomePages(ports.pages !== undefined),
   }
@@ -80,7 +85,7 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
     maxConnections: MAX_CONNECTIONS,
     onRequest: (req, res, connection) => {
       // Whoever it is: until a session is found it is anonymous.
-      connection.mayEvict(addressOf(req))
+      connection.mayEvict(proxies.clientOf(req))
       if (asksForHealth(req)) void answerHealth(res, ports)
       else turnstile.pass(() => void handle(req, res, { ...parts, connection }, ports))
     },
@@ -95,6 +100,7 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
 }
 
 interface Parts {
+  readonly proxies: TrustedProxies
   readonly hosts: Hosts
   readonly connection: ServedConnection
   readonly router: OperationRouter
@@ -106,12 +112,12 @@ interface Parts {
 async function handle(
   req: IncomingMessage,
   res: ServerResponse,
-  { router, operations, late, hosts, connection, welcome }: Parts,
+  { router, operations, late, hosts, proxies, connection, welcome }: Parts,
   ports: ControlPorts,
 ): Promise<void> {
   const startedMs = ports.clock.monotonicMs()
   const requestId = newRequestId(ports)
-  const address = addressOf(req)
+  const address = proxies.clientOf(req)
   const headers = { ...HEADERS, 'x-request-id': requestId }
   const seen: Record<string, unknown> = { request_id: requestId, method: req.method, address }
   let failure: unknown
@@ -189,11 +195,6 @@ async function answerHealth(res: ServerResponse, ports: ControlPorts): Promise<v
     ports.log.error({ request_id: requestId, err: thrown }, 'health')
     sendProblem(res, asApiError(thrown), requestId, headers)
   }
-}
-
-/** The other end of the connection. */
-function addressOf(req: IncomingMessage): string {
-  return req.socket.remoteAddress ?? ''
 }
 
 function isRefused(req: IncomingMessage): boolean {

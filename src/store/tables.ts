@@ -18,6 +18,7 @@ export interface Tables {
   users: UsersTable
   sessions: SessionsTable
   tokens: TokensTable
+  login_origins: LoginOriginsTable
   audit: AuditTable
   stored_secrets: StoredSecretsTable
   ledger: LedgerTable
@@ -308,6 +309,13 @@ interface SessionsTable {
   address: string
   created_at_ms: number
   /** To the minute. */
+  used_at_ms: number
+}
+
+interface LoginOriginsTable {
+  user_id: number
+  /** `network …`, or `device` and the SHA-256 of a cookie. */
+  origin: string
   used_at_ms: number
 }
 

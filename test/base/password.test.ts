@@ -63,6 +63,30 @@ describe('of many at once', () => {
     expect(order).toEqual(['stranger 1', 'known 1', 'known 2', 'stranger 2', 'stranger 3'])
   })
 
+  test('those from where fewer have failed go first, and take the place of others in a full line', async () => {
+    const crowded = hasher({ atOnce: 1, maxWaiting: 2 })
+    const order: string[] = []
+    const verify = async (who: string, rank: number) => {
+      await crowded.verify('x', undefined, { isKnown: false, rank })
+      order.push(who)
+    }
+    const results = await Promise.allSettled([
+      verify('at work', 9),
+      verify('guesser 1', 3),
+      verify('guesser 2', 4),
+      verify('newcomer', 0),
+      verify('guesser 3', 3),
+    ])
+    expect(order).toEqual(['at work', 'newcomer', 'guesser 1'])
+    expect(results.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+      'rejected',
+    ])
+  })
+
   test('work that is not wanted any more when its turn comes is not begun, and lets the next one go on', async () => {
     const crowded = hasher({ atOnce: 1, maxWaiting: 2 })
     const begun: string[] = []

@@ -88,6 +88,7 @@ export interface ControlScene {
 export interface SceneOptions {
   readonly clock?: Clock & ReturnType<typeof testClock>
   readonly publicUrl?: URL
+  readonly trustedProxies?: readonly string[]
   readonly hasher?: PasswordHasher
 }
 
@@ -137,6 +138,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
       explain: async () => ({ source: 'gateway', at: '2026-01-15T12:00:00.000Z', unknown: [] }),
       maintenance: maintenancePort(store),
       publicUrl: options.publicUrl,
+      trustedProxies: options.trustedProxies ?? [],
     },
   )
   whenOver(async () => {

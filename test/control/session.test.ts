@@ -1,6 +1,7 @@
 import { scryptSync } from 'node:crypto'
 import { request } from 'node:http'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { keyDigest } from '../../src/base/api-key.ts'
 import { systemChance } from '../../src/base/chance.ts'
 import { type Derivation, PasswordHasher } from '../../src/base/password.ts'
 import type { Call } from '../../src/control/call.ts'
@@ -46,7 +47,7 @@ describe('a log-in', () => {
     expect(answer.status).toBe(201)
     expect(answer.body).not.toHaveProperty('token')
     expect(answer.headers.get('set-cookie')).toMatch(
-      /^gw_session=gws_[\w-]{43}; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/,
+      /^gw_session=gws_[\w-]{43}; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict, gw_device=[\w-]{43}; Max-Age=31536000; Path=\/; HttpOnly; SameSite=Strict$/,
     )
   })
 
@@ -56,7 +57,9 @@ describe('a log-in', () => {
       body: { username: 'ada', password: PASSWORD, carrier: 'cookie' },
       headers: { origin: 'https://gw.example.com' },
     })
-    expect(answer.headers.get('set-cookie')).toMatch(/^__Host-gw_session=gws_.*; Secure$/)
+    expect(answer.headers.get('set-cookie')).toMatch(
+      /^__Host-gw_session=gws_.*; Secure, __Host-gw_device=[\w-]{43}; .*; Secure$/,
+    )
   })
 
   test('answers the same to a wrong password, an unknown name, a disabled user and a name that is none', async () => {
@@ -347,7 +350,7 @@ describe('a log-in whose client has left', () => {
     const hasher = new PasswordHasher({ chance: systemChance, atOnce: 1, maxWaiting: 16, derive })
     const sessions = new Sessions({ people: store.people, clock, chance: systemChance })
     const handlers = sessionHandlers(
-      { store, hasher, clock },
+      { store, hasher, clock, chance: systemChance },
       { sessions, attempts: new Attempts(clock), cookie: sessionCookie(undefined) },
     )
     const logIn = (hasLeft: boolean) => {
@@ -402,6 +405,51 @@ describe('guessing', () => {
     }
     const right = JSON.stringify({ username: 'ada', password: PASSWORD })
     expect(await postFrom('127.0.0.2', `${url}/api/v1/session`, right)).toBe(201)
+  })
+})
+
+describe('who has logged in before', () => {
+  async function guessed(scene: Awaited<ReturnType<typeof setUp>>) {
+    const { call, clock } = scene
+    const wrong = { username: 'ada', password: 'wrong' }
+    for (let times = 0; times < 6; times++) {
+      const waiting = clock.pending
+      const guess = call('log_in', { body: wrong })
+      if (times < 5) expect((await guess).status).toBe(401)
+      else {
+        await clock.waiting(waiting + 1)
+        clock.advance(500)
+        clock.advance(1_500)
+        expect((await guess).status).toBe(429)
+      }
+    }
+  }
+
+  test('with the same browser gets in while somebody else guesses from the same address', async () => {
+    const scene = await setUp()
+    const { call } = scene
+    const body = { username: 'ada', password: PASSWORD, carrier: 'cookie' }
+    const headers = { 'sec-fetch-site': 'same-origin' }
+    const first = await call('log_in', { body, headers })
+    const device = /gw_device=[\w-]{43}/.exec(first.headers.get('set-cookie') ?? '')?.[0] ?? ''
+    await guessed(scene)
+    await call('log_in', { body: { username: 'ada', password: 'wrong' } })
+    const cookie = { ...headers, cookie: device }
+    expect((await call('log_in', { body, headers: cookie })).status).toBe(201)
+    // It opens nothing by itself.
+    expect((await call('get_session', { headers: cookie })).status).toBe(401)
+  })
+
+  test('is known after a restart, by address and by device, until the password is new', async () => {
+    const { call, store } = await setUp()
+    const body = { username: 'ada', password: PASSWORD, carrier: 'cookie' }
+    const answer = await call('log_in', { body, headers: { 'sec-fetch-site': 'same-origin' } })
+    const device = /gw_device=([\w-]{43})/.exec(answer.headers.get('set-cookie') ?? '')?.[1] ?? ''
+    const marks = ['network 127.0.0.1', `device ${keyDigest(device)}`, 'network 192.0.2.1']
+    expect([...(await store.people.knownOrigins('ada', marks))].sort()).toEqual(marks.slice(0, 2).sort())
+    expect([...(await store.people.knownOrigins('nobody', marks))]).toEqual([])
+    await store.people.setPassword('ada', 'another')
+    expect([...(await store.people.knownOrigins('ada', marks))]).toEqual(['network 127.0.0.1'])
   })
 })
 

@@ -17,6 +17,8 @@ export interface ControlOrder {
   readonly storeUrl: string
   /** Where browsers reach it, where a proxy in front does TLS. */
   readonly publicUrl: string | undefined
+  /** Addresses and networks of proxies whose word about their clients counts. */
+  readonly trustedProxies: readonly string[]
   /** Of gw, as the document of the control plane tells it. */
   readonly version: string
   readonly environment: Readonly<Record<string, string | undefined>>
@@ -84,7 +86,19 @@ export async function openDistantControl(
   address: ListenAddress,
   ports: DistantControlPorts,
 ): Promise<Pick<Listener, 'url' | 'close'> | undefined> {
-  const { clock, log, signal, storeUrl, publicUrl, version, environment, cwd, threadsUrl, onDeath } = ports
+  const {
+    clock,
+    log,
+    signal,
+    storeUrl,
+    publicUrl,
+    trustedProxies,
+    version,
+    environment,
+    cwd,
+    threadsUrl,
+    onDeath,
+  } = ports
   const worker = new Worker(threadsUrl ? new URL('control-thread.js', threadsUrl) : MODULE, {
     name: 'control',
     // What the process was started with is not meant for the thread: it has a module of its own to run.
@@ -125,6 +139,7 @@ export async function openDistantControl(
       address,
       storeUrl,
       publicUrl: publicUrl?.href,
+      trustedProxies,
       version,
       // Not as it is: that of a process does not cross.
       environment: { ...environment },

@@ -1,9 +1,10 @@
+import { keyDigest } from '../../base/api-key.ts'
 import { ApiError } from '../../base/catalogue/api.ts'
 import { userName } from '../../schema/user.ts'
 import type { Call, HandlersOf } from '../call.ts'
 import type { UseCasePorts } from '../ports.ts'
 import { iso } from '../resources.ts'
-import type { Attempts } from '../session/attempts.ts'
+import { type Attempts, type LoginOrigin, networksOf } from '../session/attempts.ts'
 import type { SessionCookie } from '../session/credentials.ts'
 import type { LiveSession, Sessions } from '../session/sessions.ts'
 
@@ -16,10 +17,10 @@ export interface SessionPorts {
   readonly cookie: SessionCookie
 }
 
-type Asker = Pick<Call<Ids>, 'address' | 'hasLeft'>
+type Asker = Pick<Call<Ids>, 'address' | 'device' | 'hasLeft'>
 
 export function sessionHandlers(
-  { store, hasher, clock }: Pick<UseCasePorts, 'store' | 'hasher' | 'clock'>,
+  { store, hasher, clock, chance }: Pick<UseCasePorts, 'store' | 'hasher' | 'clock' | 'chance'>,
   { sessions, attempts, cookie }: SessionPorts,
 ): HandlersOf<Ids> {
   const { people } = store
@@ -29,17 +30,23 @@ export function sessionHandlers(
    * @returns what the password was verified with.
    * @throws {ApiError} wrong_credentials, too_many_attempts, busy; bad_request, which nobody reads, where the asker has left
    */
-  async function verifiedHash(name: string, password: string, { address, hasLeft }: Asker): Promise<string> {
+  async function verifiedHash(
+    name: string,
+    password: string,
+    { address, device, hasLeft }: Asker,
+  ): Promise<string> {
+    const origin = await originOf(name, address, device)
     const assertNoPause = () => {
-      const pauseMs = attempts.pauseMs(name, address)
+      const pauseMs = attempts.pauseMs(name, origin)
       if (pauseMs > 0) throw new ApiError('too_many_attempts', undefined, { retryAfterMs: pauseMs })
     }
     assertNoPause()
-    const isKnown = attempts.isKnown(name, address)
-    hasher.assertRoom(isKnown)
+    const rank = origin.isKnown ? Number(origin.device === undefined) : attempts.failuresOf(origin)
+    const turn = { isKnown: origin.isKnown, rank }
+    hasher.assertRoom(turn)
     const found = userName.safeParse(name).success ? await people.credential(name) : undefined
     const isRight = await hasher.verify(password, found?.passwordHash, {
-      isKnown,
+      ...turn,
       onTurn() {
         if (hasLeft()) throw new ApiError('bad_request')
         // Guesses that were sent side by side are slowed down by what became of those before them.
@@ -47,29 +54,50 @@ export function sessionHandlers(
       },
     })
     if (isRight && found?.user.enabled) {
-      attempts.succeeded(name, address)
+      attempts.succeeded(name, origin)
       return found.passwordHash
     }
-    attempts.failed(name, address)
+    attempts.failed(name, origin)
     throw new ApiError('wrong_credentials')
   }
 
+  /** Asked for in the same way whether there is such a user or not. */
+  async function originOf(name: string, address: string, device: string | undefined): Promise<LoginOrigin> {
+    const { network, site } = networksOf(address)
+    const digest = device === undefined ? undefined : keyDigest(device)
+    const asked = [networkMark(network), ...(digest === undefined ? [] : [deviceMark(digest)])]
+    const known = await people.knownOrigins(name, asked)
+    const hasDevice = digest !== undefined && known.has(deviceMark(digest))
+    return { network, site, isKnown: known.size > 0, ...(hasDevice && { device: digest }) }
+  }
+
   return {
-    async log_in({ body: { username, password, carrier }, address, hasLeft, assertSameSite }) {
+    async log_in({ body: { username, password, carrier }, address, device, hasLeft, assertSameSite }) {
       // Another site's page must not log its visitor in as somebody else, either.
       if (carrier === 'cookie') assertSameSite()
-      const passwordHash = await verifiedHash(username, password, { address, hasLeft })
-      const opened = await sessions.open({ user: username, passwordHash, carrier, address })
+      const asker = { address, hasLeft, ...(device !== undefined && { device }) }
+      const passwordHash = await verifiedHash(username, password, asker)
+      // A new one each time: what somebody else has planted is worth nothing.
+      const newDevice = carrier === 'cookie' ? cookie.newDevice(chance) : undefined
+      const origins = [
+        networkMark(networksOf(address).network),
+        ...(newDevice === undefined ? [] : [deviceMark(keyDigest(newDevice))]),
+      ]
+      const opened = await sessions.open({ user: username, passwordHash, carrier, address, origins })
       // The password is another one by now.
       if (!opened) throw new ApiError('wrong_credentials')
       const { token, session } = opened
-      const isCookie = carrier === 'cookie'
       return {
-        body: { ...sessionBody(session), ...(!isCookie && { token }) },
+        body: { ...sessionBody(session), ...(newDevice === undefined && { token }) },
         user: session.user,
         target: `user/${username}`,
-        ...(isCookie && {
-          headers: { 'set-cookie': cookie.set(token, session.expiresAtMs - clock.nowMs()) },
+        ...(newDevice !== undefined && {
+          headers: {
+            'set-cookie': [
+              cookie.set(token, session.expiresAtMs - clock.nowMs()),
+              cookie.setDevice(newDevice),
+            ],
+          },
         }),
       }
     },
@@ -84,8 +112,9 @@ export function sessionHandlers(
       await changing.people.endSessions(caller.name)
       return { body: undefined, ...farewell(caller.session) }
     },
-    async change_password({ body, caller, store: changing, address, hasLeft }) {
-      await verifiedHash(caller.name, body.current_password, { address, hasLeft })
+    async change_password({ body, caller, store: changing, address, device, hasLeft }) {
+      const asker = { address, hasLeft, ...(device !== undefined && { device }) }
+      await verifiedHash(caller.name, body.current_password, asker)
       await changing.people.setPassword(caller.name, await hasher.hash(body.new_password))
       return { body: undefined, ...farewell(caller.session) }
     },
@@ -94,6 +123,14 @@ export function sessionHandlers(
   function farewell({ carrier }: LiveSession) {
     return carrier === 'cookie' ? { headers: { 'set-cookie': cookie.clear() } } : {}
   }
+}
+
+function networkMark(network: string): string {
+  return `network ${network}`
+}
+
+function deviceMark(digest: string): string {
+  return `device ${digest}`
 }
 
 function sessionBody(session: LiveSession) {

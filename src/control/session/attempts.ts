@@ -1,13 +1,27 @@
 import type { Clock } from '../../base/clock.ts'
+import { ipv6Groups } from '../../base/ip-address.ts'
 
 interface Failures {
   count: number
   lastMs: number
 }
 
+/** Where a log-in comes from. */
+export interface LoginOrigin {
+  /** An address, or the /64 of one of IPv6 (RFC 4291 §2.5.4): whoever has one has all that follow it. */
+  readonly network: string
+  /** The /48 of IPv6, of which one site has 65,536 of those; else as `network`. */
+  readonly site: string
+  /** SHA-256 of the cookie of a browser that the account has logged in with before. */
+  readonly device?: string
+  /** Whether the account has logged in from here before: with this device, or in this network. */
+  readonly isKnown: boolean
+}
+
 /** So many failures cost nothing: people mistype. */
 const FREE_OF_PAIR = 5
 const FREE_OF_ADDRESS = 20
+const FREE_OF_SITE = 100
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 30_000
 /** Failures are forgotten when none has followed for so long. */
@@ -15,48 +29,47 @@ const FORGET_MS = 15 * 60_000
 const MAX_REMEMBERED = 10_000
 
 /**
- * Slows guessing down, per account and address, and per address over all accounts; in memory, of one process. Of IPv6
- * the first half counts as an address: whoever has one has all that follow it.
+ * Slows guessing down, per account and place, and per place over all accounts; in memory, of one process.
  *
- * It never locks an account: failures from elsewhere do not count against an address from which the account has
- * logged in before, a pause is half a minute at the longest, and attempts within it do not prolong it.
+ * It never locks an account: failures from elsewhere do not count against a place from which the account has logged in
+ * before, a known device is a place of its own wherever it is, a pause is half a minute at the longest, and attempts
+ * within it do not prolong it.
  */
 export class Attempts {
   readonly #clock: Clock
   readonly #ofPair = new Map<string, Failures>()
   readonly #ofAddress = new Map<string, Failures>()
-  /** Pairs that have logged in. */
-  readonly #known = new Set<string>()
+  readonly #ofSite = new Map<string, Failures>()
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  isKnown(account: string, address: string): boolean {
-    return this.#known.has(pairOf(account, networkOf(address)))
-  }
-
   /** Milliseconds until the next attempt may be made; 0: now. */
-  pauseMs(account: string, address: string): number {
-    const network = networkOf(address)
-    const pair = this.#pauseOf(this.#ofPair, pairOf(account, network), FREE_OF_PAIR)
-    if (this.isKnown(account, address)) return pair
-    return Math.max(pair, this.#pauseOf(this.#ofAddress, network, FREE_OF_ADDRESS))
+  pauseMs(account: string, origin: LoginOrigin): number {
+    const pair = this.#pauseOf(this.#ofPair, pairOf(account, origin), FREE_OF_PAIR)
+    if (origin.isKnown) return pair
+    return Math.max(
+      pair,
+      this.#pauseOf(this.#ofAddress, origin.network, FREE_OF_ADDRESS),
+      this.#pauseOf(this.#ofSite, origin.site, FREE_OF_SITE),
+    )
   }
 
-  failed(account: string, address: string): void {
-    const network = networkOf(address)
-    this.#count(this.#ofPair, pairOf(account, network))
-    this.#count(this.#ofAddress, network)
+  /** How many log-ins of the site have failed of late: those with fewer go first. */
+  failuresOf({ site }: LoginOrigin): number {
+    const { count, lastMs } = this.#ofSite.get(site) ?? { count: 0, lastMs: 0 }
+    return this.#clock.monotonicMs() - lastMs > FORGET_MS ? 0 : count
   }
 
-  succeeded(account: string, address: string): void {
-    const pair = pairOf(account, networkOf(address))
-    this.#ofPair.delete(pair)
-    // Moved to the end: the first ones of a set are its oldest.
-    this.#known.delete(pair)
-    this.#known.add(pair)
-    shorten(this.#known)
+  failed(account: string, origin: LoginOrigin): void {
+    this.#count(this.#ofPair, pairOf(account, origin))
+    this.#count(this.#ofAddress, origin.network)
+    this.#count(this.#ofSite, origin.site)
+  }
+
+  succeeded(account: string, origin: LoginOrigin): void {
+    this.#ofPair.delete(pairOf(account, origin))
   }
 
   #pauseOf(failures: ReadonlyMap<string, Failures>, name: string, free: number): number {
@@ -77,25 +90,25 @@ export class Attempts {
   }
 }
 
-/** What is told apart: an address, or the /64 of one of IPv6 (RFC 4291 §2.5.4). An account comes behind the space. */
-function pairOf(account: string, network: string): string {
-  return `${network} ${account}`
+/** An account comes behind the space. */
+function pairOf(account: string, { device, network }: LoginOrigin): string {
+  return `${device ?? network} ${account}`
 }
 
 /** @param address as node:net writes it: `192.0.2.1`, `::ffff:192.0.2.1`, `2001:db8::1`, `fe80::1%eth0`. */
-function networkOf(address: string): string {
-  if (!address.includes(':')) return address
+export function networksOf(address: string): Pick<LoginOrigin, 'network' | 'site'> {
   const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1]
-  if (mapped !== undefined) return mapped
-  const [head = [], tail] = address
-    .replace(/%.*$/, '')
-    .split('::')
-    .map(groups => groups.split(':').filter(group => group !== ''))
-  const zeros = tail ? Array<string>(8 - head.length - tail.length).fill('0') : []
-  return [...head, ...zeros, ...(tail ?? [])].slice(0, 4).join(':')
+  const groups = mapped === undefined ? ipv6Groups(address) : undefined
+  if (!groups) return { network: mapped ?? address, site: mapped ?? address }
+  const prefix = (count: number) =>
+    groups
+      .slice(0, count)
+      .map(group => group.toString(16))
+      .join(':')
+  return { network: `${prefix(4)}::/64`, site: `${prefix(3)}::/48` }
 }
 
-function shorten(remembered: Map<string, unknown> | Set<string>): void {
+function shorten(remembered: Map<string, unknown>): void {
   if (remembered.size <= MAX_REMEMBERED) return
   const [oldest] = remembered.keys()
   if (oldest !== undefined) remembered.delete(oldest)

@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../../base/catalogue/api.ts'
+import type { Chance } from '../../base/chance.ts'
 import type { Carrier } from '../../schema/user.ts'
 
 /** What a request bears. */
@@ -16,7 +17,16 @@ export interface SessionCookie {
   set(token: string, maxAgeMs: number): string
   /** The header that takes it back. */
   clear(): string
+  /** By what a browser is known that has logged in before: it opens nothing. */
+  newDevice(chance: Chance): string
+  setDevice(device: string): string
+  /** What a request bears of it. */
+  deviceOf(req: IncomingMessage): string | undefined
 }
+
+const DEVICE_BYTES = 32
+const DEVICE = /^[\w-]{43}$/
+const DEVICE_MAX_AGE_S = 365 * 86_400
 
 /**
  * @param publicUrl where browsers reach the control plane. With `https:` the cookie is `Secure` and bound to the very
@@ -24,12 +34,20 @@ export interface SessionCookie {
  */
 export function sessionCookie(publicUrl: URL | undefined): SessionCookie {
   const isSecure = publicUrl?.protocol === 'https:'
-  const name = isSecure ? '__Host-gw_session' : 'gw_session'
+  const prefix = isSecure ? '__Host-' : ''
+  const name = `${prefix}gw_session`
+  const deviceName = `${prefix}gw_device`
   const attributes = `Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`
   return {
     name,
     set: (token, maxAgeMs) => `${name}=${token}; Max-Age=${Math.floor(maxAgeMs / 1_000)}; ${attributes}`,
     clear: () => `${name}=; Max-Age=0; ${attributes}`,
+    newDevice: chance => Buffer.from(chance.bytes(DEVICE_BYTES)).toString('base64url'),
+    setDevice: device => `${deviceName}=${device}; Max-Age=${DEVICE_MAX_AGE_S}; ${attributes}`,
+    deviceOf(req) {
+      const [device, ...others] = cookiesOf(req, deviceName)
+      return others.length === 0 && device !== undefined && DEVICE.test(device) ? device : undefined
+    },
   }
 }
 
@@ -47,12 +65,8 @@ export function borne(req: IncomingMessage, cookieName: string): Borne | undefin
     if (token === undefined) throw new ApiError('not_logged_in')
     return { token, carrier: 'bearer' }
   }
-  const tokens = linesOf(req, 'cookie')
-    .flatMap(cookies => cookies.split(';'))
-    .map(cookie => cookie.trim())
-    .filter(cookie => cookie.startsWith(`${cookieName}=`))
-  if (tokens.length > 1) throw new ApiError('not_logged_in')
-  const token = tokens[0]?.slice(cookieName.length + 1)
+  const [token, ...others] = cookiesOf(req, cookieName)
+  if (others.length > 0) throw new ApiError('not_logged_in')
   return token === undefined ? undefined : { token, carrier: 'cookie' }
 }
 
@@ -93,6 +107,15 @@ function isOwnOrigin(origin: string, host: string, publicUrl: URL | undefined): 
 function isSame(a: string, b: string): boolean {
   const [left, right] = [Buffer.from(a), Buffer.from(b)]
   return left.length === right.length && timingSafeEqual(left, right)
+}
+
+/** Every value of a cookie. */
+function cookiesOf(req: IncomingMessage, name: string): string[] {
+  return linesOf(req, 'cookie')
+    .flatMap(cookies => cookies.split(';'))
+    .map(cookie => cookie.trim())
+    .filter(cookie => cookie.startsWith(`${name}=`))
+    .map(cookie => cookie.slice(name.length + 1))
 }
 
 function linesOf(req: IncomingMessage, name: string): string[] {

@@ -16,6 +16,7 @@ import { revisionChanges } from './0014-revision-changes.ts'
 import { retiredAccounts } from './0015-retired-accounts.ts'
 import { endpointHealth } from './0016-endpoint-health.ts'
 import { tokens } from './0017-tokens.ts'
+import { loginOrigins } from './0018-login-origins.ts'
 import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
@@ -39,4 +40,5 @@ export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0015-retired-accounts': retiredAccounts,
   '0016-endpoint-health': endpointHealth,
   '0017-tokens': tokens,
+  '0018-login-origins': loginOrigins,
 }

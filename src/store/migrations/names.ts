@@ -20,4 +20,5 @@ export const MIGRATION_NAMES = [
   '0015-retired-accounts',
   '0016-endpoint-health',
   '0017-tokens',
+  '0018-login-origins',
 ] as const

@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { Tables } from '../tables.ts'
+import { insertOrigins } from './login-origins.ts'
 import type { NewSession, OpenSession } from './types.ts'
 import { selectUser, toUser, users } from './users.ts'
 
@@ -26,6 +27,7 @@ export async function insertSession(
     .insertInto('sessions')
     .values({ digest, user_id: id, carrier, address, ...times })
     .execute()
+  await insertOrigins(db, id, session.origins ?? [], nowMs)
   await db.updateTable('users').set({ last_login_at_ms: nowMs }).where('id', '=', id).execute()
   await db
     .deleteFrom('sessions')

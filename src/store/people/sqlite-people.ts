@@ -1,5 +1,6 @@
 import type { AccountingPorts } from '../ledger/accounting.ts'
 import { insertAudit, selectAudit } from './audit.ts'
+import { selectKnownOrigins } from './login-origins.ts'
 import { insertSession, selectSession } from './sessions.ts'
 import { deleteToken, insertToken, selectToken, selectTokens, selectUsedToken } from './tokens.ts'
 import type {
@@ -44,6 +45,10 @@ export class SqlitePeople implements People {
 
   credential(name: string): Promise<{ readonly user: User; readonly passwordHash: string } | undefined> {
     return this.#ports.read(db => selectUser(db, name))
+  }
+
+  knownOrigins(user: string, origins: readonly string[]): Promise<ReadonlySet<string>> {
+    return this.#ports.read(db => selectKnownOrigins(db, user, origins))
   }
 
   createUser(user: NewUser): Promise<User> {

@@ -38,6 +38,8 @@ export interface NewSession {
   readonly passwordHash: string
   readonly carrier: Carrier
   readonly address: string
+  /** To be known from now on: `network …`, `device …`. */
+  readonly origins?: readonly string[]
 }
 
 export interface OpenSession {
@@ -132,6 +134,8 @@ export interface People {
   user(name: string): Promise<User | undefined>
   /** What a password is compared with; also of users who are disabled. */
   credential(name: string): Promise<{ readonly user: User; readonly passwordHash: string } | undefined>
+  /** Which of some origins the user has logged in from before. */
+  knownOrigins(user: string, origins: readonly string[]): Promise<ReadonlySet<string>>
   /** @throws {CommandError} GW4013 where the name is taken, GW4005 without the tenant */
   createUser(user: NewUser): Promise<User>
   /**
@@ -141,7 +145,7 @@ export interface People {
    * enabled administrator would be left
    */
   changeUser(name: string, change: UserChange, version?: number): Promise<User>
-  /** Ends every session of the user. @throws {CommandError} GW4005 */
+  /** Ends every session of the user, and forgets the devices it has logged in with. @throws {CommandError} GW4005 */
   setPassword(name: string, passwordHash: string): Promise<void>
 
   /**
@@ -177,5 +181,5 @@ export interface People {
 /** What may be asked of it without changing anything. */
 export type PeopleReads = Pick<
   People,
-  'users' | 'user' | 'credential' | 'session' | 'tokens' | 'token' | 'usedToken' | 'audit'
+  'users' | 'user' | 'credential' | 'session' | 'knownOrigins' | 'tokens' | 'token' | 'usedToken' | 'audit'
 >

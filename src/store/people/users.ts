@@ -1,6 +1,7 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { CommandError } from '../../base/catalogue/command.ts'
 import type { Tables, UsersTable } from '../tables.ts'
+import { forgetDevices } from './login-origins.ts'
 import type { NewUser, User, UserChange } from './types.ts'
 
 type Db = Kysely<Tables>
@@ -67,6 +68,7 @@ export async function updatePassword(db: Db, name: string, passwordHash: string)
   const { id, user } = await known(db, name)
   const set = { password_hash: passwordHash, version: user.version + 1 }
   await db.updateTable('users').set(set).where('id', '=', id).execute()
+  await forgetDevices(db, id)
   await deleteSessions(db, id)
 }
 

@@ -53,6 +53,7 @@ async function setUp(health: () => HealthAnswer | Promise<HealthAnswer> = () => 
       address,
       storeUrl: STORE_URL,
       publicUrl: undefined,
+      trustedProxies: [],
       version: '',
       environment,
       cwd,

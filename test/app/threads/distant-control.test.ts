@@ -48,6 +48,7 @@ function openThread(threadsUrl: URL, ports: { log?: Log; clock?: Clock; signal?:
   const opened = openDistantControl(LOOPBACK, {
     storeUrl: STORE_URL,
     publicUrl: undefined,
+    trustedProxies: [],
     version: '',
     environment: {},
     cwd: '/',

@@ -1,12 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import { Attempts } from '../../../src/control/session/attempts.ts'
+import { Attempts, type LoginOrigin, networksOf } from '../../../src/control/session/attempts.ts'
 import { testClock } from '../../support/test-clock.ts'
+
+/** Somebody who comes from an address. */
+function from(address: string, more: Partial<LoginOrigin> = {}): LoginOrigin {
+  return { ...networksOf(address), isKnown: false, ...more }
+}
 
 function setUp() {
   const clock = testClock()
   const attempts = new Attempts(clock)
-  const fail = (times: number, account: string, address: string) => {
-    for (let count = 0; count < times; count++) attempts.failed(account, address)
+  const fail = (times: number, account: string, origin: LoginOrigin) => {
+    for (let count = 0; count < times; count++) attempts.failed(account, origin)
   }
   return { clock, attempts, fail }
 }
@@ -14,13 +19,14 @@ function setUp() {
 describe('failures', () => {
   test('are free five times, then cost twice as long each time, half a minute at most', () => {
     const { clock, attempts, fail } = setUp()
-    fail(4, 'ada', 'a')
-    expect(attempts.pauseMs('ada', 'a')).toBe(0)
+    const a = from('192.0.2.1')
+    fail(4, 'ada', a)
+    expect(attempts.pauseMs('ada', a)).toBe(0)
     const pauses = Array.from({ length: 7 }, () => {
-      fail(1, 'ada', 'a')
-      const pauseMs = attempts.pauseMs('ada', 'a')
+      fail(1, 'ada', a)
+      const pauseMs = attempts.pauseMs('ada', a)
       clock.advance(pauseMs)
-      expect(attempts.pauseMs('ada', 'a')).toBe(0)
+      expect(attempts.pauseMs('ada', a)).toBe(0)
       return pauseMs
     })
     expect(pauses).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
@@ -28,28 +34,51 @@ describe('failures', () => {
 
   test('are forgotten after a quarter of an hour, and by a success', () => {
     const { clock, attempts, fail } = setUp()
-    fail(9, 'ada', 'a')
+    const a = from('192.0.2.1')
+    fail(9, 'ada', a)
     clock.advance(15 * 60_000 + 1)
-    fail(1, 'ada', 'a')
-    expect(attempts.pauseMs('ada', 'a')).toBe(0)
-    fail(9, 'ada', 'a')
-    attempts.succeeded('ada', 'a')
-    fail(4, 'ada', 'a')
-    expect(attempts.pauseMs('ada', 'a')).toBe(0)
+    expect(attempts.failuresOf(a)).toBe(0)
+    fail(1, 'ada', a)
+    expect(attempts.pauseMs('ada', a)).toBe(0)
+    fail(9, 'ada', a)
+    attempts.succeeded('ada', a)
+    fail(4, 'ada', a)
+    expect(attempts.pauseMs('ada', a)).toBe(0)
   })
 
   test('from elsewhere never shut an account’s owner out', () => {
     const { attempts, fail } = setUp()
-    for (let address = 0; address < 500; address++) fail(20, 'ada', `evil ${address}`)
-    expect(attempts.pauseMs('ada', 'home')).toBe(0)
+    for (let host = 0; host < 250; host++) fail(20, 'ada', from(`198.51.100.${host}`))
+    expect(attempts.pauseMs('ada', from('192.0.2.1'))).toBe(0)
   })
 
   test('of one address over many accounts are slowed down, but not for who has logged in there', () => {
     const { attempts, fail } = setUp()
-    attempts.succeeded('ada', 'office')
-    for (let account = 0; account < 30; account++) fail(1, `user${account}`, 'office')
-    expect(attempts.pauseMs('bob', 'office')).toBe(30_000)
-    expect(attempts.pauseMs('ada', 'office')).toBe(0)
+    const office = from('192.0.2.1')
+    for (let account = 0; account < 30; account++) fail(1, `user${account}`, office)
+    expect(attempts.pauseMs('bob', office)).toBe(30_000)
+    expect(attempts.pauseMs('ada', from('192.0.2.1', { isKnown: true }))).toBe(0)
+  })
+
+  test('of an outsider behind the same proxy do not slow down a device that has logged in before', () => {
+    const { attempts, fail } = setUp()
+    fail(40, 'admin', from('192.0.2.1', { isKnown: true }))
+    expect(attempts.pauseMs('admin', from('192.0.2.1', { isKnown: true }))).toBe(30_000)
+    const device = from('192.0.2.1', { isKnown: true, device: 'd1' })
+    expect(attempts.pauseMs('admin', device)).toBe(0)
+    // Which is no way to guess on.
+    fail(9, 'admin', device)
+    expect(attempts.pauseMs('admin', device)).toBeGreaterThan(0)
+  })
+
+  test('of many networks of one site are slowed down together', () => {
+    const { attempts, fail } = setUp()
+    for (let subnet = 1; subnet <= 110; subnet++) {
+      fail(1, `user${subnet}`, from(`2001:db8:1:${subnet.toString(16)}::1`))
+    }
+    expect(attempts.pauseMs('bob', from('2001:db8:1:ffff::1'))).toBe(30_000)
+    expect(attempts.pauseMs('bob', from('2001:db8:2:ffff::1'))).toBe(0)
+    expect(attempts.failuresOf(from('2001:db8:1:ffff::1'))).toBe(110)
   })
 })
 
@@ -65,13 +94,13 @@ test.each([
   ['::2:3:4:5:6:7:8', '0:2:3:4::', true],
 ])('whoever has %s has %s as well: %s', (address, other, isOne) => {
   const { attempts, fail } = setUp()
-  fail(9, 'ada', address)
-  expect(attempts.pauseMs('ada', other) > 0).toBe(isOne)
+  fail(9, 'ada', from(address))
+  expect(attempts.pauseMs('ada', from(other)) > 0).toBe(isOne)
 })
 
 test('what is remembered is bounded', () => {
   const { attempts, fail } = setUp()
-  fail(9, 'ada', 'first')
-  for (let address = 0; address < 10_000; address++) fail(1, 'ada', `a${address}`)
-  expect(attempts.pauseMs('ada', 'first')).toBe(0)
+  fail(9, 'ada', from('192.0.2.1'))
+  for (let host = 0; host < 10_000; host++) fail(1, 'ada', from(`198.51.${host >> 8}.${host & 255}`))
+  expect(attempts.pauseMs('ada', from('192.0.2.1'))).toBe(0)
 })

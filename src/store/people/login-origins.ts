@@ -1,0 +1,62 @@
+import type { Kysely } from 'kysely'
+import type { Tables } from '../tables.ts'
+
+type Db = Kysely<Tables>
+
+/** The origins of one user that are remembered. */
+const MAX_PER_USER = 64
+
+/** Which of some origins the user has logged in from before; of an unknown user none, in as much time. */
+export async function selectKnownOrigins(
+  db: Db,
+  user: string,
+  origins: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await db
+    .selectFrom('login_origins')
+    .innerJoin('users', 'users.id', 'login_origins.user_id')
+    .select('origin')
+    .where('users.name', '=', user)
+    .where('origin', 'in', origins)
+    .execute()
+  return new Set(rows.map(({ origin }) => origin))
+}
+
+/** In the transaction that opens a session. */
+export async function insertOrigins(
+  db: Db,
+  userId: number,
+  origins: readonly string[],
+  nowMs: number,
+): Promise<void> {
+  for (const origin of origins) {
+    await db
+      .insertInto('login_origins')
+      .values({ user_id: userId, origin, used_at_ms: nowMs })
+      .onConflict(conflict => conflict.columns(['user_id', 'origin']).doUpdateSet({ used_at_ms: nowMs }))
+      .execute()
+  }
+  await db
+    .deleteFrom('login_origins')
+    .where('user_id', '=', userId)
+    .where('origin', 'in', excess =>
+      excess
+        .selectFrom('login_origins')
+        .select('origin')
+        .where('user_id', '=', userId)
+        .orderBy('used_at_ms', 'desc')
+        .orderBy('origin')
+        .limit(-1)
+        .offset(MAX_PER_USER),
+    )
+    .execute()
+}
+
+/** With a new password: a cookie can be stolen together with the old one, an address cannot. */
+export async function forgetDevices(db: Db, userId: number): Promise<void> {
+  await db
+    .deleteFrom('login_origins')
+    .where('user_id', '=', userId)
+    .where('origin', 'like', 'device %')
+    .execute()
+}
