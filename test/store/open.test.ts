@@ -106,6 +106,7 @@ describe('the file', () => {
       'gateways',
       'endpoint_health',
       'tokens',
+      'login_origins',
       'sessions',
       'users',
       'audit',
