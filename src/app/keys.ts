@@ -53,7 +53,8 @@ export async function createKey(
  * @throws {CommandError} GW2xxx, GW4005
  */
 export async function revokeKey(name: string, storeUrl: string, ports: KeyPorts): Promise<RevokedKey> {
-  return changed('revoke_key', name, storeUrl, ports, store => revokeSecrets(store, name))
+  const hasEnded = ({ secrets, held }: RevokedKey) => secrets > 0 || held
+  return changed('revoke_key', name, storeUrl, ports, store => revokeSecrets(store, name), hasEnded)
 }
 
 /**
@@ -102,12 +103,12 @@ export async function rotateKey(
 
 /** Stops a key by hand. False where it was stopped already. @throws {CommandError} GW2xxx, GW4005 */
 export async function disableKey(name: string, storeUrl: string, ports: KeyPorts): Promise<boolean> {
-  return changed('disable_key', name, storeUrl, ports, store => keys.holdKey(store, name))
+  return changed('disable_key', name, storeUrl, ports, store => keys.holdKey(store, name), Boolean)
 }
 
 /** Takes {@link disableKey} back. False where there was nothing to take back. @throws GW2xxx, GW4005, GW4007 */
 export async function enableKey(name: string, storeUrl: string, ports: KeyPorts): Promise<boolean> {
-  return changed('enable_key', name, storeUrl, ports, store => keys.releaseKey(store, name))
+  return changed('enable_key', name, storeUrl, ports, store => keys.releaseKey(store, name), Boolean)
 }
 
 /** All keys, sorted by name, or those that every given filter lets through. @throws {CommandError} GW2xxx */
@@ -133,18 +134,19 @@ export async function showKey(name: string, storeUrl: string, ports: KeyPorts): 
   return withStore(storeUrl, 'read', ports, store => keys.showKey(store, name))
 }
 
-/** Does it, and leaves a line in the audit. */
+/** Does it and, where that changed something, leaves a line in the audit. */
 async function changed<T>(
   action: string,
   name: string,
   storeUrl: string,
   ports: KeyPorts,
   work: (store: Store) => Promise<T>,
+  hasChanged: (result: T) => boolean = () => true,
 ): Promise<T> {
   ports.signal.throwIfAborted()
   return withStore(storeUrl, 'write', ports, async store => {
     const result = await work(store)
-    await record(store, { action, target: `key/${name}` }, ports)
+    if (hasChanged(result)) await record(store, { action, target: `key/${name}` }, ports)
     return result
   })
 }

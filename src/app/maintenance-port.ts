@@ -7,10 +7,10 @@ export function maintenancePort(store: Pick<Store, 'live'>): UseCasePorts['maint
   return {
     show: async () => maintenanceBody(await maintenanceOf(store)),
     async set({ enabled, ...wanted }, changing) {
-      const { maintenance } = enabled
+      const { maintenance, changed } = enabled
         ? await switchMaintenanceOn(changing, wanted)
         : await switchMaintenanceOff(changing)
-      return maintenanceBody(maintenance)
+      return { ...maintenanceBody(maintenance), changed }
     },
   }
 }

@@ -46,10 +46,15 @@ export async function switchMaintenanceOn(
 /**
  * Takes the switch back. What the settings say holds again.
  *
+ * @param onChange is called where the switch was on, also where the settings keep the gateway in maintenance.
  * @throws {CommandError} GW2xxx; GW4014 where the settings keep the gateway in maintenance. The switch is off then.
  */
-export async function switchMaintenanceOff(store: Store): Promise<Switched> {
+export async function switchMaintenanceOff(
+  store: Store,
+  onChange: () => Promise<void> = async () => undefined,
+): Promise<Switched> {
   const changed = await store.switchMaintenanceOff()
+  if (changed) await onChange()
   const maintenance = await maintenanceOf(store)
   if (!maintenance.declared) return { changed, maintenance }
   const place = maintenance.place && `${maintenance.place.file}:${maintenance.place.line}`

@@ -64,11 +64,13 @@ export async function switchUser(
   storeUrl: string,
   ports: UserPorts,
 ): Promise<{ readonly user: User; readonly changed: boolean }> {
-  return changed(enabled ? 'enable_user' : 'disable_user', name, storeUrl, ports, async store => {
+  const hasChanged = (result: { readonly changed: boolean }) => result.changed
+  const work = async (store: Store) => {
     const before = await store.people.user(name)
     const user = await store.people.changeUser(name, { enabled })
     return { user, changed: before?.enabled !== user.enabled }
-  })
+  }
+  return changed('update_user', name, storeUrl, ports, work, hasChanged)
 }
 
 /**
@@ -91,18 +93,19 @@ export async function resetPassword(
   })
 }
 
-/** Does it, and leaves a line in the audit with the person who is logged in to this machine. */
+/** Does it and, where that changed something, leaves a line in the audit with the person who is logged in to this machine. */
 async function changed<T>(
   action: string,
   name: string,
   storeUrl: string,
   ports: UserPorts,
   work: (store: Store) => Promise<T>,
+  hasChanged: (result: T) => boolean = () => true,
 ): Promise<T> {
   ports.signal.throwIfAborted()
   return withStore(storeUrl, 'write', ports, async store => {
     const result = await work(store)
-    await record(store, { action, target: `user/${name}` }, ports)
+    if (hasChanged(result)) await record(store, { action, target: `user/${name}` }, ports)
     return result
   })
 }

@@ -113,7 +113,8 @@ async function book(
     const signed = { ...adjustment, ...loggedIn(ports.environment) }
     ports.signal.throwIfAborted()
     const booked = await store.accounting[kind](signed)
-    await record(store, { action: `${kind}_wallet`, target: `tenant/${adjustment.tenant}` }, ports)
+    if (booked.isNew)
+      await record(store, { action: `${kind}_wallet`, target: `tenant/${adjustment.tenant}` }, ports)
     return { ...booked, currency: currencyOf(live) }
   })
 }

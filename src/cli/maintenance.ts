@@ -9,7 +9,7 @@ import {
 } from '../app/maintenance.ts'
 import { loggedIn } from '../app/revision-author.ts'
 import { withStore } from '../app/stored.ts'
-import { CommandError, EXIT, type ExitCode } from '../base/catalogue/command.ts'
+import { EXIT, type ExitCode } from '../base/catalogue/command.ts'
 import type { Json } from '../schema/kinds.ts'
 import type { Store } from '../store/types.ts'
 import { appPorts, type Bind, type Session } from './session.ts'
@@ -39,7 +39,14 @@ function onCommand(bind: Bind): Command {
     .action(
       bind<{ message?: string }>(async (session, _args, { message }) => {
         const asked = { ...loggedIn(session.io.environment), ...(message !== undefined && { message }) }
-        return switched(session, await byHand(session, store => switchMaintenanceOn(store, asked)))
+        return switched(
+          session,
+          await byHand(session, 'on', async (store, onChange) => {
+            const done = await switchMaintenanceOn(store, asked)
+            if (done.changed) await onChange()
+            return done
+          }),
+        )
       }),
     )
 }
@@ -47,7 +54,7 @@ function onCommand(bind: Bind): Command {
 function offCommand(bind: Bind): Command {
   return verb('off', 'Take back `gw maintenance on`; what the settings say holds again.', [
     'gw maintenance off',
-  ]).action(bind(async session => switched(session, await byHand(session, switchMaintenanceOff))))
+  ]).action(bind(async session => switched(session, await byHand(session, 'off', switchMaintenanceOff))))
 }
 
 function statusCommand(bind: Bind): Command {
@@ -63,18 +70,15 @@ function statusCommand(bind: Bind): Command {
   )
 }
 
-/** Does it, and leaves a line in the audit, also where the settings keep up what was switched off. */
-function byHand(session: Session, work: (store: Store) => Promise<Switched>): Promise<Switched> {
-  return inStore(session, 'write', async store => {
-    const tell = () => record(store, { action: 'set_maintenance' }, appPorts(session))
-    try {
-      const done = await work(store)
-      await tell()
-      return done
-    } catch (error) {
-      if (error instanceof CommandError && error.code === 'GW4014') await tell()
-      throw error
-    }
+/** Does it and, where that changed something, leaves a line in the audit, also where the settings keep it up. */
+function byHand(
+  session: Session,
+  to: 'on' | 'off',
+  work: (store: Store, onChange: () => Promise<void>) => Promise<Switched>,
+): Promise<Switched> {
+  return inStore(session, 'write', store => {
+    const deed = { action: 'set_maintenance', target: `maintenance/${to}` }
+    return work(store, () => record(store, deed, appPorts(session)))
   })
 }
 

@@ -38,6 +38,8 @@ export interface Call<Id extends OperationId> {
   readonly requestId: string
   /** Whether nobody waits for an answer any more: for what takes its turn in a line. */
   readonly hasLeft: () => boolean
+  /** Everything stood so already: the audit gets no line. */
+  readonly markUnchanged: () => void
   /** @throws {ApiError} cross_site, where a browser was made to ask by another site's page. */
   readonly assertSameSite: () => void
 }

@@ -102,6 +102,6 @@ export interface UseCasePorts {
     set(
       wanted: { readonly enabled: boolean; readonly message?: string; readonly author: string },
       store: Store,
-    ): Promise<MaintenanceShown>
+    ): Promise<MaintenanceShown & { readonly changed: boolean }>
   }
 }

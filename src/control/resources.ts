@@ -19,6 +19,7 @@ interface Change {
   readonly caller: Caller
   readonly store: Store
   readonly version?: number
+  readonly markUnchanged: () => void
 }
 
 function handOf(caller: Caller, { check }: Pick<UseCasePorts, 'check'>): Hand {
@@ -80,7 +81,7 @@ export async function create(
   ports: ChangePorts,
   kind: Kind,
   name: string,
-  { json, caller, store }: Omit<Change, 'version'> & { readonly json: Fields },
+  { json, caller, store }: Pick<Change, 'caller' | 'store'> & { readonly json: Fields },
   kept: readonly KeptSecret[] = [],
 ): Promise<StoredResource> {
   const { name: _name, ...fields } = json
@@ -94,15 +95,16 @@ export async function update(
   ports: ChangePorts,
   kind: Kind,
   name: string,
-  { json, version, caller, store }: Change & { readonly json: Fields },
+  { json, version, caller, store, markUnchanged }: Change & { readonly json: Fields },
   kept: readonly KeptSecret[] = [],
 ): Promise<StoredResource> {
-  await changeByHand(
+  const changed = await changeByHand(
     store,
     { kind, name, ...(version !== undefined && { version }) },
     ({ spec }) => canonicalOf(kind, patched(spec, json)),
     { ...handOf(caller, ports), kept },
   )
+  if (!changed) markUnchanged()
   return (await find(ports, kind, name)).resource
 }
 
@@ -111,7 +113,7 @@ export async function remove(
   ports: ChangePorts,
   kind: Kind,
   name: string,
-  { version, caller, store }: Change,
+  { version, caller, store }: Pick<Change, 'version' | 'caller' | 'store'>,
 ): Promise<{ readonly body: { readonly revision: number }; readonly revision: number }> {
   const target = { kind, name, ...(version !== undefined && { version }) }
   const { id } = await deleteByHand(store, target, handOf(caller, ports))

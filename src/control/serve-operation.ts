@@ -86,6 +86,7 @@ export async function serveOperation(
   const body = op.body ? checked(op.body, json) : assertEmpty(json)
 
   const device = ports.cookie.deviceOf(req)
+  let isChanged = isChange && !op.isQuestion
   // The table and the type of the handlers say that these fit each other.
   const handler = ports.handlers[id] as Handler<OperationId>
   const call = {
@@ -99,11 +100,14 @@ export async function serveOperation(
     ...(device !== undefined && { device }),
     requestId: visit.requestId,
     hasLeft: () => res.destroyed,
+    markUnchanged: () => {
+      isChanged = false
+    },
     assertSameSite: () => assertSameSite(req, undefined, ports.publicUrl),
     ...(version !== undefined && { version }),
   } as unknown as Call<OperationId>
   const reply = await handler(call)
-  if (isChange && !op.isQuestion) await record(visit, op, caller, reply, ports)
+  if (isChanged) await record(visit, op, caller, reply, ports)
   answer(res, op, reply, headers)
   const user = caller?.name ?? reply.user?.name
   return { status: op.answer.status, ...(user !== undefined && { user }) }

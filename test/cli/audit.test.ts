@@ -22,8 +22,11 @@ const DEEDS: readonly (readonly [
   ['keys issue k', '', { action: 'issue_key', target: 'key/k' }],
   ['keys rotate k', '', { action: 'rotate_key', target: 'key/k' }],
   ['keys disable k', '', { action: 'disable_key', target: 'key/k' }],
+  ['keys disable k', ''],
   ['keys enable k', '', { action: 'enable_key', target: 'key/k' }],
+  ['keys enable k', ''],
   ['keys revoke k --yes', '', { action: 'revoke_key', target: 'key/k' }],
+  ['keys revoke k --yes', ''],
   [
     'keys create own --tenant acme --issue',
     '',
@@ -32,19 +35,30 @@ const DEEDS: readonly (readonly [
   ],
   ['keys delete own --yes', '', { action: 'delete_key', target: 'key/own', revision: 3 }],
   ['wallet credit acme 5 --reference a', '', { action: 'credit_wallet', target: 'tenant/acme' }],
+  ['wallet credit acme 5 --reference a', ''],
   ['wallet debit acme 1 --reference b', '', { action: 'debit_wallet', target: 'tenant/acme' }],
   ['wallet adjust acme 1 --reference c', '', { action: 'adjust_wallet', target: 'tenant/acme' }],
-  ['maintenance on', '', { action: 'set_maintenance' }],
-  ['maintenance off', '', { action: 'set_maintenance' }],
+  ['maintenance on', '', { action: 'set_maintenance', target: 'maintenance/on' }],
+  ['maintenance on', ''],
+  ['maintenance off', '', { action: 'set_maintenance', target: 'maintenance/off' }],
+  ['maintenance off', ''],
   [
     'users create ada --role admin --password -',
     'correct horse',
     { action: 'create_user', target: 'user/ada' },
   ],
+  [
+    'users create bob --role admin --password -',
+    'correct horse',
+    { action: 'create_user', target: 'user/bob' },
+  ],
+  ['users disable bob', '', { action: 'update_user', target: 'user/bob' }],
+  ['users disable bob', ''],
+  ['users enable bob', '', { action: 'update_user', target: 'user/bob' }],
   ['rollback 2 --yes', '', { action: 'roll_back', target: 'revision/2', revision: 4 }],
 ]
 
-test('each command that changes something leaves a line: who, what, and the revision that it made', async () => {
+test('each command that changes something leaves a line: who, what, and the revision that it made; one that changes nothing leaves none', async () => {
   const folder = tempDir(onTestFinished)
   folder.write('gw.yaml', TREE)
   const world = { cwd: folder.path, environment: { USER: 'ann' } }

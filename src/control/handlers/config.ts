@@ -1,4 +1,5 @@
 import { revisionToJson } from '../../changes/revision-json.ts'
+import type { Counts } from '../../store/types.ts'
 import type { Caller, HandlersOf } from '../call.ts'
 import { idBefore, pageOf } from '../paging.ts'
 import type { ChangeAuthor, UseCasePorts } from '../ports.ts'
@@ -13,8 +14,9 @@ export function configHandlers({ store, configurations }: UseCasePorts): Handler
     async plan_config({ body }) {
       return { body: await configurations.plan(body.yaml) }
     },
-    async apply_config({ body, caller }) {
+    async apply_config({ body, caller, markUnchanged }) {
       const { revision, counts, set } = await configurations.apply(body, authorOf(caller))
+      if (isNothing(counts)) markUnchanged()
       return { body: { revision, counts }, revision, target: `set/${set}` }
     },
     async list_revisions({ query }) {
@@ -27,8 +29,9 @@ export function configHandlers({ store, configurations }: UseCasePorts): Handler
         ),
       }
     },
-    async roll_back({ body, caller }) {
+    async roll_back({ body, caller, markUnchanged }) {
       const { revision, counts } = await configurations.rollBack(body.revision, authorOf(caller))
+      if (isNothing(counts)) markUnchanged()
       return { body: { revision, counts }, revision, target: `revision/${body.revision}` }
     },
   }
@@ -36,4 +39,8 @@ export function configHandlers({ store, configurations }: UseCasePorts): Handler
 
 function authorOf({ name: author, authority }: Caller): ChangeAuthor {
   return { author, authority }
+}
+
+function isNothing(counts: Counts): boolean {
+  return counts.create + counts.update + counts.delete === 0
 }

@@ -5,8 +5,8 @@ import type { Fields } from '../../schema/api/reshape.ts'
 import { secretHeaders } from '../../schema/endpoint.ts'
 import { destinationOf, type KeptSecret, keptFor } from '../../schema/kept-secret.ts'
 import { type CanonicalSpec, decode, type Json, type Resource } from '../../schema/kinds.ts'
-import type { Store, StoredResource } from '../../store/types.ts'
-import type { Call, Caller, HandlersOf } from '../call.ts'
+import type { StoredResource } from '../../store/types.ts'
+import type { Call, HandlersOf } from '../call.ts'
 import type { UseCasePorts } from '../ports.ts'
 import { invalid } from '../reading.ts'
 import {
@@ -54,7 +54,7 @@ export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
   async function save(
     name: string,
     sent: Fields,
-    call: { readonly caller: Caller; readonly store: Store; readonly version?: number },
+    call: Pick<Call<'enable_endpoint'>, 'caller' | 'store' | 'version' | 'markUnchanged'>,
   ) {
     const { resource } = await find(ports, 'endpoint', name)
     // Nobody is asked for a chat that nothing comes of.
@@ -94,8 +94,8 @@ export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
 
   const switchTo =
     (enabled: boolean) =>
-    ({ params, caller, store }: Pick<Call<'enable_endpoint'>, 'params' | 'caller' | 'store'>) =>
-      save(params.name, { enabled }, { caller, store })
+    ({ params, ...call }: Call<'enable_endpoint'> | Call<'disable_endpoint'>) =>
+      save(params.name, { enabled }, call)
 
   return {
     async list_endpoints({ query }) {

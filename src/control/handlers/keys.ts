@@ -66,16 +66,20 @@ export function keyHandlers(ports: UseCasePorts): HandlersOf<Ids> {
     async rotate_key({ params, body, store }) {
       return { body: issuedBody(await rotateKey(store, chance, params.name, body.grace ?? 0)) }
     },
-    async disable_key({ params, store }) {
+    async disable_key({ params, store, markUnchanged }) {
       const changed = await holdKey(store, params.name)
+      if (!changed) markUnchanged()
       return { body: { key: params.name, state: 'disabled', changed } }
     },
-    async enable_key({ params, store }) {
+    async enable_key({ params, store, markUnchanged }) {
       const changed = await releaseKey(store, params.name)
+      if (!changed) markUnchanged()
       return { body: { key: params.name, state: 'enabled', changed } }
     },
-    async revoke_key({ params, store }) {
-      return { body: { key: params.name, ...(await revokeKey(store, params.name)) } }
+    async revoke_key({ params, store, markUnchanged }) {
+      const revoked = await revokeKey(store, params.name)
+      if (revoked.secrets === 0 && !revoked.held) markUnchanged()
+      return { body: { key: params.name, ...revoked } }
     },
   }
 }

@@ -11,12 +11,11 @@ export function operatingHandlers(ports: UseCasePorts): HandlersOf<Ids> {
     async get_maintenance() {
       return { body: await maintenance.show() }
     },
-    async set_maintenance({ body: { enabled, message }, caller, store: changing }) {
+    async set_maintenance({ body: { enabled, message }, caller, store: changing, markUnchanged }) {
       const wanted = { enabled, author: caller.name, ...(message !== undefined && { message }) }
-      return {
-        body: await maintenance.set(wanted, changing),
-        target: `maintenance/${enabled ? 'on' : 'off'}`,
-      }
+      const { changed, ...shown } = await maintenance.set(wanted, changing)
+      if (!changed) markUnchanged()
+      return { body: shown, target: `maintenance/${enabled ? 'on' : 'off'}` }
     },
     async get_status() {
       const { revision } = await store.head()

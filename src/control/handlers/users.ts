@@ -30,10 +30,11 @@ export function userHandlers({ store, hasher }: UseCasePorts): HandlersOf<Ids> {
       const user = await known(people, params.name)
       return { body: userBody(user), etag: user.version }
     },
-    async update_user({ params, json, version, store: changing }) {
+    async update_user({ params, json, version, store: changing, markUnchanged }) {
       const before = await known(people, params.name)
       const change = changeOf(before, json)
       const user = await withKnownTenant(() => changing.people.changeUser(params.name, change, version))
+      if (user.version === before.version) markUnchanged()
       return { body: userBody(user), etag: user.version }
     },
     async reset_password({ params, body, store: changing }) {
@@ -41,8 +42,8 @@ export function userHandlers({ store, hasher }: UseCasePorts): HandlersOf<Ids> {
       await changing.people.setPassword(params.name, await hasher.hash(body.password))
       return { body: undefined }
     },
-    async end_user_sessions({ params, store: changing }) {
-      await changing.people.endSessions(params.name)
+    async end_user_sessions({ params, store: changing, markUnchanged }) {
+      if ((await changing.people.endSessions(params.name)) === 0) markUnchanged()
       return { body: undefined }
     },
   }

@@ -10,7 +10,7 @@ import { find } from '../resources.ts'
 type Ids = 'get_wallet' | 'list_wallet_entries' | 'credit_wallet' | 'debit_wallet'
 
 /** What a credit and a debit have in common. */
-type Booking = Pick<Call<'credit_wallet'>, 'params' | 'body' | 'caller' | 'store'>
+type Booking = Pick<Call<'credit_wallet'>, 'params' | 'body' | 'caller' | 'store' | 'markUnchanged'>
 
 export function walletHandlers(ports: UseCasePorts): HandlersOf<Ids> {
   const { accounting } = ports.store
@@ -22,7 +22,7 @@ export function walletHandlers(ports: UseCasePorts): HandlersOf<Ids> {
 
   const book =
     (kind: 'credit' | 'debit') =>
-    async ({ params, body, caller, store }: Booking) => {
+    async ({ params, body, caller, store, markUnchanged }: Booking) => {
       await billingOf(params.name)
       const adjustment: Adjustment = {
         tenant: params.name,
@@ -32,6 +32,7 @@ export function walletHandlers(ports: UseCasePorts): HandlersOf<Ids> {
         ...(body.note !== undefined && { note: body.note }),
       }
       const booked = await store.accounting[kind](adjustment)
+      if (!booked.isNew) markUnchanged()
       return {
         body: {
           tenant: params.name,
