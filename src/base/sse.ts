@@ -11,8 +11,10 @@ export interface SseEvent {
   readonly end: number
   /** The values of its `data:` lines, as pairs of offsets: `[start, end, start, end, …]`. */
   readonly data: readonly number[]
-  /** False for the first part of an event that was too long to hold; of the rest nothing is reported. */
-  readonly whole: boolean
+  /** Which part it is of an event that was too long to hold, else all of one. */
+  readonly part: 'whole' | 'first' | 'next' | 'last'
+  /** Of a part: its first data goes on with the line with which the data of the part before has ended. */
+  readonly continues: boolean
 }
 
 /** Bytes that may be passed on now, and the events in them. */
@@ -28,6 +30,7 @@ const CR = 0x0d
 const COLON = 0x3a
 const SPACE = 0x20
 const DATA_LENGTH = 4
+const DATA_FIELD = Buffer.from('data:')
 const BOM = Buffer.from('\uFEFF')
 
 export class SseSplitter {
@@ -44,6 +47,8 @@ export class SseSplitter {
   #passing = false
   /** That rest begins inside a line, so that an empty remainder of it is no empty line. */
   #insideLine = false
+  /** That line is a data line. */
+  #insideData = false
   /** No line has ended yet: a byte order mark may stand before the first. */
   #fresh = true
 
@@ -63,6 +68,7 @@ export class SseSplitter {
     let data = this.#data
     let eventStart = 0
     let at = this.#lineStart
+    let continues = this.#insideLine && this.#insideData
     if (this.#afterCr && at < bytes.length) {
       if (bytes[at] === LF) at++
       this.#afterCr = false
@@ -76,7 +82,8 @@ export class SseSplitter {
       const lineStart = this.#fresh && startsWithBom(bytes) ? BOM.length : at
       this.#fresh = false
       const empty = lineEnd === lineStart && !this.#insideLine
-      if (!empty) pushData(data, bytes, lineStart, lineEnd)
+      if (this.#insideLine) this.#pushRest(data, lineEnd)
+      else if (!empty) pushData(data, bytes, lineStart, lineEnd)
       this.#insideLine = false
       at = lineEnd + 1
       if (lineEnd === cr) {
@@ -84,12 +91,22 @@ export class SseSplitter {
         else if (bytes[at] === LF) at++
       }
       if (!empty) continue
-      if (!this.#passing) events.push({ start: eventStart, end: at, data, whole: true })
+      events.push({ start: eventStart, end: at, data, part: this.#passing ? 'last' : 'whole', continues })
       this.#passing = false
+      continues = false
       eventStart = at
       data = []
     }
-    const end = this.#keep(bytes, events, data, eventStart, at)
+    const heldBytes = bytes.length - eventStart
+    const isTooLong = this.#passing || heldBytes > this.#maxHeldBytes
+    const end = isTooLong ? this.#endOfPart(bytes, data, at) : eventStart
+    if (isTooLong && end > eventStart) {
+      events.push({ start: eventStart, end, data, part: this.#passing ? 'next' : 'first', continues })
+      this.#passing = true
+    }
+    this.#held = end < bytes.length ? bytes.subarray(end) : undefined
+    this.#lineStart = isTooLong ? 0 : at - eventStart
+    this.#data = isTooLong ? [] : eventStart > 0 ? data.map(offset => offset - eventStart) : data
     return { bytes, events, end }
   }
 
@@ -100,42 +117,49 @@ export class SseSplitter {
     return held
   }
 
-  /** Keeps what follows `eventStart` for the next piece, or lets go of it where that is too much to hold. */
-  #keep(bytes: Buffer, events: SseEvent[], data: number[], eventStart: number, lineStart: number): number {
-    const heldBytes = bytes.length - eventStart
-    if (this.#passing || heldBytes > this.#maxHeldBytes) {
-      if (!this.#passing) {
-        pushData(data, bytes, lineStart, bytes.length)
-        events.push({ start: eventStart, end: bytes.length, data, whole: false })
-      }
-      this.#passing = true
-      this.#insideLine = this.#insideLine || lineStart < bytes.length
-      this.#held = undefined
-      this.#lineStart = 0
-      this.#data = []
-      return bytes.length
+  /** Up to where a part of an event reaches whose last line begins at `lineStart`. */
+  #endOfPart(bytes: Buffer, data: number[], lineStart: number): number {
+    if (this.#insideLine) this.#pushRest(data, bytes.length)
+    else if (lineStart < bytes.length) {
+      // Too little of a line to say whether it is a data line is held.
+      if (mayBecomeData(bytes, lineStart)) return lineStart
+      this.#insideLine = true
+      this.#insideData = pushData(data, bytes, lineStart, bytes.length)
     }
-    this.#held = heldBytes > 0 ? bytes.subarray(eventStart) : undefined
-    this.#lineStart = lineStart - eventStart
-    this.#data = eventStart > 0 ? data.map(offset => offset - eventStart) : data
-    return eventStart
+    return bytes.length
   }
+
+  /** The line that the part before has begun goes on up to `end`. */
+  #pushRest(data: number[], end: number): void {
+    if (this.#insideData) data.push(0, end)
+  }
+}
+
+/** Whether an unfinished line may be a data line and does not say so yet. */
+function mayBecomeData(bytes: Buffer, start: number): boolean {
+  const length = bytes.length - start
+  return length > 0 && length < DATA_FIELD.length && bytes.compare(DATA_FIELD, 0, length, start) === 0
 }
 
 function startsWithBom(bytes: Buffer): boolean {
   return bytes.length >= BOM.length && bytes.compare(BOM, 0, BOM.length, 0, BOM.length) === 0
 }
 
-/** Notes where the value of a `data:` line stands. One space behind the colon is no part of it; `data` alone is empty. */
-function pushData(data: number[], bytes: Buffer, start: number, end: number): void {
-  if (end - start < DATA_LENGTH || !isData(bytes, start)) return
+/**
+ * Notes where the value of a `data:` line stands. One space behind the colon is no part of it; `data` alone is empty.
+ *
+ * @returns whether it is a data line.
+ */
+function pushData(data: number[], bytes: Buffer, start: number, end: number): boolean {
+  if (end - start < DATA_LENGTH || !isData(bytes, start)) return false
   let from = start + DATA_LENGTH
   if (from < end) {
-    if (bytes[from] !== COLON) return
+    if (bytes[from] !== COLON) return false
     from++
     if (from < end && bytes[from] === SPACE) from++
   }
   data.push(from, end)
+  return true
 }
 
 /** Whether `data` stands there; four comparisons are sooner done than the call of one. */

@@ -6,6 +6,7 @@ import type { AnswerFilter } from '../relay/answer/filter.ts'
 import type { Answered, BodySink } from '../relay/types.ts'
 import { CLIENT_GONE, ClientGone, type Delivered } from './delivered.ts'
 import { type Drain, type Drains, drainForUsage } from './drains.ts'
+import { asGwError } from './rescue.ts'
 
 export interface DeliveryOptions {
   readonly exchange: Answered
@@ -109,8 +110,15 @@ export class Delivery implements BodySink {
 
   onPiece(piece: Buffer): boolean {
     if (this.#over) return true
-    const { filter } = this.#options
-    const bytes = filter.push(piece)
+    const { filter, exchange } = this.#options
+    let bytes: readonly Buffer[]
+    try {
+      bytes = filter.push(piece)
+    } catch (error) {
+      // It ends as a break of the exchange does.
+      exchange.abort(asGwError(error))
+      return true
+    }
     if (this.#drain) {
       this.#drain.onPiece(piece.length)
       return true

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { SseSplitter } from '../../src/base/sse.ts'
+import { type SseEvent, SseSplitter } from '../../src/base/sse.ts'
 
 /** Splits `text` cut at `cuts`; gives the events' data and all bytes passed on. */
 function split(text: string, cuts: readonly number[] = [], maxHeldBytes = 1_000_000) {
   const bytes = Buffer.from(text)
   const splitter = new SseSplitter(maxHeldBytes)
-  const events: { raw: string; data: string[]; whole: boolean }[] = []
+  const events: { raw: string; data: string[]; part: SseEvent['part']; continues: boolean }[] = []
   let passed = ''
   let from = 0
   for (const to of [...cuts, bytes.length].sort((a, b) => a - b)) {
@@ -16,7 +16,8 @@ function split(text: string, cuts: readonly number[] = [], maxHeldBytes = 1_000_
       for (let pair = 0; pair < event.data.length; pair += 2) {
         data.push(run.bytes.toString('utf8', event.data[pair], event.data[pair + 1]))
       }
-      events.push({ raw: run.bytes.toString('utf8', event.start, event.end), data, whole: event.whole })
+      const { part, continues } = event
+      events.push({ raw: run.bytes.toString('utf8', event.start, event.end), data, part, continues })
     }
     passed += run.bytes.toString('latin1', 0, run.end)
     from = to
@@ -67,12 +68,23 @@ describe('the event splitter', () => {
     )
   })
 
-  it('passes an event that is too long in parts, reports its first part, and finds the next event', () => {
-    const text = `data: {"model":"m","long":"${'x'.repeat(100)}"}\n\ndata: next\n\n`
-    const { events, passed } = split(text, [20, 40, 60, 80, 128, 129], 50)
-    expect(passed).toBe(text)
-    expect(events.map(event => event.whole)).toEqual([false, true])
-    expect(events[0]?.data[0]).toMatch(/^\{"model":"m","long":"x+$/)
-    expect(events[1]?.data).toEqual(['next'])
+  it('passes an event that is too long in parts, with the data in each, and finds the next event', () => {
+    const text = `data: {"long":"${'x'.repeat(100)}",\nid: 7\ndata: "model":"m"}\n\ndata: next\n\n`
+    for (let first = 52; first <= text.length; first++) {
+      for (const second of [first + 1, first + 3, 150]) {
+        const { events, passed } = split(
+          text,
+          [20, 40, first, second].map(cut => Math.min(cut, text.length)),
+          50,
+        )
+        expect(passed).toBe(text)
+        let joined = ''
+        for (const { data, continues } of events.slice(0, -1))
+          joined += data.map((line, at) => (continues && at === 0 ? line : `\n${line}`)).join('')
+        expect(joined.replaceAll(' ', '')).toBe(`\n{"long":"${'x'.repeat(100)}",\n"model":"m"}`)
+        expect(events.at(-1)).toMatchObject({ data: ['next'], part: 'whole', continues: false })
+        expect(events.at(-2)?.part).toMatch(/last|whole/)
+      }
+    }
   })
 })

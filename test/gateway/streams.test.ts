@@ -25,6 +25,14 @@ function lastEvent(answer: RawAnswer): { before: string; lines: string[] } {
   }
 }
 
+it('an event of 3 MB has the name restored that stands behind all of it', async () => {
+  const long = (name: string) => `data: {"image":"${'x'.repeat(3_000_000)}","model":"${name}"}\n\n`
+  upstream.answerNext(sse([long('served-oai'), 'data: [DONE]\n\n']))
+  const answer = await (await send(CHAT, STREAM)).answer()
+  expect(answer.whole).toBe(true)
+  expect(answer.text() === `${long('ext-both')}data: [DONE]\n\n`).toBe(true)
+})
+
 describe('a stream', () => {
   it('shows its head at once, although its first event is yet to come', async () => {
     const door = gate()
@@ -149,6 +157,22 @@ describe('a stream that breaks', () => {
     expect(before.endsWith('xxx\n\n')).toBe(true)
     expect(before.startsWith('data: {"model":"ext-both"')).toBe(true)
     expect(JSON.parse(lines[0]?.slice(6) ?? '')).toEqual(openaiError('upstream_error'))
+  })
+
+  it('at an error of more than 1 MiB inside an event never shows the served name', async () => {
+    const long = 'x'.repeat(1_100_000)
+    upstream.answerNext(
+      sse([`data: {"x":"${long}","error":{"message":"no served-oai, `, `${long}`, ` served-oai"}}\n\n`]),
+    )
+    const answer = await (await send(CHAT, STREAM)).answer()
+    expect(answer.whole).toBe(true)
+    expect(answer.text()).not.toContain('served')
+    const { lines } = lastEvent(answer)
+    expect(JSON.parse(lines[0]?.slice(6) ?? '')).toEqual(openaiError('upstream_error'))
+    expect(await loggedFor(gateway, answer)).toMatchObject({
+      outcome: 'broken',
+      error_code: 'upstream_error',
+    })
   })
 
   it('with an error of the upstream’s own passes that, and adds none', async () => {

@@ -15,6 +15,19 @@ export const SERVED = 'served-model'
 /** A name that needs escapes in JSON and more than one byte in UTF-8. */
 export const NAME = 'ext/"mödel"\\😀'
 
+/** What the gateway tells a filter of a request. */
+export function optionsFor(more: Partial<FilterOptions> = {}): FilterOptions {
+  return {
+    protocol: 'openai',
+    nameJson: Buffer.from(JSON.stringify(NAME)),
+    servedModel: SERVED,
+    hideUsage: false,
+    requestId: 'req_ours',
+    observer: { onMember: () => undefined, onText: () => undefined },
+    ...more,
+  }
+}
+
 /** Gives `pieces` to a filter, as the gateway does, and takes the last bytes at the end. */
 export function filtered(
   make: (options: FilterOptions) => AnswerFilter,
@@ -22,18 +35,11 @@ export function filtered(
   more: Partial<FilterOptions> = {},
 ): Filtered {
   const seen: [string, string][] = []
-  const filter = make({
-    protocol: 'openai',
-    nameJson: Buffer.from(JSON.stringify(NAME)),
-    servedModel: SERVED,
-    hideUsage: false,
-    requestId: 'req_ours',
-    observer: {
-      onMember: (name, json) => seen.push([name, json.toString()]),
-      onText: () => undefined,
-    },
-    ...more,
-  })
+  const observer = {
+    onMember: (name: string, json: Buffer) => void seen.push([name, json.toString()]),
+    onText: () => undefined,
+  }
+  const filter = make(optionsFor({ observer, ...more }))
   const out: Buffer[] = []
   for (const piece of pieces) out.push(...filter.push(Buffer.from(piece)))
   const whole = filter.end()

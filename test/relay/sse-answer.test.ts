@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { FilterOptions } from '../../src/relay/answer/filter.ts'
 import { SseAnswer } from '../../src/relay/answer/sse.ts'
-import { cut, filtered, NAME, octets, SERVED } from './filtering.ts'
+import { cut, filtered, NAME, octets, optionsFor, SERVED } from './filtering.ts'
 
 const sse = (text: string, positions: readonly number[] = [], more: Partial<FilterOptions> = {}) =>
   filtered(options => new SseAnswer(options), cut(Buffer.from(text), positions), more)
@@ -11,6 +11,7 @@ const sse = (text: string, positions: readonly number[] = [], more: Partial<Filt
 const renamed = (text: string) => octets(text.replaceAll(JSON.stringify(SERVED), JSON.stringify(NAME)))
 
 const named = JSON.stringify(SERVED)
+const inside = JSON.stringify(NAME).slice(1, -1)
 const OPENAI = [
   ': a comment\n\n',
   `data: {"id":"1","model":${named},"choices":[{"delta":{"content":"é😀\\u00e9 \\"model\\": x"}}]}\n\n`,
@@ -276,6 +277,100 @@ describe('odd streams', () => {
     const result = filtered(options => new SseAnswer(options), [bytes])
     expect(result.bytes).toBe(
       bytes.toString('latin1').replace('"served-model"', octets(JSON.stringify(NAME))),
+    )
+  })
+})
+
+describe('an event of more than 1 MiB', () => {
+  const image = `"${'x'.repeat(1_100_000)}"`
+  const usage = '{"prompt_tokens":7,\ndata: "completion_tokens":9}'
+  const OPENAI_LONG = `data: {"image":${image},"n":1\ndata: ,"model"\ndata: : ${named} ,"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}],"usage":${usage}}\r\nid: 7\ndata:\n\ndata: {"model":${named}}\n\ndata: [DONE]\n\n`
+  const ANTHROPIC_LONG = `event: message_start\ndata: {"type":"message_start","message":{"content":[{"model":"other","x":${image}}],"id":\ndata: "m","model":${named},"usage":{"input_tokens":5}},"model":${named}}\n\ndata: {"type":"message_stop"}\n\n`
+  const cuts = (text: string) => {
+    const behind = text.indexOf('",') - 3
+    return fc.array(
+      fc.oneof(
+        fc.integer({ min: behind, max: Math.min(behind + 400, text.length) }),
+        fc.nat(text.length),
+        fc.constant(text.indexOf(named) + 3),
+      ),
+      { maxLength: 30 },
+    )
+  }
+
+  it.each([
+    ['OpenAI', OPENAI_LONG, 'openai', [['usage', '{"prompt_tokens":7,"completion_tokens":9}']]],
+    ['Anthropic', ANTHROPIC_LONG, 'anthropic', [['message.usage', '{"input_tokens":5}']]],
+  ] as const)(
+    'has its name restored wherever it stands, behind whatever, cut anywhere (%s)',
+    (_title, text, protocol, seen) => {
+      const expected = renamed(text)
+      fc.assert(
+        fc.property(cuts(text), positions => {
+          const result = sse(text, [1_050_000, ...positions], { protocol })
+          expect(result.whole).toBe(true)
+          expect(result.bytes === expected).toBe(true)
+          const told = result.seen.map(([name, value]) => [name, value.replaceAll(/\s/g, '')])
+          expect(told).toEqual(seen)
+        }),
+        { numRuns: 150 },
+      )
+    },
+  )
+
+  it('shows nothing of a name in which it breaks off', () => {
+    const upTo = OPENAI_LONG.indexOf(named)
+    for (const length of [1, 5, named.length - 1, named.length]) {
+      const result = sse(OPENAI_LONG.slice(0, upTo + length), [1_050_000, upTo - 4, upTo + 1])
+      expect(result.whole).toBe(false)
+      expect(result.bytes).not.toMatch(/"s(erved)?/)
+      expect(result.bytes.length).toBeGreaterThan(1_100_000)
+    }
+  })
+
+  it('passes without being held, though it is of 50 MB', () => {
+    const filter = new SseAnswer(optionsFor())
+    filter.push(Buffer.from('data: {"image":"'))
+    let passed = 0
+    const piece = Buffer.alloc(65_536, 'x')
+    for (let count = 0; count < 800; count++) for (const bytes of filter.push(piece)) passed += bytes.length
+    expect(passed).toBeGreaterThan(799 * 65_536)
+    const rest = [
+      ...filter.push(Buffer.from(`","model":${named}}\n\ndata: [DONE]\n\n`)),
+      ...filter.takeLast(),
+    ]
+    expect(Buffer.concat(rest).toString()).toBe(`","model":${JSON.stringify(NAME)}}\n\ndata: [DONE]\n\n`)
+  })
+
+  it('that tells of an error tells it by the external name', () => {
+    const error = (name: string) => `{"message":"no ${name}, \\"${name}\\"","code":1}`
+    const text = (name: string) => `data: {"x":${image},"error":${error(name)}}\n\n`
+    const filter = new SseAnswer(optionsFor())
+    const passed = [...filter.push(Buffer.from(text(SERVED)).subarray(0, 1_100_100))]
+    passed.push(...filter.push(Buffer.from(text(SERVED)).subarray(1_100_100)))
+    expect(filter.failed).toBe(true)
+    expect(Buffer.concat(passed).toString() === text(JSON.stringify(NAME).slice(1, -1))).toBe(true)
+  })
+
+  it('whose error is itself of more than 1 MiB ends the stream before anything of it is shown', () => {
+    const filter = new SseAnswer(optionsFor())
+    filter.push(Buffer.from(`data: {"x":${image},"error":{"message":"no served-model, `))
+    expect(() => {
+      for (let count = 0; count < 20; count++) filter.push(Buffer.alloc(65_536, 'y'))
+    }).toThrow(expect.objectContaining({ code: 'upstream_error' }))
+  })
+})
+
+describe('an error inside a stream', () => {
+  it('is told by the external name, in quotes or without, and bears the gateway’s id', () => {
+    const openai = (name: string) => `data: {"error":{"message":"no ${name}-2024-08-06 or '${name}'"}}\n\n`
+    expect(sse(openai(SERVED), [], {}).bytes).toBe(
+      octets(`data: {"error":{"message":"no ${inside} or '${inside}'"}}\n\n`),
+    )
+    const anthropic = (name: string, id: string) =>
+      `event: error\ndata: {"type":"error","error":{"type":"x","message":"${name}: no"},"request_id":"${id}"}\n\n`
+    expect(sse(anthropic(SERVED, 'req_upstream'), [], { protocol: 'anthropic' }).bytes).toBe(
+      octets(anthropic(inside, 'req_ours')),
     )
   })
 })

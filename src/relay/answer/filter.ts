@@ -7,7 +7,7 @@ import type { AnswerObserver } from '../types.ts'
  * taken, so that a bill can be committed before an answer is complete.
  */
 export interface AnswerFilter {
-  /** @returns bytes that may be written now. */
+  /** @returns bytes that may be written now. @throws {GwError} upstream_error where the answer cannot go on. */
   push(piece: Buffer): readonly Buffer[]
   /** The upstream has ended. @returns whether what it said is a whole answer. */
   end(): boolean

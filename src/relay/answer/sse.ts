@@ -1,10 +1,12 @@
 import { type JsonMember, JsonScanner } from '../../base/json/scanner.ts'
 import { type Edit, shifted, splice } from '../../base/splice.ts'
-import { type SseEvent, SseSplitter } from '../../base/sse.ts'
+import { type SseEvent, type SseRun, SseSplitter } from '../../base/sse.ts'
 import { AnswerScanner, MAX_ANSWER_DEPTH } from './answer-scanner.ts'
 import type { AnswerFilter, FilterOptions } from './filter.ts'
+import { LongEvent } from './long-event.ts'
+import { ServedName } from './served-name.ts'
 
-/** An event that is longer passes in parts; its name is still restored where it stands in the first. */
+/** An event that is longer passes in parts. */
 const HOLD_EVENT_BYTES = 1_048_576
 const DONE = Buffer.from('[DONE]')
 const MESSAGE_STOP = Buffer.from('"message_stop"')
@@ -25,6 +27,9 @@ export class SseAnswer implements AnswerFilter {
   #finishSeen = false
   #withheld: Buffer[] | undefined
   #released = false
+  /** While an event passes in parts. */
+  #long: LongEvent | undefined
+  #served: ServedName | undefined
 
   constructor(options: FilterOptions) {
     this.#options = options
@@ -48,15 +53,53 @@ export class SseAnswer implements AnswerFilter {
 
   push(piece: Buffer): readonly Buffer[] {
     const run = this.#splitter.push(piece)
+    const { bytes, events } = run
+    if (this.#long || events.at(-1)?.part === 'first') return this.#pushParts(run)
     const edits: Edit[] = []
     let lastFrom: number | undefined
-    for (const event of run.events) {
-      const ending = this.#look(run.bytes, event, edits)
+    for (const event of events) {
+      const ending = this.#look(bytes, event, edits)
       if (ending === 'last') lastFrom ??= event.start
       else if (ending === 'error') this.#errorSeen = true
     }
-    if (run.end === 0) return []
-    const bytes = run.end === run.bytes.length ? run.bytes : run.bytes.subarray(0, run.end)
+    return this.#passed(bytes, run.end, edits, lastFrom)
+  }
+
+  /** As {@link push}, where an event is too long to be held: what stands before and behind its part is whole. */
+  #pushParts({ bytes, events, end }: SseRun): readonly Buffer[] {
+    const passed: Buffer[] = []
+    let edits: Edit[] = []
+    let lastFrom: number | undefined
+    let from = 0
+    const give = (to: number): void => {
+      const last = lastFrom === undefined ? undefined : lastFrom - from
+      const own = edits.map(edit => shifted(edit, from))
+      passed.push(...this.#passed(bytes.subarray(from), to - from, own, last))
+      edits = []
+      lastFrom = undefined
+      from = to
+    }
+    for (const event of events) {
+      if (event.part === 'whole') {
+        const ending = this.#look(bytes, event, edits)
+        if (ending === 'last') lastFrom ??= event.start
+        else if (ending === 'error') this.#errorSeen = true
+        continue
+      }
+      give(event.start)
+      const part = this.#longPart(bytes, event)
+      if (this.#withheld && !this.#released) this.#withheld.push(...part)
+      else passed.push(...part)
+      from = event.end
+    }
+    give(end)
+    return passed
+  }
+
+  /** What of the bytes up to `end` may be written now: from the last event on everything waits for the bill. */
+  #passed(all: Buffer, end: number, edits: readonly Edit[], lastFrom: number | undefined): readonly Buffer[] {
+    if (end === 0) return []
+    const bytes = end === all.length ? all : all.subarray(0, end)
     if (this.#withheld && !this.#released) {
       this.#withheld.push(...splice([bytes], edits))
       return []
@@ -76,7 +119,8 @@ export class SseAnswer implements AnswerFilter {
     const rest = this.#splitter.end()
     let complete = this.atLast || this.#errorSeen
     this.#withheld ??= []
-    if (!rest) return complete
+    // What is held of an event that broke off may be half a name.
+    if (!rest || this.#long) return complete
     // The last event may lack the empty line that should follow it: clients read it all the same.
     const { bytes, events } = new SseSplitter(Number.POSITIVE_INFINITY).push(Buffer.concat([rest, EVENT_END]))
     const edits: Edit[] = []
@@ -92,6 +136,25 @@ export class SseAnswer implements AnswerFilter {
     return last
   }
 
+  /** A part of an event that is too long to hold. @throws {GwError} upstream_error, see {@link LongEvent} */
+  #longPart(bytes: Buffer, { start, end, data, part, continues }: SseEvent): readonly Buffer[] {
+    const { nameJson, observer } = this.#options
+    this.#long ??= new LongEvent({ nameJson, observer, served: () => this.#servedName() })
+    const own = data.map(offset => offset - start)
+    const passed = this.#long.push(bytes.subarray(start, end), own, continues)
+    if (part !== 'last') return passed
+    this.#errorSeen ||= this.#long.failed
+    this.#finishSeen ||= this.#long.hasFinishReason
+    const rest = this.#long.end()
+    this.#long = undefined
+    return rest.length === 0 ? passed : [...passed, ...rest]
+  }
+
+  #servedName(): ServedName {
+    const { servedModel, nameJson } = this.#options
+    return (this.#served ??= new ServedName(servedModel, nameJson))
+  }
+
   /** Notes the edits that an event needs, shows its usage to the observer, and says whether it ends the stream. */
   #look(bytes: Buffer, event: SseEvent, edits: Edit[]): Ending {
     const { data } = event
@@ -100,10 +163,15 @@ export class SseAnswer implements AnswerFilter {
     if (data.length === 2 && isText(DONE, bytes, start, end)) return 'last'
     const scanner = this.#scanner
     scan(scanner, bytes, data, 0, bytes.length)
+    const own = edits.length
     const ending =
       this.#options.protocol === 'openai'
         ? this.#lookOpenai(bytes, event, scanner.members, edits)
         : this.#lookAnthropic(bytes, data, scanner, edits)
+    if (ending === 'error') {
+      edits.length = own
+      this.#lookError(bytes, scanner.members, edits)
+    }
     this.#finishSeen ||= scanner.hasFinishReason
     // Nothing of an event is kept while the next one is waited for.
     scanner.reset()
@@ -126,7 +194,7 @@ export class SseAnswer implements AnswerFilter {
     if (ending === undefined) observer.onText(this.#scanner.writtenBytes)
     if (usage?.kind === 'object') {
       observer.onMember('usage', textOf(bytes, event.data, usage))
-      if (hideUsage && noChoices && event.whole) {
+      if (hideUsage && noChoices) {
         edits.push({ start: event.start, end: event.end, bytes: NOTHING })
         return ending
       }
@@ -166,6 +234,21 @@ export class SseAnswer implements AnswerFilter {
       }
     }
     this.#options.observer.onText(0)
+  }
+
+  /** An error says the served name in its message; and its id, in Anthropic's form, is the gateway's. */
+  #lookError(bytes: Buffer, members: readonly JsonMember[], edits: Edit[]): void {
+    const { protocol, requestId } = this.#options
+    for (const member of members) {
+      const { name, kind, start, end } = member
+      if (name === 'model' && kind === 'string') edits.push(this.#named(member))
+      else if (name === 'request_id' && protocol === 'anthropic')
+        edits.push({ start, end, bytes: Buffer.from(JSON.stringify(requestId)) })
+      else if (name === 'error') {
+        const text = bytes.toString('latin1', start, end)
+        edits.push({ start, end, bytes: Buffer.from(this.#servedName().restored(text, true), 'latin1') })
+      }
+    }
   }
 
   #named(model: JsonMember): Edit {

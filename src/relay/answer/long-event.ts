@@ -1,0 +1,175 @@
+import { GwError } from '../../base/catalogue/wire.ts'
+import { type JsonMember, JsonScanner } from '../../base/json/scanner.ts'
+import { type Edit, extract, shifted, splice } from '../../base/splice.ts'
+import { AnswerScanner, MAX_ANSWER_DEPTH } from './answer-scanner.ts'
+import type { FilterOptions } from './filter.ts'
+import type { ServedName } from './served-name.ts'
+
+/** A value that is watched for is held up to here. None that is longer is a name or usage. */
+const HOLD_VALUE_BYTES = 1_048_576
+const NEWLINE = Buffer.from('\n')
+const NOTHING = Buffer.alloc(0)
+
+/** Members of the event that are changed or read, and those of the message in it. */
+const WATCHED = new Set(['model', 'usage', 'error'])
+const WATCHED_IN_MESSAGE = new Set(['model', 'usage'])
+
+export interface LongEventOptions extends Pick<FilterOptions, 'nameJson' | 'observer'> {
+  readonly served: () => ServedName
+}
+
+/**
+ * An event that is too long to hold: it passes part by part, and only a value that may have to change is held until it
+ * has ended. So the name is restored wherever it stands, behind whatever.
+ */
+export class LongEvent {
+  /** It tells of an error. */
+  failed = false
+  readonly #options: LongEventOptions
+  readonly #scanner = new AnswerScanner()
+  #seenMembers = 0
+  #writtenBytes = 0
+  /** Of Anthropic's `message`, while it is open: where it begins, and what is known of its members. */
+  #message: { readonly start: number; readonly scanner: JsonScanner; seenMembers: number } | undefined
+  #held: Buffer[] = []
+  /** Offset in the event of the first byte held. */
+  #heldFrom = 0
+  #lengthBytes = 0
+  #edits: Edit[] = []
+  /** What of the bytes held is data: pairs of offsets in the event. */
+  #data: number[] = []
+  #lineEnd: number | undefined
+
+  constructor(options: LongEventOptions) {
+    this.#options = options
+  }
+
+  /** The model has said why it stopped. */
+  get hasFinishReason(): boolean {
+    return this.#scanner.hasFinishReason
+  }
+
+  /**
+   * @param data Where data stands in `bytes`, as pairs of offsets.
+   * @param continues The first pair goes on with the line with which the part before has ended.
+   * @returns what may pass.
+   * @throws {GwError} upstream_error where the event tells of an error that is too long to be looked through.
+   */
+  push(bytes: Buffer, data: readonly number[], continues: boolean): readonly Buffer[] {
+    const base = this.#lengthBytes
+    this.#held.push(bytes)
+    this.#lengthBytes += bytes.length
+    for (let pair = 0; pair < data.length; pair += 2) {
+      const [start = 0, end = 0] = [data[pair], data[pair + 1]]
+      if (this.#lineEnd !== undefined && !(continues && pair === 0)) this.#scan(NEWLINE, this.#lineEnd, 0, 1)
+      this.#data.push(base + start, base + end)
+      this.#scan(bytes, base + start, start, end)
+      this.#lineEnd = base + end
+    }
+    const { writtenBytes } = this.#scanner
+    if (!this.failed) this.#options.observer.onText(writtenBytes - this.#writtenBytes)
+    this.#writtenBytes = writtenBytes
+    return this.#letGo(this.#safeEnd())
+  }
+
+  /** Gives away what is held of an event that has ended. */
+  end(): readonly Buffer[] {
+    return this.#letGo(this.#lengthBytes)
+  }
+
+  #scan(bytes: Buffer, offset: number, from: number, to: number): void {
+    const scanner = this.#scanner
+    scanner.push(bytes, offset, from, to)
+    const open = scanner.openMember
+    for (; this.#seenMembers < scanner.members.length; this.#seenMembers++) {
+      const member = scanner.members[this.#seenMembers]
+      if (!member) continue
+      if (member.name === 'message' && member.kind === 'object')
+        this.#scanMessage(member.start, bytes, offset, from, Math.min(to, from + member.end - offset))
+      this.#look(member, this.#options, member.name)
+    }
+    if (open?.name === 'message') this.#scanMessage(open.start, bytes, offset, from, to)
+    else this.#message = undefined
+  }
+
+  /** Scans what of the message that begins at `start` stands between two offsets of `bytes`. */
+  #scanMessage(start: number, bytes: Buffer, offset: number, from: number, to: number): void {
+    if (this.#message?.start !== start)
+      this.#message = { start, scanner: new JsonScanner(MAX_ANSWER_DEPTH), seenMembers: 0 }
+    const message = this.#message
+    const begin = Math.max(from, from + start - offset)
+    if (begin < to) message.scanner.push(bytes, offset + begin - from, begin, to)
+    const { members } = message.scanner
+    for (; message.seenMembers < members.length; message.seenMembers++) {
+      const member = members[message.seenMembers]
+      if (member && member.name !== 'error') this.#look(member, this.#options, `message.${member.name}`)
+    }
+  }
+
+  #look(member: JsonMember, { nameJson, observer, served }: LongEventOptions, name: string): void {
+    const { start, end, kind } = member
+    // It was too long to be held, and so is none of these.
+    if (start < this.#heldFrom) return
+    if ((name === 'model' || name === 'message.model') && kind === 'string')
+      this.#edits.push({ start, end, bytes: nameJson })
+    else if ((name === 'usage' || name === 'message.usage') && kind === 'object')
+      observer.onMember(name, this.#textOf(start, end))
+    else if (name === 'error' && (kind === 'object' || kind === 'string')) {
+      this.failed ||= kind === 'object'
+      const text = this.#extract(start, end).toString('latin1')
+      this.#edits.push({ start, end, bytes: Buffer.from(served().restored(text, true), 'latin1') })
+    }
+  }
+
+  /** Up to where bytes may pass: not into a value that may still have to change. */
+  #safeEnd(): number {
+    if (this.#scanner.fault) return this.#lengthBytes
+    const open = this.#scanner.openMember
+    const inner = this.#message?.scanner.openMember
+    let from = this.#lengthBytes
+    if (open && WATCHED.has(open.name)) from = open.start
+    else if (inner && WATCHED_IN_MESSAGE.has(inner.name)) from = inner.start
+    if (this.#lengthBytes - from <= HOLD_VALUE_BYTES) return Math.max(from, this.#heldFrom)
+    if (open?.name === 'error')
+      throw new GwError('upstream_error', undefined, {
+        reason: 'the upstream told of an error of more than 1 MiB inside its stream',
+      })
+    return this.#lengthBytes
+  }
+
+  #letGo(end: number): readonly Buffer[] {
+    const from = this.#heldFrom
+    if (end <= from) return []
+    const passing = this.#edits.filter(edit => edit.end <= end)
+    this.#edits = this.#edits.filter(edit => edit.end > end)
+    const heldBytes = this.#lengthBytes - from
+    const cut = { start: end - from, end: heldBytes, bytes: NOTHING }
+    const passed = splice(this.#held, [...passing.map(edit => shifted(edit, from)), cut])
+    this.#held = end === this.#lengthBytes ? [] : [extract(this.#held, end - from, heldBytes)]
+    this.#heldFrom = end
+    this.#data = this.#data.slice(firstBehind(this.#data, end))
+    return passed
+  }
+
+  #extract(start: number, end: number): Buffer {
+    return extract(this.#held, start - this.#heldFrom, end - this.#heldFrom)
+  }
+
+  /** The text of a value, which may reach over several data lines. */
+  #textOf(start: number, end: number): Buffer {
+    const parts: Buffer[] = []
+    for (let pair = 0; pair < this.#data.length; pair += 2) {
+      const from = Math.max(this.#data[pair] as number, start)
+      const to = Math.min(this.#data[pair + 1] as number, end)
+      if (from < to) parts.push(this.#extract(from, to))
+    }
+    return Buffer.concat(parts)
+  }
+}
+
+/** The index of the first pair that reaches behind `end`. */
+function firstBehind(data: readonly number[], end: number): number {
+  let pair = 0
+  while (pair < data.length && (data[pair + 1] as number) <= end) pair += 2
+  return pair
+}
