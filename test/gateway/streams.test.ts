@@ -162,7 +162,7 @@ describe('a stream that breaks', () => {
   it('at an error of more than 1 MiB inside an event never shows the served name', async () => {
     const long = 'x'.repeat(1_100_000)
     upstream.answerNext(
-      sse([`data: {"x":"${long}","error":{"message":"no served-oai, `, `${long}`, ` served-oai"}}\n\n`]),
+      sse([`data: {"x":"${long}","error":{"message":"no served-oai, `, long, ` served-oai"}}\n\n`]),
     )
     const answer = await (await send(CHAT, STREAM)).answer()
     expect(answer.whole).toBe(true)
