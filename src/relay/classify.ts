@@ -1,5 +1,6 @@
 import { MAX_RETRY_AFTER_MS } from '../base/catalogue/retry-after.ts'
 import { GwError, type GwErrorOptions, type WireCode } from '../base/catalogue/wire.ts'
+import { codingOf, decodedAtOnce } from './coding.ts'
 import { headerValue } from './headers.ts'
 import { readTold } from './probe/read-answer.ts'
 import { ProxyError } from './proxy.ts'
@@ -7,6 +8,8 @@ import type { Head } from './types.ts'
 import { isUnpaid } from './unpaid.ts'
 
 const DEFAULT_RETRY_AFTER_MS = 1_000
+/** No message for people is longer. */
+const MAX_TOLD_BYTES = 1_048_576
 
 /** Errors of undici and of the system that mean "too slow" rather than "broken". */
 const TIMEOUT_CODES = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'])
@@ -91,7 +94,7 @@ const OWN_WORDS: ReadonlySet<number> = new Set([400, 409, 413, 422])
 export function fromHead(head: Head, endpoint: string, body?: Buffer): UpstreamFailure | undefined {
   const { status } = head
   if (status === 402 || (body && isAccountEmpty(head, body))) return unpaid(status, endpoint)
-  if (OWN_WORDS.has(status)) return undefined
+  if (OWN_WORDS.has(status)) return codingOf(head.headers) === 'unknown' ? strange(head, endpoint) : undefined
   if (status >= 200 && status < 300) return fromShape(head, endpoint)
   const reason = `${endpoint} answered ${status}`
   switch (status) {
@@ -133,7 +136,10 @@ function isAccountEmpty({ status, headers }: Head, body: Buffer): boolean {
   const contentType = headerValue(headers, 'content-type') ?? ''
   const asksToWait =
     headerValue(headers, 'retry-after') !== undefined || headerValue(headers, 'retry-after-ms') !== undefined
-  return isUnpaid({ ...readTold({ contentType, body }), status, asksToWait })
+  const coding = codingOf(headers)
+  const text =
+    coding === undefined || coding === 'unknown' ? body : decodedAtOnce(body, coding, MAX_TOLD_BYTES)
+  return isUnpaid({ ...readTold({ contentType, body: text ?? body }), status, asksToWait })
 }
 
 /** Not a rate limit, though many vendors say it with 429: no wait helps. */
@@ -150,10 +156,8 @@ function unpaid(status: number, endpoint: string): UpstreamFailure {
   )
 }
 
-/** What kind of body a head announces; undefined for one that could be neither renamed nor metered. */
+/** What kind of body a head announces, once decoded; undefined for one that could be neither renamed nor metered. */
 export function bodyKind(head: Head): 'json' | 'events' | undefined {
-  const coding = headerValue(head.headers, 'content-encoding')
-  if (coding !== undefined && coding.toLowerCase() !== 'identity') return undefined
   const type = (headerValue(head.headers, 'content-type') ?? '').toLowerCase()
   if (type.startsWith('text/event-stream')) return 'events'
   return JSON_TYPE.test(type) ? 'json' : undefined
@@ -162,7 +166,10 @@ export function bodyKind(head: Head): 'json' | 'events' | undefined {
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/
 
 function fromShape(head: Head, endpoint: string): UpstreamFailure | undefined {
-  if (bodyKind(head)) return undefined
+  return bodyKind(head) && codingOf(head.headers) !== 'unknown' ? undefined : strange(head, endpoint)
+}
+
+function strange(head: Head, endpoint: string): UpstreamFailure {
   const type = headerValue(head.headers, 'content-type') ?? 'missing'
   const coding = headerValue(head.headers, 'content-encoding') ?? 'identity'
   return new UpstreamFailure(

@@ -3,7 +3,9 @@ import type { Clock } from '../base/clock.ts'
 import { ABSENT } from '../base/roster.ts'
 import { fromDeadline, fromHead, fromTransport, UpstreamFailure } from './classify.ts'
 import type { ClientPool, PooledClient } from './client-pool.ts'
+import { codingOf } from './coding.ts'
 import type { Deadlines, Timed } from './deadlines.ts'
+import { DecodedBody } from './decoded-body.ts'
 import { requestHeaders } from './headers.ts'
 import type { Pools } from './pools.ts'
 import type { Answered, AnswerTaker, BodySink, Head, Upstream, UpstreamRequest } from './types.ts'
@@ -179,11 +181,19 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     const taker = this.#taker
     this.#taker = undefined
     try {
-      this.#sink = taker?.onAnswer({ exchange: this, head })
+      this.#sink = taker && this.#deliver(taker, head)
     } catch (error) {
       this.abort(new Error('the answer was not taken', { cause: error }))
       taker?.onNoAnswer(error)
     }
+  }
+
+  #deliver(taker: AnswerTaker, head: Head): BodySink {
+    const coding = codingOf(head.headers)
+    if (coding === undefined || coding === 'unknown') return taker.onAnswer({ exchange: this, head })
+    const { name: endpoint, totalMs: patienceMs } = this.#upstream
+    const body = new DecodedBody(this, { coding, endpoint, patienceMs, clock: this.#ports.clock })
+    return body.to(taker.onAnswer({ exchange: body, head }))
   }
 
   /** Enough of its body has come. */

@@ -37,6 +37,8 @@ const NEVER_DOWN = new Set([
   'set-cookie',
   'server',
   'content-length',
+  // What was encoded has been decoded.
+  'content-encoding',
   'x-request-id',
   'request-id',
   // Names another origin for what is ours.

@@ -1,4 +1,3 @@
-import { gzipSync } from 'node:zlib'
 import { bytes, json, reply, reset } from '../support/answers.ts'
 import type { Answer } from '../support/scripted-upstream.ts'
 
@@ -167,12 +166,21 @@ export const FAULTS: readonly Fault[] = [
   },
   { title: 'an answer without a content-type', answer: reply({ body: '{"model":"x"}' }), ...broken },
   {
-    title: 'an answer in gzip, although plain bytes were asked for',
+    title: 'an answer in a coding that nobody knows here',
     answer: reply({
-      headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
-      body: gzipSync('{"model":"x"}'),
+      headers: { 'content-type': 'application/json', 'content-encoding': 'compress' },
+      body: '{"model":"x"}',
     }),
     ...broken,
+  },
+  {
+    title: 'an answer in gzip that is none',
+    answer: reply({
+      headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+      body: '{"model":"x"}',
+    }),
+    ...broken,
+    isFinal: true,
   },
   { title: 'JSON that is no object', answer: json('[1]'), ...broken, isFinal: true },
   { title: 'JSON that is none', answer: json('{"model":"x"} trailing'), ...broken, isFinal: true },

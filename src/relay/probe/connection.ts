@@ -2,6 +2,7 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { buildConnector } from 'undici'
 import { type Proxy, parseProxy } from '../../base/proxies.ts'
+import { codingOf, decodedAtOnce } from '../coding.ts'
 import { guardedLookup, type Lookup } from '../lookup.ts'
 import { authorityOf, openTunnel, ProxyError, readyEvent, socketToProxy } from '../proxy.ts'
 import { Client, request as requestOn } from '../undici.ts'
@@ -75,7 +76,7 @@ export class Connection {
         contentType: one(headers['content-type']) ?? '',
         location: one(headers['location']),
         asksToWait: headers['retry-after'] !== undefined || headers['retry-after-ms'] !== undefined,
-        body: Buffer.concat(pieces).subarray(0, limitBytes),
+        body: plain(headers['content-encoding'], Buffer.concat(pieces).subarray(0, limitBytes), limitBytes),
       }
     } catch (error) {
       throw this.#reason ?? error
@@ -166,6 +167,13 @@ export class Connection {
       })
     })
   }
+}
+
+/** Also a probe is answered compressed by those who compress whatever they are asked for. */
+function plain(encoding: string | string[] | undefined, body: Buffer, limitBytes: number): Buffer {
+  const coding = codingOf([encoding ?? []].flat().flatMap(value => ['content-encoding', value]))
+  if (coding === undefined || coding === 'unknown') return body
+  return decodedAtOnce(body, coding, limitBytes) ?? body
 }
 
 function one(value: string | string[] | undefined): string | undefined {

@@ -167,7 +167,10 @@ describe('the protocol', () => {
   test.each<[string, Answer]>([
     ['JSON of something else', json({ hello: 'world' })],
     ['an error with 200', json({ error: { message: 'overloaded' } })],
-    ['a compressed body', reply({ headers: { 'content-encoding': 'gzip' }, body: '\u001F\u008B' })],
+    [
+      'a compressed body that is none',
+      reply({ headers: { 'content-encoding': 'gzip' }, body: '\u001F\u008B' }),
+    ],
     ['nothing', reply({ status: 204 })],
   ])('%s is no chat', async (_title, answer) => {
     expect(await probed({ [CHAT]: answer })).toMatchObject({ fault: 'protocol' })
