@@ -1,6 +1,6 @@
 import { MAX_RETRY_AFTER_MS } from '../base/catalogue/retry-after.ts'
 import { GwError, type GwErrorOptions, type WireCode } from '../base/catalogue/wire.ts'
-import { codingOf, decodedAtOnce } from './coding.ts'
+import { type Coding, decodedAtOnce } from './coding.ts'
 import { headerValue } from './headers.ts'
 import { readTold } from './probe/read-answer.ts'
 import { ProxyError } from './proxy.ts'
@@ -89,13 +89,22 @@ const OWN_WORDS: ReadonlySet<number> = new Set([400, 409, 413, 422])
  * What an answer means by its head, or undefined where it goes through: a success of a shape that can be metered, and
  * what speaks about the client's own request (SECURITY, "Upstream faults").
  *
+ * @param coding How its body is encoded.
  * @param body What has come of it, where the status alone does not tell: see {@link PERHAPS_UNPAID}.
  */
-export function fromHead(head: Head, endpoint: string, body?: Buffer): UpstreamFailure | undefined {
+export function fromHead(
+  head: Head,
+  endpoint: string,
+  coding: Coding | 'unknown' | undefined,
+  body?: Buffer,
+): UpstreamFailure | undefined {
   const { status } = head
-  if (status === 402 || (body && isAccountEmpty(head, body))) return unpaid(status, endpoint)
-  if (OWN_WORDS.has(status)) return codingOf(head.headers) === 'unknown' ? strange(head, endpoint) : undefined
-  if (status >= 200 && status < 300) return fromShape(head, endpoint)
+  if (status === 402 || (body && isAccountEmpty(head, body, coding))) return unpaid(status, endpoint)
+  const isSuccess = status >= 200 && status < 300
+  if (isSuccess || OWN_WORDS.has(status)) {
+    const isReadable = coding !== 'unknown' && (!isSuccess || bodyKind(head) !== undefined)
+    return isReadable ? undefined : unreadable(head, endpoint)
+  }
   const reason = `${endpoint} answered ${status}`
   switch (status) {
     case 401:
@@ -132,11 +141,14 @@ export function fromHead(head: Head, endpoint: string, body?: Buffer): UpstreamF
   }
 }
 
-function isAccountEmpty({ status, headers }: Head, body: Buffer): boolean {
+function isAccountEmpty(
+  { status, headers }: Head,
+  body: Buffer,
+  coding: Coding | 'unknown' | undefined,
+): boolean {
   const contentType = headerValue(headers, 'content-type') ?? ''
   const asksToWait =
     headerValue(headers, 'retry-after') !== undefined || headerValue(headers, 'retry-after-ms') !== undefined
-  const coding = codingOf(headers)
   const text =
     coding === undefined || coding === 'unknown' ? body : decodedAtOnce(body, coding, MAX_TOLD_BYTES)
   return isUnpaid({ ...readTold({ contentType, body: text ?? body }), status, asksToWait })
@@ -165,11 +177,7 @@ export function bodyKind(head: Head): 'json' | 'events' | undefined {
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/
 
-function fromShape(head: Head, endpoint: string): UpstreamFailure | undefined {
-  return bodyKind(head) && codingOf(head.headers) !== 'unknown' ? undefined : strange(head, endpoint)
-}
-
-function strange(head: Head, endpoint: string): UpstreamFailure {
+function unreadable(head: Head, endpoint: string): UpstreamFailure {
   const type = headerValue(head.headers, 'content-type') ?? 'missing'
   const coding = headerValue(head.headers, 'content-encoding') ?? 'identity'
   return new UpstreamFailure(

@@ -34,6 +34,8 @@ export class DecodedBody implements BodySink, Answered {
   /** The upstream has said all. */
   #isComplete = false
   #over = false
+  /** Why it was ended from this side; the exchange goes about it. */
+  #aborted: Error | undefined
   #patience: Timer | undefined
 
   constructor(exchange: Answered, options: DecodedBodyOptions) {
@@ -48,7 +50,7 @@ export class DecodedBody implements BodySink, Answered {
   }
 
   onPiece(piece: Buffer): boolean {
-    if (this.#over || piece.length === 0) return true
+    if (this.#over || this.#aborted || piece.length === 0) return true
     const decoder = (this.#decoder ??= this.#open(piece[0] as number))
     if (decoder.write(piece)) return true
     decoder.once('drain', () => this.#exchange.resume())
@@ -57,6 +59,7 @@ export class DecodedBody implements BodySink, Answered {
 
   onEnd(): void {
     if (this.#over) return
+    if (this.#aborted) return this.onBreak(this.#aborted)
     this.#isComplete = true
     if (!this.#decoder) return this.#end()
     const { clock, patienceMs } = this.#options
@@ -74,9 +77,10 @@ export class DecodedBody implements BodySink, Answered {
   }
 
   abort(reason: Error): void {
-    if (this.#over) return
-    if (this.#isComplete) this.onBreak(reason)
-    else this.#exchange.abort(reason)
+    if (this.#over || this.#aborted) return
+    if (this.#isComplete) return this.onBreak(reason)
+    this.#aborted = reason
+    this.#exchange.abort(reason)
   }
 
   #open(first: number): Decoder {
@@ -89,7 +93,7 @@ export class DecodedBody implements BodySink, Answered {
   }
 
   #decoded(bytes: Buffer, decoder: Decoder): void {
-    if (this.#over) return
+    if (this.#over || this.#aborted) return
     const { bytesWritten: encodedBytes } = decoder
     this.#decodedBytes += bytes.length
     const isTooDense = this.#decodedBytes > FREE_BYTES + MAX_RATIO * encodedBytes

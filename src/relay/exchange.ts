@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import { ABSENT } from '../base/roster.ts'
 import { fromDeadline, fromHead, fromTransport, UpstreamFailure } from './classify.ts'
 import type { ClientPool, PooledClient } from './client-pool.ts'
-import { codingOf } from './coding.ts'
+import { type Coding, codingOf } from './coding.ts'
 import type { Deadlines, Timed } from './deadlines.ts'
 import { DecodedBody } from './decoded-body.ts'
 import { requestHeaders } from './headers.ts'
@@ -171,7 +171,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
 
   /** The answer goes through, or is none. */
   #decide(head: Head, body?: Buffer): void {
-    const failure = fromHead(head, this.#upstream.name, body)
+    const coding = codingOf(head.headers)
+    const failure = fromHead(head, this.#upstream.name, coding, body)
     if (failure) {
       this.#discardable = MAX_DISCARDED_BYTES
       this.#hurry()
@@ -181,15 +182,14 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     const taker = this.#taker
     this.#taker = undefined
     try {
-      this.#sink = taker && this.#deliver(taker, head)
+      this.#sink = taker && this.#deliver(taker, head, coding)
     } catch (error) {
       this.abort(new Error('the answer was not taken', { cause: error }))
       taker?.onNoAnswer(error)
     }
   }
 
-  #deliver(taker: AnswerTaker, head: Head): BodySink {
-    const coding = codingOf(head.headers)
+  #deliver(taker: AnswerTaker, head: Head, coding: Coding | 'unknown' | undefined): BodySink {
     if (coding === undefined || coding === 'unknown') return taker.onAnswer({ exchange: this, head })
     const { name: endpoint, totalMs: patienceMs } = this.#upstream
     const body = new DecodedBody(this, { coding, endpoint, patienceMs, clock: this.#ports.clock })
