@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { parseProxy } from '../base/proxies.ts'
 import { ABSENT, Roster, type Rostered } from '../base/roster.ts'
+import { parseContinue } from './interim.ts'
 import { guardedLookup } from './lookup.ts'
 import { proxyConnector } from './proxy.ts'
 import { buildConnector, Client } from './undici.ts'
@@ -86,6 +87,7 @@ export class ClientPool {
   fresh(): PooledClient {
     const client = new Client(this.#origin, this.#options)
     const slot: Slot = { client, reused: false, idle: false, gone: false, place: ABSENT }
+    parseContinue(client)
     client.on('disconnect', () => this.#disconnected(slot))
     this.#taken.add(slot)
     return slot

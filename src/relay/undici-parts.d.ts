@@ -4,6 +4,10 @@ declare module 'undici/lib/dispatcher/client.js' {
 declare module 'undici/lib/core/connect.js' {
   export { buildConnector as default } from 'undici'
 }
+declare module 'undici/lib/core/symbols.js' {
+  export const kSocket: unique symbol
+  export const kParser: unique symbol
+}
 declare module 'undici/lib/api/api-request.js' {
   import type { Client, Dispatcher } from 'undici'
 

@@ -7,4 +7,5 @@
  */
 export { default as request } from 'undici/lib/api/api-request.js'
 export { default as buildConnector } from 'undici/lib/core/connect.js'
+export { kParser, kSocket } from 'undici/lib/core/symbols.js'
 export { default as Client } from 'undici/lib/dispatcher/client.js'

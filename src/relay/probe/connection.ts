@@ -3,6 +3,7 @@ import { connect as connectTls } from 'node:tls'
 import type { buildConnector } from 'undici'
 import { type Proxy, parseProxy } from '../../base/proxies.ts'
 import { codingOf, decodedAtOnce } from '../coding.ts'
+import { parseContinue } from '../interim.ts'
 import { guardedLookup, type Lookup } from '../lookup.ts'
 import { authorityOf, openTunnel, ProxyError, readyEvent, socketToProxy } from '../proxy.ts'
 import { Client, request as requestOn } from '../undici.ts'
@@ -56,6 +57,7 @@ export class Connection {
       headersTimeout: 0,
       bodyTimeout: 0,
     })
+    parseContinue(this.#client)
   }
 
   /** May be called once. Rejects with what {@link destroy} was given, or with what undici or the system said. */

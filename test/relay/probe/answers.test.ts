@@ -30,6 +30,14 @@ async function probed(
   return { ...(await diagnosed(chat(target(upstream.url + path, more)))), upstream }
 }
 
+test('an answer behind a 100 Continue that was not asked for is read', async () => {
+  const answer: Answer = async exchange => {
+    await exchange.write('HTTP/1.1 100 Continue\r\n\r\n')
+    await openaiError(401, 'bad key')(exchange)
+  }
+  expect(await probed({ [CHAT]: answer })).toMatchObject({ fault: 'credential' })
+})
+
 describe('the credential', () => {
   test.each([401, 403])('that is refused with %i is named by its reference', async status => {
     const { upstream, fault, cause, mend } = await probed({ [CHAT]: openaiError(status, 'bad key') })
