@@ -88,7 +88,9 @@ function answerCommander(error: CommanderError, said: Said, out: Output, argv: r
 
 function refuseFormat(command: Command, out: Output, extra: readonly string[]): void {
   if (out.format === 'text' || out.format === 'json' || extra.includes(out.format)) return
-  throw new CommandError('GW6001', `\`gw ${command.name()}\` knows \`--format text\` and \`json\` only.`)
+  const known = ['--format text', 'json', ...extra].map(format => `\`${format}\``)
+  const list = `${known.slice(0, -1).join(', ')} and ${known.at(-1)}`
+  throw new CommandError('GW6001', `\`gw ${command.name()}\` knows ${list} only.`)
 }
 
 interface ProgramOptions {

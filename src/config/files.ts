@@ -77,19 +77,19 @@ class FileReader {
       return
     }
     const before = this.#met
-    await this.#directory(path, found.real)
-    if (this.#met === before) this.#refuse('GW1002', path, NOTHING_FOUND[this.#wanted])
+    const isRead = await this.#directory(path, found.real)
+    if (isRead && this.#met === before) this.#refuse('GW1002', path, NOTHING_FOUND[this.#wanted])
   }
 
-  /** Sorted, so that the order of problems and of a merge never depends on the file system. */
-  async #directory(path: string, real: string): Promise<void> {
-    if (!this.#isNew(real)) return
+  /** False where it cannot be read. Sorted, so that the order of problems and of a merge never depends on the file system. */
+  async #directory(path: string, real: string): Promise<boolean> {
+    if (!this.#isNew(real)) return true
     let names: string[]
     try {
       names = await readdir(this.#at(path))
     } catch (error) {
       this.#refuse('GW1001', path, reasonOf(error))
-      return
+      return false
     }
     for (const name of names.sort()) {
       if (name.startsWith('.') || name === 'node_modules') continue
@@ -97,6 +97,7 @@ class FileReader {
       if (!YAML_FILE.test(name)) await this.#subdirectory(inner)
       else if (TEST_FILE.test(name) === (this.#wanted === 'tests')) await this.#entry(inner)
     }
+    return true
   }
 
   async #entry(path: string): Promise<void> {

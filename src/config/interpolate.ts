@@ -59,7 +59,8 @@ function evaluate(
   const [, name, preset] = EXPRESSION.exec(expression) ?? []
   if (name === undefined || preset?.includes('${')) return MALFORMED
   if (!name.startsWith('GW_')) {
-    return { code: 'GW1403', text: `\`${name}\` does not start with GW_` }
+    const hint = `only GW_… may be read into a configuration; a secret is a reference: \`{ env: ${name} }\``
+    return { code: 'GW1403', text: `\`${name}\` does not start with GW_`, hint }
   }
   const value = Object.hasOwn(environment, name) ? environment[name] : undefined
   if (value !== undefined && (value !== '' || preset === undefined)) return value

@@ -183,16 +183,30 @@ const KIND_WORDS: Readonly<Record<string, string | undefined>> = {
   array: 'a list',
 }
 
-function wrongKind(expected: readonly string[], node: Node, { schema }: Asked, inner: Path): Told {
+function wrongKind(expected: readonly string[], node: Node, asked: Asked, inner: Path): Told {
+  const { schema } = asked
   const words = expected.map(kind => KIND_WORDS[kind] ?? kind).join(' or ')
   const example = expected.includes('string') ? exampleAt(schema, inner) : undefined
   const wanted = example === undefined ? words : `${words} such as \`${example}\``
-  const hint = quotingHint(expected, node, example)
+  const hint = formHint(node, [...asked.path, ...inner]) ?? quotingHint(expected, node, example)
   return {
     code: 'GW1201',
     text: `expected ${wanted}, got ${kindOf(node)}`,
     ...(hint !== undefined && { hint }),
   }
+}
+
+/** Of fields that people write in a shorter form than there is: the one to write. */
+function formHint(node: Node, path: Path): string | undefined {
+  if (node.kind !== 'scalar' || node.value === null || node.interpolated) return undefined
+  const written = shorten(node.written)
+  const [last, before] = [path.at(-1), path.at(-2)]
+  if (last === 'budget' && typeof node.value === 'number')
+    return `write \`{ amount: ${written}, per: month }\``
+  if (before !== 'bindings' || typeof node.value !== 'string') return undefined
+  return path.length === 2
+    ? `write \`{ publication: ${written}, endpoint: NAME }\``
+    : `write \`{ endpoint: ${written} }\``
 }
 
 function quotingHint(

@@ -6,6 +6,7 @@ import { check, type Schema } from './check.ts'
 import { type Declaration, type Declared, declare } from './declare.ts'
 import { type Files, readFiles } from './files.ts'
 import { recognizeForeign } from './foreign.ts'
+import { checkLikelyMistakes } from './likely-mistakes.ts'
 import { hideUnread } from './mask.ts'
 import { checkReferences } from './references.ts'
 import { type Finding, Report } from './report.ts'
@@ -36,6 +37,7 @@ export async function load(paths: readonly string[], ports: LoadPorts): Promise<
   const declarations = declared.flatMap(file => file.declarations)
   const resources = declarations.flatMap(declaration => resource(declaration, report) ?? [])
   checkReferences(declarations, { known: ports.known, mayDeclare: unreadNames(files) }, report)
+  checkLikelyMistakes(declarations, report)
   const set = oneSet(declared, report)
   const problems = report.problems()
   if (report.hasErrors || files.sources.length === 0) return { ok: false, problems }

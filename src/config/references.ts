@@ -151,6 +151,12 @@ class References {
   checkBound(): void {
     const bound = new Set<string>()
     for (const name of this.#names.get('binding') ?? []) bound.add(name.slice(0, name.lastIndexOf(' ')))
+    // One that is wrong is a mistake of its own; it says nothing about what it was to bind.
+    for (const { kind, name, node, publication } of this.#declarations) {
+      if (kind !== 'binding' || name !== undefined) continue
+      const meant = publication ?? (node.kind === 'scalar' ? node.written : undefined)
+      if (meant !== undefined) bound.add(meant)
+    }
     for (const { kind, name, node, home, path } of this.#declarations) {
       if (kind !== 'publication' || name === undefined || bound.has(name)) continue
       const status = scalarAt(node, 'status')

@@ -129,7 +129,10 @@ function formsOf(root: JsonSchema, schema: JsonSchema): readonly JsonSchema[] {
 
 function typeInWords(root: JsonSchema, schema: JsonSchema): string {
   const forms = formsOf(root, schema)
-  if (forms.length > 1) return [...new Set(forms.map(form => typeInWords(root, form)))].join(', or ')
+  if (forms.length > 1) {
+    const words = [...new Set(forms.map(form => typeInWords(root, form)))]
+    return words.join(words.every(word => /^\w+$/.test(word)) ? ' or ' : ', or ') + examplesInWords(schema)
+  }
   const [only = schema] = forms
   return scalarInWords(only) ?? listInWords(root, only) ?? mapInWords(root, only)
 }
@@ -145,17 +148,22 @@ function mapInWords(root: JsonSchema, { properties, additionalProperties: values
 }
 
 function scalarInWords(schema: JsonSchema): string | undefined {
-  const { type, enum: choices, const: only, examples, minimum, maximum, maxLength } = schema
+  const { type, enum: choices, const: only, minimum, maximum, maxLength } = schema
   if (only !== undefined) return JSON.stringify(only)
   if (Array.isArray(choices)) return `one of ${choices.join(', ')}`
-  const such = Array.isArray(examples) ? `, such as ${examples.join(', ')}` : ''
+  const such = examplesInWords(schema)
   if (type === 'boolean') return 'true or false'
   if (Array.isArray(type)) return `text or number${such}`
+  if (type === 'number') return `number${such}`
   if (type === 'integer') return `whole number${rangeInWords(minimum, maximum)}${such}`
   if (type === 'string') {
     return typeof maxLength === 'number' ? `text of at most ${maxLength} characters${such}` : `text${such}`
   }
   return undefined
+}
+
+function examplesInWords({ examples }: JsonSchema): string {
+  return Array.isArray(examples) ? `, such as ${examples.join(', ')}` : ''
 }
 
 function rangeInWords(minimum: unknown, maximum: unknown): string {

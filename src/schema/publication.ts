@@ -47,7 +47,9 @@ export const publication = z
     status: z
       .enum(PUBLICATION_STATUSES)
       .default('listed')
-      .describe('Only `listed` is visible and callable; `banned` answers 403, the others 404.'),
+      .describe(
+        'Only `listed` is visible and callable: a call of `draft` or `unlisted` answers 404, one of `banned` 403.',
+      ),
     display_name: text.optional().describe('A name for people. Default: the model name.'),
     owned_by: text.default('gw').describe('Shown in `/v1/models`.'),
     price: price.optional(),

@@ -7,6 +7,7 @@ import { gwProcess } from './process.ts'
 import { CANARY, MISTAKES, writeTenMistakes } from './ten-mistakes.ts'
 
 const SEALED = new URL('sealed.mjs', import.meta.url).href
+const UNREADABLE_FOLDER = new URL('unreadable-folder.mjs', import.meta.url).href
 const VALID =
   'version: 1\nendpoints:\n  one: { protocol: openai, base_url: "http://127.0.0.1:9/v1", served_model: m }\n'
 
@@ -133,5 +134,31 @@ describe('the default of -c', () => {
     const { exit, stderr } = await gw(['validate'], { cwd: dir.path })
     expect(exit).toBe(64)
     expect(stderr).toContain('Both ./gw.yaml and ./config exist')
+  })
+})
+
+describe('gw validate of a folder', () => {
+  it('that is empty says how to start, once', async () => {
+    const dir = tempDir(onTestFinished)
+    const { exit, stdout, stderr } = await gw(['validate', '-c', '.'], { cwd: dir.path })
+    expect(exit).toBe(3)
+    expect(stdout).toContain('`gw init`')
+    expect(stderr).toContain('1 error in 1 file')
+  })
+
+  it('that cannot be read says so, and not that it is empty', async () => {
+    const dir = tempDir(onTestFinished)
+    dir.write('config/gw.yaml', VALID)
+    const world = { cwd: dir.path, node: ['--import', UNREADABLE_FOLDER] }
+    const { exit, stdout, stderr } = await gwProcess(['validate', '-c', 'config'], world)
+    expect(exit).toBe(3)
+    expect(stdout.match(/GW\d+/g)).toEqual(['GW1001'])
+    expect(stderr).toContain('1 error in 1 file')
+  })
+
+  it('knows its formats, and says which', async () => {
+    const { exit, stderr } = await gw(['validate', '--format', 'junit'], { cwd: '/' })
+    expect(exit).toBe(64)
+    expect(stderr).toContain('knows `--format text`, `json` and `github` only')
   })
 })

@@ -14,7 +14,7 @@ export const CONFIG_FAULTS = {
   },
   GW1002: {
     title: 'The directory holds no configuration file.',
-    mend: 'Add a .yaml or .yml file: an empty directory is never read as "delete everything".',
+    mend: 'Start with `gw init`, or add a .yaml or .yml file: an empty directory is never read as "delete everything".',
   },
   GW1003: {
     title: 'The file is empty.',
@@ -94,6 +94,14 @@ export const CONFIG_FAULTS = {
   GW1308: {
     title: 'A listed publication without a price, where one is required.',
     mend: 'Give it a `price`, `"0"` where it is free on purpose, or take `require_price` out of the settings.',
+  },
+  GW1309: {
+    title: 'An address that is probably not the base of an API.',
+    mend: 'Write the address up to the version path, such as `https://api.openai.com/v1`.',
+  },
+  GW1310: {
+    title: 'A price that is probably one per token.',
+    mend: 'Prices are per million tokens: multiply by 1,000,000.',
   },
   GW1401: {
     title: 'An environment variable that is not set.',
