@@ -1,3 +1,4 @@
+import type Database from 'better-sqlite3'
 import type { Kysely } from 'kysely'
 import type { Clock } from '../base/clock.ts'
 import type { KeptSecret } from '../schema/kept-secret.ts'
@@ -71,6 +72,7 @@ export class SqliteStore implements Store {
     this.#authority = authority
     const ports: AccountingPorts = {
       read: work => this.#read(work),
+      readBare: work => this.#readBare(work),
       write: work => this.#beside(work),
       clock,
     }
@@ -123,7 +125,7 @@ export class SqliteStore implements Store {
   }
 
   resourcesAt(revision: number): Promise<readonly StoredResource[]> {
-    return this.#connection.use(session => readBare(session, () => readResourcesAt(session.raw, revision)))
+    return this.#readBare(raw => readResourcesAt(raw, revision))
   }
 
   revision(id: number): Promise<Revision> {
@@ -199,6 +201,11 @@ export class SqliteStore implements Store {
   /** All that `work` reads is of one moment. */
   #read<T>(work: (db: Db) => Promise<T>): Promise<T> {
     return this.#connection.use(session => atOneMoment(session, work))
+  }
+
+  /** The same without Kysely. */
+  #readBare<T>(work: (raw: Database.Database) => Promise<T>): Promise<T> {
+    return this.#connection.use(session => readBare(session, () => work(session.raw)))
   }
 
   /** Writes under the lock, then moves the head to `next`; `undefined` where nothing was written. */

@@ -1,3 +1,4 @@
+import type Database from 'better-sqlite3'
 import type { Kysely } from 'kysely'
 import type { Clock } from '../../base/clock.ts'
 import type { KeySums, KeySumsQuery } from '../../schema/ledger.ts'
@@ -29,6 +30,8 @@ import { adjust, selectWalletEntries, selectWallets } from './wallet.ts'
 export interface AccountingPorts {
   /** All that `work` reads is of one moment. */
   readonly read: <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>
+  /** The same without Kysely, for what reads a great many rows. */
+  readonly readBare: <T>(work: (raw: Database.Database) => Promise<T>) => Promise<T>
   /** Under the write lock from its start; rolled back where `work` throws. */
   readonly write: <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>
   readonly clock: Clock
@@ -92,6 +95,6 @@ export class SqliteAccounting implements Accounting {
   }
 
   verify(watch?: VerifyWatch): Promise<Verification> {
-    return this.#ports.read(db => verifyLedger(db, this.#ports.clock.nowMs(), watch))
+    return this.#ports.readBare(raw => verifyLedger(raw, this.#ports.clock.nowMs(), watch))
   }
 }

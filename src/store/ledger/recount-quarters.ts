@@ -1,103 +1,148 @@
-import { setImmediate as others } from 'node:timers/promises'
-import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { Tables } from '../tables.ts'
+import type Database from 'better-sqlite3'
+import { CellDifferences } from './cell-differences.ts'
+import type { OtherEntry } from './entries.ts'
+import { type Cell, Cells, cellText, difference, KEPT_COLUMNS, type KeptRow, sumOf } from './quarter-cells.ts'
 import { QUARTER_MS } from './sums.ts'
 import type { Finding } from './types.ts'
 
-/** Quarters of an hour that are compared in one statement: a week of them. */
-const SPAN_QUARTERS = 7 * 96
+/** A span is so many quarters that are compared together, so that the rows of a key are read in one go. */
+const LONGEST_SPAN = 96
+/** So many rows has a span, about: few enough to be found in the caches of a processor. */
+const SPAN_ROWS = 8_000
+/** Bills are written within minutes of their quarter's end; what comes later is added all the same. */
+const LATE_QUARTERS = 2
+
+const LAST = `select max(quarter) from usage_quarters`
+const COUNT = `select count(*) from usage_quarters where quarter > ?`
+const NEXT = `select min(quarter) from usage_quarters where quarter >= ?`
+const KEYS = `select distinct key_name from usage_quarters where quarter >= ? and quarter < ?`
+const KEPT = `
+  select ${KEPT_COLUMNS} from usage_quarters
+  where key_name = ? and quarter >= ? and quarter < ? order by quarter, tenant, publication, endpoint`
 
 /**
- * Adds settlements up by quarters of an hour and compares them with `usage_quarters`: in a table of the connection,
- * which a reader may have, too, because the quarters of years would not fit in memory; and in steps, because one
- * statement over all of them would hold up its process.
+ * Adds settlements up by quarters of an hour and compares them with the rows of `usage_quarters`, a span of quarters at a
+ * time, once the entries have gone past it. Entries follow each other in the order of time, so that little is in memory;
+ * what comes out of order is a difference until the end, and takes away the one that it has left open.
+ *
+ *     add ──▶ cells of a span ──▶ compare with its rows ──▶ differences ──▶ findings
+ *                                        late settlements ────▶┘
  */
 export class QuarterRecount {
-  readonly #db: Kysely<Tables>
+  readonly #keys: Database.Statement<[number, number], string>
+  readonly #kept: Database.Statement<[string, number, number], KeptRow>
+  readonly #next: Database.Statement<[number], number | null>
+  readonly #spanQuarters: number
+  /** What the settlements of spans come to that were not compared yet, by the number of the span. */
+  readonly #open = new Map<number, Cells>()
+  readonly #compared = new Set<number>()
+  readonly #differences: CellDifferences
+  #newest = Number.NEGATIVE_INFINITY
+  #late = new Cells()
 
-  static async begin(db: Kysely<Tables>): Promise<QuarterRecount> {
-    await sql`drop table if exists temp.recounted`.execute(db)
-    await sql`
-      create temp table recounted (
-        quarter, key_name, tenant, publication, endpoint, requests, input_tokens, cached_input_tokens,
-        cache_write_tokens, output_tokens, search_units, amount_units, amount_nano, estimated, unpriced,
-        primary key (quarter, key_name, tenant, publication, endpoint)
-      ) without rowid`.execute(db)
-    return new QuarterRecount(db)
+  constructor(raw: Database.Database) {
+    this.#keys = raw.prepare<[number, number], string>(KEYS).pluck()
+    this.#kept = raw.prepare<[string, number, number], KeptRow>(KEPT).raw()
+    this.#next = raw.prepare<[number], number | null>(NEXT).pluck()
+    this.#differences = new CellDifferences(raw)
+    const last = raw.prepare<[], number | null>(LAST).pluck().get() ?? 0
+    const dayRows =
+      raw
+        .prepare<[number], number>(COUNT)
+        .pluck()
+        .get(last - LONGEST_SPAN) ?? 0
+    const fitting = Math.floor((LONGEST_SPAN * SPAN_ROWS) / Math.max(dayRows, 1))
+    this.#spanQuarters = Math.max(1, Math.min(LONGEST_SPAN, fitting))
   }
 
-  private constructor(db: Kysely<Tables>) {
-    this.#db = db
-  }
-
-  /** The settlements among the entries behind `after`, up to and including `upTo`. */
-  async add(after: number, upTo: number): Promise<void> {
-    await sql`
-      insert into temp.recounted
-      select at_ms / ${sql.lit(QUARTER_MS)}, key_name, coalesce(tenant, ''), publication, endpoint, count(*),
-        sum(input_tokens), sum(cached_input_tokens), sum(cache_write_tokens), sum(output_tokens), sum(search_units),
-        sum(amount_nano / 1000000000), sum(amount_nano % 1000000000),
-        sum(instr(marks, 'estimated') > 0), sum(instr(marks, 'unpriced') > 0)
-      from ledger where kind = 'settle' and id > ${after} and id <= ${upTo} group by 1, 2, 3, 4, 5
-      on conflict do update set
-        requests = requests + excluded.requests,
-        input_tokens = input_tokens + excluded.input_tokens,
-        cached_input_tokens = cached_input_tokens + excluded.cached_input_tokens,
-        cache_write_tokens = cache_write_tokens + excluded.cache_write_tokens,
-        output_tokens = output_tokens + excluded.output_tokens,
-        search_units = search_units + excluded.search_units,
-        amount_units = amount_units + excluded.amount_units,
-        amount_nano = amount_nano + excluded.amount_nano,
-        estimated = estimated + excluded.estimated,
-        unpriced = unpriced + excluded.unpriced`.execute(this.#db)
-  }
-
-  /** What differs, at most `limit` of it; nothing can be added behind it. */
-  async compare(limit: number, signal?: AbortSignal): Promise<Finding[]> {
-    const findings: Finding[] = []
-    for (let from = await this.#next(); from !== undefined; from = await this.#next(from + SPAN_QUARTERS)) {
-      findings.push(...(await this.#compareSpan(from, limit - findings.length)))
-      if (findings.length >= limit) break
-      await others()
-      signal?.throwIfAborted()
+  add(entry: OtherEntry, amountNano: bigint): void {
+    const quarter = entry[9]
+    const span = Math.floor(quarter / this.#spanQuarters)
+    let cells = this.#open.get(span)
+    if (!cells) {
+      if (this.#compared.has(span)) return this.#late.add(entry, amountNano)
+      cells = new Cells()
+      this.#open.set(span, cells)
     }
-    await sql`drop table temp.recounted`.execute(this.#db)
-    return findings
+    if (quarter > this.#newest) this.#newest = quarter
+    cells.add(entry, amountNano)
   }
 
-  /** The first quarter of either side, from one on. */
-  async #next(from = Number.MIN_SAFE_INTEGER): Promise<number | undefined> {
-    const { rows } = await sql<{ quarter: number | null }>`
-      select min(quarter) as quarter from (
-        select min(quarter) as quarter from temp.recounted where quarter >= ${from}
-        union all select min(quarter) from main.usage_quarters where quarter >= ${from}
-      )`.execute(this.#db)
-    return rows[0]?.quarter ?? undefined
+  /** Compares the spans that the entries have gone past. To be called after each page. */
+  goOn(): void {
+    const past = Math.floor((this.#newest - LATE_QUARTERS) / this.#spanQuarters)
+    if (this.#open.size > 1) for (const span of this.#open.keys()) if (span < past) this.#compare(span)
+    if (this.#late.size === 0) return
+    this.#differences.add(this.#late.left())
+    this.#late = new Cells()
   }
 
-  async #compareSpan(from: number, limit: number): Promise<Finding[]> {
-    const { rows } = await sql<{ row: string; kept: string | null; added: string | null }>`
-      with kept as (${described('main.usage_quarters', from)}), added as (${described('temp.recounted', from)})
-      select coalesce(kept.key_name, added.key_name) || ', ' || coalesce(kept.publication, added.publication)
-        || ', ' || coalesce(kept.endpoint, added.endpoint) || ', quarter '
-        || strftime('%Y-%m-%dT%H:%MZ', coalesce(kept.quarter, added.quarter) * 900, 'unixepoch') as row,
-        kept.line as kept, added.line as added
-      from kept full join added using (key_name, quarter, tenant, publication, endpoint)
-      where kept.line is not added.line limit ${limit}`.execute(this.#db)
-    return rows.map(({ row, kept, added }) => ({
+  /** Compares what is left, a span a step; then there is nothing to add any more. */
+  *rest(): Generator<undefined, void> {
+    for (const span of this.#open.keys()) {
+      this.#compare(span)
+      yield
+    }
+    // What is kept for spans of which there is no entry.
+    for (let quarter = this.#next.get(Number.MIN_SAFE_INTEGER) ?? null; quarter !== null; ) {
+      const span = Math.floor(quarter / this.#spanQuarters)
+      if (!this.#compared.has(span)) this.#compare(span)
+      quarter = this.#next.get((span + 1) * this.#spanQuarters) ?? null
+      yield
+    }
+  }
+
+  /** What differs, at most `limit` of it, oldest first. */
+  findings(limit: number): Finding[] {
+    return this.#differences.take(limit).map(cell => this.#finding(cell))
+  }
+
+  #compare(span: number): void {
+    const cells = this.#open.get(span) ?? new Cells()
+    this.#open.delete(span)
+    this.#compared.add(span)
+    const [from, to] = [span * this.#spanQuarters, (span + 1) * this.#spanQuarters]
+    const left: Cell[] = []
+    for (const key of this.#keys.all(from, to)) {
+      for (const row of this.#kept.all(key, from, to)) {
+        const differing = difference(cells.take(key, row), key, row)
+        if (differing) left.push(differing)
+      }
+    }
+    this.#differences.add(left)
+    this.#differences.add(cells.left())
+  }
+
+  #finding(left: Cell): Finding {
+    const { quarter, key, tenant, publication, endpoint } = left
+    const kept = this.#kept
+      .all(key, quarter, quarter + 1)
+      .find(row => row[0] === tenant && row[1] === publication && row[2] === endpoint)
+    const added = sumOf(kept, left)
+    const at = new Date(quarter * QUARTER_MS).toISOString().slice(0, 16)
+    return {
       table: 'usage_quarters',
-      row,
-      problem: `has ${kept ?? 'nothing'}, but the entries come to ${added ?? 'nothing'}`,
-    }))
+      row: `${key}, ${publication}, ${endpoint}, quarter ${at}Z`,
+      problem: `has ${kept ? cellText(sumOf(kept, NOTHING)) : 'nothing'}, but the entries come to ${
+        added.requests === 0 ? 'nothing' : cellText(added)
+      }`,
+    }
   }
 }
 
-/** Each row of a span as a line of text, with its amount in one way of writing it. */
-function described(table: 'main.usage_quarters' | 'temp.recounted', from: number): RawBuilder<unknown> {
-  return sql`
-    select key_name, quarter, tenant, publication, endpoint, requests || ' requests, ' || input_tokens || '/'
-      || cached_input_tokens || '/' || cache_write_tokens || '/' || output_tokens || ' tokens, ' || search_units
-      || ' search units, ' || (amount_units + amount_nano / 1000000000) || ' + ' || (amount_nano % 1000000000)
-      || ' nano, ' || estimated || ' estimated, ' || unpriced || ' unpriced' as line
-    from ${sql.raw(table)} where quarter >= ${from} and quarter < ${from + SPAN_QUARTERS}`
+const NOTHING: Cell = {
+  quarter: 0,
+  key: '',
+  tenant: '',
+  publication: '',
+  endpoint: '',
+  requests: 0,
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  searchUnits: 0,
+  amountNano: 0n,
+  estimated: 0,
+  unpriced: 0,
 }

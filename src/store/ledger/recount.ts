@@ -1,137 +1,154 @@
 import { cost } from '../../schema/cost.ts'
 import type { Price } from '../../schema/ledger.ts'
-import type { LedgerTable } from '../tables.ts'
+import type { EntriesPage, HoldEntry, OtherEntry } from './entries.ts'
 import type { Finding } from './types.ts'
 
-/** An entry, as far as it is added up. */
-export interface Entry {
-  readonly id: number
-  readonly kind: LedgerTable['kind']
-  readonly request_id: string | null
-  readonly attempt: number | null
-  readonly key_name: string | null
-  readonly tenant: string | null
-  readonly publication: string | null
-  readonly endpoint: string | null
-  readonly input_tokens: number | null
-  readonly cached_input_tokens: number | null
-  readonly cache_write_tokens: number | null
-  readonly output_tokens: number | null
-  readonly search_units: number | null
-  readonly price_id: number | null
-  /** The amount, cast to text. */
-  readonly nano: string
+export interface Balance {
+  nano: bigint
 }
+
+/** What the settlements of a key come to. */
+export interface KeyUse {
+  amountNano: bigint
+  tokens: bigint
+}
+
+export type OnSettled = (entry: OtherEntry, amountNano: bigint) => void
 
 /** Adds entries up, oldest first, and notes those that cannot follow what came before. */
 export class Recount {
   readonly findings: Finding[] = []
-  readonly balances = new Map<string, bigint>()
-  readonly keyAmounts = new Map<string, bigint>()
-  readonly keyTokens = new Map<string, bigint>()
-  /** By request id and attempt, with a line break between. */
-  readonly openHolds = new Map<string, Entry>()
+  readonly balances = new Map<string, Balance>()
+  readonly keys = new Map<string, KeyUse>()
+  /** By request id, and attempt where it is not the first. */
+  readonly openHolds = new Map<string, HoldEntry>()
   entries = 0
   /** The last credit, debit or adjustment. */
   walletVersion = 0
   #lastId = 0
   readonly #prices: ReadonlyMap<number, Price>
+  readonly #maxFindings: number
 
   /** @param prices by their ids. */
-  constructor(prices: ReadonlyMap<number, Price>) {
+  constructor(prices: ReadonlyMap<number, Price>, maxFindings: number) {
     this.#prices = prices
+    this.#maxFindings = maxFindings
   }
 
-  add(entry: Entry): void {
-    this.entries += 1
-    if (entry.id !== this.#lastId + 1) {
-      const last = entry.id - 1
-      const row = this.#lastId + 1 === last ? `id ${last}` : `ids ${this.#lastId + 1} to ${last}`
-      this.findings.push({ table: 'ledger', row, problem: 'no longer there: the ledger is append-only' })
+  /** @param onSettled hears of each settlement. */
+  add({ holds, others }: EntriesPage, onSettled: OnSettled): void {
+    let next = 0
+    for (const other of others) {
+      for (let hold = holds[next]; hold && hold[0] < other[0]; hold = holds[++next]) this.#hold(hold)
+      this.#other(other, onSettled)
     }
-    this.#lastId = entry.id
-    const amountNano = BigInt(entry.nano)
-    switch (entry.kind) {
-      case 'hold':
-        this.#hold(entry)
-        return
+    for (let hold = holds[next]; hold; hold = holds[++next]) this.#hold(hold)
+  }
+
+  #hold(entry: HoldEntry): void {
+    this.#count(entry[0])
+    const name = nameOf(entry[1], entry[2])
+    if (this.openHolds.has(name)) this.#find(entry[0], 'opens what is open already')
+    this.openHolds.set(name, entry)
+  }
+
+  #other(entry: OtherEntry, onSettled: OnSettled): void {
+    this.#count(entry[0])
+    switch (entry[1]) {
       case 'release':
-        this.#end(entry)
-        return
+        return this.#end(entry)
       case 'settle':
         this.#end(entry)
-        this.#settle(entry, amountNano)
-        return
+        return this.#settle(entry, onSettled)
       case 'debit':
-        this.#adjust(entry, -amountNano)
-        return
+        return this.#adjust(entry, -BigInt(entry[7]))
       case 'credit':
       case 'adjust':
-        this.#adjust(entry, amountNano)
-        return
+        this.#adjust(entry, BigInt(entry[7]))
     }
   }
 
-  #hold(entry: Entry): void {
-    const id = holdId(entry)
-    if (this.openHolds.has(id)) this.#find(entry, 'opens what is open already')
-    this.openHolds.set(id, entry)
+  #count(id: number): void {
+    this.entries += 1
+    if (id !== this.#lastId + 1) {
+      const last = id - 1
+      const row = this.#lastId + 1 === last ? `id ${last}` : `ids ${this.#lastId + 1} to ${last}`
+      this.#note({ table: 'ledger', row, problem: 'no longer there: the ledger is append-only' })
+    }
+    this.#lastId = id
   }
 
-  #end(entry: Entry): void {
-    const id = holdId(entry)
-    const hold = this.openHolds.get(id)
-    this.openHolds.delete(id)
-    if (!hold) {
-      this.#find(entry, 'ends what is not open')
-      return
-    }
+  #end(entry: OtherEntry): void {
+    const name = nameOf(entry[2], entry[3])
+    const hold = this.openHolds.get(name)
+    if (!hold) return this.#find(entry[0], 'ends what is not open')
+    this.openHolds.delete(name)
+    if (entry[4] === hold[3] && entry[5] === hold[4] && entry[6] === hold[5]) return
     // Not the endpoint: where the first one failed, another has answered.
-    for (const column of ['key_name', 'tenant', 'publication'] as const) {
-      if (entry[column] === hold[column]) continue
-      this.#find(entry, `has ${column} ${entry[column]}, but its hold, entry ${hold.id}, has ${hold[column]}`)
+    for (const [column, has, had] of [
+      ['key_name', entry[4], hold[3]],
+      ['tenant', entry[5], hold[4]],
+      ['publication', entry[6], hold[5]],
+    ] as const) {
+      if (has !== had)
+        this.#find(entry[0], `has ${column} ${has}, but its hold, entry ${hold[0]}, has ${had}`)
     }
   }
 
-  #settle(entry: Entry, amountNano: bigint): void {
-    const { key_name: key, tenant, input_tokens, output_tokens } = entry
+  #settle(entry: OtherEntry, onSettled: OnSettled): void {
+    const amountNano = BigInt(entry[7])
+    const key = entry[4]
+    const tenant = entry[5]
     this.#recompute(entry, amountNano)
-    if (tenant !== null) plus(this.balances, tenant, -amountNano)
+    if (tenant !== null) this.#move(tenant, -amountNano)
     if (key === null) return
-    plus(this.keyAmounts, key, amountNano)
-    plus(this.keyTokens, key, BigInt(input_tokens ?? 0) + BigInt(output_tokens ?? 0))
+    const tokens = BigInt((entry[10] ?? 0) + (entry[13] ?? 0))
+    const use = this.keys.get(key)
+    if (use) {
+      use.amountNano += amountNano
+      use.tokens += tokens
+    } else this.keys.set(key, { amountNano, tokens })
+    onSettled(entry, amountNano)
+  }
+
+  #adjust(entry: OtherEntry, amountNano: bigint): void {
+    this.walletVersion = entry[0]
+    if (entry[5] !== null) this.#move(entry[5], amountNano)
+  }
+
+  #move(tenant: string, amountNano: bigint): void {
+    const balance = this.balances.get(tenant)
+    if (balance) balance.nano += amountNano
+    else this.balances.set(tenant, { nano: amountNano })
   }
 
   /** A bill is its price times its usage (MONEY, invariant 3). */
-  #recompute(entry: Entry, amountNano: bigint): void {
-    if (entry.price_id === null) return
-    const price = this.#prices.get(entry.price_id)
-    if (!price) return this.#find(entry, `was billed by price ${entry.price_id}, which is not there`)
+  #recompute(entry: OtherEntry, amountNano: bigint): void {
+    const priceId = entry[15]
+    if (priceId === null) return
+    const price = this.#prices.get(priceId)
+    if (!price) return this.#find(entry[0], `was billed by price ${priceId}, which is not there`)
     const computedNano = cost(price, {
-      inputTokens: entry.input_tokens ?? 0,
-      cachedInputTokens: entry.cached_input_tokens ?? 0,
-      cacheWriteTokens: entry.cache_write_tokens ?? 0,
-      outputTokens: entry.output_tokens ?? 0,
-      searchUnits: entry.search_units ?? 0,
+      inputTokens: entry[10] ?? 0,
+      cachedInputTokens: entry[11] ?? 0,
+      cacheWriteTokens: entry[12] ?? 0,
+      outputTokens: entry[13] ?? 0,
+      searchUnits: entry[14] ?? 0,
     })
     if (computedNano === amountNano) return
-    this.#find(entry, `was billed ${amountNano}, but its price and usage come to ${computedNano}`)
+    this.#find(entry[0], `was billed ${amountNano}, but its price and usage come to ${computedNano}`)
   }
 
-  #adjust({ id, tenant }: Entry, amountNano: bigint): void {
-    this.walletVersion = id
-    if (tenant !== null) plus(this.balances, tenant, amountNano)
+  #find(id: number, problem: string): void {
+    this.#note({ table: 'ledger', row: `id ${id}`, problem })
   }
 
-  #find({ id }: Entry, problem: string): void {
-    this.findings.push({ table: 'ledger', row: `id ${id}`, problem })
+  #note(finding: Finding): void {
+    if (this.findings.length < this.#maxFindings) this.findings.push(finding)
   }
 }
 
-function holdId({ request_id, attempt }: Entry): string {
-  return `${request_id}\n${attempt}`
-}
-
-function plus(sums: Map<string, bigint>, name: string, amount: bigint): void {
-  sums.set(name, (sums.get(name) ?? 0n) + amount)
+/** Nearly every attempt is the first one: its request id alone is found sooner. */
+function nameOf(requestId: string | null, attempt: number | null): string {
+  return attempt === 1 ? `${requestId}` : `${requestId}\n${attempt}`
 }

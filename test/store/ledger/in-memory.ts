@@ -23,6 +23,7 @@ export function inMemory(nowMs: () => number) {
     questions: new LedgerQuestions(raw),
     accounting: new SqliteAccounting({
       read: inTransaction,
+      readBare: work => work(raw),
       write: inTransaction,
       clock: { ...systemClock, nowMs },
     }),
