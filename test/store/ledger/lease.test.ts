@@ -8,7 +8,8 @@ import { built, kill, run } from './processes.ts'
 
 const TAKE = `
   import { takeLease } from ${built('store/ledger/lease.js')}
-  takeLease(process.argv[1])
+  // Reachable until the process ends: with an unreachable connection its lock is collected.
+  globalThis.lease = takeLease(process.argv[1])
   console.log('taken')
   process.stdin.resume()
 `
