@@ -5,8 +5,10 @@ declare module 'undici/lib/core/connect.js' {
   export { buildConnector as default } from 'undici'
 }
 declare module 'undici/lib/core/symbols.js' {
-  export const kSocket: unique symbol
-  export const kParser: unique symbol
+  const kSocket: unique symbol
+  const kParser: unique symbol
+  const symbols: { readonly kSocket: typeof kSocket; readonly kParser: typeof kParser }
+  export default symbols
 }
 declare module 'undici/lib/api/api-request.js' {
   import type { Client, Dispatcher } from 'undici'

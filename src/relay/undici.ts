@@ -5,7 +5,11 @@
  *
  * Only the whole package gives its clients `request` and its like as methods: here it is a function.
  */
+import symbols from 'undici/lib/core/symbols.js'
+
 export { default as request } from 'undici/lib/api/api-request.js'
 export { default as buildConnector } from 'undici/lib/core/connect.js'
-export { kParser, kSocket } from 'undici/lib/core/symbols.js'
 export { default as Client } from 'undici/lib/dispatcher/client.js'
+
+// Node finds no names in this CommonJS module: unbundled, as threads of tests run it, it has a default only.
+export const { kParser, kSocket } = symbols
