@@ -15,6 +15,7 @@ import type { Live } from '../store/types.ts'
 import { adoptions } from './adoption.ts'
 import { record } from './audit.ts'
 import { documentOf } from './document.ts'
+import { firstCallWarnings } from './first-calls.ts'
 import { ConfigurationInvalid } from './invalid.ts'
 import type { AppPorts } from './ports.ts'
 import { type ProbeRow, type ProbeWishes, probeRound, roundPorts } from './probe-round.ts'
@@ -56,7 +57,8 @@ export interface Exported {
  * @throws {ConfigurationInvalid} with every problem of every file.
  */
 export async function validateConfiguration(paths: readonly string[], ports: AppPorts): Promise<Valid> {
-  return loadTree(paths, new Set(), ports)
+  const { tree, warnings } = await loadTree(paths, new Set(), ports)
+  return { tree, warnings: [...warnings, ...(await firstCallWarnings(tree, ports))] }
 }
 
 /** What of a store a tree of files may take over. */

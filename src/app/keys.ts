@@ -10,6 +10,7 @@ import {
 import type { IssuedSecret, KeyView } from '../changes/types.ts'
 import type { Store } from '../store/types.ts'
 import { record } from './audit.ts'
+import { firstCallWarning } from './first-calls.ts'
 import type { AppPorts } from './ports.ts'
 import { loggedIn } from './revision-author.ts'
 import { withStore } from './stored.ts'
@@ -26,25 +27,23 @@ export interface KeyFilters {
 }
 
 /**
- * Makes a key of the command line's own, and mints its secret where `issue` is set.
+ * Makes a key of the command line's own, and mints its secret where `isIssued`.
  * @throws {CommandError} GW2xxx, GW3002, GW4005, GW4013, GW6001
  */
 export async function createKey(
   key: NewKey,
-  issue: boolean,
+  isIssued: boolean,
   storeUrl: string,
   ports: KeyPorts,
-): Promise<CreatedKey & { readonly issued?: IssuedSecret }> {
+): Promise<CreatedKey & { readonly issued?: Issued }> {
   ports.signal.throwIfAborted()
   return withStore(storeUrl, 'write', ports, async store => {
     const hand = { origin: 'cli', ...loggedIn(ports.environment), check: wouldServe(ports.signal) } as const
     const created = await createOwnKey(store, key, hand)
     const target = `key/${key.name}`
     await record(store, { action: 'create_key', target, revision: created.revision }, ports)
-    if (!issue) return created
-    const issued = await keys.issueKey(store, ports.chance, key.name)
-    await record(store, { action: 'issue_key', target }, ports)
-    return { ...created, issued }
+    if (!isIssued) return created
+    return { ...created, issued: await issue(store, key.name, ports) }
   })
 }
 
@@ -81,9 +80,35 @@ export async function deleteKey(
   })
 }
 
-/** @throws {CommandError} GW2xxx, GW4005, GW4006 */
-export async function issueKey(name: string, storeUrl: string, ports: KeyPorts): Promise<IssuedSecret> {
-  return changed('issue_key', name, storeUrl, ports, store => keys.issueKey(store, ports.chance, name))
+/** A minted secret, and what a person should know before using it. */
+export interface Issued extends IssuedSecret {
+  readonly warning?: string
+}
+
+/**
+ * Mints the first secret of each of these keys, or of none of them.
+ * @throws {CommandError} GW2xxx, GW4005, GW4006
+ */
+export async function issueKeys(
+  names: readonly string[],
+  storeUrl: string,
+  ports: KeyPorts,
+): Promise<readonly Issued[]> {
+  ports.signal.throwIfAborted()
+  return withStore(storeUrl, 'write', ports, async store => {
+    for (const name of names) await keys.assertIssuable(store, name)
+    const issued: Issued[] = []
+    for (const name of names) issued.push(await issue(store, name, ports))
+    return issued
+  })
+}
+
+/** Everything that may fail is done before the secret exists: it is shown once. */
+async function issue(store: Store, name: string, ports: KeyPorts): Promise<Issued> {
+  const warning = await firstCallWarning(store, name, ports)
+  const issued = await keys.issueKey(store, ports.chance, name)
+  await record(store, { action: 'issue_key', target: `key/${name}` }, ports)
+  return { ...issued, ...(warning !== undefined && { warning }) }
 }
 
 /**

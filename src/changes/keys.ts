@@ -1,6 +1,7 @@
 import { keyDigest, mintKey } from '../base/api-key.ts'
 import { CommandError } from '../base/catalogue/command.ts'
 import type { Chance } from '../base/chance.ts'
+import { hasSecret } from '../store/key-secrets.ts'
 import type { Store } from '../store/types.ts'
 import { viewKeys } from './key-view.ts'
 import { lookUpKey } from './keys-named.ts'
@@ -15,6 +16,13 @@ export async function issueKey(store: Store, chance: Chance, name: string): Prom
   const secret = mintKey(chance)
   await store.issueSecret(name, keyDigest(secret))
   return { key: name, secret }
+}
+
+/** @throws {CommandError} GW4005 without such a key, GW4006 where it has a secret, minted or brought along. */
+export async function assertIssuable(store: Store, name: string): Promise<void> {
+  const key = await lookUpKey(store, name)
+  assertMintable(key)
+  if (key.activeSecrets > 0) throw hasSecret(name)
 }
 
 /**

@@ -1,12 +1,16 @@
+import type { Issued } from '../app/keys.ts'
+import type { SecretFile } from '../app/secret-files.ts'
 import { EXIT, type ExitCode } from '../base/catalogue/command.ts'
-import type { IssuedSecret } from '../changes/types.ts'
 import type { Session } from './session.ts'
 
 /** The secret alone on stdout, so that a pipe can take it; what a person should know goes to stderr. */
-export function reveal({ out }: Session, { key, secret, graceUntilMs }: IssuedSecret): ExitCode {
+export function reveal(session: Session, issued: Issued): ExitCode {
+  const { out } = session
+  const { key, secret, graceUntilMs } = issued
   out.talk(`The secret of ${key}, shown this once: only its hash is kept.`)
   if (graceUntilMs !== undefined)
     out.talk(`Older secrets work until ${new Date(graceUntilMs).toISOString()}.`)
+  warn(session, issued)
   out.result({
     text: () => `${secret}\n`,
     json: () => ({
@@ -16,4 +20,34 @@ export function reveal({ out }: Session, { key, secret, graceUntilMs }: IssuedSe
     }),
   })
   return EXIT.done
+}
+
+/** Several: a line for each, with the name of its key, a tab and the secret. */
+export function revealAll(session: Session, issued: readonly Issued[]): ExitCode {
+  const [only] = issued
+  if (only && issued.length === 1) return reveal(session, only)
+  session.out.talk('Each secret is shown this once: only its hash is kept.')
+  for (const each of issued) warn(session, each)
+  session.out.result({
+    text: () => issued.map(({ key, secret }) => `${key}\t${secret}\n`).join(''),
+    json: () => ({ keys: issued.map(({ key, secret }) => ({ key, secret })) }),
+  })
+  return EXIT.done
+}
+
+/** Those that are in files: nothing secret is printed. */
+export function revealFiles(
+  session: Session,
+  files: readonly (SecretFile & { readonly minted: Issued })[],
+): ExitCode {
+  for (const { minted } of files) warn(session, minted)
+  session.out.result({
+    text: () => files.map(({ key, path }) => `The secret of ${key} is in ${path}.\n`).join(''),
+    json: () => ({ keys: files.map(({ key, path }) => ({ key, file: path })) }),
+  })
+  return EXIT.done
+}
+
+function warn({ out }: Session, { key, warning }: Issued): void {
+  if (warning !== undefined) out.talk(`${out.talkStyle.changed('warning')} ${key}: ${warning}`)
 }

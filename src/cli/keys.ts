@@ -1,9 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { disableKey, enableKey, issueKey, rotateKey, showKey } from '../app/keys.ts'
+import { disableKey, enableKey, issueKeys, rotateKey, showKey } from '../app/keys.ts'
+import { mintIntoFiles } from '../app/secret-files.ts'
 import { EXIT } from '../base/catalogue/command.ts'
 import { formatDurationMs, parseDurationMs } from '../base/units.ts'
 import type { KeyState } from '../changes/types.ts'
-import { reveal } from './key-secret.ts'
+import { reveal, revealAll, revealFiles } from './key-secret.ts'
 import { keyToJson, keyToText } from './key-text.ts'
 import { keysCreateCommand } from './keys-create.ts'
 import { keysDeleteCommand } from './keys-delete.ts'
@@ -34,15 +35,20 @@ export function keysCommand(bind: Bind): Command {
 }
 
 function issueCommand(bind: Bind): Command {
-  return verb('issue', 'Mint the secret of a key; it is printed once, alone on stdout.', [
+  return verb('issue', 'Mint the secrets of keys; each is printed once, or written to a file.', [
     'gw keys issue my-app',
     'gw keys issue my-app | vault kv put secret/my-app key=-',
+    'gw keys issue alice bob --to ./keys   # ./keys/alice.key and ./keys/bob.key',
   ])
-    .argument('<name>', 'the key')
+    .argument('<names...>', 'the keys')
+    .option('--to <folder>', 'write each secret to NAME.key there, which only you can read')
     .action(
-      bind(async (session, [name = '']) => {
-        const issued = await issueKey(name, session.flags.store, appPorts(session))
-        return reveal(session, issued)
+      bind<{ to?: string }>(async (session, names, { to }) => {
+        const ports = appPorts(session)
+        const wanted = [...new Set(names)]
+        const mint = () => issueKeys(wanted, session.flags.store, ports)
+        if (to === undefined) return revealAll(session, await mint())
+        return revealFiles(session, await mintIntoFiles(to, wanted, ports.cwd, mint))
       }),
     )
 }

@@ -63,12 +63,14 @@ export async function insertFirstSecret(
   nowMs: number,
 ): Promise<StoredSecret> {
   await assertKey(db, key)
-  if ((await countActive(db, key, nowMs)) > 0) {
-    throw new CommandError('GW4006', `The key ${key} has a secret already.`, {
-      hint: `Replace it with \`gw keys rotate ${key}\`.`,
-    })
-  }
+  if ((await countActive(db, key, nowMs)) > 0) throw hasSecret(key)
   return insertSecret(db, key, digest, nowMs)
+}
+
+export function hasSecret(key: string): CommandError {
+  return new CommandError('GW4006', `The key ${key} has a secret already.`, {
+    hint: `Replace it with \`gw keys rotate ${key}\`.`,
+  })
 }
 
 /** Secrets of a key that have ended and are still remembered. */

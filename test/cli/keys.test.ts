@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { isMistyped } from '../../src/base/api-key.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
@@ -53,6 +54,41 @@ describe('gw keys issue', () => {
 
   it('wants a name', async () => {
     expect((await run('keys issue')).exit).toBe(64)
+  })
+
+  it('prints a line for each of several keys, its name and its secret', async () => {
+    const { exit, stdout } = await run('keys issue app night-batch')
+    expect(exit).toBe(0)
+    expect(stdout).toMatch(/^app\tgw_\w{46}\nnight-batch\tgw_\w{46}\n$/)
+  })
+
+  it('mints none of several where one has a secret already', async () => {
+    expect((await run('keys issue app brought')).exit).toBe(4)
+    expect((await run('keys issue app')).exit).toBe(0)
+    expect((await run('keys issue night-batch app')).stderr).toContain('gw keys rotate app')
+    expect((await run('keys issue night-batch')).exit).toBe(0)
+  })
+
+  it('writes each to a file of its own with --to, which only its owner can read, and prints none', async () => {
+    const { exit, stdout } = await run('keys issue app night-batch --to made/keys')
+    expect(exit).toBe(0)
+    expect(stdout).toBe(
+      'The secret of app is in made/keys/app.key.\nThe secret of night-batch is in made/keys/night-batch.key.\n',
+    )
+    for (const name of ['app', 'night-batch']) {
+      expect(readFileSync(dir.at(`made/keys/${name}.key`), 'utf8')).toMatch(MINTED)
+      expect(statSync(dir.at(`made/keys/${name}.key`)).mode & 0o777).toBe(0o600)
+    }
+  })
+
+  it('overwrites no file with --to, and mints nothing then', async () => {
+    dir.write('made/night-batch.key', 'mine')
+    const { exit, stderr } = await run('keys issue app night-batch --to made')
+    expect(exit).toBe(4)
+    expect(stderr).toContain('error GW4018: made/night-batch.key cannot be made: it is there already.')
+    expect(readFileSync(dir.at('made/night-batch.key'), 'utf8')).toBe('mine')
+    expect(readdirSync(dir.at('made'))).toEqual(['night-batch.key'])
+    expect((await run('keys issue app')).exit).toBe(0)
   })
 })
 

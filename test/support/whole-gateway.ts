@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { applyConfiguration } from '../../src/app/configuration.ts'
-import { disableKey, enableKey, issueKey } from '../../src/app/keys.ts'
+import { disableKey, enableKey, issueKeys } from '../../src/app/keys.ts'
 import type { AppPorts } from '../../src/app/ports.ts'
 import { serve } from '../../src/app/serve.ts'
 import type { Serving } from '../../src/app/serving.ts'
@@ -105,9 +105,9 @@ export async function wholeGateway(
     disable: async key => void (await disableKey(key, store, ports)),
     issue: async key => {
       const known = reloaded()
-      const { secret } = await issueKey(key, store, ports)
+      const [issued] = await issueKeys([key], store, ports)
       await known
-      return secret
+      return issued?.secret ?? ''
     },
   }
 }

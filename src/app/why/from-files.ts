@@ -7,7 +7,7 @@ import type { Tree } from '../../config/types.ts'
 import type { View } from '../../gateway/why/decide.ts'
 import { HealthBook } from '../../routing/health-book.ts'
 import type { ServedState } from '../../schema/state.ts'
-import { compiling, describe } from '../../snapshot/compile.ts'
+import { type Compiled, compiling, describe } from '../../snapshot/compile.ts'
 import type { Snapshot } from '../../snapshot/types.ts'
 import { inSlices } from '../slices.ts'
 import type { KnownResource, Scene } from './scene.ts'
@@ -49,11 +49,20 @@ export async function sceneOfFiles(
   }
 }
 
-/** A snapshot in which each key has a secret, of which nothing is known. */
 async function snapshotOfFiles(
   tree: Tree,
-  { clock, chance }: { readonly clock: Clock; readonly chance: Chance },
+  ports: { readonly clock: Clock; readonly chance: Chance },
 ): Promise<Snapshot> {
+  const compiled = await compiledFiles(tree, ports)
+  if (compiled.ok) return compiled.snapshot
+  throw new CommandError('GW3002', `A gateway could not serve this: ${compiled.problems.join('; ')}.`)
+}
+
+/** A snapshot in which each key has a secret, of which nothing is known. */
+export async function compiledFiles(
+  tree: Tree,
+  { clock, chance }: { readonly clock: Clock; readonly chance: Chance },
+): Promise<Compiled> {
   const keys = tree.resources.filter(({ kind, spec }) => kind === 'key' && !spec['hash'] && !spec['secret'])
   const unguessable = () => keyDigest(Buffer.from(chance.bytes(32)).toString('hex'))
   const state: ServedState = {
@@ -63,12 +72,10 @@ async function snapshotOfFiles(
     secrets: keys.map(({ name }) => ({ key: name, digest: unguessable() })),
     heldKeys: [],
   }
-  const compiled = await inSlices(
+  return inSlices(
     compiling(state, reference => keyDigest(describe(reference))),
     clock,
   )
-  if (compiled.ok) return compiled.snapshot
-  throw new CommandError('GW3002', `A gateway could not serve this: ${compiled.problems.join('; ')}.`)
 }
 
 /** Nothing was ever used, and no endpoint was ever asked. */

@@ -6,8 +6,10 @@ import type { Clock } from '../../base/clock.ts'
 import type { View } from '../../gateway/why/decide.ts'
 import { HealthBook } from '../../routing/health-book.ts'
 import type { KeySums, KeySumsQuery } from '../../schema/ledger.ts'
+import type { ServedState } from '../../schema/state.ts'
 import { describe, linking } from '../../snapshot/compile.ts'
 import { decoding } from '../../snapshot/decoding.ts'
+import type { Snapshot } from '../../snapshot/types.ts'
 import type { Accounting } from '../../store/ledger/types.ts'
 import type { Live, Store, StoredResource } from '../../store/types.ts'
 import { inSlices } from '../slices.ts'
@@ -29,7 +31,16 @@ const PAGE = 100
  * @throws {CommandError} GW2xxx; GW4009 where the newest revision cannot be served.
  */
 export async function sceneOfStore(store: Store, clock: Clock, only?: string): Promise<Scene> {
-  const state = await store.readState()
+  return sceneOfState(store, await store.readState(), clock, only)
+}
+
+/** The same of a state that was read. */
+export async function sceneOfState(
+  store: Store,
+  state: ServedState,
+  clock: Clock,
+  only?: string,
+): Promise<Scene> {
   const decoded = await inSlices(decoding(state), clock)
   const compiled = await inSlices(
     linking(decoded, reference => keyDigest(describe(reference))),
@@ -43,8 +54,9 @@ export async function sceneOfStore(store: Store, clock: Clock, only?: string): P
   const limiter = new Limiter(clock)
   const question = limiter.ask(snapshot)
   const { accounting } = store
-  const queries = question.queries.filter(({ key }) => only === undefined || key === only)
-  question.answerSums(await sumsOf(queries, accounting, clock.nowMs(), only))
+  const account = only === undefined ? undefined : accountOf(only, snapshot)
+  const queries = question.queries.filter(({ key }) => account === undefined || key === account)
+  question.answerSums(await sumsOf(queries, accounting, clock.nowMs(), account))
   question.answerBalances(await balancesOf(question.tenants, accounting))
   limiter.adopt(snapshot)
   const health = new HealthBook(clock)
@@ -58,6 +70,12 @@ export async function sceneOfStore(store: Store, clock: Clock, only?: string): P
     maintenanceByHand: state.maintenance !== undefined,
     ...resourcesOf(store),
   }
+}
+
+/** Under what a key is counted, where it has a secret. */
+function accountOf(name: string, { keys }: Snapshot): string {
+  for (const key of keys.values()) if (key.name === name) return key.account
+  return name
 }
 
 /** What a gateway in this process decides by at this moment, with the resources of its store to speak of. */

@@ -103,6 +103,10 @@ export const CONFIG_FAULTS = {
     title: 'A price that is probably one per token.',
     mend: 'Prices are per million tokens: multiply by 1,000,000.',
   },
+  GW1311: {
+    title: 'A quota or a budget that does not cover a first call.',
+    mend: 'Raise it, give the publication a smaller `max_output_tokens`, or set its `output_cap`.',
+  },
   GW1401: {
     title: 'An environment variable that is not set.',
     mend: 'Set it, or give a default: `${GW_NAME:-default}`.',

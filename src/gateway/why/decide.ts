@@ -1,4 +1,3 @@
-import type { Permit } from '../../admission/authorise.ts'
 import {
   checkBan,
   checkListed,
@@ -77,7 +76,7 @@ export interface Decision {
 }
 
 /** What a token of English text weighs at the most: so many bytes are held for as so many tokens (MONEY, "Size"). */
-const BYTES_PER_TOKEN = 3
+export const BYTES_PER_TOKEN = 3
 
 /**
  * What would become of a call, by the checks that a call itself passes (see `serveInference`), in their order. All of
@@ -113,7 +112,7 @@ export function decide(bearer: Bearer, wish: Wish, view: View): Decision {
     walk.meet('price', () => checkPriced(publication, priceAt(publication, clock.nowMs()) !== undefined))
   }
   const permit = key && publication && { key, publication }
-  const estimated = permit && estimateOf(permit, wish, path, clock)
+  const estimated = permit && estimateOf(permit.publication, wish, path, clock)
   if (permit) {
     const { publication } = permit
     const request = estimated && { publication, estimate: estimated }
@@ -151,8 +150,9 @@ function isShown({ entry }: Bearer, publication: PublicationEntry | undefined, w
   return !(refused && ['key', 'maintenance', 'tenant'].includes(refused.check))
 }
 
-function estimateOf(
-  { publication }: Permit,
+/** What a call reserves. Undefined where it costs nothing. */
+export function estimateOf(
+  publication: PublicationEntry,
   { inputTokens, maxTokens }: Wish,
   { dialect }: InferencePath,
   clock: Clock,

@@ -1,0 +1,71 @@
+import { keyDigest } from '../base/api-key.ts'
+import { CommandError } from '../base/catalogue/command.ts'
+import type { Problem, Tree } from '../config/types.ts'
+import { firstCalls, type RefusedFirstCall, refusedFirstCall } from '../gateway/why/first-call.ts'
+import type { KeyEntry } from '../snapshot/types.ts'
+import type { Store } from '../store/types.ts'
+import type { AppPorts } from './ports.ts'
+import { compiledFiles, freshView } from './why/from-files.ts'
+import { sceneOfState } from './why/from-store.ts'
+
+/**
+ * A warning (GW1311) for each key of files whose quota or budget is smaller than what a first call reserves. None
+ * where a gateway could not serve the files: applying them says why.
+ */
+export async function firstCallWarnings(
+  tree: Tree,
+  ports: Pick<AppPorts, 'clock' | 'chance'>,
+): Promise<readonly Problem[]> {
+  const bounded = tree.resources.filter(
+    ({ kind, spec }) => kind === 'key' && (spec['quota'] !== undefined || spec['budget'] !== undefined),
+  )
+  if (bounded.length === 0) return []
+  const compiled = await compiledFiles(tree, ports)
+  if (!compiled.ok) return []
+  const view = freshView(compiled.snapshot, ports.clock)
+  const calls = firstCalls(view)
+  const mostTokens = Math.max(0, ...calls.map(({ estimate }) => estimate.inputTokens + estimate.outputTokens))
+  const dearest = calls.reduce((most, { estimate: { amountNano } }) => {
+    return amountNano > most ? amountNano : most
+  }, 0n)
+  const isAmple = ({ quotaTokens, budget }: KeyEntry) =>
+    (quotaTokens ?? mostTokens) >= mostTokens && (budget?.amountNano ?? dearest) >= dearest
+  const entries = new Map([...compiled.snapshot.keys.values()].map(entry => [entry.name, entry]))
+  return bounded.flatMap(({ name, place }) => {
+    const entry = entries.get(name)
+    const refused = entry && !isAmple(entry) ? refusedFirstCall(entry, calls, view) : undefined
+    if (refused === undefined) return []
+    const message = `keys.${name}: ${refusedInWords(refused)}`
+    return { code: 'GW1311', severity: 'warning', message, place } as const
+  })
+}
+
+/**
+ * The same of one key of a store, with what was spent and what its tenant has. Undefined where each first call would
+ * pass, and where no gateway could serve the store: `gw status` says that.
+ */
+export async function firstCallWarning(
+  store: Store,
+  name: string,
+  { clock }: Pick<AppPorts, 'clock'>,
+): Promise<string | undefined> {
+  const [key] = (await store.find({ kind: 'key', name })).resources
+  const { quota, budget, tenant } = key?.spec ?? {}
+  if (quota === undefined && budget === undefined && tenant === undefined) return undefined
+  try {
+    const state = await store.readState()
+    // A gateway knows a key by its secrets only: one that stands for the secret that is about to be minted.
+    const secrets = [...state.secrets, { key: name, digest: keyDigest('') }]
+    const { view } = await sceneOfState(store, { ...state, secrets }, clock, name)
+    const entry = [...view.snapshot.keys.values()].find(each => each.name === name)
+    const refused = entry && refusedFirstCall(entry, firstCalls(view), view)
+    return refused && refusedInWords(refused)
+  } catch (error) {
+    if (error instanceof CommandError && error.code === 'GW4009') return undefined
+    throw error
+  }
+}
+
+function refusedInWords({ model, refusal }: RefusedFirstCall): string {
+  return `"Hello!" to ${model} without \`max_tokens\` would be refused: ${refusal.message}`
+}

@@ -1,0 +1,65 @@
+import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { CommandError } from '../base/catalogue/command.ts'
+
+/** A new file that only its owner can read; its secret does not exist yet. */
+interface Reserved {
+  readonly key: string
+  readonly path: string
+  readonly file: FileHandle
+}
+
+/** A secret that is in a file of its own. */
+export interface SecretFile {
+  readonly key: string
+  readonly path: string
+}
+
+/**
+ * Mints secrets into new files, `FOLDER/NAME.key`, one for each key. The files are there before the secrets, so that
+ * none is lost to a file that exists or a folder without a right to write; where minting fails they are removed.
+ *
+ * @throws {CommandError} GW4018 where a file exists or cannot be made, and what `mint` throws.
+ */
+export async function mintIntoFiles<Secret extends { readonly key: string; readonly secret: string }>(
+  folder: string,
+  keys: readonly string[],
+  cwd: string,
+  mint: () => Promise<readonly Secret[]>,
+): Promise<readonly (SecretFile & { readonly minted: Secret })[]> {
+  const reserved: Reserved[] = []
+  try {
+    for (const key of keys) reserved.push(await reserve(resolve(cwd, folder), folder, key))
+    const minted = await mint()
+    const written = []
+    for (const { key, path, file } of reserved) {
+      const secret = minted.find(each => each.key === key)
+      if (secret === undefined) throw new Error(`no secret was minted for ${key}`)
+      await file.writeFile(`${secret.secret}\n`)
+      written.push({ key, path, minted: secret })
+    }
+    return written
+  } catch (error) {
+    for (const { path } of reserved) await rm(resolve(cwd, path), { force: true })
+    throw error
+  } finally {
+    for (const { file } of reserved) await file.close()
+  }
+}
+
+async function reserve(absolute: string, folder: string, key: string): Promise<Reserved> {
+  // A name may hold a slash, a file's name may not.
+  const name = `${encodeURIComponent(key)}.key`
+  const path = join(folder, name)
+  try {
+    await mkdir(absolute, { recursive: true, mode: 0o700 })
+    return { key, path, file: await open(join(absolute, name), 'wx', 0o600) }
+  } catch (error) {
+    throw new CommandError('GW4018', `${path} cannot be made: ${reasonOf(error)}.`, { cause: error })
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  return code === 'EEXIST' ? 'it is there already' : message
+}
