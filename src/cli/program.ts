@@ -34,6 +34,8 @@ const VERBS: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   serve: async () => (await import('./serve.ts')).serveCommand,
   status: async () => (await import('./status.ts')).statusCommand,
   top: async () => (await import('./top.ts')).topCommand,
+  backup: async () => (await import('./backup.ts')).backupCommand,
+  restore: async () => (await import('./backup.ts')).restoreCommand,
   maintenance: async () => (await import('./maintenance.ts')).maintenanceCommand,
   users: async () => (await import('./users.ts')).usersCommand,
   tokens: async () => (await import('./tokens.ts')).tokensCommand,

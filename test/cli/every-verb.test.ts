@@ -77,6 +77,8 @@ const WAYS: Readonly<Record<string, Way>> = {
   },
   status: { works: 'status', fails: `status ${NOWHERE}`, narrow: true },
   top: { works: 'top --count 1 --interval 100ms', fails: `top ${NOWHERE}` },
+  backup: { works: 'backup copy.db', fails: `backup copy.db ${NOWHERE}` },
+  restore: { works: `restore data/gw.db --store sqlite:./other.db`, fails: 'restore none.db' },
   'maintenance on': { works: 'maintenance on', fails: `maintenance on ${NOWHERE}` },
   'maintenance off': { works: 'maintenance off', fails: `maintenance off ${NOWHERE}` },
   'maintenance status': { works: 'maintenance status', fails: `maintenance status ${NOWHERE}` },

@@ -63,6 +63,11 @@ export const COMMAND_FAULTS = {
     title: 'The key that seals secrets cannot be used.',
     mend: 'Set GW_MASTER_KEY to the key that sealed them, or bring its file back beside the store, with mode 0600.',
   },
+  GW2009: {
+    exit: EXIT.precondition,
+    title: 'The file is no sound store of gw.',
+    mend: 'Use another backup, and keep the damaged file; nothing was changed.',
+  },
   GW3001: {
     exit: EXIT.invalid,
     title: 'The configuration is not valid.',

@@ -1,0 +1,131 @@
+import { closeSync, fsyncSync, openSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
+import Database from 'better-sqlite3'
+import { CommandError } from '../base/catalogue/command.ts'
+import { openDatabase } from './database.ts'
+import { storeFault } from './faults.ts'
+import { migrate } from './migrate.ts'
+import { readHead } from './served-state.ts'
+import { openSession } from './session.ts'
+
+/** So many pages of 4 KiB at a time: between two steps the event loop is free. */
+const STEP_PAGES = 2_048
+const DAMAGES = 3
+/** What SQLite may leave beside a database. */
+export const SIDE_FILES = ['-journal', '-wal', '-shm'] as const
+
+export interface CopyWatch {
+  readonly onProgress?: (bytes: number, ofBytes: number) => void
+  /** Called before the copy is checked, which takes a while and cannot be interrupted. */
+  readonly onCheck?: () => void
+  readonly signal: AbortSignal
+}
+
+/** A whole and checked copy of a store, in one file. */
+export interface StoreCopy {
+  readonly bytes: number
+  readonly revision: number
+}
+
+/**
+ * Copies the database at `from`, as of one moment, into the new file `to`, which only its owner may read. Others may
+ * read and write `from` meanwhile. The copy is one file without a write-ahead log, checked and on disk; there is no `to`
+ * where this throws.
+ *
+ * @throws {CommandError} GW2009 where the copy is damaged or no store; GW2002 where a newer gw wrote it; GW2001, GW2003
+ */
+export async function copyStore(from: string, to: string, watch: CopyWatch): Promise<StoreCopy> {
+  try {
+    // SQLite would make it with the permissions of the umask.
+    closeSync(openSync(to, 'wx', 0o600))
+  } catch (error) {
+    throw storeFault(error, to)
+  }
+  try {
+    const bytes = await copyPages(from, to, watch)
+    watch.signal.throwIfAborted()
+    watch.onCheck?.()
+    leaveWal(to)
+    const { revision } = await checked(to, from)
+    syncToDisk(to)
+    watch.signal.throwIfAborted()
+    return { bytes, revision }
+  } catch (error) {
+    for (const side of ['', ...SIDE_FILES]) rmSync(`${to}${side}`, { force: true })
+    throw foreign(error, from)
+  }
+}
+
+/** Writes a file, and the entry of a folder, to the disk. */
+export function syncToDisk(path: string): void {
+  for (const each of [path, dirname(path)]) {
+    const descriptor = openSync(each, 'r')
+    try {
+      fsyncSync(descriptor)
+    } finally {
+      closeSync(descriptor)
+    }
+  }
+}
+
+async function copyPages(from: string, to: string, { onProgress, signal }: CopyWatch): Promise<number> {
+  const { raw } = await openDatabase(from, 'read')
+  try {
+    // Within a transaction the copy is of its moment; without it SQLite begins anew after each commit of others.
+    raw.exec('begin')
+    raw.prepare('select count(*) from sqlite_schema').get()
+    const pageBytes = Number(raw.pragma('page_size', { simple: true }))
+    const { totalPages } = await raw.backup(to, {
+      progress({ totalPages: all, remainingPages }) {
+        signal.throwIfAborted()
+        onProgress?.((all - remainingPages) * pageBytes, all * pageBytes)
+        return STEP_PAGES
+      },
+    })
+    return totalPages * pageBytes
+  } finally {
+    raw.close()
+  }
+}
+
+/** A reader of a database in WAL mode needs files beside it. `gw serve` switches it back on. */
+function leaveWal(path: string): void {
+  const raw = new Database(path, { fileMustExist: true })
+  try {
+    raw.pragma('journal_mode = delete')
+  } finally {
+    raw.close()
+  }
+}
+
+async function checked(path: string, name: string): Promise<{ readonly revision: number }> {
+  const session = await openSession(path, 'read')
+  try {
+    const rows = session.raw.pragma(`integrity_check(${DAMAGES})`) as readonly { integrity_check: string }[]
+    const damages = rows.map(row => row.integrity_check).filter(text => text !== 'ok')
+    if (damages.length > 0) {
+      throw new CommandError('GW2009', `${name} is damaged: ${damages.join('; ')}.`)
+    }
+    await migrate(session, 'read').catch(olderIsGood)
+    return readHead(session.raw)
+  } finally {
+    session.raw.close()
+  }
+}
+
+/** An older store is brought up to date by whoever opens it for writing. */
+function olderIsGood(error: unknown): void {
+  if (!(error instanceof CommandError) || error.code !== 'GW2004') throw error
+}
+
+/** What is no database, or that of another program. */
+function foreign(error: unknown, name: string): unknown {
+  const isEmpty = error instanceof CommandError && (error.code === 'GW2001' || error.code === 'GW2003')
+  const isForeign = error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code)
+  if (isForeign || isEmpty) {
+    return new CommandError('GW2009', `${name} is not a store of gw, or it is damaged: ${error.message}`, {
+      cause: error,
+    })
+  }
+  return storeFault(error, name)
+}
