@@ -1,5 +1,5 @@
 import { pause } from '../base/clock.ts'
-import type { Accounting, CallLogQuery, StoredCall } from '../store/ledger/types.ts'
+import type { Accounting, CallLogQuery, StoredCall, StoredRefusal } from '../store/ledger/types.ts'
 import { currencyOf } from './currency.ts'
 import { strangers } from './names.ts'
 import type { AppPorts } from './ports.ts'
@@ -15,10 +15,17 @@ export interface CallFilters extends Omit<CallLogQuery, 'before' | 'after' | 'li
   readonly maxStatus?: number
 }
 
+/** A line of the call log, or of the log of what was refused before it was dispatched. */
+export type LoggedCall = StoredCall | StoredRefusal
+
+export function isRefusal(call: LoggedCall): call is StoredRefusal {
+  return 'count' in call
+}
+
 export interface CallsRead {
   readonly currency: string
   /** Oldest first. */
-  readonly calls: readonly StoredCall[]
+  readonly calls: readonly LoggedCall[]
   /** Where nothing was found: a sentence for each filter that names nothing that stands. */
   readonly strangers: readonly string[]
 }
@@ -32,8 +39,12 @@ export async function readCalls(
 ): Promise<CallsRead> {
   return withStore(storeUrl, 'read', ports, async store => {
     const live = await store.live()
-    const { calls } = await newest(store.accounting, filters, limit)
-    return { currency: currencyOf(live), calls, strangers: calls.length > 0 ? [] : strangers(live, filters) }
+    const calls = await newestOfBoth(store.accounting, filters, limit)
+    return {
+      currency: currencyOf(live),
+      calls: calls.lines,
+      strangers: calls.lines.length > 0 ? [] : strangers(live, filters),
+    }
   })
 }
 
@@ -54,31 +65,58 @@ export async function followCalls(
   await withStore(storeUrl, 'read', ports, async store => {
     const live = await store.live()
     const currency = currencyOf(live)
-    const first = await newest(store.accounting, filters, limit)
-    await show({ currency, calls: first.calls, strangers: strangers(live, filters) })
-    let seen = first.lastId
+    const first = await newestOfBoth(store.accounting, filters, limit)
+    await show({ currency, calls: first.lines, strangers: strangers(live, filters) })
+    let { lastCall, lastRefusal } = first
     while (!signal.aborted) {
-      const page = await store.accounting.callLogs({ ...asked(filters), after: seen, limit: PAGE_ROWS })
-      const calls = page.filter(call => passes(call, filters))
-      if (calls.length > 0) await show({ currency, calls, strangers: [] })
-      seen = page.at(-1)?.id ?? seen
-      if (page.length === 0) await pause(clock, POLL_MS, signal)
+      const page = { ...asked(filters), limit: PAGE_ROWS }
+      const calls = await store.accounting.callLogs({ ...page, after: lastCall })
+      const refused = await store.accounting.refusedCalls({ ...page, after: lastRefusal })
+      const lines = [...calls, ...refused].filter(call => passes(call, filters)).sort(byTime)
+      if (lines.length > 0) await show({ currency, calls: lines, strangers: [] })
+      lastCall = calls.at(-1)?.id ?? lastCall
+      lastRefusal = refused.at(-1)?.id ?? lastRefusal
+      if (calls.length + refused.length === 0) await pause(clock, POLL_MS, signal)
     }
   })
 }
 
-/** `lastId`: that of the newest call which the store gave, let through or not; 0 where it gave none. */
-async function newest(
+/** The newest of both logs, oldest first, and the ids behind which a follower goes on. */
+async function newestOfBoth(
   accounting: Accounting,
   filters: CallFilters,
   limit: number,
-): Promise<{ readonly calls: readonly StoredCall[]; readonly lastId: number }> {
-  const found: StoredCall[] = []
+): Promise<{
+  readonly lines: readonly LoggedCall[]
+  readonly lastCall: number
+  readonly lastRefusal: number
+}> {
+  const calls = await newest(query => accounting.callLogs(query), filters, limit)
+  const refused = await newest(query => accounting.refusedCalls(query), filters, limit)
+  const lines: LoggedCall[] = [...calls.found, ...refused.found]
+  return {
+    lines: lines.sort(byTime).slice(-limit),
+    lastCall: calls.lastId,
+    lastRefusal: refused.lastId,
+  }
+}
+
+function byTime(one: LoggedCall, other: LoggedCall): number {
+  return one.atMs - other.atMs
+}
+
+/** `lastId`: that of the newest call which the store gave, let through or not; 0 where it gave none. */
+async function newest<Row extends { readonly id: number; readonly status: number }>(
+  read: (query: CallLogQuery) => Promise<readonly Row[]>,
+  filters: CallFilters,
+  limit: number,
+): Promise<{ readonly found: readonly Row[]; readonly lastId: number }> {
+  const found: Row[] = []
   let lastId: number | undefined
   let before: number | undefined
   while (found.length < limit) {
     const needed = filters.maxStatus === undefined ? limit - found.length : PAGE_ROWS
-    const page = await accounting.callLogs({
+    const page = await read({
       ...asked(filters),
       limit: Math.min(needed, PAGE_ROWS),
       ...(before !== undefined && { before }),
@@ -89,7 +127,7 @@ async function newest(
     found.push(...page.filter(call => passes(call, filters)))
     before = oldest.id
   }
-  return { calls: found.slice(0, limit).reverse(), lastId: lastId ?? 0 }
+  return { found: found.slice(0, limit).reverse(), lastId: lastId ?? 0 }
 }
 
 /** What the store itself can look for. */
@@ -97,6 +135,6 @@ function asked({ maxStatus: _ours, ...query }: CallFilters): CallLogQuery {
   return query
 }
 
-function passes({ status }: StoredCall, { maxStatus }: CallFilters): boolean {
+function passes({ status }: Pick<StoredCall, 'status'>, { maxStatus }: CallFilters): boolean {
   return maxStatus === undefined || status <= maxStatus
 }

@@ -1,5 +1,6 @@
+import { isRefusal, type LoggedCall } from '../app/calls.ts'
 import { textWidth } from '../base/text-width.ts'
-import type { StoredCall } from '../store/ledger/types.ts'
+import type { StoredCall, StoredRefusal } from '../store/ledger/types.ts'
 import { moneyText } from './money-text.ts'
 import { printable, type Style } from './style.ts'
 
@@ -9,8 +10,8 @@ const WIDEST_NAME = 32
 /** Makes lines of calls. It learns how wide names are, so that what comes later stands below what came before. */
 export interface CallLines {
   /** To be told of the calls of one batch before the first of them is written. */
-  expect(calls: readonly StoredCall[]): void
-  line(call: StoredCall): string
+  expect(calls: readonly LoggedCall[]): void
+  line(call: LoggedCall): string
 }
 
 interface Part {
@@ -21,8 +22,12 @@ interface Part {
 }
 
 /**
+ * A call with its cause where it failed; what was refused before it was dispatched with the model that was asked for,
+ * quoted, and what the client was told.
+ *
  *     2026-01-15T12:00:00.000Z 200  chat  app  120 → 45  0.00075 EUR  1.24s  fast  gwr_01…
- *     2026-01-15T12:00:01.250Z 502  chat  app  0 EUR  0.02s  failed upstream_error  fast  gwr_02…
+ *     2026-01-15T12:00:01.250Z 502  chat  app  0 EUR  0.02s  failed upstream_error  fast answered 500  fast  gwr_02…
+ *     2026-01-15T12:00:02.000Z 429  "chat"  app  refused rate_limit_requests ×12  Requests per minute of key …
  *
  * @param width of the terminal; `undefined` where there is none: nothing is left out then.
  */
@@ -31,28 +36,20 @@ export function callLines(currency: string, style: Style, width: number | undefi
   let keys = 0
   return {
     expect(calls) {
-      models = widest(
-        models,
-        calls.map(call => call.publication),
-      )
+      models = widest(models, calls.map(modelText))
       keys = widest(
         keys,
-        calls.map(call => call.key),
+        calls.map(call => call.key ?? ''),
       )
     },
     line(call) {
       const parts: Part[] = [
         { text: iso(call.atMs), paint: 'faint', rank: 0 },
         { text: String(call.status).padStart(3), paint: paintOf(call.status), rank: 0 },
-        { text: pad(printable(call.publication), models), rank: 0 },
-        { text: pad(printable(call.key), keys), rank: 0 },
-        { text: outcomeText(call), paint: 'fault', rank: 0 },
-        { text: tokensText(call), rank: 2 },
-        { text: moneyText(call.amountNano, currency), rank: 1 },
-        { text: `${(call.latencyMs / 1_000).toFixed(2)}s`, rank: 3 },
-        { text: printable(call.endpoint ?? ''), rank: 4 },
-        { text: call.marks.filter(mark => mark !== call.outcome).join(' '), paint: 'faint', rank: 5 },
-        { text: printable(call.requestId), paint: 'faint', rank: 6 },
+        { text: pad(printable(modelText(call)), models), rank: 0 },
+        { text: pad(printable(call.key ?? ''), keys), rank: 0 },
+        ...(isRefusal(call) ? refusalParts(call) : callParts(call, currency)),
+        { text: printable(call.requestId), paint: 'faint', rank: 7 },
       ]
       return `${fitting(parts, width)
         .map(({ text, paint }) => (paint ? style[paint](text) : text))
@@ -60,6 +57,41 @@ export function callLines(currency: string, style: Style, width: number | undefi
         .trimEnd()}\n`
     },
   }
+}
+
+function callParts(call: StoredCall, currency: string): Part[] {
+  const { reason = '', failedAttempts = [] } = call
+  // The reason is that of the last one.
+  const before = failedAttempts.slice(0, call.outcome === 'answered' ? undefined : -1)
+  return [
+    { text: outcomeText(call), paint: 'fault', rank: 0 },
+    { text: printable(reason), rank: 1 },
+    { text: before.length === 0 ? '' : `after ${before.map(printable).join(', ')}`, rank: 6 },
+    { text: tokensText(call), rank: 3 },
+    { text: moneyText(call.amountNano, currency), rank: 2 },
+    { text: `${(call.latencyMs / 1_000).toFixed(2)}s`, rank: 4 },
+    { text: printable(call.endpoint ?? ''), rank: 5 },
+    { text: call.marks.filter(mark => mark !== call.outcome).join(' '), paint: 'faint', rank: 6 },
+  ]
+}
+
+function refusalParts({ status, errorCode, count, message, reason = '' }: StoredRefusal): Part[] {
+  const times = count > 1 ? ` ×${count}` : ''
+  return [
+    {
+      text: printable(`${status >= 500 ? 'failed' : 'refused'} ${errorCode}${times}`),
+      paint: 'fault',
+      rank: 0,
+    },
+    { text: printable(message), rank: 1 },
+    { text: printable(reason), rank: 2 },
+  ]
+}
+
+/** The model that was asked for stands in quotes: it may be any text. */
+function modelText(call: LoggedCall): string {
+  if (!isRefusal(call)) return call.publication
+  return call.askedModel === undefined ? '' : JSON.stringify(call.askedModel)
 }
 
 function fitting(parts: readonly Part[], width: number | undefined): readonly Part[] {

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { type CallFilters, type CallsRead, followCalls, readCalls } from '../app/calls.ts'
+import { type CallFilters, type CallsRead, followCalls, isRefusal, readCalls } from '../app/calls.ts'
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
 import { nearest } from '../config/nearest.ts'
 import { CALL_OUTCOMES } from '../schema/ledger.ts'
-import { toldCall } from '../store/ledger/told.ts'
+import { refusalToJson, toldCall } from '../store/ledger/told.ts'
 import { staysAwake } from './awake.ts'
 import { type CallLines, callLines } from './call-text.ts'
 import { parseMoment } from './moment.ts'
@@ -25,9 +25,10 @@ interface Options extends TrafficOptions {
 export function logsCommand(bind: Bind): Command {
   const command = verb(
     'logs',
-    'Print the call log, a line for each call that was let through; what was refused is in the log of gw serve. With --format json it is JSON Lines: one object a line.',
+    'Print the call log: a line for each call that went to an endpoint, with its cause where it failed, and a sample of those that were refused before, with how many were refused alike in the same second. With --format json it is JSON Lines: one object a line.',
     [
       'gw logs --follow',
+      'gw logs --outcome refused --since 1h',
       'gw logs --tenant acme --status 4xx --since 1h',
       'gw logs --request-id req_0123 --format json',
       "gw logs --follow --format json | jq 'select(.latency_ms > 5000)'",
@@ -70,7 +71,10 @@ function printer({ out }: Session): (read: CallsRead) => void {
   return ({ calls, currency }) => {
     const shown = (lines ??= callLines(currency, out.style, out.width))
     shown.expect(calls)
-    for (const call of calls) print({ text: () => shown.line(call), json: () => toldCall(call, currency) })
+    for (const call of calls) {
+      const json = () => (isRefusal(call) ? refusalToJson(call) : toldCall(call, currency))
+      print({ text: () => shown.line(call), json })
+    }
   }
 }
 

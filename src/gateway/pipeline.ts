@@ -55,6 +55,7 @@ export async function serveInference(
   if (!call) return CLIENT_GONE
   trace.bodyRead()
   trace.stream = call.stream
+  trace.askedModel = call.model
   const permit = admit(key, snapshot, call.model)
   trace.model = permit.publication.name
   const route = new Route(permit.publication, path.protocol, ports.routing, sourceOf(key))

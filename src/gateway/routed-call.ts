@@ -50,7 +50,7 @@ export class RoutedCall implements Candidates {
 
   moveOn(failure: UpstreamFailure): boolean {
     const { route, trace, bill } = this.#given
-    trace.attempted(route.target.endpoint.name, failure.result)
+    trace.attempted(route.target.endpoint.name, failure.result, failure.reason)
     if (this.clientLeft) {
       route.failed(failure)
       return false

@@ -3,7 +3,7 @@ import { GwError, WIRE_ERRORS } from '../base/catalogue/wire.ts'
 import { type ListenAddress, type Listener, listen, type RefusalAnswer } from '../http/listen.ts'
 import { type HttpRefusal, refusalOf } from '../http/refusal.ts'
 import { type Match, type Route, Router } from '../http/routes.ts'
-import { callRecord } from '../metering/call-log.ts'
+import { callRecord, refusedCall } from '../metering/call-log.ts'
 import type { RequestMeter } from '../metering/metrics/request-meter.ts'
 import { logRequest } from '../metering/request-log.ts'
 import type { Protocol } from '../schema/endpoint.ts'
@@ -152,6 +152,13 @@ function conclude(ended: Delivered, res: ServerResponse, trace: Trace, ports: Se
   ports.requests.ended(record)
   logRequest(ports.log, record)
   if (trace.isCall) ports.ledger.log(callRecord(record, trace.bill?.claim, ports.clock.nowMs()))
+  else if (!trace.bill && (ended.outcome === 'refused' || ended.outcome === 'failed'))
+    ports.ledger.logRefused(refusedCall(record, refusedFor(ended.error, trace), ports.clock.nowMs()))
+}
+
+function refusedFor(error: unknown, { key, askedModel }: Trace) {
+  const { account: tenant } = key?.tenant ?? {}
+  return { key: key?.account, tenant, askedModel, message: asGwError(error).message }
 }
 
 /** What never became a request is told so, in its path's shape where it has one, and has a line in the log. */

@@ -22,6 +22,8 @@ export class Trace {
   key: KeyEntry | undefined
   revision: number | undefined
   model: string | undefined
+  /** The model as the client wrote it. */
+  askedModel: string | undefined
   endpoint: string | undefined
   stream: boolean | undefined
   /** It was dispatched, and belongs into the call log. */
@@ -61,8 +63,8 @@ export class Trace {
   }
 
   /** An endpoint was asked in vain. */
-  attempted(endpoint: string, errorCode: string): void {
-    this.#failedAttempts = [...(this.#failedAttempts ?? []), { endpoint, errorCode }]
+  attempted(endpoint: string, errorCode: string, reason: string | undefined): void {
+    this.#failedAttempts = [...(this.#failedAttempts ?? []), { endpoint, errorCode, reason }]
   }
 
   /** The first byte of the answer is going out. */

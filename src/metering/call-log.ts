@@ -1,5 +1,9 @@
-import type { CallRecord, Claim } from '../schema/ledger.ts'
-import type { RequestRecord } from './request-log.ts'
+import type { CallRecord, Claim, RefusedCall } from '../schema/ledger.ts'
+import { failedAttempts, type RequestRecord } from './request-log.ts'
+
+/** Of a cause: an upstream may name its own at any length. */
+const MAX_REASON_LENGTH = 300
+const MAX_MODEL_LENGTH = 100
 
 /**
  * The line of the call log for a request that was dispatched (DESIGN §6).
@@ -28,5 +32,35 @@ export function callRecord(record: RequestRecord, claim: Claim | undefined, nowM
     latencyMs: Math.round(record.latencyMs),
     firstByteMs: firstByteMs === undefined ? undefined : Math.round(firstByteMs),
     attempts: record.attempts?.length ?? 1,
+    reason: record.reason === undefined ? undefined : cut(record.reason, MAX_REASON_LENGTH),
+    failedAttempts:
+      record.attempts && failedAttempts(record.attempts).map(text => cut(text, MAX_REASON_LENGTH)),
   }
+}
+
+/** What is kept of a request that was refused before it was dispatched. */
+export function refusedCall(
+  record: RequestRecord,
+  refused: Pick<RefusedCall, 'key' | 'tenant' | 'askedModel' | 'message'>,
+  nowMs: number,
+): RefusedCall {
+  const { askedModel, message } = refused
+  return {
+    requestId: record.requestId,
+    atMs: nowMs,
+    key: refused.key,
+    tenant: refused.tenant,
+    askedModel: askedModel === undefined ? undefined : cut(askedModel, MAX_MODEL_LENGTH),
+    protocol: record.protocol,
+    path: record.path,
+    status: record.status,
+    errorCode: record.errorCode ?? '',
+    message: cut(message, MAX_REASON_LENGTH),
+    reason: record.reason === undefined ? undefined : cut(record.reason, MAX_REASON_LENGTH),
+    count: 1,
+  }
+}
+
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
 }

@@ -40,6 +40,17 @@ export interface Attempt {
   readonly endpoint: string
   /** Why it failed; absent where its answer was the one that the client got. */
   readonly errorCode?: string
+  /** The same in full, for the operator: `one: ECONNREFUSED`. */
+  readonly reason?: string | undefined
+}
+
+/** The failed ones: `one: upstream_error (ECONNREFUSED)`. */
+export function failedAttempts(attempts: readonly Attempt[]): readonly string[] {
+  return attempts.flatMap(({ endpoint, errorCode, reason }) => {
+    if (errorCode === undefined) return []
+    const cause = reason?.startsWith(endpoint) ? reason.slice(endpoint.length).replace(/^:? /, '') : reason
+    return [`${endpoint}: ${errorCode}${cause === undefined ? '' : ` (${cause})`}`]
+  })
 }
 
 /** Writes one line for each request, under the names that OpenTelemetry and the gateway's wire use. */
@@ -71,9 +82,7 @@ function requestJson(record: RequestRecord): string {
 }
 
 function attemptsJson(attempts: readonly Attempt[]): string {
-  const failed = attempts.filter(({ errorCode }) => errorCode !== undefined)
-  const words = failed.map(({ endpoint, errorCode }) => `${endpoint}: ${errorCode}`)
-  return `,"attempts":${attempts.length},"failed_attempts":${JSON.stringify(words)}`
+  return `,"attempts":${attempts.length},"failed_attempts":${JSON.stringify(failedAttempts(attempts))}`
 }
 
 function chargeJson({ usage, amountNano, marks }: Charge): string {

@@ -125,6 +125,33 @@ export interface CallRecord {
   readonly latencyMs: number
   readonly firstByteMs?: number | undefined
   readonly attempts: number
+  /** Why it failed, for the operator: what the upstream answered, or the cause of the transport. */
+  readonly reason?: string | undefined
+  /** Each failed attempt: `oai: upstream_error (ECONNREFUSED)`. */
+  readonly failedAttempts?: readonly string[] | undefined
+}
+
+/**
+ * A call that was refused before it was dispatched, with the number of calls that were refused alike within the same
+ * second. Never a prompt, never a secret.
+ */
+export interface RefusedCall {
+  readonly requestId: string
+  readonly atMs: number
+  /** Absent where the key was not known. */
+  readonly key?: string | undefined
+  readonly tenant?: string | undefined
+  /** The model as the client wrote it, cut; absent where the body was not read. */
+  readonly askedModel?: string | undefined
+  readonly protocol: 'openai' | 'anthropic'
+  readonly path: string
+  readonly status: number
+  readonly errorCode: string
+  /** What the client was told: which limit, whose, and the numbers. */
+  readonly message: string
+  /** What only the operator is told. */
+  readonly reason?: string | undefined
+  readonly count: number
 }
 
 /** What a key has used so far, by the ledger: the point from which the limits count on. */

@@ -28,6 +28,7 @@ export interface Tables {
   key_totals: KeyTotalsTable
   usage_quarters: UsageQuartersTable
   call_logs: CallLogsTable
+  refused_calls: RefusedCallsTable
   ledger_head: LedgerHeadTable
 }
 
@@ -263,6 +264,25 @@ export interface CallLogsTable {
   latency_ms: number
   first_byte_ms: number | null
   attempts: number
+  reason: string | null
+  /** JSON: a list of texts. */
+  failed_attempts: string | null
+}
+
+export interface RefusedCallsTable {
+  id: Generated<number>
+  at_ms: number
+  request_id: string
+  key_name: string | null
+  tenant: string | null
+  asked_model: string | null
+  protocol: string
+  path: string
+  status: number
+  error_code: string
+  message: string
+  reason: string | null
+  count: number
 }
 
 interface LedgerHeadTable {

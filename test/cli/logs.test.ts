@@ -4,7 +4,7 @@ import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import { type TestClock, testClock } from '../support/test-clock.ts'
 import { gw } from './in-process.ts'
 import { FIRST } from './sample-tree.ts'
-import { billed, logged, NOON_MS, write } from './traffic.ts'
+import { billed, logged, NOON_MS, write, writeRefused } from './traffic.ts'
 
 let dir: TempDir
 let clock: TestClock
@@ -149,6 +149,82 @@ describe('gw logs', () => {
     expect({ exit, stdout }).toEqual({ exit: 64, stdout: '' })
     expect(stderr).toMatch(message)
   })
+})
+
+describe('gw logs shows what was refused before it was dispatched', () => {
+  const refused = {
+    protocol: 'openai',
+    path: '/v1/chat/completions',
+    status: 429,
+    errorCode: 'rate_limit_requests',
+    message: 'Requests per minute of key `app`: limit 60, remaining 0, needed 1; possible again in 1 s.',
+    key: 'app',
+    tenant: 'blue',
+    count: 1,
+  } as const
+  const someRefused = () =>
+    writeRefused(dir.at('data/gw.db'), [
+      { ...refused, requestId: 'no-1', atMs: NOON_MS - 2_500, askedModel: 'chat', count: 12 },
+      {
+        ...refused,
+        requestId: 'no-2',
+        atMs: NOON_MS - 500,
+        askedModel: 'a "quoted"\nname',
+        status: 404,
+        errorCode: 'model_not_found',
+        message: 'The model does not exist, or is not listed.',
+      },
+    ])
+
+  it('between the calls, with the asked model in quotes, the reason, the numbers, and how many were alike', async () => {
+    someTraffic()
+    someRefused()
+    expect(await ids('--since 1h')).toEqual(['req-b', 'no-1', 'req-c', 'req-d', 'no-2'])
+    const { stdout } = await run('logs --outcome refused --key app')
+    await expect(stdout).toMatchFileSnapshot('golden/logs.refused.txt')
+    const json = await run('logs --outcome refused --key app --format json')
+    await expect(json.stdout).toMatchFileSnapshot('golden/logs.refused.json.txt')
+  })
+
+  it.each<[string, string[]]>([
+    ['--status 429', ['no-1', 'req-c']],
+    ['--model chat --status 4xx', ['no-1', 'req-c']],
+    ['--endpoint fast --status 4xx', ['req-c']],
+    ['--request-id no-2', ['no-2']],
+    ['--limit 2', ['req-d', 'no-2']],
+    ['--tenant blue --outcome refused', ['no-1', 'no-2']],
+  ])('to %s', async (words, found) => {
+    someTraffic()
+    someRefused()
+    expect(await ids(words)).toEqual(found)
+  })
+
+  it('and follows it', async () => {
+    const signals = new EventEmitter()
+    const following = run('logs -f --format json', { signals })
+    await clock.waiting()
+    someRefused()
+    clock.advance(500)
+    await clock.waiting()
+    clock.advance(500)
+    await clock.waiting()
+    signals.emit('SIGTERM')
+    const { stdout } = await following
+    expect(objects(stdout).map(({ request_id: id }) => id)).toEqual(['no-1', 'no-2'])
+  })
+})
+
+it('gw logs shows the cause of a failed call, and the attempts before it', async () => {
+  const failedAttempts = ['fast: upstream_error (ECONNREFUSED)', 'slow: upstream_error (answered 500)']
+  const failed = { status: 502, outcome: 'failed', errorCode: 'upstream_error', attempts: 2, failedAttempts }
+  traffic(logged({ id: 'req-x', amountNano: 0n, record: { ...failed, reason: 'slow answered 500' } }))
+  const { stdout } = await run('logs')
+  expect(stdout).toContain(
+    'failed upstream_error 2 attempts  slow answered 500  after fast: upstream_error (ECONNREFUSED)',
+  )
+  expect(objects((await run('logs --format json')).stdout)).toMatchObject([
+    { reason: 'slow answered 500', failed_attempts: failedAttempts },
+  ])
 })
 
 describe('gw logs --follow', () => {

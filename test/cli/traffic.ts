@@ -1,6 +1,7 @@
 import Database from 'better-sqlite3'
-import type { CallRecord, Usage } from '../../src/schema/ledger.ts'
+import type { CallRecord, RefusedCall, Usage } from '../../src/schema/ledger.ts'
 import { LedgerBook } from '../../src/store/ledger/book.ts'
+import { insertRefused } from '../../src/store/ledger/refused-calls.ts'
 import type { Row } from '../../src/store/ledger/rows.ts'
 
 /** The start of a quarter of an hour, and what the clock of a test says. */
@@ -29,6 +30,16 @@ export function write(path: string, rows: readonly Row[]): void {
   try {
     const faults = new LedgerBook(raw).write(rows)
     if (faults.size > 0) throw new Error(`left out: ${JSON.stringify([...faults])}`)
+  } finally {
+    raw.close()
+  }
+}
+
+/** Writes what a gateway keeps of refused calls. */
+export function writeRefused(path: string, calls: readonly RefusedCall[]): void {
+  const raw = new Database(path, { fileMustExist: true })
+  try {
+    insertRefused(raw, calls)
   } finally {
     raw.close()
   }

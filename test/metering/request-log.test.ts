@@ -60,10 +60,14 @@ test('a charge is written with its tokens, its cost as a decimal, and its marks'
 })
 
 test('attempts that failed are named with their reasons', () => {
-  const attempts = [{ endpoint: 'one', errorCode: 'upstream_timeout' }, { endpoint: 'two' }]
+  const attempts = [
+    { endpoint: 'one', errorCode: 'upstream_error', reason: 'one: ECONNREFUSED' },
+    { endpoint: 'one', errorCode: 'upstream_timeout' },
+    { endpoint: 'two' },
+  ]
   expect(lineOf({ ...BARE, endpoint: 'two', attempts })).toMatchObject({
-    attempts: 2,
-    failed_attempts: ['one: upstream_timeout'],
+    attempts: 3,
+    failed_attempts: ['one: upstream_error (ECONNREFUSED)', 'one: upstream_timeout'],
   })
 })
 

@@ -117,6 +117,7 @@ describe('the file', () => {
       'key_totals',
       'usage_quarters',
       'call_logs',
+      'refused_calls',
       'ledger_head',
       'ledger_prices',
       'ledger',

@@ -1,4 +1,5 @@
 import { toldCall, toldSums } from '../../store/ledger/told.ts'
+import type { StoredCall } from '../../store/ledger/types.ts'
 import type { Caller, HandlersOf } from '../call.ts'
 import { idBefore, pageOf } from '../paging.ts'
 import type { UseCasePorts } from '../ports.ts'
@@ -53,11 +54,16 @@ export function usageHandlers(ports: UseCasePorts): HandlersOf<Ids> {
           { limit, cursor },
           async (limit, mark) => (own ? accounting.callLogs({ ...asked, limit, ...idBefore(mark) }) : []),
           call => call.id,
-          call => toldCall(call, currency),
+          call => toldCall(caller.tenant === undefined ? call : withoutCauses(call), currency),
         ),
       }
     },
   }
+}
+
+/** Causes name endpoints and what their operators see. */
+function withoutCauses({ reason: _reason, failedAttempts: _failed, ...call }: StoredCall): StoredCall {
+  return call
 }
 
 /** The filters within what is the caller's; undefined where nothing is. */

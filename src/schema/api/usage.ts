@@ -53,6 +53,11 @@ const call = z
     latency_ms: z.number(),
     first_byte_ms: z.number().optional(),
     attempts: z.int(),
+    reason: z.string().optional().describe('Why it failed. For administrators.'),
+    failed_attempts: z
+      .array(z.string())
+      .optional()
+      .describe('Each failed attempt: `oai: upstream_error (ECONNREFUSED)`. For administrators.'),
   })
   .meta({ id: 'call', description: 'One call. Never a prompt, never a secret.' })
 

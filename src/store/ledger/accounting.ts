@@ -5,6 +5,7 @@ import type { KeySums, KeySumsQuery } from '../../schema/ledger.ts'
 import type { Tables } from '../tables.ts'
 import { selectCalls } from './call-log.ts'
 import { selectKeySums, selectLastUse, selectPeaks, selectUse } from './recent-use.ts'
+import { selectRefused } from './refused-calls.ts'
 import type {
   Accounting,
   Adjustment,
@@ -14,6 +15,7 @@ import type {
   NamedUse,
   PeakUse,
   StoredCall,
+  StoredRefusal,
   UsageQuery,
   UsageRow,
   UseQuery,
@@ -92,6 +94,10 @@ export class SqliteAccounting implements Accounting {
 
   callLogs(query: CallLogQuery = {}): Promise<readonly StoredCall[]> {
     return this.#ports.read(db => selectCalls(db, query))
+  }
+
+  refusedCalls(query: CallLogQuery = {}): Promise<readonly StoredRefusal[]> {
+    return this.#ports.read(db => selectRefused(db, query))
   }
 
   verify(watch?: VerifyWatch): Promise<Verification> {

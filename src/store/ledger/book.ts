@@ -218,6 +218,8 @@ export class LedgerBook {
       Math.round(record.latencyMs),
       record.firstByteMs === undefined ? null : Math.round(record.firstByteMs),
       record.attempts,
+      record.reason ?? null,
+      record.failedAttempts ? JSON.stringify(record.failedAttempts) : null,
     )
   }
 

@@ -21,7 +21,7 @@ export async function selectCalls(db: Kysely<Tables>, query: CallLogQuery): Prom
     ])
     .select(['status', 'stream', 'outcome', 'error_code', 'input_tokens', 'cached_input_tokens'])
     .select(['cache_write_tokens', 'output_tokens', 'search_units', 'marks', 'latency_ms', 'first_byte_ms'])
-    .select(['attempts', sql<string>`cast(amount_nano as text)`.as('nano')])
+    .select(['attempts', 'reason', 'failed_attempts', sql<string>`cast(amount_nano as text)`.as('nano')])
     .orderBy('id', query.after === undefined ? 'desc' : 'asc')
     .limit(query.limit ?? 100)
   if (query.after !== undefined) select = select.where('id', '>', query.after)
@@ -67,5 +67,7 @@ function toCall(row: CallRow): StoredCall {
     latencyMs: row.latency_ms,
     ...(row.first_byte_ms !== null && { firstByteMs: row.first_byte_ms }),
     attempts: row.attempts,
+    ...(row.reason !== null && { reason: row.reason }),
+    ...(row.failed_attempts !== null && { failedAttempts: JSON.parse(row.failed_attempts) as string[] }),
   }
 }

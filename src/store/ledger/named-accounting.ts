@@ -10,6 +10,7 @@ import type {
   NamedUse,
   PeakUse,
   StoredCall,
+  StoredRefusal,
   UsageFilters,
   UsageQuery,
   UsageRow,
@@ -119,6 +120,21 @@ export class NamedAccounting implements Accounting {
       ...(call.tenant !== undefined && { tenant: accounts.nameOf('tenant', call.tenant) }),
       publication: accounts.nameOf('publication', call.publication),
       ...(call.endpoint !== undefined && { endpoint: accounts.nameOf('endpoint', call.endpoint) }),
+    }))
+  }
+
+  async refusedCalls(query: CallLogQuery = {}): Promise<readonly StoredRefusal[]> {
+    const accounts = await this.#accounts()
+    const { publication, ...filters } = query
+    const asked = { ...filters, ...bookedFilters(filters, accounts) }
+    const calls = await this.#booked.refusedCalls(
+      publication === undefined ? asked : { ...asked, publication },
+    )
+    if (accounts.isPlain) return calls
+    return calls.map(call => ({
+      ...call,
+      ...(call.key !== undefined && { key: accounts.nameOf('key', call.key) }),
+      ...(call.tenant !== undefined && { tenant: accounts.nameOf('tenant', call.tenant) }),
     }))
   }
 

@@ -51,6 +51,8 @@ type PackedCall = readonly [
   latencyMs: number,
   firstByteMs: number | undefined,
   attempts: number,
+  reason: string | undefined,
+  failedAttempts: string | undefined,
   hasUsage: boolean,
   ...usage: PackedUsage,
   ...marks: readonly Mark[],
@@ -205,6 +207,7 @@ function unpackedRelease(packed: PackedRelease): HoldEnd {
 function packedCall(call: CallRecord): PackedCall {
   const { requestId, atMs, key, tenant, publication, endpoint, protocol, path, status, stream } = call
   const { outcome, errorCode, usage, amountNano, marks, latencyMs, firstByteMs, attempts } = call
+  const { reason, failedAttempts } = call
   return [
     'log',
     requestId,
@@ -223,6 +226,8 @@ function packedCall(call: CallRecord): PackedCall {
     latencyMs,
     firstByteMs,
     attempts,
+    reason,
+    failedAttempts && JSON.stringify(failedAttempts),
     usage !== undefined,
     usage?.inputTokens ?? 0,
     usage?.cachedInputTokens ?? 0,
@@ -252,8 +257,10 @@ function unpackedCall(packed: PackedCall): CallRecord {
     latencyMs: packed[14],
     firstByteMs: packed[15],
     attempts: packed[16],
-    usage: packed[17] ? usageOf(packed[18], packed[19], packed[20], packed[21], packed[22]) : undefined,
-    marks: packed.slice(23) as Mark[],
+    reason: packed[17],
+    failedAttempts: packed[18] === undefined ? undefined : (JSON.parse(packed[18]) as string[]),
+    usage: packed[19] ? usageOf(packed[20], packed[21], packed[22], packed[23], packed[24]) : undefined,
+    marks: packed.slice(25) as Mark[],
   }
 }
 

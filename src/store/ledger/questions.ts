@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3'
 import type { Hold } from '../../schema/ledger.ts'
 import { type NanoParts, toNano } from './columns.ts'
+import { insertRefused, pruneRefused } from './refused-calls.ts'
 import type { Answers, Question } from './rows.ts'
 import { SELECT_BALANCE } from './statements.ts'
 import { QUARTER_MS } from './sums.ts'
@@ -85,6 +86,8 @@ export class LedgerQuestions {
       }
       case 'prune':
         return this.#prune(question.beforeMs, question.maxRows)
+      case 'log_refused':
+        return insertRefused(this.#raw, question.calls)
       case 'nothing':
         return undefined
     }
@@ -120,6 +123,7 @@ export class LedgerQuestions {
   }
 
   #prune(beforeMs: number, maxRows: number): number {
+    pruneRefused(this.#raw, beforeMs, maxRows)
     const { changes } = this.#raw.prepare(PRUNE).run(beforeMs, maxRows)
     this.#raw.pragma(`incremental_vacuum(${VACUUM_PAGES})`)
     return changes

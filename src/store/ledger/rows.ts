@@ -1,4 +1,4 @@
-import type { CallRecord, Hold, HoldEnd, KeySums, KeySumsQuery } from '../../schema/ledger.ts'
+import type { CallRecord, Hold, HoldEnd, KeySums, KeySumsQuery, RefusedCall } from '../../schema/ledger.ts'
 import type { Adjustments } from './types.ts'
 
 /** What is written, as it crosses to the writer's thread. Hold and end are those of `LedgerPort`. */
@@ -31,6 +31,7 @@ export type Question =
   | { readonly ask: 'left_behind' }
   | { readonly ask: 'overdue'; readonly deadlineBeforeMs: number; readonly after?: HoldId }
   | { readonly ask: 'prune'; readonly beforeMs: number; readonly maxRows: number }
+  | { readonly ask: 'log_refused'; readonly calls: readonly RefusedCall[] }
   | { readonly ask: 'nothing' }
 
 /** What each question is answered with. */
@@ -43,6 +44,7 @@ export interface Answers {
   readonly overdue: readonly Hold[]
   /** How many were deleted. */
   readonly prune: number
+  readonly log_refused: undefined
   readonly nothing: undefined
 }
 

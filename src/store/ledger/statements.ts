@@ -34,8 +34,8 @@ export const SELECT_END = `
 export const INSERT_CALL = `
   insert into call_logs (at_ms, request_id, key_name, tenant, publication, endpoint, protocol, path, status, stream,
     outcome, error_code, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units,
-    amount_nano, marks, latency_ms, first_byte_ms, attempts)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+    amount_nano, marks, latency_ms, first_byte_ms, attempts, reason, failed_attempts)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 export const ADD_TO_QUARTER = `
   insert into usage_quarters (key_name, quarter, tenant, publication, endpoint, requests, input_tokens,

@@ -7,16 +7,19 @@ import {
   type HoldEnd,
   type KeySums,
   type KeySumsQuery,
+  type RefusedCall,
 } from '../../schema/ledger.ts'
 import type { Lease } from './lease.ts'
 import type { Item, Report } from './messages.ts'
 import { Outbox } from './outbox.ts'
 import { claimOf, type RecoveryPorts, recoverHolds, sweepHolds } from './recovery.ts'
+import { RefusedSample } from './refused-calls.ts'
 import type { Answers, Question, RowFault, Short } from './rows.ts'
 import type { Adjustments, Balances, Ledger, LedgerEvents } from './types.ts'
 import { describeRow, LOG, unavailable, type Waiter, WaitingRoom } from './waiting.ts'
 
 const CLOSE_WITHIN_MS = 10_000
+const REFUSED_EVERY_MS = 1_000
 
 const ALARMS: Readonly<Record<Exclude<RowFault, Short>, string>> = {
   held_twice: 'the same hold was opened before',
@@ -52,6 +55,8 @@ export class ThreadedLedger implements Ledger {
   #ended = false
   #closing: Promise<number> | undefined
   #droppedLogs = 0
+  readonly #refused = new RefusedSample()
+  #refusedTimer: Timer | undefined
 
   constructor(worker: Worker, lease: Lease, options: ThreadedLedgerOptions) {
     this.#worker = worker
@@ -110,6 +115,21 @@ export class ThreadedLedger implements Ledger {
     this.#outbox.add(['log', record])
   }
 
+  logRefused(call: RefusedCall): void {
+    if (!this.healthy || this.#closing) return
+    this.#refused.add(call)
+    this.#refusedTimer ??= this.#options.clock.after(REFUSED_EVERY_MS, () => this.#postRefused())
+  }
+
+  #postRefused(): void {
+    this.#refusedTimer?.cancel()
+    this.#refusedTimer = undefined
+    const calls = this.#refused.take()
+    if (calls.length === 0 || !this.healthy) return
+    // It fails only with the thread, of which `onDeath` tells.
+    this.#ask({ ask: 'log_refused', calls }).catch(() => undefined)
+  }
+
   sums(queries: readonly KeySumsQuery[]): Promise<readonly KeySums[]> {
     return this.#ask({ ask: 'sums', queries })
   }
@@ -148,6 +168,7 @@ export class ThreadedLedger implements Ledger {
   }
 
   async #close(withinMs: number): Promise<number> {
+    this.#postRefused()
     let timer: Timer | undefined
     const tooLate = new Promise<void>(resolve => {
       timer = this.#options.clock.after(withinMs, resolve)

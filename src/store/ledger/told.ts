@@ -1,5 +1,5 @@
 import { formatNano } from '../../base/decimal.ts'
-import type { StoredCall, UsageRow, WalletEntry } from './types.ts'
+import type { StoredCall, StoredRefusal, UsageRow, WalletEntry } from './types.ts'
 
 /** A call as the command line and the control plane tell it. */
 export function toldCall(call: StoredCall, currency: string) {
@@ -24,6 +24,28 @@ export function toldCall(call: StoredCall, currency: string) {
     latency_ms: call.latencyMs,
     ...(call.firstByteMs !== undefined && { first_byte_ms: call.firstByteMs }),
     attempts: call.attempts,
+    ...(call.reason !== undefined && { reason: call.reason }),
+    ...(call.failedAttempts && { failed_attempts: [...call.failedAttempts] }),
+  }
+}
+
+/** A call that was refused before it was dispatched, or as many as `count` says that were refused alike. */
+export function refusalToJson(call: StoredRefusal) {
+  return {
+    at: iso(call.atMs),
+    request_id: call.requestId,
+    ...(call.key !== undefined && { key: call.key }),
+    ...(call.tenant !== undefined && { tenant: call.tenant }),
+    ...(call.askedModel !== undefined && { asked_model: call.askedModel }),
+    protocol: call.protocol,
+    path: call.path,
+    status: call.status,
+    outcome: call.status >= 500 ? 'failed' : 'refused',
+    error_code: call.errorCode,
+    message: call.message,
+    ...(call.reason !== undefined && { reason: call.reason }),
+    count: call.count,
+    dispatched: false,
   }
 }
 

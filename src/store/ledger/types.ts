@@ -1,4 +1,12 @@
-import type { CallRecord, Hold, HoldEnd, KeySums, KeySumsQuery, Mark } from '../../schema/ledger.ts'
+import type {
+  CallRecord,
+  Hold,
+  HoldEnd,
+  KeySums,
+  KeySumsQuery,
+  Mark,
+  RefusedCall,
+} from '../../schema/ledger.ts'
 
 /** Where the ledger says what its callers' promises cannot. Each is called on the main thread and must not throw. */
 export interface LedgerEvents {
@@ -38,6 +46,8 @@ export interface Ledger {
   end(end: HoldEnd): Promise<void>
   /** Queues a line of the call log; under pressure it is dropped and counted. */
   log(record: CallRecord): void
+  /** Gathers refused calls for a second, and writes a sample of them with their numbers. */
+  logRefused(call: RefusedCall): void
 
   /** One answer for each query, in their order. A key that was never billed has zeros. */
   sums(queries: readonly KeySumsQuery[]): Promise<readonly KeySums[]>
@@ -115,6 +125,8 @@ export interface Accounting {
   usage(query: UsageQuery): Promise<readonly UsageRow[]>
   /** Newest first, or oldest first where the page starts `after` an id. */
   callLogs(query?: CallLogQuery): Promise<readonly StoredCall[]>
+  /** Calls that were refused before they were dispatched, in the same order; their model is the one that was asked for. */
+  refusedCalls(query?: CallLogQuery): Promise<readonly StoredRefusal[]>
   /**
    * Re-adds every entry, as of one moment, and names what does not fit. At most 100 findings.
    * @throws the reason of `watch.signal`, once it is aborted
@@ -246,6 +258,10 @@ export interface CallLogQuery extends UsageFilters {
 }
 
 export interface StoredCall extends CallRecord {
+  readonly id: number
+}
+
+export interface StoredRefusal extends RefusedCall {
   readonly id: number
 }
 

@@ -17,6 +17,7 @@ import { retiredAccounts } from './0015-retired-accounts.ts'
 import { endpointHealth } from './0016-endpoint-health.ts'
 import { tokens } from './0017-tokens.ts'
 import { loginOrigins } from './0018-login-origins.ts'
+import { refusedCalls } from './0019-refused-calls.ts'
 import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
@@ -41,4 +42,5 @@ export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0016-endpoint-health': endpointHealth,
   '0017-tokens': tokens,
   '0018-login-origins': loginOrigins,
+  '0019-refused-calls': refusedCalls,
 }

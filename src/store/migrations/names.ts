@@ -21,4 +21,5 @@ export const MIGRATION_NAMES = [
   '0016-endpoint-health',
   '0017-tokens',
   '0018-login-origins',
+  '0019-refused-calls',
 ] as const

@@ -25,6 +25,8 @@ test.each<[string, Item]>([
         usage: undefined,
         endpoint: undefined,
         firstByteMs: undefined,
+        reason: 'fast answered 500',
+        failedAttempts: ['fast: upstream_error (answered 500)'],
       },
     ],
   ],
