@@ -8,8 +8,9 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import process from 'node:process'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -18,7 +19,13 @@ import { parseArgs } from 'node:util'
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 const GW = join(ROOT, 'bin', 'gw.js')
 const KEY_NAME = 'platform-test'
-/** The exit code of a command that was refused, here because the key has a secret already. */
+/** Beside the store, and as secret as it is. */
+const KEY_FOLDER = resolve(
+  ROOT,
+  dirname(/^sqlite:([^:?]+)/.exec(process.env.GW_STORE ?? '')?.[1] ?? 'data/gw.db'),
+)
+const KEY_FILE = join(KEY_FOLDER, `${KEY_NAME}.key`)
+/** The exit code of a command that was refused, here because the key has a secret already, or its file exists. */
 const PRECONDITION = 4
 const READY_WITHIN_MS = 30_000
 const PARENT_CHECK_MS = 250
@@ -62,7 +69,7 @@ async function main() {
   step('applying config.example')
   await gw(['apply', '-c', 'config.example', '--yes', '--no-input'], environment)
   step(`issuing the key ${KEY_NAME}`)
-  const secret = await issueKey(environment)
+  const kept = await keptSecret(environment)
   step('starting the gateway and the control plane')
   startServer(
     'the gateway',
@@ -71,6 +78,7 @@ async function main() {
     'inherit',
   )
   await ready(`http://${listen}/health`)
+  const secret = (await opens(listen, kept)) ? kept : await replaceSecret(listen, environment)
   console.log(welcome({ listen, control, secret }))
   await Promise.all(servers.map(server => server.ended))
 }
@@ -182,10 +190,34 @@ async function gw(args, env, mayRefuse = false) {
   return out.trim()
 }
 
-/** The first start issues the key; later ones rotate it, because a secret is shown only once. */
-async function issueKey(env) {
-  const issued = await gw(['keys', 'issue', KEY_NAME], env, true)
-  return issued ?? (await gw(['keys', 'rotate', KEY_NAME, '--grace', '0s'], env))
+/** The first start issues the key into a file; later ones read it there, so that clients go on with it. */
+async function keptSecret(env) {
+  await gw(['keys', 'issue', KEY_NAME, '--to', KEY_FOLDER], env, true)
+  return readFile(KEY_FILE, 'utf8').then(
+    text => text.trim(),
+    () => undefined,
+  )
+}
+
+/** Whether the gateway knows the secret: it may have been rotated, or the store be another one. */
+async function opens(listen, secret) {
+  if (secret === undefined) return false
+  const answer = await fetch(`http://${listen}/v1/models`, { headers: { authorization: `Bearer ${secret}` } })
+  await answer.arrayBuffer()
+  return answer.status !== 401
+}
+
+async function replaceSecret(listen, env) {
+  const secret = await gw(['keys', 'rotate', KEY_NAME, '--grace', '0s'], env)
+  await mkdir(KEY_FOLDER, { recursive: true })
+  await rm(KEY_FILE, { force: true })
+  await writeFile(KEY_FILE, `${secret}\n`, { mode: 0o600, flag: 'wx' })
+  const deadline = performance.now() + READY_WITHIN_MS
+  while (!(await opens(listen, secret))) {
+    if (performance.now() > deadline) throw new Told('The gateway does not learn of the new test key.')
+    await pause(50)
+  }
+  return secret
 }
 
 function listenForSignals() {

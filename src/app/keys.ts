@@ -1,3 +1,4 @@
+import { Calendar } from '../admission/calendar.ts'
 import * as keys from '../changes/keys.ts'
 import {
   type CreatedKey,
@@ -10,6 +11,7 @@ import {
 import type { IssuedSecret, KeyView } from '../changes/types.ts'
 import type { Store } from '../store/types.ts'
 import { record } from './audit.ts'
+import { currencyOf } from './currency.ts'
 import { firstCallWarning } from './first-calls.ts'
 import type { AppPorts } from './ports.ts'
 import { loggedIn } from './revision-author.ts'
@@ -154,9 +156,45 @@ export async function listKeys(
   })
 }
 
+/** What was settled for a key; what open requests hold is the gateway's to know. */
+export interface KeySpend {
+  /** For life. */
+  readonly tokens: number
+  readonly amountNano: bigint
+  /** Of the window of its budget; absent without one. */
+  readonly windowNano?: bigint
+  readonly currency: string
+}
+
 /** @throws {CommandError} GW2xxx, GW4005 */
-export async function showKey(name: string, storeUrl: string, ports: KeyPorts): Promise<KeyView> {
-  return withStore(storeUrl, 'read', ports, store => keys.showKey(store, name))
+export async function showKey(
+  name: string,
+  storeUrl: string,
+  ports: KeyPorts,
+): Promise<{ readonly key: KeyView; readonly spend: KeySpend }> {
+  return withStore(storeUrl, 'read', ports, async store => {
+    const key = await keys.showKey(store, name)
+    return { key, spend: await spendOf(store, key, ports.clock.nowMs()) }
+  })
+}
+
+/** Sums of the ledger are kept by the quarter of an hour. */
+const QUARTER_MS = 900_000
+
+async function spendOf(store: Store, { name, budget }: KeyView, nowMs: number): Promise<KeySpend> {
+  const found = await store.find({ kind: 'key', name })
+  const account = found.resources[0]?.account ?? name
+  const { startMs } = new Calendar().span(budget?.per ?? 'total', budget?.timezone ?? 'UTC', nowMs)
+  // A total budget has no start: the sums for life are its own.
+  const sinceMs = startMs > 0 ? startMs : nowMs - (nowMs % QUARTER_MS)
+  const [sums] = await store.accounting.keySums([{ key: account, sinceMs }])
+  const { totalTokens: tokens = 0, totalNano: amountNano = 0n, windowNano = 0n } = sums ?? {}
+  return {
+    tokens,
+    amountNano,
+    ...(budget && { windowNano: budget.per === 'total' ? amountNano : windowNano }),
+    currency: currencyOf(await store.find({ kind: 'settings' })),
+  }
 }
 
 /** Does it and, where that changed something, leaves a line in the audit. */

@@ -1,3 +1,4 @@
+import type { KeySpend } from '../app/keys.ts'
 import { formatNano } from '../base/decimal.ts'
 import type { KeyState, KeyView } from '../changes/types.ts'
 import type { Json } from '../schema/kinds.ts'
@@ -13,7 +14,12 @@ const STATES: Record<KeyState, string> = {
   no_secret: 'no secret',
 }
 
-/** Keys as a table, one a line. */
+const EXPIRES: Column<KeyView> = {
+  title: 'EXPIRES',
+  cell: ({ expiresAtMs: ms }) => (ms === undefined ? '-' : day(ms)),
+}
+
+/** Keys as a table, one a line. The columns are dropped from the right where the terminal is narrow. */
 export function keysToText(
   keys: readonly KeyView[],
   nowMs: number,
@@ -24,21 +30,22 @@ export function keysToText(
   const columns: Column<KeyView>[] = [
     { title: 'NAME', cell: key => key.name, narrowest: 16 },
     { title: 'STATE', cell: key => STATES[key.state] },
-    { title: 'KIND', cell: key => key.kind, dispensable: true },
     { title: 'TENANT', cell: key => key.tenant ?? '-', narrowest: 8 },
     { title: 'MODELS', cell: key => key.models.join(','), narrowest: 8 },
+    ...(withExpiry ? [EXPIRES] : []),
+    { title: 'QUOTA', cell: key => String(key.quota ?? '-'), dispensable: true },
+    { title: 'BUDGET', cell: budgetCell, dispensable: true },
+    ...(withExpiry ? [] : [{ ...EXPIRES, dispensable: true } as const]),
     { title: 'LIMITS', cell: key => limitsText(key) || '-', narrowest: 8, dispensable: true },
+    { title: 'KIND', cell: key => key.kind, dispensable: true },
     { title: 'SECRET', cell: key => secretAge(key, nowMs), dispensable: true },
     { title: 'CREATED', cell: key => day(key.createdAtMs), dispensable: true },
-    ...(withExpiry
-      ? [{ title: 'EXPIRES', cell: ({ expiresAtMs: ms }: KeyView) => (ms === undefined ? '-' : day(ms)) }]
-      : []),
   ]
   return table(columns, keys, style, width)
 }
 
 /** One key, a field a line; what is not set is left out. */
-export function keyToText(key: KeyView, style: Style): string {
+export function keyToText(key: KeyView, style: Style, spend?: KeySpend): string {
   const { budget, place } = key
   const fields: readonly (readonly [string, string | undefined])[] = [
     ['name', key.name],
@@ -50,6 +57,7 @@ export function keyToText(key: KeyView, style: Style): string {
     ['limits', limitsText(key) || undefined],
     ['quota', key.quota === undefined ? undefined : `${key.quota} tokens`],
     ['budget', budget && `${formatNano(budget.amountNano)} per ${budget.per} (${budget.timezone})`],
+    ['spent', spend && spendText(spend)],
     ['expires', key.expiresAtMs === undefined ? undefined : iso(key.expiresAtMs)],
     ['secret', secretText(key)],
     ['created', iso(key.createdAtMs)],
@@ -61,7 +69,7 @@ export function keyToText(key: KeyView, style: Style): string {
   return shown.map(([name, value]) => `${style.strong(name.padEnd(width))}  ${printable(value)}\n`).join('')
 }
 
-export function keyToJson(key: KeyView): Json {
+export function keyToJson(key: KeyView, spend?: KeySpend): Json {
   const { budget, place } = key
   return present({
     name: key.name,
@@ -77,6 +85,14 @@ export function keyToJson(key: KeyView): Json {
     }),
     quota: key.quota,
     budget: budget && { amount: formatNano(budget.amountNano), per: budget.per, timezone: budget.timezone },
+    spend:
+      spend &&
+      present({
+        tokens: spend.tokens,
+        amount: formatNano(spend.amountNano),
+        in_budget: spend.windowNano === undefined ? undefined : formatNano(spend.windowNano),
+        currency: spend.currency,
+      }),
     expires_at: key.expiresAtMs === undefined ? undefined : iso(key.expiresAtMs),
     held_at: key.heldAtMs === undefined ? undefined : iso(key.heldAtMs),
     secret: present({
@@ -107,6 +123,15 @@ function stateText(key: KeyView): string {
     no_secret: `no secret yet: \`gw keys issue ${key.name}\``,
   }
   return told[key.state]
+}
+
+function budgetCell({ budget }: KeyView): string {
+  return budget ? `${formatNano(budget.amountNano)}/${budget.per}` : '-'
+}
+
+function spendText({ tokens, amountNano, windowNano, currency }: KeySpend): string {
+  const life = `${tokens} tokens, ${formatNano(amountNano)} ${currency}`
+  return windowNano === undefined ? life : `${life}; of the budget ${formatNano(windowNano)} ${currency}`
 }
 
 function limitsText({ limits }: KeyView): string {

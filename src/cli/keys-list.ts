@@ -40,7 +40,7 @@ export function keysListCommand(bind: Bind): Command {
               : keysToText(keys, session.io.clock.nowMs(), out.style, out.width, {
                   withExpiry: expiring !== undefined,
                 }),
-          json: () => keys.map(keyToJson),
+          json: () => keys.map(key => keyToJson(key)),
         })
         return EXIT.done
       }),

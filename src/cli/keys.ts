@@ -69,16 +69,16 @@ function rotateCommand(bind: Bind): Command {
 }
 
 function showCommand(bind: Bind): Command {
-  return verb('show', 'Show one key: its policy, its state and where it is declared.', [
+  return verb('show', 'Show one key: its policy, its state, what it has spent and where it is declared.', [
     'gw keys show my-app',
   ])
     .argument('<name>', 'the key')
     .action(
       bind(async (session, [name = '']) => {
-        const key = await showKey(name, session.flags.store, appPorts(session))
+        const { key, spend } = await showKey(name, session.flags.store, appPorts(session))
         session.out.result({
-          text: () => keyToText(key, session.out.style),
-          json: () => keyToJson(key),
+          text: () => keyToText(key, session.out.style, spend),
+          json: () => keyToJson(key, spend),
         })
         return EXIT.done
       }),
@@ -102,8 +102,8 @@ function enableCommand(bind: Bind): Command {
     .action(
       bind(async (session, [name = '']) => {
         const changed = await enableKey(name, session.flags.store, appPorts(session))
-        const { state } = await showKey(name, session.flags.store, appPorts(session))
-        return switched(session, name, 'enabled', changed, LACKING[state]?.(name))
+        const { key } = await showKey(name, session.flags.store, appPorts(session))
+        return switched(session, name, 'enabled', changed, LACKING[key.state]?.(name))
       }),
     )
 }

@@ -5,6 +5,7 @@ import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import { type TestClock, testClock } from '../support/test-clock.ts'
 import { gw } from './in-process.ts'
 import { FIRST } from './sample-tree.ts'
+import { billed, NOON_MS, write } from './traffic.ts'
 
 const MINTED = /^gw_[0-9A-Za-z]{46}\n$/
 const KEYS = `
@@ -139,7 +140,37 @@ describe('gw keys list and show', () => {
     const { stdout } = await run('keys list --format json')
     await expect(stdout).toMatchFileSnapshot('golden/keys-list.json.txt')
     const [app] = JSON.parse(stdout).filter((key: { name: string }) => key.name === 'app')
-    expect(await json('keys show app')).toEqual(app)
+    const { spend, ...shown } = await json('keys show app')
+    expect(shown).toEqual(app)
+    expect(spend).toEqual({ tokens: 0, amount: '0', currency: 'EUR' })
+  })
+
+  it('list budget, quota and expiry within 100 columns', async () => {
+    await run('keys create trial --kind platform --quota 500000 --budget 50/month --expires 2030-01-31')
+    const { stdout } = await run('keys list --color never', { terminal: 100 })
+    for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
+    expect(stdout).toMatch(/^NAME +STATE +TENANT +MODELS +QUOTA +BUDGET +EXPIRES/)
+    expect(stdout).toMatch(/^trial .* 500000 +50\/month +2030-01-31/m)
+  })
+
+  it('show what a key has spent, for life and of its budget', async () => {
+    await run('keys create trial --kind platform --budget 50/day')
+    write(dir.at('data/gw.db'), [
+      ...billed({
+        id: 'a',
+        key: 'trial',
+        tenant: null,
+        atMs: NOON_MS - 86_400_000,
+        amountNano: 2_000_000_000n,
+      }),
+      ...billed({ id: 'b', key: 'trial', tenant: null, atMs: NOON_MS, amountNano: 500_000_000n }),
+    ])
+    const { spend } = await json('keys show trial')
+    expect(spend).toMatchObject({ amount: '2.5', in_budget: '0.5', currency: 'EUR' })
+    expect(spend.tokens).toBeGreaterThan(0)
+    expect((await run('keys show trial')).stdout).toMatch(
+      /^spent +\d+ tokens, 2\.5 EUR; of the budget 0\.5 EUR$/m,
+    )
   })
 
   it('show one key in full', async () => {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -12,7 +12,7 @@ import { type TempDir, tempDir } from '../support/temp-dir.ts'
  * welcome and the end; the real command has tests of its own.
  */
 const STAND_IN = `
-import { appendFileSync, existsSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 const args = process.argv.slice(2)
 const note = text => appendFileSync('seen.log', text + '\\n')
@@ -20,14 +20,22 @@ note([...args, process.env.GW_DEMO_URL].join(' '))
 if (process.env.FAIL === args[0]) { console.error('error GW9001: on purpose'); process.exit(1) }
 if (args[0] === 'serve' || args[0] === 'demo-upstream') {
   const [host, port] = args[2].split(':')
-  createServer((req, res) => res.end(String(process.pid))).listen(Number(port), host)
+  const isKnown = bearer => existsSync('issued') && bearer === 'Bearer ' + readFileSync('issued', 'utf8')
+  createServer((req, res) => {
+    if (args[0] === 'serve' && req.url === '/v1/models' && !isKnown(req.headers.authorization)) res.statusCode = 401
+    res.end(String(process.pid))
+  }).listen(Number(port), host)
   process.on('SIGTERM', () => { note('end of ' + args[0]); process.exit(0) })
 } else if (args[1] === 'issue' && existsSync('issued')) {
   console.error('error GW4006: The key has a secret already.')
   process.exitCode = 4
 } else if (args[0] === 'keys') {
-  writeFileSync('issued', '')
-  console.log('gw_' + args[1])
+  const secret = 'gw_' + args[1]
+  writeFileSync('issued', secret)
+  if (args[3] === '--to') {
+    mkdirSync(args[4], { recursive: true })
+    writeFileSync(args[4] + '/platform-test.key', secret + '\\n', { flag: 'wx' })
+  } else console.log(secret)
 }
 `
 
@@ -60,7 +68,7 @@ function start(
   const script = dir.at('a path with spaces/scripts/start.mjs')
   const [program, ...words] = command ?? [process.execPath, script, ...args]
   const child = spawn(program, words, {
-    env: { ...process.env, ...env },
+    env: { ...process.env, GW_STORE: '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   onTestFinished(() => {
@@ -118,23 +126,36 @@ test('starts everything in order, welcomes with the key, and ends the gateway be
   expect(seen(dir)).toEqual([
     `demo-upstream --listen ${demo} http://${demo}`,
     `apply -c config.example --yes --no-input http://${demo}`,
-    `keys issue platform-test http://${demo}`,
+    `keys issue platform-test --to ${dir.at('a path with spaces/data')} http://${demo}`,
     `serve --listen ${listen} --control-listen ${control} http://${demo}`,
     'end of serve',
     'end of demo-upstream',
   ])
 })
 
-test('a second start rotates the key that the first has issued', async () => {
+test('a second start keeps the key that the first has issued', async () => {
   const dir = checkout()
-  dir.write('a path with spaces/issued', '')
-  const { args } = await addresses()
-  const run = start(dir, args)
+  for (let round = 0; round < 2; round++) {
+    const run = start(dir, (await addresses()).args)
+    await run.until('Ctrl-C stops everything.')
+    expect(run.said()).toContain(`test key        gw_issue\n`)
+    run.process.kill('SIGTERM')
+    expect(await run.ended).toBe(0)
+  }
+  expect(seen(dir).filter(line => line.startsWith('keys rotate'))).toEqual([])
+})
+
+test('rotates the key where its secret is not kept, and keeps the new one for its owner alone', async () => {
+  const dir = checkout()
+  dir.write('a path with spaces/issued', 'gw_of_another')
+  const run = start(dir, (await addresses()).args)
   await run.until('Ctrl-C stops everything.')
-  expect(run.said()).toContain('gw_rotate')
+  expect(run.said()).toContain(`test key        gw_rotate\n`)
   run.process.kill('SIGTERM')
   expect(await run.ended).toBe(0)
-  expect(seen(dir)[3]).toMatch(/^keys rotate platform-test --grace 0s /)
+  const kept = dir.at('a path with spaces/data/platform-test.key')
+  expect(readFileSync(kept, 'utf8')).toBe('gw_rotate\n')
+  expect(statSync(kept).mode & 0o777).toBe(0o600)
 })
 
 test('names a port in use and the flag that chooses another, and starts nothing', async () => {

@@ -64,11 +64,10 @@ async function bearerFor(question: WhyQuestion, { view }: Scene, known: Known): 
     question.key === undefined
       ? bearerOf(question.secret ?? '', view)
       : bearerNamed(question.key, view.snapshot, known)
-  if (!bearer)
-    throw noSuchKey(
-      question.key ?? '',
-      [...view.snapshot.keys.values()].map(({ name }) => name),
-    )
+  if (!bearer) {
+    await known.learnAll('key')
+    throw noSuchKey(question.key ?? '', known.names('key'))
+  }
   const { entry } = bearer
   if (entry) {
     await known.learn('key', entry.name)
