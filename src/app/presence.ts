@@ -41,6 +41,8 @@ export class Presence {
   #toldAtMs = Number.NEGATIVE_INFINITY
   #telling: Promise<void> = Promise.resolve()
   #left = false
+  /** Of the gateway; empty until {@link tell}. */
+  #url = ''
   #complained = false
 
   constructor(ports: PresencePorts) {
@@ -52,10 +54,17 @@ export class Presence {
   /** From now on, until {@link leave}. Does not wait for the store. */
   tell(url: string): void {
     if (this.#left) return
-    this.#telling = this.#look(url)
+    this.#url = url
+    this.#telling = this.#look()
     this.#timer = this.#ports.clock.after(LOOK_MS, () => {
       void this.#telling.then(() => this.tell(url))
     })
+  }
+
+  /** Another revision is served: `gw apply` waits for the report. Nothing before {@link tell}. */
+  served(): void {
+    if (this.#url === '' || this.#left) return
+    this.#telling = this.#telling.then(() => this.#look())
   }
 
   /** Takes it back. Never rejects: where the store cannot be written the silence tells the same. */
@@ -71,9 +80,9 @@ export class Presence {
     }
   }
 
-  async #look(url: string): Promise<void> {
+  async #look(): Promise<void> {
     const { store, clock } = this.#ports
-    const report = this.#report(url)
+    const report = this.#report()
     const news = JSON.stringify(report)
     const endpoints = this.#endpointNews()
     if (!endpoints && news === this.#told && clock.monotonicMs() - this.#toldAtMs < BEAT_MS) return
@@ -89,7 +98,7 @@ export class Presence {
     }
   }
 
-  #report(url: string): GatewayReport {
+  #report(): GatewayReport {
     const { holder, version, follows } = this.#ports
     const { revision, refused } = holder.report()
     return {
@@ -97,7 +106,7 @@ export class Presence {
       pid: process.pid,
       host: hostname(),
       ...(version !== undefined && { version }),
-      url,
+      url: this.#url,
       startedAtMs: this.#startedAtMs,
       revision,
       keyVersion: holder.current()?.keyVersion ?? 0,

@@ -13,8 +13,10 @@ import type { ServingStore } from '../store/types.ts'
 import { findSecret, type SecretPorts } from './secrets.ts'
 import { inSlices } from './slices.ts'
 
-/** A commit in another process is seen within a second: four looks, each of a microsecond. */
-const POLL_MS = 250
+/** A commit in another process is seen so soon; a look takes some microseconds. */
+const POLL_MS = 100
+/** Files of secrets are looked at less often: each costs a system call. */
+const FILES_MS = 250
 /** What could not be served, for the state of the world and not of the revision, is tried again after this long. */
 const RETRY_MS = 5_000
 /** How far a start goes back for a revision that can be served. */
@@ -48,6 +50,7 @@ export class Reloader {
   #working: Promise<void> = Promise.resolve()
   #stopped = false
   #retryAtMs = Number.POSITIVE_INFINITY
+  #filesAtMs = Number.NEGATIVE_INFINITY
   /** Of the files that the state's secrets were read from. */
   #stamps: ReadonlyMap<SecretReference, string> = new Map()
   /** Of the newest state: little of the next one is new. */
@@ -96,8 +99,21 @@ export class Reloader {
   #schedule(): void {
     if (this.#stopped) return
     this.#timer = this.#ports.clock.after(POLL_MS, () => {
-      void this.#next(() => this.#look()).finally(() => this.#schedule())
+      // Without a promise where nothing has changed: an idle gateway does little else.
+      if (this.#isDue()) void this.#next(() => this.#look()).finally(() => this.#schedule())
+      else this.#schedule()
     })
+  }
+
+  #isDue(): boolean {
+    const nowMs = this.#ports.clock.monotonicMs()
+    if (nowMs >= this.#retryAtMs || (this.#stamps.size > 0 && nowMs >= this.#filesAtMs)) return true
+    try {
+      return this.#ports.store.changed()
+    } catch {
+      // The look fails as well, and says so.
+      return true
+    }
   }
 
   #next(look: () => Promise<void>): Promise<void> {
@@ -207,6 +223,9 @@ export class Reloader {
   }
 
   async #secretsMoved(): Promise<boolean> {
+    const nowMs = this.#ports.clock.monotonicMs()
+    if (this.#stamps.size === 0 || nowMs < this.#filesAtMs) return false
+    this.#filesAtMs = nowMs + FILES_MS
     const references = [...this.#stamps.keys()]
     const now = await stampsOf(references)
     return references.some(reference => now.get(reference) !== this.#stamps.get(reference))

@@ -73,6 +73,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       measured?.adopt(snapshot)
       upstreams.adopt(snapshot)
       void files?.compare(snapshot.revision)
+      presence?.served()
     },
   })
   const files = options.files && (await followed(options.files.paths, options.store, ports))

@@ -9,7 +9,7 @@ import { appPorts, type Session } from './session.ts'
 /** As commander gives it: a duration, `--wait` alone, `--no-wait`, or nothing of them. */
 export type WaitFlag = number | boolean | undefined
 
-/** Without a flag: a gateway that runs looks at the store every quarter of a second. */
+/** Without a flag: a gateway that runs looks at the store ten times a second. */
 const DEFAULT_WAIT_MS = 5_000
 const LONG_WAIT_MS = 30_000
 

@@ -1,3 +1,4 @@
+import type Database from 'better-sqlite3'
 import type { Clock } from '../base/clock.ts'
 import type { ServedState } from '../schema/state.ts'
 import type { Connection } from './connection.ts'
@@ -12,11 +13,13 @@ import type { EndpointNews, GatewayReport, Head, ServingStore, StateRetention } 
 export class SqliteServingStore implements ServingStore {
   readonly #connection: Connection
   readonly #clock: Clock
+  /** Of a session: prepared once, for it is asked many times a second. */
+  readonly #dataVersions = new WeakMap<Session, Database.Statement<[], number>>()
 
   /** The session of the last `readState`: another one means another file. */
   #readFrom: Session | undefined
   /** `PRAGMA data_version` when the head was last compared: it moves with every foreign commit, and only then. */
-  #dataVersion: unknown
+  #dataVersion: number | undefined
   /** What the last `readState` gave, moved along with own commits. */
   #seen: Head | undefined
   #isBehind = true
@@ -34,7 +37,7 @@ export class SqliteServingStore implements ServingStore {
     return this.#connection.use(session =>
       readBare(session, async () => {
         // Asked before the rest is read: a commit in between is then seen by the next `changed`.
-        const dataVersion = readDataVersion(session)
+        const dataVersion = this.#readDataVersion(session)
         const state = await readServed(session.raw, this.#clock.nowMs(), before)
         this.#readFrom = session
         this.#dataVersion = dataVersion
@@ -55,7 +58,7 @@ export class SqliteServingStore implements ServingStore {
     try {
       const session = this.#connection.peek()
       if (session === undefined || session !== this.#readFrom) return true
-      const dataVersion = readDataVersion(session)
+      const dataVersion = this.#readDataVersion(session)
       if (dataVersion !== this.#dataVersion) {
         this.#dataVersion = dataVersion
         this.#isBehind = !isSameHead(this.#seen, readHead(session.raw))
@@ -98,10 +101,15 @@ export class SqliteServingStore implements ServingStore {
   close(): Promise<void> {
     return this.#connection.close()
   }
-}
 
-function readDataVersion({ raw }: Session): unknown {
-  return raw.pragma('data_version', { simple: true })
+  #readDataVersion(session: Session): number | undefined {
+    let statement = this.#dataVersions.get(session)
+    if (!statement) {
+      statement = session.raw.prepare<[], number>('pragma data_version').pluck()
+      this.#dataVersions.set(session, statement)
+    }
+    return statement.get()
+  }
 }
 
 function isSameHead(a: Head | undefined, b: Head): boolean {

@@ -59,6 +59,17 @@ test('a gateway tells at once what it serves, and soon what it cannot', async ()
   expect(await store.gateways()).toMatchObject([{ revision: 3, refused: { revision: 4, reason: 'a; b' } }])
 })
 
+test('a revision that is served is reported at once, without a look of the clock', async () => {
+  const { store, presence, becomes } = await setUp()
+  presence.served()
+  expect(await store.gateways()).toEqual([])
+  presence.tell('http://127.0.0.1:1')
+  await store.gateways()
+  becomes({ revision: 4, ok: true, atMs: 1 })
+  presence.served()
+  await expect.poll(async () => (await store.gateways())[0]?.revision).toBe(4)
+})
+
 test('a calm gateway is heard of every five seconds; one that is silent for longer counts as gone', async () => {
   const { clock, store, presence, look } = await setUp()
   presence.tell('http://x')

@@ -41,14 +41,25 @@ async function setUp(environment: Record<string, string> = {}) {
     reloader,
     entry: (digit: string) => holder.current()?.keys.get(digest(digit)),
     /** The next look has taken something over. */
-    swap: async () => {
+    swap: async (afterMs = 250) => {
       swapped = gate()
       await clock.waiting()
-      clock.advance(250)
+      clock.advance(afterMs)
       await swapped.opened
     },
   }
 }
+
+test('a commit of another process is served by a look within 100 ms', async () => {
+  const { other, holder, reloader, swap } = await setUp()
+  await put(other, key('first'))
+  await reloader.start()
+  for (const revision of [2, 3, 4]) {
+    await put(other, key(`key-${revision}`))
+    await swap(100)
+    expect(holder.current()?.revision).toBe(revision)
+  }
+})
 
 test('a reload makes anew only what has changed', async () => {
   const { other, reloader, entry, swap } = await setUp()
