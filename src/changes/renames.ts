@@ -149,6 +149,12 @@ export function liveUnderNewNames(
     resources: underNewNames(live.resources, renames, mayFollow),
     secrets: live.secrets.map(renamed),
     holds: live.holds.map(renamed),
+    ...(live.balances && {
+      balances: live.balances.map(({ tenant, balanceNano }) => ({
+        tenant: tenants.get(tenant) ?? tenant,
+        balanceNano,
+      })),
+    }),
     ...(live.tenantUsers && {
       tenantUsers: live.tenantUsers.map(({ name, tenant }) => ({
         name,

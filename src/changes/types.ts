@@ -40,6 +40,7 @@ export interface PlanWarning {
     | 'renamed'
     | 'not_renamed'
     | 'users_disabled'
+    | 'wallet_left'
   readonly kind: Kind
   readonly name: string
   /** A sentence for people. */

@@ -1,3 +1,4 @@
+import { formatNano } from '../base/decimal.ts'
 import type { Resource } from '../schema/kinds.ts'
 import { resourceId } from '../store/resources.ts'
 import type { Live, SourceLine } from '../store/types.ts'
@@ -71,7 +72,7 @@ function warningsOf(live: Live, after: readonly Resource[], desired: readonly Re
       message: `no secret yet: \`gw keys issue ${name}\` mints one`,
     })
   }
-  return [...warnings, ...usersDisabled(live, after)]
+  return [...warnings, ...usersDisabled(live, after), ...walletsLeft(live, after)]
 }
 
 /** Who may no longer log in, because the tenant goes away. */
@@ -83,6 +84,21 @@ function usersDisabled({ resources, tenantUsers = [] }: Live, after: readonly Re
     if (users.length === 0) return []
     const message = `users who are disabled with it, and whose sessions end: ${users.join(', ')}`
     return [{ code: 'users_disabled', kind, name, message }]
+  })
+}
+
+/** Money or debts of a tenant that goes away: what only seems to be a rename leaves them behind. */
+function walletsLeft({ resources, balances = [] }: Live, after: readonly Resource[]): PlanWarning[] {
+  const kept = new Set(after.filter(({ kind }) => kind === 'tenant').map(({ name }) => name))
+  const settings = resources.find(({ kind }) => kind === 'settings')
+  const currency = settings?.spec['currency']
+  const label = typeof currency === 'string' ? ` ${currency}` : ''
+  return balances.flatMap(({ tenant: name, balanceNano }): PlanWarning[] => {
+    if (kept.has(name)) return []
+    const message =
+      `its wallet stays behind with ${formatNano(balanceNano)}${label}; ` +
+      `where it gets another name, write \`previous_name: ${name}\` there`
+    return [{ code: 'wallet_left', kind: 'tenant', name, message }]
   })
 }
 

@@ -20,6 +20,7 @@ import {
 import { type AccountingPorts, SqliteAccounting } from './ledger/accounting.ts'
 import { NamedAccounting } from './ledger/named-accounting.ts'
 import type { Accounting } from './ledger/types.ts'
+import { selectBalances } from './ledger/wallet.ts'
 import { deleteMaintenance, putMaintenance, selectMaintenance } from './maintenance.ts'
 import { assertAuthority } from './people/authority.ts'
 import { SqlitePeople } from './people/sqlite-people.ts'
@@ -94,6 +95,7 @@ export class SqliteStore implements Store {
       secrets: await selectSecrets(db),
       holds: await selectHolds(db),
       tenantUsers: await selectTenantUsers(db),
+      balances: await selectBalances(db),
       kept: await selectKept(db),
       ...present(await selectMaintenance(db)),
     }))

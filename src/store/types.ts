@@ -83,6 +83,8 @@ export interface Live {
   readonly holds: readonly KeyHold[]
   /** Users who may log in for a tenant; absent where only a part was asked for. */
   readonly tenantUsers?: readonly { readonly name: string; readonly tenant: string }[]
+  /** Of the tenants that have one other than nothing; absent where only a part was asked for. */
+  readonly balances?: readonly { readonly tenant: string; readonly balanceNano: bigint }[]
   /** Secrets that were given over REST, sealed; absent where only a part was asked for. */
   readonly kept?: readonly KeptSecret[]
   /** Absent while it is off. */

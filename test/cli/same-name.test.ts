@@ -54,6 +54,23 @@ describe('a tenant that is deleted by its files', () => {
     expect((await run('users enable tom')).exit).toBe(4)
   })
 
+  it('leaves its balance behind, of which the plan warns; under a new name with previous_name it keeps it', async () => {
+    const renamed = (name: string) => WITH_TENANT.replaceAll('blue', name)
+    dir.write('gw.yaml', renamed('azure'))
+    const balance = (await json('wallet show blue')).balance
+    const { stdout } = await run('diff')
+    expect(stdout).toContain(`its wallet stays behind with ${balance}`)
+    expect(stdout).toContain('where it gets another name, write `previous_name: blue` there')
+    const diff = await json('diff')
+    expect(diff.warnings).toContainEqual(
+      expect.objectContaining({ code: 'wallet_left', kind: 'tenant', name: 'blue' }),
+    )
+    dir.write('gw.yaml', renamed('azure').replace('prepaid }', 'prepaid, previous_name: blue }'))
+    expect((await run('diff')).stdout).not.toContain('wallet stays behind')
+    expect((await run('apply --yes')).exit).toBe(0)
+    expect((await json('wallet show azure')).balance).toBe(balance)
+  })
+
   it('is another one than a later tenant of its name, which has nothing of it', async () => {
     await apply(REST)
     await apply(WITH_TENANT)

@@ -65,6 +65,28 @@ export async function selectWallets(db: Kysely<Tables>, only?: string): Promise<
   return [...wallets.values()].sort((a, b) => (a.tenant < b.tenant ? -1 : 1))
 }
 
+/** Of the tenants that stand and have one other than nothing, by their names. */
+export async function selectBalances(
+  db: Kysely<Tables>,
+): Promise<{ readonly tenant: string; readonly balanceNano: bigint }[]> {
+  const rows = await db
+    .selectFrom('wallets')
+    .innerJoin('resources', join =>
+      join.onRef(sql`coalesce(account, name)`, '=', 'wallets.tenant').on('kind', '=', 'tenant'),
+    )
+    .select([
+      'name',
+      sql<string>`cast(balance_units as text)`.as('units'),
+      sql<string>`cast(balance_nano as text)`.as('nano'),
+    ])
+    .orderBy('name')
+    .execute()
+  return rows.flatMap(({ name, ...sum }) => {
+    const balanceNano = toNano(sum)
+    return balanceNano === 0n ? [] : { tenant: name, balanceNano }
+  })
+}
+
 export async function selectWalletEntries(
   db: Kysely<Tables>,
   tenant: string,
