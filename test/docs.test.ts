@@ -52,6 +52,8 @@ describe('the documents', () => {
     'docs/vendors.md',
     'docs/prices.md',
     'docs/clients.md',
+    'docs/json-output.md',
+    'docs/sizing.md',
   ])('%s links to files that exist', path => {
     const base = new URL(`../${path}`, import.meta.url)
     const links = [...page(path).matchAll(/\]\(([^)#]+)\)/g)].map(([, link]) => link ?? '')
