@@ -1,8 +1,8 @@
-import { existsSync, linkSync, mkdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
+import { existsSync, linkSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { CommandError } from '../base/catalogue/command.ts'
 import { type CopyWatch, copyStore, SIDE_FILES, type StoreCopy, syncToDisk } from '../store/copy.ts'
-import { fileIdentity } from '../store/database.ts'
+import { fileIdentity, makeFolder } from '../store/database.ts'
 import { storeFault } from '../store/faults.ts'
 import { takeLease } from '../store/ledger/lease.ts'
 import { replaceStore } from '../store/replace.ts'
@@ -82,7 +82,7 @@ export async function restore(
   // Behind a symbolic link SQLite keeps its log beside the file itself.
   const store = isThere ? realpathSync(named) : named
   if (source === fileIdentity(store)) throw itself(file)
-  if (!isThere) mkdirSync(dirname(store), { recursive: true, mode: 0o700 })
+  if (!isThere) makeFolder(dirname(store))
   const lease = isThere ? takeLease(store) : undefined
   try {
     const fresh = beside(store, ports)

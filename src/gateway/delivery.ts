@@ -132,7 +132,9 @@ export class Delivery implements BodySink {
     this.#upstreamEnded = true
     const error = this.#options.filter.end()
       ? undefined
-      : new GwError('upstream_error', undefined, { reason: 'the answer ended before it was whole' })
+      : new GwError('upstream_error', 'The answer of the model server ended before it was complete.', {
+          reason: 'the answer ended before it was whole',
+        })
     if (this.#drain) return this.#endDrain(this.#drain, error)
     if (error) return this.#break(error)
     if (!this.#settling) void this.#settle()

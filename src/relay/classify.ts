@@ -60,12 +60,19 @@ export function fromTransport(error: unknown, endpoint: string, wasSent: boolean
   const code = errorCode(error)
   const reason = `${endpoint}: ${error instanceof ProxyError ? error.message : (code ?? String(error))}`
   const tooSlow = code !== undefined && TIMEOUT_CODES.has(code)
-  return new UpstreamFailure(tooSlow ? 'upstream_timeout' : 'upstream_error', undefined, {
+  if (tooSlow)
+    return new UpstreamFailure('upstream_timeout', undefined, { reason, cause: error, isIll: true, wasSent })
+  return new UpstreamFailure('upstream_error', transportMessage(code, wasSent), {
     reason,
     cause: error,
     isIll: true,
     wasSent,
   })
+}
+
+function transportMessage(code: string | undefined, wasSent: boolean): string {
+  if (code?.startsWith('HPE_')) return 'The answer of the model server is not valid HTTP.'
+  return wasSent ? 'The connection to the model server broke off.' : 'The model server could not be reached.'
 }
 
 /** An endpoint did not say in time what it had to. `total` is the time of the request, not only of the endpoint. */
@@ -132,7 +139,7 @@ export function fromHead(
       })
     default:
       // Of the 4xx that are left each speaks about the request: no other endpoint would take it either.
-      return new UpstreamFailure('upstream_error', undefined, {
+      return new UpstreamFailure('upstream_error', `The model server answered ${status}.`, {
         reason,
         mayMoveOn: status < 400 || status >= 500,
         isIll: status >= 500,

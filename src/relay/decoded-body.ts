@@ -7,6 +7,7 @@ import type { Answered, BodySink } from './types.ts'
 const MAX_RATIO = 200
 /** Judged by its ratio from here on, which is before a byte of an answer in JSON goes to the client. */
 const FREE_BYTES = 131_072
+const UNDECODABLE = 'The compressed answer of the model server could not be decoded.'
 const MAX_DECODED_BYTES = 268_435_456
 
 export interface DecodedBodyOptions {
@@ -109,7 +110,13 @@ export class DecodedBody implements BodySink, Answered {
   #fail(why: string, code: 'upstream_error' | 'upstream_timeout' = 'upstream_error'): void {
     const { endpoint, coding } = this.#options
     const reason = `${endpoint}: content-encoding ${coding}, though identity was asked for: ${why}`
-    this.abort(new UpstreamFailure(code, undefined, { reason, isIll: true, hasAnswered: true }))
+    this.abort(
+      new UpstreamFailure(code, code === 'upstream_error' ? UNDECODABLE : undefined, {
+        reason,
+        isIll: true,
+        hasAnswered: true,
+      }),
+    )
   }
 
   /** @returns false where it was over before. */

@@ -83,11 +83,31 @@ export async function whileBusy(attempt: () => unknown): Promise<void> {
  * (https://sqlite.org/howtocorrupt.html §2.2).
  */
 function createFile(path: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(path))
   try {
     closeSync(openSync(path, 'ax', 0o600))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+}
+
+/** With the folders above it. Not `recursive`: in a file system that makes none, such as /proc, Node never returns. */
+export function makeFolder(path: string): void {
+  if (isMade(path)) return
+  makeFolder(dirname(path))
+  if (!isMade(path)) mkdirSync(path, { mode: 0o700 })
+}
+
+/** False where the folder above it is missing. */
+function isMade(path: string): boolean {
+  try {
+    mkdirSync(path, { mode: 0o700 })
+    return true
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return true
+    if (code === 'ENOENT' && dirname(path) !== path) return false
+    throw error
   }
 }
 

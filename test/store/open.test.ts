@@ -79,6 +79,17 @@ describe('the file', () => {
     await expect(open('read', 'sqlite:file/gw.db')).rejects.toMatchObject({ code: 'GW2001' })
   })
 
+  test('in a file system that makes no folders is an error at once', async () => {
+    const { open } = setUp()
+    await expect(open('create', 'sqlite:/proc/x/y.db')).rejects.toMatchObject({ code: 'GW2001' })
+  })
+
+  test('in folders that are missing has them made, for their owner alone', async () => {
+    const { folder, open } = setUp()
+    await (await open('create', 'sqlite:a/b/c/gw.db')).close()
+    for (const made of ['a', 'a/b', 'a/b/c']) expect(statSync(folder.at(made)).mode & 0o777).toBe(0o700)
+  })
+
   test.each(EVERY_MODE)('that belongs to another program is refused in mode %s', async mode => {
     const { open, raw } = setUp()
     raw('create table users (id integer)')

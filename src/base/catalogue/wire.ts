@@ -204,7 +204,7 @@ export const WIRE_ERRORS = {
   },
   upstream_error: {
     ...broken,
-    title: 'The model server refused the connection, broke off, or answered nonsense.',
+    title: 'The model server failed, or its answer could not be used.',
     mend: 'Retry; if it stays, the operator finds the cause in the log under the request id.',
   },
   upstream_credentials: {

@@ -22,12 +22,24 @@ export function isPathUnknown(answer: Answer, told: Told): boolean {
   return (answer.status === 404 || answer.status === 405) && !isModelUnknown(answer, told)
 }
 
-export function isModelUnknown({ status }: Answer, { code, type, param, message = '' }: Told): boolean {
+export function isModelUnknown(answer: Answer, told: Told): boolean {
+  const { status } = answer
+  const { code, type, param, message = '' } = told
+  if (isParameterRefused(answer, told)) return false
   if (status !== 400 && status !== 403 && status !== 404 && status !== 422) return false
   if (MODEL_CODES.test(code) || MODEL_CODES.test(type)) return true
   if (type === 'not_found_error' && /^model/i.test(message)) return true
   return (param === 'model' || /model/i.test(message)) && NO_SUCH.test(message)
 }
+
+/** It takes the model and not a parameter: `Unsupported parameter: 'messages' is not supported with this model.` */
+function isParameterRefused({ status }: Answer, { code, message = '' }: Told): boolean {
+  if (status !== 400 && status !== 422) return false
+  return /^(?:unsupported|unknown|invalid)_parameter$/.test(code) || PARAMETER_REFUSED.test(message)
+}
+
+const PARAMETER_REFUSED =
+  /\b(?:(?:unsupported|unknown|unrecognized|unexpected) (?:request )?(?:parameter|argument|field)|extra (?:inputs|fields) are not permitted)/i
 
 /** The model is there and thinks longer than a probe lets it, which is a sign of life. */
 export function ranOutOfTokens({ status }: Answer, { message = '' }: Told): boolean {
@@ -61,6 +73,11 @@ export function statusDiagnosis(target: ProbeTarget, answer: Answer): Diagnosis 
   if (status >= 500) {
     const mend = 'Look into the log of the model server, and try again once it is well.'
     return tell('upstream', `${at} answers ${status}${saying}`, mend)
+  }
+  if (isParameterRefused(answer, told)) {
+    const mend =
+      'The probe sends `model`, `messages` and a bound of one token, as clients do. Is the model one for this path? If calls with other parameters work, set `skip_probe: true`.'
+    return tell('request', `${at} does not accept a parameter of the probe (${status})${saying}`, mend)
   }
   const mend = `Mend what it names. Where the upstream takes no minimal chat, set \`skip_probe: true\`.`
   return tell('request', `${at} refuses a minimal chat with ${status}${saying}`, mend)

@@ -81,6 +81,18 @@ describe('the credential', () => {
   )
 })
 
+test.each([
+  "Unsupported parameter: 'messages' is not supported with this model.",
+  'Unrecognized request argument supplied: messages',
+  'Extra inputs are not permitted',
+])('a parameter that is refused is no unknown model: %s', async message => {
+  expect(await probed({ [CHAT]: openaiError(400, message) })).toMatchObject({
+    fault: 'request',
+    cause: expect.stringMatching(/does not accept a parameter of the probe \(400\): .*\w/),
+    mend: expect.stringContaining('`skip_probe: true`'),
+  })
+})
+
 describe('the path', () => {
   test('that misses /v1 is told with the whole address', async () => {
     const { upstream, ...told } = await probed({ 'GET /v1/models': models('gpt-x') }, '')
