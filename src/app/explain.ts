@@ -60,6 +60,11 @@ export function explain(word: string | undefined): Explanation {
   })
 }
 
+/** Every path of a field and every code that {@link explain} knows. */
+export function explainableWords(): readonly string[] {
+  return [...allFields().keys(), ...new Set(allCodes().map(({ code, wire }) => wire ?? code))]
+}
+
 function withMembers(field: Field, fields: ReadonlyMap<string, Field>): ExplainedField {
   return { ...field, members: field.below.flatMap(path => fields.get(path) ?? []) }
 }

@@ -3,12 +3,12 @@ import type { Argument, Command, Option } from 'commander'
 /** Where the words for a place on the command line come from. */
 export type Words =
   | { readonly from: 'choices'; readonly choices: readonly string[] }
-  /** Names that stand in the store. */
+  /** Names that stand in the store, or in the schema. */
   | { readonly from: 'store'; readonly kind: NamedKind }
   | { readonly from: 'files' }
   | { readonly from: 'nowhere' }
 
-export const NAMED_KINDS = ['keys', 'models', 'endpoints', 'tenants'] as const
+export const NAMED_KINDS = ['keys', 'models', 'endpoints', 'tenants', 'revisions', 'fields'] as const
 export type NamedKind = (typeof NAMED_KINDS)[number]
 
 export interface CompletedFlag {
@@ -39,9 +39,12 @@ const BY_FLAG: Readonly<Record<string, Words>> = {
   '--model': { from: 'store', kind: 'models' },
   '--tenant': { from: 'store', kind: 'tenants' },
   '--endpoint': { from: 'store', kind: 'endpoints' },
+  '--revision': { from: 'store', kind: 'revisions' },
 }
 const BY_ARGUMENT: Readonly<Record<string, Words>> = {
   tenant: { from: 'store', kind: 'tenants' },
+  revision: { from: 'store', kind: 'revisions' },
+  'field-or-code': { from: 'store', kind: 'fields' },
   file: FILES,
   plan: FILES,
   dir: FILES,

@@ -1,4 +1,6 @@
 import { Argument, type Command } from 'commander'
+import { explainableWords } from '../app/explain.ts'
+import { listRevisions } from '../app/history.ts'
 import { namesStanding } from '../app/names.ts'
 import { EXIT } from '../base/catalogue/command.ts'
 import type { Kind } from '../schema/kinds.ts'
@@ -6,7 +8,7 @@ import { bashCompletion } from './completion-bash.ts'
 import { fishCompletion } from './completion-fish.ts'
 import { type CompletedCommand, completedCommands, NAMED_KINDS, type NamedKind } from './completion-tree.ts'
 import { zshCompletion } from './completion-zsh.ts'
-import { appPorts, type Bind } from './session.ts'
+import { appPorts, type Bind, type Session } from './session.ts'
 import { printable } from './style.ts'
 import { verb } from './verb.ts'
 
@@ -23,12 +25,15 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   zsh: ['gw completion zsh > "${fpath[1]}/_gw"', 'source <(gw completion zsh)'],
   fish: ['gw completion fish > ~/.config/fish/completions/gw.fish'],
 }
-const KINDS: Readonly<Record<NamedKind, Kind>> = {
+const KINDS: Readonly<Record<Exclude<NamedKind, 'revisions' | 'fields'>, Kind>> = {
   keys: 'key',
   models: 'publication',
   endpoints: 'endpoint',
   tenants: 'tenant',
 }
+
+/** The newest: older ones are seldom gone back to. */
+const MAX_REVISIONS = 100
 
 /** `gw completion`: scripts by which shells complete `gw`, made from the command line itself. */
 export function completionCommand(bind: Bind, program: () => Command): Command {
@@ -53,13 +58,15 @@ export function completionCommand(bind: Bind, program: () => Command): Command {
 
 /** What the scripts ask while somebody waits for his TAB: it reads one column, and changes nothing. */
 function namesCommand(bind: Bind): Command {
-  return verb('names', 'Print names that stand in the store, one a line; the scripts ask for them.', [
-    'gw completion names keys',
-  ])
+  return verb(
+    'names',
+    'Print names that stand in the store or the schema, one a line; the scripts ask for them.',
+    ['gw completion names keys'],
+  )
     .addArgument(new Argument('<kind>', 'what is named').choices(NAMED_KINDS))
     .action(
       bind(async (session, [kind]) => {
-        const names = await namesStanding(KINDS[kind as NamedKind], session.flags.store, appPorts(session))
+        const names = await namesOf(kind as NamedKind, session)
         session.out.result({
           text: () => names.map(name => `${printable(name)}\n`).join(''),
           json: () => names,
@@ -67,4 +74,12 @@ function namesCommand(bind: Bind): Command {
         return EXIT.done
       }),
     )
+}
+
+async function namesOf(kind: NamedKind, session: Session): Promise<readonly string[]> {
+  const { store } = session.flags
+  if (kind === 'fields') return explainableWords()
+  if (kind !== 'revisions') return namesStanding(KINDS[kind], store, appPorts(session))
+  const revisions = await listRevisions(MAX_REVISIONS, store, appPorts(session))
+  return revisions.map(({ id }) => String(id))
 }

@@ -45,7 +45,7 @@ describe('bash', () => {
     ['gw diff --format=js', ['json']],
     ['gw usage --by da', ['day']],
     ['gw --store sqlite:x keys iss', ['issue']],
-    ['gw completion names ', ['keys', 'models', 'endpoints', 'tenants']],
+    ['gw completion names ', ['keys', 'models', 'endpoints', 'tenants', 'revisions', 'fields']],
     ['gw -c gw.y', ['gw.yaml']],
     ['gw wallet nothing-such', []],
   ])('completes `%s`', (line, words) => {
@@ -63,6 +63,13 @@ describe('bash', () => {
     expect(bash('gw keys show ')).toEqual(['app'])
     expect(bash('gw logs --key a')).toEqual(['app'])
     expect(bash('gw probe ')).toEqual(expect.arrayContaining(['fast', 'slow']))
+  })
+
+  it('knows fields, codes and revisions', () => {
+    expect(bash('gw explain endpoint.timeouts.f')).toEqual(['endpoint.timeouts.first_byte'])
+    expect(bash('gw explain GW130')).toContain('GW1302')
+    expect(bash('gw show ')).toEqual(['1'])
+    expect(bash('gw rollback ')).toEqual(['1'])
   })
 
   it('says nothing where there is no store', () => {

@@ -201,3 +201,12 @@ describe('gw why is asked wrongly', () => {
     expect(JSON.parse(stdout)).toHaveProperty('error.code')
   })
 })
+
+describe('gw why of a store', () => {
+  it('suggests a key that was meant, also one without a secret', async () => {
+    expect((await run('apply --yes --skip-probe')).exit).toBe(0)
+    const { exit, stderr } = await run('why --key ap --model fast-chat')
+    expect(exit).toBe(4)
+    expect(stderr).toContain('Did you mean app?')
+  })
+})
