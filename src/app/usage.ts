@@ -1,3 +1,4 @@
+import { QUARTER_MS } from '../store/ledger/sums.ts'
 import type { UsageQuery, UsageRow } from '../store/ledger/types.ts'
 import { NO_USAGE } from '../store/ledger/usage-row.ts'
 import { currencyOf } from './currency.ts'
@@ -7,6 +8,9 @@ import { withStore } from './stored.ts'
 
 export interface UsageReport {
   readonly currency: string
+  /** The span that was added up: the quarters of an hour that touch the one that was asked for. */
+  readonly fromMs: number
+  readonly toMs: number
   /** The largest amounts first; days in order, those in between without a call included. */
   readonly rows: readonly UsageRow[]
   /** Where nothing was found: a sentence for each filter that names nothing that stands. */
@@ -23,8 +27,19 @@ export async function reportUsage(
     const live = await store.live()
     const found = await store.accounting.usage(query)
     const rows = query.by === 'day' ? withQuietDays(found) : found
-    return { currency: currencyOf(live), rows, strangers: rows.length > 0 ? [] : strangers(live, query) }
+    const [fromMs, toMs] = quartersOf(query)
+    return {
+      currency: currencyOf(live),
+      fromMs,
+      toMs,
+      rows,
+      strangers: rows.length > 0 ? [] : strangers(live, query),
+    }
   })
+}
+
+function quartersOf({ sinceMs, untilMs }: UsageQuery): readonly [number, number] {
+  return [Math.floor(sinceMs / QUARTER_MS) * QUARTER_MS, Math.ceil(untilMs / QUARTER_MS) * QUARTER_MS]
 }
 
 const DAY_MS = 86_400_000

@@ -20,7 +20,7 @@ export function historyToText(
   const columns: Column<Revision>[] = [
     { title: 'REVISION', cell: ({ id }) => String(id) },
     { title: 'WHEN', cell: ({ createdAtMs }) => whenText(createdAtMs) },
-    { title: 'BY', cell: ({ author }) => author ?? NONE, narrowest: 6 },
+    { title: 'BY', cell: ({ author }) => author ?? NONE, narrowest: 6, dispensable: true },
     { title: 'FROM', cell: originText, narrowest: 5, dispensable: true },
     ...(revisions.some(({ gitCommit }) => gitCommit !== undefined)
       ? [{ title: 'COMMIT', cell: commitText, narrowest: 8, dispensable: true as const }]

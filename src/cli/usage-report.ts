@@ -36,10 +36,9 @@ async function act(session: Session, _args: readonly string[], options: Options)
   const { out, flags, io } = session
   const query = queryOf(options, { nowMs: io.clock.nowMs(), timezone: options.timezone })
   const report = await reportUsage(query, flags.store, appPorts(session))
-  if (report.rows.length === 0) {
-    const span = `from ${minute(query.sinceMs)} to ${minute(query.untilMs)}`
-    out.talk([`No billed calls ${span}.`, ...report.strangers].join(' '))
-  }
+  const span = `from ${minute(report.fromMs)} to ${minute(report.toMs)}`
+  if (report.rows.length === 0) out.talk([`No billed calls ${span}.`, ...report.strangers].join(' '))
+  else out.talk(`What was billed ${span}:`)
   out.result({
     text: () => usageToText(report, query.by, out.style, out.width),
     json: () => usageToJson(report, query.by),

@@ -37,12 +37,14 @@ export function usageToText(
   return lines.map((line, at) => `${at === lines.length - 1 ? style.strong(line) : line}\n`).join('')
 }
 
-export function usageToJson({ rows, currency }: UsageReport, by: By): Json {
+export function usageToJson({ rows, currency, fromMs, toMs }: UsageReport, by: By): Json {
   return rows.map(row => ({
     // Platform keys have no tenant.
     [by]: by === 'tenant' && row.label === '' ? null : row.label,
     ...toldSums(row),
     currency,
+    from: new Date(fromMs).toISOString(),
+    to: new Date(toMs).toISOString(),
   }))
 }
 

@@ -36,9 +36,13 @@ describe('gw history', () => {
     expect((await run('history --limit 0')).exit).toBe(64)
   })
 
-  it('fits a narrow terminal', async () => {
+  it.each([40, 50, 60, 80])('fits a terminal of %i columns', async columns => {
+    const { stdout } = await run('history --color never', { terminal: columns })
+    for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(columns)
+  })
+
+  it('loses its rarer columns first where the terminal is narrow', async () => {
     const { stdout } = await run('history --color never', { terminal: 60 })
-    for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(60)
     await expect(stdout).toMatchFileSnapshot('golden/history.narrow.txt')
   })
 
