@@ -108,7 +108,7 @@ export class ForwardedAnswer implements DeliveryOptions {
   }
 
   errorEvent(error: unknown): string {
-    return errorEvent(asGwError(error), this.#trace.protocol, this.#trace.requestId)
+    return errorEvent(asGwError(error), this.#trace)
   }
 
   settle(): Promise<void> {

@@ -109,6 +109,7 @@ export function enter(
   const snapshot = ports.current()
   if (!snapshot) throw new GwError('unavailable', 'The gateway is starting.', { retryAfterMs: 1_000 })
   trace.revision = snapshot.revision
+  trace.showsEndpoints = snapshot.showEndpoints
   const key = identify(req.rawHeaders, snapshot, ports.clock.nowMs())
   trace.key = key
   return { snapshot, key }

@@ -14,15 +14,23 @@ export function asGwError(thrown: unknown): GwError {
   return thrown instanceof GwError ? thrown : new GwError('internal_error', undefined, { cause: thrown })
 }
 
+/** What the text of an error depends on. */
+interface Asker {
+  readonly protocol: Protocol
+  readonly requestId: string
+  readonly showsEndpoints: boolean
+}
+
 /** The body of an error answer. */
-export function errorBody(error: GwError, protocol: Protocol, requestId: string): string {
+export function errorBody(error: GwError, { protocol, requestId, showsEndpoints }: Asker): string {
   const entry: WireError = WIRE_ERRORS[error.code]
+  const message = showsEndpoints ? error.message : (error.withoutEndpoint ?? error.message)
   const body =
     protocol === 'anthropic'
-      ? { type: 'error', error: { type: entry.anthropicType, message: error.message }, request_id: requestId }
+      ? { type: 'error', error: { type: entry.anthropicType, message }, request_id: requestId }
       : {
           error: {
-            message: error.message,
+            message,
             type: entry.openaiType,
             param: error.param ?? entry.param ?? null,
             code: entry.code ?? error.code,
@@ -32,15 +40,13 @@ export function errorBody(error: GwError, protocol: Protocol, requestId: string)
 }
 
 /** The event that ends a stream whose head has gone out; no `[DONE]` or `message_stop` follows it. */
-export function errorEvent(error: GwError, protocol: Protocol, requestId: string): string {
-  const data = `data: ${errorBody(error, protocol, requestId)}\n\n`
-  return protocol === 'anthropic' ? `event: error\n${data}` : data
+export function errorEvent(error: GwError, asker: Asker): string {
+  const data = `data: ${errorBody(error, asker)}\n\n`
+  return asker.protocol === 'anthropic' ? `event: error\n${data}` : data
 }
 
 /** What an answer's shape and headers depend on. */
-interface AnsweredAs {
-  readonly protocol: Protocol
-  readonly requestId: string
+interface AnsweredAs extends Asker {
   readonly rateHeaders: () => readonly string[]
   readonly corsHeaders: readonly string[]
 }
@@ -60,17 +66,14 @@ export function setHeaders(res: ServerResponse, lines: readonly string[]): void 
 }
 
 /** The answer that tells an error, for where there is nothing but a socket to write it to. */
-export function errorAnswer(
-  error: GwError,
-  trace: Pick<AnsweredAs, 'protocol' | 'requestId'>,
-): RefusalAnswer {
+export function errorAnswer(error: GwError, trace: Asker): RefusalAnswer {
   const headers = {
     'content-type': 'application/json',
     ...idHeaders(trace.protocol, trace.requestId),
     ...retryHeaders(error, WIRE_ERRORS[error.code]),
     ...error.headers,
   }
-  return { headers, body: errorBody(error, trace.protocol, trace.requestId) }
+  return { headers, body: errorBody(error, trace) }
 }
 
 /** Both SDKs read their own vendor's header; `x-request-id` goes out on every path. */

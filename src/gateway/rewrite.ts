@@ -75,6 +75,7 @@ export function answerHeaders(head: Head, target: Target, trace: Trace): string[
   if (trace.protocol === 'anthropic') lines.push('request-id', trace.requestId)
   for (const line of trace.rateHeaders()) lines.push(line)
   for (const line of trace.corsHeaders) lines.push(line)
-  lines.push('x-gw-endpoint', target.endpoint.name, 'x-gw-revision', String(trace.revision))
+  if (trace.showsEndpoints) lines.push('x-gw-endpoint', target.endpoint.name)
+  lines.push('x-gw-revision', String(trace.revision))
   return lines
 }

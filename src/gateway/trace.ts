@@ -22,6 +22,8 @@ export class Trace {
   key: KeyEntry | undefined
   revision: number | undefined
   model: string | undefined
+  /** The caller sees names of endpoints. */
+  showsEndpoints = true
   /** The model as the client wrote it. */
   askedModel: string | undefined
   endpoint: string | undefined

@@ -62,7 +62,7 @@ export function fromTransport(error: unknown, endpoint: string, wasSent: boolean
   const tooSlow = code !== undefined && TIMEOUT_CODES.has(code)
   if (tooSlow)
     return new UpstreamFailure('upstream_timeout', undefined, { reason, cause: error, isIll: true, wasSent })
-  return new UpstreamFailure('upstream_error', transportMessage(code, wasSent), {
+  return new UpstreamFailure('upstream_error', transportMessage(error, wasSent), {
     reason,
     cause: error,
     isIll: true,
@@ -70,8 +70,9 @@ export function fromTransport(error: unknown, endpoint: string, wasSent: boolean
   })
 }
 
-function transportMessage(code: string | undefined, wasSent: boolean): string {
-  if (code?.startsWith('HPE_')) return 'The answer of the model server is not valid HTTP.'
+function transportMessage(error: unknown, wasSent: boolean): string {
+  const isUnparsed = error instanceof Error && error.name === 'HTTPParserError'
+  if (isUnparsed) return 'The answer of the model server is not valid HTTP.'
   return wasSent ? 'The connection to the model server broke off.' : 'The model server could not be reached.'
 }
 
@@ -119,13 +120,18 @@ export function fromHead(
       return new UpstreamFailure(
         'upstream_credentials',
         `The endpoint ${endpoint} refused the gateway’s own credential (${status}); your key is fine.`,
-        { reason, isIll: true, hasAnswered: true },
+        {
+          reason,
+          isIll: true,
+          hasAnswered: true,
+          withoutEndpoint: `The model server refused the gateway’s own credential (${status}); your key is fine.`,
+        },
       )
     case 404:
       return new UpstreamFailure(
         'upstream_not_found',
         `The endpoint ${endpoint} does not know the path or the model (404).`,
-        { reason },
+        { reason, withoutEndpoint: 'The model server does not know the path or the model (404).' },
       )
     case 429:
       return new UpstreamFailure('upstream_rate_limited', undefined, { reason, ...retryHint(head) })
@@ -168,6 +174,7 @@ function unpaid(status: number, endpoint: string): UpstreamFailure {
     `The gateway’s account at the endpoint ${endpoint} has nothing left to spend (${status}); your key is fine.`,
     {
       reason: `${endpoint} answered ${status}: its account has nothing left to spend`,
+      withoutEndpoint: `The gateway’s account at the model server has nothing left to spend (${status}); your key is fine.`,
       result: 'upstream_unpaid',
       isIll: true,
       hasAnswered: true,

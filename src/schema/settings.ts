@@ -91,6 +91,12 @@ export const settings = z
       .describe(
         'When an upstream breaks off in mid-stream: `charge` what the client received, or leave it `free`.',
       ),
+    show_endpoints: z
+      .boolean()
+      .default(true)
+      .describe(
+        'Whether callers see names of endpoints, in `x-gw-endpoint` and in messages of errors. Logs and metrics have them in any case.',
+      ),
     require_price: z
       .boolean()
       .default(false)

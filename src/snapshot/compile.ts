@@ -90,6 +90,7 @@ export function* linking(
     maintenance: maintenanceOf(state, settings.maintenance),
     declaredMaintenance: Object.freeze(settings.maintenance),
     bodyLimitBytes: settings.limits.body,
+    showEndpoints: settings.show_endpoints,
     corsOrigins: settings.cors.origins.length > 0 ? new Set(settings.cors.origins) : undefined,
     currency: settings.currency,
     logEmbeddings: settings.log.embeddings,

@@ -17,6 +17,8 @@ export interface Snapshot {
   readonly bodyLimitBytes: number
   /** Of browser applications that may call; absent where there are none. */
   readonly corsOrigins: ReadonlySet<string> | undefined
+  /** Callers see names of endpoints. */
+  readonly showEndpoints: boolean
   /** A label for amounts of money; nothing is converted. */
   readonly currency: string
   /** Whether embeddings write a call log, too. */

@@ -147,8 +147,14 @@ describe('on the wire', () => {
     ['rate_limit_tokens', 'tokens'],
     ['rate_limit_concurrency', 'concurrency'],
   ] as const)('%s is rate_limit_exceeded of type %s to OpenAI’s clients', (code, type) => {
-    const { error } = JSON.parse(errorBody(new GwError(code), 'openai', 'req_1'))
+    const { error } = JSON.parse(
+      errorBody(new GwError(code), { protocol: 'openai', requestId: 'req_1', showsEndpoints: true }),
+    )
     expect(error).toMatchObject({ type, code: 'rate_limit_exceeded' })
-    expect(JSON.parse(errorBody(new GwError(code), 'anthropic', 'req_1')).error.type).toBe('rate_limit_error')
+    expect(
+      JSON.parse(
+        errorBody(new GwError(code), { protocol: 'anthropic', requestId: 'req_1', showsEndpoints: true }),
+      ).error.type,
+    ).toBe('rate_limit_error')
   })
 })

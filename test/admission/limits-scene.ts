@@ -71,6 +71,7 @@ export function snapshotOf(...keys: readonly KeyEntry[]): Snapshot {
     declaredMaintenance: { enabled: false, message: '' },
     bodyLimitBytes: 1_024,
     corsOrigins: undefined,
+    showEndpoints: true,
     currency: 'USD',
     logEmbeddings: false,
     logRetentionMs: 1,

@@ -105,6 +105,7 @@ const specs = {
     }),
     on_disconnect: fc.constantFrom('abort', 'drain'),
     on_upstream_error: fc.constantFrom('charge', 'free'),
+    show_endpoints: fc.boolean(),
     require_price: fc.boolean(),
     output_cap: fc.constantFrom('none', 'max_tokens', 'max_completion_tokens'),
     currency: fc.constantFrom('USD', '€', '$', 'yes'),

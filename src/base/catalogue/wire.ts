@@ -260,6 +260,8 @@ export type WireCode = keyof typeof WIRE_ERRORS
 
 /** What a failure may tell besides its code. */
 export interface GwErrorOptions {
+  /** The message where callers are shown no names of endpoints. */
+  readonly withoutEndpoint?: string
   readonly param?: string
   readonly retryAfterMs?: number
   readonly reason?: string
@@ -279,6 +281,8 @@ export class GwError extends Error {
   readonly reason: string | undefined
   /** Response headers that belong to this failure, such as `allow`. */
   readonly headers: Readonly<Record<string, string>> | undefined
+  /** The message without the name of an endpoint; absent: the message has none. */
+  readonly withoutEndpoint: string | undefined
 
   constructor(code: WireCode, message?: string, more: GwErrorOptions = {}) {
     super(message ?? WIRE_ERRORS[code].title, { cause: more.cause })
@@ -287,5 +291,6 @@ export class GwError extends Error {
     this.retryAfterMs = more.retryAfterMs
     this.reason = more.reason
     this.headers = more.headers
+    this.withoutEndpoint = more.withoutEndpoint
   }
 }
