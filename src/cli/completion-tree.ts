@@ -39,7 +39,6 @@ const BY_FLAG: Readonly<Record<string, Words>> = {
   '--model': { from: 'store', kind: 'models' },
   '--tenant': { from: 'store', kind: 'tenants' },
   '--endpoint': { from: 'store', kind: 'endpoints' },
-  '--revision': { from: 'store', kind: 'revisions' },
 }
 const BY_ARGUMENT: Readonly<Record<string, Words>> = {
   tenant: { from: 'store', kind: 'tenants' },
