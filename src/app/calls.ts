@@ -10,10 +10,7 @@ const POLL_MS = 500
 const PAGE_ROWS = 1_000
 
 /** Which calls to read. */
-export interface CallFilters extends Omit<CallLogQuery, 'before' | 'after' | 'limit'> {
-  /** At most this status: with `minStatus` 400 and this at 499 all that the client did wrong. */
-  readonly maxStatus?: number
-}
+export type CallFilters = Omit<CallLogQuery, 'before' | 'after' | 'limit'>
 
 /** A line of the call log, or of the log of what was refused before it was dispatched. */
 export type LoggedCall = StoredCall | StoredRefusal
@@ -69,10 +66,10 @@ export async function followCalls(
     await show({ currency, calls: first.lines, strangers: strangers(live, filters) })
     let { lastCall, lastRefusal } = first
     while (!signal.aborted) {
-      const page = { ...asked(filters), limit: PAGE_ROWS }
+      const page = { ...filters, limit: PAGE_ROWS }
       const calls = await store.accounting.callLogs({ ...page, after: lastCall })
       const refused = await store.accounting.refusedCalls({ ...page, after: lastRefusal })
-      const lines = [...calls, ...refused].filter(call => passes(call, filters)).sort(byTime)
+      const lines = [...calls, ...refused].sort(byTime)
       if (lines.length > 0) await show({ currency, calls: lines, strangers: [] })
       lastCall = calls.at(-1)?.id ?? lastCall
       lastRefusal = refused.at(-1)?.id ?? lastRefusal
@@ -105,36 +102,25 @@ function byTime(one: LoggedCall, other: LoggedCall): number {
   return one.atMs - other.atMs
 }
 
-/** `lastId`: that of the newest call which the store gave, let through or not; 0 where it gave none. */
-async function newest<Row extends { readonly id: number; readonly status: number }>(
+/** `lastId`: behind it a follower goes on; where nothing was found it does not read the whole log with each look. */
+async function newest<Row extends { readonly id: number }>(
   read: (query: CallLogQuery) => Promise<readonly Row[]>,
   filters: CallFilters,
   limit: number,
 ): Promise<{ readonly found: readonly Row[]; readonly lastId: number }> {
+  const [head] = await read({ limit: 1 })
   const found: Row[] = []
-  let lastId: number | undefined
-  let before: number | undefined
   while (found.length < limit) {
-    const needed = filters.maxStatus === undefined ? limit - found.length : PAGE_ROWS
+    const before = found.at(-1)?.id
     const page = await read({
-      ...asked(filters),
-      limit: Math.min(needed, PAGE_ROWS),
+      ...filters,
+      limit: Math.min(limit - found.length, PAGE_ROWS),
       ...(before !== undefined && { before }),
     })
-    const oldest = page.at(-1)
-    if (!oldest) break
-    lastId ??= page[0]?.id
-    found.push(...page.filter(call => passes(call, filters)))
-    before = oldest.id
+    if (page.length === 0) break
+    found.push(...page)
   }
-  return { found: found.slice(0, limit).reverse(), lastId: lastId ?? 0 }
-}
-
-/** What the store itself can look for. */
-function asked({ maxStatus: _ours, ...query }: CallFilters): CallLogQuery {
-  return query
-}
-
-function passes({ status }: Pick<StoredCall, 'status'>, { maxStatus }: CallFilters): boolean {
-  return maxStatus === undefined || status <= maxStatus
+  // A call may have come between the two.
+  const lastId = Math.max(head?.id ?? 0, found[0]?.id ?? 0)
+  return { found: found.reverse(), lastId }
 }

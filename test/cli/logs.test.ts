@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { NamedAccounting } from '../../src/store/ledger/named-accounting.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import { type TestClock, testClock } from '../support/test-clock.ts'
 import { gw } from './in-process.ts'
@@ -130,6 +131,23 @@ describe('gw logs', () => {
     )
     expect(await ids('--status 4xx --limit 5')).toEqual(['first', 'second'])
     expect(await ids('--status 5xx --limit 2050')).toHaveLength(2_050)
+  })
+
+  it('has the store look for a status, and a follower without a match never reads the log anew', async () => {
+    traffic(...Array.from({ length: 50 }, (_, at) => logged({ id: `r${at}`, record: { status: 500 } })))
+    const read = vi.spyOn(NamedAccounting.prototype, 'callLogs')
+    onTestFinished(() => read.mockRestore())
+    const signals = new EventEmitter()
+    const ended = run('logs --follow --status 4xx', { signals })
+    await expect.poll(() => read.mock.calls.some(([query]) => query?.after !== undefined)).toBe(true)
+    signals.emit('SIGINT')
+    expect((await ended).exit).toBe(0)
+    const queries = read.mock.calls.map(([query]) => query ?? {})
+    expect(queries.filter(({ after }) => after !== undefined)).toEqual([
+      { minStatus: 400, maxStatus: 499, limit: 1_000, after: 50 },
+    ])
+    expect(queries[0]).toEqual({ limit: 1 })
+    expect(queries[1]).toEqual({ minStatus: 400, maxStatus: 499, limit: 100 })
   })
 
   it('says that there are none, and which name may be the reason', async () => {

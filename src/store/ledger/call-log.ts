@@ -33,6 +33,7 @@ export async function selectCalls(db: Kysely<Tables>, query: CallLogQuery): Prom
   if (query.requestId !== undefined) select = select.where('request_id', '=', query.requestId)
   if (query.outcome !== undefined) select = select.where('outcome', '=', query.outcome)
   if (query.minStatus !== undefined) select = select.where('status', '>=', query.minStatus)
+  if (query.maxStatus !== undefined) select = select.where('status', '<=', query.maxStatus)
   if (query.sinceMs !== undefined) select = select.where('at_ms', '>=', query.sinceMs)
   if (query.untilMs !== undefined) select = select.where('at_ms', '<', query.untilMs)
   return (await select.execute()).map(toCall)

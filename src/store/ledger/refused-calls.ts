@@ -95,6 +95,7 @@ export async function selectRefused(db: Kysely<Tables>, query: CallLogQuery): Pr
   if (query.publication !== undefined) select = select.where('asked_model', '=', query.publication)
   if (query.requestId !== undefined) select = select.where('request_id', '=', query.requestId)
   if (query.minStatus !== undefined) select = select.where('status', '>=', query.minStatus)
+  if (query.maxStatus !== undefined) select = select.where('status', '<=', query.maxStatus)
   if (query.sinceMs !== undefined) select = select.where('at_ms', '>=', query.sinceMs)
   if (query.untilMs !== undefined) select = select.where('at_ms', '<', query.untilMs)
   if (query.outcome === 'refused') select = select.where('status', '<', 500)

@@ -248,6 +248,8 @@ export interface CallLogQuery extends UsageFilters {
   readonly outcome?: string
   /** At least this status: 400 for all that failed. */
   readonly minStatus?: number
+  /** At most this status: with `minStatus` 400 and this at 499 all that the client did wrong. */
+  readonly maxStatus?: number
   readonly sinceMs?: number
   readonly untilMs?: number
   /** Only ids below (newest first), or above (oldest first: to follow). */
