@@ -12,6 +12,11 @@ export const SECRET_SHAPES = [
   /(?<=[?&][\w.-]*(?:key|token|secret|password|sig|signature)=)[^&\s"'#]+/dgi,
 ] as const
 
+/** The text with everything that has the shape of a secret replaced by `…`. */
+export function withoutSecrets(text: string): string {
+  return SECRET_SHAPES.reduce((left, shape) => left.replace(shape, '…'), text)
+}
+
 /** The end of a header's name that says that its value opens something. */
 const SECRET_HEADER =
   /(?:^|[-_.])(?:api-?key|key|token|secret|password|passwd|pwd|passphrase|credentials?|authorization|cookie)$/i

@@ -1,3 +1,4 @@
+import { withoutSecrets } from '../base/secret-shapes.ts'
 import type { CallRecord, Claim, RefusedCall } from '../schema/ledger.ts'
 import { failedAttempts, type RequestRecord } from './request-log.ts'
 
@@ -38,7 +39,7 @@ export function callRecord(record: RequestRecord, claim: Claim | undefined, nowM
   }
 }
 
-/** What is kept of a request that was refused before it was dispatched. */
+/** The row for a request that was rejected before dispatch. A client may have put a key where a model belongs. */
 export function refusedCall(
   record: RequestRecord,
   refused: Pick<RefusedCall, 'key' | 'tenant' | 'askedModel' | 'message'>,
@@ -50,12 +51,12 @@ export function refusedCall(
     atMs: nowMs,
     key: refused.key,
     tenant: refused.tenant,
-    askedModel: askedModel === undefined ? undefined : cut(askedModel, MAX_MODEL_LENGTH),
+    askedModel: askedModel === undefined ? undefined : cut(withoutSecrets(askedModel), MAX_MODEL_LENGTH),
     protocol: record.protocol,
     path: record.path,
     status: record.status,
     errorCode: record.errorCode ?? '',
-    message: cut(message, MAX_REASON_LENGTH),
+    message: cut(withoutSecrets(message), MAX_REASON_LENGTH),
     reason: record.reason === undefined ? undefined : cut(record.reason, MAX_REASON_LENGTH),
     count: 1,
   }

@@ -149,9 +149,15 @@ it('a secret in any slot is found in no output, log, metric, error, health or fi
   )
 })
 
+const ASKED = 'a made-up name of a model'
+/** The log of calls without an upstream names the model that was asked for, to the operator alone. */
+const KEEPS_ASKED_MODELS = /gw\.db(?:-wal)?$|^logs\b/
+
 function expectNone(places: ReadonlyMap<string, string | Buffer>, when: string): void {
   const found = [...places].flatMap(([place, text]) =>
-    slotsIn(text, { ...SLOTS, ...minted }).map(slot => `${slot} in ${place}, ${when}`),
+    slotsIn(text, { ...SLOTS, ...minted })
+      .filter(slot => slot !== ASKED || !KEEPS_ASKED_MODELS.test(place))
+      .map(slot => `${slot} in ${place}, ${when}`),
   )
   expect(found).toEqual([])
 }

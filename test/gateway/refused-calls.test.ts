@@ -48,6 +48,13 @@ it('a refused call is logged with the model that was asked for, the reason and i
   })
 })
 
+it('a key that was sent as the name of a model is kept nowhere', async () => {
+  const gateway = await testGateway(onTestFinished, config(upstream.url))
+  await post(gateway, CHAT, { model: 'sk-proj-abcdefgh12345678' })
+  expect(gateway.ledger.refused).toMatchObject([{ errorCode: 'model_not_found', askedModel: '…' }])
+  expect(JSON.stringify(gateway.ledger.refused)).not.toContain('abcdefgh')
+})
+
 it('a failed call has its cause, and each failed attempt with the cause of its own', async () => {
   const port = await freePort()
   const gateway = await testGateway(
