@@ -97,7 +97,7 @@ async function callAll(python, clients) {
   for await (const line of createInterface(child.stdout)) cases.push(JSON.parse(line))
   const [code] = await closed
   if (code !== 0) throw new Error(`clients.py ended with ${code}`)
-  // Both sides see the cases in their order; of a call that the gateway refuses the vendor sees nothing.
+  // Both sides see the cases in their order; of a call that the gateway rejects the vendor sees nothing.
   const { straight, through } = servers.takeReceived()
   const pairs = cases.map(({ client, case: title, given }) => {
     const isRefused = title.startsWith('error ') && title !== 'error 400'
@@ -141,10 +141,10 @@ function comparePair({ client, title, given, sent, arrived, usage }, logged, rec
 
 function billedOf(logged) {
   if (logged === undefined) return 'no line in the call log'
-  const { input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, cost, marks } = logged
+  const { input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, cost, flags } = logged
   const nano = Math.round(Number(cost) * 1e9)
   const billed = { input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, costNano: nano }
-  return marks?.length > 0 ? { ...billed, marks } : billed
+  return flags?.length > 0 ? { ...billed, flags } : billed
 }
 
 /** What `gw usage` adds up must be what the vendor reported for all calls together. */

@@ -83,12 +83,12 @@ Problem documents (RFC 9457): \`code\` is the name below, \`type\` is \`urn:gw:p
 happened this time, \`errors\` each field that is wrong.
 
 ${table(
-  ['problem', 'status', 'what', 'mend'],
+  ['problem', 'status', 'what', 'hint'],
   Object.entries(API_FAULTS).map(([code, fault]) => [
     `\`${code}\``,
     String(fault.status),
     fault.title,
-    fault.mend,
+    fault.hint,
   ]),
 )}
 ## What \`/health\` says
@@ -96,20 +96,20 @@ ${table(
 Each line of \`reasons\`, on both servers, in \`gw status\` and in \`gw top\`, is one of these and a sentence.
 
 ${table(
-  ['reason', 'what', 'mend'],
-  Object.entries(HEALTH_REASONS).map(([code, reason]) => [`\`${code}\``, reason.title, reason.mend]),
+  ['reason', 'what', 'hint'],
+  Object.entries(HEALTH_REASONS).map(([code, reason]) => [`\`${code}\``, reason.title, reason.hint]),
 )}
 ## What the configuration is told
 
-${table(['code', 'what', 'mend'], faultRows(CONFIG_FAULTS))}
+${table(['code', 'what', 'hint'], faultRows(CONFIG_FAULTS))}
 ## What commands are told
 
 \`gw\` ends with the exit code in text and JSON alike: 0 done · 1 unexpected · 2 changes exist · 3 configuration
 invalid · 4 precondition failed · 5 committed but unhealthy, or a probe failed · 64 wrong usage · 130 interrupted.
 
 ${table(
-  ['code', 'exit', 'what', 'mend'],
-  Object.entries(COMMAND_FAULTS).map(([code, fault]) => [code, String(fault.exit), fault.title, fault.mend]),
+  ['code', 'exit', 'what', 'hint'],
+  Object.entries(COMMAND_FAULTS).map(([code, fault]) => [code, String(fault.exit), fault.title, fault.hint]),
 )}`
 }
 
@@ -121,12 +121,12 @@ function wireSection([code, error]) {
 
 ${error.status} · OpenAI \`${openai}\` · Anthropic \`${error.anthropicType}\`${param}${retry}
 
-${error.title} ${error.mend}
+${error.title} ${error.hint}
 `
 }
 
 function faultRows(faults) {
-  return Object.entries(faults).map(([code, fault]) => [code, fault.title, fault.mend])
+  return Object.entries(faults).map(([code, fault]) => [code, fault.title, fault.hint])
 }
 
 function table(head, rows) {

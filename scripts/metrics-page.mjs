@@ -18,7 +18,7 @@ Generated from \`src/metering/metrics/catalogue.ts\` by \`npm run generate\`; a 
 \`GET /metrics\` on the gateway answers in the text format of Prometheus to whoever bears the token that stands in the
 environment variable \`METRICS_TOKEN\` of \`gw serve\`. Without one, or with an empty one, the path does not exist (404) and
 nothing is measured. A wrong token is a 401. Keys of the configuration do not open it, and the token opens nothing else.
-Only GET and HEAD; a scrape has no line in the request log unless it is refused.
+Only GET and HEAD; a scrape has no line in the request log unless it is rejected.
 
 \`\`\`yaml
 scrape_configs:

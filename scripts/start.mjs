@@ -25,7 +25,7 @@ const KEY_FOLDER = resolve(
   dirname(/^sqlite:([^:?]+)/.exec(process.env.GW_STORE ?? '')?.[1] ?? 'data/gw.db'),
 )
 const KEY_FILE = join(KEY_FOLDER, `${KEY_NAME}.key`)
-/** The exit code of a command that was refused, here because the key has a secret already, or its file exists. */
+/** The exit code of a command that was rejected, here because the key has a secret already, or its file exists. */
 const PRECONDITION = 4
 const READY_WITHIN_MS = 30_000
 const PARENT_CHECK_MS = 250

@@ -51,7 +51,7 @@ otherwise. \`gw probe\` asks an endpoint for one word and names the cause where 
 with the names that the upstream lists. Parts in braces, such as \`{resource}\`, are your own: fill them in, with
 \`gw init --base-url\` or in the file.
 
-Models differ in what they take: gw passes parameters as they are, so an upstream that refuses one says so itself.
+Models differ in what they take: gw passes parameters as they are, so an upstream that rejects one says so itself.
 
 ## Vendors
 
@@ -96,7 +96,7 @@ Nothing else reads the list: what a gateway charges stands in its configuration,
 not depend on the length of a prompt, the hour of the day, or the region; the last column says where the vendor's does.
 \`cache_write\` is the price of the shortest time.
 
-A model without a price is free and counted as unpriced; \`settings.require_price: true\` refuses its calls instead (403 \`model_not_priced\`).
+A model without a price is free and counted as unpriced; \`settings.require_price: true\` rejects its calls instead (403 \`model_not_priced\`).
 
 | account | model | input | output | cached input | cache write | the vendor charges otherwise |
 |---|---|---|---|---|---|---|

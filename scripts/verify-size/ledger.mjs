@@ -36,7 +36,7 @@ export function fillLedger(path, { calls, keys, days, untilMs = Date.now() }) {
   )
   const settle = raw.prepare(
     `insert into ledger (kind, request_id, attempt, key_name, tenant, publication, endpoint, at_ms, amount_nano,
-       input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units, marks, price_id)
+       input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units, flags, price_id)
      values ('settle', ?, 1, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, 0, ?, 1)`,
   )
   const release = raw.prepare(
@@ -61,7 +61,7 @@ export function fillLedger(path, { calls, keys, days, untilMs = Date.now() }) {
       input: 200 + spread(at, 613, 3_000),
       output: 20 + spread(at, 271, 700),
       isReleased: at % 50 === 49,
-      marks: at % 30 === 29 ? 'estimated' : '',
+      flags: at % 30 === 29 ? 'estimated' : '',
     }
   }
   const open = ({ claim, atMs, input }) =>
@@ -74,9 +74,9 @@ export function fillLedger(path, { calls, keys, days, untilMs = Date.now() }) {
       input,
       input * INPUT_NANO,
     )
-  const end = ({ claim, atMs, input, output, isReleased, marks }) => {
+  const end = ({ claim, atMs, input, output, isReleased, flags }) => {
     if (isReleased) release.run(...claim, atMs + 900)
-    else settle.run(...claim, atMs + 900, input * INPUT_NANO + output * OUTPUT_NANO, input, output, marks)
+    else settle.run(...claim, atMs + 900, input * INPUT_NANO + output * OUTPUT_NANO, input, output, flags)
   }
   raw.transaction(() => {
     const ring = []
@@ -93,18 +93,18 @@ export function fillLedger(path, { calls, keys, days, untilMs = Date.now() }) {
     insert into usage_quarters
       select key_name, at_ms / ${QUARTER_MS}, tenant, publication, endpoint, count(*), sum(input_tokens), 0, 0,
         sum(output_tokens), 0, sum(amount_nano) / 1000000000, sum(amount_nano) % 1000000000,
-        sum(marks = 'estimated'), 0
+        sum(flags = 'estimated'), 0
       from ledger where kind = 'settle' group by 1, 2, 3, 4, 5;
     insert into key_totals
       select key_name, sum(input_tokens + output_tokens), sum(amount_units), sum(amount_nano)
       from usage_quarters group by 1;
     insert into wallets select tenant, -sum(amount_units), -sum(amount_nano) from usage_quarters group by 1;
     insert into call_logs (at_ms, request_id, key_name, tenant, publication, endpoint, protocol, path, status, stream,
-      outcome, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units, amount_nano, marks,
+      outcome, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units, amount_nano, flags,
       latency_ms, first_byte_ms, attempts)
     select at_ms, request_id, key_name, tenant, publication, endpoint, 'openai', '/v1/chat/completions',
       iif(kind = 'settle', 200, 502), 1, iif(kind = 'settle', 'success', 'upstream_error'), input_tokens,
-      cached_input_tokens, cache_write_tokens, output_tokens, search_units, amount_nano, coalesce(marks, ''), 900, 150, 1
+      cached_input_tokens, cache_write_tokens, output_tokens, search_units, amount_nano, coalesce(flags, ''), 900, 150, 1
     from ledger where kind <> 'hold';
     ${later.map(({ sql }) => `${sql};`).join('\n')}
     commit`)

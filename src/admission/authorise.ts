@@ -72,7 +72,7 @@ export function checkPriced({ requirePrice, name }: PublicationEntry, priced: bo
     )
 }
 
-/** Whether `GET /v1/models` shows a publication to this key: listed, and a call would not be refused for its name. */
+/** Whether `GET /v1/models` shows a publication to this key: listed, and a call would not be rejected for its name. */
 export function isVisible(key: KeyEntry, publication: PublicationEntry): boolean {
   return (
     publication.status === 'listed' &&

@@ -1,56 +1,61 @@
 import type { Budget, RateLimits } from '../snapshot/types.ts'
-import type { KeyParty, TenantParty } from './parties.ts'
+import type { KeyLimitState, TenantLimitState } from './limit-states.ts'
+import type { RateState } from './rate-state.ts'
 import {
-  balanceRefusal,
-  budgetRefusal,
-  concurrencyRefusal,
+  balanceRejection,
+  budgetRejection,
+  concurrencyRejection,
   notLoaded,
-  quotaRefusal,
-  requestsRefusal,
-  tokensRefusal,
-} from './refusals.ts'
-import type { Scope } from './scope.ts'
+  quotaRejection,
+  requestsRejection,
+  tokensRejection,
+} from './rejections.ts'
 
 /**
  * One check for each limit. None takes anything: they are all asked before the first is debited. Each throws the
- * {@link GwError} that a refused client is told.
+ * {@link GwError} that a rejected client is told.
  */
 
-export function checkPermits(scope: Scope, { concurrency }: RateLimits): void {
-  if (concurrency !== undefined && scope.permits >= concurrency) throw concurrencyRefusal(scope, concurrency)
+export function checkPermits(rates: RateState, { concurrency }: RateLimits): void {
+  if (concurrency !== undefined && rates.permits >= concurrency)
+    throw concurrencyRejection(rates, concurrency)
 }
 
 export function checkRequests(
-  scope: Scope,
+  rates: RateState,
   unit: 'requests' | 'counts',
   { rpm }: RateLimits,
   tickMs: number,
 ): void {
   if (rpm === undefined) return
-  const bucket = scope[unit]
+  const bucket = rates[unit]
   const waitMs = bucket.waitMs(rpm, 1, tickMs)
-  if (waitMs > 0) throw requestsRefusal(scope, unit, rpm, bucket.remaining(rpm, tickMs), waitMs)
+  if (waitMs > 0) throw requestsRejection(rates, unit, rpm, bucket.remaining(rpm, tickMs), waitMs)
 }
 
-export function checkTokens(scope: Scope, { tpm }: RateLimits, needed: number, tickMs: number): void {
+export function checkTokens(rates: RateState, { tpm }: RateLimits, needed: number, tickMs: number): void {
   if (tpm === undefined) return
-  const waitMs = scope.tokens.waitMs(tpm, needed, tickMs)
+  const waitMs = rates.tokens.waitMs(tpm, needed, tickMs)
   if (waitMs === 0) return
-  const remaining = scope.tokens.remaining(tpm, tickMs)
-  throw tokensRefusal(scope, tpm, { remaining, needed }, waitMs)
+  const remaining = rates.tokens.remaining(tpm, tickMs)
+  throw tokensRejection(rates, tpm, { remaining, needed }, waitMs)
 }
 
 /** Strict: spent + held never passes the limit. Written so that no sum leaves the exact integers. */
-export function checkQuota({ scope, account }: KeyParty, limit: number | undefined, needed: number): void {
+export function checkQuota(
+  { rates, account }: KeyLimitState,
+  limit: number | undefined,
+  needed: number,
+): void {
   if (limit === undefined) return
   const spent = account.spentTokens()
-  if (spent === undefined) throw notLoaded(scope)
+  if (spent === undefined) throw notLoaded(rates)
   const held = account.heldTokens
-  if (needed > limit - spent - held) throw quotaRefusal(scope, { limit, spent, held, needed })
+  if (needed > limit - spent - held) throw quotaRejection(rates, { limit, spent, held, needed })
 }
 
 export function checkBudget(
-  { scope, account }: KeyParty,
+  { rates, account }: KeyLimitState,
   budget: Budget | undefined,
   needed: bigint,
   nowMs: number,
@@ -58,22 +63,23 @@ export function checkBudget(
 ): void {
   if (!budget) return
   const spent = account.spentNano(budget, nowMs)
-  if (spent === undefined) throw notLoaded(scope)
+  if (spent === undefined) throw notLoaded(rates)
   const held = account.heldNano
   if (needed > 0n && spent + held + needed > budget.amountNano)
-    throw budgetRefusal(scope, budget, { spent, held, needed }, currency)
+    throw budgetRejection(rates, budget, { spent, held, needed }, currency)
 }
 
-export function checkBalance({ scope, wallet }: TenantParty, needed: bigint, currency: string): void {
+export function checkBalance({ rates, wallet }: TenantLimitState, needed: bigint, currency: string): void {
   const balance = wallet.balanceNano
-  if (balance === undefined) throw notLoaded(scope)
+  if (balance === undefined) throw notLoaded(rates)
   const held = wallet.heldNano
-  if (needed > 0n && held + needed > balance) throw balanceRefusal(scope, { balance, held, needed }, currency)
+  if (needed > 0n && held + needed > balance)
+    throw balanceRejection(rates, { balance, held, needed }, currency)
 }
 
 /** Takes a permit, and of each rate that has a limit what a request needs, after all checks have passed. */
-export function takeRates(scope: Scope, { rpm, tpm }: RateLimits, tokens: number): void {
-  scope.permits++
-  if (rpm !== undefined) scope.requests.take(1)
-  if (tpm !== undefined) scope.tokens.take(tokens)
+export function takeRates(rates: RateState, { rpm, tpm }: RateLimits, tokens: number): void {
+  rates.permits++
+  if (rpm !== undefined) rates.requests.take(1)
+  if (tpm !== undefined) rates.tokens.take(tokens)
 }

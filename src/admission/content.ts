@@ -49,19 +49,19 @@ const NO_MEDIA: MediaTokens = { bound: 0, likely: 0 }
  *                            ▸ content[]                                            of a tool's result
  *     messages[] ▸ audio { id }                                                     an earlier answer
  */
-export function weigh({ pieces, lengthBytes, messagesAt }: Body, dialect: MediaDialect): Content {
+export function measureContent({ pieces, lengthBytes, messagesAt }: Body, dialect: MediaDialect): Content {
   if (!messagesAt || messagesAt.depth < MEDIA_DEPTH) return { textBytes: lengthBytes, media: NO_MEDIA }
-  const walk = new Walk(new JsonCursor(pieces, messagesAt.start, MAX_STEPS), dialect)
+  const walker = new ContentWalker(new JsonCursor(pieces, messagesAt.start, MAX_STEPS), dialect)
   try {
-    walk.messages()
+    walker.messages()
   } catch (error) {
     if (!(error instanceof CursorSpent)) throw error
-    walk.add(BEYOND)
+    walker.add(BEYOND)
   }
-  return { textBytes: lengthBytes - walk.mediaBytes, media: { bound: walk.bound, likely: walk.likely } }
+  return { textBytes: lengthBytes - walker.mediaBytes, media: { bound: walker.bound, likely: walker.likely } }
 }
 
-class Walk {
+class ContentWalker {
   bound = 0
   likely = 0
   /** Bytes of base64 that no model reads as text. */

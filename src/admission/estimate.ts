@@ -16,7 +16,7 @@ export interface Demand {
   readonly isCapped?: boolean | undefined
 }
 
-/** What a request may come to, before it is known (MONEY, "Size"). */
+/** What a request may come to, before it is known (spec/money.md §1). */
 export interface Estimate {
   /** At most. */
   readonly inputTokens: number
@@ -24,7 +24,7 @@ export interface Estimate {
   readonly outputTokens: number
   /** Of both, at the dearest classes that they can reach. 0 without a price. */
   readonly amountNano: bigint
-  /** What the input probably is: what is billed where nobody reports it (MONEY, "What is charged"). */
+  /** What the input probably is: what is billed where nobody reports it (spec/money.md §2). */
   readonly likelyInputTokens: number
   /** What that costs; 0 without a price. Never more than `amountNano`. */
   readonly likelyInputNano: bigint
@@ -39,7 +39,7 @@ export interface OutputCap {
 }
 
 const TOKENS_PER_MTOK = 1_000_000n
-/** A bound for text, and what English text has (WIRE §4 says characters; for English bytes are the same). */
+/** A bound for text, and what English text has (spec/wire.md §4 says characters; for English bytes are the same). */
 const BYTES_PER_TOKEN = { bound: 3, likely: 4 } as const
 /** No model reads more, whatever the body weighs. */
 const MAX_INPUT_TOKENS = 2_000_000
@@ -76,11 +76,11 @@ export function estimate(demand: Demand, publication: Terms): Estimate {
   return { inputTokens, outputTokens, amountNano, likelyInputTokens, likelyInputNano, cap }
 }
 
-/** Below this an answer that is cut is worth less than a refusal, which costs nothing. */
+/** Below this an answer that is cut is worth less than a rejection, which costs nothing. */
 const LEAST_ANSWER_TOKENS = 256
 
 /** What strict limits leave for a request. */
-export interface Room {
+export interface Remaining {
   readonly tokens: number
   /** Absent: no limit of money. */
   readonly nano?: bigint | undefined
@@ -88,12 +88,12 @@ export interface Room {
 
 /**
  * The same request with as much output as there is room for. Unchanged if it fits, if nothing bounds its answer, or if
- * an answer would be too short to be of use: the limits refuse it then.
+ * an answer would be too short to be of use: the limits reject it then.
  */
-export function fitted(estimate: Estimate, room: Room): Estimate {
+export function fitted(estimate: Estimate, remaining: Remaining): Estimate {
   const { cap, inputTokens, outputTokens } = estimate
   if (!cap) return estimate
-  const most = Math.min(room.tokens - inputTokens, affordable(estimate, cap, room.nano))
+  const most = Math.min(remaining.tokens - inputTokens, affordable(estimate, cap, remaining.nano))
   if (most >= outputTokens) return estimate
   const each = Math.floor(most / cap.answers)
   if (each < Math.min(LEAST_ANSWER_TOKENS, outputTokens / cap.answers)) return estimate

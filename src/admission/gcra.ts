@@ -18,7 +18,7 @@ export class RateBucket {
   /**
    * How long until `units` can be taken; 0: now. Takes nothing.
    *
-   * A request dearer than the whole bucket waits for a full one and leaves it in debt: refusing it for ever would
+   * A request dearer than the whole bucket waits for a full one and leaves it in debt: rejecting it for ever would
    * make large contexts impossible rather than slow.
    */
   waitMs({ limit, burst }: Rate, units: number, nowMs: number): number {

@@ -1,33 +1,40 @@
 import type { Clock } from '../base/clock.ts'
-import { Roster } from '../base/roster.ts'
+import { IndexedSet } from '../base/indexed-set.ts'
 import type { Protocol } from '../schema/endpoint.ts'
 import type { KeyEntry, PublicationEntry, RateLimits, Snapshot } from '../snapshot/types.ts'
 import { takeRates } from './checks.ts'
 import { type Estimate, fitted, inputOnly } from './estimate.ts'
-import { OutputHistories } from './learned.ts'
-import { type Asked, COUNT_LIMITS, INFERENCE_LIMITS, type Reading, readAll, roomFor } from './limits.ts'
-import { type KeyParty, Parties, type Question, type TenantParty } from './parties.ts'
+import { type BalanceQuery, type KeyLimitState, LimitStates, type TenantLimitState } from './limit-states.ts'
+import {
+  COUNT_LIMITS,
+  INFERENCE_LIMITS,
+  type LimitReport,
+  type LimitRequest,
+  readAll,
+  remainingFor,
+} from './limits.ts'
+import { OutputEstimators } from './output-estimator.ts'
 import { rateLines } from './rate-headers.ts'
-import { type Desk, Reservation } from './reservation.ts'
+import { type LimiterCallbacks, Reservation } from './reservation.ts'
 
 export interface Admission {
   readonly requestId: string
   readonly key: KeyEntry
   readonly publication: PublicationEntry
   readonly estimate: Estimate
-  /** After so long the sweeper ends what has not ended: the total timeout and 60 s (MONEY, "Deadline"). */
+  /** After so long the sweeper ends what has not ended: the total timeout and 60 s (spec/money.md §1). */
   readonly holdForMs: number
 }
 
 /** Where a key stands with its strict limits: spent and held apart. Only of limits that there are. */
-export interface Standing {
+export interface LimitStatus {
   readonly quota?: { readonly limit: number; readonly spent: number; readonly held: number }
   readonly budget?: { readonly limitNano: bigint; readonly spentNano: bigint; readonly heldNano: bigint }
   readonly balance?: { readonly balanceNano: bigint; readonly heldNano: bigint }
 }
 
 /** Keys and models whose answers are remembered: some 400 bytes each. */
-const MAX_HISTORIES = 10_000
+const MAX_OUTPUT_ESTIMATORS = 10_000
 
 /**
  * Every limit of one process, in memory, decided without an await: between the check and the hold nothing else
@@ -43,17 +50,17 @@ const MAX_HISTORIES = 10_000
  */
 export class Limiter {
   readonly #clock: Clock
-  readonly #parties = new Parties()
-  readonly #histories = new OutputHistories(MAX_HISTORIES)
+  readonly #limitStates = new LimitStates()
+  readonly #outputEstimators = new OutputEstimators(MAX_OUTPUT_ESTIMATORS)
   /** Those that have a hold or a permit. */
-  readonly #open = new Roster<Reservation>()
-  readonly #desk: Desk
+  readonly #open = new IndexedSet<Reservation>()
+  readonly #callbacks: LimiterCallbacks
   #openHolds = 0
   #currency = ''
 
   constructor(clock: Clock) {
     this.#clock = clock
-    this.#desk = {
+    this.#callbacks = {
       nowMs: () => clock.nowMs(),
       tickMs: () => this.#tickMs(),
       currency: () => this.#currency,
@@ -64,7 +71,7 @@ export class Limiter {
     }
   }
 
-  /** Holds that have not ended; the ledger has as many open for this process (MONEY, invariant 4). */
+  /** Holds that have not ended; the ledger has as many open for this process (spec/money.md §5, invariant 4). */
   get openHolds(): number {
     return this.#openHolds
   }
@@ -76,7 +83,7 @@ export class Limiter {
 
   /** Keys and tenants that something is remembered of. */
   get counted(): number {
-    return this.#parties.size
+    return this.#limitStates.size
   }
 
   /** The requests whose holds have not ended, as of now. */
@@ -96,25 +103,25 @@ export class Limiter {
     return { count: this.#openHolds, tokens, amountNano }
   }
 
-  /** What the ledger must be asked before `snapshot` is served. See {@link Question}. */
-  ask(snapshot: Snapshot): Question {
-    return this.#parties.ask(snapshot, this.#clock.nowMs())
+  /** What the ledger must be asked before `snapshot` is served. See {@link BalanceQuery}. */
+  balanceQuery(snapshot: Snapshot): BalanceQuery {
+    return this.#limitStates.balanceQuery(snapshot, this.#clock.nowMs())
   }
 
   /** The same for tenants whose balance was credited or debited elsewhere. */
-  askBalances(tenants: readonly string[]): Pick<Question, 'tenants' | 'answerBalances'> {
-    return this.#parties.askBalances(tenants)
+  walletQuery(tenants: readonly string[]): Pick<BalanceQuery, 'tenants' | 'answerBalances'> {
+    return this.#limitStates.walletQuery(tenants)
   }
 
   /** `snapshot` is served from now on. Requests that began with an earlier one may still be admitted by it. */
   adopt(snapshot: Snapshot): void {
     this.#currency = snapshot.currency
-    this.#parties.adopt(snapshot)
+    this.#limitStates.adopt(snapshot)
   }
 
   /**
    * Takes what a request needs of every limit, or takes nothing. A call that is free needs no money: a budget or a
-   * balance that is spent does not refuse it.
+   * balance that is spent does not reject it.
    *
    * @throws {GwError} rate_limit_concurrency, rate_limit_requests, rate_limit_tokens, quota_exceeded,
    *   budget_exceeded, insufficient_balance, with the limit and its numbers; unavailable, where what was spent
@@ -123,25 +130,26 @@ export class Limiter {
   admit({ requestId, key: entry, publication, estimate: wanted, holdForMs }: Admission): Reservation {
     const nowMs = this.#clock.nowMs()
     const tickMs = this.#tickMs()
-    const key = this.#parties.key(entry.account)
-    const tenant = entry.tenant && this.#parties.tenant(entry.tenant.account)
+    const key = this.#limitStates.key(entry.account)
+    const tenant = entry.tenant && this.#limitStates.tenant(entry.tenant.account)
     const { limits } = entry
-    const estimate = wanted.cap ? fitted(wanted, roomFor(entry, key, tenant, nowMs)) : wanted
+    const estimate = wanted.cap ? fitted(wanted, remainingFor(entry, key, tenant, nowMs)) : wanted
     const tenantLimits = entry.tenant?.limits
     const { inputTokens, outputTokens, amountNano } = estimate
     const rated = limits.tpm !== undefined || tenantLimits?.tpm !== undefined
-    const history =
-      rated && outputTokens > 0 ? this.#histories.of(entry.account, publication.account) : undefined
-    const ratedTokens = inputTokens + (history ? Math.min(outputTokens, history.capTokens) : outputTokens)
+    const outputEstimator =
+      rated && outputTokens > 0 ? this.#outputEstimators.of(entry.account, publication.account) : undefined
+    const ratedTokens =
+      inputTokens + (outputEstimator ? Math.min(outputTokens, outputEstimator.capTokens) : outputTokens)
     const tokens = inputTokens + outputTokens
     const prepaid = entry.tenant?.billing === 'prepaid'
     const currency = this.#currency
-    const asked = { entry, key, tenant, tokens, ratedTokens, amountNano, nowMs, tickMs, currency }
-    for (const limit of INFERENCE_LIMITS) limit.check(asked)
+    const limitRequest = { entry, key, tenant, tokens, ratedTokens, amountNano, nowMs, tickMs, currency }
+    for (const limit of INFERENCE_LIMITS) limit.check(limitRequest)
 
-    // From here on nothing refuses: what is taken of one limit is taken of all.
-    takeRates(key.scope, limits, ratedTokens)
-    if (tenant && tenantLimits) takeRates(tenant.scope, tenantLimits, ratedTokens)
+    // From here on nothing rejects: what is taken of one limit is taken of all.
+    takeRates(key.rates, limits, ratedTokens)
+    if (tenant && tenantLimits) takeRates(tenant.rates, tenantLimits, ratedTokens)
     key.account.hold(tokens, amountNano)
     tenant?.wallet.hold(amountNano)
     const reservation = new Reservation(
@@ -157,19 +165,19 @@ export class Limiter {
       },
       tickMs + holdForMs,
       {
-        key: key.scope,
+        key: key.rates,
         account: key.account,
-        tenant: tenant?.scope,
+        tenant: tenant?.rates,
         wallet: tenant?.wallet,
         walletSettledNano: tenant?.wallet.settledNano ?? 0n,
         keyCounted: limits.rpm !== undefined,
         tenantCounted: tenantLimits?.rpm !== undefined,
         keyRated: limits.tpm !== undefined,
         tenantRated: tenantLimits?.tpm !== undefined,
-        history,
+        outputEstimator,
         ratedTokens,
       },
-      this.#desk,
+      this.#callbacks,
       estimate.cap && outputTokens / estimate.cap.answers,
     )
     this.#openHolds++
@@ -184,39 +192,39 @@ export class Limiter {
    */
   countTokens(entry: KeyEntry): void {
     const { account, limits, tenant: tenantEntry } = entry
-    const key = this.#parties.key(account)
-    const tenant = tenantEntry && this.#parties.tenant(tenantEntry.account)
-    const asked = this.#nothingAskedOf(entry, key, tenant)
-    for (const limit of COUNT_LIMITS) limit.check(asked)
-    if (limits.rpm !== undefined) key.scope.counts.take(1)
-    if (tenant && tenantEntry.limits.rpm !== undefined) tenant.scope.counts.take(1)
+    const key = this.#limitStates.key(account)
+    const tenant = tenantEntry && this.#limitStates.tenant(tenantEntry.account)
+    const limitRequest = this.#nothingAskedOf(entry, key, tenant)
+    for (const limit of COUNT_LIMITS) limit.check(limitRequest)
+    if (limits.rpm !== undefined) key.rates.counts.take(1)
+    if (tenant && tenantEntry.limits.rpm !== undefined) tenant.rates.counts.take(1)
   }
 
   /**
-   * What every limit would say to a request now, in the order in which they refuse, each with its numbers: also those
-   * behind the first that refuses. Takes nothing, and remembers nobody for having been asked about.
+   * What every limit would say to a request now, in the order in which they reject, each with its numbers: also those
+   * behind the first that rejects. Takes nothing, and remembers nobody for having been asked about.
    *
    * @param request Absent: a call of `count_tokens`.
    */
-  survey(entry: KeyEntry, request?: Pick<Admission, 'publication' | 'estimate'>): readonly Reading[] {
-    const key = this.#parties.lookUpKey(entry.account)
-    const tenant = entry.tenant && this.#parties.lookUpTenant(entry.tenant.account)
-    const asked = this.#nothingAskedOf(entry, key, tenant)
-    if (!request) return readAll(COUNT_LIMITS, asked)
+  inspect(entry: KeyEntry, request?: Pick<Admission, 'publication' | 'estimate'>): readonly LimitReport[] {
+    const key = this.#limitStates.lookUpKey(entry.account)
+    const tenant = entry.tenant && this.#limitStates.lookUpTenant(entry.tenant.account)
+    const limitRequest = this.#nothingAskedOf(entry, key, tenant)
+    if (!request) return readAll(COUNT_LIMITS, limitRequest)
     const { estimate } = request
     const { inputTokens, outputTokens, amountNano } = estimate.cap
-      ? fitted(estimate, roomFor(entry, key, tenant, asked.nowMs))
+      ? fitted(estimate, remainingFor(entry, key, tenant, limitRequest.nowMs))
       : estimate
-    const capTokens = this.#histories.capOf(entry.account, request.publication.account)
+    const capTokens = this.#outputEstimators.capOf(entry.account, request.publication.account)
     return readAll(INFERENCE_LIMITS, {
-      ...asked,
+      ...limitRequest,
       tokens: inputTokens + outputTokens,
       ratedTokens: inputTokens + Math.min(outputTokens, capTokens),
       amountNano,
     })
   }
 
-  #nothingAskedOf(entry: KeyEntry, key: KeyParty, tenant: TenantParty | undefined): Asked {
+  #nothingAskedOf(entry: KeyEntry, key: KeyLimitState, tenant: TenantLimitState | undefined): LimitRequest {
     const [nowMs, tickMs, currency] = [this.#clock.nowMs(), this.#tickMs(), this.#currency]
     return { entry, key, tenant, tokens: 0, ratedTokens: 0, amountNano: 0n, nowMs, tickMs, currency }
   }
@@ -230,18 +238,18 @@ export class Limiter {
   rateHeaders(protocol: Protocol, entry: KeyEntry, kind: 'inference' | 'count' = 'inference'): string[] {
     const { limits, tenant } = entry
     if (!isRated(limits) && !(tenant && isRated(tenant.limits))) return []
-    const holders = [{ scope: this.#parties.key(entry.account).scope, limits }]
-    if (tenant) holders.push({ scope: this.#parties.tenant(tenant.account).scope, limits: tenant.limits })
+    const holders = [{ rates: this.#limitStates.key(entry.account).rates, limits }]
+    if (tenant) holders.push({ rates: this.#limitStates.tenant(tenant.account).rates, limits: tenant.limits })
     return rateLines(protocol, kind, holders, { tickMs: this.#tickMs(), nowMs: this.#clock.nowMs() })
   }
 
   /** Where a key stands now; what is not loaded yet is left out. */
-  standing(entry: KeyEntry): Standing {
-    const { account } = this.#parties.key(entry.account)
+  limitStatus(entry: KeyEntry): LimitStatus {
+    const { account } = this.#limitStates.key(entry.account)
     const spent = entry.quotaTokens === undefined ? undefined : account.spentTokens()
     const spentNano = entry.budget && account.spentNano(entry.budget, this.#clock.nowMs())
     const wallet =
-      entry.tenant?.billing === 'prepaid' ? this.#parties.tenant(entry.tenant.account).wallet : undefined
+      entry.tenant?.billing === 'prepaid' ? this.#limitStates.tenant(entry.tenant.account).wallet : undefined
     const balanceNano = wallet?.balanceNano
     return {
       ...(entry.quotaTokens !== undefined &&
@@ -274,7 +282,7 @@ export class Limiter {
 
   /** Forgets keys and tenants that are gone, in steps that may be rested between. To be run every few seconds. */
   forgetting(): Generator<undefined, void> {
-    return this.#parties.forgetting(this.#tickMs())
+    return this.#limitStates.forgetting(this.#tickMs())
   }
 
   #tickMs(): number {

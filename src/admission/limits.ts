@@ -2,15 +2,15 @@ import { GwError } from '../base/catalogue/wire.ts'
 import type { Rate } from '../schema/limits.ts'
 import type { KeyEntry } from '../snapshot/types.ts'
 import { checkBalance, checkBudget, checkPermits, checkQuota, checkRequests, checkTokens } from './checks.ts'
-import type { Room } from './estimate.ts'
-import type { KeyParty, TenantParty } from './parties.ts'
-import type { Scope } from './scope.ts'
+import type { Remaining } from './estimate.ts'
+import type { KeyLimitState, TenantLimitState } from './limit-states.ts'
+import type { RateState } from './rate-state.ts'
 
 /** What one request asks of every limit, worked out once. */
-export interface Asked {
+export interface LimitRequest {
   readonly entry: KeyEntry
-  readonly key: KeyParty
-  readonly tenant: TenantParty | undefined
+  readonly key: KeyLimitState
+  readonly tenant: TenantLimitState | undefined
   /** At most. */
   readonly tokens: number
   /** What of it counts for tokens per minute. */
@@ -22,7 +22,7 @@ export interface Asked {
 }
 
 /** Where a limit stands: numbers of requests or of tokens, or money in nano-units. */
-export interface Figures<Amount extends number | bigint = number | bigint> {
+export interface LimitUsage<Amount extends number | bigint = number | bigint> {
   /** Absent of a balance, which bounds itself. */
   readonly limit?: Amount
   /** Of a rate: what may be used at once. */
@@ -40,51 +40,64 @@ export interface Figures<Amount extends number | bigint = number | bigint> {
 interface Limit {
   readonly name: 'concurrency' | 'rpm' | 'tpm' | 'quota' | 'budget' | 'balance'
   readonly of: 'key' | 'tenant'
-  /** Takes nothing. @throws {GwError} what a refused client is told */
-  check(asked: Asked): void
+  /** Takes nothing. @throws {GwError} what a rejected client is told */
+  check(limitRequest: LimitRequest): void
   /** Undefined where there is no such limit. */
-  read(asked: Asked): Figures | undefined
+  read(limitRequest: LimitRequest): LimitUsage | undefined
 }
 
 /** What one limit says to one request. */
-export interface Reading extends Pick<Limit, 'name' | 'of'> {
-  readonly figures: Figures
-  /** What it would refuse with. */
-  readonly refusal?: GwError
+export interface LimitReport extends Pick<Limit, 'name' | 'of'> {
+  readonly usage: LimitUsage
+  /** What it would reject with. */
+  readonly rejection?: GwError
 }
 
-/** Every limit of an inference request, in the order in which they refuse: the first one answers. */
+/** Every limit of an inference request, in the order in which they reject: the first one answers. */
 export const INFERENCE_LIMITS: readonly Limit[] = [
   {
     name: 'concurrency',
     of: 'key',
-    check: ({ key, entry }) => checkPermits(key.scope, entry.limits),
-    read: ({ key, entry }) => permits(key.scope, entry.limits.concurrency),
+    check: ({ key, entry }) => checkPermits(key.rates, entry.limits),
+    read: ({ key, entry }) => permits(key.rates, entry.limits.concurrency),
   },
   {
     name: 'concurrency',
     of: 'tenant',
     check({ tenant, entry }) {
-      if (tenant && entry.tenant) checkPermits(tenant.scope, entry.tenant.limits)
+      if (tenant && entry.tenant) checkPermits(tenant.rates, entry.tenant.limits)
     },
-    read: ({ tenant, entry }) => tenant && permits(tenant.scope, entry.tenant?.limits.concurrency),
+    read: ({ tenant, entry }) => tenant && permits(tenant.rates, entry.tenant?.limits.concurrency),
   },
   ...requestLimits('requests'),
   {
     name: 'tpm',
     of: 'key',
-    check: ({ key, entry, ratedTokens, tickMs }) => checkTokens(key.scope, entry.limits, ratedTokens, tickMs),
-    read: asked => rate(asked.key.scope, 'tokens', asked.entry.limits.tpm, asked, asked.ratedTokens),
+    check: ({ key, entry, ratedTokens, tickMs }) => checkTokens(key.rates, entry.limits, ratedTokens, tickMs),
+    read: limitRequest =>
+      rate(
+        limitRequest.key.rates,
+        'tokens',
+        limitRequest.entry.limits.tpm,
+        limitRequest,
+        limitRequest.ratedTokens,
+      ),
   },
   {
     name: 'tpm',
     of: 'tenant',
     check({ tenant, entry, ratedTokens, tickMs }) {
-      if (tenant && entry.tenant) checkTokens(tenant.scope, entry.tenant.limits, ratedTokens, tickMs)
+      if (tenant && entry.tenant) checkTokens(tenant.rates, entry.tenant.limits, ratedTokens, tickMs)
     },
-    read: asked =>
-      asked.tenant &&
-      rate(asked.tenant.scope, 'tokens', asked.entry.tenant?.limits.tpm, asked, asked.ratedTokens),
+    read: limitRequest =>
+      limitRequest.tenant &&
+      rate(
+        limitRequest.tenant.rates,
+        'tokens',
+        limitRequest.entry.tenant?.limits.tpm,
+        limitRequest,
+        limitRequest.ratedTokens,
+      ),
   },
   {
     name: 'quota',
@@ -125,22 +138,22 @@ export const INFERENCE_LIMITS: readonly Limit[] = [
 export const COUNT_LIMITS: readonly Limit[] = requestLimits('counts')
 
 /** What each limit that there is says, in their order. */
-export function readAll(limits: readonly Limit[], asked: Asked): readonly Reading[] {
+export function readAll(limits: readonly Limit[], limitRequest: LimitRequest): readonly LimitReport[] {
   return limits.flatMap(limit => {
-    const figures = limit.read(asked)
-    if (!figures) return []
-    const refusal = refusalOf(() => limit.check(asked))
-    return { name: limit.name, of: limit.of, figures, ...(refusal && { refusal }) }
+    const usage = limit.read(limitRequest)
+    if (!usage) return []
+    const rejection = rejectionOf(() => limit.check(limitRequest))
+    return { name: limit.name, of: limit.of, usage, ...(rejection && { rejection }) }
   })
 }
 
 /** What the strict limits leave; of one whose past is not known yet nothing is said. */
-export function roomFor(
+export function remainingFor(
   { quotaTokens, budget, tenant: tenantEntry }: KeyEntry,
-  { account }: KeyParty,
-  tenant: TenantParty | undefined,
+  { account }: KeyLimitState,
+  tenant: TenantLimitState | undefined,
   nowMs: number,
-): Room {
+): Remaining {
   const spentTokens = quotaTokens === undefined ? undefined : account.spentTokens()
   const tokens =
     quotaTokens === undefined || spentTokens === undefined
@@ -163,35 +176,38 @@ function requestLimits(unit: 'requests' | 'counts'): Limit[] {
     {
       name: 'rpm',
       of: 'key',
-      check: ({ key, entry, tickMs }) => checkRequests(key.scope, unit, entry.limits, tickMs),
-      read: asked => rate(asked.key.scope, unit, asked.entry.limits.rpm, asked, 1),
+      check: ({ key, entry, tickMs }) => checkRequests(key.rates, unit, entry.limits, tickMs),
+      read: limitRequest =>
+        rate(limitRequest.key.rates, unit, limitRequest.entry.limits.rpm, limitRequest, 1),
     },
     {
       name: 'rpm',
       of: 'tenant',
       check({ tenant, entry, tickMs }) {
-        if (tenant && entry.tenant) checkRequests(tenant.scope, unit, entry.tenant.limits, tickMs)
+        if (tenant && entry.tenant) checkRequests(tenant.rates, unit, entry.tenant.limits, tickMs)
       },
-      read: asked => asked.tenant && rate(asked.tenant.scope, unit, asked.entry.tenant?.limits.rpm, asked, 1),
+      read: limitRequest =>
+        limitRequest.tenant &&
+        rate(limitRequest.tenant.rates, unit, limitRequest.entry.tenant?.limits.rpm, limitRequest, 1),
     },
   ]
 }
 
-function permits({ permits: held }: Scope, limit: number | undefined): Figures | undefined {
+function permits({ permits: held }: RateState, limit: number | undefined): LimitUsage | undefined {
   return limit === undefined ? undefined : { limit, used: 0, held, needed: 1 }
 }
 
 function rate(
-  scope: Scope,
+  rates: RateState,
   unit: 'requests' | 'tokens' | 'counts',
   rate: Rate | undefined,
-  { tickMs, nowMs }: Asked,
+  { tickMs, nowMs }: LimitRequest,
   needed: number,
-): Figures | undefined {
+): LimitUsage | undefined {
   if (rate === undefined) return undefined
   const { limit, burst } = rate
-  const used = burst - scope[unit].remaining(rate, tickMs)
-  const resetMs = scope[unit].resetMs(rate, tickMs)
+  const used = burst - rates[unit].remaining(rate, tickMs)
+  const resetMs = rates[unit].resetMs(rate, tickMs)
   return {
     limit,
     ...(burst !== limit && { burst }),
@@ -202,7 +218,7 @@ function rate(
   }
 }
 
-function refusalOf(check: () => void): GwError | undefined {
+function rejectionOf(check: () => void): GwError | undefined {
   try {
     check()
     return undefined

@@ -1,10 +1,10 @@
 import type { Protocol } from '../schema/endpoint.ts'
 import type { RateLimits } from '../snapshot/types.ts'
-import type { Scope } from './scope.ts'
+import type { RateState } from './rate-state.ts'
 
 /** A key or a tenant under its limits of this moment. */
 interface Holder {
-  readonly scope: Scope
+  readonly rates: RateState
   readonly limits: RateLimits
 }
 
@@ -23,7 +23,7 @@ interface Gauge {
 }
 
 /**
- * What an answer tells its client of its rates, in its vendor's words (WIRE §1, "Rate headers"): names and values in
+ * What an answer tells its client of its rates, in its vendor's words (spec/wire.md §1): names and values in
  * turn, nothing of a unit without a limit.
  */
 export function rateLines(
@@ -47,10 +47,10 @@ function tightest(
   tickMs: number,
 ): Gauge | undefined {
   let found: Gauge | undefined
-  for (const { scope, limits } of holders) {
+  for (const { rates, limits } of holders) {
     const rate = limits[limitOf]
     if (rate === undefined) continue
-    const bucket = scope[unit]
+    const bucket = rates[unit]
     const remaining = bucket.remaining(rate, tickMs)
     const resetMs = bucket.resetMs(rate, tickMs)
     const isTighter =

@@ -1,16 +1,16 @@
 import type { GwError } from '../base/catalogue/wire.ts'
-import { ABSENT, type Rostered } from '../base/roster.ts'
+import { ABSENT, type IndexedSetMember } from '../base/indexed-set.ts'
 import type { BalanceShort, Usage } from '../schema/ledger.ts'
 import type { KeyAccount, Wallet } from './accounts.ts'
-import type { OutputHistory } from './learned.ts'
-import { balanceRefusal } from './refusals.ts'
-import type { Scope } from './scope.ts'
+import type { OutputEstimator } from './output-estimator.ts'
+import type { RateState } from './rate-state.ts'
+import { balanceRejection } from './rejections.ts'
 
 /** What a reservation was taken from. */
 export interface Sources {
-  readonly key: Scope
+  readonly key: RateState
   readonly account: KeyAccount
-  readonly tenant: Scope | undefined
+  readonly tenant: RateState | undefined
   readonly wallet: Wallet | undefined
   /** What was settled of the wallet when this was taken: the ledger answers to the hold for that moment. */
   readonly walletSettledNano: bigint
@@ -21,12 +21,12 @@ export interface Sources {
   readonly keyRated: boolean
   readonly tenantRated: boolean
   /** Present where either was and the answer is text. */
-  readonly history: OutputHistory | undefined
+  readonly outputEstimator: OutputEstimator | undefined
   readonly ratedTokens: number
 }
 
 /** The figures of a hold, as the ledger's `Hold` wants them. */
-export interface HoldFigures {
+export interface HoldAmounts {
   readonly requestId: string
   readonly openedAtMs: number
   readonly deadlineMs: number
@@ -38,7 +38,7 @@ export interface HoldFigures {
 }
 
 /** What the limiter wants to hear of its reservations, and where they learn the time. */
-export interface Desk {
+export interface LimiterCallbacks {
   readonly nowMs: () => number
   /** Whole milliseconds of the monotonic clock. */
   readonly tickMs: () => number
@@ -53,24 +53,30 @@ export interface Desk {
  * What one admitted request has taken: a hold, which ends with its bill, and a permit of concurrency, which ends
  * with its last byte. Each ends once, by whoever comes first; a second end changes nothing.
  */
-export class Reservation implements Rostered {
+export class Reservation implements IndexedSetMember {
   place = ABSENT
-  readonly hold: HoldFigures
+  readonly hold: HoldAmounts
   /** What each answer is to be bounded by, for the hold to cover it; undefined: the request says, or nothing does. */
   readonly capTokens: number | undefined
   /** By the monotonic clock. */
   readonly #deadlineTickMs: number
   readonly #sources: Sources
-  readonly #desk: Desk
+  readonly #callbacks: LimiterCallbacks
   #held = true
   #permitted = true
 
-  constructor(hold: HoldFigures, deadlineTickMs: number, sources: Sources, desk: Desk, capTokens?: number) {
+  constructor(
+    hold: HoldAmounts,
+    deadlineTickMs: number,
+    sources: Sources,
+    callbacks: LimiterCallbacks,
+    capTokens?: number,
+  ) {
     this.hold = hold
     this.capTokens = capTokens
     this.#deadlineTickMs = deadlineTickMs
     this.#sources = sources
-    this.#desk = desk
+    this.#callbacks = callbacks
   }
 
   /** The hold has not ended. */
@@ -85,12 +91,12 @@ export class Reservation implements Rostered {
    * @param endedAtMs As in the ledger's row: a budget counts a bill into the window of this time.
    * @returns false where the hold had ended before: nothing was changed.
    */
-  settle(usage: Usage, amountNano: bigint, endedAtMs: number = this.#desk.nowMs()): boolean {
+  settle(usage: Usage, amountNano: bigint, endedAtMs: number = this.#callbacks.nowMs()): boolean {
     if (!this.#endHold(usage.inputTokens + usage.outputTokens)) return false
-    const { account, wallet, history } = this.#sources
+    const { account, wallet, outputEstimator } = this.#sources
     account.spend(usage.inputTokens + usage.outputTokens, amountNano, endedAtMs)
     wallet?.spend(amountNano)
-    if (usage.outputTokens > 0) history?.observe(usage.outputTokens)
+    if (usage.outputTokens > 0) outputEstimator?.observe(usage.outputTokens)
     return true
   }
 
@@ -103,27 +109,27 @@ export class Reservation implements Rostered {
     return this.#endHold(0)
   }
 
-  /** Takes everything back, as if it had never been admitted: a request that is refused consumes nothing. */
+  /** Takes everything back, as if it had never been admitted: a request that is rejected consumes nothing. */
   withdraw(): void {
     if (!this.#endHold(0)) return
     const { key, tenant, keyCounted, tenantCounted } = this.#sources
     if (!keyCounted && !tenantCounted) return
-    const tickMs = this.#desk.tickMs()
+    const tickMs = this.#callbacks.tickMs()
     if (keyCounted) key.requests.correct(-1, tickMs)
     if (tenantCounted) tenant?.requests.correct(-1, tickMs)
   }
 
   /**
-   * The ledger refused the hold: another process has debited what this one still counted on. Takes everything back
-   * and puts the balance right, so that the next request is refused without asking.
+   * The ledger rejected the hold: another process has debited what this one still counted on. Takes everything back
+   * and puts the balance right, so that the next request is rejected without asking.
    */
   uncovered({ balanceNano, heldNano }: BalanceShort): GwError {
     const { tenant, wallet, walletSettledNano } = this.#sources
     if (!tenant || !wallet) throw new Error(`hold ${this.hold.requestId} has no balance that could be short`)
     wallet.learn(balanceNano, walletSettledNano)
     this.withdraw()
-    const figures = { balance: balanceNano, held: heldNano, needed: this.hold.amountNano }
-    return balanceRefusal(tenant, figures, this.#desk.currency())
+    const usage = { balance: balanceNano, held: heldNano, needed: this.hold.amountNano }
+    return balanceRejection(tenant, usage, this.#callbacks.currency())
   }
 
   /** Gives the permit back: the last byte has gone, or nobody is there to take it. */
@@ -133,7 +139,7 @@ export class Reservation implements Rostered {
     const { key, tenant } = this.#sources
     key.permits--
     if (tenant) tenant.permits--
-    if (!this.#held) this.#desk.closed(this)
+    if (!this.#held) this.#callbacks.closed(this)
   }
 
   isOverdue(tickMs: number): boolean {
@@ -147,12 +153,12 @@ export class Reservation implements Rostered {
     account.free(this.hold.tokens, this.hold.amountNano)
     wallet?.free(this.hold.amountNano)
     if (keyRated || tenantRated) {
-      const tickMs = this.#desk.tickMs()
+      const tickMs = this.#callbacks.tickMs()
       if (keyRated) key.tokens.correct(usedTokens - ratedTokens, tickMs)
       if (tenantRated) tenant?.tokens.correct(usedTokens - ratedTokens, tickMs)
     }
-    this.#desk.holdEnded()
-    if (!this.#permitted) this.#desk.closed(this)
+    this.#callbacks.holdEnded()
+    if (!this.#permitted) this.#callbacks.closed(this)
     return true
   }
 }

@@ -1,5 +1,5 @@
-import type { AuditLine } from '../store/people/types.ts'
 import type { Store } from '../store/types.ts'
+import type { AuditLine } from '../store/users/types.ts'
 import type { AppPorts } from './ports.ts'
 import { loggedIn } from './revision-author.ts'
 
@@ -8,10 +8,10 @@ export type Deed = Pick<AuditLine, 'action' | 'target' | 'revision'>
 
 /** Leaves a line in the audit: the person who is logged in to this machine has done it by the command line. */
 export async function record(
-  store: Pick<Store, 'people'>,
+  store: Pick<Store, 'users'>,
   deed: Deed,
   { environment }: Pick<AppPorts, 'environment'>,
 ): Promise<void> {
   const { author: user = 'unknown' } = loggedIn(environment)
-  await store.people.record({ user, role: 'operator', origin: 'cli', ...deed })
+  await store.users.record({ user, role: 'operator', origin: 'cli', ...deed })
 }

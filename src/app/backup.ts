@@ -9,7 +9,7 @@ import { replaceStore } from '../store/replace.ts'
 import { storePath } from '../store/url.ts'
 import type { AppPorts } from './ports.ts'
 
-type BackupPorts = Pick<AppPorts, 'cwd' | 'chance' | 'clock' | 'signal'>
+type BackupPorts = Pick<AppPorts, 'cwd' | 'random' | 'clock' | 'signal'>
 type Watch = Omit<CopyWatch, 'signal'>
 
 export interface BackedUp extends StoreCopy {
@@ -126,6 +126,6 @@ function usage(message: string, hint: string): CommandError {
 }
 
 /** A name in the same folder, so that it can be renamed. */
-function beside(path: string, { chance }: Pick<BackupPorts, 'chance'>): string {
-  return `${path}.${Buffer.from(chance.bytes(4)).toString('hex')}`
+function beside(path: string, { random }: Pick<BackupPorts, 'random'>): string {
+  return `${path}.${Buffer.from(random.bytes(4)).toString('hex')}`
 }

@@ -1,7 +1,7 @@
 import { pause } from '../base/clock.ts'
-import type { Accounting, CallLogQuery, StoredCall, StoredRefusal } from '../store/ledger/types.ts'
+import type { Accounting, CallLogQuery, StoredCall, StoredRejection } from '../store/ledger/types.ts'
 import { currencyOf } from './currency.ts'
-import { strangers } from './names.ts'
+import { unknownNames } from './names.ts'
 import type { AppPorts } from './ports.ts'
 import { withStore } from './stored.ts'
 
@@ -12,10 +12,10 @@ const PAGE_ROWS = 1_000
 /** Which calls to read. */
 export type CallFilters = Omit<CallLogQuery, 'before' | 'after' | 'limit'>
 
-/** A line of the call log, or of the log of what was refused before it was dispatched. */
-export type LoggedCall = StoredCall | StoredRefusal
+/** A line of the call log, or of the log of what was rejected before it was dispatched. */
+export type LoggedCall = StoredCall | StoredRejection
 
-export function isRefusal(call: LoggedCall): call is StoredRefusal {
+export function isRejection(call: LoggedCall): call is StoredRejection {
   return 'count' in call
 }
 
@@ -24,7 +24,7 @@ export interface CallsRead {
   /** Oldest first. */
   readonly calls: readonly LoggedCall[]
   /** Where nothing was found: a sentence for each filter that names nothing that stands. */
-  readonly strangers: readonly string[]
+  readonly unknownNames: readonly string[]
 }
 
 /** The newest `limit` calls that the filters let through, oldest first. @throws {CommandError} GW2xxx */
@@ -40,7 +40,7 @@ export async function readCalls(
     return {
       currency: currencyOf(live),
       calls: calls.lines,
-      strangers: calls.lines.length > 0 ? [] : strangers(live, filters),
+      unknownNames: calls.lines.length > 0 ? [] : unknownNames(live, filters),
     }
   })
 }
@@ -63,17 +63,17 @@ export async function followCalls(
     const live = await store.live()
     const currency = currencyOf(live)
     const first = await newestOfBoth(store.accounting, filters, limit)
-    await show({ currency, calls: first.lines, strangers: strangers(live, filters) })
-    let { lastCall, lastRefusal } = first
+    await show({ currency, calls: first.lines, unknownNames: unknownNames(live, filters) })
+    let { lastCall, lastRejection } = first
     while (!signal.aborted) {
       const page = { ...filters, limit: PAGE_ROWS }
       const calls = await store.accounting.callLogs({ ...page, after: lastCall })
-      const refused = await store.accounting.refusedCalls({ ...page, after: lastRefusal })
-      const lines = [...calls, ...refused].sort(byTime)
-      if (lines.length > 0) await show({ currency, calls: lines, strangers: [] })
+      const rejected = await store.accounting.rejectedCalls({ ...page, after: lastRejection })
+      const lines = [...calls, ...rejected].sort(byTime)
+      if (lines.length > 0) await show({ currency, calls: lines, unknownNames: [] })
       lastCall = calls.at(-1)?.id ?? lastCall
-      lastRefusal = refused.at(-1)?.id ?? lastRefusal
-      if (calls.length + refused.length === 0) await pause(clock, POLL_MS, signal)
+      lastRejection = rejected.at(-1)?.id ?? lastRejection
+      if (calls.length + rejected.length === 0) await pause(clock, POLL_MS, signal)
     }
   })
 }
@@ -86,15 +86,15 @@ async function newestOfBoth(
 ): Promise<{
   readonly lines: readonly LoggedCall[]
   readonly lastCall: number
-  readonly lastRefusal: number
+  readonly lastRejection: number
 }> {
   const calls = await newest(query => accounting.callLogs(query), filters, limit)
-  const refused = await newest(query => accounting.refusedCalls(query), filters, limit)
-  const lines: LoggedCall[] = [...calls.found, ...refused.found]
+  const rejected = await newest(query => accounting.rejectedCalls(query), filters, limit)
+  const lines: LoggedCall[] = [...calls.found, ...rejected.found]
   return {
     lines: lines.sort(byTime).slice(-limit),
     lastCall: calls.lastId,
-    lastRefusal: refused.lastId,
+    lastRejection: rejected.lastId,
   }
 }
 

@@ -1,5 +1,5 @@
 import { CommandError } from '../base/catalogue/command.ts'
-import { nearest } from '../config/nearest.ts'
+import { didYouMean } from '../config/did-you-mean.ts'
 import { type ListedPrice, listedPrice, PRICES_AS_OF } from '../config/vendors/prices.ts'
 import { addressParts, VENDORS, type Vendor } from '../config/vendors/table.ts'
 import { endpoint } from '../schema/endpoint.ts'
@@ -59,7 +59,7 @@ function priceOf({ account, title }: Vendor, model: string): ListedPrice {
 }
 
 function unknownVendor(id: string): CommandError {
-  const meant = nearest(id, VENDORS.keys())
+  const meant = didYouMean(id, VENDORS.keys())
   const question = meant === undefined ? '' : `; did you mean ${meant}?`
   return new CommandError('GW6001', `There is no vendor ${JSON.stringify(id)} in the table${question}`, {
     hint: `One of: ${[...VENDORS.keys()].join(', ')}. For any other, take the nearest one and pass --base-url.`,

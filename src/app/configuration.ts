@@ -5,7 +5,7 @@ import type { BlastRadius } from '../changes/blast/types.ts'
 import { exportSet, knownOutside } from '../changes/export.ts'
 import { plan } from '../changes/plan.ts'
 import { probeOrders, standingAfter } from '../changes/probe-orders.ts'
-import { ProbeError } from '../changes/refusals.ts'
+import { ProbeError } from '../changes/rejections.ts'
 import type { Applied, Plan } from '../changes/types.ts'
 import { load } from '../config/load.ts'
 import { render } from '../config/render.ts'
@@ -18,11 +18,11 @@ import { documentOf } from './document.ts'
 import { firstCallWarnings } from './first-calls.ts'
 import { ConfigurationInvalid } from './invalid.ts'
 import type { AppPorts } from './ports.ts'
-import { type ProbeRow, type ProbeWishes, probeRound, roundPorts } from './probe-round.ts'
+import { type ProbeOptions, type ProbeRow, probeRound, roundPorts } from './probe-round.ts'
 import { withRecentUse } from './recent-use.ts'
 import { type Authorship, authorship } from './revision-author.ts'
+import { wouldServe } from './serve-check.ts'
 import { liveOrEmpty, withStore } from './stored.ts'
-import { wouldServe } from './would-serve.ts'
 
 /** The set of a tree that names none. */
 const DEFAULT_SET = 'default'
@@ -38,11 +38,11 @@ export interface Planned extends Valid {
 }
 
 /** With what it means for those who call. */
-export interface Foreseen extends Planned {
+export interface PlanWithImpact extends Planned {
   readonly radius: BlastRadius
 }
 
-/** Agrees to a plan by returning, refuses it by throwing. */
+/** Agrees to a plan by returning, rejects it by throwing. */
 export type Review = (planned: Planned) => Promise<void>
 
 /** The live state of a set, as a file to keep. */
@@ -62,7 +62,7 @@ export async function validateConfiguration(paths: readonly string[], ports: App
 }
 
 /** What of a store a tree of files may take over. */
-export interface PlanWishes {
+export interface PlanOptions {
   /** As `kind/name`; see `adoptions`. */
   readonly adopt?: readonly string[]
 }
@@ -75,14 +75,19 @@ export async function planConfiguration(
   paths: readonly string[],
   storeUrl: string,
   ports: AppPorts,
-  wishes: PlanWishes = {},
-): Promise<Foreseen> {
+  wishes: PlanOptions = {},
+): Promise<PlanWithImpact> {
   const live = await liveOrEmpty(storeUrl, 'read', ports)
-  return foreseen(await planned(paths, live, ports, wishes), live, storeUrl, ports)
+  return planWithImpact(await planned(paths, live, ports, wishes), live, storeUrl, ports)
 }
 
 /** Adds to a plan what it means for those who call. */
-export function foreseen(ready: Planned, live: Live, storeUrl: string, ports: AppPorts): Promise<Foreseen> {
+export function planWithImpact(
+  ready: Planned,
+  live: Live,
+  storeUrl: string,
+  ports: AppPorts,
+): Promise<PlanWithImpact> {
   const after = standingAfter(ready.plan, live.resources, ready.tree)
   return withRecentUse(storeUrl, ports, async use => ({
     ...ready,
@@ -90,15 +95,15 @@ export function foreseen(ready: Planned, live: Live, storeUrl: string, ports: Ap
   }))
 }
 
-export interface ApplyWishes {
-  /** Sees the plan and what it means before anybody is probed, and may refuse it. */
-  readonly preview?: (foreseen: Foreseen) => Promise<void>
+export interface ApplyOptions {
+  /** Sees the plan and what it means before anybody is probed, and may reject it. */
+  readonly preview?: (planWithImpact: PlanWithImpact) => Promise<void>
   /** Absent: nobody is probed. */
-  readonly probe?: ProbeWishes
+  readonly probe?: ProbeOptions
 }
 
 /** A plan that was carried out. */
-export interface Carried {
+export interface ApplyResult {
   readonly planned: Planned
   readonly probed: readonly ProbeRow[]
   readonly applied: Applied
@@ -120,11 +125,11 @@ export async function applyConfiguration(
   storeUrl: string,
   ports: AppPorts,
   review: Review,
-  wishes: ApplyWishes & PlanWishes = {},
-): Promise<Carried> {
+  wishes: ApplyOptions & PlanOptions = {},
+): Promise<ApplyResult> {
   const live = await liveOrEmpty(storeUrl, 'upgrade', ports)
   const ready = await planned(paths, live, ports, wishes)
-  return carryOut(
+  return execute(
     { ready, live, paths, author: () => authorship(paths, ports) },
     storeUrl,
     ports,
@@ -134,7 +139,7 @@ export async function applyConfiguration(
 }
 
 /** A plan, against what it was made, and where it came from. */
-export interface ToCarryOut {
+export interface PreparedChange {
   readonly ready: Planned
   readonly live: Live
   readonly paths: readonly string[]
@@ -142,15 +147,15 @@ export interface ToCarryOut {
 }
 
 /** From the preview on; see {@link applyConfiguration}. */
-export async function carryOut(
-  { ready, live, paths, author }: ToCarryOut,
+export async function execute(
+  { ready, live, paths, author }: PreparedChange,
   storeUrl: string,
   ports: AppPorts,
   review: Review,
-  { preview, probe }: ApplyWishes,
-): Promise<Carried> {
+  { preview, probe }: ApplyOptions,
+): Promise<ApplyResult> {
   const { plan: agreed, tree } = ready
-  if (preview) await preview(await foreseen(ready, live, storeUrl, ports))
+  if (preview) await preview(await planWithImpact(ready, live, storeUrl, ports))
   const probed = probe ? await probeWhatIsNew(paths, live, storeUrl, ready, ports, probe) : []
   await review(ready)
   if (agreed.changes.length === 0) {
@@ -159,8 +164,8 @@ export async function carryOut(
   const by = await author()
   ports.signal.throwIfAborted()
   const applied = await withStore(storeUrl, 'create', ports, async store => {
-    const hand = { origin: 'apply', ...by, check: wouldServe(ports.signal) } as const
-    const done = await apply(store, agreed, tree, hand)
+    const actor = { origin: 'apply', ...by, check: wouldServe(ports.signal) } as const
+    const done = await apply(store, agreed, tree, actor)
     await record(store, { action: 'apply_config', target: `set/${tree.set}`, revision: done.revision }, ports)
     return done
   })
@@ -174,7 +179,7 @@ async function probeWhatIsNew(
   storeUrl: string,
   { plan: agreed, tree }: Planned,
   ports: AppPorts,
-  wishes: ProbeWishes,
+  wishes: ProbeOptions,
 ): Promise<readonly ProbeRow[]> {
   const orders = probeOrders(agreed, live.resources, standingAfter(agreed, live.resources, tree))
   if (orders.length === 0) return []
@@ -182,7 +187,7 @@ async function probeWhatIsNew(
   const failures = rows.flatMap(row => {
     if (row.state !== 'failed') return []
     const { endpoint, model, diagnosis } = row
-    return [{ endpoint, model, cause: diagnosis.cause, mend: diagnosis.mend }]
+    return [{ endpoint, model, cause: diagnosis.cause, hint: diagnosis.hint }]
   })
   if (failures.length > 0) throw new ProbeError(failures)
   return rows
@@ -211,7 +216,7 @@ async function planned(
   paths: readonly string[],
   live: Live,
   ports: AppPorts,
-  { adopt = [] }: PlanWishes,
+  { adopt = [] }: PlanOptions,
 ): Promise<Planned> {
   // The set is known only when the files are read, so anything that stands may be referred to; what the tree
   // itself would delete although it refers to it is found by the plan.

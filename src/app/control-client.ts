@@ -1,5 +1,5 @@
 import { CommandError } from '../base/catalogue/command.ts'
-import { within } from '../base/within.ts'
+import { withTimeout } from '../base/with-timeout.ts'
 import { API_PREFIX, type OperationId, operation } from '../schema/api/operations.ts'
 
 /** Where a control plane is, and what opens it. */
@@ -16,7 +16,7 @@ export interface ControlAnswer {
 }
 
 const PATIENCE_MS = 10_000
-/** Passwords are hashed one by one, and refusals come late. */
+/** Passwords are hashed one by one, and rejections come late. */
 const LOG_IN_PATIENCE_MS = 30_000
 /** A token is sent to nobody but whom it was made for. */
 const REDIRECT = 'error'
@@ -53,7 +53,7 @@ export async function askControl(
         ...(sent.body && { 'content-type': 'application/json' }),
       },
       ...(sent.body && { body: JSON.stringify(sent.body) }),
-      signal: within(patienceMs, signal),
+      signal: withTimeout(patienceMs, signal),
     })
     text = await answer.text()
   } catch (error) {
@@ -72,7 +72,7 @@ export async function askControl(
   if (token !== undefined && (answer.status === 401 || answer.status === 403)) {
     const { detail } = (json ?? {}) as { readonly detail?: string }
     const why = answer.status === 403 && detail !== undefined ? `: ${detail}` : '.'
-    throw new CommandError('GW7001', `${url.origin} refuses the token (${answer.status})${why}`, {
+    throw new CommandError('GW7001', `${url.origin} rejects the token (${answer.status})${why}`, {
       hint: `\`gw login --url ${url.origin} --user NAME\` makes another one; GW_TOKEN comes before it.`,
     })
   }

@@ -1,11 +1,11 @@
-import type { Chance } from '../base/chance.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { PasswordHasher } from '../base/password.ts'
+import type { Random } from '../base/random.ts'
 import { readPages } from '../control/pages/pages.ts'
 import type { Asked, EndpointHealthShown, UseCasePorts } from '../control/ports.ts'
 import { startControl } from '../control/server.ts'
-import type { Explanation } from '../gateway/why/told.ts'
+import type { Explanation } from '../gateway/why/to-json.ts'
 import type { ListenAddress, Listener } from '../http/listen.ts'
 import type { EndpointHealth } from '../routing/endpoint-state.ts'
 import { MasterKey } from '../store/master-key.ts'
@@ -17,11 +17,11 @@ import type { HealthAnswer } from './health.ts'
 import { maintenancePort } from './maintenance-port.ts'
 import { recentUse } from './recent-use.ts'
 import { keep } from './secrets.ts'
-import { DistantConfigurations } from './threads/distant-configurations.ts'
+import { wouldServe } from './serve-check.ts'
 import { Hashing } from './threads/hashing.ts'
+import { RemoteConfigurations } from './threads/remote-configurations.ts'
 import { explain } from './why/explain.ts'
-import { sceneOfStore } from './why/from-store.ts'
-import { wouldServe } from './would-serve.ts'
+import { contextOfStore } from './why/from-store.ts'
 
 /** What the process around it lends to the control plane. Its questions cross to the thread of the gateway. */
 export interface ControlPlanePorts {
@@ -42,7 +42,7 @@ export interface ControlPlanePorts {
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly cwd: string
   readonly clock: Clock
-  readonly chance: Chance
+  readonly random: Random
   readonly log: Log
 }
 
@@ -59,16 +59,16 @@ const MAX_WAITING = 16
  * @throws {CommandError} GW2xxx; GW6001 where the first administrator cannot be made.
  */
 export async function openControl(address: ListenAddress, ports: ControlPlanePorts): Promise<ControlPlane> {
-  const { clock, chance, log, cwd, environment } = ports
+  const { clock, random, log, cwd, environment } = ports
   const masterKey = MasterKey.of(ports.storeUrl, cwd, environment['GW_MASTER_KEY'])
   const store = await openStore(ports.storeUrl, { mode: 'write', clock, folder: cwd })
   const ended = new AbortController()
   const hashing = new Hashing(clock)
   const settings = { storeUrl: ports.storeUrl, cwd, environment }
-  const configurations = new DistantConfigurations(settings, clock)
+  const configurations = new RemoteConfigurations(settings, clock)
   try {
     const hasher = new PasswordHasher({
-      chance,
+      random,
       atOnce: 1,
       maxWaiting: MAX_WAITING,
       derive: derivation => hashing.derive(derivation),
@@ -84,12 +84,12 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
       recentUse: recentUse(store),
       status: async () => (await ports.health()).body,
       endpointHealth: async () => healthShown(await ports.endpoints()),
-      keep: (secret, boundTo) => keep(secret, boundTo, { masterKey, chance, clock }),
+      keep: (secret, boundTo) => keep(secret, boundTo, { masterKey, random, clock }),
       probe: (order, credential) =>
         probeEndpoint(order, credential, { clock, environment, masterKey, store, signal: ended.signal }),
       explain: async question =>
         (await ports.explainHere(question)) ??
-        explain(question, await sceneOfStore(store, clock, question.key), clock),
+        explain(question, await contextOfStore(store, clock, question.key), clock),
       maintenance: maintenancePort(store),
     })
     return {

@@ -12,7 +12,7 @@ const MOST_CONNECTIONS = 20_000
  *
  * Node raises the soft limit to the hard one when it starts; only Linux tells what came of it, in proc(5).
  */
-export async function roomFor(
+export async function maxConnectionsFor(
   wanted: number | undefined,
   log: Log,
   limits = '/proc/self/limits',

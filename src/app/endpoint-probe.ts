@@ -37,8 +37,8 @@ export async function probeEndpoint(
   })
   const failed = rows.find(row => row.state === 'failed')
   if (failed) {
-    const { cause, mend } = failed.diagnosis
-    return { ok: false, cause, mend, ...latencyOf(failed) }
+    const { cause, hint } = failed.diagnosis
+    return { ok: false, cause, hint, ...latencyOf(failed) }
   }
   const [first] = rows
   return { ok: true, ...(first && latencyOf(first)) }

@@ -3,7 +3,7 @@ import { COMMAND_FAULTS, CommandError } from '../base/catalogue/command.ts'
 import { CONFIG_FAULTS } from '../base/catalogue/config.ts'
 import { HEALTH_REASONS } from '../base/catalogue/health.ts'
 import { WIRE_ERRORS, type WireError } from '../base/catalogue/wire.ts'
-import { nearest } from '../config/nearest.ts'
+import { didYouMean } from '../config/did-you-mean.ts'
 import { allFields, type Field, fieldAt } from '../schema/fields.ts'
 
 /** One entry of the catalogue of errors. */
@@ -14,7 +14,7 @@ export interface ExplainedCode {
   /** Who is told of it. */
   readonly told: 'command' | 'configuration' | 'client' | 'control plane' | 'health'
   readonly title: string
-  readonly mend: string
+  readonly hint: string
   /** Of a command. */
   readonly exit?: number
   /** Of an answer over HTTP. */
@@ -76,20 +76,20 @@ function codesOf(word: string): readonly ExplainedCode[] {
 
 function allCodes(): readonly ExplainedCode[] {
   return [
-    ...Object.entries(COMMAND_FAULTS).map(([code, { title, mend, exit }]) => {
-      return { code, told: 'command', title, mend, exit } as const
+    ...Object.entries(COMMAND_FAULTS).map(([code, { title, hint, exit }]) => {
+      return { code, told: 'command', title, hint, exit } as const
     }),
-    ...Object.entries(CONFIG_FAULTS).map(([code, { title, mend }]) => {
-      return { code, told: 'configuration', title, mend } as const
+    ...Object.entries(CONFIG_FAULTS).map(([code, { title, hint }]) => {
+      return { code, told: 'configuration', title, hint } as const
     }),
-    ...Object.entries<WireError>(WIRE_ERRORS).map(([code, { title, mend, status, code: wire }]) => {
-      return { code, told: 'client', title, mend, status, ...(wire !== undefined && { wire }) } as const
+    ...Object.entries<WireError>(WIRE_ERRORS).map(([code, { title, hint, status, code: wire }]) => {
+      return { code, told: 'client', title, hint, status, ...(wire !== undefined && { wire }) } as const
     }),
-    ...Object.entries(API_FAULTS).map(([code, { title, mend, status }]) => {
-      return { code, told: 'control plane', title, mend, status } as const
+    ...Object.entries(API_FAULTS).map(([code, { title, hint, status }]) => {
+      return { code, told: 'control plane', title, hint, status } as const
     }),
-    ...Object.entries(HEALTH_REASONS).map(([code, { title, mend }]) => {
-      return { code, told: 'health', title, mend } as const
+    ...Object.entries(HEALTH_REASONS).map(([code, { title, hint }]) => {
+      return { code, told: 'health', title, hint } as const
     }),
   ]
 }
@@ -97,23 +97,23 @@ function allCodes(): readonly ExplainedCode[] {
 /** A path is compared part by part first, because one wrong letter in a long path is hard to see. */
 function meantBy(word: string, fields: ReadonlyMap<string, Field>): string | undefined {
   const paths = [...fields.keys()]
-  const mended = mendPath(word, paths)
+  const mended = hintPath(word, paths)
   if (mended !== undefined && fields.has(mended)) return mended
   const last = (path: string) => path.slice(path.lastIndexOf('.') + 1)
   const wanted = last(word)
-  const near = nearest(word, [...paths, ...allCodes().flatMap(({ code, wire }) => wire ?? code)])
-  return near ?? nearest(wanted, paths.map(last))
+  const near = didYouMean(word, [...paths, ...allCodes().flatMap(({ code, wire }) => wire ?? code)])
+  return near ?? didYouMean(wanted, paths.map(last))
 }
 
 /** Each part of a path replaced by the nearest that can stand there; undefined where none is near. */
-function mendPath(word: string, paths: readonly string[]): string | undefined {
+function hintPath(word: string, paths: readonly string[]): string | undefined {
   let right = ''
   for (const part of word.split('.')) {
     const lead = right === '' ? '' : `${right}.`
     const candidates = paths
       .filter(path => path.startsWith(lead))
       .map(path => path.slice(lead.length).split('.', 1)[0] ?? '')
-    const meant = nearest(part, new Set(candidates))
+    const meant = didYouMean(part, new Set(candidates))
     if (meant === undefined) return undefined
     right = lead + meant
   }

@@ -18,7 +18,7 @@ export async function makeFirstAdmin(
   hasher: PasswordHasher,
   ports: { readonly environment: Readonly<Record<string, string | undefined>>; readonly log: Log },
 ): Promise<void> {
-  if ((await store.people.users({ limit: 1 })).length > 0) return
+  if ((await store.users.users({ limit: 1 })).length > 0) return
   const password = ports.environment[VARIABLE]
   if (!password) {
     ports.log.info(`nobody may log in to the control plane yet: gw users create, or ${VARIABLE}`)
@@ -29,8 +29,8 @@ export async function makeFirstAdmin(
       hint: `Set another one, or unset it and run \`gw users create ${NAME} --role admin\`.`,
     })
   }
-  await store.people.createUser({ name: NAME, role: 'admin', passwordHash: await hasher.hash(password) })
-  await store.people.record({
+  await store.users.createUser({ name: NAME, role: 'admin', passwordHash: await hasher.hash(password) })
+  await store.users.record({
     user: NAME,
     role: 'admin',
     origin: 'cli',

@@ -1,7 +1,7 @@
 import { keyDigest } from '../base/api-key.ts'
 import { CommandError } from '../base/catalogue/command.ts'
 import type { Problem, Tree } from '../config/types.ts'
-import { firstCalls, type RefusedFirstCall, refusedFirstCall } from '../gateway/why/first-call.ts'
+import { firstCalls, type RejectedFirstCall, rejectedFirstCall } from '../gateway/why/first-call.ts'
 import type { KeyEntry } from '../snapshot/types.ts'
 import type { Store } from '../store/types.ts'
 import type { AppPorts } from './ports.ts'
@@ -14,7 +14,7 @@ import { sceneOfState } from './why/from-store.ts'
  */
 export async function firstCallWarnings(
   tree: Tree,
-  ports: Pick<AppPorts, 'clock' | 'chance'>,
+  ports: Pick<AppPorts, 'clock' | 'random'>,
 ): Promise<readonly Problem[]> {
   const bounded = tree.resources.filter(
     ({ kind, spec }) => kind === 'key' && (spec['quota'] !== undefined || spec['budget'] !== undefined),
@@ -33,9 +33,9 @@ export async function firstCallWarnings(
   const entries = new Map([...compiled.snapshot.keys.values()].map(entry => [entry.name, entry]))
   return bounded.flatMap(({ name, place }) => {
     const entry = entries.get(name)
-    const refused = entry && !isAmple(entry) ? refusedFirstCall(entry, calls, view) : undefined
-    if (refused === undefined) return []
-    const message = `keys.${name}: ${refusedInWords(refused)}`
+    const rejected = entry && !isAmple(entry) ? rejectedFirstCall(entry, calls, view) : undefined
+    if (rejected === undefined) return []
+    const message = `keys.${name}: ${rejectedInWords(rejected)}`
     return { code: 'GW1311', severity: 'warning', message, place } as const
   })
 }
@@ -58,14 +58,14 @@ export async function firstCallWarning(
     const secrets = [...state.secrets, { key: name, digest: keyDigest('') }]
     const { view } = await sceneOfState(store, { ...state, secrets }, clock, name)
     const entry = [...view.snapshot.keys.values()].find(each => each.name === name)
-    const refused = entry && refusedFirstCall(entry, firstCalls(view), view)
-    return refused && refusedInWords(refused)
+    const rejected = entry && rejectedFirstCall(entry, firstCalls(view), view)
+    return rejected && rejectedInWords(rejected)
   } catch (error) {
     if (error instanceof CommandError && error.code === 'GW4009') return undefined
     throw error
   }
 }
 
-function refusedInWords({ model, refusal }: RefusedFirstCall): string {
-  return `"Hello!" to ${model} without \`max_tokens\` would be refused: ${refusal.message}`
+function rejectedInWords({ model, rejection }: RejectedFirstCall): string {
+  return `"Hello!" to ${model} without \`max_tokens\` would be rejected: ${rejection.message}`
 }

@@ -1,6 +1,6 @@
 import type { StoredGateway } from '../store/types.ts'
+import { isAlive } from './heartbeat.ts'
 import type { AppPorts } from './ports.ts'
-import { isAlive } from './presence.ts'
 import { withStore } from './stored.ts'
 
 /** A running gateway that applies files by itself. */

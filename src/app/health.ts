@@ -1,9 +1,9 @@
 import { healthReason } from '../base/catalogue/health.ts'
-import type { EndpointCounts } from '../routing/health-book.ts'
+import type { EndpointCounts } from '../routing/health-registry.ts'
 import type { ReloadReport } from '../snapshot/holder.ts'
 import type { Snapshot } from '../snapshot/types.ts'
 
-/** What `/health` says, on both servers (DESIGN §10). Needs no key, and tells no secret. */
+/** What `/health` says, on both servers (spec/requests.md §8). Needs no key, and tells no secret. */
 export interface HealthAnswer {
   readonly httpStatus: 200 | 503
   readonly json: string
@@ -19,7 +19,7 @@ export interface HealthBody {
   readonly reload: {
     readonly ok: boolean
     readonly at: string
-    readonly refused_revision?: number
+    readonly rejected_revision?: number
     readonly problems?: string[]
   }
   readonly ledger?: { readonly ok: boolean }
@@ -67,9 +67,9 @@ export function healthAnswer(
     reload: {
       ok: report.ok,
       at: new Date(report.atMs).toISOString(),
-      ...(report.refused && {
-        refused_revision: report.refused.revision,
-        problems: [...report.refused.problems],
+      ...(report.rejected && {
+        rejected_revision: report.rejected.revision,
+        problems: [...report.rejected.problems],
       }),
     },
     ...(ledgerHealthy !== undefined && { ledger: { ok: ledgerHealthy } }),
@@ -80,13 +80,13 @@ export function healthAnswer(
 
 function ownReasons(
   snapshot: Snapshot | undefined,
-  { refused }: ReloadReport,
+  { rejected }: ReloadReport,
   unbillable: boolean,
 ): string[] {
   return [
     ...(snapshot ? [] : [healthReason('starting', 'no revision is served yet')]),
-    ...(refused
-      ? [healthReason('reload_refused', `revision ${refused.revision}: ${refused.problems.join('; ')}`)]
+    ...(rejected
+      ? [healthReason('reload_rejected', `revision ${rejected.revision}: ${rejected.problems.join('; ')}`)]
       : []),
     ...(unbillable
       ? [healthReason('ledger_unwritable', 'bills cannot be written, so inference answers 503')]

@@ -1,7 +1,7 @@
 import { changesBetween, type Difference } from '../changes/between.ts'
 import { blastRadius } from '../changes/blast/radius.ts'
 import type { BlastRadius } from '../changes/blast/types.ts'
-import { carryOutRollback, planRollback, type RolledBack } from '../changes/rollback.ts'
+import { executeRollback, planRollback, type RolledBack } from '../changes/rollback.ts'
 import type { Plan } from '../changes/types.ts'
 import type { Resource } from '../schema/kinds.ts'
 import type { Revision } from '../store/types.ts'
@@ -10,8 +10,8 @@ import { type Exported, exportOf } from './configuration.ts'
 import type { AppPorts } from './ports.ts'
 import { recentUse } from './recent-use.ts'
 import { loggedIn } from './revision-author.ts'
+import { wouldServe } from './serve-check.ts'
 import { withStore } from './stored.ts'
-import { wouldServe } from './would-serve.ts'
 
 type HistoryPorts = Pick<AppPorts, 'clock' | 'cwd'>
 
@@ -59,7 +59,7 @@ export async function exportRevision(
 }
 
 /** A plan to go back, and what it means for those who call. */
-export interface ForeseenRollback {
+export interface RollbackWithImpact {
   readonly plan: Plan
   readonly radius: BlastRadius
   /** All that is to stand. */
@@ -76,15 +76,15 @@ export interface ForeseenRollback {
  *
  * Nobody is probed: what is restored has been served before, and going back should not wait for an upstream.
  *
- * @param review sees it and refuses by throwing.
+ * @param review sees it and rejects by throwing.
  * @throws {CommandError} GW2xxx and what stands above.
  */
 export async function rollBackTo(
   to: number,
   storeUrl: string,
   ports: AppPorts,
-  review: (foreseen: ForeseenRollback) => Promise<void>,
-): Promise<ForeseenRollback & { readonly done: RolledBack }> {
+  review: (foreseen: RollbackWithImpact) => Promise<void>,
+): Promise<RollbackWithImpact & { readonly done: RolledBack }> {
   return withStore(storeUrl, 'write', ports, async store => {
     const live = await store.live()
     const rollback = await planRollback(store, live, to)
@@ -95,8 +95,8 @@ export async function rollBackTo(
     }
     await review(foreseen)
     ports.signal.throwIfAborted()
-    const hand = { ...loggedIn(ports.environment), check: wouldServe(ports.signal) }
-    const done = await carryOutRollback(store, rollback, hand)
+    const actor = { ...loggedIn(ports.environment), check: wouldServe(ports.signal) }
+    const done = await executeRollback(store, rollback, actor)
     await record(store, { action: 'roll_back', target: `revision/${to}`, revision: done.revision }, ports)
     return { ...foreseen, done }
   })
@@ -107,7 +107,7 @@ export async function planRollbackTo(
   to: number,
   storeUrl: string,
   ports: HistoryPorts,
-): Promise<ForeseenRollback> {
+): Promise<RollbackWithImpact> {
   return withStore(storeUrl, 'read', ports, async store => {
     const live = await store.live()
     const { plan, wanted } = await planRollback(store, live, to)

@@ -1,6 +1,6 @@
 import { CommandError } from '../base/catalogue/command.ts'
 import type { Problem } from '../config/types.ts'
-import { counted } from './counted.ts'
+import { pluralize } from './pluralize.ts'
 
 /** Files that are not valid, with every problem that was found in them, warnings included. */
 export class ConfigurationInvalid extends CommandError {
@@ -10,7 +10,7 @@ export class ConfigurationInvalid extends CommandError {
     const files = new Set(errors.map(problem => problem.place.file))
     super(
       'GW3001',
-      `The configuration is not valid: ${counted(errors.length, 'error')} in ${counted(files.size, 'file')}.`,
+      `The configuration is not valid: ${pluralize(errors.length, 'error')} in ${pluralize(files.size, 'file')}.`,
     )
     this.problems = problems
   }

@@ -15,10 +15,10 @@ import { currencyOf } from './currency.ts'
 import { firstCallWarning } from './first-calls.ts'
 import type { AppPorts } from './ports.ts'
 import { loggedIn } from './revision-author.ts'
+import { wouldServe } from './serve-check.ts'
 import { withStore } from './stored.ts'
-import { wouldServe } from './would-serve.ts'
 
-type KeyPorts = Pick<AppPorts, 'clock' | 'cwd' | 'chance' | 'environment' | 'signal'>
+type KeyPorts = Pick<AppPorts, 'clock' | 'cwd' | 'random' | 'environment' | 'signal'>
 
 /** Which keys to list; each filter narrows further. */
 export interface KeyFilters {
@@ -40,8 +40,8 @@ export async function createKey(
 ): Promise<CreatedKey & { readonly issued?: Issued }> {
   ports.signal.throwIfAborted()
   return withStore(storeUrl, 'write', ports, async store => {
-    const hand = { origin: 'cli', ...loggedIn(ports.environment), check: wouldServe(ports.signal) } as const
-    const created = await createOwnKey(store, key, hand)
+    const actor = { origin: 'cli', ...loggedIn(ports.environment), check: wouldServe(ports.signal) } as const
+    const created = await createOwnKey(store, key, actor)
     const target = `key/${key.name}`
     await record(store, { action: 'create_key', target, revision: created.revision }, ports)
     if (!isIssued) return created
@@ -61,7 +61,7 @@ export async function revokeKey(name: string, storeUrl: string, ports: KeyPorts)
 /**
  * Deletes a key that no configuration file declares. The number of the new revision.
  *
- * @param review sees the key and refuses by throwing.
+ * @param review sees the key and rejects by throwing.
  * @throws {CommandError} GW2xxx, GW4004, GW4005
  */
 export async function deleteKey(
@@ -74,9 +74,9 @@ export async function deleteKey(
     await review(key)
     ports.signal.throwIfAborted()
   }
-  const hand = { origin: 'cli', ...loggedIn(ports.environment) } as const
+  const actor = { origin: 'cli', ...loggedIn(ports.environment) } as const
   return withStore(storeUrl, 'write', ports, async store => {
-    const { id: revision } = await deleteOwnKey(store, name, hand, agreed)
+    const { id: revision } = await deleteOwnKey(store, name, actor, agreed)
     await record(store, { action: 'delete_key', target: `key/${name}`, revision }, ports)
     return revision
   })
@@ -108,7 +108,7 @@ export async function issueKeys(
 /** Everything that may fail is done before the secret exists: it is shown once. */
 async function issue(store: Store, name: string, ports: KeyPorts): Promise<Issued> {
   const warning = await firstCallWarning(store, name, ports)
-  const issued = await keys.issueKey(store, ports.chance, name)
+  const issued = await keys.issueKey(store, ports.random, name)
   await record(store, { action: 'issue_key', target: `key/${name}` }, ports)
   return { ...issued, ...(warning !== undefined && { warning }) }
 }
@@ -124,18 +124,18 @@ export async function rotateKey(
   ports: KeyPorts,
 ): Promise<IssuedSecret> {
   return changed('rotate_key', name, storeUrl, ports, store =>
-    keys.rotateKey(store, ports.chance, name, graceMs),
+    keys.rotateKey(store, ports.random, name, graceMs),
   )
 }
 
 /** Stops a key by hand. False where it was stopped already. @throws {CommandError} GW2xxx, GW4005 */
 export async function disableKey(name: string, storeUrl: string, ports: KeyPorts): Promise<boolean> {
-  return changed('disable_key', name, storeUrl, ports, store => keys.holdKey(store, name), Boolean)
+  return changed('disable_key', name, storeUrl, ports, store => keys.suspendKey(store, name), Boolean)
 }
 
 /** Takes {@link disableKey} back. False where there was nothing to take back. @throws GW2xxx, GW4005, GW4007 */
 export async function enableKey(name: string, storeUrl: string, ports: KeyPorts): Promise<boolean> {
-  return changed('enable_key', name, storeUrl, ports, store => keys.releaseKey(store, name), Boolean)
+  return changed('enable_key', name, storeUrl, ports, store => keys.resumeKey(store, name), Boolean)
 }
 
 /** All keys, sorted by name, or those that every given filter lets through. @throws {CommandError} GW2xxx */

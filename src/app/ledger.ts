@@ -1,6 +1,6 @@
 import { CommandError } from '../base/catalogue/command.ts'
 import type { Finding } from '../store/ledger/types.ts'
-import { counted } from './counted.ts'
+import { pluralize } from './pluralize.ts'
 import type { AppPorts } from './ports.ts'
 import { withStore } from './stored.ts'
 
@@ -17,7 +17,7 @@ export class LedgerBroken extends CommandError {
   readonly checked: LedgerChecked
   readonly findings: readonly Finding[]
   constructor(checked: LedgerChecked, findings: readonly Finding[]) {
-    super('GW2007', `The ledger does not add up: ${counted(findings.length, 'finding')}.`)
+    super('GW2007', `The ledger does not add up: ${pluralize(findings.length, 'finding')}.`)
     this.checked = checked
     this.findings = findings
   }

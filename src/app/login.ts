@@ -19,7 +19,7 @@ type LoginPorts = Pick<AppPorts, 'environment' | 'signal' | 'clock'>
  * Logs in at a control plane: the password opens a session, the session makes a token, and the session ends.
  *
  * @param askPassword is called once.
- * @throws {CommandError} GW7001 where it cannot be asked or refuses, GW4016 where the log-in cannot be kept.
+ * @throws {CommandError} GW7001 where it cannot be asked or rejects, GW4016 where the log-in cannot be kept.
  */
 export async function logIn(
   { url, user, scope, expiresIn }: WantedLogin,

@@ -4,7 +4,7 @@ import { settings as settingsSchema } from '../schema/settings.ts'
 import type { MaintenanceSwitch } from '../schema/state.ts'
 import type { Live, SourceLine, Store } from '../store/types.ts'
 
-/** Whether inference is refused with 503 `maintenance`, and by whose word. */
+/** Whether inference is rejected with 503 `maintenance`, and by whose word. */
 export interface Maintenance {
   readonly on: boolean
   /** What clients are told while it is on. */
@@ -30,7 +30,7 @@ export async function maintenanceOf(store: Pick<Store, 'live'>): Promise<Mainten
 }
 
 /**
- * Inference is refused from now on, whatever the settings say, until {@link switchMaintenanceOff}. A running gateway
+ * Inference is rejected from now on, whatever the settings say, until {@link switchMaintenanceOff}. A running gateway
  * sees it within a second.
  *
  * @throws {CommandError} GW2xxx

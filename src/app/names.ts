@@ -34,7 +34,7 @@ export function whatStands(live: Live, kind: Kind): string {
  * A sentence for each filter that names nothing that stands. It may have stood once, so this is no error; but where
  * nothing is found it is the likely reason.
  */
-export function strangers(live: Live, filters: UsageFilters): readonly string[] {
+export function unknownNames(live: Live, filters: UsageFilters): readonly string[] {
   const standing = new Set(live.resources.map(({ kind, name }) => `${kind}/${name}`))
   return Object.entries(FILTERED).flatMap(([field, kind]) => {
     const name = filters[field as keyof UsageFilters]

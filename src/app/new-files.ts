@@ -8,7 +8,7 @@ export interface NewFile {
   readonly content: string
 }
 
-/** Where commands look for a configuration; both at once are refused. */
+/** Where commands look for a configuration; both at once are rejected. */
 export const CONFIG_FILE = 'gw.yaml'
 export const CONFIG_FOLDER = 'config'
 

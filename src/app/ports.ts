@@ -1,5 +1,5 @@
-import type { Chance } from '../base/chance.ts'
 import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
 
 /** What the use cases need of the world around them. */
 export interface AppPorts {
@@ -8,7 +8,7 @@ export interface AppPorts {
   /** Absolute path from which relative ones count. */
   readonly cwd: string
   readonly clock: Clock
-  readonly chance: Chance
+  readonly random: Random
   /** Reads `-c -`. */
   readonly readStdin: () => Promise<Buffer>
   /** Aborted where the work should end; it is looked at before anything is written, never after. */

@@ -4,8 +4,8 @@ import type { ProbeOrder } from '../changes/types.ts'
 import { httpProbe } from '../relay/probe/http-probe.ts'
 import type { Diagnosis, Probe, ProbedService, ProbeTarget } from '../relay/probe.ts'
 import type { Protocol } from '../schema/endpoint.ts'
-import { destinationOf, type SecretSource, secretsOf } from '../schema/kept-secret.ts'
 import { decode, type Resource, type Spec } from '../schema/kinds.ts'
+import { destinationOf, type SecretSource, secretsOf } from '../schema/stored-credential.ts'
 import { describe } from '../snapshot/compile.ts'
 import { endpointEntry } from '../snapshot/entries.ts'
 import { MasterKey } from '../store/master-key.ts'
@@ -37,13 +37,13 @@ export interface ProbeProgress {
 }
 
 /** What whoever asks for probes decides. */
-export interface ProbeWishes {
+export interface ProbeOptions {
   /** For each request. */
   readonly timeoutMs: number
   readonly onProgress: (progress: ProbeProgress) => void
 }
 
-export interface ProbeRoundPorts extends ProbeWishes {
+export interface ProbeRoundPorts extends ProbeOptions {
   readonly probe: Probe
   readonly secretOf: (source: SecretSource) => Promise<string | MissingSecret>
   readonly signal: AbortSignal
@@ -65,7 +65,7 @@ export function roundPorts(
   live: Live,
   storeUrl: string,
   { clock, cwd, environment, signal }: AppPorts,
-  wishes: ProbeWishes,
+  wishes: ProbeOptions,
 ): ProbeRoundPorts {
   const masterKey = MasterKey.of(storeUrl, cwd, environment['GW_MASTER_KEY'])
   return {
@@ -74,7 +74,7 @@ export function roundPorts(
     signal,
     proxies: environmentProxies(environment),
     probe: httpProbe({ clock }),
-    // What comes through stdin is no file that somebody has reviewed here (SECURITY, "Config").
+    // What comes through stdin is no file that somebody has reviewed here (spec/security.md §6).
     ...(paths.includes('-') && { onlySendings: sendings(live.resources) }),
   }
 }
@@ -165,12 +165,12 @@ async function targetOf(
       return {
         fault: 'secret',
         cause: `The ${what} ${describe(source)} does not go to ${new URL(spec.base_url).origin} yet, and a configuration from stdin cannot make it.`,
-        mend: 'Write the configuration to a file, review it, and name the file with -c.',
+        hint: 'Write the configuration to a file, review it, and name the file with -c.',
       }
     }
     const secret = await secretOf(source)
     if (typeof secret !== 'string') {
-      return { fault: 'secret', cause: `The ${what}: ${secret.message}.`, mend: secret.hint }
+      return { fault: 'secret', cause: `The ${what}: ${secret.message}.`, hint: secret.hint }
     }
     secrets.set(describe(source), secret)
   }
@@ -188,7 +188,7 @@ async function targetOf(
     return {
       fault: 'secret',
       cause: `The ${problem}.`,
-      mend: 'Look for line breaks and odd characters in it.',
+      hint: 'Look for line breaks and odd characters in it.',
     }
   }
   const [credential] = secrets.keys()

@@ -6,7 +6,7 @@ import { decode, type Resource } from '../schema/kinds.ts'
 import type { Live } from '../store/types.ts'
 import { loadTree } from './configuration.ts'
 import type { AppPorts } from './ports.ts'
-import { type ProbeRow, type ProbeWishes, probeRound, roundPorts } from './probe-round.ts'
+import { type ProbeOptions, type ProbeRow, probeRound, roundPorts } from './probe-round.ts'
 import { liveOrEmpty, withStore } from './stored.ts'
 
 /**
@@ -21,7 +21,7 @@ export async function probeEndpoints(
   paths: readonly string[] | undefined,
   storeUrl: string,
   ports: AppPorts,
-  wishes: ProbeWishes,
+  wishes: ProbeOptions,
 ): Promise<readonly ProbeRow[]> {
   const live = await (paths === undefined ? applied(storeUrl, ports) : liveOrEmpty(storeUrl, 'read', ports))
   const resources =
@@ -44,7 +44,7 @@ async function applied(storeUrl: string, ports: AppPorts): Promise<Live> {
     return await withStore(storeUrl, 'read', ports, store => store.live())
   } catch (error) {
     if (!(error instanceof CommandError) || error.code !== 'GW2003') throw error
-    const hint = 'Probe files before they are applied with `-c PATH`, or mend --store.'
+    const hint = 'Probe files before they are applied with `-c PATH`, or hint --store.'
     throw new CommandError('GW2003', error.message, { hint, cause: error })
   }
 }

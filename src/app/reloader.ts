@@ -2,16 +2,16 @@ import type { Clock, Timer } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { environmentProxies } from '../base/proxies.ts'
 import { secretStamp } from '../config/secrets.ts'
-import type { SecretSource } from '../schema/kept-secret.ts'
 import type { SecretReference } from '../schema/scalars.ts'
 import type { ServedState } from '../schema/state.ts'
+import type { SecretSource } from '../schema/stored-credential.ts'
 import { type Compiled, describe, linking, withSwitchOf } from '../snapshot/compile.ts'
 import { type Decoded, decoding } from '../snapshot/decoding.ts'
 import type { SnapshotHolder } from '../snapshot/holder.ts'
 import type { Snapshot } from '../snapshot/types.ts'
 import type { ServingStore } from '../store/types.ts'
 import { findSecret, type SecretPorts } from './secrets.ts'
-import { inSlices } from './slices.ts'
+import { yieldToEventLoop } from './yield-to-event-loop.ts'
 
 /** A commit in another process is seen so soon; a look takes some microseconds. */
 const POLL_MS = 100
@@ -55,7 +55,7 @@ export class Reloader {
   #stamps: ReadonlyMap<SecretReference, string> = new Map()
   /** Of the newest state: little of the next one is new. */
   #decoded: Decoded | undefined
-  /** The refused revision by which keys were last closed. */
+  /** The rejected revision by which keys were last closed. */
   #closedBy: number | undefined
   /** The last complaint, so that one that stays is logged once. */
   #complaint = ''
@@ -78,15 +78,15 @@ export class Reloader {
       const compiled = await this.#compileAt(state.revision - back)
       if (compiled.ok) await this.#swap(compiled.snapshot)
     }
-    if (!holder.current()) return newest.refused?.problems ?? []
-    if (newest.refused) holder.refuse(newest.refused.revision, newest.refused.problems, newest.atMs)
+    if (!holder.current()) return newest.rejected?.problems ?? []
+    if (newest.rejected) holder.reject(newest.rejected.revision, newest.rejected.problems, newest.atMs)
     this.#schedule()
     return undefined
   }
 
-  /** Reads the store and every secret again now, moved or not. Resolves when what came of it is served or refused. */
+  /** Reads the store and every secret again now, moved or not. Resolves when what came of it is served or rejected. */
   reload(): Promise<void> {
-    return this.#next(() => this.#look('anew'))
+    return this.#next(() => this.#check('anew'))
   }
 
   /** Ends the polling; resolves when a look that is under way has ended. */
@@ -100,7 +100,7 @@ export class Reloader {
     if (this.#stopped) return
     this.#timer = this.#ports.clock.after(POLL_MS, () => {
       // Without a promise where nothing has changed: an idle gateway does little else.
-      if (this.#isDue()) void this.#next(() => this.#look()).finally(() => this.#schedule())
+      if (this.#isDue()) void this.#next(() => this.#check()).finally(() => this.#schedule())
       else this.#schedule()
     })
   }
@@ -116,13 +116,13 @@ export class Reloader {
     }
   }
 
-  #next(look: () => Promise<void>): Promise<void> {
-    this.#working = this.#working.then(() => (this.#stopped ? undefined : look()))
+  #next(check: () => Promise<void>): Promise<void> {
+    this.#working = this.#working.then(() => (this.#stopped ? undefined : check()))
     return this.#working
   }
 
   /** Never rejects. */
-  async #look(anew?: 'anew'): Promise<void> {
+  async #check(anew?: 'anew'): Promise<void> {
     const { store, clock } = this.#ports
     try {
       const isRetry = clock.monotonicMs() >= this.#retryAtMs
@@ -142,7 +142,7 @@ export class Reloader {
     const same = served?.revision === state.revision && served.keyVersion === state.keyVersion
     if (same && holder.report().ok && !anew) return
     this.#switchMaintenance(state)
-    this.#decoded = await inSlices(decoding(state, this.#decoded), clock)
+    this.#decoded = await yieldToEventLoop(decoding(state, this.#decoded), clock)
     const { sources } = this.#decoded
     // Before they are read: a write in between is seen by the next look.
     this.#stamps = await stampsOf(sources.flatMap(source => ('kept' in source ? [] : source)))
@@ -178,15 +178,15 @@ export class Reloader {
    * A revision that cannot be served must not keep a key alive that was disabled, revoked or dropped, by hand or by that
    * revision: the served one is compiled anew with the secrets and holds of now.
    */
-  async #keepKeysCurrent(refused: ServedState): Promise<void> {
+  async #keepKeysCurrent(rejected: ServedState): Promise<void> {
     const served = this.#ports.holder.current()
     if (!served) return
-    const isClosed = this.#closedBy === refused.revision || served.revision === refused.revision
-    if (isClosed && served.keyVersion === refused.keyVersion) return
+    const isClosed = this.#closedBy === rejected.revision || served.revision === rejected.revision
+    if (isClosed && served.keyVersion === rejected.keyVersion) return
     const compiled = await this.#compileAt(served.revision)
     if (!compiled.ok) return
     await this.#swap(compiled.snapshot)
-    this.#closedBy = refused.revision
+    this.#closedBy = rejected.revision
   }
 
   async #swap(snapshot: Snapshot): Promise<void> {
@@ -197,7 +197,7 @@ export class Reloader {
 
   #complain(revision: number, problems: readonly string[]): void {
     const { holder, clock, log } = this.#ports
-    holder.refuse(revision, problems, clock.nowMs())
+    holder.reject(revision, problems, clock.nowMs())
     const complaint = `${revision} ${problems.join('\n')}`
     if (complaint === this.#complaint) return
     this.#complaint = complaint
@@ -206,7 +206,7 @@ export class Reloader {
 
   async #compileAt(revision: number): Promise<Compiled> {
     const { store, clock } = this.#ports
-    return this.#compile(await inSlices(decoding(await store.readStateAt(revision)), clock))
+    return this.#compile(await yieldToEventLoop(decoding(await store.readStateAt(revision)), clock))
   }
 
   async #compile(decoded: Decoded): Promise<Compiled> {
@@ -219,7 +219,7 @@ export class Reloader {
     )
     const secretOf = (source: SecretSource) => secrets.get(describe(source)) ?? new Error('was not looked up')
     const proxies = environmentProxies(this.#ports.environment)
-    return inSlices(linking(decoded, secretOf, proxies), this.#ports.clock)
+    return yieldToEventLoop(linking(decoded, secretOf, proxies), this.#ports.clock)
   }
 
   async #secretsMoved(): Promise<boolean> {

@@ -10,7 +10,7 @@ export interface RevisionRetentionPorts {
   readonly log: Log
 }
 
-const LOOK_MS = 60_000
+const CHECK_MS = 60_000
 /** A batch is written while calls wait for the same lock. */
 const BATCH_ROWS = 200
 
@@ -27,7 +27,7 @@ export class RevisionRetention {
 
   start(): void {
     if (this.#stopped) return
-    this.#timer = this.#ports.clock.after(LOOK_MS, () => {
+    this.#timer = this.#ports.clock.after(CHECK_MS, () => {
       this.#working = this.#prune().finally(() => this.start())
     })
   }

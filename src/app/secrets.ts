@@ -1,16 +1,16 @@
 import { CommandError } from '../base/catalogue/command.ts'
-import type { Chance } from '../base/chance.ts'
 import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
 import { NONCE_BYTES, seal, unseal } from '../base/seal.ts'
 import { resolveSecret, SecretError } from '../config/secrets.ts'
-import { type KeptSecret, rowOf, type SecretSource } from '../schema/kept-secret.ts'
+import { rowOf, type SecretSource, type StoredCredential } from '../schema/stored-credential.ts'
 import type { MasterKey } from '../store/master-key.ts'
 
 const ID_BYTES = 12
 
 /** Why there is no secret where one should be. Tells where, never what was found. */
 export interface MissingSecret extends Error {
-  /** What would mend it. */
+  /** What would hint it. */
   readonly hint: string
 }
 
@@ -27,7 +27,7 @@ export interface SecretPorts {
  */
 export async function findSecret(
   source: SecretSource,
-  kept: readonly KeptSecret[],
+  kept: readonly StoredCredential[],
   { environment, masterKey }: SecretPorts,
 ): Promise<string | MissingSecret> {
   try {
@@ -54,11 +54,11 @@ export async function findSecret(
 export async function keep(
   secret: string,
   boundTo: string,
-  { masterKey, chance, clock }: { masterKey: MasterKey; chance: Chance; clock: Clock },
-): Promise<KeptSecret> {
-  const row = { id: Buffer.from(chance.bytes(ID_BYTES)).toString('hex'), boundTo }
-  const key = await masterKey.readOrMake(chance)
+  { masterKey, random, clock }: { masterKey: MasterKey; random: Random; clock: Clock },
+): Promise<StoredCredential> {
+  const row = { id: Buffer.from(random.bytes(ID_BYTES)).toString('hex'), boundTo }
+  const key = await masterKey.readOrMake(random)
   // Of its own: a slice of a pool would be a view on what others are given next.
-  const nonce = Uint8Array.from(chance.bytes(NONCE_BYTES))
+  const nonce = Uint8Array.from(random.bytes(NONCE_BYTES))
   return { ...row, ...seal(secret, rowOf(row), key, nonce), createdAtMs: clock.nowMs() }
 }

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import { resolve } from 'node:path'
-import { pooledChance } from '../base/chance.ts'
+import { pooledRandom } from '../base/random.ts'
 import { Drains } from '../gateway/drains.ts'
+import { InFlightRequests } from '../gateway/in-flight-requests.ts'
 import { startGateway } from '../gateway/server.ts'
-import { Underway } from '../gateway/underway.ts'
 import { sendJson } from '../http/json.ts'
 import type { ListenAddress, Listener } from '../http/listen.ts'
 import { UNMEASURED } from '../metering/metrics/request-meter.ts'
@@ -12,13 +12,13 @@ import { SnapshotHolder } from '../snapshot/holder.ts'
 import { MasterKey } from '../store/master-key.ts'
 import { openServingStore } from '../store/open.ts'
 import type { ServingStore } from '../store/types.ts'
-import { Books, type BooksPorts } from './books.ts'
-import { roomFor } from './descriptors.ts'
+import { maxConnectionsFor } from './descriptors.ts'
 import type { FollowedFiles } from './files/followed-files.ts'
 import { healthAnswer } from './health.ts'
+import { Heartbeat } from './heartbeat.ts'
+import { LedgerRuntime, type LedgerRuntimePorts } from './ledger-runtime.ts'
 import { listenFault } from './listen-fault.ts'
 import { Measured } from './metrics.ts'
-import { Presence } from './presence.ts'
 import { Reloader } from './reloader.ts'
 import { RevisionRetention } from './revision-retention.ts'
 import type { Failure, ServeOptions, ServePorts, Serving } from './serving.ts'
@@ -39,26 +39,29 @@ const NOTICE_MS = 500
  */
 export async function serve(options: ServeOptions, ports: ServePorts): Promise<Serving> {
   const { clock, log } = ports
-  const chance = pooledChance(ports.chance)
+  const random = pooledRandom(ports.random)
   let fail: (failure: Failure) => void = () => undefined
   const failed = new Promise<Failure>(resolve => {
     fail = resolve
   })
   const { store, masterKey } = await opened(options, ports)
-  const books =
+  const ledgerRuntime =
     options.gateway &&
-    (await openBooks(store, options.store, { ...ports, onDeath: error => fail({ error, canBill: false }) }))
+    (await openLedgerRuntime(store, options.store, {
+      ...ports,
+      onDeath: error => fail({ error, canBill: false }),
+    }))
   const holder = new SnapshotHolder()
   let listening: Listener | undefined
-  const upstreams = new Upstreams({ clock, chance, log, probe: httpProbe({ clock }) })
+  const upstreams = new Upstreams({ clock, random, log, probe: httpProbe({ clock }) })
   const measured =
-    books &&
+    ledgerRuntime &&
     options.metrics &&
     (await Measured.open(options.metrics, {
       clock,
       holder,
-      limiter: books.limiter,
-      ledger: books.ledger,
+      limiter: ledgerRuntime.limiter,
+      ledger: ledgerRuntime.ledger,
       health: () => upstreams.health.report(),
       connections: () => listening?.connections ?? 0,
     }))
@@ -67,20 +70,20 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     store,
     holder,
     masterKey,
-    prepare: async snapshot => books?.prepare(snapshot),
+    prepare: async snapshot => ledgerRuntime?.prepare(snapshot),
     onSwap: snapshot => {
-      books?.adopt(snapshot)
+      ledgerRuntime?.adopt(snapshot)
       measured?.adopt(snapshot)
       upstreams.adopt(snapshot)
       void files?.compare(snapshot.revision)
-      presence?.served()
+      heartbeat?.served()
     },
   })
   const files = options.files && (await followed(options.files.paths, options.store, ports))
   const retention = options.gateway && new RevisionRetention({ ...ports, store, holder })
-  const presence =
+  const heartbeat =
     options.gateway &&
-    new Presence({
+    new Heartbeat({
       ...ports,
       store,
       holder,
@@ -94,16 +97,16 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       }),
     })
   const listeners: Pick<Listener, 'close'>[] = []
-  const underway = new Underway()
+  const inFlightRequests = new InFlightRequests()
   let draining = false
 
   const healthNow = () =>
     healthAnswer(holder.current(), holder.report(), {
       draining,
-      inFlight: underway.size,
+      inFlight: inFlightRequests.size,
       ...(options.gateway && { endpoints: upstreams.health.counts() }),
       reasons: [...(files?.reasons() ?? []), ...upstreams.reasons(holder.current())],
-      ...(books && { ledgerHealthy: books.ledger.healthy }),
+      ...(ledgerRuntime && { ledgerHealthy: ledgerRuntime.ledger.healthy }),
     })
   const health = (res: ServerResponse) => {
     const { httpStatus, json } = healthNow()
@@ -113,8 +116,8 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     draining = true
     const endsAtMs = clock.monotonicMs() + drainMs
     const filesClosed = files?.close()
-    const left = presence?.leave()
-    const deadline = clock.after(drainMs, () => underway.interrupt())
+    const left = heartbeat?.leave()
+    const deadline = clock.after(drainMs, () => inFlightRequests.interrupt())
     for (const listener of listeners) {
       const leftMs = Math.max(0, endsAtMs - clock.monotonicMs())
       await listener.close(leftMs + FAREWELL_MS, Math.min(leftMs, NOTICE_MS))
@@ -123,11 +126,11 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     await Promise.all([filesClosed, left, retention?.stop()])
     const reloaderStopped = reloader.stop()
     // Nobody waits for what is left: upstreams that are read on for clients that have gone.
-    underway.interrupt()
-    await underway.idle()
+    inFlightRequests.interrupt()
+    await inFlightRequests.idle()
     await upstreams.close()
     measured?.close()
-    const [lost] = await Promise.all([books?.close(), reloaderStopped])
+    const [lost] = await Promise.all([ledgerRuntime?.close(), reloaderStopped])
     if (lost) log.error({ rows: lost }, 'rows were not committed; their holds are settled at the next start')
     await store.close()
   }
@@ -144,31 +147,31 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     const current = () => holder.current()
     const gateway =
       options.gateway &&
-      books &&
+      ledgerRuntime &&
       (await claim(startGateway, '--listen', options.gateway, {
         current,
         relay: upstreams.relay,
         routing: upstreams.routing,
         drains: new Drains(),
-        underway,
-        limiter: books.limiter,
-        ledger: books.ledger,
+        inFlightRequests,
+        limiter: ledgerRuntime.limiter,
+        ledger: ledgerRuntime.ledger,
         clock,
-        chance,
+        random,
         log,
         health,
-        maxConnections: await roomFor(options.maxConnections, log),
+        maxConnections: await maxConnectionsFor(options.maxConnections, log),
         requests: measured?.requests ?? UNMEASURED,
         ...(measured?.port && { metrics: measured.port }),
       }))
     listening = gateway
     if (gateway) {
       listeners.push(gateway)
-      presence?.tell(gateway.url)
+      heartbeat?.start(gateway.url)
       retention?.start()
     }
     // Loaded behind the gateway, which answers already; its thread takes half a second.
-    const openControl = options.control && (await import('./threads/distant-control.ts')).openDistantControl
+    const openControl = options.control && (await import('./threads/remote-control.ts')).openRemoteControl
     const control =
       options.control &&
       openControl &&
@@ -186,12 +189,12 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
           return (
             snapshot &&
             gateway &&
-            books && {
+            ledgerRuntime && {
               snapshot,
-              limiter: books.limiter,
+              limiter: ledgerRuntime.limiter,
               health: upstreams.health,
               clock,
-              ledgerHealthy: books.ledger.healthy,
+              ledgerHealthy: ledgerRuntime.ledger.healthy,
             }
           )
         },
@@ -216,14 +219,14 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
 }
 
 async function followed(paths: readonly string[], store: string, ports: ServePorts): Promise<FollowedFiles> {
-  const { filesThreadUrl, onFilesRefused } = ports
+  const { filesThreadUrl, onFilesRejected } = ports
   const { FollowedFiles } = await import('./files/followed-files.ts')
   return new FollowedFiles({
     ...ports,
     paths,
     store,
     ...(filesThreadUrl && { threadUrl: filesThreadUrl }),
-    ...(onFilesRefused && { onRefused: onFilesRefused }),
+    ...(onFilesRejected && { onRejected: onFilesRejected }),
   })
 }
 
@@ -241,9 +244,13 @@ async function opened(
   }
 }
 
-async function openBooks(store: ServingStore, url: string, ports: BooksPorts): Promise<Books> {
+async function openLedgerRuntime(
+  store: ServingStore,
+  url: string,
+  ports: LedgerRuntimePorts,
+): Promise<LedgerRuntime> {
   try {
-    return await Books.open(url, ports)
+    return await LedgerRuntime.open(url, ports)
   } catch (error) {
     await store.close()
     throw error

@@ -1,9 +1,9 @@
-import type { Chance } from '../base/chance.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
+import type { Random } from '../base/random.ts'
 import type { ListenAddress } from '../http/listen.ts'
 import type { LedgerThread } from '../store/ledger/ledger-thread.ts'
-import type { FilesRefusal } from './files/outcome.ts'
+import type { FilesRejection } from './files/outcome.ts'
 
 export interface ServeOptions {
   /** The store's URL, such as `sqlite:./data/gw.db`. */
@@ -33,18 +33,18 @@ export interface ServePorts {
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly cwd: string
   readonly clock: Clock
-  readonly chance: Chance
+  readonly random: Random
   readonly log: Log
   /** See `Books`. */
   readonly ledgerThread?: LedgerThread
   /** See `FollowedFiles`. */
   readonly filesThreadUrl?: URL
-  /** Where the compiled thread of the control plane is; see `openDistantControl`. */
+  /** Where the compiled thread of the control plane is; see `openRemoteControl`. */
   readonly threadsUrl?: URL
   /** Once it is aborted nobody waits any more for what is coming up beside the gateway: it is to be closed. */
   readonly signal?: AbortSignal
   /** Called where files cannot be applied, beside the line in the log. */
-  readonly onFilesRefused?: (refusal: FilesRefusal) => void
+  readonly onFilesRejected?: (rejection: FilesRejection) => void
 }
 
 /** Why a process cannot go on. */
@@ -63,7 +63,7 @@ export interface Serving {
   readonly failed: Promise<Failure>
   /**
    * Applies the files, where there are any, and reads the store and every secret again. Resolves when what came of it
-   * is served or refused.
+   * is served or rejected.
    */
   reload(): Promise<void>
   /**

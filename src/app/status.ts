@@ -1,20 +1,20 @@
 import type { Revision } from '../store/types.ts'
 import { currencyOf } from './currency.ts'
+import type { LiveStatsSources } from './live-stats/monitor.ts'
+import type { LiveStats } from './live-stats/types.ts'
+import { sampleOnce } from './live-stats/watch.ts'
 import { type Maintenance, maintenanceOf } from './maintenance.ts'
 import type { AppPorts } from './ports.ts'
-import type { PulseSources } from './pulse/monitor.ts'
-import type { Pulse } from './pulse/types.ts'
-import { lookOnce } from './pulse/watch.ts'
 import { withStore } from './stored.ts'
 
 /** How things stand, for whoever asks once. */
 export interface Status {
   /** Of this moment; it has no rates. */
-  readonly pulse: Pulse
+  readonly liveStats: LiveStats
   /** Absent where a gateway elsewhere was asked. */
   readonly store?: StoreStatus
   /** What is not as it should be, in sentences. */
-  readonly troubles: readonly string[]
+  readonly problems: readonly string[]
 }
 
 export interface StoreStatus {
@@ -32,10 +32,10 @@ type StatusPorts = Pick<AppPorts, 'clock' | 'cwd' | 'signal'>
 const HOUR_MS = 3_600_000
 
 /** @throws {CommandError} GW2xxx for the store, which is not asked where an address is given. */
-export async function statusNow(sources: PulseSources, ports: StatusPorts): Promise<Status> {
-  const pulse = await lookOnce(sources, ports)
+export async function statusNow(sources: LiveStatsSources, ports: StatusPorts): Promise<Status> {
+  const liveStats = await sampleOnce(sources, ports)
   const store = sources.url === undefined ? await storeStatus(sources.storeUrl, ports) : undefined
-  return { pulse, ...(store && { store }), troubles: troublesOf(pulse, store) }
+  return { liveStats, ...(store && { store }), problems: problemsOf(liveStats, store) }
 }
 
 async function storeStatus(url: string, ports: StatusPorts): Promise<StoreStatus> {
@@ -60,8 +60,8 @@ async function storeStatus(url: string, ports: StatusPorts): Promise<StoreStatus
   })
 }
 
-function troublesOf(
-  { gateways, endpoints, storeRevision }: Pulse,
+function problemsOf(
+  { gateways, endpoints, storeRevision }: LiveStats,
   store: StoreStatus | undefined,
 ): readonly string[] {
   const serving = gateways.filter(({ state }) => state !== 'silent')

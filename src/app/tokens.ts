@@ -2,12 +2,12 @@ import { newToken } from '../base/access-token.ts'
 import { keyDigest } from '../base/api-key.ts'
 import { CommandError } from '../base/catalogue/command.ts'
 import { LONGEST_TOKEN_MS, type TokenScope, tokenName } from '../schema/token.ts'
-import type { StoredToken } from '../store/people/types.ts'
+import type { StoredToken } from '../store/users/types.ts'
 import { record } from './audit.ts'
 import type { AppPorts } from './ports.ts'
 import { withStore } from './stored.ts'
 
-type TokenPorts = Pick<AppPorts, 'clock' | 'cwd' | 'chance' | 'environment' | 'signal'>
+type TokenPorts = Pick<AppPorts, 'clock' | 'cwd' | 'random' | 'environment' | 'signal'>
 
 /** A personal access token to make. */
 export interface WantedToken {
@@ -35,9 +35,9 @@ export async function createToken(
     throw new CommandError('GW6001', 'A token is good for a minute to 366 days.')
   ports.signal.throwIfAborted()
   return withStore(storeUrl, 'write', ports, async store => {
-    const { id, token } = newToken(ports.chance)
+    const { id, token } = newToken(ports.random)
     const expiresAtMs = ports.clock.nowMs() + spanMs
-    const stored = await store.people.createToken({ ...wanted, id, digest: keyDigest(token), expiresAtMs })
+    const stored = await store.users.createToken({ ...wanted, id, digest: keyDigest(token), expiresAtMs })
     await record(store, { action: 'create_token', target: `token/${id}` }, ports)
     return { token, stored }
   })
@@ -50,7 +50,7 @@ export async function listTokens(
   ports: TokenPorts,
 ): Promise<readonly StoredToken[]> {
   return withStore(storeUrl, 'read', ports, store =>
-    store.people.tokens({ limit: Number.MAX_SAFE_INTEGER, ...(user !== undefined && { user }) }),
+    store.users.tokens({ limit: Number.MAX_SAFE_INTEGER, ...(user !== undefined && { user }) }),
   )
 }
 
@@ -58,7 +58,7 @@ export async function listTokens(
 export async function revokeToken(id: string, storeUrl: string, ports: TokenPorts): Promise<void> {
   ports.signal.throwIfAborted()
   await withStore(storeUrl, 'write', ports, async store => {
-    if (!(await store.people.revokeToken(id))) {
+    if (!(await store.users.revokeToken(id))) {
       throw new CommandError('GW4005', `There is no token ${id}.`, { hint: '`gw tokens list` shows all.' })
     }
     await record(store, { action: 'revoke_token', target: `token/${id}` }, ports)

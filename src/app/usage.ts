@@ -2,7 +2,7 @@ import { QUARTER_MS } from '../store/ledger/sums.ts'
 import type { UsageQuery, UsageRow } from '../store/ledger/types.ts'
 import { NO_USAGE } from '../store/ledger/usage-row.ts'
 import { currencyOf } from './currency.ts'
-import { strangers } from './names.ts'
+import { unknownNames } from './names.ts'
 import type { AppPorts } from './ports.ts'
 import { withStore } from './stored.ts'
 
@@ -14,7 +14,7 @@ export interface UsageReport {
   /** The largest amounts first; days in order, those in between without a call included. */
   readonly rows: readonly UsageRow[]
   /** Where nothing was found: a sentence for each filter that names nothing that stands. */
-  readonly strangers: readonly string[]
+  readonly unknownNames: readonly string[]
 }
 
 /** What was settled in a span of time. @throws {CommandError} GW2xxx */
@@ -33,7 +33,7 @@ export async function reportUsage(
       fromMs,
       toMs,
       rows,
-      strangers: rows.length > 0 ? [] : strangers(live, query),
+      unknownNames: rows.length > 0 ? [] : unknownNames(live, query),
     }
   })
 }

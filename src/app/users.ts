@@ -1,17 +1,17 @@
 import { CommandError } from '../base/catalogue/command.ts'
 import { PasswordHasher } from '../base/password.ts'
 import { password as passwordSchema, type Role, userName, userPlace } from '../schema/user.ts'
-import type { User } from '../store/people/types.ts'
 import type { Store } from '../store/types.ts'
+import type { User } from '../store/users/types.ts'
 import { record } from './audit.ts'
 import { didYouMean, whatStands } from './names.ts'
 import type { AppPorts } from './ports.ts'
 import { withStore } from './stored.ts'
 
-type UserPorts = Pick<AppPorts, 'clock' | 'cwd' | 'chance' | 'environment' | 'signal'>
+type UserPorts = Pick<AppPorts, 'clock' | 'cwd' | 'random' | 'environment' | 'signal'>
 
 /** A person to let in. */
-export interface Newcomer {
+export interface NewUser {
   readonly name: string
   readonly role: Role
   readonly tenant?: string
@@ -24,16 +24,16 @@ export interface Newcomer {
  * @throws {CommandError} GW2xxx, GW4005 without the tenant, GW4013 where the name is taken, GW6001
  */
 export async function createUser(
-  newcomer: Newcomer,
+  newUser: NewUser,
   askPassword: () => Promise<string>,
   storeUrl: string,
   ports: UserPorts,
 ): Promise<User> {
-  const { name, role, tenant } = newcomer
+  const { name, role, tenant } = newUser
   assertValid(userName.safeParse(name))
   assertValid(userPlace.safeParse({ role, ...(tenant !== undefined && { tenant }) }))
   return changed('create_user', name, storeUrl, ports, async store => {
-    if (await store.people.user(name)) {
+    if (await store.users.user(name)) {
       throw new CommandError('GW4013', `There is a user ${name} already.`, {
         hint: `Set a new password with \`gw users reset-password ${name}\`, or choose another name.`,
       })
@@ -45,13 +45,13 @@ export async function createUser(
     }
     const passwordHash = await hashed(askPassword, ports)
     const place = { role, ...(tenant !== undefined && { tenant }) }
-    return store.people.createUser({ name, passwordHash, ...place })
+    return store.users.createUser({ name, passwordHash, ...place })
   })
 }
 
 /** All users, by name. @throws {CommandError} GW2xxx */
 export async function listUsers(storeUrl: string, ports: UserPorts): Promise<readonly User[]> {
-  return withStore(storeUrl, 'read', ports, store => store.people.users({ limit: Number.MAX_SAFE_INTEGER }))
+  return withStore(storeUrl, 'read', ports, store => store.users.users({ limit: Number.MAX_SAFE_INTEGER }))
 }
 
 /**
@@ -66,8 +66,8 @@ export async function switchUser(
 ): Promise<{ readonly user: User; readonly changed: boolean }> {
   const hasChanged = (result: { readonly changed: boolean }) => result.changed
   const work = async (store: Store) => {
-    const before = await store.people.user(name)
-    const user = await store.people.changeUser(name, { enabled })
+    const before = await store.users.user(name)
+    const user = await store.users.changeUser(name, { enabled })
     return { user, changed: before?.enabled !== user.enabled }
   }
   return changed('update_user', name, storeUrl, ports, work, hasChanged)
@@ -86,10 +86,10 @@ export async function resetPassword(
   ports: UserPorts,
 ): Promise<void> {
   await changed('reset_password', name, storeUrl, ports, async store => {
-    if (!(await store.people.user(name))) {
+    if (!(await store.users.user(name))) {
       throw new CommandError('GW4005', `There is no user ${name}.`, { hint: '`gw users list` shows all.' })
     }
-    await store.people.setPassword(name, await hashed(askPassword, ports))
+    await store.users.setPassword(name, await hashed(askPassword, ports))
   })
 }
 
@@ -110,10 +110,10 @@ async function changed<T>(
   })
 }
 
-async function hashed(askPassword: () => Promise<string>, { chance, signal }: UserPorts): Promise<string> {
+async function hashed(askPassword: () => Promise<string>, { random, signal }: UserPorts): Promise<string> {
   const password = await askPassword()
   assertValid(passwordSchema.safeParse(password))
-  const hash = await new PasswordHasher({ chance, atOnce: 1, maxWaiting: 1 }).hash(password)
+  const hash = await new PasswordHasher({ random, atOnce: 1, maxWaiting: 1 }).hash(password)
   signal.throwIfAborted()
   return hash
 }

@@ -1,33 +1,33 @@
 import { CommandError } from '../base/catalogue/command.ts'
 import { pause } from '../base/clock.ts'
 import type { StoredGateway } from '../store/types.ts'
-import { counted } from './counted.ts'
+import { isAlive } from './heartbeat.ts'
+import { pluralize } from './pluralize.ts'
 import type { AppPorts } from './ports.ts'
-import { isAlive } from './presence.ts'
 import { withStore } from './stored.ts'
 import { variableHint } from './unservable.ts'
 
-export interface WaitWishes {
+export interface WaitOptions {
   readonly withinMs: number
   /** Called with each look. */
   readonly onProgress: (progress: { readonly serving: number; readonly gateways: number }) => void
 }
 
 /** A gateway serves a commit within 100 ms and says so at once. */
-const LOOK_MS = 50
+const CHECK_MS = 50
 
 /**
  * Waits until every gateway that is alive serves `revision`, or a later one. How many those are: none where no gateway
  * serves the store.
  *
- * @throws {CommandError} GW5002 where one refuses the revision, or has not got to it in time; GW9002 once the signal has
+ * @throws {CommandError} GW5002 where one rejects the revision, or has not got to it in time; GW9002 once the signal has
  * come. The revision stays applied.
  */
 export async function waitUntilServed(
   revision: number,
   storeUrl: string,
   ports: Pick<AppPorts, 'clock' | 'cwd' | 'signal'>,
-  { withinMs, onProgress }: WaitWishes,
+  { withinMs, onProgress }: WaitOptions,
 ): Promise<number> {
   const { clock, signal } = ports
   const endsAtMs = clock.monotonicMs() + withinMs
@@ -37,23 +37,23 @@ export async function waitUntilServed(
       const waiting = alive.filter(gateway => !isServing(gateway, revision))
       onProgress({ serving: alive.length - waiting.length, gateways: alive.length })
       if (waiting.length === 0) return alive.length
-      const refusing = waiting.find(({ refused }) => refused && refused.revision >= revision)
-      if (refusing) {
-        const reason = refusing.refused?.reason ?? ''
-        throw unserved(revision, `${named(refusing)} refuses it: ${reason}`, variableHint(reason))
+      const rejecting = waiting.find(({ rejected }) => rejected && rejected.revision >= revision)
+      if (rejecting) {
+        const reason = rejecting.rejected?.reason ?? ''
+        throw unserved(revision, `${named(rejecting)} rejects it: ${reason}`, variableHint(reason))
       }
       if (clock.monotonicMs() >= endsAtMs) {
         const behind = waiting.map(gateway => `${named(gateway)} serves ${gateway.revision}`).join(', ')
         throw unserved(revision, `after ${Math.round(withinMs / 1_000)} s ${behind}`)
       }
-      await pause(clock, LOOK_MS, signal)
+      await pause(clock, CHECK_MS, signal)
       if (signal.aborted) throw interrupted(revision, waiting.length)
     }
   })
 }
 
-function isServing({ revision: served, refused }: StoredGateway, wanted: number): boolean {
-  return served >= wanted && (refused === undefined || refused.revision < wanted)
+function isServing({ revision: served, rejected }: StoredGateway, wanted: number): boolean {
+  return served >= wanted && (rejected === undefined || rejected.revision < wanted)
 }
 
 function named({ host, pid, url }: StoredGateway): string {
@@ -71,7 +71,7 @@ function unserved(revision: number, why: string, hint?: string): CommandError {
 function interrupted(revision: number, waiting: number): CommandError {
   return new CommandError(
     'GW9002',
-    `Interrupted: revision ${revision} is applied, and ${counted(waiting, 'gateway')} did not serve it yet.`,
+    `Interrupted: revision ${revision} is applied, and ${pluralize(waiting, 'gateway')} did not serve it yet.`,
     { hint: '`gw status` tells which revision each gateway serves.' },
   )
 }

@@ -1,4 +1,4 @@
-import type { Chance } from './chance.ts'
+import type { Random } from './random.ts'
 
 const TOKEN_BYTES = 32
 const ID_BYTES = 6
@@ -7,10 +7,10 @@ const PREFIX = 'gwp_'
 const TOKEN = /^gwp_[\w-]{43}$/
 
 /** A personal access token, and the id by which it is listed and revoked. */
-export function newToken(chance: Chance): { readonly id: string; readonly token: string } {
+export function newToken(random: Random): { readonly id: string; readonly token: string } {
   return {
-    id: Buffer.from(chance.bytes(ID_BYTES)).toString('hex'),
-    token: PREFIX + Buffer.from(chance.bytes(TOKEN_BYTES)).toString('base64url'),
+    id: Buffer.from(random.bytes(ID_BYTES)).toString('hex'),
+    token: PREFIX + Buffer.from(random.bytes(TOKEN_BYTES)).toString('base64url'),
   }
 }
 

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import type { Chance } from './chance.ts'
+import type { Random } from './random.ts'
 
 /**
  * An API key is `gw_`, 40 base62 characters of chance (238 bits) and a checksum of 6. The checksum lets a typo be
- * refused without a look-up, and a secret scanner tell a key from noise (the scheme of GitHub's tokens:
+ * rejected without a look-up, and a secret scanner tell a key from noise (the scheme of GitHub's tokens:
  * CRC-32 in base62).
  */
 const PREFIX = 'gw_'
@@ -16,14 +16,14 @@ const MINTED = /^gw_[0-9A-Za-z]{38,}$/
 const UNBIASED = 248
 
 /** A new secret. It is shown once; only {@link keyDigest} of it is kept. */
-export function mintKey(chance: Chance): string {
-  let random = ''
-  while (random.length < RANDOM_LENGTH) {
-    for (const byte of chance.bytes(RANDOM_LENGTH)) {
-      if (byte < UNBIASED && random.length < RANDOM_LENGTH) random += BASE62.charAt(byte % 62)
+export function mintKey(random: Random): string {
+  let randomPart = ''
+  while (randomPart.length < RANDOM_LENGTH) {
+    for (const byte of random.bytes(RANDOM_LENGTH)) {
+      if (byte < UNBIASED && randomPart.length < RANDOM_LENGTH) randomPart += BASE62.charAt(byte % 62)
     }
   }
-  return PREFIX + random + checksum(random)
+  return PREFIX + randomPart + checksum(randomPart)
 }
 
 /** Whether a text that looks like one of our keys carries a wrong checksum: a typo, not worth a look-up. */
@@ -38,8 +38,8 @@ export function keyDigest(secret: string): string {
   return hash('sha256', secret)
 }
 
-function checksum(random: string): string {
-  let rest = crc32(random)
+function checksum(randomPart: string): string {
+  let rest = crc32(randomPart)
   let text = ''
   for (let place = 0; place < CHECKSUM_LENGTH; place++) {
     text = BASE62.charAt(rest % 62) + text

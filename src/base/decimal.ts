@@ -16,7 +16,7 @@ export type DecimalFault = 'not_decimal' | 'too_precise' | 'quote_it'
  * `"0.15"` → `150_000_000n`. At most nine digits after the point.
  *
  * A number is taken by the digits in which it prints; one with more than 15 significant digits has already
- * lost some on its way through a double, so it is refused rather than guessed.
+ * lost some on its way through a double, so it is rejected rather than guessed.
  */
 export function parseNano(value: string | number): bigint | DecimalFault {
   const text = typeof value === 'number' ? plainDigits(value) : value

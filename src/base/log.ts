@@ -75,7 +75,7 @@ function readable(destination: LogDestination, format: (line: string) => string)
   return { write: line => destination.write(format(line)), flush: () => destination.flush?.() }
 }
 
-/** pino tells a stream that asks for it which level a line has (docs/api.md, `pino.symbols.needsMetadataGsym`). */
+/** pino tells a stream that asks for it which level a line has (its API, `pino.symbols.needsMetadataGsym`). */
 function flushedBehindErrors(destination: LogDestination): DestinationStream {
   const stream = {
     [pino.symbols.needsMetadataGsym]: true as const,

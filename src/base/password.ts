@@ -1,6 +1,6 @@
 import { scrypt, timingSafeEqual } from 'node:crypto'
 import { ApiError } from './catalogue/api.ts'
-import type { Chance } from './chance.ts'
+import type { Random } from './random.ts'
 
 /** Work and memory of one hash (RFC 7914 §2). */
 interface ScryptCost {
@@ -37,7 +37,7 @@ interface Waiting {
 }
 
 export interface HasherOptions {
-  readonly chance: Chance
+  readonly random: Random
   /** 1 or 2. */
   readonly atOnce: number
   /** In each of the two lines. */
@@ -75,7 +75,7 @@ export class PasswordHasher {
    * @throws {ApiError} busy
    */
   async hash(password: string): Promise<string> {
-    const salt = Buffer.from(this.#options.chance.bytes(SALT_BYTES))
+    const salt = Buffer.from(this.#options.random.bytes(SALT_BYTES))
     const hash = await this.#queued(this.#known, 0, () =>
       this.#derive(password, salt, this.#cost, HASH_BYTES),
     )
@@ -94,7 +94,7 @@ export class PasswordHasher {
     stored: string | undefined,
     { isKnown, rank = 0, onTurn }: HashingTurn,
   ): Promise<boolean> {
-    const [, N, r, p, salt, hash] = STORED.exec(stored ?? this.#nobody()) ?? []
+    const [, N, r, p, salt, hash] = STORED.exec(stored ?? this.#none()) ?? []
     if (salt === undefined || hash === undefined) throw new Error('a password hash of an unknown form')
     const expected = Buffer.from(hash, 'base64url')
     const cost = { N: Number(N), r: Number(r), p: Number(p) }
@@ -105,7 +105,7 @@ export class PasswordHasher {
     return timingSafeEqual(derived, expected) && stored !== undefined
   }
 
-  /** Refuses at once what {@link verify} would refuse. @throws {ApiError} busy */
+  /** Rejects at once what {@link verify} would reject. @throws {ApiError} busy */
   assertRoom({ isKnown, rank = 0 }: HashingTurn): void {
     const { atOnce, maxWaiting } = this.#options
     const line = this.#lineOf(isKnown)
@@ -119,12 +119,12 @@ export class PasswordHasher {
 
   /** By chance, so that those who are sent away do not come back together. */
   #busy(): ApiError {
-    const retryAfterMs = RETRY_MS * (1 + 2 * this.#options.chance.fraction())
+    const retryAfterMs = RETRY_MS * (1 + 2 * this.#options.random.fraction())
     return new ApiError('busy', undefined, { retryAfterMs })
   }
 
   /** What the password of a user who does not exist is compared with, so that it takes as long. */
-  #nobody(): string {
+  #none(): string {
     return written(this.#cost, Buffer.alloc(SALT_BYTES), Buffer.alloc(HASH_BYTES))
   }
 

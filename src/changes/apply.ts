@@ -35,7 +35,7 @@ export async function apply(
     ...(author !== undefined && { author }),
     ...(gitCommit !== undefined && { gitCommit }),
     // All of them, not the changed ones alone: lines move with every edit, and messages name them.
-    puts: [...desired.resources.map(declared => owned(declared, plan.set)), ...plan.followers],
+    puts: [...desired.resources.map(declared => owned(declared, plan.set)), ...plan.dependents],
     renames: plan.renames,
     deletes: plan.changes
       .filter(({ action }) => action === 'delete')

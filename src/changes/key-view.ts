@@ -44,7 +44,7 @@ function viewKey(
     }),
     ...(key.expires_at !== undefined && { expiresAtMs: key.expires_at }),
     state: keyState(key, source, isOpen, hold, atMs),
-    ...(hold && { heldAtMs: hold.heldAtMs }),
+    ...(hold && { suspendedAtMs: hold.suspendedAtMs }),
     owner,
     ...(set !== undefined && { set }),
     ...(place && { place }),

@@ -2,9 +2,9 @@ import { CommandError } from '../base/catalogue/command.ts'
 import { decode, encode, type Json, KINDS, type Resource } from '../schema/kinds.ts'
 import { name as resourceName } from '../schema/scalars.ts'
 import type { Revision, Store } from '../store/types.ts'
-import { createByHand, deleteByHand, type Hand } from './by-hand.ts'
 import { lookUpKey } from './keys-named.ts'
-import { ManagedError } from './refusals.ts'
+import { type Actor, createManually, deleteManually } from './manual-changes.ts'
+import { ManagedError } from './rejections.ts'
 import type { Check, KeyView } from './types.ts'
 
 /** A key to make, in the words of a configuration file. */
@@ -40,30 +40,30 @@ export interface RevokedKey {
 export async function createKey(
   store: Store,
   { name, policy }: NewKey,
-  hand: Hand & { readonly check: Check },
+  actor: Actor & { readonly check: Check },
 ): Promise<CreatedKey> {
   const made = { kind: 'key', name, spec: encode('key', parsePolicy(name, policy)) } as const
-  const { id } = await createByHand(store, made, hand)
+  const { id } = await createManually(store, made, actor)
   return { revision: id, unknownModels: await modelsUnknown(store, made) }
 }
 
 /**
  * Deletes a key with its secrets. What it has used stays in the ledger.
  *
- * @param review sees the key and refuses by throwing.
+ * @param review sees the key and rejects by throwing.
  * @throws {CommandError} GW4005 without such a key
  * @throws {ManagedError} GW4004 where a configuration file declares it.
  */
 export async function deleteKey(
   store: Store,
   name: string,
-  hand: Hand,
+  actor: Actor,
   review: (key: KeyView) => Promise<void>,
 ): Promise<Revision> {
   const key = await lookUpKey(store, name)
   if (key.owner === 'config') throw new ManagedError({ ...key, kind: 'key' })
   await review(key)
-  return deleteByHand(store, { kind: 'key', name }, hand)
+  return deleteManually(store, { kind: 'key', name }, actor)
 }
 
 /**
@@ -76,7 +76,7 @@ export async function revokeKey(store: Store, name: string): Promise<RevokedKey>
   const key = await lookUpKey(store, name)
   const secrets = await store.revokeSecrets(name)
   const held = key.secretSource === 'hash' || key.secretSource === 'reference'
-  if (held) await store.holdKey(name)
+  if (held) await store.suspendKey(name)
   return { secrets, held }
 }
 

@@ -1,5 +1,5 @@
 import { CommandError } from '../base/catalogue/command.ts'
-import { nearest } from '../config/nearest.ts'
+import { didYouMean } from '../config/did-you-mean.ts'
 import type { Live, Store } from '../store/types.ts'
 import { viewKeys } from './key-view.ts'
 import type { KeyView } from './types.ts'
@@ -32,7 +32,7 @@ export async function lookUpKey(store: Store, name: string): Promise<KeyView> {
 /** Up to three names that may have been meant: the nearest one, and those that share a part with it. */
 export function namedAlike(name: string, names: readonly string[]): string[] {
   const wanted = name.toLowerCase()
-  const near = nearest(name, names)
+  const near = didYouMean(name, names)
   const parts = names.filter(candidate => {
     const other = candidate.toLowerCase()
     return other.includes(wanted) || (other.length > 2 && wanted.includes(other))

@@ -1,6 +1,6 @@
 import { keyDigest, mintKey } from '../base/api-key.ts'
 import { CommandError } from '../base/catalogue/command.ts'
-import type { Chance } from '../base/chance.ts'
+import type { Random } from '../base/random.ts'
 import { hasSecret } from '../store/key-secrets.ts'
 import type { Store } from '../store/types.ts'
 import { viewKeys } from './key-view.ts'
@@ -11,9 +11,9 @@ import type { IssuedSecret, KeyView } from './types.ts'
  * Mints the first secret of a key.
  * @throws {CommandError} GW4005 without such a key, GW4006 where it has a secret, minted or brought along.
  */
-export async function issueKey(store: Store, chance: Chance, name: string): Promise<IssuedSecret> {
+export async function issueKey(store: Store, random: Random, name: string): Promise<IssuedSecret> {
   assertMintable(await lookUpKey(store, name))
-  const secret = mintKey(chance)
+  const secret = mintKey(random)
   await store.issueSecret(name, keyDigest(secret))
   return { key: name, secret }
 }
@@ -31,29 +31,29 @@ export async function assertIssuable(store: Store, name: string): Promise<void> 
  */
 export async function rotateKey(
   store: Store,
-  chance: Chance,
+  random: Random,
   name: string,
   graceMs: number,
 ): Promise<IssuedSecret> {
   const key = await lookUpKey(store, name)
   assertMintable(key)
-  const secret = mintKey(chance)
+  const secret = mintKey(random)
   const { createdAtMs } = await store.rotateSecret(name, keyDigest(secret), graceMs)
   const hasGrace = graceMs > 0 && key.activeSecrets > 0
   return { key: name, secret, ...(hasGrace && { graceUntilMs: createdAtMs + graceMs }) }
 }
 
-/** Disables a key at once, until {@link releaseKey} or until its configuration disables it. False where it was held. */
-export async function holdKey(store: Store, name: string): Promise<boolean> {
+/** Disables a key at once, until {@link resumeKey} or until its configuration disables it. False where it was held. */
+export async function suspendKey(store: Store, name: string): Promise<boolean> {
   await lookUpKey(store, name)
-  return store.holdKey(name)
+  return store.suspendKey(name)
 }
 
 /**
- * Takes back {@link holdKey}. False where the key was not held.
+ * Takes back {@link suspendKey}. False where the key was not held.
  * @throws {CommandError} GW4005 without such a key, GW4007 where its configuration disables it.
  */
-export async function releaseKey(store: Store, name: string): Promise<boolean> {
+export async function resumeKey(store: Store, name: string): Promise<boolean> {
   const key = await lookUpKey(store, name)
   if (key.state === 'disabled') {
     const place = key.place && `${key.place.file}:${key.place.line}`
@@ -63,7 +63,7 @@ export async function releaseKey(store: Store, name: string): Promise<boolean> {
       place ? { hint: `Set \`enabled: true\` in ${place}, and apply.` } : {},
     )
   }
-  return store.releaseKey(name)
+  return store.resumeKey(name)
 }
 
 /** All keys, sorted by name. */

@@ -2,11 +2,11 @@ import type { Tree } from '../config/types.ts'
 import { decode, type Kind, type Resource } from '../schema/kinds.ts'
 import { resourceId } from '../store/resources.ts'
 import type { OwnedResource } from '../store/types.ts'
-import { ConflictError } from './refusals.ts'
+import { ConflictError } from './rejections.ts'
 import { ownerName, subject } from './subject.ts'
 import type { Conflict } from './types.ts'
 
-const NOBODY: ReadonlySet<string> = new Set()
+const NONE: ReadonlySet<string> = new Set()
 
 /** Whether the files of this set, and nobody else, may change the resource. What the CLI or REST made is in no set. */
 export function isOwn(resource: OwnedResource, set: string): boolean {
@@ -23,7 +23,7 @@ export function isOwn(resource: OwnedResource, set: string): boolean {
 export function assertOwnership(
   live: readonly OwnedResource[],
   desired: Tree,
-  adopted: ReadonlySet<string> = NOBODY,
+  adopted: ReadonlySet<string> = NONE,
 ): void {
   const standing = new Map(live.map(resource => [resourceId(resource), resource]))
   const conflicts = desired.resources.flatMap((declared): Conflict[] => {

@@ -11,7 +11,7 @@ const FORMAT = 'gw plan'
 const VERSION = 1
 
 /** A plan to be looked at now and carried out later, by somebody else, on another machine. */
-export interface KeptPlan {
+export interface SavedPlan {
   readonly createdAtMs: number
   readonly expiresAtMs: number
   /** The revision that it was made against, and {@link stateDigest} of what stood then. */
@@ -62,7 +62,7 @@ type Content = z.output<typeof content>
  *
  * @param summary a line for whoever opens the file.
  */
-export function planFileText(kept: KeptPlan, summary: string): string {
+export function planFileText(kept: SavedPlan, summary: string): string {
   const { tree, adopted, base, baseDigest, author, gitCommit } = kept
   const unsigned = {
     format: FORMAT,
@@ -93,7 +93,7 @@ export function planFileText(kept: KeptPlan, summary: string): string {
  * @throws {CommandError} GW3003 where it is none, was changed, or was written by a gw with other defaults; GW4019 where
  * its time is over.
  */
-export function readPlanFile(text: string, name: string, nowMs: number): KeptPlan {
+export function readPlanFile(text: string, name: string, nowMs: number): SavedPlan {
   const read = content.safeParse(parsed(text))
   if (!read.success) {
     const [issue] = read.error.issues

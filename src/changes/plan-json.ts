@@ -18,10 +18,10 @@ export function planToJson(plan: Plan, radius?: BlastRadius): { readonly [member
       message,
       ...(place && { file: place.file, line: place.line }),
     })),
-    left_alone: {
-      other_sets: plan.leftAlone.otherSets,
-      cli: plan.leftAlone.cli,
-      rest: plan.leftAlone.rest,
+    unmanaged: {
+      other_sets: plan.unmanaged.otherSets,
+      cli: plan.unmanaged.cli,
+      rest: plan.unmanaged.rest,
     },
     ...(radius && { blast_radius: radiusToJson(radius), verdict: verdict(plan, radius) }),
   }

@@ -3,8 +3,8 @@ import { compareResources, resourceId } from '../store/resources.ts'
 import type { Counts, Live, OwnedResource, StoredResource } from '../store/types.ts'
 import { fieldChanges } from './fields.ts'
 import { assertOwnership, assertReferences, isOwn } from './ownership.ts'
-import { followersOf, liveUnderNewNames, renamesOf, withBindings } from './renames.ts'
-import type { LeftAlone, Plan, ResourceChange } from './types.ts'
+import { dependentsOf, liveUnderNewNames, renamesOf, withBindings } from './renames.ts'
+import type { Plan, ResourceChange, Unmanaged } from './types.ts'
 import { planWarnings } from './warnings.ts'
 
 /**
@@ -16,7 +16,7 @@ import { planWarnings } from './warnings.ts'
  * left with a reference to nothing.
  */
 export function plan(live: Live, desired: Tree, adopted: ReadonlySet<string> = new Set()): Plan {
-  const mayFollow = followersOf(desired.set)
+  const mayFollow = dependentsOf(desired.set)
   const renaming = renamesOf(live.resources, desired)
   const renames = withBindings(renaming.renames, live.resources, mayFollow)
   // From here on what is renamed has always had its new name: what is left are true changes.
@@ -29,7 +29,7 @@ export function plan(live: Live, desired: Tree, adopted: ReadonlySet<string> = n
   const standing = new Map(now.map(resource => [resourceId(resource), resource]))
   const oldNames = new Map(renames.map(({ kind, from, to }) => [`${kind}/${to}`, from]))
   const kept = new Set(desired.resources.map(resourceId))
-  const following = followers(live.resources, now, kept)
+  const following = dependents(live.resources, now, kept)
   const changes = [
     ...desired.resources.flatMap(declared =>
       changeOf(declared, standing.get(resourceId(declared)), oldNames.get(resourceId(declared))),
@@ -42,7 +42,7 @@ export function plan(live: Live, desired: Tree, adopted: ReadonlySet<string> = n
     set: desired.set,
     changes,
     renames,
-    followers: following.map(({ put }) => put),
+    dependents: following.map(({ put }) => put),
     counts: countChanges(changes, desired),
     warnings: [
       ...planWarnings(
@@ -53,7 +53,7 @@ export function plan(live: Live, desired: Tree, adopted: ReadonlySet<string> = n
       ),
       ...renaming.warnings,
     ],
-    leftAlone: leftAlone(
+    unmanaged: unmanaged(
       now.filter(resource => !kept.has(resourceId(resource))),
       desired.set,
     ),
@@ -79,7 +79,7 @@ function afterwards(live: readonly OwnedResource[], desired: Tree): OwnedResourc
 }
 
 /** What no files speak for, and what becomes of it where it refers to something that is renamed. */
-function followers(
+function dependents(
   before: readonly StoredResource[],
   now: readonly StoredResource[],
   declared: ReadonlySet<string>,
@@ -132,7 +132,7 @@ function countChanges(changes: readonly ResourceChange[], desired: Tree): Counts
   return { create, update, delete: count('delete'), unchanged }
 }
 
-function leftAlone(live: readonly StoredResource[], set: string): LeftAlone {
+function unmanaged(live: readonly StoredResource[], set: string): Unmanaged {
   const count = (which: (resource: StoredResource) => boolean) => live.filter(which).length
   return {
     otherSets: count(({ owner, set: other }) => owner === 'config' && other !== set),

@@ -1,7 +1,7 @@
 import type { Tree } from '../config/types.ts'
 import { decode, type Resource } from '../schema/kinds.ts'
 import type { StoredResource } from '../store/types.ts'
-import { followersOf, underNewNames } from './renames.ts'
+import { dependentsOf, underNewNames } from './renames.ts'
 import type { Plan, ProbeOrder } from './types.ts'
 
 /** What decides what is sent to an upstream, and where; a new time-out or label says nothing about either. */
@@ -29,7 +29,7 @@ export function probeOrders(
   live: readonly StoredResource[],
   after: readonly Resource[],
 ): ProbeOrder[] {
-  const before = underNewNames(live, plan.renames, followersOf(plan.set))
+  const before = underNewNames(live, plan.renames, dependentsOf(plan.set))
   const touched = new Set(
     plan.changes
       .filter(({ kind, action, fields }) => {
@@ -71,7 +71,7 @@ export function skipReason({ spec }: Resource): 'disabled' | 'skip_probe' | unde
 
 /** The resources of `desired` and all that it leaves alone. */
 export function standingAfter(plan: Plan, before: readonly StoredResource[], desired: Tree): Resource[] {
-  const now = underNewNames(before, plan.renames, followersOf(plan.set))
+  const now = underNewNames(before, plan.renames, dependentsOf(plan.set))
   const id = ({ kind, name }: Pick<Resource, 'kind' | 'name'>) => `${kind}/${name}`
   const replaced = new Set([
     ...desired.resources.map(id),

@@ -46,7 +46,7 @@ export function renamesOf(live: readonly StoredResource[], desired: Tree): Renam
 }
 
 /** Whose references follow a rename by the files of a set: its own, and those that no files speak for. */
-export function followersOf(set: string): (resource: StoredResource) => boolean {
+export function dependentsOf(set: string): (resource: StoredResource) => boolean {
   return resource => isOwn(resource, set) || resource.owner !== 'config'
 }
 
@@ -79,12 +79,12 @@ export function withBindings(
 ): readonly Rename[] {
   if (renames.length === 0) return renames
   const names = namesOf(renames)
-  const followers = live.flatMap((resource): Rename[] => {
+  const dependents = live.flatMap((resource): Rename[] => {
     if (resource.kind !== 'binding' || !mayFollow(resource)) return []
     const to = bindingName(...endsOf(following('binding', resource.spec, names)))
     return to === resource.name ? [] : [{ kind: 'binding', from: resource.name, to }]
   })
-  return [...renames, ...followers]
+  return [...renames, ...dependents]
 }
 
 /** What stands, as if it had always had the new names, references of those who follow included. */

@@ -3,7 +3,7 @@ import { underNewNames } from '../store/renames.ts'
 import { resourceId } from '../store/resources.ts'
 import type { Counts, Live, Store, StoredResource } from '../store/types.ts'
 import { changesBetween } from './between.ts'
-import type { Hand } from './by-hand.ts'
+import type { Actor } from './manual-changes.ts'
 import { liveUnderNewNames } from './renames.ts'
 import type { Plan } from './types.ts'
 import { planWarnings } from './warnings.ts'
@@ -39,10 +39,10 @@ export async function planRollback(store: Store, live: Live, to: number): Promis
     restores: to,
     changes,
     renames,
-    followers: [],
+    dependents: [],
     counts,
     warnings: planWarnings(now, wanted, wanted, now.resources),
-    leftAlone: { otherSets: 0, cli: 0, rest: 0 },
+    unmanaged: { otherSets: 0, cli: 0, rest: 0 },
   }
   const changed = new Set([...changes.map(resourceId), ...renames.map(({ kind, to }) => `${kind}/${to}`)])
   const standing = underNewNames(live.resources, renames)
@@ -60,10 +60,10 @@ export async function planRollback(store: Store, live: Live, to: number): Promis
  *
  * @throws {CommandError} GW4001 where the store moved meanwhile, GW3002 where a gateway could not serve the result.
  */
-export async function carryOutRollback(
+export async function executeRollback(
   store: Store,
   { plan, puts }: Rollback,
-  { author, check }: Pick<Hand, 'author' | 'check'>,
+  { author, check }: Pick<Actor, 'author' | 'check'>,
 ): Promise<RolledBack> {
   const { base, counts, changes, renames, restores } = plan
   if (changes.length === 0) return { revision: base, counts }
@@ -96,6 +96,6 @@ export async function carryOutRollback(
 }
 
 /** Both at once, for whoever asks nobody. @throws what either throws. */
-export async function rollBack(store: Store, to: number, hand: Hand): Promise<RolledBack> {
-  return carryOutRollback(store, await planRollback(store, await store.live(), to), hand)
+export async function rollBack(store: Store, to: number, actor: Actor): Promise<RolledBack> {
+  return executeRollback(store, await planRollback(store, await store.live(), to), actor)
 }

@@ -50,7 +50,7 @@ export interface PlanWarning {
 }
 
 /** What stands in the store and is none of this set's business. */
-export interface LeftAlone {
+export interface Unmanaged {
   /** Resources of other sets. */
   readonly otherSets: number
   readonly cli: number
@@ -68,10 +68,10 @@ export interface Plan {
   /** Bindings included; done before all else. */
   readonly renames: readonly Rename[]
   /** What the command line and REST made, as it is to refer to what is renamed. */
-  readonly followers: readonly OwnedResource[]
+  readonly dependents: readonly OwnedResource[]
   readonly counts: Counts
   readonly warnings: readonly PlanWarning[]
-  readonly leftAlone: LeftAlone
+  readonly unmanaged: Unmanaged
 }
 
 /** Why a plan cannot be made: another owner has the name, or would be left with a dangling reference. */
@@ -95,9 +95,9 @@ export interface ProbeOrder {
 export interface ProbeFailure {
   readonly endpoint: string
   readonly model: string
-  /** What went wrong, and what would mend it. Never a secret. */
+  /** What went wrong, and what would hint it. Never a secret. */
   readonly cause: string
-  readonly mend: string
+  readonly hint: string
 }
 
 /** Says why a gateway could not serve these resources; empty where it could. */
@@ -141,7 +141,7 @@ export interface KeyView {
   }
   readonly expiresAtMs?: number
   readonly state: KeyState
-  readonly heldAtMs?: number
+  readonly suspendedAtMs?: number
   readonly owner: Owner
   readonly set?: string
   readonly place?: SourceLine

@@ -45,10 +45,10 @@ function warningsOf(live: Live, after: readonly Resource[], desired: readonly Re
   const isRequired = after.some(({ kind, spec }) => kind === 'settings' && spec['require_price'] === true)
   for (const { kind, name, spec } of after) {
     if (kind !== 'publication' || spec['status'] !== 'listed') continue
-    // Free is a decision; free by omission is worth a word (MONEY: "counted as unpriced").
+    // Free is a decision; free by omission is worth a word (spec/money.md §2).
     if (declared.has(name) && Object.keys(spec['price'] ?? {}).length === 0) {
       const message = isRequired
-        ? 'no price: its calls are refused, for `settings.require_price`'
+        ? 'no price: its calls are rejected, for `settings.require_price`'
         : 'no price: it is free and counted as unpriced'
       warnings.push({ code: 'unpriced', kind, name, message })
     } else if (declared.has(name)) warnings.push(...datedPrices({ name, spec }, live.atMs))

@@ -1,14 +1,14 @@
 import type { Command } from 'commander'
 import {
+  type ApplyResult,
   applyConfiguration,
-  type Carried,
-  type Foreseen,
   type Planned,
+  type PlanWithImpact,
   planConfiguration,
 } from '../app/configuration.ts'
-import { counted } from '../app/counted.ts'
-import { applyPlan, planOfFile } from '../app/kept-plan.ts'
-import type { ProbeWishes } from '../app/probe-round.ts'
+import { pluralize } from '../app/pluralize.ts'
+import type { ProbeOptions } from '../app/probe-round.ts'
+import { applyPlan, planOfFile } from '../app/saved-plan.ts'
 import { withoutDefaults } from '../app/written-fields.ts'
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
 import type { BlastRadius } from '../changes/blast/types.ts'
@@ -18,15 +18,15 @@ import type { Applied } from '../changes/types.ts'
 import type { Json } from '../schema/kinds.ts'
 import { configPaths } from './config-paths.ts'
 import { confirm, expectAnswerable } from './confirm.ts'
+import { newCommand } from './new-command.ts'
 import { adoptOption, deletesArgument } from './plan-options.ts'
 import { planToText } from './plan-text.ts'
 import { PROBE_TIMEOUT_MS, timeoutArgument, withProgress } from './probe.ts'
 import { probeToJson } from './probe-text.ts'
-import { appPorts, type Bind, type Session } from './session.ts'
+import { appPorts, type BindHandler, type Session } from './session.ts'
 import type { Style } from './style.ts'
-import { verb } from './verb.ts'
 import { addWaitOptions, awaitServed, servedText, type WaitFlag } from './wait-served.ts'
-import { talkWarnings } from './warnings.ts'
+import { printWarnings } from './warnings.ts'
 
 interface ApplyOptions {
   readonly dryRun?: true
@@ -38,13 +38,17 @@ interface ApplyOptions {
 }
 
 /** `gw apply`: brings the store to what the files say, in one transaction, once the plan was seen and agreed to. */
-export function applyCommand(bind: Bind): Command {
-  const command = verb('apply', 'Bring the store to what the files, or a plan, say, in one transaction.', [
-    'gw apply -c ./config',
-    'gw apply -c ./config --yes          # in CI, after a review of `gw diff`',
-    'gw apply plan.json                  # exactly what `gw plan -o plan.json` has shown',
-    'gw apply -c ./config --skip-probe',
-  ])
+export function applyCommand(bind: BindHandler): Command {
+  const command = newCommand(
+    'apply',
+    'Bring the store to what the files, or a plan, say, in one transaction.',
+    [
+      'gw apply -c ./config',
+      'gw apply -c ./config --yes          # in CI, after a review of `gw diff`',
+      'gw apply plan.json                  # exactly what `gw plan -o plan.json` has shown',
+      'gw apply -c ./config --skip-probe',
+    ],
+  )
     .argument('[plan]', 'a file that `gw plan -o` wrote')
     .option(
       '--dry-run',
@@ -54,7 +58,7 @@ export function applyCommand(bind: Bind): Command {
     .option('--timeout <duration>', 'for each probe (default: 10s)', timeoutArgument)
     .option(
       '--allow-deletes <n>',
-      'so many deletions are meant; without it more than 10, or a fifth of the set, are refused',
+      'so many deletions are meant; without it more than 10, or a fifth of the set, are rejected',
       deletesArgument,
     )
     .addOption(adoptOption())
@@ -63,35 +67,35 @@ export function applyCommand(bind: Bind): Command {
       'after',
       [
         '',
-        'Gateways that run are given 5 s to serve the revision; one that refuses it is told with its reason, and the',
+        'Gateways that run are given 5 s to serve the revision; one that rejects it is told with its reason, and the',
         'command ends with 5: the revision is applied, and that gateway serves the one before.',
       ].join('\n'),
     )
-    .action(bind<ApplyOptions>(act))
+    .action(bind<ApplyOptions>(handler))
 }
 
-async function act(session: Session, [file]: readonly string[], options: ApplyOptions) {
+async function handler(session: Session, [file]: readonly string[], options: ApplyOptions) {
   const { out, flags } = session
   const { dryRun, skipProbe, timeout = PROBE_TIMEOUT_MS, wait } = options
   if (file !== undefined) expectPlanAlone(session, options)
   const paths = file === undefined ? configPaths(session) : []
   const ports = appPorts(session)
-  const wishes = { adopt: options.adopt ?? [] }
+  const applyOptions = { adopt: options.adopt ?? [] }
   if (dryRun) {
     const planned =
       file === undefined
-        ? await planConfiguration(paths, flags.store, ports, wishes)
+        ? await planConfiguration(paths, flags.store, ports, applyOptions)
         : await planOfFile(file, flags.store, ports)
-    talkWarnings(out, planned.warnings)
+    printWarnings(out, planned.warnings)
     out.result({ text: () => shown(planned, out.style), json: () => outcome(planned, planned.radius) })
     return EXIT.done
   }
   let radius: BlastRadius | undefined
-  const carryOut = (probe: ProbeWishes): Promise<Carried> => {
+  const execute = (probe: ProbeOptions): Promise<ApplyResult> => {
     const review = (ready: Planned) => agreement(session, ready)
     const more = {
-      ...wishes,
-      preview: async (ready: Foreseen) => {
+      ...applyOptions,
+      preview: async (ready: PlanWithImpact) => {
         radius = ready.radius
         preview(session, ready, options)
       },
@@ -101,12 +105,12 @@ async function act(session: Session, [file]: readonly string[], options: ApplyOp
       ? applyConfiguration(paths, flags.store, ports, review, more)
       : applyPlan(file, flags.store, ports, review, more)
   }
-  const { planned, probed, applied } = await withProgress(session, timeout, carryOut)
+  const { planned, probed, applied } = await withProgress(session, timeout, execute)
   const gateways = await awaitServed(session, applied.revision, wait)
   const changed = planned.plan.changes.length > 0
   out.result({
     text: () => {
-      const answered = probed.length > 0 ? `${counted(probed.length, 'probe')}: all ok.\n` : ''
+      const answered = probed.length > 0 ? `${pluralize(probed.length, 'probe')}: all ok.\n` : ''
       const result = changed
         ? `Applied: revision ${applied.revision}.\n`
         : `Nothing to do: revision ${applied.revision} stays.\n`
@@ -119,21 +123,21 @@ async function act(session: Session, [file]: readonly string[], options: ApplyOp
     }),
   })
   if (changed && out.format === 'text') {
-    if (wait === false) out.talk('`gw status` says which revision each gateway serves.')
+    if (wait === false) out.info('`gw status` says which revision each gateway serves.')
     else if (gateways === 0 && wait === undefined)
-      out.talk('No gateway serves this store at the moment: `gw serve` starts one.')
+      out.info('No gateway serves this store at the moment: `gw serve` starts one.')
   }
   return EXIT.done
 }
 
-/** Shows the plan; refuses at once, before upstreams are asked, what nobody could agree to. */
-function preview(session: Session, planned: Foreseen, { allowDeletes }: ApplyOptions): void {
+/** Shows the plan; rejects at once, before upstreams are asked, what nobody could agree to. */
+function preview(session: Session, planned: PlanWithImpact, { allowDeletes }: ApplyOptions): void {
   const { out, flags } = session
-  talkWarnings(out, planned.warnings)
-  out.say(shown(planned, out.style))
+  printWarnings(out, planned.warnings)
+  out.print(shown(planned, out.style))
   if (planned.plan.changes.length === 0) return
   // Nobody agrees to what they have not seen: with JSON on stdout the plan is talk as well.
-  if (out.format === 'json' && !flags.yes) out.talk(shown(planned, out.talkStyle).trimEnd())
+  if (out.format === 'json' && !flags.yes) out.info(shown(planned, out.infoStyle).trimEnd())
   assertFewDeletes(planned.plan, allowDeletes)
   expectAnswerable(session)
 }
@@ -154,7 +158,7 @@ function expectPlanAlone({ flags }: Session, { adopt }: ApplyOptions): void {
   )
 }
 
-function shown({ plan, tree, radius }: Foreseen, style: Style): string {
+function shown({ plan, tree, radius }: PlanWithImpact, style: Style): string {
   return planToText(withoutDefaults(plan, tree), style, radius)
 }
 

@@ -1,16 +1,16 @@
 import type { Command } from 'commander'
 import { type BackedUp, backUp, type Restored, restore } from '../app/backup.ts'
 import { EXIT } from '../base/catalogue/command.ts'
+import { newCommand } from './new-command.ts'
 import { progressLine } from './progress.ts'
-import { appPorts, type Bind, type Session } from './session.ts'
+import { appPorts, type BindHandler, type Session } from './session.ts'
 import { printable } from './style.ts'
-import { verb } from './verb.ts'
 
 const MIB = 1_048_576
 
 /** `gw backup`: a copy of the store in one file, while gateways serve it. */
-export function backupCommand(bind: Bind): Command {
-  return verb(
+export function backupCommand(bind: BindHandler): Command {
+  return newCommand(
     'backup',
     'Copy the store, as of one moment, into a file that only you may read. Gateways may serve it meanwhile.',
     [
@@ -36,7 +36,7 @@ export function backupCommand(bind: Bind): Command {
           backUp(file, flags.store, appPorts(session), { ...watch, isForced: force === true }),
         )
         if (done.keyFile !== undefined) {
-          out.talk(
+          out.info(
             `Keep ${printable(done.keyFile)}, too, and not beside the backup: it opens the credentials in it.`,
           )
         }
@@ -51,8 +51,8 @@ export function backupCommand(bind: Bind): Command {
 }
 
 /** `gw restore`: a backup in the place of the store. */
-export function restoreCommand(bind: Bind): Command {
-  return verb(
+export function restoreCommand(bind: BindHandler): Command {
+  return newCommand(
     'restore',
     'Put a backup in the place of the store, which no gateway may serve meanwhile. The former store is kept beside it.',
     [

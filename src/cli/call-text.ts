@@ -1,6 +1,6 @@
-import { isRefusal, type LoggedCall } from '../app/calls.ts'
+import { isRejection, type LoggedCall } from '../app/calls.ts'
 import { textWidth } from '../base/text-width.ts'
-import type { StoredCall, StoredRefusal } from '../store/ledger/types.ts'
+import type { StoredCall, StoredRejection } from '../store/ledger/types.ts'
 import { moneyText } from './money-text.ts'
 import { printable, type Style } from './style.ts'
 
@@ -22,12 +22,12 @@ interface Part {
 }
 
 /**
- * A call with its cause where it failed; what was refused before it was dispatched with the model that was asked for,
+ * A call with its cause where it failed; what was rejected before it was dispatched with the model that was asked for,
  * quoted, and what the client was told.
  *
  *     2026-01-15T12:00:00.000Z 200  chat  app  120 → 45  0.00075 EUR  1.24s  fast  gwr_01…
  *     2026-01-15T12:00:01.250Z 502  chat  app  0 EUR  0.02s  failed upstream_error  fast answered 500  fast  gwr_02…
- *     2026-01-15T12:00:02.000Z 429  "chat"  app  refused rate_limit_requests ×12  Requests per minute of key …
+ *     2026-01-15T12:00:02.000Z 429  "chat"  app  rejected rate_limit_requests ×12  Requests per minute of key …
  *
  * @param width of the terminal; `undefined` where there is none: nothing is left out then.
  */
@@ -48,7 +48,7 @@ export function callLines(currency: string, style: Style, width: number | undefi
         { text: String(call.status).padStart(3), paint: paintOf(call.status), rank: 0 },
         { text: pad(printable(modelText(call)), models), rank: 0 },
         { text: pad(printable(call.key ?? ''), keys), rank: 0 },
-        ...(isRefusal(call) ? refusalParts(call) : callParts(call, currency)),
+        ...(isRejection(call) ? rejectionParts(call) : callParts(call, currency)),
         { text: printable(call.requestId), paint: 'faint', rank: 7 },
       ]
       return `${fitting(parts, width)
@@ -71,15 +71,15 @@ function callParts(call: StoredCall, currency: string): Part[] {
     { text: moneyText(call.amountNano, currency), rank: 2 },
     { text: `${(call.latencyMs / 1_000).toFixed(2)}s`, rank: 4 },
     { text: printable(call.endpoint ?? ''), rank: 5 },
-    { text: call.marks.filter(mark => mark !== call.outcome).join(' '), paint: 'faint', rank: 6 },
+    { text: call.flags.filter(mark => mark !== call.outcome).join(' '), paint: 'faint', rank: 6 },
   ]
 }
 
-function refusalParts({ status, errorCode, count, message, reason = '' }: StoredRefusal): Part[] {
+function rejectionParts({ status, errorCode, count, message, reason = '' }: StoredRejection): Part[] {
   const times = count > 1 ? ` ×${count}` : ''
   return [
     {
-      text: printable(`${status >= 500 ? 'failed' : 'refused'} ${errorCode}${times}`),
+      text: printable(`${status >= 500 ? 'failed' : 'rejected'} ${errorCode}${times}`),
       paint: 'fault',
       rank: 0,
     },
@@ -90,7 +90,7 @@ function refusalParts({ status, errorCode, count, message, reason = '' }: Stored
 
 /** The model that was asked for stands in quotes: it may be any text. */
 function modelText(call: LoggedCall): string {
-  if (!isRefusal(call)) return call.publication
+  if (!isRejection(call)) return call.publication
   return call.askedModel === undefined ? '' : JSON.stringify(call.askedModel)
 }
 

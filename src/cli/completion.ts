@@ -8,9 +8,9 @@ import { bashCompletion } from './completion-bash.ts'
 import { fishCompletion } from './completion-fish.ts'
 import { type CompletedCommand, completedCommands, NAMED_KINDS, type NamedKind } from './completion-tree.ts'
 import { zshCompletion } from './completion-zsh.ts'
-import { appPorts, type Bind, type Session } from './session.ts'
+import { newCommand } from './new-command.ts'
+import { appPorts, type BindHandler, type Session } from './session.ts'
 import { printable } from './style.ts'
-import { verb } from './verb.ts'
 
 const SHELLS: Readonly<Record<string, (commands: readonly CompletedCommand[]) => string>> = {
   bash: bashCompletion,
@@ -36,8 +36,8 @@ const KINDS: Readonly<Record<Exclude<NamedKind, 'revisions' | 'fields'>, Kind>> 
 const MAX_REVISIONS = 100
 
 /** `gw completion`: scripts by which shells complete `gw`, made from the command line itself. */
-export function completionCommand(bind: Bind, program: () => Command): Command {
-  const group = verb('completion', 'Print what a shell completes `gw` by.', [
+export function completionCommand(bind: BindHandler, program: () => Command): Command {
+  const group = newCommand('completion', 'Print what a shell completes `gw` by.', [
     'gw completion bash > ~/.local/share/bash-completion/completions/gw',
     'gw completion zsh > "${fpath[1]}/_gw"',
     'gw completion fish > ~/.config/fish/completions/gw.fish',
@@ -45,7 +45,7 @@ export function completionCommand(bind: Bind, program: () => Command): Command {
   for (const [shell, script] of Object.entries(SHELLS)) {
     const made = () => script(completedCommands(program()))
     group.addCommand(
-      verb(shell, `Print the script for ${shell}.`, EXAMPLES[shell] ?? []).action(
+      newCommand(shell, `Print the script for ${shell}.`, EXAMPLES[shell] ?? []).action(
         bind(async ({ out }) => {
           out.result({ text: made, json: () => ({ shell, script: made() }) })
           return EXIT.done
@@ -57,8 +57,8 @@ export function completionCommand(bind: Bind, program: () => Command): Command {
 }
 
 /** What the scripts ask while somebody waits for his TAB: it reads one column, and changes nothing. */
-function namesCommand(bind: Bind): Command {
-  return verb(
+function namesCommand(bind: BindHandler): Command {
+  return newCommand(
     'names',
     'Print names that stand in the store or the schema, one a line; the scripts ask for them.',
     ['gw completion names keys'],

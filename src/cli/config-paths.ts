@@ -6,7 +6,7 @@ import type { Session } from './session.ts'
 const DEFAULTS = ['gw.yaml', 'config'] as const
 
 /**
- * The paths of `-c`, or the one of `./gw.yaml` and `./config` that exists. Both at once are refused: to guess one
+ * The paths of `-c`, or the one of `./gw.yaml` and `./config` that exists. Both at once are rejected: to guess one
  * would plan the removal of all that the other declares.
  * @throws {CommandError} GW6001
  */

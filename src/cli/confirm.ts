@@ -19,7 +19,7 @@ export async function confirm(session: Session, question: string): Promise<void>
   let answer: string | undefined
   try {
     answer = await Promise.race([
-      lines.question(out.talkStyle.strong(`${question} [y/N] `), { signal }),
+      lines.question(out.infoStyle.strong(`${question} [y/N] `), { signal }),
       ended,
     ])
   } catch (error) {
@@ -28,7 +28,7 @@ export async function confirm(session: Session, question: string): Promise<void>
     lines.close()
   }
   // Ctrl-C and Ctrl-D leave the cursor behind the question.
-  if (answer === undefined) out.talk('')
+  if (answer === undefined) out.info('')
   signal.throwIfAborted()
   if (!/^y(es)?$/i.test(answer?.trim() ?? '')) throw new CommandError('GW4003')
 }

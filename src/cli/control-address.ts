@@ -5,7 +5,7 @@ export function controlUrlOption(description: string): Option {
   return new Option('--url <url>', description).argParser(controlAddress)
 }
 
-/** Refuses `--url` where a gateway is meant, instead of asking the wrong port. */
+/** Rejects `--url` where a gateway is meant, instead of asking the wrong port. */
 export function noUrlOption(): Option {
   return new Option('--url <url>').hideHelp().argParser(() => {
     throw new InvalidArgumentError(

@@ -4,12 +4,12 @@ import { withoutDefaults } from '../app/written-fields.ts'
 import { EXIT } from '../base/catalogue/command.ts'
 import { planToJson } from '../changes/plan-json.ts'
 import { configPaths } from './config-paths.ts'
+import { newCommand } from './new-command.ts'
 import { planToGithub } from './plan-github.ts'
 import { adoptOption } from './plan-options.ts'
 import { planToText } from './plan-text.ts'
-import { appPorts, type Bind } from './session.ts'
-import { verb } from './verb.ts'
-import { talkWarnings } from './warnings.ts'
+import { appPorts, type BindHandler } from './session.ts'
+import { printWarnings } from './warnings.ts'
 
 interface Options {
   readonly exitCode?: true
@@ -17,8 +17,8 @@ interface Options {
 }
 
 /** `gw diff`: what `gw apply` would do, and nothing is done. */
-export function diffCommand(bind: Bind): Command {
-  return verb('diff', 'Show what apply would change, field by field.', [
+export function diffCommand(bind: BindHandler): Command {
+  return newCommand('diff', 'Show what apply would change, field by field.', [
     'gw diff -c ./config',
     'gw diff -c ./config --format github    # annotates a pull request',
     'gw export | gw diff -c - --exit-code   # 0: the store is what the export says',
@@ -35,7 +35,7 @@ export function diffCommand(bind: Bind): Command {
             appPorts(session),
             { adopt: options.adopt ?? [] },
           )
-          talkWarnings(out, warnings)
+          printWarnings(out, warnings)
           out.result({
             text: () => planToText(withoutDefaults(plan, tree), out.style, radius),
             json: () => planToJson(plan, radius),

@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
-import { counted } from '../app/counted.ts'
 import { examine } from '../app/doctor/examine.ts'
 import type { Diagnosis } from '../app/doctor/types.ts'
+import { pluralize } from '../app/pluralize.ts'
 import { EXIT } from '../base/catalogue/command.ts'
 import { parseListen } from './listen.ts'
-import { appPorts, type Bind } from './session.ts'
+import { newCommand } from './new-command.ts'
+import { appPorts, type BindHandler } from './session.ts'
 import { printable, type Style } from './style.ts'
-import { verb } from './verb.ts'
-import { wrapped } from './wrapped.ts'
+import { wrapText } from './wrap-text.ts'
 
 interface Options {
   readonly listen: string
@@ -15,8 +15,8 @@ interface Options {
 }
 
 /** `gw doctor`: whether this machine has what gw needs. */
-export function doctorCommand(bind: Bind): Command {
-  return verb('doctor', 'Look at what gw needs of this machine, and say what to mend.', [
+export function doctorCommand(bind: BindHandler): Command {
+  return newCommand('doctor', 'Look at what gw needs of this machine, and say what to hint.', [
     'gw doctor',
     'gw doctor --store sqlite:/var/lib/gw/gw.db --listen 0.0.0.0:8090',
     'gw doctor --format json | jq \'.checks[] | select(.state != "ok")\'',
@@ -39,11 +39,11 @@ export function doctorCommand(bind: Bind): Command {
           text: () => toText(checks, out.style, out.width),
           json: () => ({
             healthy: !checks.some(({ state }) => state === 'fail'),
-            checks: checks.map(({ check, state, found, mend }) => ({
+            checks: checks.map(({ check, state, found, hint }) => ({
               check,
               state,
               found,
-              mend: mend ?? null,
+              hint: hint ?? null,
             })),
           }),
         })
@@ -61,9 +61,9 @@ function toText(checks: readonly Diagnosis[], style: Style, width: number | unde
   }
   const name = Math.max(...checks.map(({ check }) => check.length))
   const indent = SIGNS.ok.length + name + 4
-  const lines = checks.map(({ check, state, found, mend }) => {
-    const said = wrapped(printable(found), width, indent).slice(indent)
-    const told = mend === undefined ? '' : wrapped(printable(mend), width, indent)
+  const lines = checks.map(({ check, state, found, hint }) => {
+    const said = wrapText(printable(found), width, indent).slice(indent)
+    const told = hint === undefined ? '' : wrapText(printable(hint), width, indent)
     return `${sign(state)}  ${check.padEnd(name)}  ${said}${told}`
   })
   const [warnings, failures] = (['warn', 'fail'] as const).map(
@@ -72,6 +72,6 @@ function toText(checks: readonly Diagnosis[], style: Style, width: number | unde
   const verdict =
     failures === 0 && warnings === 0
       ? 'All is well.'
-      : `${counted(failures ?? 0, 'failure')}, ${counted(warnings ?? 0, 'warning')}.`
+      : `${pluralize(failures ?? 0, 'failure')}, ${pluralize(warnings ?? 0, 'warning')}.`
   return `${lines.join('')}\n${verdict}\n`
 }

@@ -3,11 +3,11 @@ import { type ExplainedCode, type ExplainedField, type Explanation, explain } fr
 import { EXIT } from '../base/catalogue/command.ts'
 import type { Field } from '../schema/fields.ts'
 import type { Json } from '../schema/kinds.ts'
-import type { Bind } from './session.ts'
+import { newCommand } from './new-command.ts'
+import type { BindHandler } from './session.ts'
 import type { Style } from './style.ts'
 import { table } from './table.ts'
-import { verb } from './verb.ts'
-import { wrapped } from './wrapped.ts'
+import { wrapText } from './wrap-text.ts'
 
 const TOLD: Record<ExplainedCode['told'], string> = {
   command: 'a command is',
@@ -18,12 +18,12 @@ const TOLD: Record<ExplainedCode['told'], string> = {
 }
 
 /** `gw explain`: what a field or a code means, without a look at the web. */
-export function explainCommand(bind: Bind): Command {
-  return verb('explain', 'Say what a field of the configuration or an error code means.', [
+export function explainCommand(bind: BindHandler): Command {
+  return newCommand('explain', 'Say what a field of the configuration or an error code means.', [
     'gw explain endpoint.timeouts.idle',
     'gw explain GW1202',
     'gw explain rate_limit_exceeded',
-    'gw explain reload_refused  # a reason of /health',
+    'gw explain reload_rejected  # a reason of /health',
     'gw explain                 # the kinds of resources',
   ])
     .argument('[field-or-code]', 'a path as it stands in a file, the name of a field, or a code')
@@ -48,14 +48,14 @@ function toText(explanation: Explanation, style: Style, width: number | undefine
 }
 
 function codeToText(
-  { code, wire, told, title, mend, exit, status }: ExplainedCode,
+  { code, wire, told, title, hint, exit, status }: ExplainedCode,
   style: Style,
   width: number | undefined,
 ): string {
   const number = exit === undefined ? status && `, status ${status}` : `, exit code ${exit}`
   const named = wire === undefined ? '' : `, as \`${wire}\``
   const about = `what ${TOLD[told]} told${number ?? ''}${named}`
-  return `${style.strong(code)}  ${style.faint(about)}\n${wrapped(title, width, 2)}${wrapped(mend, width, 2)}`
+  return `${style.strong(code)}  ${style.faint(about)}\n${wrapText(title, width, 2)}${wrapText(hint, width, 2)}`
 }
 
 function fieldToText(field: ExplainedField, style: Style, width: number | undefined): string {
@@ -72,7 +72,7 @@ function fieldToText(field: ExplainedField, style: Style, width: number | undefi
     members.length === 0
       ? ''
       : `\n${fieldsToText(members, style, width, each => each.slice(path.length + 1))}`
-  return `${style.strong(path)}\n${description === '' ? '' : wrapped(description, width, 2)}\n${lines.join('')}${below}`
+  return `${style.strong(path)}\n${description === '' ? '' : wrapText(description, width, 2)}\n${lines.join('')}${below}`
 }
 
 function fieldsToText(

@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import { exportConfiguration } from '../app/configuration.ts'
 import { EXIT } from '../base/catalogue/command.ts'
-import { appPorts, type Bind } from './session.ts'
-import { verb } from './verb.ts'
+import { newCommand } from './new-command.ts'
+import { appPorts, type BindHandler } from './session.ts'
 
 /** `gw export`: the live state of a set as a configuration file. Secrets stay the references that they are. */
-export function exportCommand(bind: Bind): Command {
-  return verb('export', 'Print what the store holds as YAML.', [
+export function exportCommand(bind: BindHandler): Command {
+  return newCommand('export', 'Print what the store holds as YAML.', [
     'gw export > gw.yaml',
     'gw export --set team-a',
   ])

@@ -1,7 +1,7 @@
 import { ConfigurationInvalid } from '../app/invalid.ts'
 import { LedgerBroken } from '../app/ledger.ts'
 import type { CommandError } from '../base/catalogue/command.ts'
-import { ConflictError, ProbeError } from '../changes/refusals.ts'
+import { ConflictError, ProbeError } from '../changes/rejections.ts'
 import type { Json } from '../schema/kinds.ts'
 import type { SourceLine } from '../store/types.ts'
 import type { Format } from './format.ts'
@@ -34,7 +34,7 @@ export function detailsJson(error: CommandError): { readonly [member: string]: J
   }
   if (error instanceof ProbeError) {
     return {
-      failures: error.failures.map(({ endpoint, model, cause, mend }) => ({ endpoint, model, cause, mend })),
+      failures: error.failures.map(({ endpoint, model, cause, hint }) => ({ endpoint, model, cause, hint })),
     }
   }
   return {}

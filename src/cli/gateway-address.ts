@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander'
-import type { PulseSources } from '../app/pulse/monitor.ts'
+import type { LiveStatsSources } from '../app/live-stats/monitor.ts'
 import type { Session } from './session.ts'
 
 /** The argument of `--gateway`: an origin and nothing more, since a token may go there. */
@@ -10,7 +10,7 @@ export function gatewayAddress(text: string): string {
 }
 
 /** Where `gw top` and `gw status` look. */
-export function pulseSources({ flags, io }: Session, url: string | undefined): PulseSources {
+export function liveStatsSources({ flags, io }: Session, url: string | undefined): LiveStatsSources {
   const token = io.environment['METRICS_TOKEN']?.trim()
   return { storeUrl: flags.store, ...(url !== undefined && { url }), ...(token && { metricsToken: token }) }
 }

@@ -3,15 +3,15 @@ import { listRevisions } from '../app/history.ts'
 import { EXIT } from '../base/catalogue/command.ts'
 import { revisionToJson } from '../changes/revision-json.ts'
 import { historyToText } from './history-text.ts'
+import { newCommand } from './new-command.ts'
 import { countArgument } from './numbers.ts'
-import { appPorts, type Bind } from './session.ts'
-import { verb } from './verb.ts'
+import { appPorts, type BindHandler } from './session.ts'
 
 const LIMIT = 20
 
 /** `gw history`: every revision, whoever made it, by files, by hand or over REST. */
-export function historyCommand(bind: Bind): Command {
-  return verb('history', 'List the revisions: when, by whom, from where, and how much they changed.', [
+export function historyCommand(bind: BindHandler): Command {
+  return newCommand('history', 'List the revisions: when, by whom, from where, and how much they changed.', [
     'gw history',
     'gw history --limit 100 --format json',
     'gw show 12        # what one of them changed, field by field',
@@ -23,7 +23,7 @@ export function historyCommand(bind: Bind): Command {
       bind<{ limit?: number }>(async (session, _args, { limit = LIMIT }) => {
         const { out, flags } = session
         const revisions = await listRevisions(limit, flags.store, appPorts(session))
-        if (revisions.length === 0) out.talk('No revisions yet: nothing was ever applied.')
+        if (revisions.length === 0) out.info('No revisions yet: nothing was ever applied.')
         out.result({
           text: () => (revisions.length === 0 ? '' : historyToText(revisions, out.style, out.width)),
           json: () => revisions.map(revisionToJson),

@@ -1,25 +1,25 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { counted } from '../app/counted.ts'
 import { importedFromLitellm } from '../app/import-litellm.ts'
 import { CONFIG_FILE, CONFIG_FOLDER, writeNewFiles } from '../app/new-files.ts'
+import { pluralize } from '../app/pluralize.ts'
 import { EXIT } from '../base/catalogue/command.ts'
 import { IMPORTED_KEY, IMPORTED_TENANT, type Imported } from '../config/litellm/import.ts'
 import type { Place } from '../config/types.ts'
 import type { Json } from '../schema/kinds.ts'
-import { appPorts, type Bind } from './session.ts'
+import { newCommand } from './new-command.ts'
+import { appPorts, type BindHandler } from './session.ts'
 import { printable, type Style } from './style.ts'
-import { verb } from './verb.ts'
 
 /** `gw import`: configurations of other gateways as one of gw. */
-export function importCommand(bind: Bind): Command {
-  return verb('import', 'Make a configuration out of that of another gateway.', [
+export function importCommand(bind: BindHandler): Command {
+  return newCommand('import', 'Make a configuration out of that of another gateway.', [
     'gw import litellm config.yaml -o my-gateway',
   ]).addCommand(litellmCommand(bind))
 }
 
-function litellmCommand(bind: Bind): Command {
-  return verb('litellm', 'Make a configuration out of a config.yaml of the LiteLLM proxy.', [
+function litellmCommand(bind: BindHandler): Command {
+  return newCommand('litellm', 'Make a configuration out of a config.yaml of the LiteLLM proxy.', [
     'gw import litellm config.yaml                  # prints it; what was not carried goes to stderr',
     'gw import litellm config.yaml -o my-gateway    # writes my-gateway/gw.yaml, and prints what was not carried',
   ])
@@ -33,7 +33,7 @@ function litellmCommand(bind: Bind): Command {
         const path = file === '-' ? file : resolve(io.cwd, file)
         const imported = await importedFromLitellm(path, appPorts(session), { prices })
         if (folder === undefined) {
-          for (const line of told(file, imported, out.talkStyle)) out.talk(line)
+          for (const line of told(file, imported, out.infoStyle)) out.info(line)
           out.result({ text: () => imported.yaml, json: () => toJson(file, imported) })
           return EXIT.done
         }
@@ -47,7 +47,7 @@ function litellmCommand(bind: Bind): Command {
           text: () => [...told(file, imported, out.style), ''].join('\n'),
           json: () => ({ written: `${folder}/${CONFIG_FILE}`, ...toJson(file, imported) }),
         })
-        out.talk(
+        out.info(
           `Wrote ${folder}/${CONFIG_FILE}. Next: gw validate -c ${folder}, gw apply -c ${folder}, gw keys issue ${IMPORTED_KEY}.`,
         )
         return EXIT.done
@@ -55,15 +55,15 @@ function litellmCommand(bind: Bind): Command {
     )
 }
 
-function told(file: string, { resources, left, remarks }: Imported, style: Style): readonly string[] {
+function told(file: string, { resources, left, notes }: Imported, style: Style): readonly string[] {
   const census = (['endpoint', 'publication', 'binding'] as const)
-    .map(kind => counted(resources.filter(resource => resource.kind === kind).length, kind))
+    .map(kind => pluralize(resources.filter(resource => resource.kind === kind).length, kind))
     .join(', ')
   return [
     `Carried: ${census}.`,
     `Added: tenant ${IMPORTED_TENANT} and key ${IMPORTED_KEY}, so that it can be called at once.`,
-    ...remarks.map(({ place, text }) => `${style.changed(at(file, place))}  ${printable(text)}`),
-    ...(left.length === 0 ? [] : [`Not carried: ${counted(left.length, 'field')}.`]),
+    ...notes.map(({ place, text }) => `${style.changed(at(file, place))}  ${printable(text)}`),
+    ...(left.length === 0 ? [] : [`Not carried: ${pluralize(left.length, 'field')}.`]),
     ...left.map(
       ({ place, field, why }) => `${style.removed(at(file, place))}  ${printable(field)}: ${printable(why)}`,
     ),
@@ -77,13 +77,13 @@ function at(file: string, { line }: Place): string {
 
 function toJson(
   file: string,
-  { yaml, resources, left, remarks }: Imported,
+  { yaml, resources, left, notes }: Imported,
 ): { readonly [member: string]: Json } {
   const position = ({ line, column }: Place) => ({ file, line, column })
   return {
     yaml,
     resources: resources.length,
-    remarks: remarks.map(({ place, text }) => ({ ...position(place), text })),
+    notes: notes.map(({ place, text }) => ({ ...position(place), text })),
     not_carried: left.map(({ place, field, why }) => ({ ...position(place), field, why })),
   }
 }

@@ -3,8 +3,8 @@ import type { Command } from 'commander'
 import { type ChosenUpstream, chosenUpstream } from '../app/chosen-upstream.ts'
 import { startFolder } from '../app/starter.ts'
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
-import type { Bind } from './session.ts'
-import { verb } from './verb.ts'
+import { newCommand } from './new-command.ts'
+import type { BindHandler } from './session.ts'
 
 interface Options {
   readonly vendor?: string
@@ -14,13 +14,17 @@ interface Options {
 }
 
 /** `gw init`: a folder to start from. */
-export function initCommand(bind: Bind): Command {
-  return verb('init', 'Write a configuration to start from, its tests, and a workflow that checks both.', [
-    'gw init my-gateway',
-    'gw init                # here; nothing is ever overwritten',
-    'gw init my-gateway --vendor openai --model gpt-4o-mini --prices',
-    'gw init my-gateway --vendor vllm --model qwen3 --base-url http://gpu-1:8000/v1',
-  ])
+export function initCommand(bind: BindHandler): Command {
+  return newCommand(
+    'init',
+    'Write a configuration to start from, its tests, and a workflow that checks both.',
+    [
+      'gw init my-gateway',
+      'gw init                # here; nothing is ever overwritten',
+      'gw init my-gateway --vendor openai --model gpt-4o-mini --prices',
+      'gw init my-gateway --vendor vllm --model qwen3 --base-url http://gpu-1:8000/v1',
+    ],
+  )
     .argument('[dir]', 'the folder; made where it is missing', '.')
     .option('--vendor <id>', 'the upstream, by its id in docs/vendors.md (default: the demo upstream)')
     .option('--model <name>', 'the model of that vendor')
@@ -37,10 +41,10 @@ export function initCommand(bind: Bind): Command {
           text: () => files.map(file => `${here === '' ? file : `${here}/${file}`}\n`).join(''),
           json: () => ({ directory: folder, files: [...files] }),
         })
-        if (ignoreStands) out.talk('There is a .gitignore already: let it name data/ and .env.')
+        if (ignoreStands) out.info('There is a .gitignore already: let it name data/ and .env.')
         const variable = upstream?.vendor.keyVariable
         const key = variable === undefined ? '' : `export ${variable}=…, `
-        out.talk(`Next: ${here === '' ? '' : `cd ${here}, then `}gw validate, gw test, ${key}gw apply.`)
+        out.info(`Next: ${here === '' ? '' : `cd ${here}, then `}gw validate, gw test, ${key}gw apply.`)
         return EXIT.done
       }),
     )

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
-import { type Chance, systemChance } from '../base/chance.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
+import { type Random, systemRandom } from '../base/random.ts'
 
 /** A stream to write on, which may be a terminal. */
 export interface Sink extends Writable {
@@ -38,7 +38,7 @@ export interface Io {
   /** Absolute path from which relative ones count. */
   readonly cwd: string
   readonly clock: Clock
-  readonly chance: Chance
+  readonly random: Random
   readonly signals: Signals
 }
 
@@ -63,7 +63,7 @@ export function processIo(host: NodeJS.Process): Io {
     environment: withUser(host.env),
     cwd: host.cwd(),
     clock: systemClock,
-    chance: systemChance,
+    random: systemRandom,
     signals: host,
   }
 }

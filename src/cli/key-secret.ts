@@ -7,9 +7,9 @@ import type { Session } from './session.ts'
 export function reveal(session: Session, issued: Issued): ExitCode {
   const { out } = session
   const { key, secret, graceUntilMs } = issued
-  out.talk(`The secret of ${key}, shown this once: only its hash is kept.`)
+  out.info(`The secret of ${key}, shown this once: only its hash is kept.`)
   if (graceUntilMs !== undefined)
-    out.talk(`Older secrets work until ${new Date(graceUntilMs).toISOString()}.`)
+    out.info(`Older secrets work until ${new Date(graceUntilMs).toISOString()}.`)
   warn(session, issued)
   out.result({
     text: () => `${secret}\n`,
@@ -26,7 +26,7 @@ export function reveal(session: Session, issued: Issued): ExitCode {
 export function revealAll(session: Session, issued: readonly Issued[]): ExitCode {
   const [only] = issued
   if (only && issued.length === 1) return reveal(session, only)
-  session.out.talk('Each secret is shown this once: only its hash is kept.')
+  session.out.info('Each secret is shown this once: only its hash is kept.')
   for (const each of issued) warn(session, each)
   session.out.result({
     text: () => issued.map(({ key, secret }) => `${key}\t${secret}\n`).join(''),
@@ -49,5 +49,5 @@ export function revealFiles(
 }
 
 function warn({ out }: Session, { key, warning }: Issued): void {
-  if (warning !== undefined) out.talk(`${out.talkStyle.changed('warning')} ${key}: ${warning}`)
+  if (warning !== undefined) out.info(`${out.infoStyle.changed('warning')} ${key}: ${warning}`)
 }

@@ -94,7 +94,7 @@ export function keyToJson(key: KeyView, spend?: KeySpend): Json {
         currency: spend.currency,
       }),
     expires_at: key.expiresAtMs === undefined ? undefined : iso(key.expiresAtMs),
-    held_at: key.heldAtMs === undefined ? undefined : iso(key.heldAtMs),
+    suspended_at: key.suspendedAtMs === undefined ? undefined : iso(key.suspendedAtMs),
     secret: present({
       source: key.secretSource,
       created_at: key.secretCreatedAtMs === undefined ? undefined : iso(key.secretCreatedAtMs),
@@ -118,7 +118,7 @@ function stateText(key: KeyView): string {
   const told: Record<KeyState, string> = {
     active: 'active',
     disabled: 'disabled in its configuration',
-    held: `disabled by \`gw keys disable\`${key.heldAtMs === undefined ? '' : ` since ${iso(key.heldAtMs)}`}`,
+    held: `disabled by \`gw keys disable\`${key.suspendedAtMs === undefined ? '' : ` since ${iso(key.suspendedAtMs)}`}`,
     expired: 'expired',
     no_secret: `no secret yet: \`gw keys issue ${key.name}\``,
   }

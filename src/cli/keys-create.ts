@@ -3,11 +3,11 @@ import { createKey } from '../app/keys.ts'
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
 import type { Json } from '../schema/kinds.ts'
 import { reveal } from './key-secret.ts'
-import { parseMoment, timezoneArgument } from './moment.ts'
+import { newCommand } from './new-command.ts'
 import { countArgument } from './numbers.ts'
-import { appPorts, type Bind, type Session } from './session.ts'
+import { appPorts, type BindHandler, type Session } from './session.ts'
 import { printable } from './style.ts'
-import { verb } from './verb.ts'
+import { parseTime, timezoneArgument } from './time-argument.ts'
 
 interface Options {
   readonly kind?: 'platform' | 'tenant'
@@ -25,8 +25,8 @@ interface Options {
 }
 
 /** `gw keys create`: a key beside those of the files, which `gw apply` leaves alone. */
-export function keysCreateCommand(bind: Bind): Command {
-  return verb('create', 'Make a key that no file declares; gw apply leaves it alone.', [
+export function keysCreateCommand(bind: BindHandler): Command {
+  return newCommand('create', 'Make a key that no file declares; gw apply leaves it alone.', [
     'gw keys create ci-bot --kind platform --issue',
     'gw keys create trial --tenant acme --models "gpt-*" --budget 50/month --expires 30d --issue',
   ])
@@ -43,17 +43,17 @@ export function keysCreateCommand(bind: Bind): Command {
     .option('--timezone <zone>', 'where days and months of the budget begin (default: UTC)', timezoneArgument)
     .option('--expires <when>', 'a duration from now, a day or a time')
     .option('--issue', 'mint its secret as well, and print it alone on stdout')
-    .action(bind<Options>(act))
+    .action(bind<Options>(handler))
 }
 
-async function act(session: Session, [name = '']: readonly string[], options: Options) {
+async function handler(session: Session, [name = '']: readonly string[], options: Options) {
   const { out, flags } = session
   const key = { name, policy: policyOf(options, session.io.clock.nowMs()) }
   const created = await createKey(key, options.issue === true, flags.store, appPorts(session))
   for (const model of created.unknownModels)
-    out.talk(`${out.talkStyle.changed('warning')} no publication is named ${printable(model)}.`)
+    out.info(`${out.infoStyle.changed('warning')} no publication is named ${printable(model)}.`)
   if (created.issued) {
-    out.talk(`Key ${name} made: revision ${created.revision}.`)
+    out.info(`Key ${name} made: revision ${created.revision}.`)
     return reveal(session, created.issued)
   }
   out.result({
@@ -94,7 +94,7 @@ function policyOf(options: Options, nowMs: number): { readonly [field: string]: 
 }
 
 function expiryOf(text: string, nowMs: number): string {
-  const ms = parseMoment('--expires', text, 'ahead', { nowMs, timezone: 'UTC' })
+  const ms = parseTime('--expires', text, 'ahead', { nowMs, timezone: 'UTC' })
   if (ms > nowMs) return new Date(ms).toISOString()
   throw new CommandError('GW6001', `\`--expires ${text}\` lies in the past.`, {
     hint: 'Name a moment that is to come, such as 90d or 2030-01-31.',

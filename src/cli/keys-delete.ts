@@ -3,12 +3,12 @@ import { deleteKey } from '../app/keys.ts'
 import { EXIT } from '../base/catalogue/command.ts'
 import { confirm } from './confirm.ts'
 import { keyToText } from './key-text.ts'
-import { appPorts, type Bind } from './session.ts'
-import { verb } from './verb.ts'
+import { newCommand } from './new-command.ts'
+import { appPorts, type BindHandler } from './session.ts'
 
 /** `gw keys delete`: for keys that `gw keys create` or REST made; the others are removed from their file. */
-export function keysDeleteCommand(bind: Bind): Command {
-  return verb('delete', 'Delete a key that no file declares, with its secrets.', [
+export function keysDeleteCommand(bind: BindHandler): Command {
+  return newCommand('delete', 'Delete a key that no file declares, with its secrets.', [
     'gw keys delete trial',
     'gw keys delete trial --yes',
   ])
@@ -17,7 +17,7 @@ export function keysDeleteCommand(bind: Bind): Command {
       bind(async (session, [name = '']) => {
         const { out, flags } = session
         const revision = await deleteKey(name, flags.store, appPorts(session), async key => {
-          if (!flags.yes) out.talk(keyToText(key, out.talkStyle).trimEnd())
+          if (!flags.yes) out.info(keyToText(key, out.infoStyle).trimEnd())
           await confirm(session, `Delete the key ${name}?`)
         })
         out.result({

@@ -2,9 +2,9 @@ import type { Command } from 'commander'
 import { type KeyFilters, listKeys } from '../app/keys.ts'
 import { EXIT } from '../base/catalogue/command.ts'
 import { keysToText, keyToJson } from './key-text.ts'
-import { durationArgument } from './moment.ts'
-import { appPorts, type Bind } from './session.ts'
-import { verb } from './verb.ts'
+import { newCommand } from './new-command.ts'
+import { appPorts, type BindHandler } from './session.ts'
+import { durationArgument } from './time-argument.ts'
 
 interface Options {
   readonly expiring?: number
@@ -12,8 +12,8 @@ interface Options {
 }
 
 /** `gw keys list`. */
-export function keysListCommand(bind: Bind): Command {
-  return verb('list', 'List the keys and whether they work.', [
+export function keysListCommand(bind: BindHandler): Command {
+  return newCommand('list', 'List the keys and whether they work.', [
     'gw keys list',
     'gw keys list --expiring 14d   # those that end within two weeks',
     'gw keys list --unused 30d     # those that nobody has used for a month',
@@ -31,7 +31,7 @@ export function keysListCommand(bind: Bind): Command {
         const isFiltered = expiring !== undefined || unused !== undefined
         const keys = await listKeys(filters, session.flags.store, appPorts(session))
         if (keys.length === 0) {
-          out.talk(isFiltered ? 'No such keys.' : 'No keys yet: declare one under `keys` and apply.')
+          out.info(isFiltered ? 'No such keys.' : 'No keys yet: declare one under `keys` and apply.')
         }
         out.result({
           text: () =>

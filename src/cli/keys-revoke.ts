@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
-import { counted } from '../app/counted.ts'
 import { revokeKey } from '../app/keys.ts'
+import { pluralize } from '../app/pluralize.ts'
 import { EXIT } from '../base/catalogue/command.ts'
-import { appPorts, type Bind } from './session.ts'
-import { verb } from './verb.ts'
+import { newCommand } from './new-command.ts'
+import { appPorts, type BindHandler } from './session.ts'
 
 /** `gw keys revoke`: asks nothing, because whoever types it is in a hurry and a new secret can always be minted. */
-export function keysRevokeCommand(bind: Bind): Command {
-  return verb('revoke', 'End every secret of a key at once, whatever its configuration says.', [
+export function keysRevokeCommand(bind: BindHandler): Command {
+  return newCommand('revoke', 'End every secret of a key at once, whatever its configuration says.', [
     'gw keys revoke my-app         # an incident; gw keys issue my-app mints a new secret',
   ])
     .argument('<name>', 'the key')
@@ -31,5 +31,5 @@ function told(name: string, secrets: number, held: boolean): string {
     )
   }
   if (secrets === 0) return `Key ${name} had no secret that works.\n`
-  return `Key ${name}: ${counted(secrets, 'secret')} revoked. \`gw keys issue ${name}\` mints a new one.\n`
+  return `Key ${name}: ${pluralize(secrets, 'secret')} revoked. \`gw keys issue ${name}\` mints a new one.\n`
 }

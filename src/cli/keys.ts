@@ -10,14 +10,14 @@ import { keysCreateCommand } from './keys-create.ts'
 import { keysDeleteCommand } from './keys-delete.ts'
 import { keysListCommand } from './keys-list.ts'
 import { keysRevokeCommand } from './keys-revoke.ts'
-import { appPorts, type Bind, type Session } from './session.ts'
-import { verb } from './verb.ts'
+import { newCommand } from './new-command.ts'
+import { appPorts, type BindHandler, type Session } from './session.ts'
 
 const MAX_GRACE_MS = 366 * 86_400_000
 
 /** `gw keys`: the secrets of keys, the switches for an incident, and keys beside those of the files. */
-export function keysCommand(bind: Bind): Command {
-  return verb('keys', 'Issue and look after the secrets of API keys.', [
+export function keysCommand(bind: BindHandler): Command {
+  return newCommand('keys', 'Issue and look after the secrets of API keys.', [
     'gw keys issue my-app',
     'gw keys create trial --tenant acme --budget 50/month --issue',
     'gw keys rotate my-app --grace 24h',
@@ -34,8 +34,8 @@ export function keysCommand(bind: Bind): Command {
     .addCommand(keysDeleteCommand(bind))
 }
 
-function issueCommand(bind: Bind): Command {
-  return verb('issue', 'Mint the secrets of keys; each is printed once, or written to a file.', [
+function issueCommand(bind: BindHandler): Command {
+  return newCommand('issue', 'Mint the secrets of keys; each is printed once, or written to a file.', [
     'gw keys issue my-app',
     'gw keys issue my-app | vault kv put secret/my-app key=-',
     'gw keys issue alice bob --to ./keys   # ./keys/alice.key and ./keys/bob.key',
@@ -53,8 +53,8 @@ function issueCommand(bind: Bind): Command {
     )
 }
 
-function rotateCommand(bind: Bind): Command {
-  return verb('rotate', 'Mint a new secret and end the older ones, at once or after a grace.', [
+function rotateCommand(bind: BindHandler): Command {
+  return newCommand('rotate', 'Mint a new secret and end the older ones, at once or after a grace.', [
     'gw keys rotate my-app --grace 24h',
     'gw keys rotate my-app               # an incident: the old secret ends now',
   ])
@@ -68,10 +68,12 @@ function rotateCommand(bind: Bind): Command {
     )
 }
 
-function showCommand(bind: Bind): Command {
-  return verb('show', 'Show one key: its policy, its state, what it has spent and where it is declared.', [
-    'gw keys show my-app',
-  ])
+function showCommand(bind: BindHandler): Command {
+  return newCommand(
+    'show',
+    'Show one key: its policy, its state, what it has spent and where it is declared.',
+    ['gw keys show my-app'],
+  )
     .argument('<name>', 'the key')
     .action(
       bind(async (session, [name = '']) => {
@@ -85,8 +87,10 @@ function showCommand(bind: Bind): Command {
     )
 }
 
-function disableCommand(bind: Bind): Command {
-  return verb('disable', 'Stop a key at once, whatever its configuration says.', ['gw keys disable my-app'])
+function disableCommand(bind: BindHandler): Command {
+  return newCommand('disable', 'Stop a key at once, whatever its configuration says.', [
+    'gw keys disable my-app',
+  ])
     .argument('<name>', 'the key')
     .action(
       bind(async (session, [name = '']) => {
@@ -96,8 +100,8 @@ function disableCommand(bind: Bind): Command {
     )
 }
 
-function enableCommand(bind: Bind): Command {
-  return verb('enable', 'Take back `gw keys disable`.', ['gw keys enable my-app'])
+function enableCommand(bind: BindHandler): Command {
+  return newCommand('enable', 'Take back `gw keys disable`.', ['gw keys enable my-app'])
     .argument('<name>', 'the key')
     .action(
       bind(async (session, [name = '']) => {
@@ -121,7 +125,7 @@ function switched(
   changed: boolean,
   lacking?: string,
 ) {
-  if (lacking !== undefined) out.talk(lacking)
+  if (lacking !== undefined) out.info(lacking)
   out.result({
     text: () => (changed ? `Key ${key} is ${state}.\n` : `Key ${key} was ${state} already.\n`),
     json: () => ({ key, state, changed }),

@@ -1,21 +1,21 @@
 import type { Command } from 'commander'
-import { counted } from '../app/counted.ts'
 import { LedgerBroken, type LedgerChecked, verifyLedger } from '../app/ledger.ts'
+import { pluralize } from '../app/pluralize.ts'
 import { EXIT } from '../base/catalogue/command.ts'
 import { checkedToJson, findingsToText } from './ledger-text.ts'
+import { newCommand } from './new-command.ts'
 import { progressLine } from './progress.ts'
-import { appPorts, type Bind } from './session.ts'
-import { verb } from './verb.ts'
+import { appPorts, type BindHandler } from './session.ts'
 
 /** `gw ledger`: the book of every hold, bill, credit and debit. */
-export function ledgerCommand(bind: Bind): Command {
-  return verb('ledger', 'Look after the book of holds, bills, credits and debits.', [
+export function ledgerCommand(bind: BindHandler): Command {
+  return newCommand('ledger', 'Look after the book of holds, bills, credits and debits.', [
     'gw ledger verify',
   ]).addCommand(verifyCommand(bind))
 }
 
-function verifyCommand(bind: Bind): Command {
-  return verb('verify', 'Add up every entry again, and name each row that does not fit.', [
+function verifyCommand(bind: BindHandler): Command {
+  return newCommand('verify', 'Add up every entry again, and name each row that does not fit.', [
     'gw ledger verify',
     'gw ledger verify --format json   # exit code 1 where something does not fit',
   ]).action(
@@ -37,7 +37,7 @@ function verifyCommand(bind: Bind): Command {
       } catch (error) {
         // Here the findings are what was asked for, so they are data; the verdict remains talk.
         if (!(error instanceof LedgerBroken)) throw error
-        out.say(`${told(error.checked)}.\n${findingsToText(error.findings, out.style)}`)
+        out.print(`${told(error.checked)}.\n${findingsToText(error.findings, out.style)}`)
         return out.fail(error, 'detailed')
       }
     }),
@@ -46,5 +46,5 @@ function verifyCommand(bind: Bind): Command {
 
 function told({ entries, openHolds, accounts }: LedgerChecked): string {
   const many = entries === 1 ? '1 entry' : `${entries} entries`
-  return `Checked ${many}, ${counted(openHolds, 'open hold')}, ${counted(accounts, 'account')}`
+  return `Checked ${many}, ${pluralize(openHolds, 'open hold')}, ${pluralize(accounts, 'account')}`
 }

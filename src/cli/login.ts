@@ -3,10 +3,10 @@ import { logIn, logOut } from '../app/login.ts'
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
 import { TOKEN_SCOPES, type TokenScope } from '../schema/token.ts'
 import { controlUrlOption } from './control-address.ts'
+import { newCommand } from './new-command.ts'
 import { oldPassword } from './secret-input.ts'
-import { appPorts, type Bind } from './session.ts'
+import { appPorts, type BindHandler } from './session.ts'
 import { printable } from './style.ts'
-import { verb } from './verb.ts'
 
 interface LoginOptions {
   readonly url?: URL
@@ -19,8 +19,8 @@ interface LoginOptions {
 const DEFAULT_URL = new URL('http://127.0.0.1:8080')
 
 /** `gw login`: keeps a token for a control plane, so that other commands can ask it. */
-export function loginCommand(bind: Bind): Command {
-  return verb('login', 'Log in at a control plane, and keep a token for it.', [
+export function loginCommand(bind: BindHandler): Command {
+  return newCommand('login', 'Log in at a control plane, and keep a token for it.', [
     'gw login --user ada',
     'gw login --url https://gw.example.com --user ada --scope write --expires 8h',
     'vault read -field=password secret/ada | gw login --user ada --password -',
@@ -69,8 +69,8 @@ export function loginCommand(bind: Bind): Command {
 }
 
 /** `gw logout`: revokes what `gw login` has kept. */
-export function logoutCommand(bind: Bind): Command {
-  return verb('logout', 'Revoke the token of a control plane that `gw login` keeps, and forget it.', [
+export function logoutCommand(bind: BindHandler): Command {
+  return newCommand('logout', 'Revoke the token of a control plane that `gw login` keeps, and forget it.', [
     'gw logout',
     'gw logout --url https://gw.example.com',
   ])

@@ -1,16 +1,16 @@
 import type { Command } from 'commander'
-import { type CallFilters, type CallsRead, followCalls, isRefusal, readCalls } from '../app/calls.ts'
+import { type CallFilters, type CallsRead, followCalls, isRejection, readCalls } from '../app/calls.ts'
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
-import { nearest } from '../config/nearest.ts'
+import { didYouMean } from '../config/did-you-mean.ts'
 import { CALL_OUTCOMES } from '../schema/ledger.ts'
-import { refusalToJson, toldCall } from '../store/ledger/told.ts'
-import { staysAwake } from './awake.ts'
+import { callToJson, rejectionToJson } from '../store/ledger/to-json.ts'
 import { type CallLines, callLines } from './call-text.ts'
-import { parseMoment } from './moment.ts'
+import { keepProcessAlive } from './keep-process-alive.ts'
+import { newCommand } from './new-command.ts'
 import { countArgument } from './numbers.ts'
-import { appPorts, type Bind, type Session } from './session.ts'
+import { appPorts, type BindHandler, type Session } from './session.ts'
+import { parseTime } from './time-argument.ts'
 import { type TrafficOptions, trafficFilters, withTrafficFilters } from './traffic-filters.ts'
-import { verb } from './verb.ts'
 
 interface Options extends TrafficOptions {
   readonly status?: string
@@ -22,13 +22,13 @@ interface Options extends TrafficOptions {
 }
 
 /** `gw logs`: the call log, oldest first. */
-export function logsCommand(bind: Bind): Command {
-  const command = verb(
+export function logsCommand(bind: BindHandler): Command {
+  const command = newCommand(
     'logs',
-    'Print the call log: a line for each call that went to an endpoint, with its cause where it failed, and a sample of those that were refused before, with how many were refused alike in the same second. With --format json it is JSON Lines: one object a line.',
+    'Print the call log: a line for each call that went to an endpoint, with its cause where it failed, and a sample of those that were rejected before, with how many were rejected alike in the same second. With --format json it is JSON Lines: one object a line.',
     [
       'gw logs --follow',
-      'gw logs --outcome refused --since 1h',
+      'gw logs --outcome rejected --since 1h',
       'gw logs --tenant acme --status 4xx --since 1h',
       'gw logs --request-id req_0123 --format json',
       "gw logs --follow --format json | jq 'select(.latency_ms > 5000)'",
@@ -41,22 +41,22 @@ export function logsCommand(bind: Bind): Command {
     .option('--request-id <id>', 'what the client was given as x-request-id')
     .option('--limit <n>', 'at most so many, the newest', countArgument, 100)
     .option('-f, --follow', 'go on with each new call, until Ctrl-C')
-    .action(bind<Options>(act))
+    .action(bind<Options>(handler))
 }
 
-async function act(session: Session, _args: readonly string[], options: Options) {
+async function handler(session: Session, _args: readonly string[], options: Options) {
   const { out, flags, io } = session
   const print = printer(session)
   const filters = filtersOf(options, io.clock.nowMs())
   const ports = appPorts(session)
   if (!options.follow) {
     const read = await readCalls(filters, options.limit, flags.store, ports)
-    if (read.calls.length === 0) out.talk(['No such calls.', ...read.strangers].join(' '))
+    if (read.calls.length === 0) out.info(['No such calls.', ...read.unknownNames].join(' '))
     print(read)
     return EXIT.done
   }
-  const signal = AbortSignal.any([session.signal, out.gone])
-  await staysAwake(
+  const signal = AbortSignal.any([session.signal, out.closed])
+  await keepProcessAlive(
     followCalls(filters, options.limit, flags.store, { ...ports, signal }, async read => {
       print(read)
       await out.flush()
@@ -72,7 +72,7 @@ function printer({ out }: Session): (read: CallsRead) => void {
     const shown = (lines ??= callLines(currency, out.style, out.width))
     shown.expect(calls)
     for (const call of calls) {
-      const json = () => (isRefusal(call) ? refusalToJson(call) : toldCall(call, currency))
+      const json = () => (isRejection(call) ? rejectionToJson(call) : callToJson(call, currency))
       print({ text: () => shown.line(call), json })
     }
   }
@@ -84,14 +84,14 @@ function filtersOf(options: Options, nowMs: number): CallFilters {
     ...trafficFilters(options),
     ...(status !== undefined && statusRange(status)),
     ...(outcome !== undefined && { outcome: outcomeOf(outcome) }),
-    ...(since !== undefined && { sinceMs: parseMoment('--since', since, 'ago', { nowMs, timezone: 'UTC' }) }),
+    ...(since !== undefined && { sinceMs: parseTime('--since', since, 'ago', { nowMs, timezone: 'UTC' }) }),
     ...(requestId !== undefined && { requestId }),
   }
 }
 
 function outcomeOf(text: string): string {
   if ((CALL_OUTCOMES as readonly string[]).includes(text)) return text
-  const near = nearest(text, CALL_OUTCOMES)
+  const near = didYouMean(text, CALL_OUTCOMES)
   throw new CommandError('GW6001', `\`--outcome ${text}\` is no outcome.`, {
     hint: near === undefined ? `Write one of ${CALL_OUTCOMES.join(', ')}.` : `Did you mean ${near}?`,
   })

@@ -4,7 +4,7 @@ import { FORMATS } from './format.ts'
 import { ENDING_SIGNALS, type Io } from './io.ts'
 import { type Output, openOutput } from './output.ts'
 import { DEFAULT_STORE, makeProgram, type Said } from './program.ts'
-import type { Bind, GlobalFlags, Session } from './session.ts'
+import type { BindHandler, GlobalFlags, Session } from './session.ts'
 import { COLOUR_WHEN } from './style.ts'
 import { earlyFlag, usageError } from './usage.ts'
 
@@ -35,7 +35,7 @@ export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
   }
   const broken = await out.flush()
   if (!broken) return exit
-  out.talk(`error GW9001: stdout cannot be written: ${broken.message}`)
+  out.info(`error GW9001: stdout cannot be written: ${broken.message}`)
   await out.flush()
   return EXIT.unexpected
 }
@@ -48,13 +48,13 @@ async function dispatch(
 ): Promise<ExitCode> {
   const said: Said = { out: '', err: '' }
   let exit: ExitCode = EXIT.done
-  const bind: Bind = (act, formats = []) => {
+  const bind: BindHandler = (handler, formats = []) => {
     return async (...received) => {
       const command = received.at(-1) as Command
-      const options = received.at(-2) as Parameters<typeof act>[2]
-      refuseFormat(command, out, formats)
+      const options = received.at(-2) as Parameters<typeof handler>[2]
+      rejectFormat(command, out, formats)
       const flags = globalFlags(command, io)
-      exit = await act(
+      exit = await handler(
         { io, out, flags, signal, onHangup },
         received.slice(0, -2).flat().filter(isText),
         options,
@@ -80,13 +80,13 @@ function answerCommander(error: CommanderError, said: Said, out: Output, argv: r
     return EXIT.done
   }
   if (error.code === 'commander.help') {
-    if (out.format !== 'json') out.talk(said.err)
+    if (out.format !== 'json') out.info(said.err)
     return out.fail(new CommandError('GW6001', 'A command is missing.'))
   }
   return out.fail(usageError(error, argv))
 }
 
-function refuseFormat(command: Command, out: Output, extra: readonly string[]): void {
+function rejectFormat(command: Command, out: Output, extra: readonly string[]): void {
   if (out.format === 'text' || out.format === 'json' || extra.includes(out.format)) return
   const known = ['--format text', 'json', ...extra].map(format => `\`${format}\``)
   const list = `${known.slice(0, -1).join(', ')} and ${known.at(-1)}`

@@ -12,15 +12,15 @@ import { withStore } from '../app/stored.ts'
 import { EXIT, type ExitCode } from '../base/catalogue/command.ts'
 import type { Json } from '../schema/kinds.ts'
 import type { Store } from '../store/types.ts'
-import { appPorts, type Bind, type Session } from './session.ts'
+import { newCommand } from './new-command.ts'
+import { appPorts, type BindHandler, type Session } from './session.ts'
 import { printable } from './style.ts'
-import { verb } from './verb.ts'
 
 const MESSAGE = /^[^\p{C}]{1,1024}$/u
 
 /** `gw maintenance`: asks nothing, because whoever types it is in a hurry and it can always be taken back. */
-export function maintenanceCommand(bind: Bind): Command {
-  return verb('maintenance', 'Refuse inference with 503 at once, without a deploy.', [
+export function maintenanceCommand(bind: BindHandler): Command {
+  return newCommand('maintenance', 'Reject inference with 503 at once, without a deploy.', [
     'gw maintenance on --message "Back at 10:00 UTC."',
     'gw maintenance off',
     'gw maintenance status',
@@ -30,8 +30,8 @@ export function maintenanceCommand(bind: Bind): Command {
     .addCommand(statusCommand(bind))
 }
 
-function onCommand(bind: Bind): Command {
-  return verb('on', 'Refuse inference from now on, whatever the settings say, until `off`.', [
+function onCommand(bind: BindHandler): Command {
+  return newCommand('on', 'Reject inference from now on, whatever the settings say, until `off`.', [
     'gw maintenance on',
     'gw maintenance on --message "Back at 10:00 UTC."   # also changes the message of one that is on',
   ])
@@ -41,7 +41,7 @@ function onCommand(bind: Bind): Command {
         const asked = { ...loggedIn(session.io.environment), ...(message !== undefined && { message }) }
         return switched(
           session,
-          await byHand(session, 'on', async (store, onChange) => {
+          await manually(session, 'on', async (store, onChange) => {
             const done = await switchMaintenanceOn(store, asked)
             if (done.changed) await onChange()
             return done
@@ -51,14 +51,14 @@ function onCommand(bind: Bind): Command {
     )
 }
 
-function offCommand(bind: Bind): Command {
-  return verb('off', 'Take back `gw maintenance on`; what the settings say holds again.', [
+function offCommand(bind: BindHandler): Command {
+  return newCommand('off', 'Take back `gw maintenance on`; what the settings say holds again.', [
     'gw maintenance off',
-  ]).action(bind(async session => switched(session, await byHand(session, 'off', switchMaintenanceOff))))
+  ]).action(bind(async session => switched(session, await manually(session, 'off', switchMaintenanceOff))))
 }
 
-function statusCommand(bind: Bind): Command {
-  return verb('status', 'Say whether inference is refused, since when, and by whose word.', [
+function statusCommand(bind: BindHandler): Command {
+  return newCommand('status', 'Say whether inference is rejected, since when, and by whose word.', [
     'gw maintenance status',
     'gw maintenance status --format json | jq .maintenance',
   ]).action(
@@ -71,7 +71,7 @@ function statusCommand(bind: Bind): Command {
 }
 
 /** Does it and, where that changed something, leaves a line in the audit, also where the settings keep it up. */
-function byHand(
+function manually(
   session: Session,
   to: 'on' | 'off',
   work: (store: Store, onChange: () => Promise<void>) => Promise<Switched>,
@@ -99,11 +99,11 @@ function switched({ out }: Session, { maintenance, changed }: Switched): ExitCod
   return EXIT.done
 }
 
-function toText({ on, message, switched: byHand, declared, place }: Maintenance): string {
+function toText({ on, message, switched: manually, declared, place }: Maintenance): string {
   if (!on) return 'Maintenance is off.\n'
   const from = place ? ` (${place.file}:${place.line})` : ''
   const words = [
-    ...(byHand ? [`by hand since ${new Date(byHand.sinceMs).toISOString()}${author(byHand)}`] : []),
+    ...(manually ? [`by hand since ${new Date(manually.sinceMs).toISOString()}${author(manually)}`] : []),
     ...(declared ? [`by the settings${from}`] : []),
   ]
   return `Maintenance is on, ${words.join(' and ')}. Clients are told: ${printable(message)}\n`
@@ -113,11 +113,15 @@ function author({ author }: { readonly author?: string }): string {
   return author === undefined ? '' : `, by ${printable(author)}`
 }
 
-function toJson({ on, message, switched: byHand, declared, place }: Maintenance): { [member: string]: Json } {
+function toJson({ on, message, switched: manually, declared, place }: Maintenance): {
+  [member: string]: Json
+} {
   return {
     maintenance: on,
     message: on ? message : null,
-    by_hand: byHand ? { since: new Date(byHand.sinceMs).toISOString(), author: byHand.author ?? null } : null,
+    by_hand: manually
+      ? { since: new Date(manually.sinceMs).toISOString(), author: manually.author ?? null }
+      : null,
     declared,
     ...(place && { place: { file: place.file, line: place.line } }),
   }

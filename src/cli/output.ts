@@ -30,11 +30,11 @@ export interface Output {
   readonly format: Format
   /** Colours for stdout and for stderr, each by whether it is a terminal. */
   readonly style: Style
-  readonly talkStyle: Style
+  readonly infoStyle: Style
   /** Width of the terminal on stdout; `undefined` where there is none. */
   readonly width: number | undefined
   /** Aborted where stdout takes nothing more: its reader has left, or it failed. */
-  readonly gone: AbortSignal
+  readonly closed: AbortSignal
   /** The one result of the command. */
   result(result: Result): void
   /**
@@ -43,9 +43,9 @@ export interface Output {
    */
   lines(): (line: Result) => void
   /** Text on stdout beside the result: nothing with `--format json`. */
-  say(text: string): void
+  print(text: string): void
   /** A line for the person who watches. */
-  talk(line: string): void
+  info(line: string): void
   /**
    * Shows why the command failed, and gives its exit code. `detailed` says that the text of the details was shown
    * already; in JSON they always belong to the one document.
@@ -56,10 +56,10 @@ export interface Output {
 }
 
 export function openOutput(io: Io, format: Format, when: ColourWhen): Output {
-  const stdout = new Pen(io.stdout)
-  const stderr = new Pen(io.stderr)
+  const stdout = new StreamWriter(io.stdout)
+  const stderr = new StreamWriter(io.stderr)
   const style = styleFor(io.stdout, io, when)
-  const talkStyle = styleFor(io.stderr, io, when)
+  const infoStyle = styleFor(io.stderr, io, when)
   const debug = Boolean(io.environment['GW_DEBUG'])
   let document = indented
 
@@ -69,26 +69,26 @@ export function openOutput(io: Io, format: Format, when: ColourWhen): Output {
   }
 
   function failText(error: CommandError, detailed: boolean): void {
-    if (!detailed) stderr.write(detailsText(error, format, talkStyle))
-    stderr.write(`${talkStyle.fault(`error ${error.code}:`)} ${legible(error.message)}\n`)
-    stderr.write(`  ${talkStyle.faint('hint:')} ${legible(error.hint)}\n`)
+    if (!detailed) stderr.write(detailsText(error, format, infoStyle))
+    stderr.write(`${infoStyle.fault(`error ${error.code}:`)} ${legible(error.message)}\n`)
+    stderr.write(`  ${infoStyle.faint('hint:')} ${legible(error.hint)}\n`)
   }
 
   return {
     format,
     style,
-    talkStyle,
+    infoStyle,
     width: io.stdout.isTTY === true ? io.stdout.columns : undefined,
-    gone: stdout.gone,
+    closed: stdout.closed,
     result: print,
     lines() {
       document = compact
       return print
     },
-    say(text) {
+    print(text) {
       if (format !== 'json') stdout.write(text)
     },
-    talk: line => stderr.write(`${line}\n`),
+    info: line => stderr.write(`${line}\n`),
     fail(raised, detailed) {
       const error = raised instanceof CommandError ? raised : unexpected(raised)
       if (format === 'json') stdout.write(document({ error: errorToJson(error) }))
@@ -148,9 +148,9 @@ function compact(json: Json): string {
 }
 
 /** One stream of ours. It keeps the first error; a reader that has left (EPIPE) is none. */
-class Pen {
+class StreamWriter {
   readonly #sink: Sink
-  readonly #gone = new AbortController()
+  readonly #closed = new AbortController()
   #pending: Promise<void> = Promise.resolve()
   fault: Error | undefined
 
@@ -162,12 +162,12 @@ class Pen {
   }
 
   /** Aborted by the first error. */
-  get gone(): AbortSignal {
-    return this.#gone.signal
+  get closed(): AbortSignal {
+    return this.#closed.signal
   }
 
   write(text: string): void {
-    if (this.gone.aborted || text === '') return
+    if (this.closed.aborted || text === '') return
     const written = new Promise<void>(resolve => {
       this.#sink.write(text, error => {
         if (error) this.#broken(error)
@@ -184,6 +184,6 @@ class Pen {
   #broken(error: NodeJS.ErrnoException): void {
     const left = error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED'
     if (!left) this.fault ??= error
-    this.#gone.abort()
+    this.#closed.abort()
   }
 }

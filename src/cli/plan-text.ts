@@ -1,4 +1,4 @@
-import { counted } from '../app/counted.ts'
+import { pluralize } from '../app/pluralize.ts'
 import { textWidth } from '../base/text-width.ts'
 import type { BlastRadius } from '../changes/blast/types.ts'
 import { verdict } from '../changes/blast/verdict.ts'
@@ -38,7 +38,7 @@ export function planToText(plan: Plan, style: Style, radius?: BlastRadius): stri
     style.faint(`${what}, ${head}.`),
     changesToText(plan.changes, style),
     radius ? radiusToText(radius, style) : '',
-    [...warningsToText(plan, radius, style), breakageToText(radius, style), leftAlone(plan)]
+    [...warningsToText(plan, radius, style), breakageToText(radius, style), unmanaged(plan)]
       .filter(line => line !== '')
       .join('\n'),
     style.strong(verdict(plan, radius)),
@@ -121,14 +121,14 @@ function warningToText(warning: Plan['warnings'][number], style: Style): string 
 function breakageToText(radius: BlastRadius | undefined, style: Style): string {
   const count = radius?.brokenKeys ?? 0
   if (count === 0) return ''
-  return `${style.changed('warning')} this change ${style.removed(`breaks ${counted(count, 'key')}`)}`
+  return `${style.changed('warning')} this change ${style.removed(`breaks ${pluralize(count, 'key')}`)}`
 }
 
-function leftAlone(plan: Plan): string {
+function unmanaged(plan: Plan): string {
   const parts = [
-    plan.leftAlone.otherSets > 0 && `${plan.leftAlone.otherSets} of other sets`,
-    plan.leftAlone.cli > 0 && `${plan.leftAlone.cli} made ${MAKER.cli}`,
-    plan.leftAlone.rest > 0 && `${plan.leftAlone.rest} made ${MAKER.rest}`,
+    plan.unmanaged.otherSets > 0 && `${plan.unmanaged.otherSets} of other sets`,
+    plan.unmanaged.cli > 0 && `${plan.unmanaged.cli} made ${MAKER.cli}`,
+    plan.unmanaged.rest > 0 && `${plan.unmanaged.rest} made ${MAKER.rest}`,
   ].filter(part => part !== false)
   return parts.length === 0 ? '' : `Left alone: ${parts.join(', ')}.`
 }

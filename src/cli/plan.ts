@@ -1,18 +1,18 @@
 import type { Command } from 'commander'
-import { type Foreseen, planConfiguration } from '../app/configuration.ts'
-import { keepPlan } from '../app/kept-plan.ts'
+import { type PlanWithImpact, planConfiguration } from '../app/configuration.ts'
+import { keepPlan } from '../app/saved-plan.ts'
 import { withoutDefaults } from '../app/written-fields.ts'
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
 import { hasFewDeletes } from '../changes/delete-guard.ts'
 import { planToJson } from '../changes/plan-json.ts'
 import { configPaths } from './config-paths.ts'
-import { durationArgument } from './moment.ts'
+import { newCommand } from './new-command.ts'
 import { adoptOption } from './plan-options.ts'
 import { planToText } from './plan-text.ts'
-import { appPorts, type Bind } from './session.ts'
+import { appPorts, type BindHandler } from './session.ts'
 import { printable } from './style.ts'
-import { verb } from './verb.ts'
-import { talkWarnings } from './warnings.ts'
+import { durationArgument } from './time-argument.ts'
+import { printWarnings } from './warnings.ts'
 
 interface PlanOptions {
   readonly output?: string
@@ -23,13 +23,13 @@ interface PlanOptions {
 const DAY_MS = 86_400_000
 
 /** `gw plan`: what `gw apply` would do, written down so that exactly this can be applied later. */
-export function planCommand(bind: Bind): Command {
-  return verb(
+export function planCommand(bind: BindHandler): Command {
+  return newCommand(
     'plan',
     'Show what apply would change and what it means, and write it down to be applied later.',
     [
       'gw plan -c ./config -o plan.json',
-      'gw apply plan.json              # exactly that, or nothing: refused where anything moved since',
+      'gw apply plan.json              # exactly that, or nothing: rejected where anything moved since',
       'gw plan -c ./config -o plan.json --expires 1h',
     ],
   )
@@ -54,12 +54,12 @@ export function planCommand(bind: Bind): Command {
         }
         const paths = configPaths(session)
         const ports = appPorts(session)
-        const made: Foreseen & { readonly expiresAtMs?: number } =
+        const made: PlanWithImpact & { readonly expiresAtMs?: number } =
           output === undefined
             ? await planConfiguration(paths, flags.store, ports, { adopt })
             : await keepPlan(paths, flags.store, ports, { adopt, file: output, expiresMs: expires ?? DAY_MS })
         const { plan, tree, warnings, radius } = made
-        talkWarnings(out, warnings)
+        printWarnings(out, warnings)
         const until = made.expiresAtMs === undefined ? undefined : new Date(made.expiresAtMs).toISOString()
         out.result({
           text: () => {

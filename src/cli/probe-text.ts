@@ -1,9 +1,9 @@
-import { counted } from '../app/counted.ts'
+import { pluralize } from '../app/pluralize.ts'
 import type { ProbeProgress, ProbeRow } from '../app/probe-round.ts'
 import type { Json } from '../schema/kinds.ts'
 import { printable, type Style } from './style.ts'
 import { type Column, table } from './table.ts'
-import { wrapped } from './wrapped.ts'
+import { wrapText } from './wrap-text.ts'
 
 const COLUMNS: readonly Column<ProbeRow>[] = [
   { title: 'ENDPOINT', cell: row => row.endpoint, narrowest: 8 },
@@ -16,7 +16,7 @@ const COLUMNS: readonly Column<ProbeRow>[] = [
 /** Behind `cause:`. */
 const INDENT = 9
 
-/** A table, then the cause and the mend of each failure, and the verdict last. */
+/** A table, then the cause and the hint of each failure, and the verdict last. */
 export function probesToText(rows: readonly ProbeRow[], style: Style, width: number | undefined): string {
   if (rows.length === 0) return ''
   const failures = rows.map(row => failureToText(row, style, width)).join('')
@@ -40,7 +40,7 @@ export function progressToText({ done, total, failed }: ProbeProgress): string {
 
 function verdict(rows: readonly ProbeRow[]): string {
   const count = (state: ProbeRow['state']) => rows.filter(row => row.state === state).length
-  return `${counted(rows.length, 'probe')}: ${count('ok')} ok, ${count('failed')} failed, ${count('skipped')} skipped`
+  return `${pluralize(rows.length, 'probe')}: ${count('ok')} ok, ${count('failed')} failed, ${count('skipped')} skipped`
 }
 
 function latency(row: ProbeRow): string {
@@ -61,11 +61,11 @@ function result(row: ProbeRow): string {
 
 function failureToText(row: ProbeRow, style: Style, width: number | undefined): string {
   if (row.state !== 'failed') return ''
-  const { cause, mend } = row.diagnosis
+  const { cause, hint } = row.diagnosis
   const head = style.fault(`${row.endpoint}, ${printable(row.model)}`)
   const said = (text: string) =>
-    width === undefined ? `${printable(text)}\n` : wrapped(printable(text), width, INDENT).slice(INDENT)
-  return `${head}\n  ${style.faint('cause:')} ${said(cause)}  ${style.faint('mend:')}  ${said(mend)}\n`
+    width === undefined ? `${printable(text)}\n` : wrapText(printable(text), width, INDENT).slice(INDENT)
+  return `${head}\n  ${style.faint('cause:')} ${said(cause)}  ${style.faint('hint:')}  ${said(hint)}\n`
 }
 
 export function probeToJson(row: ProbeRow): Json {
@@ -83,7 +83,7 @@ export function probeToJson(row: ProbeRow): Json {
       fault: row.diagnosis.fault,
       status: row.diagnosis.status ?? null,
       cause: row.diagnosis.cause,
-      mend: row.diagnosis.mend,
+      hint: row.diagnosis.hint,
     }),
   }
 }

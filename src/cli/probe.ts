@@ -1,14 +1,14 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { counted } from '../app/counted.ts'
+import { pluralize } from '../app/pluralize.ts'
 import { probeEndpoints } from '../app/probe.ts'
-import type { ProbeWishes } from '../app/probe-round.ts'
+import type { ProbeOptions } from '../app/probe-round.ts'
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
-import { staysAwake } from './awake.ts'
-import { durationArgument } from './moment.ts'
+import { keepProcessAlive } from './keep-process-alive.ts'
+import { newCommand } from './new-command.ts'
 import { probesToJson, probesToText, progressToText } from './probe-text.ts'
 import { progressLine } from './progress.ts'
-import { appPorts, type Bind, type Session } from './session.ts'
-import { verb } from './verb.ts'
+import { appPorts, type BindHandler, type Session } from './session.ts'
+import { durationArgument } from './time-argument.ts'
 
 /** How long an upstream may take for one word, unless told otherwise: models may have to be loaded. */
 export const PROBE_TIMEOUT_MS = 10_000
@@ -17,11 +17,11 @@ interface Options {
   readonly timeout?: number
 }
 
-/** `gw probe`: asks endpoints for one word each, and says what would mend those that do not answer. */
-export function probeCommand(bind: Bind): Command {
-  return verb(
+/** `gw probe`: asks endpoints for one word each, and says what would hint those that do not answer. */
+export function probeCommand(bind: BindHandler): Command {
+  return newCommand(
     'probe',
-    'Ask endpoints for one word each: which answer, how fast, and what would mend the others.',
+    'Ask endpoints for one word each: which answer, how fast, and what would hint the others.',
     [
       'gw probe                        # what the store holds',
       'gw probe openai-eu              # one of them',
@@ -46,7 +46,7 @@ export function probeCommand(bind: Bind): Command {
         const rows = await withProgress(session, timeout, wishes =>
           probeEndpoints(names, paths, flags.store, appPorts(session), wishes),
         )
-        if (rows.length === 0) out.talk('No endpoints yet: declare one under `endpoints`.')
+        if (rows.length === 0) out.info('No endpoints yet: declare one under `endpoints`.')
         out.result({
           text: () => probesToText(rows, out.style, out.width),
           json: () => probesToJson(rows),
@@ -56,7 +56,7 @@ export function probeCommand(bind: Bind): Command {
         // The one JSON document has told everything.
         if (out.format === 'json') return EXIT.unhealthy
         return out.fail(
-          new CommandError('GW5001', `${counted(failed, 'probe')} of ${rows.length} failed.`, {
+          new CommandError('GW5001', `${pluralize(failed, 'probe')} of ${rows.length} failed.`, {
             hint: 'Mend what stands above.',
           }),
         )
@@ -68,11 +68,11 @@ export function probeCommand(bind: Bind): Command {
 export async function withProgress<T>(
   { io }: Session,
   timeoutMs: number,
-  work: (wishes: ProbeWishes) => Promise<T>,
+  work: (wishes: ProbeOptions) => Promise<T>,
 ): Promise<T> {
   const line = progressLine(io)
   try {
-    return await staysAwake(
+    return await keepProcessAlive(
       work({
         timeoutMs,
         onProgress: progress =>

@@ -36,5 +36,5 @@ function legible(problem: Problem): Problem {
 
 function annotation({ code, severity, message, place, hint }: Problem): string {
   const at = { file: place.file, line: place.line, col: place.column, title: code }
-  return workflowCommand(severity, at, `${message}\n${hint ?? CONFIG_FAULTS[code].mend}`)
+  return workflowCommand(severity, at, `${message}\n${hint ?? CONFIG_FAULTS[code].hint}`)
 }

@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander'
 import { FORMATS } from './format.ts'
-import type { Bind, MakeCommand } from './session.ts'
+import { everyCommand, newCommand } from './new-command.ts'
+import type { BindHandler, MakeCommand } from './session.ts'
 import { COLOUR_WHEN } from './style.ts'
-import { everyCommand, verb } from './verb.ts'
 import { gwVersion } from './version.ts'
 
 export const DEFAULT_STORE = 'sqlite:./data/gw.db'
@@ -64,12 +64,12 @@ export interface Said {
  * @param words The words of it that may name a verb; without one that does, every verb is there.
  */
 export async function makeProgram(
-  bind: Bind,
+  bind: BindHandler,
   said: Said,
   width: number | undefined,
   words: readonly string[] = [],
 ): Promise<Command> {
-  const program = verb('gw', 'One door in front of many model servers.', [
+  const program = newCommand('gw', 'One door in front of many model servers.', [
     'gw validate -c ./config',
     'gw diff     -c ./config',
     'gw apply    -c ./config',

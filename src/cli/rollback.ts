@@ -1,18 +1,18 @@
 import type { Command } from 'commander'
 import { type Follower, followers } from '../app/followers.ts'
-import { type ForeseenRollback, planRollbackTo, rollBackTo } from '../app/history.ts'
+import { planRollbackTo, type RollbackWithImpact, rollBackTo } from '../app/history.ts'
 import { withoutDefaults } from '../app/written-fields.ts'
 import { EXIT } from '../base/catalogue/command.ts'
 import { assertFewDeletes } from '../changes/delete-guard.ts'
 import { planToJson } from '../changes/plan-json.ts'
 import type { Json } from '../schema/kinds.ts'
 import { confirm, expectAnswerable } from './confirm.ts'
+import { newCommand } from './new-command.ts'
 import { deletesArgument } from './plan-options.ts'
 import { planToText } from './plan-text.ts'
 import { revisionArgument } from './revision-argument.ts'
-import { appPorts, type Bind, type Session } from './session.ts'
+import { appPorts, type BindHandler, type Session } from './session.ts'
 import { printable, type Style } from './style.ts'
-import { verb } from './verb.ts'
 import { addWaitOptions, awaitServed, servedText, type WaitFlag } from './wait-served.ts'
 
 interface RollbackOptions {
@@ -22,8 +22,8 @@ interface RollbackOptions {
 }
 
 /** `gw rollback`: an earlier state of everything, as a new revision, once the plan was seen and agreed to. */
-export function rollbackCommand(bind: Bind): Command {
-  const command = verb(
+export function rollbackCommand(bind: BindHandler): Command {
+  const command = newCommand(
     'rollback',
     'Make all that stood at an earlier revision stand again, as a new revision.',
     ['gw rollback 11', 'gw rollback 11 --dry-run', 'gw rollback 11 --yes'],
@@ -32,7 +32,7 @@ export function rollbackCommand(bind: Bind): Command {
     .option('--dry-run', 'show the plan and stop: nothing is written')
     .option(
       '--allow-deletes <n>',
-      'so many deletions are meant; without it more than 10, or a fifth of all, are refused',
+      'so many deletions are meant; without it more than 10, or a fifth of all, are rejected',
       deletesArgument,
     )
   return addWaitOptions(command)
@@ -45,10 +45,10 @@ export function rollbackCommand(bind: Bind): Command {
         'where a running gateway follows such files (`gw serve -c`) it is named, and its /health says `drift`.',
       ].join('\n'),
     )
-    .action(bind<RollbackOptions>(act))
+    .action(bind<RollbackOptions>(handler))
 }
 
-async function act(
+async function handler(
   session: Session,
   [text]: readonly string[],
   { dryRun, allowDeletes, wait }: RollbackOptions,
@@ -58,7 +58,7 @@ async function act(
   const ports = appPorts(session)
   const following = await followers(flags.store, ports)
   const warn = () => {
-    for (const follower of following) out.talk(`warning: ${warning(follower)}`)
+    for (const follower of following) out.info(`warning: ${warning(follower)}`)
   }
   if (dryRun) {
     const foreseen = await planRollbackTo(to, flags.store, ports)
@@ -67,9 +67,9 @@ async function act(
     return EXIT.done
   }
   const done = await rollBackTo(to, flags.store, ports, async foreseen => {
-    out.say(shown(foreseen, out.style))
+    out.print(shown(foreseen, out.style))
     if (foreseen.plan.changes.length === 0) return
-    if (out.format === 'json' && !flags.yes) out.talk(shown(foreseen, out.talkStyle).trimEnd())
+    if (out.format === 'json' && !flags.yes) out.info(shown(foreseen, out.infoStyle).trimEnd())
     assertFewDeletes(foreseen.plan, allowDeletes)
     warn()
     expectAnswerable(session)
@@ -98,12 +98,12 @@ function warning({ gateway, paths, watch }: Follower): string {
   return `the gateway ${gateway} follows ${paths.map(printable).join(', ')}: ${when} undoes this. Change the files, too.`
 }
 
-function shown({ plan, radius, resources }: ForeseenRollback, style: Style): string {
+function shown({ plan, radius, resources }: RollbackWithImpact, style: Style): string {
   return planToText(withoutDefaults(plan, { resources }), style, radius)
 }
 
 function outcome(
-  { plan, radius }: ForeseenRollback,
+  { plan, radius }: RollbackWithImpact,
   following: readonly Follower[],
   revision?: number,
 ): { readonly [member: string]: Json } {

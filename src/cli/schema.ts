@@ -2,15 +2,15 @@ import { Argument, type Command } from 'commander'
 import { EXIT } from '../base/catalogue/command.ts'
 import { type Json, KIND_NAMES, type Kind } from '../schema/kinds.ts'
 import { configSchema, type JsonSchema, kindSchema, testsSchema } from '../schema/publish.ts'
-import type { Bind } from './session.ts'
-import { verb } from './verb.ts'
+import { newCommand } from './new-command.ts'
+import type { BindHandler } from './session.ts'
 
 /** Files of `gw test`. */
 const TESTS = 'tests'
 
 /** `gw schema`: what editors complete and check configuration files by. */
-export function schemaCommand(bind: Bind): Command {
-  return verb('schema', 'Print the JSON Schema of a configuration file, or of one kind of resource.', [
+export function schemaCommand(bind: BindHandler): Command {
+  return newCommand('schema', 'Print the JSON Schema of a configuration file, or of one kind of resource.', [
     'gw schema > gw.schema.json   # then, first line of a file: # yaml-language-server: $schema=gw.schema.json',
     'gw schema endpoint',
   ])

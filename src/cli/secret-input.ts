@@ -15,7 +15,7 @@ const ERASE = new Set(['\u0008', '\u007f'])
 export async function newPassword(session: Session, flag: string | undefined): Promise<string> {
   const [first, second] = await password(session, flag, ['New password: ', 'Again: '])
   if (first === second) return first ?? ''
-  session.out.talk('')
+  session.out.info('')
   throw new CommandError('GW6001', 'The two passwords differ.', { hint: 'Nothing was changed: try again.' })
 }
 

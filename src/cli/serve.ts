@@ -8,9 +8,9 @@ import { parseDurationMs } from '../base/units.ts'
 import { LedgerThread } from '../store/ledger/ledger-thread.ts'
 import { configPaths } from './config-paths.ts'
 import { parseListen } from './listen.ts'
+import { newCommand } from './new-command.ts'
 import { problemsToText } from './problems.ts'
-import type { Bind, Session } from './session.ts'
-import { verb } from './verb.ts'
+import type { BindHandler, Session } from './session.ts'
 import { gwVersion } from './version.ts'
 
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
@@ -30,7 +30,7 @@ interface Options {
 
 const FILES = `
 With -c the files are applied at the start, without a question and without probes. Files that are wrong, or that would
-delete more than may go unseen, are refused: what was served before is served, and /health says so. A change of the
+delete more than may go unseen, are rejected: what was served before is served, and /health says so. A change of the
 store itself (\`gw apply\`, \`gw keys\`, \`gw maintenance\`) is seen within a second in any case.
 
 Signals:
@@ -49,8 +49,8 @@ Environment:
 `
 
 /** `gw serve`: serves until a signal comes, which is its ordinary end. */
-export function serveCommand(bind: Bind): Command {
-  return verb('serve', 'Serve the gateway and the control plane from the store.', [
+export function serveCommand(bind: BindHandler): Command {
+  return newCommand('serve', 'Serve the gateway and the control plane from the store.', [
     'gw serve',
     'gw serve -c ./config --watch   # applies the directory on each save',
     'gw serve --listen 0.0.0.0:8090 --control-listen 127.0.0.1:8080',
@@ -75,10 +75,10 @@ export function serveCommand(bind: Bind): Command {
     .option('--max-connections <n>', 'clients at a time (default: by the limit of open files, up to 20000)')
     .addOption(new Option('--log-level <level>', 'what is worth a line').choices(LOG_LEVELS).default('info'))
     .addHelpText('after', FILES + ENVIRONMENT)
-    .action(bind<Options>(act))
+    .action(bind<Options>(handler))
 }
 
-async function act(session: Session, _args: readonly string[], options: Options): Promise<ExitCode> {
+async function handler(session: Session, _args: readonly string[], options: Options): Promise<ExitCode> {
   const { io, out } = session
   const drainMs = parseDurationMs(options.drain)
   if (drainMs === undefined) {
@@ -126,7 +126,7 @@ async function serveUntilTold(
     ...(token !== undefined && { metrics: { token, version: gwVersion() } }),
   }
   signal.throwIfAborted()
-  const { environment, cwd, clock, chance } = io
+  const { environment, cwd, clock, random } = io
   let reload = (): Promise<void> => Promise.resolve()
   session.onHangup(() => {
     log.info({ signal: 'SIGHUP' }, 'reloading')
@@ -139,30 +139,30 @@ async function serveUntilTold(
     environment,
     cwd,
     clock,
-    chance,
+    random,
     log,
     ...(ledgerThread && { ledgerThread }),
     signal,
     // A line of the log has no room for frames; somebody who sits before it wants them.
-    onFilesRefused: ({ problems }) => {
-      if (pretty) out.talk(problemsToText(problems, out.format, out.talkStyle).trimEnd())
+    onFilesRejected: ({ problems }) => {
+      if (pretty) out.info(problemsToText(problems, out.format, out.infoStyle).trimEnd())
     },
   })
   reload = () => serving.reload()
-  if (serving.gatewayUrl) out.talk(`Gateway on ${serving.gatewayUrl}`)
-  if (serving.controlUrl) out.talk(`Control plane on ${serving.controlUrl}`)
-  out.talk(`Serving revision ${serving.revision}.`)
+  if (serving.gatewayUrl) out.info(`Gateway on ${serving.gatewayUrl}`)
+  if (serving.controlUrl) out.info(`Control plane on ${serving.controlUrl}`)
+  out.info(`Serving revision ${serving.revision}.`)
   const stopped = new Promise<undefined>(resolve => {
     if (signal.aborted) resolve(undefined)
     else signal.addEventListener('abort', () => resolve(undefined), { once: true })
   })
   const failure = await Promise.race([stopped, serving.failed])
   if (failure) {
-    out.talk(`Stopping: ${failure.error.message}.`)
+    out.info(`Stopping: ${failure.error.message}.`)
     await serving.close(failure.canBill ? drainMs : 0)
     throw failure.error
   }
-  out.talk(`Stopping: requests at hand have ${options.drain}.`)
+  out.info(`Stopping: requests at hand have ${options.drain}.`)
   await serving.close(drainMs)
   return EXIT.done
 }

@@ -34,15 +34,15 @@ export interface Session {
 }
 
 /** The work of one command: its arguments as they came, and its own options. */
-export type Act<Options extends object> = (
+export type CommandHandler<Options extends object> = (
   session: Session,
   args: readonly string[],
   options: Options,
 ) => Promise<ExitCode>
 
 /** Makes the action that commander calls. `formats` are those beyond text and JSON that the command knows. */
-export type Bind = <Options extends object>(
-  act: Act<Options>,
+export type BindHandler = <Options extends object>(
+  handler: CommandHandler<Options>,
   formats?: readonly Format[],
 ) => (...received: unknown[]) => Promise<void>
 
@@ -51,16 +51,16 @@ export type Bind = <Options extends object>(
  *
  * @param program gives the whole command line, once it is complete.
  */
-export type MakeCommand = (bind: Bind, program: () => Command) => Command
+export type MakeCommand = (bind: BindHandler, program: () => Command) => Command
 
 /** What the use cases of `app` ask of the world. */
 export function appPorts(session: Session): AppPorts {
-  const { environment, cwd, clock, chance } = session.io
+  const { environment, cwd, clock, random } = session.io
   return {
     environment,
     cwd,
     clock,
-    chance,
+    random,
     signal: session.signal,
     readStdin: () => readStdin(session.io, session.signal),
   }

@@ -5,10 +5,10 @@ import { CommandError, EXIT } from '../base/catalogue/command.ts'
 import { changesToJson } from '../changes/plan-json.ts'
 import { revisionToJson } from '../changes/revision-json.ts'
 import { revisionToText } from './history-text.ts'
+import { newCommand } from './new-command.ts'
 import { changesToText } from './plan-text.ts'
 import { revisionArgument } from './revision-argument.ts'
-import { appPorts, type Bind } from './session.ts'
-import { verb } from './verb.ts'
+import { appPorts, type BindHandler } from './session.ts'
 
 interface ShowOptions {
   readonly yaml?: true
@@ -16,8 +16,8 @@ interface ShowOptions {
 }
 
 /** `gw show`: what one revision changed, or the configuration that stood then. */
-export function showCommand(bind: Bind): Command {
-  return verb('show', 'Show what a revision changed, field by field.', [
+export function showCommand(bind: BindHandler): Command {
+  return newCommand('show', 'Show what a revision changed, field by field.', [
     'gw show 12',
     'gw show 12 --yaml > then.yaml   # the configuration as it stood',
   ])

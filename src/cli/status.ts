@@ -1,21 +1,21 @@
 import type { Command } from 'commander'
-import { counted } from '../app/counted.ts'
-import { agoText, figure } from '../app/pulse/figures.ts'
-import type { EndpointPulse, GatewayPulse } from '../app/pulse/types.ts'
-import { unansweredText } from '../app/pulse/unanswered.ts'
+import { agoText, figure } from '../app/live-stats/figures.ts'
+import type { EndpointLiveStats, GatewayLiveStats } from '../app/live-stats/types.ts'
+import { unansweredText } from '../app/live-stats/unanswered.ts'
+import { pluralize } from '../app/pluralize.ts'
 import { type Status, type StoreStatus, statusNow } from '../app/status.ts'
 import { EXIT } from '../base/catalogue/command.ts'
 import { formatNano } from '../base/decimal.ts'
 import type { Json } from '../schema/kinds.ts'
 import { noUrlOption } from './control-address.ts'
-import { gatewayAddress, pulseSources } from './gateway-address.ts'
+import { gatewayAddress, liveStatsSources } from './gateway-address.ts'
+import { endpointToJson, liveStatsToJson } from './live-stats-text.ts'
 import { moneyText } from './money-text.ts'
-import { endpointToJson, pulseToJson } from './pulse-text.ts'
-import { appPorts, type Bind } from './session.ts'
+import { newCommand } from './new-command.ts'
+import { appPorts, type BindHandler } from './session.ts'
 import { printable, type Style } from './style.ts'
 import { type Column, table } from './table.ts'
-import { verb } from './verb.ts'
-import { wrapped } from './wrapped.ts'
+import { wrapText } from './wrap-text.ts'
 
 interface Options {
   readonly gateway?: string
@@ -23,10 +23,10 @@ interface Options {
 }
 
 /** `gw status`: which gateways serve what, and what is not as it should be. */
-export function statusCommand(bind: Bind): Command {
-  return verb('status', 'Say which gateways serve which revision, and what is not as it should be.', [
+export function statusCommand(bind: BindHandler): Command {
+  return newCommand('status', 'Say which gateways serve which revision, and what is not as it should be.', [
     'gw status',
-    'gw status --format json | jq .troubles',
+    'gw status --format json | jq .problems',
     'gw status --exit-code || page-somebody     # 5 where something is not as it should be',
     'gw status --gateway http://10.0.0.5:8090   # a gateway elsewhere',
   ])
@@ -40,37 +40,37 @@ export function statusCommand(bind: Bind): Command {
     .action(
       bind<Options>(async (session, _args, { gateway, exitCode }) => {
         const { out } = session
-        const status = await statusNow(pulseSources(session, gateway), appPorts(session))
-        for (const remark of status.pulse.remarks) out.talk(remark)
+        const status = await statusNow(liveStatsSources(session, gateway), appPorts(session))
+        for (const note of status.liveStats.notes) out.info(note)
         out.result({ text: () => toText(status, out.style, out.width), json: () => toJson(status) })
-        return exitCode && status.troubles.length > 0 ? EXIT.unhealthy : EXIT.done
+        return exitCode && status.problems.length > 0 ? EXIT.unhealthy : EXIT.done
       }),
     )
 }
 
-function toText({ pulse, store, troubles }: Status, style: Style, width: number | undefined): string {
-  const { gateways, endpoints, atMs } = pulse
-  const unanswered = unansweredText(pulse.unanswered)
+function toText({ liveStats, store, problems }: Status, style: Style, width: number | undefined): string {
+  const { gateways, endpoints, atMs } = liveStats
+  const unanswered = unansweredText(liveStats.unanswered)
   const parts = [
     ...(store ? [storeText(store, atMs, width)] : []),
     ...(gateways.length > 0 ? [table(gatewayColumns(atMs), gateways, style, width)] : []),
     ...(endpoints.length > 0 ? [table(endpointColumns(atMs), endpoints, style, width)] : []),
-    (unanswered === undefined ? '' : wrapped(unanswered, width, 0)) +
-      verdict(troubles, unanswered, style, width),
+    (unanswered === undefined ? '' : wrapText(unanswered, width, 0)) +
+      verdict(problems, unanswered, style, width),
   ]
   return parts.join('\n')
 }
 
 function verdict(
-  troubles: readonly string[],
+  problems: readonly string[],
   unanswered: string | undefined,
   style: Style,
   width: number | undefined,
 ): string {
-  if (troubles.length === 0)
+  if (problems.length === 0)
     return unanswered === undefined ? 'Everything is as it should be.\n' : 'Nothing is known to be wrong.\n'
-  return troubles
-    .map(trouble => `${style.removed('!')} ${wrapped(printable(trouble), width, 2).slice(2)}`)
+  return problems
+    .map(problem => `${style.removed('!')} ${wrapText(printable(problem), width, 2).slice(2)}`)
     .join('')
 }
 
@@ -84,16 +84,16 @@ function storeText(
   const lines = [
     revision
       ? `Revision ${revision.id}, ${agoText(nowMs - revision.createdAtMs)} ago${by}: ${census
-          .map(([kind, count]) => counted(count, kind))
+          .map(([kind, count]) => pluralize(count, kind))
           .join(', ')}.`
       : 'Nothing was applied yet.',
-    `Last hour: ${counted(lastHour.requests, 'request')}, ${figure(lastHour.tokens)} tokens, ${moneyText(lastHour.amountNano, currency)}.`,
+    `Last hour: ${pluralize(lastHour.requests, 'request')}, ${figure(lastHour.tokens)} tokens, ${moneyText(lastHour.amountNano, currency)}.`,
     ...(maintenance.on ? [`Maintenance is on. Clients are told: ${printable(maintenance.message)}`] : []),
   ]
-  return lines.map(line => wrapped(line, width, 0)).join('')
+  return lines.map(line => wrapText(line, width, 0)).join('')
 }
 
-function gatewayColumns(nowMs: number): readonly Column<GatewayPulse>[] {
+function gatewayColumns(nowMs: number): readonly Column<GatewayLiveStats>[] {
   return [
     { title: 'GATEWAY', cell: ({ name }) => name, narrowest: 8 },
     { title: 'STATE', cell: ({ state }) => state },
@@ -107,7 +107,7 @@ function gatewayColumns(nowMs: number): readonly Column<GatewayPulse>[] {
   ]
 }
 
-function endpointColumns(nowMs: number): readonly Column<EndpointPulse>[] {
+function endpointColumns(nowMs: number): readonly Column<EndpointLiveStats>[] {
   return [
     { title: 'ENDPOINT', cell: ({ name }) => name, narrowest: 12 },
     { title: 'HEALTH', cell: ({ state }) => state },
@@ -116,17 +116,17 @@ function endpointColumns(nowMs: number): readonly Column<EndpointPulse>[] {
   ]
 }
 
-function toJson({ pulse, store, troubles }: Status): Json {
-  const { at, store_revision: storeRevision, gateways, remarks } = pulseToJson(pulse)
+function toJson({ liveStats, store, problems }: Status): Json {
+  const { at, store_revision: storeRevision, gateways, notes } = liveStatsToJson(liveStats)
   return {
     at: at ?? null,
     store_revision: storeRevision ?? null,
-    troubles: [...troubles],
+    problems: [...problems],
     gateways: gateways ?? [],
-    endpoints: pulse.endpoints.map(endpointToJson),
-    unanswered: pulse.unanswered,
+    endpoints: liveStats.endpoints.map(endpointToJson),
+    unanswered: liveStats.unanswered,
     ...(store && storeToJson(store)),
-    remarks: remarks ?? [],
+    notes: notes ?? [],
   }
 }
 

@@ -1,32 +1,32 @@
 import type { TestResult } from '../app/config-tests/run.ts'
-import { counted } from '../app/counted.ts'
+import { pluralize } from '../app/pluralize.ts'
 import type { Json } from '../schema/kinds.ts'
 import { workflowCommand } from './github.ts'
-import type { Marks } from './marks.ts'
+import type { Glyphs } from './glyphs.ts'
 import { printable, type Style } from './style.ts'
 
 /** A line for each test, below its file; what failed with what was expected and what was found. */
-export function testsToText(results: readonly TestResult[], style: Style, marks: Marks): string {
+export function testsToText(results: readonly TestResult[], style: Style, glyphs: Glyphs): string {
   const lines: string[] = []
   for (const [file, tests] of byFile(results)) {
     lines.push(style.strong(printable(file)))
     for (const { name, place, judgement } of tests) {
       if (judgement.ok) {
-        lines.push(`  ${style.added(marks.pass)} ${printable(name)}`)
+        lines.push(`  ${style.added(glyphs.pass)} ${printable(name)}`)
         continue
       }
-      const { expected, actual, mend } = judgement
+      const { expected, actual, hint } = judgement
       lines.push(
-        `  ${style.fault(marks.fail)} ${printable(name)}  ${style.faint(`${printable(file)}:${place.line}`)}`,
+        `  ${style.fault(glyphs.fail)} ${printable(name)}  ${style.faint(`${printable(file)}:${place.line}`)}`,
       )
       lines.push(`      expected  ${style.added(printable(expected))}`)
       lines.push(`      actual    ${style.removed(printable(actual))}`)
-      if (mend !== undefined) lines.push(`      ${marks.next} ${printable(mend)}`)
+      if (hint !== undefined) lines.push(`      ${glyphs.next} ${printable(hint)}`)
     }
   }
   const failed = failures(results).length
   const passed = results.length - failed
-  lines.push('', `${counted(results.length, 'test')}: ${passed} passed, ${failed} failed.`)
+  lines.push('', `${pluralize(results.length, 'test')}: ${passed} passed, ${failed} failed.`)
   return lines.map(line => `${line}\n`).join('')
 }
 
@@ -70,8 +70,8 @@ function testCase({ name, place: { file, line }, judgement }: TestResult): strin
 
 function explained(judgement: TestResult['judgement']): string {
   if (judgement.ok) return ''
-  const { expected, actual, mend } = judgement
-  return [`expected ${expected}`, `actual   ${actual}`, ...(mend === undefined ? [] : [mend])].join('\n')
+  const { expected, actual, hint } = judgement
+  return [`expected ${expected}`, `actual   ${actual}`, ...(hint === undefined ? [] : [hint])].join('\n')
 }
 
 function byFile(results: readonly TestResult[]): ReadonlyMap<string, readonly TestResult[]> {

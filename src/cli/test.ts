@@ -2,21 +2,21 @@ import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { runConfigTests } from '../app/config-tests/run.ts'
-import { counted } from '../app/counted.ts'
+import { pluralize } from '../app/pluralize.ts'
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
 import { configPaths } from './config-paths.ts'
-import { marksFor } from './marks.ts'
-import { appPorts, type Bind } from './session.ts'
+import { glyphsFor } from './glyphs.ts'
+import { newCommand } from './new-command.ts'
+import { appPorts, type BindHandler } from './session.ts'
 import { testsToGithub, testsToJson, testsToJunit, testsToText } from './test-report.ts'
-import { verb } from './verb.ts'
 
 interface Options {
   readonly output?: string
 }
 
 /** `gw test`: assertions about a configuration, checked offline by the code that decides for a gateway. */
-export function testCommand(bind: Bind): Command {
-  return verb(
+export function testCommand(bind: BindHandler): Command {
+  return newCommand(
     'test',
     'Check what a configuration promises: who may call what, where it goes, what it costs.',
     [
@@ -41,7 +41,7 @@ export function testCommand(bind: Bind): Command {
           const { out, io } = session
           const results = await runConfigTests(configPaths(session), files, appPorts(session))
           const json = () => testsToJson(results)
-          const text = () => testsToText(results, out.style, marksFor(io))
+          const text = () => testsToText(results, out.style, glyphsFor(io))
           const junit = () => testsToJunit(results)
           const github = () => testsToGithub(results)
           if (output === undefined) out.result({ text, json, junit, github })
@@ -55,7 +55,7 @@ export function testCommand(bind: Bind): Command {
           // The one JSON document has told everything.
           if (out.format === 'json') return EXIT.precondition
           return out.fail(
-            new CommandError('GW4020', `${counted(failed, 'test')} of ${results.length} failed.`),
+            new CommandError('GW4020', `${pluralize(failed, 'test')} of ${results.length} failed.`),
           )
         },
         ['github', 'junit'],

@@ -3,18 +3,18 @@ import { createToken, listTokens, revokeToken } from '../app/tokens.ts'
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
 import type { Json } from '../schema/kinds.ts'
 import { DEFAULT_TOKEN_MS, TOKEN_SCOPES, type TokenScope } from '../schema/token.ts'
-import type { StoredToken } from '../store/people/types.ts'
-import { durationArgument } from './moment.ts'
-import { appPorts, type Bind } from './session.ts'
+import type { StoredToken } from '../store/users/types.ts'
+import { newCommand } from './new-command.ts'
+import { appPorts, type BindHandler } from './session.ts'
 import { printable } from './style.ts'
 import { type Column, table } from './table.ts'
-import { verb } from './verb.ts'
+import { durationArgument } from './time-argument.ts'
 
 const DAY_MS = 86_400_000
 
 /** `gw tokens`: personal access tokens for the control plane. */
-export function tokensCommand(bind: Bind): Command {
-  return verb('tokens', 'Manage personal access tokens for the control plane.', [
+export function tokensCommand(bind: BindHandler): Command {
+  return newCommand('tokens', 'Manage personal access tokens for the control plane.', [
     'gw tokens create nightly-report --user ada --expires 30d',
     'gw tokens list',
     'gw tokens revoke 4f0c21d3a9be',
@@ -31,8 +31,8 @@ interface CreateOptions {
   readonly expires?: number
 }
 
-function createCommand(bind: Bind): Command {
-  return verb('create', 'Make a token of a user, and print it alone on stdout, this once.', [
+function createCommand(bind: BindHandler): Command {
+  return newCommand('create', 'Make a token of a user, and print it alone on stdout, this once.', [
     'gw tokens create nightly-report --user ada --expires 30d',
     'gw tokens create deploy --user ada --scope write > token',
     'gw tokens create billing --user ada --tenant acme   # sees only what is the tenant’s',
@@ -56,7 +56,7 @@ function createCommand(bind: Bind): Command {
           appPorts(session),
         )
         if (session.out.format === 'text')
-          session.out.talk(
+          session.out.info(
             `Token ${stored.id} of ${user}, ${scopeText(stored)}, until ${iso(stored.expiresAtMs)}:`,
           )
         session.out.result({
@@ -68,8 +68,8 @@ function createCommand(bind: Bind): Command {
     )
 }
 
-function listCommand(bind: Bind): Command {
-  return verb('list', 'List tokens, with their end and their last use.', [
+function listCommand(bind: BindHandler): Command {
+  return newCommand('list', 'List tokens, with their end and their last use.', [
     'gw tokens list',
     'gw tokens list --user ada',
   ])
@@ -78,7 +78,7 @@ function listCommand(bind: Bind): Command {
       bind<{ readonly user?: string }>(async (session, _args, { user }) => {
         const { out, flags, io } = session
         const tokens = await listTokens(user, flags.store, appPorts(session))
-        if (tokens.length === 0) out.talk('There is no token: `gw tokens create NAME --user USER`.')
+        if (tokens.length === 0) out.info('There is no token: `gw tokens create NAME --user USER`.')
         out.result({
           text: () =>
             tokens.length === 0 ? '' : table(columns(io.clock.nowMs()), tokens, out.style, out.width),
@@ -107,8 +107,8 @@ function columns(nowMs: number): readonly Column<StoredToken>[] {
   ]
 }
 
-function revokeCommand(bind: Bind): Command {
-  return verb('revoke', 'Revoke a token: it opens nothing any more, at once.', [
+function revokeCommand(bind: BindHandler): Command {
+  return newCommand('revoke', 'Revoke a token: it opens nothing any more, at once.', [
     'gw tokens revoke 4f0c21d3a9be',
   ])
     .argument('<id>', 'as `gw tokens list` shows it')

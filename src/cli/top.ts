@@ -1,16 +1,16 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import type { Pulse } from '../app/pulse/types.ts'
-import { watchPulse } from '../app/pulse/watch.ts'
+import type { LiveStats } from '../app/live-stats/types.ts'
+import { watchLiveStats } from '../app/live-stats/watch.ts'
 import { EXIT, type ExitCode } from '../base/catalogue/command.ts'
 import { parseDurationMs } from '../base/units.ts'
-import { staysAwake } from './awake.ts'
 import { noUrlOption } from './control-address.ts'
-import { gatewayAddress, pulseSources } from './gateway-address.ts'
+import { gatewayAddress, liveStatsSources } from './gateway-address.ts'
 import { ENDING_SIGNALS, type Signals } from './io.ts'
+import { keepProcessAlive } from './keep-process-alive.ts'
+import { liveStatsLine, liveStatsToJson } from './live-stats-text.ts'
+import { newCommand } from './new-command.ts'
 import { countArgument } from './numbers.ts'
-import { pulseLine, pulseToJson } from './pulse-text.ts'
-import { appPorts, type Bind, type Session } from './session.ts'
-import { verb } from './verb.ts'
+import { appPorts, type BindHandler, type Session } from './session.ts'
 
 interface Options {
   readonly gateway?: string
@@ -29,13 +29,13 @@ Keys:
   enter, esc       open its details, and go back        q   quit
 
 Environment:
-  METRICS_TOKEN    that of \`gw serve\`: shows refusals, and latency of every request.
+  METRICS_TOKEN    that of \`gw serve\`: shows rejections, and latency of every request.
                    Without it the numbers are those of the store.
 `
 
 /** `gw top`: what goes on, on a screen that stays; as lines where stdout is no terminal. */
-export function topCommand(bind: Bind): Command {
-  return verb('top', 'Watch endpoints, models, keys and refusals live.', [
+export function topCommand(bind: BindHandler): Command {
+  return newCommand('top', 'Watch endpoints, models, keys and rejections live.', [
     'gw top',
     'METRICS_TOKEN=… gw top',
     'METRICS_TOKEN=… gw top --gateway http://10.0.0.5:8090   # a gateway elsewhere',
@@ -46,23 +46,23 @@ export function topCommand(bind: Bind): Command {
     .option('--interval <duration>', 'between two looks (default: 2s)', intervalArgument)
     .option('--count <n>', 'end after so many looks', countArgument)
     .addHelpText('after', KEYS)
-    .action(bind<Options>(act))
+    .action(bind<Options>(handler))
 }
 
-async function act(session: Session, _args: readonly string[], options: Options): Promise<ExitCode> {
+async function handler(session: Session, _args: readonly string[], options: Options): Promise<ExitCode> {
   const { io, out } = session
   const { interval: intervalMs = INTERVAL_MS, count } = options
-  const looks = (signal: AbortSignal) =>
-    watchPulse(
-      pulseSources(session, options.gateway),
+  const samples = (signal: AbortSignal) =>
+    watchLiveStats(
+      liveStatsSources(session, options.gateway),
       { intervalMs, ...(count !== undefined && { count }) },
       { ...appPorts(session), signal },
     )
   const isScreen = out.format === 'text' && io.stdout.isTTY === true && io.stdin.isTTY === true
-  if (!isScreen || io.environment['TERM'] === 'dumb') return staysAwake(lines(session, looks))
+  if (!isScreen || io.environment['TERM'] === 'dumb') return keepProcessAlive(lines(session, samples))
   // Loaded where it is wanted: ink and react take 200 ms of the start.
   const { showTop } = await import('../tui/top.tsx')
-  await showTop(looks, {
+  await showTop(samples, {
     stdin: io.stdin,
     stdout: io.stdout,
     stderr: io.stderr,
@@ -90,12 +90,13 @@ function whileShown(signals: Signals, restore: () => void): () => void {
 /** A line for each look that has rates. */
 async function lines(
   { out, signal }: Session,
-  looks: (signal: AbortSignal) => AsyncIterable<Pulse>,
+  samples: (signal: AbortSignal) => AsyncIterable<LiveStats>,
 ): Promise<ExitCode> {
   const print = out.lines()
-  for await (const pulse of looks(AbortSignal.any([signal, out.gone]))) {
-    for (const remark of pulse.seconds === 0 ? pulse.remarks : []) out.talk(remark)
-    if (pulse.seconds > 0) print({ text: () => pulseLine(pulse), json: () => pulseToJson(pulse) })
+  for await (const liveStats of samples(AbortSignal.any([signal, out.closed]))) {
+    for (const note of liveStats.seconds === 0 ? liveStats.notes : []) out.info(note)
+    if (liveStats.seconds > 0)
+      print({ text: () => liveStatsLine(liveStats), json: () => liveStatsToJson(liveStats) })
   }
   return EXIT.done
 }

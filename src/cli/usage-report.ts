@@ -3,11 +3,11 @@ import { reportUsage } from '../app/usage.ts'
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
 import { parseDurationMs } from '../base/units.ts'
 import type { UsageQuery } from '../store/ledger/types.ts'
-import { type Now, parseMoment, startOfDay, timezoneArgument } from './moment.ts'
-import { appPorts, type Bind, type Session } from './session.ts'
+import { newCommand } from './new-command.ts'
+import { appPorts, type BindHandler, type Session } from './session.ts'
+import { type Now, parseTime, startOfDay, timezoneArgument } from './time-argument.ts'
 import { type TrafficOptions, trafficFilters, withTrafficFilters } from './traffic-filters.ts'
 import { usageToJson, usageToText } from './usage-text.ts'
-import { verb } from './verb.ts'
 
 const BY = ['key', 'tenant', 'model', 'endpoint', 'day'] as const satisfies readonly UsageQuery['by'][]
 
@@ -19,8 +19,8 @@ interface Options extends TrafficOptions {
 }
 
 /** `gw usage`: what was used and what it cost, by one of its dimensions. */
-export function usageCommand(bind: Bind): Command {
-  const command = verb('usage', 'Add up requests, tokens and money over a span of time.', [
+export function usageCommand(bind: BindHandler): Command {
+  const command = newCommand('usage', 'Add up requests, tokens and money over a span of time.', [
     'gw usage --by model',
     'gw usage --by day --tenant acme --since 2026-11-01 --timezone Europe/Berlin',
     'gw usage --by key --since 24h --format json',
@@ -29,16 +29,16 @@ export function usageCommand(bind: Bind): Command {
     .option('--since <when>', 'a duration, a day or a time; taken to the quarter of an hour', '30d')
     .option('--until <when>', 'likewise (default: now)')
     .option('--timezone <zone>', 'where days begin', timezoneArgument, 'UTC')
-  return withTrafficFilters(command).action(bind<Options>(act))
+  return withTrafficFilters(command).action(bind<Options>(handler))
 }
 
-async function act(session: Session, _args: readonly string[], options: Options) {
+async function handler(session: Session, _args: readonly string[], options: Options) {
   const { out, flags, io } = session
   const query = queryOf(options, { nowMs: io.clock.nowMs(), timezone: options.timezone })
   const report = await reportUsage(query, flags.store, appPorts(session))
   const span = `from ${minute(report.fromMs)} to ${minute(report.toMs)}`
-  if (report.rows.length === 0) out.talk([`No billed calls ${span}.`, ...report.strangers].join(' '))
-  else out.talk(`What was billed ${span}:`)
+  if (report.rows.length === 0) out.info([`No billed calls ${span}.`, ...report.unknownNames].join(' '))
+  else out.info(`What was billed ${span}:`)
   out.result({
     text: () => usageToText(report, query.by, out.style, out.width),
     json: () => usageToJson(report, query.by),
@@ -48,8 +48,8 @@ async function act(session: Session, _args: readonly string[], options: Options)
 
 function queryOf(options: Options, now: Now): UsageQuery {
   const { by, since, until, timezone } = options
-  const fromMs = parseMoment('--since', since, 'ago', now)
-  const untilMs = until === undefined ? now.nowMs : parseMoment('--until', until, 'ago', now)
+  const fromMs = parseTime('--since', since, 'ago', now)
+  const untilMs = until === undefined ? now.nowMs : parseTime('--until', until, 'ago', now)
   // "30d" by days means whole days: the first of them would otherwise look quieter than it was.
   const isSpan = parseDurationMs(since) !== undefined
   const sinceMs = by === 'day' && isSpan ? startOfDay(fromMs, timezone) : fromMs

@@ -2,7 +2,7 @@ import type { UsageReport } from '../app/usage.ts'
 import { formatNano } from '../base/decimal.ts'
 import { textWidth } from '../base/text-width.ts'
 import type { Json } from '../schema/kinds.ts'
-import { toldSums } from '../store/ledger/told.ts'
+import { sumsToJson } from '../store/ledger/to-json.ts'
 import type { UsageQuery, UsageRow } from '../store/ledger/types.ts'
 import { NO_USAGE, plusUsage } from '../store/ledger/usage-row.ts'
 import { barText } from './bar.ts'
@@ -41,7 +41,7 @@ export function usageToJson({ rows, currency, fromMs, toMs }: UsageReport, by: B
   return rows.map(row => ({
     // Platform keys have no tenant.
     [by]: by === 'tenant' && row.label === '' ? null : row.label,
-    ...toldSums(row),
+    ...sumsToJson(row),
     currency,
     from: new Date(fromMs).toISOString(),
     to: new Date(toMs).toISOString(),

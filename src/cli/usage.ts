@@ -1,10 +1,10 @@
 import type { CommanderError } from 'commander'
 import { CommandError } from '../base/catalogue/command.ts'
-import { nearest } from '../config/nearest.ts'
+import { didYouMean } from '../config/did-you-mean.ts'
 
 const SUGGESTION = /\n\((Did you mean .+\?)\)$/s
 
-/** What commander refuses, as a failure of ours: its suggestion becomes the hint. */
+/** What commander rejects, as a failure of ours: its suggestion becomes the hint. */
 export function usageError(error: CommanderError, argv: readonly string[]): CommandError {
   const said = error.message.replace(/^error: /, '')
   const suggestion = SUGGESTION.exec(said)?.[1]
@@ -23,7 +23,7 @@ function hintFor(
   const [, required] = /^error: required option '(--[a-z-]+)/.exec(error.message) ?? []
   const typed =
     required &&
-    nearest(
+    didYouMean(
       required,
       argv.filter(word => word.startsWith('--')),
     )
@@ -38,7 +38,7 @@ function hintFor(
 function meantChoice(message: string): string | undefined {
   const [, given, choices] =
     /(?:argument|value) '([^']*)' is invalid.* Allowed choices are (.+)\.$/s.exec(message) ?? []
-  return given === undefined || choices === undefined ? undefined : nearest(given, choices.split(', '))
+  return given === undefined || choices === undefined ? undefined : didYouMean(given, choices.split(', '))
 }
 
 function sentence(text: string): string {

@@ -3,16 +3,16 @@ import { createUser, listUsers, resetPassword, switchUser } from '../app/users.t
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
 import type { Json } from '../schema/kinds.ts'
 import { ROLES, type Role } from '../schema/user.ts'
-import type { User } from '../store/people/types.ts'
+import type { User } from '../store/users/types.ts'
+import { newCommand } from './new-command.ts'
 import { newPassword } from './secret-input.ts'
-import { appPorts, type Bind } from './session.ts'
+import { appPorts, type BindHandler } from './session.ts'
 import { printable } from './style.ts'
 import { table } from './table.ts'
-import { verb } from './verb.ts'
 
 /** `gw users`: who may log in to the control plane. */
-export function usersCommand(bind: Bind): Command {
-  return verb('users', 'Manage the people who may log in to the control plane.', [
+export function usersCommand(bind: BindHandler): Command {
+  return newCommand('users', 'Manage the people who may log in to the control plane.', [
     'gw users create ada --role admin',
     'gw users create tom --tenant acme',
     'gw users list',
@@ -33,8 +33,8 @@ interface CreateOptions {
 const PASSWORD = '--password <->'
 const ABOUT_PASSWORD = '`-` reads it from stdin; without this flag it is asked for on the terminal'
 
-function createCommand(bind: Bind): Command {
-  return verb('create', 'Let a person log in; the password is asked for.', [
+function createCommand(bind: BindHandler): Command {
+  return newCommand('create', 'Let a person log in; the password is asked for.', [
     'gw users create ada --role admin',
     'gw users create tom --tenant acme',
     'vault read -field=password secret/ada | gw users create ada --role admin --password -',
@@ -50,9 +50,9 @@ function createCommand(bind: Bind): Command {
             hint: 'Pass --role admin, or --tenant NAME.',
           })
         }
-        const newcomer = { name, role: role ?? 'tenant', ...(tenant !== undefined && { tenant }) }
+        const newUser = { name, role: role ?? 'tenant', ...(tenant !== undefined && { tenant }) }
         const ask = () => newPassword(session, password)
-        const user = await createUser(newcomer, ask, session.flags.store, appPorts(session))
+        const user = await createUser(newUser, ask, session.flags.store, appPorts(session))
         session.out.result({
           text: () => `User ${user.name} may log in as ${placeText(user)}.\n`,
           json: () => userToJson(user),
@@ -62,12 +62,12 @@ function createCommand(bind: Bind): Command {
     )
 }
 
-function listCommand(bind: Bind): Command {
-  return verb('list', 'List the people who may log in.', ['gw users list']).action(
+function listCommand(bind: BindHandler): Command {
+  return newCommand('list', 'List the people who may log in.', ['gw users list']).action(
     bind(async session => {
       const { out, flags } = session
       const users = await listUsers(flags.store, appPorts(session))
-      if (users.length === 0) out.talk('Nobody may log in yet: `gw users create NAME --role admin`.')
+      if (users.length === 0) out.info('Nobody may log in yet: `gw users create NAME --role admin`.')
       out.result({
         text: () => (users.length === 0 ? '' : usersToText(users, session)),
         json: () => users.map(userToJson),
@@ -102,9 +102,9 @@ const SWITCHES = {
   enable: { summary: 'Let a user log in again.', state: 'enabled' },
 } as const
 
-function switchCommand(bind: Bind, to: keyof typeof SWITCHES): Command {
+function switchCommand(bind: BindHandler, to: keyof typeof SWITCHES): Command {
   const { summary, state } = SWITCHES[to]
-  return verb(to, summary, [`gw users ${to} tom`])
+  return newCommand(to, summary, [`gw users ${to} tom`])
     .argument('<name>', 'the user')
     .action(
       bind(async (session, [name = '']) => {
@@ -119,8 +119,8 @@ function switchCommand(bind: Bind, to: keyof typeof SWITCHES): Command {
     )
 }
 
-function resetCommand(bind: Bind): Command {
-  return verb('reset-password', 'Set a new password, and end every session of the user.', [
+function resetCommand(bind: BindHandler): Command {
+  return newCommand('reset-password', 'Set a new password, and end every session of the user.', [
     'gw users reset-password ada',
     'vault read -field=password secret/ada | gw users reset-password ada --password -',
   ])

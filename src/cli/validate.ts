@@ -1,17 +1,17 @@
 import type { Command } from 'commander'
 import { validateConfiguration } from '../app/configuration.ts'
-import { counted } from '../app/counted.ts'
 import { ConfigurationInvalid } from '../app/invalid.ts'
+import { pluralize } from '../app/pluralize.ts'
 import { EXIT } from '../base/catalogue/command.ts'
 import type { Tree } from '../config/types.ts'
 import { configPaths } from './config-paths.ts'
+import { newCommand } from './new-command.ts'
 import { problemsToJson, problemsToText } from './problems.ts'
-import { appPorts, type Bind } from './session.ts'
-import { verb } from './verb.ts'
+import { appPorts, type BindHandler } from './session.ts'
 
 /** `gw validate`: reads files and says what is wrong with them. It opens no store and no socket, and reads no secret. */
-export function validateCommand(bind: Bind): Command {
-  return verb('validate', 'Check configuration files, offline and without side effects.', [
+export function validateCommand(bind: BindHandler): Command {
+  return newCommand('validate', 'Check configuration files, offline and without side effects.', [
     'gw validate -c ./config',
     'gw validate -c ./config --format github   # annotates a pull request',
   ]).action(
@@ -20,7 +20,7 @@ export function validateCommand(bind: Bind): Command {
         const { out } = session
         try {
           const { tree, warnings } = await validateConfiguration(configPaths(session), appPorts(session))
-          out.say(problemsToText(warnings, out.format, out.style))
+          out.print(problemsToText(warnings, out.format, out.style))
           out.result({
             text: () => `Valid: ${census(tree)}.\n`,
             json: () => ({
@@ -35,7 +35,7 @@ export function validateCommand(bind: Bind): Command {
         } catch (error) {
           // Here the problems are what was asked for, so they are data; the verdict remains talk.
           if (!(error instanceof ConfigurationInvalid)) throw error
-          out.say(problemsToText(error.problems, out.format, out.style))
+          out.print(problemsToText(error.problems, out.format, out.style))
           return out.fail(error, 'detailed')
         }
       },
@@ -45,5 +45,5 @@ export function validateCommand(bind: Bind): Command {
 }
 
 function census(tree: Tree): string {
-  return `${counted(tree.resources.length, 'resource')} in ${counted(tree.files.length, 'file')}, set ${tree.set}`
+  return `${pluralize(tree.resources.length, 'resource')} in ${pluralize(tree.files.length, 'file')}, set ${tree.set}`
 }

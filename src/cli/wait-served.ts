@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { counted } from '../app/counted.ts'
+import { pluralize } from '../app/pluralize.ts'
 import { waitUntilServed } from '../app/wait-served.ts'
 import { parseDurationMs } from '../base/units.ts'
-import { staysAwake } from './awake.ts'
+import { keepProcessAlive } from './keep-process-alive.ts'
 import { progressLine } from './progress.ts'
 import { appPorts, type Session } from './session.ts'
 
@@ -38,11 +38,11 @@ export async function awaitServed(
   const withinMs = wait === undefined ? DEFAULT_WAIT_MS : wait === true ? LONG_WAIT_MS : wait
   const line = progressLine(session.io)
   try {
-    return await staysAwake(
+    return await keepProcessAlive(
       waitUntilServed(revision, session.flags.store, appPorts(session), {
         withinMs,
         onProgress: ({ serving, gateways }) =>
-          line.show(`Revision ${revision}: served by ${serving} of ${counted(gateways, 'gateway')}`),
+          line.show(`Revision ${revision}: served by ${serving} of ${pluralize(gateways, 'gateway')}`),
       }),
     )
   } finally {
@@ -55,7 +55,7 @@ export function servedText(gateways: number | undefined, wait: WaitFlag): string
   if (gateways === undefined || (gateways === 0 && wait === undefined)) return ''
   return gateways === 0
     ? 'No gateway serves this store at the moment.\n'
-    : `Served by ${counted(gateways, 'gateway')}.\n`
+    : `Served by ${pluralize(gateways, 'gateway')}.\n`
 }
 
 function waitArgument(text: string): number {

@@ -1,7 +1,7 @@
 import type { Booked, EntriesShown, WalletShown } from '../app/wallet.ts'
 import { formatNano } from '../base/decimal.ts'
 import type { Json } from '../schema/kinds.ts'
-import { toldEntry } from '../store/ledger/told.ts'
+import { entryToJson } from '../store/ledger/to-json.ts'
 import type { WalletEntry } from '../store/ledger/types.ts'
 import { moneyText, signedText } from './money-text.ts'
 import { printable, type Style } from './style.ts'
@@ -47,7 +47,7 @@ export function bookedToText({ entry, isNew, balanceNano, currency }: Booked, te
 }
 
 export function bookedToJson({ entry, isNew, balanceNano, currency }: Booked, tenant: string): Json {
-  return { tenant, currency, booked: isNew, balance: formatNano(balanceNano), entry: toldEntry(entry) }
+  return { tenant, currency, booked: isNew, balance: formatNano(balanceNano), entry: entryToJson(entry) }
 }
 
 /** Entries as a table, newest first. */
@@ -67,8 +67,8 @@ export function entriesToText(
   return table(columns, entries, style, width)
 }
 
-function noteText({ note, publication, marks }: WalletEntry): string {
-  return [note, publication, ...marks].filter(part => part !== undefined).join(' ')
+function noteText({ note, publication, flags }: WalletEntry): string {
+  return [note, publication, ...flags].filter(part => part !== undefined).join(' ')
 }
 
 function iso(ms: number): string {

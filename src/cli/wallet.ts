@@ -1,19 +1,19 @@
 import type { Command } from 'commander'
 import { adjustWallet, creditWallet, debitWallet, showWallet, walletEntries } from '../app/wallet.ts'
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
-import { toldEntry } from '../store/ledger/told.ts'
+import { entryToJson } from '../store/ledger/to-json.ts'
 import { parseAmount, parseSigned } from './money-text.ts'
+import { newCommand } from './new-command.ts'
 import { countArgument } from './numbers.ts'
-import { appPorts, type Bind } from './session.ts'
-import { verb } from './verb.ts'
+import { appPorts, type BindHandler } from './session.ts'
 import { bookedToJson, bookedToText, entriesToText, walletToJson, walletToText } from './wallet-text.ts'
 
 const REFERENCE = /^[^\p{C}]{1,256}$/u
 const NOTE = /^[^\p{C}]{1,1024}$/u
 
 /** `gw wallet`: what tenants have paid in, and what became of it. */
-export function walletCommand(bind: Bind): Command {
-  return verb('wallet', 'Show and move the balances of tenants.', [
+export function walletCommand(bind: BindHandler): Command {
+  return newCommand('wallet', 'Show and move the balances of tenants.', [
     'gw wallet show acme',
     'gw wallet credit acme 50 --reference invoice-2026-017',
     'gw wallet entries acme',
@@ -25,8 +25,8 @@ export function walletCommand(bind: Bind): Command {
     .addCommand(entriesCommand(bind))
 }
 
-function showCommand(bind: Bind): Command {
-  return verb('show', 'Show a balance, what open calls hold of it, and what is left.', [
+function showCommand(bind: BindHandler): Command {
+  return newCommand('show', 'Show a balance, what open calls hold of it, and what is left.', [
     'gw wallet show acme',
   ])
     .argument('<tenant>', 'whose wallet')
@@ -68,9 +68,9 @@ const BOOKINGS = {
   },
 } as const
 
-function bookCommand(bind: Bind, kind: keyof typeof BOOKINGS): Command {
+function bookCommand(bind: BindHandler, kind: keyof typeof BOOKINGS): Command {
   const { summary, examples, book } = BOOKINGS[kind]
-  return verb(kind, summary, examples)
+  return newCommand(kind, summary, examples)
     .argument('<tenant>', 'whose wallet')
     .argument('<amount>', kind === 'adjust' ? 'a decimal, such as 0.25 or -0.25' : 'a decimal, such as 49.90')
     .requiredOption('--reference <text>', 'required: what it is for; to say it again books nothing again')
@@ -95,8 +95,8 @@ function bookCommand(bind: Bind, kind: keyof typeof BOOKINGS): Command {
     )
 }
 
-function entriesCommand(bind: Bind): Command {
-  return verb('entries', 'List what has moved a balance, newest first.', [
+function entriesCommand(bind: BindHandler): Command {
+  return newCommand('entries', 'List what has moved a balance, newest first.', [
     'gw wallet entries acme',
     'gw wallet entries acme --limit 500 --format json',
   ])
@@ -107,11 +107,11 @@ function entriesCommand(bind: Bind): Command {
         const { out } = session
         const shown = await walletEntries(tenant, limit, session.flags.store, appPorts(session))
         const { entries } = shown
-        if (entries.length === 0) out.talk(`Nothing has moved the balance of ${tenant} yet.`)
-        if (entries.length === limit) out.talk(`The newest ${limit}; there may be more: --limit N.`)
+        if (entries.length === 0) out.info(`Nothing has moved the balance of ${tenant} yet.`)
+        if (entries.length === limit) out.info(`The newest ${limit}; there may be more: --limit N.`)
         out.result({
           text: () => (entries.length === 0 ? '' : entriesToText(shown, out.style, out.width)),
-          json: () => entries.map(toldEntry),
+          json: () => entries.map(entryToJson),
         })
         return EXIT.done
       }),

@@ -4,14 +4,14 @@ import { explainFiles, explainStore } from '../app/why/ask.ts'
 import type { WhyQuestion } from '../app/why/explain.ts'
 import { explainRemotely } from '../app/why/remote.ts'
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
-import type { Explanation } from '../gateway/why/told.ts'
+import type { Explanation } from '../gateway/why/to-json.ts'
 import { CALL_PATHS } from '../schema/api/why.ts'
 import type { Json } from '../schema/kinds.ts'
 import { controlUrlOption } from './control-address.ts'
-import { marksFor } from './marks.ts'
-import { appPorts, type Bind, type Session } from './session.ts'
+import { glyphsFor } from './glyphs.ts'
+import { newCommand } from './new-command.ts'
+import { appPorts, type BindHandler, type Session } from './session.ts'
 import { readStdin } from './stdin.ts'
-import { verb } from './verb.ts'
 import { whyToText } from './why-text.ts'
 
 interface Options {
@@ -26,15 +26,19 @@ interface Options {
 }
 
 /** `gw why`: what would become of a call, check by check, without making it. */
-export function whyCommand(bind: Bind): Command {
-  return verb('why', 'Tell why a call would be served or refused, check by check, without making it.', [
-    'gw why --key app --model gpt-4o                  # each check, and which endpoint is next',
-    'gw why --key app                                 # every model: visible, callable, and why not',
-    'gw why --model gpt-4o                            # every key that may call it',
-    'gw why --secret - --model gpt-4o < secret.txt    # by the secret that a client bears',
-    'gw why -c ./config --key app --model gpt-4o      # by files, before they are applied',
-    'gw why --url http://127.0.0.1:8080 --key app     # by what the running gateway knows',
-  ])
+export function whyCommand(bind: BindHandler): Command {
+  return newCommand(
+    'why',
+    'Tell why a call would be served or rejected, check by check, without making it.',
+    [
+      'gw why --key app --model gpt-4o                  # each check, and which endpoint is next',
+      'gw why --key app                                 # every model: visible, callable, and why not',
+      'gw why --model gpt-4o                            # every key that may call it',
+      'gw why --secret - --model gpt-4o < secret.txt    # by the secret that a client bears',
+      'gw why -c ./config --key app --model gpt-4o      # by files, before they are applied',
+      'gw why --url http://127.0.0.1:8080 --key app     # by what the running gateway knows',
+    ],
+  )
     .option('--key <name>', 'who calls')
     .option('--secret <->', 'who calls, by the secret on stdin: `--secret -`')
     .option('--model <name>', 'what is called')
@@ -48,7 +52,7 @@ export function whyCommand(bind: Bind): Command {
     .addOption(
       controlUrlOption('ask this control plane, with what `gw login` keeps for it, or the token in GW_TOKEN'),
     )
-    .option('--exit-code', 'end with 4 where the call would be refused')
+    .option('--exit-code', 'end with 4 where the call would be rejected')
     .addHelpText(
       'after',
       [
@@ -57,19 +61,19 @@ export function whyCommand(bind: Bind): Command {
         'Nothing is sent, counted or held. Ends with 0 whatever the verdict, unless --exit-code is given.',
       ].join('\n'),
     )
-    .action(bind<Options>(act))
+    .action(bind<Options>(handler))
 }
 
-async function act(session: Session, _args: readonly string[], options: Options) {
+async function handler(session: Session, _args: readonly string[], options: Options) {
   const { out, io } = session
   const question = await questionOf(options, session)
   const explanation = await ask(question, options, session)
   out.result({
-    text: () => whyToText(explanation, out.style, marksFor(io), out.width),
+    text: () => whyToText(explanation, out.style, glyphsFor(io), out.width),
     json: () => explanation as Json,
   })
-  const isRefused = explanation.decision?.served === false
-  return options.exitCode && isRefused ? EXIT.precondition : EXIT.done
+  const isRejected = explanation.decision?.served === false
+  return options.exitCode && isRejected ? EXIT.precondition : EXIT.done
 }
 
 async function ask(question: WhyQuestion, { url }: Options, session: Session): Promise<Explanation> {
@@ -81,7 +85,7 @@ async function ask(question: WhyQuestion, { url }: Options, session: Session): P
   if (flags.config.length > 0) return explainFiles(question, flags.config, appPorts(session))
   const { explanation, gateways } = await explainStore(question, flags.store, appPorts(session))
   if (gateways.length > 0) {
-    out.talk(`A gateway serves this store (${gateways.join(', ')}): with --url its control plane tells more.`)
+    out.info(`A gateway serves this store (${gateways.join(', ')}): with --url its control plane tells more.`)
   }
   return explanation
 }

@@ -1,6 +1,6 @@
 import type { Json } from '../schema/kinds.ts'
 import type { Described } from './fields.ts'
-import { type Asked, findingsOf, type Issue, unfolded } from './issues.ts'
+import { findingsOf, type Issue, type IssueContext, unfolded } from './issues.ts'
 import type { Node } from './node.ts'
 import type { Path } from './path.ts'
 import type { Report } from './report.ts'
@@ -27,7 +27,7 @@ const ROUNDS = 3
  */
 export function check<Output>(
   schema: Schema<Output>,
-  asked: Omit<Asked, 'schema'>,
+  asked: Omit<IssueContext, 'schema'>,
   report: Report,
 ): Output | undefined {
   const struck = new Struck()

@@ -2,12 +2,12 @@ import { type ConfigTest, configTest, testsHead } from '../schema/config-test.ts
 import { check } from './check.ts'
 import { readFiles } from './files.ts'
 import { kindOf } from './issues.ts'
-import { hideUnread } from './mask.ts'
+import { redactUnread } from './mask.ts'
 import type { MapNode, Node } from './node.ts'
 import { Report } from './report.ts'
+import { resolveDocument } from './resolve.ts'
 import type { Source } from './source.ts'
 import type { LoadPorts, Place, Problem } from './types.ts'
-import { understand } from './understand.ts'
 import { parseYaml } from './yaml.ts'
 
 /** A test, and where it is written. */
@@ -35,11 +35,11 @@ export async function loadTests(paths: readonly string[], ports: LoadPorts): Pro
 
 function testsIn(source: Source, report: Report, environment: LoadPorts['environment']): PlacedTest[] {
   const { contents, finding } = parseYaml(source)
-  const root = contents === null ? undefined : understand(contents, source, report, environment)
+  const root = contents === null ? undefined : resolveDocument(contents, source, report, environment)
   if (finding || root === undefined) {
     const span = { source, start: 0, end: 1 }
     report.add(finding ?? { code: 'GW1003', span, text: 'nothing but white space and comments' })
-    hideUnread(source)
+    redactUnread(source)
     return []
   }
   if (root.kind !== 'map') {

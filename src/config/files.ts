@@ -78,7 +78,7 @@ class FileReader {
     }
     const before = this.#met
     const isRead = await this.#directory(path, found.real)
-    if (isRead && this.#met === before) this.#refuse('GW1002', path, NOTHING_FOUND[this.#wanted])
+    if (isRead && this.#met === before) this.#reject('GW1002', path, NOTHING_FOUND[this.#wanted])
   }
 
   /** False where it cannot be read. Sorted, so that the order of problems and of a merge never depends on the file system. */
@@ -88,7 +88,7 @@ class FileReader {
     try {
       names = await readdir(this.#at(path))
     } catch (error) {
-      this.#refuse('GW1001', path, reasonOf(error))
+      this.#reject('GW1001', path, reasonOf(error))
       return false
     }
     for (const name of names.sort()) {
@@ -120,7 +120,7 @@ class FileReader {
       const at = this.#at(path)
       return { stats: await stat(at), real: await realpath(at) }
     } catch (error) {
-      this.#refuse('GW1001', path, reasonOf(error))
+      this.#reject('GW1001', path, reasonOf(error))
       return undefined
     }
   }
@@ -138,19 +138,19 @@ class FileReader {
 
   async #read(path: string, stats: Stats): Promise<void> {
     if (stats.isFile() && stats.size > FILE_LIMIT_BYTES) {
-      this.#refuse('GW1004', path, `${stats.size} bytes`)
+      this.#reject('GW1004', path, `${stats.size} bytes`)
       return
     }
     try {
       this.#accept(path, await readUpTo(this.#at(path), FILE_LIMIT_BYTES + 1))
     } catch (error) {
-      this.#refuse('GW1001', path, reasonOf(error))
+      this.#reject('GW1001', path, reasonOf(error))
     }
   }
 
   #accept(file: string, bytes: Buffer): void {
     if (bytes.length > FILE_LIMIT_BYTES) {
-      this.#refuse('GW1004', file, `more than ${FILE_LIMIT_BYTES} bytes`)
+      this.#reject('GW1004', file, `more than ${FILE_LIMIT_BYTES} bytes`)
       return
     }
     const isText = isUtf8(bytes)
@@ -170,7 +170,7 @@ class FileReader {
     })
   }
 
-  #refuse(code: ConfigCode, file: string, text: string): void {
+  #reject(code: ConfigCode, file: string, text: string): void {
     this.incomplete = true
     const source = new Source(file, '', this.#order++)
     this.#report.add({ code, span: { source, start: 0, end: 0 }, text })

@@ -12,7 +12,7 @@ export interface ProblemJson {
   /** The other place, where two collide. */
   readonly other?: { readonly file: string; readonly line: number; readonly column: number }
   readonly frame?: string
-  /** How to mend it. */
+  /** How to hint it. */
   readonly hint: string
 }
 
@@ -24,7 +24,7 @@ export function problemJson({ code, severity, message, place, other, frame, hint
     ...placeJson(place),
     ...(other && { other: placeJson(other) }),
     ...(frame !== undefined && { frame }),
-    hint: hint ?? CONFIG_FAULTS[code].mend,
+    hint: hint ?? CONFIG_FAULTS[code].hint,
   }
 }
 
@@ -42,7 +42,7 @@ const COLOURS: Record<keyof typeof PLAIN, string> = {
   off: '\u001b[0m',
 }
 
-/** Codes whose message says it all: the catalogue's mend would only send the reader back to it. */
+/** Codes whose message says it all: the catalogue's hint would only send the reader back to it. */
 const SAID = new Set<ConfigCode>(['GW1101', 'GW1201', 'GW1203', 'GW1204', 'GW1205', 'GW1206'])
 
 /**
@@ -64,8 +64,8 @@ export function formatProblem(problem: Problem, { colour }: { colour: boolean })
     lines.push(`  ${shade}${line}${shade && paint.off}`)
   }
   if (other) lines.push(`  see also: ${formatPlace(other)}`)
-  const mend = hint ?? (SAID.has(code) ? undefined : CONFIG_FAULTS[code].mend)
-  if (mend !== undefined) lines.push(`  ${paint.cyan}hint:${paint.off} ${mend}`)
+  const shownHint = hint ?? (SAID.has(code) ? undefined : CONFIG_FAULTS[code].hint)
+  if (shownHint !== undefined) lines.push(`  ${paint.cyan}hint:${paint.off} ${shownHint}`)
   return lines.join('\n')
 }
 

@@ -1,5 +1,5 @@
 import type { ConfigCode } from '../base/catalogue/config.ts'
-import { nearest } from './nearest.ts'
+import { didYouMean } from './did-you-mean.ts'
 import type { Plain } from './node.ts'
 
 /** What became of a text: the text with its variables filled in, or why not. Offsets are into the given text. */
@@ -65,7 +65,7 @@ function evaluate(
   const value = Object.hasOwn(environment, name) ? environment[name] : undefined
   if (value !== undefined && (value !== '' || preset === undefined)) return value
   if (preset !== undefined) return preset
-  const near = nearest(
+  const near = didYouMean(
     name,
     Object.keys(environment).filter(other => other.startsWith('GW_')),
   )
@@ -76,7 +76,7 @@ function evaluate(
   }
 }
 
-/** What an unquoted text means in YAML 1.2 (§10.3.2, the core schema). */
+/** What an unquoted text means in the core schema (YAML 1.2 §10.3.2). */
 export function plainValue(text: string): Plain {
   if (/^(?:~|null|Null|NULL|)$/.test(text)) return null
   if (/^(?:true|True|TRUE)$/.test(text)) return true

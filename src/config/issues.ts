@@ -1,6 +1,6 @@
 import { CONFIG_FAULTS, type ConfigCode } from '../base/catalogue/config.ts'
+import { didYouMean } from './did-you-mean.ts'
 import { type Described, exampleAt, fieldsAt, fieldsBelow, isSecretReference } from './fields.ts'
-import { nearest } from './nearest.ts'
 import type { Node } from './node.ts'
 import { formatPath, type Path, shorten } from './path.ts'
 import type { Finding } from './report.ts'
@@ -37,7 +37,7 @@ export function unfolded(issue: Issue): readonly Issue[] {
 }
 
 /** What was asked of the schema, and where the answer is to be shown. */
-export interface Asked {
+export interface IssueContext {
   readonly schema: Described
   readonly node: Node
   /** The path of `node` in its document. */
@@ -48,13 +48,13 @@ export interface Asked {
   readonly extraFields?: readonly string[]
 }
 
-type Told = Omit<Finding, 'span' | 'path'>
+type IssueText = Omit<Finding, 'span' | 'path'>
 
 /**
  * zod's issues in the words of an operator, each at the place where it is mended. A required field that is there
  * under a misspelt name is one mistake, not two.
  */
-export function findingsOf(issues: readonly Issue[], asked: Asked): Finding[] {
+export function findingsOf(issues: readonly Issue[], asked: IssueContext): Finding[] {
   const misspelt = new Set(
     issues.flatMap(({ keys = [], path }) => {
       const inner = stepsOf(path)
@@ -70,7 +70,7 @@ function stepsOf(path: readonly PropertyKey[]): Path {
   return path.filter(step => typeof step !== 'symbol')
 }
 
-function findingsOfOne(issue: Issue, asked: Asked): Finding[] {
+function findingsOfOne(issue: Issue, asked: IssueContext): Finding[] {
   const inner = stepsOf(issue.path)
   const { node, found, home } = locate(asked, inner)
   const path = [...asked.path, ...inner]
@@ -88,12 +88,12 @@ function findingsOfOne(issue: Issue, asked: Asked): Finding[] {
   }
   const finding = told(issue, node, asked, inner)
   // Frames are drawn last: whatever is called a secret is in none of them.
-  if (finding.code === 'GW1404') node.span.source.hide(node.span.start, node.span.end)
+  if (finding.code === 'GW1404') node.span.source.redact(node.span.start, node.span.end)
   return [{ ...finding, span: node.span, path }]
 }
 
 /** The node at `inner`, or the deepest one on the way there, and the key that leads to it. */
-function locate(asked: Asked, inner: Path): { node: Node; found: boolean; home: Span } {
+function locate(asked: IssueContext, inner: Path): { node: Node; found: boolean; home: Span } {
   let node = asked.node
   let home = asked.home
   for (const step of inner) {
@@ -112,7 +112,7 @@ function locate(asked: Asked, inner: Path): { node: Node; found: boolean; home: 
   return { node, found: true, home }
 }
 
-function unknownField(key: string, asked: Asked, inner: Path): Told {
+function unknownField(key: string, asked: IssueContext, inner: Path): IssueText {
   const near = meantBy(key, asked, inner)
   const hint =
     near === undefined
@@ -122,16 +122,16 @@ function unknownField(key: string, asked: Asked, inner: Path): Told {
 }
 
 /** The field that was probably meant by `key`. */
-function meantBy(key: string, asked: Asked, inner: Path): string | undefined {
+function meantBy(key: string, asked: IssueContext, inner: Path): string | undefined {
   const fields = fieldsHere(asked, inner)
   return (
     KNOWN_ELSEWHERE.get(key)?.find(field => fields.includes(field)) ??
-    nearest(key, fields) ??
+    didYouMean(key, fields) ??
     fieldsBelow(asked.schema, inner).get(key)
   )
 }
 
-function fieldsHere({ schema, extraFields = [] }: Asked, inner: Path): string[] {
+function fieldsHere({ schema, extraFields = [] }: IssueContext, inner: Path): string[] {
   return [...fieldsAt(schema, inner), ...(inner.length === 0 ? extraFields : [])]
 }
 
@@ -147,7 +147,7 @@ const KNOWN_ELSEWHERE: ReadonlyMap<string, readonly string[]> = new Map([
   ['expires', ['expires_at']],
 ])
 
-function missing(issue: Issue, inner: Path): Told {
+function missing(issue: Issue, inner: Path): IssueText {
   const code = faultOf(issue)
   const field = shorten(String(inner.at(-1)))
   if (code !== undefined && issue.code === 'custom') return { code, text: issue.message }
@@ -155,7 +155,7 @@ function missing(issue: Issue, inner: Path): Told {
   return { code: 'GW1203', text: `\`${field}\` is missing`, ...hint }
 }
 
-function told(issue: Issue, node: Node, asked: Asked, inner: Path): Told {
+function told(issue: Issue, node: Node, asked: IssueContext, inner: Path): IssueText {
   if (isSecretReference(asked.schema, inner) && node.kind === 'scalar' && node.value !== null) {
     return { code: 'GW1404', text: 'a secret in plain text (it is not shown here)' }
   }
@@ -183,7 +183,7 @@ const KIND_WORDS: Readonly<Record<string, string | undefined>> = {
   array: 'a list',
 }
 
-function wrongKind(expected: readonly string[], node: Node, asked: Asked, inner: Path): Told {
+function wrongKind(expected: readonly string[], node: Node, asked: IssueContext, inner: Path): IssueText {
   const { schema } = asked
   const words = expected.map(kind => KIND_WORDS[kind] ?? kind).join(' or ')
   const example = expected.includes('string') ? exampleAt(schema, inner) : undefined
@@ -237,11 +237,11 @@ export function kindOf(node: Node): string {
   return typeof node.value === 'number' ? (Number.isInteger(node.value) ? 'a number' : 'a fraction') : 'text'
 }
 
-function noneOf(values: readonly string[], node: Node): Told {
+function noneOf(values: readonly string[], node: Node): IssueText {
   if (node.kind !== 'scalar' || node.value === null) {
     return { code: 'GW1201', text: `expected one of ${listed(values)}, got ${kindOf(node)}` }
   }
-  const near = node.interpolated ? undefined : nearest(node.written, values)
+  const near = node.interpolated ? undefined : didYouMean(node.written, values)
   return {
     code: 'GW1204',
     text: `\`${shorten(node.written)}\` is none of ${listed(values)}`,

@@ -1,4 +1,4 @@
-import type { Declaration } from './declare.ts'
+import type { Declaration } from './extract-declarations.ts'
 import type { Node, ScalarNode } from './node.ts'
 import type { Path } from './path.ts'
 import type { Report } from './report.ts'

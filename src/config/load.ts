@@ -3,16 +3,16 @@ import { DECLARED_KINDS, encode, KIND_NAMES, type Spec } from '../schema/kinds.t
 import { inlineBinding } from '../schema/publication.ts'
 import { modelName } from '../schema/scalars.ts'
 import { check, type Schema } from './check.ts'
-import { type Declaration, type Declared, declare } from './declare.ts'
+import { detectForeign } from './detect-foreign.ts'
+import { type Declaration, type Declared, extractDeclarations } from './extract-declarations.ts'
 import { type Files, readFiles } from './files.ts'
-import { recognizeForeign } from './foreign.ts'
 import { checkLikelyMistakes } from './likely-mistakes.ts'
-import { hideUnread } from './mask.ts'
+import { redactUnread } from './mask.ts'
 import { checkReferences } from './references.ts'
 import { type Finding, Report } from './report.ts'
+import { resolveDocument } from './resolve.ts'
 import type { Source } from './source.ts'
 import type { DeclaredResource, Loaded, LoadPorts } from './types.ts'
-import { understand } from './understand.ts'
 import { parseYaml } from './yaml.ts'
 
 const DEFAULT_SET = 'default'
@@ -51,14 +51,14 @@ export async function load(paths: readonly string[], ports: LoadPorts): Promise<
 /** What one file declares, or nothing where it cannot be read as a whole. */
 function readSource(source: Source, report: Report, ports: LoadPorts): Declared | undefined {
   const { contents, finding } = parseYaml(source)
-  const refusal = recognizeForeign(contents, source) ?? finding ?? emptiness(contents, source)
+  const rejection = detectForeign(contents, source) ?? finding ?? emptiness(contents, source)
   const node =
     contents === null
       ? undefined
-      : understand(contents, source, refusal ? new Report() : report, ports.environment)
-  if (refusal === undefined && node !== undefined) return declare(node, report)
-  if (refusal !== undefined) report.add(refusal)
-  hideUnread(source)
+      : resolveDocument(contents, source, rejection ? new Report() : report, ports.environment)
+  if (rejection === undefined && node !== undefined) return extractDeclarations(node, report)
+  if (rejection !== undefined) report.add(rejection)
+  redactUnread(source)
   return undefined
 }
 

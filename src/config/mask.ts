@@ -1,5 +1,5 @@
 import { SECRET_NAME, SECRET_SHAPES } from '../base/secret-shapes.ts'
-import { nearest } from './nearest.ts'
+import { didYouMean } from './did-you-mean.ts'
 import { mergeRanges, type Source } from './source.ts'
 
 /** What stands for a secret. Of a fixed length: the length of a secret is nobody's business, either. */
@@ -18,7 +18,7 @@ const VARIABLE = /^[A-Z][A-Z0-9_]*$/
 /** Whether the value of field `name` must not be shown. */
 export function holdsSecret(name: string, value: string): boolean {
   if (name === 'hash') return !DIGEST.test(value)
-  return SECRET_NAME.test(name) || nearest(name, SLOTS) !== undefined
+  return SECRET_NAME.test(name) || didYouMean(name, SLOTS) !== undefined
 }
 
 /** Whether `name` is a field that takes a reference to a secret, such as `upstream_key`. */
@@ -67,14 +67,14 @@ const BLOCK_VALUE = /(?:key|token|secret|passw\w*|credential|authorization)["']?
  * From now on every value of this file that a secret's name precedes is taken for a secret, whether or not it
  * stands where YAML would see it; block texts with all their lines.
  */
-export function hideUnread(source: Source): void {
+export function redactUnread(source: Source): void {
   source.unread = true
   let blockIndent: number | undefined
   for (let line = 1, range = source.lineRange(1); range !== undefined; range = source.lineRange(++line)) {
     const [start, end] = range
     const text = source.text.slice(start, Math.min(end, start + GUESSED_LENGTH))
     const indent = text.search(/\S/)
-    if (blockIndent !== undefined && (indent > blockIndent || indent === -1)) source.hide(start, end)
+    if (blockIndent !== undefined && (indent > blockIndent || indent === -1)) source.redact(start, end)
     else blockIndent = BLOCK_VALUE.test(text) ? indent : undefined
   }
 }

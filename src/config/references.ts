@@ -1,6 +1,6 @@
 import { modelPattern } from '../schema/scalars.ts'
-import type { Declaration } from './declare.ts'
-import { nearest } from './nearest.ts'
+import { didYouMean } from './did-you-mean.ts'
+import type { Declaration } from './extract-declarations.ts'
 import type { Node, ScalarNode } from './node.ts'
 import { shorten } from './path.ts'
 import type { Report } from './report.ts'
@@ -111,7 +111,7 @@ class References {
     if (names === undefined) return { hint: `no ${kind} is declared at all` }
     this.#suggestions++
     if (scalar.interpolated || this.#suggestions > SUGGESTIONS) return {}
-    const near = nearest(scalar.written, names)
+    const near = didYouMean(scalar.written, names)
     return near === undefined ? {} : { hint: `did you mean \`${near}\`?` }
   }
 
@@ -166,7 +166,7 @@ class References {
     }
   }
 
-  /** With `settings.require_price`: publications that are offered and whose calls would be refused. */
+  /** With `settings.require_price`: publications that are offered and whose calls would be rejected. */
   checkPriced(): void {
     const settings = this.#declarations.find(({ kind }) => kind === 'settings')
     if (settings === undefined || scalarAt(settings.node, 'require_price')?.value !== true) return

@@ -1,5 +1,5 @@
 import type { ConfigCode } from '../base/catalogue/config.ts'
-import { frame } from './frame.ts'
+import { codeFrame } from './code-frame.ts'
 import { maskText } from './mask.ts'
 import { formatPath, type Path } from './path.ts'
 import type { Span } from './source.ts'
@@ -63,7 +63,7 @@ function toProblem(finding: Finding, unlisted: number): Problem {
   const { code, severity = 'error', span, other, path, text, hint } = finding
   const where = path && path.length > 0 ? `${formatPath(path)}: ` : ''
   const more = unlisted > 0 ? ` (and ${unlisted} more in this file)` : ''
-  const drawn = frame(span)
+  const drawn = codeFrame(span)
   return {
     code,
     severity,

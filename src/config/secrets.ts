@@ -15,7 +15,7 @@ export class SecretError extends Error {
   override readonly name = 'SecretError'
   readonly code: ConfigCode = 'GW1405'
   readonly reference: SecretReference
-  readonly hint: string = CONFIG_FAULTS.GW1405.mend
+  readonly hint: string = CONFIG_FAULTS.GW1405.hint
   constructor(reference: SecretReference, reason: string, cause?: unknown) {
     super(`${formatReference(reference)} ${reason}`, { cause })
     this.reference = reference

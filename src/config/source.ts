@@ -36,13 +36,13 @@ export class Source {
   }
 
   /** From now on this part of the text is shown as stars. */
-  hide(start: number, end: number): void {
+  redact(start: number, end: number): void {
     this.#masks.push([start, end])
     this.#masksSorted = false
   }
 
   /** The hidden parts that touch `start` to `end`, in order and without overlaps. */
-  hiddenWithin(start: number, end: number): readonly (readonly [start: number, end: number])[] {
+  redactedWithin(start: number, end: number): readonly (readonly [start: number, end: number])[] {
     if (!this.#masksSorted) {
       this.#masks = mergeRanges(this.#masks)
       this.#masksSorted = true

@@ -19,7 +19,7 @@ export interface Problem {
   readonly other?: Place
   /** A few lines around the place with a marker under it, secrets masked. */
   readonly frame?: string
-  /** A did-you-mean, or how to mend it where that is more particular than the catalogue's. */
+  /** A did-you-mean, or how to hint it where that is more particular than the catalogue's. */
   readonly hint?: string
 }
 

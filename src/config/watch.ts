@@ -101,10 +101,10 @@ class WatchedFiles implements Watch {
   #quiet(): void {
     this.#waitingSinceMs = undefined
     // Told only once the watch is whole again: what happens from then on is seen, what has happened is read.
-    this.#settling = this.#settling.then(() => this.#tell())
+    this.#settling = this.#settling.then(() => this.#notify())
   }
 
-  async #tell(): Promise<void> {
+  async #notify(): Promise<void> {
     const { onChange, onError } = this.#ports
     try {
       await this.renew()

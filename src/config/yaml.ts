@@ -35,11 +35,11 @@ export function parseYaml(source: Source): ParsedFile {
   return { contents, ...(finding && { finding }) }
 }
 
-/** Reads tokens up to the end of the first document, or to the first thing that gw refuses whatever follows. */
+/** Reads tokens up to the end of the first document, or to the first thing that gw rejects whatever follows. */
 function tokenize(source: Source): { tokens: CST.Token[]; finding?: Finding } {
   const tokens: CST.Token[] = []
   const parser = new Parser()
-  const refuse = (code: Finding['code'], text: string, start: number, length = 1) => ({
+  const reject = (code: Finding['code'], text: string, start: number, length = 1) => ({
     tokens,
     finding: { code, text, span: { source, start, end: start + length } },
   })
@@ -48,26 +48,26 @@ function tokenize(source: Source): { tokens: CST.Token[]; finding?: Finding } {
   for (const lexeme of new Lexer().lex(source.text)) {
     const start = parser.offset
     read++
-    if (read > TOKEN_LIMIT) return refuse('GW1004', `more than ${TOKEN_LIMIT} YAML tokens`, start)
+    if (read > TOKEN_LIMIT) return reject('GW1004', `more than ${TOKEN_LIMIT} YAML tokens`, start)
     if (/^[&!]/.test(lexeme)) properties++
     else if (lexeme.trim() !== '') properties = 0
-    if (properties > PROPERTIES_LIMIT) return refuse('GW1101', 'more than one anchor or tag', start)
+    if (properties > PROPERTIES_LIMIT) return reject('GW1101', 'more than one anchor or tag', start)
     for (const token of parser.next(lexeme)) {
-      const stop = refusedToken(token, tokens)
-      if (stop) return refuse(stop.code, stop.text, token.offset, lengthOf(token))
+      const stop = rejectedToken(token, tokens)
+      if (stop) return reject(stop.code, stop.text, token.offset, lengthOf(token))
       tokens.push(token)
     }
-    if (parser.stack.length > STACK_LIMIT) return refuse('GW1108', 'nested too deep', start)
+    if (parser.stack.length > STACK_LIMIT) return reject('GW1108', 'nested too deep', start)
   }
   for (const token of parser.end()) {
-    const stop = refusedToken(token, tokens)
-    if (stop) return refuse(stop.code, stop.text, token.offset, lengthOf(token))
+    const stop = rejectedToken(token, tokens)
+    if (stop) return reject(stop.code, stop.text, token.offset, lengthOf(token))
     tokens.push(token)
   }
   return { tokens }
 }
 
-function refusedToken(
+function rejectedToken(
   token: CST.Token,
   before: readonly CST.Token[],
 ): Pick<Finding, 'code' | 'text'> | undefined {

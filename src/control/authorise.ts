@@ -1,8 +1,8 @@
 import { ApiError } from '../base/catalogue/api.ts'
 import { type OperationId, operation } from '../schema/api/operations.ts'
 import { permission } from '../schema/api/permissions.ts'
-import type { Authority } from '../store/people/types.ts'
 import type { StoreReads } from '../store/types.ts'
+import type { Authority } from '../store/users/types.ts'
 import type { Caller } from './call.ts'
 import type { LiveSession } from './session/sessions.ts'
 
@@ -67,7 +67,7 @@ export async function assertReachable(
   const { name = '' } = params
   const isOwn =
     target === 'token'
-      ? (await store.people.token(name))?.user === caller
+      ? (await store.users.token(name))?.user === caller
       : target === 'tenant'
         ? name === tenant
         : target === 'key' && (await hasKey(store, name, tenant))

@@ -3,8 +3,8 @@ import type { PERMISSIONS, Scope } from '../schema/api/permissions.ts'
 import type { Fields } from '../schema/api/reshape.ts'
 import type { AnswerOf, BodyOf, ParamsOf, QueryOf } from '../schema/api/types.ts'
 import type { Role } from '../schema/user.ts'
-import type { Authority } from '../store/people/types.ts'
 import type { Store } from '../store/types.ts'
+import type { Authority } from '../store/users/types.ts'
 import type { LiveSession } from './session/sessions.ts'
 
 /** Who calls, and what of it all is theirs. */

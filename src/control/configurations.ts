@@ -6,7 +6,7 @@ import { knownOutside } from '../changes/export.ts'
 import { plan } from '../changes/plan.ts'
 import { planToJson } from '../changes/plan-json.ts'
 import { probeOrders, standingAfter } from '../changes/probe-orders.ts'
-import { ProbeError } from '../changes/refusals.ts'
+import { ProbeError } from '../changes/rejections.ts'
 import { rollBack } from '../changes/rollback.ts'
 import type { Plan } from '../changes/types.ts'
 import { problemJson } from '../config/format.ts'
@@ -74,7 +74,7 @@ export function configurationsOn(
     const failures = orders.flatMap(({ endpoint, models }, index) => {
       const verdict = verdicts[index]
       if (!verdict || verdict.ok) return []
-      return [{ endpoint: endpoint.name, model: models[0] ?? '', cause: verdict.cause, mend: verdict.mend }]
+      return [{ endpoint: endpoint.name, model: models[0] ?? '', cause: verdict.cause, hint: verdict.hint }]
     })
     if (failures.length > 0) throw new ProbeError(failures)
   }

@@ -1,22 +1,22 @@
-import type { Chance } from '../base/chance.ts'
 import type { Clock } from '../base/clock.ts'
 import type { PasswordHasher } from '../base/password.ts'
+import type { Random } from '../base/random.ts'
 import type { RecentUse } from '../changes/blast/use.ts'
 import type { RolledBack } from '../changes/rollback.ts'
 import type { Applied, Check, ProbeOrder } from '../changes/types.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf, BodyOf } from '../schema/api/types.ts'
 import type { CALL_PATHS } from '../schema/api/why.ts'
-import type { KeptSecret } from '../schema/kept-secret.ts'
-import type { Authority } from '../store/people/types.ts'
+import type { StoredCredential } from '../schema/stored-credential.ts'
 import type { Store, StoreReads } from '../store/types.ts'
+import type { Authority } from '../store/users/types.ts'
 
 /** What became of a minimal chat. */
 export type ProbeVerdict =
   | { readonly ok: true; readonly latencyMs?: number }
-  | { readonly ok: false; readonly latencyMs?: number; readonly cause: string; readonly mend: string }
+  | { readonly ok: false; readonly latencyMs?: number; readonly cause: string; readonly hint: string }
 
-/** Whether inference is refused, and by whose word. */
+/** Whether inference is rejected, and by whose word. */
 export type MaintenanceShown = AnswerOf<OperationOf<'get_maintenance'>>
 
 export interface EndpointHealthShown {
@@ -55,7 +55,7 @@ export interface ChangeAuthor {
 export interface Configurations {
   /** @throws {ApiError} configuration_invalid, with every problem. */
   validate(yaml: string): Promise<AnswerOf<OperationOf<'validate_config'>>>
-  /** @throws {ApiError} configuration_invalid, reference_refused; {@link CommandError} as `plan` of changes throws. */
+  /** @throws {ApiError} configuration_invalid, reference_rejected; {@link CommandError} as `plan` of changes throws. */
   plan(yaml: string): Promise<AnswerOf<OperationOf<'plan_config'>>>
   /** @throws what `plan` throws; {ApiError} too_many_deletes; {ProbeError} GW5001; and as `apply` of changes throws. */
   apply(body: BodyOf<OperationOf<'apply_config'>>, by: ChangeAuthor): Promise<AppliedSet>
@@ -68,7 +68,7 @@ export interface UseCasePorts {
   /** To read from; what changes something does it on the store of its call. */
   readonly store: StoreReads
   readonly clock: Clock
-  readonly chance: Chance
+  readonly random: Random
   readonly hasher: PasswordHasher
   readonly configurations: Configurations
   /** Whether a gateway could serve what would stand. */
@@ -81,7 +81,7 @@ export interface UseCasePorts {
    */
   readonly probe: (order: ProbeOrder, credential?: string) => Promise<ProbeVerdict>
   /** Seals a secret for one use. @throws {CommandError} GW2008 */
-  readonly keep: (secret: string, boundTo: string) => Promise<KeptSecret>
+  readonly keep: (secret: string, boundTo: string) => Promise<StoredCredential>
   /** This and the two that follow are known to the gateway, which may be in another thread. */
   readonly status: () => Promise<Omit<AnswerOf<OperationOf<'get_status'>>, 'store_revision'>>
   /** How endpoints fare, by name; empty where this process sends no traffic. */

@@ -3,12 +3,12 @@ import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
 import { ApiError, type FieldFault } from '../base/catalogue/api.ts'
 import { JsonScanner } from '../base/json/scanner.ts'
+import { didYouMean } from '../config/did-you-mean.ts'
 import { type Issue, unfolded } from '../config/issues.ts'
-import { nearest } from '../config/nearest.ts'
 import { readBody } from '../http/body.ts'
 import type { Fields } from '../schema/api/reshape.ts'
+import { asRejected } from './error-response.ts'
 import { faultOfNames, pointerOf } from './member-names.ts'
-import { asRefused } from './rescue.ts'
 import { isJson } from './session/credentials.ts'
 
 const MAX_DEPTH = 32
@@ -32,7 +32,7 @@ export async function readJson(req: IncomingMessage, limitBytes: number): Promis
       throw new ApiError('request_too_large', `The body is over the limit of ${limitBytes} bytes.`)
     }
     if (read.fault === 'unwanted') throw new ApiError('invalid_json')
-    throw read.fault === 'aborted' ? new ApiError('bad_request') : asRefused(read.fault)
+    throw read.fault === 'aborted' ? new ApiError('bad_request') : asRejected(read.fault)
   }
   if (read.lengthBytes === 0) return undefined
   if (!isJson(req)) throw new ApiError('unsupported_media_type', 'The body is not application/json in UTF-8.')
@@ -60,7 +60,7 @@ function faultsOf(error: z.ZodError, schema: z.ZodType): FieldFault[] {
     if (issue.code === 'unrecognized_keys') {
       const known = fieldsAt(schema, issue.path)
       return issue.keys.slice(0, MAX_FAULTS).map(key => {
-        const near = nearest(key, known)
+        const near = didYouMean(key, known)
         const meant = near === undefined ? '' : `; did you mean ${near}?`
         return { pointer: pointerOf([...issue.path, key]), detail: `unknown field${meant}` }
       })

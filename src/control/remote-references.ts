@@ -1,14 +1,14 @@
 import { ApiError } from '../base/catalogue/api.ts'
-import { destinationOf, secretsOf } from '../schema/kept-secret.ts'
 import { decode, type Resource } from '../schema/kinds.ts'
 import type { SecretReference } from '../schema/scalars.ts'
+import { destinationOf, secretsOf } from '../schema/stored-credential.ts'
 
 /**
- * Refuses a document that would make this machine read a secret which it does not read yet, or send one to a host to
+ * Rejects a document that would make this machine read a secret which it does not read yet, or send one to a host to
  * which it does not go yet. Files on this machine are reviewed by people who may read its secrets anyway; a document
  * that comes over the network would turn the right to configure into the right to read files and variables.
  *
- * @throws {ApiError} reference_refused
+ * @throws {ApiError} reference_rejected
  */
 export function assertReferencesStand(wanted: readonly Resource[], standing: readonly Resource[]): void {
   const known = new Set(standing.flatMap(usesOf).map(({ use }) => use))
@@ -16,7 +16,7 @@ export function assertReferencesStand(wanted: readonly Resource[], standing: rea
   const [first] = strange
   if (!first) return
   throw new ApiError(
-    'reference_refused',
+    'reference_rejected',
     `The ${first.resource} refers to a secret in a way that does not stand yet.`,
     {
       more: { resources: strange.map(({ resource }) => resource) },

@@ -1,8 +1,8 @@
 import { CommandError } from '../base/catalogue/command.ts'
-import { changeByHand, createByHand, deleteByHand, type Hand } from '../changes/by-hand.ts'
+import { type Actor, changeManually, createManually, deleteManually } from '../changes/manual-changes.ts'
 import type { Fields } from '../schema/api/reshape.ts'
-import type { KeptSecret } from '../schema/kept-secret.ts'
 import { type CanonicalSpec, encode, type Json, KINDS, type Kind, type Spec } from '../schema/kinds.ts'
+import type { StoredCredential } from '../schema/stored-credential.ts'
 import type { Live, Store, StoredResource } from '../store/types.ts'
 import type { Caller } from './call.ts'
 import { type Page, pageOf } from './paging.ts'
@@ -22,7 +22,7 @@ interface Change {
   readonly markUnchanged: () => void
 }
 
-function handOf(caller: Caller, { check }: Pick<UseCasePorts, 'check'>): Hand {
+function actorOf(caller: Caller, { check }: Pick<UseCasePorts, 'check'>): Actor {
   return { origin: 'rest', author: caller.name, check }
 }
 
@@ -75,40 +75,40 @@ export function list<Shown>(
 /**
  * @param json the body: the name, where the kind has one of its own, and the fields.
  * @param kept secrets that the fields refer to.
- * @throws {ApiError} invalid_request, and what {@link createByHand} throws.
+ * @throws {ApiError} invalid_request, and what {@link createManually} throws.
  */
 export async function create(
   ports: ChangePorts,
   kind: Kind,
   name: string,
   { json, caller, store }: Pick<Change, 'caller' | 'store'> & { readonly json: Fields },
-  kept: readonly KeptSecret[] = [],
+  kept: readonly StoredCredential[] = [],
 ): Promise<StoredResource> {
   const { name: _name, ...fields } = json
-  const hand = { ...handOf(caller, ports), kept }
-  await createByHand(store, { kind, name, spec: canonicalOf(kind, fields) }, hand)
+  const hand = { ...actorOf(caller, ports), kept }
+  await createManually(store, { kind, name, spec: canonicalOf(kind, fields) }, hand)
   return (await find(ports, kind, name)).resource
 }
 
-/** @throws {ApiError} invalid_request, and what {@link changeByHand} throws. */
+/** @throws {ApiError} invalid_request, and what {@link changeManually} throws. */
 export async function update(
   ports: ChangePorts,
   kind: Kind,
   name: string,
   { json, version, caller, store, markUnchanged }: Change & { readonly json: Fields },
-  kept: readonly KeptSecret[] = [],
+  kept: readonly StoredCredential[] = [],
 ): Promise<StoredResource> {
-  const changed = await changeByHand(
+  const changed = await changeManually(
     store,
     { kind, name, ...(version !== undefined && { version }) },
     ({ spec }) => canonicalOf(kind, patched(spec, json)),
-    { ...handOf(caller, ports), kept },
+    { ...actorOf(caller, ports), kept },
   )
   if (!changed) markUnchanged()
   return (await find(ports, kind, name)).resource
 }
 
-/** The revision in which it went. @throws what {@link deleteByHand} throws. */
+/** The revision in which it went. @throws what {@link deleteManually} throws. */
 export async function remove(
   ports: ChangePorts,
   kind: Kind,
@@ -116,7 +116,7 @@ export async function remove(
   { version, caller, store }: Pick<Change, 'version' | 'caller' | 'store'>,
 ): Promise<{ readonly body: { readonly revision: number }; readonly revision: number }> {
   const target = { kind, name, ...(version !== undefined && { version }) }
-  const { id } = await deleteByHand(store, target, handOf(caller, ports))
+  const { id } = await deleteManually(store, target, actorOf(caller, ports))
   return { body: { revision: id }, revision: id }
 }
 

@@ -12,7 +12,7 @@ import type { Call, Caller, Handler, Handlers, Reply } from './call.ts'
 import type { ChangeRate } from './change-rate.ts'
 import { pointerOf } from './member-names.ts'
 import { checked, checkedQuery, readJson, versionOf } from './reading.ts'
-import { assertSameSite, borne, type SessionCookie } from './session/credentials.ts'
+import { assertSameSite, presentedCredential, type SessionCookie } from './session/credentials.ts'
 import type { Sessions } from './session/sessions.ts'
 
 export interface OperationPorts {
@@ -34,7 +34,7 @@ export interface AnswerPorts {
 }
 
 /** A request whose operation is known. */
-export interface Visit {
+export interface OperationCall {
   readonly id: OperationId
   readonly params: Readonly<Record<string, string>>
   /** With its question mark; empty where there is none. */
@@ -46,9 +46,9 @@ export interface Visit {
 const BODY_BYTES = 262_144
 const CONFIG_BYTES = 16 * 1_048_576
 /** Of those whom nobody knows yet: a name and a password, each character an escape. */
-const STRANGERS_BYTES = 16_384
+const ANONYMOUS_BYTES = 16_384
 /** And how long theirs may be on its way. */
-const STRANGERS_MS = 5_000
+const ANONYMOUS_MS = 5_000
 
 /**
  * One operation of the control plane.
@@ -66,20 +66,20 @@ const STRANGERS_MS = 5_000
 export async function serveOperation(
   req: IncomingMessage,
   res: ServerResponse,
-  visit: Visit,
+  operationCall: OperationCall,
   { connection, headers, ...ports }: OperationPorts & AnswerPorts,
 ): Promise<{ readonly status: number; readonly user?: string }> {
-  const { id } = visit
+  const { id } = operationCall
   const op: Operation = operation(id)
   const isChange = op.method !== 'GET'
-  let caller = await admit(req, visit, ports)
+  let caller = await admit(req, operationCall, ports)
   const version = op.ifMatch && versionOf(req, op.ifMatch === 'required')
-  const params = op.params && paramsIn(op, visit.params)
-  const query = checkedQuery(op.query, visit.query)
+  const params = op.params && paramsIn(op, operationCall.params)
+  const query = checkedQuery(op.query, operationCall.query)
   if (caller) connection.keep()
-  else connection.limitBody(STRANGERS_MS)
+  else connection.limitBody(ANONYMOUS_MS)
   const sent = isChange ? await readJson(req, limitBytesOf(op, caller)) : undefined
-  if (isChange) caller = await admit(req, visit, ports)
+  if (isChange) caller = await admit(req, operationCall, ports)
   if (caller?.tenant !== undefined && isCounted(id)) ports.changeRate.take(caller.tenant)
   if (isChange && op.body && !sent) throw new ApiError('invalid_json', 'This operation needs a body.')
   const json = sent ?? {}
@@ -96,9 +96,9 @@ export async function serveOperation(
     json,
     caller,
     store: caller && ports.store.withAuthority(caller.authority),
-    address: visit.address,
+    address: operationCall.address,
     ...(device !== undefined && { device }),
-    requestId: visit.requestId,
+    requestId: operationCall.requestId,
     hasLeft: () => res.destroyed,
     markUnchanged: () => {
       isChanged = false
@@ -107,7 +107,7 @@ export async function serveOperation(
     ...(version !== undefined && { version }),
   } as unknown as Call<OperationId>
   const reply = await handler(call)
-  if (isChanged) await record(visit, op, caller, reply, ports)
+  if (isChanged) await record(operationCall, op, caller, reply, ports)
   answer(res, op, reply, headers)
   const user = caller?.name ?? reply.user?.name
   return { status: op.answer.status, ...(user !== undefined && { user }) }
@@ -119,10 +119,10 @@ export async function serveOperation(
  */
 async function admit(
   req: IncomingMessage,
-  { id, params }: Visit,
+  { id, params }: OperationCall,
   { cookie, sessions, publicUrl, store }: OperationPorts,
 ): Promise<Caller | undefined> {
-  const credential = borne(req, cookie.name)
+  const credential = presentedCredential(req, cookie.name)
   const session = credential && (await sessions.find(credential.token, credential.carrier))
   const caller = allow(id, params, session)
   if (!caller) return undefined
@@ -133,7 +133,7 @@ async function admit(
 }
 
 function limitBytesOf({ tag }: Operation, caller: Caller | undefined): number {
-  if (!caller) return STRANGERS_BYTES
+  if (!caller) return ANONYMOUS_BYTES
   return tag === 'config' ? CONFIG_BYTES : BODY_BYTES
 }
 
@@ -181,7 +181,7 @@ const TARGETS: Partial<Record<Tag, string>> = {
  * so it is told as done, and the log says what the audit lacks.
  */
 async function record(
-  { id, params, address, requestId }: Visit,
+  { id, params, address, requestId }: OperationCall,
   { tag }: Operation,
   caller: Caller | undefined,
   reply: Reply<OperationId>,
@@ -202,7 +202,7 @@ async function record(
     ...(reply.revision !== undefined && { revision: reply.revision }),
   } as const
   try {
-    await store.people.record(line)
+    await store.users.record(line)
   } catch (error) {
     log.error({ err: error, audit: line }, 'the audit could not be written')
   }

@@ -4,24 +4,24 @@ import type { Log } from '../base/log.ts'
 import type { ServedConnection } from '../http/connection.ts'
 import { sendJson } from '../http/json.ts'
 import { type ListenAddress, type Listener, listen } from '../http/listen.ts'
-import { refusalOf } from '../http/refusal.ts'
+import { rejectionOf } from '../http/rejection.ts'
 import type { Store } from '../store/types.ts'
 import { ChangeRate } from './change-rate.ts'
 import { TrustedProxies } from './client-address.ts'
+import { asApiError, asRejected, PROBLEM_TYPE, problemBody, sendProblem } from './error-response.ts'
+import { EventLoopPacer } from './event-loop-pacer.ts'
 import { allHandlers } from './handlers/all.ts'
 import { Hosts } from './hosts.ts'
-import { LateAnswers } from './late-answers.ts'
 import { OperationRouter } from './operation-router.ts'
 import type { Page } from './pages/page.ts'
 import { type Pages, sendPage } from './pages/pages.ts'
 import { wantsHtml, welcomePages } from './pages/welcome.ts'
 import type { UseCasePorts } from './ports.ts'
-import { asApiError, asRefused, PROBLEM_TYPE, problemBody, sendProblem } from './rescue.ts'
 import { type OperationPorts, serveOperation } from './serve-operation.ts'
-import { Attempts } from './session/attempts.ts'
 import { sessionCookie } from './session/credentials.ts'
+import { LoginThrottle } from './session/login-throttle.ts'
 import { Sessions } from './session/sessions.ts'
-import { Turnstile } from './turnstile.ts'
+import { Tarpit } from './tarpit.ts'
 
 export interface ControlPorts extends UseCasePorts {
   /** A connection of its own: who serves must see what is written here as it sees what any other process writes. */
@@ -42,7 +42,7 @@ const MAX_CONNECTIONS = 1_000
 const ID_BYTES = 12
 /** Each costs some tenths of a millisecond before it waits for anything. */
 const PER_TURN = 2
-/** What a crowd is refused with. */
+/** What a crowd is rejected with. */
 const LATE_CODES: ReadonlySet<ApiCode> = new Set(['busy', 'too_many_attempts'])
 
 /** What every answer carries (OWASP, "HTTP Security Response Headers"). There is no CORS: other sites are not served. */
@@ -56,11 +56,11 @@ const HEADERS = {
 
 /** The control plane: `/api/v1/*`, `/health`, and its pages where they are wanted. */
 export function startControl(address: ListenAddress, ports: ControlPorts): Promise<Listener> {
-  const { store, clock, chance, log } = ports
-  const sessions = new Sessions({ people: store.people, clock, chance })
+  const { store, clock, random, log } = ports
+  const sessions = new Sessions({ users: store.users, clock, random })
   const cookie = sessionCookie(ports.publicUrl)
-  const handlers = allHandlers(ports, { sessions, attempts: new Attempts(clock), cookie })
-  const turnstile = new Turnstile(PER_TURN)
+  const handlers = allHandlers(ports, { sessions, loginThrottle: new LoginThrottle(clock), cookie })
+  const eventLoopPacer = new EventLoopPacer(PER_TURN)
   const proxies = new TrustedProxies(ports.trustedProxies)
   const parts = {
     router: new OperationRouter(),
@@ -73,7 +73,7 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
       changeRate: new ChangeRate(clock),
       publicUrl: ports.publicUrl,
     },
-    late: new LateAnswers(clock),
+    late: new Tarpit(clock),
     proxies,
     hosts: new Hosts(address.host, ports.publicUrl),
     welcome: welcomePages(ports.pages !== undefined),
@@ -87,13 +87,13 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
       // Whoever it is: until a session is found it is anonymous.
       connection.mayEvict(proxies.clientOf(req))
       if (asksForHealth(req)) void answerHealth(res, ports)
-      else turnstile.pass(() => void handle(req, res, { ...parts, connection }, ports))
+      else eventLoopPacer.pass(() => void handle(req, res, { ...parts, connection }, ports))
     },
-    refusalAnswer: refusal => {
+    rejectionAnswer: rejection => {
       const requestId = newRequestId(ports)
       return {
         headers: { ...HEADERS, 'x-request-id': requestId, 'content-type': PROBLEM_TYPE },
-        body: problemBody(asRefused(refusal), requestId),
+        body: problemBody(asRejected(rejection), requestId),
       }
     },
   })
@@ -105,7 +105,7 @@ interface Parts {
   readonly connection: ServedConnection
   readonly router: OperationRouter
   readonly operations: OperationPorts
-  readonly late: LateAnswers
+  readonly late: Tarpit
   readonly welcome: ReturnType<typeof welcomePages>
 }
 
@@ -122,16 +122,16 @@ async function handle(
   const seen: Record<string, unknown> = { request_id: requestId, method: req.method, address }
   let failure: unknown
   try {
-    const refusal = refusalOf(req)
-    if (refusal) throw asRefused(refusal)
+    const rejection = rejectionOf(req)
+    if (rejection) throw asRejected(rejection)
     hosts.assertKnown(req.headers.host)
     const page = pageFor(req, ports.pages) ?? welcomeFor(req, welcome)
     if (page) sendPage(req, res, page, headers)
     else {
       const { id, params, query } = found(req, router)
       seen['operation'] = id
-      const visit = { id, params, query, requestId, address }
-      const { user } = await serveOperation(req, res, visit, { ...operations, connection, headers })
+      const operationCall = { id, params, query, requestId, address }
+      const { user } = await serveOperation(req, res, operationCall, { ...operations, connection, headers })
       if (user !== undefined) seen['user'] = user
     }
   } catch (thrown) {
@@ -140,7 +140,7 @@ async function handle(
     seen['error_code'] = error.code
     if (LATE_CODES.has(error.code)) await late.turnOf(res)
     if (res.headersSent) res.destroy()
-    else sendProblem(res, error, requestId, { ...headers, ...(isRefused(req) && { connection: 'close' }) })
+    else sendProblem(res, error, requestId, { ...headers, ...(isRejected(req) && { connection: 'close' }) })
   }
   const record = {
     ...seen,
@@ -181,7 +181,7 @@ function targetOf({ url = '' }: IncomingMessage): { readonly path: string; reado
 }
 
 function asksForHealth(req: IncomingMessage): boolean {
-  return req.url === '/health' && (req.method === 'GET' || req.method === 'HEAD') && !refusalOf(req)
+  return req.url === '/health' && (req.method === 'GET' || req.method === 'HEAD') && !rejectionOf(req)
 }
 
 async function answerHealth(res: ServerResponse, ports: ControlPorts): Promise<void> {
@@ -197,8 +197,8 @@ async function answerHealth(res: ServerResponse, ports: ControlPorts): Promise<v
   }
 }
 
-function isRefused(req: IncomingMessage): boolean {
-  return refusalOf(req) !== undefined
+function isRejected(req: IncomingMessage): boolean {
+  return rejectionOf(req) !== undefined
 }
 
 /** What the log is told: the client was not. */
@@ -206,6 +206,6 @@ function causeOf(thrown: unknown): unknown {
   return thrown instanceof ApiError ? (thrown.cause ?? thrown) : thrown
 }
 
-function newRequestId({ chance }: Pick<UseCasePorts, 'chance'>): string {
-  return `req_${Buffer.from(chance.bytes(ID_BYTES)).toString('hex')}`
+function newRequestId({ random }: Pick<UseCasePorts, 'random'>): string {
+  return `req_${Buffer.from(random.bytes(ID_BYTES)).toString('hex')}`
 }

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Chance } from '../base/chance.ts'
 import type { Clock, Timer } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
 import {
   anthropicError,
   type DemoAnswer,
@@ -26,7 +26,7 @@ export interface DemoUpstreamOptions {
   /** The pause between two events of a stream. Default 20 ms, about the pace of a mid-sized model. */
   readonly paceMs?: number
   readonly clock: Clock
-  readonly chance: Chance
+  readonly random: Random
 }
 
 export interface DemoUpstream {
@@ -74,7 +74,7 @@ export async function startDemoUpstream(options: DemoUpstreamOptions): Promise<D
 
 async function serve(req: IncomingMessage, res: ServerResponse, options: DemoUpstreamOptions): Promise<void> {
   const scene: DemoScene = {
-    id: prefix => prefix + Buffer.from(options.chance.bytes(12)).toString('hex'),
+    id: prefix => prefix + Buffer.from(options.random.bytes(12)).toString('hex'),
     nowMs: options.clock.nowMs(),
   }
   const path = req.url?.split('?', 1)[0] ?? ''

@@ -1,6 +1,6 @@
 import type { Permit } from '../admission/authorise.ts'
 import { checkPriced } from '../admission/authorise.ts'
-import { weigh } from '../admission/content.ts'
+import { measureContent } from '../admission/content.ts'
 import { estimate } from '../admission/estimate.ts'
 import type { Limiter } from '../admission/limiter.ts'
 import type { Reservation } from '../admission/reservation.ts'
@@ -44,7 +44,7 @@ export class Account {
   }
 }
 
-/** How long a hold may outlive the total timeout before a sweeper ends it (MONEY, "Deadline"). */
+/** How long a hold may outlive the total timeout before a sweeper ends it (spec/money.md §1). */
 const HOLD_GRACE_MS = 60_000
 
 export const PRODUCES = {
@@ -57,7 +57,7 @@ export const PRODUCES = {
 /**
  * Takes what a request needs of every limit, and makes out its bill. Once that is open the request may be dispatched.
  *
- * @throws {GwError} model_not_priced, and what {@link Limiter.admit} refuses with. Nothing is held or counted then.
+ * @throws {GwError} model_not_priced, and what {@link Limiter.admit} rejects with. Nothing is held or counted then.
  */
 export function openAccount(
   requestId: string,
@@ -72,7 +72,7 @@ export function openAccount(
     ports.limiter.countTokens(key)
     return new Account()
   }
-  const content = weigh(call, dialect === 'anthropic_messages' ? 'anthropic' : 'openai')
+  const content = measureContent(call, dialect === 'anthropic_messages' ? 'anthropic' : 'openai')
   const { maxTokens, maxCompletionTokens, n } = call
   // Decided here, once: hold and bill are of one price, whatever comes into force meanwhile.
   const dated = priceAt(publication, ports.clock.nowMs())

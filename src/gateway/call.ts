@@ -33,7 +33,7 @@ export interface Span {
   readonly end: number
 }
 
-/** The longest model name that there can be (DESIGN §2), in bytes of JSON with every character escaped. */
+/** The longest model name that there can be (spec/resources.md §2), in bytes of JSON with every character escaped. */
 const MAX_MODEL_BYTES = 3_100
 
 /** More fields than this at the root are no request; remembering millions of them would cost gigabytes. */
@@ -44,7 +44,7 @@ const MAX_FOLDED_LENGTH = 64
 const FOLDED = /^[a-z0-9_]*$/
 const FEW_FIELDS = 24
 
-/** Answers to one request that can be held for (MONEY, "Size"). */
+/** Answers to one request that can be held for (spec/money.md §1). */
 const MAX_ANSWERS = 128
 
 type CountField = 'max_tokens' | 'max_completion_tokens' | 'n'
@@ -64,7 +64,7 @@ const READ_FIELDS: Readonly<Record<ReadField, readonly JsonKind[]>> = {
 
 /**
  * Reads a body and checks of it what the gateway must be sure of: what it decides by must be what the upstream
- * reads. So a field that it reads may not come twice, escaped, or in another letter case (SECURITY, "JSON").
+ * reads. So a field that it reads may not come twice, escaped, or in another letter case (spec/security.md §2).
  *
  * @returns undefined where the client left.
  * @throws {GwError} unsupported_encoding, request_too_large, invalid_json, invalid_model, invalid_parameter, and what

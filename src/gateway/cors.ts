@@ -72,7 +72,7 @@ export function answerPreflight(
 }
 
 /**
- * Where the gateway answers for origins the upstream sees none: vendors refuse calls that come from a page.
+ * Where the gateway answers for origins the upstream sees none: vendors reject calls that come from a page.
  *
  * @param lines Names and values in turn.
  */

@@ -3,7 +3,7 @@ import type { Outcome } from '../metering/request-log.ts'
 /** How a request ended. */
 export interface Delivered {
   readonly outcome: Outcome
-  /** Why it was refused, failed, or broke off. */
+  /** Why it was rejected, failed, or broke off. */
   readonly error?: unknown
 }
 

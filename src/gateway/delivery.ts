@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import { GwError } from '../base/catalogue/wire.ts'
 import type { Clock } from '../base/clock.ts'
-import { OpenBody } from '../http/open-body.ts'
+import { ChunkedBody } from '../http/chunked-body.ts'
 import type { AnswerFilter } from '../relay/answer/filter.ts'
 import type { Answered, BodySink } from '../relay/types.ts'
 import { CLIENT_GONE, ClientGone, type Delivered } from './delivered.ts'
 import { type Drain, type Drains, drainForUsage } from './drains.ts'
-import { asGwError } from './rescue.ts'
+import { asGwError } from './error-response.ts'
 
 export interface DeliveryOptions {
   readonly exchange: Answered
@@ -63,7 +63,7 @@ export class Delivery implements BodySink {
 
   readonly #options: DeliveryOptions
   /** Once the head has been sent of an answer whose length it does not tell. */
-  #body: OpenBody | undefined
+  #body: ChunkedBody | undefined
   /** What has come in this tick, and is written at its end. */
   #gathered: Buffer[] = []
   /** The client has not taken what was written last. */
@@ -77,7 +77,7 @@ export class Delivery implements BodySink {
   #drain: Drain | undefined
   #failure: unknown
   /** What became of it has been told. */
-  #told = false
+  #reported = false
 
   constructor(options: DeliveryOptions) {
     this.#options = options
@@ -95,7 +95,7 @@ export class Delivery implements BodySink {
     if (res.destroyed) {
       this.#over = true
       exchange.abort(new ClientGone())
-      this.#tell(CLIENT_GONE)
+      this.#notify(CLIENT_GONE)
     } else if (isStream) process.nextTick(Delivery.#LATER.showHead, this)
   }
 
@@ -173,7 +173,7 @@ export class Delivery implements BodySink {
     this.#flush()
     this.#over = true
     if (!this.#body) {
-      this.#told = true
+      this.#reported = true
       return this.#options.onUndelivered(error)
     }
     this.#failure = error
@@ -248,9 +248,9 @@ export class Delivery implements BodySink {
     })
   }
 
-  #openBody(): OpenBody {
+  #openBody(): ChunkedBody {
     this.#writeHead(this.#options.takeHeaders())
-    return new OpenBody(this.#options.res)
+    return new ChunkedBody(this.#options.res)
   }
 
   #writeHead(headers: string[]): void {
@@ -262,16 +262,16 @@ export class Delivery implements BodySink {
   /** The connection has closed, or could take no more from the start. */
   clientLeft(): void {
     const { exchange } = this.#options
-    if (this.#over) return this.#tell(this.#delivered())
+    if (this.#over) return this.#notify(this.#delivered())
     if (this.#settled) {
       // The last bytes have been written: all that was missing is the upstream's goodbye.
       exchange.abort(new ClientGone())
-      return this.#tell({ outcome: 'answered' })
+      return this.#notify({ outcome: 'answered' })
     }
     const drain = this.#settling ? undefined : this.#enterDrain()
     if (!drain) {
       exchange.abort(new ClientGone())
-      return this.#tell(CLIENT_GONE)
+      return this.#notify(CLIENT_GONE)
     }
     this.#drain = drain
     exchange.resume()
@@ -287,15 +287,15 @@ export class Delivery implements BodySink {
     drain.end()
     this.#drain = undefined
     this.#over = true
-    if (error === undefined || error instanceof ClientGone) return this.#tell(CLIENT_GONE)
-    if (this.#body) return this.#tell({ ...CLIENT_GONE, error })
-    this.#told = true
+    if (error === undefined || error instanceof ClientGone) return this.#notify(CLIENT_GONE)
+    if (this.#body) return this.#notify({ ...CLIENT_GONE, error })
+    this.#reported = true
     this.#options.onUndelivered(error)
   }
 
-  #tell(delivered: Delivered): void {
-    if (this.#told) return
-    this.#told = true
+  #notify(delivered: Delivered): void {
+    if (this.#reported) return
+    this.#reported = true
     this.#options.onDelivered(delivered)
   }
 

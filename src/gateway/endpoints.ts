@@ -18,7 +18,7 @@ export const INFERENCE_PATHS: readonly InferencePath[] = [
   { path: '/v1/messages/count_tokens', suffix: '/messages/count_tokens', protocol: 'anthropic' },
 ]
 
-/** Whose error shape a path answers in (WIRE §1), known or not. */
+/** Whose error shape a path answers in (spec/wire.md §1), known or not. */
 export function protocolOfPath(path: string): Protocol {
   return path.startsWith('/v1/messages') ? 'anthropic' : 'openai'
 }

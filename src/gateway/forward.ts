@@ -1,24 +1,24 @@
 import { GwError } from '../base/catalogue/wire.ts'
 import { Failover } from '../relay/failover.ts'
-import type { Answering, AnswerTaker, BodySink } from '../relay/types.ts'
+import type { AnswerHandler, Answering, BodySink } from '../relay/types.ts'
 import type { Route } from '../routing/route.ts'
 import type { Account } from './account.ts'
 import { CLIENT_GONE, ClientGone, type Delivered } from './delivered.ts'
 import { Delivery } from './delivery.ts'
 import type { Drain } from './drains.ts'
+import { asGwError } from './error-response.ts'
 import {
   type AnswerOwner,
+  ERROR_IN_STREAM,
   end,
   ForwardedAnswer,
   type Forwarding,
   type ForwardPorts,
-  TOLD_INSIDE,
 } from './forwarded-answer.ts'
-import { asGwError } from './rescue.ts'
-import { Interrupted, type Visit } from './underway.ts'
+import { type InFlightRequest, Interrupted } from './in-flight-requests.ts'
 
 /**
- * Sends a request upstream and its answer down, and ends its bill by what came of it (MONEY, "What is charged").
+ * Sends a request upstream and its answer down, and ends its bill by what came of it (spec/money.md §2).
  *
  *     failover ──▶ head ──▶ deliver ──▶ settle ──▶ last bytes
  *        │                     │
@@ -30,11 +30,11 @@ import { Interrupted, type Visit } from './underway.ts'
  * At its end it gives back what the request has taken.
  */
 export function forward(forwarding: Forwarding, ports: ForwardPorts): Promise<Delivered> {
-  return new Promise((resolve, reject) => new Passage(forwarding, ports, resolve, reject).begin())
+  return new Promise((resolve, reject) => new ProxiedRequest(forwarding, ports, resolve, reject).begin())
 }
 
 /** A request on its way to whoever answers it. One object: a promise and closures for each step would cost more. */
-class Passage implements AnswerTaker, AnswerOwner {
+class ProxiedRequest implements AnswerHandler, AnswerOwner {
   readonly #forwarding: Forwarding
   readonly #ports: ForwardPorts
   readonly #resolve: (delivered: Delivered) => void
@@ -60,13 +60,13 @@ class Passage implements AnswerTaker, AnswerOwner {
   }
 
   begin(): void {
-    const { res, visit } = this.#forwarding
+    const { res, inFlight } = this.#forwarding
     // It stays on: to take it off costs more than to hear it in vain.
     res.on('close', () => {
       if (this.#delivery) this.#delivery.clientLeft()
       else if (!this.#over) this.#clientLeft()
     })
-    visit.interruptible(this.#failover)
+    inFlight.interruptible(this.#failover)
     try {
       this.#failover.begin()
     } catch (error) {
@@ -84,7 +84,7 @@ class Passage implements AnswerTaker, AnswerOwner {
 
   onAnswer(answering: Answering): BodySink {
     const { routed } = this.#forwarding
-    routed.letGo()
+    routed.release()
     const answer = new ForwardedAnswer(answering, this.#forwarding, this.#ports, this)
     this.#delivery = new Delivery(answer)
     this.#delivery.begin(this.#drain)
@@ -100,13 +100,15 @@ class Passage implements AnswerTaker, AnswerOwner {
     const { outcome, error } = delivered
     const { route } = this.#forwarding.routed
     if (outcome === 'answered') route.succeeded()
-    else if (isUpstreams(error)) route.broke(error)
+    else if (isUpstreams(error)) route.failedMidway(error)
     this.#leave()
-    this.#resolve(isWhole || outcome !== 'answered' ? delivered : { outcome: 'broken', error: TOLD_INSIDE })
+    this.#resolve(
+      isWhole || outcome !== 'answered' ? delivered : { outcome: 'broken', error: ERROR_IN_STREAM },
+    )
   }
 
   undelivered(error: unknown): void {
-    if (isUpstreams(error)) this.#forwarding.routed.route.broke(error)
+    if (isUpstreams(error)) this.#forwarding.routed.route.failedMidway(error)
     this.#fail(error)
   }
 
@@ -133,8 +135,8 @@ class Passage implements AnswerTaker, AnswerOwner {
   }
 
   #leave(): void {
-    const { account, routed, visit } = this.#forwarding
-    leave(account, routed.route, visit)
+    const { account, routed, inFlight } = this.#forwarding
+    leave(account, routed.route, inFlight)
   }
 }
 
@@ -144,8 +146,8 @@ function isUpstreams(error: unknown): error is GwError {
 }
 
 /** Gives back what a request has taken; a second time changes nothing. */
-export function leave(account: Account | undefined, route: Route, visit: Visit): void {
+export function leave(account: Account | undefined, route: Route, inFlight: InFlightRequest): void {
   account?.leave()
   route.leave()
-  visit.leave()
+  inFlight.leave()
 }

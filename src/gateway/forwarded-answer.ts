@@ -14,11 +14,11 @@ import type { Delivered } from './delivered.ts'
 import type { DeliveryOptions } from './delivery.ts'
 import type { Drains } from './drains.ts'
 import type { InferencePath } from './endpoints.ts'
-import { asGwError, errorEvent } from './rescue.ts'
+import { asGwError, errorEvent } from './error-response.ts'
+import { type InFlightRequest, Interrupted } from './in-flight-requests.ts'
+import type { RequestContext } from './request-context.ts'
 import { answerHeaders } from './rewrite.ts'
 import type { RoutedCall } from './routed-call.ts'
-import type { Trace } from './trace.ts'
-import { Interrupted, type Visit } from './underway.ts'
 
 export interface ForwardPorts {
   readonly relay: RelayPorts
@@ -31,9 +31,9 @@ export interface Forwarding {
   readonly path: InferencePath
   readonly publication: PublicationEntry
   readonly account: Account
-  readonly trace: Trace
+  readonly context: RequestContext
   readonly drains: Drains | undefined
-  readonly visit: Visit
+  readonly inFlight: InFlightRequest
 }
 
 /** Who is told what became of an answer: one of the two, once. */
@@ -44,7 +44,7 @@ export interface AnswerOwner {
   undelivered(error: unknown): void
 }
 
-export const TOLD_INSIDE = new GwError('upstream_error', undefined, {
+export const ERROR_IN_STREAM = new GwError('upstream_error', undefined, {
   reason: 'the upstream told of an error inside its stream',
 })
 
@@ -63,7 +63,7 @@ export class ForwardedAnswer implements DeliveryOptions {
   #headers: string[]
   readonly #account: Account
   readonly #onUpstreamError: PublicationEntry['onUpstreamError']
-  readonly #trace: Trace
+  readonly #context: RequestContext
   readonly #ports: ForwardPorts
   readonly #owner: AnswerOwner
 
@@ -73,7 +73,7 @@ export class ForwardedAnswer implements DeliveryOptions {
     ports: ForwardPorts,
     owner: AnswerOwner,
   ) {
-    const { routed, path, publication, account, trace } = forwarding
+    const { routed, path, publication, account, context } = forwarding
     const { target } = routed.route
     this.exchange = exchange
     this.clock = ports.relay.clock
@@ -83,16 +83,16 @@ export class ForwardedAnswer implements DeliveryOptions {
       servedModel: target.servedModel,
       hideUsage: routed.hideUsage,
       observer: account.meter ?? UNMETERED,
-      requestId: trace.requestId,
+      requestId: context.requestId,
     })
     this.res = forwarding.res
     this.status = head.status
-    this.#headers = answerHeaders(head, target, trace)
+    this.#headers = answerHeaders(head, target, context)
     this.isStream = isEventStream(this.filter)
     this.drains = forwarding.drains
     this.#account = account
     this.#onUpstreamError = publication.onUpstreamError
-    this.#trace = trace
+    this.#context = context
     this.#ports = ports
     this.#owner = owner
   }
@@ -108,14 +108,14 @@ export class ForwardedAnswer implements DeliveryOptions {
   }
 
   errorEvent(error: unknown): string {
-    return errorEvent(asGwError(error), this.#trace)
+    return errorEvent(asGwError(error), this.#context)
   }
 
   settle(): Promise<void> {
     const { bill } = this.#account
     if (!bill) return NOTHING_TO_SETTLE
     if (this.status >= 400) return bill.release(`upstream_${this.status}`)
-    return this.filter.failed ? this.#endBroken(bill, 'broken', TOLD_INSIDE) : bill.settle('answered')
+    return this.filter.failed ? this.#endBroken(bill, 'broken', ERROR_IN_STREAM) : bill.settle('answered')
   }
 
   onBroken(error: unknown): void {
@@ -132,7 +132,7 @@ export class ForwardedAnswer implements DeliveryOptions {
   }
 
   onFirstByte(): void {
-    this.#trace.firstByte()
+    this.#context.firstByte()
   }
 
   /** Ends the bill of an answer that was not whole; a second time changes nothing. */
@@ -140,7 +140,7 @@ export class ForwardedAnswer implements DeliveryOptions {
     const ending = endingOf(delivered)
     const { bill } = this.#account
     if (!ending || !bill) return
-    const error = delivered.error ?? (this.filter.failed ? TOLD_INSIDE : undefined)
+    const error = delivered.error ?? (this.filter.failed ? ERROR_IN_STREAM : undefined)
     if (this.status >= 400) end(bill.release(`upstream_${this.status}`), this.#ports)
     else if (error === undefined || error instanceof Interrupted) end(bill.settle(ending), this.#ports)
     else end(this.#endBroken(bill, ending, error), this.#ports)

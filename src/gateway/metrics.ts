@@ -9,7 +9,7 @@ export interface MetricsPort {
   readonly scrape: () => Promise<{ readonly contentType: string; readonly pieces: readonly Buffer[] }>
 }
 
-const BEARER = /^bearer +(\S+) *$/i
+const CREDENTIAL = /^bearer +(\S+) *$/i
 const MESSAGE = 'Incorrect metrics token provided.'
 
 /**
@@ -49,5 +49,5 @@ function tokenOf(headers: readonly string[]): string | undefined {
     if (found !== undefined) return undefined
     found = headers[index + 1] ?? ''
   }
-  return BEARER.exec(found ?? '')?.[1]
+  return CREDENTIAL.exec(found ?? '')?.[1]
 }

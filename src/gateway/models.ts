@@ -3,31 +3,31 @@ import { checkStanding, isVisible } from '../admission/authorise.ts'
 import { GwError } from '../base/catalogue/wire.ts'
 import { sendJson } from '../http/json.ts'
 import type { PublicationEntry } from '../snapshot/types.ts'
+import { idHeaders, setHeaders } from './error-response.ts'
 import { enter, type PipelinePorts } from './pipeline.ts'
-import { idHeaders, setHeaders } from './rescue.ts'
-import type { Trace } from './trace.ts'
+import type { RequestContext } from './request-context.ts'
 
 const MAX_PAGE = 1_000
 
 /**
- * `GET /v1/models`: what this key may call, in one shape that both SDKs read (WIRE §2). Without `limit` all of it,
+ * `GET /v1/models`: what this key may call, in one shape that both SDKs read (spec/wire.md §2). Without `limit` all of it,
  * as OpenAI's clients expect; `limit`, `after_id` and `before_id` page as Anthropic's do.
  */
 export function listModels(
   req: IncomingMessage,
   res: ServerResponse,
   query: string,
-  trace: Trace,
+  context: RequestContext,
   ports: PipelinePorts,
 ): void {
-  const visible = visibleModels(req, trace, ports)
+  const visible = visibleModels(req, context, ports)
   const { page, hasMore } = pageOf(visible, new URLSearchParams(query))
   const ids = [page[0], page.at(-1)].map(entry => JSON.stringify(entry?.name ?? null))
   const data = page.map(entry => entry.listing).join(',')
   send(
     res,
     `{"object":"list","data":[${data}],"has_more":${hasMore},"first_id":${ids[0]},"last_id":${ids[1]}}`,
-    trace,
+    context,
   )
 }
 
@@ -36,19 +36,23 @@ export function showModel(
   req: IncomingMessage,
   res: ServerResponse,
   path: string,
-  trace: Trace,
+  context: RequestContext,
   ports: PipelinePorts,
 ): void {
-  const visible = visibleModels(req, trace, ports)
+  const visible = visibleModels(req, context, ports)
   const id = path.slice('/v1/models/'.length)
   const decoded = percentDecoded(id)
   const found = visible.find(({ name }) => name === id) ?? visible.find(({ name }) => name === decoded)
   if (!found) throw new GwError('model_not_found', 'No model of this name is listed for this key.')
-  send(res, found.listing, trace)
+  send(res, found.listing, context)
 }
 
-function visibleModels(req: IncomingMessage, trace: Trace, ports: PipelinePorts): PublicationEntry[] {
-  const { snapshot, key } = enter(req, trace, ports)
+function visibleModels(
+  req: IncomingMessage,
+  context: RequestContext,
+  ports: PipelinePorts,
+): PublicationEntry[] {
+  const { snapshot, key } = enter(req, context, ports)
   checkStanding(key, snapshot)
   return [...snapshot.publications.values()].filter(publication => isVisible(key, publication))
 }
@@ -95,10 +99,10 @@ function percentDecoded(id: string): string {
   }
 }
 
-function send(res: ServerResponse, body: string, trace: Trace): void {
-  setHeaders(res, trace.corsHeaders)
+function send(res: ServerResponse, body: string, context: RequestContext): void {
+  setHeaders(res, context.corsHeaders)
   sendJson(res, 200, body, {
-    ...idHeaders(trace.protocol, trace.requestId),
-    'x-gw-revision': String(trace.revision),
+    ...idHeaders(context.protocol, context.requestId),
+    'x-gw-revision': String(context.revision),
   })
 }

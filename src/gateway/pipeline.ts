@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { admit, checkStanding } from '../admission/authorise.ts'
 import { identify } from '../admission/identify.ts'
 import { GwError } from '../base/catalogue/wire.ts'
-import type { Chance } from '../base/chance.ts'
+import type { Random } from '../base/random.ts'
 import { Route, type RoutePorts } from '../routing/route.ts'
 import type { KeyEntry, PublicationEntry, Snapshot } from '../snapshot/types.ts'
 import { type Account, type AccountPorts, openAccount } from './account.ts'
@@ -12,18 +12,18 @@ import type { Drains } from './drains.ts'
 import type { InferencePath } from './endpoints.ts'
 import { forward, leave } from './forward.ts'
 import { end, type ForwardPorts } from './forwarded-answer.ts'
+import type { InFlightRequests } from './in-flight-requests.ts'
+import type { RequestContext } from './request-context.ts'
 import type { OutputCapEdit } from './rewrite.ts'
 import { RoutedCall } from './routed-call.ts'
-import type { Trace } from './trace.ts'
-import type { Underway } from './underway.ts'
 
 export interface PipelinePorts extends AccountPorts, ForwardPorts {
   /** The snapshot of this moment; undefined before the first. */
   readonly current: () => Snapshot | undefined
   readonly routing: RoutePorts
-  readonly chance: Chance
+  readonly random: Random
   readonly drains: Drains
-  readonly underway: Underway
+  readonly inFlightRequests: InFlightRequests
 }
 
 /**
@@ -44,47 +44,47 @@ export async function serveInference(
   res: ServerResponse,
   path: InferencePath,
   query: string,
-  trace: Trace,
+  context: RequestContext,
   ports: PipelinePorts,
 ): Promise<Delivered> {
-  const { snapshot, key } = enter(req, trace, ports)
+  const { snapshot, key } = enter(req, context, ports)
   const kind = path.dialect ? 'inference' : 'count'
-  trace.rateHeaders = () => ports.limiter.rateHeaders(path.protocol, key, kind)
+  context.rateHeaders = () => ports.limiter.rateHeaders(path.protocol, key, kind)
   checkStanding(key, snapshot)
   const call = await readCall(req, snapshot.bodyLimitBytes)
   if (!call) return CLIENT_GONE
-  trace.bodyRead()
-  trace.stream = call.stream
-  trace.askedModel = call.model
+  context.bodyRead()
+  context.stream = call.stream
+  context.askedModel = call.model
   const permit = admit(key, snapshot, call.model)
-  trace.model = permit.publication.name
+  context.model = permit.publication.name
   const route = new Route(permit.publication, path.protocol, ports.routing, sourceOf(key))
-  trace.endpoint = route.target.endpoint.name
+  context.endpoint = route.target.endpoint.name
 
-  const visit = ports.underway.enter()
+  const inFlight = ports.inFlightRequests.enter()
   let account: Account | undefined
   try {
-    account = openAccount(trace.requestId, permit, call, route, path, ports)
+    account = openAccount(context.requestId, permit, call, route, path, ports)
     await account.bill?.open()
   } catch (error) {
-    leave(account, route, visit)
+    leave(account, route, inFlight)
     throw error
   }
   const { bill } = account
-  trace.bill = bill
-  trace.isCall = bill !== undefined && (path.dialect !== 'embeddings' || snapshot.logEmbeddings)
+  context.bill = bill
+  context.isCall = bill !== undefined && (path.dialect !== 'embeddings' || snapshot.logEmbeddings)
   // Whoever left while the hold was written is not dispatched for.
   if (res.destroyed) {
     end(bill?.release('client_gone'), ports)
-    leave(account, route, visit)
+    leave(account, route, inFlight)
     return CLIENT_GONE
   }
   const { publication } = permit
   const cap = capOf(publication.outputCap, account.capTokens)
-  const routed = new RoutedCall({ req, call, path, query, route, bill, trace, cap })
+  const routed = new RoutedCall({ req, call, path, query, route, bill, context, cap })
   const drains = publication.onDisconnect === 'drain' ? ports.drains : undefined
-  trace.dispatched()
-  return forward({ routed, res, path, publication, account, trace, drains, visit }, ports)
+  context.dispatched()
+  return forward({ routed, res, path, publication, account, context, drains, inFlight }, ports)
 }
 
 function capOf(field: PublicationEntry['outputCap'], tokens: number | undefined): OutputCapEdit | undefined {
@@ -103,14 +103,14 @@ function sourceOf({ account, tenant }: KeyEntry): string {
  */
 export function enter(
   req: IncomingMessage,
-  trace: Trace,
+  context: RequestContext,
   ports: Pick<PipelinePorts, 'current' | 'clock'>,
 ): { snapshot: Snapshot; key: KeyEntry } {
   const snapshot = ports.current()
   if (!snapshot) throw new GwError('unavailable', 'The gateway is starting.', { retryAfterMs: 1_000 })
-  trace.revision = snapshot.revision
-  trace.showsEndpoints = snapshot.showEndpoints
+  context.revision = snapshot.revision
+  context.showsEndpoints = snapshot.showEndpoints
   const key = identify(req.rawHeaders, snapshot, ports.clock.nowMs())
-  trace.key = key
+  context.key = key
   return { snapshot, key }
 }

@@ -1,5 +1,5 @@
-import type { Chance } from '../base/chance.ts'
 import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
 
 /** Of chance in each id, in hexadecimal digits. */
 const RANDOM_DIGITS = 12
@@ -13,15 +13,15 @@ const POOL_BYTES = 1_536
  */
 export class RequestIds {
   readonly #clock: Clock
-  readonly #chance: Chance
+  readonly #random: Random
   #atMs = Number.NaN
   #prefix = ''
   #pool = ''
   #drawn = 0
 
-  constructor(ports: { readonly clock: Clock; readonly chance: Chance }) {
+  constructor(ports: { readonly clock: Clock; readonly random: Random }) {
     this.#clock = ports.clock
-    this.#chance = ports.chance
+    this.#random = ports.random
   }
 
   next(): string {
@@ -31,7 +31,7 @@ export class RequestIds {
       this.#prefix = `req_${nowMs.toString(16).padStart(TIME_DIGITS, '0')}`
     }
     if (this.#drawn >= this.#pool.length) {
-      this.#pool = Buffer.from(this.#chance.bytes(POOL_BYTES)).toString('hex')
+      this.#pool = Buffer.from(this.#random.bytes(POOL_BYTES)).toString('hex')
       this.#drawn = 0
     }
     const random = this.#pool.slice(this.#drawn, this.#drawn + RANDOM_DIGITS)

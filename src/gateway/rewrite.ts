@@ -7,7 +7,7 @@ import type { Target } from '../snapshot/types.ts'
 import type { Call } from './call.ts'
 import { withoutOrigin } from './cors.ts'
 import type { InferencePath } from './endpoints.ts'
-import type { Trace } from './trace.ts'
+import type { RequestContext } from './request-context.ts'
 
 /** What changes between the two sides of a request, and nothing else does. */
 
@@ -54,14 +54,14 @@ export function upstreamRequest(
   target: Target,
   path: InferencePath,
   query: string,
-  trace: Pick<Trace, 'corsHeaders'>,
+  context: Pick<RequestContext, 'corsHeaders'>,
 ): UpstreamRequest {
   let grown = 0
   for (const edit of edits) grown += edit.bytes.length - (edit.end - edit.start)
   return {
     upstream: target.endpoint,
     pathAndQuery: path.suffix + query,
-    headers: trace.corsHeaders.length > 0 ? withoutOrigin(req.rawHeaders) : req.rawHeaders,
+    headers: context.corsHeaders.length > 0 ? withoutOrigin(req.rawHeaders) : req.rawHeaders,
     body: splice(call.pieces, edits),
     lengthBytes: call.lengthBytes + grown,
     isLong: call.stream,
@@ -69,13 +69,13 @@ export function upstreamRequest(
 }
 
 /** The upstream's header lines that go through, and ours behind them. */
-export function answerHeaders(head: Head, target: Target, trace: Trace): string[] {
+export function answerHeaders(head: Head, target: Target, context: RequestContext): string[] {
   const lines = responseHeaders(head.headers)
-  lines.push('x-request-id', trace.requestId)
-  if (trace.protocol === 'anthropic') lines.push('request-id', trace.requestId)
-  for (const line of trace.rateHeaders()) lines.push(line)
-  for (const line of trace.corsHeaders) lines.push(line)
-  if (trace.showsEndpoints) lines.push('x-gw-endpoint', target.endpoint.name)
-  lines.push('x-gw-revision', String(trace.revision))
+  lines.push('x-request-id', context.requestId)
+  if (context.protocol === 'anthropic') lines.push('request-id', context.requestId)
+  for (const line of context.rateHeaders()) lines.push(line)
+  for (const line of context.corsHeaders) lines.push(line)
+  if (context.showsEndpoints) lines.push('x-gw-endpoint', target.endpoint.name)
+  lines.push('x-gw-revision', String(context.revision))
   return lines
 }

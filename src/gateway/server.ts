@@ -1,22 +1,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GwError, WIRE_ERRORS } from '../base/catalogue/wire.ts'
-import { type ListenAddress, type Listener, listen, type RefusalAnswer } from '../http/listen.ts'
-import { type HttpRefusal, refusalOf } from '../http/refusal.ts'
+import { type ListenAddress, type Listener, listen, type RejectionAnswer } from '../http/listen.ts'
+import { type HttpRejection, rejectionOf } from '../http/rejection.ts'
 import { type Match, type Route, Router } from '../http/routes.ts'
-import { callRecord, refusedCall } from '../metering/call-log.ts'
+import { callRecord, rejectedCall } from '../metering/call-log.ts'
 import type { RequestMeter } from '../metering/metrics/request-meter.ts'
 import { logRequest } from '../metering/request-log.ts'
 import type { Protocol } from '../schema/endpoint.ts'
 import { answerPreflight, corsHeaders, isPreflight } from './cors.ts'
 import type { Delivered } from './delivered.ts'
 import { INFERENCE_PATHS, protocolOfPath } from './endpoints.ts'
+import { asGwError, errorAnswer, sendError } from './error-response.ts'
 import { answerScrape, type MetricsPort } from './metrics.ts'
 import { listModels, showModel } from './models.ts'
 import { pathHint } from './path-hint.ts'
 import { type PipelinePorts, serveInference } from './pipeline.ts'
+import { RequestContext } from './request-context.ts'
 import { RequestIds } from './request-ids.ts'
-import { asGwError, errorAnswer, sendError } from './rescue.ts'
-import { Trace } from './trace.ts'
 
 export interface GatewayPorts extends PipelinePorts {
   /** Answers `/health`. */
@@ -32,16 +32,16 @@ interface ServerPorts extends GatewayPorts {
   readonly ids: RequestIds
 }
 
-interface Visit {
+interface HandlerCall {
   readonly req: IncomingMessage
   readonly res: ServerResponse
   readonly path: string
   /** With its question mark; empty where there is none. */
   readonly query: string
-  readonly trace: Trace
+  readonly context: RequestContext
 }
 
-type Handler = (visit: Visit) => Promise<Delivered>
+type Handler = (call: HandlerCall) => Promise<Delivered>
 
 const MAX_CONNECTIONS = 20_000
 
@@ -63,7 +63,7 @@ export function startGateway(address: ListenAddress, given: GatewayPorts): Promi
     },
     log: ports.log,
     maxConnections: ports.maxConnections ?? MAX_CONNECTIONS,
-    refusalAnswer: (refusal, target) => answerNobody(refusal, target, ports),
+    rejectionAnswer: (rejection, target) => answerNone(rejection, target, ports),
   })
 }
 
@@ -73,14 +73,15 @@ function asksForHealth(req: IncomingMessage): boolean {
   if (!url.startsWith('/health')) return false
   const [path] = url.split('?', 1)
   const reads = req.method === 'GET' || req.method === 'HEAD'
-  return path === '/health' && reads && refusalOf(req) === undefined
+  return path === '/health' && reads && rejectionOf(req) === undefined
 }
 
 function routes(ports: ServerPorts): Route<Handler>[] {
   const inference = INFERENCE_PATHS.map(path => ({
     method: 'POST',
     path: path.path,
-    handler: ({ req, res, query, trace }: Visit) => serveInference(req, res, path, query, trace, ports),
+    handler: ({ req, res, query, context }: HandlerCall) =>
+      serveInference(req, res, path, query, context, ports),
   }))
   const health: Handler = async ({ res }) => {
     ports.health(res)
@@ -94,16 +95,16 @@ function routes(ports: ServerPorts): Route<Handler>[] {
     {
       method: 'GET',
       path: '/v1/models',
-      handler: async ({ req, res, query, trace }) => {
-        listModels(req, res, query, trace, ports)
+      handler: async ({ req, res, query, context }) => {
+        listModels(req, res, query, context, ports)
         return ANSWERED
       },
     },
     {
       method: 'GET',
       path: '/v1/models/',
-      handler: async ({ req, res, path, trace }) => {
-        showModel(req, res, path, trace, ports)
+      handler: async ({ req, res, path, context }) => {
+        showModel(req, res, path, context, ports)
         return ANSWERED
       },
     },
@@ -128,62 +129,62 @@ function handle(
   const method = req.method ?? ''
   const match = router.match(method, req.url ?? '')
   const origins = ports.current()?.corsOrigins
-  if (origins && isPreflight(req) && !match.found && match.allow.length > 0 && !refusalOf(req)) {
+  if (origins && isPreflight(req) && !match.found && match.allow.length > 0 && !rejectionOf(req)) {
     return answerPreflight(req, res, origins, match.allow)
   }
-  const trace = new Trace(method, match.path, protocolOf(match.path, req), ports)
-  trace.corsHeaders = corsHeaders(req, origins)
-  const visit = { req, res, trace, path: match.path, query: match.found ? match.query : '' }
-  const rescued = (thrown: unknown): void => conclude(rescue(thrown, res, trace), res, trace, ports)
+  const context = new RequestContext(method, match.path, protocolOf(match.path, req), ports)
+  context.corsHeaders = corsHeaders(req, origins)
+  const call = { req, res, context, path: match.path, query: match.found ? match.query : '' }
+  const answered = (thrown: unknown): void => conclude(answerError(thrown, res, context), res, context, ports)
   ports.requests.began()
   try {
     const answer = route(req, match, router)
     // Not an async function: a stream would keep all of it to its end.
-    answer(visit).then(ended => conclude(ended, res, trace, ports), rescued)
+    answer(call).then(ended => conclude(ended, res, context, ports), answered)
   } catch (thrown) {
-    rescued(thrown)
+    answered(thrown)
   }
 }
 
-function conclude(ended: Delivered, res: ServerResponse, trace: Trace, ports: ServerPorts): void {
+function conclude(ended: Delivered, res: ServerResponse, context: RequestContext, ports: ServerPorts): void {
   // Without a line in the log, as for health: it comes four times a minute.
   if (ended === SCRAPED) return ports.requests.passed()
-  const record = trace.record(ended.outcome, res, ended.error)
+  const record = context.record(ended.outcome, res, ended.error)
   ports.requests.ended(record)
   logRequest(ports.log, record)
-  if (trace.isCall) ports.ledger.log(callRecord(record, trace.bill?.claim, ports.clock.nowMs()))
-  else if (!trace.bill && (ended.outcome === 'refused' || ended.outcome === 'failed'))
-    ports.ledger.logRefused(refusedCall(record, refusedFor(ended.error, trace), ports.clock.nowMs()))
+  if (context.isCall) ports.ledger.log(callRecord(record, context.bill?.claim, ports.clock.nowMs()))
+  else if (!context.bill && (ended.outcome === 'rejected' || ended.outcome === 'failed'))
+    ports.ledger.logRejected(rejectedCall(record, rejectedFor(ended.error, context), ports.clock.nowMs()))
 }
 
-function refusedFor(error: unknown, { key, askedModel }: Trace) {
+function rejectedFor(error: unknown, { key, askedModel }: RequestContext) {
   const { account: tenant } = key?.tenant ?? {}
   return { key: key?.account, tenant, askedModel, message: asGwError(error).message }
 }
 
 /** What never became a request is told so, in its path's shape where it has one, and has a line in the log. */
-function answerNobody(
-  { code, status }: HttpRefusal,
+function answerNone(
+  { code, status }: HttpRejection,
   target: string | undefined,
   ports: ServerPorts,
-): RefusalAnswer {
+): RejectionAnswer {
   const error = new GwError(code, undefined, status === 503 ? { retryAfterMs: 1_000 } : {})
   const [path = ''] = (target ?? '').split('?', 1)
-  const trace = new Trace('', path, protocolOfPath(path), ports)
-  const record = trace.record('refused', { headersSent: true, statusCode: status }, error)
+  const context = new RequestContext('', path, protocolOfPath(path), ports)
+  const record = context.record('rejected', { headersSent: true, statusCode: status }, error)
   ports.requests.began()
   ports.requests.ended(record)
   // Of those that find no room the listener tells how many: a line for each would be a flood of its own.
   if (code !== 'too_many_connections') logRequest(ports.log, record)
-  return errorAnswer(error, trace)
+  return errorAnswer(error, context)
 }
 
-/** @throws {GwError} what the head of a request alone is enough to refuse it for. */
+/** @throws {GwError} what the head of a request alone is enough to reject it for. */
 function route(req: IncomingMessage, match: Match<Handler>, router: Router<Handler>): Handler {
-  const refusal = refusalOf(req)
-  if (refusal) {
+  const rejection = rejectionOf(req)
+  if (rejection) {
     const hint = match.path.startsWith('//') ? hintFor(match.path, 'bad_request', router) : undefined
-    throw new GwError(refusal.code, hint, { headers: { connection: 'close' } })
+    throw new GwError(rejection.code, hint, { headers: { connection: 'close' } })
   }
   if (match.found) return match.handler
   if (match.allow.length === 0) throw new GwError('unknown_path', hintFor(match.path, 'unknown_path', router))
@@ -201,15 +202,15 @@ function hintFor(
 }
 
 /** Answers for whatever a stage has thrown; where the head is out already there is nothing left but to cut. */
-function rescue(thrown: unknown, res: ServerResponse, trace: Trace): Delivered {
+function answerError(thrown: unknown, res: ServerResponse, context: RequestContext): Delivered {
   const error = asGwError(thrown)
   if (res.destroyed) return { outcome: 'client_gone' }
   if (res.headersSent) res.destroy()
-  else sendError(res, error, trace)
-  return { outcome: WIRE_ERRORS[error.code].status >= 500 ? 'failed' : 'refused', error }
+  else sendError(res, error, context)
+  return { outcome: WIRE_ERRORS[error.code].status >= 500 ? 'failed' : 'rejected', error }
 }
 
-/** `/v1/models` is one path for both SDKs; Anthropic's names itself by a header (WIRE §1). */
+/** `/v1/models` is one path for both SDKs; Anthropic's names itself by a header (spec/wire.md §1). */
 function protocolOf(path: string, req: IncomingMessage): Protocol {
   const shared = path === '/v1/models' || path.startsWith('/v1/models/')
   if (shared) return req.headers['anthropic-version'] === undefined ? 'openai' : 'anthropic'

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
-import { REFUSED } from './connection.ts'
-import type { HttpRefusal } from './refusal.ts'
+import { REJECTED } from './connection.ts'
+import type { HttpRejection } from './rejection.ts'
 
 /** Why a body was not read to its end: what is wrong with its size, with its bytes, or with how it came. */
-export type BodyFault = 'too_large' | 'unwanted' | 'aborted' | HttpRefusal
+export type BodyFault = 'too_large' | 'unwanted' | 'aborted' | HttpRejection
 
 export type BodyRead =
   | { readonly ok: true; readonly pieces: Buffer[]; readonly lengthBytes: number }
@@ -19,7 +19,7 @@ function declaredLength(req: IncomingMessage): number | undefined {
  * Reads a body in the pieces in which it comes, without joining them. `onPiece` sees each piece once, as it comes,
  * so that checking a large body costs no long stop at its end; it may say that no more is wanted.
  *
- * A declared length over the limit is refused before a byte is read: a client that is still sending would get a
+ * A declared length over the limit is rejected before a byte is read: a client that is still sending would get a
  * reset instead of its answer.
  */
 export function readBody(
@@ -28,14 +28,14 @@ export function readBody(
   onPiece: (piece: Buffer) => boolean,
 ): Promise<BodyRead> {
   if ((declaredLength(req) ?? 0) > limitBytes) return Promise.resolve({ ok: false, fault: 'too_large' })
-  return new Promise(resolve => new Reading(req, limitBytes, onPiece, resolve))
+  return new Promise(resolve => new BodyReader(req, limitBytes, onPiece, resolve))
 }
 
 /**
  * A body on its way. Taking listeners off costs more than to hear them in vain, so they stay until the answer has
  * gone, which may be hours: what was read, and who wanted it, is let go of as soon as it has been told.
  */
-class Reading {
+class BodyReader {
   readonly #req: IncomingMessage
   readonly #limitBytes: number
   #onPiece: ((piece: Buffer) => boolean) | undefined
@@ -57,7 +57,7 @@ class Reading {
     req.on('data', (piece: Buffer) => this.#take(piece))
     req.on('end', () => this.#settle({ ok: true, pieces: this.#pieces, lengthBytes: this.#lengthBytes }))
     req.on('close', () => this.#settle({ ok: false, fault: 'aborted' }))
-    req.on(REFUSED, this.#refuse)
+    req.on(REJECTED, this.#reject)
   }
 
   #take(piece: Buffer): void {
@@ -70,7 +70,7 @@ class Reading {
     this.#settle({ ok: false, fault })
   }
 
-  readonly #refuse = (refusal: HttpRefusal): void => this.#settle({ ok: false, fault: refusal })
+  readonly #reject = (rejection: HttpRejection): void => this.#settle({ ok: false, fault: rejection })
 
   #settle(read: BodyRead): void {
     if (!this.#resolve) return
@@ -78,14 +78,14 @@ class Reading {
     this.#resolve = undefined
     this.#onPiece = undefined
     this.#pieces = []
-    this.#req.off(REFUSED, this.#refuse)
+    this.#req.off(REJECTED, this.#reject)
   }
 }
 
-/** How much of a refused body is read and thrown away, so that its sender can read why. */
+/** How much of a rejected body is read and thrown away, so that its sender can read why. */
 const DISCARD_BYTES = 67_108_864
 
-/** Reads on without keeping anything: cutting at once would reset the connection under the refusal. */
+/** Reads on without keeping anything: cutting at once would reset the connection under the rejection. */
 function discard(req: IncomingMessage): void {
   let discardedBytes = 0
   req.on('data', (piece: Buffer) => {

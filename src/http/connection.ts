@@ -3,14 +3,14 @@ import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import type { EvictableConnections } from './evictable-connections.ts'
 import { Progress } from './progress.ts'
-import { type HttpRefusal, TIMEOUT } from './refusal.ts'
+import { type HttpRejection, TIMEOUT } from './rejection.ts'
 
 export interface ConnectionPorts {
   readonly clock: Clock
   readonly onRequest: (req: IncomingMessage, res: ServerResponse, connection: ServedConnection) => void
   readonly evictable: EvictableConnections
   /** The bytes of an answer to what never became a request. */
-  readonly refusalBytes: (refusal: HttpRefusal, target: string | undefined) => string
+  readonly rejectionBytes: (rejection: HttpRejection, target: string | undefined) => string
 }
 
 /** The connection of the request that is served, for who serves it. */
@@ -24,7 +24,7 @@ export interface ServedConnection {
 }
 
 /** What a request hears when its body turns out to be unfit; whoever listens answers for it. */
-export const REFUSED = 'refused'
+export const REJECTED = 'rejected'
 
 /** How long a connection stays open behind its last answer, so that a client that still sends can read it. */
 const LINGER_MS = 2_000
@@ -33,8 +33,8 @@ const MAX_WAITING = 128
 
 /** A body must move, and come at a modest pace once it has had its grace: 32 MiB over a modem still pass. */
 const BODY = { idleMs: 30_000, graceMs: 30_000, bytesPerMs: 4.096 } as const
-/** What is still sent behind its refusal is thrown away for this long; as in nginx's lingering close. */
-const REFUSED_BODY = { idleMs: 5_000, totalMs: 30_000 } as const
+/** What is still sent behind its rejection is thrown away for this long; as in nginx's lingering close. */
+const REJECTED_BODY = { idleMs: 5_000, totalMs: 30_000 } as const
 /** For how long a client may take none of the bytes that wait for it. */
 const READER_IDLE_MS = 300_000
 
@@ -49,13 +49,13 @@ const READER_IDLE_MS = 300_000
  *           an answer to no    told to the request, which answers
  *           request; linger    for itself; linger
  *
- * node:http would serve pipelined requests side by side, also those behind one that has been refused. Here each
+ * node:http would serve pipelined requests side by side, also those behind one that has been rejected. Here each
  * waits until the answer before it has gone, and none is served on a connection that is to be closed.
  */
 export class Connection implements ServedConnection {
   readonly socket: Socket
   /** Since when it has served nothing, as of the last look; undefined while it does. */
-  restingSinceMs: number | undefined
+  idleSinceMs: number | undefined
   readonly #ports: ConnectionPorts
   /** The answer that is being given or was given last. */
   #current: ServerResponse | undefined
@@ -65,7 +65,7 @@ export class Connection implements ServedConnection {
   /** Set: the server closes. Since when nothing has been asked here since then, or the last answer has gone. */
   #partingSinceMs: number | undefined
   /** Bytes have come that are no request: nothing more is read from this client. */
-  #refusal: HttpRefusal | undefined
+  #rejection: HttpRejection | undefined
   /** The request whose body is on its way, as of the last look. */
   #uploading: IncomingMessage | undefined
   #upload: Progress | undefined
@@ -82,7 +82,7 @@ export class Connection implements ServedConnection {
     const destroySoon = socket.destroySoon.bind(socket)
     // Node closes behind a last answer at once; where more is on its way, that would reset the answer away.
     socket.destroySoon = () => {
-      if (this.#refusal || this.#current?.req.complete === false) this.#leave()
+      if (this.#rejection || this.#current?.req.complete === false) this.#leave()
       else destroySoon()
     }
   }
@@ -99,7 +99,7 @@ export class Connection implements ServedConnection {
     before.once('close', () => {
       this.#waiting--
       if (!this.socket.writable) return
-      if (this.#refusal && !req.complete) this.#say(this.#refusal, req.url)
+      if (this.#rejection && !req.complete) this.#say(this.#rejection, req.url)
       else this.#serve(req, res)
     })
   }
@@ -134,8 +134,8 @@ export class Connection implements ServedConnection {
 
   /** Ends a connection that parts, where nothing has been asked on it for so long. */
   endIdle(noticeMs: number): void {
-    // Behind a refusal it ends by itself.
-    if (this.#refusal || (this.#newest !== undefined && !this.#newest.destroyed)) return
+    // Behind a rejection it ends by itself.
+    if (this.#rejection || (this.#newest !== undefined && !this.#newest.destroyed)) return
     const { clock } = this.#ports
     if (clock.monotonicMs() - (this.#partingSinceMs ?? clock.monotonicMs()) >= noticeMs) this.socket.destroy()
   }
@@ -143,7 +143,7 @@ export class Connection implements ServedConnection {
   #serve(req: IncomingMessage, res: ServerResponse): void {
     this.#current = res
     if (this.#partingSinceMs !== undefined) res.shouldKeepAlive = false
-    this.restingSinceMs = undefined
+    this.idleSinceMs = undefined
     this.#bodyEndsAtMs = Number.POSITIVE_INFINITY
     this.#ports.onRequest(req, res, this)
   }
@@ -154,24 +154,24 @@ export class Connection implements ServedConnection {
    *
    * @param target Of a request that did not get as far as to become one.
    */
-  refuse(refusal: HttpRefusal, target?: string): void {
-    if (this.#refusal) return
-    this.#refusal = refusal
+  reject(rejection: HttpRejection, target?: string): void {
+    if (this.#rejection) return
+    this.#rejection = rejection
     const answer = this.#newest
     if (answer !== undefined && !answer.headersSent) answer.shouldKeepAlive = false
-    if (answer === undefined) this.#say(refusal, target)
-    else if (answer.req.complete) behind(answer, () => this.#say(refusal, target))
+    if (answer === undefined) this.#say(rejection, target)
+    else if (answer.req.complete) behind(answer, () => this.#say(rejection, target))
     else if (answer.writableEnded) behind(answer, () => this.#leave())
     else if (answer.headersSent) this.socket.destroy()
     // One that still waits is told when its turn comes.
-    else if (answer === this.#current && !answer.req.emit(REFUSED, refusal))
-      this.#say(refusal, answer.req.url)
+    else if (answer === this.#current && !answer.req.emit(REJECTED, rejection))
+      this.#say(rejection, answer.req.url)
   }
 
   /** Looks, about every second, whether the client still does its part. */
   look(nowMs: number): void {
     const answer = this.#current
-    if (answer === undefined || answer.destroyed) this.restingSinceMs ??= nowMs
+    if (answer === undefined || answer.destroyed) this.idleSinceMs ??= nowMs
     if (answer === undefined) return
     this.#lookAtBody(answer, nowMs)
     this.#lookAtReader(nowMs)
@@ -189,13 +189,13 @@ export class Connection implements ServedConnection {
     this.#upload ??= new Progress(nowMs, this.socket.bytesRead)
     const { bytes, idleMs, totalMs } = this.#upload.at(nowMs, this.socket.bytesRead)
     if (answer.writableEnded) {
-      if (idleMs >= REFUSED_BODY.idleMs || totalMs >= REFUSED_BODY.totalMs) this.socket.destroy()
+      if (idleMs >= REJECTED_BODY.idleMs || totalMs >= REJECTED_BODY.totalMs) this.socket.destroy()
     } else if (
       nowMs >= this.#bodyEndsAtMs ||
       idleMs >= BODY.idleMs ||
       totalMs >= BODY.graceMs + bytes / BODY.bytesPerMs
     ) {
-      this.refuse(TIMEOUT)
+      this.reject(TIMEOUT)
     }
   }
 
@@ -216,14 +216,14 @@ export class Connection implements ServedConnection {
    */
   #halfClosed(): void {
     const answer = this.#current
-    if (this.#refusal || answer === undefined || answer.writableEnded || !answer.req.complete) return
+    if (this.#rejection || answer === undefined || answer.writableEnded || !answer.req.complete) return
     this.socket.destroy()
   }
 
-  #say(refusal: HttpRefusal, target: string | undefined): void {
+  #say(rejection: HttpRejection, target: string | undefined): void {
     const { socket } = this
     if (!socket.writable) return void socket.destroy()
-    socket.write(this.#ports.refusalBytes(refusal, target), 'latin1')
+    socket.write(this.#ports.rejectionBytes(rejection, target), 'latin1')
     this.#leave()
   }
 

@@ -3,8 +3,14 @@ import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { ServedConnection } from './connection.ts'
-import { Crowd } from './crowd.ts'
-import { BAD_REQUEST, type HttpRefusal, type ParserError, refusalOfParser, targetIn } from './refusal.ts'
+import { ConnectionManager } from './connection-manager.ts'
+import {
+  BAD_REQUEST,
+  type HttpRejection,
+  type ParserError,
+  rejectionOfParser,
+  targetIn,
+} from './rejection.ts'
 
 /** Where a server listens; port 0 lets the system choose. */
 export interface ListenAddress {
@@ -13,7 +19,7 @@ export interface ListenAddress {
 }
 
 /** An answer to bytes that never became a request. */
-export interface RefusalAnswer {
+export interface RejectionAnswer {
   readonly body: string
   /** Beside those that frame it; `content-type` among them. */
   readonly headers: Readonly<Record<string, string>>
@@ -24,7 +30,7 @@ export interface ListenOptions {
   readonly clock: Clock
   readonly onRequest: (req: IncomingMessage, res: ServerResponse, connection: ServedConnection) => void
   /** @param target What the request would have asked for, where that can be told. */
-  readonly refusalAnswer: (refusal: HttpRefusal, target: string | undefined) => RefusalAnswer
+  readonly rejectionAnswer: (rejection: HttpRejection, target: string | undefined) => RejectionAnswer
   /** Open connections at one time. */
   readonly maxConnections: number
   readonly log: Log
@@ -56,7 +62,7 @@ const LIMITS = {
   keepAliveTimeout: 65_000,
   /** Deadlines are only looked at this often: the default of 30 s would make them up to 30 s late. */
   connectionsCheckingInterval: 1_000,
-  /** Refused by `refusalOf` instead, with a body that says why. */
+  /** Rejected by `rejectionOf` instead, with a body that says why. */
   requireHostHeader: false,
 } as const
 
@@ -72,34 +78,35 @@ const SWEEP_MS = 50
 export async function listen(options: ListenOptions): Promise<Listener> {
   const { address, clock, log, headMs = HEAD_MS } = options
   const server = createServer({ ...LIMITS, headersTimeout: headMs, noDelay: true })
-  // More lines than this are refused by the caller; silently dropping them (the default) would hide a header.
+  // More lines than this are rejected by the caller; silently dropping them (the default) would hide a header.
   server.maxHeadersCount = 0
   // A client may end its side behind its request (node has no name for this in its types).
   Object.assign(server, { httpAllowHalfOpen: true })
   await opened(server, address)
-  const crowd = new Crowd({
+  const connectionManager = new ConnectionManager({
     ...options,
-    refusalBytes: (refusal, target) => refusalBytes(refusal, options.refusalAnswer(refusal, target)),
+    rejectionBytes: (rejection, target) =>
+      rejectionBytes(rejection, options.rejectionAnswer(rejection, target)),
   })
-  const take = (req: IncomingMessage, res: ServerResponse): void => crowd.take(req, res)
+  const take = (req: IncomingMessage, res: ServerResponse): void => connectionManager.take(req, res)
   server.on('request', take)
   server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => {
-    // Asked for where the body is wanted, so that a refused one is not sent in vain.
+    // Asked for where the body is wanted, so that a rejected one is not sent in vain.
     req.once('resume', () => {
       if (!res.headersSent) res.writeContinue()
     })
     take(req, res)
   })
   server.on('checkExpectation', take)
-  server.on('connection', (socket: Socket) => crowd.enter(socket))
+  server.on('connection', (socket: Socket) => connectionManager.enter(socket))
   server.on('connect', (_req: IncomingMessage, socket: Socket) => {
     socket.on('error', () => undefined) // node has let go of it; `close` follows
     socket.resume()
-    crowd.of(socket)?.refuse(BAD_REQUEST)
+    connectionManager.of(socket)?.reject(BAD_REQUEST)
   })
   server.on('clientError', (error: ParserError, socket: Socket) => {
-    const refusal = refusalOfParser(error)
-    if (refusal) crowd.of(socket)?.refuse(refusal, targetIn(error.rawPacket))
+    const rejection = rejectionOfParser(error)
+    if (rejection) connectionManager.of(socket)?.reject(rejection, targetIn(error.rawPacket))
     else socket.destroy()
   })
   // Such as a process that is out of descriptors: it goes on with what it has.
@@ -108,16 +115,16 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   return {
     url: `http://${family === 'IPv6' ? `[${ip}]` : ip}:${port}`,
     get connections() {
-      return crowd.size
+      return connectionManager.size
     },
     close: async (graceMs, noticeMs = 0) => {
-      await closed(server, crowd, { graceMs, noticeMs }, clock)
-      crowd.close()
+      await closed(server, connectionManager, { graceMs, noticeMs }, clock)
+      connectionManager.close()
     },
   }
 }
 
-function refusalBytes({ status, phrase }: HttpRefusal, { body, headers }: RefusalAnswer): string {
+function rejectionBytes({ status, phrase }: HttpRejection, { body, headers }: RejectionAnswer): string {
   const lines = Object.entries({
     ...headers,
     'content-length': String(Buffer.byteLength(body)),
@@ -139,14 +146,14 @@ function opened(server: Server, { host, port }: ListenAddress): Promise<void> {
 
 function closed(
   server: Server,
-  crowd: Crowd,
+  connectionManager: ConnectionManager,
   { graceMs, noticeMs }: { readonly graceMs: number; readonly noticeMs: number },
   clock: Clock,
 ): Promise<void> {
-  crowd.part()
+  connectionManager.part()
   return new Promise(resolve => {
     const sweep = (): void => {
-      crowd.endIdle(noticeMs)
+      connectionManager.endIdle(noticeMs)
       sweeping = clock.after(SWEEP_MS, sweep)
     }
     let sweeping = clock.after(0, sweep)

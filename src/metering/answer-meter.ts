@@ -13,7 +13,7 @@ export interface Measured {
   readonly estimated: boolean
 }
 
-/** Bytes of text that make a token, where nobody counts them (WIRE §4 says characters; for English they are one). */
+/** Bytes of text that make a token, where nobody counts them (spec/wire.md §4 says characters; for English they are one). */
 const BYTES_PER_TOKEN = 4
 
 /**

@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { cost } from '../schema/cost.ts'
-import { BalanceShort, type Claim, type Hold, type Mark, type Price, type Usage } from '../schema/ledger.ts'
+import { BalanceShort, type Claim, type Flag, type Hold, type Price, type Usage } from '../schema/ledger.ts'
 import type { AnswerEnding, AnswerMeter } from './answer-meter.ts'
 import type { LedgerPort } from './ledger-port.ts'
 
@@ -23,7 +23,7 @@ export interface HeldLimits {
 export interface Charge {
   readonly usage: Usage
   readonly amountNano: bigint
-  readonly marks: readonly Mark[]
+  readonly flags: readonly Flag[]
 }
 
 export interface BillOptions {
@@ -42,7 +42,7 @@ export interface BillOptions {
 
 /**
  * The account of one attempt: a hold that is opened before dispatch and ended exactly once, in the ledger and in the
- * limits alike (MONEY, "Life of a hold").
+ * limits alike (spec/money.md §1).
  *
  *     open ──▶ dispatch ──▶ settle(answered)      before the last bytes go out
  *                   │   └─▶ settle(client_gone)   the client left midway
@@ -125,18 +125,18 @@ export class Bill {
     const { held, price, meter, ledger, clock } = this.#options
     const { requestId, attempt, key, tenant, publication, endpoint } = this.#claim
     const { usage, estimated } = meter.measure(ending)
-    const marks: Mark[] = []
-    if (ending === 'client_gone') marks.push('client_gone')
-    if (ending === 'broken') marks.push('partial')
-    if (ending === 'interrupted') marks.push('interrupted')
-    if (estimated) marks.push('estimated')
-    if (!price) marks.push('unpriced')
+    const flags: Flag[] = []
+    if (ending === 'client_gone') flags.push('client_gone')
+    if (ending === 'broken') flags.push('partial')
+    if (ending === 'interrupted') flags.push('interrupted')
+    if (estimated) flags.push('estimated')
+    if (!price) flags.push('unpriced')
     const amountNano = price ? cost(price, usage) : 0n
     const endedAtMs = clock.nowMs()
     // The limits and the ledger hear of it in one turn: a sum that is asked for between them would count it twice.
     const isOurs = held.settle(usage, amountNano, endedAtMs)
     if (isOurs) {
-      this.#charge = { usage, amountNano, marks }
+      this.#charge = { usage, amountNano, flags }
       this.#ended = ledger.end({
         kind: 'settle',
         requestId,
@@ -148,7 +148,7 @@ export class Bill {
         endedAtMs,
         amountNano,
         usage,
-        marks,
+        flags,
       })
     } else this.#ended = Promise.resolve()
     return this.#ended

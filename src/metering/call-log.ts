@@ -1,5 +1,5 @@
 import { withoutSecrets } from '../base/secret-shapes.ts'
-import type { CallRecord, Claim, RefusedCall } from '../schema/ledger.ts'
+import type { CallRecord, Claim, RejectedCall } from '../schema/ledger.ts'
 import { failedAttempts, type RequestRecord } from './request-log.ts'
 
 /** Of a cause: an upstream may name its own at any length. */
@@ -7,7 +7,7 @@ const MAX_REASON_LENGTH = 300
 const MAX_MODEL_LENGTH = 100
 
 /**
- * The line of the call log for a request that was dispatched (DESIGN §6).
+ * The line of the call log for a request that was dispatched (spec/money.md §1).
  *
  * @param claim of its bill: the log goes by accounts, as the ledger does.
  */
@@ -29,7 +29,7 @@ export function callRecord(record: RequestRecord, claim: Claim | undefined, nowM
     errorCode,
     usage: charge?.usage,
     amountNano: charge?.amountNano ?? 0n,
-    marks: charge?.marks ?? [],
+    flags: charge?.flags ?? [],
     latencyMs: Math.round(record.latencyMs),
     firstByteMs: firstByteMs === undefined ? undefined : Math.round(firstByteMs),
     attempts: record.attempts?.length ?? 1,
@@ -40,17 +40,17 @@ export function callRecord(record: RequestRecord, claim: Claim | undefined, nowM
 }
 
 /** The row for a request that was rejected before dispatch. A client may have put a key where a model belongs. */
-export function refusedCall(
+export function rejectedCall(
   record: RequestRecord,
-  refused: Pick<RefusedCall, 'key' | 'tenant' | 'askedModel' | 'message'>,
+  rejected: Pick<RejectedCall, 'key' | 'tenant' | 'askedModel' | 'message'>,
   nowMs: number,
-): RefusedCall {
-  const { askedModel, message } = refused
+): RejectedCall {
+  const { askedModel, message } = rejected
   return {
     requestId: record.requestId,
     atMs: nowMs,
-    key: refused.key,
-    tenant: refused.tenant,
+    key: rejected.key,
+    tenant: rejected.tenant,
     askedModel: askedModel === undefined ? undefined : cut(withoutSecrets(askedModel), MAX_MODEL_LENGTH),
     protocol: record.protocol,
     path: record.path,

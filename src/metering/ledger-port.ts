@@ -1,4 +1,4 @@
-import type { CallRecord, Hold, HoldEnd, RefusedCall } from '../schema/ledger.ts'
+import type { CallRecord, Hold, HoldEnd, RejectedCall } from '../schema/ledger.ts'
 
 /**
  * What the path of a request needs of the ledger. `app` hands in the one that is behind the store.
@@ -23,6 +23,6 @@ export interface LedgerPort {
   end(end: HoldEnd): Promise<void>
   /** Queues a line of the call log. Under pressure it is dropped, and counted. */
   log(record: CallRecord): void
-  /** Keeps a sample of calls that were refused before they were dispatched, in a log of its own. */
-  logRefused(call: RefusedCall): void
+  /** Keeps a sample of calls that were rejected before they were dispatched, in a log of its own. */
+  logRejected(call: RejectedCall): void
 }

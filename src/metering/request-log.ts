@@ -4,7 +4,7 @@ import type { Protocol } from '../schema/endpoint.ts'
 import type { Charge } from './bill.ts'
 
 /** How a request ended. */
-export type Outcome = 'answered' | 'refused' | 'failed' | 'client_gone' | 'broken'
+export type Outcome = 'answered' | 'rejected' | 'failed' | 'client_gone' | 'broken'
 
 /** What is known of a request when it has ended. Never a prompt, never a secret. */
 export interface RequestRecord {
@@ -85,12 +85,12 @@ function attemptsJson(attempts: readonly Attempt[]): string {
   return `,"attempts":${attempts.length},"failed_attempts":${JSON.stringify(failedAttempts(attempts))}`
 }
 
-function chargeJson({ usage, amountNano, marks }: Charge): string {
+function chargeJson({ usage, amountNano, flags }: Charge): string {
   return (
     `,"input_tokens":${usage.inputTokens},"cached_input_tokens":${usage.cachedInputTokens}` +
     `,"cache_write_tokens":${usage.cacheWriteTokens},"output_tokens":${usage.outputTokens}` +
     `,"search_units":${usage.searchUnits},"cost":"${formatNano(amountNano)}"` +
-    (marks.length > 0 ? `,"marks":${JSON.stringify(marks)}` : '')
+    (flags.length > 0 ? `,"flags":${JSON.stringify(flags)}` : '')
   )
 }
 

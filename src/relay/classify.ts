@@ -2,7 +2,7 @@ import { MAX_RETRY_AFTER_MS } from '../base/catalogue/retry-after.ts'
 import { GwError, type GwErrorOptions, type WireCode } from '../base/catalogue/wire.ts'
 import { type Coding, decodedAtOnce } from './coding.ts'
 import { headerValue } from './headers.ts'
-import { readTold } from './probe/read-answer.ts'
+import { readMessage } from './probe/read-answer.ts'
 import { ProxyError } from './proxy.ts'
 import type { Head } from './types.ts'
 import { isUnpaid } from './unpaid.ts'
@@ -18,35 +18,35 @@ const TIMEOUT_CODES = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'])
 export class UpstreamFailure extends GwError {
   override readonly name = 'UpstreamFailure'
   /** Another endpoint may do better: nothing of an answer has been seen, and the fault is not the request's. */
-  readonly mayMoveOn: boolean
-  /** It says that the endpoint is not well: three in a row take it out (DESIGN §7). */
-  readonly isIll: boolean
+  readonly mayTryNext: boolean
+  /** It says that the endpoint is not well: three in a row take it out (spec/requests.md §4). */
+  readonly countsAsFailure: boolean
   /** The request had gone to the endpoint, wholly or in part. */
   readonly wasSent: boolean
   /** It was said by an answer, not by a connection. */
   readonly hasAnswered: boolean
   /** How long the upstream asked to be left alone. */
-  readonly restMs: number | undefined
+  readonly cooldownMs: number | undefined
   /** As metrics count the attempt: the code, or what tells more. */
   readonly result: string
 
   constructor(code: WireCode, message: string | undefined, more: FailureOptions) {
     super(code, message, more)
-    this.mayMoveOn = more.mayMoveOn ?? true
-    this.isIll = more.isIll ?? false
+    this.mayTryNext = more.mayTryNext ?? true
+    this.countsAsFailure = more.countsAsFailure ?? false
     this.hasAnswered = more.hasAnswered ?? false
     this.wasSent = more.wasSent ?? this.hasAnswered
-    this.restMs = more.restMs
+    this.cooldownMs = more.cooldownMs
     this.result = more.result ?? code
   }
 }
 
 interface FailureOptions extends GwErrorOptions {
-  readonly mayMoveOn?: boolean
-  readonly isIll?: boolean
+  readonly mayTryNext?: boolean
+  readonly countsAsFailure?: boolean
   readonly wasSent?: boolean
   readonly hasAnswered?: boolean
-  readonly restMs?: number | undefined
+  readonly cooldownMs?: number | undefined
   readonly result?: string
 }
 
@@ -61,11 +61,16 @@ export function fromTransport(error: unknown, endpoint: string, wasSent: boolean
   const reason = `${endpoint}: ${error instanceof ProxyError ? error.message : (code ?? String(error))}`
   const tooSlow = code !== undefined && TIMEOUT_CODES.has(code)
   if (tooSlow)
-    return new UpstreamFailure('upstream_timeout', undefined, { reason, cause: error, isIll: true, wasSent })
+    return new UpstreamFailure('upstream_timeout', undefined, {
+      reason,
+      cause: error,
+      countsAsFailure: true,
+      wasSent,
+    })
   return new UpstreamFailure('upstream_error', transportMessage(error, wasSent), {
     reason,
     cause: error,
-    isIll: true,
+    countsAsFailure: true,
     wasSent,
   })
 }
@@ -84,18 +89,18 @@ export function fromDeadline(
 ): UpstreamFailure {
   return new UpstreamFailure('upstream_timeout', undefined, {
     reason: `${endpoint}: ${deadline} deadline`,
-    mayMoveOn: deadline !== 'total',
-    isIll: true,
+    mayTryNext: deadline !== 'total',
+    countsAsFailure: true,
     wasSent,
   })
 }
 
-/** The statuses that speak about the client's own request (WIRE §1): they go through. */
+/** The statuses that speak about the client's own request (spec/wire.md §1): they go through. */
 const OWN_WORDS: ReadonlySet<number> = new Set([400, 409, 413, 422])
 
 /**
  * What an answer means by its head, or undefined where it goes through: a success of a shape that can be metered, and
- * what speaks about the client's own request (SECURITY, "Upstream faults").
+ * what speaks about the client's own request (spec/security.md §4).
  *
  * @param coding How its body is encoded.
  * @param body What has come of it, where the status alone does not tell: see {@link PERHAPS_UNPAID}.
@@ -119,12 +124,12 @@ export function fromHead(
     case 403:
       return new UpstreamFailure(
         'upstream_credentials',
-        `The endpoint ${endpoint} refused the gateway’s own credential (${status}); your key is fine.`,
+        `The endpoint ${endpoint} rejected the gateway’s own credential (${status}); your key is fine.`,
         {
           reason,
-          isIll: true,
+          countsAsFailure: true,
           hasAnswered: true,
-          withoutEndpoint: `The model server refused the gateway’s own credential (${status}); your key is fine.`,
+          withoutEndpoint: `The model server rejected the gateway’s own credential (${status}); your key is fine.`,
         },
       )
     case 404:
@@ -139,7 +144,7 @@ export function fromHead(
     case 529:
       return new UpstreamFailure('unavailable', 'The model server is overloaded.', {
         reason,
-        isIll: true,
+        countsAsFailure: true,
         hasAnswered: true,
         ...retryHint(head),
       })
@@ -147,8 +152,8 @@ export function fromHead(
       // Of the 4xx that are left each speaks about the request: no other endpoint would take it either.
       return new UpstreamFailure('upstream_error', `The model server answered ${status}.`, {
         reason,
-        mayMoveOn: status < 400 || status >= 500,
-        isIll: status >= 500,
+        mayTryNext: status < 400 || status >= 500,
+        countsAsFailure: status >= 500,
         hasAnswered: true,
       })
   }
@@ -164,7 +169,7 @@ function isAccountEmpty(
     headerValue(headers, 'retry-after') !== undefined || headerValue(headers, 'retry-after-ms') !== undefined
   const text =
     coding === undefined || coding === 'unknown' ? body : decodedAtOnce(body, coding, MAX_TOLD_BYTES)
-  return isUnpaid({ ...readTold({ contentType, body: text ?? body }), status, asksToWait })
+  return isUnpaid({ ...readMessage({ contentType, body: text ?? body }), status, asksToWait })
 }
 
 /** Not a rate limit, though many vendors say it with 429: no wait helps. */
@@ -176,7 +181,7 @@ function unpaid(status: number, endpoint: string): UpstreamFailure {
       reason: `${endpoint} answered ${status}: its account has nothing left to spend`,
       withoutEndpoint: `The gateway’s account at the model server has nothing left to spend (${status}); your key is fine.`,
       result: 'upstream_unpaid',
-      isIll: true,
+      countsAsFailure: true,
       hasAnswered: true,
     },
   )
@@ -199,7 +204,7 @@ function unreadable(head: Head, endpoint: string): UpstreamFailure {
     'The model server answered something that is neither JSON nor an event stream.',
     {
       reason: `${endpoint}: content-type ${type}, content-encoding ${coding}`,
-      isIll: true,
+      countsAsFailure: true,
       hasAnswered: true,
     },
   )
@@ -209,13 +214,13 @@ function unreadable(head: Head, endpoint: string): UpstreamFailure {
  * For how long the upstream asks to be left alone, and for how long a client is told to wait: never longer than an
  * SDK may be made to sleep. `retry-after-ms` is OpenAI's own; the standard one holds seconds or a date (RFC 9110 §10.2.3).
  */
-function retryHint({ headers }: Head): { retryAfterMs: number; restMs?: number } {
+function retryHint({ headers }: Head): { retryAfterMs: number; cooldownMs?: number } {
   const exactMs = Number(headerValue(headers, 'retry-after-ms') ?? Number.NaN)
   const text = headerValue(headers, 'retry-after') ?? ''
   const askedMs = Number.isFinite(exactMs) ? exactMs : secondsOf(text) * 1_000
   if (!(askedMs > 0)) return { retryAfterMs: DEFAULT_RETRY_AFTER_MS }
-  const restMs = Math.min(askedMs, MAX_RETRY_AFTER_MS)
-  return { retryAfterMs: restMs, restMs }
+  const cooldownMs = Math.min(askedMs, MAX_RETRY_AFTER_MS)
+  return { retryAfterMs: cooldownMs, cooldownMs }
 }
 
 /** A date would need the upstream's clock to agree with ours: it is taken as no hint. */

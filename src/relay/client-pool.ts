@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
+import { ABSENT, IndexedSet, type IndexedSetMember } from '../base/indexed-set.ts'
 import { parseProxy } from '../base/proxies.ts'
-import { ABSENT, Roster, type Rostered } from '../base/roster.ts'
 import { parseContinue } from './interim.ts'
 import { guardedLookup } from './lookup.ts'
 import { proxyConnector } from './proxy.ts'
@@ -16,7 +16,7 @@ export interface PooledClient {
   reused: boolean
 }
 
-interface Slot extends PooledClient, Rostered {
+interface Slot extends PooledClient, IndexedSetMember {
   /** Waits in the list of idle ones. */
   idle: boolean
   /** Its connection closed while it was idle: it is passed over. */
@@ -38,7 +38,7 @@ export class ClientPool {
   /** The newest last. */
   #idle: Slot[] = []
   #goneIdle = 0
-  readonly #taken = new Roster<Slot>()
+  readonly #taken = new IndexedSet<Slot>()
   #retired = false
 
   /** @param proxyUrl of the proxy that it is reached by; absent: directly. */
@@ -94,7 +94,7 @@ export class ClientPool {
   }
 
   /** It has answered to the end and can serve again. */
-  giveBack(pooled: PooledClient): void {
+  release(pooled: PooledClient): void {
     const slot = pooled as Slot
     if (!this.#taken.delete(slot)) return
     if (this.#retired) return destroy(slot)

@@ -27,7 +27,7 @@ const CODINGS: ReadonlyMap<string, Coding> = new Map([
   ['br', 'br'],
   ['zstd', 'zstd'],
 ])
-/** Of a window of 8 MiB: more than RFC 9659 allows over HTTP is refused. */
+/** Of a window of 8 MiB: more than RFC 9659 allows over HTTP is rejected. */
 const ZSTD_PARAMS = { [constants.ZSTD_d_windowLogMax]: 23 }
 
 /** How a body is encoded: `undefined` where it is plain, `unknown` where it cannot be decoded here. */

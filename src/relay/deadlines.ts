@@ -1,11 +1,11 @@
 import type { Clock, Timer } from '../base/clock.ts'
-import { Roster, type Rostered } from '../base/roster.ts'
+import { IndexedSet, type IndexedSetMember } from '../base/indexed-set.ts'
 
 /** How late a deadline may be noticed, and how often all that are watched are looked at. */
 const TICK_MS = 100
 
 /** Something with deadlines of its own. */
-export interface Timed extends Rostered {
+export interface Timed extends IndexedSetMember {
   /** @param nowMs Of the monotonic clock. */
   check(nowMs: number): void
 }
@@ -16,7 +16,7 @@ export interface Timed extends Rostered {
  */
 export class Deadlines {
   readonly #clock: Clock
-  readonly #watched = new Roster<Timed>()
+  readonly #watched = new IndexedSet<Timed>()
   #timer: Timer | undefined
 
   constructor(clock: Clock) {

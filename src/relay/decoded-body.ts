@@ -113,7 +113,7 @@ export class DecodedBody implements BodySink, Answered {
     this.abort(
       new UpstreamFailure(code, code === 'upstream_error' ? UNDECODABLE : undefined, {
         reason,
-        isIll: true,
+        countsAsFailure: true,
         hasAnswered: true,
       }),
     )

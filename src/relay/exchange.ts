@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
-import { ABSENT } from '../base/roster.ts'
+import { ABSENT } from '../base/indexed-set.ts'
 import { fromDeadline, fromHead, fromTransport, UpstreamFailure } from './classify.ts'
 import type { ClientPool, PooledClient } from './client-pool.ts'
 import { type Coding, codingOf } from './coding.ts'
@@ -8,13 +8,13 @@ import type { Deadlines, Timed } from './deadlines.ts'
 import { DecodedBody } from './decoded-body.ts'
 import { requestHeaders } from './headers.ts'
 import type { Pools } from './pools.ts'
-import type { Answered, AnswerTaker, BodySink, Head, Upstream, UpstreamRequest } from './types.ts'
+import type { Answered, AnswerHandler, BodySink, Head, Upstream, UpstreamRequest } from './types.ts'
 import { PERHAPS_UNPAID } from './unpaid.ts'
 
 /** Up to here a body is joined into one write; beyond it is sent in its pieces, uncopied. */
 const JOIN_BYTES = 65_536
 
-/** A refusal that is longer, or takes longer, is not worth its connection. */
+/** A rejection that is longer, or takes longer, is not worth its connection. */
 const MAX_DISCARDED_BYTES = 65_536
 const MAX_DISCARD_MS = 5_000
 
@@ -41,7 +41,7 @@ export interface RelayPorts {
  *           ▲               │  │                │
  *           └─ closed, no ──┘  │                └─ broke, idle, total ──▶ onBreak
  *              byte yet: once, │
- *              on a fresh one  └─ refusal, first_byte, total ──▶ onNoAnswer
+ *              on a fresh one  └─ rejection, first_byte, total ──▶ onNoAnswer
  *
  * Whoever takes the answer is told of its head before a byte of its body is read, in the same turn: to hold the body
  * back until then costs more than all that is done with the head. However it ends (answer, failure, deadline,
@@ -62,12 +62,12 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
   #byteDueMs: number
   #pooled: PooledClient
   /** Until it has been told. */
-  #taker: AnswerTaker | undefined
+  #handler: AnswerHandler | undefined
   /** undici's side of the request, from when it is written. */
   #controller: Dispatcher.DispatchController | undefined
   #sink: BodySink | undefined
   #undecided: Undecided | undefined
-  /** Of a refusal's body: how much more of it is read. */
+  /** Of a rejection's body: how much more of it is read. */
   #discardable: number | undefined
   /** A byte of an answer has come. */
   #began = false
@@ -83,7 +83,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
   #ended = false
 
   /** @param startedMs When the client's request was first dispatched, on the monotonic clock: `total` counts from there. */
-  constructor(request: UpstreamRequest, ports: RelayPorts, startedMs: number, taker: AnswerTaker) {
+  constructor(request: UpstreamRequest, ports: RelayPorts, startedMs: number, handler: AnswerHandler) {
     const { upstream } = request
     this.#upstream = upstream
     this.#request = request
@@ -92,7 +92,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     this.#totalDueMs = startedMs + upstream.totalMs
     this.#idleMs = upstream.idleMs
     this.#byteDueMs = ports.clock.monotonicMs() + upstream.firstByteMs
-    this.#taker = taker
+    this.#handler = handler
     ports.deadlines.watch(this)
     this.#pooled = this.#pool.take()
     this.#dispatch(request)
@@ -152,7 +152,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
 
   onRequestSent(): void {
     this.#sent = true
-    this.#letGo()
+    this.#release()
   }
 
   onResponseStarted(): void {
@@ -176,24 +176,24 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     if (failure) {
       this.#discardable = MAX_DISCARDED_BYTES
       this.#hurry()
-      return this.#tellNone(failure)
+      return this.#notifyNone(failure)
     }
-    this.#letGo()
-    const taker = this.#taker
-    this.#taker = undefined
+    this.#release()
+    const handler = this.#handler
+    this.#handler = undefined
     try {
-      this.#sink = taker && this.#deliver(taker, head, coding)
+      this.#sink = handler && this.#deliver(handler, head, coding)
     } catch (error) {
       this.abort(new Error('the answer was not taken', { cause: error }))
-      taker?.onNoAnswer(error)
+      handler?.onNoAnswer(error)
     }
   }
 
-  #deliver(taker: AnswerTaker, head: Head, coding: Coding | 'unknown' | undefined): BodySink {
-    if (coding === undefined || coding === 'unknown') return taker.onAnswer({ exchange: this, head })
+  #deliver(handler: AnswerHandler, head: Head, coding: Coding | 'unknown' | undefined): BodySink {
+    if (coding === undefined || coding === 'unknown') return handler.onAnswer({ exchange: this, head })
     const { name: endpoint, totalMs: patienceMs } = this.#upstream
     const body = new DecodedBody(this, { coding, endpoint, patienceMs, clock: this.#ports.clock })
-    return body.to(taker.onAnswer({ exchange: body, head }))
+    return body.to(handler.onAnswer({ exchange: body, head }))
   }
 
   /** Enough of its body has come. */
@@ -221,7 +221,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
   #pass(piece: Buffer): boolean {
     if (this.#discardable === undefined) return this.#sink?.onPiece(piece) !== false
     this.#discardable -= piece.length
-    if (this.#discardable < 0) this.abort(new Error('a refusal with a long body'))
+    if (this.#discardable < 0) this.abort(new Error('a rejection with a long body'))
     return true
   }
 
@@ -241,13 +241,13 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
   }
 
   /** undici keeps what it was given to send for as long as the answer takes, long after it has gone. */
-  #letGo(): void {
+  #release(): void {
     if (!this.#hasHead || !this.#sent || !this.#request) return
     this.#request.body.length = 0
     this.#request = undefined
   }
 
-  /** A refusal's body is read to its end, for behind it the connection can serve again; but not for long. */
+  /** A rejection's body is read to its end, for behind it the connection can serve again; but not for long. */
   #hurry(): void {
     this.#paused = false
     this.#totalDueMs = Math.min(this.#totalDueMs, this.#ports.clock.monotonicMs() + MAX_DISCARD_MS)
@@ -270,17 +270,18 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     this.#ended = true
     this.#ports.deadlines.unwatch(this)
     if (error) this.#pool.drop(this.#pooled)
-    else this.#pool.giveBack(this.#pooled)
-    if (this.#taker) this.#tellNone(error ?? fromTransport(new Error('no head'), this.#upstream.name, true))
+    else this.#pool.release(this.#pooled)
+    if (this.#handler)
+      this.#notifyNone(error ?? fromTransport(new Error('no head'), this.#upstream.name, true))
     else if (error) this.#sink?.onBreak(error)
     else this.#sink?.onEnd()
   }
 
   /** Not at once: this may be the call that began the exchange, or one from inside undici, which is to end first. */
-  #tellNone(error: Error): void {
-    const taker = this.#taker
-    this.#taker = undefined
-    if (taker) queueMicrotask(() => taker.onNoAnswer(error))
+  #notifyNone(error: Error): void {
+    const handler = this.#handler
+    this.#handler = undefined
+    if (handler) queueMicrotask(() => handler.onNoAnswer(error))
   }
 }
 

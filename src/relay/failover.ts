@@ -1,43 +1,43 @@
 import { UpstreamFailure } from './classify.ts'
 import { Exchange, type RelayPorts } from './exchange.ts'
-import type { Answering, AnswerTaker, BodySink, UpstreamRequest } from './types.ts'
+import type { AnswerHandler, Answering, BodySink, UpstreamRequest } from './types.ts'
 
 /** Who may serve a request, one after the other. What fails here is told, so that the next choice knows of it. */
-export interface Candidates {
+export interface RetryTargets {
   /** The request for the endpoint that was chosen last. */
   request(): UpstreamRequest
   /** Chooses another endpoint after `failure`. @returns false where none is left, or none may be asked any more. */
-  moveOn(failure: UpstreamFailure): boolean
+  tryNext(failure: UpstreamFailure): boolean
 }
 
 /**
- * Asks one candidate after the other until one answers (DESIGN §7). The client has not seen a byte so far: what
+ * Asks one candidate after the other until one answers (spec/requests.md §4). The client has not seen a byte so far: what
  * fails here can be tried elsewhere, what fails later cannot.
  *
  *     candidate ──▶ exchange ──▶ head ──▶ done: the rest is the answer's
  *         ▲                        │
- *         └── moveOn ◀── failure ──┴──▶ the request's own fault, aborted, nobody left: no answer
+ *         └── tryNext ◀── failure ──┴──▶ the request's own fault, aborted, nobody left: no answer
  */
-export class Failover implements AnswerTaker {
-  readonly #candidates: Candidates
+export class Failover implements AnswerHandler {
+  readonly #targets: RetryTargets
   readonly #ports: RelayPorts
-  readonly #taker: AnswerTaker
+  readonly #handler: AnswerHandler
   readonly #startedMs: number
   #exchange: Exchange | undefined
   #aborted: Error | undefined
 
-  /** @param taker Hears of the answer, or of the failure of the last candidate, or what {@link abort} was given. */
-  constructor(candidates: Candidates, ports: RelayPorts, taker: AnswerTaker) {
-    this.#candidates = candidates
+  /** @param handler Hears of the answer, or of the failure of the last candidate, or what {@link abort} was given. */
+  constructor(candidates: RetryTargets, ports: RelayPorts, handler: AnswerHandler) {
+    this.#targets = candidates
     this.#ports = ports
-    this.#taker = taker
+    this.#handler = handler
     this.#startedMs = ports.clock.monotonicMs()
   }
 
   /** @throws what no candidate is to blame for, before the first is asked. */
   begin(): void {
     if (this.#aborted) throw this.#aborted
-    this.#exchange = new Exchange(this.#candidates.request(), this.#ports, this.#startedMs, this)
+    this.#exchange = new Exchange(this.#targets.request(), this.#ports, this.#startedMs, this)
   }
 
   /** The request has begun to go to the endpoint that was chosen last. */
@@ -52,16 +52,16 @@ export class Failover implements AnswerTaker {
   }
 
   onAnswer(answering: Answering): BodySink {
-    return this.#taker.onAnswer(answering)
+    return this.#handler.onAnswer(answering)
   }
 
   onNoAnswer(error: unknown): void {
-    const mayMoveOn = error instanceof UpstreamFailure && this.#aborted === undefined
+    const mayTryNext = error instanceof UpstreamFailure && this.#aborted === undefined
     try {
-      if (mayMoveOn && this.#candidates.moveOn(error)) return this.begin()
+      if (mayTryNext && this.#targets.tryNext(error)) return this.begin()
     } catch (thrown) {
-      return this.#taker.onNoAnswer(thrown)
+      return this.#handler.onNoAnswer(thrown)
     }
-    this.#taker.onNoAnswer(error)
+    this.#handler.onNoAnswer(error)
   }
 }

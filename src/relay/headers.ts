@@ -1,5 +1,5 @@
 /**
- * Which header lines go through, in both directions (WIRE §5). Headers travel as flat arrays, names and values in
+ * Which header lines go through, in both directions (spec/wire.md §5). Headers travel as flat arrays, names and values in
  * turn, as they came: order, case and repeated lines survive.
  */
 

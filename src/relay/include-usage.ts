@@ -14,7 +14,7 @@ export interface StreamOptions {
 }
 
 /**
- * The edits that make an OpenAI-style stream end with its usage (WIRE §3), or none where the client asked for it
+ * The edits that make an OpenAI-style stream end with its usage (spec/wire.md §3), or none where the client asked for it
  * itself, or sent something that only the upstream can judge.
  *
  * @param objectStart Offset behind the opening brace of the body; the body has at least one member.

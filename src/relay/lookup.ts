@@ -12,8 +12,8 @@ type Callback = (
 export type Lookup = (hostname: string, options: LookupOptions, callback: Callback) => void
 
 /**
- * Resolves a name as the system does, and refuses it where clouds serve their credentials at one of its addresses: a
- * name can be pointed there after a configuration was reviewed (SECURITY, "Config").
+ * Resolves a name as the system does, and rejects it where clouds serve their credentials at one of its addresses: a
+ * name can be pointed there after a configuration was reviewed (spec/security.md §6).
  */
 export function guardedLookup(lookup: Lookup = systemLookup): Lookup {
   return (hostname, options, callback) => {
@@ -21,9 +21,9 @@ export function guardedLookup(lookup: Lookup = systemLookup): Lookup {
       if (error) return callback(error, found, family)
       const addresses = typeof found === 'string' ? [found] : found.map(({ address }) => address)
       if (!addresses.some(isMetadataAddress)) return callback(null, found, family)
-      const refusal: NodeJS.ErrnoException = new Error(`${hostname} resolves to a metadata address`)
-      refusal.code = 'ELINKLOCAL'
-      callback(refusal, [], undefined)
+      const rejection: NodeJS.ErrnoException = new Error(`${hostname} resolves to a metadata address`)
+      rejection.code = 'ELINKLOCAL'
+      callback(rejection, [], undefined)
     })
   }
 }

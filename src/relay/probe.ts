@@ -18,7 +18,7 @@ export type ProbeFault =
   | 'dns'
   | 'link_local'
   | 'proxy'
-  | 'refused'
+  | 'rejected'
   | 'unreachable'
   | 'connect_timeout'
   | 'tls'
@@ -34,11 +34,11 @@ export type ProbeFault =
   | 'request'
   | 'upstream'
 
-/** What went wrong, and what would mend it: each one or more sentences on one line. Never a secret. */
+/** What went wrong, and what would hint it: each one or more sentences on one line. Never a secret. */
 export interface Diagnosis {
   readonly fault: ProbeFault
   readonly cause: string
-  readonly mend: string
+  readonly hint: string
   /** Of the answer that told, where there was one. */
   readonly status?: number
 }
@@ -73,16 +73,16 @@ export interface ProbeOptions {
  * method ever rejects, follows a redirect, connects to a metadata address, or reads more than 1 MiB.
  */
 export interface Probe {
-  /** One minimal chat in the endpoint's protocol; where it fails, what would mend it. */
+  /** One minimal chat in the endpoint's protocol; where it fails, what would hint it. */
   chat(target: ProbeTarget, options: ProbeOptions): Promise<ProbeOutcome>
   /** The models that `GET {base_url}/models` lists, which costs nothing; undefined where it gives no list. */
   list(target: ProbeTarget, options: ProbeOptions): Promise<readonly string[] | undefined>
   /**
-   * For the background (DESIGN §7): asks only what is free, and chats where that cannot tell: where there is no list
+   * For the background (spec/requests.md §4): asks only what is free, and chats where that cannot tell: where there is no list
    * of models, or the model is not in it.
    *
    * @param hasAnswered The endpoint answered lately, and wrongly (401, 500): that it lists its models tells nothing,
    * so it is asked for a chat.
    */
-  heal(target: ProbeTarget, hasAnswered: boolean, options: ProbeOptions): Promise<ProbeOutcome>
+  check(target: ProbeTarget, hasAnswered: boolean, options: ProbeOptions): Promise<ProbeOutcome>
 }

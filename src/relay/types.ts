@@ -39,7 +39,7 @@ export interface Head {
 }
 
 /** Whoever a request is relayed for: one of the two comes, once, and never before the call that began it has returned. */
-export interface AnswerTaker {
+export interface AnswerHandler {
   /** An answer has begun. @returns what its body goes to, from the first byte on. */
   onAnswer(answering: Answering): BodySink
   /** There is none; or what `onAnswer` itself has thrown. */

@@ -1,7 +1,7 @@
-import type { Told } from './probe/read-answer.ts'
+import type { UpstreamMessage } from './probe/read-answer.ts'
 
 /** What an answer says that tells an empty account from a rate limit. */
-export interface SaidOfMoney extends Pick<Told, 'code' | 'type' | 'message'> {
+export interface SaidOfMoney extends Pick<UpstreamMessage, 'code' | 'type' | 'message'> {
   readonly status: number
   /** It says when to come back, as a rate limit does. */
   readonly asksToWait: boolean

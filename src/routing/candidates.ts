@@ -4,7 +4,7 @@ import type { UpstreamFailure } from '../relay/classify.ts'
 import type { Protocol } from '../schema/endpoint.ts'
 import type { PublicationEntry, Target } from '../snapshot/types.ts'
 import type { EndpointHealth, Obstacle } from './endpoint-state.ts'
-import type { HealthBook } from './health-book.ts'
+import type { HealthRegistry } from './health-registry.ts'
 
 /** The path of each protocol that a client can be sent to, where it called the wrong one. */
 const HOME_PATHS: Record<Protocol, string> = { openai: '/v1/chat/completions', anthropic: '/v1/messages' }
@@ -12,7 +12,7 @@ const HOME_PATHS: Record<Protocol, string> = { openai: '/v1/chat/completions', a
 const FULL_RETRY_AFTER_MS = 1_000
 
 interface CandidatePorts {
-  readonly health: HealthBook
+  readonly health: HealthRegistry
   readonly clock: Clock
 }
 
@@ -34,11 +34,11 @@ export function obstacleOf(
 }
 
 /** Of two that were drawn the one with less to do for its weight; of equals the first. */
-export function lessLoaded(one: Target, other: Target, health: HealthBook): Target {
+export function leastLoaded(one: Target, other: Target, health: HealthRegistry): Target {
   return loadOf(other, health) < loadOf(one, health) ? other : one
 }
 
-function loadOf({ endpoint, weight }: Target, health: HealthBook): number {
+function loadOf({ endpoint, weight }: Target, health: HealthRegistry): number {
   return health.of(endpoint).inFlight / weight
 }
 
@@ -52,7 +52,7 @@ export interface Candidate {
 }
 
 /** Every endpoint that is bound, as the next request would find it. Nothing is chosen, entered or counted. */
-export function survey(bound: readonly Target[], ports: CandidatePorts): readonly Candidate[] {
+export function inspect(bound: readonly Target[], ports: CandidatePorts): readonly Candidate[] {
   const look = (isLastResort: boolean) =>
     bound.map(target => ({ target, obstacle: obstacleOf(target, ports, isLastResort) }))
   let met = look(false)
@@ -70,19 +70,19 @@ export function survey(bound: readonly Target[], ports: CandidatePorts): readonl
 }
 
 /** Two are drawn by weight, perhaps the same twice: every pair counts as often as it comes. */
-function shareOf(target: Target, tier: readonly Target[], health: HealthBook): number {
+function shareOf(target: Target, tier: readonly Target[], health: HealthRegistry): number {
   const sum = tier.reduce((weights, { weight }) => weights + weight, 0)
   let pairs = 0
   for (const one of tier) {
     for (const other of tier) {
-      if (lessLoaded(one, other, health) === target) pairs += one.weight * other.weight
+      if (leastLoaded(one, other, health) === target) pairs += one.weight * other.weight
     }
   }
   return pairs / (sum * sum)
 }
 
-/** Why nobody can serve, in the words of what would help: waiting for a rest, for room, or for a mend. */
-export function nobody(bound: readonly Target[], { health, clock }: CandidatePorts): GwError {
+/** Why nobody can serve, in the words of what would help: waiting for a rest, for room, or for a hint. */
+export function noEndpointError(bound: readonly Target[], { health, clock }: CandidatePorts): GwError {
   const nowMs = clock.monotonicMs()
   const weighted = bound.filter(({ weight }) => weight > 0)
   const met: { readonly name: string; readonly obstacle: Obstacle }[] = []
@@ -91,7 +91,7 @@ export function nobody(bound: readonly Target[], { health, clock }: CandidatePor
     const state = health.of(target.endpoint)
     const obstacle = state.obstacle(target.endpoint, nowMs, true)
     if (obstacle) met.push({ name: target.endpoint.name, obstacle })
-    const rest = obstacle === 'resting' ? state.resting(nowMs) : undefined
+    const rest = obstacle === 'resting' ? state.cooldown(nowMs) : undefined
     if (rest && (!soonest || rest.forMs < soonest.forMs)) soonest = rest
   }
   const reason =

@@ -3,7 +3,7 @@ import { UpstreamFailure } from '../relay/classify.ts'
 import type { EndpointEntry, HealthSettings } from '../snapshot/types.ts'
 import { FailureRow, RecentSuccesses } from './failure-row.ts'
 
-/** What is known of an endpoint at runtime (DESIGN §2); never in YAML, and kept across reloads. */
+/** What is known of an endpoint at runtime (spec/resources.md §2); never in YAML, and kept across reloads. */
 export interface EndpointHealth {
   readonly endpoint: string
   readonly state: 'unknown' | 'healthy' | 'unhealthy'
@@ -12,9 +12,9 @@ export interface EndpointHealth {
   /** Why it is unhealthy. */
   readonly reason?: string
   /** Wall clock: it asked to be left alone until then. */
-  readonly restingUntilMs?: number
+  readonly cooldownUntilMs?: number
   /** When it is asked again, while it is unhealthy. Wall clock. */
-  readonly nextTrialMs?: number
+  readonly nextProbeMs?: number
   /** Requests at hand. */
   readonly inFlight: number
 }
@@ -23,12 +23,12 @@ export interface EndpointHealth {
 export type Obstacle = 'disabled' | 'unhealthy' | 'resting' | 'full'
 
 /** What a failure says about the endpoint; an {@link UpstreamFailure} says it. */
-export interface Ailment {
-  readonly isIll: boolean
+export interface FailureInfo {
+  readonly countsAsFailure: boolean
   /** The request had gone to it, wholly or in part: what it asks for may be the cause. */
   readonly wasSent: boolean
   readonly hasAnswered: boolean
-  readonly restMs: number | undefined
+  readonly cooldownMs: number | undefined
   readonly reason: string | undefined
 }
 
@@ -72,12 +72,12 @@ export class EndpointState {
   #isOut = false
   #isReached = false
   /** Monotonic. */
-  #restingUntilMs = Number.NEGATIVE_INFINITY
-  #restFailure: UpstreamFailure | undefined
+  #cooldownUntilMs = Number.NEGATIVE_INFINITY
+  #cooldownFailure: UpstreamFailure | undefined
   /** Monotonic: from then on one request may try it, where no probe may. */
-  #trialFromMs = Number.POSITIVE_INFINITY
+  #halfOpenFromMs = Number.POSITIVE_INFINITY
   /** The trial is under way. */
-  #onTrial = false
+  #isHalfOpen = false
 
   constructor(endpoint: EndpointEntry, ports: StatePorts) {
     this.endpoint = endpoint
@@ -110,26 +110,26 @@ export class EndpointState {
    */
   obstacle(endpoint: EndpointEntry, nowMs: number, isLastResort = false): Obstacle | undefined {
     if (!endpoint.enabled) return 'disabled'
-    const isPassedOver = this.#state === 'unhealthy' && nowMs < this.#trialFromMs
+    const isPassedOver = this.#state === 'unhealthy' && nowMs < this.#halfOpenFromMs
     if (isPassedOver && (this.#isOut || !isLastResort)) return 'unhealthy'
-    if (nowMs < this.#restingUntilMs) return 'resting'
+    if (nowMs < this.#cooldownUntilMs) return 'resting'
     return this.inFlight >= endpoint.maxConcurrency ? 'full' : undefined
   }
 
   /** A request goes there. */
   enter(): void {
     this.inFlight++
-    if (this.#state !== 'unhealthy' || this.#ports.clock.monotonicMs() < this.#trialFromMs) return
+    if (this.#state !== 'unhealthy' || this.#ports.clock.monotonicMs() < this.#halfOpenFromMs) return
     // One request is the trial: the others wait for what comes of it.
-    this.#trialFromMs = Number.POSITIVE_INFINITY
-    this.#onTrial = true
+    this.#halfOpenFromMs = Number.POSITIVE_INFINITY
+    this.#isHalfOpen = true
   }
 
   leave(): void {
     this.inFlight--
-    if (!this.#onTrial || this.#state !== 'unhealthy') return
+    if (!this.#isHalfOpen || this.#state !== 'unhealthy') return
     // Its client left, or it told nothing either way: another has to try.
-    this.#onTrial = false
+    this.#isHalfOpen = false
     this.#ports.onTurn(this)
   }
 
@@ -138,33 +138,33 @@ export class EndpointState {
     this.#failures.clear()
     this.#silences.clear()
     this.#successes.add(source, this.#ports.clock.monotonicMs())
-    this.#onTrial = false
+    this.#isHalfOpen = false
     this.#isOut = false
     if (this.#state !== 'healthy') this.#turn('healthy', undefined)
   }
 
   /** It asked to be left alone, if it did. */
-  rest(failure: Ailment): void {
-    if (failure.restMs === undefined) return
-    const untilMs = this.#ports.clock.monotonicMs() + failure.restMs
-    this.#restingUntilMs = Math.max(this.#restingUntilMs, untilMs)
-    if (failure instanceof UpstreamFailure) this.#restFailure = failure
+  coolDown(failure: FailureInfo): void {
+    if (failure.cooldownMs === undefined) return
+    const untilMs = this.#ports.clock.monotonicMs() + failure.cooldownMs
+    this.#cooldownUntilMs = Math.max(this.#cooldownUntilMs, untilMs)
+    if (failure instanceof UpstreamFailure) this.#cooldownFailure = failure
   }
 
   /** @param source Whose request it was: that of a tenant, or of a key without one. */
-  failed(failure: Ailment, source: string): void {
-    this.rest(failure)
-    if (!failure.isIll) return
+  failed(failure: FailureInfo, source: string): void {
+    this.coolDown(failure)
+    if (!failure.countsAsFailure) return
     const cause = failure.wasSent ? source : undefined
     this.#failures.add(cause)
     if (failure.hasAnswered) this.#silences.clear()
     else this.#silences.add(cause)
     this.#isReached = failure.wasSent
     this.#isOut = !failure.hasAnswered && (this.#isOut || this.#isProof(this.#silences))
-    const wasTrial = this.#onTrial
-    this.#onTrial = false
+    const wasHalfOpen = this.#isHalfOpen
+    this.#isHalfOpen = false
     if (this.#state === 'unhealthy') {
-      if (wasTrial) this.#ports.onTurn(this)
+      if (wasHalfOpen) this.#ports.onTurn(this)
     } else if (this.#isFailing(source)) this.#turn('unhealthy', failure.reason)
   }
 
@@ -173,34 +173,36 @@ export class EndpointState {
    *
    * @param hasAnswered The probe was answered, wrongly.
    */
-  stillIll(reason: string, hasAnswered: boolean): void {
+  stillUnhealthy(reason: string, hasAnswered: boolean): void {
     if (this.#state !== 'unhealthy') return
     this.#reason = reason
     this.#isOut = !hasAnswered
   }
 
   /** Lets one request try it, in `ms` from now: nothing else may tell whether it is well again. */
-  openTrial(ms: number): void {
-    this.#trialFromMs = this.#ports.clock.monotonicMs() + ms
+  startHalfOpen(ms: number): void {
+    this.#halfOpenFromMs = this.#ports.clock.monotonicMs() + ms
   }
 
   /** What it said when it asked to be left alone, and for how long it still does. */
-  resting(nowMs: number): { readonly failure: UpstreamFailure; readonly forMs: number } | undefined {
-    const forMs = this.#restingUntilMs - nowMs
-    return this.#restFailure && forMs > 0 ? { failure: this.#restFailure, forMs } : undefined
+  cooldown(nowMs: number): { readonly failure: UpstreamFailure; readonly forMs: number } | undefined {
+    const forMs = this.#cooldownUntilMs - nowMs
+    return this.#cooldownFailure && forMs > 0 ? { failure: this.#cooldownFailure, forMs } : undefined
   }
 
   report(): EndpointHealth {
     const { clock } = this.#ports
     const skewMs = clock.nowMs() - clock.monotonicMs()
-    const rests = this.#restingUntilMs > clock.monotonicMs()
+    const isCoolingDown = this.#cooldownUntilMs > clock.monotonicMs()
     return {
       endpoint: this.endpoint.name,
       state: this.#state,
       sinceMs: this.#sinceMs,
       ...(this.#reason !== undefined && { reason: this.#reason }),
-      ...(rests && { restingUntilMs: Math.round(this.#restingUntilMs + skewMs) }),
-      ...(Number.isFinite(this.#trialFromMs) && { nextTrialMs: Math.round(this.#trialFromMs + skewMs) }),
+      ...(isCoolingDown && { cooldownUntilMs: Math.round(this.#cooldownUntilMs + skewMs) }),
+      ...(Number.isFinite(this.#halfOpenFromMs) && {
+        nextProbeMs: Math.round(this.#halfOpenFromMs + skewMs),
+      }),
       inFlight: this.inFlight,
     }
   }
@@ -221,7 +223,7 @@ export class EndpointState {
     this.#state = state
     this.#reason = reason
     this.#sinceMs = this.#ports.clock.nowMs()
-    this.#trialFromMs = Number.POSITIVE_INFINITY
+    this.#halfOpenFromMs = Number.POSITIVE_INFINITY
     this.#ports.onTurn(this)
   }
 }

@@ -9,7 +9,7 @@ const RESERVE = 10
 const MOST = 100
 
 /**
- * How many second attempts there may be (DESIGN §7): at most a fifth of the traffic. When every endpoint fails,
+ * How many second attempts there may be (spec/requests.md §4): at most a fifth of the traffic. When every endpoint fails,
  * attempts elsewhere would only multiply the load on what is left.
  */
 export class RetryBudget {

@@ -1,25 +1,25 @@
 import type { GwError } from '../base/catalogue/wire.ts'
-import type { Chance } from '../base/chance.ts'
 import type { Clock } from '../base/clock.ts'
+import type { Random } from '../base/random.ts'
 import type { UpstreamFailure } from '../relay/classify.ts'
 import type { Protocol } from '../schema/endpoint.ts'
 import type { PublicationEntry, Target } from '../snapshot/types.ts'
-import { boundTo, lessLoaded, nobody, obstacleOf } from './candidates.ts'
-import type { Ailment, EndpointState } from './endpoint-state.ts'
-import type { HealthBook } from './health-book.ts'
+import { boundTo, leastLoaded, noEndpointError, obstacleOf } from './candidates.ts'
+import type { EndpointState, FailureInfo } from './endpoint-state.ts'
+import type { HealthRegistry } from './health-registry.ts'
 import type { RetryBudget } from './retry-budget.ts'
 
 const MAX_ATTEMPTS = 3
 
 export interface RoutePorts {
-  readonly health: HealthBook
+  readonly health: HealthRegistry
   readonly budget: RetryBudget
-  readonly chance: Chance
+  readonly random: Random
   readonly clock: Clock
 }
 
 /**
- * The way of one request through the endpoints of its publication (DESIGN §7): which one serves it, and which one is
+ * The way of one request through the endpoints of its publication (spec/requests.md §4): which one serves it, and which one is
  * next where that one fails. The endpoint that is chosen counts the request among those at hand until it has been
  * left.
  *
@@ -50,7 +50,7 @@ export class Route {
     this.#ports = ports
     this.#source = source
     const target = this.#pick()
-    if (!target) throw nobody(this.#bound, ports)
+    if (!target) throw noEndpointError(this.#bound, ports)
     ports.budget.deposit()
     this.#target = target
     this.#state = ports.health.of(target.endpoint)
@@ -73,9 +73,9 @@ export class Route {
   }
 
   /** The present one has failed. @returns whether another one was chosen. */
-  moveOn(failure: UpstreamFailure): boolean {
+  tryNext(failure: UpstreamFailure): boolean {
     this.#failed(failure, failure.code)
-    if (!failure.mayMoveOn || this.#attempts >= MAX_ATTEMPTS) return false
+    if (!failure.mayTryNext || this.#attempts >= MAX_ATTEMPTS) return false
     this.#tried = [...(this.#tried ?? []), this.#state]
     const target = this.#pick()
     if (!target || !this.#ports.budget.withdraw()) return false
@@ -99,9 +99,12 @@ export class Route {
   }
 
   /** Its answer broke off, or was none at its end: too late for another endpoint. */
-  broke(error: GwError): void {
+  failedMidway(error: GwError): void {
     const reason = error.reason ?? error.message
-    this.#failed({ isIll: true, wasSent: true, hasAnswered: true, restMs: undefined, reason }, error.code)
+    this.#failed(
+      { countsAsFailure: true, wasSent: true, hasAnswered: true, cooldownMs: undefined, reason },
+      error.code,
+    )
   }
 
   /** The request is over. */
@@ -111,8 +114,8 @@ export class Route {
   }
 
   /** A request that two endpoints answer alike is to blame itself: it counts against the first of them at most. */
-  #failed(failure: Ailment, code: string): void {
-    if (failure.hasAnswered && this.#answers?.includes(code)) return this.#state.rest(failure)
+  #failed(failure: FailureInfo, code: string): void {
+    if (failure.hasAnswered && this.#answers?.includes(code)) return this.#state.coolDown(failure)
     if (failure.hasAnswered) this.#answers = [...(this.#answers ?? []), code]
     this.#state.failed(failure, this.#source)
   }
@@ -129,9 +132,9 @@ export class Route {
     const tier = usable.filter(({ priority }) => priority === first.priority)
     if (tier.length === 1) return first
     const sum = tier.reduce((weights, { weight }) => weights + weight, 0)
-    const one = drawn(tier, sum * this.#ports.chance.fraction()) ?? first
-    const other = drawn(tier, sum * this.#ports.chance.fraction()) ?? first
-    return lessLoaded(one, other, this.#ports.health)
+    const one = pickWeighted(tier, sum * this.#ports.random.fraction()) ?? first
+    const other = pickWeighted(tier, sum * this.#ports.random.fraction()) ?? first
+    return leastLoaded(one, other, this.#ports.health)
   }
 
   #isUsable(target: Target, isLastResort = false): boolean {
@@ -141,7 +144,7 @@ export class Route {
 }
 
 /** The target at `mark` of the summed weights. */
-function drawn(tier: readonly Target[], mark: number): Target | undefined {
+function pickWeighted(tier: readonly Target[], mark: number): Target | undefined {
   let rest = mark
   for (const target of tier) {
     rest -= target.weight

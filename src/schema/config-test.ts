@@ -5,7 +5,7 @@ import { modelName, money, name, text, timestamp } from './scalars.ts'
 
 const tokens = z.int().min(0).max(Number.MAX_SAFE_INTEGER)
 /** What a configuration by itself can lead to, in the order of the checks. */
-const REFUSALS = [
+const REJECTIONS = [
   'invalid_api_key',
   'maintenance',
   'tenant_disabled',
@@ -21,7 +21,7 @@ const REFUSALS = [
   'quota_exceeded',
   'budget_exceeded',
 ] as const satisfies readonly WireCode[]
-const code = z.enum(REFUSALS)
+const code = z.enum(REJECTIONS)
 const status = z.int().min(400).max(599)
 
 const usage = z
@@ -35,7 +35,7 @@ const usage = z
   .describe('What an answer used.')
 
 /** What a test may claim; each has one. */
-const CLAIMS = ['may_call', 'may_not_call', 'is_refused', 'routes_to', 'costs'] as const
+const CLAIMS = ['may_call', 'may_not_call', 'is_rejected', 'routes_to', 'costs'] as const
 
 /** One assertion about a configuration. */
 export const configTest = z
@@ -50,16 +50,16 @@ export const configTest = z
     at: timestamp.optional().describe('When. Default: now.'),
     down: z.array(name).optional().describe('Endpoints that are unhealthy meanwhile.'),
     may_call: modelName.optional().describe('The call would be served.'),
-    may_not_call: modelName.optional().describe('The call would be refused.'),
+    may_not_call: modelName.optional().describe('The call would be rejected.'),
     because: code.optional().describe('Of `may_not_call`: with this error of the catalogue.'),
     status: status.optional().describe('Of `may_not_call`: with this status.'),
-    is_refused: z
+    is_rejected: z
       .strictObject({
         status: status.optional().describe('With this status.'),
         code: code.optional().describe('With this error of the catalogue.'),
       })
       .optional()
-      .describe('A call of `model` would be refused.'),
+      .describe('A call of `model` would be rejected.'),
     routes_to: z
       .array(name)
       .optional()
@@ -82,7 +82,7 @@ export const configTest = z
     if (!names && test.model === undefined) fault('model', `\`${claim}\` is of a model`, 'GW1203')
     if (test.key !== undefined && test.tenant !== undefined)
       fault('tenant', 'either a key or a tenant calls, not both', 'GW1206')
-    const needsCaller = names || claim === 'is_refused'
+    const needsCaller = names || claim === 'is_rejected'
     if (needsCaller && test.key === undefined && test.tenant === undefined)
       fault('key', `\`${claim}\` is of a key, or of a tenant`, 'GW1203')
     for (const field of ['because', 'status'] as const) {

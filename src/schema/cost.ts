@@ -4,7 +4,7 @@ const TOKENS_PER_MTOK = 1_000_000n
 
 /**
  * What an answer costs, in nano-units, rounded up once over the whole sum. Tokens read from or written to a cache
- * are part of the input and are priced once, at their own price (MONEY, "What is charged").
+ * are part of the input and are priced once, at their own price (spec/money.md §2).
  *
  * @param usage Whole numbers, 0 or more. Parts that claim more than the whole are cut to it.
  */

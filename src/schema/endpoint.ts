@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { isMetadataAddress } from '../base/ip-address.ts'
 import { parseProxy } from '../base/proxies.ts'
 import { looksSecret } from '../base/secret-shapes.ts'
-import { keptSecret } from './kept-secret.ts'
 import { duration, secretReference, text } from './scalars.ts'
+import { storedCredential } from './stored-credential.ts'
 
 export const PROTOCOLS = ['openai', 'anthropic'] as const
 export type Protocol = (typeof PROTOCOLS)[number]
@@ -49,20 +49,20 @@ const ABOUT_HEADERS = 'Extra headers for this upstream.'
 /** Over the network: a secret is given as `upstream_key`, and a reference would read files of this machine. */
 export const plainHeaders = z
   .record(headerName, headerText)
-  .superRefine(refuseSecrets)
+  .superRefine(rejectSecrets)
   .describe(
-    `${ABOUT_HEADERS} A value that looks like a secret is refused: it belongs in \`upstream_key\`, or as a reference in a configuration file.`,
+    `${ABOUT_HEADERS} A value that looks like a secret is rejected: it belongs in \`upstream_key\`, or as a reference in a configuration file.`,
   )
 
 const headers = z
   .record(headerName, z.union([headerText, secretReference]))
-  .superRefine(refuseSecrets)
+  .superRefine(rejectSecrets)
   .describe(`${ABOUT_HEADERS} One that is a secret is a reference: \`api-key: { env: NAME }\`.`)
 
 /** As they stand in the store, whatever looked like a secret when they were written. */
 const standingHeaders = z.record(headerName, z.union([headerText, secretReference]))
 
-function refuseSecrets(
+function rejectSecrets(
   value: Readonly<Record<string, unknown>>,
   ctx: z.RefinementCtx<Readonly<Record<string, unknown>>>,
 ): void {
@@ -171,7 +171,7 @@ export const endpoint = z
   .describe('An upstream: one model server, or one account at a vendor.')
 
 /** The credential of an endpoint that stands: where it leads to, or that it was given over REST. */
-const credential = z.union([secretReference, keptSecret])
+const credential = z.union([secretReference, storedCredential])
 
 /** The same as it stands in the store. */
 export const standingEndpoint = z
@@ -195,15 +195,15 @@ function trimSlashes(url: string): string {
 }
 
 function checkBaseUrl(value: string, ctx: z.RefinementCtx<string>): void {
-  const refuse = (message: string) => ctx.addIssue({ code: 'custom', message, input: value })
+  const reject = (message: string) => ctx.addIssue({ code: 'custom', message, input: value })
   let url: URL
   try {
     url = new URL(value)
   } catch {
-    return refuse('a URL such as https://api.openai.com/v1')
+    return reject('a URL such as https://api.openai.com/v1')
   }
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') return refuse('http or https only')
-  if (url.username || url.password) return refuse('no user or password in the URL: use `upstream_key`')
-  if (value.includes('?') || value.includes('#')) return refuse('no query and no fragment')
-  if (isMetadataAddress(url.hostname)) return refuse('addresses where clouds serve metadata are refused')
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return reject('http or https only')
+  if (url.username || url.password) return reject('no user or password in the URL: use `upstream_key`')
+  if (value.includes('?') || value.includes('#')) return reject('no query and no fragment')
+  if (isMetadataAddress(url.hostname)) return reject('addresses where clouds serve metadata are rejected')
 }

@@ -3,7 +3,7 @@
  * rounded up once.
  */
 
-/** What an answer cost in tokens, as the upstream reported it (WIRE §4) or as it was estimated. */
+/** What an answer cost in tokens, as the upstream reported it (spec/wire.md §4) or as it was estimated. */
 export interface Usage {
   /** All input, cached and cache-written tokens included. */
   readonly inputTokens: number
@@ -49,10 +49,10 @@ export interface Hold extends Claim {
   readonly deadlineMs: number
   readonly amountNano: bigint
   readonly tokens: number
-  /** What it is settled at when nothing was learned of it: what its input alone probably is (MONEY, "Life of a hold"). */
+  /** What it is settled at when nothing was learned of it: what its input alone probably is (spec/money.md §1). */
   readonly inputTokens: number
   readonly inputAmountNano: bigint
-  /** The tenant's balance must cover it: the ledger refuses it where it does not. */
+  /** The tenant's balance must cover it: the ledger rejects it where it does not. */
   readonly prepaid?: boolean | undefined
   /** For the call log, should the gateway end before the call does; absent where it has no line for such calls. */
   readonly call?: { readonly path: string; readonly stream: boolean } | undefined
@@ -74,7 +74,7 @@ export class BalanceShort extends Error {
 }
 
 /** Why a bill is not simply "answered, usage reported". */
-export type Mark = 'estimated' | 'client_gone' | 'partial' | 'interrupted' | 'unpriced' | 'swept'
+export type Flag = 'estimated' | 'client_gone' | 'partial' | 'interrupted' | 'unpriced' | 'swept'
 
 /** The end of a hold that cost something, or could have: exactly one for each hold that was dispatched and answered. */
 export interface Settlement extends Claim {
@@ -82,7 +82,7 @@ export interface Settlement extends Claim {
   readonly endedAtMs: number
   readonly amountNano: bigint
   readonly usage: Usage
-  readonly marks: readonly Mark[]
+  readonly flags: readonly Flag[]
 }
 
 /** The end of a hold that cost nothing. */
@@ -95,17 +95,17 @@ export interface Release extends Claim {
 
 export type HoldEnd = Settlement | Release
 
-/** How a call ended, as the call log has it; `refused` is by its upstream's limits, not by ours. */
+/** How a call ended, as the call log has it; `rejected` is by its upstream's limits, not by ours. */
 export const CALL_OUTCOMES = [
   'answered',
-  'refused',
+  'rejected',
   'failed',
   'broken',
   'client_gone',
   'interrupted',
 ] as const
 
-/** One line of the call log (DESIGN §6). Never a prompt, never a secret. */
+/** One line of the call log (spec/money.md §1). Never a prompt, never a secret. */
 export interface CallRecord {
   readonly requestId: string
   readonly atMs: number
@@ -121,7 +121,7 @@ export interface CallRecord {
   readonly errorCode?: string | undefined
   readonly usage?: Usage | undefined
   readonly amountNano: bigint
-  readonly marks: readonly Mark[]
+  readonly flags: readonly Flag[]
   readonly latencyMs: number
   readonly firstByteMs?: number | undefined
   readonly attempts: number
@@ -132,10 +132,10 @@ export interface CallRecord {
 }
 
 /**
- * A call that was refused before it was dispatched, with the number of calls that were refused alike within the same
+ * A call that was rejected before it was dispatched, with the number of calls that were rejected alike within the same
  * second. Never a prompt, never a secret.
  */
-export interface RefusedCall {
+export interface RejectedCall {
   readonly requestId: string
   readonly atMs: number
   /** Absent where the key was not known. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { formatNano } from '../base/decimal.ts'
 import type { Price } from './ledger.ts'
-import { moment, money } from './scalars.ts'
+import { dateTime, money } from './scalars.ts'
 
 const MOST_PRICES = 100
 
@@ -18,7 +18,7 @@ const terms = z.strictObject({
 export type PriceTerms = z.output<typeof terms>
 
 const dated = z.strictObject({
-  from: moment
+  from: dateTime
     .optional()
     .describe(
       'A day (from midnight UTC) or an RFC 3339 time; without it the price holds until the next one.',

@@ -140,7 +140,7 @@ export const timestamp = z.codec(
 const DAY = /^\d{4}-\d{2}-\d{2}$/
 
 /** `2026-12-01` (its midnight in UTC) or RFC 3339 with a zone ⇄ milliseconds since the epoch. */
-export const moment = z.codec(
+export const dateTime = z.codec(
   z.string().meta({
     pattern: '^\\d{4}-\\d{2}-\\d{2}(T.+)?$',
     examples: ['2026-12-01', '2026-12-01T00:00:00+01:00'],

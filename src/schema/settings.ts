@@ -101,7 +101,7 @@ export const settings = z
       .boolean()
       .default(false)
       .describe(
-        'Refuse calls of publications without a price in force (403), instead of serving them free and counted as unpriced.',
+        'Reject calls of publications without a price in force (403), instead of serving them free and counted as unpriced.',
       ),
     output_cap: outputCap
       .default('none')

@@ -1,5 +1,5 @@
-import type { KeptSecret } from './kept-secret.ts'
 import type { Resource } from './kinds.ts'
+import type { StoredCredential } from './stored-credential.ts'
 
 /** What a gateway serves: one revision of the configuration, and what was done by hand beside it. */
 export interface ServedState {
@@ -14,9 +14,9 @@ export interface ServedState {
    * Names of keys that were disabled by hand: it holds until the configuration disables them, too. Of an earlier revision
    * also those that the newest has closed.
    */
-  readonly heldKeys: readonly string[]
+  readonly suspendedKeys: readonly string[]
   /** Credentials that were given over REST; absent where there are none. */
-  readonly kept?: readonly KeptSecret[]
+  readonly kept?: readonly StoredCredential[]
   /** Present while `gw maintenance` is on, whatever the settings of the revision say. */
   readonly maintenance?: MaintenanceSwitch
 }

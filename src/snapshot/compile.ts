@@ -1,7 +1,7 @@
 import type { EnvironmentProxies } from '../base/proxies.ts'
-import type { SecretSource } from '../schema/kept-secret.ts'
 import type { Spec } from '../schema/kinds.ts'
 import type { ServedState } from '../schema/state.ts'
+import type { SecretSource } from '../schema/stored-credential.ts'
 import { type Decoded, decoding } from './decoding.ts'
 import { endpointEntry, publicationEntry } from './entries.ts'
 import { keyEntries } from './keys.ts'

@@ -1,8 +1,8 @@
-import { Alongside } from '../base/alongside.ts'
-import { type SecretSource, secretsOf } from '../schema/kept-secret.ts'
+import { SortedMergeCursor } from '../base/sorted-merge-cursor.ts'
 import { decode, type Kind, type Spec } from '../schema/kinds.ts'
 import { settings as settingsSchema } from '../schema/settings.ts'
 import type { ServedResource, ServedState } from '../schema/state.ts'
+import { type SecretSource, secretsOf } from '../schema/stored-credential.ts'
 import { type Item, tenantEntry } from './entries.ts'
 import { KnownKey } from './keys.ts'
 import type { TenantEntry } from './types.ts'
@@ -110,7 +110,7 @@ function* known<K extends Kind, Made extends { readonly resource: ServedResource
   before: readonly Made[] | undefined,
   make: (item: Item<K>, resource: ServedResource) => Made,
 ): Generator<undefined, Made[]> {
-  const earlier = new Alongside(before ?? [], byResourceName)
+  const earlier = new SortedMergeCursor(before ?? [], byResourceName)
   const all: Made[] = []
   for (const resource of resources.get(kind) ?? []) {
     yield

@@ -1,9 +1,9 @@
 import { type EnvironmentProxies, parseProxy } from '../base/proxies.ts'
 import { DEFAULT_AUTH, type Protocol } from '../schema/endpoint.ts'
-import { credentialOf, type SecretSource } from '../schema/kept-secret.ts'
 import type { Kind, Spec } from '../schema/kinds.ts'
 import { rateOf } from '../schema/limits.ts'
 import { effectivePrice, type PriceFrom, pricesOf, priceText } from '../schema/price.ts'
+import { credentialOf, type SecretSource } from '../schema/stored-credential.ts'
 import { modelFilter } from './model-filter.ts'
 import type { DatedPrice, EndpointEntry, PublicationEntry, RateLimits, Target, TenantEntry } from './types.ts'
 
@@ -139,7 +139,7 @@ function dated({ fromMs, terms }: PriceFrom): DatedPrice {
   return Object.freeze({ fromMs, price, text: priceText(price) })
 }
 
-/** One entry serves both SDKs (WIRE §2): OpenAI's fields, then Anthropic's. */
+/** One entry serves both SDKs (spec/wire.md §2): OpenAI's fields, then Anthropic's. */
 function listing({ name, spec, createdAtMs }: Item<'publication'>): string {
   return JSON.stringify({
     id: name,

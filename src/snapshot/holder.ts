@@ -8,7 +8,7 @@ export interface ReloadReport {
   /** When that attempt ended, milliseconds since the epoch. */
   readonly atMs: number
   /** The revision that cannot be served, and why. */
-  readonly refused?: { readonly revision: number; readonly problems: readonly string[] }
+  readonly rejected?: { readonly revision: number; readonly problems: readonly string[] }
 }
 
 /**
@@ -37,8 +37,8 @@ export class SnapshotHolder {
     this.#snapshot = snapshot
   }
 
-  refuse(revision: number, problems: readonly string[], atMs: number): void {
+  reject(revision: number, problems: readonly string[], atMs: number): void {
     const served = this.#snapshot?.revision ?? 0
-    this.#report = { revision: served, ok: false, atMs, refused: { revision, problems } }
+    this.#report = { revision: served, ok: false, atMs, rejected: { revision, problems } }
   }
 }

@@ -6,7 +6,7 @@ import { type EntryPorts, type Item, rateLimits } from './entries.ts'
 import { modelFilter } from './model-filter.ts'
 import type { Budget, KeyEntry, TenantEntry } from './types.ts'
 
-/** Secrets brought along from elsewhere may have any shape, but not any length (DESIGN §2). */
+/** Secrets brought along from elsewhere may have any shape, but not any length (spec/resources.md §2). */
 const MIN_SECRET_LENGTH = 20
 const NEVER_MS = Number.POSITIVE_INFINITY
 
@@ -29,7 +29,7 @@ export function keyTerms({ name, account, spec }: Pick<Item<'key'>, 'name' | 'ac
 /**
  * What a key may do, whatever its secrets are.
  *
- * @param isHeld It was disabled by hand.
+ * @param isSuspended It was disabled by hand.
  */
 export function keyEntry(terms: KeyTerms, tenant: TenantEntry | undefined, isHeld: boolean): KeyEntry {
   const { name, account, enabled, expiresAtMs, mayUse, limits, quotaTokens, budget } = terms
@@ -76,7 +76,7 @@ export class KnownKey {
     return this.#terms.name
   }
 
-  /** @param isHeld It was disabled by hand. */
+  /** @param isSuspended It was disabled by hand. */
   entry(tenant: TenantEntry | undefined, isHeld: boolean): KeyEntry {
     const known = this.#entry
     if (known && known.tenant === tenant && known.enabled === (this.#terms.enabled && !isHeld)) return known
@@ -92,7 +92,7 @@ export function* keyEntries(
   tenants: ReadonlyMap<string, TenantEntry>,
   ports: EntryPorts,
 ): Generator<undefined, ReadonlyMap<string, KeyEntry>> {
-  const held = new Set(state.heldKeys)
+  const held = new Set(state.suspendedKeys)
   const minted = yield* byKey(state.secrets)
   const entries = new Map<string, KeyEntry>()
   for (const key of keys) {

@@ -106,7 +106,7 @@ export interface PublicationEntry {
   readonly targets: Readonly<Record<Protocol, readonly Target[]>>
   /** In the order in which they come into force; see `priceAt`. */
   readonly prices: readonly DatedPrice[]
-  /** Calls are refused while no price is in force. */
+  /** Calls are rejected while no price is in force. */
   readonly requirePrice: boolean
   /** The context window; a bound for what is held. */
   readonly maxInputTokens?: number | undefined

@@ -1,9 +1,7 @@
 import type { Kysely } from 'kysely'
 import { CommandError } from '../base/catalogue/command.ts'
 import { selectMatching } from './find.ts'
-import { settleKept } from './kept-secrets.ts'
 import { settleKeys } from './key-secrets.ts'
-import { settleTenantUsers } from './people/tenant-users.ts'
 import {
   retireAccounts,
   selectAccountNames,
@@ -14,8 +12,10 @@ import {
 import { afterCommit, resourceId, selectNamed, selectResources, writeResources } from './resources.ts'
 import { insertChanges } from './revision-changes.ts'
 import { insertRevision } from './revisions.ts'
+import { settleStored } from './stored-credentials.ts'
 import type { Tables } from './tables.ts'
 import type { Changed, Commit, CommitGuard, Head, Revision, StoredResource } from './types.ts'
+import { settleTenantUsers } from './users/tenant-users.ts'
 
 /**
  * Writes the revision that follows `commit.base`. To be run in a transaction that holds the write lock; it is rolled back
@@ -73,7 +73,7 @@ export async function writeCommit(
   await settleTenantUsers(db, commit)
   const { kept = [] } = commit
   if (kept.length > 0 || named.some(({ kind }) => kind === 'endpoint'))
-    await settleKept(db, kept, await selectMatching(db, { kind: 'endpoint' }))
+    await settleStored(db, kept, await selectMatching(db, { kind: 'endpoint' }))
   await retireAccounts(db, renamed, commit.deletes)
   await writeAccountNames(db, after, names, revision.id)
   return { revision, keysMoved: await settleKeys(db, commit, renamed, nowMs) }

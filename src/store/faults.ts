@@ -29,7 +29,7 @@ function reasonOf(error: unknown, path: string): string {
   return isDirectory(path) ? 'it is a directory' : (error as Error).message
 }
 
-/** What no permission and no free space would mend. */
+/** What no permission and no free space would hint. */
 function hintFor(error: unknown, path: string): { readonly hint?: string } {
   if (isDirectory(path)) return { hint: `Name a file in it: --store sqlite:${path}/gw.db.` }
   const isForeign = error instanceof Database.SqliteError && error.code === 'SQLITE_NOTADB'

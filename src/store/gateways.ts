@@ -6,11 +6,11 @@ import type { EndpointNews, GatewayReport, ReportedEndpoint, StoredGateway } fro
 const FORGOTTEN_AFTER_MS = 3_600_000
 
 const PUT = `insert into gateways (id, pid, host, version, started_at_ms, seen_at_ms, url, revision, key_version,
-    refused_revision, refusal, followed_paths, followed_watch)
+    rejected_revision, rejection, followed_paths, followed_watch)
   values (@id, @pid, @host, @version, @started_at_ms, @seen_at_ms, @url, @revision, @key_version,
-    @refused_revision, @refusal, @followed_paths, @followed_watch)
+    @rejected_revision, @rejection, @followed_paths, @followed_watch)
   on conflict (id) do update set seen_at_ms = excluded.seen_at_ms, url = excluded.url, revision = excluded.revision,
-    key_version = excluded.key_version, refused_revision = excluded.refused_revision, refusal = excluded.refusal`
+    key_version = excluded.key_version, rejected_revision = excluded.rejected_revision, rejection = excluded.rejection`
 
 const PUT_ENDPOINT = `insert or replace into endpoint_health (gateway_id, endpoint, state, since_ms, reason)
   values (@gateway_id, @endpoint, @state, @since_ms, @reason)`
@@ -23,7 +23,7 @@ export function putGateway(
   endpoints: EndpointNews | undefined,
   nowMs: number,
 ): void {
-  const { id, pid, host, version, url, startedAtMs, revision, keyVersion, refused, follows } = report
+  const { id, pid, host, version, url, startedAtMs, revision, keyVersion, rejected, follows } = report
   const row: Selectable<GatewaysTable> = {
     id,
     pid,
@@ -34,8 +34,8 @@ export function putGateway(
     url: url ?? null,
     revision,
     key_version: keyVersion,
-    refused_revision: refused?.revision ?? null,
-    refusal: refused?.reason ?? null,
+    rejected_revision: rejected?.revision ?? null,
+    rejection: rejected?.reason ?? null,
     followed_paths: follows ? JSON.stringify(follows.paths) : null,
     followed_watch: follows ? Number(follows.watch) : null,
   }
@@ -98,8 +98,8 @@ function toGateway(row: Selectable<GatewaysTable>, endpoints: readonly ReportedE
     seenAtMs: row.seen_at_ms,
     revision: row.revision,
     keyVersion: row.key_version,
-    ...(row.refused_revision !== null && {
-      refused: { revision: row.refused_revision, reason: row.refusal ?? '' },
+    ...(row.rejected_revision !== null && {
+      rejected: { revision: row.rejected_revision, reason: row.rejection ?? '' },
     }),
     ...(row.followed_paths !== null && {
       follows: { paths: JSON.parse(row.followed_paths) as string[], watch: row.followed_watch === 1 },

@@ -37,12 +37,12 @@ export async function selectSecrets(db: Kysely<Tables>, ofKeys?: readonly string
 }
 
 export async function selectHolds(db: Kysely<Tables>, ofKeys?: readonly string[]): Promise<KeyHold[]> {
-  let query = db.selectFrom('key_holds').selectAll().orderBy('key_name')
+  let query = db.selectFrom('key_suspensions').selectAll().orderBy('key_name')
   if (ofKeys && ofKeys.length <= NAMES_AT_ONCE) query = query.where('key_name', 'in', ofKeys)
   const holds = await query.execute()
   return only(
     ofKeys,
-    holds.map(row => ({ key: row.key_name, heldAtMs: row.held_at_ms })),
+    holds.map(row => ({ key: row.key_name, suspendedAtMs: row.suspended_at_ms })),
   )
 }
 
@@ -119,8 +119,8 @@ export async function endSecrets(db: Kysely<Tables>, key: string, nowMs: number)
 export async function insertHold(db: Kysely<Tables>, key: string, nowMs: number): Promise<boolean> {
   await assertKey(db, key)
   const { numInsertedOrUpdatedRows } = await db
-    .insertInto('key_holds')
-    .values({ key_name: key, held_at_ms: nowMs })
+    .insertInto('key_suspensions')
+    .values({ key_name: key, suspended_at_ms: nowMs })
     .onConflict(conflict => conflict.doNothing())
     .executeTakeFirstOrThrow()
   return numInsertedOrUpdatedRows !== 0n
@@ -130,7 +130,7 @@ export async function insertHold(db: Kysely<Tables>, key: string, nowMs: number)
 export async function deleteHold(db: Kysely<Tables>, key: string): Promise<boolean> {
   await assertKey(db, key)
   const { numDeletedRows } = await db
-    .deleteFrom('key_holds')
+    .deleteFrom('key_suspensions')
     .where('key_name', '=', key)
     .executeTakeFirstOrThrow()
   return numDeletedRows !== 0n
@@ -157,7 +157,7 @@ export async function settleKeys(
   }
   for (const key of [...gone, ...disabled]) {
     const { numDeletedRows } = await db
-      .deleteFrom('key_holds')
+      .deleteFrom('key_suspensions')
       .where('key_name', '=', key)
       .executeTakeFirstOrThrow()
     moved += numDeletedRows

@@ -2,7 +2,7 @@ import { link, open, stat, unlink } from 'node:fs/promises'
 import { platform } from 'node:os'
 import { dirname } from 'node:path'
 import { CommandError } from '../base/catalogue/command.ts'
-import type { Chance } from '../base/chance.ts'
+import type { Random } from '../base/random.ts'
 import { parseSealKey, SEAL_KEY_BYTES } from '../base/seal.ts'
 import { storePath } from './url.ts'
 
@@ -41,14 +41,14 @@ export class MasterKey {
 
   /** @throws {CommandError} GW2008 where there is none, or it cannot be trusted. */
   async read(): Promise<Uint8Array> {
-    return this.#given ?? (await this.#readFile()) ?? this.#refuse('does not exist')
+    return this.#given ?? (await this.#readFile()) ?? this.#reject('does not exist')
   }
 
   /** The same, made where there is none. @throws {CommandError} GW2008 */
-  async readOrMake(chance: Chance): Promise<Uint8Array> {
+  async readOrMake(random: Random): Promise<Uint8Array> {
     const found = this.#given ?? (await this.#readFile())
     if (found) return found
-    await this.#make(chance)
+    await this.#make(random)
     return this.read()
   }
 
@@ -57,7 +57,7 @@ export class MasterKey {
     try {
       const { mode } = await stat(this.#path)
       if (platform() !== 'win32' && (mode & OTHERS) !== 0) {
-        this.#refuse(`can be read by others than its owner: \`chmod 600 ${this.#path}\``)
+        this.#reject(`can be read by others than its owner: \`chmod 600 ${this.#path}\``)
       }
       const file = await open(this.#path, 'r')
       try {
@@ -69,21 +69,21 @@ export class MasterKey {
     } catch (error) {
       if (error instanceof CommandError) throw error
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-      return this.#refuse('cannot be read', error)
+      return this.#reject('cannot be read', error)
     }
-    return parseSealKey(text) ?? this.#refuse('does not hold a key of 32 bytes')
+    return parseSealKey(text) ?? this.#reject('does not hold a key of 32 bytes')
   }
 
   /**
    * Written whole and to the disk before it has its name: no process finds half of it, and none that has sealed with
    * it finds another after a loss of power. Where two make one at once, the first to name it has made it.
    */
-  async #make(chance: Chance): Promise<void> {
-    const draft = `${this.#path}.${Buffer.from(chance.bytes(6)).toString('hex')}`
+  async #make(random: Random): Promise<void> {
+    const draft = `${this.#path}.${Buffer.from(random.bytes(6)).toString('hex')}`
     try {
       const file = await open(draft, 'wx', 0o600)
       try {
-        await file.writeFile(`${Buffer.from(chance.bytes(SEAL_KEY_BYTES)).toString('base64')}\n`)
+        await file.writeFile(`${Buffer.from(random.bytes(SEAL_KEY_BYTES)).toString('base64')}\n`)
         await file.sync()
       } finally {
         await file.close()
@@ -102,11 +102,11 @@ export class MasterKey {
         await folder.close()
       }
     } catch (error) {
-      this.#refuse('cannot be made', error)
+      this.#reject('cannot be made', error)
     }
   }
 
-  #refuse(reason: string, cause?: unknown): never {
+  #reject(reason: string, cause?: unknown): never {
     throw new CommandError('GW2008', `The key file ${this.#path} ${reason}.`, { cause })
   }
 }

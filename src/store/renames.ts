@@ -87,7 +87,7 @@ export async function writeRenames(db: Kysely<Tables>, renames: readonly Rename[
       .execute()
     if (kind === 'key') {
       await db.updateTable('key_secrets').set({ key_name: to }).where('key_name', '=', from).execute()
-      await db.updateTable('key_holds').set({ key_name: to }).where('key_name', '=', from).execute()
+      await db.updateTable('key_suspensions').set({ key_name: to }).where('key_name', '=', from).execute()
     }
     if (kind === 'tenant')
       await db.updateTable('users').set({ tenant: to }).where('tenant', '=', from).execute()

@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import { Alongside } from '../base/alongside.ts'
+import { SortedMergeCursor } from '../base/sorted-merge-cursor.ts'
 import { KIND_NAMES, type Kind } from '../schema/kinds.ts'
 import type { KeySecret, ServedResource, ServedState } from '../schema/state.ts'
 import { inPages, PAGE_ROWS } from './pages.ts'
@@ -40,7 +40,7 @@ export async function readServed(
   before?: ServedState,
 ): Promise<ServedState> {
   const page = raw.prepare<[Kind, string], ResourceRow>(OF_KIND)
-  const earlier = new Alongside(before?.resources ?? [], compareResources)
+  const earlier = new SortedMergeCursor(before?.resources ?? [], compareResources)
   const resources: ServedResource[] = []
   for (const kind of KIND_NAMES) {
     for await (const rows of inPages('', after => page.all(kind, after), byName)) {
@@ -75,21 +75,21 @@ export async function readServedAt(
   }))
   const today = await besides(raw, nowMs)
   const keysNow = await standingKeys(raw)
-  const held = new Set(today.heldKeys)
-  const heldKeys: string[] = []
+  const held = new Set(today.suspendedKeys)
+  const suspendedKeys: string[] = []
   const nameThen = new Map<string, string>()
   for (const { kind, name, spec, account = name } of resources) {
     if (kind !== 'key') continue
     const now = keysNow.get(account)
     if (now) nameThen.set(now.name, name)
-    if (now && held.has(now.name)) heldKeys.push(name)
-    else if (!now?.enabled && spec['enabled'] !== false) heldKeys.push(name)
+    if (now && held.has(now.name)) suspendedKeys.push(name)
+    else if (!now?.enabled && spec['enabled'] !== false) suspendedKeys.push(name)
   }
   const secrets = today.secrets.flatMap(secret => {
     const key = nameThen.get(secret.key)
     return key === undefined ? [] : { ...secret, key }
   })
-  return { ...today, revision, resources, secrets, heldKeys }
+  return { ...today, revision, resources, secrets, suspendedKeys }
 }
 
 /** The keys of the newest revision by their accounts. */
@@ -120,7 +120,10 @@ async function besides(
   before: readonly KeySecret[] = [],
 ): Promise<Omit<ServedState, 'revision' | 'resources'>> {
   const secrets = await activeSecrets(raw, nowMs, before)
-  const heldKeys = raw.prepare<[], string>('select key_name from key_holds order by key_name').pluck().all()
+  const suspendedKeys = raw
+    .prepare<[], string>('select key_name from key_suspensions order by key_name')
+    .pluck()
+    .all()
   const kept = raw
     .prepare<
       [],
@@ -135,7 +138,7 @@ async function besides(
   return {
     keyVersion: readHead(raw).keyVersion,
     secrets,
-    heldKeys,
+    suspendedKeys,
     ...(kept.length > 0 && {
       kept: kept.map(({ id, bound_to: boundTo, nonce, sealed, created_at_ms: createdAtMs }) => ({
         id,
@@ -161,7 +164,7 @@ async function activeSecrets(
   before: readonly KeySecret[],
 ): Promise<KeySecret[]> {
   const page = raw.prepare<[number, number], SecretRow>(ACTIVE_SECRETS)
-  const earlier = new Alongside(before, compareSecrets)
+  const earlier = new SortedMergeCursor(before, compareSecrets)
   const secrets: KeySecret[] = []
   const pages = inPages(
     0,

@@ -1,13 +1,12 @@
 import type Database from 'better-sqlite3'
 import type { Kysely } from 'kysely'
 import type { Clock } from '../base/clock.ts'
-import type { KeptSecret } from '../schema/kept-secret.ts'
 import type { MaintenanceSwitch, ServedState } from '../schema/state.ts'
+import type { StoredCredential } from '../schema/stored-credential.ts'
 import { writeCommit } from './commit.ts'
 import type { Connection } from './connection.ts'
 import { findResources } from './find.ts'
 import { selectGateways } from './gateways.ts'
-import { selectKept } from './kept-secrets.ts'
 import {
   deleteHold,
   endSecrets,
@@ -22,16 +21,13 @@ import { NamedAccounting } from './ledger/named-accounting.ts'
 import type { Accounting } from './ledger/types.ts'
 import { selectBalances } from './ledger/wallet.ts'
 import { deleteMaintenance, putMaintenance, selectMaintenance } from './maintenance.ts'
-import { assertAuthority } from './people/authority.ts'
-import { SqlitePeople } from './people/sqlite-people.ts'
-import { selectTenantUsers } from './people/tenant-users.ts'
-import type { Authority } from './people/types.ts'
 import { Accounts, selectAccountNames } from './renames.ts'
 import { selectResources } from './resources.ts'
 import { readResourcesAt } from './resources-at.ts'
 import { selectHead, selectRevision, selectRevisions } from './revisions.ts'
 import { SqliteServingStore } from './serving-store.ts'
 import { atOneMoment, immediately, readBare } from './session.ts'
+import { selectStored } from './stored-credentials.ts'
 import type { Tables } from './tables.ts'
 import type {
   Commit,
@@ -48,13 +44,17 @@ import type {
   StoredResource,
   StoredSecret,
 } from './types.ts'
+import { assertAuthority } from './users/authority.ts'
+import { SqliteUsers } from './users/sqlite-users.ts'
+import { selectTenantUsers } from './users/tenant-users.ts'
+import type { Authority } from './users/types.ts'
 
 type Db = Kysely<Tables>
 
 /** The store in a SQLite file. Opened by `openStore`. */
 export class SqliteStore implements Store {
   readonly accounting: Accounting
-  readonly people: SqlitePeople
+  readonly users: SqliteUsers
   readonly #connection: Connection
   readonly #clock: Clock
   readonly #serving: SqliteServingStore
@@ -80,7 +80,7 @@ export class SqliteStore implements Store {
     this.accounting = new NamedAccounting(new SqliteAccounting(ports), () =>
       this.#read(async db => new Accounts(await selectAccountNames(db))),
     )
-    this.people = new SqlitePeople(ports)
+    this.users = new SqliteUsers(ports)
   }
 
   head(): Promise<Head> {
@@ -96,7 +96,7 @@ export class SqliteStore implements Store {
       holds: await selectHolds(db),
       tenantUsers: await selectTenantUsers(db),
       balances: await selectBalances(db),
-      kept: await selectKept(db),
+      kept: await selectStored(db),
       ...present(await selectMaintenance(db)),
     }))
   }
@@ -122,8 +122,8 @@ export class SqliteStore implements Store {
     return this.#serving.changed()
   }
 
-  kept(): Promise<readonly KeptSecret[]> {
-    return this.#read(selectKept)
+  kept(): Promise<readonly StoredCredential[]> {
+    return this.#read(selectStored)
   }
 
   resourcesAt(revision: number): Promise<readonly StoredResource[]> {
@@ -149,31 +149,31 @@ export class SqliteStore implements Store {
   }
 
   issueSecret(key: string, digest: string): Promise<StoredSecret> {
-    return this.#moveByHand(db => insertFirstSecret(db, key, digest, this.#clock.nowMs()))
+    return this.#moveManually(db => insertFirstSecret(db, key, digest, this.#clock.nowMs()))
   }
 
   rotateSecret(key: string, digest: string, graceMs: number): Promise<StoredSecret> {
-    return this.#moveByHand(db => replaceSecrets(db, key, digest, graceMs, this.#clock.nowMs()))
+    return this.#moveManually(db => replaceSecrets(db, key, digest, graceMs, this.#clock.nowMs()))
   }
 
   revokeSecrets(key: string): Promise<number> {
-    return this.#moveByHand(db => endSecrets(db, key, this.#clock.nowMs()))
+    return this.#moveManually(db => endSecrets(db, key, this.#clock.nowMs()))
   }
 
-  holdKey(key: string): Promise<boolean> {
-    return this.#moveByHand(db => insertHold(db, key, this.#clock.nowMs()))
+  suspendKey(key: string): Promise<boolean> {
+    return this.#moveManually(db => insertHold(db, key, this.#clock.nowMs()))
   }
 
-  releaseKey(key: string): Promise<boolean> {
-    return this.#moveByHand(db => deleteHold(db, key))
+  resumeKey(key: string): Promise<boolean> {
+    return this.#moveManually(db => deleteHold(db, key))
   }
 
   switchMaintenanceOn(more: Pick<MaintenanceSwitch, 'message' | 'author'>): Promise<boolean> {
-    return this.#moveByHand(db => putMaintenance(db, { ...more, sinceMs: this.#clock.nowMs() }))
+    return this.#moveManually(db => putMaintenance(db, { ...more, sinceMs: this.#clock.nowMs() }))
   }
 
   switchMaintenanceOff(): Promise<boolean> {
-    return this.#moveByHand(deleteMaintenance)
+    return this.#moveManually(deleteMaintenance)
   }
 
   pruneStates(retention: StateRetention, maxRows: number): Promise<number> {
@@ -229,7 +229,7 @@ export class SqliteStore implements Store {
   }
 
   /** A change beside the revisions; one that answers `false` has changed nothing. */
-  #moveByHand<T>(work: (db: Db) => Promise<T>): Promise<T> {
+  #moveManually<T>(work: (db: Db) => Promise<T>): Promise<T> {
     return this.#write(async (db, head) => {
       const result = await work(db)
       return result === false ? { result } : { result, next: { ...head, keyVersion: head.keyVersion + 1 } }

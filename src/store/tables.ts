@@ -11,7 +11,7 @@ export interface Tables {
   resources: ResourcesTable
   accounts: AccountsTable
   key_secrets: KeySecretsTable
-  key_holds: KeyHoldsTable
+  key_suspensions: KeyHoldsTable
   maintenance: MaintenanceTable
   gateways: GatewaysTable
   endpoint_health: EndpointHealthTable
@@ -28,7 +28,7 @@ export interface Tables {
   key_totals: KeyTotalsTable
   usage_quarters: UsageQuartersTable
   call_logs: CallLogsTable
-  refused_calls: RefusedCallsTable
+  rejected_calls: RejectedCallsTable
   ledger_head: LedgerHeadTable
 }
 
@@ -118,7 +118,7 @@ export interface KeySecretsTable {
 
 interface KeyHoldsTable {
   key_name: string
-  held_at_ms: number
+  suspended_at_ms: number
 }
 
 /** One row while `gw maintenance` is on. */
@@ -139,8 +139,8 @@ export interface GatewaysTable {
   seen_at_ms: number
   revision: number
   key_version: number
-  refused_revision: number | null
-  refusal: string | null
+  rejected_revision: number | null
+  rejection: string | null
   followed_paths: string | null
   followed_watch: number | null
 }
@@ -176,7 +176,7 @@ export interface LedgerTable {
   input_amount_nano: Nano | null
   deadline_ms: number | null
   /** Of settlements: separated by commas. */
-  marks: string | null
+  flags: string | null
   /** Of releases. */
   reason: string | null
   reference: string | null
@@ -260,7 +260,7 @@ export interface CallLogsTable {
   search_units: number | null
   amount_nano: Nano
   /** Separated by commas. */
-  marks: string
+  flags: string
   latency_ms: number
   first_byte_ms: number | null
   attempts: number
@@ -269,7 +269,7 @@ export interface CallLogsTable {
   failed_attempts: string | null
 }
 
-export interface RefusedCallsTable {
+export interface RejectedCallsTable {
   id: Generated<number>
   at_ms: number
   request_id: string

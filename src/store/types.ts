@@ -1,8 +1,8 @@
-import type { KeptSecret } from '../schema/kept-secret.ts'
 import type { Kind, Resource } from '../schema/kinds.ts'
 import type { MaintenanceSwitch, ServedState } from '../schema/state.ts'
+import type { StoredCredential } from '../schema/stored-credential.ts'
 import type { Accounting } from './ledger/types.ts'
-import type { Authority, People, PeopleReads } from './people/types.ts'
+import type { Authority, UserStore, UserStoreReads } from './users/types.ts'
 
 /** Who may change a resource: the files of a set through `gw apply`, the command line, or REST. */
 export type Owner = 'config' | 'cli' | 'rest'
@@ -68,7 +68,7 @@ export interface StoredSecret {
 /** A key that was disabled by hand. */
 export interface KeyHold {
   readonly key: string
-  readonly heldAtMs: number
+  readonly suspendedAtMs: number
 }
 
 /** Everything that stands in the store, as of one moment. */
@@ -86,7 +86,7 @@ export interface Live {
   /** Of the tenants that have one other than nothing; absent where only a part was asked for. */
   readonly balances?: readonly { readonly tenant: string; readonly balanceNano: bigint }[]
   /** Secrets that were given over REST, sealed; absent where only a part was asked for. */
-  readonly kept?: readonly KeptSecret[]
+  readonly kept?: readonly StoredCredential[]
   /** Absent while it is off. */
   readonly maintenance?: MaintenanceSwitch
 }
@@ -151,12 +151,12 @@ export interface Commit {
   /** A key that goes away takes its secrets and its hold with it, an endpoint the credential that is kept for it. */
   readonly deletes: readonly { readonly kind: Kind; readonly name: string }[]
   /**
-   * Of the users who are bound to a tenant that is deleted, those who may log in: `refuse` deletes nothing then (GW4010);
+   * Of the users who are bound to a tenant that is deleted, those who may log in: `reject` deletes nothing then (GW4010);
    * by default they are disabled, and their sessions end. A later tenant of that name is another one.
    */
-  readonly tenantUsers?: 'refuse'
+  readonly tenantUsers?: 'reject'
   /** Credentials that `puts` refer to, sealed. Each replaces the one that was kept for the same use. */
-  readonly kept?: readonly KeptSecret[]
+  readonly kept?: readonly StoredCredential[]
 }
 
 /** A resource that a commit names: as it stood, under the name that it gets, and as it would stand. */
@@ -196,7 +196,7 @@ export interface GatewayReport {
   readonly revision: number
   readonly keyVersion: number
   /** The newest state that it could not serve, and why; absent where it serves the newest. */
-  readonly refused?: { readonly revision: number; readonly reason: string }
+  readonly rejected?: { readonly revision: number; readonly reason: string }
   /** The files that it applies by itself, with `watch` on each save; absent where there are none. */
   readonly follows?: { readonly paths: readonly string[]; readonly watch: boolean }
 }
@@ -235,7 +235,7 @@ export interface Store {
   /** Wallets, usage, call logs, and whether the ledger adds up. */
   readonly accounting: Accounting
   /** Who may log in to the control plane, and what they did there. */
-  readonly people: People
+  readonly users: UserStore
   head(): Promise<Head>
   live(): Promise<Live>
   /** The part of what stands that a query asks for; secrets and holds are those of the keys in it. */
@@ -248,7 +248,7 @@ export interface Store {
   readState(before?: ServedState): Promise<ServedState>
   /**
    * The resources of an earlier revision with the secrets and holds of now, for a gateway that falls back. What was
-   * closed since stays closed: see {@link ServedState.heldKeys}.
+   * closed since stays closed: see {@link ServedState.suspendedKeys}.
    * @throws {CommandError} GW4005 where there is no such revision.
    */
   readStateAt(revision: number): Promise<ServedState>
@@ -258,7 +258,7 @@ export interface Store {
    */
   changed(): boolean
   /** The secrets that are kept for what stands, and for where it stood before; sealed. */
-  kept(): Promise<readonly KeptSecret[]>
+  kept(): Promise<readonly StoredCredential[]>
   /**
    * All that stood at a revision. A line is that of the files that made the revision, of what they changed in it; of
    * anything else the last one that this version of it had.
@@ -291,9 +291,9 @@ export interface Store {
    */
   revokeSecrets(key: string): Promise<number>
   /** Disables a key by hand. False where it was held already. @throws {CommandError} GW4005 */
-  holdKey(key: string): Promise<boolean>
+  suspendKey(key: string): Promise<boolean>
   /** Takes the hold away again. False where there was none. @throws {CommandError} GW4005 */
-  releaseKey(key: string): Promise<boolean>
+  resumeKey(key: string): Promise<boolean>
 
   /** Switches maintenance on, or gives it another message. False where both were so already. */
   switchMaintenanceOn(more: Pick<MaintenanceSwitch, 'message' | 'author'>): Promise<boolean>
@@ -329,7 +329,7 @@ export interface StoreReads
     'head' | 'live' | 'find' | 'kept' | 'resourcesAt' | 'revision' | 'revisions' | 'gateways'
   > {
   readonly accounting: Omit<Accounting, 'credit' | 'debit' | 'adjust'>
-  readonly people: PeopleReads
+  readonly users: UserStoreReads
 }
 
 /** What a gateway asks of the store while it serves. */

@@ -10,16 +10,16 @@ const HINT = 'Write sqlite: and a path, such as sqlite:./data/gw.db or sqlite:/v
  * @throws {CommandError} GW6001
  */
 export function storePath(url: string, folder: string): string {
-  const refuse = (message: string) => new CommandError('GW6001', message, { hint: HINT })
+  const reject = (message: string) => new CommandError('GW6001', message, { hint: HINT })
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase()
-  if (scheme === undefined) throw refuse('--store is not a URL: write sqlite: and a path.')
-  if (scheme !== 'sqlite') throw refuse(`--store has the scheme ${scheme}: only sqlite is supported.`)
+  if (scheme === undefined) throw reject('--store is not a URL: write sqlite: and a path.')
+  if (scheme !== 'sqlite') throw reject(`--store has the scheme ${scheme}: only sqlite is supported.`)
 
   const rest = url.slice('sqlite:'.length)
   const path = rest.startsWith('///') ? rest.slice(2) : rest
-  if (path.startsWith('//')) throw refuse('--store names a host: SQLite is a file on this machine.')
-  if (path === '') throw refuse('--store names no file.')
+  if (path.startsWith('//')) throw reject('--store names a host: SQLite is a file on this machine.')
+  if (path === '') throw reject('--store names no file.')
   if (path.startsWith(':') || path.includes('\0'))
-    throw refuse('--store must be a file: its state outlives a process.')
+    throw reject('--store must be a file: its state outlives a process.')
   return resolve(folder, path)
 }

@@ -1,6 +1,6 @@
-import { figure } from '../app/pulse/figures.ts'
-import type { Pulse } from '../app/pulse/types.ts'
-import { unansweredText } from '../app/pulse/unanswered.ts'
+import { figure } from '../app/live-stats/figures.ts'
+import type { LiveStats } from '../app/live-stats/types.ts'
+import { unansweredText } from '../app/live-stats/unanswered.ts'
 import { textWidth } from '../base/text-width.ts'
 import { beside, clipped, fitted, type Line, line, rowText } from './lines.ts'
 import { detailsOf, PANES, type Pane, type PaneName, panesOf } from './panes.ts'
@@ -22,12 +22,12 @@ const GAP = 2
  * The whole screen, line by line, one line less than the terminal has: a terminal that is written to its last line
  * scrolls.
  */
-export function layout(pulse: Pulse, state: TopState, size: Size): readonly Line[] {
+export function layout(liveStats: LiveStats, state: TopState, size: Size): readonly Line[] {
   const width = Math.max(20, size.columns)
   const height = Math.max(6, size.rows - 1)
-  const panes = panesOf(pulse)
-  const head = header(pulse, width)
-  const foot = footer(pulse, state, width)
+  const panes = panesOf(liveStats)
+  const head = header(liveStats, width)
+  const foot = footer(liveStats, state, width)
   const body = height - head.length - foot.length
   const isSmall = width < NARROW || body < LOW
   const middle =
@@ -35,19 +35,22 @@ export function layout(pulse: Pulse, state: TopState, size: Size): readonly Line
       ? isSmall
         ? single(panes, state, width, body)
         : board(panes, state, width, body)
-      : details(pulse, state, width, body)
+      : details(liveStats, state, width, body)
   const padding = Array.from({ length: Math.max(0, body - middle.length) }, () => line(''))
   return [...head, ...middle.slice(0, body), ...padding, ...foot].map(each => clipped(each, width))
 }
 
-function header({ atMs, gateways, storeRevision, total, seconds }: Pulse, width: number): readonly Line[] {
+function header(
+  { atMs, gateways, storeRevision, total, seconds }: LiveStats,
+  width: number,
+): readonly Line[] {
   const states = [...new Set(gateways.map(({ state }) => state))]
   const isFine = states.every(state => state === 'ok')
   const time = new Date(atMs).toISOString().slice(11, 19)
   const revision = storeRevision ?? gateways[0]?.revision
   const state = states.length === 0 ? 'no gateway' : states.join(', ')
   const about = `  ${time}Z  ${revision === undefined ? '' : `revision ${revision}  `}`
-  const { requestsPerSecond, tokensPerSecond, inFlight, refusedPerSecond } = total
+  const { requestsPerSecond, tokensPerSecond, inFlight, rejectedPerSecond } = total
   const flow =
     seconds === 0
       ? `${figure(inFlight)} open · measuring …`
@@ -55,7 +58,7 @@ function header({ atMs, gateways, storeRevision, total, seconds }: Pulse, width:
           `${figure(requestsPerSecond)} req/s`,
           `${figure(tokensPerSecond)} tok/s`,
           `${figure(inFlight)} open`,
-          ...(refusedPerSecond === undefined ? [] : [`${figure(refusedPerSecond)} refused/s`]),
+          ...(rejectedPerSecond === undefined ? [] : [`${figure(rejectedPerSecond)} rejected/s`]),
         ].join(' · ')
   const room = width - 'gw top'.length - about.length
   return [
@@ -72,7 +75,7 @@ function header({ atMs, gateways, storeRevision, total, seconds }: Pulse, width:
 }
 
 function footer(
-  { remarks, unanswered }: Pulse,
+  { notes, unanswered }: LiveStats,
   { pane, filter, isTyping }: TopState,
   width: number,
 ): readonly Line[] {
@@ -81,10 +84,10 @@ function footer(
     ? `filter ${pane}: ${text}▏ enter keeps it, esc clears it`
     : `${width < NARROW ? KEYS_NARROW : KEYS}${text === '' ? '' : ` · filter: ${text}`}`
   return [
-    ...[...remarks, unansweredText(unanswered) ?? []]
+    ...[...notes, unansweredText(unanswered) ?? []]
       .flat()
       .slice(0, 1)
-      .map(remark => line(fitted(remark, width).trimEnd(), 'warn')),
+      .map(note => line(fitted(note, width).trimEnd(), 'warn')),
     line(fitted(keys, width).trimEnd(), 'faint'),
   ]
 }
@@ -97,11 +100,15 @@ function single(panes: Panes, state: TopState, width: number, height: number): r
   return [line(fitted(tabs, width).trimEnd(), 'faint'), ...table(panes[state.pane], state, width, height - 1)]
 }
 
-const BANDS: readonly (readonly PaneName[])[] = [['endpoints'], ['models', 'keys'], ['refusals', 'gateways']]
+const BANDS: readonly (readonly PaneName[])[] = [
+  ['endpoints'],
+  ['models', 'keys'],
+  ['rejections', 'gateways'],
+]
 /** Of a band: its head, a row, one for those that find no room, and an empty line. */
 const LEAST = 4
 
-/** All of them: endpoints above, then models beside keys, and refusals beside gateways. */
+/** All of them: endpoints above, then models beside keys, and rejections beside gateways. */
 function board(panes: Panes, state: TopState, width: number, height: number): readonly Line[] {
   const half = Math.floor((width - GAP) / 2)
   const rooms = roomsFor(panes, state, height)
@@ -177,12 +184,12 @@ function table(pane: Pane, state: TopState, width: number, height: number): read
 }
 
 function details(
-  pulse: Pulse,
+  liveStats: LiveStats,
   { pane, opened = '' }: TopState,
   width: number,
   height: number,
 ): readonly Line[] {
-  const known = detailsOf(pulse, pane, opened) ?? ['It is gone.']
+  const known = detailsOf(liveStats, pane, opened) ?? ['It is gone.']
   return [
     line(fitted(`${pane.replace(/s$/, '')} ${opened}`, width).trimEnd(), 'strong'),
     line(''),

@@ -1,5 +1,12 @@
-import { agoText, figure, latencyText, shareText } from '../app/pulse/figures.ts'
-import type { EndpointPulse, Flow, GatewayPulse, KeyPulse, Pulse, Refusal } from '../app/pulse/types.ts'
+import { agoText, figure, latencyText, shareText } from '../app/live-stats/figures.ts'
+import type {
+  EndpointLiveStats,
+  Flow,
+  GatewayLiveStats,
+  KeyLiveStats,
+  LiveStats,
+  Rejection,
+} from '../app/live-stats/types.ts'
 import type { PaneColumn, Tone } from './lines.ts'
 
 export interface PaneRow {
@@ -12,7 +19,7 @@ export interface PaneRow {
   readonly tone: Tone
 }
 
-export const PANES = ['endpoints', 'models', 'keys', 'refusals', 'gateways'] as const
+export const PANES = ['endpoints', 'models', 'keys', 'rejections', 'gateways'] as const
 export type PaneName = (typeof PANES)[number]
 
 export interface Pane {
@@ -42,7 +49,7 @@ const COLUMNS: Readonly<Record<PaneName, readonly PaneColumn[]>> = {
   ],
   models: [left('MODEL', NAME_WIDTH), right('REQ/S', 6), right('TOK/S', 6), right('P95', 6)],
   keys: [left('KEY', NAME_WIDTH), left('NEAREST LIMIT', 13), right('USED', 5)],
-  refusals: [left('REFUSAL', NAME_WIDTH), right('PER S', 6), right('TOTAL', 6)],
+  rejections: [left('REFUSAL', NAME_WIDTH), right('PER S', 6), right('TOTAL', 6)],
   gateways: [left('GATEWAY', NAME_WIDTH), left('STATE', 11), right('REV', 6), right('OPEN', 5)],
 }
 const SORTS: Readonly<Record<PaneName, number>> = {
@@ -50,12 +57,12 @@ const SORTS: Readonly<Record<PaneName, number>> = {
   endpoints: 1,
   models: 1,
   keys: 2,
-  refusals: 1,
+  rejections: 1,
   gateways: 0,
 }
 
 /** Everything that is shown, pane by pane. */
-export function panesOf(pulse: Pulse): Readonly<Record<PaneName, Pane>> {
+export function panesOf(liveStats: LiveStats): Readonly<Record<PaneName, Pane>> {
   const pane = (name: PaneName, rows: readonly PaneRow[], empty: string): Pane => ({
     name,
     columns: COLUMNS[name],
@@ -63,19 +70,19 @@ export function panesOf(pulse: Pulse): Readonly<Record<PaneName, Pane>> {
     sort: SORTS[name],
     empty,
   })
-  const { endpoints, models, keys, refusals, gateways } = pulse
+  const { endpoints, models, keys, rejections, gateways } = liveStats
   return {
     endpoints: pane('endpoints', endpoints.map(endpointRow), 'no endpoint'),
     models: pane('models', models.map(modelRow), 'no traffic'),
     keys: pane('keys', keys.filter(({ limits }) => limits.length > 0).map(keyRow), 'no key has a limit'),
-    refusals: pane('refusals', (refusals ?? []).map(refusalRow), refusals ? 'none' : 'unknown'),
+    rejections: pane('rejections', (rejections ?? []).map(rejectionRow), rejections ? 'none' : 'unknown'),
     gateways: pane('gateways', gateways.map(gatewayRow), 'none'),
   }
 }
 
 const HEALTH_ORDER = { unhealthy: 0, unknown: 1, healthy: 2, disabled: 3 } as const
 
-function endpointRow(endpoint: EndpointPulse): PaneRow {
+function endpointRow(endpoint: EndpointLiveStats): PaneRow {
   const { name, state, requestsPerSecond, tokensPerSecond, p50Ms, p95Ms, failed } = endpoint
   return {
     name,
@@ -110,7 +117,7 @@ function modelRow({ name, requestsPerSecond, tokensPerSecond, p95Ms }: Flow): Pa
   }
 }
 
-function keyRow({ name, limits }: KeyPulse): PaneRow {
+function keyRow({ name, limits }: KeyLiveStats): PaneRow {
   const [nearest] = limits
   const share = nearest?.share ?? 0
   return {
@@ -121,7 +128,7 @@ function keyRow({ name, limits }: KeyPulse): PaneRow {
   }
 }
 
-function refusalRow({ reason, perSecond, total }: Refusal): PaneRow {
+function rejectionRow({ reason, perSecond, total }: Rejection): PaneRow {
   return {
     name: reason,
     cells: [reason, figure(perSecond), figure(total)],
@@ -130,7 +137,7 @@ function refusalRow({ reason, perSecond, total }: Refusal): PaneRow {
   }
 }
 
-function gatewayRow({ name, state, revision, isBehind, inFlight }: GatewayPulse): PaneRow {
+function gatewayRow({ name, state, revision, isBehind, inFlight }: GatewayLiveStats): PaneRow {
   return {
     name,
     cells: [name, state, `${revision}${isBehind ? '!' : ''}`, figure(inFlight)],
@@ -140,18 +147,18 @@ function gatewayRow({ name, state, revision, isBehind, inFlight }: GatewayPulse)
 }
 
 /** What is known of one row, a fact a line; what it means and what to do follow behind an empty line. */
-export function detailsOf(pulse: Pulse, pane: PaneName, name: string): readonly string[] | undefined {
+export function detailsOf(liveStats: LiveStats, pane: PaneName, name: string): readonly string[] | undefined {
   const named = <Row extends { readonly name: string }>(rows: readonly Row[]) =>
     rows.find(row => row.name === name)
-  if (pane === 'endpoints') return flowDetails(named(pulse.endpoints), name, 'endpoint')
-  if (pane === 'models') return flowDetails(named(pulse.models), name, 'model')
-  if (pane === 'keys') return keyDetails(named(pulse.keys))
-  if (pane === 'gateways') return gatewayDetails(named(pulse.gateways), pulse.atMs)
-  const refusal = pulse.refusals?.find(({ reason }) => reason === name)
+  if (pane === 'endpoints') return flowDetails(named(liveStats.endpoints), name, 'endpoint')
+  if (pane === 'models') return flowDetails(named(liveStats.models), name, 'model')
+  if (pane === 'keys') return keyDetails(named(liveStats.keys))
+  if (pane === 'gateways') return gatewayDetails(named(liveStats.gateways), liveStats.atMs)
+  const rejection = liveStats.rejections?.find(({ reason }) => reason === name)
   return (
-    refusal && [
-      `per second   ${figure(refusal.perSecond)}`,
-      `total        ${refusal.total} since the gateway has started`,
+    rejection && [
+      `per second   ${figure(rejection.perSecond)}`,
+      `total        ${rejection.total} since the gateway has started`,
       '',
       `gw explain ${name}`,
     ]
@@ -159,7 +166,7 @@ export function detailsOf(pulse: Pulse, pane: PaneName, name: string): readonly 
 }
 
 function flowDetails(
-  flow: (Flow & Partial<Pick<EndpointPulse, 'state' | 'reason'>>) | undefined,
+  flow: (Flow & Partial<Pick<EndpointLiveStats, 'state' | 'reason'>>) | undefined,
   name: string,
   of: 'endpoint' | 'model',
 ): readonly string[] | undefined {
@@ -179,7 +186,7 @@ function flowDetails(
   ]
 }
 
-function keyDetails(key: KeyPulse | undefined): readonly string[] | undefined {
+function keyDetails(key: KeyLiveStats | undefined): readonly string[] | undefined {
   if (key === undefined) return undefined
   return [
     ...(key.tenant === undefined ? [] : [`tenant       ${key.tenant}`]),
@@ -194,7 +201,7 @@ function keyDetails(key: KeyPulse | undefined): readonly string[] | undefined {
   ]
 }
 
-function gatewayDetails(gateway: GatewayPulse | undefined, nowMs: number): readonly string[] | undefined {
+function gatewayDetails(gateway: GatewayLiveStats | undefined, nowMs: number): readonly string[] | undefined {
   if (gateway === undefined) return undefined
   const { url, version, startedAtMs, state, revision, isBehind, inFlight, reasons } = gateway
   return [

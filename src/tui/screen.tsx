@@ -1,6 +1,6 @@
 import { Box, Text, useInput, useWindowSize } from 'ink'
 import { type ReactElement, useReducer } from 'react'
-import type { Pulse } from '../app/pulse/types.ts'
+import type { LiveStats } from '../app/live-stats/types.ts'
 import { layout } from './layout.ts'
 import type { Span, Tone } from './lines.ts'
 import { panesOf } from './panes.ts'
@@ -8,7 +8,7 @@ import { FIRST_STATE, type Pressed, pressed, type TopState } from './state.ts'
 
 export interface ScreenProps {
   /** The newest look; undefined until there is one. */
-  readonly pulse: Pulse
+  readonly liveStats: LiveStats
   readonly hasColour: boolean
   readonly onQuit: () => void
 }
@@ -16,20 +16,20 @@ export interface ScreenProps {
 const COLOURS: Readonly<Partial<Record<Tone, string>>> = { good: 'green', warn: 'yellow', bad: 'red' }
 
 /** The live screen of `gw top`. */
-export function Screen({ pulse, hasColour, onQuit }: ScreenProps): ReactElement {
+export function Screen({ liveStats, hasColour, onQuit }: ScreenProps): ReactElement {
   const size = useWindowSize()
   const [state, press] = useReducer(
-    (before: TopState, { key, of }: { readonly key: Pressed; readonly of: Pulse }) =>
+    (before: TopState, { key, of }: { readonly key: Pressed; readonly of: LiveStats }) =>
       pressed(before, key, panesOf(of)),
     FIRST_STATE,
   )
   useInput((input, key) => {
     if ((key.ctrl && input === 'c') || (input === 'q' && !state.isTyping)) onQuit()
-    else press({ key: named(input, key), of: pulse })
+    else press({ key: named(input, key), of: liveStats })
   })
   return (
     <Box flexDirection="column" width={size.columns}>
-      {layout(pulse, state, size).map((spans, row) => (
+      {layout(liveStats, state, size).map((spans, row) => (
         <Text key={row} wrap="truncate">
           {spans.length === 0 ? ' ' : spans.map((span, at) => painted(span, at, hasColour))}
         </Text>

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import { render } from 'ink'
-import type { Pulse } from '../app/pulse/types.ts'
+import type { LiveStats } from '../app/live-stats/types.ts'
 import { Screen } from './screen.tsx'
 
 /** The second screen of a terminal (DEC private mode 1049): what stood before comes back when it is left. */
@@ -22,11 +22,11 @@ export interface TopPorts {
  * Shows one look after the other until somebody quits or the signal comes, and leaves the terminal as it was: also
  * where a look fails, and where the process ends in between.
  *
- * @param looks ends or throws once `quit` is aborted.
+ * @param samples ends or throws once `quit` is aborted.
  * @throws what a look has thrown.
  */
 export async function showTop(
-  looks: (quit: AbortSignal) => AsyncIterable<Pulse>,
+  samples: (quit: AbortSignal) => AsyncIterable<LiveStats>,
   { stdin, stdout, stderr, hasColour, onExit, signal }: TopPorts,
 ): Promise<void> {
   const quit = new AbortController()
@@ -36,8 +36,8 @@ export async function showTop(
   const forget = onExit(() => stdout.write(LEAVE))
   let instance: ReturnType<typeof render> | undefined
   try {
-    for await (const pulse of looks(quit.signal)) {
-      const screen = <Screen pulse={pulse} hasColour={hasColour} onQuit={end} />
+    for await (const liveStats of samples(quit.signal)) {
+      const screen = <Screen liveStats={liveStats} hasColour={hasColour} onQuit={end} />
       if (instance) instance.rerender(screen)
       else {
         instance = render(screen, {

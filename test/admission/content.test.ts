@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { weigh } from '../../src/admission/content.ts'
+import { measureContent } from '../../src/admission/content.ts'
 import { estimate } from '../../src/admission/estimate.ts'
 import type { MediaDialect } from '../../src/admission/media.ts'
 import { JsonScanner } from '../../src/base/json/scanner.ts'
@@ -28,7 +28,7 @@ function body(messages: unknown, pieceBytes = Number.POSITIVE_INFINITY) {
 
 function weighed(messages: unknown, dialect: MediaDialect = 'openai') {
   const call = body(messages)
-  const { textBytes, media } = weigh(call, dialect)
+  const { textBytes, media } = measureContent(call, dialect)
   return { bound: media.bound, likely: media.likely, insideBytes: call.lengthBytes - textBytes }
 }
 
@@ -53,7 +53,7 @@ describe('media of OpenAI', () => {
     const url = `data:image/png;base64,${'A'.repeat(20_971_520)}`
     const call = body(said({ type: 'image_url', image_url: { url } }), 65_536)
     const held = estimate(
-      { produces: 'text', content: weigh(call, 'openai'), maxTokens: 1 },
+      { produces: 'text', content: measureContent(call, 'openai'), maxTokens: 1 },
       { price: undefined, maxOutputTokens: undefined },
     )
     expect(held.inputTokens).toBeLessThan(OPENAI_IMAGE + 100)
@@ -219,8 +219,8 @@ test('a body weighs the same wherever it is cut', () => {
   )
   fc.assert(
     fc.property(messages, fc.integer({ min: 1, max: 40 }), (all, pieceBytes) => {
-      const whole = weigh(body(all), 'openai')
-      expect(weigh(body(all, pieceBytes), 'openai')).toEqual(whole)
+      const whole = measureContent(body(all), 'openai')
+      expect(measureContent(body(all, pieceBytes), 'openai')).toEqual(whole)
       // And as a reader of the whole tree would have it.
       const parts = all.flatMap(({ content }) => (typeof content === 'string' ? [] : content))
       const insides = parts.flatMap(found =>
@@ -239,7 +239,10 @@ test('a body weighs the same wherever it is cut', () => {
 
 test('a conversation of plain texts is not walked through, whatever they say', () => {
   const { messagesAt: _, ...none } = body([{ role: 'user', content: 'no part [' }])
-  expect(weigh(none, 'openai')).toEqual({ textBytes: none.lengthBytes, media: { bound: 0, likely: 0 } })
+  expect(measureContent(none, 'openai')).toEqual({
+    textBytes: none.lengthBytes,
+    media: { bound: 0, likely: 0 },
+  })
   // More quotes than a walk would pass over.
   const code = '"a"[0] = {};'.repeat(600_000)
   expect(weighed([{ role: 'user', content: code }])).toEqual({ bound: 0, likely: 0, insideBytes: 0 })

@@ -94,9 +94,13 @@ describe('budgets', () => {
     scene.admit(daily, holding(1, 0, 20n))
     expect(scene.outcome(daily, holding(1, 0, 20n))).toBe('budget_exceeded')
     scene.clock.advance(HOUR_MS - 1)
-    expect(scene.limiter.standing(daily).budget).toEqual({ limitNano: 100n, spentNano: 70n, heldNano: 20n })
+    expect(scene.limiter.limitStatus(daily).budget).toEqual({
+      limitNano: 100n,
+      spentNano: 70n,
+      heldNano: 20n,
+    })
     scene.clock.advance(1)
-    expect(scene.limiter.standing(daily).budget).toEqual({ limitNano: 100n, spentNano: 0n, heldNano: 20n })
+    expect(scene.limiter.limitStatus(daily).budget).toEqual({ limitNano: 100n, spentNano: 0n, heldNano: 20n })
     expect(scene.outcome(daily, holding(1, 0, 81n))).toBe('budget_exceeded')
     expect(scene.outcome(daily, holding(1, 0, 80n))).toBe('admitted')
   })
@@ -107,7 +111,7 @@ describe('budgets', () => {
     const reservation = scene.admit(daily, holding(1, 0, 30n))
     scene.clock.advance(HOUR_MS)
     reservation.settle(used(1), 30n)
-    expect(scene.limiter.standing(daily).budget?.spentNano).toBe(30n)
+    expect(scene.limiter.limitStatus(daily).budget?.spentNano).toBe(30n)
   })
 
   test('are not refilled by a clock that is set back over midnight', () => {
@@ -129,7 +133,7 @@ describe('budgets', () => {
     expect(scene.outcome(key, holding(1, 0, 40n))).toBe('admitted')
   })
 
-  test('do not refuse what is free, however little is left', () => {
+  test('do not reject what is free, however little is left', () => {
     const scene = new Scene()
     scene.serve([daily], { sums: [{ key: 'k', totalTokens: 0, totalNano: 0n, windowNano: 101n }] })
     expect(scene.outcome(daily, holding(1_000, 1_000, 0n))).toBe('admitted')
@@ -143,8 +147,8 @@ describe('budgets', () => {
     expect(scene.outcome(monthly)).toBe('unavailable')
     scene.serve([monthly], { sums: [{ key: 'k', totalTokens: 0, totalNano: 0n, windowNano: 90n }] })
     scene.admit(daily, holding(1, 0, 5n)).settle(used(1), 5n)
-    expect(scene.limiter.standing(daily).budget?.spentNano).toBe(45n)
-    expect(scene.limiter.standing(monthly).budget?.spentNano).toBe(95n)
+    expect(scene.limiter.limitStatus(daily).budget?.spentNano).toBe(45n)
+    expect(scene.limiter.limitStatus(monthly).budget?.spentNano).toBe(95n)
   })
 
   test('whose amount alone changes need nothing from the ledger', () => {
@@ -152,6 +156,10 @@ describe('budgets', () => {
     scene.serve([daily], { sums: [{ key: 'k', totalTokens: 0, totalNano: 0n, windowNano: 40n }] })
     const raised = keyEntry('k', { budget: { amountNano: 500n, per: 'day', timezone: 'Europe/Berlin' } })
     scene.serve([raised])
-    expect(scene.limiter.standing(raised).budget).toEqual({ limitNano: 500n, spentNano: 40n, heldNano: 0n })
+    expect(scene.limiter.limitStatus(raised).budget).toEqual({
+      limitNano: 500n,
+      spentNano: 40n,
+      heldNano: 0n,
+    })
   })
 })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { goDuration } from '../../src/admission/rate-headers.ts'
 import { GwError } from '../../src/base/catalogue/wire.ts'
-import { errorBody } from '../../src/gateway/rescue.ts'
+import { errorBody } from '../../src/gateway/error-response.ts'
 import { holding, keyEntry, Scene, tenantEntry } from './limits-scene.ts'
 
 /** Header names and values in turn, as an object. */

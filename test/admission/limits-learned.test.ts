@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { OutputHistories, OutputHistory } from '../../src/admission/learned.ts'
+import { OutputEstimator, OutputEstimators } from '../../src/admission/output-estimator.ts'
 import { holding, keyEntry, MODEL, Scene, used } from './limits-scene.ts'
 
 describe('the learned cap', () => {
   test('starts at 1,024 tokens and follows what was really produced, upward and downward', () => {
-    const history = new OutputHistory()
+    const history = new OutputEstimator()
     expect(history.capTokens).toBe(1_024)
     for (let count = 0; count < 100; count++) history.observe(100)
     expect(history.capTokens).toBe(128)
@@ -14,7 +14,7 @@ describe('the learned cap', () => {
   })
 
   test('is not moved by a single answer in fifty', () => {
-    const history = new OutputHistory()
+    const history = new OutputEstimator()
     for (let count = 0; count < 100; count++) history.observe(100)
     history.observe(64_000)
     expect(history.capTokens).toBe(128)
@@ -24,7 +24,7 @@ describe('the learned cap', () => {
     const answers = fc.array(fc.integer({ min: 0, max: 1_000_000 }), { minLength: 20, maxLength: 20 })
     fc.assert(
       fc.property(answers, lengths => {
-        const history = new OutputHistory()
+        const history = new OutputEstimator()
         for (let round = 0; round < 50; round++) for (const length of lengths) history.observe(length)
         const [top = 0, second = 0] = lengths.toSorted((a, b) => b - a)
         expect(history.capTokens).toBeGreaterThanOrEqual(second)
@@ -35,14 +35,14 @@ describe('the learned cap', () => {
   })
 
   test('keeps its measure over a hundred thousand answers', () => {
-    const history = new OutputHistory()
+    const history = new OutputEstimator()
     for (let count = 0; count < 100_000; count++) history.observe(1_000_000)
     for (let count = 0; count < 200; count++) history.observe(10)
     expect(history.capTokens).toBe(12)
   })
 
   test('forgets the least recently used key and model when there are too many', () => {
-    const histories = new OutputHistories(2)
+    const histories = new OutputEstimators(2)
     for (let count = 0; count < 50; count++) histories.of('a', 'm').observe(10)
     histories.of('b', 'm')
     histories.of('a', 'm')
@@ -70,7 +70,7 @@ describe('holds', () => {
     const key = keyEntry('k', { limits: { tpm: 20_000 }, quotaTokens: 65_000 })
     scene.serve([key])
     scene.admit(key, holding(1_000, 64_000))
-    expect(scene.limiter.standing(key).quota).toEqual({ limit: 65_000, spent: 0, held: 65_000 })
+    expect(scene.limiter.limitStatus(key).quota).toEqual({ limit: 65_000, spent: 0, held: 65_000 })
     expect(scene.outcome(key, holding(1))).toBe('quota_exceeded')
   })
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { OutputHistory } from '../../src/admission/learned.ts'
+import { OutputEstimator } from '../../src/admission/output-estimator.ts'
 import type { Reservation } from '../../src/admission/reservation.ts'
 import { GwError } from '../../src/base/catalogue/wire.ts'
 import type { KeyEntry } from '../../src/snapshot/types.ts'
@@ -11,7 +11,7 @@ import { holding, keyEntry, Scene, tenantEntry, used } from './limits-scene.ts'
 const KOLKATA_MS = 19_800_000
 const DAY_MS = 86_400_000
 
-type Act =
+type CommandHandler =
   | {
       readonly do: 'admit'
       readonly key: number
@@ -46,7 +46,7 @@ const worlds: fc.Arbitrary<World> = fc.record({
   }),
   tenant: fc.record({ limits, balance: some(500) }),
 })
-const acts: fc.Arbitrary<Act[]> = fc.array(
+const acts: fc.Arbitrary<CommandHandler[]> = fc.array(
   fc.oneof(
     {
       weight: 5,
@@ -108,7 +108,7 @@ function codeOf(act: () => unknown): string {
   }
 }
 
-test('does what an oracle of plain maps does: never past a limit, nothing taken by a refusal, nothing held at the end', () => {
+test('does what an oracle of plain maps does: never past a limit, nothing taken by a rejection, nothing held at the end', () => {
   const seen = new Set<string>()
   fc.assert(
     fc.property(worlds, acts, (world, script) => {
@@ -121,7 +121,7 @@ test('does what an oracle of plain maps does: never past a limit, nothing taken 
 
       const check = () => {
         for (const [index, key] of keys.entries()) {
-          const { quota, budget, balance } = limiter.standing(key)
+          const { quota, budget, balance } = limiter.limitStatus(key)
           const [held, spent] = [oracle.heldOf(index), oracle.spentOf(index, dayNow())]
           if (quota) {
             expect([quota.spent, quota.held]).toEqual([spent.tokens, held.tokens])
@@ -164,12 +164,12 @@ test('does what an oracle of plain maps does: never past a limit, nothing taken 
         if (outputTokens > 0) oracle.histories.get(ticket.key)?.observe(outputTokens)
       }
 
-      const admit = (act: Extract<Act, { do: 'admit' }>) => {
+      const admit = (act: Extract<CommandHandler, { do: 'admit' }>) => {
         const index = act.key % keys.length
         const key = keys[index]!
         const rated = key.limits.tpm !== undefined || key.tenant?.limits.tpm !== undefined
         if (rated && act.output > 0 && !oracle.histories.has(index))
-          oracle.histories.set(index, new OutputHistory())
+          oracle.histories.set(index, new OutputEstimator())
         const cap = rated ? (oracle.histories.get(index)?.capTokens ?? 0) : act.output
         const need = {
           tokens: act.input + act.output,
@@ -201,7 +201,7 @@ test('does what an oracle of plain maps does: never past a limit, nothing taken 
           for (const [name, limit] of rates) if (limit !== undefined) oracle.move(name, limit, 1, nowMs)
       }
 
-      const perform = (act: Act) => {
+      const perform = (act: CommandHandler) => {
         switch (act.do) {
           case 'admit':
             return admit(act)
@@ -214,7 +214,7 @@ test('does what an oracle of plain maps does: never past a limit, nothing taken 
             return scene.serve(entriesOf(world))
           case 'credit':
             oracle.creditedNano += BigInt(act.nano)
-            return limiter.askBalances(['t']).answerBalances(new Map([['t', oracle.wallet().balance]]))
+            return limiter.walletQuery(['t']).answerBalances(new Map([['t', oracle.wallet().balance]]))
           case 'settle':
           case 'release':
           case 'leave': {
@@ -236,7 +236,7 @@ test('does what an oracle of plain maps does: never past a limit, nothing taken 
       check()
       expect([limiter.openHolds, limiter.openReservations]).toEqual([0, 0])
       for (const key of keys) {
-        const { quota, budget, balance } = limiter.standing(key)
+        const { quota, budget, balance } = limiter.limitStatus(key)
         expect([quota?.held ?? 0, budget?.heldNano ?? 0n, balance?.heldNano ?? 0n]).toEqual([0, 0n, 0n])
       }
     }),

@@ -1,4 +1,4 @@
-import type { OutputHistory } from '../../src/admission/learned.ts'
+import type { OutputEstimator } from '../../src/admission/output-estimator.ts'
 import type { Reservation } from '../../src/admission/reservation.ts'
 import type { Rate } from '../../src/schema/limits.ts'
 
@@ -33,7 +33,7 @@ export class Oracle {
   /** The theoretical arrival time of each bucket, times its limit. */
   readonly #arrivals = new Map<string, bigint>()
   readonly tickets: Ticket[] = []
-  readonly histories = new Map<number, OutputHistory>()
+  readonly histories = new Map<number, OutputEstimator>()
   readonly bills: { key: number; tokens: number; nano: bigint; day: number }[] = []
   creditedNano = 0n
 

@@ -4,7 +4,7 @@ import { estimate } from '../../src/admission/estimate.ts'
 import { GwError } from '../../src/base/catalogue/wire.ts'
 import { cost } from '../../src/schema/cost.ts'
 import type { Price } from '../../src/schema/ledger.ts'
-import { keyEntry, MODEL, refusalOf, Scene, tenantEntry, used } from './limits-scene.ts'
+import { keyEntry, MODEL, rejectionOf, Scene, tenantEntry, used } from './limits-scene.ts'
 
 const PRICE: Price = {
   inputNanoPerMtok: 1_000_000_000n,
@@ -40,12 +40,12 @@ describe('with output_cap, a call without a limit of its own', () => {
     const scene = new Scene()
     const key = keyEntry('k', { quotaTokens: 10_000 })
     scene.serve([key])
-    const plain = refusalOf(() => scene.admit(key, wanted({ bytes: 75, isCapped: false })))
+    const plain = rejectionOf(() => scene.admit(key, wanted({ bytes: 75, isCapped: false })))
     expect(plain).toMatchObject({ code: 'quota_exceeded', message: expect.stringContaining('needed 16409') })
     const reservation = scene.admit(key, wanted({ bytes: 75 }))
     expect(reservation.capTokens).toBe(9_975)
     expect(reservation.hold.tokens).toBe(10_000)
-    expect(scene.limiter.standing(key).quota).toEqual({ limit: 10_000, spent: 0, held: 10_000 })
+    expect(scene.limiter.limitStatus(key).quota).toEqual({ limit: 10_000, spent: 0, held: 10_000 })
   })
 
   test('keeps the whole reservation where there is room for it', () => {
@@ -56,7 +56,7 @@ describe('with output_cap, a call without a limit of its own', () => {
     expect(scene.admit(key, wanted({ bytes: 75, n: 3 })).capTokens).toBe(16_384)
   })
 
-  test('is refused where less than 256 tokens are left for each answer: such an answer is of no use', () => {
+  test('is rejected where less than 256 tokens are left for each answer: such an answer is of no use', () => {
     const scene = new Scene()
     const key = keyEntry('k', { quotaTokens: 25 + 2 * 256 })
     scene.serve([key])
@@ -73,7 +73,7 @@ describe('with output_cap, a call without a limit of its own', () => {
     expect(hold.tokens).toBe(25 + 4 * 2_493)
   })
 
-  test('that has a limit of its own keeps it: what does not fit is refused', () => {
+  test('that has a limit of its own keeps it: what does not fit is rejected', () => {
     const scene = new Scene()
     const key = keyEntry('k', { quotaTokens: 10_000 })
     scene.serve([key])
@@ -112,7 +112,7 @@ describe('with output_cap, a call without a limit of its own', () => {
         scene.serve([key], { balances: [['t', BigInt(balance)]] })
         const open: (() => void)[] = []
         const within = () => {
-          const { quota: q, budget: b, balance: w } = scene.limiter.standing(key)
+          const { quota: q, budget: b, balance: w } = scene.limiter.limitStatus(key)
           expect(q && q.spent + q.held <= q.limit).toBe(true)
           expect(b && b.spentNano + b.heldNano <= b.limitNano).toBe(true)
           expect(w && w.heldNano <= w.balanceNano).toBe(true)
@@ -148,10 +148,10 @@ test('a survey tells of a call what its admission would take', () => {
   const scene = new Scene()
   const key = keyEntry('k', { quotaTokens: 10_000 })
   scene.serve([key])
-  const read = scene.limiter.survey(key, {
+  const read = scene.limiter.inspect(key, {
     publication: MODEL,
     estimate: wanted({ bytes: 75 }),
   })
-  expect(read.find(({ name }) => name === 'quota')).toMatchObject({ figures: { needed: 10_000 } })
-  expect(read.every(({ refusal }) => refusal === undefined)).toBe(true)
+  expect(read.find(({ name }) => name === 'quota')).toMatchObject({ usage: { needed: 10_000 } })
+  expect(read.every(({ rejection }) => rejection === undefined)).toBe(true)
 })

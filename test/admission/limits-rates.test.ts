@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { RateBucket } from '../../src/admission/gcra.ts'
 import type { GwError } from '../../src/base/catalogue/wire.ts'
-import { holding, keyEntry, refusalOf, Scene, tenantEntry, used } from './limits-scene.ts'
+import { holding, keyEntry, rejectionOf, Scene, tenantEntry, used } from './limits-scene.ts'
 
 const rates = (max: number) =>
   fc.record({ limit: fc.integer({ min: 1, max }), burst: fc.integer({ min: 1, max }) })
@@ -14,9 +14,9 @@ describe('requests per minute', () => {
         const scene = new Scene()
         const key = keyEntry('k', { limits: { rpm: limit } })
         for (let count = 0; count < limit; count++) expect(scene.outcome(key)).toBe('admitted')
-        const refusal = scene.try(key) as GwError
-        expect(refusal.code).toBe('rate_limit_requests')
-        expect(refusal.retryAfterMs).toBe(Math.ceil(60_000 / limit))
+        const rejection = scene.try(key) as GwError
+        expect(rejection.code).toBe('rate_limit_requests')
+        expect(rejection.retryAfterMs).toBe(Math.ceil(60_000 / limit))
         scene.clock.advance(Math.ceil(60_000 / limit) - 1)
         expect(scene.outcome(key)).toBe('rate_limit_requests')
         scene.clock.advance(1)
@@ -27,7 +27,7 @@ describe('requests per minute', () => {
     )
   })
 
-  test('the wait that a refusal names is the shortest that helps', () => {
+  test('the wait that a rejection names is the shortest that helps', () => {
     const steps = fc.array(fc.record({ afterMs: fc.nat(5_000), units: fc.integer({ min: 1, max: 40 }) }), {
       maxLength: 30,
     })
@@ -76,9 +76,9 @@ describe('requests per minute', () => {
     const tenant = tenantEntry('t', { limits: { rpm: { limit: 600, burst: 60 } } })
     const key = keyEntry('k', { limits: { rpm: { limit: 60, burst: 6 } }, tenant })
     for (let count = 0; count < 6; count++) expect(scene.outcome(key)).toBe('admitted')
-    const refusal = scene.try(key) as GwError
-    expect(refusal.message).toContain('limit 60, burst 6, remaining 0, needed 1')
-    expect(refusal.retryAfterMs).toBe(1_000)
+    const rejection = scene.try(key) as GwError
+    expect(rejection.message).toContain('limit 60, burst 6, remaining 0, needed 1')
+    expect(rejection.retryAfterMs).toBe(1_000)
     let admitted = 6
     for (let ms = 0; ms < 60_000; ms += 100) {
       scene.clock.advance(100)
@@ -118,12 +118,12 @@ describe('requests per minute', () => {
     const tenant = tenantEntry('t', { limits: { rpm: 3 } })
     const [one, other] = [keyEntry('a', { limits: { rpm: 2 }, tenant }), keyEntry('b', { tenant })]
     for (let count = 0; count < 2; count++) scene.limiter.countTokens(one)
-    expect(refusalOf(() => scene.limiter.countTokens(one))).toMatchObject({
+    expect(rejectionOf(() => scene.limiter.countTokens(one))).toMatchObject({
       code: 'rate_limit_requests',
       message: expect.stringContaining('count_tokens per minute of key `a`: limit 2, remaining 0, needed 1'),
     })
     scene.limiter.countTokens(other)
-    expect(refusalOf(() => scene.limiter.countTokens(other))).toMatchObject({
+    expect(rejectionOf(() => scene.limiter.countTokens(other))).toMatchObject({
       message: expect.stringContaining('tenant `t`'),
     })
     expect([scene.outcome(one), scene.outcome(one), scene.outcome(one)]).toEqual([
@@ -149,11 +149,11 @@ describe('tokens per minute', () => {
     const scene = new Scene()
     scene.clock.advance(3_600_000)
     scene.admit(key, holding(100)).settle(used(100, 2_900), 0n)
-    const refusal = scene.try(key, holding(1)) as GwError
-    expect(refusal.code).toBe('rate_limit_tokens')
+    const rejection = scene.try(key, holding(1)) as GwError
+    expect(rejection.code).toBe('rate_limit_tokens')
     // 2,001 tokens must drain at a thousand a minute; the wire caps the wait (`retryAfterSeconds`).
-    expect(refusal.message).toContain('possible again in 121 s')
-    expect(refusal.retryAfterMs).toBe(120_060)
+    expect(rejection.message).toContain('possible again in 121 s')
+    expect(rejection.retryAfterMs).toBe(120_060)
     scene.clock.advance(120_059)
     expect(scene.outcome(key, holding(1))).toBe('rate_limit_tokens')
     scene.clock.advance(1)

@@ -5,7 +5,7 @@ import { holding, keyEntry, Scene, tenantEntry } from './limits-scene.ts'
 
 const DAILY: Budget = { amountNano: 1_000n, per: 'day', timezone: 'UTC' }
 
-describe('a refusal', () => {
+describe('a rejection', () => {
   const TENANT_LIMITS = { rpm: 50, tpm: 5_000, concurrency: 50 }
   const KEY_LIMITS = { rpm: 40, tpm: 4_000, concurrency: 40 }
 
@@ -68,7 +68,7 @@ describe('a refusal', () => {
     const call = holding(60, 40, 1_000_000_000n)
     const first = scene.admit(key, call)
     const seen = () => [
-      scene.limiter.standing(key),
+      scene.limiter.limitStatus(key),
       scene.limiter.rateHeaders('openai', key),
       scene.limiter.openHolds,
       scene.limiter.openReservations,
@@ -84,7 +84,7 @@ describe('a refusal', () => {
     expect(scene.outcome(key, call)).toBe('admitted')
   })
 
-  test('names the first limit of the documented order where several refuse', () => {
+  test('names the first limit of the documented order where several reject', () => {
     const order = ['rate_limit_concurrency', 'rate_limit_requests', 'rate_limit_tokens', 'quota_exceeded']
     const all = [...order, 'budget_exceeded', 'insufficient_balance']
     const base = {

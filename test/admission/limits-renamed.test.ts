@@ -9,10 +9,10 @@ test('a key under another name goes on with what it has used, what it holds, and
   const underWay = scene.admit(old, holding(30))
   const renamed = { ...old, name: 'new' }
   scene.serve([renamed])
-  expect(scene.limiter.standing(renamed)).toMatchObject({ quota: { spent: 30, held: 30 } })
+  expect(scene.limiter.limitStatus(renamed)).toMatchObject({ quota: { spent: 30, held: 30 } })
   expect(scene.outcome(renamed), 'both requests of the minute are taken').toBe('rate_limit_requests')
   underWay.settle(used(20), 0n, scene.clock.nowMs())
-  expect(scene.limiter.standing(renamed)).toMatchObject({ quota: { spent: 50, held: 0 } })
+  expect(scene.limiter.limitStatus(renamed)).toMatchObject({ quota: { spent: 50, held: 0 } })
 })
 
 test('a prepaid tenant under another name goes on with its balance; a new one of the old name has none of it', () => {
@@ -22,6 +22,6 @@ test('a prepaid tenant under another name goes on with its balance; a new one of
   const renamed = keyEntry('k', { tenant: { ...old, name: 'new' } })
   const stranger = keyEntry('s', { tenant: { ...old, account: 'old~r2' } })
   scene.serve([renamed, stranger], { balances: [['old~r2', 7n]] })
-  expect(scene.limiter.standing(renamed)).toMatchObject({ balance: { balanceNano: 100n } })
-  expect(scene.limiter.standing(stranger)).toMatchObject({ balance: { balanceNano: 7n } })
+  expect(scene.limiter.limitStatus(renamed)).toMatchObject({ balance: { balanceNano: 100n } })
+  expect(scene.limiter.limitStatus(stranger)).toMatchObject({ balance: { balanceNano: 7n } })
 })

@@ -115,7 +115,7 @@ export class Scene {
     keys: readonly KeyEntry[],
     known: { sums?: readonly KeySums[]; balances?: [string, bigint][] } = {},
   ): void {
-    const question = this.limiter.ask(snapshotOf(...keys))
+    const question = this.limiter.balanceQuery(snapshotOf(...keys))
     const sums = new Map(known.sums?.map(sum => [sum.key, sum]))
     question.answerSums(
       question.queries.map(
@@ -135,7 +135,7 @@ export class Scene {
 
   /** What an admission comes to: its reservation, or the error that a client is told. */
   try(key: KeyEntry, estimate: Estimate = holding(1)): Reservation | GwError {
-    return refusalOf(() => this.admit(key, estimate))
+    return rejectionOf(() => this.admit(key, estimate))
   }
 
   /** What is done every few seconds, to its end. */
@@ -144,7 +144,7 @@ export class Scene {
     for (const _ of this.limiter.forgetting());
   }
 
-  /** The code of a refusal; `admitted` where there is none, with all that was taken left standing. */
+  /** The code of a rejection; `admitted` where there is none, with all that was taken left standing. */
   outcome(key: KeyEntry, estimate: Estimate = holding(1)): WireCode | 'admitted' {
     const result = this.try(key, estimate)
     return result instanceof GwError ? result.code : 'admitted'
@@ -152,7 +152,7 @@ export class Scene {
 }
 
 /** What `act` returns, or the {@link GwError} that it throws; anything else that it throws is a bug. */
-export function refusalOf<T>(act: () => T): T | GwError {
+export function rejectionOf<T>(act: () => T): T | GwError {
   try {
     return act()
   } catch (error) {

@@ -22,7 +22,7 @@ function compiled(fields: Partial<Record<Kind, CanonicalSpec>>): Snapshot {
         resource('key', 'k', { kind: 'tenant', tenant: 't' }),
       ],
       secrets: [{ key: 'k', digest: 'd' }],
-      heldKeys: [],
+      suspendedKeys: [],
     },
     () => '',
   )

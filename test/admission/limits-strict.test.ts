@@ -22,12 +22,12 @@ describe('strict limits', () => {
         reached.push(admitted)
         await new Promise(resolve => setImmediate(resolve))
         admitted.settle(used(4, 6), 0n)
-        const { spent, held, limit } = scene.limiter.standing(key).quota!
+        const { spent, held, limit } = scene.limiter.limitStatus(key).quota!
         expect(spent + held).toBeLessThanOrEqual(limit)
       }
       await Promise.all(Array.from({ length: 500 }, (_, index) => call(index)))
       expect(reached).toHaveLength(n)
-      expect(scene.limiter.standing(key).quota).toMatchObject({ spent: n * 10, held: 0 })
+      expect(scene.limiter.limitStatus(key).quota).toMatchObject({ spent: n * 10, held: 0 })
     }
   })
 
@@ -37,7 +37,7 @@ describe('strict limits', () => {
     scene.serve([key])
     scene.admit(key, holding(100)).settle(used(10), 0n)
     scene.admit(key, holding(90)).settle(used(120), 0n)
-    expect(scene.limiter.standing(key).quota).toEqual({ limit: 100, spent: 130, held: 0 })
+    expect(scene.limiter.limitStatus(key).quota).toEqual({ limit: 100, spent: 130, held: 0 })
     expect(scene.outcome(key)).toBe('quota_exceeded')
   })
 
@@ -48,24 +48,24 @@ describe('strict limits', () => {
     scene.serve([one, other], { balances: [['t', 100n]] })
     const reservation = scene.admit(one, holding(1, 0, 70n))
     expect(scene.outcome(other, holding(1, 0, 31n))).toBe('insufficient_balance')
-    const question = scene.limiter.askBalances(['t', 'stranger'])
+    const question = scene.limiter.walletQuery(['t', 'stranger'])
     expect(question.tenants).toEqual(['t'])
     reservation.settle(used(1), 60n)
     question.answerBalances(new Map([['t', 150n]]))
-    expect(scene.limiter.standing(one).balance).toEqual({ balanceNano: 90n, heldNano: 0n })
+    expect(scene.limiter.limitStatus(one).balance).toEqual({ balanceNano: 90n, heldNano: 0n })
     expect(scene.outcome(other, holding(1, 0, 90n))).toBe('admitted')
   })
 
-  test('a debit from elsewhere below what is held refuses what comes next and leaves what is under way', () => {
+  test('a debit from elsewhere below what is held rejects what comes next and leaves what is under way', () => {
     const scene = new Scene()
     const key = keyEntry('k', { tenant: tenantEntry('t', { billing: 'prepaid' }) })
     scene.serve([key], { balances: [['t', 100n]] })
     const reservation = scene.admit(key, holding(1, 0, 80n))
-    scene.limiter.askBalances(['t']).answerBalances(new Map([['t', 10n]]))
+    scene.limiter.walletQuery(['t']).answerBalances(new Map([['t', 10n]]))
     expect(scene.outcome(key, holding(1, 0, 1n))).toBe('insufficient_balance')
     expect(scene.outcome(key, holding(1, 0, 0n))).toBe('admitted')
     reservation.settle(used(1), 5n)
-    expect(scene.limiter.standing(key).balance).toEqual({ balanceNano: 5n, heldNano: 0n })
+    expect(scene.limiter.limitStatus(key).balance).toEqual({ balanceNano: 5n, heldNano: 0n })
   })
 
   test('a tenant that is postpaid needs no balance, and one that becomes prepaid is asked for', () => {
@@ -76,9 +76,9 @@ describe('strict limits', () => {
     const reservation = scene.admit(postpaid, holding(1, 0, 80n))
     expect(scene.outcome(prepaid)).toBe('unavailable')
     scene.serve([prepaid], { balances: [['t', 100n]] })
-    expect(scene.limiter.standing(prepaid).balance).toEqual({ balanceNano: 100n, heldNano: 80n })
+    expect(scene.limiter.limitStatus(prepaid).balance).toEqual({ balanceNano: 100n, heldNano: 80n })
     reservation.settle(used(1), 80n)
-    expect(scene.limiter.standing(prepaid).balance).toEqual({ balanceNano: 20n, heldNano: 0n })
+    expect(scene.limiter.limitStatus(prepaid).balance).toEqual({ balanceNano: 20n, heldNano: 0n })
   })
 })
 
@@ -89,7 +89,7 @@ describe('loading', () => {
     ['a prepaid tenant', keyEntry('k', { tenant: tenantEntry('t', { billing: 'prepaid' }) })],
   ])('a key with %s is unavailable until the ledger has answered', (_, key) => {
     const scene = new Scene()
-    const question = scene.limiter.ask(snapshotOf(key))
+    const question = scene.limiter.balanceQuery(snapshotOf(key))
     expect(scene.try(key)).toMatchObject({ code: 'unavailable', retryAfterMs: 1_000 })
     expect(scene.limiter.openReservations).toBe(0)
     question.answerSums([{ key: 'k', totalTokens: 0, totalNano: 0n, windowNano: 0n }])
@@ -107,7 +107,7 @@ describe('loading', () => {
       keyEntry('free', { tenant: tenantEntry('postpaid') }),
     ]
     scene.clock.advance(60_000)
-    const { queries, tenants } = scene.limiter.ask(snapshotOf(...keys))
+    const { queries, tenants } = scene.limiter.balanceQuery(snapshotOf(...keys))
     expect(queries).toEqual([
       { key: 'day', sinceMs: Date.UTC(2026, 0, 15) },
       { key: 'month', sinceMs: Date.UTC(2025, 11, 31, 18, 30) },
@@ -115,7 +115,7 @@ describe('loading', () => {
     ])
     expect(tenants).toEqual(['t'])
     scene.serve(keys)
-    expect(scene.limiter.ask(snapshotOf(...keys))).toMatchObject({ queries: [], tenants: [] })
+    expect(scene.limiter.balanceQuery(snapshotOf(...keys))).toMatchObject({ queries: [], tenants: [] })
   })
 
   test('counts each bill once, whether it falls before, between or after question and answer', () => {
@@ -129,8 +129,8 @@ describe('loading', () => {
         const ledger = { tokens: 500, nano: 900n, balance: 10n ** 8n }
         const unheard: (() => void)[] = []
         const ask = () => {
-          const { answerSums } = scene.limiter.ask(snapshotOf(key))
-          const { answerBalances } = scene.limiter.askBalances(['t'])
+          const { answerSums } = scene.limiter.balanceQuery(snapshotOf(key))
+          const { answerBalances } = scene.limiter.walletQuery(['t'])
           const sums = {
             key: 'k',
             totalTokens: ledger.tokens,
@@ -147,7 +147,7 @@ describe('loading', () => {
         const hear = (answer: (() => void) | undefined) => {
           if (!answer) return
           answer()
-          expect(scene.limiter.standing(key)).toEqual({
+          expect(scene.limiter.limitStatus(key)).toEqual({
             quota: { limit: 1e6, spent: ledger.tokens, held: 0 },
             budget: { limitNano: 10n ** 9n, spentNano: ledger.nano, heldNano: 0n },
             balance: { balanceNano: ledger.balance, heldNano: 0n },
@@ -172,22 +172,22 @@ describe('loading', () => {
   test('an answer that comes after midnight does not carry yesterday’s spending into today', () => {
     const scene = new Scene()
     const key = keyEntry('k', { budget: DAILY })
-    const question = scene.limiter.ask(snapshotOf(key))
+    const question = scene.limiter.balanceQuery(snapshotOf(key))
     scene.clock.advance(12 * 3_600_000)
     expect(scene.outcome(key, holding(1, 0, 10n))).toBe('admitted')
     question.answerSums([{ key: 'k', totalTokens: 0, totalNano: 999n, windowNano: 999n }])
-    expect(scene.limiter.standing(key).budget).toEqual({ limitNano: 1_000n, spentNano: 0n, heldNano: 10n })
+    expect(scene.limiter.limitStatus(key).budget).toEqual({ limitNano: 1_000n, spentNano: 0n, heldNano: 10n })
   })
 
   test('what was loaded for a snapshot survives a sweep before it is served', () => {
     const scene = new Scene()
     const key = keyEntry('k', { quotaTokens: 10 })
-    const question = scene.limiter.ask(snapshotOf(key))
+    const question = scene.limiter.balanceQuery(snapshotOf(key))
     scene.sweep()
     question.answerSums([{ key: 'k', totalTokens: 3, totalNano: 0n, windowNano: 0n }])
     scene.sweep()
     scene.limiter.adopt(snapshotOf(key))
     scene.sweep()
-    expect(scene.limiter.standing(key).quota).toEqual({ limit: 10, spent: 3, held: 0 })
+    expect(scene.limiter.limitStatus(key).quota).toEqual({ limit: 10, spent: 3, held: 0 })
   })
 })

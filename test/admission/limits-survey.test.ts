@@ -22,7 +22,7 @@ const key = keyEntry('app', {
 function scene() {
   const clock = testClock()
   const limiter = new Limiter(clock)
-  const question = limiter.ask(snapshotOf(key))
+  const question = limiter.balanceQuery(snapshotOf(key))
   question.answerSums([{ key: 'app', totalTokens: 700, totalNano: 90n, windowNano: 40n }])
   question.answerBalances(new Map([['acme', 50n]]))
   limiter.adopt(snapshotOf(key))
@@ -31,12 +31,12 @@ function scene() {
 }
 
 describe('a survey of limits', () => {
-  it('has each limit of key and tenant in the order in which they refuse, with its numbers', () => {
+  it('has each limit of key and tenant in the order in which they reject, with its numbers', () => {
     const { limiter, admit } = scene()
     admit('one')
     expect(
-      limiter.survey(key, REQUEST).map(({ name, of, figures }) => {
-        const { limit, used, held, needed } = figures
+      limiter.inspect(key, REQUEST).map(({ name, of, usage }) => {
+        const { limit, used, held, needed } = usage
         return [`${of} ${name}`, limit, used, held, needed]
       }),
     ).toEqual([
@@ -55,8 +55,8 @@ describe('a survey of limits', () => {
   it('takes nothing, however often it is asked, and remembers no stranger', () => {
     const { limiter, admit } = scene()
     for (let again = 0; again < 1_000; again++) {
-      expect(limiter.survey(key, REQUEST).some(({ refusal }) => refusal)).toBe(false)
-      limiter.survey(keyEntry(`stranger-${again}`, { limits: { rpm: 1 } }), REQUEST)
+      expect(limiter.inspect(key, REQUEST).some(({ rejection }) => rejection)).toBe(false)
+      limiter.inspect(keyEntry(`stranger-${again}`, { limits: { rpm: 1 } }), REQUEST)
     }
     expect(limiter.counted).toBe(2)
     admit('one')
@@ -64,23 +64,23 @@ describe('a survey of limits', () => {
     expect(() => admit('three')).toThrow('Too many requests at a time')
   })
 
-  it('refuses with what the request is then refused with, and tells what would refuse behind it', () => {
+  it('rejects with what the request is then rejected with, and tells what would reject behind it', () => {
     const { clock, limiter, admit } = scene()
     admit('one').leave()
     admit('two').leave()
-    const refusals = () =>
-      limiter.survey(key, REQUEST).flatMap(({ name, refusal }) => (refusal ? [name] : []))
-    expect(refusals()).toEqual(['rpm'])
-    const [told] = limiter.survey(key, REQUEST).flatMap(({ refusal }) => refusal ?? [])
+    const rejections = () =>
+      limiter.inspect(key, REQUEST).flatMap(({ name, rejection }) => (rejection ? [name] : []))
+    expect(rejections()).toEqual(['rpm'])
+    const [told] = limiter.inspect(key, REQUEST).flatMap(({ rejection }) => rejection ?? [])
     expect(() => admit('three')).toThrow(told?.message)
     clock.advance(30_000)
-    expect(refusals()).toEqual([])
+    expect(rejections()).toEqual([])
   })
 
   it('of count_tokens has its own requests per minute alone', () => {
     const { limiter } = scene()
     limiter.countTokens(key)
-    expect(limiter.survey(key).map(({ name, of, figures }) => [of, name, figures.used])).toEqual([
+    expect(limiter.inspect(key).map(({ name, of, usage }) => [of, name, usage.used])).toEqual([
       ['key', 'rpm', 1],
       ['tenant', 'rpm', 1],
     ])

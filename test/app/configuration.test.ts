@@ -7,7 +7,7 @@ import {
   validateConfiguration,
 } from '../../src/app/configuration.ts'
 import type { AppPorts } from '../../src/app/ports.ts'
-import { systemChance } from '../../src/base/chance.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import { openStore } from '../../src/store/open.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import { testClock } from '../support/test-clock.ts'
@@ -24,7 +24,7 @@ function world(dir: TempDir, more: Partial<AppPorts> = {}): AppPorts {
     environment: { PATH: process.env['PATH'], HOME: dir.path, USER: 'ops', GIT_CONFIG_NOSYSTEM: '1' },
     cwd: dir.path,
     clock: testClock(),
-    chance: systemChance,
+    random: systemRandom,
     signal: new AbortController().signal,
     readStdin: () => Promise.resolve(Buffer.alloc(0)),
     ...more,
@@ -71,9 +71,9 @@ describe('applying a tree', () => {
   it('is a decision of the review: one that throws leaves no store behind', async () => {
     const dir = tempDir(onTestFinished)
     const file = dir.write('gw.yaml', TREE)
-    const refusal = new Error('no')
-    const refuse = () => Promise.reject(refusal)
-    await expect(applyConfiguration([file], STORE, world(dir), refuse)).rejects.toBe(refusal)
+    const rejection = new Error('no')
+    const reject = () => Promise.reject(rejection)
+    await expect(applyConfiguration([file], STORE, world(dir), reject)).rejects.toBe(rejection)
     await expect(revisions(dir)).rejects.toMatchObject({ code: 'GW2003' })
   })
 

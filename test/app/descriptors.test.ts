@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest'
-import { roomFor } from '../../src/app/descriptors.ts'
+import { maxConnectionsFor } from '../../src/app/descriptors.ts'
 import { createLog } from '../../src/base/log.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -21,16 +21,16 @@ it.each([
   ['unlimited', 20_000],
   ['100', 1],
 ])('a process that may open %s files has room for %d clients', async (soft, room) => {
-  expect(await roomFor(undefined, log, limited(soft))).toBe(room)
+  expect(await maxConnectionsFor(undefined, log, limited(soft))).toBe(room)
 })
 
 it('takes the limit where the system tells none', async () => {
-  expect(await roomFor(undefined, log, '/nowhere/limits')).toBe(20_000)
+  expect(await maxConnectionsFor(undefined, log, '/nowhere/limits')).toBe(20_000)
 })
 
 it('does as it is told, and says where that cannot hold', async () => {
-  expect(await roomFor(300, log, limited('1024'))).toBe(300)
+  expect(await maxConnectionsFor(300, log, limited('1024'))).toBe(300)
   expect(lines).toEqual([])
-  expect(await roomFor(5_000, log, limited('1024'))).toBe(5_000)
+  expect(await maxConnectionsFor(5_000, log, limited('1024'))).toBe(5_000)
   expect(lines).toMatchObject([{ level: 'warn', max_connections: 5_000, fitting: 384, open_files: 1_024 }])
 })

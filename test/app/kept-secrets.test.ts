@@ -4,20 +4,20 @@ import { expect, onTestFinished, test } from 'vitest'
 import { exportConfiguration, planConfiguration } from '../../src/app/configuration.ts'
 import { probeEndpoints } from '../../src/app/probe.ts'
 import { serve } from '../../src/app/serve.ts'
-import { systemChance } from '../../src/base/chance.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import { json } from '../support/answers.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { CONTROL_THREADS, wholeGateway } from '../support/whole-gateway.ts'
 
-const WISHES = { timeoutMs: 5_000, onProgress: () => undefined }
+const OPTIONS = { timeoutMs: 5_000, onProgress: () => undefined }
 const ports = (cwd: string) => ({
   environment: {},
   cwd,
   clock: systemClock,
-  chance: systemChance,
+  random: systemRandom,
   readStdin: () => Promise.resolve(Buffer.alloc(0)),
   signal: new AbortController().signal,
 })
@@ -113,16 +113,16 @@ test('a gateway with another master key keeps what it serves, and says what it c
       environment: { GW_MASTER_KEY: randomBytes(32).toString('hex') },
       cwd: dir.path,
       clock: systemClock,
-      chance: systemChance,
+      random: systemRandom,
       log: createLog({ write: () => undefined }, SILENT),
       threadsUrl: CONTROL_THREADS,
     },
   )
   onTestFinished(() => elsewhere.close(0))
-  const refused = gateway.logged('"cannot serve revision"')
+  const rejected = gateway.logged('"cannot serve revision"')
   const ask = await admin(elsewhere.controlUrl ?? '')
   expect((await ask('POST', '/endpoints', endpoint(upstream.url, 'sk-sealed-elsewhere'))).status).toBe(201)
-  expect(await refused).toContain(
+  expect(await rejected).toContain(
     'endpoint embedder: upstream_key: the credential that was given over REST is not opened by this master key',
   )
   const health = await fetch(`${gateway.gatewayUrl}/health`)
@@ -152,7 +152,7 @@ test('a probe, over REST and by the command line, opens what is kept, and says w
   expect((await ask('POST', '/endpoints/embedder/probe')).body).toMatchObject({ ok: true })
   expect(upstream.lastRequest.header('authorization')).toBe('Bearer sk-probed')
   upstream.forget()
-  expect(await probeEndpoints([], undefined, gateway.store, ports(dir.path), WISHES)).toMatchObject([
+  expect(await probeEndpoints([], undefined, gateway.store, ports(dir.path), OPTIONS)).toMatchObject([
     { endpoint: 'embedder', state: 'ok' },
   ])
   expect(upstream.lastRequest.header('authorization')).toBe('Bearer sk-probed')
@@ -160,6 +160,6 @@ test('a probe, over REST and by the command line, opens what is kept, and says w
   expect((await ask('POST', '/endpoints/embedder/probe')).body).toMatchObject({
     ok: false,
     cause: expect.stringContaining('gw.db.key does not exist') as string,
-    mend: expect.stringContaining('GW_MASTER_KEY') as string,
+    hint: expect.stringContaining('GW_MASTER_KEY') as string,
   })
 })

@@ -3,11 +3,11 @@ import { describe, expect, it } from 'vitest'
 import { listenFault } from '../../src/app/listen-fault.ts'
 
 /** What the system says to an attempt to listen. */
-function refusal(host: string, port: number): Promise<unknown> {
+function rejection(host: string, port: number): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const server = createServer()
     server.once('error', resolve)
-    server.listen(port, host, () => server.close(() => reject(new Error('nothing refused it'))))
+    server.listen(port, host, () => server.close(() => reject(new Error('nothing rejected it'))))
   })
 }
 
@@ -16,7 +16,7 @@ describe('an address that cannot be listened on', () => {
     const first = createServer()
     await new Promise<void>(resolve => first.listen(0, '127.0.0.1', resolve))
     const { port } = first.address() as { port: number }
-    const cause = await refusal('127.0.0.1', port)
+    const cause = await rejection('127.0.0.1', port)
     expect(listenFault(cause, { host: '127.0.0.1', port }, '--listen')).toMatchObject({
       code: 'GW4008',
       hint: expect.stringContaining('with --listen'),
@@ -27,7 +27,7 @@ describe('an address that cannot be listened on', () => {
   })
 
   it('may be one of another machine', async () => {
-    const error = listenFault(await refusal('192.0.2.1', 0), { host: '192.0.2.1', port: 9 }, '--listen')
+    const error = listenFault(await rejection('192.0.2.1', 0), { host: '192.0.2.1', port: 9 }, '--listen')
     expect(error).toMatchObject({ code: 'GW4008', message: '192.0.2.1:9 is no address of this machine.' })
   })
 

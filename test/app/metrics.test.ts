@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { mintKey } from '../../src/base/api-key.ts'
-import { systemChance } from '../../src/base/chance.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import { rawClient } from '../gateway/raw-client.ts'
 import { hasPromtool } from '../metering/promtool.ts'
 import { readScrape, type Scraped } from '../metering/scraped.ts'
@@ -93,7 +93,7 @@ describe('GET /metrics', () => {
     ['a wrong token', `${TOKEN}r`],
     ['a part of the token', TOKEN.slice(0, -1)],
     ['a key of the configuration', key],
-  ])('refuses %s with 401, says so in the log and names no token', async (_what, bearer) => {
+  ])('rejects %s with 401, says so in the log and names no token', async (_what, bearer) => {
     const line = gateway.logged('not the metrics token')
     const answer = await ask('/metrics', bearer)
     expect(answer.status).toBe(401)
@@ -102,7 +102,7 @@ describe('GET /metrics', () => {
     expect(await line).not.toContain(TOKEN)
   })
 
-  it('refuses two authorization lines, whichever is right', async () => {
+  it('rejects two authorization lines, whichever is right', async () => {
     const client = await rawClient(onTestFinished, gateway.gatewayUrl)
     const lines = ['x', TOKEN].map(token => `authorization: Bearer ${token}\r\n`).join('')
     await client.write(`GET /metrics HTTP/1.1\r\nhost: gw\r\n${lines}\r\n`)
@@ -133,7 +133,7 @@ describe('GET /metrics', () => {
 })
 
 describe('what it says', () => {
-  it('follows a call, a stream and a refusal over the wire', async () => {
+  it('follows a call, a stream and a rejection over the wire', async () => {
     const usage = { prompt_tokens: 100, completion_tokens: 20 }
     upstream.answerNext(json({ model: 'served', usage }))
     expect((await chat('one')).status).toBe(200)
@@ -145,7 +145,7 @@ describe('what it says', () => {
     const { value } = await scrapeWith(
       ({ value }) =>
         value('gw_requests_total', { ...call, status: '200' }) === 2 &&
-        value('gw_refusals_total', { path: CHAT, reason: 'model_not_found' }) === 1,
+        value('gw_rejections_total', { path: CHAT, reason: 'model_not_found' }) === 1,
     )
     expect(value('gw_tokens_total', { ...call, class: 'input' })).toBe(200)
     expect(value('gw_cost_total', call)).toBe(0.0006)
@@ -186,7 +186,7 @@ describe('what it says', () => {
     const word = () => randomBytes(6).toString('hex')
     const visit = async (salt: string) => {
       await chat(`model-${salt}`)
-      await chat('one', mintKey(systemChance))
+      await chat('one', mintKey(systemRandom))
       await (await ask(`/v1/models/${salt}`, key)).text()
       await (await ask(`/${salt}`, `not-a-key-${salt}`)).text()
     }

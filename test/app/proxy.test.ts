@@ -110,7 +110,7 @@ describe('an https upstream', () => {
     return { url: `https://127.0.0.1:${port}`, port, ca: dir.write('ca.pem', authority.cert) }
   }
 
-  test('is reached through a tunnel, TLS from end to end, by gw probe and gw serve alike; a refusal of the proxy is named', async () => {
+  test('is reached through a tunnel, TLS from end to end, by gw probe and gw serve alike; a rejection of the proxy is named', async () => {
     const dir = tempDir(onTestFinished)
     const upstream = await secureUpstream(dir)
     const proxy = await forwardProxy(onTestFinished)
@@ -141,7 +141,7 @@ describe('an https upstream', () => {
     // The second call took the same tunnel.
     expect(proxy.seen).toEqual([tunnel, tunnel])
 
-    proxy.refuse(407)
+    proxy.reject(407)
     const probed = await gwProcess(['probe'], world)
     expect(probed.exit).toBe(5)
     expect(probed.stdout + probed.stderr).toMatch(/proxy 127\.0\.0\.1:\d+ does not let through: answered 407/)

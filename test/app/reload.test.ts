@@ -75,16 +75,16 @@ describe('a running gateway', () => {
 
   test('keeps serving the old revision when the new one cannot be served, says why, and heals', async () => {
     const servedRevision = (await health(gateway.gatewayUrl))['revision']
-    const refused = gateway.logged('cannot serve revision')
+    const rejected = gateway.logged('cannot serve revision')
     await gateway.apply(config('never', 'upstream_key: { env: NOT_SET_ANYWHERE }'))
-    const line = await refused
+    const line = await rejected
     expect(line).toContain('NOT_SET_ANYWHERE')
     expect(await health(gateway.gatewayUrl)).toMatchObject({
       status: 'degraded',
       revision: servedRevision,
       reload: {
         ok: false,
-        refused_revision: Number(servedRevision) + 1,
+        rejected_revision: Number(servedRevision) + 1,
         problems: [expect.stringContaining('NOT_SET_ANYWHERE')],
       },
     })
@@ -102,10 +102,10 @@ describe('a running gateway', () => {
     expect((await chat('healed')).status).toBe(200)
   })
 
-  test('lets a key out also while the newest revision is refused', async () => {
-    const refused = gateway.logged('cannot serve revision')
+  test('lets a key out also while the newest revision is rejected', async () => {
+    const rejected = gateway.logged('cannot serve revision')
     await gateway.apply(config('never', 'upstream_key: { env: NOT_SET_ANYWHERE }'))
-    await refused
+    await rejected
     expect((await chat('unknown')).status).toBe(404)
     await gateway.disable('admin')
     await expect.poll(async () => (await chat('unknown')).status, { timeout: 5_000 }).toBe(401)
@@ -116,10 +116,10 @@ describe('a running gateway', () => {
     await healed
   })
 
-  test('refuses inference as soon as maintenance is switched on, also while the newest revision is refused', async () => {
-    const refused = gateway.logged('cannot serve revision')
+  test('rejects inference as soon as maintenance is switched on, also while the newest revision is rejected', async () => {
+    const rejected = gateway.logged('cannot serve revision')
     await gateway.apply(config('never', 'upstream_key: { env: NOT_SET_ANYWHERE }'))
-    await refused
+    await rejected
     const switchedAt = performance.now()
     await inStore(store => switchMaintenanceOn(store, { message: 'Back at ten.' }))
     await gateway.logged('"maintenance"')
@@ -132,7 +132,7 @@ describe('a running gateway', () => {
     expect(await answer.json()).toMatchObject({ error: { code: 'maintenance', message: 'Back at ten.' } })
     expect(await health(gateway.gatewayUrl)).toMatchObject({
       status: 'maintenance',
-      reasons: ['maintenance: Back at ten.', expect.stringMatching(/^reload_refused: revision \d+: /)],
+      reasons: ['maintenance: Back at ten.', expect.stringMatching(/^reload_rejected: revision \d+: /)],
     })
     const off = gateway.logged('"maintenance"')
     await inStore(switchMaintenanceOff)

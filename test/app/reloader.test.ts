@@ -87,7 +87,7 @@ describe('a revision that cannot be served', () => {
         other,
         ...['held', 'disabled', 'dropped', 'stays'].map((name, at) => key(name, hash(String(at)))),
       )
-      if (byHand) await other.holdKey('held')
+      if (byHand) await other.suspendKey('held')
       await reloader.start()
       const isOpen = () => ['0', '1', '2', '3'].map(digit => entry(digit)?.enabled)
       expect(isOpen()).toEqual([!byHand, true, true, true])
@@ -99,14 +99,14 @@ describe('a revision that cannot be served', () => {
       await swap()
       expect(isOpen()).toEqual([false, false, false, true])
       await reloader.stop()
-      expect(holder.report()).toMatchObject({ revision: 1, refused: { revision: 2 } })
+      expect(holder.report()).toMatchObject({ revision: 1, rejected: { revision: 2 } })
     },
   )
 
   test('does so for a gateway that starts with it, too', async () => {
     const { other, holder, reloader, entry } = await setUp()
     await put(other, key('held', hash('0')), key('stays', hash('1')))
-    await other.holdKey('held')
+    await other.suspendKey('held')
     await put(other, key('held', { ...hash('0'), enabled: false }), unservable)
     await reloader.start()
     expect(holder.current()?.revision).toBe(1)
@@ -120,9 +120,9 @@ describe('a revision that cannot be served', () => {
     await reloader.start()
     delete environment['KEY']
     await reloader.reload()
-    expect(holder.report()).toMatchObject({ ok: false, revision: 1, refused: { revision: 1 } })
+    expect(holder.report()).toMatchObject({ ok: false, revision: 1, rejected: { revision: 1 } })
     expect(readBack).toEqual([])
-    await other.holdKey('k')
+    await other.suspendKey('k')
     await reloader.reload()
     expect(readBack).toEqual([1])
   })

@@ -33,7 +33,7 @@ describe('the author of a revision', () => {
     expect(await authorship(['conf/gw.yaml'], ports)).toEqual(expected)
   })
 
-  it('marks the commit as dirty where the files differ from it, not where others do', async () => {
+  it('flags the commit as dirty where the files differ from it, not where others do', async () => {
     const { dir, git, ports } = repository()
     dir.write('conf/gw.yaml', 'version: 1\n')
     git('init', '-q')

@@ -41,8 +41,8 @@ keys:
   await reloaded
   expect(await usedSecret()).toEqual(['Bearer sk-the-second', 'sk-the-second'])
 
-  const refused = gateway.logged('cannot serve revision')
+  const rejected = gateway.logged('cannot serve revision')
   rmSync(secret)
-  expect(await refused).not.toContain('sk-the-second')
+  expect(await rejected).not.toContain('sk-the-second')
   expect(await usedSecret()).toEqual(['Bearer sk-the-second', 'sk-the-second'])
 })

@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { serve } from '../../src/app/serve.ts'
 import type { ServeOptions } from '../../src/app/serving.ts'
-import { systemChance } from '../../src/base/chance.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import { LedgerThread } from '../../src/store/ledger/ledger-thread.ts'
 import { gwProcess } from '../cli/process.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
@@ -29,7 +29,7 @@ async function start(dir: TempDir, files?: ServeOptions['files']) {
       environment: { APP_KEY: SECRET },
       cwd: dir.path,
       clock: systemClock,
-      chance: systemChance,
+      random: systemRandom,
       log: createLog({ write: () => undefined }, { level: 'silent', pretty: false, colour: false }),
       ledgerThread: new LedgerThread(LEDGER_WORKER),
       filesThreadUrl: FILES_THREAD,
@@ -77,7 +77,7 @@ describe('a gateway over files', () => {
     dir.write('gw.yaml', model('third', ', served_modell: x'))
     await expect.poll(async () => (await health()).status, { timeout: 10_000 }).toBe('degraded')
     expect((await health()).reasons).toEqual([
-      expect.stringMatching(/^files_refused: .*gw\.yaml:3:\d+ GW1202 .*served_modell/),
+      expect.stringMatching(/^files_rejected: .*gw\.yaml:3:\d+ GW1202 .*served_modell/),
     ])
     expect(await models()).toEqual(['second'])
     dir.write('gw.yaml', model('third'))

@@ -61,13 +61,13 @@ describe('gw why --url', () => {
 
     const open = gate()
     upstream.answerNext(reply({ headers: { 'content-type': 'application/json' }, body: [open, '{}'] }))
-    const underway = chat()
+    const inFlightRequests = chat()
     await upstream.nextRequest()
     const busy = await why('--key app --model chat')
-    expect(busy.decision.refusal).toMatchObject({ check: 'key_concurrency', status: 429 })
+    expect(busy.decision.rejection).toMatchObject({ check: 'key_concurrency', status: 429 })
     expect(busy.decision.candidates[0]).toMatchObject({ endpoint: 'one', in_flight: 1, max_concurrency: 5 })
     open.open()
-    expect((await underway).status).toBe(200)
+    expect((await inFlightRequests).status).toBe(200)
 
     upstream.answerNext(jsonAnswer({}, { status: 500 }), jsonAnswer({}))
     await (await chat()).arrayBuffer()
@@ -82,7 +82,7 @@ describe('gw why --url', () => {
     upstream.answerNext(jsonAnswer({}))
     expect((await chat()).status).toBe(200)
     const { decision } = await why('--key app --model chat')
-    expect(decision.refusal).toMatchObject({ check: 'key_rpm', status: 429, code: 'rate_limit_requests' })
+    expect(decision.rejection).toMatchObject({ check: 'key_rpm', status: 429, code: 'rate_limit_requests' })
     const real = await chat()
     expect(real.status).toBe(429)
   })
@@ -110,7 +110,7 @@ describe('gw why --url', () => {
 
   it.each([
     ['a key that there is not', '--key ap --model chat', 4, 'GW4005', 'There is no key ap.'],
-    ['a token that is none', '--key app', 1, 'GW7001', 'refuses the token (401)'],
+    ['a token that is none', '--key app', 1, 'GW7001', 'rejects the token (401)'],
     ['an address where nobody is', '--key app', 1, 'GW7001', 'does not answer'],
   ])('of %s it says so', async (title, question, exit, code, told) => {
     const url = title.startsWith('an address') ? 'http://127.0.0.1:9' : gateway.controlUrl

@@ -154,7 +154,7 @@ describe('the JSON scanner', () => {
     }
   })
 
-  it('refuses what is nested deeper than its limit, and nothing shallower', () => {
+  it('rejects what is nested deeper than its limit, and nothing shallower', () => {
     const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
     expect(accepts(nested(128))).toBe(true)
     expect(scan(Buffer.from(nested(129))).fault).toBe('too_deep')

@@ -1,6 +1,6 @@
 /**
  * Texts on which JSON parsers disagree, under the names of nst/JSONTestSuite, whose cases these follow: `y` must be
- * accepted, `n` refused, and of `i` a parser may think what it likes.
+ * accepted, `n` rejected, and of `i` a parser may think what it likes.
  */
 type Cases = Readonly<Record<string, string | Buffer>>
 
@@ -102,7 +102,7 @@ export const ACCEPTED: Cases = {
   y_structure_whitespace_array: ' [] ',
 }
 
-export const REFUSED: Cases = {
+export const REJECTED: Cases = {
   n_array_1_true_without_comma: '[1 true]',
   n_array_a_invalid_utf8: bytes(0x5b, 0x61, 0xe5, 0x5d),
   n_array_colon_instead_of_comma: '["": 1]',

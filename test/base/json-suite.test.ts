@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { plainRun, WINDOW_BYTES } from '../../src/base/json/plain-run.ts'
 import { JsonScanner } from '../../src/base/json/scanner.ts'
+import { scanString, WINDOW_BYTES } from '../../src/base/json/string-scan.ts'
 import { Utf8Check } from '../../src/base/json/utf8.ts'
-import { ACCEPTED, EITHER, REFUSED } from './json-suite-cases.ts'
+import { ACCEPTED, EITHER, REJECTED } from './json-suite-cases.ts'
 
 const DEEP = 200_000
 
@@ -37,7 +37,7 @@ describe('the cases of JSONTestSuite', () => {
     expect([takes(text, 1), takes(text, DEEP)]).toEqual([true, true])
   })
 
-  it.each(Object.entries(REFUSED))('%s is refused', (_name, text) => {
+  it.each(Object.entries(REJECTED))('%s is rejected', (_name, text) => {
     expect(parses(text)).toBe(false)
     expect([takes(text, 1), takes(text, 2 * DEEP)]).toEqual([false, false])
   })
@@ -49,8 +49,8 @@ describe('the cases of JSONTestSuite', () => {
 
 describe('the end of a run of plain characters', () => {
   const ways = [
-    ['by vector instructions', plainRun()],
-    ['where the engine has none', plainRun(new Uint8Array(0))],
+    ['by vector instructions', scanString()],
+    ['where the engine has none', scanString(new Uint8Array(0))],
   ] as const
 
   it.each(ways)('is found where it stands, %s', (_way, run) => {

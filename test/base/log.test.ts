@@ -27,13 +27,13 @@ test('on a terminal it is a line for people', () => {
 })
 
 test('of an error only its words are written, never what hangs on it', () => {
-  const cause = Object.assign(new Error('refused'), {
+  const cause = Object.assign(new Error('rejected'), {
     code: 'ECONNREFUSED',
     headers: { authorization: 'sk-canary' },
   })
   const text = logged(false, log => log.error({ err: new Error('failed', { cause }) }, 'said'))
   expect(JSON.parse(text)).toMatchObject({
-    err: { message: 'failed', cause: { message: 'refused', code: 'ECONNREFUSED' } },
+    err: { message: 'failed', cause: { message: 'rejected', code: 'ECONNREFUSED' } },
   })
   expect(text).not.toContain('canary')
 })

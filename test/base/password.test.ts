@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import { systemChance } from '../../src/base/chance.ts'
 import { PasswordHasher } from '../../src/base/password.ts'
+import { systemRandom } from '../../src/base/random.ts'
 
 const CHEAP = { N: 2 ** 4, r: 8, p: 1 }
 
 function hasher(more: { atOnce?: number; maxWaiting?: number } = {}) {
-  return new PasswordHasher({ chance: systemChance, atOnce: 2, maxWaiting: 16, cost: CHEAP, ...more })
+  return new PasswordHasher({ random: systemRandom, atOnce: 2, maxWaiting: 16, cost: CHEAP, ...more })
 }
 
 describe('a password', () => {
   test('is hashed with 32 MiB of scrypt and a salt of its own unless told otherwise', async () => {
-    const dear = new PasswordHasher({ chance: systemChance, atOnce: 2, maxWaiting: 16 })
+    const dear = new PasswordHasher({ random: systemRandom, atOnce: 2, maxWaiting: 16 })
     const [one, other] = await Promise.all([dear.hash('correct horse'), dear.hash('correct horse')])
     expect(one).toMatch(/^scrypt\$32768\$8\$3\$[\w-]{22}\$[\w-]{43}$/)
     expect(other).not.toBe(one)
@@ -20,7 +20,7 @@ describe('a password', () => {
 
   test('is compared by the cost that it was hashed with', async () => {
     const stored = await hasher().hash('correct horse')
-    const costlier = new PasswordHasher({ chance: systemChance, atOnce: 1, maxWaiting: 1 })
+    const costlier = new PasswordHasher({ random: systemRandom, atOnce: 1, maxWaiting: 1 })
     expect(await costlier.verify('correct horse', stored, { isKnown: false })).toBe(true)
   })
 

@@ -42,7 +42,7 @@ export const CALLS: readonly Asked[] = [
   },
   { status: 200, path: '/v1/messages', secret: OURS, body: { model: 'claude', max_tokens: 5 } },
   { status: 200, path: CHAT, secret: OURS, body: { model: 'over-rest' } },
-  { status: 502, path: CHAT, secret: OURS, body: { model: 'refused' } },
+  { status: 502, path: CHAT, secret: OURS, body: { model: 'rejected' } },
   { status: 404, path: CHAT, secret: OURS, body: { model: SLOTS['a made-up name of a model'] } },
   { status: 401, path: CHAT, secret: SLOTS['a stranger’s key'], body: { model: 'chat' } },
   { status: 401, path: CHAT, secret: SLOTS['a mistyped key of ours'], body: { model: 'chat' } },
@@ -77,11 +77,11 @@ export function managing(upstreamUrl: string): readonly Managed[] {
     served_model: 'm',
     upstream_key: SLOTS['upstream_key, over REST'],
   }
-  const refusing = {
+  const rejecting = {
     ...endpoint,
     name: 'refusing-over-rest',
-    base_url: `${upstreamUrl}/refusing/v1`,
-    upstream_key: SLOTS['upstream_key, over REST, that its upstream refuses, and repeats'],
+    base_url: `${upstreamUrl}/rejecting/v1`,
+    upstream_key: SLOTS['upstream_key, over REST, that its upstream rejects, and repeats'],
   }
   const post = (path: string, status: number, body?: object): Managed => ({
     status,
@@ -92,9 +92,9 @@ export function managing(upstreamUrl: string): readonly Managed[] {
   return [
     post('/endpoints', 201, endpoint),
     post('/endpoints', 409, endpoint),
-    post('/endpoints', 422, refusing),
-    post('/endpoints', 422, { ...refusing, upstream_key: `${refusing.upstream_key} ` }),
-    post('/endpoints', 201, { ...refusing, skip_probe: true }),
+    post('/endpoints', 422, rejecting),
+    post('/endpoints', 422, { ...rejecting, upstream_key: `${rejecting.upstream_key} ` }),
+    post('/endpoints', 201, { ...rejecting, skip_probe: true }),
     post('/endpoints/over-rest/probe', 200),
     { status: 428, method: 'PATCH', path: '/endpoints/over-rest', body: { base_url: 'http://127.0.0.1:9' } },
     post('/publications', 201, { name: 'over-rest' }),

@@ -22,9 +22,9 @@ const upstream = await scriptedUpstream(afterAll)
 
 const environment = {
   UPSTREAM_KEY: SLOTS['upstream_key, by variable'],
-  REFUSED_KEY: SLOTS['upstream_key that its upstream refuses, and repeats'],
+  REJECTED_KEY: SLOTS['upstream_key that its upstream rejects, and repeats'],
   HEADER_KEY: SLOTS['header of an endpoint, by variable'],
-  REFUSED_HEADER: SLOTS['header of an endpoint that its upstream refuses, and repeats'],
+  REJECTED_HEADER: SLOTS['header of an endpoint that its upstream rejects, and repeats'],
   CLIENT_KEY: SLOTS['secret of a key, by variable'],
   METRICS_TOKEN: SLOTS.METRICS_TOKEN,
   GW_ADMIN_PASSWORD: SLOTS.GW_ADMIN_PASSWORD,
@@ -42,11 +42,11 @@ version: 1
 endpoints:
   by-variable: { protocol: openai, base_url: "${upstream.url}/v1", served_model: m, upstream_key: { env: UPSTREAM_KEY }, headers: { api-key: { env: HEADER_KEY } }, display_name: "\${GW_DISPLAY}" }
   by-file: { headers: { x-team-token: { file: "${secrets.write('header', `${SLOTS['header of an endpoint, by file']}\n`)}" } }, protocol: anthropic, base_url: "${upstream.url}/v1", served_model: m, upstream_key: { file: "${secrets.write('upstream', `${SLOTS['upstream_key, by file']}\n`)}" } }
-  refusing: { protocol: openai, base_url: "${upstream.url}/refusing/v1", served_model: m, upstream_key: { env: REFUSED_KEY }, headers: { x-refused: { env: REFUSED_HEADER } } }
+  rejecting: { protocol: openai, base_url: "${upstream.url}/rejecting/v1", served_model: m, upstream_key: { env: REJECTED_KEY }, headers: { x-rejected: { env: REJECTED_HEADER } } }
 publications:
   chat: { bindings: [{ endpoint: by-variable }], price: { input: 1, output: 10 } }
   claude: { bindings: [{ endpoint: by-file }] }
-  refused: { bindings: [{ endpoint: refusing }] }
+  rejected: { bindings: [{ endpoint: rejecting }] }
 tenants: { acme: {} }
 keys:
   minted: { kind: tenant, tenant: acme }
@@ -67,11 +67,11 @@ const WHOLE = json({
 const HELD = 'held'
 const [holding, going] = [gate(), gate()]
 
-/** Answers as a model does; at `/refusing` as a server that repeats the credential which it refuses. */
+/** Answers as a model does; at `/rejecting` as a server that repeats the credential which it rejects. */
 upstream.answer(async exchange => {
   const { request } = exchange
-  if (request.path.startsWith('/refusing')) {
-    const told = `the key ${request.header('authorization')} or ${request.header('x-refused')} is unknown`
+  if (request.path.startsWith('/rejecting')) {
+    const told = `the key ${request.header('authorization')} or ${request.header('x-rejected')} is unknown`
     return reply({
       status: 401,
       headers: { 'content-type': 'application/json', 'x-told': told },
@@ -166,7 +166,7 @@ async function run(command: readonly string[], exit?: number): Promise<void> {
   const ended = await gw(command, world)
   const line = command.join(' ')
   if (exit !== undefined) expect(ended.exit, `${line}: ${ended.stderr}`).toBe(exit)
-  // 5 is what a probe of the refusing endpoint ends with.
+  // 5 is what a probe of the rejecting endpoint ends with.
   expect([0, 5], `${line}: ${ended.stderr}`).toContain(ended.exit)
   written.set(`${line}, ${written.size}`, ended.stdout + ended.stderr)
 }

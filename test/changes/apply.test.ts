@@ -102,8 +102,8 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
       counts: { create: 0, update: 1, delete: 0, unchanged: 0 },
       warnings: [],
       renames: [],
-      followers: [],
-      leftAlone: { otherSets: 0, cli: 0, rest: 0 },
+      dependents: [],
+      unmanaged: { otherSets: 0, cli: 0, rest: 0 },
     }
     await expect(apply(store, careless, desired, CONTEXT)).rejects.toMatchObject({ code: 'GW4004' })
     const dangling = tree(publication('m'), binding('m', 'nothing'))
@@ -115,13 +115,13 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     const { store } = await setUp()
     await applied(store, treeOf('b', key('other')))
     let checked: readonly string[] = []
-    const refused = applied(store, tree(endpoint('a')), {
+    const rejected = applied(store, tree(endpoint('a')), {
       check: async resources => {
         checked = resources.map(({ name }) => name)
         return ['first reason', 'second reason']
       },
     })
-    await expect(refused).rejects.toMatchObject({ code: 'GW3002', message: 'first reason\nsecond reason' })
+    await expect(rejected).rejects.toMatchObject({ code: 'GW3002', message: 'first reason\nsecond reason' })
     expect(checked).toEqual(['a', 'other'])
     expect(await store.head()).toMatchObject({ revision: 1 })
   })

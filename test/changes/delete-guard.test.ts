@@ -4,11 +4,11 @@ import { assertFewDeletes } from '../../src/changes/delete-guard.ts'
 test.each([
   [0, 0, 'passes'],
   [2, 2, 'passes'],
-  [3, 14, 'is refused'],
+  [3, 14, 'is rejected'],
   [3, 15, 'passes'],
   [10, 50, 'passes'],
-  [10, 49, 'is refused'],
-  [11, 10_000, 'is refused'],
+  [10, 49, 'is rejected'],
+  [11, 10_000, 'is rejected'],
 ])('a plan that deletes %i of %i resources %s', (deletes, owned, verdict) => {
   const counts = { create: 5, update: 0, delete: deletes, unchanged: owned - deletes }
   const guard = () => assertFewDeletes({ counts, set: 'default' }, undefined)

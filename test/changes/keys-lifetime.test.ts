@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { systemChance } from '../../src/base/chance.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import { issueKey, showKey } from '../../src/changes/keys.ts'
 import { createKey, deleteKey, revokeKey } from '../../src/changes/keys-lifetime.ts'
 import type { DeclaredResource } from '../../src/config/types.ts'
@@ -100,7 +100,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
 
   test('a revoked key keeps its policy, its owner and its line, and every secret has ended', async () => {
     const { store } = await setUp(tenant('t'), key('k', { limits: { rpm: 5 } }, 7))
-    await issueKey(store, systemChance, 'k')
+    await issueKey(store, systemRandom, 'k')
     const before = await store.live()
     expect(await revokeKey(store, 'k')).toEqual({ secrets: 1, held: false })
     expect((await store.readState()).secrets).toEqual([])
@@ -111,7 +111,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
 
   test('a secret that is minted while the key is revoked has ended, too', async () => {
     const { store } = await setUp(key('k'))
-    await issueKey(store, systemChance, 'k')
+    await issueKey(store, systemRandom, 'k')
     await Promise.all([store.rotateSecret('k', 'd'.repeat(64), 60_000), revokeKey(store, 'k')])
     expect((await store.readState()).secrets).toEqual([])
   })
@@ -134,10 +134,10 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
   test('a review that throws leaves the key alone', async () => {
     const { store } = await setUp()
     await put(store, madeBy('cli', key('k')))
-    const refuse = async () => {
+    const reject = async () => {
       throw new Error('no')
     }
-    await expect(deleteKey(store, 'k', signed, refuse)).rejects.toThrow('no')
+    await expect(deleteKey(store, 'k', signed, reject)).rejects.toThrow('no')
     expect((await store.head()).revision).toBe(2)
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { isMistyped, keyDigest } from '../../src/base/api-key.ts'
-import { systemChance } from '../../src/base/chance.ts'
-import { holdKey, issueKey, listKeys, releaseKey, rotateKey, showKey } from '../../src/changes/keys.ts'
+import { systemRandom } from '../../src/base/random.ts'
+import { issueKey, listKeys, resumeKey, rotateKey, showKey, suspendKey } from '../../src/changes/keys.ts'
 import type { DeclaredResource } from '../../src/config/types.ts'
 import { put } from '../store/samples.ts'
 import { STORES } from '../store/stores.ts'
@@ -21,7 +21,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
 
   test('a secret is minted whole, stored by its digest and told once', async () => {
     const { store, digests } = await setUp(key('k'))
-    const issued = await issueKey(store, systemChance, 'k')
+    const issued = await issueKey(store, systemRandom, 'k')
     expect(issued).toEqual({ key: 'k', secret: expect.stringMatching(/^gw_[0-9A-Za-z]{46}$/) })
     expect(isMistyped(issued.secret)).toBe(false)
     expect(await digests()).toEqual([keyDigest(issued.secret)])
@@ -32,12 +32,12 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
 
   test('a second secret is a rotation', async () => {
     const { store, clock, digests } = await setUp(key('k'))
-    const first = await issueKey(store, systemChance, 'k')
-    await expect(issueKey(store, systemChance, 'k')).rejects.toMatchObject({
+    const first = await issueKey(store, systemRandom, 'k')
+    await expect(issueKey(store, systemRandom, 'k')).rejects.toMatchObject({
       code: 'GW4006',
       hint: expect.stringContaining('gw keys rotate k'),
     })
-    const second = await rotateKey(store, systemChance, 'k', 100)
+    const second = await rotateKey(store, systemRandom, 'k', 100)
     expect(second).toEqual({ key: 'k', secret: expect.any(String), graceUntilMs: 1_100 })
     expect(await digests()).toEqual([keyDigest(first.secret), keyDigest(second.secret)])
     clock.advance(100)
@@ -46,8 +46,8 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
 
   test('a rotation speaks of a grace only where an older secret has one', async () => {
     const { store } = await setUp(key('k'))
-    expect(await rotateKey(store, systemChance, 'k', 100)).not.toHaveProperty('graceUntilMs')
-    expect(await rotateKey(store, systemChance, 'k', 0)).not.toHaveProperty('graceUntilMs')
+    expect(await rotateKey(store, systemRandom, 'k', 100)).not.toHaveProperty('graceUntilMs')
+    expect(await rotateKey(store, systemRandom, 'k', 0)).not.toHaveProperty('graceUntilMs')
   })
 
   test.each([
@@ -55,7 +55,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     ['secret', { secret: { env: 'X' } }],
   ])('a key that brings its %s along is not given another', async (field, more) => {
     const { store } = await setUp(key('k', more, 4))
-    for (const attempt of [issueKey(store, systemChance, 'k'), rotateKey(store, systemChance, 'k', 0)]) {
+    for (const attempt of [issueKey(store, systemRandom, 'k'), rotateKey(store, systemRandom, 'k', 0)]) {
       await expect(attempt).rejects.toMatchObject({
         code: 'GW4006',
         hint: expect.stringContaining(`\`${field}\` in default.yaml:4`),
@@ -78,13 +78,13 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     expect(await hint('zzz')).not.toContain('Did you mean')
   })
 
-  test('every command refuses a key that does not exist', async () => {
+  test('every command rejects a key that does not exist', async () => {
     const { store } = await setUp(key('k'))
     for (const attempt of [
-      issueKey(store, systemChance, 'x'),
-      rotateKey(store, systemChance, 'x', 0),
-      holdKey(store, 'x'),
-      releaseKey(store, 'x'),
+      issueKey(store, systemRandom, 'x'),
+      rotateKey(store, systemRandom, 'x', 0),
+      suspendKey(store, 'x'),
+      resumeKey(store, 'x'),
       showKey(store, 'x'),
     ]) {
       await expect(attempt).rejects.toMatchObject({ code: 'GW4005', message: 'There is no key x.' })
@@ -93,16 +93,16 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
 
   test('a hold works at once and is taken back', async () => {
     const { store } = await setUp(key('k'))
-    expect(await holdKey(store, 'k')).toBe(true)
-    expect((await store.readState()).heldKeys).toEqual(['k'])
-    expect(await showKey(store, 'k')).toMatchObject({ state: 'held', heldAtMs: 1_000 })
-    expect([await releaseKey(store, 'k'), await releaseKey(store, 'k')]).toEqual([true, false])
-    expect((await store.readState()).heldKeys).toEqual([])
+    expect(await suspendKey(store, 'k')).toBe(true)
+    expect((await store.readState()).suspendedKeys).toEqual(['k'])
+    expect(await showKey(store, 'k')).toMatchObject({ state: 'held', suspendedAtMs: 1_000 })
+    expect([await resumeKey(store, 'k'), await resumeKey(store, 'k')]).toEqual([true, false])
+    expect((await store.readState()).suspendedKeys).toEqual([])
   })
 
-  test('what the configuration disables is enabled there, at the line that the refusal names', async () => {
+  test('what the configuration disables is enabled there, at the line that the rejection names', async () => {
     const { store } = await setUp(key('k', { enabled: false }, 12))
-    await expect(releaseKey(store, 'k')).rejects.toMatchObject({
+    await expect(resumeKey(store, 'k')).rejects.toMatchObject({
       code: 'GW4007',
       message: 'The key k is disabled in its configuration, default.yaml:12.',
       hint: expect.stringContaining('default.yaml:12'),
@@ -119,8 +119,8 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
       key('held', { hash: `${HASH.slice(0, -1)}c` }),
       key('reference', { secret: { env: 'X' } }),
     )
-    await issueKey(store, systemChance, 'active')
-    for (const name of ['held', 'disabled']) await holdKey(store, name)
+    await issueKey(store, systemRandom, 'active')
+    for (const name of ['held', 'disabled']) await suspendKey(store, name)
     clock.advance(50)
     const states = (await listKeys(store)).map(({ name, state, secretSource }) => [name, state, secretSource])
     expect(states).toEqual([
@@ -152,9 +152,9 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
         7,
       ),
     )
-    await issueKey(store, systemChance, 'k')
+    await issueKey(store, systemRandom, 'k')
     clock.advance(10)
-    await rotateKey(store, systemChance, 'k', 1_000)
+    await rotateKey(store, systemRandom, 'k', 1_000)
     clock.advance(5)
     expect(await showKey(store, 'k')).toEqual({
       name: 'k',

@@ -31,6 +31,6 @@ test('as JSON a plan has snake_case names, and every change, warning and count',
         line: 6,
       },
     ],
-    left_alone: { other_sets: 0, cli: 1, rest: 0 },
+    unmanaged: { other_sets: 0, cli: 1, rest: 0 },
   })
 })

@@ -98,7 +98,7 @@ describe('owners', () => {
       madeBy('rest', key('e')),
     ])
     const made = plan(live, tree(endpoint('a')))
-    expect(made).toMatchObject({ changes: [], leftAlone: { otherSets: 1, cli: 1, rest: 2 } })
+    expect(made).toMatchObject({ changes: [], unmanaged: { otherSets: 1, cli: 1, rest: 2 } })
   })
 
   test('a set deletes only what is its own', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../src/changes/plan.ts'
 import { modelsAsked, probeOrders, standingAfter } from '../../src/changes/probe-orders.ts'
-import { ProbeError } from '../../src/changes/refusals.ts'
+import { ProbeError } from '../../src/changes/rejections.ts'
 import type { Tree } from '../../src/config/types.ts'
 import { binding, endpoint, key, liveWith, ownedBy, publication, tree } from './trees.ts'
 
@@ -77,10 +77,10 @@ test('an endpoint is asked for the models of its bindings, its own first, and fo
   expect(modelsAsked(a, [a, ...overrides, binding('r', 'a')])).toEqual(['m', 'x'])
 })
 
-test('a failed probe names the endpoint, the model, the cause and the mend', () => {
+test('a failed probe names the endpoint, the model, the cause and the hint', () => {
   const failures = [
-    { endpoint: 'a', model: 'm', cause: 'Nothing listens.', mend: 'Start it.' },
-    { endpoint: 'b', model: 'n', cause: 'It is full.', mend: 'Wait.' },
+    { endpoint: 'a', model: 'm', cause: 'Nothing listens.', hint: 'Start it.' },
+    { endpoint: 'b', model: 'n', cause: 'It is full.', hint: 'Wait.' },
   ]
   expect(new ProbeError(failures)).toMatchObject({
     code: 'GW5001',

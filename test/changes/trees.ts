@@ -6,29 +6,30 @@ import type { Live, OwnedResource, StoredResource } from '../../src/store/types.
 import { canonical } from '../store/samples.ts'
 
 /** A declared resource out of what a file would say; at line `line` of `gw.yaml`. */
-function declare(kind: Kind, name: string, input: unknown = {}, line = 1): DeclaredResource {
+function extractDeclarations(kind: Kind, name: string, input: unknown = {}, line = 1): DeclaredResource {
   return { kind, name, spec: canonical(kind, input), place: { file: 'gw.yaml', line, column: 3 } }
 }
 
 export const endpoint = (name: string, more: object = {}, line?: number) =>
-  declare(
+  extractDeclarations(
     'endpoint',
     name,
     { protocol: 'openai', base_url: 'https://api.example.com/v1', served_model: 'm', ...more },
     line,
   )
 export const publication = (name: string, more: object = {}, line?: number) =>
-  declare('publication', name, { price: { input: 1 }, ...more }, line)
+  extractDeclarations('publication', name, { price: { input: 1 }, ...more }, line)
 export const binding = (model: string, endpointName: string, more: object = {}, line?: number) =>
-  declare(
+  extractDeclarations(
     'binding',
     bindingName(model, endpointName),
     { publication: model, endpoint: endpointName, ...more },
     line,
   )
-export const tenant = (name: string, more: object = {}, line?: number) => declare('tenant', name, more, line)
+export const tenant = (name: string, more: object = {}, line?: number) =>
+  extractDeclarations('tenant', name, more, line)
 export const key = (name: string, more: object = {}, line?: number) =>
-  declare('key', name, { kind: 'platform', ...more }, line)
+  extractDeclarations('key', name, { kind: 'platform', ...more }, line)
 
 export function tree(...resources: readonly DeclaredResource[]): Tree {
   return treeOf('default', ...resources)

@@ -72,7 +72,7 @@ test('each command that changes something leaves a line: who, what, and the revi
   const clock = systemClock
   const store = await openStore('sqlite:data/gw.db', { mode: 'read', clock, folder: folder.path })
   onTestFinished(() => store.close())
-  const lines = (await store.people.audit({ limit: 500 })).toReversed()
+  const lines = (await store.users.audit({ limit: 500 })).toReversed()
   const expected = DEEDS.flatMap(([, , ...deeds]) => deeds)
   expect(lines.map(({ id: _id, atMs: _atMs, ...line }) => line)).toEqual(
     expected.map(deed => ({ user: 'ann', role: 'operator', origin: 'cli', ...deed })),

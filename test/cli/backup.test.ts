@@ -42,7 +42,7 @@ function fill(rows: number): void {
   const raw = new Database(dir.at('data/gw.db'), { fileMustExist: true })
   raw.exec(`with recursive n (i) as (select 1 union all select i + 1 from n where i < ${rows})
     insert into call_logs (at_ms, request_id, key_name, publication, protocol, path, status, stream, outcome,
-      amount_nano, marks, latency_ms, attempts)
+      amount_nano, flags, latency_ms, attempts)
     select i, hex(randomblob(200)), 'app', 'chat', 'openai', '/', 200, 0, 'answered', 0, '', 1, 1 from n`)
   raw.close()
 }
@@ -82,9 +82,9 @@ keys: { app: { kind: tenant, tenant: acme } }
     })
     const made = await run(`backup copy.db --store ${gateway.store} --format json`)
     expect(made).toMatchObject({ exit: 0, stderr: '' })
-    const refused = await run(`restore copy.db --store ${gateway.store}`)
-    expect(refused).toMatchObject({ exit: 4, stdout: '' })
-    expect(refused.stderr).toContain('GW2006')
+    const rejected = await run(`restore copy.db --store ${gateway.store}`)
+    expect(rejected).toMatchObject({ exit: 4, stdout: '' })
+    expect(rejected.stderr).toContain('GW2006')
     state.isOver = true
     await Promise.all(load)
     expect(state.calls).toBeGreaterThan(0)
@@ -230,7 +230,7 @@ describe('gw restore', () => {
       (path: string) => alter(path, `insert into kysely_migration values ('9999-later', '2026-01-01')`),
       'GW2002',
     ],
-  ])('refuses a file %s, and changes nothing', async (_, spoil, code) => {
+  ])('rejects a file %s, and changes nothing', async (_, spoil, code) => {
     spoil(dir.at('copy.db'))
     const beside = files()
     const { exit, stdout } = await run('restore copy.db --format json')

@@ -52,7 +52,7 @@ describe('the blast radius of a plan', () => {
     dir.write('gw.yaml', AFTER)
   })
 
-  it('says who loses what, what is in use and goes away, which limits refuse, and what gets dearer', async () => {
+  it('says who loses what, what is in use and goes away, which limits reject, and what gets dearer', async () => {
     const { stdout, exit } = await run('diff')
     expect(exit).toBe(0)
     await expect(stdout.slice(stdout.indexOf('Blast radius'))).toMatchFileSnapshot('golden/blast.txt')

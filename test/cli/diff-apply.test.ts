@@ -124,7 +124,7 @@ describe('gw apply', () => {
     })
   })
 
-  it('refuses without a terminal and without --yes, and creates nothing', async () => {
+  it('rejects without a terminal and without --yes, and creates nothing', async () => {
     const { exit, stdout, stderr } = await run('apply')
     expect(exit).toBe(4)
     expect(stdout).toContain('7 to create, 0 to update, 0 to delete\n')
@@ -210,7 +210,7 @@ describe('gw apply', () => {
     expect(stderr).toContain('ENOSPC')
   })
 
-  it('refuses a store of an unknown kind without repeating its URL, which may hold a password', async () => {
+  it('rejects a store of an unknown kind without repeating its URL, which may hold a password', async () => {
     const { exit, stdout, stderr } = await run('diff --store mysql://root:hunter2@db/gw')
     expect({ exit, stdout }).toEqual({ exit: 64, stdout: '' })
     expect(stderr).not.toContain('hunter2')

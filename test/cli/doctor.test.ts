@@ -22,7 +22,7 @@ interface Check {
   readonly check: string
   readonly state: string
   readonly found: string
-  readonly mend: string | null
+  readonly hint: string | null
 }
 
 async function examined(
@@ -50,11 +50,11 @@ describe('gw doctor', () => {
       'master key',
       'secrets',
     ]) {
-      expect(of(check)).toMatchObject([{ check, state: 'ok', mend: null }])
+      expect(of(check)).toMatchObject([{ check, state: 'ok', hint: null }])
     }
   })
 
-  it('prints a line for each check, with what to mend below it, and a verdict last', async () => {
+  it('prints a line for each check, with what to hint below it, and a verdict last', async () => {
     const { stdout } = await gw(['doctor', '--color', 'never', ...ports], {
       cwd: dir.path,
       clock: systemClock,
@@ -82,33 +82,33 @@ describe('gw doctor', () => {
       'not a database',
       'this one is no database of gw',
     ],
-  ])('fails, and so ends with 1, where the store is %s', async (what, make, found, mend) => {
+  ])('fails, and so ends with 1, where the store is %s', async (what, make, found, hint) => {
     const at = dir.at(what.replaceAll(' ', '-'))
     make(at)
     const { exit, healthy, of } = await examined(['--store', `sqlite:${at}`])
     expect({ exit, healthy }).toEqual({ exit: 1, healthy: false })
     expect(of('store')).toMatchObject([{ state: 'fail' }])
     expect(of('store')[0]?.found).toContain(found)
-    expect(of('store')[0]?.mend).toContain(mend)
+    expect(of('store')[0]?.hint).toContain(hint)
   })
 
   it('warns of a store that is not there yet', async () => {
     const { exit, of } = await examined(['--store', 'sqlite:./none/gw.db'])
     expect(exit).toBe(0)
-    expect(of('store')).toMatchObject([{ state: 'warn', mend: 'Make it with `gw apply`.' }])
+    expect(of('store')).toMatchObject([{ state: 'warn', hint: 'Make it with `gw apply`.' }])
   })
 
   it('warns of a store that everybody may read', async () => {
     chmodSync(dir.at('data/gw.db'), 0o644)
     const { of } = await examined()
     chmodSync(dir.at('data/gw.db'), 0o600)
-    expect(of('permissions')).toMatchObject([{ state: 'warn', mend: expect.stringContaining('chmod 600') }])
+    expect(of('permissions')).toMatchObject([{ state: 'warn', hint: expect.stringContaining('chmod 600') }])
   })
 
   it('fails for a master key that is none, and shows nothing of it', async () => {
     const { exit, of } = await examined([], { FAST_KEY: 'x', GW_MASTER_KEY: 'a-secret-of-the-vendor' })
     expect(exit).toBe(1)
-    expect(of('master key')).toMatchObject([{ state: 'fail', mend: expect.stringContaining('openssl') }])
+    expect(of('master key')).toMatchObject([{ state: 'fail', hint: expect.stringContaining('openssl') }])
   })
 
   it('tells a port that another program has from one that is free', async () => {
@@ -148,7 +148,7 @@ describe('the limit of open files', () => {
     )
     expect(await openFiles(limits)).toMatchObject({
       state: 'warn',
-      mend: expect.stringContaining('ulimit -n'),
+      hint: expect.stringContaining('ulimit -n'),
     })
     expect(await openFiles(dir.at('none'))).toMatchObject({ state: 'ok' })
   })

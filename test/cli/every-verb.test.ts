@@ -142,9 +142,9 @@ beforeAll(async () => {
   expect((await gw(['apply', '--yes', '--skip-probe'], world)).exit).toBe(0)
   expect((await gw(['keys', 'create', 'spare', '--tenant', 'blue', '--issue'], world)).exit).toBe(0)
   const store = await openStore('sqlite:data/gw.db', { mode: 'write', clock, folder: template.path })
-  await store.people.createUser({ name: 'ada', role: 'admin', passwordHash: 'none that fits' })
+  await store.users.createUser({ name: 'ada', role: 'admin', passwordHash: 'none that fits' })
   const token = { id: 'known', digest: keyDigest('known'), user: 'ada', name: 'known' } as const
-  await store.people.createToken({ ...token, scope: 'read', expiresAtMs: clock.nowMs() + 3_600_000 })
+  await store.users.createToken({ ...token, scope: 'read', expiresAtMs: clock.nowMs() + 3_600_000 })
   await store.close()
 })
 

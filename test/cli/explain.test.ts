@@ -43,7 +43,7 @@ describe('gw explain', () => {
       expect(JSON.parse(stdout).codes[0]).toMatchObject({ code, title: expect.any(String) })
     }
     expect((await run('explain', 'gw1202')).stdout).toBe(
-      'GW1202  what the configuration is told\n  An unknown field.\n  Remove it or mend its name.\n',
+      'GW1202  what the configuration is told\n  An unknown field.\n  Remove it or hint its name.\n',
     )
   })
 
@@ -52,7 +52,7 @@ describe('gw explain', () => {
     ['rate_limit_exeeded', 'Did you mean rate_limit_exceeded?'],
     ['GW12022', 'Did you mean GW1202?'],
     ['xyzzy', '`gw explain` alone lists the kinds'],
-  ])('refuses %s with what was probably meant', async (word, hint) => {
+  ])('rejects %s with what was probably meant', async (word, hint) => {
     const { exit, stderr } = await run('explain', word)
     expect(exit).toBe(64)
     expect(stderr).toContain(hint)

@@ -76,7 +76,7 @@ describe('gw show', () => {
     expect((await run('diff --exit-code --store sqlite:./other.db')).exit).toBe(0)
   })
 
-  it.each(['0', 'x', '1.5'])('refuses %s', async text => {
+  it.each(['0', 'x', '1.5'])('rejects %s', async text => {
     expect((await run(`show ${text}`)).exit).toBe(64)
   })
 
@@ -111,10 +111,10 @@ describe('gw rollback', () => {
     expect(JSON.parse((await run('history --format json')).stdout)).toHaveLength(3)
   })
 
-  it('asks, refuses without a person, and takes no for an answer', async () => {
+  it('asks, rejects without a person, and takes no for an answer', async () => {
     expect((await run('rollback 1')).stderr).toContain('GW4002')
-    const refused = await run('rollback 1', { terminal: 100, stdin: 'n\n' })
-    expect(refused).toMatchObject({
+    const rejected = await run('rollback 1', { terminal: 100, stdin: 'n\n' })
+    expect(rejected).toMatchObject({
       exit: 4,
       stderr: expect.stringContaining('Go back to revision 1? [y/N]'),
     })
@@ -140,7 +140,7 @@ describe('gw rollback', () => {
     })
   })
 
-  it('refuses a revision that there is not', async () => {
+  it('rejects a revision that there is not', async () => {
     expect(await run('rollback 9 --yes')).toMatchObject({
       exit: 4,
       stderr: expect.stringContaining('GW4005'),

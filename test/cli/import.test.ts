@@ -44,7 +44,7 @@ describe('gw import litellm', () => {
     expect(readFileSync(dir.at('mine/gw.yaml'), 'utf8')).toBe('mine')
   })
 
-  it('refuses a folder with a config/: two configurations in one place contradict each other', async () => {
+  it('rejects a folder with a config/: two configurations in one place contradict each other', async () => {
     const { dir, cwd } = world()
     dir.write('mine/config/gateway.yaml', 'version: 1')
     const { exit, stderr } = await gw(['import', 'litellm', 'config.yaml', '-o', 'mine'], { cwd })
@@ -56,9 +56,9 @@ describe('gw import litellm', () => {
   it('says in JSON all that it says in text', async () => {
     const { cwd } = world()
     const { stdout } = await gw(['import', 'litellm', 'config.yaml', '--format', 'json'], { cwd })
-    const { yaml, remarks, not_carried: left } = JSON.parse(stdout)
+    const { yaml, notes, not_carried: left } = JSON.parse(stdout)
     expect(yaml).toMatch(/^version: 1\n/)
-    expect(remarks).toContainEqual(expect.objectContaining({ file: 'config.yaml', line: 5 }))
+    expect(notes).toContainEqual(expect.objectContaining({ file: 'config.yaml', line: 5 }))
     expect(left).toContainEqual(
       expect.objectContaining({ line: 28, field: 'general_settings.master_key', why: expect.any(String) }),
     )

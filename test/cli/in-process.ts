@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
 import { Readable, Writable } from 'node:stream'
 import type { ExitCode } from '../../src/base/catalogue/command.ts'
-import { systemChance } from '../../src/base/chance.ts'
 import type { Clock } from '../../src/base/clock.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import type { Sink, Source } from '../../src/cli/io.ts'
 import { run } from '../../src/cli/main.ts'
 import { testClock } from '../support/test-clock.ts'
@@ -63,7 +63,7 @@ export async function gw(argv: readonly string[], world: World): Promise<Ended> 
       environment: world.environment ?? {},
       cwd: world.cwd,
       clock: world.clock ?? testClock(),
-      chance: systemChance,
+      random: systemRandom,
       signals: world.signals ?? new EventEmitter(),
     })
     return { exit, stdout: stdout.text, stderr: stderr.text }

@@ -61,7 +61,7 @@ describe('gw init', () => {
     ['no address', ['--vendor', 'vllm', '--model', 'a', '--base-url', 'gpu-1:8000'], '--base-url: '],
     ['a model that is not listed', ['--vendor', 'openai', '--model', 'a', '--prices'], 'has no a of OpenAI'],
     ['a model without a vendor', ['--model', 'a'], 'belong to a vendor'],
-  ])('refuses %s, and writes nothing', async (_what, words, said) => {
+  ])('rejects %s, and writes nothing', async (_what, words, said) => {
     const dir = tempDir(onTestFinished)
     const { exit, stderr } = await gw(['init', 'mine', ...words], { cwd: dir.path })
     expect(exit).toBe(64)
@@ -69,7 +69,7 @@ describe('gw init', () => {
     expect(existsSync(dir.at('mine'))).toBe(false)
   })
 
-  it('refuses a folder with a gw.yaml: two configurations in one place contradict each other', async () => {
+  it('rejects a folder with a gw.yaml: two configurations in one place contradict each other', async () => {
     const dir = tempDir(onTestFinished)
     dir.write('gw.yaml', 'version: 1')
     const { exit, stderr } = await gw(['init'], { cwd: dir.path })

@@ -119,7 +119,7 @@ async function page(): Promise<string> {
     if (line === 'usage --by key') {
       write(dir.at('data/gw.db'), [
         ...billed({ id: 'req_1' }),
-        ...billed({ id: 'req_2', marks: ['estimated'], record: { status: 502 } }),
+        ...billed({ id: 'req_2', flags: ['estimated'], record: { status: 502 } }),
       ])
     }
     const words = [...line.replace('ID', id).split(' '), '--format', 'json']

@@ -81,7 +81,7 @@ describe('gw keys create', () => {
     ['a zone without a budget', 'x --kind platform --timezone UTC', 64, /--budget AMOUNT\/PER/],
     ['a moment that is none', 'x --kind platform --expires soon', 64, /`--expires soon` is no time/],
     ['the past', 'x --kind platform --expires 2020-01-01', 64, /lies in the past/],
-  ])('refuses %s', async (_what, words, exit, message) => {
+  ])('rejects %s', async (_what, words, exit, message) => {
     const ended = await run(`keys create ${words}`)
     expect({ exit: ended.exit, stdout: ended.stdout }).toEqual({ exit, stdout: '' })
     expect(ended.stderr).toMatch(message)
@@ -153,7 +153,7 @@ describe('gw keys delete', () => {
     expect((await run('keys show bot')).exit).toBe(0)
   })
 
-  it('refuses one that a file declares: it names the line to edit', async () => {
+  it('rejects one that a file declares: it names the line to edit', async () => {
     const { exit, stdout, stderr } = await run('keys delete app --yes')
     expect({ exit, stdout }).toEqual({ exit: 4, stdout: '' })
     await expect(stderr).toMatchFileSnapshot('golden/keys-delete-declared.stderr.txt')

@@ -215,7 +215,10 @@ describe('gw keys disable and enable', () => {
   it('stop a key at once and let it go again', async () => {
     await run('keys issue app')
     expect((await run('keys disable app')).stdout).toBe('Key app is disabled.\n')
-    expect(await json('keys show app')).toMatchObject({ state: 'held', held_at: '2026-01-15T12:00:00.000Z' })
+    expect(await json('keys show app')).toMatchObject({
+      state: 'held',
+      suspended_at: '2026-01-15T12:00:00.000Z',
+    })
     expect(await json('keys disable app')).toEqual({ key: 'app', state: 'disabled', changed: false })
     expect(await json('keys enable app')).toEqual({ key: 'app', state: 'enabled', changed: true })
     expect(await json('keys show app')).toMatchObject({ state: 'active' })

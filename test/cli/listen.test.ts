@@ -19,7 +19,7 @@ describe('an address to listen on', () => {
     '1.2.3.4:0x10',
     '[::1]8090',
     'a:b:1',
-  ])('refuses %j as wrong usage', text => {
+  ])('rejects %j as wrong usage', text => {
     expect(() => parseListen(text)).toThrow(expect.objectContaining({ code: 'GW6001' }) as Error)
   })
 })

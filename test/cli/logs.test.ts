@@ -5,7 +5,7 @@ import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import { type TestClock, testClock } from '../support/test-clock.ts'
 import { gw } from './in-process.ts'
 import { FIRST } from './sample-tree.ts'
-import { billed, logged, NOON_MS, write, writeRefused } from './traffic.ts'
+import { billed, logged, NOON_MS, write, writeRejected } from './traffic.ts'
 
 let dir: TempDir
 let clock: TestClock
@@ -52,7 +52,7 @@ function someTraffic() {
       id: 'req-d',
       atMs: NOON_MS - 1_000,
       endpoint: 'slow',
-      marks: ['client_gone', 'estimated'],
+      flags: ['client_gone', 'estimated'],
       record: { stream: true, outcome: 'client_gone' },
     }),
   )
@@ -88,12 +88,12 @@ describe('gw logs', () => {
     expect(objects(stdout)).toHaveLength(4)
   })
 
-  it('refuses an outcome that there is not, and says which was meant', async () => {
+  it('rejects an outcome that there is not, and says which was meant', async () => {
     const near = await run('logs --outcome client_gon')
     expect(near.exit).toBe(64)
     expect(near.stderr).toContain('Did you mean client_gone?')
     const far = await run('logs --outcome 42')
-    expect(far.stderr).toContain('answered, refused, failed, broken, client_gone, interrupted')
+    expect(far.stderr).toContain('answered, rejected, failed, broken, client_gone, interrupted')
     expect((await run('logs --outcome interrupted')).exit).toBe(0)
   })
 
@@ -162,15 +162,15 @@ describe('gw logs', () => {
     ['--status 6xx', /is no status/],
     ['--since lately', /`--since lately` is no time/],
     ['--limit 0', /whole number, 1 or more/],
-  ])('refuses %s', async (words, message) => {
+  ])('rejects %s', async (words, message) => {
     const { exit, stdout, stderr } = await run(`logs ${words}`)
     expect({ exit, stdout }).toEqual({ exit: 64, stdout: '' })
     expect(stderr).toMatch(message)
   })
 })
 
-describe('gw logs shows what was refused before it was dispatched', () => {
-  const refused = {
+describe('gw logs shows what was rejected before it was dispatched', () => {
+  const rejected = {
     protocol: 'openai',
     path: '/v1/chat/completions',
     status: 429,
@@ -180,11 +180,11 @@ describe('gw logs shows what was refused before it was dispatched', () => {
     tenant: 'blue',
     count: 1,
   } as const
-  const someRefused = () =>
-    writeRefused(dir.at('data/gw.db'), [
-      { ...refused, requestId: 'no-1', atMs: NOON_MS - 2_500, askedModel: 'chat', count: 12 },
+  const someRejected = () =>
+    writeRejected(dir.at('data/gw.db'), [
+      { ...rejected, requestId: 'no-1', atMs: NOON_MS - 2_500, askedModel: 'chat', count: 12 },
       {
-        ...refused,
+        ...rejected,
         requestId: 'no-2',
         atMs: NOON_MS - 500,
         askedModel: 'a "quoted"\nname',
@@ -196,12 +196,12 @@ describe('gw logs shows what was refused before it was dispatched', () => {
 
   it('between the calls, with the asked model in quotes, the reason, the numbers, and how many were alike', async () => {
     someTraffic()
-    someRefused()
+    someRejected()
     expect(await ids('--since 1h')).toEqual(['req-b', 'no-1', 'req-c', 'req-d', 'no-2'])
-    const { stdout } = await run('logs --outcome refused --key app')
-    await expect(stdout).toMatchFileSnapshot('golden/logs.refused.txt')
-    const json = await run('logs --outcome refused --key app --format json')
-    await expect(json.stdout).toMatchFileSnapshot('golden/logs.refused.json.txt')
+    const { stdout } = await run('logs --outcome rejected --key app')
+    await expect(stdout).toMatchFileSnapshot('golden/logs.rejected.txt')
+    const json = await run('logs --outcome rejected --key app --format json')
+    await expect(json.stdout).toMatchFileSnapshot('golden/logs.rejected.json.txt')
   })
 
   it.each<[string, string[]]>([
@@ -210,10 +210,10 @@ describe('gw logs shows what was refused before it was dispatched', () => {
     ['--endpoint fast --status 4xx', ['req-c']],
     ['--request-id no-2', ['no-2']],
     ['--limit 2', ['req-d', 'no-2']],
-    ['--tenant blue --outcome refused', ['no-1', 'no-2']],
+    ['--tenant blue --outcome rejected', ['no-1', 'no-2']],
   ])('to %s', async (words, found) => {
     someTraffic()
-    someRefused()
+    someRejected()
     expect(await ids(words)).toEqual(found)
   })
 
@@ -221,7 +221,7 @@ describe('gw logs shows what was refused before it was dispatched', () => {
     const signals = new EventEmitter()
     const following = run('logs -f --format json', { signals })
     await clock.waiting()
-    someRefused()
+    someRejected()
     clock.advance(500)
     await clock.waiting()
     clock.advance(500)

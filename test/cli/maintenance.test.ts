@@ -72,7 +72,7 @@ describe('gw maintenance', () => {
     expect(await json('off')).toMatchObject({ ...off, changed: true })
   })
 
-  it('refuses a message that would break a line, and a store that does not exist', async () => {
+  it('rejects a message that would break a line, and a store that does not exist', async () => {
     expect((await run('maintenance', 'on', '--message', 'a\nb')).exit).toBe(64)
     expect((await run('maintenance', 'on', '--store', 'sqlite:./nowhere.db')).stderr).toContain('GW2003')
   })

@@ -75,7 +75,7 @@ describe('gw apply PLAN', () => {
     expect((await run('diff --exit-code')).exit).toBe(2)
   })
 
-  it('refuses a plan whose base has moved, and changes nothing', async () => {
+  it('rejects a plan whose base has moved, and changes nothing', async () => {
     await run('plan -o plan.json')
     dir.write('other.yaml', 'version: 1\nset: other\ntenants: { red: {} }\n')
     await run('apply -c other.yaml --yes --skip-probe')
@@ -87,7 +87,7 @@ describe('gw apply PLAN', () => {
     expect((await run('diff --exit-code')).exit).toBe(2)
   })
 
-  it('refuses a plan of another store that happens to be at the same revision', async () => {
+  it('rejects a plan of another store that happens to be at the same revision', async () => {
     await run('plan -o plan.json')
     dir.write('other.yaml', FIRST.replace('Team Blue', 'Team Red'))
     await run('apply -c other.yaml --yes --skip-probe --store sqlite:./other.db')
@@ -97,7 +97,7 @@ describe('gw apply PLAN', () => {
     expect(stderr).toContain('another store')
   })
 
-  it('refuses a plan that has expired', async () => {
+  it('rejects a plan that has expired', async () => {
     await run('plan -o plan.json --expires 1h')
     clock.advance(HOUR_MS)
     const { exit, stderr } = await run('apply plan.json --yes --skip-probe')
@@ -115,7 +115,7 @@ describe('gw apply PLAN', () => {
     ['half of it', text => text.slice(0, text.length / 2)],
     ['a field of its own', text => text.replace('"base": 1', '"base": 1, "more": 2')],
     ['something else', () => '{"hello": "world"}'],
-  ])('refuses a plan with %s', async (_, change) => {
+  ])('rejects a plan with %s', async (_, change) => {
     await run('plan -o plan.json')
     const before = readFileSync(dir.at('plan.json'), 'utf8')
     edit(change)
@@ -193,7 +193,7 @@ describe('--adopt', () => {
     ['key/nobody', 64, 'do not declare'],
     ['robot', 64, 'KIND/NAME'],
     ['tenant/green', 4, 'There is no tenant green to adopt'],
-  ])('refuses %s', async (id, exit, words) => {
+  ])('rejects %s', async (id, exit, words) => {
     const ended = await run(`diff --adopt ${id}`)
     expect(ended).toMatchObject({ exit, stderr: expect.stringContaining(words) })
   })
@@ -238,11 +238,11 @@ describe('gw apply --wait', () => {
     expect(ended.stdout).toMatch(/Applied: revision 2\.\nServed by 1 gateway\.\n$/)
   })
 
-  it('fails with 5 as soon as one refuses it, says why, and that it is applied', async () => {
+  it('fails with 5 as soon as one rejects it, says why, and that it is applied', async () => {
     await report({})
     const [ended] = await Promise.all([
       run('apply --yes --skip-probe --wait --format json'),
-      meanwhile(() => report({ refused: { revision: 2, reason: 'NEW_KEY is not set' } })),
+      meanwhile(() => report({ rejected: { revision: 2, reason: 'NEW_KEY is not set' } })),
     ])
     expect(ended.exit).toBe(5)
     expect(JSON.parse(ended.stdout).error).toMatchObject({
@@ -262,12 +262,12 @@ describe('gw apply --wait', () => {
     expect(ended).toMatchObject({ exit: 5, stderr: expect.stringContaining('serves 1') })
   })
 
-  it('is what happens without it: a gateway that refuses the revision ends the apply with 5, its reason and the hint', async () => {
+  it('is what happens without it: a gateway that rejects the revision ends the apply with 5, its reason and the hint', async () => {
     await report({})
     const reason = 'endpoints.main.upstream_key: the variable NEW_KEY is not set'
     const [ended] = await Promise.all([
       run('apply --yes --skip-probe'),
-      meanwhile(() => report({ refused: { revision: 2, reason } })),
+      meanwhile(() => report({ rejected: { revision: 2, reason } })),
     ])
     expect(ended.exit).toBe(5)
     expect(ended.stderr).toContain(`error GW5002: Revision 2 is applied, but the gateway http://here:8090`)

@@ -49,7 +49,7 @@ test('ends by itself when its time is over, with all that still hung', async () 
     {
       endpoint: 'far',
       state: 'failed',
-      fault: expect.stringMatching(/^(?:connect_timeout|unreachable|refused)$/),
+      fault: expect.stringMatching(/^(?:connect_timeout|unreachable|rejected)$/),
     },
     { endpoint: 'silent', state: 'failed', fault: 'first_byte_timeout' },
   ])

@@ -61,7 +61,7 @@ describe('gw probe', () => {
     expect(upstream.lastRequest.header('authorization')).toBe(`Bearer ${SECRET}`)
   })
 
-  it('shows the cause and the mend of each failure, the verdict last, and exits 5', async () => {
+  it('shows the cause and the hint of each failure, the verdict last, and exits 5', async () => {
     dir.write('gw.yaml', config(BROKEN()))
     const { exit, stdout, stderr } = await run('probe -c gw.yaml')
     expect(exit).toBe(5)
@@ -99,7 +99,7 @@ describe('gw probe', () => {
     ])
   })
 
-  it('refuses a name that there is not, with the one that was meant', async () => {
+  it('rejects a name that there is not, with the one that was meant', async () => {
     const { exit, stderr } = await run('probe fest -c gw.yaml')
     expect(exit).toBe(4)
     expect(stderr).toContain('error GW4005: There is no endpoint fest.')
@@ -163,7 +163,7 @@ describe('gw probe', () => {
     await request.gone
   })
 
-  it.each(['0s', 'soon'])('refuses a time-out of %s', async text => {
+  it.each(['0s', 'soon'])('rejects a time-out of %s', async text => {
     expect((await run(`probe -c gw.yaml --timeout ${text}`)).exit).toBe(64)
   })
 

@@ -37,10 +37,10 @@ beforeEach(async () => {
   await apply(WITH_TENANT)
   await run('wallet credit blue 10 --reference inv-1')
   write(dir.at('data/gw.db'), billed({ id: 'r1', atMs: NOON_MS - 3_600_000 }))
-  const { people } = await opened()
-  await people.createUser({ name: 'tom', role: 'tenant', tenant: 'blue', passwordHash: 'h' })
+  const { users } = await opened()
+  await users.createUser({ name: 'tom', role: 'tenant', tenant: 'blue', passwordHash: 'h' })
   const session = { digest: 'a'.repeat(64), user: 'tom', passwordHash: 'h' } as const
-  await people.openSession({ ...session, carrier: 'bearer', address: '::1' })
+  await users.openSession({ ...session, carrier: 'bearer', address: '::1' })
 })
 
 describe('a tenant that is deleted by its files', () => {
@@ -49,8 +49,8 @@ describe('a tenant that is deleted by its files', () => {
     const { stdout } = await run('diff')
     expect(stdout).toContain('users who are disabled with it, and whose sessions end: tom')
     await apply(REST)
-    const { people } = await opened()
-    expect(await people.user('tom')).toMatchObject({ enabled: false, sessions: 0 })
+    const { users } = await opened()
+    expect(await users.user('tom')).toMatchObject({ enabled: false, sessions: 0 })
     expect((await run('users enable tom')).exit).toBe(4)
   })
 
@@ -74,8 +74,8 @@ describe('a tenant that is deleted by its files', () => {
   it('is another one than a later tenant of its name, which has nothing of it', async () => {
     await apply(REST)
     await apply(WITH_TENANT)
-    const { people } = await opened()
-    expect(await people.user('tom')).toMatchObject({ enabled: false, sessions: 0 })
+    const { users } = await opened()
+    expect(await users.user('tom')).toMatchObject({ enabled: false, sessions: 0 })
     expect(await json('wallet show blue')).toMatchObject({ balance: '0' })
     expect(await json('wallet entries blue')).toEqual([])
     expect((await run('logs --key app --format json')).stdout).toBe('')

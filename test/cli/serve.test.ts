@@ -71,7 +71,7 @@ describe('gw serve', () => {
   it.each([
     [['-c', '-'], 'stdin can be read once'],
     [['--watch'], 'No configuration'],
-  ])('refuses %j', async (words, reason) => {
+  ])('rejects %j', async (words, reason) => {
     const { exit, stderr } = await gw(['serve', ...PORTS, ...words], { cwd: tempDir(onTestFinished).path })
     expect({ exit, stderr }).toEqual({ exit: 64, stderr: expect.stringContaining(reason) })
   })

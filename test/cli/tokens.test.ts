@@ -58,7 +58,7 @@ describe('gw tokens', () => {
     ['tokens create x --user nobody', 4, 'nobody'],
     ['tokens create x --user admin --tenant nowhere', 4, 'There is no tenant nowhere'],
     ['tokens create x --user admin --expires 800d', 64, '366 days'],
-  ])('refuses `gw %s`', async (line, exit, words) => {
+  ])('rejects `gw %s`', async (line, exit, words) => {
     expect(await run(line)).toMatchObject({ exit, stderr: expect.stringContaining(words) })
   })
 })
@@ -82,7 +82,7 @@ describe('gw login', () => {
     expect(await why()).toMatchObject({ exit: 4 })
   })
 
-  it('refuses a wrong password, and a file that others can read', async () => {
+  it('rejects a wrong password, and a file that others can read', async () => {
     const login = `login --url ${gateway.controlUrl} --user admin --password -`
     const wrong = await run(login, {}, 'not it at all\n')
     expect(wrong).toMatchObject({

@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
-import type { CallRecord, RefusedCall, Usage } from '../../src/schema/ledger.ts'
-import { LedgerBook } from '../../src/store/ledger/book.ts'
-import { insertRefused } from '../../src/store/ledger/refused-calls.ts'
+import type { CallRecord, RejectedCall, Usage } from '../../src/schema/ledger.ts'
+import { LedgerRows } from '../../src/store/ledger/ledger-rows.ts'
+import { insertRejected } from '../../src/store/ledger/rejected-calls.ts'
 import type { Row } from '../../src/store/ledger/rows.ts'
 
 /** The start of a quarter of an hour, and what the clock of a test says. */
@@ -19,7 +19,7 @@ export interface Call {
   readonly endpoint?: string
   readonly amountNano?: bigint
   readonly usage?: Partial<Usage>
-  readonly marks?: CallRecord['marks']
+  readonly flags?: CallRecord['flags']
   /** What only the call log has. */
   readonly record?: Partial<CallRecord>
 }
@@ -28,18 +28,18 @@ export interface Call {
 export function write(path: string, rows: readonly Row[]): void {
   const raw = new Database(path, { fileMustExist: true })
   try {
-    const faults = new LedgerBook(raw).write(rows)
+    const faults = new LedgerRows(raw).write(rows)
     if (faults.size > 0) throw new Error(`left out: ${JSON.stringify([...faults])}`)
   } finally {
     raw.close()
   }
 }
 
-/** Writes what a gateway keeps of refused calls. */
-export function writeRefused(path: string, calls: readonly RefusedCall[]): void {
+/** Writes what a gateway keeps of rejected calls. */
+export function writeRejected(path: string, calls: readonly RejectedCall[]): void {
   const raw = new Database(path, { fileMustExist: true })
   try {
-    insertRefused(raw, calls)
+    insertRejected(raw, calls)
   } finally {
     raw.close()
   }
@@ -47,11 +47,11 @@ export function writeRefused(path: string, calls: readonly RefusedCall[]): void 
 
 /** A call that was answered and billed. */
 export function billed(call: Call): readonly Row[] {
-  const { claim, usage, atMs, amountNano, marks } = filled(call)
+  const { claim, usage, atMs, amountNano, flags } = filled(call)
   const { inputTokens } = usage
   return [
     held(call),
-    ['end', { ...claim, kind: 'settle', endedAtMs: atMs, amountNano, usage, marks }],
+    ['end', { ...claim, kind: 'settle', endedAtMs: atMs, amountNano, usage, flags }],
     [
       'log',
       {
@@ -64,7 +64,7 @@ export function billed(call: Call): readonly Row[] {
         outcome: 'answered',
         ...(inputTokens > 0 && { usage }),
         amountNano,
-        marks,
+        flags,
         latencyMs: 1_240,
         firstByteMs: 310,
         attempts: 1,
@@ -89,14 +89,14 @@ export function logged(call: Call): Row {
   return row
 }
 
-function filled({ id, atMs = NOON_MS, amountNano = 750_000n, usage = {}, marks = [], ...more }: Call) {
+function filled({ id, atMs = NOON_MS, amountNano = 750_000n, usage = {}, flags = [], ...more }: Call) {
   const { key = CLAIM.key, publication = CLAIM.publication, endpoint = CLAIM.endpoint, tenant } = more
   const owner = tenant === null ? {} : { tenant: tenant ?? CLAIM.tenant }
   return {
     claim: { requestId: id, attempt: 1, key, ...owner, publication, endpoint },
     atMs,
     amountNano,
-    marks,
+    flags,
     usage: {
       inputTokens: 120,
       cachedInputTokens: 0,

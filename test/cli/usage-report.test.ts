@@ -36,7 +36,7 @@ function someTraffic() {
       amountNano: 1_250_000_000n,
       publication: 'a-model-with-a-long-name',
     }),
-    ...billed({ id: 'c', atMs: NOON_MS - 60_000, amountNano: 100_000n, key: 'other', marks: ['estimated'] }),
+    ...billed({ id: 'c', atMs: NOON_MS - 60_000, amountNano: 100_000n, key: 'other', flags: ['estimated'] }),
     ...billed({
       id: 'd',
       atMs: NOON_MS - 60_000,
@@ -46,7 +46,7 @@ function someTraffic() {
       publication: 'free',
       endpoint: 'slow',
       usage: { inputTokens: 9_000, outputTokens: 1_000, searchUnits: 3 },
-      marks: ['unpriced'],
+      flags: ['unpriced'],
     }),
   )
 }
@@ -156,7 +156,7 @@ describe('gw usage', () => {
     ['--since 2026-02-30', /`--since 2026-02-30` is no time/],
     ['--since 1h --until 2h', /no time from .*\n.*earlier than --until/],
     ['--timezone Moon', /Europe\/Berlin/],
-  ])('refuses %s', async (words, message) => {
+  ])('rejects %s', async (words, message) => {
     const { exit, stdout, stderr } = await run(`usage ${words}`)
     expect({ exit, stdout }).toEqual({ exit: 64, stdout: '' })
     expect(stderr).toMatch(message)

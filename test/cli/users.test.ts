@@ -15,24 +15,24 @@ async function setUp() {
   const run = (words: string, more: Partial<World> = {}) =>
     gw(words.split(' '), { cwd: folder.path, environment: { USER: 'ann' }, ...more })
   expect((await run('apply --yes')).exit).toBe(0)
-  const people = async () => {
+  const users = async () => {
     const store = await openStore('sqlite:data/gw.db', {
       mode: 'read',
       clock: systemClock,
       folder: folder.path,
     })
     onTestFinished(() => store.close())
-    return store.people
+    return store.users
   }
-  return { run, people }
+  return { run, users }
 }
 
 describe('gw users create', () => {
   test('reads the password from stdin, stores its hash alone, and notes who did it', async () => {
-    const { run, people } = await setUp()
+    const { run, users } = await setUp()
     const done = await run('users create ada --role admin --password -', { stdin: 'correct horse\n' })
     expect(done).toEqual({ exit: 0, stdout: 'User ada may log in as admin.\n', stderr: '' })
-    const store = await people()
+    const store = await users()
     expect((await store.credential('ada'))?.passwordHash).toMatch(
       /^scrypt\$32768\$8\$3\$[\w-]{22}\$[\w-]{43}$/,
     )
@@ -54,8 +54,8 @@ describe('gw users create', () => {
     })
   })
 
-  test('refuses two that differ, one that is too short, and Ctrl-C', async () => {
-    const { run, people } = await setUp()
+  test('rejects two that differ, one that is too short, and Ctrl-C', async () => {
+    const { run, users } = await setUp()
     const differ = await run('users create ada --role admin', {
       terminal: 80,
       stdin: 'one-two-three\rfour\r',
@@ -65,7 +65,7 @@ describe('gw users create', () => {
     expect([short.exit, short.stderr]).toEqual([64, expect.stringContaining('at least 8 characters')])
     const left = await run('users create ada --role admin', { terminal: 80, stdin: 'one\u0003' })
     expect(left.exit).toBe(130)
-    expect(await (await people()).users()).toEqual([])
+    expect(await (await users()).users()).toEqual([])
   })
 
   test('takes no password from the command line, and does not repeat it', async () => {
@@ -83,7 +83,7 @@ describe('gw users create', () => {
     ['users create ada --role admin', 64, 'nobody can be asked'],
     ['users reset-password ada --password -', 4, 'There is no user ada.'],
     ['users disable ada', 4, 'There is no user ada.'],
-  ])('%s is refused', async (words, exit, message) => {
+  ])('%s is rejected', async (words, exit, message) => {
     const { run } = await setUp()
     const done = await run(words, { stdin: 'correct horse\n' })
     expect([done.exit, done.stderr]).toEqual([exit, expect.stringContaining(message)])
@@ -91,7 +91,7 @@ describe('gw users create', () => {
 })
 
 test('users are listed, disabled, enabled and given a new password', async () => {
-  const { run, people } = await setUp()
+  const { run, users } = await setUp()
   expect((await run('users list')).stderr).toContain('Nobody may log in yet')
   await run('users create ada --role admin --password -', { stdin: 'correct horse' })
   await run('users create tom --tenant acme --password -', { stdin: 'correct horse' })
@@ -109,9 +109,9 @@ test('users are listed, disabled, enabled and given a new password', async () =>
     state: 'enabled',
     changed: true,
   })
-  const before = await (await people()).credential('tom')
+  const before = await (await users()).credential('tom')
   expect((await run('users reset-password tom --password -', { stdin: 'another horse' })).exit).toBe(0)
-  expect((await (await people()).credential('tom'))?.passwordHash).not.toBe(before?.passwordHash)
+  expect((await (await users()).credential('tom'))?.passwordHash).not.toBe(before?.passwordHash)
   expect(JSON.parse((await run('users list --format json')).stdout)).toMatchObject([
     { name: 'ada', role: 'admin', enabled: true, sessions: 0 },
     { name: 'tom', role: 'tenant', tenant: 'acme' },

@@ -97,9 +97,9 @@ describe('gw validate', () => {
   it('reads a file from stdin with -c -', async () => {
     const { path: cwd } = tempDir(onTestFinished)
     expect((await gw(['validate', '-c', '-'], { cwd, stdin: VALID })).exit).toBe(0)
-    const refused = await gw(['validate', '-c', '-'], { cwd, stdin: 'version: 2\n' })
-    expect(refused.exit).toBe(3)
-    expect(refused.stdout).toContain('<stdin>:1:10 GW1207')
+    const rejected = await gw(['validate', '-c', '-'], { cwd, stdin: 'version: 2\n' })
+    expect(rejected.exit).toBe(3)
+    expect(rejected.stdout).toContain('<stdin>:1:10 GW1207')
   })
 
   it('reads several paths as one tree', async () => {
@@ -120,14 +120,14 @@ describe('gw validate', () => {
 })
 
 describe('the default of -c', () => {
-  it('is refused where neither ./gw.yaml nor ./config exists, as wrong usage', async () => {
+  it('is rejected where neither ./gw.yaml nor ./config exists, as wrong usage', async () => {
     const { path: cwd } = tempDir(onTestFinished)
     const { exit, stderr } = await gw(['validate'], { cwd })
     expect(exit).toBe(64)
     expect(stderr).toContain('neither ./gw.yaml nor ./config')
   })
 
-  it('is refused where both exist: to guess one would plan the removal of the other', async () => {
+  it('is rejected where both exist: to guess one would plan the removal of the other', async () => {
     const dir = tempDir(onTestFinished)
     dir.write('gw.yaml', VALID)
     dir.write('config/a.yaml', VALID)

@@ -47,7 +47,7 @@ describe('gw wallet credit', () => {
     expect(await json('wallet entries paid')).toHaveLength(1)
   })
 
-  it('of another amount under the same reference is refused', async () => {
+  it('of another amount under the same reference is rejected', async () => {
     await run('wallet credit paid 50 --reference inv-1')
     for (const line of ['credit paid 51', 'debit paid 50']) {
       const { exit, stdout, stderr } = await run(`wallet ${line} --reference inv-1`)
@@ -84,7 +84,7 @@ describe('gw wallet credit', () => {
       4,
       /GW4005: There is no tenant pai\.\n.*Did you mean paid\?/,
     ],
-  ])('refuses %s', async (_what, words, exit, message) => {
+  ])('rejects %s', async (_what, words, exit, message) => {
     const ended = await run(`wallet credit ${words}`)
     expect({ exit: ended.exit, stdout: ended.stdout }).toEqual({ exit, stdout: '' })
     expect(ended.stderr).toMatch(message)
@@ -191,7 +191,7 @@ describe('gw wallet show', () => {
 describe('gw wallet entries', () => {
   beforeEach(async () => {
     await run('wallet credit paid 50 --reference inv-1')
-    traffic(...billed({ id: 'req-1', tenant: 'paid', amountNano: 1_250_000_000n, marks: ['estimated'] }))
+    traffic(...billed({ id: 'req-1', tenant: 'paid', amountNano: 1_250_000_000n, flags: ['estimated'] }))
     clock.advance(3_600_000)
     await gw(['wallet', 'debit', 'paid', '3', '--reference', 'fee-1', '--note', 'paper bill'], {
       cwd: dir.path,

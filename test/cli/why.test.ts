@@ -63,7 +63,7 @@ describe('gw why, of files', () => {
     ['count', '--key admin --model sonnet --path /v1/messages/count_tokens'],
     ['models', '--key app'],
     ['keys', '--model fast-chat'],
-  ])('shows each check, what came of it and what would mend it: %s', async (name, question) => {
+  ])('shows each check, what came of it and what would hint it: %s', async (name, question) => {
     const { exit, stdout, stderr } = await run(`why -c gw.yaml ${question}`)
     expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' })
     await expect(stdout).toMatchFileSnapshot(`golden/why-${name}.txt`)
@@ -74,7 +74,7 @@ describe('gw why, of files', () => {
     const question = 'why -c gw.yaml --key app --model fast-chat --max-tokens 200'
     expect((await run(question)).stdout).toContain('any t seconds admit at most 6 + 60 × t / 60')
     const { checks } = (await json(question)).decision
-    expect(checks.find(({ check }: { check: string }) => check === 'key_rpm').figures).toMatchObject({
+    expect(checks.find(({ check }: { check: string }) => check === 'key_rpm').usage).toMatchObject({
       limit: 60,
       burst: 6,
     })
@@ -106,13 +106,13 @@ describe('gw why, of files', () => {
     ['--key old --model fast-chat', 'key', 401, 'Move `expires_at'],
     ['--key app --model parked', 'endpoints', 503, 'endpoints.spare at gw.yaml:5'],
     ['--key app --model fast-chat --max-tokens 200000', 'key_quota', 429, 'Raise `quota` of keys.app'],
-  ])('%s: the check that refuses, and the mend', async (question, check, status, mend) => {
+  ])('%s: the check that rejects, and the hint', async (question, check, status, hint) => {
     const { decision } = await json(`why -c gw.yaml ${question}`)
-    expect(decision).toMatchObject({ served: false, refusal: { check, status } })
-    expect(decision.refusal.mend).toContain(mend)
+    expect(decision).toMatchObject({ served: false, rejection: { check, status } })
+    expect(decision.rejection.hint).toContain(hint)
   })
 
-  it('ends with 4 where it would be refused and --exit-code asks for it', async () => {
+  it('ends with 4 where it would be rejected and --exit-code asks for it', async () => {
     expect((await run('why -c gw.yaml --key app --model fast-chat --exit-code')).exit).toBe(0)
     expect((await run('why -c gw.yaml --key app --model soon --exit-code')).exit).toBe(4)
   })
@@ -130,29 +130,29 @@ describe('gw why, of the store', () => {
       billed({ id: 'a', atMs: NOON_MS - 60_000, tenant: 'blue', amountNano: 4_999_000_000n }),
     )
     const { decision } = await json('why --key app --model fast-chat')
-    expect(decision.refusal).toMatchObject({ check: 'key_budget', code: 'budget_exceeded', status: 429 })
-    const { figures } = decision.checks.find((step: { check: string }) => step.check === 'key_budget')
-    expect(figures).toMatchObject({ limit: '5', used: '4.999', held: '0', unit: 'money' })
-    expect(decision.refusal.mend).toBe(
+    expect(decision.rejection).toMatchObject({ check: 'key_budget', code: 'budget_exceeded', status: 429 })
+    const { usage } = decision.checks.find((step: { check: string }) => step.check === 'key_budget')
+    expect(usage).toMatchObject({ limit: '5', used: '4.999', held: '0', unit: 'money' })
+    expect(decision.rejection.hint).toBe(
       'Wait until 2026-01-16T00:00:00.000Z, when it starts anew, or raise `budget.amount` of keys.app at gw.yaml:26.',
     )
   })
 
   it('knows who has no secret, who is held, and what a wallet holds', async () => {
     const { keys } = await json('why --model fast-chat')
-    const mends = Object.fromEntries(
-      keys.map(({ key, refusal }: { key: string; refusal?: { mend: string } }) => [key, refusal?.mend]),
+    const hints = Object.fromEntries(
+      keys.map(({ key, rejection }: { key: string; rejection?: { hint: string } }) => [key, rejection?.hint]),
     )
-    expect(mends).toMatchObject({ app: undefined, narrow: 'Mint its secret with `gw keys issue narrow`.' })
+    expect(hints).toMatchObject({ app: undefined, narrow: 'Mint its secret with `gw keys issue narrow`.' })
     await run('keys issue buyer')
-    expect((await json('why --key buyer --model fast-chat')).decision.refusal).toMatchObject({
+    expect((await json('why --key buyer --model fast-chat')).decision.rejection).toMatchObject({
       code: 'insufficient_balance',
-      mend: 'Credit it: `gw wallet credit paid AMOUNT --reference REF`.',
+      hint: 'Credit it: `gw wallet credit paid AMOUNT --reference REF`.',
     })
     await run('keys disable app')
-    expect((await json('why --key app')).models[0].refusal).toMatchObject({
+    expect((await json('why --key app')).models[0].rejection).toMatchObject({
       check: 'key',
-      mend: 'Take the hold away with `gw keys enable app`.',
+      hint: 'Take the hold away with `gw keys enable app`.',
     })
   })
 
@@ -166,7 +166,7 @@ describe('gw why, of the store', () => {
     })
     expect(JSON.parse(stranger.stdout).decision).toMatchObject({
       served: false,
-      refusal: { check: 'key', code: 'invalid_api_key' },
+      rejection: { check: 'key', code: 'invalid_api_key' },
     })
     for (const { stdout, stderr } of [asked, stranger])
       expect(stdout + stderr).not.toContain(secret.trim().slice(0, 20))
@@ -174,11 +174,11 @@ describe('gw why, of the store', () => {
 
   it('says when maintenance ends it all, and how to end maintenance', async () => {
     await run('maintenance on --message closed --yes')
-    expect((await json('why --key app --model fast-chat')).decision.refusal).toMatchObject({
+    expect((await json('why --key app --model fast-chat')).decision.rejection).toMatchObject({
       check: 'maintenance',
       status: 503,
       message: 'closed',
-      mend: 'End it with `gw maintenance off`.',
+      hint: 'End it with `gw maintenance off`.',
     })
   })
 })

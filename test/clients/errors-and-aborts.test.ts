@@ -44,7 +44,7 @@ describe.each(GENERATIONS)('the SDKs of the $generation', sdks => {
     test('PermissionDeniedError for a model that the key may not use', async () => {
       await expect(chat(narrowKey)).rejects.toThrow(sdks.OpenAI.PermissionDeniedError)
     })
-    test('BadRequestError for what the upstream refuses, in its own words', async () => {
+    test('BadRequestError for what the upstream rejects, in its own words', async () => {
       upstream.answerNext(
         json(
           {
@@ -58,9 +58,9 @@ describe.each(GENERATIONS)('the SDKs of the $generation', sdks => {
           { status: 400 },
         ),
       )
-      const refused = chat(door)
-      await expect(refused).rejects.toThrow(sdks.OpenAI.BadRequestError)
-      await expect(refused).rejects.toThrow('messages: too short')
+      const rejected = chat(door)
+      await expect(rejected).rejects.toThrow(sdks.OpenAI.BadRequestError)
+      await expect(rejected).rejects.toThrow('messages: too short')
     })
   })
 
@@ -76,15 +76,15 @@ describe.each(GENERATIONS)('the SDKs of the $generation', sdks => {
     test('PermissionDeniedError for a model that the key may not use', async () => {
       await expect(message(narrowKey)).rejects.toThrow(sdks.Anthropic.PermissionDeniedError)
     })
-    test('BadRequestError for what the upstream refuses, in its own words', async () => {
+    test('BadRequestError for what the upstream rejects, in its own words', async () => {
       const body = {
         type: 'error',
         error: { type: 'invalid_request_error', message: 'max_tokens: too small' },
       }
       upstream.answerNext(json(body, { status: 400 }))
-      const refused = message(door)
-      await expect(refused).rejects.toThrow(sdks.Anthropic.BadRequestError)
-      await expect(refused).rejects.toThrow('max_tokens: too small')
+      const rejected = message(door)
+      await expect(rejected).rejects.toThrow(sdks.Anthropic.BadRequestError)
+      await expect(rejected).rejects.toThrow('max_tokens: too small')
     })
   })
 

@@ -1,4 +1,4 @@
-/** What of a request does not go through a gateway, or is made anew there (WIRE §5). */
+/** What of a request does not go through a gateway, or is made anew there (spec/wire.md §5). */
 const BETWEEN_NEIGHBOURS = new Set([
   'host',
   'connection',

@@ -1,6 +1,6 @@
 import { afterAll, describe, test } from 'vitest'
-import { systemChance } from '../../src/base/chance.ts'
 import { systemClock } from '../../src/base/clock.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import { startDemoUpstream } from '../../src/demo/server.ts'
 import { EXAMPLE_CONFIG, wholeGateway } from '../support/whole-gateway.ts'
 import { CALLS } from './calls.ts'
@@ -11,7 +11,7 @@ const demo = await startDemoUpstream({
   port: 0,
   paceMs: 0,
   clock: systemClock,
-  chance: systemChance,
+  random: systemRandom,
 })
 afterAll(() => demo.close())
 const gateway = await wholeGateway(afterAll, EXAMPLE_CONFIG, { GW_DEMO_URL: demo.url })

@@ -44,7 +44,7 @@ export function vendorAnswer(target: string, body: string): VendorAnswer {
   if (path.endsWith('/messages')) return message(request)
   if (path.endsWith('/embeddings')) return embeddings(request)
   if (path.endsWith('/rerank')) return rerank(request)
-  if (path.endsWith('/count_tokens')) return whole({ input_tokens: weigh(request) }, undefined)
+  if (path.endsWith('/count_tokens')) return whole({ input_tokens: measureContent(request) }, undefined)
   throw new Error(`no answer for ${target}`)
 }
 
@@ -125,7 +125,7 @@ function message(request: VendorRequest): VendorAnswer {
 }
 
 function embeddings(request: VendorRequest): VendorAnswer {
-  const tokens = weigh(request)
+  const tokens = measureContent(request)
   const embedding = request.encoding_format === 'base64' ? VECTOR_BASE64 : [1, 2]
   const data = (request.input ?? []).map((_, index) => ({ object: 'embedding', index, embedding }))
   return whole(
@@ -135,7 +135,7 @@ function embeddings(request: VendorRequest): VendorAnswer {
 }
 
 function rerank(request: VendorRequest): VendorAnswer {
-  const tokens = weigh(request)
+  const tokens = measureContent(request)
   const results = (request.documents ?? []).map((_, index) => ({ index, relevance_score: 1 / (index + 1) }))
   return whole(
     { id: 'rerank-1', model: request.model, results, usage: { total_tokens: tokens } },
@@ -159,7 +159,7 @@ function callsTool({ tools, messages }: VendorRequest): boolean {
 }
 
 function billed(request: VendorRequest, cached: number, written: number): BilledUsage {
-  const input = weigh(request)
+  const input = measureContent(request)
   const output = (callsTool(request) ? FRAGMENTS : WORDS).length + input
   return {
     input_tokens: input + cached + written,
@@ -170,6 +170,6 @@ function billed(request: VendorRequest, cached: number, written: number): Billed
 }
 
 /** As many tokens as the content has characters: the model's name does not count, for it changes on the way. */
-function weigh({ messages, input, documents }: VendorRequest): number {
+function measureContent({ messages, input, documents }: VendorRequest): number {
   return JSON.stringify(messages ?? input ?? documents ?? '').length
 }

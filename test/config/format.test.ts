@@ -16,7 +16,7 @@ async function firstProblem(text: string) {
 const MISSPELT = 'version: 1\ntenants:\n  acme:\n    staus: active\n    limits: {}\n    billing: prepaid\n'
 
 describe('formatProblem', () => {
-  it('shows place, code, message, the lines around with a marker, and how to mend it', async () => {
+  it('shows place, code, message, the lines around with a marker, and how to hint it', async () => {
     expect(
       formatProblem(await firstProblem(MISSPELT), { colour: false }),
     ).toBe(`<stdin>:4:5 GW1202 error tenants.acme: unknown field \`staus\`

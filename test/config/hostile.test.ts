@@ -4,7 +4,7 @@ import { formatProblem } from '../../src/config/format.ts'
 import { load } from '../../src/config/load.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-/** Generous: what is refused is refused in milliseconds, and the largest file that is not takes two seconds. */
+/** Generous: what is rejected is rejected in milliseconds, and the largest file that is not takes two seconds. */
 const BOUND_MS = 15_000
 const MIB = 1_048_576
 
@@ -51,7 +51,7 @@ const WHOLE_FILES: Record<string, { text: () => string; code: string }> = {
   },
 }
 
-describe('a hostile file is refused before it can stall the gateway', () => {
+describe('a hostile file is rejected before it can stall the gateway', () => {
   it.each(Object.entries(WHOLE_FILES))('%s', async (_, { text, code }) => {
     const startMs = performance.now()
     expect(await codesOf(text())).toEqual([code])

@@ -39,7 +39,7 @@ function describeLike(expected: string | undefined, problem: Problem, folder: st
   return isAsWanted ? expected : `${head} ${message} | ${hint}`
 }
 
-describe('each invalid configuration is refused at the right place, in the right words', () => {
+describe('each invalid configuration is rejected at the right place, in the right words', () => {
   it.each(cases)('%s', async file => {
     const { files, expected } = parseCase(readFileSync(join(FOLDER, file), 'utf8'))
     const dir = tempDir(onTestFinished)

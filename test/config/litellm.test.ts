@@ -21,9 +21,9 @@ async function imported(text: string, prices = false): Promise<Imported> {
 const read = (file: string) => readFileSync(join(FOLDER, file), 'utf8')
 
 /** Everything that is told, as one text. */
-function told({ left, remarks }: Imported): string {
+function told({ left, notes }: Imported): string {
   const lines = [
-    ...remarks.map(({ place, text }) => `${place.line}: ${text}`),
+    ...notes.map(({ place, text }) => `${place.line}: ${text}`),
     '-- not carried',
     ...left.map(({ place, field, why }) => `${place.line}: ${field}: ${why}`),
   ]
@@ -60,7 +60,7 @@ describe.each(CASES)('%s of LiteLLM', file => {
   it('drops no field in silence: one that is not listed makes a difference', async () => {
     const before = await imported(text)
     const listed = before.left.map(({ field }) => field)
-    const remarked = new Set(before.remarks.map(({ place }) => place.line))
+    const remarked = new Set(before.notes.map(({ place }) => place.line))
     const silent: string[] = []
     for (const path of leaves(text)) {
       const field = formatPath(path)
@@ -113,7 +113,7 @@ describe('a file that is no configuration of LiteLLM', () => {
     ['version: 1\nendpoints: {}\n', 'model_list'],
     ['model_list: [', ''],
     ['- 1\n', 'model_list'],
-  ])('is refused with its place: %j', async (text, word) => {
+  ])('is rejected with its place: %j', async (text, word) => {
     const outcome = await importLitellm('-', { readStdin: async () => Buffer.from(text) })
     expect(outcome.ok).toBe(false)
     if (!outcome.ok) {
@@ -160,10 +160,10 @@ describe('a configuration of LiteLLM in gw', () => {
   )
 
   it('says of each model without a price that its calls are free, and which ones are listed', async () => {
-    const { remarks } = await imported(
+    const { notes } = await imported(
       `model_list:\n${model('mine', 'model: openai/gpt-4o-mini')}${model('own', 'model: openai/own')}`,
     )
-    expect(remarks.map(({ place, text }) => `${place.line}: ${text}`)).toEqual([
+    expect(notes.map(({ place, text }) => `${place.line}: ${text}`)).toEqual([
       expect.stringMatching(/^2: `mine` has no price: its calls are free.*--prices takes that of 20/),
       '4: `own` has no price: its calls are free, and counted as unpriced',
     ])
@@ -174,8 +174,8 @@ describe('a configuration of LiteLLM in gw', () => {
     const { publications } = await yamlOf(text, true)
     expect(publications.mine.price).toEqual({ input: '0.15', output: '0.6', cached_input: '0.075' })
     expect(publications.dear.price).toEqual({ input: '10' })
-    const { remarks } = await imported(text, true)
-    expect(remarks.map(remark => remark.text)).toEqual([
+    const { notes } = await imported(text, true)
+    expect(notes.map(note => note.text)).toEqual([
       expect.stringMatching(/^`mine` has the price of 20\d\d-\d\d-\d\d \(https:/),
     ])
   })
@@ -193,9 +193,9 @@ describe('a configuration of LiteLLM in gw', () => {
       { endpoint: 'openai' },
       { endpoint: 'anthropic-openai', priority: 1 },
     ])
-    const { remarks, left } = await imported(text)
+    const { notes, left } = await imported(text)
     expect(left).toEqual([])
-    expect(remarks).toContainEqual(
+    expect(notes).toContainEqual(
       expect.objectContaining({
         text: expect.stringContaining('a second endpoint, Anthropic, OpenAI-compatible'),
       }),

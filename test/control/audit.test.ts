@@ -22,9 +22,9 @@ test('what changes nothing leaves no line in the audit, and what changes somethi
   ]
   for (const [id, sent] of twice) {
     for (const lines of [1, 0]) {
-      const [before] = await store.people.audit({ limit: 1 })
+      const [before] = await store.users.audit({ limit: 1 })
       expect((await call(id, { as, ...sent })).status, id).toBe(200)
-      const after = (await store.people.audit()).filter(line => line.id > (before?.id ?? 0))
+      const after = (await store.users.audit()).filter(line => line.id > (before?.id ?? 0))
       expect(after.map(({ action }) => action)).toEqual(lines === 1 ? [id] : [])
     }
   }

@@ -81,7 +81,7 @@ describe('a body', () => {
       '/limits/__proto__',
       'no name for a member',
     ],
-  ])('with one name too many %s is refused', async (_, text, pointer, detail) => {
+  ])('with one name too many %s is rejected', async (_, text, pointer, detail) => {
     expect(told(await post(text))).toEqual([422, 'invalid_request', { pointer, detail }])
   })
 
@@ -103,7 +103,7 @@ describe('a body', () => {
     ['JSON of another charset', { 'content-type': 'application/json; charset=utf-16' }],
     ['a JSON that is not ours', { 'content-type': 'application/merge-patch+json' }],
     ['a suffix', { 'content-type': 'application/jsonp' }],
-  ])('as %s is refused', async (_, headers: Record<string, string>) => {
+  ])('as %s is rejected', async (_, headers: Record<string, string>) => {
     // A buffer: fetch would name a type for a text.
     expect(await post(Buffer.from('{"name":"a"}'), headers)).toMatchObject({
       status: 415,
@@ -126,7 +126,7 @@ describe('a body', () => {
     })
   })
 
-  test('of an operation that has none is refused, as is nonsense for one', async () => {
+  test('of an operation that has none is rejected, as is nonsense for one', async () => {
     const path = '/keys/none/issue'
     expect(told(await post('{"a/b~":1}', JSON_TYPE, path))).toEqual([
       422,
@@ -142,14 +142,14 @@ describe('a body', () => {
 })
 
 describe('a large body', () => {
-  test('is refused by what it says of itself, before a byte of it is read', async () => {
+  test('is rejected by what it says of itself, before a byte of it is read', async () => {
     const client = await rawClient(afterAll, control.url)
     const head = `POST /api/v1/tenants HTTP/1.1\r\nhost: localhost\r\nauthorization: ${as.headers['authorization']}\r\n`
     await client.write(`${head}content-type: application/json\r\ncontent-length: 1000000000000\r\n\r\n`)
     expect(await client.answer()).toMatchObject({ status: 413 })
   })
 
-  test('is refused by what has come of it where it says nothing', async () => {
+  test('is rejected by what has come of it where it says nothing', async () => {
     const client = await rawClient(afterAll, control.url)
     const head = `POST /api/v1/tenants HTTP/1.1\r\nhost: localhost\r\nauthorization: ${as.headers['authorization']}\r\n`
     await client.write(`${head}content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`)
@@ -158,7 +158,7 @@ describe('a large body', () => {
     expect((await client.answer()).json()).toMatchObject({ status: 413, code: 'request_too_large' })
   })
 
-  test('of a stranger is refused at far less', async () => {
+  test('of a stranger is rejected at far less', async () => {
     const body = JSON.stringify({ username: 'ada', password: 'x'.repeat(20_000) })
     expect(await control.send('POST', '/api/v1/session', { body, headers: JSON_TYPE })).toMatchObject({
       status: 413,
@@ -228,8 +228,8 @@ describe('an operation that needs a body', () => {
     await control.call('create_key', { as, body: { name: 'k', kind: 'platform' } })
     await control.call('issue_key', { as, params })
     const before = (await control.store.find({ kind: 'key', name: 'k' })).secrets
-    const refused = await control.call('rotate_key', { as, params })
-    expect([refused.status, refused.body.code]).toEqual([400, 'invalid_json'])
+    const rejected = await control.call('rotate_key', { as, params })
+    expect([rejected.status, rejected.body.code]).toEqual([400, 'invalid_json'])
     expect((await control.store.find({ kind: 'key', name: 'k' })).secrets).toEqual(before)
     expect((await control.call('rotate_key', { as, params, body: {} })).status).toBe(201)
   })

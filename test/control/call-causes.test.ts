@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
-import { LedgerBook } from '../../src/store/ledger/book.ts'
+import { LedgerRows } from '../../src/store/ledger/ledger-rows.ts'
 import { call as callRow } from '../store/ledger/rows.ts'
 import { undocumented } from './documented.ts'
 import { controlScene } from './scene.ts'
@@ -17,7 +17,7 @@ test('a failed call has its cause and its attempts for administrators, and for i
     failedAttempts: ['secret-vendor: upstream_error (answered 500)'],
   }
   const raw = new Database(scene.storePath)
-  new LedgerBook(raw).write([
+  new LedgerRows(raw).write([
     ['log', callRow('req_1', { tenant: 'umbrella', status: 502, errorCode: 'upstream_error', ...causes })],
   ])
   raw.close()

@@ -20,8 +20,8 @@ test('users of a tenant make thirty changes at once and then one each two second
     expect((await rotate(tom, 'acme/k')).status).toBe(201)
     expect((await rotate(tim, 'acme/k')).status).toBe(201)
   }
-  const refused = await rotate(tom, 'acme/k')
-  expect([refused.status, refused.body.code, refused.headers.get('retry-after')]).toEqual([
+  const rejected = await rotate(tom, 'acme/k')
+  expect([rejected.status, rejected.body.code, rejected.headers.get('retry-after')]).toEqual([
     429,
     'too_many_changes',
     '2',

@@ -54,10 +54,10 @@ test('behind a trusted proxy an outsider who guesses keeps nobody else out', asy
     call('log_in', { body: { username: 'admin', password }, headers: { 'x-forwarded-for': client } })
   for (let times = 0; times < 5; times++) expect((await guess('203.0.113.9', 'wrong')).status).toBe(401)
   const waiting = clock.pending
-  const refused = guess('203.0.113.9', 'wrong')
+  const rejected = guess('203.0.113.9', 'wrong')
   await clock.waiting(waiting + 1)
   clock.advance(2_000)
-  expect((await refused).status).toBe(429)
+  expect((await rejected).status).toBe(429)
   expect((await guess('198.51.100.1', 'correct horse battery')).status).toBe(201)
   expect(log.at(-1)).toMatchObject({ address: '198.51.100.1' })
 })

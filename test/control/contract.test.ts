@@ -146,7 +146,7 @@ test('every operation answers as the document says, in success', async () => {
   expect(OPERATION_IDS.filter(id => !called.has(id))).toEqual([])
 })
 
-test('every operation answers as the document says where it is refused', async () => {
+test('every operation answers as the document says where it is rejected', async () => {
   const { call, addUser, logIn } = await controlScene(onTestFinished)
   await addUser('ada', 'admin')
   const as = await logIn('ada')

@@ -53,18 +53,18 @@ describe('a credential that is given over REST', () => {
     }
   })
 
-  test('is refused in a header, where it would be shown: by creation and by change, without a word of it', async () => {
+  test('is rejected in a header, where it would be shown: by creation and by change, without a word of it', async () => {
     const body = { name: `${name}-h`, protocol: 'openai', base_url: A, served_model: 'm', skip_probe: true }
     const headers = { 'x-team': 'blue', 'api-key': 'canary-plain-key-of-the-vendor' }
-    for (const refused of [
+    for (const rejected of [
       await control.call('create_endpoint', { as, body: { ...body, headers } }),
       await patch({ headers }),
     ]) {
-      expect(refused).toMatchObject({
+      expect(rejected).toMatchObject({
         status: 422,
         body: { errors: [expect.objectContaining({ pointer: '/headers/api-key' })] },
       })
-      expect(JSON.stringify(refused.body)).not.toContain('canary')
+      expect(JSON.stringify(rejected.body)).not.toContain('canary')
     }
     expect(await patch({ headers: { 'x-team': 'blue' } })).toMatchObject({ status: 200 })
   })
@@ -97,8 +97,8 @@ describe('a credential that is given over REST', () => {
     ['another port', 'https://a.example.com:8443/v1'],
     ['plain http', 'http://a.example.com/v1'],
   ])('is asked for again with %s', async (_, base_url) => {
-    const refused = await patch({ base_url })
-    expect(refused).toMatchObject({
+    const rejected = await patch({ base_url })
+    expect(rejected).toMatchObject({
       status: 422,
       body: { code: 'invalid_request', errors: [{ pointer: '/upstream_key' }] },
     })
@@ -138,15 +138,15 @@ describe('a credential that is given over REST', () => {
     ['a line break', 'sk-a\r\nx-evil: 1'],
     ['a number', 7],
   ])('is none where it is %s', async (_, upstream_key) => {
-    const refused = await patch({ upstream_key })
-    expect(refused).toMatchObject({ status: 422, body: { errors: [{ pointer: '/upstream_key' }] } })
-    expect(JSON.stringify(refused.body)).not.toMatch(/x-evil|shadow/)
+    const rejected = await patch({ upstream_key })
+    expect(rejected).toMatchObject({ status: 422, body: { errors: [{ pointer: '/upstream_key' }] } })
+    expect(JSON.stringify(rejected.body)).not.toMatch(/x-evil|shadow/)
   })
 
   test('cannot be referred to by a document', async () => {
     const [{ id } = { id: '' }] = await kept()
     const yaml = `version: 1\nendpoints:\n  x: { protocol: openai, base_url: "${B}", served_model: m, upstream_key: { stored: "${id}" } }\n`
-    const refused = await control.call('validate_config', { as, body: { yaml } })
-    expect(refused).toMatchObject({ status: 422, body: { code: 'configuration_invalid' } })
+    const rejected = await control.call('validate_config', { as, body: { yaml } })
+    expect(rejected).toMatchObject({ status: 422, body: { code: 'configuration_invalid' } })
   })
 })

@@ -140,7 +140,7 @@ describe('an amount of money', () => {
     [1],
     { a: 1 },
     1.234_567_890_123_456_7,
-  ])('%j is refused, and nothing is booked', async amount => {
+  ])('%j is rejected, and nothing is booked', async amount => {
     const before = await control.store.accounting.walletEntries('acme')
     expect(pointers(await credit(amount))).toEqual([422, ['/amount']])
     expect(await control.store.accounting.walletEntries('acme')).toEqual(before)
@@ -172,7 +172,7 @@ describe('an amount of money', () => {
   })
 
   test.each(['', 'two\nlines', '\u0000', 'x'.repeat(257)])(
-    'with the reference %j is refused',
+    'with the reference %j is rejected',
     async reference => {
       expect(pointers(await credit('1', reference))).toEqual([422, ['/reference']])
     },
@@ -180,7 +180,7 @@ describe('an amount of money', () => {
 })
 
 test.each([{ rpm: 0 }, { rpm: -1 }, { rpm: 1.5 }, { rpm: '5' }, { rpm: 1e300 }, { tpm: 2 ** 60 }])(
-  'the limit %j is refused',
+  'the limit %j is rejected',
   async limits => {
     const [status, [pointer]] = pointers(
       await call('create_tenant', { as, body: { name: 'l', limits } }),
@@ -199,7 +199,7 @@ test.each([
   '+010000-01-01T00:00:00Z',
   '9999-12-31T23:59:59-01:00',
   1_767_225_600,
-])('the time %j is refused, in a body and in a query', async time => {
+])('the time %j is rejected, in a body and in a query', async time => {
   const body = { name: 'k', kind: 'platform', expires_at: time }
   expect(pointers(await call('create_key', { as, body }))).toEqual([422, ['/expires_at']])
   const query = { by: 'day', since: String(time) }
@@ -234,14 +234,14 @@ test.each([
   'example.com/v1',
   'http://',
   'http://a b/',
-])('the upstream %s is refused, and nobody is asked', async base_url => {
+])('the upstream %s is rejected, and nobody is asked', async base_url => {
   const before = control.probed.length
   const body = { name: 'u', protocol: 'openai', base_url, served_model: 'm' }
   expect(pointers(await call('create_endpoint', { as, body }))).toEqual([422, ['/base_url']])
   expect(control.probed.length).toBe(before)
 })
 
-test('the upstream of a very long address is refused', async () => {
+test('the upstream of a very long address is rejected', async () => {
   const base_url = `http://example.com/${'x'.repeat(3_000)}`
   const body = { name: 'u', protocol: 'openai', base_url, served_model: 'm' }
   expect(pointers(await call('create_endpoint', { as, body }))).toEqual([422, ['/base_url']])
@@ -258,7 +258,7 @@ describe('a cursor', () => {
     },
   )
 
-  test('that is too long, given twice or unknown is refused', async () => {
+  test('that is too long, given twice or unknown is rejected', async () => {
     expect(pointers(await call('list_tenants', { as, query: { cursor: 'x'.repeat(1_025) } }))).toEqual([
       422,
       ['cursor'],

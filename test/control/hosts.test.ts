@@ -62,5 +62,5 @@ test('a name that another site has pointed here logs nobody in, and reads nothin
   const answer = await client.answer()
   expect([answer.status, answer.values('set-cookie')]).toEqual([421, []])
   expect(answer.json()).toMatchObject({ code: 'misdirected' })
-  expect(await scene.store.people.user('ada')).toMatchObject({ sessions: 0 })
+  expect(await scene.store.users.user('ada')).toMatchObject({ sessions: 0 })
 })

@@ -75,7 +75,7 @@ const yaml = (set: string) => `version: 1\nset: ${set}\npublications:\n  ${set}:
 /** A token of the user of a tenant, by its id: an administrator makes none for others. */
 async function tokenOf({ store, fresh }: MatrixWorld, tenant: TenantName): Promise<string> {
   const id = fresh('token')
-  await store.people.createToken({
+  await store.users.createToken({
     id,
     digest: keyDigest(id),
     user: USER_OF[tenant],

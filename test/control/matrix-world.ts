@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
 import { expect } from 'vitest'
 import type { OperationId } from '../../src/schema/api/operations.ts'
-import { LedgerBook } from '../../src/store/ledger/book.ts'
+import { LedgerRows } from '../../src/store/ledger/ledger-rows.ts'
 import { call as callRow, hold, settle } from '../store/ledger/rows.ts'
 import type { WhenOver } from '../support/when-over.ts'
 import {
@@ -62,7 +62,7 @@ export async function matrixWorld(whenOver: WhenOver): Promise<MatrixWorld> {
   await scene.addUser('eve', 'tenant', 'theirs')
   await scene.addUser('gone', 'admin')
   const disabled = await logIn('gone')
-  await store.people.changeUser('gone', { enabled: false })
+  await store.users.changeUser('gone', { enabled: false })
 
   const sessions = new Map<Actor, LoggedIn>([['disabled', disabled]])
   const isGood = async (as: LoggedIn) => (await call('get_session', { as })).status === 200
@@ -84,8 +84,8 @@ export async function matrixWorld(whenOver: WhenOver): Promise<MatrixWorld> {
     fresh: prefix => `${prefix}-${++count}`,
     state: async () => ({
       live: await store.live(),
-      users: await store.people.users(),
-      audit: (await store.people.audit({ limit: 1 }))[0]?.id,
+      users: await store.users.users(),
+      audit: (await store.users.audit({ limit: 1 }))[0]?.id,
       wallets: await store.accounting.wallets(),
     }),
   }
@@ -96,7 +96,7 @@ export const LOG_IN = { username: 'ada', password: PASSWORD }
 /** One call of each tenant, as a gateway bills it. */
 function billCalls({ storePath, clock }: ControlScene): void {
   const raw = new Database(storePath)
-  const book = new LedgerBook(raw)
+  const book = new LedgerRows(raw)
   const atMs = clock.nowMs() - 3_600_000
   for (const tenant of TENANTS) {
     const whose = { tenant, key: `${tenant}/app`, publication: `${tenant}/model` }

@@ -78,7 +78,7 @@ describe.each(OPERATION_IDS)('%s', id => {
   const fillings = new Map<TenantName, Filling>()
   test.each(cells)('by $actor about what is of $object', async ({ actor, object }) => {
     const status = expected(id, actor, object)
-    // What was refused has left everything as it was, for the next one to try.
+    // What was rejected has left everything as it was, for the next one to try.
     const filling = fillings.get(object) ?? (await FILLINGS[id](world, object))
     if (status >= 400) fillings.set(object, filling)
     else fillings.delete(object)

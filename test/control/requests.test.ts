@@ -76,7 +76,7 @@ describe('a head', () => {
     ['too many lines', 431, [line, HOST, ...Array.from({ length: 200 }, (_, index) => `x-${index}: 1`)]],
     ['too many bytes', 431, [line, HOST, `x-a: ${'x'.repeat(20_000)}`]],
     ['a tunnel', 400, ['CONNECT x:1 HTTP/1.1', HOST]],
-  ])('with %s is refused with a problem document, and the connection closes', async (_, status, lines) => {
+  ])('with %s is rejected with a problem document, and the connection closes', async (_, status, lines) => {
     const answer = await asked(...lines)
     expect([answer.status, answer.values('connection'), answer.values('content-type')]).toEqual([
       status,
@@ -202,7 +202,7 @@ describe('every answer', () => {
     ['an unknown path', 404, ['GET /nowhere HTTP/1.1', HOST]],
     ['an unknown method', 405, ['PUT /api/v1/session HTTP/1.1', HOST]],
     ['bytes that no parser takes', 400, ['GET /api/v1/session HTTP/1.1', 'bad header']],
-    ['a request that is refused', 400, ['GET /api/v1/session HTTP/1.1']],
+    ['a request that is rejected', 400, ['GET /api/v1/session HTTP/1.1']],
   ])('to %s has the same headers', async (_, status, lines) => {
     const answer = await asked(...lines)
     expect(answer.status).toBe(status)

@@ -11,7 +11,7 @@ import { FILLINGS } from './matrix-fillings.ts'
 import { type Filling, matrixWorld } from './matrix-world.ts'
 
 const world = await matrixWorld(afterAll)
-const { people } = world.store
+const { users } = world.store
 
 /** Of whom a right is taken away, and what the request is about. */
 interface Standing {
@@ -28,8 +28,8 @@ interface Loss {
 }
 
 const EVERY_ROLE: Readonly<Record<string, Loss>> = {
-  'the session has ended': { by: ({ token }) => people.endSession(keyDigest(token)), status: 401 },
-  'the user is disabled': { by: ({ user }) => people.changeUser(user, { enabled: false }), status: 401 },
+  'the session has ended': { by: ({ token }) => users.endSession(keyDigest(token)), status: 401 },
+  'the user is disabled': { by: ({ user }) => users.changeUser(user, { enabled: false }), status: 401 },
   'the user is gone': {
     by: async ({ user }) => {
       const raw = new Database(world.storePath)
@@ -45,14 +45,14 @@ const LOSSES: Readonly<Record<Role, Readonly<Record<string, Loss>>>> = {
   admin: {
     ...EVERY_ROLE,
     'the user is of a tenant now': {
-      by: ({ user }) => people.changeUser(user, { place: { role: 'tenant', tenant: 'mine' } }),
+      by: ({ user }) => users.changeUser(user, { place: { role: 'tenant', tenant: 'mine' } }),
       status: 401,
     },
   },
   tenant: {
     ...EVERY_ROLE,
     'the user is of another tenant now': {
-      by: ({ user }) => people.changeUser(user, { place: { role: 'tenant', tenant: 'theirs' } }),
+      by: ({ user }) => users.changeUser(user, { place: { role: 'tenant', tenant: 'theirs' } }),
       status: 401,
     },
     'the key is of another tenant now': {
@@ -93,7 +93,7 @@ afterEach(() => vi.restoreAllMocks())
 
 const fillings = new Map<OperationId, Filling>()
 
-/** What was refused has left everything as it was, for the next one to try; a key that has gone has not. */
+/** What was rejected has left everything as it was, for the next one to try; a key that has gone has not. */
 async function fillingOf(id: OperationId, needsKey: true | undefined): Promise<Filling> {
   const filling = (!needsKey && fillings.get(id)) || (await FILLINGS[id](world, 'mine'))
   if (!needsKey) fillings.set(id, filling)
@@ -103,11 +103,11 @@ async function fillingOf(id: OperationId, needsKey: true | undefined): Promise<F
 /** A session of a user of its own. */
 async function standing(role: Role, filling: Filling): Promise<Standing> {
   const user = world.fresh('loser')
-  const passwordHash = (await people.credential('ada'))?.passwordHash ?? ''
-  await people.createUser({ name: user, role, ...(role === 'tenant' && { tenant: 'mine' }), passwordHash })
+  const passwordHash = (await users.credential('ada'))?.passwordHash ?? ''
+  await users.createUser({ name: user, role, ...(role === 'tenant' && { tenant: 'mine' }), passwordHash })
   const token = `gws_${user.padEnd(43, '_')}`
   const session = { digest: keyDigest(token), user, passwordHash } as const
-  await people.openSession({ ...session, carrier: 'bearer', address: '::1' })
+  await users.openSession({ ...session, carrier: 'bearer', address: '::1' })
   return { user, token, filling }
 }
 
@@ -140,10 +140,10 @@ async function halfSent(id: OperationId, { filling, token }: Standing) {
 
 /** Resolves when the session has been looked up so often, and lets the `last` look-up wait for `then`. */
 function lookUps(count: number, then: () => Promise<void> = async () => undefined): Promise<void> {
-  const session = people.session.bind(people)
+  const session = users.session.bind(users)
   let seen = 0
   return new Promise((resolve, reject) => {
-    vi.spyOn(people, 'session').mockImplementation(async digest => {
+    vi.spyOn(users, 'session').mockImplementation(async digest => {
       const found = await session(digest)
       seen++
       if (seen === count) await then().then(resolve, reject)
@@ -153,7 +153,7 @@ function lookUps(count: number, then: () => Promise<void> = async () => undefine
 }
 
 describe.each(CASES)('$id by the role $role', ({ id, role, by, loss, status, needsKey }) => {
-  test(`is refused where ${loss} between the first and the last byte of its body`, async () => {
+  test(`is rejected where ${loss} between the first and the last byte of its body`, async () => {
     const actor = await standing(role, await fillingOf(id, needsKey))
     const isJudged = lookUps(1)
     const rest = await halfSent(id, actor)
@@ -166,7 +166,7 @@ describe.each(CASES)('$id by the role $role', ({ id, role, by, loss, status, nee
   })
 
   test.skipIf(operation(id).isQuestion)(
-    `is refused where ${loss} between the look at the session and the change`,
+    `is rejected where ${loss} between the look at the session and the change`,
     async () => {
       const actor = await standing(role, await fillingOf(id, needsKey))
       let before: unknown

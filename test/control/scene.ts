@@ -1,11 +1,10 @@
 import { maintenancePort } from '../../src/app/maintenance-port.ts'
 import { recentUse } from '../../src/app/recent-use.ts'
 import { keep } from '../../src/app/secrets.ts'
-
-import { systemChance } from '../../src/base/chance.ts'
 import type { Clock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import { PasswordHasher } from '../../src/base/password.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import type { ProbeOrder } from '../../src/changes/types.ts'
 import { configurationsOn } from '../../src/control/configurations.ts'
 import type { ProbeVerdict } from '../../src/control/ports.ts'
@@ -22,7 +21,7 @@ import type { WhenOver } from '../support/when-over.ts'
 
 export const PASSWORD = 'correct horse battery'
 /** As dear as it should be it would be most of the time of these tests. */
-const HASHER = { chance: systemChance, atOnce: 2, maxWaiting: 16, cost: { N: 2 ** 8, r: 8, p: 1 } }
+const HASHER = { random: systemRandom, atOnce: 2, maxWaiting: 16, cost: { N: 2 ** 8, r: 8, p: 1 } }
 const HASHED = new PasswordHasher(HASHER).hash(PASSWORD)
 
 /** What a test sends beside what the operation says. */
@@ -115,7 +114,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
     {
       // Sockets have deadlines of their own, which the time of a test must not meet.
       clock,
-      chance: systemChance,
+      random: systemRandom,
       hasher,
       log: createLog(
         { write: line => void log.push(JSON.parse(line) as Record<string, unknown>) },
@@ -124,7 +123,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
       health: async () => ({ httpStatus: 200, json: '{"status":"ok"}' }),
       ...lent,
       configurations: configurationsOn(lent),
-      keep: (secret, boundTo) => keep(secret, boundTo, { masterKey, chance: systemChance, clock }),
+      keep: (secret, boundTo) => keep(secret, boundTo, { masterKey, random: systemRandom, clock }),
       status: async () => ({
         status: 'ok',
         revision: 1,
@@ -191,7 +190,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
     },
     async addUser(name, role, tenant) {
       const place = tenant === undefined ? {} : { tenant }
-      await store.people.createUser({ name, role, ...place, passwordHash: await HASHED })
+      await store.users.createUser({ name, role, ...place, passwordHash: await HASHED })
     },
     async logIn(name, carrier = 'bearer') {
       const answer = await call('log_in', {

@@ -76,13 +76,13 @@ test('writes a line of log for each request, with its operation and its failure'
 })
 
 describe('bytes that are no good request', () => {
-  test('without a host are refused, and the connection closes', async () => {
+  test('without a host are rejected, and the connection closes', async () => {
     const said = await raw('GET /health HTTP/1.1\r\n\r\n')
     expect(said).toMatch(/^HTTP\/1\.1 400 /)
     expect(said).toContain('"code":"bad_request"')
   })
 
-  test('that no parser takes are refused with a problem document', async () => {
+  test('that no parser takes are rejected with a problem document', async () => {
     const said = await raw('GET /api/v1/session HTTP/1.1\r\nhost: localhost\r\nbad header\r\n\r\n')
     expect(said).toMatch(/^HTTP\/1\.1 400 /)
     expect(said.toLowerCase()).toContain('content-type: application/problem+json')

@@ -2,12 +2,12 @@ import { scryptSync } from 'node:crypto'
 import { request } from 'node:http'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { keyDigest } from '../../src/base/api-key.ts'
-import { systemChance } from '../../src/base/chance.ts'
 import { type Derivation, PasswordHasher } from '../../src/base/password.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import type { Call } from '../../src/control/call.ts'
 import { sessionHandlers } from '../../src/control/handlers/session.ts'
-import { Attempts } from '../../src/control/session/attempts.ts'
 import { sessionCookie } from '../../src/control/session/credentials.ts'
+import { LoginThrottle } from '../../src/control/session/login-throttle.ts'
 import { Sessions } from '../../src/control/session/sessions.ts'
 import { controlScene, PASSWORD, type SceneOptions } from './scene.ts'
 
@@ -65,7 +65,7 @@ describe('a log-in', () => {
   test('answers the same to a wrong password, an unknown name, a disabled user and a name that is none', async () => {
     const { call, addUser, store } = await setUp()
     await addUser('bob', 'admin')
-    await store.people.changeUser('bob', { enabled: false })
+    await store.users.changeUser('bob', { enabled: false })
     const answers = await Promise.all(
       [
         { username: 'ada', password: 'wrong' },
@@ -117,7 +117,7 @@ describe('a log-in', () => {
     expect((await call('get_session', { as: eve })).body).toMatchObject({ user: { name: 'eve' } })
   })
 
-  test('of another site’s page is refused: it would log its visitor in as somebody else', async () => {
+  test('of another site’s page is rejected: it would log its visitor in as somebody else', async () => {
     const { call } = await setUp()
     const body = { username: 'ada', password: PASSWORD, carrier: 'cookie' }
     for (const headers of [{ 'sec-fetch-site': 'cross-site' }, { origin: 'https://evil.example' }, {}]) {
@@ -133,7 +133,7 @@ describe('a session', () => {
   test('is stored by its hash alone', async () => {
     const { logIn, store } = await setUp()
     const { token } = await logIn('ada')
-    expect(await store.people.session(token)).toBeUndefined()
+    expect(await store.users.session(token)).toBeUndefined()
   })
 
   test('ends after half an hour without a request, and goes on with one', async () => {
@@ -177,7 +177,7 @@ describe('a session', () => {
       expect((await call('get_session', { as })).status).toBe(401)
     }
     const as = await logIn('ada')
-    await store.people.changeUser('ada', { enabled: false })
+    await store.users.changeUser('ada', { enabled: false })
     expect((await call('get_session', { as })).status).toBe(401)
     expect((await call('get_session', { as: bob })).status).toBe(200)
   })
@@ -269,7 +269,7 @@ describe('of several credentials', () => {
 describe('sessions that are over', () => {
   test('are cleared away by a log-in, once a minute at most', async () => {
     const { store, clock, logIn } = await setUp()
-    const clearing = vi.spyOn(store.people, 'pruneSessions')
+    const clearing = vi.spyOn(store.users, 'pruneSessions')
     await logIn('ada')
     await logIn('ada')
     expect(clearing).toHaveBeenCalledTimes(1)
@@ -286,7 +286,7 @@ describe('a crowd that logs in at once', () => {
       open = resolve
     })
     const derive = ({ lengthBytes }: Derivation) => gate.then(() => Buffer.alloc(lengthBytes))
-    const hasher = new PasswordHasher({ chance: systemChance, atOnce: 1, maxWaiting: 1, derive })
+    const hasher = new PasswordHasher({ random: systemRandom, atOnce: 1, maxWaiting: 1, derive })
     const { call, clock, log } = await setUp({ hasher })
     const before = clock.pending
     const asked = Array.from({ length: 5 }, (_, index) =>
@@ -321,7 +321,7 @@ describe('log-ins that are under way with a password', () => {
       return scryptSync(password, salt, lengthBytes, options)
     }
     const cost = { N: 2 ** 8, r: 8, p: 1 }
-    const hasher = new PasswordHasher({ chance: systemChance, atOnce: 8, maxWaiting: 16, derive, cost })
+    const hasher = new PasswordHasher({ random: systemRandom, atOnce: 8, maxWaiting: 16, derive, cost })
     const { call, logIn, addUser, store } = await setUp({ hasher })
     await addUser('root', 'admin')
     const as = await logIn(id === 'change_password' ? 'ada' : 'root')
@@ -335,7 +335,7 @@ describe('log-ins that are under way with a password', () => {
     for (const { status, body: told } of await Promise.all(underWay)) {
       expect([status, told.code]).toEqual([401, 'wrong_credentials'])
     }
-    expect(await store.people.user('ada')).toMatchObject({ sessions: 0 })
+    expect(await store.users.user('ada')).toMatchObject({ sessions: 0 })
   })
 })
 
@@ -347,11 +347,11 @@ describe('a log-in whose client has left', () => {
       hashed++
       return Buffer.alloc(lengthBytes)
     }
-    const hasher = new PasswordHasher({ chance: systemChance, atOnce: 1, maxWaiting: 16, derive })
-    const sessions = new Sessions({ people: store.people, clock, chance: systemChance })
+    const hasher = new PasswordHasher({ random: systemRandom, atOnce: 1, maxWaiting: 16, derive })
+    const sessions = new Sessions({ users: store.users, clock, random: systemRandom })
     const handlers = sessionHandlers(
-      { store, hasher, clock, chance: systemChance },
-      { sessions, attempts: new Attempts(clock), cookie: sessionCookie(undefined) },
+      { store, hasher, clock, random: systemRandom },
+      { sessions, loginThrottle: new LoginThrottle(clock), cookie: sessionCookie(undefined) },
     )
     const logIn = (hasLeft: boolean) => {
       const body = { username: 'ada', password: PASSWORD, carrier: 'bearer' }
@@ -371,12 +371,12 @@ describe('guessing', () => {
     const guess = (password: string) => call('log_in', { body: { username: 'ada', password } })
     for (let times = 1; times <= 5; times++) expect((await guess('wrong')).status).toBe(401)
     const waiting = clock.pending
-    const refusal = guess(PASSWORD)
+    const rejection = guess(PASSWORD)
     // Who does not heed the pause is told of it late.
     await clock.waiting(waiting + 1)
     clock.advance(3_000)
-    const refused = await refusal
-    expect([refused.status, refused.body.code, refused.headers.get('retry-after')]).toEqual([
+    const rejected = await rejection
+    expect([rejected.status, rejected.body.code, rejected.headers.get('retry-after')]).toEqual([
       429,
       'too_many_attempts',
       '1',
@@ -392,7 +392,7 @@ describe('guessing', () => {
     const wrong = { username: 'ada', password: 'wrong' }
     const waiting = clock.pending
     const asked = Array.from({ length: 60 }, () => call('log_in', { body: wrong }))
-    // Five are free, and some may be at work while the fifth is told: time stands still until the others are refused.
+    // Five are free, and some may be at work while the fifth is told: time stands still until the others are rejected.
     await clock.waiting(waiting + 52)
     const hurry = setInterval(() => clock.advance(500), 5)
     onTestFinished(() => clearInterval(hurry))
@@ -445,11 +445,11 @@ describe('who has logged in before', () => {
     const body = { username: 'ada', password: PASSWORD, carrier: 'cookie' }
     const answer = await call('log_in', { body, headers: { 'sec-fetch-site': 'same-origin' } })
     const device = /gw_device=([\w-]{43})/.exec(answer.headers.get('set-cookie') ?? '')?.[1] ?? ''
-    const marks = ['network 127.0.0.1', `device ${keyDigest(device)}`, 'network 192.0.2.1']
-    expect([...(await store.people.knownOrigins('ada', marks))].sort()).toEqual(marks.slice(0, 2).sort())
-    expect([...(await store.people.knownOrigins('nobody', marks))]).toEqual([])
-    await store.people.setPassword('ada', 'another')
-    expect([...(await store.people.knownOrigins('ada', marks))]).toEqual(['network 127.0.0.1'])
+    const flags = ['network 127.0.0.1', `device ${keyDigest(device)}`, 'network 192.0.2.1']
+    expect([...(await store.users.knownOrigins('ada', flags))].sort()).toEqual(flags.slice(0, 2).sort())
+    expect([...(await store.users.knownOrigins('nobody', flags))]).toEqual([])
+    await store.users.setPassword('ada', 'another')
+    expect([...(await store.users.knownOrigins('ada', flags))]).toEqual(['network 127.0.0.1'])
   })
 })
 

@@ -8,9 +8,9 @@ test('a tenant whose users may log in is not deleted, and is once they are disab
   const params = { name: 'blue' }
   await call('create_tenant', { as, body: params })
   await addUser('tom', 'tenant', 'blue')
-  const refused = await call('delete_tenant', { as, params })
-  expect([refused.status, refused.body.code]).toEqual([409, 'in_use'])
-  expect(refused.body.detail).toContain('tom may log in for it')
+  const rejected = await call('delete_tenant', { as, params })
+  expect([rejected.status, rejected.body.code]).toEqual([409, 'in_use'])
+  expect(rejected.body.detail).toContain('tom may log in for it')
   expect((await call('get_tenant', { as, params })).status).toBe(200)
 
   const tom = await logIn('tom')
@@ -19,5 +19,5 @@ test('a tenant whose users may log in is not deleted, and is once they are disab
   expect((await call('delete_tenant', { as, params })).status).toBe(200)
   expect((await call('create_tenant', { as, body: params })).status).toBe(201)
   expect((await call('get_session', { as: tom })).status).toBe(401)
-  expect(await store.people.user('tom')).toMatchObject({ enabled: false })
+  expect(await store.users.user('tom')).toMatchObject({ enabled: false })
 })

@@ -56,7 +56,7 @@ describe('a personal access token', () => {
     const { id, bearer } = await make(ada, { expires_in: '1h' })
     control.clock.advance(59 * 60_000)
     expect(await control.call('list_users', { as: bearer })).toMatchObject({ status: 200 })
-    const stored = (await control.store.people.tokens({ limit: 500 })).find(token => token.id === id)
+    const stored = (await control.store.users.tokens({ limit: 500 })).find(token => token.id === id)
     expect(stored?.usedAtMs).toBe(control.clock.nowMs())
     control.clock.advance(60_000)
     expect(await control.call('list_users', { as: bearer })).toMatchObject({ status: 401 })
@@ -103,12 +103,12 @@ describe('a personal access token', () => {
     await control.addUser('cat', 'admin')
     const cat = await control.logIn('cat')
     const { bearer } = await make(cat, { scope: 'write' })
-    const { people } = control.store
+    const { users } = control.store
     const status = async () => (await control.call('list_users', { as: bearer })).status
     expect(await status()).toBe(200)
-    await people.changeUser('cat', { place: { role: 'tenant', tenant: 'acme' } })
+    await users.changeUser('cat', { place: { role: 'tenant', tenant: 'acme' } })
     expect(await status()).toBe(401)
-    await people.changeUser('cat', { place: { role: 'admin' }, enabled: false })
+    await users.changeUser('cat', { place: { role: 'admin' }, enabled: false })
     expect(await status()).toBe(401)
     await control.call('create_tenant', { as: ada, body: { name: 'brief' } })
     const bound = await make(ada, { tenant: 'brief' })
@@ -120,8 +120,8 @@ describe('a personal access token', () => {
   test('that is revoked while a change by it is on its way changes nothing', async () => {
     const { id, bearer } = await make(ada, { scope: 'write' })
     const changing = control.store.withAuthority({ session: keyDigest(bearer.token), role: 'admin' })
-    await control.store.people.revokeToken(id)
-    await expect(changing.people.setPassword('tom', 'x')).rejects.toMatchObject({ code: 'not_logged_in' })
+    await control.store.users.revokeToken(id)
+    await expect(changing.users.setPassword('tom', 'x')).rejects.toMatchObject({ code: 'not_logged_in' })
   })
 
   test('opens nothing in a cookie, and nothing on the gateway’s paths', async () => {

@@ -9,7 +9,7 @@ import { PATH, type Scene, SECRET, said, scene } from './scene.ts'
 const GW = fileURLToPath(new URL('../../bin/gw.js', import.meta.url))
 /** Enough to start with; far too few for what comes. */
 const OPEN_FILES = 400
-const CROWD = 600
+const CONNECTION_MANAGER = 600
 const BODY = '{"model":"m","max_tokens":10}'
 
 /** The real command, under a limit of open files of its own. */
@@ -31,7 +31,7 @@ async function serveWithin(
 
 async function crowd(url: string): Promise<readonly RawClient[]> {
   const clients = await Promise.allSettled(
-    Array.from({ length: CROWD }, async () => {
+    Array.from({ length: CONNECTION_MANAGER }, async () => {
       const client = await rawClient(onTestFinished, url)
       await client.write('GET /health HTTP/1.1\r\n')
       return client
@@ -60,7 +60,7 @@ describe('more clients than the system gives descriptors for', () => {
       log += piece.toString()
     })
     const clients = await crowd(url)
-    expect(clients).toHaveLength(CROWD)
+    expect(clients).toHaveLength(CONNECTION_MANAGER)
     const told = await Promise.allSettled(clients.slice(-5).map(client => client.answer()))
     const [answer] = told.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []))
     if (answer) {

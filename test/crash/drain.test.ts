@@ -15,12 +15,12 @@ test(
   `SIGTERM under load, ${ROUNDS} times: whatever was accepted is answered whole and billed once, nothing is left open`,
   async () => {
     const { dir, upstream, path, serve } = await scene()
-    const chance = seeded(SEED)
+    const random = seeded(SEED)
     const seenUpstream = new Set<number>()
     upstream.answer(async exchange => {
       const body = exchange.request.json() as { max_tokens: number; stream: boolean }
       seenUpstream.add(numberIn(body))
-      const think = () => pause(20 + chance() * 150)
+      const think = () => pause(20 + random() * 150)
       const answer = body.stream
         ? sse([EVENTS[0], think(), EVENTS[1], think(), EVENTS[2]])
         : (await think(), json({ choices: [], usage: USAGE }))
@@ -58,7 +58,7 @@ test(
         }
       }
       const clients = Array.from({ length: CLIENTS }, client)
-      await pause(150 + chance() * 400)
+      await pause(150 + random() * 400)
       const exited = once(child, 'exit')
       const atMs = performance.now()
       child.kill('SIGTERM')
@@ -74,7 +74,7 @@ test(
     const billed = new Map([...booked].map(([id, { ends }]) => [id, ends]))
     for (const id of completed)
       expect(billed.get(id), `seed ${SEED}`).toMatchObject([
-        { kind: 'settle', amountNano: EXACT_NANO, marks: '' },
+        { kind: 'settle', amountNano: EXACT_NANO, flags: '' },
       ])
     expect(booked.size).toBe(completed.length)
     expect(seenUpstream.size).toBe(completed.length)

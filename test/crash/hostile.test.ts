@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 const SCRIPT = fileURLToPath(new URL('../../scripts/hostile.mjs', import.meta.url))
 
 /** What became of those who asked at the door of the control plane, by status, and of the calls beside them. */
-interface Crowd {
+interface ConnectionManager {
   readonly answered: number
   readonly failed: number
   readonly statuses: Readonly<Record<string, number>>
@@ -14,7 +14,7 @@ interface Crowd {
 
 interface Results {
   readonly slowloris: { sockets: number; failed: number }
-  readonly logins: Readonly<Record<'logging_in' | 'guessing', Crowd>>
+  readonly logins: Readonly<Record<'logging_in' | 'guessing', ConnectionManager>>
   readonly 'slow-readers': { normal_failed: number; rss_mib: [number, number]; closed: number }
   readonly streams: { streams: number; whole: number; wrong: number }
 }

@@ -16,7 +16,7 @@ test(
   `kill -9 under load, ${ROUNDS} times: no completed answer without its bill, none twice, a row for whatever the upstream saw`,
   async () => {
     const { dir, upstream, path, serve } = await scene()
-    const chance = seeded(SEED)
+    const random = seeded(SEED)
     const seenUpstream = new Set<number>()
     /** Burns down to the kill: in one round when a client has its whole answer, in the next when a request arrives. */
     let fuse = (_event: 'completed' | 'dispatched'): void => undefined
@@ -24,7 +24,7 @@ test(
       const body = exchange.request.json() as { max_tokens: number; stream: boolean }
       seenUpstream.add(numberIn(body))
       fuse('dispatched')
-      await pause(chance() * 8)
+      await pause(random() * 8)
       const answer = body.stream ? sse([...EVENTS]) : json({ choices: [], usage: USAGE })
       await answer(exchange)
     })
@@ -37,7 +37,7 @@ test(
       expect(readBooks(path).open, `seed ${SEED}`).toBe(0)
 
       const agent = new Agent({ keepAlive: true })
-      let left = 20 + Math.floor(chance() * 400)
+      let left = 20 + Math.floor(random() * 400)
       fuse = event => {
         if (event === (round % 2 === 0 ? 'completed' : 'dispatched') && --left === 0) child.kill('SIGKILL')
       }
@@ -80,7 +80,7 @@ test(
         ends.length === 1 &&
         ends[0]?.kind === 'settle' &&
         ends[0].amountNano === EXACT_NANO &&
-        ends[0].marks === ''
+        ends[0].flags === ''
       )
     })
     expect(lost, `seed ${SEED}: completed, but not billed once and exactly`).toEqual([])
@@ -93,17 +93,17 @@ test(
     ).toEqual([])
     for (const { ends } of booked.values()) {
       const [end] = ends
-      if (!end?.marks.includes('interrupted')) continue
+      if (!end?.flags.includes('interrupted')) continue
       expect(end).toMatchObject({
         kind: 'settle',
-        marks: 'interrupted,estimated',
+        flags: 'interrupted,estimated',
         input: INPUT_ESTIMATE,
         output: 0,
         amountNano: BigInt(INPUT_ESTIMATE) * 1_000n,
       })
     }
     const interrupted = [...booked.values()].filter(({ ends }) =>
-      ends[0]?.marks.includes('interrupted'),
+      ends[0]?.flags.includes('interrupted'),
     ).length
     // Something was at hand at each kill.
     expect(interrupted).toBeGreaterThanOrEqual(ROUNDS)
@@ -145,7 +145,7 @@ test('SIGTERM with requests at hand: all of them finish and are billed', async (
   const { booked, open } = readBooks(path)
   expect(open).toBe(0)
   expect(booked.size).toBe(30)
-  for (const { ends } of booked.values()) expect(ends).toMatchObject([{ amountNano: EXACT_NANO, marks: '' }])
+  for (const { ends } of booked.values()) expect(ends).toMatchObject([{ amountNano: EXACT_NANO, flags: '' }])
   expect((await gw(dir, ['ledger', 'verify'])).exit).toBe(0)
 })
 
@@ -178,7 +178,7 @@ test('SIGTERM when the time to drain is over: streams are told so, and billed as
   const charged = [...booked.values()].flatMap(({ ends }) => ends)
   expect(charged).toHaveLength(10)
   for (const end of charged) {
-    expect(end).toMatchObject({ kind: 'settle', marks: 'interrupted,estimated' })
+    expect(end).toMatchObject({ kind: 'settle', flags: 'interrupted,estimated' })
     expect(end.output).toBeGreaterThan(0)
   }
 })

@@ -29,7 +29,7 @@ test(
   `${REQUESTS} requests of every outcome, at random, with disconnects anywhere: the bills are what the upstream served`,
   async () => {
     const { path, url, store, served, leavers, upstreamSaw, drain } = await scene()
-    const chance = seeded(SEED)
+    const random = seeded(SEED)
     const agent = new Agent({ keepAlive: true })
     onTestFinished(() => agent.destroy())
     const stories: Story[] = []
@@ -40,12 +40,12 @@ test(
         const number = next++
         // Those under way go on meanwhile; the second half begins under the new setting.
         if (number >= REQUESTS >> 1) await (drained ??= drain())
-        const plan = PLANS[Math.floor(chance() * PLANS.length)] as Plan
+        const plan = PLANS[Math.floor(random() * PLANS.length)] as Plan
         served.set(number, plan)
-        const leaves = chance() < LEAVING
-        const midway = leaves && chance() < 0.5
-        const atBytes = 1 + Math.floor(chance() * 300)
-        const afterMs = chance() * 12
+        const leaves = random() < LEAVING
+        const midway = leaves && random() < 0.5
+        const atBytes = 1 + Math.floor(random() * 300)
+        const afterMs = random() * 12
         if (midway) leavers.add(number)
         const seen = await call(url, {
           agent,
@@ -106,9 +106,9 @@ function problemOf(
 ): string | undefined {
   const { fate } = plan
   const isGone = leaves && !isWhole(plan, seen)
-  if (fate === 'refused' || fate === 'free') {
+  if (fate === 'rejected' || fate === 'free') {
     if (request) return 'held although it costs nothing'
-    if (fate === 'refused' && wasDispatched) return 'refused, but dispatched'
+    if (fate === 'rejected' && wasDispatched) return 'rejected, but dispatched'
     return isGone || seen.status === plan.status ? undefined : `answered ${seen.status}`
   }
   if (!request) return isGone ? undefined : 'not held'
@@ -117,10 +117,10 @@ function problemOf(
   if (end.kind === 'release' && end.amountNano !== 0n) return 'released at a price'
   // The right price of what was counted, whatever was counted; an unreported answer has no search units.
   if (end.kind === 'settle' && end.amountNano !== priceOf(end)) return 'not price times usage'
-  const marks = end.marks === null ? [] : end.marks.split(',').filter(mark => mark !== '')
+  const flags = end.flags === null ? [] : end.flags.split(',').filter(mark => mark !== '')
   if (!isGone && seen.status !== plan.status) return `answered ${seen.status}`
   const isExact = sameTokens(end, tokens)
-  if (end.kind === 'settle' && !marks.includes('estimated') && !isExact) return 'not what was reported'
+  if (end.kind === 'settle' && !flags.includes('estimated') && !isExact) return 'not what was reported'
   // Who has left may have done so at any moment, but never for more than the plan, nor for nothing once an upstream
   // was at work.
   if (isGone) {
@@ -130,13 +130,13 @@ function problemOf(
         return wasDispatched ? 'free, though an upstream has worked' : undefined
       return fate === 'partial' ? undefined : `released: ${end.reason}`
     }
-    const expected = ['client_gone', 'estimated', 'partial'].filter(mark => marks.includes(mark))
-    return expected.length === marks.length ? undefined : `marked ${marks.join()}`
+    const expected = ['client_gone', 'estimated', 'partial'].filter(mark => flags.includes(mark))
+    return expected.length === flags.length ? undefined : `marked ${flags.join()}`
   }
   if (fate === 'released') return end.kind === 'release' ? undefined : 'settled'
   if (end.kind === 'release') return `released: ${end.reason}`
   const expected = { exact: '', estimated: 'estimated', partial: 'partial,estimated' }[fate]
-  return marks.join() === expected ? undefined : `marked ${marks.join()}`
+  return flags.join() === expected ? undefined : `marked ${flags.join()}`
 }
 
 function sameTokens(end: LedgerRow, tokens: ReturnType<typeof tokensFor>): boolean {
@@ -158,17 +158,17 @@ function isWhole({ stream }: Plan, { status, body, whole }: Seen): boolean {
 /** A mix in which something never happened proves nothing of it. */
 function expectEveryOutcome(stories: readonly Story[], ended: readonly LedgerRow[]): void {
   expect(new Set(stories.map(({ plan }) => plan))).toEqual(new Set(PLANS))
-  const marks = new Set(ended.map(end => (end.kind === 'release' ? `released: ${end.reason}` : end.marks)))
+  const flags = new Set(ended.map(end => (end.kind === 'release' ? `released: ${end.reason}` : end.flags)))
   for (const kind of ['', 'estimated', 'partial,estimated', 'client_gone,estimated', 'client_gone'])
-    expect(marks).toContain(kind)
-  expect(marks).toContain('released: client_gone')
+    expect(flags).toContain(kind)
+  expect(flags).toContain('released: client_gone')
 }
 
 function tell(stories: readonly Story[], ended: readonly LedgerRow[]): void {
   if (process.env['GW_MIXED'] === undefined) return
   const kinds = new Map<string, number>()
   for (const end of ended) {
-    const kind = end.kind === 'release' ? 'released' : `settled ${end.marks}`
+    const kind = end.kind === 'release' ? 'released' : `settled ${end.flags}`
     kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
   }
   console.log(`requests ${stories.length}, held ${ended.length}, seed ${SEED}`, Object.fromEntries(kinds))
@@ -179,18 +179,18 @@ async function scene() {
   const served = new Map<number, Plan>()
   const leavers = new Set<number>()
   const upstreamSaw = new Set<number>()
-  const chance = seeded(SEED + 1)
+  const random = seeded(SEED + 1)
   upstream.answer(async exchange => {
     const number = numberIn(exchange.request.json() as { max_tokens: number })
     upstreamSaw.add(number)
     const plan = served.get(number)
     if (!plan?.answer) throw new Error(`request ${number} was not to be dispatched`)
-    if (chance() < 0.5) await pause(chance() * 6)
+    if (random() < 0.5) await pause(random() * 6)
     await plan.answer(tokensFor(plan, number))({
       ...exchange,
       // Some pieces come late, and those after the first wait a while for a client that is to leave midway.
       write: async bytes => {
-        if (chance() < 0.2) await pause(chance() * 6)
+        if (random() < 0.2) await pause(random() * 6)
         const isTaken = await exchange.write(bytes)
         if (leavers.has(number)) await Promise.race([exchange.request.gone, pause(50)])
         return isTaken

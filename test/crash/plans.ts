@@ -27,7 +27,7 @@ export type Fate =
   /** Held, and released. */
   | 'released'
   /** Never held, and nobody was called. */
-  | 'refused'
+  | 'rejected'
   /** Nothing is held for it. */
   | 'free'
 
@@ -84,7 +84,7 @@ const messages = { path: MESSAGES, model: 'm', status: 200, dispatched: true } a
 
 const page = reply({ headers: { 'content-type': 'text/html' }, body: '<html>' })
 
-/** Every row of the charge table (MONEY, "What is charged"), stream and not, in both protocols. */
+/** Every row of the charge table (spec/money.md §2), stream and not, in both protocols. */
 export const PLANS: readonly Plan[] = [
   { ...chat, fate: 'exact', answer: t => json({ model: 'served', choices: [], usage: openai(t) }) },
   { ...messages, fate: 'exact', answer: t => json({ model: 'served', content: [], usage: anthropic(t) }) },
@@ -226,7 +226,7 @@ export const PLANS: readonly Plan[] = [
   { ...chat, status: 502, fate: 'released', plan: 'reset at once', answer: () => reset },
   { ...messages, status: 502, fate: 'released', plan: 'a page', answer: () => page },
   { ...chat, model: 'nobody', status: 502, fate: 'released', dispatched: false },
-  { ...chat, model: 'none', status: 404, fate: 'refused', dispatched: false },
-  { ...messages, model: '', status: 400, fate: 'refused', dispatched: false },
+  { ...chat, model: 'none', status: 404, fate: 'rejected', dispatched: false },
+  { ...messages, model: '', status: 400, fate: 'rejected', dispatched: false },
   { ...messages, path: '/v1/messages/count_tokens', fate: 'free', answer: () => json({ input_tokens: 5 }) },
 ]

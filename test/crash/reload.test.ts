@@ -34,7 +34,7 @@ test(
   `files saved every ${EVERY_MS} ms under load, some of them bad: no failed request, no dropped stream, no lost connection`,
   async () => {
     const { dir, upstream } = await scene()
-    const chance = seeded(SEED)
+    const random = seeded(SEED)
     upstream.answer(async exchange => {
       const { stream } = exchange.request.json() as { stream: boolean }
       await pause(2)
@@ -99,12 +99,12 @@ test(
     let bad = 0
     for (let count = 1; count <= SAVES; count++) {
       const isBad = count % BAD_EVERY === 0 && bad < 20
-      const good = variant(count, chance)
+      const good = variant(count, random)
       save(isBad ? (MISTAKES[bad++ % MISTAKES.length]?.(good) ?? good) : good)
       await pause(EVERY_MS)
     }
     phase = 'after'
-    save(variant(SAVES + 1, chance))
+    save(variant(SAVES + 1, random))
     await pause(QUIET_MS)
     over.abort()
     await Promise.all(callers)
@@ -118,15 +118,15 @@ test(
       during: percentile(tookMs.during),
       after: percentile(tookMs.after),
     }
-    const refused = log
+    const rejected = log
       .split('\n')
       .filter(line => /"cannot (?:apply the files|serve revision)"/.test(line)).length
-    const told = `seed ${SEED}: ${next} requests, ${streams} streams, ${SAVES} saves, ${health.revision} revisions, ${refused} refused; p99 ${JSON.stringify(p99)} ms; ${memoryBefore} → ${memoryAfter} MiB; ${connectionsLater} connections more`
+    const told = `seed ${SEED}: ${next} requests, ${streams} streams, ${SAVES} saves, ${health.revision} revisions, ${rejected} rejected; p99 ${JSON.stringify(p99)} ms; ${memoryBefore} → ${memoryAfter} MiB; ${connectionsLater} connections more`
     if (IS_LONG) console.log(told)
     expect(failed, told).toEqual([])
     expect(health, told).toMatchObject({ status: 'ok' })
     expect(health.revision, told).toBeGreaterThan(SAVES / 4)
-    expect(refused, told).toBeGreaterThanOrEqual(Math.min(bad, 2))
+    expect(rejected, told).toBeGreaterThanOrEqual(Math.min(bad, 2))
     // The origin that stays has kept its connections: none is opened anew because of a revision.
     expect(connectionsLater, told).toBeLessThanOrEqual(STREAMS + 2)
     if (IS_LONG) {
@@ -141,8 +141,8 @@ test(
 )
 
 /** Other upstreams come and go, and a policy changes: all but what the callers use. */
-function variant(count: number, chance: () => number): string {
-  const port = 20_000 + Math.floor(chance() * 10)
+function variant(count: number, random: () => number): string {
+  const port = 20_000 + Math.floor(random() * 10)
   return `
 endpoints:
   passing-${count % 3}: { protocol: openai, base_url: "http://127.0.0.1:${port}/v1", served_model: s, skip_probe: true }

@@ -45,7 +45,7 @@ export interface LedgerRow {
   readonly written: number
   readonly output: number
   readonly units: number
-  readonly marks: string
+  readonly flags: string
   readonly reason: string | null
 }
 
@@ -65,7 +65,7 @@ export function readBooks(path: string): { booked: ReadonlyMap<string, Booked>; 
       .prepare(
         `select kind, request_id as requestId, tenant, publication, cast(amount_nano as text) as amount, tokens,
            input_tokens as input, cached_input_tokens as cached, cache_write_tokens as written,
-           output_tokens as output, search_units as units, marks, reason
+           output_tokens as output, search_units as units, flags, reason
          from ledger where request_id is not null order by id`,
       )
       .all() as (LedgerRow & { readonly amount: string })[]

@@ -12,10 +12,10 @@ const BODY = '{"model":"s"}'
 const OK = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`
 
 it(`${REQUESTS} requests over connections that die whenever they are idle: none fails (seed ${SEED})`, async () => {
-  const chance = seeded(SEED)
+  const random = seeded(SEED)
   let deaths = 0
   const upstream = await bareUpstream(onTestFinished, (socket, nth) => {
-    const fate = chance()
+    const fate = random()
     if (nth > 1 && fate < 0.3) {
       // Under a request, as if it had crossed with it: not a byte of an answer.
       deaths++
@@ -26,7 +26,7 @@ it(`${REQUESTS} requests over connections that die whenever they are idle: none 
     socket.write(OK)
     if (fate < 0.6) return
     // A moment after its answer, at the same time as the next request or before it.
-    const timer = setTimeout(() => (fate < 0.8 ? socket.end() : socket.resetAndDestroy()), chance() * 3)
+    const timer = setTimeout(() => (fate < 0.8 ? socket.end() : socket.resetAndDestroy()), random() * 3)
     socket.once('close', () => clearTimeout(timer))
     deaths++
   })

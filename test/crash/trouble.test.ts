@@ -5,10 +5,10 @@ import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { serve } from '../../src/app/serve.ts'
 import { creditWallet } from '../../src/app/wallet.ts'
-import { systemChance } from '../../src/base/chance.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { formatNano } from '../../src/base/decimal.ts'
 import { createLog } from '../../src/base/log.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import { openStore } from '../../src/store/open.ts'
 import { json, sse } from '../support/answers.ts'
 import { gate } from '../support/gate.ts'
@@ -27,13 +27,13 @@ const EXACT_NANO = 300_000n
 const EVENT = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'word' } }] })}\n\n`
 const REST = `data: ${JSON.stringify({ choices: [], usage: USAGE })}\n\ndata: [DONE]\n\n`
 
-interface Trouble {
+interface Problem {
   begin(): unknown
   end(): unknown
 }
 
 /** A database that cannot be written for a while: how, and the code by which the log tells. */
-const TROUBLES: readonly [title: string, code: string, (folder: string) => Trouble][] = [
+const PROBLEMS: readonly [title: string, code: string, (folder: string) => Problem][] = [
   [
     'its disk is full',
     'SQLITE_FULL',
@@ -61,20 +61,20 @@ const TROUBLES: readonly [title: string, code: string, (folder: string) => Troub
   ],
 ]
 
-test.for(TROUBLES)(
+test.for(PROBLEMS)(
   'where the database cannot be written because %s, calls answer 503, all say so, nothing is lost, and it heals by itself',
-  async ([, code, troubleFor], ctx) => {
+  async ([, code, problemFor], ctx) => {
     const folder = smallDisk()
     if (folder instanceof Error) return ctx.skip(`no tmpfs can be mounted here: ${folder.message}`)
     const { gateway, upstream, call, secretOf } = await scene(folder)
-    const trouble = troubleFor(folder)
+    const problem = problemFor(folder)
     const going = gate()
     upstream.answer(sse([EVENT, going, REST]))
     const streams = await Promise.all(Array.from({ length: 40 }, () => call(CHAT, { stream: true })))
     expect(streams.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200))
 
     const said = gateway.logged('the ledger cannot be written')
-    await trouble.begin()
+    await problem.begin()
     const early = await Promise.all(Array.from({ length: 60 }, () => call(CHAT, {})))
     expect(await said).toContain(code)
     expect(new Set(early.map(({ status }) => status))).toEqual(new Set([503]))
@@ -89,7 +89,7 @@ test.for(TROUBLES)(
       expect(answer.status).toBe(503)
       expect(await answer.json()).toMatchObject({ error: { type } })
     }
-    // From now on nobody waits to be refused.
+    // From now on nobody waits to be rejected.
     expect(performance.now() - asked).toBeLessThan(1_000)
     expect(upstream.requests).toHaveLength(40)
     const health = await fetch(`${gateway.gatewayUrl}/health`)
@@ -112,7 +112,7 @@ test.for(TROUBLES)(
     expect(over).toEqual([])
 
     const healed = gateway.logged('the ledger is written again')
-    await trouble.end()
+    await problem.end()
     await healed
     for (const text of await whole) expect(text).toBe(`${EVENT}data: [DONE]\n\n`)
     upstream.answer(json({ usage: USAGE }))
@@ -126,7 +126,7 @@ test.for(TROUBLES)(
     expect(ends.filter(({ kind }) => kind === 'settle')).toHaveLength(41)
     for (const { ends: own } of booked.values()) expect(own).toHaveLength(1)
     for (const end of ends.filter(({ kind }) => kind === 'settle'))
-      expect(end).toMatchObject({ amountNano: EXACT_NANO, marks: '' })
+      expect(end).toMatchObject({ amountNano: EXACT_NANO, flags: '' })
     const store = await openStore(gateway.store, { mode: 'read', clock: systemClock })
     onTestFinished(() => store.close())
     expect(await store.accounting.verify()).toMatchObject({ openHolds: 0, findings: [] })
@@ -141,7 +141,7 @@ test('a gateway does not start on a database that is read-only, and says so', as
   execFileSync('mount', ['-o', 'remount,ro', folder])
   const options = { store: gateway.store, gateway: { host: '127.0.0.1', port: 0 } }
   const log = createLog({ write: () => undefined }, { level: 'silent', pretty: false, colour: false })
-  await expect(serve(options, { ...ports, chance: systemChance, log })).rejects.toMatchObject({
+  await expect(serve(options, { ...ports, random: systemRandom, log })).rejects.toMatchObject({
     code: 'GW2001',
     message: expect.stringContaining('gw.db'),
   })
@@ -151,9 +151,9 @@ test('a credit that another process books reaches a prepaid tenant of a running 
   const folder = tempDir(onTestFinished).path
   const { upstream, call, ports, gateway } = await scene(folder, 'billing: prepaid')
   upstream.answer(json({ usage: USAGE }))
-  const refused = await call(CHAT, {})
-  expect(refused.status).toBe(402)
-  expect(await refused.text()).toContain('balance 0, held 0, needed 0.0')
+  const rejected = await call(CHAT, {})
+  expect(rejected.status).toBe(402)
+  expect(await rejected.text()).toContain('balance 0, held 0, needed 0.0')
   expect(upstream.requests).toEqual([])
   const adjustment = { tenant: 'acme', amountNano: 1_000_000_000n, reference: 'invoice-1' }
   await creditWallet(adjustment, gateway.store, ports)
@@ -194,7 +194,7 @@ test('a debit of another process is off the balance at once: what it took is nei
     },
   })
   expect(upstream.requests).toHaveLength(1)
-  // A refusal consumes nothing, not even a request per minute. Those at once saw each other until they were refused.
+  // A rejection consumes nothing, not even a request per minute. Those at once saw each other until they were rejected.
   const after = await call(CHAT, {})
   expect([after.status, after.headers.get('x-ratelimit-remaining-requests')]).toEqual([402, '9'])
   const { booked, open } = readBooks(`${folder}/gw.db`)

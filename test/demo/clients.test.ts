@@ -1,6 +1,6 @@
 import { afterAll, describe, test } from 'vitest'
-import { systemChance } from '../../src/base/chance.ts'
 import { systemClock } from '../../src/base/clock.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import { startDemoUpstream } from '../../src/demo/server.ts'
 import { CALLS } from '../clients/calls.ts'
 import { type Door, GENERATIONS } from '../clients/door.ts'
@@ -10,7 +10,7 @@ const demo = await startDemoUpstream({
   port: 0,
   paceMs: 0,
   clock: systemClock,
-  chance: systemChance,
+  random: systemRandom,
 })
 afterAll(() => demo.close())
 

@@ -1,11 +1,11 @@
 import { onTestFinished } from 'vitest'
-import { systemChance } from '../../src/base/chance.ts'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import { type DemoUpstream, startDemoUpstream } from '../../src/demo/server.ts'
 
 /** A demo upstream that lives as long as the test. */
 export async function demoUpstream(clock: Clock = systemClock, paceMs = 0): Promise<DemoUpstream> {
-  const demo = await startDemoUpstream({ host: '127.0.0.1', port: 0, paceMs, clock, chance: systemChance })
+  const demo = await startDemoUpstream({ host: '127.0.0.1', port: 0, paceMs, clock, random: systemRandom })
   onTestFinished(() => demo.close())
   return demo
 }

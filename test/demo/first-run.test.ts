@@ -175,13 +175,13 @@ test('names a port in use and the flag that chooses another, and starts nothing'
 
 test.each(['demo-upstream', 'apply', 'keys', 'serve'])(
   'shows why `gw %s` failed and leaves nothing running',
-  async verb => {
+  async newCommand => {
     const dir = checkout()
     const { args } = await addresses()
-    const run = start(dir, args, { FAIL: verb })
+    const run = start(dir, args, { FAIL: newCommand })
     expect(await run.ended).toBe(1)
     expect(run.said()).toContain('error GW9001: on purpose')
-    if (verb !== 'demo-upstream') expect(seen(dir).at(-1)).toBe('end of demo-upstream')
+    if (newCommand !== 'demo-upstream') expect(seen(dir).at(-1)).toBe('end of demo-upstream')
   },
 )
 

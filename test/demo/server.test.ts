@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { systemChance } from '../../src/base/chance.ts'
 import { systemClock } from '../../src/base/clock.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import { startDemoUpstream } from '../../src/demo/server.ts'
 import { testClock } from '../support/test-clock.ts'
 import { demoUpstream, post } from './demo.ts'
@@ -40,7 +40,7 @@ describe('a stream', () => {
 
   test('is ended by close, and so is its connection', async () => {
     const clock = testClock()
-    const demo = await startDemoUpstream({ host: '127.0.0.1', port: 0, clock, chance: systemChance })
+    const demo = await startDemoUpstream({ host: '127.0.0.1', port: 0, clock, random: systemRandom })
     const answer = await post(demo, '/v1/chat/completions', chat)
     await demo.close()
     await expect(answer.text()).rejects.toThrow()
@@ -137,12 +137,12 @@ test('a bug of its own is a 500 that says what it was', async () => {
 test('rejects with the system error where the address is in use', async () => {
   const demo = await demoUpstream()
   const port = Number(new URL(demo.url).port)
-  const second = startDemoUpstream({ host: '127.0.0.1', port, clock: systemClock, chance: systemChance })
+  const second = startDemoUpstream({ host: '127.0.0.1', port, clock: systemClock, random: systemRandom })
   await expect(second).rejects.toMatchObject({ code: 'EADDRINUSE', address: '127.0.0.1', port })
 })
 
 test('names an IPv6 address as a URL does', async () => {
-  const demo = await startDemoUpstream({ host: '::1', port: 0, clock: systemClock, chance: systemChance })
+  const demo = await startDemoUpstream({ host: '::1', port: 0, clock: systemClock, random: systemRandom })
   onTestFinished(() => demo.close())
   expect(demo.url).toMatch(/^http:\/\/\[::1\]:\d+$/)
 })

@@ -75,5 +75,5 @@ test('before the first price has come calls are free, and marked as unpriced', a
   const { upstream, gateway, call } = await scene(DECEMBER_MS - 60_000, '[{ from: 2026-12-01, input: "2" }]')
   upstream.answer(json(USAGE))
   await call()
-  expect(gateway.ledger.ends).toMatchObject([{ amountNano: 0n, marks: ['unpriced'] }])
+  expect(gateway.ledger.ends).toMatchObject([{ amountNano: 0n, flags: ['unpriced'] }])
 })

@@ -43,8 +43,8 @@ describe('with on_disconnect: drain, an answer whose client has left', () => {
     // An upstream that is read on is an upstream that is occupied.
     expect(gateway.limiter.openReservations).toBe(1)
     left.open()
-    const { amountNano, marks } = await settlement()
-    expect({ amountNano, marks }).toEqual({ amountNano: EXACT, marks: ['client_gone'] })
+    const { amountNano, flags } = await settlement()
+    expect({ amountNano, flags }).toEqual({ amountNano: EXACT, flags: ['client_gone'] })
     expect(upstream.lastRequest.hungUp).toBe(false)
   })
 
@@ -65,8 +65,8 @@ describe('with on_disconnect: drain, an answer whose client has left', () => {
     await fetch(`${gateway.url}/v1/models`)
     await gateway.nextLogged()
     left.open()
-    const { amountNano, marks } = await settlement()
-    expect({ amountNano, marks }).toEqual({ amountNano: EXACT, marks: ['client_gone'] })
+    const { amountNano, flags } = await settlement()
+    expect({ amountNano, flags }).toEqual({ amountNano: EXACT, flags: ['client_gone'] })
   })
 
   it('is let go after 60 s', async () => {
@@ -79,7 +79,7 @@ describe('with on_disconnect: drain, an answer whose client has left', () => {
     leaving.abort()
     await fire()
     await upstream.lastRequest.gone
-    expect((await settlement()).marks).toEqual(['client_gone', 'estimated'])
+    expect((await settlement()).flags).toEqual(['client_gone', 'estimated'])
   })
 
   it('is let go after 8 MiB', async () => {
@@ -101,8 +101,8 @@ describe('with on_disconnect: drain, an answer whose client has left', () => {
     await readUntil(answer, text => text.length > 0)
     leaving.abort()
     left.open()
-    const { marks, usage } = await settlement()
-    expect(marks).toEqual(['client_gone', 'estimated'])
+    const { flags, usage } = await settlement()
+    expect(flags).toEqual(['client_gone', 'estimated'])
     expect(usage.outputTokens * 4).toBeGreaterThan(8_388_608 - 70_000)
     expect(usage.outputTokens * 4).toBeLessThan(8_388_608 + 140_000)
     await upstream.lastRequest.gone
@@ -122,12 +122,12 @@ describe('with on_disconnect: drain, an answer whose client has left', () => {
     for (const leaving of await Promise.all(all)) leaving.abort()
     const turnedAway = [1, 2, 3, 4, 5, 6].map(() => gateway.ledger.nextEnd())
     for (const end of await Promise.all(turnedAway))
-      expect(end).toMatchObject({ kind: 'settle', marks: ['client_gone', 'estimated'] })
+      expect(end).toMatchObject({ kind: 'settle', flags: ['client_gone', 'estimated'] })
     expect(gateway.ledger.ends).toHaveLength(6)
     left.open()
     const drained = Array.from({ length: 64 }, () => gateway.ledger.nextEnd())
     for (const end of await Promise.all(drained))
-      expect(end).toMatchObject({ kind: 'settle', amountNano: EXACT, marks: ['client_gone'] })
+      expect(end).toMatchObject({ kind: 'settle', amountNano: EXACT, flags: ['client_gone'] })
     for (let line = 0; line < 70; line++) await gateway.nextLogged()
     expectNothingHeld(gateway)
 
@@ -140,6 +140,6 @@ describe('with on_disconnect: drain, an answer whose client has left', () => {
     leaving.abort()
     await (await fetch(`${gateway.url}/v1/models`)).text()
     again.open()
-    expect(await gateway.ledger.nextEnd()).toMatchObject({ amountNano: EXACT, marks: ['client_gone'] })
+    expect(await gateway.ledger.nextEnd()).toMatchObject({ amountNano: EXACT, flags: ['client_gone'] })
   })
 })

@@ -220,10 +220,10 @@ describe.each(['abort', 'drain'] as const)(
       const expected = mode === 'abort' ? abort : drain
       if (expected === 'exact') left.open()
       else await scene.upstream.lastRequest.gone
-      const { amountNano, marks, usage } = await settled(scene)
+      const { amountNano, flags, usage } = await settled(scene)
       if (expected === 'exact')
-        return expect({ amountNano, marks }).toEqual({ amountNano: EXACT, marks: ['client_gone'] })
-      expect(marks).toEqual(['client_gone', 'estimated'])
+        return expect({ amountNano, flags }).toEqual({ amountNano: EXACT, flags: ['client_gone'] })
+      expect(flags).toEqual(['client_gone', 'estimated'])
       // Anthropic tells its input at the beginning.
       const inputTokens = leaving.before?.includes(START) ? 100 : inputTokensOf(leaving.stream)
       expect(usage.inputTokens).toBe(inputTokens)
@@ -268,7 +268,7 @@ describe.each(['abort', 'drain'] as const)(
       expect(spentNano).toBe(BigInt(upstream.requests.length) * eachNano)
       expect(spentNano).toBeLessThanOrEqual(balanceNano)
       expect(upstream.requests.length).toBeLessThan(20)
-      expect(gateway.limiter.standing(gateway.entryOf('app'))).toMatchObject({
+      expect(gateway.limiter.limitStatus(gateway.entryOf('app'))).toMatchObject({
         balance: { balanceNano: balanceNano - spentNano, heldNano: 0n },
       })
     })

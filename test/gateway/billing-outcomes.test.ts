@@ -39,7 +39,7 @@ const jsonParts = (body: readonly string[], ending: 'cut' | 'reset' | 'end') =>
 describe.each(BOTH)(
   'nothing is charged, and all that was held is free again, over %s, where',
   (_name, path) => {
-    it('the request is refused', async () => {
+    it('the request is rejected', async () => {
       const { gateway, call, upstream } = await billingScene()
       for (const [body, status] of [
         [{ model: 'none' }, 404],
@@ -72,7 +72,7 @@ describe.each(BOTH)(
       [500, 502, 'upstream_error'],
       [503, 503, 'unavailable'],
       [529, 503, 'unavailable'],
-      // A refusal that speaks of the client's own request goes through.
+      // A rejection that speaks of the client's own request goes through.
       [400, 400, 'upstream_400'],
       [413, 413, 'upstream_413'],
       [422, 422, 'upstream_422'],
@@ -83,7 +83,7 @@ describe.each(BOTH)(
       await answer.text()
       expect(answer.status).toBe(shown)
       expect(await release()).toMatchObject({ reason })
-      expect(gateway.ledger.calls).toMatchObject([{ status: shown, amountNano: 0n, marks: [] }])
+      expect(gateway.ledger.calls).toMatchObject([{ status: shown, amountNano: 0n, flags: [] }])
     })
 
     it.each<[string, Answer]>([
@@ -126,7 +126,7 @@ describe.each(BOTH)(
       expect(upstream.requests).toEqual([])
     })
 
-    it('the client leaves in the middle of a refusal that goes through', async () => {
+    it('the client leaves in the middle of a rejection that goes through', async () => {
       const { upstream, call, release } = await billingScene()
       const padding = 'x'.repeat(2_000_000)
       upstream.answer(
@@ -199,17 +199,17 @@ describe('what was reported is charged, exactly, where', () => {
     const got = await call(path, body)
     expect(got.status).toBe(200)
     await got.text()
-    expect(await settlement()).toMatchObject({ amountNano, marks: [] })
+    expect(await settlement()).toMatchObject({ amountNano, flags: [] })
   })
 
   it('nothing has a price: 0, marked as unpriced', async () => {
     const { upstream, gateway, call, settlement } = await billingScene()
     upstream.answer(json(CHAT_USAGE))
     await (await call(CHAT, { model: 'unpriced' })).text()
-    const { amountNano, marks, usage } = await settlement()
-    expect({ amountNano, marks }).toEqual({ amountNano: 0n, marks: ['unpriced'] })
+    const { amountNano, flags, usage } = await settlement()
+    expect({ amountNano, flags }).toEqual({ amountNano: 0n, flags: ['unpriced'] })
     expect(usage).toMatchObject({ inputTokens: 100, outputTokens: 20 })
-    expect(gateway.ledger.calls).toMatchObject([{ marks: ['unpriced'], usage: { inputTokens: 100 } }])
+    expect(gateway.ledger.calls).toMatchObject([{ flags: ['unpriced'], usage: { inputTokens: 100 } }])
   })
 
   it.each<[string, string, string, string]>([
@@ -222,9 +222,9 @@ describe('what was reported is charged, exactly, where', () => {
     const answer = await call(path, { stream: true }, { signal: leaving.signal })
     await readUntil(answer, text => text.endsWith(last))
     leaving.abort()
-    const { amountNano, marks } = await settlement()
-    expect({ amountNano, marks }).toEqual({ amountNano: nano({ fresh: 100, output: 20 }), marks: [] })
-    expect(gateway.ledger.calls).toMatchObject([{ status: 200, outcome: 'answered', marks: [] }])
+    const { amountNano, flags } = await settlement()
+    expect({ amountNano, flags }).toEqual({ amountNano: nano({ fresh: 100, output: 20 }), flags: [] })
+    expect(gateway.ledger.calls).toMatchObject([{ status: 200, outcome: 'answered', flags: [] }])
   })
 })
 
@@ -239,8 +239,8 @@ describe.each<[string, string, string, string]>([
     const { upstream, call, settlement } = await billingScene()
     upstream.answer(sse(events + last))
     await (await call(path, body)).text()
-    const { usage, amountNano, marks } = await settlement()
-    expect(marks).toEqual(['estimated'])
+    const { usage, amountNano, flags } = await settlement()
+    expect(flags).toEqual(['estimated'])
     expect(usage.inputTokens).toBe(inputTokens)
     expectAbout(usage.outputTokens, 20)
     expect(amountNano).toBe(nano({ fresh: inputTokens, output: usage.outputTokens }))
@@ -254,12 +254,12 @@ describe.each<[string, string, string, string]>([
     await readUntil(answer, text => text.includes(TEXT))
     leaving.abort()
     await upstream.lastRequest.gone
-    const { usage, amountNano, marks } = await settlement()
-    expect(marks).toEqual(['client_gone', 'estimated'])
+    const { usage, amountNano, flags } = await settlement()
+    expect(flags).toEqual(['client_gone', 'estimated'])
     expect(usage.inputTokens).toBe(inputTokens)
     expectAbout(usage.outputTokens, 20)
     expect(amountNano).toBe(nano({ fresh: inputTokens, output: usage.outputTokens }))
-    expect(gateway.ledger.calls).toMatchObject([{ status: 200, outcome: 'client_gone', marks, amountNano }])
+    expect(gateway.ledger.calls).toMatchObject([{ status: 200, outcome: 'client_gone', flags, amountNano }])
   })
 
   it.each<[string, { settings?: string; publication?: string }]>([
@@ -289,11 +289,11 @@ describe.each<[string, string, string, string]>([
       const text = await (await call(path, body)).text()
       expect(text).toContain('"error"')
       expect(text).not.toContain(last)
-      const { usage, marks } = await settlement()
-      expect(marks).toEqual(['partial', 'estimated'])
+      const { usage, flags } = await settlement()
+      expect(flags).toEqual(['partial', 'estimated'])
       expect(usage.inputTokens).toBe(inputTokens)
       expectAbout(usage.outputTokens, 20)
-      expect(gateway.ledger.calls).toMatchObject([{ outcome: 'broken', marks }])
+      expect(gateway.ledger.calls).toMatchObject([{ outcome: 'broken', flags }])
     },
   )
 })
@@ -305,8 +305,8 @@ describe('of an answer in JSON', () => {
     const answer = await call(CHAT, {})
     expect(answer.status).toBe(200)
     await expect(answer.text()).rejects.toThrow('terminated')
-    const { usage, marks } = await settlement()
-    expect(marks).toEqual(['partial', 'estimated'])
+    const { usage, flags } = await settlement()
+    expect(flags).toEqual(['partial', 'estimated'])
     expectAbout(usage.outputTokens, LONG_TEXT.length / 4)
   })
 
@@ -322,8 +322,8 @@ describe('of an answer in JSON', () => {
     const answer = await call(CHAT, {})
     expect(answer.status).toBe(200)
     await answer.text()
-    const { usage: charged, marks } = await settlement()
-    expect(marks).toEqual(['estimated'])
+    const { usage: charged, flags } = await settlement()
+    expect(flags).toEqual(['estimated'])
     expect(charged.inputTokens).toBe(Math.ceil(Buffer.byteLength('{"model":"m"}') / 4))
     expectAbout(charged.outputTokens, 20)
   })

@@ -48,9 +48,9 @@ it('a fresh key with a quota of 10,000 has its "Hello!" answered with output_cap
     model: 'served',
     max_tokens: 10_000 - inputTokens,
   })
-  const { quota } = gateway.limiter.standing(gateway.entryOf('fresh'))
+  const { quota } = gateway.limiter.limitStatus(gateway.entryOf('fresh'))
   expect(quota).toEqual({ limit: 10_000, spent: 20 + 10_000 - inputTokens, held: 0 })
-  // Nothing of use is left: refused, and nothing is dispatched.
+  // Nothing of use is left: rejected, and nothing is dispatched.
   expect((await call()).status).toBe(429)
   expect(upstream.requests).toHaveLength(1)
 })
@@ -61,8 +61,8 @@ it('a limit of the request stays as it came, and without output_cap nothing is w
   expect(capped.upstream.lastRequest.json()).toMatchObject({ max_tokens: 300 })
   expect((await capped.call({ max_tokens: 9_990 })).status).toBe(429)
   const plain = await scene('{}')
-  const refused = await plain.call()
-  expect(refused.status).toBe(429)
-  expect(await refused.text()).toContain('limit 10000, spent 0, held 0, needed 164')
+  const rejected = await plain.call()
+  expect(rejected.status).toBe(429)
+  expect(await rejected.text()).toContain('limit 10000, spent 0, held 0, needed 164')
   expect(plain.upstream.requests).toEqual([])
 })

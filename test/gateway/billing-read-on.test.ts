@@ -27,8 +27,8 @@ describe('a stream whose client left after the finish reason', () => {
     leaving.abort()
     await fire()
     await upstream.lastRequest.gone
-    const { marks, usage } = await settlement()
-    expect(marks).toEqual(['client_gone', 'estimated'])
+    const { flags, usage } = await settlement()
+    expect(flags).toEqual(['client_gone', 'estimated'])
     expect(usage.outputTokens).toBe(10)
   })
 
@@ -50,8 +50,8 @@ describe('a stream whose client left after the finish reason', () => {
     await readUntil(await call(CHAT, STREAM, { signal: leaving.signal }), isFinished)
     leaving.abort()
     left.open()
-    const { marks, usage } = await settlement()
-    expect(marks).toEqual(['client_gone', 'estimated'])
+    const { flags, usage } = await settlement()
+    expect(flags).toEqual(['client_gone', 'estimated'])
     expect(usage.outputTokens * 4).toBeGreaterThan(60_000)
     expect(usage.outputTokens * 4).toBeLessThan(200_000)
     await upstream.lastRequest.gone
@@ -66,8 +66,8 @@ describe('a stream whose client left after the finish reason', () => {
     await readUntil(await call(CHAT, body, { signal: leaving.signal }), text => text.includes('usage'))
     leaving.abort()
     await upstream.lastRequest.gone
-    const { marks, amountNano } = await settlement()
-    expect(marks).toEqual(['client_gone'])
+    const { flags, amountNano } = await settlement()
+    expect(flags).toEqual(['client_gone'])
     expect(amountNano).toBe(nano({ fresh: 100, output: 20 }))
   })
 
@@ -89,7 +89,7 @@ describe('with on_disconnect: drain, a call whose client left before the head', 
   it.each<[string, Parameters<typeof reply>[0], string]>([
     ['fails with a status', { status: 500 }, 'upstream_error'],
     [
-      'is refused',
+      'is rejected',
       { status: 400, headers: { 'content-type': 'application/json' }, body: '{"error":{}}' },
       'upstream_400',
     ],
@@ -146,8 +146,8 @@ describe('with on_disconnect: drain, a call whose client left before the head', 
     await expect(answered).rejects.toThrow('abort')
     await fire()
     await request.gone
-    const { marks, usage } = await settlement()
-    expect(marks).toEqual(['client_gone', 'estimated'])
+    const { flags, usage } = await settlement()
+    expect(flags).toEqual(['client_gone', 'estimated'])
     expect(usage.outputTokens).toBe(0)
     expect(usage.inputTokens).toBeGreaterThan(0)
   })
@@ -168,7 +168,7 @@ describe('with on_disconnect: drain, a call whose client left before the head', 
     left.open()
     expect(await gateway.ledger.nextEnd()).toMatchObject({
       amountNano: nano({ fresh: 100, output: 20 }),
-      marks: ['client_gone'],
+      flags: ['client_gone'],
     })
   })
 })

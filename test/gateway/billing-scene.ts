@@ -76,7 +76,7 @@ keys:
     expectNothingHeld(gateway)
     const spent = end.kind === 'settle' ? end.amountNano : 0n
     const tokens = end.kind === 'settle' ? end.usage.inputTokens + end.usage.outputTokens : 0
-    expect(gateway.limiter.standing(gateway.entryOf('app'))).toMatchObject({
+    expect(gateway.limiter.limitStatus(gateway.entryOf('app'))).toMatchObject({
       quota: { spent: tokens },
       budget: { spentNano: spent },
       balance: { balanceNano: BALANCE_NANO - spent },
@@ -112,7 +112,7 @@ export function expectNothingHeld(gateway: TestGateway): void {
   expect(ledger.openHolds).toEqual([])
   expect([limiter.openHolds, limiter.openReservations]).toEqual([0, 0])
   const entry = gateway.entryOf('app')
-  expect(limiter.standing(entry)).toMatchObject({
+  expect(limiter.limitStatus(entry)).toMatchObject({
     quota: { held: 0 },
     budget: { heldNano: 0n },
     balance: { heldNano: 0n },

@@ -15,15 +15,15 @@ import {
 } from './billing-scene.ts'
 import { CHAT, MESSAGES, RERANK } from './calls.ts'
 
-/** The amount and marks that an answer is charged with. */
+/** The amount and flags that an answer is charged with. */
 async function charge(path: string, answer: ReturnType<typeof json>, body: object) {
   const { upstream, call, settlement } = await billingScene()
   upstream.answer(answer)
   const got = await call(path, body)
   expect(got.status).toBe(200)
   await got.text()
-  const { amountNano, marks } = await settlement()
-  return marks.includes('estimated') ? 'estimated' : amountNano
+  const { amountNano, flags } = await settlement()
+  return flags.includes('estimated') ? 'estimated' : amountNano
 }
 
 type Case = readonly [title: string, events: string, expected: Priced | 'estimated']

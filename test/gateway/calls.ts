@@ -82,7 +82,7 @@ export async function loggedFor(
   }
 }
 
-export interface Refused {
+export interface Rejected {
   readonly status: number
   readonly type: string
   /** OpenAI's shape only. */
@@ -92,7 +92,7 @@ export interface Refused {
 }
 
 /** Checks the whole shape of an OpenAI-style error: all four fields and no other, and the request's id. */
-export async function expectOpenaiError(answer: Response, expected: Refused): Promise<void> {
+export async function expectOpenaiError(answer: Response, expected: Rejected): Promise<void> {
   const text = await answer.text()
   const body = JSON.parse(text) as { error: { message: string } }
   expect(body).toEqual({
@@ -108,7 +108,7 @@ export async function expectOpenaiError(answer: Response, expected: Refused): Pr
 }
 
 /** Checks the whole shape of an Anthropic-style error. */
-export async function expectAnthropicError(answer: Response, expected: Refused): Promise<void> {
+export async function expectAnthropicError(answer: Response, expected: Rejected): Promise<void> {
   const body = (await answer.json()) as { error: { message: string }; request_id: string }
   expect(body).toEqual({
     type: 'error',
@@ -120,7 +120,7 @@ export async function expectAnthropicError(answer: Response, expected: Refused):
   expect(answer.headers.get('x-request-id')).toBe(body.request_id)
 }
 
-function expectCommon(answer: Response, expected: Refused, message: string): void {
+function expectCommon(answer: Response, expected: Rejected, message: string): void {
   expect(answer.status).toBe(expected.status)
   expect(message).not.toBe('')
   if (expected.message !== undefined) expect(message).toMatch(expected.message)

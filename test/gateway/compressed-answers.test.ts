@@ -66,16 +66,16 @@ describe.each(CODINGS)('an answer in %s, though identity was asked for', (_title
     expect(await answer.text()).toBe(renamed(STREAM))
   })
 
-  it('that is a refusal is decoded, too: a 400 of its own, and an account without money', async () => {
-    const refusal = JSON.stringify({ error: { message: 'no served-oai' } })
+  it('that is a rejection is decoded, too: a 400 of its own, and an account without money', async () => {
+    const rejection = JSON.stringify({ error: { message: 'no served-oai' } })
     upstream.answerNext(
-      encoded(name, encode(refusal), 'application/json', 400),
-      encoded(name, encode(refusal), 'application/json', 422),
+      encoded(name, encode(rejection), 'application/json', 400),
+      encoded(name, encode(rejection), 'application/json', 422),
       encoded(name, encode('{"error":{"code":"insufficient_quota"}}'), 'application/json', 429),
     )
     for (const status of [400, 422]) {
       const answer = await post(gateway, CHAT, { model: 'ext/chat' })
-      expect([answer.status, await answer.text()]).toEqual([status, renamed(refusal)])
+      expect([answer.status, await answer.text()]).toEqual([status, renamed(rejection)])
       expect(answer.headers.get('content-encoding')).toBe(null)
     }
     const unpaid = await post(gateway, CHAT, { model: 'ext/chat' })

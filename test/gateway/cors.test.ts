@@ -79,8 +79,8 @@ describe('a browser application of an origin in the settings', () => {
     upstream.answer(sse(['data: {"model":"s","choices":[]}\n\n', 'data: [DONE]\n\n']))
     const streamed = await call(APP, { stream: true })
     expect([allowed(streamed), (await streamed.text()).includes('[DONE]')]).toEqual([APP, true])
-    const refused = await call(APP, { key: 'sk-not-ours' })
-    expect([allowed(refused), refused.status]).toEqual([APP, 401])
+    const rejected = await call(APP, { key: 'sk-not-ours' })
+    expect([allowed(rejected), rejected.status]).toEqual([APP, 401])
     const headers = { authorization: `Bearer ${gateway.secretOf('app')}`, origin: APP }
     const listed = await fetch(`${gateway.url}/v1/models`, { headers })
     expect([allowed(listed), listed.status]).toEqual([APP, 200])

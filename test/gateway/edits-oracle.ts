@@ -44,7 +44,7 @@ export function rootMembers(text: string): { readonly behindBrace: number; reado
 
 /**
  * The text that the upstream must get for `text`: the served name for the model's and, on a streamed chat
- * completion whose client did not ask for usage, `include_usage` (WIRE §3). Nothing else changes.
+ * completion whose client did not ask for usage, `include_usage` (spec/wire.md §3). Nothing else changes.
  */
 export function editedBody(
   text: string,

@@ -50,8 +50,8 @@ it('a 502 says one cause', async () => {
     const body = (await (await post(gateway, CHAT, { model: 'm' })).json()) as { error: { message: string } }
     return body.error.message
   }
-  const refusing = `http://127.0.0.1:${await freePort()}`
-  expect(await told(refusing)).toBe('The model server could not be reached.')
+  const rejecting = `http://127.0.0.1:${await freePort()}`
+  expect(await told(rejecting)).toBe('The model server could not be reached.')
   expect(await told(upstream.url, reset)).toBe('The connection to the model server broke off.')
   expect(await told(upstream.url, json({}, { status: 500 }))).toBe('The model server answered 500.')
   expect(await told(upstream.url, async exchange => void (await exchange.write('nonsense\r\n\r\n')))).toBe(

@@ -191,7 +191,7 @@ const CASES: readonly Case[] = [
 
 describe.each(CASES)('$title', ({ body, headers, status, openai, anthropic, message }) => {
   const [type, code, param] = openai
-  it.each([CHAT, EMBEDDINGS, RERANK])('is refused in OpenAI’s shape on %s', async path => {
+  it.each([CHAT, EMBEDDINGS, RERANK])('is rejected in OpenAI’s shape on %s', async path => {
     const answer = await post(gateway, path, body, headers)
     await expectOpenaiError(answer, {
       status,
@@ -203,7 +203,7 @@ describe.each(CASES)('$title', ({ body, headers, status, openai, anthropic, mess
     expect(await loggedFor(gateway, answer)).toMatchObject({ status, error_code: code, path })
   })
 
-  it.each([MESSAGES, COUNT_TOKENS])('is refused in Anthropic’s shape on %s', async path => {
+  it.each([MESSAGES, COUNT_TOKENS])('is rejected in Anthropic’s shape on %s', async path => {
     const answer = await post(gateway, path, body, headers)
     await expectAnthropicError(answer, {
       status,

@@ -145,10 +145,10 @@ describe.each(Object.entries(SHAPES))('%s', (_name, { path, stream, good }) => {
     await answer.text()
     expect(third.asked()).toEqual([1, 1, 1])
     const fourth = await scene([bad, bad, bad, good])
-    const refused = await post(fourth.gateway, path, { model: 'm', stream, max_tokens: 10 })
-    expect(refused.status).toBe(502)
+    const rejected = await post(fourth.gateway, path, { model: 'm', stream, max_tokens: 10 })
+    expect(rejected.status).toBe(502)
     expect(fourth.asked()).toEqual([1, 1, 1, 0])
-    expect(await loggedFor(fourth.gateway, refused)).toMatchObject({ attempts: 3, endpoint: endpoint(2) })
+    expect(await loggedFor(fourth.gateway, rejected)).toMatchObject({ attempts: 3, endpoint: endpoint(2) })
   })
 })
 
@@ -187,7 +187,7 @@ describe('a client that leaves while the first endpoint is silent', () => {
     await (await leave(made))?.gone
     expect(await made.gateway.ledger.nextEnd()).toMatchObject({
       kind: 'settle',
-      marks: ['client_gone', 'estimated'],
+      flags: ['client_gone', 'estimated'],
       usage: { inputTokens: 4, outputTokens: 0 },
     })
     expect(made.asked()).toEqual([1, 0])

@@ -1,7 +1,7 @@
 import { bytes, json, reply, reset } from '../support/answers.ts'
 import type { Answer } from '../support/scripted-upstream.ts'
 
-/** What upstreams do wrong (SECURITY, "Upstream faults"), and what clients see of it. */
+/** What upstreams do wrong (spec/security.md §4), and what clients see of it. */
 export interface Fault {
   readonly title: string
   readonly answer: Answer
@@ -15,9 +15,9 @@ export interface Fault {
   readonly isFinal?: boolean
 }
 
-/** What an upstream says when it refuses: nothing of it may reach a client. */
+/** What an upstream says when it rejects: nothing of it may reach a client. */
 const SECRETIVE = { error: { message: 'Incorrect API key provided: sk-upstream-openai', code: 'leak' } }
-const refusing = (status: number, headers: Record<string, string> = {}): Answer =>
+const rejecting = (status: number, headers: Record<string, string> = {}): Answer =>
   json(SECRETIVE, { status, headers: { 'x-should-retry': 'true', ...headers } })
 
 const broken = { status: 502, openai: ['server_error', 'upstream_error'], anthropic: 'api_error' } as const
@@ -25,7 +25,7 @@ const credentials = {
   status: 502,
   openai: ['server_error', 'upstream_credentials'],
   anthropic: 'api_error',
-  message: /The endpoint (oai|ant) refused the gateway’s own credential/,
+  message: /The endpoint (oai|ant) rejected the gateway’s own credential/,
   shouldRetry: 'false',
 } as const
 const unpaid = {
@@ -45,12 +45,12 @@ const overloaded = {
 } as const
 
 export const FAULTS: readonly Fault[] = [
-  { title: 'a 401', answer: refusing(401), ...credentials },
-  { title: 'a 402', answer: refusing(402), ...unpaid },
-  { title: 'a 403', answer: refusing(403), ...credentials },
+  { title: 'a 401', answer: rejecting(401), ...credentials },
+  { title: 'a 402', answer: rejecting(402), ...unpaid },
+  { title: 'a 403', answer: rejecting(403), ...credentials },
   {
     title: 'a 404',
-    answer: refusing(404),
+    answer: rejecting(404),
     status: 502,
     openai: ['server_error', 'upstream_not_found'],
     anthropic: 'api_error',
@@ -96,7 +96,7 @@ export const FAULTS: readonly Fault[] = [
     answer: json({ error: { code: 'insufficient_user_quota', message: 'x' } }, { status: 403 }),
     ...unpaid,
   },
-  { title: 'a 429', answer: refusing(429), ...limited, retryAfter: '1' },
+  { title: 'a 429', answer: rejecting(429), ...limited, retryAfter: '1' },
   {
     title: 'a 429 for a quota that refills each minute, as Gemini says it',
     answer: json(
@@ -130,28 +130,28 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     title: 'a 429 that asks for 7 s',
-    answer: refusing(429, { 'retry-after': '7' }),
+    answer: rejecting(429, { 'retry-after': '7' }),
     ...limited,
     retryAfter: '7',
   },
   {
     title: 'a 429 that asks for a day',
-    answer: refusing(429, { 'Retry-After': '86400' }),
+    answer: rejecting(429, { 'Retry-After': '86400' }),
     ...limited,
     retryAfter: '59',
   },
   {
     title: 'a 429 that asks for nonsense',
-    answer: refusing(429, { 'retry-after': '-3' }),
+    answer: rejecting(429, { 'retry-after': '-3' }),
     ...limited,
     retryAfter: '1',
   },
-  { title: 'a 500', answer: refusing(500), ...broken },
-  { title: 'a 502', answer: refusing(502), ...broken },
-  { title: 'a 503', answer: refusing(503, { 'retry-after': '9' }), ...overloaded, retryAfter: '9' },
-  { title: 'a 504', answer: refusing(504), ...broken },
-  { title: 'a 529', answer: refusing(529, { 'retry-after': '600' }), ...overloaded, retryAfter: '59' },
-  { title: 'a 599', answer: refusing(599), ...broken },
+  { title: 'a 500', answer: rejecting(500), ...broken },
+  { title: 'a 502', answer: rejecting(502), ...broken },
+  { title: 'a 503', answer: rejecting(503, { 'retry-after': '9' }), ...overloaded, retryAfter: '9' },
+  { title: 'a 504', answer: rejecting(504), ...broken },
+  { title: 'a 529', answer: rejecting(529, { 'retry-after': '600' }), ...overloaded, retryAfter: '59' },
+  { title: 'a 599', answer: rejecting(599), ...broken },
   {
     title: 'a redirect',
     answer: reply({ status: 307, headers: { location: 'http://127.0.0.1:9/elsewhere' } }),

@@ -187,7 +187,7 @@ describe('to the client', () => {
   ]
   it.each([
     ['an answer', 200, 'application/json', '{"model":"s"}'],
-    ['a refusal', 400, 'application/json', '{"error":{}}'],
+    ['a rejection', 400, 'application/json', '{"error":{}}'],
     ['a stream', 200, 'text/event-stream', 'data: [DONE]\n\n'],
   ])(
     'end-to-end headers come with %s, ours are added, the rest stays behind',

@@ -36,7 +36,7 @@ keys: { ${keys.map((key, round) => `${key}: { kind: platform, ${strict[round % 2
     const passes: object[] = []
     /** At every event: each hold, each end, each head at the upstream, each answer at a client. */
     const sample = (): void => {
-      const { quota, budget } = gateway.limiter.standing(entry)
+      const { quota, budget } = gateway.limiter.limitStatus(entry)
       if (quota && quota.spent + quota.held > quota.limit) passes.push(quota)
       if (budget && budget.spentNano + budget.heldNano > budget.limitNano) passes.push(budget)
     }
@@ -64,7 +64,7 @@ keys: { ${keys.map((key, round) => `${key}: { kind: platform, ${strict[round % 2
     expect(upstream.requests).toHaveLength(COVERED)
     expect(statuses.filter(status => status === 200)).toHaveLength(COVERED)
     expect(statuses.filter(status => status === 429)).toHaveLength(CLIENTS - COVERED)
-    const { quota, budget } = gateway.limiter.standing(entry)
+    const { quota, budget } = gateway.limiter.limitStatus(entry)
     if (quota) expect(quota).toMatchObject({ spent: COVERED * NEEDED_TOKENS, held: 0 })
     else expect(budget).toMatchObject({ spentNano: BigInt(COVERED * NEEDED_NANO), heldNano: 0n })
   }

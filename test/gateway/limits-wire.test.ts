@@ -51,7 +51,7 @@ keys:
   }
 }
 
-/** What a refusal must leave behind: nothing. */
+/** What a rejection must leave behind: nothing. */
 function expectUntouched({ upstream, gateway }: Scene, answered: number): void {
   expect(upstream.requests).toHaveLength(answered)
   expect(gateway.ledger.holds).toHaveLength(answered)
@@ -64,7 +64,7 @@ interface Limit {
   readonly key: string
   readonly tenant?: string
   readonly balanceNano?: bigint
-  /** How many requests pass before one is refused. */
+  /** How many requests pass before one is rejected. */
   readonly passing: number
   readonly status?: number
   readonly type: string
@@ -154,7 +154,7 @@ describe.each(LIMITS)('$title:', limit => {
   const { key, tenant, balanceNano, passing, status = 429, type, code, message, waits } = limit
 
   it.each([CHAT, MESSAGES])(
-    'what is too much is refused in the shape of %s, with the numbers, and reaches nobody',
+    'what is too much is rejected in the shape of %s, with the numbers, and reaches nobody',
     async path => {
       const world = await scene(key, tenant, balanceNano)
       for (let n = 0; n < passing; n++) {
@@ -186,9 +186,9 @@ it.each([
   const { call } = await scene(limits)
   const body = { messages: [{ role: 'user', content: 'x'.repeat(396) }] }
   expect((await call(path, body)).status).toBe(200)
-  const refused = await call(path, body)
-  expect([refused.status, Number(refused.headers.get('retry-after'))]).toEqual([429, expect.any(Number)])
-  expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(59)
+  const rejected = await call(path, body)
+  expect([rejected.status, Number(rejected.headers.get('retry-after'))]).toEqual([429, expect.any(Number)])
+  expect(Number(rejected.headers.get('retry-after'))).toBeLessThanOrEqual(59)
 })
 
 describe('concurrency', () => {
@@ -196,16 +196,16 @@ describe('concurrency', () => {
     ['key', 'limits: { concurrency: 2 }', ''],
     ['tenant', '', 'limits: { concurrency: 2 }'],
   ])(
-    'of a %s counts each answer to its last byte, and what it refuses comes back when one ends',
+    'of a %s counts each answer to its last byte, and what it rejects comes back when one ends',
     async (whose, key, tenant) => {
       const world = await scene(key, tenant)
       const { upstream, gateway, call } = world
       const going = gate()
       upstream.answer(sse([textChunk('hi'), going, usageChunk(1, 1) + DONE]))
       const streams = await Promise.all([call(CHAT, { stream: true }), call(CHAT, { stream: true })])
-      const refused = await call(CHAT)
-      expect(refused.headers.get('retry-after')).toBe('1')
-      await expectOpenaiError(refused, {
+      const rejected = await call(CHAT)
+      expect(rejected.headers.get('retry-after')).toBe('1')
+      await expectOpenaiError(rejected, {
         status: 429,
         type: 'concurrency',
         code: 'rate_limit_exceeded',
@@ -225,7 +225,7 @@ describe('concurrency', () => {
 describe('rate headers', () => {
   const both = 'limits: { rpm: 100, tpm: 60000 }'
 
-  it('tell an OpenAI client of its requests and tokens, on answers, streams and refusals', async () => {
+  it('tell an OpenAI client of its requests and tokens, on answers, streams and rejections', async () => {
     const { call, upstream } = await scene('limits: { rpm: 3, tpm: 60000 }')
     const first = await call(CHAT)
     expect(headersOf(first, /^x-ratelimit/)).toMatchObject({
@@ -241,13 +241,13 @@ describe('rate headers', () => {
     await stream.text()
     expect(stream.headers.get('x-ratelimit-remaining-requests')).toBe('1')
     await (await call(CHAT, { stream: true })).text()
-    const refused = await call(CHAT)
-    expect(refused.status).toBe(429)
-    expect(headersOf(refused, /^x-ratelimit/)).toMatchObject({
+    const rejected = await call(CHAT)
+    expect(rejected.status).toBe(429)
+    expect(headersOf(rejected, /^x-ratelimit/)).toMatchObject({
       'x-ratelimit-limit-requests': '3',
       'x-ratelimit-remaining-requests': '0',
     })
-    expect(headersOf(refused, /^anthropic/)).toEqual({})
+    expect(headersOf(rejected, /^anthropic/)).toEqual({})
   })
 
   it('tell an Anthropic client the same in its own words', async () => {
@@ -261,9 +261,9 @@ describe('rate headers', () => {
       'anthropic-ratelimit-tokens-remaining': expect.stringMatching(/^59\d\d\d$/),
       'anthropic-ratelimit-tokens-reset': expect.stringMatching(/Z$/),
     })
-    const refused = await call(MESSAGES, { model: 'none' })
-    expect(refused.status).toBe(404)
-    expect(refused.headers.get('anthropic-ratelimit-requests-remaining')).toBe('99')
+    const rejected = await call(MESSAGES, { model: 'none' })
+    expect(rejected.status).toBe(404)
+    expect(rejected.headers.get('anthropic-ratelimit-requests-remaining')).toBe('99')
   })
 
   it('are ours, never those of the account at the upstream', async () => {
@@ -318,9 +318,9 @@ describe('a reload', () => {
     expect((await call(CHAT)).status).toBe(429)
     await reload('limits: { rpm: 8 }')
     // As empty as it was: raising a limit is no way to a burst.
-    const refused = await call(CHAT)
-    expect(refused.status).toBe(429)
-    expect(refused.headers.get('x-ratelimit-limit-requests')).toBe('8')
+    const rejected = await call(CHAT)
+    expect(rejected.status).toBe(429)
+    expect(rejected.headers.get('x-ratelimit-limit-requests')).toBe('8')
     await reload('')
     expect((await call(CHAT)).status).toBe(200)
   })
@@ -337,18 +337,22 @@ describe('a reload', () => {
     const second = call(CHAT)
     while (upstream.requests.length < 3) await upstream.nextRequest()
     await reload('quota: 270')
-    expect(gateway.limiter.standing(gateway.entryOf('app')).quota).toMatchObject({ limit: 270, spent: 20 })
-    const refused = await call(CHAT)
-    expect(await refused.text()).toMatch(/limit 270, spent 20, held 2\d\d, needed 1\d\d/)
+    expect(gateway.limiter.limitStatus(gateway.entryOf('app')).quota).toMatchObject({ limit: 270, spent: 20 })
+    const rejected = await call(CHAT)
+    expect(await rejected.text()).toMatch(/limit 270, spent 20, held 2\d\d, needed 1\d\d/)
     held.open()
     expect((await first).status).toBe(200)
     expect((await second).status).toBe(200)
     while (gateway.limiter.openHolds > 0) await gateway.nextLogged()
-    expect(gateway.limiter.standing(gateway.entryOf('app')).quota).toEqual({ limit: 270, spent: 60, held: 0 })
+    expect(gateway.limiter.limitStatus(gateway.entryOf('app')).quota).toEqual({
+      limit: 270,
+      spent: 60,
+      held: 0,
+    })
   })
 })
 
-describe('what refuses first', () => {
+describe('what rejects first', () => {
   it('takes nothing of the limits before it', async () => {
     const world = await scene('limits: { rpm: 10, tpm: 100000 }, quota: 10')
     for (let n = 0; n < 20; n++) expect(await (await world.call(CHAT)).text()).toContain('quota_exceeded')

@@ -34,14 +34,14 @@ keys: { app: { kind: tenant, tenant: acme, quota: ${quota} } }
   return { upstream, gateway, call }
 }
 
-test('an image that is only named is held for: it is refused where the quota covers its URL, but not the image', async () => {
+test('an image that is only named is held for: it is rejected where the quota covers its URL, but not the image', async () => {
   const { upstream, gateway, call } = await scene(40_000)
-  const refused = await call(CHAT, 'm', {
+  const rejected = await call(CHAT, 'm', {
     type: 'image_url',
     image_url: { url: 'https://example.com/a.png' },
   })
-  expect(refused.status).toBe(429)
-  expect(await refused.json()).toMatchObject({
+  expect(rejected.status).toBe(429)
+  expect(await rejected.json()).toMatchObject({
     error: {
       code: 'quota_exceeded',
       message: expect.stringMatching(/limit 40000, spent 0, held 0, needed 482\d\d\./),
@@ -84,7 +84,7 @@ test('an answer that reports nothing is billed for what an image likely is, not 
   const answer = await call(CHAT, 'm', { type: 'image_url', image_url: { url } }, { stream: true })
   await answer.text()
   const end = await gateway.ledger.nextEnd()
-  expect(end).toMatchObject({ kind: 'settle', marks: ['estimated', 'unpriced'] })
+  expect(end).toMatchObject({ kind: 'settle', flags: ['estimated', 'unpriced'] })
   // What surrounds the image is some hundred bytes of text.
   const inputTokens = end.kind === 'settle' ? end.usage.inputTokens : 0
   expect(inputTokens).toBeGreaterThan(765 + 10)

@@ -163,7 +163,7 @@ describe('paging', () => {
     ['after_id', 'after_id=absent'],
     ['after_id', 'after_id=draft'],
     ['before_id', 'before_id='],
-  ])('refuses a %s such as %s', async (param, query) => {
+  ])('rejects a %s such as %s', async (param, query) => {
     await expectOpenaiError(await get(gateway, `/v1/models?${query}`), {
       status: 400,
       type: 'invalid_request_error',

@@ -3,7 +3,7 @@ import { testGateway } from '../support/gateway.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
 import { CHAT, EMBEDDINGS, MESSAGES, post } from './calls.ts'
 
-/** DESIGN §5: a request that fails two checks gets the answer of the earlier one. */
+/** spec/requests.md §2: a request that fails two checks gets the answer of the earlier one. */
 const upstream = await scriptedUpstream(afterAll)
 const CONFIG = `
 version: 1
@@ -36,7 +36,7 @@ afterEach(() => expect(upstream.requests).toEqual([]))
 const LONG = `{"model":"${'x'.repeat(1_024)}"}`
 const key = (gateway: typeof open, name: string) => ({ authorization: `Bearer ${gateway.secretOf(name)}` })
 
-describe('of two reasons to refuse, the earlier answers', () => {
+describe('of two reasons to reject, the earlier answers', () => {
   it('no snapshot before the key', async () => {
     const empty = await testGateway(onTestFinished, CONFIG, { started: false })
     expect((await post(empty, CHAT, '{}', { authorization: 'Bearer nobody' })).status).toBe(503)

@@ -97,7 +97,7 @@ describe.each([
   )
 })
 
-describe('an only endpoint that refuses the gateway’s credential', () => {
+describe('an only endpoint that rejects the gateway’s credential', () => {
   it('stays a 502 that says so, to every tenant, and is shown as unhealthy', async () => {
     const upstream = await scriptedUpstream(onTestFinished)
     upstream.answer(json({ error: { message: 'bad key' } }, { status: 401 }))

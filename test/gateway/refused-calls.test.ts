@@ -18,7 +18,7 @@ keys: { app: { kind: tenant, tenant: acme, limits: { rpm: 1 } }, admin: { kind: 
 `
 beforeEach(() => upstream.forget())
 
-it('a refused call is logged with the model that was asked for, the reason and its numbers; never in the call log', async () => {
+it('a rejected call is logged with the model that was asked for, the reason and its numbers; never in the call log', async () => {
   const gateway = await testGateway(onTestFinished, config(upstream.url))
   upstream.answer(json({ model: 's' }))
   const app = { authorization: `Bearer ${gateway.secretOf('app')}` }
@@ -27,7 +27,7 @@ it('a refused call is logged with the model that was asked for, the reason and i
   await post(gateway, CHAT, { model: `x${'🙂'.repeat(200)}` })
   await fetch(gateway.url + CHAT, { method: 'POST', body: '{}' })
   expect(gateway.ledger.calls).toHaveLength(1)
-  const [rate, model, key] = gateway.ledger.refused
+  const [rate, model, key] = gateway.ledger.rejected
   expect(rate).toMatchObject({
     key: 'app',
     tenant: 'acme',
@@ -51,8 +51,8 @@ it('a refused call is logged with the model that was asked for, the reason and i
 it('a key that was sent as the name of a model is kept nowhere', async () => {
   const gateway = await testGateway(onTestFinished, config(upstream.url))
   await post(gateway, CHAT, { model: 'sk-proj-abcdefgh12345678' })
-  expect(gateway.ledger.refused).toMatchObject([{ errorCode: 'model_not_found', askedModel: '…' }])
-  expect(JSON.stringify(gateway.ledger.refused)).not.toContain('abcdefgh')
+  expect(gateway.ledger.rejected).toMatchObject([{ errorCode: 'model_not_found', askedModel: '…' }])
+  expect(JSON.stringify(gateway.ledger.rejected)).not.toContain('abcdefgh')
 })
 
 it('a failed call has its cause, and each failed attempt with the cause of its own', async () => {
@@ -64,7 +64,7 @@ it('a failed call has its cause, and each failed attempt with the cause of its o
   upstream.answerNext(json({}, { status: 500 }), json({ model: 's' }))
   expect((await post(gateway, CHAT, { model: 'm' })).status).toBe(502)
   expect((await post(gateway, CHAT, { model: 'm' })).status).toBe(200)
-  expect(gateway.ledger.refused).toEqual([])
+  expect(gateway.ledger.rejected).toEqual([])
   expect(gateway.ledger.calls).toMatchObject([
     {
       status: 502,

@@ -38,7 +38,7 @@ async function scene(settings: string) {
 }
 
 describe('settings.require_price', () => {
-  test('refuses calls of models without a price in force: nothing is sent, held or listed', async () => {
+  test('rejects calls of models without a price in force: nothing is sent, held or listed', async () => {
     const { upstream, gateway, call, list } = await scene('require_price: true')
     expect(await call('forgotten')).toEqual([403, 'model_not_priced'])
     expect(await call('tomorrow')).toEqual([403, 'model_not_priced'])
@@ -55,7 +55,7 @@ describe('settings.require_price', () => {
     expect(await list()).toContain('forgotten')
   })
 
-  test('is told by validate at the line of each publication that it would refuse', async () => {
+  test('is told by validate at the line of each publication that it would reject', async () => {
     const warnings = async (settings: string) => {
       const readStdin = async () => Buffer.from(configuration('http://127.0.0.1:1', settings))
       const loaded = await load(['-'], { environment: {}, known: new Set(), readStdin })

@@ -15,7 +15,7 @@ beforeEach(() => {
 const M = '"model":"ext-both"'
 const nested = (depth: number) => `{${M},"x":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`
 
-async function refused(body: string | Uint8Array): Promise<{ code: string; param: string | null }> {
+async function rejected(body: string | Uint8Array): Promise<{ code: string; param: string | null }> {
   const [openai, anthropic] = [await post(gateway, CHAT, body), await post(gateway, MESSAGES, body)]
   expect([openai.status, anthropic.status]).toEqual([400, 400])
   expect(upstream.requests).toEqual([])
@@ -45,7 +45,7 @@ describe('a body that two readers could read in two ways never reaches an upstre
     ['__proto__ twice', `{"__proto__":{},${M},"__proto__":{}}`, '__proto__'],
     ['a field twice, once escaped', `{${M},"t\\u006fols":[],"tools":[]}`, 'tools'],
   ])('%s', async (_title, body, param) => {
-    const error = await refused(body)
+    const error = await rejected(body)
     expect(error.param).toBe(param)
     expect(error.code).toBe(param === 'model' ? 'invalid_model' : 'invalid_parameter')
   })
@@ -58,7 +58,7 @@ describe('a body that two readers could read in two ways never reaches an upstre
     ['"model":true'],
     [`"model":"${'x'.repeat(4_000)}"`],
   ])('%.30s', async member => {
-    expect(await refused(`{${member}}`)).toMatchObject({ code: 'invalid_model', param: 'model' })
+    expect(await rejected(`{${member}}`)).toMatchObject({ code: 'invalid_model', param: 'model' })
   })
 
   it.each([
@@ -77,7 +77,7 @@ describe('a body that two readers could read in two ways never reaches an upstre
     ['n', '-2'],
     ['n', 'true'],
   ])('%s of %s', async (field, value) => {
-    expect(await refused(`{${M},"${field}":${value}}`)).toMatchObject({
+    expect(await rejected(`{${M},"${field}":${value}}`)).toMatchObject({
       code: 'invalid_parameter',
       param: field,
     })
@@ -117,10 +117,10 @@ describe('a body that two readers could read in two ways never reaches an upstre
       `{${M},${Array.from({ length: 1_100 }, (_, index) => `"f${index}":1`).join(',')}}`,
     ],
   ])('%s', async (_title, body) => {
-    expect(await refused(body)).toMatchObject({ code: 'invalid_json', param: null })
+    expect(await rejected(body)).toMatchObject({ code: 'invalid_json', param: null })
   })
 
-  it('is refused although its name of 20 MB comes in small pieces, without stalling', async () => {
+  it('is rejected although its name of 20 MB comes in small pieces, without stalling', async () => {
     const client = await rawClient(onTestFinished, gateway.url)
     const started = performance.now()
     await client.write(rawPost(gateway, CHAT, `{"${'n'.repeat(20_000_000)}":1}`))

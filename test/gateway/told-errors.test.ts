@@ -32,7 +32,7 @@ test.each([
     const end = await gateway.ledger.nextEnd()
     expect(end).toMatchObject({
       kind: 'settle',
-      marks: ['partial', 'estimated', 'unpriced'],
+      flags: ['partial', 'estimated', 'unpriced'],
       usage: { outputTokens: 100 },
     })
     expect(gateway.limiter.openHolds).toBe(0)

@@ -9,7 +9,7 @@ const gateway = await testGateway(afterAll, basicConfig(upstream.url), { secrets
 beforeEach(() => upstream.forget())
 
 describe('the upstream’s own words about the request', () => {
-  const refusal = JSON.stringify({
+  const rejection = JSON.stringify({
     error: {
       message:
         'The model `served-oai` takes at most 5 tokens; "served-oai" and \'served-oai\' are one. No served-oai-2024-08-06!',
@@ -21,7 +21,7 @@ describe('the upstream’s own words about the request', () => {
 
   it.each([400, 409, 413, 422])('pass with status %i, as they are but for the name', async status => {
     upstream.answerNext(
-      json(refusal, { status, headers: { 'x-upstream': 'yes', 'x-ratelimit-limit-requests': '5' } }),
+      json(rejection, { status, headers: { 'x-upstream': 'yes', 'x-ratelimit-limit-requests': '5' } }),
     )
     const answer = await post(gateway, CHAT, { model: 'ext/chat' })
     expect(answer.status).toBe(status)
@@ -29,7 +29,7 @@ describe('the upstream’s own words about the request', () => {
     expect(answer.headers.get('x-ratelimit-limit-requests')).toBe(null)
     expect(answer.headers.get('x-request-id')).toMatch(/^req_/)
     expect(await answer.text()).toBe(
-      refusal
+      rejection
         .replaceAll('`served-oai`', '`ext/chat`')
         .replaceAll('"served-oai"', '"ext/chat"')
         .replaceAll('\\"served-oai\\"', '\\"ext/chat\\"')

@@ -19,7 +19,7 @@ async function logged(path: string, answer: ReturnType<typeof json>, more: objec
   expect(got.status).toBe(200)
   await got.text()
   const line = await loggedFor(gateway, got)
-  if ((line['marks'] as string[] | undefined)?.includes(ESTIMATED)) return ESTIMATED
+  if ((line['flags'] as string[] | undefined)?.includes(ESTIMATED)) return ESTIMATED
   return ['input_tokens', 'cached_input_tokens', 'cache_write_tokens', 'output_tokens', 'search_units'].map(
     name => line[name],
   )

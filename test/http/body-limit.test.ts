@@ -18,7 +18,7 @@ describe('a body over the limit', () => {
     secrets: BASIC_SECRETS,
   })
 
-  it('that says its length is refused at once; a client that still sends 30 MB can read why', async () => {
+  it('that says its length is rejected at once; a client that still sends 30 MB can read why', async () => {
     const limited = await small
     const client = await rawClient(onTestFinished, limited.url)
     await client.write(rawHead(limited, CHAT, ['content-length: 30000000']))
@@ -32,7 +32,7 @@ describe('a body over the limit', () => {
     expect(upstream.requests).toHaveLength(1)
   })
 
-  it('that is chunked is refused as soon as it is over, and can be sent to its end', async () => {
+  it('that is chunked is rejected as soon as it is over, and can be sent to its end', async () => {
     const limited = await small
     const client = await rawClient(onTestFinished, limited.url)
     await client.write(rawHead(limited, CHAT, ['transfer-encoding: chunked']))

@@ -162,7 +162,7 @@ describe('a body', () => {
     expect(await patient).toMatchObject({ ok: true, lengthBytes: 500_000 })
   })
 
-  it('of a refused request that stands still ends its connection after 5 seconds', async () => {
+  it('of a rejected request that stands still ends its connection after 5 seconds', async () => {
     const clock = testClock()
     const { door, client } = await knock({ clock })
     await client.write(`${post('content-length: 1000')}12345`)
@@ -172,7 +172,7 @@ describe('a body', () => {
     await client.closed
   })
 
-  it('of a refused request that trickles ends its connection after 30 seconds', async () => {
+  it('of a rejected request that trickles ends its connection after 30 seconds', async () => {
     const clock = testClock()
     const { door, client } = await knock({ clock })
     await client.write(post('transfer-encoding: chunked'))

@@ -43,7 +43,7 @@ export async function openDoor(whenOver: WhenOver, options: DoorOptions = {}): P
       if (waiter) waiter(res)
       else answers.push(res)
     },
-    refusalAnswer: ({ code }, target) => ({
+    rejectionAnswer: ({ code }, target) => ({
       headers: {},
       body: JSON.stringify(target === undefined ? { code } : { code, target }),
     }),

@@ -23,7 +23,7 @@ async function say(bytes: string | Uint8Array) {
   return { client, answer: await client.answer() }
 }
 
-describe('/health is refused like everything else', () => {
+describe('/health is rejected like everything else', () => {
   it.each<[string, string]>([
     ['under HTTP/2.0', head('GET /health HTTP/2.0', 'host: x')],
     ['of two hosts', head('GET /health HTTP/1.1', 'host: x', 'host: y')],
@@ -122,9 +122,9 @@ describe('garbage behind a request', () => {
     expect((await get(gateway, '/v1/models')).status).toBe(200)
     held.open()
     expect((await client.answer()).text()).toBe('data: {"a":1}\n\ndata: [DONE]\n\n')
-    const refusal = await client.answer()
-    expect(refusal.status).toBe(400)
-    expect(refusal.json()).toMatchObject({ error: { code: 'bad_request' } })
+    const rejection = await client.answer()
+    expect(rejection.status).toBe(400)
+    expect(rejection.json()).toMatchObject({ error: { code: 'bad_request' } })
     await client.closed
   })
 })

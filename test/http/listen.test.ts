@@ -21,7 +21,7 @@ async function listener(port = 0): Promise<{ door: Listener; next: () => Promise
       if (waiter) waiter(res)
       else answers.push(res)
     },
-    refusalAnswer: ({ code }) => ({ headers: {}, body: JSON.stringify({ code }) }),
+    rejectionAnswer: ({ code }) => ({ headers: {}, body: JSON.stringify({ code }) }),
     maxConnections: 100,
     log: silentLog,
   })

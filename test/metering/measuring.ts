@@ -73,16 +73,16 @@ export const ANSWERED: RequestRecord = {
       searchUnits: 0,
     },
     amountNano: 1_250_000_001n,
-    marks: [],
+    flags: [],
   },
   latencyMs: 1_500,
   firstByteMs: 300,
   overheadMs: 0.7,
 }
 
-/** What was refused before anybody was asked. */
-export const REFUSED = {
-  outcome: 'refused',
+/** What was rejected before anybody was asked. */
+export const REJECTED = {
+  outcome: 'rejected',
   status: 404,
   errorCode: 'model_not_found',
   model: undefined,

@@ -5,7 +5,7 @@ import { METRICS } from '../../src/metering/metrics/catalogue.ts'
 import type { Metrics } from '../../src/metering/metrics/metrics.ts'
 import { gate } from '../support/gate.ts'
 import { testClock } from '../support/test-clock.ts'
-import { ANSWERED, CHAT, count, measuring, named, REFUSED, scraped } from './measuring.ts'
+import { ANSWERED, CHAT, count, measuring, named, REJECTED, scraped } from './measuring.ts'
 import { hasPromtool } from './promtool.ts'
 
 /** Something of everything. */
@@ -13,7 +13,7 @@ function busy(): Metrics {
   const metrics = measuring(onTestFinished)
   count(metrics, { stream: true })
   count(metrics, {})
-  count(metrics, { ...REFUSED })
+  count(metrics, { ...REJECTED })
   count(metrics, { attempts: [{ endpoint: 'down', errorCode: 'upstream_timeout' }, { endpoint: 'up' }] })
   count(metrics, { path: '/v1/messages', protocol: 'anthropic', outcome: 'client_gone', status: 200 })
   return metrics
@@ -66,26 +66,28 @@ describe('the metrics', () => {
     expect(value('gw_upstream_attempts_total', { endpoint: 'up', result: 'answered' })).toBe(1)
   })
 
-  it('count marks, and a charge of nothing as unpriced only where there is no price', async () => {
+  it('count flags, and a charge of nothing as unpriced only where there is no price', async () => {
     const metrics = measuring(onTestFinished)
     const charge = { ...ANSWERED.charge!, amountNano: 0n }
     count(metrics, { charge })
-    count(metrics, { charge: { ...charge, marks: ['unpriced', 'estimated'] } })
+    count(metrics, { charge: { ...charge, flags: ['unpriced', 'estimated'] } })
     const { value } = await scraped(metrics)
     expect(value('gw_unpriced_calls_total')).toBe(1)
     expect(value('gw_estimated_calls_total')).toBe(1)
     expect(value('gw_cost_total')).toBe(0)
   })
 
-  it('count a refusal by its code, and neither as a call nor as an attempt', async () => {
+  it('count a rejection by its code, and neither as a call nor as an attempt', async () => {
     const metrics = measuring(onTestFinished)
-    count(metrics, { ...REFUSED })
+    count(metrics, { ...REJECTED })
     // It was meant for an endpoint, and never went there.
-    count(metrics, { ...REFUSED, errorCode: 'rate_limit_requests', status: 429, model: 'm', endpoint: 'up' })
+    count(metrics, { ...REJECTED, errorCode: 'rate_limit_requests', status: 429, model: 'm', endpoint: 'up' })
     const { value, samples } = await scraped(metrics)
-    expect(value('gw_refusals_total', { path: CHAT, reason: 'model_not_found' })).toBe(1)
-    expect(value('gw_refusals_total', { path: CHAT, reason: 'rate_limit_requests' })).toBe(1)
-    expect(value('gw_requests_total', { model: '', endpoint: '', status: '404', outcome: 'refused' })).toBe(1)
+    expect(value('gw_rejections_total', { path: CHAT, reason: 'model_not_found' })).toBe(1)
+    expect(value('gw_rejections_total', { path: CHAT, reason: 'rate_limit_requests' })).toBe(1)
+    expect(value('gw_requests_total', { model: '', endpoint: '', status: '404', outcome: 'rejected' })).toBe(
+      1,
+    )
     expect(
       samples.filter(({ name }) => /^gen_ai|first_byte|overhead|attempts|tokens_total/.test(name)),
     ).toEqual([])
@@ -163,9 +165,9 @@ describe('the number of series', () => {
     const metrics = measuring(onTestFinished)
     const grow = (salt: number) => {
       count(metrics, {})
-      count(metrics, { ...REFUSED, path: `/v1/${salt}` })
-      count(metrics, { ...REFUSED, path: `/v1/models/${salt}` })
-      count(metrics, { ...REFUSED, key: `key-${salt}`, requestId: `req_${salt}` })
+      count(metrics, { ...REJECTED, path: `/v1/${salt}` })
+      count(metrics, { ...REJECTED, path: `/v1/models/${salt}` })
+      count(metrics, { ...REJECTED, key: `key-${salt}`, requestId: `req_${salt}` })
       // No code lets this happen; a request that outlives its configuration comes near.
       count(metrics, { model: `model-${salt}`, endpoint: `endpoint-${salt}`, key: `key-${salt}` })
     }

@@ -19,7 +19,7 @@ const BARE: RequestRecord = {
   method: 'POST',
   path: '/v1/chat/completions',
   protocol: 'openai',
-  outcome: 'refused',
+  outcome: 'rejected',
   status: 401,
   latencyMs: 1.4,
 }
@@ -31,14 +31,14 @@ test('the line of a request has what is known of it, and nothing else', () => {
     request_id: 'req_1',
     method: 'POST',
     path: '/v1/chat/completions',
-    outcome: 'refused',
+    outcome: 'rejected',
     status: 401,
     latency_ms: 1,
     msg: 'request',
   })
 })
 
-test('a charge is written with its tokens, its cost as a decimal, and its marks', () => {
+test('a charge is written with its tokens, its cost as a decimal, and its flags', () => {
   const usage = {
     inputTokens: 5,
     cachedInputTokens: 1,
@@ -47,7 +47,7 @@ test('a charge is written with its tokens, its cost as a decimal, and its marks'
     searchUnits: 4,
   }
   expect(
-    lineOf({ ...BARE, charge: { usage, amountNano: 1_500_000_000n, marks: ['partial'] } }),
+    lineOf({ ...BARE, charge: { usage, amountNano: 1_500_000_000n, flags: ['partial'] } }),
   ).toMatchObject({
     input_tokens: 5,
     cached_input_tokens: 1,
@@ -55,7 +55,7 @@ test('a charge is written with its tokens, its cost as a decimal, and its marks'
     output_tokens: 3,
     search_units: 4,
     cost: '1.5',
-    marks: ['partial'],
+    flags: ['partial'],
   })
 })
 

@@ -84,15 +84,15 @@ describe('connections', () => {
   it.each([
     ['429', json({ error: 'slow down' }, { status: 429 })],
     ['500', json({ error: 'oops' }, { status: 500 })],
-  ])('serve on behind a refusal with a short body, such as a %s', async (_status, refusal) => {
+  ])('serve on behind a rejection with a short body, such as a %s', async (_status, rejection) => {
     const upstream = await scriptedUpstream(onTestFinished)
-    upstream.answer(refusal)
+    upstream.answer(rejection)
     const gateway = await testGateway(onTestFinished, config(upstream.url))
     for (let time = 0; time < 4; time++) await (await post(gateway, CHAT, { model: 'm' })).text()
     expect(new Set(upstream.requests.map(({ connection }) => connection)).size).toBe(1)
   })
 
-  it('are closed behind a refusal with a body without an end', async () => {
+  it('are closed behind a rejection with a body without an end', async () => {
     const upstream = await scriptedUpstream(onTestFinished)
     upstream.answer(json('x'.repeat(100_000), { status: 500, framing: 'chunked', ending: 'hang' }))
     const gateway = await testGateway(onTestFinished, config(upstream.url))

@@ -7,7 +7,7 @@ import { systemClock as clock } from '../../src/base/clock.ts'
 import { Deadlines } from '../../src/relay/deadlines.ts'
 import { Exchange } from '../../src/relay/exchange.ts'
 import { Pools } from '../../src/relay/pools.ts'
-import type { AnswerTaker, BodySink, Head } from '../../src/relay/types.ts'
+import type { AnswerHandler, BodySink, Head } from '../../src/relay/types.ts'
 
 const NOWHERE: BodySink = { onPiece: () => true, onEnd: () => undefined, onBreak: () => undefined }
 
@@ -41,7 +41,7 @@ async function exchanging(body: Buffer[], isLong = false) {
   const lengthBytes = Buffer.concat(body).length
   const request = { upstream, pathAndQuery: '/', headers: [], body, lengthBytes, isLong }
   const head = new Promise<Head>((resolve, reject) => {
-    const taker: AnswerTaker = {
+    const taker: AnswerHandler = {
       onAnswer: answering => {
         resolve(answering.head)
         return NOWHERE

@@ -12,7 +12,7 @@ function found(addresses: readonly string[], all: boolean): Promise<unknown> {
 }
 
 test.each([['169.254.169.254'], ['fe80::1'], ['::ffff:169.254.169.254']])(
-  'a name that leads to %s is refused, alone or among others',
+  'a name that leads to %s is rejected, alone or among others',
   async address => {
     await expect(found([address], false)).rejects.toMatchObject({ code: 'ELINKLOCAL' })
     await expect(found(['192.0.2.1', address], true)).rejects.toMatchObject({ code: 'ELINKLOCAL' })

@@ -1,25 +1,25 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { FilterOptions } from '../../src/relay/answer/filter.ts'
-import { RefusalAnswer } from '../../src/relay/answer/refusal.ts'
+import { RejectionAnswer } from '../../src/relay/answer/rejection.ts'
 import { cut, filtered, NAME, octets } from './filtering.ts'
 
-const refusal = (
+const rejection = (
   body: string | Uint8Array,
   positions: readonly number[] = [],
   more: Partial<FilterOptions> = {},
-) => filtered(options => new RefusalAnswer(options), cut(Buffer.from(body as string), positions), more)
+) => filtered(options => new RejectionAnswer(options), cut(Buffer.from(body as string), positions), more)
 const inside = JSON.stringify(NAME).slice(1, -1)
 const message = (text: string) => JSON.stringify({ error: { message: text, type: 'invalid_request_error' } })
 
-describe('a refusal of the upstream’s own', () => {
+describe('a rejection of the upstream’s own', () => {
   it('arrives identical but for the served name, cut at every position', () => {
     const text = String.raw`{"error":{"message":"no \"served-model\", 'served-model' or ${'`served-model`'};\nserved-model is gone, \"served-model-2\" stays é","served-model" : "served-model"}}`
     const expected = octets(
       String.raw`{"error":{"message":"no \"${inside}\", '${inside}' or ${`\`${inside}\``};\n${inside} is gone, \"served-model-2\" stays é","served-model" : "${inside}"}}`,
     )
     for (let at = 0; at <= text.length; at++)
-      expect(refusal(text, [at])).toMatchObject({ bytes: expected, whole: true })
+      expect(rejection(text, [at])).toMatchObject({ bytes: expected, whole: true })
   })
 
   it.each([
@@ -36,25 +36,25 @@ describe('a refusal of the upstream’s own', () => {
     ['model "m-up": gone', 'model "ext": gone'],
   ])('shows the external name where it said: %s', (said, shown) => {
     const names = { servedModel: 'm-up', nameJson: Buffer.from('"ext"') }
-    expect(refusal(message(said), [], names).bytes).toBe(message(shown))
-    expect(refusal(said, [], names).bytes).toBe(shown)
+    expect(rejection(message(said), [], names).bytes).toBe(message(shown))
+    expect(rejection(said, [], names).bytes).toBe(shown)
   })
 
   it.each(['m-up-2 m-up2 m-up.5 m-up-turbo am-up a-m-up m-up_x m-up-0125-preview', 'M-UP mup'])(
     'leaves the names of other models alone: %s',
     said => {
       const names = { servedModel: 'm-up', nameJson: Buffer.from('"ext"') }
-      expect(refusal(message(said), [], names).bytes).toBe(message(said))
+      expect(rejection(message(said), [], names).bytes).toBe(message(said))
     },
   )
 
   it('changes no prose where the served name is a letter or two, and no value that programs read', () => {
     const a = { servedModel: 'a', nameJson: Buffer.from('"ext"') }
-    expect(refusal(message('a model a is a word, not `a`'), [], a).bytes).toBe(
+    expect(rejection(message('a model a is a word, not `a`'), [], a).bytes).toBe(
       message('a model ext is a word, not `ext`'),
     )
     const error = { servedModel: 'error', nameJson: Buffer.from('"ext"') }
-    expect(refusal('{"type":"error","error":{"message":"model error"}}', [], error).bytes).toBe(
+    expect(rejection('{"type":"error","error":{"message":"model error"}}', [], error).bytes).toBe(
       '{"type":"error","error":{"message":"model ext"}}',
     )
   })
@@ -62,7 +62,7 @@ describe('a refusal of the upstream’s own', () => {
   it('is not touched where both names are one, also where the upstream adds its version', () => {
     const text = message('gpt-4o-2024-08-06 and gpt-4o')
     const same = { servedModel: 'gpt-4o', nameJson: Buffer.from('"gpt-4o"') }
-    expect(refusal(text, [], same).bytes).toBe(text)
+    expect(rejection(text, [], same).bytes).toBe(text)
   })
 
   it('is renamed where the served name needs escapes itself, however they are written', () => {
@@ -72,7 +72,7 @@ describe('a refusal of the upstream’s own', () => {
       String.raw`a\"$&\/\u00f6\ud83d\ude00b`,
       String.raw`a\u0022$&\/\u00F6\uD83D\uDE00b`,
     ])
-      expect(refusal(`{"model":"${spelling}","x":"no ${spelling}!"}`, [], odd).bytes).toBe(
+      expect(rejection(`{"model":"${spelling}","x":"no ${spelling}!"}`, [], odd).bytes).toBe(
         '{"model":"$&$1","x":"no $&$1!"}',
       )
   })
@@ -90,7 +90,7 @@ describe('a refusal of the upstream’s own', () => {
           maxLength: 12,
         }),
         positions => {
-          const result = refusal(text, [1_050_000, ...positions])
+          const result = rejection(text, [1_050_000, ...positions])
           expect(result.bytes === expected).toBe(true)
           expect(result.withheld.length).toBeLessThan(1_200_000)
         },
@@ -100,7 +100,7 @@ describe('a refusal of the upstream’s own', () => {
   })
 
   it('keeps bytes that are no UTF-8', () => {
-    expect(refusal(Buffer.from([0xff, 0x22, 0x80])).bytes).toBe('\xff"\x80')
+    expect(rejection(Buffer.from([0xff, 0x22, 0x80])).bytes).toBe('\xff"\x80')
   })
 })
 
@@ -111,13 +111,13 @@ describe('the id of an error in Anthropic’s shape', () => {
   it('is the gateway’s own, as its headers have it, cut at every position', () => {
     const text = body('"req_upstream"')
     for (let at = 0; at <= text.length; at++)
-      expect(refusal(text, [at], anthropic).bytes).toBe(body('"req_ours"'))
-    expect(refusal(body('null'), [], anthropic).bytes).toBe(body('"req_ours"'))
+      expect(rejection(text, [at], anthropic).bytes).toBe(body('"req_ours"'))
+    expect(rejection(body('null'), [], anthropic).bytes).toBe(body('"req_ours"'))
   })
 
   it('stays as it is elsewhere: below the root, on OpenAI’s paths, and where there is none', () => {
-    expect(refusal(body('"req_upstream"')).bytes).toBe(body('"req_upstream"'))
+    expect(rejection(body('"req_upstream"')).bytes).toBe(body('"req_upstream"'))
     for (const text of ['{"error":{"request_id":"x"}}', '{"type":"error"}', 'request_id: 7', ''])
-      expect(refusal(text, [], anthropic).bytes).toBe(text)
+      expect(rejection(text, [], anthropic).bytes).toBe(text)
   })
 })

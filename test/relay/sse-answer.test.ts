@@ -178,6 +178,13 @@ describe('any stream', () => {
 
 describe('usage that the client did not ask for', () => {
   const hide = { hideUsage: true }
+
+  it('leaves nothing of a hidden event behind, wherever its CRLF is cut', () => {
+    const hidden = 'data: {"choices":[],"usage":{}}\r\n\r\n'
+    for (const next of ['data: {"a":1}\r\n\r\ndata: [DONE]\r\n\r\n', `${hidden}data: [DONE]\r\n\r\n`, ''])
+      for (let cut = 1; cut <= hidden.length; cut++)
+        expect(sse(hidden + next, [cut], hide).bytes).toBe(next.replace(hidden, ''))
+  })
   const chunk = (usage: string) => `data: {"model":${named},"choices":[{"index":0}]${usage}}\n\n`
   const only = `data: {"id":"u","choices":[ ],"model":${named},"usage":{"prompt_tokens":3}}\n\n`
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { survey } from '../../src/routing/candidates.ts'
-import { HealthBook } from '../../src/routing/health-book.ts'
+import { inspect } from '../../src/routing/candidates.ts'
+import { HealthRegistry } from '../../src/routing/health-registry.ts'
 import { RetryBudget } from '../../src/routing/retry-budget.ts'
 import { Route } from '../../src/routing/route.ts'
 import { snapshotOf } from '../snapshot/configured.ts'
@@ -18,16 +18,16 @@ describe('a survey of candidates', () => {
       fc.asyncProperty(fc.array(bound, { minLength: 1, maxLength: 4 }), async bindings => {
         const { publication, ports, stateOf } = await scene(bindings)
         for (const [index, { inFlight }] of bindings.entries()) stateOf(`e${index}`).inFlight = inFlight
-        const told = survey(publication.targets.openai, ports)
-        // Every pair of draws, each as likely as the others: all marks of the summed weights, twice.
+        const told = inspect(publication.targets.openai, ports)
+        // Every pair of draws, each as likely as the others: all flags of the summed weights, twice.
         const tier = told.filter(({ share }) => share > 0)
         const sum = tier.reduce((weights, { target }) => weights + target.weight, 0)
         const begun = new Map<string, number>()
         for (let one = 0; one < sum; one++) {
           for (let other = 0; other < sum; other++) {
-            const marks = [(one + 0.5) / sum, (other + 0.5) / sum]
-            const chance = { fraction: () => marks.shift() ?? 0, bytes: () => new Uint8Array() }
-            const route = new Route(publication, 'openai', { ...ports, chance }, 'key k')
+            const flags = [(one + 0.5) / sum, (other + 0.5) / sum]
+            const random = { fraction: () => flags.shift() ?? 0, bytes: () => new Uint8Array() }
+            const route = new Route(publication, 'openai', { ...ports, random }, 'key k')
             const { name } = route.target.endpoint
             begun.set(name, (begun.get(name) ?? 0) + 1)
             route.leave()
@@ -45,12 +45,18 @@ describe('a survey of candidates', () => {
     const state = stateOf('e0')
     for (let failures = 0; failures < 3; failures++)
       state.failed(
-        { isIll: true, wasSent: false, hasAnswered: false, restMs: undefined, reason: 'refused' },
+        {
+          countsAsFailure: true,
+          wasSent: false,
+          hasAnswered: false,
+          cooldownMs: undefined,
+          reason: 'rejected',
+        },
         'key k',
       )
-    state.openTrial(0)
+    state.startHalfOpen(0)
     for (let again = 0; again < 3; again++) {
-      const [told] = survey(publication.targets.openai, ports)
+      const [told] = inspect(publication.targets.openai, ports)
       expect(told).toMatchObject({ share: 1, health: { state: 'unhealthy', inFlight: 0 } })
       expect(told?.obstacle).toBeUndefined()
     }
@@ -83,7 +89,7 @@ async function scene(
   const publication = snapshot.publications.get('m')
   if (!publication) throw new Error('no publication')
   const clock = testClock()
-  const health = new HealthBook(clock)
+  const health = new HealthRegistry(clock)
   health.adopt(snapshot)
   const stateOf = (name: string) => {
     const endpoint = snapshot.endpoints.get(name)

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { createLog } from '../../src/base/log.ts'
 import { UpstreamFailure } from '../../src/relay/classify.ts'
 import type { ProbeOutcome } from '../../src/relay/probe.ts'
-import { Healer } from '../../src/routing/healer.ts'
-import { HealthBook } from '../../src/routing/health-book.ts'
+import { HealthChecker } from '../../src/routing/health-checker.ts'
+import { HealthRegistry } from '../../src/routing/health-registry.ts'
 import type { Snapshot } from '../../src/snapshot/types.ts'
 import { snapshotOf } from '../snapshot/configured.ts'
 import { testClock } from '../support/test-clock.ts'
@@ -18,23 +18,23 @@ endpoints:
 /** One endpoint, what heals it, and the probes that were asked for, each to be answered by the test. */
 async function scene(more = '', settings = '', fraction = 0) {
   const clock = testClock()
-  const health = new HealthBook(clock)
+  const health = new HealthRegistry(clock)
   const probes: {
     answer(outcome: ProbeOutcome): Promise<void>
     hasAnswered: boolean
     aborted: () => boolean
   }[] = []
   const lines: { msg: string }[] = []
-  const healer = new Healer({
+  const healthChecker = new HealthChecker({
     health,
     clock,
-    chance: { fraction: () => fraction, bytes: () => new Uint8Array() },
+    random: { fraction: () => fraction, bytes: () => new Uint8Array() },
     log: createLog(
       { write: line => lines.push(JSON.parse(line) as { msg: string }) },
       { level: 'info', pretty: false, colour: false },
     ),
     probe: {
-      heal: (_target, hasAnswered, { signal }) =>
+      check: (_target, hasAnswered, { signal }) =>
         new Promise(resolve => {
           probes.push({
             hasAnswered,
@@ -50,14 +50,14 @@ async function scene(more = '', settings = '', fraction = 0) {
   let snapshot = await snapshotOf(config(more, settings))
   const adopt = async (text: string) => {
     snapshot = await snapshotOf(text)
-    healer.forget(health.adopt(snapshot))
+    healthChecker.forget(health.adopt(snapshot))
   }
-  healer.forget(health.adopt(snapshot))
+  healthChecker.forget(health.adopt(snapshot))
   const state = () => health.of(entryOf(snapshot))
   return {
     clock,
     health,
-    healer,
+    healthChecker,
     probes,
     lines,
     adopt,
@@ -72,19 +72,22 @@ function entryOf(snapshot: Snapshot) {
   return entry
 }
 
-const refused = new UpstreamFailure('upstream_error', undefined, { isIll: true, reason: 'e: ECONNREFUSED' })
+const rejected = new UpstreamFailure('upstream_error', undefined, {
+  countsAsFailure: true,
+  reason: 'e: ECONNREFUSED',
+})
 const answered500 = new UpstreamFailure('upstream_error', undefined, {
-  isIll: true,
+  countsAsFailure: true,
   hasAnswered: true,
   reason: 'e answered 500',
 })
-const silent = new UpstreamFailure('upstream_timeout', undefined, { isIll: true, wasSent: true })
+const silent = new UpstreamFailure('upstream_timeout', undefined, { countsAsFailure: true, wasSent: true })
 const limited = new UpstreamFailure('upstream_rate_limited', undefined, {})
 const WELL: ProbeOutcome = { ok: true, latencyMs: 1, service: 'chat', rateLimited: false }
 const ILL = {
   ok: false,
   latencyMs: 1,
-  diagnosis: { fault: 'refused', cause: 'Nothing listens there.', mend: 'Start it.' },
+  diagnosis: { fault: 'rejected', cause: 'Nothing listens there.', hint: 'Start it.' },
 } as const satisfies ProbeOutcome
 
 describe('an endpoint', () => {
@@ -102,11 +105,11 @@ describe('an endpoint', () => {
 
   it('is out after three failures in a row, and says since when and why', async () => {
     const { health, state, clock, obstacle, lines } = await scene()
-    state().failed(refused, 'key k')
-    state().failed(refused, 'key k')
+    state().failed(rejected, 'key k')
+    state().failed(rejected, 'key k')
     state().succeeded()
-    state().failed(refused, 'key k')
-    state().failed(refused, 'key k')
+    state().failed(rejected, 'key k')
+    state().failed(rejected, 'key k')
     expect(obstacle()).toBe(undefined)
     clock.advance(7)
     state().failed(answered500, 'key k')
@@ -125,7 +128,7 @@ describe('an endpoint', () => {
 
   it('is out after as many failures as the settings say', async () => {
     const { state, obstacle } = await scene('', 'unhealthy_after: 1')
-    state().failed(refused, 'key k')
+    state().failed(rejected, 'key k')
     expect(obstacle()).toBe('unhealthy')
   })
 })
@@ -225,7 +228,7 @@ describe('an endpoint that answers, however wrongly', () => {
 describe('a reload', () => {
   it('keeps what is known of an endpoint that leads to the same place and is asked alike', async () => {
     const { state, adopt, obstacle } = await scene('', 'unhealthy_after: 1')
-    state().failed(refused, 'key k')
+    state().failed(rejected, 'key k')
     state().enter()
     await adopt(config(', timeouts: { idle: 9s }, labels: { a: b }, max_concurrency: 4'))
     expect(obstacle()).toBe('unhealthy')
@@ -239,7 +242,7 @@ describe('a reload', () => {
     ['another protocol', config().replace('openai', 'anthropic')],
   ])('forgets it with %s, and asks for nothing more', async (_title, changed) => {
     const { state, adopt, obstacle, probes, clock } = await scene('', 'unhealthy_after: 1')
-    state().failed(refused, 'key k')
+    state().failed(rejected, 'key k')
     clock.advance(5_000)
     expect(probes).toHaveLength(1)
     await adopt(changed)
@@ -252,7 +255,7 @@ describe('a reload', () => {
 describe('an unhealthy endpoint', () => {
   it('is asked by one probe at a time, after pauses that double from 5 s to 2 min', async () => {
     const { state, probes, clock, obstacle } = await scene()
-    for (let time = 0; time < 3; time++) state().failed(refused, 'key k')
+    for (let time = 0; time < 3; time++) state().failed(rejected, 'key k')
     for (const pauseMs of [5_000, 10_000, 20_000, 40_000, 80_000, 120_000, 120_000]) {
       const before = probes.length
       clock.advance(pauseMs - 1)
@@ -260,7 +263,7 @@ describe('an unhealthy endpoint', () => {
       clock.advance(1)
       expect(probes).toHaveLength(before + 1)
       // What is still on its way fails, too: that asks for no second probe.
-      state().failed(refused, 'key k')
+      state().failed(rejected, 'key k')
       clock.advance(300_000)
       expect(probes).toHaveLength(before + 1)
       await probes.at(-1)?.answer(ILL)
@@ -271,7 +274,7 @@ describe('an unhealthy endpoint', () => {
 
   it('shortens each pause by chance, so that many gateways do not knock in step', async () => {
     const { state, probes, clock } = await scene('', '', 0.5)
-    for (let time = 0; time < 3; time++) state().failed(refused, 'key k')
+    for (let time = 0; time < 3; time++) state().failed(rejected, 'key k')
     clock.advance(4_249)
     expect(probes).toHaveLength(0)
     clock.advance(1)
@@ -281,7 +284,7 @@ describe('an unhealthy endpoint', () => {
   it('is in again when a probe succeeds, and its next illness begins with a short pause', async () => {
     const { state, probes, clock, obstacle, lines } = await scene()
     const fallIll = () => {
-      for (let time = 0; time < 3; time++) state().failed(refused, 'key k')
+      for (let time = 0; time < 3; time++) state().failed(rejected, 'key k')
     }
     fallIll()
     clock.advance(5_000)
@@ -298,7 +301,7 @@ describe('an unhealthy endpoint', () => {
 
   it('is in again when a request succeeds that was on its way', async () => {
     const { state, clock, obstacle } = await scene()
-    for (let time = 0; time < 3; time++) state().failed(refused, 'key k')
+    for (let time = 0; time < 3; time++) state().failed(rejected, 'key k')
     state().succeeded()
     expect(obstacle()).toBe(undefined)
     expect(clock.pending).toBe(0)
@@ -310,18 +313,18 @@ describe('an unhealthy endpoint', () => {
     clock.advance(5_000)
     expect(probes[0]?.hasAnswered).toBe(true)
     await probes[0]?.answer(WELL)
-    state().failed(refused, 'key k')
+    state().failed(rejected, 'key k')
     clock.advance(5_000)
     expect(probes[1]?.hasAnswered).toBe(false)
   })
 
-  it('is asked for nothing more once the healer has stopped', async () => {
-    const { state, healer, clock } = await scene()
-    for (let time = 0; time < 3; time++) state().failed(refused, 'key k')
-    healer.stop()
+  it('is asked for nothing more once the healthChecker has stopped', async () => {
+    const { state, healthChecker, clock } = await scene()
+    for (let time = 0; time < 3; time++) state().failed(rejected, 'key k')
+    healthChecker.stop()
     expect(clock.pending).toBe(0)
     state().succeeded()
-    for (let time = 0; time < 3; time++) state().failed(refused, 'key k')
+    for (let time = 0; time < 3; time++) state().failed(rejected, 'key k')
     expect(clock.pending).toBe(0)
   })
 })
@@ -331,7 +334,7 @@ describe('an endpoint with skip_probe', () => {
 
   it('is never probed: one request of the traffic tries it after each pause', async () => {
     const { state, probes, clock, obstacle } = await skipping()
-    state().failed(refused, 'key k')
+    state().failed(rejected, 'key k')
     for (const pauseMs of [5_000, 10_000, 20_000]) {
       clock.advance(pauseMs - 1)
       expect(obstacle()).toBe('unhealthy')
@@ -339,7 +342,7 @@ describe('an endpoint with skip_probe', () => {
       expect(obstacle()).toBe(undefined)
       state().enter()
       expect(obstacle()).toBe('unhealthy')
-      state().failed(refused, 'key k')
+      state().failed(rejected, 'key k')
       state().leave()
       expect(obstacle()).toBe('unhealthy')
     }
@@ -348,7 +351,7 @@ describe('an endpoint with skip_probe', () => {
 
   it('is in again when that request succeeds', async () => {
     const { state, clock, obstacle } = await skipping()
-    state().failed(refused, 'key k')
+    state().failed(rejected, 'key k')
     clock.advance(5_000)
     state().enter()
     state().succeeded()
@@ -358,7 +361,7 @@ describe('an endpoint with skip_probe', () => {
 
   it('is tried by another request where the first one told nothing', async () => {
     const { state, clock, obstacle } = await skipping()
-    state().failed(refused, 'key k')
+    state().failed(rejected, 'key k')
     clock.advance(5_000)
     state().enter()
     state().leave()

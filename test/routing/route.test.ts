@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { GwError } from '../../src/base/catalogue/wire.ts'
 import { UpstreamFailure } from '../../src/relay/classify.ts'
-import { HealthBook } from '../../src/routing/health-book.ts'
+import { HealthRegistry } from '../../src/routing/health-registry.ts'
 import { RetryBudget } from '../../src/routing/retry-budget.ts'
 import { Route } from '../../src/routing/route.ts'
 import { snapshotOf } from '../snapshot/configured.ts'
@@ -33,16 +33,16 @@ publications:
   const publication = snapshot.publications.get('m')
   if (!publication) throw new Error('no publication')
   const clock = testClock()
-  const health = new HealthBook(clock)
+  const health = new HealthRegistry(clock)
   health.adopt(snapshot)
   let drawn = 0
-  const chance = {
+  const random = {
     fraction: () => fractions[drawn++ % fractions.length] ?? 0,
     bytes: () => new Uint8Array(),
   }
   const budget = new RetryBudget(clock)
   const route = (source = 'key k') =>
-    new Route(publication, 'openai', { health, budget, chance, clock }, source)
+    new Route(publication, 'openai', { health, budget, random, clock }, source)
   const stateOf = (name: string) => {
     const endpoint = snapshot.endpoints.get(name)
     if (!endpoint) throw new Error(`no endpoint ${name}`)
@@ -51,9 +51,9 @@ publications:
   return { publication, clock, health, budget, route, stateOf }
 }
 
-const ill = new UpstreamFailure('upstream_error', undefined, { isIll: true, reason: 'it broke' })
-const limited = (restMs?: number) =>
-  new UpstreamFailure('upstream_rate_limited', undefined, { ...(restMs !== undefined && { restMs }) })
+const ill = new UpstreamFailure('upstream_error', undefined, { countsAsFailure: true, reason: 'it broke' })
+const limited = (cooldownMs?: number) =>
+  new UpstreamFailure('upstream_rate_limited', undefined, { ...(cooldownMs !== undefined && { cooldownMs }) })
 const nameOf = (route: Route) => route.target.endpoint.name
 
 describe('the first endpoint', () => {
@@ -139,8 +139,8 @@ describe('the first endpoint', () => {
 
   it('is none of another protocol: the error names the path that serves the model', async () => {
     const { publication, health, budget, clock } = await scene([{}])
-    const chance = { fraction: () => 0, bytes: () => new Uint8Array() }
-    expect(() => new Route(publication, 'anthropic', { health, budget, chance, clock }, 'key k')).toThrow(
+    const random = { fraction: () => 0, bytes: () => new Uint8Array() }
+    expect(() => new Route(publication, 'anthropic', { health, budget, random, clock }, 'key k')).toThrow(
       'The model `m` is served at /v1/chat/completions, not at this path.',
     )
   })
@@ -164,18 +164,18 @@ describe('the next endpoint', () => {
     const { route } = await scene([{}, {}, { priority: 1 }, { priority: 2 }])
     const way = route()
     expect(nameOf(way)).toBe('e0')
-    expect(way.moveOn(ill)).toBe(true)
+    expect(way.tryNext(ill)).toBe(true)
     expect(nameOf(way)).toBe('e1')
-    expect(way.moveOn(ill)).toBe(true)
+    expect(way.tryNext(ill)).toBe(true)
     expect(nameOf(way)).toBe('e2')
-    expect(way.moveOn(ill)).toBe(false)
+    expect(way.tryNext(ill)).toBe(false)
     expect(way.attempts).toBe(3)
   })
 
   it('is none where the fault is the request’s', async () => {
     const { route, stateOf } = await scene([{}, {}])
     const way = route()
-    expect(way.moveOn(new UpstreamFailure('upstream_error', undefined, { mayMoveOn: false }))).toBe(false)
+    expect(way.tryNext(new UpstreamFailure('upstream_error', undefined, { mayTryNext: false }))).toBe(false)
     expect(stateOf('e1').inFlight).toBe(0)
   })
 
@@ -183,7 +183,7 @@ describe('the next endpoint', () => {
     const { route, stateOf } = await scene([{}, {}])
     const way = route()
     expect([stateOf('e0').inFlight, stateOf('e1').inFlight]).toEqual([1, 0])
-    way.moveOn(ill)
+    way.tryNext(ill)
     expect([stateOf('e0').inFlight, stateOf('e1').inFlight]).toEqual([0, 1])
     way.leave()
     expect([stateOf('e0').inFlight, stateOf('e1').inFlight]).toEqual([0, 0])
@@ -195,7 +195,7 @@ describe('the next endpoint', () => {
     for (let request = 0; request < 1_000; request++) {
       const way = route()
       // 429 without a hint: neither unhealthy nor resting, so that only the budget is in the way.
-      if (way.moveOn(limited())) moved++
+      if (way.tryNext(limited())) moved++
       way.leave()
     }
     // Ten are free, and each request adds a fifth of one.
@@ -207,7 +207,7 @@ describe('the next endpoint', () => {
     const { route, clock } = await scene([{}, {}])
     const retry = () => {
       const way = route()
-      const moved = way.moveOn(limited())
+      const moved = way.tryNext(limited())
       way.leave()
       return moved
     }
@@ -221,14 +221,14 @@ describe('the next endpoint', () => {
 
 describe('a request that fails', () => {
   const answered = (code: 'upstream_error' | 'upstream_credentials') =>
-    new UpstreamFailure(code, undefined, { isIll: true, hasAnswered: true })
+    new UpstreamFailure(code, undefined, { countsAsFailure: true, hasAnswered: true })
 
   it('counts against the first of two endpoints that answer it alike, and never against both', async () => {
     const { route, stateOf } = await scene([{}, { priority: 1 }])
     for (const source of ['a', 'b', 'a']) {
       const way = route(source)
-      expect(way.moveOn(answered('upstream_error'))).toBe(true)
-      expect(way.moveOn(answered('upstream_error'))).toBe(false)
+      expect(way.tryNext(answered('upstream_error'))).toBe(true)
+      expect(way.tryNext(answered('upstream_error'))).toBe(false)
       way.leave()
     }
     expect([stateOf('e0').healthy, stateOf('e1').healthy]).toEqual([false, true])
@@ -238,8 +238,8 @@ describe('a request that fails', () => {
     const { route, stateOf } = await scene([{}, { priority: 1 }])
     for (const source of ['a', 'b', 'a']) {
       const way = route(source)
-      way.moveOn(answered('upstream_error'))
-      way.moveOn(answered('upstream_credentials'))
+      way.tryNext(answered('upstream_error'))
+      way.tryNext(answered('upstream_credentials'))
       way.leave()
     }
     expect([stateOf('e0').healthy, stateOf('e1').healthy]).toEqual([false, false])
@@ -252,9 +252,9 @@ describe('a request that fails', () => {
     for (let time = 0; time < 3; time++) stateOf('e2').failed(ill, 'a')
     const way = route()
     expect(nameOf(way)).toBe('e1')
-    expect(way.moveOn(answered('upstream_error'))).toBe(true)
+    expect(way.tryNext(answered('upstream_error'))).toBe(true)
     expect(nameOf(way)).toBe('e0')
-    expect(way.moveOn(answered('upstream_error'))).toBe(false)
+    expect(way.tryNext(answered('upstream_error'))).toBe(false)
   })
 })
 
@@ -262,7 +262,7 @@ describe('an endpoint that asks to be left alone', () => {
   it('is passed over for as long as it asked', async () => {
     const { route, clock } = await scene([{}, { priority: 1 }])
     const first = route()
-    expect(first.moveOn(limited(7_000))).toBe(true)
+    expect(first.tryNext(limited(7_000))).toBe(true)
     expect(nameOf(first)).toBe('e1')
     expect(nameOf(route())).toBe('e1')
     clock.advance(6_999)
@@ -274,8 +274,8 @@ describe('an endpoint that asks to be left alone', () => {
   it('is told of with its own words and what is left to wait, where all of them do', async () => {
     const { route, clock } = await scene([{}, {}])
     const way = route()
-    way.moveOn(limited(30_000))
-    way.moveOn(limited(10_000))
+    way.tryNext(limited(30_000))
+    way.tryNext(limited(10_000))
     clock.advance(4_000)
     const thrown = caught(route)
     expect(thrown).toMatchObject({ code: 'upstream_rate_limited', retryAfterMs: 6_000 })

@@ -33,7 +33,7 @@ describe('a price with dates', () => {
     expect(decode('publication', encode('publication', spec))).toEqual(spec)
   })
 
-  test('is refused where two begin at once, where none is there, and where a day does not exist', () => {
+  test('is rejected where two begin at once, where none is there, and where a day does not exist', () => {
     expect(faults([{ input: 1 }, { input: 2 }])).toEqual([
       ['price.1', 'only one price may be without `from`'],
     ])

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { keyDigest, mintKey } from '../../src/base/api-key.ts'
-import { systemChance } from '../../src/base/chance.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import type { ServedState } from '../../src/schema/state.ts'
 import { compile, compiling, describe as named, withSwitchOf } from '../../src/snapshot/compile.ts'
 import { decoding } from '../../src/snapshot/decoding.ts'
@@ -108,14 +108,14 @@ describe('a key', () => {
   const yaml =
     'version: 1\nkeys: { k: { kind: platform }, e: { kind: platform, expires_at: 2026-01-01T00:00:00Z } }\n'
   const minted = (key: string, expiresAtMs?: number) => {
-    const secret = mintKey(systemChance)
+    const secret = mintKey(systemRandom)
     return { key, digest: keyDigest(secret), ...(expiresAtMs !== undefined && { expiresAtMs }) }
   }
 
   it('that is held is not enabled, whatever the configuration says', async () => {
     const secret = minted('k')
-    const entry = async (heldKeys: string[]) =>
-      (await snapshotOf(yaml, { secrets: [secret], heldKeys })).keys.get(secret.digest)
+    const entry = async (suspendedKeys: string[]) =>
+      (await snapshotOf(yaml, { secrets: [secret], suspendedKeys })).keys.get(secret.digest)
     expect((await entry([]))?.enabled).toBe(true)
     expect((await entry(['k']))?.enabled).toBe(false)
     expect((await entry(['other']))?.enabled).toBe(true)
@@ -172,18 +172,18 @@ describe('maintenance', () => {
 })
 
 describe('the holder', () => {
-  it('keeps what works beside what is refused', async () => {
+  it('keeps what works beside what is rejected', async () => {
     const holder = new SnapshotHolder()
     expect(holder.current()).toBe(undefined)
     const snapshot = await snapshotOf('version: 1\nkeys: { k: { kind: platform } }\n', { revision: 4 })
     holder.swap(snapshot, 1)
-    holder.refuse(5, ['no'], 2)
+    holder.reject(5, ['no'], 2)
     expect(holder.current()).toBe(snapshot)
     expect(holder.report()).toEqual({
       revision: 4,
       ok: false,
       atMs: 2,
-      refused: { revision: 5, problems: ['no'] },
+      rejected: { revision: 5, problems: ['no'] },
     })
     holder.swap(snapshot, 3)
     expect(holder.report()).toEqual({ revision: 4, ok: true, atMs: 3 })

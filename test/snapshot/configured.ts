@@ -16,7 +16,7 @@ export async function stateOf(yaml: string, more: Partial<ServedState> = {}): Pr
     keyVersion: 1,
     resources: loaded.tree.resources.map(resource => ({ ...resource, createdAtMs: 1_700_000_000_000 })),
     secrets: [],
-    heldKeys: [],
+    suspendedKeys: [],
     ...more,
   }
 }

@@ -79,7 +79,7 @@ describe('a state that follows another', () => {
   it('hears of holds, of secrets that came or went, and of keys that are gone', async () => {
     const first = await stateOf(yaml(), { secrets })
     const one = served(first)
-    const held = served({ ...first, heldKeys: ['a', 'c'], secrets: secrets.slice(1) }, one.decoded)
+    const held = served({ ...first, suspendedKeys: ['a', 'c'], secrets: secrets.slice(1) }, one.decoded)
     expect(names(held.snapshot).map(name => entryOf(held.snapshot, name)?.enabled)).toEqual([
       false,
       true,
@@ -114,8 +114,8 @@ describe('a state that follows another', () => {
     const first = await stateOf(yaml())
     const one = served(first)
     const without = { ...first, resources: first.resources.filter(({ kind }) => kind !== 'tenant') }
-    const refused = compileAgain(without, one.decoded, () => SECRET)
-    expect(refused.compiled).toEqual({ ok: false, problems: ['key a: there is no tenant t'] })
-    expect(entryOf(served(first, refused.decoded).snapshot, 'a')?.tenant?.name).toBe('t')
+    const rejected = compileAgain(without, one.decoded, () => SECRET)
+    expect(rejected.compiled).toEqual({ ok: false, problems: ['key a: there is no tenant t'] })
+    expect(entryOf(served(first, rejected.decoded).snapshot, 'a')?.tenant?.name).toBe('t')
   })
 })

@@ -19,7 +19,7 @@ const REFERENCES = { 'api-key': { env: 'AZURE_KEY' }, 'x-region': 'eu', 'x.team'
 
 test('a header that refers to a secret is sent with it, and its value is known as one', () => {
   const resource = { kind: 'endpoint', name: 'azure', spec: spec(REFERENCES), createdAtMs: 0 } as const
-  const state = { revision: 1, keyVersion: 0, resources: [resource], secrets: [], heldKeys: [] }
+  const state = { revision: 1, keyVersion: 0, resources: [resource], secrets: [], suspendedKeys: [] }
   const asked: string[] = []
   const compiled = compile(state, source => {
     asked.push(sourceName(source))
@@ -35,7 +35,7 @@ test('a header that refers to a secret is sent with it, and its value is known a
 
 test('a header whose secret is missing is named by its field, and nothing is served', () => {
   const resource = { kind: 'endpoint', name: 'azure', spec: spec(REFERENCES), createdAtMs: 0 } as const
-  const state = { revision: 1, keyVersion: 0, resources: [resource], secrets: [], heldKeys: [] }
+  const state = { revision: 1, keyVersion: 0, resources: [resource], secrets: [], suspendedKeys: [] }
   expect(compile(state, () => new Error('the variable AZURE_KEY is not set'))).toEqual({
     ok: false,
     problems: [

@@ -127,7 +127,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     await store.issueSecret('k', digest('1'))
     const before = { ...(await store.live()), state: await store.readState() }
     const veto = new Error('no')
-    const refused = store.commit(
+    const rejected = store.commit(
       commitOn(1, { puts: [endpoint('b')], deletes: [{ kind: 'key', name: 'k' }] }),
       async view => {
         expect(view.changed).toMatchObject([{ after: { name: 'b' } }, { before: { name: 'k' } }])
@@ -140,7 +140,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
         throw veto
       },
     )
-    await expect(refused).rejects.toBe(veto)
+    await expect(rejected).rejects.toBe(veto)
     expect({ ...(await store.live()), state: await store.readState() }).toEqual(before)
     expect((await put(store)).id).toBe(2)
   })

@@ -15,7 +15,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
       key('c', { kind: 'tenant', tenant: 'acme' }),
     )
     await store.issueSecret('b', digest('1'))
-    await store.holdKey('c')
+    await store.suspendKey('c')
     return store
   }
 

@@ -17,14 +17,14 @@ describe.each(Object.entries(STORES))('the gateways of a store on %s', (_, empty
     await store.reportGateway({ ...REPORT, version: '1.0.0', url: 'http://here', follows })
     await store.reportGateway({ ...REPORT, id: 'b', startedAtMs: 100 })
     clock.advance(200)
-    const refused = { revision: 4, reason: 'no secret' }
-    await store.reportGateway({ ...REPORT, refused })
+    const rejected = { revision: 4, reason: 'no secret' }
+    await store.reportGateway({ ...REPORT, rejected })
     expect(await other.gateways()).toEqual([
       { ...REPORT, id: 'b', startedAtMs: 100, seenAtMs: 1_000, endpoints: [] },
-      { ...REPORT, version: '1.0.0', refused, follows, seenAtMs: 1_200, endpoints: [] },
+      { ...REPORT, version: '1.0.0', rejected, follows, seenAtMs: 1_200, endpoints: [] },
     ])
     await store.reportGateway(REPORT)
-    expect((await other.gateways())[1]).not.toHaveProperty('refused')
+    expect((await other.gateways())[1]).not.toHaveProperty('rejected')
   })
 
   test('are forgotten when they end, and an hour after they were last heard of', async () => {

@@ -31,13 +31,13 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     expect(await digests()).toEqual([digest('1'), digest('3')])
   })
 
-  test('refuses secrets, holds and releases for a key that does not exist', async () => {
+  test('rejects secrets, holds and releases for a key that does not exist', async () => {
     const { store } = await setUp()
     for (const attempt of [
       store.issueSecret('x', digest('1')),
       store.rotateSecret('x', digest('1'), 0),
-      store.holdKey('x'),
-      store.releaseKey('x'),
+      store.suspendKey('x'),
+      store.resumeKey('x'),
     ]) {
       await expect(attempt).rejects.toMatchObject({ code: 'GW4005', message: 'There is no key x.' })
     }
@@ -117,9 +117,9 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
 
   test('a hold tells whether it changed anything, and moves the head only then', async () => {
     const { store } = await setUp()
-    expect([await store.holdKey('k'), await store.holdKey('k')]).toEqual([true, false])
+    expect([await store.suspendKey('k'), await store.suspendKey('k')]).toEqual([true, false])
     expect((await store.head()).keyVersion).toBe(1)
-    expect([await store.releaseKey('k'), await store.releaseKey('k')]).toEqual([true, false])
+    expect([await store.resumeKey('k'), await store.resumeKey('k')]).toEqual([true, false])
     expect((await store.head()).keyVersion).toBe(2)
     expect((await store.live()).holds).toEqual([])
   })
@@ -128,16 +128,16 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     const { store } = await setUp()
     await store.issueSecret('k', digest('1'))
     await store.issueSecret('other', digest('2'))
-    await store.holdKey('k')
+    await store.suspendKey('k')
     await remove(store, { kind: 'key', name: 'k' })
     expect((await store.head()).keyVersion).toBe(4)
     await put(store, key('k'))
-    expect(await store.readState()).toMatchObject({ secrets: [{ key: 'other' }], heldKeys: [] })
+    expect(await store.readState()).toMatchObject({ secrets: [{ key: 'other' }], suspendedKeys: [] })
   })
 
   test('a hold ends when the configuration disables the key itself, and by no other apply', async () => {
     const { store } = await setUp()
-    await store.holdKey('k')
+    await store.suspendKey('k')
     await put(store, key('k', { display_name: 'renamed' }))
     expect((await store.live()).holds).toHaveLength(1)
     await put(store, key('k', { enabled: false }))
@@ -147,7 +147,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
   test('a hold on a key that is disabled already outlives an apply that moves its line', async () => {
     const { store } = await setUp()
     await put(store, key('k', { enabled: false }))
-    await store.holdKey('k')
+    await store.suspendKey('k')
     await put(store, key('k', { enabled: false }, { ...MINE, place: { file: 'gw.yaml', line: 9 } }))
     expect((await store.live()).holds).toHaveLength(1)
   })

@@ -9,7 +9,7 @@ import {
   showRevision,
 } from '../../src/app/history.ts'
 import type { AppPorts } from '../../src/app/ports.ts'
-import { systemChance } from '../../src/base/chance.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import { planToJson } from '../../src/changes/plan-json.ts'
 import { openServingStore, openStore } from '../../src/store/open.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -36,7 +36,7 @@ async function olderStore(whenOver: WhenOver) {
     environment: { USER: 'ada' },
     cwd: folder.path,
     clock: testClock(),
-    chance: systemChance,
+    random: systemRandom,
     readStdin: () => Promise.reject(new Error('nobody types')),
     signal: new AbortController().signal,
   }

@@ -58,7 +58,7 @@ describe('the file', () => {
     expect(await (await open('read')).head()).toEqual({ revision: 1, keyVersion: 0 })
   })
 
-  test.each(EVERY_MODE)('that is no database is refused in mode %s and left as it is', async mode => {
+  test.each(EVERY_MODE)('that is no database is rejected in mode %s and left as it is', async mode => {
     const { folder, open } = setUp()
     folder.write('gw.db', 'x'.repeat(4_096))
     await expect(open(mode)).rejects.toMatchObject({ code: 'GW2001' })
@@ -66,13 +66,13 @@ describe('the file', () => {
     expect(statSync(folder.at('gw.db')).size).toBe(4_096)
   })
 
-  test.each(EVERY_MODE)('that is a folder is refused in mode %s', async mode => {
+  test.each(EVERY_MODE)('that is a folder is rejected in mode %s', async mode => {
     const { folder, open } = setUp()
     mkdirSync(folder.at('gw.db'))
     await expect(open(mode)).rejects.toMatchObject({ code: 'GW2001' })
   })
 
-  test('below something that is no folder is refused', async () => {
+  test('below something that is no folder is rejected', async () => {
     const { folder, open } = setUp()
     folder.write('file', '')
     await expect(open('create', 'sqlite:file/gw.db')).rejects.toMatchObject({ code: 'GW2001' })
@@ -90,7 +90,7 @@ describe('the file', () => {
     for (const made of ['a', 'a/b', 'a/b/c']) expect(statSync(folder.at(made)).mode & 0o777).toBe(0o700)
   })
 
-  test.each(EVERY_MODE)('that belongs to another program is refused in mode %s', async mode => {
+  test.each(EVERY_MODE)('that belongs to another program is rejected in mode %s', async mode => {
     const { open, raw } = setUp()
     raw('create table users (id integer)')
     await expect(open(mode)).rejects.toMatchObject({
@@ -99,7 +99,7 @@ describe('the file', () => {
     })
   })
 
-  test.each(EVERY_MODE)('that a newer gw wrote is refused in mode %s', async mode => {
+  test.each(EVERY_MODE)('that a newer gw wrote is rejected in mode %s', async mode => {
     const { open, raw } = setUp()
     await (await open('create')).close()
     raw(`insert into kysely_migration values ('9999-future', 'now')`)
@@ -128,14 +128,15 @@ describe('the file', () => {
       'key_totals',
       'usage_quarters',
       'call_logs',
-      'refused_calls',
+      'rejected_calls',
       'ledger_head',
       'ledger_prices',
       'ledger',
       'revision_changes',
     ]
     raw(
-      `delete from kysely_migration where name >= '0003-ledger'; ${later.map(t => `drop table ${t}`).join(';')};
+      `delete from kysely_migration where name >= '0003-ledger';
+       alter table key_suspensions rename to key_holds; alter table key_holds rename column suspended_at_ms to held_at_ms; ${later.map(t => `drop table ${t}`).join(';')};
        alter table revisions drop column restores; alter table resources drop column account;
        alter table head drop column states_from; alter table revisions add column document text not null default '[]'`,
     )
@@ -251,7 +252,7 @@ describe('a file that is replaced', () => {
     expect(await store.readState()).toMatchObject({ revision: 2 })
   })
 
-  test('by something that is no store is refused until it is one', async () => {
+  test('by something that is no store is rejected until it is one', async () => {
     const { folder, store } = await replaceable('write')
     rmSync(folder.at('gw.db-wal'))
     writeFileSync(folder.at('half.db'), 'x'.repeat(4_096))

@@ -15,12 +15,12 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     const clock = testClock(1_000)
     const store = await database.open(clock)
     await put(store, { kind: 'tenant', name: 'acme', spec: canonical('tenant', {}), ...MINE })
-    return { database, clock, store, people: store.people }
+    return { database, clock, store, users: store.users }
   }
 
   test('a user is created once, and only with a tenant that stands', async () => {
-    const { people } = await setUp()
-    expect(await people.createUser(ADMIN)).toEqual({
+    const { users } = await setUp()
+    expect(await users.createUser(ADMIN)).toEqual({
       name: 'ada',
       role: 'admin',
       enabled: true,
@@ -28,43 +28,43 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
       version: 1,
       sessions: 0,
     })
-    await expect(people.createUser(ADMIN)).rejects.toMatchObject({ code: 'GW4013' })
-    await expect(people.createUser({ ...OF_ACME, tenant: 'none' })).rejects.toMatchObject({ code: 'GW4005' })
-    expect(await people.createUser(OF_ACME)).toMatchObject({ tenant: 'acme' })
-    expect((await people.users()).map(user => user.name)).toEqual(['ada', 'tom'])
-    expect((await people.users({ after: 'ada', limit: 1 })).map(user => user.name)).toEqual(['tom'])
-    expect(await people.credential('tom')).toMatchObject({ passwordHash: 'h2' })
-    expect(await people.credential('nobody')).toBeUndefined()
+    await expect(users.createUser(ADMIN)).rejects.toMatchObject({ code: 'GW4013' })
+    await expect(users.createUser({ ...OF_ACME, tenant: 'none' })).rejects.toMatchObject({ code: 'GW4005' })
+    expect(await users.createUser(OF_ACME)).toMatchObject({ tenant: 'acme' })
+    expect((await users.users()).map(user => user.name)).toEqual(['ada', 'tom'])
+    expect((await users.users({ after: 'ada', limit: 1 })).map(user => user.name)).toEqual(['tom'])
+    expect(await users.credential('tom')).toMatchObject({ passwordHash: 'h2' })
+    expect(await users.credential('nobody')).toBeUndefined()
   })
 
   test('a change names the version that it starts from, and the last administrator stays', async () => {
-    const { people } = await setUp()
-    await people.createUser(ADMIN)
-    await expect(people.changeUser('ada', { enabled: false })).rejects.toMatchObject({ code: 'GW4017' })
+    const { users } = await setUp()
+    await users.createUser(ADMIN)
+    await expect(users.changeUser('ada', { enabled: false })).rejects.toMatchObject({ code: 'GW4017' })
     await expect(
-      people.changeUser('ada', { place: { role: 'tenant', tenant: 'acme' } }),
+      users.changeUser('ada', { place: { role: 'tenant', tenant: 'acme' } }),
     ).rejects.toMatchObject({ code: 'GW4017' })
-    await people.createUser({ ...ADMIN, name: 'bob' })
-    expect(await people.changeUser('ada', { enabled: false }, 1)).toMatchObject({
+    await users.createUser({ ...ADMIN, name: 'bob' })
+    expect(await users.changeUser('ada', { enabled: false }, 1)).toMatchObject({
       enabled: false,
       version: 2,
     })
-    await expect(people.changeUser('ada', { enabled: true }, 1)).rejects.toMatchObject({ code: 'GW4001' })
-    expect(await people.changeUser('ada', { enabled: false }, 2)).toMatchObject({ version: 2 })
-    await expect(people.changeUser('bob', { enabled: false })).rejects.toMatchObject({ code: 'GW4017' })
-    await expect(people.changeUser('nobody', {})).rejects.toMatchObject({ code: 'GW4005' })
+    await expect(users.changeUser('ada', { enabled: true }, 1)).rejects.toMatchObject({ code: 'GW4001' })
+    expect(await users.changeUser('ada', { enabled: false }, 2)).toMatchObject({ version: 2 })
+    await expect(users.changeUser('bob', { enabled: false })).rejects.toMatchObject({ code: 'GW4017' })
+    await expect(users.changeUser('nobody', {})).rejects.toMatchObject({ code: 'GW4005' })
   })
 
   test('a session is found by the digest of its token while its user may log in', async () => {
-    const { people, clock } = await setUp()
-    await people.createUser(ADMIN)
-    await people.createUser(OF_ACME)
+    const { users, clock } = await setUp()
+    await users.createUser(ADMIN)
+    await users.createUser(OF_ACME)
     clock.advance(500)
     const session = { digest: digest('a'), ...TOMS, carrier: 'bearer', address: '::1' } as const
-    await people.openSession(session)
+    await users.openSession(session)
     clock.advance(500)
-    await people.touchSession(digest('a'))
-    expect(await people.session(digest('a'))).toEqual({
+    await users.touchSession(digest('a'))
+    expect(await users.session(digest('a'))).toEqual({
       user: {
         name: 'tom',
         role: 'tenant',
@@ -79,74 +79,74 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
       createdAtMs: 1_500,
       usedAtMs: 2_000,
     })
-    expect(await people.session(digest('b'))).toBeUndefined()
-    await people.endSession(digest('a'))
-    expect(await people.session(digest('a'))).toBeUndefined()
+    expect(await users.session(digest('b'))).toBeUndefined()
+    await users.endSession(digest('a'))
+    expect(await users.session(digest('a'))).toBeUndefined()
 
-    await people.openSession(session)
-    await people.changeUser('tom', { enabled: false })
-    expect(await people.session(digest('a'))).toBeUndefined()
-    expect(await people.openSession(session)).toBeUndefined()
-    await people.changeUser('tom', { enabled: true })
-    expect(await people.session(digest('a'))).toBeUndefined()
+    await users.openSession(session)
+    await users.changeUser('tom', { enabled: false })
+    expect(await users.session(digest('a'))).toBeUndefined()
+    expect(await users.openSession(session)).toBeUndefined()
+    await users.changeUser('tom', { enabled: true })
+    expect(await users.session(digest('a'))).toBeUndefined()
   })
 
   test('a new password and a new place end every session; so does whoever asks for it', async () => {
-    const { people } = await setUp()
-    await people.createUser(ADMIN)
-    await people.createUser(OF_ACME)
+    const { users } = await setUp()
+    await users.createUser(ADMIN)
+    await users.createUser(OF_ACME)
     const open = (name: string, passwordHash: string) => {
       const session = { digest: digest(name), user: 'tom', passwordHash } as const
-      return people.openSession({ ...session, carrier: 'cookie', address: '::1' })
+      return users.openSession({ ...session, carrier: 'cookie', address: '::1' })
     }
     await open('1', 'h2')
-    await people.setPassword('tom', 'h3')
-    expect(await people.session(digest('1'))).toBeUndefined()
-    expect(await people.credential('tom')).toMatchObject({ passwordHash: 'h3', user: { version: 2 } })
+    await users.setPassword('tom', 'h3')
+    expect(await users.session(digest('1'))).toBeUndefined()
+    expect(await users.credential('tom')).toMatchObject({ passwordHash: 'h3', user: { version: 2 } })
     // Who has verified the old one comes too late.
     expect(await open('2', 'h2')).toBeUndefined()
-    expect(await people.user('tom')).toMatchObject({ sessions: 0 })
+    expect(await users.user('tom')).toMatchObject({ sessions: 0 })
     await open('2', 'h3')
-    await people.changeUser('tom', { place: { role: 'admin' } })
-    expect(await people.session(digest('2'))).toBeUndefined()
+    await users.changeUser('tom', { place: { role: 'admin' } })
+    expect(await users.session(digest('2'))).toBeUndefined()
     await open('3', 'h3')
     await open('4', 'h3')
-    expect(await people.endSessions('tom')).toBe(2)
-    expect(await people.user('tom')).toMatchObject({ role: 'admin', sessions: 0 })
+    expect(await users.endSessions('tom')).toBe(2)
+    expect(await users.user('tom')).toMatchObject({ role: 'admin', sessions: 0 })
   })
 
   test('of very many sessions the oldest ends; old ones are forgotten', async () => {
-    const { people, clock } = await setUp()
-    await people.createUser(ADMIN)
+    const { users, clock } = await setUp()
+    await users.createUser(ADMIN)
     const at = (number: number) => number.toString(16).padStart(64, '0')
     for (let number = 0; number <= 100; number++) {
       clock.advance(1)
-      await people.openSession({ digest: at(number), ...ADAS, carrier: 'bearer', address: '::1' })
+      await users.openSession({ digest: at(number), ...ADAS, carrier: 'bearer', address: '::1' })
     }
-    expect(await people.session(at(0))).toBeUndefined()
-    expect(await people.session(at(1))).toBeDefined()
-    await people.pruneSessions({ createdAtMs: 1_010, usedAtMs: 0 })
-    expect(await people.session(at(9))).toBeUndefined()
-    expect(await people.session(at(10))).toBeDefined()
-    await people.pruneSessions({ createdAtMs: 0, usedAtMs: 1_050 })
-    expect(await people.user('ada')).toMatchObject({ sessions: 51 })
+    expect(await users.session(at(0))).toBeUndefined()
+    expect(await users.session(at(1))).toBeDefined()
+    await users.pruneSessions({ createdAtMs: 1_010, usedAtMs: 0 })
+    expect(await users.session(at(9))).toBeUndefined()
+    expect(await users.session(at(10))).toBeDefined()
+    await users.pruneSessions({ createdAtMs: 0, usedAtMs: 1_050 })
+    expect(await users.user('ada')).toMatchObject({ sessions: 51 })
   })
 
   test('the audit is read newest first, filtered and in pages, and cannot be rewritten', async () => {
-    const { people, clock, database } = await setUp()
+    const { users, clock, database } = await setUp()
     const line = { user: 'ada', role: 'admin', origin: 'rest', action: 'create_key' } as const
-    await people.record({ ...line, address: '::1', target: 'key/a', revision: 4, requestId: 'req_1' })
+    await users.record({ ...line, address: '::1', target: 'key/a', revision: 4, requestId: 'req_1' })
     clock.advance(1)
-    await people.record({ ...line, origin: 'cli', action: 'disable_user' })
-    expect(await people.audit()).toEqual([
+    await users.record({ ...line, origin: 'cli', action: 'disable_user' })
+    expect(await users.audit()).toEqual([
       { ...line, id: 2, atMs: 1_001, origin: 'cli', action: 'disable_user' },
       { ...line, id: 1, atMs: 1_000, address: '::1', target: 'key/a', revision: 4, requestId: 'req_1' },
     ])
-    expect(await people.audit({ before: 2 })).toHaveLength(1)
-    expect(await people.audit({ limit: 1 })).toMatchObject([{ id: 2 }])
-    expect(await people.audit({ target: 'key/a' })).toMatchObject([{ id: 1 }])
-    expect(await people.audit({ action: 'disable_user', user: 'ada' })).toMatchObject([{ id: 2 }])
-    expect(await people.audit({ user: 'bob' })).toEqual([])
+    expect(await users.audit({ before: 2 })).toHaveLength(1)
+    expect(await users.audit({ limit: 1 })).toMatchObject([{ id: 2 }])
+    expect(await users.audit({ target: 'key/a' })).toMatchObject([{ id: 1 }])
+    expect(await users.audit({ action: 'disable_user', user: 'ada' })).toMatchObject([{ id: 2 }])
+    expect(await users.audit({ user: 'bob' })).toEqual([])
     expect(() => database.execute(`update audit set user_name = 'eve'`)).toThrow('append-only')
     expect(() => database.execute('delete from audit')).toThrow('append-only')
     expect(() =>
@@ -157,10 +157,10 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
   })
 
   test('people and sessions move no revision and no key version', async () => {
-    const { people, store } = await setUp()
+    const { users, store } = await setUp()
     const before = await store.head()
-    await people.createUser(ADMIN)
-    await people.openSession({ digest: digest('a'), ...ADAS, carrier: 'bearer', address: '::1' })
+    await users.createUser(ADMIN)
+    await users.openSession({ digest: digest('a'), ...ADAS, carrier: 'bearer', address: '::1' })
     expect(await store.head()).toEqual(before)
   })
 })

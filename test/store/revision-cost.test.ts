@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
-import { wouldServe } from '../../src/app/would-serve.ts'
-import { changeByHand, createByHand, deleteByHand } from '../../src/changes/by-hand.ts'
+import { wouldServe } from '../../src/app/serve-check.ts'
+import { changeManually, createManually, deleteManually } from '../../src/changes/manual-changes.ts'
 import { openStore } from '../../src/store/open.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { testClock } from '../support/test-clock.ts'
@@ -62,9 +62,9 @@ async function plansOf(raw: Database.Database, work: () => Promise<unknown>): Pr
 test('a key that is made, changed or deleted by hand reads no table through, however large the store is', async () => {
   const { store, raw } = await setUp(3)
   const plans = await plansOf(raw, async () => {
-    await createByHand(store, made(1), HAND)
-    await changeByHand(store, { kind: 'key', name: 'key-1' }, ({ spec }) => ({ ...spec, quota: 7 }), HAND)
-    await deleteByHand(store, { kind: 'key', name: 'key-1' }, HAND)
+    await createManually(store, made(1), HAND)
+    await changeManually(store, { kind: 'key', name: 'key-1' }, ({ spec }) => ({ ...spec, quota: 7 }), HAND)
+    await deleteManually(store, { kind: 'key', name: 'key-1' }, HAND)
   })
   expect(plans).toContainEqual(expect.stringMatching(/^SEARCH resources USING INDEX/))
   const scans = plans
@@ -77,7 +77,7 @@ test('a key that is made, changed or deleted by hand reads no table through, how
 test('a thousand keys that are made one by one grow the database by less than 1 KB each beside the key', async () => {
   const { store, bytes } = await setUp(0)
   const before = bytes()
-  for (let number = 0; number < 1_000; number++) await createByHand(store, made(number), HAND)
+  for (let number = 0; number < 1_000; number++) await createManually(store, made(number), HAND)
   const grownBytes = (bytes() - before) / 1_000
   expect(grownBytes - JSON.stringify(made(0)).length).toBeLessThan(1_024)
   expect(await store.resourcesAt(501)).toHaveLength(502)

@@ -16,7 +16,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     const { store } = await setUp()
     await put(store, endpoint('a'), key('k'))
     await store.issueSecret('k', digest('1'))
-    await store.holdKey('k')
+    await store.suspendKey('k')
     expect(plain(await store.readState())).toEqual({
       revision: 1,
       keyVersion: 2,
@@ -25,7 +25,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
         { kind: 'key', name: 'k', spec: key('k').spec, createdAtMs: 1_000 },
       ],
       secrets: [{ key: 'k', digest: digest('1') }],
-      heldKeys: ['k'],
+      suspendedKeys: ['k'],
     })
   })
 
@@ -92,8 +92,8 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
       key(name, name === 'shut' ? { enabled: false } : hash(String(index))),
     )
     await put(store, ...keys)
-    await store.holdKey('disabled')
-    await store.holdKey('renamed')
+    await store.suspendKey('disabled')
+    await store.suspendKey('renamed')
     await store.rotateSecret('renamed', digest('a'), 0)
     await store.rotateSecret('open', digest('b'), 0)
     await store.commit(
@@ -103,9 +103,9 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
         renames: [{ kind: 'key', from: 'renamed', to: 'new' }],
       }),
     )
-    expect((await store.readState()).heldKeys).toEqual(['new'])
-    const { heldKeys, secrets } = await store.readStateAt(1)
-    expect(heldKeys).toEqual(['disabled', 'dropped', 'renamed'])
+    expect((await store.readState()).suspendedKeys).toEqual(['new'])
+    const { suspendedKeys, secrets } = await store.readStateAt(1)
+    expect(suspendedKeys).toEqual(['disabled', 'dropped', 'renamed'])
     expect(secrets.map(secret => secret.key)).toEqual(['renamed', 'open'])
   })
 
@@ -118,13 +118,13 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     await rename(1, 'a', 'b')
     await remove(store, { kind: 'key', name: 'c' })
     await rename(3, 'b', 'c')
-    await store.holdKey('c')
+    await store.suspendKey('c')
     for (const [revision, name] of [
       [1, 'a'],
       [2, 'b'],
     ] as const) {
-      const { heldKeys, secrets } = await store.readStateAt(revision)
-      expect(heldKeys).toEqual([name, 'c'])
+      const { suspendedKeys, secrets } = await store.readStateAt(revision)
+      expect(suspendedKeys).toEqual([name, 'c'])
       expect(secrets.map(secret => secret.key)).toEqual([name])
     }
   })
@@ -152,8 +152,8 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     await put(other, key('k'))
     for (const move of [
       () => other.issueSecret('k', digest('1')),
-      () => other.holdKey('k'),
-      () => other.releaseKey('k'),
+      () => other.suspendKey('k'),
+      () => other.resumeKey('k'),
       () => other.rotateSecret('k', digest('2'), 0),
     ]) {
       await store.readState()
@@ -165,9 +165,9 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
   test('is not moved by a foreign write that a gateway does not serve', async () => {
     const { store, other, database } = await setUp()
     await put(other, key('k'))
-    await other.holdKey('k')
+    await other.suspendKey('k')
     await store.readState()
-    await other.holdKey('k')
+    await other.suspendKey('k')
     database.execute('create table somebody_elses (id integer)')
     expect(store.changed()).toBe(false)
   })

@@ -22,7 +22,7 @@ test.each([
   'sqlite://host/gw.db',
   'sqlite:a\0b',
   'postgres://gw@db/gw',
-])('%j is refused as wrong usage', url => {
+])('%j is rejected as wrong usage', url => {
   expect(() => storePath(url, '/home')).toThrow(
     expect.objectContaining({ code: 'GW6001', hint: expect.stringContaining('sqlite:./data/gw.db') }),
   )

@@ -12,18 +12,18 @@ export interface Proxied {
 export interface ForwardProxy {
   readonly port: number
   readonly seen: readonly Proxied[]
-  /** Refuses everything with this status from now on; 0 lets through again. */
-  refuse(status: number): void
+  /** Rejects everything with this status from now on; 0 lets through again. */
+  reject(status: number): void
 }
 
 /** A forward proxy: tunnels for https, whole addresses for http. */
 export async function forwardProxy(whenOver: WhenOver): Promise<ForwardProxy> {
   const seen: Proxied[] = []
   const sockets = new Set<Socket>()
-  let refusal = 0
+  let rejection = 0
   const server = createServer((req, res) => {
     seen.push({ asked: `${req.method} ${req.url}`, authorization: req.headers['proxy-authorization'] })
-    if (refusal > 0) return void res.writeHead(refusal).end()
+    if (rejection > 0) return void res.writeHead(rejection).end()
     const { 'proxy-authorization': _own, ...headers } = req.headers
     const forwarded = requestOn(req.url ?? '', { method: req.method, headers }, answer => {
       res.writeHead(answer.statusCode ?? 502, answer.rawHeaders)
@@ -39,7 +39,7 @@ export async function forwardProxy(whenOver: WhenOver): Promise<ForwardProxy> {
   server.on('connect', (req, socket: Socket) => {
     seen.push({ asked: `CONNECT ${req.url}`, authorization: req.headers['proxy-authorization'] })
     socket.on('error', () => undefined)
-    if (refusal > 0) return void socket.end(`HTTP/1.1 ${refusal} No\r\n\r\n`)
+    if (rejection > 0) return void socket.end(`HTTP/1.1 ${rejection} No\r\n\r\n`)
     const [host = '', port = ''] = (req.url ?? '').split(':')
     const through = connect({ host, port: Number(port) }, () => {
       socket.write('HTTP/1.1 200 Connection established\r\n\r\n')
@@ -57,8 +57,8 @@ export async function forwardProxy(whenOver: WhenOver): Promise<ForwardProxy> {
   return {
     port: (server.address() as AddressInfo).port,
     seen,
-    refuse: status => {
-      refusal = status
+    reject: status => {
+      rejection = status
     },
   }
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 
-/** A port on 127.0.0.1 on which nothing listens: a connection to it is refused. */
+/** A port on 127.0.0.1 on which nothing listens: a connection to it is rejected. */
 export async function freePort(): Promise<number> {
   const server = createServer()
   server.listen(0, '127.0.0.1')

@@ -1,14 +1,14 @@
 import { Limiter } from '../../src/admission/limiter.ts'
 import { Upstreams } from '../../src/app/upstreams.ts'
 import { keyDigest, mintKey } from '../../src/base/api-key.ts'
-import { systemChance } from '../../src/base/chance.ts'
 import { type Clock, systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import { load } from '../../src/config/load.ts'
 import { Drains } from '../../src/gateway/drains.ts'
+import { InFlightRequests } from '../../src/gateway/in-flight-requests.ts'
 import type { MetricsPort } from '../../src/gateway/metrics.ts'
 import { startGateway } from '../../src/gateway/server.ts'
-import { Underway } from '../../src/gateway/underway.ts'
 import { sendJson } from '../../src/http/json.ts'
 import { type RequestMeter, UNMEASURED } from '../../src/metering/metrics/request-meter.ts'
 import type { Probe } from '../../src/relay/probe.ts'
@@ -46,7 +46,7 @@ export interface TestGatewayOptions {
   /** What every prepaid wallet holds; nothing by default. */
   readonly balanceNano?: bigint
   /** What brings unhealthy endpoints back; by default nothing does. */
-  readonly probe?: Pick<Probe, 'heal'>
+  readonly probe?: Pick<Probe, 'check'>
   /** Counts the requests; nothing does by default. */
   readonly requests?: RequestMeter
   /** Answers `/metrics`; nothing does by default. */
@@ -66,9 +66,9 @@ export async function testGateway(
   const ledger = memoryLedger()
   const upstreams = new Upstreams({
     clock,
-    chance: systemChance,
+    random: systemRandom,
     log: createLog({ write: () => undefined }, { level: 'info', pretty: false, colour: false }),
-    probe: options.probe ?? { heal: () => new Promise(() => undefined) },
+    probe: options.probe ?? { check: () => new Promise(() => undefined) },
   })
   const secrets = new Map<string, string>()
   const logged: Record<string, unknown>[] = []
@@ -77,7 +77,7 @@ export async function testGateway(
   let revision = 0
 
   const secretOf = (key: string): string => {
-    const known = secrets.get(key) ?? mintKey(systemChance)
+    const known = secrets.get(key) ?? mintKey(systemRandom)
     secrets.set(key, known)
     return known
   }
@@ -95,7 +95,7 @@ export async function testGateway(
       keyVersion: 1,
       resources,
       secrets: keys.map(key => ({ key, digest: keyDigest(secretOf(key)) })),
-      heldKeys: [],
+      suspendedKeys: [],
     }
     const compiled = compile(
       state,
@@ -103,7 +103,7 @@ export async function testGateway(
     )
     if (!compiled.ok) throw new Error(compiled.problems.join('\n'))
     // Nothing was ever spent.
-    const question = limiter.ask(compiled.snapshot)
+    const question = limiter.balanceQuery(compiled.snapshot)
     question.answerSums(
       question.queries.map(({ key }) => ({ key, totalTokens: 0, totalNano: 0n, windowNano: 0n })),
     )
@@ -127,11 +127,11 @@ export async function testGateway(
       relay: upstreams.relay,
       routing: upstreams.routing,
       drains: new Drains(),
-      underway: new Underway(),
+      inFlightRequests: new InFlightRequests(),
       limiter,
       ledger,
       clock,
-      chance: systemChance,
+      random: systemRandom,
       log: createLog({ write }, { level: 'info', pretty: false, colour: false }),
       health: res => sendJson(res, 200, '{"status":"ok"}'),
       requests: options.requests ?? UNMEASURED,

@@ -1,5 +1,5 @@
 import type { LedgerPort } from '../../src/metering/ledger-port.ts'
-import type { CallRecord, Hold, HoldEnd, RefusedCall } from '../../src/schema/ledger.ts'
+import type { CallRecord, Hold, HoldEnd, RejectedCall } from '../../src/schema/ledger.ts'
 
 /** A ledger in memory, for tests of what is told to it. Its promises resolve when the test lets them. */
 export interface MemoryLedger extends LedgerPort {
@@ -7,7 +7,7 @@ export interface MemoryLedger extends LedgerPort {
   readonly holds: readonly Hold[]
   readonly ends: readonly HoldEnd[]
   readonly calls: readonly CallRecord[]
-  readonly refused: readonly RefusedCall[]
+  readonly rejected: readonly RejectedCall[]
   /** Holds that have no end yet. */
   readonly openHolds: readonly Hold[]
   /** Awaited before each end is acknowledged. */
@@ -22,7 +22,7 @@ export function memoryLedger(): MemoryLedger {
   const holds: Hold[] = []
   const ends: HoldEnd[] = []
   const calls: CallRecord[] = []
-  const refused: RefusedCall[] = []
+  const rejected: RejectedCall[] = []
   const readers: ((end: HoldEnd) => void)[] = []
   let given = 0
   return {
@@ -30,7 +30,7 @@ export function memoryLedger(): MemoryLedger {
     holds,
     ends,
     calls,
-    refused,
+    rejected,
     get openHolds() {
       return holds.filter(hold => !ends.some(end => end.requestId === hold.requestId))
     },
@@ -50,7 +50,7 @@ export function memoryLedger(): MemoryLedger {
       await this.beforeEnd()
     },
     log: record => calls.push(record),
-    logRefused: call => refused.push(call),
+    logRejected: call => rejected.push(call),
     nextEnd: () =>
       given < ends.length
         ? Promise.resolve(ends[given++] as HoldEnd)

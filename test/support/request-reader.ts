@@ -11,7 +11,7 @@ export interface RequestEvents {
 
 /**
  * Cuts the bytes of one connection into requests. Knows `content-length` and `chunked`, and nothing of what a
- * real server would refuse: a test must see what was sent, also when it is wrong.
+ * real server would reject: a test must see what was sent, also when it is wrong.
  */
 export class RequestReader {
   readonly #connection: number

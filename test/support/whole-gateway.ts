@@ -4,9 +4,9 @@ import { disableKey, enableKey, issueKeys } from '../../src/app/keys.ts'
 import type { AppPorts } from '../../src/app/ports.ts'
 import { serve } from '../../src/app/serve.ts'
 import type { Serving } from '../../src/app/serving.ts'
-import { systemChance } from '../../src/base/chance.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import { LedgerThread } from '../../src/store/ledger/ledger-thread.ts'
 import { tempDir } from './temp-dir.ts'
 import type { WhenOver } from './when-over.ts'
@@ -51,7 +51,7 @@ export async function wholeGateway(
     environment,
     cwd: folder,
     clock: systemClock,
-    chance: systemChance,
+    random: systemRandom,
     readStdin: () => Promise.resolve(Buffer.alloc(0)),
     signal: new AbortController().signal,
   }

@@ -3,11 +3,11 @@ import { textWidth } from '../../src/base/text-width.ts'
 import { layout } from '../../src/tui/layout.ts'
 import { panesOf } from '../../src/tui/panes.ts'
 import { FIRST_STATE, type Pressed, pressed, type TopState } from '../../src/tui/state.ts'
-import { busyPulse } from './pulse.ts'
+import { busyLiveStats } from './pulse.ts'
 
-const pulse = busyPulse()
+const liveStats = busyLiveStats()
 
-function shown(state: TopState, columns: number, rows: number, of = pulse): string {
+function shown(state: TopState, columns: number, rows: number, of = liveStats): string {
   const lines = layout(of, state, { columns, rows }).map(spans => spans.map(({ text }) => text).join(''))
   for (const line of lines) expect(textWidth(line)).toBeLessThanOrEqual(Math.max(20, columns))
   expect(lines).toHaveLength(Math.max(6, rows - 1))
@@ -19,7 +19,7 @@ function after(...keys: readonly (Pressed['name'] | { readonly type: string })[]
     if (typeof key === 'object') return key.type.split('').map(input => ({ input }))
     return key === undefined ? [] : [{ input: '', name: key }]
   })
-  return presses.reduce((state, key) => pressed(state, key, panesOf(pulse)), FIRST_STATE)
+  return presses.reduce((state, key) => pressed(state, key, panesOf(liveStats)), FIRST_STATE)
 }
 
 describe('the screen', () => {
@@ -32,14 +32,18 @@ describe('the screen', () => {
   })
 
   it('fits into terminals of any size', () => {
-    const many = busyPulse({
+    const many = busyLiveStats({
       endpoints: Array.from({ length: 50 }, (_, at) => {
-        return { ...pulse.endpoints[0]!, name: `endpoint-${at}-with-a-long-name-${'文'.repeat(at)}` }
+        return { ...liveStats.endpoints[0]!, name: `endpoint-${at}-with-a-long-name-${'文'.repeat(at)}` }
       }),
     })
     for (const columns of [1, 20, 40, 59, 60, 61, 200]) {
       for (const rows of [1, 6, 10, 17, 24, 60]) {
-        for (const of of [pulse, many, busyPulse({ endpoints: [], models: [], keys: [], gateways: [] })]) {
+        for (const of of [
+          liveStats,
+          many,
+          busyLiveStats({ endpoints: [], models: [], keys: [], gateways: [] }),
+        ]) {
           shown(FIRST_STATE, columns, rows, of)
           shown(after('enter'), columns, rows, of)
         }
@@ -49,34 +53,34 @@ describe('the screen', () => {
 
   it('shows unhealthy endpoints first, also those that find no room by name', () => {
     const endpoints = Array.from({ length: 50 }, (_, at) => ({
-      ...pulse.endpoints[0]!,
+      ...liveStats.endpoints[0]!,
       name: `e${String(at).padStart(2, '0')}`,
       state: at === 49 ? ('unhealthy' as const) : at === 48 ? ('unknown' as const) : ('healthy' as const),
     }))
-    expect(shown(FIRST_STATE, 80, 24, busyPulse({ endpoints }))).toMatch(
+    expect(shown(FIRST_STATE, 80, 24, busyLiveStats({ endpoints }))).toMatch(
       /ENDPOINT[^\n]*\n[> ] e49 [^\n]*\n[> ] e48 /,
     )
   })
 
   it('says how many endpoints have not answered yet, and what asks them', () => {
-    expect(shown(FIRST_STATE, 80, 24, busyPulse({ unanswered: 12 }))).toContain(
+    expect(shown(FIRST_STATE, 80, 24, busyLiveStats({ unanswered: 12 }))).toContain(
       '12 endpoints have not answered yet: `gw probe` asks them.',
     )
   })
 
   it('says how many rows find no room', () => {
-    const endpoints = Array.from({ length: 50 }, (_, at) => ({ ...pulse.endpoints[0]!, name: `e${at}` }))
-    expect(shown(FIRST_STATE, 80, 24, busyPulse({ endpoints }))).toMatch(/… \d+ more/)
+    const endpoints = Array.from({ length: 50 }, (_, at) => ({ ...liveStats.endpoints[0]!, name: `e${at}` }))
+    expect(shown(FIRST_STATE, 80, 24, busyLiveStats({ endpoints }))).toMatch(/… \d+ more/)
   })
 
   it('shows nothing of a name that could steer the terminal', () => {
-    const evil = busyPulse({ models: [{ ...pulse.models[0]!, name: 'a\u001B[2Jb\u202Ec' }] })
+    const evil = busyLiveStats({ models: [{ ...liveStats.models[0]!, name: 'a\u001B[2Jb\u202Ec' }] })
     expect(shown(FIRST_STATE, 120, 40, evil)).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
   })
 
   it('says what would show more, and when nobody serves', () => {
-    const remarks = ['No gateway serves this store: start one with `gw serve`.']
-    expect(shown(FIRST_STATE, 80, 24, busyPulse({ gateways: [], remarks }))).toMatch(
+    const notes = ['No gateway serves this store: start one with `gw serve`.']
+    expect(shown(FIRST_STATE, 80, 24, busyLiveStats({ gateways: [], notes }))).toMatch(
       /no gateway[\s\S]*start one with/,
     )
   })
@@ -123,6 +127,6 @@ describe('keys', () => {
   })
 
   it('an opened row that goes away says so', () => {
-    expect(shown(after('enter'), 80, 24, busyPulse({ endpoints: [] }))).toContain('It is gone.')
+    expect(shown(after('enter'), 80, 24, busyLiveStats({ endpoints: [] }))).toContain('It is gone.')
   })
 })

@@ -1,7 +1,7 @@
-import type { Pulse } from '../../src/app/pulse/types.ts'
+import type { LiveStats } from '../../src/app/live-stats/types.ts'
 
 /** A look at a busy gateway, with something odd in each pane. */
-export function busyPulse(more: Partial<Pulse> = {}): Pulse {
+export function busyLiveStats(more: Partial<LiveStats> = {}): LiveStats {
   const flow = (name: string, requestsPerSecond: number, tokensPerSecond: number) => {
     return { name, requestsPerSecond, tokensPerSecond, p50Ms: 120, p95Ms: 2_340, failed: 0, results: [] }
   }
@@ -16,7 +16,7 @@ export function busyPulse(more: Partial<Pulse> = {}): Pulse {
         revision: 11,
         isBehind: true,
         state: 'degraded',
-        reasons: ['reload_refused: revision 12: it is odd'],
+        reasons: ['reload_rejected: revision 12: it is odd'],
         inFlight: 17,
         version: '0.1.0',
         startedAtMs: Date.UTC(2026, 10, 21, 10, 0, 0),
@@ -37,7 +37,7 @@ export function busyPulse(more: Partial<Pulse> = {}): Pulse {
     ],
     unanswered: 0,
     models: [flow('chat', 100, 17_000), flow('openai/gpt-4o:latest', 21.8, 700)],
-    refusals: [
+    rejections: [
       { reason: 'rate_limit_requests', perSecond: 3.5, total: 1_204 },
       { reason: 'model_not_found', perSecond: 0, total: 3 },
     ],
@@ -54,8 +54,8 @@ export function busyPulse(more: Partial<Pulse> = {}): Pulse {
       },
       { name: 'free', requestsPerSecond: 0, tokensPerSecond: 0, limits: [] },
     ],
-    total: { requestsPerSecond: 121.8, tokensPerSecond: 17_700, inFlight: 17, refusedPerSecond: 3.5 },
-    remarks: [],
+    total: { requestsPerSecond: 121.8, tokensPerSecond: 17_700, inFlight: 17, rejectedPerSecond: 3.5 },
+    notes: [],
     ...more,
   }
 }

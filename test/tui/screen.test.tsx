@@ -1,11 +1,11 @@
 import { render } from 'ink-testing-library'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Screen } from '../../src/tui/screen.tsx'
-import { busyPulse } from './pulse.ts'
+import { busyLiveStats } from './pulse.ts'
 
 function started() {
   const onQuit = vi.fn<() => void>()
-  const screen = render(<Screen pulse={busyPulse()} hasColour={false} onQuit={onQuit} />)
+  const screen = render(<Screen liveStats={busyLiveStats()} hasColour={false} onQuit={onQuit} />)
   onTestFinished(() => screen.unmount())
   const until = async (text: string) =>
     vi.waitFor(() => expect(screen.lastFrame()).toContain(text), { interval: 5 })
@@ -16,7 +16,7 @@ describe('the live screen', () => {
   it('shows the look that it is given, and the next one', async () => {
     const { lastFrame, rerender, until, onQuit } = started()
     expect(lastFrame()).toContain('revision 12')
-    rerender(<Screen pulse={busyPulse({ storeRevision: 13 })} hasColour={false} onQuit={onQuit} />)
+    rerender(<Screen liveStats={busyLiveStats({ storeRevision: 13 })} hasColour={false} onQuit={onQuit} />)
     await until('revision 13')
   })
 

@@ -1,9 +1,9 @@
 import { EventEmitter } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import type { Pulse } from '../../src/app/pulse/types.ts'
+import type { LiveStats } from '../../src/app/live-stats/types.ts'
 import { showTop } from '../../src/tui/top.tsx'
-import { busyPulse } from './pulse.ts'
+import { busyLiveStats } from './pulse.ts'
 
 const ENTER = '\u001B[?1049h'
 const LEAVE = '\u001B[?1049l\u001B[?25h'
@@ -27,7 +27,10 @@ function terminal() {
   return { stdout, stdin, exits, written: () => written, isRaw: () => raw }
 }
 
-function shown(looks: (quit: AbortSignal) => AsyncIterable<Pulse>, signal = new AbortController().signal) {
+function shown(
+  looks: (quit: AbortSignal) => AsyncIterable<LiveStats>,
+  signal = new AbortController().signal,
+) {
   const { stdout, stdin, exits, ...state } = terminal()
   const over = showTop(looks, {
     stdin,
@@ -44,8 +47,8 @@ function shown(looks: (quit: AbortSignal) => AsyncIterable<Pulse>, signal = new 
 }
 
 /** One look, and then none until the end. */
-async function* one(quit: AbortSignal): AsyncGenerator<Pulse> {
-  yield busyPulse()
+async function* one(quit: AbortSignal): AsyncGenerator<LiveStats> {
+  yield busyLiveStats()
   if (!quit.aborted) await new Promise(resolve => quit.addEventListener('abort', resolve, { once: true }))
 }
 
@@ -74,7 +77,7 @@ describe('the terminal', () => {
 
   it('is given back when a look fails, which is told', async () => {
     const { over, written, isRaw } = shown(async function* () {
-      yield busyPulse()
+      yield busyLiveStats()
       throw new Error('the store has gone')
     })
     await expect(over).rejects.toThrow('the store has gone')

@@ -1,16 +1,16 @@
 import { WIRE_ERRORS } from '../../base/catalogue/wire.ts'
 import { formatNano } from '../../base/decimal.ts'
-import { nearest } from '../../config/nearest.ts'
+import { didYouMean } from '../../config/did-you-mean.ts'
 import { INFERENCE_PATHS } from '../../gateway/endpoints.ts'
-import { type Bearer, type Decision, decide, pathOf, type View } from '../../gateway/why/decide.ts'
-import { bearersNamed } from '../../gateway/why/explain.ts'
-import { mendOf } from '../../gateway/why/mend.ts'
-import { survey } from '../../routing/candidates.ts'
+import { type Caller, type Decision, decide, pathOf, type View } from '../../gateway/why/decide.ts'
+import { callersNamed } from '../../gateway/why/explain.ts'
+import { hintOf } from '../../gateway/why/hint.ts'
+import { inspect } from '../../routing/candidates.ts'
 import type { ConfigTest } from '../../schema/config-test.ts'
 import { cost } from '../../schema/cost.ts'
 import { priceAt } from '../../snapshot/price-at.ts'
 import type { Snapshot } from '../../snapshot/types.ts'
-import type { Known } from '../why/known.ts'
+import type { LoadedLookup } from '../why/lookup.ts'
 
 /** What came of one test; `expected` and `actual` where it failed. */
 export type Judgement =
@@ -20,23 +20,23 @@ export type Judgement =
       readonly expected: string
       readonly actual: string
       /** What would make it hold, where that is known. */
-      readonly mend?: string
+      readonly hint?: string
     }
 
 const HOLDS: Judgement = { ok: true }
 
 /** Whether a test holds, by the code that decides for a gateway. */
-export function judge(test: ConfigTest, view: View, known: Known): Judgement {
+export function judge(test: ConfigTest, view: View, known: LoadedLookup): Judgement {
   const { snapshot } = view
-  const stranger = strangerOf(test, snapshot, known)
-  if (stranger !== undefined) return { ok: false, expected: expectationOf(test), actual: stranger }
+  const anonymous = anonymousCaller(test, snapshot, known)
+  if (anonymous !== undefined) return { ok: false, expected: expectationOf(test), actual: anonymous }
   if (test.costs !== undefined) return judgeCost(test, test.costs, view)
   if (test.routes_to) return judgeRoute(test, test.routes_to, view, known)
   const keys = keysOf(test, snapshot, known)
   if (keys.length === 0) {
     return { ok: false, expected: expectationOf(test), actual: `tenant ${test.tenant} has no keys` }
   }
-  return firstFailure(keys, bearer => judgeCall(test, decide(bearer, wishOf(test), view), known))
+  return firstFailure(keys, caller => judgeCall(test, decide(caller, callOptionsOf(test), view), known))
 }
 
 /** `served`, or `403 model_not_allowed`: what a test of a call expects. */
@@ -44,34 +44,34 @@ function expectationOf(test: ConfigTest): string {
   if (test.may_call !== undefined) return 'served'
   if (test.routes_to) return `routes to ${test.routes_to.join(', ')}`
   if (test.costs !== undefined) return `costs ${formatNano(test.costs)}`
-  const { status, code } = refusalWanted(test)
-  return ['refused', status, code].filter(part => part !== undefined).join(' ')
+  const { status, code } = rejectionWanted(test)
+  return ['rejected', status, code].filter(part => part !== undefined).join(' ')
 }
 
-function judgeCall(test: ConfigTest, decision: Decision, known: Known): Judgement {
-  const { refused } = decision
+function judgeCall(test: ConfigTest, decision: Decision, known: LoadedLookup): Judgement {
+  const { rejected } = decision
   const expected = expectationOf(test)
   if (test.may_call !== undefined) {
-    if (!refused) return HOLDS
-    const mend = mendOf(refused, decision, known)
-    return { ok: false, expected, actual: told(decision), ...(mend !== undefined && { mend }) }
+    if (!rejected) return HOLDS
+    const hint = hintOf(rejected, decision, known)
+    return { ok: false, expected, actual: compare(decision), ...(hint !== undefined && { hint }) }
   }
-  const { status, code } = refusalWanted(test)
+  const { status, code } = rejectionWanted(test)
   const fits =
-    refused !== undefined &&
-    (code === undefined || code === refused.refusal.code) &&
-    (status === undefined || status === WIRE_ERRORS[refused.refusal.code].status)
-  return fits ? HOLDS : { ok: false, expected, actual: told(decision) }
+    rejected !== undefined &&
+    (code === undefined || code === rejected.rejection.code) &&
+    (status === undefined || status === WIRE_ERRORS[rejected.rejection.code].status)
+  return fits ? HOLDS : { ok: false, expected, actual: compare(decision) }
 }
 
-function refusalWanted({ status, because, is_refused: refused }: ConfigTest) {
-  return { status: status ?? refused?.status, code: because ?? refused?.code }
+function rejectionWanted({ status, because, is_rejected: rejected }: ConfigTest) {
+  return { status: status ?? rejected?.status, code: because ?? rejected?.code }
 }
 
-function told({ refused, candidates, bearer }: Decision): string {
-  const who = bearer.entry ? `key ${bearer.entry.name}: ` : ''
-  if (refused) {
-    const { code, message } = refused.refusal
+function compare({ rejected, candidates, caller }: Decision): string {
+  const who = caller.entry ? `key ${caller.entry.name}: ` : ''
+  if (rejected) {
+    const { code, message } = rejected.rejection
     return `${who}${WIRE_ERRORS[code].status} ${code} (${message})`
   }
   const by = candidates.filter(({ share }) => share > 0).map(({ target }) => target.endpoint.name)
@@ -79,19 +79,19 @@ function told({ refused, candidates, bearer }: Decision): string {
 }
 
 /** Tier by tier; within a tier the order says nothing, because the weights decide. */
-function judgeRoute(test: ConfigTest, wanted: readonly string[], view: View, known: Known): Judgement {
+function judgeRoute(test: ConfigTest, wanted: readonly string[], view: View, known: LoadedLookup): Judgement {
   const expected = expectationOf(test)
-  const wish = wishOf(test)
+  const callOptions = callOptionsOf(test)
   if (test.key !== undefined || test.tenant !== undefined) {
-    const barred = firstFailure(keysOf(test, view.snapshot, known), bearer => {
-      const decision = decide(bearer, wish, view)
-      return decision.refused ? { ok: false, expected, actual: told(decision) } : HOLDS
+    const barred = firstFailure(keysOf(test, view.snapshot, known), caller => {
+      const decision = decide(caller, callOptions, view)
+      return decision.rejected ? { ok: false, expected, actual: compare(decision) } : HOLDS
     })
     if (!barred.ok) return barred
   }
-  const publication = view.snapshot.publications.get(wish.model)
-  const { protocol } = wish.path ?? pathOf(publication)
-  const usable = survey(publication?.targets[protocol] ?? [], view).filter(({ obstacle }) => !obstacle)
+  const publication = view.snapshot.publications.get(callOptions.model)
+  const { protocol } = callOptions.path ?? pathOf(publication)
+  const usable = inspect(publication?.targets[protocol] ?? [], view).filter(({ obstacle }) => !obstacle)
   const tiers = new Map<number, string[]>()
   for (const { target } of usable) {
     tiers.set(target.priority, [...(tiers.get(target.priority) ?? []), target.endpoint.name])
@@ -126,7 +126,7 @@ function judgeCost(test: ConfigTest, wanted: bigint, view: View): Judgement {
   return { ok: false, expected: expectationOf(test), actual: `costs ${formatNano(amount)}${unpriced}` }
 }
 
-function wishOf(test: ConfigTest) {
+function callOptionsOf(test: ConfigTest) {
   const path = INFERENCE_PATHS.find(each => each.path === test.path)
   return {
     model: test.may_call ?? test.may_not_call ?? test.model ?? '',
@@ -136,26 +136,26 @@ function wishOf(test: ConfigTest) {
   }
 }
 
-function keysOf(test: ConfigTest, snapshot: Snapshot, known: Known): readonly Bearer[] {
+function keysOf(test: ConfigTest, snapshot: Snapshot, known: LoadedLookup): readonly Caller[] {
   const names =
     test.key === undefined
       ? known.names('key').filter(name => known.find('key', name)?.spec['tenant'] === test.tenant)
       : [test.key]
-  return [...bearersNamed(names, snapshot, known)]
+  return [...callersNamed(names, snapshot, known)]
 }
 
-function firstFailure(bearers: readonly Bearer[], ask: (bearer: Bearer) => Judgement): Judgement {
-  for (const bearer of bearers) {
-    const judgement = ask(bearer)
+function firstFailure(callers: readonly Caller[], ask: (caller: Caller) => Judgement): Judgement {
+  for (const caller of callers) {
+    const judgement = ask(caller)
     if (!judgement.ok) return judgement
   }
   return HOLDS
 }
 
 /** A name that nothing bears: a test of it would hold for the wrong reason. */
-function strangerOf(test: ConfigTest, snapshot: Snapshot, known: Known): string | undefined {
-  const { model } = wishOf(test)
-  const expectsNone = refusalWanted(test).code === 'model_not_found'
+function anonymousCaller(test: ConfigTest, snapshot: Snapshot, known: LoadedLookup): string | undefined {
+  const { model } = callOptionsOf(test)
+  const expectsNone = rejectionWanted(test).code === 'model_not_found'
   const named = [
     ['key', test.key === undefined ? [] : [test.key], known.names('key')],
     ['tenant', test.tenant === undefined ? [] : [test.tenant], snapshot.tenants.keys()],
@@ -166,7 +166,7 @@ function strangerOf(test: ConfigTest, snapshot: Snapshot, known: Known): string 
     const all = new Set<string>(there)
     const missing = names.find(name => !all.has(name))
     if (missing === undefined) continue
-    const meant = nearest(missing, all)
+    const meant = didYouMean(missing, all)
     return `there is no ${kind} ${missing}${meant === undefined ? '' : `; did you mean ${meant}?`}`
   }
   return undefined

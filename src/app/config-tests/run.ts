@@ -7,8 +7,8 @@ import type { ConfigTest } from '../../schema/config-test.ts'
 import { loadTree } from '../configuration.ts'
 import { ConfigurationInvalid } from '../invalid.ts'
 import type { AppPorts } from '../ports.ts'
-import { sceneOfFiles } from '../why/from-files.ts'
-import { Known } from '../why/known.ts'
+import { contextOfFiles } from '../why/from-files.ts'
+import { LoadedLookup } from '../why/lookup.ts'
 import { type Judgement, judge } from './judge.ts'
 import { Worlds } from './world.ts'
 
@@ -41,11 +41,11 @@ export async function runConfigTests(
     folder: ports.cwd,
   })
   if (!loaded.ok) throw new ConfigurationInvalid(loaded.problems)
-  const scene = await sceneOfFiles(tree, ports)
-  const known = new Known(scene)
+  const context = await contextOfFiles(tree, ports)
+  const known = new LoadedLookup(context)
   for (const kind of ['settings', 'endpoint', 'publication', 'tenant', 'key'] as const)
     await known.learnAll(kind)
-  const worlds = new Worlds(scene, ports.clock)
+  const worlds = new Worlds(context, ports.clock)
   return loaded.tests.map(({ test, place }: PlacedTest) => ({
     name: test.name ?? nameOf(test),
     place,
@@ -60,7 +60,7 @@ function nameOf(test: ConfigTest): string {
   if (test.may_not_call !== undefined) return `${who} may not call ${test.may_not_call}`
   if (test.routes_to) return `${test.model} routes to ${test.routes_to.join(', ')}`
   if (test.costs !== undefined) return `${test.model} costs ${formatNano(test.costs)}`
-  return `${who} is refused ${test.model}`
+  return `${who} is rejected ${test.model}`
 }
 
 async function besideAll(configPaths: readonly string[], cwd: string): Promise<readonly string[]> {

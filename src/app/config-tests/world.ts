@@ -1,26 +1,26 @@
 import { type Clock, stoppedClock } from '../../base/clock.ts'
 import type { View } from '../../gateway/why/decide.ts'
 import type { ConfigTest } from '../../schema/config-test.ts'
+import type { WhyContext } from '../why/context.ts'
 import { freshView } from '../why/from-files.ts'
-import type { Scene } from '../why/scene.ts'
 
 /** What a probe would say of an endpoint that a test takes down. */
 const DOWN = {
-  isIll: true,
+  countsAsFailure: true,
   wasSent: false,
   hasAnswered: false,
-  restMs: undefined,
+  cooldownMs: undefined,
   reason: 'the test says so',
 } as const
 
 /** The gateway that a test speaks of: at its moment, with its endpoints down. Made once for tests that agree on both. */
 export class Worlds {
-  readonly scene: Scene
+  readonly context: WhyContext
   readonly #clock: Clock
   readonly #views = new Map<string, View>()
 
-  constructor(scene: Scene, clock: Clock) {
-    this.scene = scene
+  constructor(context: WhyContext, clock: Clock) {
+    this.context = context
     this.#clock = clock
   }
 
@@ -28,7 +28,7 @@ export class Worlds {
     const id = JSON.stringify([at, down.toSorted()])
     const known = this.#views.get(id)
     if (known) return known
-    const { snapshot } = this.scene.view
+    const { snapshot } = this.context.view
     const view = freshView(snapshot, stoppedClock(at ?? this.#clock.nowMs()))
     for (const name of down) {
       const endpoint = snapshot.endpoints.get(name)

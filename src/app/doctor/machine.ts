@@ -5,7 +5,7 @@ import { availableParallelism, totalmem } from 'node:os'
 import { dirname } from 'node:path'
 import { getHeapStatistics } from 'node:v8'
 import type { ListenAddress } from '../../http/listen.ts'
-import { askGateway } from '../pulse/ask-gateway.ts'
+import { askGateway } from '../live-stats/ask-gateway.ts'
 import { type Diagnosis, fine } from './types.ts'
 
 const MIB = 1_048_576
@@ -16,7 +16,7 @@ const LOW_HEAP_BYTES = 512 * MIB
 /** Lines of Node that get security fixes in 2026 (https://github.com/nodejs/release#release-schedule), and those to come. */
 const MAINTAINED_FROM = 22
 
-/** `bin/gw.js` has refused what is too old already. */
+/** `bin/gw.js` has rejected what is too old already. */
 export function nodeVersion(version: string): Diagnosis {
   const major = Number(/^v?(\d+)/.exec(version)?.[1])
   if (major >= MAINTAINED_FROM && major % 2 === 0) return fine('node', `Node ${version}.`)
@@ -24,7 +24,7 @@ export function nodeVersion(version: string): Diagnosis {
     check: 'node',
     state: 'warn',
     found: `Node ${version} works, and gets no security fixes any more.`,
-    mend: 'Install the newest even version of Node; gw needs 22.22 or newer.',
+    hint: 'Install the newest even version of Node; gw needs 22.22 or newer.',
   }
 }
 
@@ -36,7 +36,7 @@ export function memory(): Diagnosis {
     check: 'memory',
     state: 'warn',
     found,
-    mend: 'Give the process more: NODE_OPTIONS=--max-old-space-size=1024, or a larger memory limit of the container.',
+    hint: 'Give the process more: NODE_OPTIONS=--max-old-space-size=1024, or a larger memory limit of the container.',
   }
 }
 
@@ -50,7 +50,7 @@ export async function openFiles(limits = '/proc/self/limits'): Promise<Diagnosis
     check: 'open files',
     state: 'warn',
     found: `Only ${most} files may be open: each client needs two.`,
-    mend: 'Raise it: `ulimit -n 65536`, or LimitNOFILE=65536 of the systemd unit.',
+    hint: 'Raise it: `ulimit -n 65536`, or LimitNOFILE=65536 of the systemd unit.',
   }
 }
 
@@ -60,7 +60,7 @@ export async function diskSpace(storePath: string): Promise<Diagnosis> {
   const { bavail, bsize } = await statfs(folder)
   const free = bavail * bsize
   const found = `${Math.round(free / MIB)} MiB are free at ${folder}.`
-  const mend =
+  const hint =
     'Make room, or shorten `settings.log.retention`: without it bills cannot be written, and inference answers 503.'
   const isWritable = await access(folder, constants.W_OK).then(
     () => true,
@@ -71,11 +71,11 @@ export async function diskSpace(storePath: string): Promise<Diagnosis> {
       check: 'disk',
       state: 'fail',
       found: `${folder} cannot be written.`,
-      mend: 'Run gw as the user that owns it, or name another place with --store.',
+      hint: 'Run gw as the user that owns it, or name another place with --store.',
     }
   }
   if (free >= LOW_DISK_BYTES) return fine('disk', found)
-  return { check: 'disk', state: free < FULL_DISK_BYTES ? 'fail' : 'warn', found, mend }
+  return { check: 'disk', state: free < FULL_DISK_BYTES ? 'fail' : 'warn', found, hint }
 }
 
 async function nearestFolder(path: string): Promise<string> {
@@ -99,7 +99,7 @@ export async function port(
     check,
     state: 'warn',
     found: fault === 'EADDRINUSE' ? 'Another program listens there.' : `It cannot be listened on (${fault}).`,
-    mend: `Choose another one: \`gw serve ${flag} HOST:PORT\`.`,
+    hint: `Choose another one: \`gw serve ${flag} HOST:PORT\`.`,
   }
 }
 

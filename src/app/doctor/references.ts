@@ -1,7 +1,7 @@
 import { resolveSecret, SecretError } from '../../config/secrets.ts'
-import { secretsOf } from '../../schema/kept-secret.ts'
 import { decode, type Resource } from '../../schema/kinds.ts'
 import type { SecretReference } from '../../schema/scalars.ts'
+import { secretsOf } from '../../schema/stored-credential.ts'
 import type { Live } from '../../store/types.ts'
 import type { AppPorts } from '../ports.ts'
 import { type Diagnosis, fine } from './types.ts'
@@ -62,7 +62,7 @@ function missing({ message }: SecretError, { env }: SecretReference, by: readonl
     check: 'secrets',
     state: 'warn',
     found: `${message}, and ${who} ${more.length > 0 ? 'refer' : 'refers'} to it.`,
-    mend:
+    hint:
       env === undefined
         ? 'Put the file there, readable by the user that gw runs as.'
         : `Set ${env} in the environment of \`gw serve\`: here is where it was looked for.`,

@@ -9,7 +9,7 @@ import { type Diagnosis, fine } from './types.ts'
 type StorePorts = Pick<AppPorts, 'clock' | 'cwd' | 'environment'>
 
 /** What stands in a store that can be read. */
-export interface Standing {
+export interface StoredResources {
   readonly live: Live
   readonly newest?: Revision
 }
@@ -23,7 +23,7 @@ const CLOCK_SLACK_MS = 60_000
 export async function storeDiagnoses(
   url: string,
   ports: StorePorts,
-): Promise<{ readonly diagnoses: readonly Diagnosis[]; readonly standing?: Standing }> {
+): Promise<{ readonly diagnoses: readonly Diagnosis[]; readonly standing?: StoredResources }> {
   const file = await told('store', () => inspectStore(url, ports.cwd))
   if (file !== undefined && 'check' in file) return { diagnoses: [file] }
   if (file === undefined) {
@@ -31,7 +31,7 @@ export async function storeDiagnoses(
       check: 'store',
       state: 'warn',
       found: 'It does not exist yet.',
-      mend: 'Make it with `gw apply`.',
+      hint: 'Make it with `gw apply`.',
     } as const
     return { diagnoses: [none] }
   }
@@ -43,7 +43,7 @@ export async function storeDiagnoses(
   return { diagnoses: [fine('store', found), ...about], standing: { live, ...(newest && { newest }) } }
 }
 
-async function standingIn(url: string, ports: StorePorts): Promise<Standing> {
+async function standingIn(url: string, ports: StorePorts): Promise<StoredResources> {
   const store = await openStore(url, { mode: 'read', clock: ports.clock, folder: ports.cwd })
   try {
     const live = await store.live()
@@ -64,7 +64,7 @@ function fileDiagnoses({ walBytes, isOpenToOthers, damage, path }: StoreFile): r
             check: 'integrity',
             state: 'fail',
             found: `SQLite finds damage: ${damage.join('; ')}.`,
-            mend: 'Stop gw, keep the file, and go back to a backup (docs/operations.md).',
+            hint: 'Stop gw, keep the file, and go back to a backup (docs/operations.md).',
           },
     walBytes <= LARGE_WAL_BYTES
       ? fine('journal', `${Math.round(walBytes / MIB)} MiB wait in the write-ahead log.`)
@@ -72,14 +72,14 @@ function fileDiagnoses({ walBytes, isOpenToOthers, damage, path }: StoreFile): r
           check: 'journal',
           state: 'warn',
           found: `${Math.round(walBytes / MIB)} MiB wait in the write-ahead log.`,
-          mend: 'Some process reads for long: end what has the file open beside gw (`lsof`).',
+          hint: 'Some process reads for long: end what has the file open beside gw (`lsof`).',
         },
     isOpenToOthers
       ? {
           check: 'permissions',
           state: 'warn',
           found: 'Everybody on this machine may read the store: usage, logs and hashes of keys.',
-          mend: `chmod 600 ${path}`,
+          hint: `chmod 600 ${path}`,
         }
       : fine('permissions', 'Only its owner and his group may read the store.'),
   ]
@@ -94,7 +94,7 @@ export function clockDiagnosis(nowMs: number, newest: Revision | undefined): Dia
     check: 'clock',
     state: 'fail',
     found: `It is ${now}, and the newest revision was made ${Math.round(aheadMs / 1_000)} s later.`,
-    mend: 'Set the clock, and keep it with NTP: budgets, keys and logs go by it.',
+    hint: 'Set the clock, and keep it with NTP: budgets, keys and logs go by it.',
   }
 }
 
@@ -123,6 +123,6 @@ async function told<T>(check: string, look: () => Promise<T>): Promise<T | Diagn
   } catch (error) {
     if (!(error instanceof CommandError)) throw error
     const state = error.code === 'GW2004' ? 'warn' : 'fail'
-    return { check, state, found: `${error.code}: ${error.message}`, mend: error.hint }
+    return { check, state, found: `${error.code}: ${error.message}`, hint: error.hint }
   }
 }

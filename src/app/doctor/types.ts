@@ -7,7 +7,7 @@ export interface Diagnosis {
   /** What was found, in a sentence. */
   readonly found: string
   /** What to do; absent where nothing is to be done. */
-  readonly mend?: string
+  readonly hint?: string
 }
 
 export function fine(check: string, found: string): Diagnosis {

@@ -1,13 +1,13 @@
 import { CommandError } from '../../base/catalogue/command.ts'
-import { systemChance } from '../../base/chance.ts'
 import { systemClock } from '../../base/clock.ts'
+import { systemRandom } from '../../base/random.ts'
 import { assertFewDeletes } from '../../changes/delete-guard.ts'
 import { fingerprint } from '../../config/fingerprint.ts'
 import { applyConfiguration } from '../configuration.ts'
 import { ConfigurationInvalid } from '../invalid.ts'
 import type { AppPorts } from '../ports.ts'
 import { liveOrEmpty } from '../stored.ts'
-import type { FilesJob, FilesOutcome, FilesRefusal } from './outcome.ts'
+import type { FilesJob, FilesOutcome, FilesRejection } from './outcome.ts'
 
 /** How often a plan is made anew because somebody else has committed in between. */
 const ATTEMPTS = 3
@@ -25,7 +25,7 @@ export async function applyFiles(job: FilesJob, signal: AbortSignal): Promise<Fi
     cwd,
     signal,
     clock: systemClock,
-    chance: systemChance,
+    random: systemRandom,
     readStdin: () => Promise.reject(new Error('nobody watches stdin')),
   }
   const read = await fingerprint(paths, cwd)
@@ -41,7 +41,7 @@ export async function applyFiles(job: FilesJob, signal: AbortSignal): Promise<Fi
     if (planned.plan.changes.length === 0) return { is: 'unchanged', ...state }
     return { is: 'applied', ...state, counts: applied.counts, warnings: planned.warnings }
   } catch (error) {
-    return refused(read, error)
+    return rejected(read, error)
   }
 }
 
@@ -57,11 +57,11 @@ async function withoutRaces<T>(attempt: () => Promise<T>): Promise<T> {
 }
 
 /** Why a job could not be done, as it crosses to the main thread. */
-export function refused(fingerprint: string, error: unknown): FilesOutcome {
-  return { is: 'refused', fingerprint, ...refusal(error) }
+export function rejected(fingerprint: string, error: unknown): FilesOutcome {
+  return { is: 'rejected', fingerprint, ...rejection(error) }
 }
 
-function refusal(error: unknown): FilesRefusal {
+function rejection(error: unknown): FilesRejection {
   const known =
     error instanceof CommandError ? error : new CommandError('GW9001', String(error), { cause: error })
   const { code, message, hint } = known

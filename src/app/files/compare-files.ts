@@ -1,6 +1,6 @@
 import { CommandError } from '../../base/catalogue/command.ts'
-import { systemChance } from '../../base/chance.ts'
 import { systemClock } from '../../base/clock.ts'
+import { systemRandom } from '../../base/random.ts'
 import type { Revision, Store } from '../../store/types.ts'
 import { planConfiguration } from '../configuration.ts'
 import type { AppPorts } from '../ports.ts'
@@ -25,7 +25,7 @@ export async function compareFiles(
     cwd,
     signal,
     clock: systemClock,
-    chance: systemChance,
+    random: systemRandom,
     readStdin: () => Promise.reject(new Error('nobody watches stdin')),
   }
   const { newest, made } = await withStore(url, 'read', ports, store => madeSince(store, since))

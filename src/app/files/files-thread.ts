@@ -78,7 +78,7 @@ export class FilesThread {
 
 function failed(message: string): FilesOutcome {
   return {
-    is: 'refused',
+    is: 'rejected',
     fingerprint: '',
     code: 'GW9001',
     message,

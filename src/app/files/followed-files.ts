@@ -6,7 +6,7 @@ import { problemJson } from '../../config/format.ts'
 import type { Problem } from '../../config/types.ts'
 import { type Watch, watchFiles } from '../../config/watch.ts'
 import { FilesThread } from './files-thread.ts'
-import type { FilesComparison, FilesJob, FilesOutcome, FilesRefusal, FilesState } from './outcome.ts'
+import type { FilesComparison, FilesJob, FilesOutcome, FilesRejection, FilesState } from './outcome.ts'
 
 export interface FollowedFilesPorts {
   /** Files and directories, as they were given. */
@@ -19,14 +19,14 @@ export interface FollowedFilesPorts {
   /** See {@link FilesThread}. */
   readonly threadUrl?: URL
   /** For a person who watches: called with what is wrong, once for each state of the files. */
-  readonly onRefused?: (refusal: FilesRefusal) => void
+  readonly onRejected?: (rejection: FilesRejection) => void
 }
 
 /** A log line is no report: what is listed is enough to begin with. */
 const LISTED = 20
 
 const ENDING: FilesOutcome = {
-  is: 'refused',
+  is: 'rejected',
   fingerprint: '',
   code: 'GW9002',
   message: 'The gateway is ending.',
@@ -45,8 +45,8 @@ export class FollowedFiles {
   readonly #ports: FollowedFilesPorts
   #watch: Watch | undefined
   #last: FilesState | undefined
-  #refusal: FilesRefusal | undefined
-  #refused = ''
+  #rejection: FilesRejection | undefined
+  #rejected = ''
   #blind: string | undefined
   /** Up to here revisions were compared with the files, or made by them. */
   #compared = 0
@@ -120,11 +120,11 @@ export class FollowedFiles {
 
   /** Why what is served may not be what the files say; empty where it is. */
   reasons(): readonly string[] {
-    const refused = this.#refusal && [
-      healthReason('files_refused', `${this.#refusal.message}${first(this.#refusal)}`),
+    const rejected = this.#rejection && [
+      healthReason('files_rejected', `${this.#rejection.message}${first(this.#rejection)}`),
     ]
     const blind = this.#blind === undefined ? [] : [healthReason('files_unwatched', this.#blind)]
-    return [...(refused ?? []), ...blind, ...this.#driftReason()]
+    return [...(rejected ?? []), ...blind, ...this.#driftReason()]
   }
 
   /** Ends the watch; an apply that is under way commits or does not, and ends. */
@@ -137,7 +137,7 @@ export class FollowedFiles {
   async #once(): Promise<FilesOutcome> {
     if (this.#closed) return ENDING
     const outcome = await this.#job(this.#last ? { last: this.#last } : {})
-    this.#tell(outcome)
+    this.#notify(outcome)
     return outcome
   }
 
@@ -155,7 +155,7 @@ export class FollowedFiles {
   /** @returns false where it could not be done. */
   #compareDone(outcome: FilesOutcome): boolean {
     if (outcome.is !== 'compared') {
-      if (outcome.is === 'refused' && !this.#closed)
+      if (outcome.is === 'rejected' && !this.#closed)
         this.#ports.log.warn({ reason: outcome.message }, 'the files cannot be compared with the store')
       return false
     }
@@ -184,19 +184,19 @@ export class FollowedFiles {
     ]
   }
 
-  #tell(outcome: FilesOutcome): void {
-    const { paths, log, onRefused } = this.#ports
-    if (outcome.is === 'refused') {
-      this.#refusal = outcome
+  #notify(outcome: FilesOutcome): void {
+    const { paths, log, onRejected } = this.#ports
+    if (outcome.is === 'rejected') {
+      this.#rejection = outcome
       const { fingerprint, code, message, hint, problems } = outcome
-      const refused = `${fingerprint} ${code} ${message}`
-      if (this.#closed || refused === this.#refused) return
-      this.#refused = refused
+      const rejected = `${fingerprint} ${code} ${message}`
+      if (this.#closed || rejected === this.#rejected) return
+      this.#rejected = rejected
       log.error(
         { code, reason: message, hint, problems: problems.slice(0, LISTED).map(problemJson) },
         'cannot apply the files',
       )
-      onRefused?.(outcome)
+      onRejected?.(outcome)
       return
     }
     if (outcome.is === 'compared') return
@@ -205,19 +205,19 @@ export class FollowedFiles {
       log.info({ revision, files: paths, ...outcome.counts }, 'applied the files')
       for (const { code, message, place } of outcome.warnings)
         log.warn({ code, place, reason: message }, 'a doubt about the files')
-    } else if (this.#refusal) {
+    } else if (this.#rejection) {
       log.info({ revision, files: paths }, 'the files are as they are served again')
     }
     this.#last = { revision, fingerprint }
     this.#compared = revision
     this.#drift = undefined
-    this.#refusal = undefined
-    this.#refused = ''
+    this.#rejection = undefined
+    this.#rejected = ''
   }
 }
 
 /** Where to begin to look. */
-function first({ problems }: FilesRefusal): string {
+function first({ problems }: FilesRejection): string {
   const problem: Problem | undefined = problems.find(({ severity }) => severity === 'error')
   if (!problem) return ''
   const { place, code, message } = problem

@@ -26,7 +26,7 @@ export interface FilesState {
 export type FilesOutcome =
   | ({ readonly is: 'applied'; readonly counts: Counts; readonly warnings: readonly Problem[] } & FilesState)
   | ({ readonly is: 'unchanged' } & FilesState)
-  | ({ readonly is: 'refused'; readonly fingerprint: string } & FilesRefusal)
+  | ({ readonly is: 'rejected'; readonly fingerprint: string } & FilesRejection)
   | ({ readonly is: 'compared' } & FilesComparison)
 
 export interface FilesComparison {
@@ -38,7 +38,7 @@ export interface FilesComparison {
   readonly changes: number
 }
 
-export interface FilesRefusal {
+export interface FilesRejection {
   readonly code: CommandCode
   readonly message: string
   readonly hint: string

@@ -17,7 +17,7 @@ export async function startFiles(
   // Before they are read, so that no save falls in between.
   if (watch) await files.watch()
   const outcome = await files.apply()
-  if (outcome.is !== 'refused' || (await store.head()).revision > 0) return
+  if (outcome.is !== 'rejected' || (await store.head()).revision > 0) return
   const { code, message, hint, problems } = outcome
   throw code === 'GW3001' ? new ConfigurationInvalid(problems) : new CommandError(code, message, { hint })
 }

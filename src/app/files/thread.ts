@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads'
 import { CommandError } from '../../base/catalogue/command.ts'
-import { applyFiles, refused } from './apply-files.ts'
+import { applyFiles, rejected } from './apply-files.ts'
 import { compareFiles } from './compare-files.ts'
 import type { FilesJob, FilesOutcome } from './outcome.ts'
 
@@ -19,14 +19,14 @@ port.on('message', (message: FilesJob | 'end') => {
     void working.finally(() => port.close())
     return
   }
-  working = working.then(async () => port.postMessage(await carryOut(message)))
+  working = working.then(async () => port.postMessage(await execute(message)))
 })
 
-async function carryOut(job: FilesJob): Promise<FilesOutcome> {
+async function execute(job: FilesJob): Promise<FilesOutcome> {
   if (job.compareSince === undefined) return applyFiles(job, ending.signal)
   try {
     return { is: 'compared', ...(await compareFiles(job, job.compareSince, ending.signal)) }
   } catch (error) {
-    return refused('', error)
+    return rejected('', error)
   }
 }

@@ -1,15 +1,15 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../../base/clock.ts'
 import { configurationsOn } from '../../control/configurations.ts'
+import { asApiError } from '../../control/error-response.ts'
 import type { Configurations } from '../../control/ports.ts'
-import { asApiError } from '../../control/rescue.ts'
 import { MasterKey } from '../../store/master-key.ts'
 import { openStore } from '../../store/open.ts'
 import { probeEndpoint } from '../endpoint-probe.ts'
 import { recentUse } from '../recent-use.ts'
-import { wouldServe } from '../would-serve.ts'
-import type { ThreadSettings } from './distant-configurations.ts'
-import { callsOver } from './two-way-calls.ts'
+import { wouldServe } from '../serve-check.ts'
+import type { ThreadSettings } from './remote-configurations.ts'
+import { callsOver } from './worker-rpc.ts'
 
 /** The thread that works on configurations which come over the network, one after another. */
 if (!parentPort) throw new Error('configurations-thread.ts runs in a thread')
@@ -24,16 +24,14 @@ callsOver<object, Configurations>(parentPort, {
 })
 
 function inTurn<Answer>(work: (configurations: Configurations) => Promise<Answer>): Promise<Answer> {
-  const answer = working.then(() => carriedOut(work))
+  const answer = working.then(() => executed(work))
   // Whatever became of it, and whoever asked has been told.
   working = answer.catch(() => undefined)
   return answer
 }
 
 /** @throws {ApiError} also for what a command would fail with: its details do not cross. */
-async function carriedOut<Answer>(
-  work: (configurations: Configurations) => Promise<Answer>,
-): Promise<Answer> {
+async function executed<Answer>(work: (configurations: Configurations) => Promise<Answer>): Promise<Answer> {
   // Whoever ends the thread ends all of it.
   const { signal } = new AbortController()
   try {

@@ -1,14 +1,14 @@
 import { constants } from 'node:os'
 import { type MessagePort, parentPort } from 'node:worker_threads'
-import { pooledChance, systemChance } from '../../base/chance.ts'
 import { systemClock } from '../../base/clock.ts'
 import { GatheredLines } from '../../base/gathered-lines.ts'
 import { createLog } from '../../base/log.ts'
+import { pooledRandom, systemRandom } from '../../base/random.ts'
 import type { ControlPlane } from '../control.ts'
 import type { HealthAnswer } from '../health.ts'
-import type { ControlThread, MainThread } from './distant-control.ts'
 import { comeBehind } from './priority.ts'
-import { type Calls, callsOver } from './two-way-calls.ts'
+import type { ControlThread, MainThread } from './remote-control.ts'
+import { type Calls, callsOver } from './worker-rpc.ts'
 
 /**
  * For how long lines of the log are gathered: each message wakes the gateway's loop, and a client that asks one by one
@@ -33,7 +33,7 @@ function serveControl(port: MessagePort): void {
           ...settings,
           publicUrl: publicUrl === undefined ? undefined : new URL(publicUrl),
           clock: systemClock,
-          chance: pooledChance(systemChance),
+          random: pooledRandom(systemRandom),
           log: createLog(
             { write: line => lines.write(line), flush: flushLines },
             { level: logLevel, pretty: false, colour: false },

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { parentPort } from 'node:worker_threads'
 import type { HashingThread } from './hashing.ts'
 import { comeBehind } from './priority.ts'
-import { callsOver } from './two-way-calls.ts'
+import { callsOver } from './worker-rpc.ts'
 
 /**
  * The thread that hashes passwords. A hash keeps a core busy for a fifth of a second: where the gateway has a use for

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Derivation } from '../../base/password.ts'
-import { AnsweringThread } from './answering-thread.ts'
+import { IdleWorker } from './idle-worker.ts'
 
 /** What the thread does. */
 export interface HashingThread {
@@ -11,12 +11,12 @@ const MODULE = new URL('./hashing-thread.js', import.meta.url)
 
 /** Hashes passwords in a thread that comes behind all others, one after another. */
 export class Hashing {
-  readonly #thread: AnsweringThread<HashingThread>
+  readonly #thread: IdleWorker<HashingThread>
 
   /** @param modules where compiled threads are, if not beside this one. */
   constructor(clock: Clock, modules?: URL) {
     const url = modules ? new URL('hashing-thread.js', modules) : MODULE
-    this.#thread = new AnsweringThread('passwords', url, clock)
+    this.#thread = new IdleWorker('passwords', url, clock)
   }
 
   async derive(derivation: Derivation): Promise<Buffer> {

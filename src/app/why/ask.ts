@@ -1,12 +1,12 @@
-import type { Explanation } from '../../gateway/why/told.ts'
+import type { Explanation } from '../../gateway/why/to-json.ts'
 import type { Store } from '../../store/types.ts'
 import { loadTree } from '../configuration.ts'
+import { isAlive } from '../heartbeat.ts'
 import type { AppPorts } from '../ports.ts'
-import { isAlive } from '../presence.ts'
 import { withStore } from '../stored.ts'
 import { explain, type WhyQuestion } from './explain.ts'
-import { sceneOfFiles } from './from-files.ts'
-import { sceneOfStore } from './from-store.ts'
+import { contextOfFiles } from './from-files.ts'
+import { contextOfStore } from './from-store.ts'
 
 /**
  * By what files say, before they are applied.
@@ -18,7 +18,7 @@ export async function explainFiles(
   ports: AppPorts,
 ): Promise<Explanation> {
   const { tree } = await loadTree(paths, new Set(), ports)
-  return explain(question, await sceneOfFiles(tree, ports), ports.clock)
+  return explain(question, await contextOfFiles(tree, ports), ports.clock)
 }
 
 /**
@@ -33,7 +33,7 @@ export async function explainStore(
   ports: Pick<AppPorts, 'clock' | 'cwd'>,
 ): Promise<{ readonly explanation: Explanation; readonly gateways: readonly string[] }> {
   return withStore(storeUrl, 'read', ports, async store => ({
-    explanation: await explain(question, await sceneOfStore(store, ports.clock, question.key), ports.clock),
+    explanation: await explain(question, await contextOfStore(store, ports.clock, question.key), ports.clock),
     gateways: await living(store, ports.clock.nowMs()),
   }))
 }

@@ -1,14 +1,14 @@
 import { CommandError } from '../../base/catalogue/command.ts'
 import type { Clock } from '../../base/clock.ts'
-import { nearest } from '../../config/nearest.ts'
+import { didYouMean } from '../../config/did-you-mean.ts'
 import type { Asked } from '../../control/ports.ts'
 import { INFERENCE_PATHS } from '../../gateway/endpoints.ts'
-import { type Bearer, decide, type Wish } from '../../gateway/why/decide.ts'
-import { bearerNamed, bearerOf, bearersNamed, explainKeys, explainModels } from '../../gateway/why/explain.ts'
-import { type Explanation, tellDecision } from '../../gateway/why/told.ts'
-import { inSlices } from '../slices.ts'
-import { Known } from './known.ts'
-import type { Scene } from './scene.ts'
+import { type Caller, type CallOptions, decide } from '../../gateway/why/decide.ts'
+import { callerNamed, callerOf, callersNamed, explainKeys, explainModels } from '../../gateway/why/explain.ts'
+import { decisionToJson, type Explanation } from '../../gateway/why/to-json.ts'
+import { yieldToEventLoop } from '../yield-to-event-loop.ts'
+import type { WhyContext } from './context.ts'
+import { LoadedLookup } from './lookup.ts'
 
 /** What somebody wants to know. Without a key and a secret: of every key; without a model: of every publication. */
 export type WhyQuestion = Asked
@@ -23,11 +23,11 @@ const DEFAULT_INPUT_TOKENS = 1
  */
 export async function explain(
   question: WhyQuestion,
-  scene: Scene,
+  context: WhyContext,
   clock: Pick<Clock, 'monotonicMs'>,
 ): Promise<Explanation> {
-  const { view, source, revision, unknown } = scene
-  const known = new Known(scene)
+  const { view, source, revision, unknown } = context
+  const lookup = new LoadedLookup(context)
   const path = INFERENCE_PATHS.find(each => each.path === question.path)
   const { inputTokens = DEFAULT_INPUT_TOKENS, maxTokens, model } = question
   const call = { inputTokens, ...(path && { path }), ...(maxTokens !== undefined && { maxTokens }) }
@@ -37,47 +37,47 @@ export async function explain(
     ...(revision !== undefined && { revision }),
     unknown: [...unknown],
   }
-  await known.learn('settings', 'settings')
+  await lookup.learn('settings', 'settings')
   if (question.key === undefined && question.secret === undefined) {
     if (model === undefined) throw new CommandError('GW6001', 'Name a key, a model, or both.')
-    await known.learnModel(model)
-    await Promise.all([known.learnAll('key'), known.learnAll('tenant')])
-    const bearers = bearersNamed(known.names('key'), view.snapshot, known)
-    const keys = await inSlices(explainKeys(bearers, { ...call, model }, view, known), clock)
+    await lookup.learnModel(model)
+    await Promise.all([lookup.learnAll('key'), lookup.learnAll('tenant')])
+    const callers = callersNamed(lookup.names('key'), view.snapshot, lookup)
+    const keys = await yieldToEventLoop(explainKeys(callers, { ...call, model }, view, lookup), clock)
     return { ...head, keys }
   }
-  const bearer = await bearerFor(question, scene, known)
+  const caller = await callerFor(question, context, lookup)
   if (model !== undefined) {
-    await known.learnModel(model)
-    const wish: Wish = { ...call, model }
-    return { ...head, decision: tellDecision(decide(bearer, wish, view), known) }
+    await lookup.learnModel(model)
+    const callOptions: CallOptions = { ...call, model }
+    return { ...head, decision: decisionToJson(decide(caller, callOptions, view), lookup) }
   }
-  await known.learnAll('publication')
-  await known.learnAll('endpoint')
-  const models = await inSlices(explainModels(bearer, call, view, known), clock)
+  await lookup.learnAll('publication')
+  await lookup.learnAll('endpoint')
+  const models = await yieldToEventLoop(explainModels(caller, call, view, lookup), clock)
   return { ...head, models }
 }
 
-async function bearerFor(question: WhyQuestion, { view }: Scene, known: Known): Promise<Bearer> {
-  if (question.key !== undefined) await known.learn('key', question.key)
-  const bearer =
+async function callerFor(question: WhyQuestion, { view }: WhyContext, lookup: LoadedLookup): Promise<Caller> {
+  if (question.key !== undefined) await lookup.learn('key', question.key)
+  const caller =
     question.key === undefined
-      ? bearerOf(question.secret ?? '', view)
-      : bearerNamed(question.key, view.snapshot, known)
-  if (!bearer) {
-    await known.learnAll('key')
-    throw noSuchKey(question.key ?? '', known.names('key'))
+      ? callerOf(question.secret ?? '', view)
+      : callerNamed(question.key, view.snapshot, lookup)
+  if (!caller) {
+    await lookup.learnAll('key')
+    throw noSuchKey(question.key ?? '', lookup.names('key'))
   }
-  const { entry } = bearer
+  const { entry } = caller
   if (entry) {
-    await known.learn('key', entry.name)
-    if (entry.tenant) await known.learn('tenant', entry.tenant.name)
+    await lookup.learn('key', entry.name)
+    if (entry.tenant) await lookup.learn('tenant', entry.tenant.name)
   }
-  return bearer
+  return caller
 }
 
 function noSuchKey(name: string, names: readonly string[]): CommandError {
-  const meant = nearest(name, new Set(names))
+  const meant = didYouMean(name, new Set(names))
   const hint = meant === undefined ? 'List what exists with `gw keys list`.' : `Did you mean ${meant}?`
   return new CommandError('GW4005', `There is no key ${name}.`, { hint })
 }

@@ -1,16 +1,16 @@
 import { Limiter } from '../../admission/limiter.ts'
 import { keyDigest } from '../../base/api-key.ts'
 import { CommandError } from '../../base/catalogue/command.ts'
-import type { Chance } from '../../base/chance.ts'
 import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
 import type { Tree } from '../../config/types.ts'
 import type { View } from '../../gateway/why/decide.ts'
-import { HealthBook } from '../../routing/health-book.ts'
+import { HealthRegistry } from '../../routing/health-registry.ts'
 import type { ServedState } from '../../schema/state.ts'
 import { type Compiled, compiling, describe } from '../../snapshot/compile.ts'
 import type { Snapshot } from '../../snapshot/types.ts'
-import { inSlices } from '../slices.ts'
-import type { KnownResource, Scene } from './scene.ts'
+import { yieldToEventLoop } from '../yield-to-event-loop.ts'
+import type { DeclaredState, WhyContext } from './context.ts'
 
 /** More than any call needs. */
 const AMPLE_NANO = 2n ** 62n
@@ -27,20 +27,20 @@ const UNKNOWN = [
  *
  * @throws {CommandError} GW3002 where a gateway could not serve them.
  */
-export async function sceneOfFiles(
+export async function contextOfFiles(
   tree: Tree,
-  ports: { readonly clock: Clock; readonly chance: Chance },
-): Promise<Scene> {
+  ports: { readonly clock: Clock; readonly random: Random },
+): Promise<WhyContext> {
   const snapshot = await snapshotOfFiles(tree, ports)
   const byName = new Map(tree.resources.map(resource => [`${resource.kind} ${resource.name}`, resource]))
-  const shown = ({ name, spec, place }: Tree['resources'][number]): KnownResource => {
+  const shown = ({ name, spec, place }: Tree['resources'][number]): DeclaredState => {
     return { name, spec, owner: 'config', file: place.file, line: place.line }
   }
   return {
     source: 'files',
     unknown: UNKNOWN,
     view: freshView(snapshot, ports.clock),
-    maintenanceByHand: false,
+    manualMaintenance: false,
     async one(kind, name) {
       const found = byName.get(`${kind} ${name}`)
       return found && shown(found)
@@ -51,7 +51,7 @@ export async function sceneOfFiles(
 
 async function snapshotOfFiles(
   tree: Tree,
-  ports: { readonly clock: Clock; readonly chance: Chance },
+  ports: { readonly clock: Clock; readonly random: Random },
 ): Promise<Snapshot> {
   const compiled = await compiledFiles(tree, ports)
   if (compiled.ok) return compiled.snapshot
@@ -61,18 +61,18 @@ async function snapshotOfFiles(
 /** A snapshot in which each key has a secret, of which nothing is known. */
 export async function compiledFiles(
   tree: Tree,
-  { clock, chance }: { readonly clock: Clock; readonly chance: Chance },
+  { clock, random }: { readonly clock: Clock; readonly random: Random },
 ): Promise<Compiled> {
   const keys = tree.resources.filter(({ kind, spec }) => kind === 'key' && !spec['hash'] && !spec['secret'])
-  const unguessable = () => keyDigest(Buffer.from(chance.bytes(32)).toString('hex'))
+  const unguessable = () => keyDigest(Buffer.from(random.bytes(32)).toString('hex'))
   const state: ServedState = {
     revision: 0,
     keyVersion: 0,
     resources: tree.resources.map(resource => ({ ...resource, createdAtMs: clock.nowMs() })),
     secrets: keys.map(({ name }) => ({ key: name, digest: unguessable() })),
-    heldKeys: [],
+    suspendedKeys: [],
   }
-  return inSlices(
+  return yieldToEventLoop(
     compiling(state, reference => keyDigest(describe(reference))),
     clock,
   )
@@ -81,13 +81,13 @@ export async function compiledFiles(
 /** Nothing was ever used, and no endpoint was ever asked. */
 export function freshView(snapshot: Snapshot, clock: Clock): View {
   const limiter = new Limiter(clock)
-  const question = limiter.ask(snapshot)
+  const question = limiter.balanceQuery(snapshot)
   question.answerSums(
     question.queries.map(({ key }) => ({ key, totalTokens: 0, totalNano: 0n, windowNano: 0n })),
   )
   question.answerBalances(new Map(question.tenants.map(tenant => [tenant, AMPLE_NANO])))
   limiter.adopt(snapshot)
-  const health = new HealthBook(clock)
+  const health = new HealthRegistry(clock)
   health.adopt(snapshot)
   return {
     snapshot,
@@ -96,12 +96,12 @@ export function freshView(snapshot: Snapshot, clock: Clock): View {
     ledgerHealthy: true,
     limiter: {
       // A balance that was taken for granted is not shown as one that there is.
-      survey: (...asked) =>
+      inspect: (...asked) =>
         limiter
-          .survey(...asked)
+          .inspect(...asked)
           .map(reading =>
             reading.name === 'balance'
-              ? { ...reading, figures: { ...reading.figures, used: undefined } }
+              ? { ...reading, usage: { ...reading.usage, used: undefined } }
               : reading,
           ),
     },

@@ -4,7 +4,7 @@ import { keyDigest } from '../../base/api-key.ts'
 import { CommandError } from '../../base/catalogue/command.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { View } from '../../gateway/why/decide.ts'
-import { HealthBook } from '../../routing/health-book.ts'
+import { HealthRegistry } from '../../routing/health-registry.ts'
 import type { KeySums, KeySumsQuery } from '../../schema/ledger.ts'
 import type { ServedState } from '../../schema/state.ts'
 import { describe, linking } from '../../snapshot/compile.ts'
@@ -12,8 +12,8 @@ import { decoding } from '../../snapshot/decoding.ts'
 import type { Snapshot } from '../../snapshot/types.ts'
 import type { Accounting } from '../../store/ledger/types.ts'
 import type { Live, Store, StoredResource } from '../../store/types.ts'
-import { inSlices } from '../slices.ts'
-import type { KnownResource, Scene } from './scene.ts'
+import { yieldToEventLoop } from '../yield-to-event-loop.ts'
+import type { DeclaredState, WhyContext } from './context.ts'
 
 const UNKNOWN = [
   'Rates, and what requests under way hold: only the gateway counts them; taken as nothing.',
@@ -30,7 +30,7 @@ const PAGE = 100
  * @param only the one key whose spending matters; absent: of all.
  * @throws {CommandError} GW2xxx; GW4009 where the newest revision cannot be served.
  */
-export async function sceneOfStore(store: Store, clock: Clock, only?: string): Promise<Scene> {
+export async function contextOfStore(store: Store, clock: Clock, only?: string): Promise<WhyContext> {
   return sceneOfState(store, await store.readState(), clock, only)
 }
 
@@ -40,9 +40,9 @@ export async function sceneOfState(
   state: ServedState,
   clock: Clock,
   only?: string,
-): Promise<Scene> {
-  const decoded = await inSlices(decoding(state), clock)
-  const compiled = await inSlices(
+): Promise<WhyContext> {
+  const decoded = await yieldToEventLoop(decoding(state), clock)
+  const compiled = await yieldToEventLoop(
     linking(decoded, reference => keyDigest(describe(reference))),
     clock,
   )
@@ -52,14 +52,14 @@ export async function sceneOfState(
   }
   const { snapshot } = compiled
   const limiter = new Limiter(clock)
-  const question = limiter.ask(snapshot)
+  const question = limiter.balanceQuery(snapshot)
   const { accounting } = store
   const account = only === undefined ? undefined : accountOf(only, snapshot)
   const queries = question.queries.filter(({ key }) => account === undefined || key === account)
   question.answerSums(await sumsOf(queries, accounting, clock.nowMs(), account))
   question.answerBalances(await balancesOf(question.tenants, accounting))
   limiter.adopt(snapshot)
-  const health = new HealthBook(clock)
+  const health = new HealthRegistry(clock)
   health.adopt(snapshot)
   const refers = decoded.keys.some(({ secret }) => secret !== undefined)
   return {
@@ -67,7 +67,7 @@ export async function sceneOfState(
     revision: state.revision,
     unknown: refers ? [...UNKNOWN, REFERRED] : UNKNOWN,
     view: { snapshot, limiter, health, clock, ledgerHealthy: true },
-    maintenanceByHand: state.maintenance !== undefined,
+    manualMaintenance: state.maintenance !== undefined,
     ...resourcesOf(store),
   }
 }
@@ -79,29 +79,29 @@ function accountOf(name: string, { keys }: Snapshot): string {
 }
 
 /** What a gateway in this process decides by at this moment, with the resources of its store to speak of. */
-export async function sceneOfGateway(view: View, store: Pick<Store, 'find'>): Promise<Scene> {
+export async function contextOfGateway(view: View, store: Pick<Store, 'find'>): Promise<WhyContext> {
   const { maintenance } = await store.find({ kind: 'settings' })
   return {
     source: 'gateway',
     revision: view.snapshot.revision,
     unknown: [],
     view,
-    maintenanceByHand: maintenance !== undefined,
+    manualMaintenance: maintenance !== undefined,
     ...resourcesOf(store),
   }
 }
 
-function resourcesOf(store: Pick<Store, 'find'>): Pick<Scene, 'one' | 'all'> {
+function resourcesOf(store: Pick<Store, 'find'>): Pick<WhyContext, 'one' | 'all'> {
   return {
     async one(kind, name) {
-      const [found] = known(await store.find({ kind, name }))
+      const [found] = lookup(await store.find({ kind, name }))
       return found
     },
     async all(kind) {
-      const found: KnownResource[] = []
+      const found: DeclaredState[] = []
       for (;;) {
         const after = found.at(-1)?.name
-        const page = known(await store.find({ kind, limit: PAGE, ...(after !== undefined && { after }) }))
+        const page = lookup(await store.find({ kind, limit: PAGE, ...(after !== undefined && { after }) }))
         found.push(...page)
         if (page.length < PAGE) return found
         await others()
@@ -110,14 +110,14 @@ function resourcesOf(store: Pick<Store, 'find'>): Pick<Scene, 'one' | 'all'> {
   }
 }
 
-function known({ resources, holds }: Live): KnownResource[] {
+function lookup({ resources, holds }: Live): DeclaredState[] {
   const held = new Set(holds.map(({ key }) => key))
   return resources.map(({ kind, name, spec, owner, place }: StoredResource) => ({
     name,
     spec,
     owner,
     ...(place && { file: place.file, line: place.line }),
-    ...(kind === 'key' && held.has(name) && { isHeld: true }),
+    ...(kind === 'key' && held.has(name) && { isSuspended: true }),
   }))
 }
 
@@ -156,6 +156,6 @@ async function balancesOf(
   accounting: Accounting,
 ): Promise<ReadonlyMap<string, bigint>> {
   if (tenants.length === 0) return new Map()
-  const known = new Map((await accounting.wallets()).map(({ tenant, balanceNano }) => [tenant, balanceNano]))
-  return new Map(tenants.map(tenant => [tenant, known.get(tenant) ?? 0n]))
+  const lookup = new Map((await accounting.wallets()).map(({ tenant, balanceNano }) => [tenant, balanceNano]))
+  return new Map(tenants.map(tenant => [tenant, lookup.get(tenant) ?? 0n]))
 }

@@ -1,5 +1,5 @@
 import { CommandError } from '../../base/catalogue/command.ts'
-import type { Explanation } from '../../gateway/why/told.ts'
+import type { Explanation } from '../../gateway/why/to-json.ts'
 import { askControl, type ControlAccess } from '../control-client.ts'
 import type { WhyQuestion } from './explain.ts'
 

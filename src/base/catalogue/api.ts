@@ -7,194 +7,194 @@ export interface ApiFault {
   /** What happened; the same for every occurrence. */
   readonly title: string
   /** What the reader can do about it. */
-  readonly mend: string
+  readonly hint: string
 }
 
 export const API_FAULTS = {
   bad_request: {
     status: 400,
     title: 'The request is not valid HTTP for this server.',
-    mend: 'Send an origin-form target and one Host header; any HTTP client does.',
+    hint: 'Send an origin-form target and one Host header; any HTTP client does.',
   },
   invalid_json: {
     status: 400,
     title: 'The body is not a JSON object in UTF-8.',
-    mend: 'Send one JSON object, each member once, without a byte order mark.',
+    hint: 'Send one JSON object, each member once, without a byte order mark.',
   },
   not_logged_in: {
     status: 401,
     title: 'There is no session, or it has ended.',
-    mend: 'Log in with `POST /api/v1/session`. An API key for inference opens nothing here.',
+    hint: 'Log in with `POST /api/v1/session`. An API key for inference opens nothing here.',
   },
   wrong_credentials: {
     status: 401,
     title: 'The name or the password is wrong.',
-    mend: 'Try again; an administrator can set a new password with `gw users reset-password`.',
+    hint: 'Try again; an administrator can set a new password with `gw users reset-password`.',
   },
   forbidden: {
     status: 403,
     title: 'The role of this user does not allow it.',
-    mend: 'Ask an administrator.',
+    hint: 'Ask an administrator.',
   },
   cross_site: {
     status: 403,
     title: 'A change by cookie that does not show that it comes from this site.',
-    mend: 'Send `content-type: application/json`, the `x-csrf-token` of the session, and `Sec-Fetch-Site` or `Origin` as browsers do; scripts log in for a bearer token.',
+    hint: 'Send `content-type: application/json`, the `x-csrf-token` of the session, and `Sec-Fetch-Site` or `Origin` as browsers do; scripts log in for a bearer token.',
   },
   not_found: {
     status: 404,
     title: 'There is nothing of that name.',
-    mend: 'List what exists and mend the name. Characters other than letters, digits and - . _ ~ : @ are percent-encoded in a path, slashes as well.',
+    hint: 'List what exists and hint the name. Characters other than letters, digits and - . _ ~ : @ are percent-encoded in a path, slashes as well.',
   },
   unknown_path: {
     status: 404,
     title: 'The control plane does not serve this path.',
-    mend: 'See `schemas/openapi.json` for those that it serves.',
+    hint: 'See `schemas/openapi.json` for those that it serves.',
   },
   method_not_allowed: {
     status: 405,
     title: 'The path exists, the method does not.',
-    mend: 'Use a method of the `allow` header.',
+    hint: 'Use a method of the `allow` header.',
   },
   request_timeout: {
     status: 408,
     title: 'The request did not arrive in time.',
-    mend: 'Send the head and the body without long pauses.',
+    hint: 'Send the head and the body without long pauses.',
   },
   managed_by_config: {
     status: 409,
     title: 'A configuration file declares it, and only `gw apply` changes it.',
-    mend: 'Edit it in `file` at `line`, and apply. A key can be disabled or revoked here at once.',
+    hint: 'Edit it in `file` at `line`, and apply. A key can be disabled or revoked here at once.',
   },
   already_exists: {
     status: 409,
     title: 'There is one of that name already.',
-    mend: 'Choose another name, or change the one that is there.',
+    hint: 'Choose another name, or change the one that is there.',
   },
   in_use: {
     status: 409,
     title: 'Something else refers to it.',
-    mend: 'Remove the reference first, as the message says.',
+    hint: 'Remove the reference first, as the message says.',
   },
   has_secret: {
     status: 409,
     title: 'The key has a secret already.',
-    mend: 'Rotate it, or replace the one that its configuration brings along there.',
+    hint: 'Rotate it, or replace the one that its configuration brings along there.',
   },
   disabled_by_policy: {
     status: 409,
     title: 'The key is disabled by its policy, not by hand.',
-    mend: 'Set `enabled` to true in its policy.',
+    hint: 'Set `enabled` to true in its policy.',
   },
   last_admin: {
     status: 409,
     title: 'No administrator would be left who can log in.',
-    mend: 'Make or enable another administrator first.',
+    hint: 'Make or enable another administrator first.',
   },
   not_probed: {
     status: 409,
     title: 'The endpoint is not to be probed.',
-    mend: 'Set `skip_probe` to false, if it can answer a chat.',
+    hint: 'Set `skip_probe` to false, if it can answer a chat.',
   },
   too_many_deletes: {
     status: 409,
     title: 'The change deletes more than was agreed to.',
-    mend: 'Look at the plan, and say how many with `allow_deletes`; nothing was changed.',
+    hint: 'Look at the plan, and say how many with `allow_deletes`; nothing was changed.',
   },
   reference_taken: {
     status: 409,
     title: 'The reference stands for another credit or debit.',
-    mend: 'Use a new reference for a new payment; nothing was booked.',
+    hint: 'Use a new reference for a new payment; nothing was booked.',
   },
   balance_too_low: {
     status: 409,
     title: 'The balance does not cover the debit.',
-    mend: 'Debit less, or credit the tenant first; nothing was booked.',
+    hint: 'Debit less, or credit the tenant first; nothing was booked.',
   },
   changed_meanwhile: {
     status: 412,
     title: 'It has changed since it was read.',
-    mend: 'Read it again, and send the new `etag` as `if-match`; nothing was changed.',
+    hint: 'Read it again, and send the new `etag` as `if-match`; nothing was changed.',
   },
   request_too_large: {
     status: 413,
     title: 'The body is over the limit.',
-    mend: 'Send less.',
+    hint: 'Send less.',
   },
   unsupported_media_type: {
     status: 415,
     title: 'The body is not plain JSON.',
-    mend: 'Send `content-type: application/json`, without `content-encoding`.',
+    hint: 'Send `content-type: application/json`, without `content-encoding`.',
   },
   misdirected: {
     status: 421,
     title: 'The control plane is not asked under this name.',
-    mend: 'Ask it by a loopback name or the address that it listens on, or start it with `--control-url` and the name in front of it.',
+    hint: 'Ask it by a loopback name or the address that it listens on, or start it with `--control-url` and the name in front of it.',
   },
   invalid_request: {
     status: 422,
     title: 'Fields of the request are wrong.',
-    mend: 'Mend what `errors` lists: `pointer` leads into the body, `parameter` names one of path or query.',
+    hint: 'Mend what `errors` lists: `pointer` leads into the body, `parameter` names one of path or query.',
   },
   configuration_invalid: {
     status: 422,
     title: 'The configuration is not valid.',
-    mend: 'Mend what `problems` lists; nothing was changed.',
+    hint: 'Mend what `problems` lists; nothing was changed.',
   },
-  reference_refused: {
+  reference_rejected: {
     status: 422,
     title: 'A reference to a secret that does not stand yet for the same host.',
-    mend: 'New references to variables and files of this machine are for configuration files and `gw apply`; nothing was changed.',
+    hint: 'New references to variables and files of this machine are for configuration files and `gw apply`; nothing was changed.',
   },
   not_servable: {
     status: 422,
     title: 'A gateway could not serve the result.',
-    mend: 'Mend what the message names; nothing was changed.',
+    hint: 'Mend what the message names; nothing was changed.',
   },
   probe_failed: {
     status: 422,
     title: 'The endpoint does not answer as it should.',
-    mend: 'Mend what `failures` names, or set `skip_probe` to true; nothing was changed.',
+    hint: 'Mend what `failures` names, or set `skip_probe` to true; nothing was changed.',
   },
   precondition_required: {
     status: 428,
     title: 'The change does not say which state it starts from.',
-    mend: 'Read it first, and send its `etag` as `if-match`.',
+    hint: 'Read it first, and send its `etag` as `if-match`.',
   },
   too_many_attempts: {
     status: 429,
     title: 'Too many failed log-ins from here.',
-    mend: 'Wait for the time in `retry-after`.',
+    hint: 'Wait for the time in `retry-after`.',
   },
   too_many_changes: {
     status: 429,
     title: 'Too many changes by the users of this tenant.',
-    mend: 'Wait for the time in `retry-after`; nothing was changed.',
+    hint: 'Wait for the time in `retry-after`; nothing was changed.',
   },
   header_too_large: {
     status: 431,
     title: 'Too many header lines, or too many bytes of them.',
-    mend: 'Send at most 128 header lines and 16 KiB.',
+    hint: 'Send at most 128 header lines and 16 KiB.',
   },
   internal_error: {
     status: 500,
     title: 'A bug of the control plane; the cause stands in its log under the request id.',
-    mend: 'Report it with the request id.',
+    hint: 'Report it with the request id.',
   },
   unsupported_transfer_encoding: {
     status: 501,
     title: 'A transfer coding other than `chunked`.',
-    mend: 'Send the body with `content-length` or plain `chunked`.',
+    hint: 'Send the body with `content-length` or plain `chunked`.',
   },
   busy: {
     status: 503,
     title: 'Too many log-ins at once.',
-    mend: 'Retry after the time in `retry-after`.',
+    hint: 'Retry after the time in `retry-after`.',
   },
   unavailable: {
     status: 503,
     title: 'The store cannot be read or written.',
-    mend: 'Retry; if it stays, the cause stands in the log under the request id.',
+    hint: 'Retry; if it stays, the cause stands in the log under the request id.',
   },
 } as const satisfies Record<string, ApiFault>
 

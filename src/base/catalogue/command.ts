@@ -6,7 +6,7 @@
 export interface CommandFault {
   readonly exit: ExitCode
   readonly title: string
-  readonly mend: string
+  readonly hint: string
 }
 
 /** The exit codes of `gw`, the same in text and JSON. */
@@ -26,181 +26,181 @@ export const COMMAND_FAULTS = {
   GW2001: {
     exit: EXIT.unexpected,
     title: 'The store cannot be opened.',
-    mend: 'Check the path of --store, its permissions and the free space.',
+    hint: 'Check the path of --store, its permissions and the free space.',
   },
   GW2002: {
     exit: EXIT.unexpected,
     title: 'The store was written by a newer gw.',
-    mend: 'Use the gw that wrote it, or a newer one.',
+    hint: 'Use the gw that wrote it, or a newer one.',
   },
   GW2003: {
     exit: EXIT.precondition,
     title: 'The store does not exist yet.',
-    mend: 'Create it with `gw apply`, or mend --store.',
+    hint: 'Create it with `gw apply`, or hint --store.',
   },
   GW2004: {
     exit: EXIT.unexpected,
     title: 'The store was written by an older gw.',
-    mend: 'Bring it up to date: `gw apply` and `gw serve` do so when they open it.',
+    hint: 'Bring it up to date: `gw apply` and `gw serve` do so when they open it.',
   },
   GW2005: {
     exit: EXIT.unexpected,
     title: 'The store is locked by another process.',
-    mend: 'Try again; if it stays so, find the process that holds it open for writing.',
+    hint: 'Try again; if it stays so, find the process that holds it open for writing.',
   },
   GW2006: {
     exit: EXIT.precondition,
     title: 'Another gateway serves this store.',
-    mend: 'Stop the other one first: a store in SQLite has one gateway at a time.',
+    hint: 'Stop the other one first: a store in SQLite has one gateway at a time.',
   },
   GW2007: {
     exit: EXIT.unexpected,
     title: 'The ledger does not add up.',
-    mend: 'Keep a copy of the database, find what wrote to it beside gw, and report it; nothing was changed.',
+    hint: 'Keep a copy of the database, find what wrote to it beside gw, and report it; nothing was changed.',
   },
   GW2008: {
     exit: EXIT.unexpected,
     title: 'The key that seals secrets cannot be used.',
-    mend: 'Set GW_MASTER_KEY to the key that sealed them, or bring its file back beside the store, with mode 0600.',
+    hint: 'Set GW_MASTER_KEY to the key that sealed them, or bring its file back beside the store, with mode 0600.',
   },
   GW2009: {
     exit: EXIT.precondition,
     title: 'The file is no sound store of gw.',
-    mend: 'Use another backup, and keep the damaged file; nothing was changed.',
+    hint: 'Use another backup, and keep the damaged file; nothing was changed.',
   },
   GW3001: {
     exit: EXIT.invalid,
     title: 'The configuration is not valid.',
-    mend: 'Mend the problems listed; nothing was changed.',
+    hint: 'Mend the problems listed; nothing was changed.',
   },
   GW3002: {
     exit: EXIT.invalid,
     title: 'A gateway could not serve the result.',
-    mend: 'Mend what the message names; nothing was changed.',
+    hint: 'Mend what the message names; nothing was changed.',
   },
   GW3003: {
     exit: EXIT.invalid,
     title: 'The plan file cannot be applied as it is.',
-    mend: 'Write it anew with `gw plan -o`, and apply that; nothing was changed.',
+    hint: 'Write it anew with `gw plan -o`, and apply that; nothing was changed.',
   },
   GW4001: {
     exit: EXIT.precondition,
     title: 'The configuration moved since the plan was made.',
-    mend: 'Run the command again to plan against the new revision; nothing was changed.',
+    hint: 'Run the command again to plan against the new revision; nothing was changed.',
   },
   GW4002: {
     exit: EXIT.precondition,
     title: 'The change needs a confirmation, and this is no terminal.',
-    mend: 'Review with `gw diff`, then pass --yes.',
+    hint: 'Review with `gw diff`, then pass --yes.',
   },
-  GW4003: { exit: EXIT.precondition, title: 'The change was not confirmed.', mend: 'Nothing was changed.' },
+  GW4003: { exit: EXIT.precondition, title: 'The change was not confirmed.', hint: 'Nothing was changed.' },
   GW4004: {
     exit: EXIT.precondition,
     title: 'A resource of that name belongs to another owner.',
-    mend: 'Rename yours, or remove it from the other set first; nothing was changed.',
+    hint: 'Rename yours, or remove it from the other set first; nothing was changed.',
   },
   GW4005: {
     exit: EXIT.precondition,
     title: 'There is no resource of that name.',
-    mend: 'List what exists and mend the name.',
+    hint: 'List what exists and hint the name.',
   },
   GW4006: {
     exit: EXIT.precondition,
     title: 'The key has a secret already.',
-    mend: 'Replace it with `gw keys rotate NAME`.',
+    hint: 'Replace it with `gw keys rotate NAME`.',
   },
   GW4007: {
     exit: EXIT.precondition,
     title: 'The key is disabled in its configuration file.',
-    mend: 'Set `enabled: true` at the place that the message names, and apply.',
+    hint: 'Set `enabled: true` at the place that the message names, and apply.',
   },
   GW4008: {
     exit: EXIT.precondition,
     title: 'The address cannot be listened on.',
-    mend: 'Stop the process that holds it, or choose another address of this machine and a port from 1024 on.',
+    hint: 'Stop the process that holds it, or choose another address of this machine and a port from 1024 on.',
   },
   GW4009: {
     exit: EXIT.precondition,
     title: 'No revision in the store can be served.',
-    mend: 'Mend what the message names and run `gw apply`.',
+    hint: 'Mend what the message names and run `gw apply`.',
   },
   GW4010: {
     exit: EXIT.precondition,
     title: 'A resource would be left with a reference to nothing.',
-    mend: 'Remove the reference first, where the message says; nothing was changed.',
+    hint: 'Remove the reference first, where the message says; nothing was changed.',
   },
   GW4011: {
     exit: EXIT.precondition,
     title: 'The reference stands for another credit or debit.',
-    mend: 'Use a new reference for a new payment; nothing was booked.',
+    hint: 'Use a new reference for a new payment; nothing was booked.',
   },
   GW4012: {
     exit: EXIT.precondition,
     title: 'The balance does not cover the debit.',
-    mend: 'Debit less, or credit the tenant first; nothing was booked.',
+    hint: 'Debit less, or credit the tenant first; nothing was booked.',
   },
   GW4013: {
     exit: EXIT.precondition,
     title: 'There is a resource of that name already.',
-    mend: 'Choose another name, or delete the other one first; nothing was changed.',
+    hint: 'Choose another name, or delete the other one first; nothing was changed.',
   },
   GW4014: {
     exit: EXIT.precondition,
     title: 'The configuration keeps the gateway in maintenance.',
-    mend: 'Set `maintenance.enabled: false` in its settings, and apply.',
+    hint: 'Set `maintenance.enabled: false` in its settings, and apply.',
   },
   GW4015: {
     exit: EXIT.precondition,
     title: 'It would delete more than may go unseen.',
-    mend: 'Look at `gw diff`; if it is meant, pass `--allow-deletes` with the number. Nothing was changed.',
+    hint: 'Look at `gw diff`; if it is meant, pass `--allow-deletes` with the number. Nothing was changed.',
   },
   GW4016: {
     exit: EXIT.precondition,
     title: 'There is no log-in for this control plane, or none that can be used.',
-    mend: 'Log in with `gw login --url URL --user NAME`, or put a token into GW_TOKEN.',
+    hint: 'Log in with `gw login --url URL --user NAME`, or put a token into GW_TOKEN.',
   },
   GW4017: {
     exit: EXIT.precondition,
     title: 'No administrator would be left who can log in.',
-    mend: 'Make or enable another administrator first; nothing was changed.',
+    hint: 'Make or enable another administrator first; nothing was changed.',
   },
   GW4018: {
     exit: EXIT.precondition,
     title: 'A file stands where one was to be written.',
-    mend: 'Name another directory, or move the file away; nothing was written.',
+    hint: 'Name another directory, or move the file away; nothing was written.',
   },
   GW4019: {
     exit: EXIT.precondition,
     title: 'The plan has expired.',
-    mend: 'Plan again with `gw plan -o`; `--expires` says for how long a plan is good. Nothing was changed.',
+    hint: 'Plan again with `gw plan -o`; `--expires` says for how long a plan is good. Nothing was changed.',
   },
   GW4020: {
     exit: EXIT.precondition,
     title: 'The configuration is not what its tests say.',
-    mend: 'Mend what the failures name: the configuration, or the test.',
+    hint: 'Mend what the failures name: the configuration, or the test.',
   },
   GW5001: {
     exit: EXIT.unhealthy,
     title: 'An endpoint does not answer as it should.',
-    mend: 'Mend what the message names, pass --skip-probe, or set `skip_probe: true` for an endpoint that is not to be probed; nothing was changed.',
+    hint: 'Mend what the message names, pass --skip-probe, or set `skip_probe: true` for an endpoint that is not to be probed; nothing was changed.',
   },
   GW5002: {
     exit: EXIT.unhealthy,
     title: 'The revision is applied, and a gateway does not serve it.',
-    mend: 'See the log and `/health` of the gateway that the message names; until it serves the revision it serves the one before.',
+    hint: 'See the log and `/health` of the gateway that the message names; until it serves the revision it serves the one before.',
   },
-  GW6001: { exit: EXIT.usage, title: 'Wrong usage.', mend: 'See `gw --help` and `gw COMMAND --help`.' },
+  GW6001: { exit: EXIT.usage, title: 'Wrong usage.', hint: 'See `gw --help` and `gw COMMAND --help`.' },
   GW7001: {
     exit: EXIT.unexpected,
     title: 'The control plane cannot be asked.',
-    mend: 'Check --url, which names the control plane, and log in with `gw login`, or put a token into GW_TOKEN.',
+    hint: 'Check --url, which names the control plane, and log in with `gw login`, or put a token into GW_TOKEN.',
   },
   GW9001: {
     exit: EXIT.unexpected,
     title: 'Something unexpected went wrong.',
-    mend: 'Run again with `GW_DEBUG=1` for the cause, and report it.',
+    hint: 'Run again with `GW_DEBUG=1` for the cause, and report it.',
   },
-  GW9002: { exit: EXIT.interrupted, title: 'Interrupted.', mend: 'Nothing was changed.' },
+  GW9002: { exit: EXIT.interrupted, title: 'Interrupted.', hint: 'Nothing was changed.' },
 } as const satisfies Record<`GW${string}`, CommandFault>
 
 export type CommandCode = keyof typeof COMMAND_FAULTS
@@ -214,6 +214,6 @@ export class CommandError extends Error {
   constructor(code: CommandCode, message?: string, more: { hint?: string; cause?: unknown } = {}) {
     super(message ?? COMMAND_FAULTS[code].title, { cause: more.cause })
     this.code = code
-    this.hint = more.hint ?? COMMAND_FAULTS[code].mend
+    this.hint = more.hint ?? COMMAND_FAULTS[code].hint
   }
 }

@@ -4,128 +4,128 @@
  */
 export interface ConfigFault {
   readonly title: string
-  readonly mend: string
+  readonly hint: string
 }
 
 export const CONFIG_FAULTS = {
   GW1001: {
     title: 'The path does not exist or cannot be read.',
-    mend: 'Name a file or a directory with -c.',
+    hint: 'Name a file or a directory with -c.',
   },
   GW1002: {
     title: 'The directory holds no configuration file.',
-    mend: 'Start with `gw init`, or add a .yaml or .yml file: an empty directory is never read as "delete everything".',
+    hint: 'Start with `gw init`, or add a .yaml or .yml file: an empty directory is never read as "delete everything".',
   },
   GW1003: {
     title: 'The file is empty.',
-    mend: 'Write at least `version: 1`; an empty file is never read as "delete everything".',
+    hint: 'Write at least `version: 1`; an empty file is never read as "delete everything".',
   },
   GW1004: {
     title: 'The file is too large.',
-    mend: 'Split it: one file may hold 16 MiB and a million YAML tokens.',
+    hint: 'Split it: one file may hold 16 MiB and a million YAML tokens.',
   },
-  GW1005: { title: 'The file is not UTF-8 text.', mend: 'Save it as UTF-8 without a byte order mark.' },
+  GW1005: { title: 'The file is not UTF-8 text.', hint: 'Save it as UTF-8 without a byte order mark.' },
   GW1006: {
     title: 'A Kubernetes manifest, not a gw file.',
-    mend: 'Keep manifests elsewhere, or start from `config.example/`.',
+    hint: 'Keep manifests elsewhere, or start from `config.example/`.',
   },
   GW1007: {
     title: 'A LiteLLM configuration, not a gw file.',
-    mend: 'Run `gw import litellm FILE`: it becomes endpoints, publications and bindings.',
+    hint: 'Run `gw import litellm FILE`: it becomes endpoints, publications and bindings.',
   },
-  GW1101: { title: 'The YAML does not parse.', mend: 'Mend the syntax at the marked place.' },
-  GW1102: { title: 'More than one document in a file.', mend: 'Put each document into a file of its own.' },
+  GW1101: { title: 'The YAML does not parse.', hint: 'Mend the syntax at the marked place.' },
+  GW1102: { title: 'More than one document in a file.', hint: 'Put each document into a file of its own.' },
   GW1103: {
     title: 'A `%` directive.',
-    mend: 'Remove it: gw reads YAML 1.2, where `no` and `off` are plain words.',
+    hint: 'Remove it: gw reads YAML 1.2, where `no` and `off` are plain words.',
   },
-  GW1104: { title: 'A tag that gw does not know.', mend: 'Remove the tag; gw needs none.' },
+  GW1104: { title: 'A tag that gw does not know.', hint: 'Remove the tag; gw needs none.' },
   GW1105: {
     title: 'Too many or too large aliases.',
-    mend: 'Write the values out; this looks like an alias bomb.',
+    hint: 'Write the values out; this looks like an alias bomb.',
   },
   GW1106: {
     title: 'An alias without its anchor, or inside itself.',
-    mend: 'Define the anchor before the alias.',
+    hint: 'Define the anchor before the alias.',
   },
-  GW1107: { title: 'The same key twice in one map.', mend: 'Keep one of the two.' },
-  GW1108: { title: 'The nesting is too deep.', mend: 'gw files are at most 32 levels deep.' },
-  GW1109: { title: 'A map key that is not text.', mend: 'Quote the key.' },
+  GW1107: { title: 'The same key twice in one map.', hint: 'Keep one of the two.' },
+  GW1108: { title: 'The nesting is too deep.', hint: 'gw files are at most 32 levels deep.' },
+  GW1109: { title: 'A map key that is not text.', hint: 'Quote the key.' },
   GW1110: {
     title: 'A merge of something that is not a map.',
-    mend: 'Let `<<` name a map or a list of maps.',
+    hint: 'Let `<<` name a map or a list of maps.',
   },
   GW1111: {
     title: 'A map key that is reserved.',
-    mend: 'Choose another name: `__proto__` means something else to JavaScript.',
+    hint: 'Choose another name: `__proto__` means something else to JavaScript.',
   },
-  GW1201: { title: 'A value of the wrong kind.', mend: 'Write the kind that the message names.' },
-  GW1202: { title: 'An unknown field.', mend: 'Remove it or mend its name.' },
-  GW1203: { title: 'A required field is missing.', mend: 'Add the field.' },
+  GW1201: { title: 'A value of the wrong kind.', hint: 'Write the kind that the message names.' },
+  GW1202: { title: 'An unknown field.', hint: 'Remove it or hint its name.' },
+  GW1203: { title: 'A required field is missing.', hint: 'Add the field.' },
   GW1204: {
     title: 'A value that is none of the allowed ones.',
-    mend: 'Use one of the values that the message lists.',
+    hint: 'Use one of the values that the message lists.',
   },
   GW1205: {
     title: 'A value out of range or of the wrong form.',
-    mend: 'Mend the value as the message says.',
+    hint: 'Mend the value as the message says.',
   },
-  GW1206: { title: 'Fields that do not go together.', mend: 'Mend the combination as the message says.' },
-  GW1207: { title: 'A version that gw does not know.', mend: 'Write `version: 1` at the root of each file.' },
-  GW1301: { title: 'The same name twice.', mend: 'Remove one of the two places.' },
+  GW1206: { title: 'Fields that do not go together.', hint: 'Mend the combination as the message says.' },
+  GW1207: { title: 'A version that gw does not know.', hint: 'Write `version: 1` at the root of each file.' },
+  GW1301: { title: 'The same name twice.', hint: 'Remove one of the two places.' },
   GW1302: {
     title: 'A reference to something that does not exist.',
-    mend: 'Mend the name, or declare what it names.',
+    hint: 'Mend the name, or declare what it names.',
   },
-  GW1303: { title: 'Two values for `set` in one tree.', mend: 'A tree owns one set: write `set` once.' },
-  GW1304: { title: 'Two places for `settings`.', mend: 'Keep all settings in one file.' },
+  GW1303: { title: 'Two values for `set` in one tree.', hint: 'A tree owns one set: write `set` once.' },
+  GW1304: { title: 'Two places for `settings`.', hint: 'Keep all settings in one file.' },
   GW1305: {
     title: 'A model name that no publication has.',
-    mend: 'Mend the name, or leave it if the publication comes later.',
+    hint: 'Mend the name, or leave it if the publication comes later.',
   },
   GW1306: {
     title: 'A listed publication that nothing serves.',
-    mend: 'Add a binding, or give it another status, such as `draft`.',
+    hint: 'Add a binding, or give it another status, such as `draft`.',
   },
   GW1307: {
     title: 'Two keys with one secret.',
-    mend: 'Give each key a secret of its own: one secret opens one key.',
+    hint: 'Give each key a secret of its own: one secret opens one key.',
   },
   GW1308: {
     title: 'A listed publication without a price, where one is required.',
-    mend: 'Give it a `price`, `"0"` where it is free on purpose, or take `require_price` out of the settings.',
+    hint: 'Give it a `price`, `"0"` where it is free on purpose, or take `require_price` out of the settings.',
   },
   GW1309: {
     title: 'An address that is probably not the base of an API.',
-    mend: 'Write the address up to the version path, such as `https://api.openai.com/v1`.',
+    hint: 'Write the address up to the version path, such as `https://api.openai.com/v1`.',
   },
   GW1310: {
     title: 'A price that is probably one per token.',
-    mend: 'Prices are per million tokens: multiply by 1,000,000.',
+    hint: 'Prices are per million tokens: multiply by 1,000,000.',
   },
   GW1311: {
     title: 'A quota or a budget that does not cover a first call.',
-    mend: 'Raise it, give the publication a smaller `max_output_tokens`, or set its `output_cap`.',
+    hint: 'Raise it, give the publication a smaller `max_output_tokens`, or set its `output_cap`.',
   },
   GW1401: {
     title: 'An environment variable that is not set.',
-    mend: 'Set it, or give a default: `${GW_NAME:-default}`.',
+    hint: 'Set it, or give a default: `${GW_NAME:-default}`.',
   },
   GW1402: {
     title: 'A malformed `${…}`.',
-    mend: 'Write `${GW_NAME}` or `${GW_NAME:-default}`; a plain dollar sign is `$$`.',
+    hint: 'Write `${GW_NAME}` or `${GW_NAME:-default}`; a plain dollar sign is `$$`.',
   },
   GW1403: {
     title: 'An environment variable that does not start with GW_.',
-    mend: 'Only GW_… may be read into a configuration.',
+    hint: 'Only GW_… may be read into a configuration.',
   },
   GW1404: {
     title: 'A secret in plain text.',
-    mend: 'Write a reference, `{ env: NAME }` or `{ file: /path }`, and change the secret: it has been in a file.',
+    hint: 'Write a reference, `{ env: NAME }` or `{ file: /path }`, and change the secret: it has been in a file.',
   },
   GW1405: {
     title: 'A secret that cannot be resolved.',
-    mend: 'Set the variable or create the file, readable for gw.',
+    hint: 'Set the variable or create the file, readable for gw.',
   },
 } as const satisfies Record<`GW1${string}`, ConfigFault>
 

@@ -1,5 +1,5 @@
 /**
- * The longest wait that a client is asked for (WIRE §1, "Retry hints"): openai-node 4 ignores 60 s and more and retries
+ * The longest wait that a client is asked for (spec/wire.md §1): openai-node 4 ignores 60 s and more and retries
  * at once, and Anthropic's SDK sleeps whatever it is given.
  */
 export const MAX_RETRY_AFTER_MS = 59_000

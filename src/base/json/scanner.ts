@@ -33,8 +33,8 @@ import {
   ZERO,
 } from './grammar.ts'
 import { USUAL_NAMES } from './names.ts'
-import { plainRun, WINDOW_BYTES } from './plain-run.ts'
 import type { StringCounter } from './string-counter.ts'
+import { scanString, WINDOW_BYTES } from './string-scan.ts'
 
 /**
  * A strict JSON scanner over bytes that arrive in pieces, cut anywhere.
@@ -64,7 +64,7 @@ export interface JsonMember {
 export type JsonFault = 'syntax' | 'too_deep' | 'too_wide'
 
 /** Shared by all: what it holds matters only within one call of `push`. */
-const LONG_RUN = plainRun()
+const LONG_RUN = scanString()
 /** A string that ends sooner is walked through byte by byte. */
 const NEAR_BYTES = 32
 /** `\\uXXXX` */
@@ -205,15 +205,15 @@ export class JsonScanner {
           } else if (byte === BACKSLASH) {
             this.#state = ESCAPE
             this.#nameEscaped = true
-          } else return this.#refuse('syntax')
+          } else return this.#reject('syntax')
           at++
           break
         }
         case AFTER_VALUE: {
           if (byte === COMMA && this.#depth > 0) this.#state = this.#inObject() ? NAME : VALUE
           else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
-            if (!this.#close(byte, at + 1 + shift)) return this.#refuse('syntax')
-          } else if (!isSpace(byte)) return this.#refuse('syntax')
+            if (!this.#close(byte, at + 1 + shift)) return this.#reject('syntax')
+          } else if (!isSpace(byte)) return this.#reject('syntax')
           at++
           break
         }
@@ -228,13 +228,13 @@ export class JsonScanner {
             this.#state = IN_STRING
             namePart = at + 1
           } else if (byte === CLOSE_OBJECT && this.#state === FIRST_NAME) this.#close(byte, at + 1 + shift)
-          else if (!isSpace(byte)) return this.#refuse('syntax')
+          else if (!isSpace(byte)) return this.#reject('syntax')
           at++
           break
         }
         case NAME_END: {
           if (byte === COLON) this.#state = VALUE
-          else if (!isSpace(byte)) return this.#refuse('syntax')
+          else if (!isSpace(byte)) return this.#reject('syntax')
           at++
           break
         }
@@ -256,12 +256,12 @@ export class JsonScanner {
           } else if (isEscape(byte)) {
             this.#state = IN_STRING
             this.#escapeBytes++
-          } else return this.#refuse('syntax')
+          } else return this.#reject('syntax')
           at++
           break
         }
         case HEX: {
-          if (!isHex(byte)) return this.#refuse('syntax')
+          if (!isHex(byte)) return this.#reject('syntax')
           this.#hex = this.#hex * 16 + hexValue(byte)
           if (--this.#hexLeft === 0) {
             this.#state = IN_STRING
@@ -271,7 +271,7 @@ export class JsonScanner {
           break
         }
         case LITERAL: {
-          if (byte !== this.#literal[this.#literalAt]) return this.#refuse('syntax')
+          if (byte !== this.#literal[this.#literalAt]) return this.#reject('syntax')
           at++
           if (++this.#literalAt === this.#literal.length) this.#endValue(at + shift)
           break
@@ -279,7 +279,7 @@ export class JsonScanner {
         default: {
           const next = numberState(this.#state, byte)
           if (next === undefined) {
-            if (this.#state < INTEGER_ZERO) return this.#refuse('syntax')
+            if (this.#state < INTEGER_ZERO) return this.#reject('syntax')
             this.#endValue(at + shift)
           } else {
             this.#state = next
@@ -321,10 +321,10 @@ export class JsonScanner {
       if (byte === MINUS) this.#state = NUMBER_MINUS
       else if (byte === ZERO) this.#state = INTEGER_ZERO
       else if (byte > ZERO) this.#state = INTEGER
-      else return void this.#refuse('syntax')
+      else return void this.#reject('syntax')
     } else {
       const literal = LITERALS[byte]
-      if (!literal) return void this.#refuse('syntax')
+      if (!literal) return void this.#reject('syntax')
       kind = literal.kind
       this.#literal = literal.bytes
       this.#literalAt = 1
@@ -339,7 +339,7 @@ export class JsonScanner {
       this.#deepest = 1
     }
     if (kind === 'object' || kind === 'array') {
-      if (this.#depth === this.#maxDepth) return void this.#refuse('too_deep')
+      if (this.#depth === this.#maxDepth) return void this.#reject('too_deep')
       this.#levels[++this.#depth] = kind === 'object'
       if (this.#depth > this.#deepest) this.#deepest = this.#depth
     }
@@ -355,7 +355,7 @@ export class JsonScanner {
   #endValue(end: number): void {
     this.#state = AFTER_VALUE
     if (this.#depth !== 1 || !this.#inObject()) return
-    if (this.members.length === MAX_MEMBERS) return void this.#refuse('too_wide')
+    if (this.members.length === MAX_MEMBERS) return void this.#reject('too_wide')
     this.members.push({
       name: this.#name,
       kind: this.#valueKind,
@@ -375,7 +375,7 @@ export class JsonScanner {
     this.#nameLength += to - from
     if (this.#depth > 1 && this.#nameLength > MAX_COUNTED_NAME) return
     this.#nameParts.push(bytes.subarray(from, to))
-    if (this.#nameLength > MAX_NAME_BYTES) this.#refuse('too_wide')
+    if (this.#nameLength > MAX_NAME_BYTES) this.#reject('too_wide')
   }
 
   #endName(bytes: Uint8Array, from: number, to: number): void {
@@ -414,7 +414,7 @@ export class JsonScanner {
     return name
   }
 
-  #refuse(fault: JsonFault): false {
+  #reject(fault: JsonFault): false {
     this.fault = fault
     return false
   }

@@ -35,8 +35,8 @@ export async function loweredLimits(
   return candidates.flatMap(candidate => {
     const { spec, ...limit } = candidate
     const used = usedOf(candidate, peaks[candidate.kind].get(candidate.name), spent.get(candidate), spec)
-    const refuses = isRate(limit.limit) ? limit.after < used : limit.after <= used
-    return refuses && used > 0n ? [{ ...limit, used }] : []
+    const rejects = isRate(limit.limit) ? limit.after < used : limit.after <= used
+    return rejects && used > 0n ? [{ ...limit, used }] : []
   })
 }
 

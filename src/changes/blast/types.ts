@@ -46,7 +46,7 @@ export interface PriceMove {
   readonly percent?: number
 }
 
-/** A limit that would refuse what was used lately. Money in nano-units, all else in counts. */
+/** A limit that would reject what was used lately. Money in nano-units, all else in counts. */
 export interface LoweredLimit {
   readonly kind: 'key' | 'tenant'
   readonly name: string

@@ -94,7 +94,7 @@ export class Assembly {
       part.keep()
       for (const { account, servedModel, weight, title } of own) {
         if (title !== undefined)
-          part.remark(`it speaks another protocol: a second endpoint, ${title}, stands in with the same key`)
+          part.note(`it speaks another protocol: a second endpoint, ${title}, stands in with the same key`)
         this.#bind(publication, account, { servedModel, weight, priority })
       }
     }
@@ -146,11 +146,11 @@ export class Assembly {
     const listed = vendor && listedPrice(vendor.account, servedModel)
     if (listed === undefined || !this.#usesPriceList) {
       const hint = listed === undefined ? '' : `; --prices takes that of ${PRICES_AS_OF}`
-      named.remark(`\`${named.text}\` has no price: its calls are free, and counted as unpriced${hint}`)
+      named.note(`\`${named.text}\` has no price: its calls are free, and counted as unpriced${hint}`)
       return {}
     }
     const note = listed.note === undefined ? '' : `; ${listed.note}`
-    named.remark(`\`${named.text}\` has the price of ${PRICES_AS_OF} (${PRICE_PAGES[listed.account]})${note}`)
+    named.note(`\`${named.text}\` has the price of ${PRICES_AS_OF} (${PRICE_PAGES[listed.account]})${note}`)
     return listed.price
   }
 
@@ -269,7 +269,7 @@ function bindingSpec(publication: string, { endpoint, servedModel, weight, prior
   }
 }
 
-/** @throws where the schema refuses what was assembled, which is a mistake of the import itself. */
+/** @throws where the schema rejects what was assembled, which is a mistake of the import itself. */
 export function resource(kind: Kind, name: string, spec: Json): Resource {
   return { kind, name, spec: encode(kind, KINDS[kind].parse(spec) as Spec<Kind>) }
 }

@@ -127,7 +127,7 @@ function providerOf(named: NamedModel, params: Part, mode: string | undefined): 
   const known = providerFor(named.providerName, mode)
   if (known || isTranslated(named.providerName)) return known
   const base = params.member('api_base') ?? params.member('base_url')
-  base?.remark(`\`${named.providerName}\` is taken for a server of the OpenAI protocol: probe it`)
+  base?.note(`\`${named.providerName}\` is taken for a server of the OpenAI protocol: probe it`)
   return base && { protocol: 'openai' }
 }
 
@@ -159,7 +159,7 @@ function baseUrlOf(provider: Provider, places: Places): string | undefined {
   const variable = variableIn(given.text)
   if (variable !== undefined) {
     given.tally.addresses.add(variable)
-    given.keep().remark(`the address stood in ${variable}: set GW_${variable} where gw runs`)
+    given.keep().note(`the address stood in ${variable}: set GW_${variable} where gw runs`)
     return `${unknownAddress(variable)}${suffix}`
   }
   const url = URL.canParse(given.text) ? new URL(given.text) : undefined
@@ -168,7 +168,7 @@ function baseUrlOf(provider: Provider, places: Places): string | undefined {
   // Azure's older addresses go on with the deployment, which is the model here.
   const path = url.pathname.replace(/\/openai\/deployments\/.*$|\/chat\/completions$/, '').replace(/\/+$/, '')
   if (path !== url.pathname.replace(/\/+$/, ''))
-    given.remark('gw appends the path of each request itself: cut off here')
+    given.note('gw appends the path of each request itself: cut off here')
   return url.origin + (path.endsWith(suffix) ? path : path + suffix)
 }
 
@@ -200,7 +200,7 @@ function keyOf(
     return {}
   }
   const keyVariable = given.tally.variableFor(given.text, `${variableName(publication)}_API_KEY`)
-  given.keep().remark(`a key stands in the file, and was not copied: put it into ${keyVariable}`)
+  given.keep().note(`a key stands in the file, and was not copied: put it into ${keyVariable}`)
   return { keyVariable }
 }
 
@@ -216,7 +216,7 @@ function headersOf(params: Part, publication: string): Headers {
       headers[name] = { env: variable }
     } else if (holdsSecret(name, text) || secretShapes(text).length > 0 || looksSecret(name, text)) {
       const env = part.tally.variableFor(text, `${variableName(publication)}_${variableName(name)}`)
-      part.keep().remark(`a secret stands in the file, and was not copied: put it into ${env}`)
+      part.keep().note(`a secret stands in the file, and was not copied: put it into ${env}`)
       headers[name] = { env }
     } else {
       part.keep()

@@ -2,12 +2,12 @@ import type { Resource } from '../../schema/kinds.ts'
 import { readFiles } from '../files.ts'
 import { render } from '../render.ts'
 import { Report } from '../report.ts'
+import { resolveDocument } from '../resolve.ts'
 import type { LoadPorts, Problem } from '../types.ts'
-import { understand } from '../understand.ts'
 import { parseYaml } from '../yaml.ts'
 import { Assembly, resource } from './assembled.ts'
 import { type Credential, readDeployment, silenceOf, unknownAddress } from './deployment.ts'
-import { type Left, Part, type Remark, Tally } from './parts.ts'
+import { type Left, type Note, Part, Tally } from './parts.ts'
 import { reasonFor } from './reasons.ts'
 
 /** What a LiteLLM configuration becomes. */
@@ -17,7 +17,7 @@ export interface Imported {
   readonly resources: readonly Resource[]
   /** Every field that was not carried, in the order of the file. */
   readonly left: readonly Left[]
-  readonly remarks: readonly Remark[]
+  readonly notes: readonly Note[]
 }
 
 export interface ImportOptions {
@@ -55,7 +55,7 @@ export async function importLitellm(
   if (source === undefined) return { ok: false, problems: report.problems() }
   const { contents, finding } = parseYaml(source)
   if (finding) report.add(finding)
-  const node = contents && understand(contents, source, report, {})
+  const node = contents && resolveDocument(contents, source, report, {})
   if (node && (node.kind !== 'map' || !node.entries.has('model_list'))) {
     report.add({
       code: 'GW1203',
@@ -69,11 +69,11 @@ export async function importLitellm(
   const resources = resourcesOf(root, options.prices === true)
   leaveTheRest(root)
   const left = tally.left.toSorted(byPlace)
-  const remarks = tally.remarks.toSorted(byPlace)
-  return { ok: true, imported: { yaml: written(resources, tally), resources, left, remarks } }
+  const notes = tally.notes.toSorted(byPlace)
+  return { ok: true, imported: { yaml: written(resources, tally), resources, left, notes } }
 }
 
-function byPlace({ place: a }: Left | Remark, { place: b }: Left | Remark): number {
+function byPlace({ place: a }: Left | Note, { place: b }: Left | Note): number {
   return a.line - b.line || a.column - b.column
 }
 
@@ -89,7 +89,7 @@ function resourcesOf(root: Part, usesPriceList: boolean): readonly Resource[] {
   }
   for (const section of [router, litellm]) carryFallbacks(section?.member('fallbacks'), assembly)
   carryAliases(router?.member('model_group_alias'), assembly)
-  remarkOnProtocols(root, assembly)
+  noteOnProtocols(root, assembly)
   return [
     ...settingsOf(root.member('general_settings')),
     ...assembly.resources(),
@@ -136,12 +136,12 @@ function settingsOf(general: Part | undefined): readonly Resource[] {
   return [resource('settings', 'settings', { log: { retention: retention.text } })]
 }
 
-function remarkOnProtocols(root: Part, assembly: Assembly): void {
+function noteOnProtocols(root: Part, assembly: Assembly): void {
   const protocols = [...assembly.protocols()]
   const list = root.member('model_list') ?? root
   const anthropic = protocols.filter(([, of]) => of.has('anthropic')).map(([name]) => name)
   if (anthropic.length > 0) {
-    list.remark(`/v1/messages serves ${anthropic.join(', ')}: gw does not translate OpenAI requests for them`)
+    list.note(`/v1/messages serves ${anthropic.join(', ')}: gw does not translate OpenAI requests for them`)
   }
 }
 

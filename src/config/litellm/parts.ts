@@ -11,7 +11,7 @@ export interface Left {
 }
 
 /** Something that was carried over with a change, or that needs a hand. */
-export interface Remark {
+export interface Note {
   readonly place: Place
   readonly text: string
 }
@@ -19,7 +19,7 @@ export interface Remark {
 /** What became of each field of one file. */
 export class Tally {
   readonly left: Left[] = []
-  readonly remarks: Remark[] = []
+  readonly notes: Note[] = []
   /** Variables of the environment that hold addresses. */
   readonly addresses = new Set<string>()
   /** Literal keys, and the variables that stand for them: what is one key stays one. */
@@ -118,8 +118,8 @@ export class Part {
     this.tally.leave(this, why)
   }
 
-  remark(text: string): void {
-    this.tally.remarks.push({ place: this.place, text })
+  note(text: string): void {
+    this.tally.notes.push({ place: this.place, text })
   }
 
   #below(name: string, { key, value }: Entry): Part {

@@ -1,10 +1,10 @@
 import { ApiError } from '../../base/catalogue/api.ts'
 import { skipReason, TELLING_FIELDS } from '../../changes/probe-orders.ts'
-import { ManagedError, ProbeError } from '../../changes/refusals.ts'
+import { ManagedError, ProbeError } from '../../changes/rejections.ts'
 import type { Fields } from '../../schema/api/reshape.ts'
 import { secretHeaders } from '../../schema/endpoint.ts'
-import { destinationOf, type KeptSecret, keptFor } from '../../schema/kept-secret.ts'
 import { type CanonicalSpec, decode, type Json, type Resource } from '../../schema/kinds.ts'
+import { destinationOf, type StoredCredential, storedFor } from '../../schema/stored-credential.ts'
 import type { StoredResource } from '../../store/types.ts'
 import type { Call, HandlersOf } from '../call.ts'
 import type { UseCasePorts } from '../ports.ts'
@@ -36,7 +36,7 @@ type Ids =
 /** What was sent, and the secret that was among it. */
 interface Apart {
   readonly fields: Fields
-  readonly kept: readonly KeptSecret[]
+  readonly kept: readonly StoredCredential[]
   readonly credential?: string
 }
 
@@ -77,7 +77,7 @@ export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
   async function secretApart(name: string, url: string, sent: Fields): Promise<Apart> {
     const { upstream_key: credential, ...others } = sent
     if (typeof credential !== 'string') return { fields: sent, kept: [] }
-    const secret = await ports.keep(credential, keptFor(name, url))
+    const secret = await ports.keep(credential, storedFor(name, url))
     return { fields: { ...others, upstream_key: { stored: secret.id } }, kept: [secret], credential }
   }
 
@@ -88,7 +88,7 @@ export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
     const { served_model: model } = decode('endpoint', spec)
     const verdict = await ports.probe({ endpoint, models: [model] }, credential)
     if (!verdict.ok) {
-      throw new ProbeError([{ endpoint: name, model, cause: verdict.cause, mend: verdict.mend }])
+      throw new ProbeError([{ endpoint: name, model, cause: verdict.cause, hint: verdict.hint }])
     }
   }
 
@@ -146,7 +146,7 @@ function assertPlainHeaders(headers: Json | undefined): void {
 function credentialShown({ name, spec }: StoredResource, kept: ReadonlyMap<string, number>) {
   const { upstream_key: reference, base_url: url } = decode('endpoint', spec)
   if (!reference || !('stored' in reference)) return {}
-  const sinceMs = kept.get(keptFor(name, url))
+  const sinceMs = kept.get(storedFor(name, url))
   return { upstream_key: { stored: true, ...(sinceMs !== undefined && { since: iso(sinceMs) }) } }
 }
 

@@ -1,5 +1,5 @@
 import { viewKeys } from '../../changes/key-view.ts'
-import { holdKey, issueKey, releaseKey, rotateKey } from '../../changes/keys.ts'
+import { issueKey, resumeKey, rotateKey, suspendKey } from '../../changes/keys.ts'
 import { revokeKey } from '../../changes/keys-lifetime.ts'
 import type { IssuedSecret, KeyView } from '../../changes/types.ts'
 import type { Live, StoredResource } from '../../store/types.ts'
@@ -21,7 +21,7 @@ type Ids =
   | 'revoke_key'
 
 export function keyHandlers(ports: UseCasePorts): HandlersOf<Ids> {
-  const { chance } = ports
+  const { random } = ports
   const look = async (name: string) => {
     const { resource, live } = await find(ports, 'key', name)
     return { resource, body: showKeys(live)[0] ?? fail(name) }
@@ -61,18 +61,18 @@ export function keyHandlers(ports: UseCasePorts): HandlersOf<Ids> {
     delete_key: call => remove(ports, 'key', call.params.name, call),
 
     async issue_key({ params, store }) {
-      return { body: issuedBody(await issueKey(store, chance, params.name)) }
+      return { body: issuedBody(await issueKey(store, random, params.name)) }
     },
     async rotate_key({ params, body, store }) {
-      return { body: issuedBody(await rotateKey(store, chance, params.name, body.grace ?? 0)) }
+      return { body: issuedBody(await rotateKey(store, random, params.name, body.grace ?? 0)) }
     },
     async disable_key({ params, store, markUnchanged }) {
-      const changed = await holdKey(store, params.name)
+      const changed = await suspendKey(store, params.name)
       if (!changed) markUnchanged()
       return { body: { key: params.name, state: 'disabled', changed } }
     },
     async enable_key({ params, store, markUnchanged }) {
-      const changed = await releaseKey(store, params.name)
+      const changed = await resumeKey(store, params.name)
       if (!changed) markUnchanged()
       return { body: { key: params.name, state: 'enabled', changed } }
     },
@@ -95,7 +95,7 @@ function showKey(resource: StoredResource, view: KeyView) {
   return {
     ...shown({ ...resource, spec }),
     state: view.state,
-    ...(view.heldAtMs !== undefined && { held_at: iso(view.heldAtMs) }),
+    ...(view.suspendedAtMs !== undefined && { suspended_at: iso(view.suspendedAtMs) }),
     secret: {
       ...(view.secretSource && { source: view.secretSource }),
       ...(view.secretCreatedAtMs !== undefined && { created_at: iso(view.secretCreatedAtMs) }),

@@ -30,7 +30,7 @@ export function operatingHandlers(ports: UseCasePorts): HandlersOf<Ids> {
       return {
         body: await pageOf(
           { limit, cursor },
-          (limit, mark) => store.people.audit({ ...asked, limit, ...idBefore(mark) }),
+          (limit, mark) => store.users.audit({ ...asked, limit, ...idBefore(mark) }),
           line => line.id,
           ({ atMs, requestId, ...line }) => ({
             ...line,

@@ -4,8 +4,8 @@ import { userName } from '../../schema/user.ts'
 import type { Call, HandlersOf } from '../call.ts'
 import type { UseCasePorts } from '../ports.ts'
 import { iso } from '../resources.ts'
-import { type Attempts, type LoginOrigin, networksOf } from '../session/attempts.ts'
 import type { SessionCookie } from '../session/credentials.ts'
+import { type LoginOrigin, type LoginThrottle, networksOf } from '../session/login-throttle.ts'
 import type { LiveSession, Sessions } from '../session/sessions.ts'
 
 type Ids = 'log_in' | 'get_session' | 'log_out' | 'log_out_everywhere' | 'change_password'
@@ -13,17 +13,17 @@ type Ids = 'log_in' | 'get_session' | 'log_out' | 'log_out_everywhere' | 'change
 /** What sessions need beside the use cases. */
 export interface SessionPorts {
   readonly sessions: Sessions
-  readonly attempts: Attempts
+  readonly loginThrottle: LoginThrottle
   readonly cookie: SessionCookie
 }
 
 type Asker = Pick<Call<Ids>, 'address' | 'device' | 'hasLeft'>
 
 export function sessionHandlers(
-  { store, hasher, clock, chance }: Pick<UseCasePorts, 'store' | 'hasher' | 'clock' | 'chance'>,
-  { sessions, attempts, cookie }: SessionPorts,
+  { store, hasher, clock, random }: Pick<UseCasePorts, 'store' | 'hasher' | 'clock' | 'random'>,
+  { sessions, loginThrottle, cookie }: SessionPorts,
 ): HandlersOf<Ids> {
-  const { people } = store
+  const { users } = store
 
   /**
    * One answer and one duration for every name, known, disabled or made up.
@@ -37,14 +37,14 @@ export function sessionHandlers(
   ): Promise<string> {
     const origin = await originOf(name, address, device)
     const assertNoPause = () => {
-      const pauseMs = attempts.pauseMs(name, origin)
+      const pauseMs = loginThrottle.pauseMs(name, origin)
       if (pauseMs > 0) throw new ApiError('too_many_attempts', undefined, { retryAfterMs: pauseMs })
     }
     assertNoPause()
-    const rank = origin.isKnown ? Number(origin.device === undefined) : attempts.failuresOf(origin)
+    const rank = origin.isKnown ? Number(origin.device === undefined) : loginThrottle.failuresOf(origin)
     const turn = { isKnown: origin.isKnown, rank }
     hasher.assertRoom(turn)
-    const found = userName.safeParse(name).success ? await people.credential(name) : undefined
+    const found = userName.safeParse(name).success ? await users.credential(name) : undefined
     const isRight = await hasher.verify(password, found?.passwordHash, {
       ...turn,
       onTurn() {
@@ -54,10 +54,10 @@ export function sessionHandlers(
       },
     })
     if (isRight && found?.user.enabled) {
-      attempts.succeeded(name, origin)
+      loginThrottle.succeeded(name, origin)
       return found.passwordHash
     }
-    attempts.failed(name, origin)
+    loginThrottle.failed(name, origin)
     throw new ApiError('wrong_credentials')
   }
 
@@ -66,7 +66,7 @@ export function sessionHandlers(
     const { network, site } = networksOf(address)
     const digest = device === undefined ? undefined : keyDigest(device)
     const asked = [networkMark(network), ...(digest === undefined ? [] : [deviceMark(digest)])]
-    const known = await people.knownOrigins(name, asked)
+    const known = await users.knownOrigins(name, asked)
     const hasDevice = digest !== undefined && known.has(deviceMark(digest))
     return { network, site, isKnown: known.size > 0, ...(hasDevice && { device: digest }) }
   }
@@ -78,7 +78,7 @@ export function sessionHandlers(
       const asker = { address, hasLeft, ...(device !== undefined && { device }) }
       const passwordHash = await verifiedHash(username, password, asker)
       // A new one each time: what somebody else has planted is worth nothing.
-      const newDevice = carrier === 'cookie' ? cookie.newDevice(chance) : undefined
+      const newDevice = carrier === 'cookie' ? cookie.newDevice(random) : undefined
       const origins = [
         networkMark(networksOf(address).network),
         ...(newDevice === undefined ? [] : [deviceMark(keyDigest(newDevice))]),
@@ -105,17 +105,17 @@ export function sessionHandlers(
       return { body: sessionBody(caller.session) }
     },
     async log_out({ caller: { session }, store: changing }) {
-      await changing.people.endSession(session.digest)
+      await changing.users.endSession(session.digest)
       return { body: undefined, ...farewell(session) }
     },
     async log_out_everywhere({ caller, store: changing }) {
-      await changing.people.endSessions(caller.name)
+      await changing.users.endSessions(caller.name)
       return { body: undefined, ...farewell(caller.session) }
     },
     async change_password({ body, caller, store: changing, address, device, hasLeft }) {
       const asker = { address, hasLeft, ...(device !== undefined && { device }) }
       await verifiedHash(caller.name, body.current_password, asker)
-      await changing.people.setPassword(caller.name, await hasher.hash(body.new_password))
+      await changing.users.setPassword(caller.name, await hasher.hash(body.new_password))
       return { body: undefined, ...farewell(caller.session) }
     },
   }

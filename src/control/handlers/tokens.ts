@@ -2,7 +2,7 @@ import { newToken } from '../../base/access-token.ts'
 import { keyDigest } from '../../base/api-key.ts'
 import { ApiError } from '../../base/catalogue/api.ts'
 import { CommandError } from '../../base/catalogue/command.ts'
-import type { StoredToken } from '../../store/people/types.ts'
+import type { StoredToken } from '../../store/users/types.ts'
 import type { Caller, HandlersOf } from '../call.ts'
 import { pageOf } from '../paging.ts'
 import type { UseCasePorts } from '../ports.ts'
@@ -13,14 +13,14 @@ type Ids = 'list_tokens' | 'create_token' | 'revoke_token'
 
 export function tokenHandlers({
   store,
-  chance,
+  random,
   clock,
-}: Pick<UseCasePorts, 'store' | 'chance' | 'clock'>): HandlersOf<Ids> {
+}: Pick<UseCasePorts, 'store' | 'random' | 'clock'>): HandlersOf<Ids> {
   return {
     async list_tokens({ query, caller }) {
       const user = ownerOf(caller) ?? query.user
       const read = (limit: number, after: string | undefined) =>
-        store.people.tokens({
+        store.users.tokens({
           limit,
           ...(after !== undefined && { after }),
           ...(user !== undefined && { user }),
@@ -28,9 +28,9 @@ export function tokenHandlers({
       return { body: await pageOf(query, read, token => token.id, tokenBody) }
     },
     async create_token({ body: { name, scope, tenant, expires_in: spanMs }, caller, store: changing }) {
-      const { id, token } = newToken(chance)
+      const { id, token } = newToken(random)
       try {
-        const stored = await changing.people.createToken({
+        const stored = await changing.users.createToken({
           id,
           digest: keyDigest(token),
           user: caller.name,
@@ -45,7 +45,7 @@ export function tokenHandlers({
       }
     },
     async revoke_token({ params, caller, store: changing }) {
-      const revoked = await changing.people.revokeToken(params.name, ownerOf(caller))
+      const revoked = await changing.users.revokeToken(params.name, ownerOf(caller))
       if (!revoked) throw new ApiError('not_found', `There is no token ${params.name}.`)
       return { body: undefined, target: `token/${params.name}` }
     },

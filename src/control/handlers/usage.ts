@@ -1,4 +1,4 @@
-import { toldCall, toldSums } from '../../store/ledger/told.ts'
+import { callToJson, sumsToJson } from '../../store/ledger/to-json.ts'
 import type { StoredCall } from '../../store/ledger/types.ts'
 import type { Caller, HandlersOf } from '../call.ts'
 import { idBefore, pageOf } from '../paging.ts'
@@ -31,7 +31,7 @@ export function usageHandlers(ports: UseCasePorts): HandlersOf<Ids> {
           currency: await ports.currency(),
           since: iso(sinceMs),
           until: iso(untilMs),
-          data: rows.map(row => ({ label: row.label === '' ? null : row.label, ...toldSums(row) })),
+          data: rows.map(row => ({ label: row.label === '' ? null : row.label, ...sumsToJson(row) })),
         },
       }
     },
@@ -54,7 +54,7 @@ export function usageHandlers(ports: UseCasePorts): HandlersOf<Ids> {
           { limit, cursor },
           async (limit, mark) => (own ? accounting.callLogs({ ...asked, limit, ...idBefore(mark) }) : []),
           call => call.id,
-          call => toldCall(caller.tenant === undefined ? call : withoutCauses(call), currency),
+          call => callToJson(caller.tenant === undefined ? call : withoutCauses(call), currency),
         ),
       }
     },

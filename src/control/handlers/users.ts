@@ -2,7 +2,7 @@ import { ApiError } from '../../base/catalogue/api.ts'
 import { CommandError } from '../../base/catalogue/command.ts'
 import type { Fields } from '../../schema/api/reshape.ts'
 import { userPlace } from '../../schema/user.ts'
-import type { PeopleReads, User, UserChange } from '../../store/people/types.ts'
+import type { User, UserChange, UserStoreReads } from '../../store/users/types.ts'
 import type { HandlersOf } from '../call.ts'
 import { pageOf } from '../paging.ts'
 import type { UseCasePorts } from '../ports.ts'
@@ -12,38 +12,38 @@ import { iso, patched } from '../resources.ts'
 type Ids = 'list_users' | 'create_user' | 'get_user' | 'update_user' | 'reset_password' | 'end_user_sessions'
 
 export function userHandlers({ store, hasher }: UseCasePorts): HandlersOf<Ids> {
-  const { people } = store
+  const { users } = store
   return {
     async list_users({ query }) {
       const read = (limit: number, after: string | undefined) =>
-        people.users({ limit, ...(after !== undefined && { after }) })
+        users.users({ limit, ...(after !== undefined && { after }) })
       return { body: await pageOf(query, read, user => user.name, userBody) }
     },
     async create_user({ body: { name, password, role, tenant }, store: changing }) {
-      if (await people.user(name)) throw new ApiError('already_exists', `There is a user ${name} already.`)
+      if (await users.user(name)) throw new ApiError('already_exists', `There is a user ${name} already.`)
       const passwordHash = await hasher.hash(password)
       const place = { role, ...(tenant !== undefined && { tenant }) }
-      const user = await withKnownTenant(() => changing.people.createUser({ name, passwordHash, ...place }))
+      const user = await withKnownTenant(() => changing.users.createUser({ name, passwordHash, ...place }))
       return { body: userBody(user), etag: user.version, target: `user/${name}` }
     },
     async get_user({ params }) {
-      const user = await known(people, params.name)
+      const user = await known(users, params.name)
       return { body: userBody(user), etag: user.version }
     },
     async update_user({ params, json, version, store: changing, markUnchanged }) {
-      const before = await known(people, params.name)
+      const before = await known(users, params.name)
       const change = changeOf(before, json)
-      const user = await withKnownTenant(() => changing.people.changeUser(params.name, change, version))
+      const user = await withKnownTenant(() => changing.users.changeUser(params.name, change, version))
       if (user.version === before.version) markUnchanged()
       return { body: userBody(user), etag: user.version }
     },
     async reset_password({ params, body, store: changing }) {
-      await known(people, params.name)
-      await changing.people.setPassword(params.name, await hasher.hash(body.password))
+      await known(users, params.name)
+      await changing.users.setPassword(params.name, await hasher.hash(body.password))
       return { body: undefined }
     },
     async end_user_sessions({ params, store: changing, markUnchanged }) {
-      if ((await changing.people.endSessions(params.name)) === 0) markUnchanged()
+      if ((await changing.users.endSessions(params.name)) === 0) markUnchanged()
       return { body: undefined }
     },
   }
@@ -60,8 +60,8 @@ function changeOf({ role, tenant }: User, { enabled, ...patch }: Fields): UserCh
   }
 }
 
-async function known(people: PeopleReads, name: string): Promise<User> {
-  const user = await people.user(name)
+async function known(users: UserStoreReads, name: string): Promise<User> {
+  const user = await users.user(name)
   if (user) return user
   throw new ApiError('not_found', `There is no user ${name}.`)
 }

@@ -1,6 +1,6 @@
 import { formatNano } from '../../base/decimal.ts'
 import { decode } from '../../schema/kinds.ts'
-import { toldEntry } from '../../store/ledger/told.ts'
+import { entryToJson } from '../../store/ledger/to-json.ts'
 import type { Adjustment } from '../../store/ledger/types.ts'
 import type { Call, HandlersOf } from '../call.ts'
 import { idBefore, pageOf } from '../paging.ts'
@@ -39,7 +39,7 @@ export function walletHandlers(ports: UseCasePorts): HandlersOf<Ids> {
           currency: await ports.currency(),
           booked: booked.isNew,
           balance: formatNano(booked.balanceNano),
-          entry: toldEntry(booked.entry),
+          entry: entryToJson(booked.entry),
         },
       }
     }
@@ -66,7 +66,7 @@ export function walletHandlers(ports: UseCasePorts): HandlersOf<Ids> {
           query,
           (limit, mark) => accounting.walletEntries(name, { limit, ...idBefore(mark) }),
           entry => entry.id,
-          toldEntry,
+          entryToJson,
         ),
       }
     },

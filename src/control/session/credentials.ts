@@ -1,11 +1,11 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../../base/catalogue/api.ts'
-import type { Chance } from '../../base/chance.ts'
+import type { Random } from '../../base/random.ts'
 import type { Carrier } from '../../schema/user.ts'
 
 /** What a request bears. */
-export interface Borne {
+export interface PresentedCredential {
   readonly token: string
   readonly carrier: Carrier
 }
@@ -18,7 +18,7 @@ export interface SessionCookie {
   /** The header that takes it back. */
   clear(): string
   /** By what a browser is known that has logged in before: it opens nothing. */
-  newDevice(chance: Chance): string
+  newDevice(random: Random): string
   setDevice(device: string): string
   /** What a request bears of it. */
   deviceOf(req: IncomingMessage): string | undefined
@@ -42,7 +42,7 @@ export function sessionCookie(publicUrl: URL | undefined): SessionCookie {
     name,
     set: (token, maxAgeMs) => `${name}=${token}; Max-Age=${Math.floor(maxAgeMs / 1_000)}; ${attributes}`,
     clear: () => `${name}=; Max-Age=0; ${attributes}`,
-    newDevice: chance => Buffer.from(chance.bytes(DEVICE_BYTES)).toString('base64url'),
+    newDevice: random => Buffer.from(random.bytes(DEVICE_BYTES)).toString('base64url'),
     setDevice: device => `${deviceName}=${device}; Max-Age=${DEVICE_MAX_AGE_S}; ${attributes}`,
     deviceOf(req) {
       const [device, ...others] = cookiesOf(req, deviceName)
@@ -56,7 +56,10 @@ export function sessionCookie(publicUrl: URL | undefined): SessionCookie {
  *
  * @throws {ApiError} not_logged_in where one is repeated: which of two counts must never be a matter of taste.
  */
-export function borne(req: IncomingMessage, cookieName: string): Borne | undefined {
+export function presentedCredential(
+  req: IncomingMessage,
+  cookieName: string,
+): PresentedCredential | undefined {
   const lines = linesOf(req, 'authorization')
   if (lines.length > 1) throw new ApiError('not_logged_in')
   const [line] = lines
@@ -83,16 +86,16 @@ export function assertSameSite(
 ): void {
   const site = req.headers['sec-fetch-site']
   const { origin } = req.headers
-  const refuse = (message: string) => new ApiError('cross_site', message)
-  if (!isJson(req)) throw refuse('A change by cookie is sent as application/json.')
-  if (site === undefined && origin === undefined) throw refuse('Neither Sec-Fetch-Site nor Origin was sent.')
-  if (site !== undefined && site !== 'same-origin') throw refuse('The request comes from another site.')
+  const reject = (message: string) => new ApiError('cross_site', message)
+  if (!isJson(req)) throw reject('A change by cookie is sent as application/json.')
+  if (site === undefined && origin === undefined) throw reject('Neither Sec-Fetch-Site nor Origin was sent.')
+  if (site !== undefined && site !== 'same-origin') throw reject('The request comes from another site.')
   if (origin !== undefined && !isOwnOrigin(origin, req.headers.host ?? '', publicUrl))
-    throw refuse('The request comes from another origin.')
+    throw reject('The request comes from another origin.')
   if (csrfToken === undefined) return
   const sent = req.headers['x-csrf-token']
   if (typeof sent !== 'string' || !isSame(sent, csrfToken))
-    throw refuse('The x-csrf-token of the session is missing or wrong.')
+    throw reject('The x-csrf-token of the session is missing or wrong.')
 }
 
 /** Whether the body says that it is JSON. */

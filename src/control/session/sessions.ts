@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto'
 import { isAccessToken } from '../../base/access-token.ts'
 import { keyDigest } from '../../base/api-key.ts'
-import type { Chance } from '../../base/chance.ts'
 import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
 import type { Carrier } from '../../schema/user.ts'
-import type { NewSession, OpenSession, People, StoredToken } from '../../store/people/types.ts'
+import type { NewSession, OpenSession, StoredToken, UserStore } from '../../store/users/types.ts'
 
 const TOKEN_BYTES = 32
 /** A scanner can find it, and it is no API key. */
@@ -30,15 +30,15 @@ export interface LiveSession extends OpenSession {
 
 /** Opens, finds and ends sessions. A token is 32 random bytes; only its hash is kept. */
 export class Sessions {
-  readonly #people: People
+  readonly #users: UserStore
   readonly #clock: Clock
-  readonly #chance: Chance
+  readonly #random: Random
   #prunedAtMs = Number.NEGATIVE_INFINITY
 
-  constructor(ports: { readonly people: People; readonly clock: Clock; readonly chance: Chance }) {
-    this.#people = ports.people
+  constructor(ports: { readonly users: UserStore; readonly clock: Clock; readonly random: Random }) {
+    this.#users = ports.users
     this.#clock = ports.clock
-    this.#chance = ports.chance
+    this.#random = ports.random
   }
 
   /** @returns undefined where the user is gone or disabled by now, or has another password. */
@@ -47,9 +47,9 @@ export class Sessions {
   ): Promise<{ readonly token: string; readonly session: LiveSession } | undefined> {
     const nowMs = this.#clock.nowMs()
     await this.#prune(nowMs)
-    const token = PREFIX + Buffer.from(this.#chance.bytes(TOKEN_BYTES)).toString('base64url')
+    const token = PREFIX + Buffer.from(this.#random.bytes(TOKEN_BYTES)).toString('base64url')
     const digest = keyDigest(token)
-    const opened = await this.#people.openSession({ ...opening, digest })
+    const opened = await this.#users.openSession({ ...opening, digest })
     return opened && { token, session: living(opened, token, digest) }
   }
 
@@ -58,27 +58,27 @@ export class Sessions {
     if (isAccessToken(token)) return carrier === 'bearer' ? this.#findToken(token) : undefined
     if (!TOKEN.test(token)) return undefined
     const digest = keyDigest(token)
-    const found = await this.#people.session(digest)
+    const found = await this.#users.session(digest)
     if (!found || found.carrier !== carrier) return undefined
     const nowMs = this.#clock.nowMs()
     const session = living(found, token, digest)
     if (nowMs >= session.expiresAtMs || nowMs >= session.idleExpiresAtMs) {
-      await this.#people.endSession(digest)
+      await this.#users.endSession(digest)
       return undefined
     }
     if (nowMs - found.usedAtMs < TOUCH_MS) return session
-    await this.#people.touchSession(digest)
+    await this.#users.touchSession(digest)
     return living({ ...found, usedAtMs: nowMs }, token, digest)
   }
 
   /** A personal access token as the session that its bearer may act by. */
   async #findToken(text: string): Promise<LiveSession | undefined> {
     const digest = keyDigest(text)
-    const found = await this.#people.usedToken(digest)
+    const found = await this.#users.usedToken(digest)
     if (!found) return undefined
     const { token, user } = found
     const nowMs = this.#clock.nowMs()
-    if (nowMs - (token.usedAtMs ?? 0) >= TOUCH_MS) await this.#people.touchToken(token.id)
+    if (nowMs - (token.usedAtMs ?? 0) >= TOUCH_MS) await this.#users.touchToken(token.id)
     const { createdAtMs, expiresAtMs } = token
     return {
       user,
@@ -97,7 +97,7 @@ export class Sessions {
     const monotonicMs = this.#clock.monotonicMs()
     if (monotonicMs - this.#prunedAtMs < PRUNE_MS) return
     this.#prunedAtMs = monotonicMs
-    await this.#people.pruneSessions({ createdAtMs: nowMs - ABSOLUTE_MS, usedAtMs: nowMs - IDLE_MS })
+    await this.#users.pruneSessions({ createdAtMs: nowMs - ABSOLUTE_MS, usedAtMs: nowMs - IDLE_MS })
   }
 }
 

@@ -10,11 +10,11 @@ import {
 import { type Estimate, estimate } from '../../admission/estimate.ts'
 import { checkKey } from '../../admission/identify.ts'
 import type { Limiter } from '../../admission/limiter.ts'
-import type { Reading } from '../../admission/limits.ts'
+import type { LimitReport } from '../../admission/limits.ts'
 import { GwError } from '../../base/catalogue/wire.ts'
 import type { Clock } from '../../base/clock.ts'
-import { boundTo, type Candidate, nobody, survey } from '../../routing/candidates.ts'
-import type { HealthBook } from '../../routing/health-book.ts'
+import { boundTo, type Candidate, inspect, noEndpointError } from '../../routing/candidates.ts'
+import type { HealthRegistry } from '../../routing/health-registry.ts'
 import type { CHECKS } from '../../schema/api/why.ts'
 import { priceAt } from '../../snapshot/price-at.ts'
 import type { KeyEntry, PublicationEntry, Snapshot } from '../../snapshot/types.ts'
@@ -26,22 +26,22 @@ export type CheckName = (typeof CHECKS)[number]
 /** What a call is decided by: of a gateway that serves, or made for the purpose. */
 export interface View {
   readonly snapshot: Snapshot
-  readonly limiter: Pick<Limiter, 'survey'>
-  readonly health: HealthBook
+  readonly limiter: Pick<Limiter, 'inspect'>
+  readonly health: HealthRegistry
   readonly clock: Clock
   /** False: bills cannot be written. */
   readonly ledgerHealthy: boolean
 }
 
 /** Who asks: a key, and why it opens nothing where it does not. */
-export interface Bearer {
+export interface Caller {
   /** Absent where the secret is nobody's. */
   readonly entry?: KeyEntry
-  readonly refusal?: GwError
+  readonly rejection?: GwError
 }
 
 /** The call that is asked about. */
-export interface Wish {
+export interface CallOptions {
   readonly model: string
   /** Absent: the first that the model is served at. */
   readonly path?: InferencePath
@@ -51,86 +51,86 @@ export interface Wish {
 }
 
 /** One check, as the call meets it. */
-export interface Step {
+export interface CheckResult {
   readonly check: CheckName
-  readonly verdict: 'passes' | 'refuses' | 'would_refuse' | 'not_reached' | 'assumed'
-  readonly refusal?: GwError
+  readonly verdict: 'passes' | 'rejects' | 'would_reject' | 'not_reached' | 'assumed'
+  readonly rejection?: GwError
   /** Of a limit. */
-  readonly reading?: Reading
+  readonly report?: LimitReport
 }
 
 /** What would become of a call. */
 export interface Decision {
-  readonly bearer: Bearer
+  readonly caller: Caller
   readonly publication: PublicationEntry | undefined
-  readonly wish: Wish
+  readonly callOptions: CallOptions
   readonly path: InferencePath
   /** `GET /v1/models` shows the model to the key. */
   readonly visible: boolean
-  readonly steps: readonly Step[]
-  /** The check that answers, where one refuses. */
-  readonly refused?: Step & { readonly refusal: GwError }
+  readonly steps: readonly CheckResult[]
+  /** The check that answers, where one rejects. */
+  readonly rejected?: CheckResult & { readonly rejection: GwError }
   /** What would be held. Absent where the call costs nothing, or nothing can be said of it. */
   readonly estimate?: Estimate
   readonly candidates: readonly Candidate[]
 }
 
-/** What a token of English text weighs at the most: so many bytes are held for as so many tokens (MONEY, "Size"). */
+/** What a token of English text weighs at the most: so many bytes are held for as so many tokens (spec/money.md §1). */
 export const BYTES_PER_TOKEN = 3
 
 /**
  * What would become of a call, by the checks that a call itself passes (see `serveInference`), in their order. All of
- * them are asked, also behind the first that refuses; none takes anything.
+ * them are asked, also behind the first that rejects; none takes anything.
  *
  *     key ──▶ maintenance, tenant ──▶ body ──▶ ban, listing, models ──▶ protocol, endpoints, price ──▶ limits ──▶ ledger
  */
-export function decide(bearer: Bearer, wish: Wish, view: View): Decision {
+export function decide(caller: Caller, callOptions: CallOptions, view: View): Decision {
   const { snapshot, clock, limiter } = view
-  const { entry: key } = bearer
-  const publication = snapshot.publications.get(wish.model)
-  const path = wish.path ?? pathOf(publication)
-  const walk = new Walk()
-  walk.meet('key', () => {
-    if (bearer.refusal) throw bearer.refusal
+  const { entry: key } = caller
+  const publication = snapshot.publications.get(callOptions.model)
+  const path = callOptions.path ?? pathOf(publication)
+  const run = new CheckRun()
+  run.run('key', () => {
+    if (caller.rejection) throw caller.rejection
     if (key) checkKey(key, clock.nowMs())
   })
-  walk.meet('maintenance', () => checkMaintenance(snapshot))
-  walk.meet('tenant', key && (() => checkTenant(key)))
-  walk.assume('body')
-  walk.meet('ban', key && (() => checkBan(key, publication, wish.model)))
-  walk.meet('listing', () => void checkListed(publication, wish.model))
-  walk.meet('models', key && (() => checkModels(key, wish.model)))
+  run.run('maintenance', () => checkMaintenance(snapshot))
+  run.run('tenant', key && (() => checkTenant(key)))
+  run.skip('body')
+  run.run('ban', key && (() => checkBan(key, publication, callOptions.model)))
+  run.run('listing', () => void checkListed(publication, callOptions.model))
+  run.run('models', key && (() => checkModels(key, callOptions.model)))
   const bound = publication?.targets[path.protocol] ?? []
-  walk.meet('protocol', publication && (() => void boundTo(publication, path.protocol)))
-  const candidates = survey(bound, view)
+  run.run('protocol', publication && (() => void boundTo(publication, path.protocol)))
+  const candidates = inspect(bound, view)
   const usable = candidates.some(({ obstacle }) => obstacle === undefined)
   const unusable = () => {
-    if (!usable) throw nobody(bound, view)
+    if (!usable) throw noEndpointError(bound, view)
   }
-  walk.meet('endpoints', bound.length > 0 ? unusable : undefined)
+  run.run('endpoints', bound.length > 0 ? unusable : undefined)
   if (path.dialect && publication?.requirePrice) {
-    walk.meet('price', () => checkPriced(publication, priceAt(publication, clock.nowMs()) !== undefined))
+    run.run('price', () => checkPriced(publication, priceAt(publication, clock.nowMs()) !== undefined))
   }
   const permit = key && publication && { key, publication }
-  const estimated = permit && estimateOf(permit.publication, wish, path, clock)
+  const estimated = permit && estimateOf(permit.publication, callOptions, path, clock)
   if (permit) {
     const { publication } = permit
     const request = estimated && { publication, estimate: estimated }
-    for (const reading of limiter.survey(permit.key, request)) walk.read(reading)
+    for (const report of limiter.inspect(permit.key, request)) run.read(report)
   }
   if (path.dialect) {
-    walk.meet('ledger', () => {
+    run.run('ledger', () => {
       if (!view.ledgerHealthy) throw new GwError('unavailable')
     })
   }
   return {
-    bearer,
+    caller,
     publication,
-    wish,
+    callOptions,
     path,
-    visible: isShown(bearer, publication, walk),
-    steps: walk.steps,
-    ...(walk.refused && { refused: walk.refused }),
+    visible: isShown(caller, publication, run),
+    steps: run.steps,
+    ...(run.rejected && { rejected: run.rejected }),
     ...(estimated && { estimate: estimated }),
     candidates,
   }
@@ -143,17 +143,17 @@ export function pathOf(publication: PublicationEntry | undefined): InferencePath
   return INFERENCE_PATHS.find(({ protocol }) => protocol === wanted) as InferencePath
 }
 
-/** Nothing of the list is shown to whom its own checks refuse. */
-function isShown({ entry }: Bearer, publication: PublicationEntry | undefined, walk: Walk): boolean {
+/** Nothing of the list is shown to whom its own checks reject. */
+function isShown({ entry }: Caller, publication: PublicationEntry | undefined, run: CheckRun): boolean {
   if (!entry || !publication || !isVisible(entry, publication)) return false
-  const { refused } = walk
-  return !(refused && ['key', 'maintenance', 'tenant'].includes(refused.check))
+  const { rejected } = run
+  return !(rejected && ['key', 'maintenance', 'tenant'].includes(rejected.check))
 }
 
 /** What a call reserves. Undefined where it costs nothing. */
 export function estimateOf(
   publication: PublicationEntry,
-  { inputTokens, maxTokens }: Wish,
+  { inputTokens, maxTokens }: CallOptions,
   { dialect }: InferencePath,
   clock: Clock,
 ): Estimate | undefined {
@@ -167,38 +167,38 @@ export function estimateOf(
   )
 }
 
-/** The checks in their order: the first that refuses answers, those behind it are not reached. */
-class Walk {
-  readonly steps: Step[] = []
-  refused: (Step & { readonly refusal: GwError }) | undefined
+/** The checks in their order: the first that rejects answers, those behind it are not reached. */
+class CheckRun {
+  readonly steps: CheckResult[] = []
+  rejected: (CheckResult & { readonly rejection: GwError }) | undefined
 
-  /** @param ask throws where it refuses. Absent: there is nothing that it could be asked of. */
-  meet(check: CheckName, ask: (() => void) | undefined): void {
+  /** @param ask throws where it rejects. Absent: there is nothing that it could be asked of. */
+  run(check: CheckName, ask: (() => void) | undefined): void {
     if (!ask) this.steps.push({ check, verdict: 'not_reached' })
-    else this.#add(check, refusalOf(ask))
+    else this.#add(check, rejectionOf(ask))
   }
 
-  read(reading: Reading): void {
-    this.#add(`${reading.of}_${reading.name}` as CheckName, reading.refusal, reading)
+  read(report: LimitReport): void {
+    this.#add(`${report.of}_${report.name}` as CheckName, report.rejection, report)
   }
 
-  assume(check: CheckName): void {
-    this.steps.push({ check, verdict: this.refused ? 'not_reached' : 'assumed' })
+  skip(check: CheckName): void {
+    this.steps.push({ check, verdict: this.rejected ? 'not_reached' : 'assumed' })
   }
 
-  #add(check: CheckName, refusal: GwError | undefined, reading?: Reading): void {
-    const more = reading && { reading }
-    if (!refusal) {
-      this.steps.push({ check, verdict: this.refused ? 'not_reached' : 'passes', ...more })
-    } else if (this.refused) this.steps.push({ check, verdict: 'would_refuse', refusal, ...more })
+  #add(check: CheckName, rejection: GwError | undefined, report?: LimitReport): void {
+    const more = report && { report }
+    if (!rejection) {
+      this.steps.push({ check, verdict: this.rejected ? 'not_reached' : 'passes', ...more })
+    } else if (this.rejected) this.steps.push({ check, verdict: 'would_reject', rejection, ...more })
     else {
-      this.refused = { check, verdict: 'refuses', refusal, ...more }
-      this.steps.push(this.refused)
+      this.rejected = { check, verdict: 'rejects', rejection, ...more }
+      this.steps.push(this.rejected)
     }
   }
 }
 
-function refusalOf(ask: () => void): GwError | undefined {
+function rejectionOf(ask: () => void): GwError | undefined {
   try {
     ask()
     return undefined

@@ -1,39 +1,39 @@
-import type { Background } from './background.ts'
-import type { CheckName, Decision, Step } from './decide.ts'
-import { patternsFor } from './mend.ts'
+import type { CheckName, CheckResult, Decision } from './decide.ts'
+import { patternsFor } from './hint.ts'
+import type { WhyLookup } from './lookup.ts'
 
-type Detail = (decision: Decision, background: Background, step: Step) => string
+type Detail = (decision: Decision, lookup: WhyLookup, step: CheckResult) => string
 
 /** What each check looks at, in a few words. */
 const DETAILS: Readonly<Record<CheckName, Detail>> = {
-  key: ({ bearer: { entry, refusal } }) => {
+  key: ({ caller: { entry, rejection } }) => {
     if (!entry) return 'the secret of no key'
-    if (refusal) return `key ${entry.name} has no secret`
+    if (rejection) return `key ${entry.name} has no secret`
     return entry.enabled
       ? `key ${entry.name}, ${expiryOf(entry.expiresAtMs)}`
       : `key ${entry.name} is disabled`
   },
-  maintenance: (_decision, _background, { refusal }) => (refusal ? 'in maintenance' : 'no maintenance'),
-  tenant: ({ bearer: { entry } }) =>
+  maintenance: (_decision, _background, { rejection }) => (rejection ? 'in maintenance' : 'no maintenance'),
+  tenant: ({ caller: { entry } }) =>
     entry?.tenant ? `tenant ${entry.tenant.name} is ${entry.tenant.status}` : 'no tenant',
   body: () => 'a JSON object within the limit of size',
-  ban: ({ bearer: { entry }, publication, wish: { model } }, background) => {
+  ban: ({ caller: { entry }, publication, callOptions: { model } }, lookup) => {
     if (publication?.status === 'banned') return `publication ${model} is banned`
     const { tenant } = entry ?? {}
     if (!publication || !tenant?.isBanned(model)) return 'not banned'
-    const patterns = patternsFor(model, 'tenant', tenant.name, 'banned_models', background)
+    const patterns = patternsFor(model, 'tenant', tenant.name, 'banned_models', lookup)
     return `banned for tenant ${tenant.name} by ${patterns}`
   },
-  listing: ({ publication, wish: { model } }) =>
+  listing: ({ publication, callOptions: { model } }) =>
     publication ? `publication ${model} is ${publication.status}` : `no publication ${model}`,
-  models: ({ bearer: { entry }, wish: { model } }, background) => {
+  models: ({ caller: { entry }, callOptions: { model } }, lookup) => {
     if (!entry) return 'the models of the key'
     const { name, tenant } = entry
     if (!entry.mayUse(model)) return `key ${name} may not use it`
     if (tenant && !tenant.mayUse(model)) return `tenant ${tenant.name} may not use it`
-    const byKey = `key ${name} by ${patternsFor(model, 'key', name, 'models', background)}`
+    const byKey = `key ${name} by ${patternsFor(model, 'key', name, 'models', lookup)}`
     if (!tenant) return byKey
-    return `${byKey}, tenant ${tenant.name} by ${patternsFor(model, 'tenant', tenant.name, 'models', background)}`
+    return `${byKey}, tenant ${tenant.name} by ${patternsFor(model, 'tenant', tenant.name, 'models', lookup)}`
   },
   protocol: ({ path, candidates }) => `${path.path}: ${candidates.length} bound that speak ${path.protocol}`,
   endpoints: ({ candidates }) => {
@@ -50,17 +50,17 @@ const DETAILS: Readonly<Record<CheckName, Detail>> = {
   key_quota: () => 'tokens for life, of the key',
   key_budget: () => 'budget of the key',
   tenant_balance: () => 'prepaid balance of the tenant',
-  ledger: (_decision, _background, { refusal }) =>
-    refusal ? 'bills cannot be written' : 'bills can be written',
+  ledger: (_decision, _background, { rejection }) =>
+    rejection ? 'bills cannot be written' : 'bills can be written',
 }
 
-export function detailOf(step: Step, decision: Decision, background: Background): string {
-  return DETAILS[step.check](decision, background, step)
+export function detailOf(step: CheckResult, decision: Decision, lookup: WhyLookup): string {
+  return DETAILS[step.check](decision, lookup, step)
 }
 
 /** The bound of a rate whose burst is not its limit. */
-function burstOf({ reading }: Step): string {
-  const { limit, burst } = reading?.figures ?? {}
+function burstOf({ report }: CheckResult): string {
+  const { limit, burst } = report?.usage ?? {}
   if (limit === undefined || burst === undefined) return ''
   return `: any t seconds admit at most ${burst} + ${limit} × t / 60`
 }

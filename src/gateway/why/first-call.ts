@@ -1,6 +1,6 @@
 import { isVisible } from '../../admission/authorise.ts'
 import type { Estimate } from '../../admission/estimate.ts'
-import type { Reading } from '../../admission/limits.ts'
+import type { LimitReport } from '../../admission/limits.ts'
 import type { GwError } from '../../base/catalogue/wire.ts'
 import type { KeyEntry, PublicationEntry } from '../../snapshot/types.ts'
 import { BYTES_PER_TOKEN, estimateOf, pathOf, type View } from './decide.ts'
@@ -11,14 +11,14 @@ interface FirstCall {
   readonly estimate: Estimate
 }
 
-/** A call that one of the strict limits would refuse: time gives nothing of them back, or not soon. */
-export interface RefusedFirstCall {
+/** A call that one of the strict limits would reject: time gives nothing of them back, or not soon. */
+export interface RejectedFirstCall {
   readonly model: string
   readonly limit: 'quota' | 'budget' | 'balance'
-  readonly refusal: GwError
+  readonly rejection: GwError
 }
 
-type Strict = Reading & { readonly name: RefusedFirstCall['limit'] }
+type Strict = LimitReport & { readonly name: RejectedFirstCall['limit'] }
 
 /** What a first call of each listed model reserves, by the arithmetic of a call itself. */
 export function firstCalls({ snapshot, clock }: Pick<View, 'snapshot' | 'clock'>): readonly FirstCall[] {
@@ -26,29 +26,29 @@ export function firstCalls({ snapshot, clock }: Pick<View, 'snapshot' | 'clock'>
     if (publication.status !== 'listed') return []
     const body = { model: publication.name, messages: [{ role: 'user', content: 'Hello!' }] }
     const inputTokens = Math.ceil(Buffer.byteLength(JSON.stringify(body)) / BYTES_PER_TOKEN)
-    const wish = { model: publication.name, inputTokens }
-    const estimate = estimateOf(publication, wish, pathOf(publication), clock)
+    const callOptions = { model: publication.name, inputTokens }
+    const estimate = estimateOf(publication, callOptions, pathOf(publication), clock)
     return estimate ? { publication, estimate } : []
   })
 }
 
-/** The first of these calls that quota, budget or balance would refuse to a key; undefined where each would pass. */
-export function refusedFirstCall(
+/** The first of these calls that quota, budget or balance would reject to a key; undefined where each would pass. */
+export function rejectedFirstCall(
   key: KeyEntry,
   calls: readonly FirstCall[],
   { limiter }: Pick<View, 'limiter'>,
-): RefusedFirstCall | undefined {
+): RejectedFirstCall | undefined {
   for (const call of calls) {
     if (!isVisible(key, call.publication)) continue
-    for (const reading of limiter.survey(key, call)) {
-      if (reading.refusal && isStrict(reading)) {
-        return { model: call.publication.name, limit: reading.name, refusal: reading.refusal }
+    for (const report of limiter.inspect(key, call)) {
+      if (report.rejection && isStrict(report)) {
+        return { model: call.publication.name, limit: report.name, rejection: report.rejection }
       }
     }
   }
   return undefined
 }
 
-function isStrict(reading: Reading): reading is Strict {
-  return reading.name === 'quota' || reading.name === 'budget' || reading.name === 'balance'
+function isStrict(report: LimitReport): report is Strict {
+  return report.name === 'quota' || report.name === 'budget' || report.name === 'balance'
 }

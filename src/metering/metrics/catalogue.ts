@@ -46,13 +46,13 @@ export const TRAFFIC_METRICS = {
     type: 'counter',
     labels: [...CALL, 'status', 'outcome'],
     help: 'Requests that have ended, by the status that the client was sent (0 where it left before one) and by outcome.',
-    use: 'Traffic and errors. `outcome` is answered, refused, failed, client_gone or broken: a stream that broke off has status 200 and outcome broken.',
+    use: 'Traffic and errors. `outcome` is answered, rejected, failed, client_gone or broken: a stream that broke off has status 200 and outcome broken.',
   },
-  gw_refusals_total: {
+  gw_rejections_total: {
     type: 'counter',
     labels: ['path', 'reason'],
-    help: 'Requests that were refused, failed or broke off, by the error code of the catalogue.',
-    use: 'Look the code up in [errors.md](errors.md). Limits that refuse much are too tight, or do their work.',
+    help: 'Requests that were rejected, failed or broke off, by the error code of the catalogue.',
+    use: 'Look the code up in [errors.md](errors.md). Limits that reject much are too tight, or do their work.',
   },
   gen_ai_server_request_duration_seconds: {
     type: 'histogram',
@@ -132,7 +132,7 @@ export const STATE_METRICS = {
     type: 'gauge',
     labels: ['endpoint'],
     help: '1 where an enabled endpoint has answered, 0 where it failed and is passed over; no series until it has done either.',
-    use: '0: `gw probe NAME` says the cause and the mend.',
+    use: '0: `gw probe NAME` says the cause and the hint.',
   },
   gw_holds_open: {
     type: 'gauge',
@@ -144,13 +144,13 @@ export const STATE_METRICS = {
     type: 'gauge',
     labels: [],
     help: 'Tokens that open holds have taken of quotas.',
-    use: 'Quotas that refuse although little is spent: large `max_tokens` hold them.',
+    use: 'Quotas that reject although little is spent: large `max_tokens` hold them.',
   },
   gw_holds_cost: {
     type: 'gauge',
     labels: [],
     help: 'What open holds have taken of budgets and balances, in units of the configured currency.',
-    use: 'Budgets that refuse although little is spent: this is held.',
+    use: 'Budgets that reject although little is spent: this is held.',
   },
   gw_ledger_healthy: {
     type: 'gauge',

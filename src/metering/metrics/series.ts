@@ -96,7 +96,7 @@ export class EndpointSeries {
     if (count) count.n++
     else byStatus.set(status, { n: 1 })
     if (charge) this.#charge(charge)
-    // Latency is that of the model and its path: what was refused before says nothing of it.
+    // Latency is that of the model and its path: what was rejected before says nothing of it.
     if (record.overheadMs === undefined) return
     const error = errorType(record)
     let durations = this.#durations.get(error)
@@ -149,16 +149,16 @@ export class EndpointSeries {
     return this.#charged === 0 ? '' : sample(name, this.#labels, this.#estimated)
   }
 
-  #charge({ usage, amountNano, marks }: Charge): void {
+  #charge({ usage, amountNano, flags }: Charge): void {
     this.#charged++
     this.#freshTokens += Math.max(usage.inputTokens - usage.cachedInputTokens - usage.cacheWriteTokens, 0)
     this.#cachedTokens += usage.cachedInputTokens
     this.#cacheWriteTokens += usage.cacheWriteTokens
     this.#outputTokens += usage.outputTokens
     if (amountNano !== 0n) this.#costNano += amountNano
-    if (marks.length === 0) return
-    if (marks.includes('unpriced')) this.#unpriced++
-    if (marks.includes('estimated')) this.#estimated++
+    if (flags.length === 0) return
+    if (flags.includes('unpriced')) this.#unpriced++
+    if (flags.includes('estimated')) this.#estimated++
   }
 
   #firstByte(stream: boolean | undefined): Buckets {

@@ -15,7 +15,7 @@ const NOTHING_NAMED: Named = { publications: new Map(), endpoints: new Map() }
 interface PathSeries {
   readonly path: MeteredPath
   readonly models: Map<string, ModelSeries>
-  readonly refusals: Map<string, number>
+  readonly rejections: Map<string, number>
   readonly overhead: Buckets
   isDispatched: boolean
 }
@@ -57,7 +57,7 @@ export class Traffic implements RequestMeter {
     const model = this.#model(at, record.model ?? '')
     model.add(record)
     this.#endpoint(at, model, record).add(record)
-    if (record.errorCode !== undefined) increment(at.refusals, record.errorCode)
+    if (record.errorCode !== undefined) increment(at.rejections, record.errorCode)
     if (record.overheadMs === undefined) return
     at.isDispatched = true
     at.overhead.observe(record.overheadMs / 1000)
@@ -88,7 +88,7 @@ export class Traffic implements RequestMeter {
   /** All families, in parts of some lines each: whoever writes them may pause between any two. */
   *text(): Generator<string> {
     yield* this.#ofEndpoints('gw_requests_total', series => series.requests('gw_requests_total'))
-    yield* this.#ofPaths('gw_refusals_total', refusalLines)
+    yield* this.#ofPaths('gw_rejections_total', rejectionLines)
     yield* this.#ofEndpoints('gen_ai_server_request_duration_seconds', series =>
       series.durations('gen_ai_server_request_duration_seconds'),
     )
@@ -176,7 +176,7 @@ function pathSeries(path: MeteredPath): PathSeries {
   return {
     path,
     models: new Map(),
-    refusals: new Map(),
+    rejections: new Map(),
     overhead: new Buckets(TRAFFIC_METRICS.gw_overhead_seconds.buckets),
     isDispatched: false,
   }
@@ -191,9 +191,9 @@ function increment(counts: Map<string, number>, key: string): void {
   counts.set(key, (counts.get(key) ?? 0) + 1)
 }
 
-function refusalLines(name: string, { path, refusals }: PathSeries): string {
+function rejectionLines(name: string, { path, rejections }: PathSeries): string {
   let text = ''
-  for (const [reason, count] of refusals)
+  for (const [reason, count] of rejections)
     text += sample(name, labelText('path', path.path, 'reason', reason), count)
   return text
 }

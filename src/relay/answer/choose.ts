@@ -2,12 +2,12 @@ import { bodyKind } from '../classify.ts'
 import type { Head } from '../types.ts'
 import type { AnswerFilter, FilterOptions } from './filter.ts'
 import { JsonAnswer } from './json.ts'
-import { RefusalAnswer } from './refusal.ts'
+import { RejectionAnswer } from './rejection.ts'
 import { SseAnswer } from './sse.ts'
 
-/** The filter for an answer, by what its head says it is. A head that says neither has been refused before. */
+/** The filter for an answer, by what its head says it is. A head that says neither has been rejected before. */
 export function filterFor(head: Head, options: FilterOptions): AnswerFilter {
-  if (head.status >= 400) return new RefusalAnswer(options)
+  if (head.status >= 400) return new RejectionAnswer(options)
   return bodyKind(head) === 'events' ? new SseAnswer(options) : new JsonAnswer(options)
 }
 

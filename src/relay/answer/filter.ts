@@ -3,7 +3,7 @@ import type { AnswerObserver } from '../types.ts'
 
 /**
  * Changes the bytes of an answer on their way to the client: the external model name instead of the served one, and
- * what WIRE §3 lists. The last bytes (the end of a body, `[DONE]`, `message_stop`) are withheld until they are
+ * what spec/wire.md §3 lists. The last bytes (the end of a body, `[DONE]`, `message_stop`) are withheld until they are
  * taken, so that a bill can be committed before an answer is complete.
  */
 export interface AnswerFilter {

@@ -50,7 +50,7 @@ export class JsonAnswer implements AnswerFilter {
     this.#textBytes = writtenBytes
     this.#lookAtMembers()
     const heldBytes = this.#lengthBytes - this.#heldFrom
-    return heldBytes > HOLD_BYTES ? this.#letGo(this.#safeEnd(pieceFrom, heldBytes)) : []
+    return heldBytes > HOLD_BYTES ? this.#release(this.#safeEnd(pieceFrom, heldBytes)) : []
   }
 
   end(): boolean {
@@ -59,7 +59,7 @@ export class JsonAnswer implements AnswerFilter {
   }
 
   takeLast(): readonly Buffer[] {
-    if (this.#heldFrom > 0) return this.#letGo(this.#lengthBytes)
+    if (this.#heldFrom > 0) return this.#release(this.#lengthBytes)
     const held = this.#held
     this.#held = []
     this.#heldFrom = this.#lengthBytes
@@ -76,7 +76,7 @@ export class JsonAnswer implements AnswerFilter {
   }
 
   /** Gives away what is held up to `end`, edited. No edit reaches over `end`. */
-  #letGo(end: number): readonly Buffer[] {
+  #release(end: number): readonly Buffer[] {
     const from = this.#heldFrom
     if (end <= from) return []
     const edits = this.#edits.filter(edit => edit.end <= end)

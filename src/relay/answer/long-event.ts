@@ -69,12 +69,12 @@ export class LongEvent {
     const { writtenBytes } = this.#scanner
     if (!this.failed) this.#options.observer.onText(writtenBytes - this.#writtenBytes)
     this.#writtenBytes = writtenBytes
-    return this.#letGo(this.#safeEnd())
+    return this.#release(this.#safeEnd())
   }
 
   /** Gives away what is held of an event that has ended. */
   end(): readonly Buffer[] {
-    return this.#letGo(this.#lengthBytes)
+    return this.#release(this.#lengthBytes)
   }
 
   #scan(bytes: Buffer, offset: number, from: number, to: number): void {
@@ -137,7 +137,7 @@ export class LongEvent {
     return this.#lengthBytes
   }
 
-  #letGo(end: number): readonly Buffer[] {
+  #release(end: number): readonly Buffer[] {
     const from = this.#heldFrom
     if (end <= from) return []
     const passing = this.#edits.filter(edit => edit.end <= end)

@@ -12,6 +12,8 @@ const DONE = Buffer.from('[DONE]')
 const MESSAGE_STOP = Buffer.from('"message_stop"')
 const NEWLINE = Buffer.from('\n')
 const NOTHING = Buffer.alloc(0)
+const LF = 0x0a
+const CR = 0x0d
 /** Ends whatever event is open; a first LF may belong to a CR before it. */
 const EVENT_END = Buffer.from('\n\n\n')
 
@@ -30,6 +32,8 @@ export class SseAnswer implements AnswerFilter {
   /** While an event passes in parts. */
   #long: LongEvent | undefined
   #served: ServedName | undefined
+  /** The last event was removed and ended with CR: an LF that follows belongs to it. */
+  #removesLineFeed = false
 
   constructor(options: FilterOptions) {
     this.#options = options
@@ -56,6 +60,10 @@ export class SseAnswer implements AnswerFilter {
     const { bytes, events } = run
     if (this.#long || events.at(-1)?.part === 'first') return this.#pushParts(run)
     const edits: Edit[] = []
+    if (run.end > 0 && this.#removesLineFeed) {
+      this.#removesLineFeed = false
+      if (bytes[0] === LF) edits.push({ start: 0, end: 1, bytes: NOTHING })
+    }
     let lastFrom: number | undefined
     for (const event of events) {
       const ending = this.#look(bytes, event, edits)
@@ -116,7 +124,8 @@ export class SseAnswer implements AnswerFilter {
   }
 
   end(): boolean {
-    const rest = this.#splitter.end()
+    let rest = this.#splitter.end()
+    if (this.#removesLineFeed && rest?.[0] === LF) rest = rest.subarray(1)
     let complete = this.atLast || this.#errorSeen
     this.#withheld ??= []
     // What is held of an event that broke off may be half a name.
@@ -195,7 +204,9 @@ export class SseAnswer implements AnswerFilter {
     if (usage?.kind === 'object') {
       observer.onMember('usage', textOf(bytes, event.data, usage))
       if (hideUsage && noChoices) {
-        edits.push({ start: event.start, end: event.end, bytes: NOTHING })
+        const { end } = event
+        edits.push({ start: Math.max(event.start, edits.at(-1)?.end ?? 0), end, bytes: NOTHING })
+        this.#removesLineFeed = end === bytes.length && bytes[end - 1] === CR
         return ending
       }
     }

@@ -7,7 +7,7 @@ import { Connection, type Phase } from './connection.ts'
 /** More than any sign of life has to say. */
 const LIMIT_BYTES = 1_048_576
 
-export interface Question {
+export interface ProbeRequest {
   readonly method: 'GET' | 'POST'
   /** Behind the origin: the base path included. */
   readonly path: string
@@ -56,7 +56,7 @@ class TooSlow extends Error {
 /** One request over a connection of its own, which is gone when this resolves. Never rejects. */
 export async function ask(
   upstream: Upstream,
-  question: Question,
+  request: ProbeRequest,
   timeoutMs: number,
   signal: AbortSignal | undefined,
   { clock, lookup }: AskPorts,
@@ -76,12 +76,12 @@ export async function ask(
   const leave = () => connection.destroy(new Error('interrupted'))
   signal?.addEventListener('abort', leave)
   if (signal?.aborted) leave()
-  const body = question.json && Buffer.from(JSON.stringify(question.json))
+  const body = request.json && Buffer.from(JSON.stringify(request.json))
   try {
     const answer = await connection.request({
-      method: question.method,
-      path: question.path,
-      headers: requestHeaders(question.headers, upstream.headers, body?.length ?? 0),
+      method: request.method,
+      path: request.path,
+      headers: requestHeaders(request.headers, upstream.headers, body?.length ?? 0),
       body: body ?? null,
       limitBytes: LIMIT_BYTES,
     })

@@ -1,10 +1,10 @@
 import type { Diagnosis, Probe, ProbedService, ProbeOptions, ProbeOutcome, ProbeTarget } from '../probe.ts'
 import { isUnpaid } from '../unpaid.ts'
 import { mayLackChat, ranOutOfTokens, statusDiagnosis, wantsOtherBound } from './answers.ts'
-import { type Answer, type AskPorts, ask, type Failure, isFailure, type Question } from './ask.ts'
-import { type AskOn, diagnose } from './detective.ts'
-import { chatQuestion, modelsQuestion, otherQuestion } from './questions.ts'
-import { isAnswerOf, listedModels, readTold } from './read-answer.ts'
+import { type Answer, type AskPorts, ask, type Failure, isFailure, type ProbeRequest } from './ask.ts'
+import { type AskAgain, diagnose } from './diagnose.ts'
+import { isAnswerOf, listedModels, readMessage } from './read-answer.ts'
+import { chatRequest, modelsRequest, otherRequest } from './requests.ts'
 import { transportDiagnosis } from './transport-faults.ts'
 
 /** What is asked for where there is no chat; the first that answers will do. */
@@ -21,10 +21,10 @@ export function httpProbe(ports: AskPorts): Probe {
   return {
     chat: (target, options) => chat(target, options, ports, 'diagnose'),
     async list(target, { timeoutMs, signal }) {
-      const answer = await ask(target, modelsQuestion(target), timeoutMs, signal, ports)
+      const answer = await ask(target, modelsRequest(target), timeoutMs, signal, ports)
       return isFailure(answer) || answer.status !== 200 ? undefined : listedModels(answer)
     },
-    async heal(target, hasAnswered, options) {
+    async check(target, hasAnswered, options) {
       const free = hasAnswered ? undefined : await forFree(target, options, ports)
       return free ?? chat(target, options, ports, 'brief')
     },
@@ -38,24 +38,24 @@ async function chat(
   depth: 'diagnose' | 'brief',
 ): Promise<ProbeOutcome> {
   const { timeoutMs, signal } = options
-  const once: AskOn = question => ask(target, question, timeoutMs, signal, ports)
-  let answer = await once(chatQuestion(target))
-  if (!isFailure(answer) && target.protocol === 'openai' && wantsOtherBound(answer, readTold(answer))) {
-    answer = await once(chatQuestion(target, 'max_completion_tokens'))
+  const once: AskAgain = request => ask(target, request, timeoutMs, signal, ports)
+  let answer = await once(chatRequest(target))
+  if (!isFailure(answer) && target.protocol === 'openai' && wantsOtherBound(answer, readMessage(answer))) {
+    answer = await once(chatRequest(target, 'max_completion_tokens'))
   }
   if (isFailure(answer)) return failed(answer, transportDiagnosis(answer, target))
   const alive = judge(target, answer, 'chat')
   if (alive) return alive
-  const askOn = withinTogether(target, options, ports)
+  const askAgain = withinTogether(target, options, ports)
   if (mayLackChat(target, answer)) {
     for (const service of OTHER_SERVICES) {
-      const other = await askOn(otherQuestion(target, service))
+      const other = await askAgain(otherRequest(target, service))
       const lives = isFailure(other) ? undefined : judge(target, other, service)
       if (lives) return lives
     }
   }
   const diagnosis =
-    depth === 'brief' ? statusDiagnosis(target, answer) : await diagnose(target, answer, askOn)
+    depth === 'brief' ? statusDiagnosis(target, answer) : await diagnose(target, answer, askAgain)
   return failed(answer, diagnosis)
 }
 
@@ -67,7 +67,7 @@ function judge(target: ProbeTarget, answer: Answer, service: ProbedService): Pro
     return isRight ? { ok: true, latencyMs, service, rateLimited: false } : undefined
   }
   if (service !== 'chat') return undefined
-  const told = readTold(answer)
+  const told = readMessage(answer)
   const rateLimited = status === 429 && !isUnpaid({ ...told, status, asksToWait: answer.asksToWait })
   return rateLimited || ranOutOfTokens(answer, told)
     ? { ok: true, latencyMs, service, rateLimited }
@@ -83,7 +83,7 @@ async function forFree(
   { timeoutMs, signal }: ProbeOptions,
   ports: AskPorts,
 ): Promise<ProbeOutcome | undefined> {
-  const answer = await ask(target, modelsQuestion(target), timeoutMs, signal, ports)
+  const answer = await ask(target, modelsRequest(target), timeoutMs, signal, ports)
   if (isFailure(answer)) return failed(answer, transportDiagnosis(answer, target))
   const { status, latencyMs } = answer
   if (status === 429) return { ok: true, latencyMs, service: 'models', rateLimited: true }
@@ -94,10 +94,10 @@ async function forFree(
 }
 
 /** Questions that have `timeoutMs` together; the first that finds none left fails at once. */
-function withinTogether(target: ProbeTarget, { timeoutMs, signal }: ProbeOptions, ports: AskPorts): AskOn {
+function withinTogether(target: ProbeTarget, { timeoutMs, signal }: ProbeOptions, ports: AskPorts): AskAgain {
   const endMs = ports.clock.monotonicMs() + timeoutMs
-  return (question: Question) =>
-    ask(target, question, Math.max(0, endMs - ports.clock.monotonicMs()), signal, ports)
+  return (request: ProbeRequest) =>
+    ask(target, request, Math.max(0, endMs - ports.clock.monotonicMs()), signal, ports)
 }
 
 function failed({ latencyMs }: Answer | Failure, diagnosis: Diagnosis): ProbeOutcome {

@@ -9,7 +9,7 @@ export type Shape = Protocol | 'html' | 'json' | 'other'
 type AnswerText = Pick<Answer, 'contentType' | 'body'>
 
 /** What an answer that is no success says of itself. */
-export interface Told {
+export interface UpstreamMessage {
   readonly shape: Shape
   /** `error.type`, `error.code`, `error.param`; empty where there is none. */
   readonly type: string
@@ -18,7 +18,7 @@ export interface Told {
   readonly message: string | undefined
 }
 
-export function readTold(answer: AnswerText): Told {
+export function readMessage(answer: AnswerText): UpstreamMessage {
   const json = parsed(answer)
   const error = member(json, 'error')
   const fault = error === undefined || typeof error === 'string' ? json : error

@@ -4,7 +4,7 @@ import { ProxyError } from '../proxy.ts'
 import type { Upstream } from '../types.ts'
 import type { Failure } from './ask.ts'
 
-/** What a failure to connect or to be answered at all means, and what would mend it. */
+/** What a failure to connect or to be answered at all means, and what would hint it. */
 export function transportDiagnosis(failure: Failure, upstream: Upstream): Diagnosis {
   const url = new URL(upstream.origin)
   const at = url.host
@@ -22,7 +22,7 @@ export function transportDiagnosis(failure: Failure, upstream: Upstream): Diagno
     return {
       fault: 'broken',
       cause: `${at} does not answer in HTTP.`,
-      mend:
+      hint:
         url.protocol === 'http:'
           ? 'Mend the port in `base_url`, or write https:// if that port speaks TLS.'
           : 'Mend the port in `base_url`.',
@@ -31,7 +31,7 @@ export function transportDiagnosis(failure: Failure, upstream: Upstream): Diagno
   return {
     fault: 'broken',
     cause: `${at} broke off before its answer was complete${code === '' ? '' : ` (${code})`}.`,
-    mend: 'Look into the log of the model server; is it an HTTP API that listens on that port?',
+    hint: 'Look into the log of the model server; is it an HTTP API that listens on that port?',
   }
 }
 
@@ -40,60 +40,60 @@ function proxyDiagnosis({ error, phase, timeoutMs }: Failure, { proxy }: Upstrea
   const parsed = proxy === undefined ? undefined : parseProxy(proxy)
   if (!parsed) return undefined
   const at = new URL(parsed.origin).host
-  const mend =
+  const hint =
     'Correct `proxy` of the endpoint, or HTTPS_PROXY, HTTP_PROXY and NO_PROXY in the environment; `proxy: none` goes without one.'
   if (error instanceof ProxyError) {
     const said = error.message.replace(/^the proxy /, '')
-    return { fault: 'proxy', cause: `The proxy ${at} does not let through: ${said}.`, mend }
+    return { fault: 'proxy', cause: `The proxy ${at} does not let through: ${said}.`, hint }
   }
   if (error !== undefined || (phase !== 'resolving' && phase !== 'connecting')) return undefined
-  return { fault: 'proxy', cause: `The proxy ${at} gives no connection within ${timeoutMs / 1000} s.`, mend }
+  return { fault: 'proxy', cause: `The proxy ${at} gives no connection within ${timeoutMs / 1000} s.`, hint }
 }
 
-interface Told {
+interface TransportFault {
   readonly at: string
   readonly name: string
   readonly code: string
 }
 
-const unreachable = ({ at, code }: Told): Diagnosis => ({
+const unreachable = ({ at, code }: TransportFault): Diagnosis => ({
   fault: 'unreachable',
   cause: `There is no way from here to ${at} (${code}).`,
-  mend: 'Mend the host in `base_url`, or the network and firewalls in between.',
+  hint: 'Mend the host in `base_url`, or the network and firewalls in between.',
 })
-const unresolved = ({ name, code }: Told): Diagnosis => ({
+const unresolved = ({ name, code }: TransportFault): Diagnosis => ({
   fault: 'dns',
   cause: `The name ${name} does not resolve (${code}).`,
-  mend: 'Mend the host in `base_url`, or the DNS of this machine.',
+  hint: 'Mend the host in `base_url`, or the DNS of this machine.',
 })
-const broken = ({ at, code }: Told): Diagnosis => ({
+const broken = ({ at, code }: TransportFault): Diagnosis => ({
   fault: 'broken',
   cause: `${at} closed the connection without an answer (${code}).`,
-  mend: 'Look into the log of the model server; does that port speak HTTP, or does `base_url` want https://?',
+  hint: 'Look into the log of the model server; does that port speak HTTP, or does `base_url` want https://?',
 })
 
-const SYSTEM: Readonly<Record<string, (told: Told) => Diagnosis>> = {
+const SYSTEM: Readonly<Record<string, (told: TransportFault) => Diagnosis>> = {
   ENOTFOUND: unresolved,
   ENODATA: unresolved,
   EAI_AGAIN: ({ name, code }) => ({
     fault: 'dns',
     cause: `No name server could be asked for ${name} (${code}).`,
-    mend: 'Mend the DNS of this machine, or the host in `base_url`.',
+    hint: 'Mend the DNS of this machine, or the host in `base_url`.',
   }),
   ELINKLOCAL: ({ name }) => ({
     fault: 'link_local',
     cause: `The name ${name} leads to an address where clouds serve their credentials.`,
-    mend: 'Point the name, or `base_url`, at the model server: gw never connects to such addresses.',
+    hint: 'Point the name, or `base_url`, at the model server: gw never connects to such addresses.',
   }),
   ECONNREFUSED: ({ at, code }) => ({
-    fault: 'refused',
+    fault: 'rejected',
     cause: `Nothing listens at ${at} (${code}).`,
-    mend: 'Start the model server, or mend host and port in `base_url`.',
+    hint: 'Start the model server, or hint host and port in `base_url`.',
   }),
   ETIMEDOUT: ({ at, code }) => ({
     fault: 'connect_timeout',
     cause: `${at} does not take the connection (${code}).`,
-    mend: 'Mend host and port in `base_url`, or the firewalls in between.',
+    hint: 'Mend host and port in `base_url`, or the firewalls in between.',
   }),
   EHOSTUNREACH: unreachable,
   ENETUNREACH: unreachable,
@@ -107,7 +107,7 @@ const SYSTEM: Readonly<Record<string, (told: Told) => Diagnosis>> = {
 
 function slow({ phase, timeoutMs }: Failure, at: string): Diagnosis {
   const within = `within ${timeoutMs / 1000} s`
-  const tell = (fault: ProbeFault, cause: string, mend: string): Diagnosis => ({ fault, cause, mend })
+  const tell = (fault: ProbeFault, cause: string, hint: string): Diagnosis => ({ fault, cause, hint })
   switch (phase) {
     case 'resolving':
       return tell('dns', `The DNS gave no address for ${at} ${within}.`, 'Mend the DNS of this machine.')
@@ -147,12 +147,12 @@ const UNKNOWN_ISSUER = new Set([
 ])
 
 function tls(error: Error, code: string, at: string): Diagnosis {
-  const tell = (cause: string, mend: string): Diagnosis => ({ fault: 'tls', cause, mend })
+  const tell = (cause: string, hint: string): Diagnosis => ({ fault: 'tls', cause, hint })
   if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {
     const what = code === 'CERT_HAS_EXPIRED' ? 'has expired' : 'is not valid yet'
     return tell(
       `The certificate of ${at} ${what}.`,
-      'Renew it there; if it is sound, mend the clock of this machine.',
+      'Renew it there; if it is sound, hint the clock of this machine.',
     )
   }
   if (UNKNOWN_ISSUER.has(code)) {
@@ -171,7 +171,7 @@ function tls(error: Error, code: string, at: string): Diagnosis {
   if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) {
     return tell(
       `${at} does not speak TLS as it should (${code}).`,
-      'Write http:// in `base_url` if that port speaks no TLS, or mend the port.',
+      'Write http:// in `base_url` if that port speaks no TLS, or hint the port.',
     )
   }
   return tell(

@@ -98,7 +98,7 @@ export const configOperations = {
     summary: 'What an apply would change',
     body: source,
     answer: { status: 200, description: 'The plan.', schema: plan },
-    errors: ['configuration_invalid', 'reference_refused', 'managed_by_config', 'in_use'],
+    errors: ['configuration_invalid', 'reference_rejected', 'managed_by_config', 'in_use'],
     isQuestion: true,
   },
   apply_config: {
@@ -111,8 +111,8 @@ export const configOperations = {
         base: z
           .int()
           .min(0)
-          .describe('The revision of the plan that was agreed to; refused where it has moved.'),
-        allow_deletes: z.int().min(0).default(10).describe('A plan that deletes more is refused.'),
+          .describe('The revision of the plan that was agreed to; rejected where it has moved.'),
+        allow_deletes: z.int().min(0).default(10).describe('A plan that deletes more is rejected.'),
         skip_probe: z.boolean().default(false).describe('Do not ask new and changed endpoints for a chat.'),
       })
       .meta({ id: 'config_apply' }),
@@ -123,7 +123,7 @@ export const configOperations = {
     },
     errors: [
       'configuration_invalid',
-      'reference_refused',
+      'reference_rejected',
       'managed_by_config',
       'in_use',
       'changed_meanwhile',

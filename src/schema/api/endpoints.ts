@@ -58,7 +58,7 @@ const probed = z
     ok: z.boolean(),
     latency_ms: z.number().optional(),
     cause: z.string().optional().describe('What went wrong.'),
-    mend: z.string().optional().describe('What would mend it.'),
+    hint: z.string().optional().describe('What would hint it.'),
   })
   .meta({ id: 'probed', description: 'What a minimal chat has shown.' })
 
@@ -77,7 +77,7 @@ export const endpointOperations = {
     tag: 'endpoints',
     summary: 'Create an endpoint',
     description:
-      'It is asked for a minimal chat first, unless it is disabled or `skip_probe` is true; one that does not answer as it should is refused with a diagnosis.',
+      'It is asked for a minimal chat first, unless it is disabled or `skip_probe` is true; one that does not answer as it should is rejected with a diagnosis.',
     body: z.strictObject({ name, ...fields }).meta({ id: 'new_endpoint' }),
     answer: { status: 201, description: 'The endpoint.', schema: shown, etag: true },
     errors: ['already_exists', 'managed_by_config', 'not_servable', 'probe_failed'],
@@ -125,7 +125,7 @@ export const endpointOperations = {
     path: '/endpoints/{name}',
     tag: 'endpoints',
     summary: 'Delete an endpoint',
-    description: 'One that is still bound is refused.',
+    description: 'One that is still bound is rejected.',
     params: byName,
     answer: { status: 200, description: 'It is gone.', schema: revised },
     errors: ['managed_by_config', 'in_use'],

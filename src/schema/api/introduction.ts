@@ -23,7 +23,7 @@ whoever owns it.
 # Changing things
 
 Every change of the configuration is a new revision, and gateways serve it within a second. An answer that shows one
-thing carries an \`etag\`; a \`PATCH\` sends it back as \`if-match\` and is refused with 412 where the thing has changed
+thing carries an \`etag\`; a \`PATCH\` sends it back as \`if-match\` and is rejected with 412 where the thing has changed
 meanwhile. A \`PATCH\` is a JSON merge patch: what it does not name stays, \`null\` takes a field back to its default. Each
 change leaves a line in the audit.
 

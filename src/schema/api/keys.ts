@@ -16,7 +16,7 @@ const shown = z
     state: z
       .enum(['active', 'disabled', 'held', 'expired', 'no_secret'])
       .describe('Why it opens the gate or not. `held`: disabled by hand, whatever its policy says.'),
-    held_at: time.optional(),
+    suspended_at: time.optional(),
     secret: z
       .strictObject({
         source: z.enum(['issued', 'hash', 'reference']).optional(),

@@ -144,7 +144,7 @@ export function faultsOf(id: OperationId): readonly ApiCode[] {
   const { params, ifMatch, errors = [], method } = operation(id)
   const allowed = permission(id)
   const codes: ApiCode[] = ['bad_request', 'misdirected', 'invalid_request']
-  // Also where it has no body: one that is sent all the same is read to be refused.
+  // Also where it has no body: one that is sent all the same is read to be rejected.
   if (method !== 'GET')
     codes.push('invalid_json', 'request_timeout', 'request_too_large', 'unsupported_media_type')
   if (allowed !== 'anyone') codes.push('not_logged_in')

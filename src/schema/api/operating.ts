@@ -14,7 +14,7 @@ const status = z
     reload: z.strictObject({
       ok: z.boolean(),
       at: time,
-      refused_revision: z.int().optional(),
+      rejected_revision: z.int().optional(),
       problems: z.array(z.string()).optional(),
     }),
     ledger: z

@@ -4,7 +4,7 @@ import { type OperationId, operation } from './operations.ts'
 /** `all`: whatever there is · `own`: what belongs to the tenant of the session; anything else is a 404. */
 export type Scope = 'all' | 'own'
 
-/** Who may call an operation: a role that is not named is refused. `anyone`: without a session. */
+/** Who may call an operation: a role that is not named is rejected. `anyone`: without a session. */
 export type Permission = 'anyone' | { readonly [Name in Role]?: Scope }
 
 const ADMIN = { admin: 'all' } as const satisfies Permission

@@ -52,7 +52,7 @@ export const publicationOperations = {
     path: '/publications/{name}',
     tag: 'publications',
     summary: 'Delete a publication',
-    description: 'One that is still bound is refused.',
+    description: 'One that is still bound is rejected.',
     params: byModelName,
     answer: { status: 200, description: 'It is gone.', schema: revised },
     errors: ['managed_by_config', 'in_use'],

@@ -53,7 +53,7 @@ export const tenantOperations = {
     path: '/tenants/{name}',
     tag: 'tenants',
     summary: 'Delete a tenant',
-    description: 'What its keys have used stays in the ledger. A tenant that still has keys is refused.',
+    description: 'What its keys have used stays in the ledger. A tenant that still has keys is rejected.',
     params: byName,
     target: 'tenant',
     answer: { status: 200, description: 'It is gone.', schema: revised },

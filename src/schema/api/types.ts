@@ -17,7 +17,7 @@ export const TAGS = {
   config: 'The configuration as a document, and its history.',
   maintenance: 'Inference answers 503 while it is on.',
   status: 'What is served now.',
-  why: 'Why a call would be served or refused.',
+  why: 'Why a call would be served or rejected.',
   audit: 'Who changed what, when, from where.',
 } as const
 export type Tag = keyof typeof TAGS
@@ -51,7 +51,7 @@ export interface Operation {
   readonly errors?: readonly ApiCode[]
   /** Whether `if-match` must be sent, or is heeded where it is. */
   readonly ifMatch?: 'required' | 'optional'
-  /** What `{name}` names, where a tenant may reach it: the server refuses a foreign one before anything else. */
+  /** What `{name}` names, where a tenant may reach it: the server rejects a foreign one before anything else. */
   readonly target?: 'tenant' | 'key' | 'token'
   /** A personal access token does not open it. */
   readonly needsSession?: true

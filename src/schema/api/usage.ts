@@ -49,7 +49,7 @@ const call = z
     search_units: z.int().optional(),
     cost: amount,
     currency: z.string(),
-    marks: z.array(z.string()),
+    flags: z.array(z.string()),
     latency_ms: z.number(),
     first_byte_ms: z.number().optional(),
     attempts: z.int(),
@@ -95,7 +95,7 @@ export const callOperations = {
     path: '/call-logs',
     tag: 'call-logs',
     summary: 'List calls',
-    description: 'Kept for `settings.log.retention`. Refused requests and `count_tokens` leave no line.',
+    description: 'Kept for `settings.log.retention`. Rejected requests and `count_tokens` leave no line.',
     query: pageQuery.extend({
       ...filters,
       request_id: z.string().max(128).optional(),

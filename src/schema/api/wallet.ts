@@ -32,7 +32,7 @@ const entry = z
       .record(z.string(), z.string())
       .optional()
       .describe('Of a bill: what it was billed by, per million tokens, per request, per search unit.'),
-    marks: z.array(z.string()).describe('Of a bill: `estimated`, `partial`, …'),
+    flags: z.array(z.string()).describe('Of a bill: `estimated`, `partial`, …'),
   })
   .meta({ id: 'wallet_entry', description: 'What moved a balance.' })
 

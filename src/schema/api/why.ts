@@ -3,7 +3,7 @@ import { name } from '../scalars.ts'
 import { time } from './shapes.ts'
 import type { Operation } from './types.ts'
 
-/** What a request passes on its way to an endpoint, in the order in which it is asked (DESIGN §5). */
+/** What a request passes on its way to an endpoint, in the order in which it is asked (spec/requests.md §2). */
 export const CHECKS = [
   'key',
   'maintenance',
@@ -40,15 +40,15 @@ const number = z
   .union([z.int(), z.string()])
   .describe('A whole number of requests or tokens; of money an exact decimal as text.')
 
-const refusal = {
+const rejection = {
   status: z.int().describe('What the client would be answered.'),
   code: z.string().describe('Of the catalogue in `docs/errors.md`.'),
   message: z.string().describe('What the client would be told.'),
   retry_after_seconds: z.int().optional(),
-  mend: z.string().optional().describe('What to change, and where.'),
+  hint: z.string().optional().describe('What to change, and where.'),
 } as const
 
-const figures = z
+const usage = z
   .strictObject({
     unit: z.enum(['requests', 'tokens', 'money']),
     limit: number.optional().describe('Absent of a balance, which bounds itself.'),
@@ -63,19 +63,19 @@ const figures = z
     needed: number.describe('By the call that is asked about.'),
     fresh_at: time.optional().describe('When nothing of it will be used any more.'),
   })
-  .meta({ id: 'limit_figures', description: 'Where one limit stands.' })
+  .meta({ id: 'limit_usage', description: 'Where one limit stands.' })
 
 const step = z
   .strictObject({
     check: z.enum(CHECKS),
     verdict: z
-      .enum(['passes', 'refuses', 'would_refuse', 'not_reached', 'assumed'])
+      .enum(['passes', 'rejects', 'would_reject', 'not_reached', 'assumed'])
       .describe(
-        '`refuses`: the first that does, and so the one that answers. `would_refuse`: so would this one, were it reached. `assumed`: nothing is known that it could be decided by.',
+        '`rejects`: the first that does, and so the one that answers. `would_reject`: so would this one, were it reached. `assumed`: nothing is known that it could be decided by.',
       ),
     detail: z.string().describe('What was looked at.'),
-    refusal: z.strictObject(refusal).optional(),
-    figures: figures.optional(),
+    rejection: z.strictObject(rejection).optional(),
+    usage: usage.optional(),
   })
   .meta({ id: 'why_check', description: 'One check and its verdict.' })
 
@@ -94,7 +94,7 @@ const candidate = z
       .describe('Why nothing goes there now; absent where it is usable.'),
     in_flight: z.int().describe('Requests at hand.'),
     max_concurrency: z.int().optional(),
-    resting_until: time.optional().describe('It asked to be left alone until then.'),
+    cooldown_until: time.optional().describe('It asked to be left alone until then.'),
     next_trial: time.optional().describe('When it is asked again.'),
     share: z.number().describe('How likely the next call begins there, from 0 to 1.'),
   })
@@ -111,8 +111,8 @@ const decision = z
     model: z.string(),
     path: z.enum(CALL_PATHS),
     visible: z.boolean().describe('`GET /v1/models` shows the model to this key.'),
-    refusal: z
-      .strictObject({ check: z.enum(CHECKS), ...refusal })
+    rejection: z
+      .strictObject({ check: z.enum(CHECKS), ...rejection })
       .optional()
       .describe('The answer, where it would not be served.'),
     estimate: z
@@ -123,7 +123,7 @@ const decision = z
       })
       .optional()
       .describe('What would be held. Absent where the call costs nothing, or the model is not known.'),
-    checks: z.array(step).describe('In the order in which they are asked; the first that refuses answers.'),
+    checks: z.array(step).describe('In the order in which they are asked; the first that rejects answers.'),
     candidates: z.array(candidate).describe('By tier; what is asked first has the largest share.'),
   })
   .meta({ id: 'decision', description: 'What would become of a call, check by check.' })
@@ -134,7 +134,7 @@ const verdictOnOne = {
   path: z
     .enum(CALL_PATHS)
     .describe('The path that was asked about, or the first that the model is served at.'),
-  refusal: z.strictObject({ check: z.enum(CHECKS), ...refusal }).optional(),
+  rejection: z.strictObject({ check: z.enum(CHECKS), ...rejection }).optional(),
 } as const
 
 const explanation = z
@@ -182,7 +182,7 @@ export const whyOperations = {
     method: 'GET',
     path: '/why',
     tag: 'why',
-    summary: 'Why a call would be served or refused',
+    summary: 'Why a call would be served or rejected',
     description:
       'By the checks of the gateway itself, without a call: nothing is sent, counted or held. A key and a model: each check. A key alone: every publication. A model alone: every key.',
     query: question,

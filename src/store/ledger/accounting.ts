@@ -5,7 +5,7 @@ import type { KeySums, KeySumsQuery } from '../../schema/ledger.ts'
 import type { Tables } from '../tables.ts'
 import { selectCalls } from './call-log.ts'
 import { selectKeySums, selectLastUse, selectPeaks, selectUse } from './recent-use.ts'
-import { selectRefused } from './refused-calls.ts'
+import { selectRejected } from './rejected-calls.ts'
 import type {
   Accounting,
   Adjustment,
@@ -15,7 +15,7 @@ import type {
   NamedUse,
   PeakUse,
   StoredCall,
-  StoredRefusal,
+  StoredRejection,
   UsageQuery,
   UsageRow,
   UseQuery,
@@ -96,8 +96,8 @@ export class SqliteAccounting implements Accounting {
     return this.#ports.read(db => selectCalls(db, query))
   }
 
-  refusedCalls(query: CallLogQuery = {}): Promise<readonly StoredRefusal[]> {
-    return this.#ports.read(db => selectRefused(db, query))
+  rejectedCalls(query: CallLogQuery = {}): Promise<readonly StoredRejection[]> {
+    return this.#ports.read(db => selectRejected(db, query))
   }
 
   verify(watch?: VerifyWatch): Promise<Verification> {

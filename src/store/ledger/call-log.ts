@@ -1,6 +1,6 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { CallLogsTable, Tables } from '../tables.ts'
-import { toMarks } from './columns.ts'
+import { toFlags } from './columns.ts'
 import type { CallLogQuery, StoredCall } from './types.ts'
 
 type CallRow = Omit<Selectable<CallLogsTable>, 'amount_nano'> & { readonly nano: string }
@@ -20,7 +20,7 @@ export async function selectCalls(db: Kysely<Tables>, query: CallLogQuery): Prom
       'path',
     ])
     .select(['status', 'stream', 'outcome', 'error_code', 'input_tokens', 'cached_input_tokens'])
-    .select(['cache_write_tokens', 'output_tokens', 'search_units', 'marks', 'latency_ms', 'first_byte_ms'])
+    .select(['cache_write_tokens', 'output_tokens', 'search_units', 'flags', 'latency_ms', 'first_byte_ms'])
     .select(['attempts', 'reason', 'failed_attempts', sql<string>`cast(amount_nano as text)`.as('nano')])
     .orderBy('id', query.after === undefined ? 'desc' : 'asc')
     .limit(query.limit ?? 100)
@@ -64,7 +64,7 @@ function toCall(row: CallRow): StoredCall {
       },
     }),
     amountNano: BigInt(row.nano),
-    marks: toMarks(row.marks),
+    flags: toFlags(row.flags),
     latencyMs: row.latency_ms,
     ...(row.first_byte_ms !== null && { firstByteMs: row.first_byte_ms }),
     attempts: row.attempts,

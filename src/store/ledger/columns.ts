@@ -1,4 +1,4 @@
-import type { Mark } from '../../schema/ledger.ts'
+import type { Flag } from '../../schema/ledger.ts'
 
 /** A sum of money in two columns is `units` × this + `nano`, each of 64 bits (migration 0003). */
 const NANO_PER_UNIT = 1_000_000_000n
@@ -17,10 +17,10 @@ export function parts(nano: bigint): readonly [units: bigint, rest: bigint] {
   return [nano / NANO_PER_UNIT, nano % NANO_PER_UNIT]
 }
 
-export function fromMarks(marks: readonly Mark[]): string {
-  return marks.join(',')
+export function fromFlags(flags: readonly Flag[]): string {
+  return flags.join(',')
 }
 
-export function toMarks(text: string | null): readonly Mark[] {
-  return text ? (text.split(',') as Mark[]) : []
+export function toFlags(text: string | null): readonly Flag[] {
+  return text ? (text.split(',') as Flag[]) : []
 }

@@ -35,7 +35,7 @@ export type OtherEntry = readonly [
   searchUnits: number | null,
   priceId: number | null,
   /** 1 of what was estimated, 2 of what was unpriced. */
-  marks: number | null,
+  flags: number | null,
 ]
 
 const PAGE_ROWS = 2_000
@@ -49,7 +49,7 @@ const OTHERS = `
     iif(amount_nano between ${Number.MIN_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER}, amount_nano,
       cast(amount_nano as text)),
     endpoint, at_ms / ${QUARTER_MS}, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens,
-    search_units, price_id, (instr(marks, 'estimated') > 0) + 2 * (instr(marks, 'unpriced') > 0)
+    search_units, price_id, (instr(flags, 'estimated') > 0) + 2 * (instr(flags, 'unpriced') > 0)
   from ledger where id > ? and id <= ? and kind <> 'hold' order by id`
 
 /** A page of the ledger, oldest first. */

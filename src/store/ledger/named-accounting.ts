@@ -10,7 +10,7 @@ import type {
   NamedUse,
   PeakUse,
   StoredCall,
-  StoredRefusal,
+  StoredRejection,
   UsageFilters,
   UsageQuery,
   UsageRow,
@@ -123,11 +123,11 @@ export class NamedAccounting implements Accounting {
     }))
   }
 
-  async refusedCalls(query: CallLogQuery = {}): Promise<readonly StoredRefusal[]> {
+  async rejectedCalls(query: CallLogQuery = {}): Promise<readonly StoredRejection[]> {
     const accounts = await this.#accounts()
     const { publication, ...filters } = query
     const asked = { ...filters, ...bookedFilters(filters, accounts) }
-    const calls = await this.#booked.refusedCalls(
+    const calls = await this.#booked.rejectedCalls(
       publication === undefined ? asked : { ...asked, publication },
     )
     if (accounts.isPlain) return calls

@@ -71,7 +71,7 @@ export class Cells {
       addTo(cell, entry, amountNano)
       return
     }
-    const marks = entry[16] ?? 0
+    const flags = entry[16] ?? 0
     cells.push({
       quarter,
       key,
@@ -85,8 +85,8 @@ export class Cells {
       outputTokens: entry[13] ?? 0,
       searchUnits: entry[14] ?? 0,
       amountNano,
-      estimated: marks & 1,
-      unpriced: marks >> 1,
+      estimated: flags & 1,
+      unpriced: flags >> 1,
     })
     this.size += 1
   }
@@ -130,7 +130,7 @@ function listName(key: string, publication: string): string {
 }
 
 function addTo(cell: Cell, entry: OtherEntry, amountNano: bigint): void {
-  const marks = entry[16] ?? 0
+  const flags = entry[16] ?? 0
   cell.requests += 1
   cell.inputTokens += entry[10] ?? 0
   cell.cachedInputTokens += entry[11] ?? 0
@@ -138,8 +138,8 @@ function addTo(cell: Cell, entry: OtherEntry, amountNano: bigint): void {
   cell.outputTokens += entry[13] ?? 0
   cell.searchUnits += entry[14] ?? 0
   cell.amountNano += amountNano
-  cell.estimated += marks & 1
-  cell.unpriced += marks >> 1
+  cell.estimated += flags & 1
+  cell.unpriced += flags >> 1
 }
 
 /** What the entries come to, less what is kept; undefined where they are the same. */

@@ -122,7 +122,7 @@ export class Recount {
     else this.balances.set(tenant, { nano: amountNano })
   }
 
-  /** A bill is its price times its usage (MONEY, invariant 3). */
+  /** A bill is its price times its usage (spec/money.md §5, invariant 3). */
   #recompute(entry: OtherEntry, amountNano: bigint): void {
     const priceId = entry[15]
     if (priceId === null) return

@@ -1,12 +1,12 @@
 import type { CallRecord, Claim, Hold, HoldEnd, Settlement } from '../../schema/ledger.ts'
-import type { Answers, HoldId, Question } from './rows.ts'
+import type { Answers, HoldId, LedgerQuery } from './rows.ts'
 
-/** How far past its deadline a hold may be before a sweeper ends it (MONEY, "Invariants"). */
+/** How far past its deadline a hold may be before a sweeper ends it (spec/money.md §5). */
 export const SWEEP_AFTER_MS = 60_000
 
 /** What ending holds that nobody else will end needs of the ledger. */
 export interface RecoveryPorts {
-  readonly ask: <Asked extends Question>(question: Asked) => Promise<Answers[Asked['ask']]>
+  readonly query: <Asked extends LedgerQuery>(query: Asked) => Promise<Answers[Asked['query']]>
   readonly end: (end: HoldEnd) => Promise<void>
   readonly log: (record: CallRecord) => void
 }
@@ -15,10 +15,10 @@ export interface RecoveryPorts {
  * Settles what earlier processes have left, a page at a time: what is settled is not left any more. The call log
  * gets the lines that those did not come to write.
  */
-export async function recoverHolds({ ask, end, log }: RecoveryPorts, nowMs: number): Promise<number> {
+export async function recoverHolds({ query, end, log }: RecoveryPorts, nowMs: number): Promise<number> {
   let count = 0
   for (;;) {
-    const holds = await ask({ ask: 'left_behind' })
+    const holds = await query({ query: 'left_behind' })
     if (holds.length === 0) return count
     const settled = holds.map(hold => ({ hold, bill: settleUnknown(hold, nowMs, 'interrupted') }))
     await Promise.all(settled.map(({ bill }) => end(bill)))
@@ -29,7 +29,7 @@ export async function recoverHolds({ ask, end, log }: RecoveryPorts, nowMs: numb
 
 /** Settles what is overdue and not known, a page at a time. */
 export async function sweepHolds(
-  { ask, end }: RecoveryPorts,
+  { query, end }: RecoveryPorts,
   nowMs: number,
   isKnown: (requestId: string, attempt: number) => boolean,
 ): Promise<number> {
@@ -37,7 +37,7 @@ export async function sweepHolds(
   let count = 0
   let after: HoldId | undefined
   for (;;) {
-    const holds = await ask({ ask: 'overdue', deadlineBeforeMs, ...(after && { after }) })
+    const holds = await query({ query: 'overdue', deadlineBeforeMs, ...(after && { after }) })
     after = holds.at(-1)
     if (!after) return count
     const forgotten = holds.filter(({ requestId, attempt }) => !isKnown(requestId, attempt))
@@ -67,13 +67,13 @@ function interruptedCall(bill: Settlement, { path, stream }: NonNullable<Hold['c
     outcome: 'interrupted',
     usage: bill.usage,
     amountNano: bill.amountNano,
-    marks: bill.marks,
+    flags: bill.flags,
     latencyMs: 0,
     attempts: attempt,
   }
 }
 
-/** Nothing was learned of its cost: what its input was estimated at (MONEY, "What is charged"). */
+/** Nothing was learned of its cost: what its input was estimated at (spec/money.md §2). */
 function settleUnknown(hold: Hold, nowMs: number, mark: 'interrupted' | 'swept'): Settlement {
   const usage = {
     inputTokens: hold.inputTokens,
@@ -88,6 +88,6 @@ function settleUnknown(hold: Hold, nowMs: number, mark: 'interrupted' | 'swept')
     endedAtMs: nowMs,
     amountNano: hold.inputAmountNano,
     usage,
-    marks: [mark, 'estimated'],
+    flags: [mark, 'estimated'],
   }
 }

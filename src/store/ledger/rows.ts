@@ -1,4 +1,4 @@
-import type { CallRecord, Hold, HoldEnd, KeySums, KeySumsQuery, RefusedCall } from '../../schema/ledger.ts'
+import type { CallRecord, Hold, HoldEnd, KeySums, KeySumsQuery, RejectedCall } from '../../schema/ledger.ts'
 import type { Adjustments } from './types.ts'
 
 /** What is written, as it crosses to the writer's thread. Hold and end are those of `LedgerPort`. */
@@ -24,15 +24,15 @@ export interface Short {
 }
 
 /** What is answered between two rows. */
-export type Question =
-  | { readonly ask: 'sums'; readonly queries: readonly KeySumsQuery[] }
-  | { readonly ask: 'balances'; readonly tenants: readonly string[] }
-  | { readonly ask: 'adjustments'; readonly sinceVersion: number }
-  | { readonly ask: 'left_behind' }
-  | { readonly ask: 'overdue'; readonly deadlineBeforeMs: number; readonly after?: HoldId }
-  | { readonly ask: 'prune'; readonly beforeMs: number; readonly maxRows: number }
-  | { readonly ask: 'log_refused'; readonly calls: readonly RefusedCall[] }
-  | { readonly ask: 'nothing' }
+export type LedgerQuery =
+  | { readonly query: 'sums'; readonly queries: readonly KeySumsQuery[] }
+  | { readonly query: 'balances'; readonly tenants: readonly string[] }
+  | { readonly query: 'adjustments'; readonly sinceVersion: number }
+  | { readonly query: 'left_behind' }
+  | { readonly query: 'overdue'; readonly deadlineBeforeMs: number; readonly after?: HoldId }
+  | { readonly query: 'prune'; readonly beforeMs: number; readonly maxRows: number }
+  | { readonly query: 'log_rejected'; readonly calls: readonly RejectedCall[] }
+  | { readonly query: 'nothing' }
 
 /** What each question is answered with. */
 export interface Answers {
@@ -44,7 +44,7 @@ export interface Answers {
   readonly overdue: readonly Hold[]
   /** How many were deleted. */
   readonly prune: number
-  readonly log_refused: undefined
+  readonly log_rejected: undefined
   readonly nothing: undefined
 }
 

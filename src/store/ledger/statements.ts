@@ -18,7 +18,7 @@ export const SELECT_PRICE = `select id from ledger_prices where price = ?`
 
 export const INSERT_SETTLEMENT = `
   insert or fail into ledger (kind, request_id, attempt, key_name, tenant, publication, endpoint,
-    at_ms, amount_nano, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units, marks,
+    at_ms, amount_nano, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units, flags,
     price_id)
   values ('settle', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
@@ -34,7 +34,7 @@ export const SELECT_END = `
 export const INSERT_CALL = `
   insert into call_logs (at_ms, request_id, key_name, tenant, publication, endpoint, protocol, path, status, stream,
     outcome, error_code, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units,
-    amount_nano, marks, latency_ms, first_byte_ms, attempts, reason, failed_attempts)
+    amount_nano, flags, latency_ms, first_byte_ms, attempts, reason, failed_attempts)
   values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 export const ADD_TO_QUARTER = `

@@ -38,7 +38,7 @@ export class BatchSums {
   readonly spent = new Map<string, bigint>()
 
   add(end: Settlement): void {
-    const { key, amountNano, usage, marks } = end
+    const { key, amountNano, usage, flags } = end
     const tenant = end.tenant ?? ''
     const quarter = quarterOf(end.endedAtMs)
     // No name holds a line break (schema/scalars.ts).
@@ -51,8 +51,8 @@ export class BatchSums {
     sum.outputTokens += usage.outputTokens
     sum.searchUnits += usage.searchUnits
     sum.amountNano += amountNano
-    if (marks.includes('estimated')) sum.estimated += 1
-    if (marks.includes('unpriced')) sum.unpriced += 1
+    if (flags.includes('estimated')) sum.estimated += 1
+    if (flags.includes('unpriced')) sum.unpriced += 1
     this.quarters.set(id, sum)
 
     const total = this.keys.get(key) ?? { tokens: 0, amountNano: 0n }

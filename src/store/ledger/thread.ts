@@ -1,10 +1,10 @@
 import type { MessagePort } from 'node:worker_threads'
 import { systemClock } from '../../base/clock.ts'
 import { fileIdentity, type OpenDatabase, openDatabase } from '../database.ts'
-import { LedgerBook } from './book.ts'
+import { LedgerRows } from './ledger-rows.ts'
 import type { Report, WriterSettings } from './messages.ts'
-import { type PackedPost, unpacked } from './packing.ts'
-import { LedgerQuestions } from './questions.ts'
+import { LedgerQueries } from './queries.ts'
+import { type PackedPost, unpacked } from './wire-format.ts'
 import { LedgerWriter, StoreReplaced } from './writer.ts'
 
 /**
@@ -19,8 +19,8 @@ export async function writeLedger(port: MessagePort, settings: WriterSettings): 
   session.raw.pragma('busy_timeout = 0')
   const writer = new LedgerWriter(
     {
-      book: new LedgerBook(session.raw),
-      questions: new LedgerQuestions(session.raw),
+      book: new LedgerRows(session.raw),
+      queries: new LedgerQueries(session.raw),
       clock: systemClock,
       soon: setImmediate,
       report: (report: Report) => port.postMessage(report),

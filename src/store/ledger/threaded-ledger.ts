@@ -7,19 +7,19 @@ import {
   type HoldEnd,
   type KeySums,
   type KeySumsQuery,
-  type RefusedCall,
+  type RejectedCall,
 } from '../../schema/ledger.ts'
 import type { Lease } from './lease.ts'
+import { MessageBatcher } from './message-batcher.ts'
 import type { Item, Report } from './messages.ts'
-import { Outbox } from './outbox.ts'
+import { describeRow, LOG, type PendingEntry, PendingQueue, unavailable } from './pending-queue.ts'
 import { claimOf, type RecoveryPorts, recoverHolds, sweepHolds } from './recovery.ts'
-import { RefusedSample } from './refused-calls.ts'
-import type { Answers, Question, RowFault, Short } from './rows.ts'
+import { RejectedSample } from './rejected-calls.ts'
+import type { Answers, LedgerQuery, RowFault, Short } from './rows.ts'
 import type { Adjustments, Balances, Ledger, LedgerEvents } from './types.ts'
-import { describeRow, LOG, unavailable, type Waiter, WaitingRoom } from './waiting.ts'
 
 const CLOSE_WITHIN_MS = 10_000
-const REFUSED_EVERY_MS = 1_000
+const REJECTED_EVERY_MS = 1_000
 
 const ALARMS: Readonly<Record<Exclude<RowFault, Short>, string>> = {
   held_twice: 'the same hold was opened before',
@@ -30,9 +30,9 @@ const ALARMS: Readonly<Record<Exclude<RowFault, Short>, string>> = {
 export interface ThreadedLedgerOptions {
   readonly clock: Clock
   readonly events: LedgerEvents
-  /** So many rows may wait before holds are refused; from half of it on, call logs are dropped. */
+  /** So many rows may wait before holds are rejected; from half of it on, call logs are dropped. */
   readonly maxQueued: number
-  /** After so long without a word from the writer, holds that wait are refused. */
+  /** After so long without a word from the writer, holds that wait are rejected. */
   readonly stalledAfterMs: number
 }
 
@@ -47,25 +47,25 @@ export class ThreadedLedger implements Ledger {
   readonly #exited: Promise<void>
   readonly #recovery: RecoveryPorts
 
-  readonly #waiting = new WaitingRoom()
-  readonly #outbox: Outbox
+  readonly #waiting = new PendingQueue()
+  readonly #batcher: MessageBatcher
   #stallTimer: Timer | undefined
-  #inTrouble = false
+  #inProblem = false
   #isStalled = false
   #ended = false
   #closing: Promise<number> | undefined
   #droppedLogs = 0
-  readonly #refused = new RefusedSample()
-  #refusedTimer: Timer | undefined
+  readonly #rejected = new RejectedSample()
+  #rejectedTimer: Timer | undefined
 
   constructor(worker: Worker, lease: Lease, options: ThreadedLedgerOptions) {
     this.#worker = worker
     this.#lease = lease
     this.#options = options
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-    this.#outbox = new Outbox(post => worker.postMessage(post), options.clock)
+    this.#batcher = new MessageBatcher(post => worker.postMessage(post), options.clock)
     this.#recovery = {
-      ask: question => this.#ask(question),
+      query: query => this.#query(query),
       end: end => this.end(end),
       log: record => this.log(record),
     }
@@ -81,7 +81,7 @@ export class ThreadedLedger implements Ledger {
 
   get healthy(): boolean {
     const isFull = this.#waiting.size >= this.#options.maxQueued
-    return !(this.#ended || this.#inTrouble || this.#isStalled || isFull)
+    return !(this.#ended || this.#inProblem || this.#isStalled || isFull)
   }
 
   get queued(): number {
@@ -95,7 +95,7 @@ export class ThreadedLedger implements Ledger {
   open(hold: Hold): Promise<void> {
     if (!this.healthy) return Promise.reject(unavailable('the ledger cannot be written'))
     return new Promise((resolve, reject) => {
-      this.#post(['hold', hold], { what: 'hold', hold, resolve, reject, isRefused: false })
+      this.#post(['hold', hold], { what: 'hold', hold, resolve, reject, isRejected: false })
     })
   }
 
@@ -112,30 +112,30 @@ export class ThreadedLedger implements Ledger {
       return
     }
     this.#waiting.add(LOG)
-    this.#outbox.add(['log', record])
+    this.#batcher.add(['log', record])
   }
 
-  logRefused(call: RefusedCall): void {
+  logRejected(call: RejectedCall): void {
     if (!this.healthy || this.#closing) return
-    this.#refused.add(call)
-    this.#refusedTimer ??= this.#options.clock.after(REFUSED_EVERY_MS, () => this.#postRefused())
+    this.#rejected.add(call)
+    this.#rejectedTimer ??= this.#options.clock.after(REJECTED_EVERY_MS, () => this.#postRejected())
   }
 
-  #postRefused(): void {
-    this.#refusedTimer?.cancel()
-    this.#refusedTimer = undefined
-    const calls = this.#refused.take()
+  #postRejected(): void {
+    this.#rejectedTimer?.cancel()
+    this.#rejectedTimer = undefined
+    const calls = this.#rejected.take()
     if (calls.length === 0 || !this.healthy) return
     // It fails only with the thread, of which `onDeath` tells.
-    this.#ask({ ask: 'log_refused', calls }).catch(() => undefined)
+    this.#query({ query: 'log_rejected', calls }).catch(() => undefined)
   }
 
   sums(queries: readonly KeySumsQuery[]): Promise<readonly KeySums[]> {
-    return this.#ask({ ask: 'sums', queries })
+    return this.#query({ query: 'sums', queries })
   }
 
   async balances(tenants: readonly string[]): Promise<Balances> {
-    const { version, balanceNano } = await this.#ask({ ask: 'balances', tenants })
+    const { version, balanceNano } = await this.#query({ query: 'balances', tenants })
     return {
       version,
       balanceNano: new Map(tenants.map((tenant, index) => [tenant, balanceNano[index] ?? 0n])),
@@ -143,7 +143,7 @@ export class ThreadedLedger implements Ledger {
   }
 
   adjustments(sinceVersion: number): Promise<Adjustments> {
-    return this.#ask({ ask: 'adjustments', sinceVersion })
+    return this.#query({ query: 'adjustments', sinceVersion })
   }
 
   recover(nowMs: number): Promise<number> {
@@ -155,11 +155,11 @@ export class ThreadedLedger implements Ledger {
   }
 
   pruneCallLogs(beforeMs: number, maxRows: number): Promise<number> {
-    return this.#ask({ ask: 'prune', beforeMs, maxRows })
+    return this.#query({ query: 'prune', beforeMs, maxRows })
   }
 
   flush(): Promise<void> {
-    return this.#ask({ ask: 'nothing' })
+    return this.#query({ query: 'nothing' })
   }
 
   close(withinMs: number = CLOSE_WITHIN_MS): Promise<number> {
@@ -168,7 +168,7 @@ export class ThreadedLedger implements Ledger {
   }
 
   async #close(withinMs: number): Promise<number> {
-    this.#postRefused()
+    this.#postRejected()
     let timer: Timer | undefined
     const tooLate = new Promise<void>(resolve => {
       timer = this.#options.clock.after(withinMs, resolve)
@@ -188,16 +188,16 @@ export class ThreadedLedger implements Ledger {
     return left
   }
 
-  #post(item: Item, waiter: Waiter): void {
-    this.#waiting.add(waiter)
-    this.#outbox.put(item)
+  #post(item: Item, entry: PendingEntry): void {
+    this.#waiting.add(entry)
+    this.#batcher.put(item)
     this.#watchForStall()
   }
 
-  #ask<Asked extends Question>(question: Asked): Promise<Answers[Asked['ask']]> {
+  #query<Asked extends LedgerQuery>(query: Asked): Promise<Answers[Asked['query']]> {
     if (this.#ended) return Promise.reject(unavailable('the ledger has ended'))
     return new Promise((resolve, reject) => {
-      this.#post(['ask', question], { what: 'answer', resolve: resolve as never, reject })
+      this.#post(['query', query], { what: 'answer', resolve: resolve as never, reject })
     })
   }
 
@@ -212,38 +212,38 @@ export class ThreadedLedger implements Ledger {
       case 'committed':
         for (const { seq, fault } of report.faults) this.#contradict(seq, fault)
         for (const hold of this.#waiting.commit(report.upTo)) this.#releaseUnwanted(hold)
-        this.#outbox.answered(report.upTo)
+        this.#batcher.answered(report.upTo)
         return
       case 'answered': {
-        this.#outbox.answered(report.seq)
-        const waiter = this.#waiting.take(report.seq)
-        if (waiter?.what === 'answer') waiter.resolve(report.answer)
+        this.#batcher.answered(report.seq)
+        const entry = this.#waiting.take(report.seq)
+        if (entry?.what === 'answer') entry.resolve(report.answer)
         return
       }
-      case 'refused': {
-        this.#outbox.answered(report.seq)
-        const waiter = this.#waiting.take(report.seq)
-        if (!waiter) return
-        const message = `${describeRow(waiter)} cannot be written: ${report.message}`
+      case 'rejected': {
+        this.#batcher.answered(report.seq)
+        const entry = this.#waiting.take(report.seq)
+        if (!entry) return
+        const message = `${describeRow(entry)} cannot be written: ${report.message}`
         this.#options.events.onAlarm(message)
-        if (waiter.what !== 'log') waiter.reject(new Error(message))
+        if (entry.what !== 'log') entry.reject(new Error(message))
         return
       }
-      case 'rejected':
-        this.#outbox.answered(report.seqs.at(-1) ?? 0)
+      case 'expired':
+        this.#batcher.answered(report.seqs.at(-1) ?? 0)
         for (const seq of report.seqs) {
-          const waiter = this.#waiting.take(seq)
-          if (waiter?.what === 'hold') waiter.reject(unavailable('the ledger could not be written in time'))
+          const entry = this.#waiting.take(seq)
+          if (entry?.what === 'hold') entry.reject(unavailable('the ledger could not be written in time'))
         }
         return
       case 'trouble':
-        this.#inTrouble = true
-        this.#outbox.isUrgent = true
-        this.#options.events.onTrouble(report.message)
+        this.#inProblem = true
+        this.#batcher.isUrgent = true
+        this.#options.events.onProblem(report.message)
         return
       case 'recovered':
-        this.#inTrouble = false
-        this.#outbox.isUrgent = false
+        this.#inProblem = false
+        this.#batcher.isUrgent = false
         this.#options.events.onRecovered()
         return
     }
@@ -251,24 +251,24 @@ export class ThreadedLedger implements Ledger {
 
   /** An end that contradicts is over for its caller: the first end stands, or nothing was held. */
   #contradict(seq: number, fault: RowFault): void {
-    const waiter = this.#waiting.take(seq)
-    if (!waiter) return
+    const entry = this.#waiting.take(seq)
+    if (!entry) return
     if (typeof fault === 'object') {
-      if (waiter.what === 'hold') waiter.reject(new BalanceShort(fault))
+      if (entry.what === 'hold') entry.reject(new BalanceShort(fault))
       return
     }
-    const message = `${describeRow(waiter)}: ${ALARMS[fault]}`
+    const message = `${describeRow(entry)}: ${ALARMS[fault]}`
     this.#options.events.onAlarm(message)
-    if (waiter.what === 'hold') waiter.reject(new Error(message))
-    if (waiter.what === 'end') waiter.resolve()
+    if (entry.what === 'hold') entry.reject(new Error(message))
+    if (entry.what === 'end') entry.resolve()
   }
 
-  /** Refused while the thread was stalled, and written after all: nothing may stay held for it. */
+  /** Rejected while the thread was stalled, and written after all: nothing may stay held for it. */
   #releaseUnwanted(hold: Hold): void {
     const endedAtMs = this.#options.clock.nowMs()
     this.end({ ...claimOf(hold), kind: 'release', endedAtMs, reason: 'unavailable' }).catch(
       (error: Error) => {
-        this.#options.events.onAlarm(`hold ${hold.requestId} was refused and stays open: ${error.message}`)
+        this.#options.events.onAlarm(`hold ${hold.requestId} was rejected and stays open: ${error.message}`)
       },
     )
   }
@@ -287,12 +287,12 @@ export class ThreadedLedger implements Ledger {
     this.#stallTimer = undefined
     const { oldest } = this.#waiting
     if (oldest === undefined || this.#ended) return
-    if (oldest <= mark && !this.#inTrouble && !this.#isStalled) {
+    if (oldest <= mark && !this.#inProblem && !this.#isStalled) {
       this.#isStalled = true
       const { stalledAfterMs, events } = this.#options
-      events.onTrouble(`the ledger's thread has not answered for ${stalledAfterMs} ms`)
+      events.onProblem(`the ledger's thread has not answered for ${stalledAfterMs} ms`)
     }
-    if (this.#isStalled) this.#waiting.refuseHolds('the ledger does not answer')
+    if (this.#isStalled) this.#waiting.rejectHolds('the ledger does not answer')
     this.#watchForStall()
   }
 
@@ -304,7 +304,7 @@ export class ThreadedLedger implements Ledger {
 
   #reject(reason: string): number {
     this.#ended = true
-    this.#outbox.close()
+    this.#batcher.close()
     this.#stallTimer?.cancel()
     return this.#waiting.rejectAll(reason)
   }

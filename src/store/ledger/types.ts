@@ -1,17 +1,17 @@
 import type {
   CallRecord,
+  Flag,
   Hold,
   HoldEnd,
   KeySums,
   KeySumsQuery,
-  Mark,
-  RefusedCall,
+  RejectedCall,
 } from '../../schema/ledger.ts'
 
 /** Where the ledger says what its callers' promises cannot. Each is called on the main thread and must not throw. */
 export interface LedgerEvents {
   /** Rows cannot be committed; once for each trouble. For the operator: names the database and the cause. */
-  onTrouble(message: string): void
+  onProblem(message: string): void
   /** The trouble is over, and all that waited is committed. */
   onRecovered(): void
   /** A row contradicts the ledger and was not written: a bug of ours, or a bill that needs a person. */
@@ -46,8 +46,8 @@ export interface Ledger {
   end(end: HoldEnd): Promise<void>
   /** Queues a line of the call log; under pressure it is dropped and counted. */
   log(record: CallRecord): void
-  /** Gathers refused calls for a second, and writes a sample of them with their numbers. */
-  logRefused(call: RefusedCall): void
+  /** Gathers rejected calls for a second, and writes a sample of them with their numbers. */
+  logRejected(call: RejectedCall): void
 
   /** One answer for each query, in their order. A key that was never billed has zeros. */
   sums(queries: readonly KeySumsQuery[]): Promise<readonly KeySums[]>
@@ -125,8 +125,8 @@ export interface Accounting {
   usage(query: UsageQuery): Promise<readonly UsageRow[]>
   /** Newest first, or oldest first where the page starts `after` an id. */
   callLogs(query?: CallLogQuery): Promise<readonly StoredCall[]>
-  /** Calls that were refused before they were dispatched, in the same order; their model is the one that was asked for. */
-  refusedCalls(query?: CallLogQuery): Promise<readonly StoredRefusal[]>
+  /** Calls that were rejected before they were dispatched, in the same order; their model is the one that was asked for. */
+  rejectedCalls(query?: CallLogQuery): Promise<readonly StoredRejection[]>
   /**
    * Re-adds every entry, as of one moment, and names what does not fit. At most 100 findings.
    * @throws the reason of `watch.signal`, once it is aborted
@@ -157,7 +157,7 @@ export interface WalletEntry {
   readonly publication?: string
   /** What it was billed by, see `priceText`. */
   readonly price?: string
-  readonly marks: readonly Mark[]
+  readonly flags: readonly Flag[]
 }
 
 export interface EntriesPage {
@@ -263,7 +263,7 @@ export interface StoredCall extends CallRecord {
   readonly id: number
 }
 
-export interface StoredRefusal extends RefusedCall {
+export interface StoredRejection extends RejectedCall {
   readonly id: number
 }
 

@@ -1,10 +1,10 @@
 import { type Kysely, sql } from 'kysely'
 import { CommandError } from '../../base/catalogue/command.ts'
 import { formatNano } from '../../base/decimal.ts'
-import type { Mark } from '../../schema/ledger.ts'
+import type { Flag } from '../../schema/ledger.ts'
 import type { Tenant } from '../../schema/tenant.ts'
 import type { LedgerTable, Tables } from '../tables.ts'
-import { parts, toMarks, toNano } from './columns.ts'
+import { parts, toFlags, toNano } from './columns.ts'
 import type { Adjustment, AdjustmentResult, EntriesPage, Wallet, WalletEntry } from './types.ts'
 
 /** What moved a balance, as it is read from the table. */
@@ -19,7 +19,7 @@ interface EntryRow {
   readonly request_id: string | null
   readonly key_name: string | null
   readonly publication: string | null
-  readonly marks: string | null
+  readonly flags: string | null
   readonly price: string | null
 }
 
@@ -166,7 +166,7 @@ function entries(db: Kysely<Tables>) {
   return db
     .selectFrom('ledger')
     .select(['id', 'kind', 'at_ms', 'reference', 'note', 'author', 'request_id', 'key_name', 'publication'])
-    .select(['marks', sql<string>`cast(amount_nano as text)`.as('nano')])
+    .select(['flags', sql<string>`cast(amount_nano as text)`.as('nano')])
     .select(eb =>
       eb.selectFrom('ledger_prices').select('price').whereRef('id', '=', 'ledger.price_id').as('price'),
     )
@@ -205,7 +205,7 @@ function named(kind: LedgerTable['kind']): string {
 function toEntry(row: EntryRow): WalletEntry {
   if (row.kind === 'hold' || row.kind === 'release') throw new Error(`entry ${row.id} moves no balance`)
   const takes = row.kind === 'settle' || row.kind === 'debit'
-  const marks: readonly Mark[] = toMarks(row.marks)
+  const flags: readonly Flag[] = toFlags(row.flags)
   return {
     id: row.id,
     kind: row.kind,
@@ -218,6 +218,6 @@ function toEntry(row: EntryRow): WalletEntry {
     ...(row.key_name !== null && { key: row.key_name }),
     ...(row.publication !== null && { publication: row.publication }),
     ...(row.price !== null && { price: row.price }),
-    marks,
+    flags,
   }
 }

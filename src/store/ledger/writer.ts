@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../base/clock.ts'
-import { type LedgerBook, RowRefused } from './book.ts'
+import { type LedgerRows, RowRejected } from './ledger-rows.ts'
 import type { Item, Post, Report, WriterSettings } from './messages.ts'
-import type { LedgerQuestions } from './questions.ts'
+import type { LedgerQueries } from './queries.ts'
 import type { Row } from './rows.ts'
 
 const FIRST_PAUSE_MS = 10
@@ -13,8 +13,8 @@ export class StoreReplaced extends Error {
 }
 
 export interface WriterPorts {
-  readonly book: LedgerBook
-  readonly questions: LedgerQuestions
+  readonly book: LedgerRows
+  readonly queries: LedgerQueries
   readonly clock: Clock
   /** Runs a task once the messages that wait have been received. */
   readonly soon: (task: () => void) => void
@@ -38,7 +38,7 @@ interface Waiting {
  *     receive ──▶ queue ──▶ batch ──▶ commit ──▶ report
  *                   ▲                   │
  *                   └── pause ◀─────────┘  cannot be written: all stays queued, but for holds that have waited
- *                                          too long: their requests are refused, so nothing may be held for them
+ *                                          too long: their requests are rejected, so nothing may be held for them
  */
 export class LedgerWriter {
   readonly #ports: WriterPorts
@@ -46,7 +46,7 @@ export class LedgerWriter {
   #queue: Waiting[] = []
   #scheduled = false
   #retry: Timer | undefined
-  #inTrouble = false
+  #inProblem = false
   #pauseMs = FIRST_PAUSE_MS
 
   constructor(ports: WriterPorts, settings: Pick<WriterSettings, 'openPatienceMs' | 'batchRows'>) {
@@ -73,9 +73,9 @@ export class LedgerWriter {
   #work(): void {
     const [head] = this.#queue
     try {
-      if (head?.item[0] === 'ask') this.#answer(head.seq, head.item[1])
+      if (head?.item[0] === 'query') this.#answer(head.seq, head.item[1])
       else if (head) this.#writeBatch()
-      else if (this.#inTrouble) this.#probe()
+      else if (this.#inProblem) this.#probe()
     } catch (error) {
       this.#suffer(error)
       return
@@ -83,12 +83,12 @@ export class LedgerWriter {
     if (this.#queue.length > 0) this.#schedule()
   }
 
-  #answer(seq: number, question: Parameters<LedgerQuestions['answer']>[0]): void {
-    const answer = this.#ports.questions.answer(question)
+  #answer(seq: number, query: Parameters<LedgerQueries['answer']>[0]): void {
+    const answer = this.#ports.queries.answer(query)
     this.#queue.shift()
     this.#ports.report({ is: 'answered', seq, answer })
     // Most questions only read, which a full disk allows: they tell nothing about the trouble.
-    if (this.#inTrouble && this.#queue.length === 0) this.#probe()
+    if (this.#inProblem && this.#queue.length === 0) this.#probe()
   }
 
   #writeBatch(): void {
@@ -96,7 +96,7 @@ export class LedgerWriter {
     const batch: Waiting[] = []
     const rows: Row[] = []
     for (const waiting of this.#queue) {
-      if (waiting.item[0] === 'ask' || rows.length === this.#settings.batchRows) break
+      if (waiting.item[0] === 'query' || rows.length === this.#settings.batchRows) break
       batch.push(waiting)
       rows.push(waiting.item)
     }
@@ -107,10 +107,10 @@ export class LedgerWriter {
       this.#ports.report({ is: 'committed', upTo: seqAt(batch, batch.length - 1), faults })
       this.#recover()
     } catch (error) {
-      if (!(error instanceof RowRefused)) throw error
+      if (!(error instanceof RowRejected)) throw error
       const seq = seqAt(batch, error.index)
       this.#queue.splice(error.index, 1)
-      this.#ports.report({ is: 'refused', seq, message: error.message })
+      this.#ports.report({ is: 'rejected', seq, message: error.message })
     }
   }
 
@@ -122,15 +122,15 @@ export class LedgerWriter {
 
   #recover(): void {
     this.#pauseMs = FIRST_PAUSE_MS
-    if (!this.#inTrouble) return
-    this.#inTrouble = false
+    if (!this.#inProblem) return
+    this.#inProblem = false
     this.#ports.report({ is: 'recovered' })
   }
 
   #suffer(error: unknown): void {
     if (error instanceof StoreReplaced) throw error
-    if (!this.#inTrouble) this.#ports.report({ is: 'trouble', message: describe(error) })
-    this.#inTrouble = true
+    if (!this.#inProblem) this.#ports.report({ is: 'trouble', message: describe(error) })
+    this.#inProblem = true
     this.#rejectHolds()
     this.#retry = this.#ports.clock.after(this.#pauseMs, () => {
       this.#retry = undefined
@@ -145,7 +145,7 @@ export class LedgerWriter {
     const seqs = this.#queue.filter(isLate).map(({ seq }) => seq)
     if (seqs.length === 0) return
     this.#queue = this.#queue.filter(waiting => !isLate(waiting))
-    this.#ports.report({ is: 'rejected', seqs })
+    this.#ports.report({ is: 'expired', seqs })
   }
 }
 

@@ -18,6 +18,7 @@ import { endpointHealth } from './0016-endpoint-health.ts'
 import { tokens } from './0017-tokens.ts'
 import { loginOrigins } from './0018-login-origins.ts'
 import { refusedCalls } from './0019-refused-calls.ts'
+import { standardNames } from './0020-standard-names.ts'
 import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
@@ -43,4 +44,5 @@ export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0017-tokens': tokens,
   '0018-login-origins': loginOrigins,
   '0019-refused-calls': refusedCalls,
+  '0020-standard-names': standardNames,
 }

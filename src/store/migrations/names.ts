@@ -22,4 +22,5 @@ export const MIGRATION_NAMES = [
   '0017-tokens',
   '0018-login-origins',
   '0019-refused-calls',
+  '0020-standard-names',
 ] as const

@@ -58,7 +58,7 @@ function scene(names: readonly string[] = ['config']) {
 }
 
 function is(outcome: FilesOutcome): string {
-  return outcome.is === 'refused' ? outcome.code : `${outcome.is} ${outcome.revision}`
+  return outcome.is === 'rejected' ? outcome.code : `${outcome.is} ${outcome.revision}`
 }
 
 describe('files that are followed', () => {
@@ -74,14 +74,14 @@ describe('files that are followed', () => {
     expect(await revision()).toBe(2)
   })
 
-  test('that are wrong change nothing, and are told of once, with the place, the frame and the mend', async () => {
+  test('that are wrong change nothing, and are told of once, with the place, the frame and the hint', async () => {
     const { dir, files, lines, revision } = scene()
     dir.write('config/gw.yaml', tree('one'))
     await files.apply()
     dir.write('config/gw.yaml', 'version: 1\nkeys:\n  one: { kind: platfrom }\n')
     expect(is(await files.apply())).toBe('GW3001')
     expect(is(await files.apply())).toBe('GW3001')
-    expect(files.reasons()).toEqual([expect.stringMatching(/^files_refused: .*gw\.yaml:3:16 GW1204/)])
+    expect(files.reasons()).toEqual([expect.stringMatching(/^files_rejected: .*gw\.yaml:3:16 GW1204/)])
     const told = lines.filter(({ level }) => level === 'error')
     expect(told).toEqual([
       expect.objectContaining({
@@ -104,7 +104,7 @@ describe('files that are followed', () => {
     expect(await revision()).toBe(1)
   })
 
-  test('that would delete more than may go unseen are refused, and so is an empty directory', async () => {
+  test('that would delete more than may go unseen are rejected, and so is an empty directory', async () => {
     const { dir, files, revision } = scene()
     dir.write('config/a.yaml', tree(...KEYS.slice(0, 3)))
     dir.write('config/b.yaml', tree(...KEYS.slice(3)))

@@ -62,7 +62,7 @@ function served(state: readonly Resource[]): Map<string, Set<string>> {
       keyVersion: 1,
       resources: state.map(resource => ({ ...resource, createdAtMs: 0 })),
       secrets: names.map(name => ({ key: name, digest: keyDigest(name) })),
-      heldKeys: [],
+      suspendedKeys: [],
     },
     () => '',
   )
@@ -85,7 +85,7 @@ function served(state: readonly Resource[]): Map<string, Set<string>> {
 const minus = (a: ReadonlySet<string> | undefined, b: ReadonlySet<string>) =>
   [...(a ?? [])].filter(name => !b.has(name)).sort()
 
-test('what a key loses and gains is what a gateway would refuse and let through', () => {
+test('what a key loses and gains is what a gateway would reject and let through', () => {
   fc.assert(
     fc.property(resources, resources, (before, after) => {
       const [had, has] = [served(before), served(after)]

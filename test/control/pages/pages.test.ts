@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { serve } from '../../../src/app/serve.ts'
-import { systemChance } from '../../../src/base/chance.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { createLog } from '../../../src/base/log.ts'
+import { systemRandom } from '../../../src/base/random.ts'
 import { readPages } from '../../../src/control/pages/pages.ts'
 import { openApi } from '../../../src/schema/api/openapi.ts'
 import { openStore } from '../../../src/store/open.ts'
@@ -26,7 +26,7 @@ async function controlPlane(
       environment,
       cwd: dir.path,
       clock: systemClock,
-      chance: systemChance,
+      random: systemRandom,
       log: createLog({ write: () => undefined }, { level: 'silent', pretty: false, colour: false }),
       threadsUrl: CONTROL_THREADS,
     },

@@ -76,7 +76,7 @@ export const HEADS: readonly HostileCase[] = [
     status: 417,
     code: 'unmet_expectation',
   }),
-  bad('a body of 4 MB behind a head that is refused', (path, key) =>
+  bad('a body of 4 MB behind a head that is rejected', (path, key) =>
     saying(path, key, { hosts: [], body: BODY.padEnd(4_000_000) }),
   ),
 ]

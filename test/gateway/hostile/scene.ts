@@ -65,8 +65,8 @@ const STATUS_TYPES: Readonly<Record<number, string>> = {
   413: 'request_too_large',
 }
 
-/** The body of a refusal, whole. */
-export function refusal({ status, code, param }: HostileCase, protocol: Protocol): unknown {
+/** The body of a rejection, whole. */
+export function rejection({ status, code, param }: HostileCase, protocol: Protocol): unknown {
   const message = expect.stringMatching(/./) as unknown
   return protocol === 'openai'
     ? { error: { message, type: 'invalid_request_error', param: param ?? null, code } }

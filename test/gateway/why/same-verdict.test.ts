@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { WIRE_ERRORS } from '../../../src/base/catalogue/wire.ts'
 import { INFERENCE_PATHS } from '../../../src/gateway/endpoints.ts'
 import { decide, type View } from '../../../src/gateway/why/decide.ts'
-import { bearerOf } from '../../../src/gateway/why/explain.ts'
+import { callerOf } from '../../../src/gateway/why/explain.ts'
 import { UpstreamFailure } from '../../../src/relay/classify.ts'
 import { CALL_PATHS } from '../../../src/schema/api/why.ts'
 import { json } from '../../support/answers.ts'
@@ -190,14 +190,14 @@ describe('gw why', () => {
               ...(maxTokens !== undefined && { maxTokens }),
             }
             const view = viewOf(gateway, clock)
-            const ask = () => decide(bearerOf(secret, view), wish, view)
+            const ask = () => decide(callerOf(secret, view), wish, view)
             const told = ask()
-            for (let again = 0; again < 3; again++) expect(ask().refused?.check).toBe(told.refused?.check)
+            for (let again = 0; again < 3; again++) expect(ask().rejected?.check).toBe(told.rejected?.check)
 
             const answer = await post(gateway, path.path, body, { authorization: `Bearer ${secret}` })
             await answer.arrayBuffer()
             const line = await gateway.nextLogged()
-            const code = told.refused?.refusal.code
+            const code = told.rejected?.rejection.code
             seen.set(code ?? 'served', (seen.get(code ?? 'served') ?? 0) + 1)
             expect([answer.status, line['error_code']]).toEqual([
               code === undefined ? 200 : WIRE_ERRORS[code].status,
@@ -224,12 +224,18 @@ function ail(gateway: TestGateway, name: string, what: 'ill' | 'rests' | 'time')
   if (!endpoint) return
   const state = gateway.upstreams.health.of(endpoint)
   if (what === 'rests') {
-    state.failed(new UpstreamFailure('upstream_rate_limited', undefined, { restMs: 15_000 }), 'key k')
+    state.failed(new UpstreamFailure('upstream_rate_limited', undefined, { cooldownMs: 15_000 }), 'key k')
     return
   }
   for (let failures = 0; failures < 3; failures++)
     state.failed(
-      { isIll: true, wasSent: false, hasAnswered: false, restMs: undefined, reason: 'refused' },
+      {
+        countsAsFailure: true,
+        wasSent: false,
+        hasAnswered: false,
+        cooldownMs: undefined,
+        reason: 'rejected',
+      },
       'key k',
     )
 }

@@ -39,11 +39,11 @@ test('an answer behind a 100 Continue that was not asked for is read', async () 
 })
 
 describe('the credential', () => {
-  test.each([401, 403])('that is refused with %i is named by its reference', async status => {
-    const { upstream, fault, cause, mend } = await probed({ [CHAT]: openaiError(status, 'bad key') })
+  test.each([401, 403])('that is rejected with %i is named by its reference', async status => {
+    const { upstream, fault, cause, hint } = await probed({ [CHAT]: openaiError(status, 'bad key') })
     expect(fault).toBe('credential')
-    expect(cause).toBe(`127.0.0.1:${upstream.port} refuses the credential, env:UP_KEY (${status}).`)
-    expect(mend).toContain('behind env:UP_KEY')
+    expect(cause).toBe(`127.0.0.1:${upstream.port} rejects the credential, env:UP_KEY (${status}).`)
+    expect(hint).toContain('behind env:UP_KEY')
   })
 
   test('that is missing is asked for', async () => {
@@ -52,15 +52,15 @@ describe('the credential', () => {
     ).toMatchObject({
       fault: 'credential',
       cause: expect.stringContaining('none is configured'),
-      mend: expect.stringContaining('upstream_key: { env: NAME }'),
+      hint: expect.stringContaining('upstream_key: { env: NAME }'),
     })
   })
 
-  test('that the other protocol refuses is perhaps none for this protocol', async () => {
+  test('that the other protocol rejects is perhaps none for this protocol', async () => {
     const answer = anthropicError(401, 'authentication_error', 'x-api-key header is required')
     expect(await probed({ [CHAT]: answer })).toMatchObject({
       fault: 'credential',
-      mend: expect.stringContaining('protocol anthropic: is `protocol: openai` right?'),
+      hint: expect.stringContaining('protocol anthropic: is `protocol: openai` right?'),
     })
   })
 
@@ -85,11 +85,11 @@ test.each([
   "Unsupported parameter: 'messages' is not supported with this model.",
   'Unrecognized request argument supplied: messages',
   'Extra inputs are not permitted',
-])('a parameter that is refused is no unknown model: %s', async message => {
+])('a parameter that is rejected is no unknown model: %s', async message => {
   expect(await probed({ [CHAT]: openaiError(400, message) })).toMatchObject({
     fault: 'request',
     cause: expect.stringMatching(/does not accept a parameter of the probe \(400\): .*\w/),
-    mend: expect.stringContaining('`skip_probe: true`'),
+    hint: expect.stringContaining('`skip_probe: true`'),
   })
 })
 
@@ -99,30 +99,30 @@ describe('the path', () => {
     expect(told).toEqual({
       fault: 'path',
       cause: `127.0.0.1:${upstream.port} knows no path /chat/completions (404).`,
-      mend: `\`base_url\` misses \`/v1\`: write ${upstream.url}/v1.`,
+      hint: `\`base_url\` misses \`/v1\`: write ${upstream.url}/v1.`,
       status: 404,
     })
   })
 
   test('that has a /v1 too many is told, too', async () => {
-    const { upstream, mend } = await probed({ 'GET /api/models': models('gpt-x') }, '/api/v1')
-    expect(mend).toBe(`\`base_url\` has a \`/v1\` too many: write ${upstream.url}/api.`)
+    const { upstream, hint } = await probed({ 'GET /api/models': models('gpt-x') }, '/api/v1')
+    expect(hint).toBe(`\`base_url\` has a \`/v1\` too many: write ${upstream.url}/api.`)
   })
 
   test('that nothing is known of is asked about', async () => {
-    expect((await probed({}, '/api')).mend).toContain('Does `base_url` miss `/v1`?')
-    expect((await probed({}, '/v1')).mend).toContain('the one that you mean')
+    expect((await probed({}, '/api')).hint).toContain('Does `base_url` miss `/v1`?')
+    expect((await probed({}, '/v1')).hint).toContain('the one that you mean')
   })
 
   test('that has the path of the request at its end is told so', async () => {
     expect(await probed({}, '/v1/chat/completions')).toMatchObject({
       fault: 'path',
-      mend: 'Take `/chat/completions` off the end of `base_url`: the gateway appends the path of each request.',
+      hint: 'Take `/chat/completions` off the end of `base_url`: the gateway appends the path of each request.',
     })
   })
 
   test('that is right while the upstream has no chat', async () => {
-    expect((await probed({ 'GET /v1/models': models('gpt-x') })).mend).toContain('skip_probe: true')
+    expect((await probed({ 'GET /v1/models': models('gpt-x') })).hint).toContain('skip_probe: true')
   })
 
   test('that shows a web page is no path of an API', async () => {
@@ -131,7 +131,7 @@ describe('the path', () => {
     expect(told).toMatchObject({
       fault: 'path',
       cause: expect.stringContaining('a web page'),
-      mend: expect.stringContaining(`write ${upstream.url}/v1.`),
+      hint: expect.stringContaining(`write ${upstream.url}/v1.`),
     })
     expect(await probed({ [CHAT]: HTML })).toMatchObject({
       fault: 'protocol',
@@ -145,11 +145,11 @@ describe('the path', () => {
       status: 301,
       headers: { location: `${elsewhere.url}/v1/chat/completions?key=${SECRET}` },
     })
-    const { mend, cause, fault } = await probed({ [CHAT]: moved })
+    const { hint, cause, fault } = await probed({ [CHAT]: moved })
     expect(fault).toBe('redirect')
     expect(cause).toContain(`redirects to ${elsewhere.url} (301)`)
-    expect(mend).toContain(elsewhere.url)
-    expect(cause + mend).not.toContain(SECRET)
+    expect(hint).toContain(elsewhere.url)
+    expect(cause + hint).not.toContain(SECRET)
     expect(elsewhere.connectionsMade).toBe(0)
   })
 
@@ -164,7 +164,7 @@ describe('the protocol', () => {
     const answer = json(ANTHROPIC_CHAT)
     expect(await probed({ [CHAT]: answer })).toMatchObject({
       fault: 'protocol',
-      mend: 'Set `protocol: anthropic`.',
+      hint: 'Set `protocol: anthropic`.',
     })
   })
 
@@ -180,7 +180,7 @@ describe('the protocol', () => {
     expect(await probed(routes, '/v1', { protocol })).toMatchObject({
       fault: 'protocol',
       cause: expect.stringContaining(`answers in the protocol ${other}.`),
-      mend: `Set \`protocol: ${other}\`.`,
+      hint: `Set \`protocol: ${other}\`.`,
     })
   })
 
@@ -216,7 +216,7 @@ describe('the model', () => {
     async (_title, answer) => {
       const told = await probed({ [CHAT]: answer, 'GET /v1/models': models('alpha', 'beta', 'gpt-y') })
       expect(told).toMatchObject({ fault: 'model', cause: expect.stringContaining('knows no model `gpt-x`') })
-      expect(told.mend).toBe('Mend `served_model`. Did you mean gpt-y? It lists gpt-y, alpha, beta.')
+      expect(told.hint).toBe('Mend `served_model`. Did you mean gpt-y? It lists gpt-y, alpha, beta.')
     },
   )
 
@@ -227,28 +227,28 @@ describe('the model', () => {
     }
     expect(await probed(routes, '/v1', { protocol: 'anthropic' })).toMatchObject({
       fault: 'model',
-      mend: 'Mend `served_model`. It lists claude-a.',
+      hint: 'Mend `served_model`. It lists claude-a.',
     })
   })
 
   test('is named among ten at most, and never by what is no name', async () => {
     const unknown = openaiError(404, 'no such model')
     const many = Array.from({ length: 25 }, (_, at) => `m${at}`)
-    const { mend } = await probed({
+    const { hint } = await probed({
       [CHAT]: unknown,
       'GET /v1/models': models('\u001B[31mred', SECRET, ...many),
     })
-    expect(mend).toMatch(/It lists m0, .*m9 and 15 more\.$/)
-    expect((await probed({ [CHAT]: unknown })).mend).toBe(
+    expect(hint).toMatch(/It lists m0, .*m9 and 15 more\.$/)
+    expect((await probed({ [CHAT]: unknown })).hint).toBe(
       'Mend `served_model`. It gives no list of its models.',
     )
   })
 
-  test('that is listed and yet refused is not called unknown', async () => {
+  test('that is listed and yet rejected is not called unknown', async () => {
     const unknown = openaiError(404, 'This is not a chat model and thus not supported')
     expect(await probed({ [CHAT]: unknown, 'GET /v1/models': models('gpt-x') })).toMatchObject({
       fault: 'model',
-      cause: expect.stringContaining('It lists the model `gpt-x`, but refuses it (404)'),
+      cause: expect.stringContaining('It lists the model `gpt-x`, but rejects it (404)'),
     })
   })
 })
@@ -262,11 +262,11 @@ describe('everything else', () => {
     })
   })
 
-  test('a request that is refused for another reason', async () => {
+  test('a request that is rejected for another reason', async () => {
     expect(await probed({ [CHAT]: json({ detail: 'user is required' }, { status: 422 }) })).toMatchObject({
       fault: 'request',
       cause: expect.stringContaining('422: “user is required”'),
-      mend: expect.stringContaining('skip_probe: true'),
+      hint: expect.stringContaining('skip_probe: true'),
     })
   })
 })
@@ -284,11 +284,11 @@ describe('the secret', () => {
   test.each(echoes.map((answer, at) => [at, answer] as const))(
     'is in no text, whatever the upstream repeats (%i)',
     async (_at, answer) => {
-      const { cause, mend } = await probed({
+      const { cause, hint } = await probed({
         [CHAT]: answer,
         'GET /v1/models': models(SECRET, `x-${SECRET}`),
       })
-      expect((cause + mend).toLowerCase()).not.toContain(SECRET.slice(0, 9))
+      expect((cause + hint).toLowerCase()).not.toContain(SECRET.slice(0, 9))
     },
   )
 })

@@ -103,9 +103,9 @@ describe('where there is no chat', () => {
     ['embeddings', { data: [{ embedding: [0.1] }] }, { model: 'gpt-x', input: 'ping' }],
     ['rerank', { results: [{ index: 0 }] }, { model: 'gpt-x', query: 'ping', documents: ['ping'] }],
   ])('%s are a sign of life', async (service, answer, asked) => {
-    for (const refusal of [noChat, json({ detail: 'Not Found' }, { status: 404 })]) {
+    for (const rejection of [noChat, json({ detail: 'Not Found' }, { status: 404 })]) {
       const upstream = await serving({
-        'POST /v1/chat/completions': refusal,
+        'POST /v1/chat/completions': rejection,
         [`POST /v1/${service}`]: json(answer),
       })
       expect(await chat(target(`${upstream.url}/v1`))).toMatchObject({ ok: true, service })
@@ -129,7 +129,7 @@ describe('in the background', () => {
 
   test('an endpoint that lists its model is healthy, and never sees a chat', async () => {
     const upstream = await serving({ 'GET /v1/models': models('other', 'gpt-x') })
-    expect(await probe.heal(target(`${upstream.url}/v1`), false, TIMEOUT)).toMatchObject({
+    expect(await probe.check(target(`${upstream.url}/v1`), false, TIMEOUT)).toMatchObject({
       ok: true,
       service: 'models',
     })
@@ -143,7 +143,7 @@ describe('in the background', () => {
     ['lists nonsense', json('<html>')],
   ])('an endpoint that %s is asked for a chat', async (_title, list) => {
     const upstream = await serving({ 'GET /v1/models': list, 'POST /v1/chat/completions': json(OPENAI_CHAT) })
-    expect(await probe.heal(target(`${upstream.url}/v1`), false, TIMEOUT)).toMatchObject({
+    expect(await probe.check(target(`${upstream.url}/v1`), false, TIMEOUT)).toMatchObject({
       ok: true,
       service: 'chat',
     })
@@ -156,7 +156,7 @@ describe('in the background', () => {
     [503, 'upstream'],
   ])('a %i for the list is not healthy, and no chat follows', async (status, fault) => {
     const upstream = await serving({ 'GET /v1/models': openaiError(status, 'no') })
-    expect(await probe.heal(target(`${upstream.url}/v1`), false, TIMEOUT)).toMatchObject({
+    expect(await probe.check(target(`${upstream.url}/v1`), false, TIMEOUT)).toMatchObject({
       ok: false,
       diagnosis: { fault, status },
     })
@@ -168,7 +168,7 @@ describe('in the background', () => {
       'GET /v1/models': models('gpt-x'),
       'POST /v1/chat/completions': openaiError(500, 'out of memory'),
     })
-    expect(await probe.heal(target(`${upstream.url}/v1`), true, TIMEOUT)).toMatchObject({
+    expect(await probe.check(target(`${upstream.url}/v1`), true, TIMEOUT)).toMatchObject({
       ok: false,
       diagnosis: { fault: 'upstream', cause: expect.stringContaining('“out of memory”') },
     })
@@ -177,7 +177,7 @@ describe('in the background', () => {
 
   test('nobody plays the detective', async () => {
     const upstream = await serving({ 'POST /v1/chat/completions': openaiError(418, 'teapot') })
-    expect(await probe.heal(target(`${upstream.url}/v1`), true, TIMEOUT)).toMatchObject({ ok: false })
+    expect(await probe.check(target(`${upstream.url}/v1`), true, TIMEOUT)).toMatchObject({ ok: false })
     expect(upstream.requests).toHaveLength(1)
   })
 })

@@ -17,7 +17,7 @@ describe('the way to the upstream', () => {
     expect(await diagnosed(chat(target('http://nowhere.test/v1'), { lookup: nowhere }))).toEqual({
       fault: 'dns',
       cause: 'The name nowhere.test does not resolve (ENOTFOUND).',
-      mend: 'Mend the host in `base_url`, or the DNS of this machine.',
+      hint: 'Mend the host in `base_url`, or the DNS of this machine.',
     })
   })
 
@@ -35,9 +35,9 @@ describe('the way to the upstream', () => {
     const { url, port } = upstream
     await upstream.close()
     expect(await diagnosed(chat(target(`${url}/v1`)))).toEqual({
-      fault: 'refused',
+      fault: 'rejected',
       cause: `Nothing listens at 127.0.0.1:${port} (ECONNREFUSED).`,
-      mend: 'Start the model server, or mend host and port in `base_url`.',
+      hint: 'Start the model server, or hint host and port in `base_url`.',
     })
   })
 })
@@ -61,7 +61,7 @@ describe('time', () => {
     const lookedUp = new Promise<void>(resolve => {
       answer = resolve
     })
-    // An address of TEST-NET-1 (RFC 5737): a connection to it is neither taken nor refused, or has no route.
+    // An address of TEST-NET-1 (RFC 5737): a connection to it is neither taken nor rejected, or has no route.
     const lookup: Lookup = (_hostname, _options, done) => {
       done(null, [{ address: '192.0.2.1', family: 4 }])
       answer()
@@ -100,7 +100,7 @@ describe('time', () => {
     expect(await diagnosed(outcome)).toEqual({
       fault: 'first_byte_timeout',
       cause: `127.0.0.1:${upstream.port} took the request and did not begin to answer within 7 s.`,
-      mend: 'Look whether the model server still loads the model; a longer --timeout waits for it.',
+      hint: 'Look whether the model server still loads the model; a longer --timeout waits for it.',
     })
     await request.gone
     expect(clock.pending).toBe(0)
@@ -112,7 +112,7 @@ describe('time', () => {
     expect(await diagnosed(chat(target(`${upstream.url}/v1`), {}, 500))).toEqual({
       fault: 'stalled',
       cause: `127.0.0.1:${upstream.port} began to answer and did not end within 0.5 s.`,
-      mend: 'Look into the log of the model server; a longer --timeout waits for it.',
+      hint: 'Look into the log of the model server; a longer --timeout waits for it.',
     })
     await upstream.lastRequest.gone
   })
@@ -186,19 +186,19 @@ describe('TLS', () => {
       /signed by nobody whom this machine knows/,
       /NODE_EXTRA_CA_CERTS/,
     ],
-  ])('a certificate that %s', async (_title, shape, cause, mend) => {
+  ])('a certificate that %s', async (_title, shape, cause, hint) => {
     const port = await tlsServer(certificate(shape))
     const url = `https://127.0.0.1:${port}/v1`
     const diagnosis = await diagnosed(chat(target(url)))
     expect(diagnosis).toMatchObject({ fault: 'tls', cause: expect.stringMatching(cause) })
-    expect(diagnosis.mend).toMatch(mend)
+    expect(diagnosis.hint).toMatch(hint)
   })
 
   test('a port that speaks no TLS', async () => {
     const { port } = await server(socket => void socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
     expect(await diagnosed(chat(target(`https://127.0.0.1:${port}/v1`)))).toMatchObject({
       fault: 'tls',
-      mend: expect.stringContaining('http://'),
+      hint: expect.stringContaining('http://'),
     })
   })
 
@@ -216,7 +216,7 @@ describe('TLS', () => {
     expect(await diagnosed(chat(target(`http://127.0.0.1:${port}/v1`)))).toMatchObject({
       fault: 'broken',
       cause: `127.0.0.1:${port} does not answer in HTTP.`,
-      mend: expect.stringContaining('https://'),
+      hint: expect.stringContaining('https://'),
     })
   })
 
@@ -224,7 +224,7 @@ describe('TLS', () => {
     const port = await tlsServer(certificate({ names: ['127.0.0.1'] }))
     expect(await diagnosed(chat(target(`http://127.0.0.1:${port}/v1`)))).toMatchObject({
       fault: 'broken',
-      mend: expect.stringContaining('https://'),
+      hint: expect.stringContaining('https://'),
     })
   })
 })

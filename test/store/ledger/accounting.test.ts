@@ -68,7 +68,7 @@ describe('a wallet', () => {
       ['settle', -400n],
       ['credit', 900n],
     ])
-    expect(all[1]).toMatchObject({ key: 'app', publication: 'gpt', requestId: 'req_0', marks: [] })
+    expect(all[1]).toMatchObject({ key: 'app', publication: 'gpt', requestId: 'req_0', flags: [] })
     expect(all[2]).toEqual({
       id: 1,
       kind: 'credit',
@@ -77,7 +77,7 @@ describe('a wallet', () => {
       reference: 'inv-1',
       note: 'January',
       author: 'Ada',
-      marks: [],
+      flags: [],
     })
     expect(await accounting.walletEntries('acme', { before: all[0]!.id, limit: 1 })).toEqual([all[1]])
     expect(await accounting.walletEntries('acme', { kinds: ['credit', 'debit'] })).toEqual([all[0], all[2]])
@@ -158,9 +158,9 @@ describe('usage', () => {
 
   test('is added up by key, tenant, model and endpoint, the dearest first', async () => {
     const { accounting, spend } = setUp()
-    spend({ key: 'app', publication: 'a', marks: ['estimated'] })
+    spend({ key: 'app', publication: 'a', flags: ['estimated'] })
     spend({ key: 'app', publication: 'b', endpoint: 'west', amountNano: BEYOND_DOUBLES })
-    spend({ key: 'admin', publication: 'a', tenant: undefined as never, amountNano: 0n, marks: ['unpriced'] })
+    spend({ key: 'admin', publication: 'a', tenant: undefined as never, amountNano: 0n, flags: ['unpriced'] })
     const by = async (what: UsageQuery['by'], more: Partial<UsageQuery> = {}) =>
       (await accounting.usage({ ...ALL, by: what, ...more })).map(row => [
         row.label,
@@ -231,10 +231,10 @@ describe('call logs', () => {
     const { accounting, write } = setUp()
     const bare = call('b', { status: 502, outcome: 'failed', errorCode: 'upstream_error', stream: false })
     for (const field of ['tenant', 'endpoint', 'usage', 'firstByteMs'] as const) delete (bare as never)[field]
-    write(['log', call('a', { marks: ['estimated', 'partial'], amountNano: BEYOND_DOUBLES })], ['log', bare])
+    write(['log', call('a', { flags: ['estimated', 'partial'], amountNano: BEYOND_DOUBLES })], ['log', bare])
     expect(await accounting.callLogs()).toEqual([
       { id: 2, ...bare },
-      { id: 1, ...call('a', { marks: ['estimated', 'partial'], amountNano: BEYOND_DOUBLES }) },
+      { id: 1, ...call('a', { flags: ['estimated', 'partial'], amountNano: BEYOND_DOUBLES }) },
     ])
   })
 

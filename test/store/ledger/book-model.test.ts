@@ -27,14 +27,14 @@ const usage = fc.record({
   outputTokens: tokens,
   searchUnits: fc.nat(3),
 })
-const marks = fc.subarray(['estimated', 'client_gone', 'unpriced'] as const)
+const flags = fc.subarray(['estimated', 'client_gone', 'unpriced'] as const)
 
 const row: fc.Arbitrary<Row> = fc.oneof(
   fc.tuple(claim, nano, fc.boolean()).map(([claim, amountNano, prepaid]) => {
     return ['hold', hold('', { ...claim, ...noTenant(claim), amountNano, prepaid })] as const
   }),
   fc
-    .record({ claim, amountNano: nano, endedAtMs: atMs, usage, marks })
+    .record({ claim, amountNano: nano, endedAtMs: atMs, usage, flags })
     .map(({ claim, ...more }) => ['end', settle('', { ...more, ...claim, ...noTenant(claim) })] as const),
   claim.map(claim => ['end', release('', { ...claim, ...noTenant(claim) })] as const),
   claim.map(claim => ['log', call('', { requestId: claim.requestId })] as const),
@@ -113,7 +113,7 @@ test('any history of rows leaves what a plain map of them says, and adds up', as
         })
       }
       const queries = ['app', 'job', 'admin'].map(key => ({ key, sinceMs: NOON_MS + QUARTER_MS }))
-      expect(questions.answer({ ask: 'sums', queries })).toEqual(
+      expect(questions.answer({ query: 'sums', queries })).toEqual(
         queries.map(({ key, sinceMs }) => oracle.keySums(key, sinceMs)),
       )
       expect(raw.prepare('select count(*) from call_logs').pluck().get()).toBe(oracle.calls)

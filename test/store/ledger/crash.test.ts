@@ -35,7 +35,7 @@ const WRITE = `
       const openedAtMs = Date.now(), deadlineMs = openedAtMs + 60_000
       await ledger.open({ ...claim, openedAtMs, deadlineMs, amountNano: 9n, tokens: 9, inputTokens: 1, inputAmountNano: 1n })
       say('hold ' + requestId)
-      const end = { ...claim, kind: 'settle', endedAtMs: Date.now(), amountNano: 3n, usage, marks: [] }
+      const end = { ...claim, kind: 'settle', endedAtMs: Date.now(), amountNano: 3n, usage, flags: [] }
       await ledger.end(n % 4 === 0 ? { ...claim, kind: 'release', endedAtMs: Date.now(), reason: 'x' } : end)
       say((n % 4 === 0 ? 'release ' : 'settle ') + requestId)
     }

@@ -17,7 +17,7 @@ function smallDisk(): string | Error {
   return path
 }
 
-test('a disk that fills up: holds are refused, ends wait, and all is well when there is room again', async ctx => {
+test('a disk that fills up: holds are rejected, ends wait, and all is well when there is room again', async ctx => {
   const disk = smallDisk()
   if (disk instanceof Error) return ctx.skip(`no tmpfs can be mounted here: ${disk.message}`)
   const { ledger, store, said, hear } = await openBoth({ openPatienceMs: 300 }, disk)

@@ -2,8 +2,8 @@ import Database from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import { systemClock } from '../../../src/base/clock.ts'
 import { SqliteAccounting } from '../../../src/store/ledger/accounting.ts'
-import { LedgerBook } from '../../../src/store/ledger/book.ts'
-import { LedgerQuestions } from '../../../src/store/ledger/questions.ts'
+import { LedgerRows } from '../../../src/store/ledger/ledger-rows.ts'
+import { LedgerQueries } from '../../../src/store/ledger/queries.ts'
 import { MIGRATIONS } from '../../../src/store/migrations/list.ts'
 import type { Tables } from '../../../src/store/tables.ts'
 
@@ -19,8 +19,8 @@ export function inMemory(nowMs: () => number) {
     /** From now on the tenant pays beforehand. */
     prepaid: (tenant: string) =>
       raw.prepare(`update resources set spec = '{"billing":"prepaid"}' where name = ?`).run(tenant),
-    book: new LedgerBook(raw),
-    questions: new LedgerQuestions(raw),
+    book: new LedgerRows(raw),
+    questions: new LedgerQueries(raw),
     accounting: new SqliteAccounting({
       read: inTransaction,
       readBare: work => work(raw),

@@ -49,7 +49,7 @@ test('needs a database to be the lease of', () => {
   expect(() => takeLease(folder.at('gw.db'))).toThrow(expect.objectContaining({ code: 'GW2003' }))
 })
 
-test('a second gateway of a store is refused until the first has closed its ledger', async () => {
+test('a second gateway of a store is rejected until the first has closed its ledger', async () => {
   const { ledger, open, store } = await openBoth()
   await expect(open()).rejects.toMatchObject({ code: 'GW2006' })
   expect(await store.head()).toMatchObject({ revision: 0 })

@@ -2,8 +2,8 @@ import Database from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
-import { LedgerBook } from '../../../src/store/ledger/book.ts'
-import { LedgerQuestions } from '../../../src/store/ledger/questions.ts'
+import { LedgerRows } from '../../../src/store/ledger/ledger-rows.ts'
+import { LedgerQueries } from '../../../src/store/ledger/queries.ts'
 import { MIGRATIONS } from '../../../src/store/migrations/list.ts'
 import { MIGRATION_NAMES } from '../../../src/store/migrations/names.ts'
 import { openStore } from '../../../src/store/open.ts'
@@ -46,15 +46,15 @@ test('what an older gw has left open is open, and ends as what it was', async ()
 
   const raw = new Database(path)
   onTestFinished(() => void raw.close())
-  const questions = new LedgerQuestions(raw)
+  const questions = new LedgerQueries(raw)
   const b = hold('b', { call: { path: '/v1/embeddings', stream: false } })
-  expect(questions.answer({ ask: 'left_behind' })).toEqual([b, hold('a')])
-  expect(questions.answer({ ask: 'overdue', deadlineBeforeMs: NOON_MS + 60_000 })).toEqual([hold('a'), b])
+  expect(questions.answer({ query: 'left_behind' })).toEqual([b, hold('a')])
+  expect(questions.answer({ query: 'overdue', deadlineBeforeMs: NOON_MS + 60_000 })).toEqual([hold('a'), b])
 
-  const book = new LedgerBook(raw)
+  const book = new LedgerRows(raw)
   expect(book.write([['end', settle('b')]]).size).toBe(0)
   expect(book.write([['hold', hold('a')]])).toEqual(new Map([[0, 'held_twice']]))
-  expect(questions.answer({ ask: 'left_behind' })).toEqual([hold('a')])
+  expect(questions.answer({ query: 'left_behind' })).toEqual([hold('a')])
   const billed = `select price from ledger join ledger_prices p on p.id = price_id where kind = 'settle'`
   expect(raw.prepare(billed).all()).toEqual([{ price: 'a price' }])
   expect(await store.accounting.wallet('acme')).toMatchObject({ balanceNano: -400n, heldNano: 900n })

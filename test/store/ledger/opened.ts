@@ -19,7 +19,7 @@ function listen() {
   return {
     said,
     events: {
-      onTrouble: (message: string) => say(`trouble: ${message}`),
+      onProblem: (message: string) => say(`trouble: ${message}`),
       onRecovered: () => say('recovered'),
       onAlarm: (message: string) => say(`alarm: ${message}`),
       onDeath: (error: Error) => say(`death: ${error.message}`),

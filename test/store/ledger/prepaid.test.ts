@@ -14,7 +14,7 @@ import { call, hold, NOON_MS, release, settle } from './rows.ts'
 const prepaid = (requestId: string, amountNano: bigint) => hold(requestId, { amountNano, prepaid: true })
 
 describe('a prepaid hold', () => {
-  test('is refused where balance less other holds does not cover it, and the rows beside it are written', async () => {
+  test('is rejected where balance less other holds does not cover it, and the rows beside it are written', async () => {
     const { book, accounting } = inMemory(() => NOON_MS)
     await accounting.credit({ tenant: 'acme', amountNano: 1_000n, reference: 'in' })
     const faults = book.write([
@@ -75,9 +75,9 @@ describe('a prepaid hold', () => {
     await ledger.open(prepaid('left', 800n))
     await ledger.close()
     const next = await open()
-    const refused = await next.open(prepaid('a', 201n)).catch((error: unknown) => error)
-    expect(refused).toBeInstanceOf(BalanceShort)
-    expect(refused).toMatchObject({ balanceNano: 1_000n, heldNano: 800n })
+    const rejected = await next.open(prepaid('a', 201n)).catch((error: unknown) => error)
+    expect(rejected).toBeInstanceOf(BalanceShort)
+    expect(rejected).toMatchObject({ balanceNano: 1_000n, heldNano: 800n })
     await next.open(prepaid('b', 200n))
   })
 })
@@ -87,16 +87,16 @@ const DEBITS = `
   import { systemClock } from ${built('base/clock.js')}
   const store = await openStore('sqlite:' + process.argv[1], { mode: 'write', clock: systemClock })
   console.log('ready')
-  let [booked, refused] = [0, 0]
+  let [booked, rejected] = [0, 0]
   for (let count = 0; booked < 60 && count < 5000; count++) {
     const debit = { tenant: 'acme', amountNano: 7n, reference: 'out ' + count }
     await store.accounting.debit(debit).then(() => booked++, error => {
       if (error.code !== 'GW4012') throw error
-      refused++
+      rejected++
     })
     await new Promise(resume => setTimeout(resume, 5))
   }
-  console.log(JSON.stringify({ booked, refused }))
+  console.log(JSON.stringify({ booked, rejected }))
   await store.close()
 `
 
@@ -146,6 +146,6 @@ test('a process that debits and a gateway that holds never take the same money: 
   over.abort()
   expect((await work).at(-1)).toBeGreaterThan(10)
   await ended
-  expect({ booked, some: held > 20, refused: short > 0 }).toEqual({ booked: 60, some: true, refused: true })
+  expect({ booked, some: held > 20, rejected: short > 0 }).toEqual({ booked: 60, some: true, rejected: true })
   expect(await store.accounting.verify()).toMatchObject({ openHolds: 0, findings: [] })
 })

@@ -35,7 +35,7 @@ export function settle(requestId: string, more: Partial<Settlement> = {}): Settl
     endedAtMs: NOON_MS + 1_000,
     amountNano: 400n,
     usage: USAGE,
-    marks: [],
+    flags: [],
     ...more,
   }
 }
@@ -66,7 +66,7 @@ export function call(requestId: string, more: Partial<CallRecord> = {}): CallRec
     outcome: 'answered',
     usage: USAGE,
     amountNano: 400n,
-    marks: [],
+    flags: [],
     latencyMs: 120,
     firstByteMs: 30,
     attempts: 1,

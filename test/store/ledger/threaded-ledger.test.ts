@@ -82,7 +82,7 @@ describe('rows', () => {
 })
 
 describe('a queue that is full', () => {
-  test('refuses holds and drops call logs, counted, but takes every end', async () => {
+  test('rejects holds and drops call logs, counted, but takes every end', async () => {
     const { ledger, store } = await openBoth({ maxQueued: 10 })
     await Promise.all(range(10).map(id => ledger.open(hold(id))))
     const ends = range(10).map(id => ledger.end(settle(id)))
@@ -140,7 +140,7 @@ describe('holds that nobody ends', () => {
       { totalTokens: 2_499 * 110, totalNano: 2_499n * 110n },
     ])
     const [entry] = await store.accounting.walletEntries('acme', { limit: 1 })
-    expect(entry).toMatchObject({ kind: 'settle', amountNano: -110n, marks: ['interrupted', 'estimated'] })
+    expect(entry).toMatchObject({ kind: 'settle', amountNano: -110n, flags: ['interrupted', 'estimated'] })
     expect(await store.accounting.verify()).toMatchObject({ openHolds: 1, findings: [] })
   })
 
@@ -168,7 +168,7 @@ describe('holds that nobody ends', () => {
         outcome: 'interrupted',
         usage: expect.objectContaining({ inputTokens: 110, outputTokens: 0 }),
         amountNano: 110n,
-        marks: ['interrupted', 'estimated'],
+        flags: ['interrupted', 'estimated'],
         latencyMs: 0,
         attempts: 1,
       },
@@ -182,14 +182,14 @@ describe('holds that nobody ends', () => {
     expect(await ledger.sweep(atMs - 1)).toBe(0)
     expect(await ledger.sweep(atMs, id => id === 'req_3')).toBe(1_199)
     const [entry] = await store.accounting.walletEntries('acme', { limit: 1 })
-    expect(entry).toMatchObject({ amountNano: -110n, marks: ['swept', 'estimated'] })
+    expect(entry).toMatchObject({ amountNano: -110n, flags: ['swept', 'estimated'] })
     await ledger.end(settle('req_3'))
     expect(await ledger.sweep(atMs)).toBe(0)
   })
 })
 
 describe('the end', () => {
-  test('commits what waits, refuses what comes later, and leaves no log behind', async () => {
+  test('commits what waits, rejects what comes later, and leaves no log behind', async () => {
     const { ledger, store, path } = await openBoth()
     const opened = ledger.open(hold('a', { deadlineMs: Date.now() }))
     const closing = ledger.close()
@@ -204,7 +204,7 @@ describe('the end', () => {
     expect(existsSync(`${path}-wal`)).toBe(false)
   })
 
-  test('of a thread whose file was replaced is told, and everybody who waits is refused', async () => {
+  test('of a thread whose file was replaced is told, and everybody who waits is rejected', async () => {
     const { ledger, path, said, hear } = await openBoth()
     await ledger.open(hold('a'))
     renameSync(path, `${path}.old`)
@@ -219,7 +219,7 @@ describe('the end', () => {
   })
 })
 
-test('a thread that does not answer is trouble; a hold that was refused meanwhile is released', async () => {
+test('a thread that does not answer is trouble; a hold that was rejected meanwhile is released', async () => {
   const clock = testClock()
   const { ledger, path, store, said, hear } = await openBoth({ clock })
   const locked = new Database(path)

@@ -12,7 +12,7 @@ function ledgerOf({ calls, days, step }: { calls: number; days: number; step: nu
   const names = `'many-' || i, 1, 'key-' || (i % 10), 'acme', 'gpt', 'endpoint-' || (i % 3)`
   const atMs = `${NOON_MS} + (i * ${step} % ${days * 96}) * 900000`
   const columns = 'request_id, attempt, key_name, tenant, publication, endpoint, at_ms, amount_nano'
-  const usage = 'input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units, marks'
+  const usage = 'input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units, flags'
   raw.exec(`
     ${rows} insert into ledger (kind, ${columns}) select 'hold', ${names}, ${atMs}, 1 from n;
     ${rows} insert into ledger (kind, ${columns}, ${usage})
@@ -20,7 +20,7 @@ function ledgerOf({ calls, days, step }: { calls: number; days: number; step: nu
     insert into usage_quarters
     select key_name, at_ms / 900000, tenant, publication, endpoint, count(*), sum(input_tokens),
       sum(cached_input_tokens), sum(cache_write_tokens), sum(output_tokens), sum(search_units),
-      sum(amount_nano) / 1000000000, sum(amount_nano) % 1000000000, sum(marks = 'estimated'), 0
+      sum(amount_nano) / 1000000000, sum(amount_nano) % 1000000000, sum(flags = 'estimated'), 0
     from ledger where kind = 'settle' group by 1, 2, 3, 4, 5;
     insert into key_totals
     select key_name, sum(input_tokens + output_tokens), 0, sum(amount_nano) from ledger where kind = 'settle' group by 1;

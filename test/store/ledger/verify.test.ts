@@ -225,11 +225,11 @@ describe('a bill keeps its price', () => {
 
   test('also where a batch before was not committed', () => {
     const { raw, book } = inMemory(() => NOON_MS)
-    const refused = hold('a', { price, amountNano: 2n ** 64n })
+    const rejected = hold('a', { price, amountNano: 2n ** 64n })
     expect(() =>
       book.write([
         ['hold', hold('b', { price })],
-        ['hold', refused],
+        ['hold', rejected],
       ]),
     ).toThrow()
     book.write([['hold', hold('c', { price })]])

@@ -15,7 +15,7 @@ function setUp(batchRows = 1_000) {
   const writer = new LedgerWriter(
     {
       book,
-      questions,
+      queries: questions,
       clock,
       soon: task => tasks.push(task),
       report: report => reports.push(report),
@@ -79,7 +79,7 @@ describe('batches', () => {
 
   test('a question is answered between the rows before and those after it', () => {
     const { post, run } = setUp()
-    const sums: Item = ['ask', { ask: 'sums', queries: [{ key: 'app', sinceMs: 0 }] }]
+    const sums: Item = ['query', { query: 'sums', queries: [{ key: 'app', sinceMs: 0 }] }]
     post(['hold', hold('a')], ['hold', hold('b')], ['end', settle('a')], sums, ['end', settle('b')], sums)
     const answers = run().filter(report => report.is === 'answered')
     expect(answers).toMatchObject([{ answer: [{ totalNano: 400n }] }, { answer: [{ totalNano: 800n }] }])
@@ -108,10 +108,10 @@ describe('batches', () => {
     ['a fraction of a token', settle('a', { usage: { ...settle('a').usage, inputTokens: 0.5 } })],
     ['tokens without sense', settle('a', { usage: { ...settle('a').usage, outputTokens: 1e15 } })],
     ['no number', settle('a', { endedAtMs: Number.NaN })],
-  ])('%s is refused alone, and its hold stays open', async (_, end) => {
+  ])('%s is rejected alone, and its hold stays open', async (_, end) => {
     const { post, run, accounting } = setUp()
     post(['hold', hold('a')], ['end', end], ['hold', hold('b')])
-    expect(run()).toEqual([{ is: 'refused', seq: 2, message: expect.any(String) }, committed(3)])
+    expect(run()).toEqual([{ is: 'rejected', seq: 2, message: expect.any(String) }, committed(3)])
     expect(await accounting.verify()).toMatchObject({ openHolds: 2, findings: [] })
   })
 })
@@ -130,7 +130,7 @@ describe('a disk that is full', () => {
     expect(await accounting.verify()).toMatchObject({ entries: 202, openHolds: 200, findings: [] })
   })
 
-  test('refuses holds after two seconds and never writes them; ends wait on', async () => {
+  test('rejects holds after two seconds and never writes them; ends wait on', async () => {
     const { raw, post, run, wait, accounting } = setUp()
     post(['hold', hold('a')])
     run()
@@ -139,8 +139,8 @@ describe('a disk that is full', () => {
     run()
     const late = wait(3_000)
     expect(late).toHaveLength(1)
-    expect(late[0]).toMatchObject({ is: 'rejected' })
-    expect(late[0]?.is === 'rejected' && late[0].seqs).toHaveLength(200)
+    expect(late[0]).toMatchObject({ is: 'expired' })
+    expect(late[0]?.is === 'expired' && late[0].seqs).toHaveLength(200)
     makeRoom(raw)
     expect(wait(1_000)).toEqual([committed(202), { is: 'recovered' }])
     expect(await accounting.verify()).toMatchObject({ entries: 2, openHolds: 0, findings: [] })
@@ -151,7 +151,7 @@ describe('a disk that is full', () => {
     raw.pragma('query_only = on')
     post(['hold', hold('a')])
     expect(run()).toEqual([{ is: 'trouble', message: expect.stringContaining('SQLITE_READONLY') }])
-    expect(wait(3_000)).toEqual([{ is: 'rejected', seqs: [1] }])
+    expect(wait(3_000)).toEqual([{ is: 'expired', seqs: [1] }])
     expect(wait(10_000)).toEqual([])
     raw.pragma('query_only = off')
     expect(wait(1_000)).toEqual([{ is: 'recovered' }])
@@ -180,10 +180,10 @@ describe('a disk that is full', () => {
   test('still answers what can be read', () => {
     const { raw, post, run, wait } = setUp()
     raw.pragma('query_only = on')
-    post(['hold', hold('a')], ['ask', { ask: 'balances', tenants: ['acme'] }])
+    post(['hold', hold('a')], ['query', { query: 'balances', tenants: ['acme'] }])
     expect(run().map(({ is }) => is)).toEqual(['trouble'])
     expect(wait(4_000)).toEqual([
-      { is: 'rejected', seqs: [1] },
+      { is: 'expired', seqs: [1] },
       { is: 'answered', seq: 2, answer: { version: 0, balanceNano: [0n] } },
     ])
   })

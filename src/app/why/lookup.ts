@@ -1,0 +1,52 @@
+import { didYouMean } from '../../config/did-you-mean.ts'
+import type { WhyLookup } from '../../gateway/why/lookup.ts'
+import type { Kind } from '../../schema/kinds.ts'
+import type { DeclaredState, WhyContext } from './context.ts'
+
+/** What was looked up for one question: a decision is made without waiting. */
+export class LoadedLookup implements WhyLookup {
+  readonly manualMaintenance: boolean
+  readonly #context: WhyContext
+  readonly #found = new Map<string, DeclaredState>()
+
+  constructor(context: WhyContext) {
+    this.#context = context
+    this.manualMaintenance = context.manualMaintenance
+  }
+
+  async learn(kind: Kind, name: string): Promise<void> {
+    if (this.#found.has(`${kind} ${name}`)) return
+    const found = await this.#context.one(kind, name)
+    if (found) this.#found.set(`${kind} ${name}`, found)
+  }
+
+  async learnAll(kind: Kind): Promise<void> {
+    for (const resource of await this.#context.all(kind))
+      this.#found.set(`${kind} ${resource.name}`, resource)
+  }
+
+  /** The publication, and the endpoints that serve it. */
+  async learnModel(model: string): Promise<void> {
+    await this.learn('publication', model)
+    const targets = this.#context.view.snapshot.publications.get(model)?.targets
+    for (const { endpoint } of [...(targets?.openai ?? []), ...(targets?.anthropic ?? [])]) {
+      await this.learn('endpoint', endpoint.name)
+    }
+  }
+
+  names(kind: Kind): readonly string[] {
+    return [...this.#found].filter(([id]) => id.startsWith(`${kind} `)).map(([, { name }]) => name)
+  }
+
+  find(kind: Kind, name: string): DeclaredState | undefined {
+    return this.#found.get(`${kind} ${name}`)
+  }
+
+  isSuspended(key: string): boolean {
+    return this.find('key', key)?.isSuspended === true
+  }
+
+  meant(model: string): string | undefined {
+    return didYouMean(model, this.#context.view.snapshot.publications.keys())
+  }
+}

@@ -1,0 +1,74 @@
+import { InvalidArgumentError } from 'commander'
+import { Calendar } from '../admission/calendar.ts'
+import { CommandError } from '../base/catalogue/command.ts'
+import { parseDurationMs } from '../base/units.ts'
+import { timestamp, timeZone } from '../schema/scalars.ts'
+
+const DATE = /^\d{4}-\d{2}-\d{2}$/
+
+/** What a moment is counted from. */
+export interface Now {
+  readonly nowMs: number
+  /** Where days begin, such as `Europe/Berlin`. */
+  readonly timezone: string
+}
+
+/**
+ * A moment as people write it, in milliseconds since the epoch: `30d` (so long ago, or from now on), `2026-11-01`
+ * (where that day begins) or `2026-11-01T08:00:00Z`.
+ *
+ * @param flag as it was typed, for the rejection.
+ * @throws {CommandError} GW6001
+ */
+export function parseTime(
+  flag: string,
+  text: string,
+  direction: 'ago' | 'ahead',
+  { nowMs, timezone }: Now,
+): number {
+  const spanMs = parseDurationMs(text)
+  if (spanMs !== undefined) return direction === 'ago' ? Math.max(0, nowMs - spanMs) : nowMs + spanMs
+  const dateMs = DATE.test(text) ? Date.parse(text) : Number.NaN
+  // A 30 February is read as the second of March.
+  if (!Number.isNaN(dateMs) && isoDate(dateMs) === text) return dayStart(dateMs, timezone)
+  const exact = timestamp.safeDecode(text)
+  if (exact.success) return exact.data
+  throw new CommandError('GW6001', `\`${flag} ${text}\` is no time.`, {
+    hint: 'Write a duration such as 30d, a day such as 2026-11-01, or a time such as 2026-11-01T08:00:00Z.',
+  })
+}
+
+/** Where the day begins that has `ms` in it. */
+export function startOfDay(ms: number, timezone: string): number {
+  return new Calendar().span('day', timezone, ms).startMs
+}
+
+/** The argument of a flag such as `--unused 30d`. */
+export function durationArgument(text: string): number {
+  const ms = parseDurationMs(text)
+  if (ms === undefined) throw new InvalidArgumentError('Write a duration such as 30m, 24h or 30d.')
+  return ms
+}
+
+/** The argument of `--timezone`. */
+export function timezoneArgument(text: string): string {
+  if (timeZone.safeParse(text).success) return text
+  throw new InvalidArgumentError('Write an IANA time zone such as UTC or Europe/Berlin.')
+}
+
+/** @param dateMs midnight UTC of the date: at that moment a zone has that date already, or the day before. */
+function dayStart(dateMs: number, timezone: string): number {
+  const around = new Calendar().span('day', timezone, dateMs)
+  // `en-CA` writes dates as ISO 8601 does.
+  const local = new Intl.DateTimeFormat('en-CA', {
+    timeZone: timezone,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+  })
+  return local.format(dateMs) === isoDate(dateMs) ? around.startMs : around.endMs
+}
+
+function isoDate(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10)
+}

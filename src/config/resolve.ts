@@ -1,0 +1,262 @@
+import { isAlias, isMap, isScalar, isSeq, type ParsedNode, Scalar, type YAMLMap, type YAMLSeq } from 'yaml'
+import { interpolate, isOneVariable, plainValue } from './interpolate.ts'
+import type { BrokenNode, Entry, ListNode, MapNode, Node, Plain, ScalarNode } from './node.ts'
+import { shorten } from './path.ts'
+import { redactSecrets } from './redact.ts'
+import type { Finding, Report } from './report.ts'
+import type { Source, Span } from './source.ts'
+
+/** The deepest nesting, aliases included. */
+const DEPTH_LIMIT = 32
+/** What aliases and merges may add: this much, and this many times what the file itself holds. */
+const EXPANSION_ALLOWANCE = 100_000
+const EXPANSION_FACTOR = 10
+/** The tags of values that YAML 1.2 gives by itself. */
+const CORE_TAG = /^tag:yaml\.org,2002:(?:str|int|float|bool|null|map|seq)$/
+
+/**
+ * What a syntax tree means: aliases followed, merges done, variables filled in, secrets hidden.
+ *
+ * Work is linear in the file: an aliased node is shared, and its size counted where it is used, so that an alias
+ * bomb is rejected before anything is expanded.
+ *
+ * @returns `undefined` where the file is rejected as a whole.
+ */
+export function resolveDocument(
+  contents: ParsedNode,
+  source: Source,
+  report: Report,
+  environment: Readonly<Record<string, string | undefined>>,
+): Node | undefined {
+  const reader = new Reader(source, report, environment)
+  const node = reader.node(contents, 1)
+  return reader.rejected ? undefined : node
+}
+
+interface Anchor {
+  /** Absent while the anchored value is still being read: an alias to it would contain itself. */
+  node?: Node
+}
+
+class Reader {
+  /** Set once the file asks for too much; from then on nothing is read. */
+  rejected = false
+  readonly #source: Source
+  readonly #report: Report
+  readonly #environment: Readonly<Record<string, string | undefined>>
+  readonly #anchors = new Map<string, Anchor>()
+  #written = 0
+  #expanded = 0
+
+  constructor(source: Source, report: Report, environment: Readonly<Record<string, string | undefined>>) {
+    this.#source = source
+    this.#report = report
+    this.#environment = environment
+  }
+
+  node(ast: ParsedNode, depth: number): Node {
+    const span = this.#spanOf(ast)
+    if (this.rejected) return broken(span)
+    this.#written++
+    if (isAlias(ast)) return this.#alias(ast.source, span, depth)
+    if (depth > DEPTH_LIMIT)
+      return this.#reject('GW1108', span, `nested more than ${DEPTH_LIMIT} levels deep`)
+    const anchor = ast.anchor === undefined ? undefined : this.#open(ast.anchor)
+    const node = this.#tagged(ast, span) ?? this.#untagged(ast, span, depth)
+    if (anchor) anchor.node = node
+    return node
+  }
+
+  #untagged(ast: ParsedNode, span: Span, depth: number): Node {
+    if (isMap(ast)) return this.#map(ast, span, depth)
+    if (isSeq(ast)) return this.#list(ast, span, depth)
+    if (isScalar(ast)) return this.#scalar(ast, span)
+    return broken(span)
+  }
+
+  #open(name: string): Anchor {
+    const anchor: Anchor = {}
+    this.#anchors.set(name, anchor)
+    return anchor
+  }
+
+  #tagged(ast: ParsedNode, span: Span): BrokenNode | undefined {
+    if (ast.tag === undefined || CORE_TAG.test(ast.tag)) return undefined
+    this.#report.add({ code: 'GW1104', span, text: `the tag of this value is not one that gw knows` })
+    return broken(span)
+  }
+
+  #alias(name: string, span: Span, depth: number): Node {
+    const anchor = this.#anchors.get(name)
+    if (anchor === undefined) {
+      this.#report.add({ code: 'GW1106', span, text: 'no anchor of this name before the alias' })
+      return broken(span)
+    }
+    if (anchor.node === undefined) {
+      const text = 'the alias stands inside the value that it names'
+      this.#report.add({ code: 'GW1106', span, text, hint: 'write out the value that is meant' })
+      return broken(span)
+    }
+    if (!this.#afford(anchor.node.size)) return this.#rejectExpansion(span)
+    if (depth + anchor.node.height - 1 > DEPTH_LIMIT) {
+      return this.#reject('GW1108', span, `nested more than ${DEPTH_LIMIT} levels deep, through this alias`)
+    }
+    return anchor.node
+  }
+
+  #afford(nodes: number): boolean {
+    this.#expanded += nodes
+    return this.#expanded <= EXPANSION_ALLOWANCE + EXPANSION_FACTOR * this.#written
+  }
+
+  #rejectExpansion(span: Span): BrokenNode {
+    return this.#reject('GW1105', span, 'aliases and merges make this file too large')
+  }
+
+  #reject(code: Finding['code'], span: Span, text: string): BrokenNode {
+    this.rejected = true
+    this.#report.add({ code, span, text })
+    return broken(span)
+  }
+
+  #list(ast: YAMLSeq.Parsed, span: Span, depth: number): ListNode {
+    const items = ast.items.map(item => this.node(item, depth + 1))
+    return { kind: 'list', items, span, ...measure(items) }
+  }
+
+  #map(ast: YAMLMap.Parsed, span: Span, depth: number): MapNode {
+    const entries = new Map<string, Entry>()
+    const merges: { key: Span; value: Node }[] = []
+    for (const pair of ast.items) {
+      if (this.rejected) break
+      const key = this.#spanOf(pair.key)
+      const name = this.#keyName(pair.key, key)
+      const value = pair.value === null ? empty(key) : this.node(pair.value, depth + 1)
+      if (name === undefined) continue
+      if (isMergeKey(pair.key)) {
+        if (merges[0]) {
+          this.#report.add({
+            code: 'GW1107',
+            span: key,
+            other: merges[0].key,
+            text: 'a second `<<` in one map',
+            hint: 'merge several maps with a list: `<<: [*a, *b]`',
+          })
+        }
+        merges.push({ key, value })
+        continue
+      }
+      const earlier = entries.get(name)
+      if (earlier) {
+        const { line } = this.#source.placeAt(earlier.key.start)
+        this.#report.add({
+          code: 'GW1107',
+          span: key,
+          other: earlier.key,
+          text: `\`${shorten(name)}\` is already on line ${line}`,
+        })
+        continue
+      }
+      redactSecrets(name, value)
+      entries.set(name, { key, value })
+    }
+    for (const merge of merges) this.#merge(merge.value, merge.key, entries)
+    return { kind: 'map', entries, span, ...measure([...entries.values()].map(entry => entry.value)) }
+  }
+
+  /** What the map says itself wins over what it merges, and an earlier merged map over a later one. */
+  #merge(value: Node, key: Span, into: Map<string, Entry>): void {
+    const maps = value.kind === 'list' ? value.items : [value]
+    for (const map of maps) {
+      if (map.kind === 'broken') continue
+      if (map.kind !== 'map') {
+        this.#report.add({ code: 'GW1110', span: key, text: '`<<` takes a map or a list of maps' })
+        continue
+      }
+      if (!this.#afford(map.entries.size)) {
+        this.#rejectExpansion(key)
+        return
+      }
+      for (const [name, entry] of map.entries) {
+        if (!into.has(name)) into.set(name, entry)
+      }
+    }
+  }
+
+  #keyName(ast: ParsedNode, span: Span): string | undefined {
+    if (
+      !isScalar(ast) ||
+      typeof ast.value !== 'string' ||
+      (ast.tag !== undefined && !CORE_TAG.test(ast.tag))
+    ) {
+      const hint =
+        isScalar(ast) && ast.source !== undefined ? `quote it: "${shorten(ast.source)}"` : undefined
+      this.#report.add({
+        code: 'GW1109',
+        span,
+        text: 'a key that is not text',
+        ...(hint !== undefined && { hint }),
+      })
+      return undefined
+    }
+    if (ast.anchor !== undefined) {
+      this.#open(ast.anchor).node = scalar(span, ast.value, ast.value, false)
+    }
+    if (ast.value === '__proto__') {
+      this.#report.add({ code: 'GW1111', span, text: '`__proto__` cannot be a key' })
+      return undefined
+    }
+    return ast.value
+  }
+
+  #scalar(ast: Scalar, span: Span): ScalarNode | BrokenNode {
+    const { value } = ast
+    const plain: Plain =
+      typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : null
+    if (typeof plain !== 'string') return finite(scalar(span, plain, ast.source ?? '', false))
+    const filled = interpolate(plain, this.#environment)
+    if (!filled.ok) return { ...broken(span), findings: filled.faults.map(fault => ({ ...fault, span })) }
+    const typed = ast.type === Scalar.PLAIN && ast.tag === undefined && isOneVariable(plain)
+    const meant = typed ? plainValue(filled.text) : filled.text
+    return finite(scalar(span, meant, plain, filled.usesVariables))
+  }
+
+  #spanOf(ast: ParsedNode): Span {
+    const [start, end] = ast.range
+    return { source: this.#source, start, end: Math.max(end, start + 1) }
+  }
+}
+
+function isMergeKey(ast: ParsedNode): boolean {
+  return isScalar(ast) && ast.value === '<<' && ast.type === Scalar.PLAIN
+}
+
+/** Numbers that JSON and money cannot hold. */
+function finite(node: ScalarNode): ScalarNode | BrokenNode {
+  if (typeof node.value !== 'number' || Number.isFinite(node.value)) return node
+  const text = Number.isNaN(node.value) ? '`.nan` is not a number that gw takes' : 'an infinite number'
+  return { ...broken(node.span), findings: [{ code: 'GW1205', span: node.span, text }] }
+}
+
+function broken(span: Span): BrokenNode {
+  return { kind: 'broken', span, size: 1, height: 1, findings: [] }
+}
+
+function scalar(span: Span, value: Plain, written: string, interpolated: boolean): ScalarNode {
+  return { kind: 'scalar', value, written, interpolated, span, size: 1, height: 1 }
+}
+
+/** The value of `key:` with nothing after it. */
+function empty(span: Span): ScalarNode {
+  return scalar(span, null, '', false)
+}
+
+function measure(children: readonly Node[]): { size: number; height: number } {
+  let size = 1
+  let height = 0
+  for (const child of children) {
+    size += child.size
+    height = Math.max(height, child.height)
+  }
+  return { size, height: height + 1 }
+}

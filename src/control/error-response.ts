@@ -1,0 +1,111 @@
+import type { ServerResponse } from 'node:http'
+import { API_FAULTS, type ApiCode, ApiError, problemType } from '../base/catalogue/api.ts'
+import { type CommandCode, CommandError } from '../base/catalogue/command.ts'
+import { retryAfterSeconds } from '../base/catalogue/retry-after.ts'
+import { ConflictError, ManagedError, ProbeError, UnknownReferenceError } from '../changes/rejections.ts'
+import { sendJson } from '../http/json.ts'
+import type { HttpRejection } from '../http/rejection.ts'
+
+/**
+ * The one place of the control plane that turns an error into bytes.
+ */
+
+/** What a command would fail with, as an answer. What is not here is a bug of ours where it gets here. */
+const ANSWERED: Partial<Record<CommandCode, ApiCode>> = {
+  GW2001: 'unavailable',
+  GW2002: 'unavailable',
+  GW2003: 'unavailable',
+  GW2005: 'unavailable',
+  GW2008: 'unavailable',
+  GW3002: 'not_servable',
+  GW4001: 'changed_meanwhile',
+  GW4004: 'managed_by_config',
+  GW4005: 'not_found',
+  GW4006: 'has_secret',
+  GW4007: 'disabled_by_policy',
+  GW4010: 'in_use',
+  GW4011: 'reference_taken',
+  GW4012: 'balance_too_low',
+  GW4013: 'already_exists',
+  GW4014: 'managed_by_config',
+  GW4015: 'too_many_deletes',
+  GW4017: 'last_admin',
+  GW5001: 'probe_failed',
+}
+
+/** What was thrown, as something that a client may be told. Anything that is not ours is a bug of ours. */
+export function asApiError(thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown
+  if (thrown instanceof UnknownReferenceError) {
+    const detail = [thrown.message, thrown.hint].join(' ')
+    return new ApiError('invalid_request', detail, { errors: [{ pointer: `/${thrown.field}`, detail }] })
+  }
+  const code = thrown instanceof CommandError ? ANSWERED[thrown.code] : undefined
+  if (!(thrown instanceof CommandError) || code === undefined) {
+    return new ApiError('internal_error', undefined, { cause: thrown })
+  }
+  // What is wrong with the store is for its operator: the message names the file.
+  if (code === 'unavailable') return new ApiError(code, undefined, { cause: thrown, retryAfterMs: 1_000 })
+  return new ApiError(code, thrown.message, { cause: thrown, more: detailsOf(thrown) })
+}
+
+/** What never became a request. That of the data plane which has no name of its own here is a bad request, too. */
+export function asRejected({ code, phrase }: HttpRejection): ApiError {
+  const own =
+    code === 'unmet_expectation' ? 'bad_request' : code === 'too_many_connections' ? 'unavailable' : code
+  return new ApiError(own, `${phrase}.`)
+}
+
+function detailsOf(error: CommandError): Record<string, unknown> {
+  if (error instanceof ManagedError) return error.place ? { ...error.place } : {}
+  if (error instanceof ConflictError) {
+    return {
+      conflicts: error.conflicts.map(({ kind, name, message, other }) => ({
+        kind,
+        name,
+        message,
+        ...(other && { file: other.file, line: other.line }),
+      })),
+    }
+  }
+  if (error instanceof ProbeError) {
+    return { failures: error.failures.map(({ endpoint, cause, hint }) => ({ endpoint, cause, hint })) }
+  }
+  return {}
+}
+
+/** A problem document (RFC 9457). */
+export function problemBody(error: ApiError, requestId: string): string {
+  const { status, title, hint } = API_FAULTS[error.code]
+  return JSON.stringify({
+    type: problemType(error.code),
+    title,
+    status,
+    code: error.code,
+    detail: error.message,
+    hint,
+    request_id: requestId,
+    ...(error.errors && { errors: error.errors }),
+    ...error.more,
+  })
+}
+
+export const PROBLEM_TYPE = 'application/problem+json'
+
+/** Answers with an error. The head must not have been sent. */
+export function sendProblem(
+  res: ServerResponse,
+  error: ApiError,
+  requestId: string,
+  headers: Readonly<Record<string, string>>,
+): void {
+  const { status } = API_FAULTS[error.code]
+  const { retryAfterMs } = error
+  sendJson(res, status, problemBody(error, requestId), {
+    ...headers,
+    'content-type': PROBLEM_TYPE,
+    ...(retryAfterMs !== undefined && { 'retry-after': String(retryAfterSeconds(retryAfterMs)) }),
+    ...(status === 401 && { 'www-authenticate': 'Bearer' }),
+    ...error.headers,
+  })
+}

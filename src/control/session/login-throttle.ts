@@ -1,0 +1,115 @@
+import type { Clock } from '../../base/clock.ts'
+import { ipv6Groups } from '../../base/ip-address.ts'
+
+interface Failures {
+  count: number
+  lastMs: number
+}
+
+/** Where a log-in comes from. */
+export interface LoginOrigin {
+  /** An address, or the /64 of one of IPv6 (RFC 4291 §2.5.4): whoever has one has all that follow it. */
+  readonly network: string
+  /** The /48 of IPv6, of which one site has 65,536 of those; else as `network`. */
+  readonly site: string
+  /** SHA-256 of the cookie of a browser that the account has logged in with before. */
+  readonly device?: string
+  /** Whether the account has logged in from here before: with this device, or in this network. */
+  readonly isKnown: boolean
+}
+
+/** So many failures cost nothing: people mistype. */
+const FREE_OF_PAIR = 5
+const FREE_OF_ADDRESS = 20
+const FREE_OF_SITE = 100
+const FIRST_PAUSE_MS = 1_000
+const LONGEST_PAUSE_MS = 30_000
+/** Failures are forgotten when none has followed for so long. */
+const FORGET_MS = 15 * 60_000
+const MAX_REMEMBERED = 10_000
+
+/**
+ * Slows guessing down, per account and place, and per place over all accounts; in memory, of one process.
+ *
+ * It never locks an account: failures from elsewhere do not count against a place from which the account has logged in
+ * before, a known device is a place of its own wherever it is, a pause is half a minute at the longest, and attempts
+ * within it do not prolong it.
+ */
+export class LoginThrottle {
+  readonly #clock: Clock
+  readonly #ofPair = new Map<string, Failures>()
+  readonly #ofAddress = new Map<string, Failures>()
+  readonly #ofSite = new Map<string, Failures>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Milliseconds until the next attempt may be made; 0: now. */
+  pauseMs(account: string, origin: LoginOrigin): number {
+    const pair = this.#pauseOf(this.#ofPair, pairOf(account, origin), FREE_OF_PAIR)
+    if (origin.isKnown) return pair
+    return Math.max(
+      pair,
+      this.#pauseOf(this.#ofAddress, origin.network, FREE_OF_ADDRESS),
+      this.#pauseOf(this.#ofSite, origin.site, FREE_OF_SITE),
+    )
+  }
+
+  /** How many log-ins of the site have failed of late: those with fewer go first. */
+  failuresOf({ site }: LoginOrigin): number {
+    const { count, lastMs } = this.#ofSite.get(site) ?? { count: 0, lastMs: 0 }
+    return this.#clock.monotonicMs() - lastMs > FORGET_MS ? 0 : count
+  }
+
+  failed(account: string, origin: LoginOrigin): void {
+    this.#count(this.#ofPair, pairOf(account, origin))
+    this.#count(this.#ofAddress, origin.network)
+    this.#count(this.#ofSite, origin.site)
+  }
+
+  succeeded(account: string, origin: LoginOrigin): void {
+    this.#ofPair.delete(pairOf(account, origin))
+  }
+
+  #pauseOf(failures: ReadonlyMap<string, Failures>, name: string, free: number): number {
+    const { count, lastMs } = failures.get(name) ?? { count: 0, lastMs: 0 }
+    const sinceMs = this.#clock.monotonicMs() - lastMs
+    if (count < free || sinceMs > FORGET_MS) return 0
+    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(count - free, 16), LONGEST_PAUSE_MS)
+    return Math.max(0, pauseMs - sinceMs)
+  }
+
+  #count(failures: Map<string, Failures>, name: string): void {
+    const nowMs = this.#clock.monotonicMs()
+    const before = failures.get(name)
+    const goesOn = before && nowMs - before.lastMs <= FORGET_MS
+    failures.delete(name)
+    failures.set(name, { count: goesOn ? before.count + 1 : 1, lastMs: nowMs })
+    shorten(failures)
+  }
+}
+
+/** An account comes behind the space. */
+function pairOf(account: string, { device, network }: LoginOrigin): string {
+  return `${device ?? network} ${account}`
+}
+
+/** @param address as node:net writes it: `192.0.2.1`, `::ffff:192.0.2.1`, `2001:db8::1`, `fe80::1%eth0`. */
+export function networksOf(address: string): Pick<LoginOrigin, 'network' | 'site'> {
+  const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1]
+  const groups = mapped === undefined ? ipv6Groups(address) : undefined
+  if (!groups) return { network: mapped ?? address, site: mapped ?? address }
+  const prefix = (count: number) =>
+    groups
+      .slice(0, count)
+      .map(group => group.toString(16))
+      .join(':')
+  return { network: `${prefix(4)}::/64`, site: `${prefix(3)}::/48` }
+}
+
+function shorten(remembered: Map<string, unknown>): void {
+  if (remembered.size <= MAX_REMEMBERED) return
+  const [oldest] = remembered.keys()
+  if (oldest !== undefined) remembered.delete(oldest)
+}

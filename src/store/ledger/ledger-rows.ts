@@ -1,0 +1,267 @@
+import Database from 'better-sqlite3'
+import type { CallRecord, Claim, Hold, HoldEnd } from '../../schema/ledger.ts'
+import { fromFlags, type NanoParts, parts, toNano } from './columns.ts'
+import { type OpenHold, OpenHolds } from './open-holds.ts'
+import type { Row, RowFault } from './rows.ts'
+import * as sql from './statements.ts'
+import { BatchSums } from './sums.ts'
+import { onceUnlocked } from './write-lock.ts'
+
+/** A row that SQLite will never take, such as one with an amount beyond 64 bits: a bug of ours, not of the disk. */
+export class RowRejected extends Error {
+  override readonly name = 'RowRefused'
+  /** Its place in the batch. */
+  readonly index: number
+  constructor(index: number, cause: Error) {
+    super(cause.message, { cause })
+    this.index = index
+  }
+}
+
+/** Codes that speak of a row (https://sqlite.org/rescode.html); all others speak of the database or the disk. */
+const ROW_CODES = /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE)/
+
+/**
+ * Writes batches: entries, open holds and every sum beside them, in one transaction each.
+ *
+ * A batch is written whole or not at all, and may be tried again: what a failed attempt did is gone.
+ */
+export class LedgerRows {
+  readonly #raw: Database.Database
+  readonly #begin: Database.Statement
+  readonly #commit: Database.Statement
+  readonly #holdEntry: Database.Statement
+  readonly #openHold: Database.Statement
+  readonly #closeHold: Database.Statement
+  readonly #settlement: Database.Statement
+  readonly #release: Database.Statement
+  readonly #endOf: Database.Statement
+  readonly #call: Database.Statement
+  readonly #quarter: Database.Statement
+  readonly #key: Database.Statement
+  readonly #wallet: Database.Statement
+  readonly #balance: Database.Statement
+  readonly #probe: Database.Statement
+  readonly #addPrice: Database.Statement
+  readonly #priceOf: Database.Statement
+  readonly #holds: OpenHolds
+  /** Ids of prices that are committed, or are in the batch at hand. */
+  readonly #priceIds = new Map<string, number>()
+
+  constructor(raw: Database.Database) {
+    this.#raw = raw
+    this.#begin = raw.prepare('begin immediate')
+    this.#commit = raw.prepare('commit')
+    this.#holdEntry = raw.prepare(sql.INSERT_HOLD_ENTRY)
+    this.#openHold = raw.prepare(sql.INSERT_OPEN_HOLD)
+    this.#closeHold = raw.prepare(sql.DELETE_OPEN_HOLD)
+    this.#settlement = raw.prepare(sql.INSERT_SETTLEMENT)
+    this.#release = raw.prepare(sql.INSERT_RELEASE)
+    this.#endOf = raw.prepare(sql.SELECT_END)
+    this.#call = raw.prepare(sql.INSERT_CALL)
+    this.#quarter = raw.prepare(sql.ADD_TO_QUARTER)
+    this.#key = raw.prepare(sql.ADD_TO_KEY)
+    this.#wallet = raw.prepare(sql.ADD_TO_WALLET)
+    this.#balance = raw.prepare(sql.SELECT_BALANCE)
+    this.#probe = raw.prepare(sql.PROBE)
+    this.#addPrice = raw.prepare(sql.ADD_PRICE)
+    this.#priceOf = raw.prepare(sql.SELECT_PRICE).pluck()
+    this.#holds = new OpenHolds(openHolds(raw))
+  }
+
+  /**
+   * Commits the rows in their order. Which of them were left out, by their place: they contradict the ledger, or are
+   * prepaid and not covered. A balance is read under the write lock: what any process has debited is off it.
+   * @throws {RowRejected} where one must be taken out before the others can be written
+   * @throws {Database.SqliteError} where nothing can be written now
+   */
+  write(rows: readonly Row[]): ReadonlyMap<number, RowFault> {
+    this.#holds.begin()
+    try {
+      return this.#transaction(() => {
+        const faults = new Map<number, RowFault>()
+        const sums = new BatchSums()
+        for (const [index, row] of rows.entries()) {
+          const fault = this.#row(row, index, sums)
+          if (fault) faults.set(index, fault)
+        }
+        this.#addSums(sums)
+        return faults
+      })
+    } catch (error) {
+      this.#holds.rollBack()
+      this.#priceIds.clear()
+      throw error
+    }
+  }
+
+  /** Writes what changes nothing. @throws {Database.SqliteError} while nothing can be written. */
+  probe(nowMs: number): void {
+    this.#transaction(() => this.#probe.run(nowMs))
+  }
+
+  #transaction<T>(work: () => T): T {
+    const raw = this.#raw
+    onceUnlocked(() => this.#begin.run())
+    try {
+      const result = work()
+      this.#commit.run()
+      return result
+    } catch (error) {
+      // A full disk rolls back by itself.
+      if (raw.inTransaction) raw.exec('rollback')
+      throw error
+    }
+  }
+
+  #row(row: Row, index: number, sums: BatchSums): RowFault | undefined {
+    try {
+      if (row[0] === 'hold') return this.#open(row[1], sums)
+      if (row[0] === 'end') return this.#end(row[1], sums)
+      return this.#log(row[1])
+    } catch (error) {
+      throw isOfRow(error) ? new RowRejected(index, error) : error
+    }
+  }
+
+  #open(hold: Hold, sums: BatchSums): RowFault | undefined {
+    const { requestId, attempt, tenant, amountNano } = hold
+    if (hold.prepaid && tenant !== undefined && amountNano > 0n) {
+      const kept = toNano(this.#balance.get(tenant) as NanoParts | undefined)
+      const balanceNano = kept - (sums.spent.get(tenant) ?? 0n)
+      const heldNano = this.#holds.heldNano(tenant)
+      if (balanceNano - heldNano < amountNano) return { balanceNano, heldNano }
+    }
+    const { changes, lastInsertRowid } = this.#holdEntry.run(
+      ...claim(hold),
+      hold.openedAtMs,
+      hold.amountNano,
+      hold.deadlineMs,
+      hold.tokens,
+      hold.inputTokens,
+      hold.inputAmountNano,
+    )
+    if (changes === 0) return 'held_twice'
+    const { call, price } = hold
+    const priceId = price === undefined ? null : this.#priceId(price)
+    const entryId = Number(lastInsertRowid)
+    this.#openHold.run(entryId, call?.path ?? null, call?.stream ? 1 : 0, priceId)
+    this.#holds.open({ requestId, attempt, entryId, tenant: tenant ?? null, amountNano, priceId })
+    return undefined
+  }
+
+  #end(end: HoldEnd, sums: BatchSums): RowFault | undefined {
+    const hold = this.#holds.end(end)
+    if (!hold || this.#closeHold.run(hold.entryId).changes === 0) return this.#endedBefore(end)
+    if (end.kind === 'release') {
+      this.#release.run(...claim(end), end.endedAtMs, end.reason)
+      return undefined
+    }
+    const { usage } = end
+    this.#settlement.run(
+      ...claim(end),
+      end.endedAtMs,
+      end.amountNano,
+      usage.inputTokens,
+      usage.cachedInputTokens,
+      usage.cacheWriteTokens,
+      usage.outputTokens,
+      usage.searchUnits,
+      fromFlags(end.flags),
+      hold.priceId,
+    )
+    sums.add(end)
+    return undefined
+  }
+
+  /** Prices are few and bills are many: a bill keeps a number that stands for its price. */
+  #priceId(price: string): number {
+    let id = this.#priceIds.get(price)
+    if (id === undefined) {
+      this.#addPrice.run(price)
+      id = this.#priceOf.get(price) as number
+      this.#priceIds.set(price, id)
+    }
+    return id
+  }
+
+  /** The first end stands: a second one like it is a no-op, any other an alarm (spec/money.md §1). */
+  #endedBefore(end: HoldEnd): RowFault | undefined {
+    const first = this.#endOf.get(end.requestId, end.attempt) as { kind: string; amount: string } | undefined
+    if (!first) return 'never_held'
+    const amountNano = end.kind === 'settle' ? end.amountNano : 0n
+    return first.kind === end.kind && BigInt(first.amount) === amountNano ? undefined : 'ended_differently'
+  }
+
+  #log(record: CallRecord): undefined {
+    const { usage } = record
+    this.#call.run(
+      record.atMs,
+      record.requestId,
+      record.key,
+      record.tenant ?? null,
+      record.publication,
+      record.endpoint ?? null,
+      record.protocol,
+      record.path,
+      record.status,
+      record.stream ? 1 : 0,
+      record.outcome,
+      record.errorCode ?? null,
+      usage?.inputTokens ?? null,
+      usage?.cachedInputTokens ?? null,
+      usage?.cacheWriteTokens ?? null,
+      usage?.outputTokens ?? null,
+      usage?.searchUnits ?? null,
+      record.amountNano,
+      fromFlags(record.flags),
+      Math.round(record.latencyMs),
+      record.firstByteMs === undefined ? null : Math.round(record.firstByteMs),
+      record.attempts,
+      record.reason ?? null,
+      record.failedAttempts ? JSON.stringify(record.failedAttempts) : null,
+    )
+  }
+
+  #addSums(sums: BatchSums): void {
+    for (const sum of sums.quarters.values()) {
+      this.#quarter.run(
+        sum.key,
+        sum.quarter,
+        sum.tenant,
+        sum.publication,
+        sum.endpoint,
+        sum.requests,
+        sum.inputTokens,
+        sum.cachedInputTokens,
+        sum.cacheWriteTokens,
+        sum.outputTokens,
+        sum.searchUnits,
+        ...parts(sum.amountNano),
+        sum.estimated,
+        sum.unpriced,
+      )
+    }
+    for (const [key, { tokens, amountNano }] of sums.keys) {
+      this.#key.run(key, tokens, ...parts(amountNano))
+    }
+    for (const [tenant, amountNano] of sums.spent) this.#wallet.run(tenant, ...parts(-amountNano))
+  }
+}
+
+function openHolds(raw: Database.Database): OpenHold[] {
+  const rows = raw.prepare(sql.SELECT_OPEN_HOLDS).all() as (Omit<OpenHold, 'amountNano'> & { nano: string })[]
+  return rows.map(({ nano, ...hold }) => ({ ...hold, amountNano: BigInt(nano) }))
+}
+
+type ClaimColumns = readonly [string, number, string, string | null, string, string]
+
+function claim({ requestId, attempt, key, tenant, publication, endpoint }: Claim): ClaimColumns {
+  return [requestId, attempt, key, tenant ?? null, publication, endpoint]
+}
+
+function isOfRow(error: unknown): error is Error {
+  if (error instanceof Database.SqliteError) return ROW_CODES.test(error.code)
+  // What better-sqlite3 throws for a value that it cannot bind.
+  return error instanceof TypeError || error instanceof RangeError
+}

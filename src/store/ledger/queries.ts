@@ -1,0 +1,149 @@
+import type Database from 'better-sqlite3'
+import type { Hold } from '../../schema/ledger.ts'
+import { type NanoParts, toNano } from './columns.ts'
+import { insertRejected, pruneRejected } from './rejected-calls.ts'
+import type { Answers, LedgerQuery } from './rows.ts'
+import { SELECT_BALANCE } from './statements.ts'
+import { QUARTER_MS } from './sums.ts'
+import { onceUnlocked } from './write-lock.ts'
+
+const PAGE_ROWS = 1_000
+/** Enough to give back what a batch of deletions frees, too few to hold the thread for long. */
+const VACUUM_PAGES = 200
+
+const KEY_TOTAL = `
+  select tokens, cast(amount_units as text) as units, cast(amount_nano as text) as nano
+  from key_totals where key_name = ?`
+const KEY_WINDOW = `
+  select cast(sum(amount_units) as text) as units, cast(sum(amount_nano) as text) as nano
+  from usage_quarters where key_name = ? and quarter >= ?`
+const VERSION = `select wallet_version from ledger_head`
+const ADJUSTMENTS = `
+  select id, kind, tenant, cast(amount_nano as text) as nano from ledger
+  where reference is not null and id > ? order by id`
+/** `cross join`: from the few that are open to their entries, and never the other way. */
+const HOLDS = `
+  select request_id, attempt, key_name, tenant, publication, endpoint, at_ms, deadline_ms, tokens, input_tokens,
+    cast(amount_nano as text) as nano, cast(input_amount_nano as text) as input_nano, path, stream
+  from open_holds cross join ledger on ledger.id = entry_id`
+const LEFT_BEHIND = `${HOLDS} where entry_id <= ? order by entry_id limit ${PAGE_ROWS}`
+const OVERDUE = `
+  ${HOLDS} where deadline_ms <= ? and (request_id, attempt) > (?, ?)
+  order by request_id, attempt limit ${PAGE_ROWS}`
+const PRUNE = `
+  delete from call_logs where id in (select id from call_logs where at_ms < ? order by at_ms limit ?)`
+
+interface HoldRow {
+  readonly request_id: string
+  readonly attempt: number
+  readonly key_name: string
+  readonly tenant: string | null
+  readonly publication: string
+  readonly endpoint: string
+  readonly at_ms: number
+  readonly deadline_ms: number
+  readonly tokens: number
+  readonly input_tokens: number
+  readonly nano: string
+  readonly input_nano: string
+  readonly path: string | null
+  readonly stream: number | null
+}
+
+/** Answers questions on the writer's connection, so that they see all that was committed before them. */
+export class LedgerQueries {
+  readonly #raw: Database.Database
+  /** The last entry of earlier processes: a hold up to it is none of ours. */
+  readonly #inheritedId: number
+
+  constructor(raw: Database.Database) {
+    this.#raw = raw
+    this.#inheritedId = raw.prepare('select coalesce(max(id), 0) from ledger').pluck().get() as number
+  }
+
+  /** @throws {Database.SqliteError} where the database cannot be read, or not be written by `prune`. */
+  answer(query: LedgerQuery): Answers[LedgerQuery['query']] {
+    return onceUnlocked(() => this.#raw.transaction(() => this.#answer(query))())
+  }
+
+  #answer(query: LedgerQuery): Answers[LedgerQuery['query']] {
+    switch (query.query) {
+      case 'sums':
+        return query.queries.map(query => this.#sums(query.key, query.sinceMs))
+      case 'balances':
+        return {
+          version: this.#version(),
+          balanceNano: query.tenants.map(tenant => this.#balance(tenant)),
+        }
+      case 'adjustments':
+        return this.#adjustments(query.sinceVersion)
+      case 'left_behind':
+        return (this.#raw.prepare(LEFT_BEHIND).all(this.#inheritedId) as HoldRow[]).map(toHold)
+      case 'overdue': {
+        const { requestId = '', attempt = 0 } = query.after ?? {}
+        const rows = this.#raw.prepare(OVERDUE).all(query.deadlineBeforeMs, requestId, attempt)
+        return (rows as HoldRow[]).map(toHold)
+      }
+      case 'prune':
+        return this.#prune(query.beforeMs, query.maxRows)
+      case 'log_rejected':
+        return insertRejected(this.#raw, query.calls)
+      case 'nothing':
+        return undefined
+    }
+  }
+
+  #sums(key: string, sinceMs: number): Answers['sums'][number] {
+    const total = this.#raw.prepare(KEY_TOTAL).get(key) as (NanoParts & { tokens: number }) | undefined
+    const window = this.#raw.prepare(KEY_WINDOW).get(key, Math.floor(sinceMs / QUARTER_MS)) as NanoParts
+    return { key, totalTokens: total?.tokens ?? 0, totalNano: toNano(total), windowNano: toNano(window) }
+  }
+
+  #balance(tenant: string): bigint {
+    return toNano(this.#raw.prepare(SELECT_BALANCE).get(tenant) as NanoParts | undefined)
+  }
+
+  #version(): number {
+    return this.#raw.prepare(VERSION).pluck().get() as number
+  }
+
+  #adjustments(sinceVersion: number): Answers['adjustments'] {
+    const version = this.#version()
+    if (version <= sinceVersion) return { version, changes: [] }
+    const rows = this.#raw.prepare(ADJUSTMENTS).all(sinceVersion) as {
+      readonly kind: string
+      readonly tenant: string
+      readonly nano: string
+    }[]
+    const changes = rows.map(({ kind, tenant, nano }) => ({
+      tenant,
+      amountNano: kind === 'debit' ? -BigInt(nano) : BigInt(nano),
+    }))
+    return { version, changes }
+  }
+
+  #prune(beforeMs: number, maxRows: number): number {
+    pruneRejected(this.#raw, beforeMs, maxRows)
+    const { changes } = this.#raw.prepare(PRUNE).run(beforeMs, maxRows)
+    this.#raw.pragma(`incremental_vacuum(${VACUUM_PAGES})`)
+    return changes
+  }
+}
+
+function toHold(row: HoldRow): Hold {
+  return {
+    requestId: row.request_id,
+    attempt: row.attempt,
+    key: row.key_name,
+    ...(row.tenant !== null && { tenant: row.tenant }),
+    publication: row.publication,
+    endpoint: row.endpoint,
+    openedAtMs: row.at_ms,
+    deadlineMs: row.deadline_ms,
+    amountNano: BigInt(row.nano),
+    tokens: row.tokens,
+    inputTokens: row.input_tokens,
+    inputAmountNano: BigInt(row.input_nano),
+    ...(row.path !== null && { call: { path: row.path, stream: row.stream === 1 } }),
+  }
+}

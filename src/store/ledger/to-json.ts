@@ -1,0 +1,100 @@
+import { formatNano } from '../../base/decimal.ts'
+import type { StoredCall, StoredRejection, UsageRow, WalletEntry } from './types.ts'
+
+/** A call as the command line and the control plane tell it. */
+export function callToJson(call: StoredCall, currency: string) {
+  return {
+    id: call.id,
+    at: iso(call.atMs),
+    request_id: call.requestId,
+    key: call.key,
+    ...(call.tenant !== undefined && { tenant: call.tenant }),
+    model: call.publication,
+    ...(call.endpoint !== undefined && { endpoint: call.endpoint }),
+    protocol: call.protocol,
+    path: call.path,
+    status: call.status,
+    stream: call.stream,
+    outcome: call.outcome,
+    ...(call.errorCode !== undefined && { error_code: call.errorCode }),
+    ...(call.usage && tokensToJson(call.usage)),
+    cost: formatNano(call.amountNano),
+    currency,
+    flags: [...call.flags],
+    latency_ms: call.latencyMs,
+    ...(call.firstByteMs !== undefined && { first_byte_ms: call.firstByteMs }),
+    attempts: call.attempts,
+    ...(call.reason !== undefined && { reason: call.reason }),
+    ...(call.failedAttempts && { failed_attempts: [...call.failedAttempts] }),
+  }
+}
+
+/** A call that was rejected before it was dispatched, or as many as `count` says that were rejected alike. */
+export function rejectionToJson(call: StoredRejection) {
+  return {
+    at: iso(call.atMs),
+    request_id: call.requestId,
+    ...(call.key !== undefined && { key: call.key }),
+    ...(call.tenant !== undefined && { tenant: call.tenant }),
+    ...(call.askedModel !== undefined && { asked_model: call.askedModel }),
+    protocol: call.protocol,
+    path: call.path,
+    status: call.status,
+    outcome: call.status >= 500 ? 'failed' : 'rejected',
+    error_code: call.errorCode,
+    message: call.message,
+    ...(call.reason !== undefined && { reason: call.reason }),
+    count: call.count,
+    dispatched: false,
+  }
+}
+
+/** What a row of a usage report adds up, without what it stands for. */
+export function sumsToJson(row: UsageRow) {
+  return {
+    requests: row.requests,
+    ...tokensToJson(row),
+    cost: formatNano(row.amountNano),
+    estimated: row.estimated,
+    unpriced: row.unpriced,
+  }
+}
+
+/** An entry of a wallet. */
+export function entryToJson(entry: WalletEntry) {
+  const { id, kind, atMs, amountNano, reference, note, author, requestId, key, publication, price, flags } =
+    entry
+  return {
+    id,
+    kind,
+    at: iso(atMs),
+    amount: formatNano(amountNano),
+    ...(reference !== undefined && { reference }),
+    ...(note !== undefined && { note }),
+    ...(author !== undefined && { author }),
+    ...(requestId !== undefined && { request_id: requestId }),
+    ...(key !== undefined && { key }),
+    ...(publication !== undefined && { model: publication }),
+    ...(price !== undefined && { price: JSON.parse(price) as Record<string, string> }),
+    flags: [...flags],
+  }
+}
+
+type Tokens = Pick<
+  UsageRow,
+  'inputTokens' | 'cachedInputTokens' | 'cacheWriteTokens' | 'outputTokens' | 'searchUnits'
+>
+
+function tokensToJson(usage: Tokens) {
+  return {
+    input_tokens: usage.inputTokens,
+    cached_input_tokens: usage.cachedInputTokens,
+    cache_write_tokens: usage.cacheWriteTokens,
+    output_tokens: usage.outputTokens,
+    search_units: usage.searchUnits,
+  }
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString()
+}

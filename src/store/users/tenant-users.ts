@@ -1,0 +1,46 @@
+import type { Kysely } from 'kysely'
+import { CommandError } from '../../base/catalogue/command.ts'
+import type { Tables } from '../tables.ts'
+import type { Commit, Live } from '../types.ts'
+import { deleteTokensOf } from './tokens.ts'
+import { deleteSessions } from './users.ts'
+
+/** Users who may log in for a tenant, by name. */
+export async function selectTenantUsers(db: Kysely<Tables>): Promise<NonNullable<Live['tenantUsers']>> {
+  const rows = await enabledTenantUsers(db).orderBy('name').execute()
+  return rows.flatMap(({ name, tenant }) => (tenant === null ? [] : { name, tenant }))
+}
+
+/**
+ * What a commit means for users of tenants that it deletes: see {@link Commit.tenantUsers}. After the renames.
+ * @throws {CommandError} GW4010
+ */
+export async function settleTenantUsers(db: Kysely<Tables>, commit: Commit): Promise<void> {
+  for (const { kind, name: tenant } of commit.deletes) {
+    if (kind !== 'tenant') continue
+    await deleteTokensOf(db, tenant)
+    const users = await enabledTenantUsers(db).where('tenant', '=', tenant).orderBy('name').execute()
+    const names = users.map(({ name }) => name).join(', ')
+    if (users.length > 0 && commit.tenantUsers === 'reject') {
+      throw new CommandError('GW4010', `The tenant ${tenant} cannot go: ${names} may log in for it.`, {
+        hint: 'Disable these users first, or bind them to another tenant.',
+      })
+    }
+    for (const { id, version } of users) {
+      await db
+        .updateTable('users')
+        .set({ enabled: 0, version: version + 1 })
+        .where('id', '=', id)
+        .execute()
+      await deleteSessions(db, id)
+    }
+  }
+}
+
+function enabledTenantUsers(db: Kysely<Tables>) {
+  return db
+    .selectFrom('users')
+    .select(['id', 'name', 'tenant', 'version'])
+    .where('tenant', 'is not', null)
+    .where('enabled', '=', 1)
+}
