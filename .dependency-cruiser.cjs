@@ -1,8 +1,8 @@
 /**
- * The floors of the house (docs/architecture.md): a room imports from lower floors only, and rooms on one
- * floor never import each other. Packages have one home each, so that replacing one is a change to one room.
+ * The layers of the architecture (docs/architecture.md): a module imports from lower layers only, and modules of
+ * one layer never import each other. Each package has one home, so that replacing it changes one module.
  */
-const FLOORS = [
+const LAYERS = [
   ['base'],
   ['schema'],
   ['store', 'config', 'http'],
@@ -14,15 +14,15 @@ const FLOORS = [
   ['cli'],
 ]
 
-const floors = FLOORS.flatMap((rooms, floor) =>
-  rooms.map(room => {
-    const above = FLOORS.slice(floor + 1).flat()
-    const beside = rooms.filter(other => other !== room)
+const layers = LAYERS.flatMap((modules, layer) =>
+  modules.map(module => {
+    const above = LAYERS.slice(layer + 1).flat()
+    const beside = modules.filter(other => other !== module)
     return {
-      name: `floor-${floor}-${room}`,
-      comment: `src/${room} stands on floor ${floor}: it may import only what is below`,
+      name: `layer-${layer}-${module}`,
+      comment: `src/${module} is in layer ${layer}: it may import from lower layers only`,
       severity: 'error',
-      from: { path: `^src/${room}/` },
+      from: { path: `^src/${module}/` },
       to: { path: `^src/(${[...above, ...beside].join('|') || '$none'})/` },
     }
   }),
@@ -43,11 +43,11 @@ const HOMES = {
   react: ['tui'],
 }
 
-const homes = Object.entries(HOMES).map(([name, rooms]) => ({
+const homes = Object.entries(HOMES).map(([name, modules]) => ({
   name: `home-of-${name}`,
-  comment: `${name} is used in ${rooms.join(', ')} only`,
+  comment: `${name} is used in ${modules.join(', ')} only`,
   severity: 'error',
-  from: { path: '^src/', pathNot: `^src/(${rooms.join('|')})/` },
+  from: { path: '^src/', pathNot: `^src/(${modules.join('|')})/` },
   to: { path: `^node_modules/(@types/)?${name}/` },
 }))
 
@@ -69,7 +69,7 @@ module.exports = {
     },
     {
       name: 'base-is-pure',
-      comment: 'base touches no file, no socket and no process',
+      comment: 'base uses no file, no socket and no process',
       severity: 'error',
       from: { path: '^src/base/' },
       to: { dependencyTypes: ['core'], pathNot: '^(node:)?(crypto|zlib|buffer|perf_hooks)$' },
@@ -80,7 +80,7 @@ module.exports = {
       from: { path: '^src/', pathNot: '^src/(http|relay|demo|gateway|control|app)/' },
       to: { dependencyTypes: ['core'], path: '^(node:)?(http|https|http2|net|tls|dns)$' },
     },
-    ...floors,
+    ...layers,
     ...homes,
   ],
   options: {
