@@ -1,6 +1,6 @@
 /**
- * Writes what follows from the source: the files of `schemas/`, `docs/errors.md` and a line of `package-lock.json`. With
- * `--check` it writes nothing and fails where a committed file differs. Reads the build: run `npm run build` first.
+ * Writes the generated files: those of `schemas/`, pages of `docs/` and a line of `package-lock.json`. With `--check` it
+ * writes nothing and fails if a committed file differs. Reads the build: run `npm run build` first.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import process from 'node:process'
@@ -42,7 +42,7 @@ for (const [file, content] of Object.entries(FILES)) {
   const committed = await readFile(url, 'utf8').catch(() => '')
   if (committed === content) continue
   if (check) {
-    console.error(`${file} differs from what the source says: run \`npm run generate\` and commit it.`)
+    console.error(`${file} differs from the source: run \`npm run generate\` and commit it.`)
     process.exitCode = 1
   } else {
     await writeFile(url, content)
@@ -51,8 +51,8 @@ for (const [file, content] of Object.entries(FILES)) {
 }
 
 /**
- * npm compiles every package with a `binding.gyp`, unless its entry in the lock file says what its own `package.json`
- * says; `npm install` does not copy that line.
+ * npm compiles every package with a `binding.gyp`, unless its entry in the lock file has `"gypfile": false` as its own
+ * `package.json` does; `npm install` does not copy that line.
  */
 async function lockFile() {
   const lock = JSON.parse(await readFile(new URL('package-lock.json', ROOT), 'utf8'))
@@ -68,22 +68,22 @@ async function lockFile() {
 function errorsPage() {
   return `# Errors
 
-Generated from \`src/base/catalogue\` by \`npm run generate\`; a test fails when the two drift.
+Generated from \`src/base/catalogue\` by \`npm run generate\`; a test fails if the two differ.
 
-## What clients are told
+## Inference errors
 
-Every path answers in the shape of its protocol: \`/v1/messages*\` Anthropic-style, every other \`/v1/*\` path
-OpenAI-style, where the name below is \`error.code\` unless another stands beside the type. SDKs retry 408, 409, 429 and ≥ 500 by themselves unless
-\`x-should-retry\` says otherwise.
+Every path answers in the error format of its protocol: \`/v1/messages*\` Anthropic-style, every other \`/v1/*\` path
+OpenAI-style. There the name below is \`error.code\`, unless another code is given beside the type. SDKs retry 408, 409, 429
+and ≥ 500 by themselves unless \`x-should-retry\` is set.
 
 ${Object.entries(WIRE_ERRORS).map(wireSection).join('\n')}
-## What the control plane answers
+## Control plane errors
 
-Problem documents (RFC 9457): \`code\` is the name below, \`type\` is \`urn:gw:problem:\` and the name, \`detail\` says what
-happened this time, \`errors\` each field that is wrong.
+Problem documents (RFC 9457): \`code\` is the name below, \`type\` is \`urn:gw:problem:\` and the name, \`detail\` describes
+this occurrence, \`errors\` lists each invalid field.
 
 ${table(
-  ['problem', 'status', 'what', 'hint'],
+  ['problem', 'status', 'meaning', 'hint'],
   Object.entries(API_FAULTS).map(([code, fault]) => [
     `\`${code}\``,
     String(fault.status),
@@ -91,24 +91,24 @@ ${table(
     fault.hint,
   ]),
 )}
-## What \`/health\` says
+## Health reasons
 
-Each line of \`reasons\`, on both servers, in \`gw status\` and in \`gw top\`, is one of these and a sentence.
+Each line of \`reasons\` of \`/health\`, on both servers, in \`gw status\` and in \`gw top\`, is one of these codes and a sentence.
 
 ${table(
-  ['reason', 'what', 'hint'],
+  ['reason', 'meaning', 'hint'],
   Object.entries(HEALTH_REASONS).map(([code, reason]) => [`\`${code}\``, reason.title, reason.hint]),
 )}
-## What the configuration is told
+## Configuration errors
 
-${table(['code', 'what', 'hint'], faultRows(CONFIG_FAULTS))}
-## What commands are told
+${table(['code', 'meaning', 'hint'], faultRows(CONFIG_FAULTS))}
+## Command errors
 
-\`gw\` ends with the exit code in text and JSON alike: 0 done · 1 unexpected · 2 changes exist · 3 configuration
+\`gw\` ends with the same exit code in text and JSON: 0 done · 1 unexpected · 2 changes exist · 3 configuration
 invalid · 4 precondition failed · 5 committed but unhealthy, or a probe failed · 64 wrong usage · 130 interrupted.
 
 ${table(
-  ['code', 'exit', 'what', 'hint'],
+  ['code', 'exit', 'meaning', 'hint'],
   Object.entries(COMMAND_FAULTS).map(([code, fault]) => [code, String(fault.exit), fault.title, fault.hint]),
 )}`
 }

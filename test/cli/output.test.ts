@@ -67,7 +67,7 @@ describe('a failure', () => {
     expect(written).toEqual({
       stdout: '',
       stderr:
-        'error GW4001: The configuration moved since the plan was made.\n' +
+        'error GW4001: The configuration has changed since the plan was made.\n' +
         '  hint: Run the command again to plan against the new revision; nothing was changed.\n',
     })
   })

@@ -104,7 +104,7 @@ describe('gw test', () => {
     expect(stderr).toBe(
       format === 'json'
         ? ''
-        : 'error GW4020: 2 tests of 3 failed.\n  hint: Mend what the failures name: the configuration, or the test.\n',
+        : 'error GW4020: 2 tests of 3 failed.\n  hint: Correct the configuration or the test that the failures name.\n',
     )
     await expect(stdout).toMatchFileSnapshot(`golden/test-failed.${format}.txt`)
   })

@@ -1,12 +1,12 @@
 /**
- * What the control plane may answer instead of an answer: problem documents (RFC 9457), whose `code` is the key here
- * and whose `type` is {@link problemType} of it.
+ * The errors of the control plane: problem documents (RFC 9457). Their `code` is the key here, their `type` is
+ * {@link problemType} of it.
  */
 export interface ApiFault {
   readonly status: number
   /** What happened; the same for every occurrence. */
   readonly title: string
-  /** What the reader can do about it. */
+  /** What the client can do about it. */
   readonly hint: string
 }
 
@@ -23,8 +23,8 @@ export const API_FAULTS = {
   },
   not_logged_in: {
     status: 401,
-    title: 'There is no session, or it has ended.',
-    hint: 'Log in with `POST /api/v1/session`. An API key for inference opens nothing here.',
+    title: 'The session is missing or has ended.',
+    hint: 'Log in with `POST /api/v1/session`. API keys for inference are not accepted here.',
   },
   wrong_credentials: {
     status: 401,
@@ -33,28 +33,28 @@ export const API_FAULTS = {
   },
   forbidden: {
     status: 403,
-    title: 'The role of this user does not allow it.',
+    title: 'The role of this user does not allow this operation.',
     hint: 'Ask an administrator.',
   },
   cross_site: {
     status: 403,
-    title: 'A change by cookie that does not show that it comes from this site.',
+    title: 'The change is authorised by a cookie, and its headers do not prove that it comes from this site.',
     hint: 'Send `content-type: application/json`, the `x-csrf-token` of the session, and `Sec-Fetch-Site` or `Origin` as browsers do; scripts log in for a bearer token.',
   },
   not_found: {
     status: 404,
-    title: 'There is nothing of that name.',
-    hint: 'List what exists and hint the name. Characters other than letters, digits and - . _ ~ : @ are percent-encoded in a path, slashes as well.',
+    title: 'No resource has this name.',
+    hint: 'List the existing names and correct this one. Characters other than letters, digits and - . _ ~ : @ are percent-encoded in a path, slashes as well.',
   },
   unknown_path: {
     status: 404,
     title: 'The control plane does not serve this path.',
-    hint: 'See `schemas/openapi.json` for those that it serves.',
+    hint: 'See `schemas/openapi.json` for the paths that it serves.',
   },
   method_not_allowed: {
     status: 405,
     title: 'The path exists, the method does not.',
-    hint: 'Use a method of the `allow` header.',
+    hint: 'Use a method from the `allow` header.',
   },
   request_timeout: {
     status: 408,
@@ -63,47 +63,47 @@ export const API_FAULTS = {
   },
   managed_by_config: {
     status: 409,
-    title: 'A configuration file declares it, and only `gw apply` changes it.',
-    hint: 'Edit it in `file` at `line`, and apply. A key can be disabled or revoked here at once.',
+    title: 'A configuration file declares the resource; only `gw apply` changes it.',
+    hint: 'Edit it in `file` at `line`, and apply. Keys can be disabled and revoked here without that.',
   },
   already_exists: {
     status: 409,
-    title: 'There is one of that name already.',
-    hint: 'Choose another name, or change the one that is there.',
+    title: 'A resource of this name exists already.',
+    hint: 'Choose another name, or change the existing resource.',
   },
   in_use: {
     status: 409,
-    title: 'Something else refers to it.',
+    title: 'Another resource refers to this one.',
     hint: 'Remove the reference first, as the message says.',
   },
   has_secret: {
     status: 409,
     title: 'The key has a secret already.',
-    hint: 'Rotate it, or replace the one that its configuration brings along there.',
+    hint: 'Rotate it; if a configuration file defines the secret, replace it in that file.',
   },
   disabled_by_policy: {
     status: 409,
-    title: 'The key is disabled by its policy, not by hand.',
+    title: 'The key is disabled by its policy, not manually.',
     hint: 'Set `enabled` to true in its policy.',
   },
   last_admin: {
     status: 409,
-    title: 'No administrator would be left who can log in.',
-    hint: 'Make or enable another administrator first.',
+    title: 'The change would leave no administrator who can log in.',
+    hint: 'Create or enable another administrator first.',
   },
   not_probed: {
     status: 409,
-    title: 'The endpoint is not to be probed.',
+    title: 'Probes are disabled for this endpoint.',
     hint: 'Set `skip_probe` to false, if it can answer a chat.',
   },
   too_many_deletes: {
     status: 409,
-    title: 'The change deletes more than was agreed to.',
-    hint: 'Look at the plan, and say how many with `allow_deletes`; nothing was changed.',
+    title: 'The change deletes more resources than allowed.',
+    hint: 'Review the plan, and pass the number as `allow_deletes`; nothing was changed.',
   },
   reference_taken: {
     status: 409,
-    title: 'The reference stands for another credit or debit.',
+    title: 'The reference belongs to another credit or debit.',
     hint: 'Use a new reference for a new payment; nothing was booked.',
   },
   balance_too_low: {
@@ -113,13 +113,13 @@ export const API_FAULTS = {
   },
   changed_meanwhile: {
     status: 412,
-    title: 'It has changed since it was read.',
+    title: 'The resource has changed since it was read.',
     hint: 'Read it again, and send the new `etag` as `if-match`; nothing was changed.',
   },
   request_too_large: {
     status: 413,
     title: 'The body is over the limit.',
-    hint: 'Send less.',
+    hint: 'Send a smaller body.',
   },
   unsupported_media_type: {
     status: 415,
@@ -128,42 +128,42 @@ export const API_FAULTS = {
   },
   misdirected: {
     status: 421,
-    title: 'The control plane is not asked under this name.',
-    hint: 'Ask it by a loopback name or the address that it listens on, or start it with `--control-url` and the name in front of it.',
+    title: 'The control plane does not answer under this host name.',
+    hint: 'Use a loopback name or the address that it listens on, or start it with `--control-url` and the public name.',
   },
   invalid_request: {
     status: 422,
-    title: 'Fields of the request are wrong.',
-    hint: 'Mend what `errors` lists: `pointer` leads into the body, `parameter` names one of path or query.',
+    title: 'Fields of the request are invalid.',
+    hint: 'Correct the fields in `errors`: `pointer` points into the body, `parameter` names one of path or query.',
   },
   configuration_invalid: {
     status: 422,
     title: 'The configuration is not valid.',
-    hint: 'Mend what `problems` lists; nothing was changed.',
+    hint: 'Correct the `problems`; nothing was changed.',
   },
   reference_rejected: {
     status: 422,
-    title: 'A reference to a secret that does not stand yet for the same host.',
+    title: 'A reference to a secret that is not yet in use for the same host.',
     hint: 'New references to variables and files of this machine are for configuration files and `gw apply`; nothing was changed.',
   },
   not_servable: {
     status: 422,
     title: 'A gateway could not serve the result.',
-    hint: 'Mend what the message names; nothing was changed.',
+    hint: 'Correct the cause in the message; nothing was changed.',
   },
   probe_failed: {
     status: 422,
-    title: 'The endpoint does not answer as it should.',
-    hint: 'Mend what `failures` names, or set `skip_probe` to true; nothing was changed.',
+    title: 'The probe of the endpoint failed.',
+    hint: 'Correct the `failures`, or set `skip_probe` to true; nothing was changed.',
   },
   precondition_required: {
     status: 428,
-    title: 'The change does not say which state it starts from.',
+    title: 'The change has no `if-match` header.',
     hint: 'Read it first, and send its `etag` as `if-match`.',
   },
   too_many_attempts: {
     status: 429,
-    title: 'Too many failed log-ins from here.',
+    title: 'Too many failed log-ins from this address or for this account.',
     hint: 'Wait for the time in `retry-after`.',
   },
   too_many_changes: {
@@ -178,12 +178,12 @@ export const API_FAULTS = {
   },
   internal_error: {
     status: 500,
-    title: 'A bug of the control plane; the cause stands in its log under the request id.',
+    title: 'A bug of the control plane; its log has the cause under the request id.',
     hint: 'Report it with the request id.',
   },
   unsupported_transfer_encoding: {
     status: 501,
-    title: 'A transfer coding other than `chunked`.',
+    title: 'The transfer coding is not `chunked`.',
     hint: 'Send the body with `content-length` or plain `chunked`.',
   },
   busy: {
@@ -194,13 +194,13 @@ export const API_FAULTS = {
   unavailable: {
     status: 503,
     title: 'The store cannot be read or written.',
-    hint: 'Retry; if it stays, the cause stands in the log under the request id.',
+    hint: 'Retry; if the error persists, the log has the cause under the request id.',
   },
 } as const satisfies Record<string, ApiFault>
 
 export type ApiCode = keyof typeof API_FAULTS
 
-/** What is wrong with one field: a JSON pointer (RFC 6901) into the body, a parameter of path or query, or a header. */
+/** A problem of one field: a JSON pointer (RFC 6901) into the body, a parameter of path or query, or a header. */
 export interface FieldFault {
   readonly pointer?: string
   readonly parameter?: string
@@ -208,7 +208,7 @@ export interface FieldFault {
   readonly detail: string
 }
 
-/** A failure that a client of the control plane is told of. Anything else that is thrown is a bug: `internal_error`. */
+/** An error that a client of the control plane sees. Any other exception is a bug: `internal_error`. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: ApiCode

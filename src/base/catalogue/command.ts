@@ -1,7 +1,7 @@
 /**
- * Why a command may end without having done its work. GW20xx: the store · GW30xx: the configuration ·
+ * The errors of commands. GW20xx: the store · GW30xx: the configuration ·
  * GW40xx: preconditions · GW50xx: upstreams ·
- * GW60xx: usage · GW70xx: a control plane that is asked · GW90xx: the unexpected.
+ * GW60xx: usage · GW70xx: requests to a control plane · GW90xx: unexpected errors.
  */
 export interface CommandFault {
   readonly exit: ExitCode
@@ -36,7 +36,7 @@ export const COMMAND_FAULTS = {
   GW2003: {
     exit: EXIT.precondition,
     title: 'The store does not exist yet.',
-    hint: 'Create it with `gw apply`, or hint --store.',
+    hint: 'Create it with `gw apply`, or correct --store.',
   },
   GW2004: {
     exit: EXIT.unexpected,
@@ -46,7 +46,7 @@ export const COMMAND_FAULTS = {
   GW2005: {
     exit: EXIT.unexpected,
     title: 'The store is locked by another process.',
-    hint: 'Try again; if it stays so, find the process that holds it open for writing.',
+    hint: 'Try again; if the error persists, find the process that has it open for writing.',
   },
   GW2006: {
     exit: EXIT.precondition,
@@ -55,54 +55,54 @@ export const COMMAND_FAULTS = {
   },
   GW2007: {
     exit: EXIT.unexpected,
-    title: 'The ledger does not add up.',
-    hint: 'Keep a copy of the database, find what wrote to it beside gw, and report it; nothing was changed.',
+    title: 'The sums of the ledger do not match.',
+    hint: 'Keep a copy of the database, find the other program that wrote to it, and report it; nothing was changed.',
   },
   GW2008: {
     exit: EXIT.unexpected,
-    title: 'The key that seals secrets cannot be used.',
-    hint: 'Set GW_MASTER_KEY to the key that sealed them, or bring its file back beside the store, with mode 0600.',
+    title: 'The master key of stored secrets cannot be used.',
+    hint: 'Set GW_MASTER_KEY to the key that sealed them, or restore its file beside the store, with mode 0600.',
   },
   GW2009: {
     exit: EXIT.precondition,
-    title: 'The file is no sound store of gw.',
+    title: 'The file is not an intact store of gw.',
     hint: 'Use another backup, and keep the damaged file; nothing was changed.',
   },
   GW3001: {
     exit: EXIT.invalid,
     title: 'The configuration is not valid.',
-    hint: 'Mend the problems listed; nothing was changed.',
+    hint: 'Correct the listed problems; nothing was changed.',
   },
   GW3002: {
     exit: EXIT.invalid,
     title: 'A gateway could not serve the result.',
-    hint: 'Mend what the message names; nothing was changed.',
+    hint: 'Correct the cause in the message; nothing was changed.',
   },
   GW3003: {
     exit: EXIT.invalid,
     title: 'The plan file cannot be applied as it is.',
-    hint: 'Write it anew with `gw plan -o`, and apply that; nothing was changed.',
+    hint: 'Create a new one with `gw plan -o`, and apply that; nothing was changed.',
   },
   GW4001: {
     exit: EXIT.precondition,
-    title: 'The configuration moved since the plan was made.',
+    title: 'The configuration has changed since the plan was made.',
     hint: 'Run the command again to plan against the new revision; nothing was changed.',
   },
   GW4002: {
     exit: EXIT.precondition,
-    title: 'The change needs a confirmation, and this is no terminal.',
+    title: 'The change needs a confirmation, and the input is not a terminal.',
     hint: 'Review with `gw diff`, then pass --yes.',
   },
   GW4003: { exit: EXIT.precondition, title: 'The change was not confirmed.', hint: 'Nothing was changed.' },
   GW4004: {
     exit: EXIT.precondition,
-    title: 'A resource of that name belongs to another owner.',
+    title: 'A resource of this name belongs to another owner.',
     hint: 'Rename yours, or remove it from the other set first; nothing was changed.',
   },
   GW4005: {
     exit: EXIT.precondition,
-    title: 'There is no resource of that name.',
-    hint: 'List what exists and hint the name.',
+    title: 'No resource has this name.',
+    hint: 'List the existing names and correct this one.',
   },
   GW4006: {
     exit: EXIT.precondition,
@@ -112,26 +112,26 @@ export const COMMAND_FAULTS = {
   GW4007: {
     exit: EXIT.precondition,
     title: 'The key is disabled in its configuration file.',
-    hint: 'Set `enabled: true` at the place that the message names, and apply.',
+    hint: 'Set `enabled: true` at the place in the message, and apply.',
   },
   GW4008: {
     exit: EXIT.precondition,
-    title: 'The address cannot be listened on.',
-    hint: 'Stop the process that holds it, or choose another address of this machine and a port from 1024 on.',
+    title: 'The gateway cannot listen on the address.',
+    hint: 'Stop the process that uses it, or choose another address of this machine and a port from 1024 on.',
   },
   GW4009: {
     exit: EXIT.precondition,
     title: 'No revision in the store can be served.',
-    hint: 'Mend what the message names and run `gw apply`.',
+    hint: 'Correct the cause in the message and run `gw apply`.',
   },
   GW4010: {
     exit: EXIT.precondition,
-    title: 'A resource would be left with a reference to nothing.',
-    hint: 'Remove the reference first, where the message says; nothing was changed.',
+    title: 'The change would leave a reference to a missing resource.',
+    hint: 'Remove the reference in the message first; nothing was changed.',
   },
   GW4011: {
     exit: EXIT.precondition,
-    title: 'The reference stands for another credit or debit.',
+    title: 'The reference belongs to another credit or debit.',
     hint: 'Use a new reference for a new payment; nothing was booked.',
   },
   GW4012: {
@@ -141,8 +141,8 @@ export const COMMAND_FAULTS = {
   },
   GW4013: {
     exit: EXIT.precondition,
-    title: 'There is a resource of that name already.',
-    hint: 'Choose another name, or delete the other one first; nothing was changed.',
+    title: 'A resource of this name exists already.',
+    hint: 'Choose another name, or delete the existing resource first; nothing was changed.',
   },
   GW4014: {
     exit: EXIT.precondition,
@@ -151,53 +151,53 @@ export const COMMAND_FAULTS = {
   },
   GW4015: {
     exit: EXIT.precondition,
-    title: 'It would delete more than may go unseen.',
-    hint: 'Look at `gw diff`; if it is meant, pass `--allow-deletes` with the number. Nothing was changed.',
+    title: 'The change deletes more resources than allowed.',
+    hint: 'Review `gw diff`; if the deletions are intended, pass `--allow-deletes` with their number. Nothing was changed.',
   },
   GW4016: {
     exit: EXIT.precondition,
-    title: 'There is no log-in for this control plane, or none that can be used.',
+    title: 'No usable log-in for this control plane.',
     hint: 'Log in with `gw login --url URL --user NAME`, or put a token into GW_TOKEN.',
   },
   GW4017: {
     exit: EXIT.precondition,
-    title: 'No administrator would be left who can log in.',
-    hint: 'Make or enable another administrator first; nothing was changed.',
+    title: 'The change would leave no administrator who can log in.',
+    hint: 'Create or enable another administrator first; nothing was changed.',
   },
   GW4018: {
     exit: EXIT.precondition,
-    title: 'A file stands where one was to be written.',
+    title: 'A file to be written exists already.',
     hint: 'Name another directory, or move the file away; nothing was written.',
   },
   GW4019: {
     exit: EXIT.precondition,
     title: 'The plan has expired.',
-    hint: 'Plan again with `gw plan -o`; `--expires` says for how long a plan is good. Nothing was changed.',
+    hint: 'Plan again with `gw plan -o`; `--expires` sets how long a plan is valid. Nothing was changed.',
   },
   GW4020: {
     exit: EXIT.precondition,
-    title: 'The configuration is not what its tests say.',
-    hint: 'Mend what the failures name: the configuration, or the test.',
+    title: 'The configuration does not pass its tests.',
+    hint: 'Correct the configuration or the test that the failures name.',
   },
   GW5001: {
     exit: EXIT.unhealthy,
-    title: 'An endpoint does not answer as it should.',
-    hint: 'Mend what the message names, pass --skip-probe, or set `skip_probe: true` for an endpoint that is not to be probed; nothing was changed.',
+    title: 'The probe of an endpoint failed.',
+    hint: 'Correct the cause in the message, pass --skip-probe, or set `skip_probe: true` for an endpoint that cannot be probed; nothing was changed.',
   },
   GW5002: {
     exit: EXIT.unhealthy,
-    title: 'The revision is applied, and a gateway does not serve it.',
-    hint: 'See the log and `/health` of the gateway that the message names; until it serves the revision it serves the one before.',
+    title: 'The revision is applied, but a gateway does not serve it.',
+    hint: 'See the log and `/health` of the gateway that the message names; until then it serves the previous revision.',
   },
   GW6001: { exit: EXIT.usage, title: 'Wrong usage.', hint: 'See `gw --help` and `gw COMMAND --help`.' },
   GW7001: {
     exit: EXIT.unexpected,
-    title: 'The control plane cannot be asked.',
+    title: 'The control plane cannot be reached.',
     hint: 'Check --url, which names the control plane, and log in with `gw login`, or put a token into GW_TOKEN.',
   },
   GW9001: {
     exit: EXIT.unexpected,
-    title: 'Something unexpected went wrong.',
+    title: 'An unexpected error.',
     hint: 'Run again with `GW_DEBUG=1` for the cause, and report it.',
   },
   GW9002: { exit: EXIT.interrupted, title: 'Interrupted.', hint: 'Nothing was changed.' },
@@ -205,11 +205,11 @@ export const COMMAND_FAULTS = {
 
 export type CommandCode = keyof typeof COMMAND_FAULTS
 
-/** A failure that an operator is told of, with the exit code that its catalogue entry fixes. */
+/** An error that an operator sees, with the exit code of its catalogue entry. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
   readonly code: CommandCode
-  /** What to do now, where it is more particular than the catalogue's. */
+  /** More specific than the hint of the catalogue, if given. */
   readonly hint: string
   constructor(code: CommandCode, message?: string, more: { hint?: string; cause?: unknown } = {}) {
     super(message ?? COMMAND_FAULTS[code].title, { cause: more.cause })

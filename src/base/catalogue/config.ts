@@ -1,5 +1,5 @@
 /**
- * What can be wrong with configuration files. GW10xx: files · GW11xx: YAML · GW12xx: shape ·
+ * The errors of configuration files. GW10xx: files · GW11xx: YAML · GW12xx: shape ·
  * GW13xx: names and references · GW14xx: interpolation and secrets.
  */
 export interface ConfigFault {
@@ -33,7 +33,7 @@ export const CONFIG_FAULTS = {
     title: 'A LiteLLM configuration, not a gw file.',
     hint: 'Run `gw import litellm FILE`: it becomes endpoints, publications and bindings.',
   },
-  GW1101: { title: 'The YAML does not parse.', hint: 'Mend the syntax at the marked place.' },
+  GW1101: { title: 'The YAML does not parse.', hint: 'Correct the syntax at the marked place.' },
   GW1102: { title: 'More than one document in a file.', hint: 'Put each document into a file of its own.' },
   GW1103: {
     title: 'A `%` directive.',
@@ -59,32 +59,35 @@ export const CONFIG_FAULTS = {
     title: 'A map key that is reserved.',
     hint: 'Choose another name: `__proto__` means something else to JavaScript.',
   },
-  GW1201: { title: 'A value of the wrong kind.', hint: 'Write the kind that the message names.' },
-  GW1202: { title: 'An unknown field.', hint: 'Remove it or hint its name.' },
+  GW1201: { title: 'A value of the wrong kind.', hint: 'Write a value of the kind in the message.' },
+  GW1202: { title: 'An unknown field.', hint: 'Remove it or correct its name.' },
   GW1203: { title: 'A required field is missing.', hint: 'Add the field.' },
   GW1204: {
-    title: 'A value that is none of the allowed ones.',
-    hint: 'Use one of the values that the message lists.',
+    title: 'A value that is not one of the allowed values.',
+    hint: 'Use one of the values in the message.',
   },
   GW1205: {
     title: 'A value out of range or of the wrong form.',
-    hint: 'Mend the value as the message says.',
+    hint: 'Correct the value as described in the message.',
   },
-  GW1206: { title: 'Fields that do not go together.', hint: 'Mend the combination as the message says.' },
+  GW1206: {
+    title: 'Fields that cannot be combined.',
+    hint: 'Change the combination as described in the message.',
+  },
   GW1207: { title: 'A version that gw does not know.', hint: 'Write `version: 1` at the root of each file.' },
   GW1301: { title: 'The same name twice.', hint: 'Remove one of the two places.' },
   GW1302: {
     title: 'A reference to something that does not exist.',
-    hint: 'Mend the name, or declare what it names.',
+    hint: 'Correct the name, or declare the resource.',
   },
   GW1303: { title: 'Two values for `set` in one tree.', hint: 'A tree owns one set: write `set` once.' },
   GW1304: { title: 'Two places for `settings`.', hint: 'Keep all settings in one file.' },
   GW1305: {
     title: 'A model name that no publication has.',
-    hint: 'Mend the name, or leave it if the publication comes later.',
+    hint: 'Correct the name, or keep it if the publication is added later.',
   },
   GW1306: {
-    title: 'A listed publication that nothing serves.',
+    title: 'A listed publication without a binding.',
     hint: 'Add a binding, or give it another status, such as `draft`.',
   },
   GW1307: {
@@ -92,11 +95,11 @@ export const CONFIG_FAULTS = {
     hint: 'Give each key a secret of its own: one secret opens one key.',
   },
   GW1308: {
-    title: 'A listed publication without a price, where one is required.',
-    hint: 'Give it a `price`, `"0"` where it is free on purpose, or take `require_price` out of the settings.',
+    title: 'A listed publication without a price, while `require_price` is set.',
+    hint: 'Give it a `price`, `"0"` if it is free on purpose, or remove `require_price` from the settings.',
   },
   GW1309: {
-    title: 'An address that is probably not the base of an API.',
+    title: 'An address that is probably not the base URL of an API.',
     hint: 'Write the address up to the version path, such as `https://api.openai.com/v1`.',
   },
   GW1310: {
@@ -117,15 +120,15 @@ export const CONFIG_FAULTS = {
   },
   GW1403: {
     title: 'An environment variable that does not start with GW_.',
-    hint: 'Only GW_… may be read into a configuration.',
+    hint: 'Only GW_… variables may be read into a configuration.',
   },
   GW1404: {
     title: 'A secret in plain text.',
-    hint: 'Write a reference, `{ env: NAME }` or `{ file: /path }`, and change the secret: it has been in a file.',
+    hint: 'Write a reference, `{ env: NAME }` or `{ file: /path }`, and replace the secret: it was exposed in a file.',
   },
   GW1405: {
     title: 'A secret that cannot be resolved.',
-    hint: 'Set the variable or create the file, readable for gw.',
+    hint: 'Set the variable or create the file, and make it readable for gw.',
   },
 } as const satisfies Record<`GW1${string}`, ConfigFault>
 

@@ -1,25 +1,25 @@
 /**
- * What the gateway may answer instead of an answer. The shapes and the pairs of type and code are those of the
- * OpenAI and Anthropic error objects, so that each vendor's SDK raises the class its users expect.
+ * The errors of the gateway. The shapes and the pairs of type and code are those of the OpenAI and Anthropic error
+ * objects, so that each vendor's SDK raises the class that its users expect.
  */
 export interface WireError {
   readonly status: number
   /** `error.type` in the OpenAI shape. */
   readonly openaiType: string
-  /** `error.code` in the OpenAI shape, where it is not the catalogue's own key: one code may have several types. */
+  /** `error.code` in the OpenAI shape, if it differs from the key of the catalogue: one code may have several types. */
   readonly code?: string
   /** `error.type` in the Anthropic shape. */
   readonly anthropicType: string
-  /** `error.param`, where the fault always lies in one field. */
+  /** `error.param`, if the error always concerns the same field. */
   readonly param?: string
   /**
-   * `x-should-retry`, where the SDKs' own rule (408, 409, 429 and ≥ 500 are retried) would be wrong.
+   * `x-should-retry`, if the rule of the SDKs (408, 409, 429 and ≥ 500 are retried) would be wrong.
    * Absent: the rule is right.
    */
   readonly shouldRetry?: boolean
-  /** What happened, for the docs and for an answer that has nothing more particular to say. */
+  /** What happened, for the docs and for errors without a more specific message. */
   readonly title: string
-  /** What the reader can do about it. */
+  /** What the client can do about it. */
   readonly hint: string
 }
 
@@ -46,7 +46,7 @@ export const WIRE_ERRORS = {
     ...invalid,
     status: 417,
     shouldRetry: false,
-    title: 'An `expect` header other than `100-continue`.',
+    title: 'The `expect` header is not `100-continue`.',
     hint: 'Send the request without it.',
   },
   invalid_json: {
@@ -74,7 +74,7 @@ export const WIRE_ERRORS = {
     openaiType: 'invalid_request_error',
     anthropicType: 'authentication_error',
     title: 'The API key is missing, unknown, disabled or expired.',
-    hint: 'Send a valid key as `Authorization: Bearer …` or `x-api-key`. The reason stands in the gateway log only.',
+    hint: 'Send a valid key as `Authorization: Bearer …` or `x-api-key`. Only the log of the gateway has the reason.',
   },
   insufficient_balance: {
     ...spent,
@@ -91,12 +91,12 @@ export const WIRE_ERRORS = {
   model_not_priced: {
     ...forbidden,
     title: 'The model has no price in force, and `settings.require_price` is set.',
-    hint: 'The operator gives the publication a `price`, `"0"` where it is free on purpose.',
+    hint: 'The operator sets a `price` of the publication, `"0"` if it is free on purpose.',
   },
   model_banned: {
     ...forbidden,
     title: 'The model is banned, for everyone or for this tenant.',
-    hint: 'Use another model; the ban is the operator’s decision.',
+    hint: 'Use another model; the operator has set the ban.',
   },
   tenant_disabled: {
     ...forbidden,
@@ -117,13 +117,13 @@ export const WIRE_ERRORS = {
   wrong_protocol: {
     ...missing,
     param: 'model',
-    title: 'The model exists, but is not served on this path’s protocol.',
-    hint: 'Call the path that the message names.',
+    title: 'The model exists, but is not served with the protocol of this path.',
+    hint: 'Call the path in the message.',
   },
   unknown_path: {
     ...missing,
     title: 'The gateway does not serve this path.',
-    hint: 'Use one of the paths of the README; nothing is decoded or normalised.',
+    hint: 'Use one of the paths of the README; paths are not decoded or normalised.',
   },
   method_not_allowed: {
     ...invalid,
@@ -142,12 +142,12 @@ export const WIRE_ERRORS = {
     status: 413,
     anthropicType: 'request_too_large',
     title: 'The body is over the limit.',
-    hint: 'Send less, or ask the operator to raise `settings.limits.body`.',
+    hint: 'Send a smaller body, or ask the operator to raise `settings.limits.body`.',
   },
   unsupported_encoding: {
     ...invalid,
     status: 415,
-    title: 'The body is compressed; the gateway never inflates a request.',
+    title: 'The body is compressed; the gateway does not decompress requests.',
     hint: 'Send the body without `content-encoding`.',
   },
   header_too_large: {
@@ -160,7 +160,7 @@ export const WIRE_ERRORS = {
     ...invalid,
     status: 501,
     shouldRetry: false,
-    title: 'A transfer coding other than `chunked`.',
+    title: 'The transfer coding is not `chunked`.',
     hint: 'Send the body with `content-length` or plain `chunked`.',
   },
   rate_limit_requests: {
@@ -178,57 +178,57 @@ export const WIRE_ERRORS = {
   rate_limit_concurrency: {
     ...limited,
     openaiType: 'concurrency',
-    title: 'The key or its tenant has as many requests under way as it may.',
+    title: 'The key or its tenant has reached its limit of concurrent requests.',
     hint: 'Wait until one has ended, or ask the operator to raise `limits.concurrency`.',
   },
   quota_exceeded: {
     ...spent,
     status: 429,
     anthropicType: 'rate_limit_error',
-    title: 'What is left of the key’s token quota does not cover the call.',
+    title: 'The remaining token quota of the key does not cover the call.',
     hint: 'Ask for less output (`max_tokens`), or ask the operator to raise `quota`; it never refills by itself.',
   },
   budget_exceeded: {
     ...spent,
     status: 429,
     anthropicType: 'rate_limit_error',
-    title: 'What is left of the key’s budget does not cover the call.',
+    title: 'The remaining budget of the key does not cover the call.',
     hint: 'Ask for less output (`max_tokens`), wait for the next window, or ask the operator to raise `budget`.',
   },
   upstream_rate_limited: {
     status: 429,
     openaiType: 'requests',
     anthropicType: 'rate_limit_error',
-    title: 'The model server is rate limiting the gateway, and no other endpoint is left.',
+    title: 'The model server limits the rate of the gateway, and no other endpoint is left.',
     hint: 'Retry after the time in `retry-after`.',
   },
   upstream_error: {
     ...broken,
     title: 'The model server failed, or its answer could not be used.',
-    hint: 'Retry; if it stays, the operator finds the cause in the log under the request id.',
+    hint: 'Retry; if the error persists, the operator finds the cause in the log under the request id.',
   },
   upstream_credentials: {
     ...broken,
     shouldRetry: false,
     title:
-      'The model server rejected the gateway’s own credential, or the account behind it has no money left.',
-    hint: 'Your key is fine. The operator must hint `upstream_key` of the endpoint that the message names, or pay its bill there.',
+      'The model server rejected the credential of the gateway, or the account behind it has no money left.',
+    hint: 'Your key is valid. The operator must correct `upstream_key` of the endpoint in the message, or pay the bill of its account.',
   },
   upstream_not_found: {
     ...broken,
     shouldRetry: false,
     title: 'The model server does not know the path or the model.',
-    hint: 'The operator must hint `base_url` (does it miss `/v1`?) or `served_model` of the endpoint that the message names.',
+    hint: 'The operator must correct `base_url` (is `/v1` missing?) or `served_model` of the endpoint in the message.',
   },
   maintenance: {
     ...away,
     title: 'The gateway is in maintenance.',
-    hint: 'Retry later; the operator ended or will end it with `settings.maintenance`.',
+    hint: 'Retry later; the operator ends it with `gw maintenance off` or `settings.maintenance`.',
   },
   no_healthy_endpoint: {
     ...away,
     title: 'No enabled and healthy endpoint serves this model.',
-    hint: 'Retry later; the operator looks at the publication’s bindings and their endpoints.',
+    hint: 'Retry later; the operator checks the bindings of the publication and their endpoints.',
   },
   unavailable: {
     ...away,
@@ -237,7 +237,7 @@ export const WIRE_ERRORS = {
   },
   too_many_connections: {
     ...away,
-    title: 'The gateway serves as many connections as it may.',
+    title: 'The gateway has reached its limit of connections.',
     hint: 'Retry; the operator raises `--max-connections`, or adds gateways.',
   },
   upstream_timeout: {
@@ -251,16 +251,16 @@ export const WIRE_ERRORS = {
     status: 500,
     openaiType: 'server_error',
     anthropicType: 'api_error',
-    title: 'A bug of the gateway; the cause stands in its log under the request id.',
+    title: 'A bug of the gateway; its log has the cause under the request id.',
     hint: 'Report it with the request id.',
   },
 } as const satisfies Record<string, WireError>
 
 export type WireCode = keyof typeof WIRE_ERRORS
 
-/** What a failure may tell besides its code. */
+/** Optional details of an error. */
 export interface GwErrorOptions {
-  /** The message where callers are shown no names of endpoints. */
+  /** The message for callers if `show_endpoints` is off. */
   readonly withoutEndpoint?: string
   readonly param?: string
   readonly retryAfterMs?: number
@@ -269,11 +269,11 @@ export interface GwErrorOptions {
   readonly cause?: unknown
 }
 
-/** A failure that a data-plane client is told of. Anything else that is thrown is a bug: `internal_error`. */
+/** An error that a client of the gateway sees. Any other exception is a bug: `internal_error`. */
 export class GwError extends Error {
   override readonly name: string = 'GwError'
   readonly code: WireCode
-  /** The field at fault, where the catalogue does not fix it. */
+  /** The field with the error, if the catalogue does not set it. */
   readonly param: string | undefined
   /** Milliseconds until a retry can succeed. */
   readonly retryAfterMs: number | undefined
