@@ -20,9 +20,9 @@ export interface AccountPorts {
   readonly clock: Clock
 }
 
-/** What a request has taken and what becomes of it: from admission to its last byte. */
+/** The reservation, meter and bill of one request, from admission to its last byte. */
 export class Account {
-  /** Ends what is held, once. Absent where the answer costs nothing. */
+  /** Ends the hold, once. Absent if the call is free of charge. */
   readonly bill: Bill | undefined
   readonly meter: AnswerMeter | undefined
   readonly #reservation: Reservation | undefined
@@ -33,12 +33,12 @@ export class Account {
     this.#reservation = reservation
   }
 
-  /** What each answer is to be bounded by, where the request does not say and the operator has it bounded. */
+  /** The output limit to add to a request that has none, if the operator configured one. */
   get capTokens(): number | undefined {
     return this.#reservation?.capTokens
   }
 
-  /** Gives the permit back: the last byte has gone. */
+  /** Releases the reservation, after the last byte. */
   leave(): void {
     this.#reservation?.leave()
   }
@@ -55,9 +55,9 @@ export const PRODUCES = {
 } as const satisfies Record<UsageDialect, string>
 
 /**
- * Takes what a request needs of every limit, and makes out its bill. Once that is open the request may be dispatched.
+ * Reserves the request's share of every limit and creates its bill. The request may be dispatched once the bill is open.
  *
- * @throws {GwError} model_not_priced, and what {@link Limiter.admit} rejects with. Nothing is held or counted then.
+ * @throws {GwError} model_not_priced, and the errors of {@link Limiter.admit}. Nothing is held or counted then.
  */
 export function openAccount(
   requestId: string,
@@ -74,7 +74,7 @@ export function openAccount(
   }
   const content = measureContent(call, dialect === 'anthropic_messages' ? 'anthropic' : 'openai')
   const { maxTokens, maxCompletionTokens, n } = call
-  // Decided here, once: hold and bill are of one price, whatever comes into force meanwhile.
+  // Chosen once, so that hold and bill use the same price even if another takes effect meanwhile.
   const dated = priceAt(publication, ports.clock.nowMs())
   checkPriced(publication, dated !== undefined)
   const { maxInputTokens, maxOutputTokens, outputCap } = publication

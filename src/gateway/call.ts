@@ -8,23 +8,23 @@ import { readBody } from '../http/body.ts'
 
 /** An inference request's body: its bytes, and the few fields that the gateway reads from them. */
 export interface Call {
-  /** The body as it came; emptied once it need not be sent again. */
+  /** The body as received; emptied once it cannot be sent again. */
   readonly pieces: Buffer[]
   readonly lengthBytes: number
-  /** Offset behind the opening brace. */
+  /** Offset after the opening brace. */
   readonly objectStart: number
   readonly model: string
   readonly modelAt: Span
   readonly stream: boolean
   readonly streamOptionsAt: Span | undefined
-  /** Where `messages` stands, if it is an array. */
+  /** Position of `messages`, if it is an array. */
   readonly messagesAt: JsonMember | undefined
   readonly maxTokens: number | undefined
   readonly maxCompletionTokens: number | undefined
-  /** Where these two stand, if they do, also as null. */
+  /** Positions of these two fields, if present, also if null. */
   readonly maxTokensAt: Span | undefined
   readonly maxCompletionTokensAt: Span | undefined
-  /** How many answers were asked for. */
+  /** Number of requested answers. */
   readonly n: number | undefined
 }
 
@@ -33,26 +33,26 @@ export interface Span {
   readonly end: number
 }
 
-/** The longest model name that there can be (spec/resources.md §2), in bytes of JSON with every character escaped. */
+/** Upper bound of a model name (spec/resources.md §2) in bytes of JSON, with every character escaped. */
 const MAX_MODEL_BYTES = 3_100
 
-/** More fields than this at the root are no request; remembering millions of them would cost gigabytes. */
+/** Limit of fields at the root: storing millions of them would cost gigabytes. */
 const MAX_FIELDS = 1_024
-/** No longer name folds into one of those that are read. */
+/** A longer name cannot fold into one of {@link READ_FIELDS}. */
 const MAX_FOLDED_LENGTH = 64
-/** Names that fold into themselves. */
+/** Names that case folding does not change. */
 const FOLDED = /^[a-z0-9_]*$/
 const FEW_FIELDS = 24
 
-/** Answers to one request that can be held for (spec/money.md §1). */
+/** Limit of `n`, the answers that one hold can cover (spec/money.md §1). */
 const MAX_ANSWERS = 128
 
 type CountField = 'max_tokens' | 'max_completion_tokens' | 'n'
 type ReadField = 'messages' | 'model' | 'stream' | 'stream_options' | CountField
 
-/** The fields that decide something here, and the kinds of value that they may have. */
+/** The fields that the gateway reads, and their allowed JSON kinds. */
 const READ_FIELDS: Readonly<Record<ReadField, readonly JsonKind[]>> = {
-  // Weighed where it is an array; what else it may be is its upstream's to judge.
+  // Measured if it is an array; the upstream validates other kinds.
   messages: ['array', 'object', 'string', 'number', 'true', 'false', 'null'],
   model: ['string'],
   stream: ['true', 'false', 'null'],
@@ -63,12 +63,12 @@ const READ_FIELDS: Readonly<Record<ReadField, readonly JsonKind[]>> = {
 }
 
 /**
- * Reads a body and checks of it what the gateway must be sure of: what it decides by must be what the upstream
- * reads. So a field that it reads may not come twice, escaped, or in another letter case (spec/security.md §2).
+ * Reads and validates a body. The gateway and the upstream must read the same values, so a field that the gateway
+ * reads may not be duplicated, escaped, or written in another letter case (spec/security.md §2).
  *
- * @returns undefined where the client left.
- * @throws {GwError} unsupported_encoding, request_too_large, invalid_json, invalid_model, invalid_parameter, and what
- *   is wrong with how the body came: bad_request, request_timeout, header_too_large.
+ * @returns undefined if the client disconnected.
+ * @throws {GwError} unsupported_encoding, request_too_large, invalid_json, invalid_model, invalid_parameter, and for
+ *   transfer errors: bad_request, request_timeout, header_too_large.
  */
 export async function readCall(req: IncomingMessage, limitBytes: number): Promise<Call | undefined> {
   const coding = req.headers['content-encoding']
@@ -77,9 +77,9 @@ export async function readCall(req: IncomingMessage, limitBytes: number): Promis
   const utf8 = new Utf8Check()
   let offset = 0
   const body = await readBody(req, limitBytes, piece => {
-    const sound = utf8.push(piece) && scanner.push(piece, offset) && scanner.members.length <= MAX_FIELDS
+    const isValid = utf8.push(piece) && scanner.push(piece, offset) && scanner.members.length <= MAX_FIELDS
     offset += piece.length
-    return sound
+    return isValid
   })
   if (!body.ok) {
     if (body.fault === 'aborted') return undefined
@@ -129,13 +129,13 @@ function toCall(pieces: Buffer[], lengthBytes: number, { members, rootStart }: J
   }
 }
 
-/** The members that the gateway reads, where they are. */
+/** The root's members that the gateway reads. */
 type Fields = { [name in ReadField]?: JsonMember }
 
-/** The root's members that the gateway reads, each of which may come only once. */
+/** Collects {@link READ_FIELDS}, and rejects duplicate names. */
 function uniqueFields(members: readonly JsonMember[]): Fields {
   const fields: Fields = {}
-  // Most bodies have a handful: looking at each of them costs less than a set.
+  // Most bodies have few fields: a linear search is cheaper than a set.
   const names = members.length > FEW_FIELDS ? new Set<string>() : undefined
   for (const [at, member] of members.entries()) {
     const { name } = member
@@ -156,7 +156,7 @@ function uniqueFields(members: readonly JsonMember[]): Fields {
   return fields
 }
 
-/** What a string of JSON says. */
+/** Decodes a JSON string literal. */
 function unquoted(json: string): string {
   return json.includes('\\') ? (JSON.parse(json) as string) : json.slice(1, -1)
 }
@@ -182,7 +182,7 @@ function invalid(field: string, message: string): GwError {
   return new GwError('invalid_parameter', message, { param: shown(field) })
 }
 
-/** A name from a request, cut to what fits a message. */
+/** A field name from a request, truncated for a message. */
 function shown(name: string): string {
   return name.length <= 64 ? name : `${name.slice(0, 64)}…`
 }

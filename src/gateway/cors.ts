@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
  * answered; keys go in headers and never in cookies, so credentials are never allowed.
  */
 
-/** What a script may read of an answer beside its body. */
+/** Response headers that a script may read. */
 const EXPOSED = [
   'x-request-id',
   'request-id',
@@ -14,21 +14,21 @@ const EXPOSED = [
   'x-gw-endpoint',
   'x-gw-revision',
   ...['limit', 'remaining', 'reset'].flatMap(part =>
-    ['requests', 'tokens'].map(what => `x-ratelimit-${part}-${what}`),
+    ['requests', 'tokens'].map(unit => `x-ratelimit-${part}-${unit}`),
   ),
-  ...['requests', 'tokens'].flatMap(what =>
-    ['limit', 'remaining', 'reset'].map(part => `anthropic-ratelimit-${what}-${part}`),
+  ...['requests', 'tokens'].flatMap(unit =>
+    ['limit', 'remaining', 'reset'].map(part => `anthropic-ratelimit-${unit}-${part}`),
   ),
 ].join(', ')
 
 const NONE: readonly string[] = []
-/** An answer differs by origin: what caches it must know. */
+/** Tells caches that the answer depends on the origin. */
 const VARY: readonly string[] = ['vary', 'Origin']
-/** How long a browser may go without asking again. */
+/** How long a browser may cache a preflight answer. */
 const MAX_AGE_S = 600
 const HEADER_LIST = /^[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,4096}$/
 
-/** The header lines that an answer to this request carries for its origin; names and values in turn. */
+/** The CORS headers of the answer to this request; names and values alternate. */
 export function corsHeaders(
   req: Pick<IncomingMessage, 'headers'>,
   allowed: ReadonlySet<string> | undefined,
@@ -39,7 +39,7 @@ export function corsHeaders(
   return ['access-control-allow-origin', origin, 'access-control-expose-headers', EXPOSED, ...VARY]
 }
 
-/** A browser asks what it may send, before it sends it: without a key, and without a body. */
+/** Whether this is a CORS preflight. It has neither a key nor a body. */
 export function isPreflight({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
   return (
     method === 'OPTIONS' &&
@@ -49,9 +49,10 @@ export function isPreflight({ method, headers }: Pick<IncomingMessage, 'method' 
 }
 
 /**
- * Answers a preflight. An origin that is not allowed is answered without permission, which its browser takes for a no.
+ * Answers a preflight. For an origin that is not allowed the answer has no `access-control-*` headers, and the browser
+ * blocks the request.
  *
- * @param methods Of the path.
+ * @param methods Allowed methods of the path.
  */
 export function answerPreflight(
   req: IncomingMessage,
@@ -72,9 +73,10 @@ export function answerPreflight(
 }
 
 /**
- * Where the gateway answers for origins the upstream sees none: vendors reject calls that come from a page.
+ * Removes `origin` from the request headers: if the gateway handles CORS, the upstream must not see an origin, because
+ * vendors reject calls from web pages.
  *
- * @param lines Names and values in turn.
+ * @param lines Names and values alternate.
  */
 export function withoutOrigin(lines: readonly string[]): readonly string[] {
   const at = lines.findIndex((text, index) => index % 2 === 0 && text.toLowerCase() === 'origin')

@@ -14,69 +14,68 @@ export interface DeliveryOptions {
   readonly filter: AnswerFilter
   readonly res: ServerResponse
   readonly status: number
-  /** The header lines, names and values in turn, to add to and to send. Nobody keeps them: asked for once. */
+  /** The headers, names and values alternate. The caller owns the array and may extend it; called once. */
   takeHeaders(): string[]
-  /** The answer is a stream of events: its head is shown before the first of them, and an error can be one. */
+  /** The answer is an event stream: its head is sent before the first event, and an error can be sent as an event. */
   readonly isStream: boolean
-  /** The event that tells an error. */
+  /** Formats an error as an event. */
   errorEvent(error: unknown): string
-  /** Runs once the whole answer is known, before its last bytes go out. */
+  /** Called when the answer is complete, before its last bytes are sent. */
   settle(): Promise<void>
-  /** The answer has broken off after its head: it is told so, or cut, whether or not the client reads that. */
+  /** The answer broke off after its head. It ends with an error event or is cut, even if the client does not read it. */
   onBroken(error: unknown): void
   onFirstByte(): void
   /**
-   * The last byte has been handed to the system, or the client has gone; then with the upstream's error, if the answer
-   * was read on and broke. One of the two comes, once, last.
+   * The last byte has been written to the socket, or the client has disconnected; in the second case with the upstream's
+   * error if the drained answer broke. Either this or `onUndelivered` is called, once, as the last callback.
    */
   onDelivered(delivered: Delivered): void
   /** The upstream broke before a byte of the answer had been sent. */
   onUndelivered(error: unknown): void
-  /** Present: read on for a while when the client leaves, to learn what the answer used. */
+  /** Present: continue reading for a while after a client disconnect, to learn the usage. */
   readonly drains: Drains | undefined
-  /** The model has finished, and what it used has not come yet. */
+  /** The model has finished, but its usage has not arrived. */
   readonly awaitsUsage: boolean
 }
 
-/** What is left of an answer in our buffers is small: a reader of a kilobyte a second takes it in this time. */
+/** Time for the client to read the buffered end of an answer: at 1 kB/s it is enough, because the buffers are small. */
 const MAX_UNREAD_MS = 300_000
 
 /**
- * Carries an answer's body to the client: through the filter, at the client's pace, its last bytes only after
- * `settle`.
+ * Streams an answer's body through the filter to the client, with backpressure. The last bytes are sent after `settle`.
  *
  *     piece ──▶ filter ──▶ gather ──▶ write ──▶ … ──▶ last bytes known ──▶ settle ──▶ last bytes, end
  *                                       │                 │
  *                                 full: upstream     upstream broke: a status if nothing went out yet,
  *                                 waits for drain    else an in-band error, else a cut
  *
- * What one read of the upstream brought is written in one go, before the event loop turns to anything else: a write
- * for each event of it would cost as much as everything else that is done with it.
+ * All pieces of one upstream read are written at once, at the end of the tick: a write for each event would double the
+ * cost of delivery.
  */
 export class Delivery implements BodySink {
-  /** What the end of a tick runs. Not closures over one delivery: an open stream would keep them to its end. */
-  static readonly #LATER = {
+  /** Callbacks for the end of a tick. Not closures: an open stream would retain them until it ends. */
+  static readonly #AT_TICK_END = {
     showHead: (delivery: Delivery): void => delivery.#showHead(),
     flush: (delivery: Delivery): void => delivery.#flush(),
     sendWhole: (delivery: Delivery, text: string): void => delivery.#sendWhole(text),
   }
 
   readonly #options: DeliveryOptions
-  /** Once the head has been sent of an answer whose length it does not tell. */
+  /** Set once the head of an answer without `content-length` has been sent. */
   #body: ChunkedBody | undefined
-  /** What has come in this tick, and is written at its end. */
+  /** Bytes received in this tick, to be written at its end. */
   #gathered: Buffer[] = []
-  /** The client has not taken what was written last. */
+  /** The client has not read the last write. */
   #isFull = false
   #settling = false
   #settled = false
   #upstreamEnded = false
-  /** The answer has been ended, in whatever way: nothing more is written. */
+  /** The answer has ended, in any way: nothing more is written. */
   #over = false
-  /** The client has left, and the upstream is read on. */
+  /** Set while the upstream is still read after the client disconnected. */
   #drain: Drain | undefined
   #failure: unknown
-  /** What became of it has been told. */
+  /** `onDelivered` or `onUndelivered` has been called. */
   #reported = false
 
   constructor(options: DeliveryOptions) {
@@ -84,9 +83,9 @@ export class Delivery implements BodySink {
   }
 
   /**
-   * To be called before the first piece.
+   * Must be called before the first piece.
    *
-   * @param drain Present: the client has left, and the answer is read for its usage alone.
+   * @param drain Present: the client has disconnected, and the answer is read only for its usage.
    */
   begin(drain?: Drain): void {
     const { exchange, res, isStream } = this.#options
@@ -96,10 +95,10 @@ export class Delivery implements BodySink {
       this.#over = true
       exchange.abort(new ClientGone())
       this.#notify(CLIENT_GONE)
-    } else if (isStream) process.nextTick(Delivery.#LATER.showHead, this)
+    } else if (isStream) process.nextTick(Delivery.#AT_TICK_END.showHead, this)
   }
 
-  /** What came with the head is here by now: a stream whose first event is yet to come shows its head alone. */
+  /** Sends the head of a stream alone if no event arrived with it. */
   #showHead(): void {
     const { res } = this.#options
     const isDue = !this.#body && !this.#upstreamEnded && this.#gathered.length === 0
@@ -115,7 +114,7 @@ export class Delivery implements BodySink {
     try {
       bytes = filter.push(piece)
     } catch (error) {
-      // It ends as a break of the exchange does.
+      // Leads to `onBreak`.
       exchange.abort(asGwError(error))
       return true
     }
@@ -143,7 +142,7 @@ export class Delivery implements BodySink {
 
   onBreak(error: unknown): void {
     if (this.#drain) return this.#endDrain(this.#drain, this.#options.filter.atLast ? undefined : error)
-    // Behind the last event there is nothing left to lose: only the goodbye went wrong.
+    // After the last event the answer is complete: only the end of the transfer failed.
     if (this.#options.filter.atLast) this.onEnd()
     else this.#break(error)
   }
@@ -197,20 +196,19 @@ export class Delivery implements BodySink {
     const headers = this.#options.takeHeaders()
     headers.push('content-length', String(whole.length))
     this.#writeHead(headers)
-    // As a string it is joined with its head, and latin1 keeps every byte.
-    process.nextTick(Delivery.#LATER.sendWhole, this, whole.toString('latin1'))
+    // node:http joins a string with the head in one write; latin1 keeps every byte.
+    process.nextTick(Delivery.#AT_TICK_END.sendWhole, this, whole.toString('latin1'))
   }
 
   /**
-   * The answer, in one write. Answers of one commit are settled in one turn: what is done for each is done first, and
-   * these writes come one right behind the other. A reader that has gone to sleep between two is woken for each,
-   * which costs more than the write.
+   * Sends the answer in one write. Answers of one commit are settled in one tick; their writes are deferred so that they
+   * follow each other directly. A reader that goes to sleep between two writes is woken for each, which costs more than
+   * the write.
    */
   #sendWhole(text: string): void {
     const { res } = this.#options
     if (res.destroyed) return
-    // `end` alone would write an empty string behind it: a gathering write of two, for a tenth of all that is done for
-    // a small answer.
+    // `end` alone would append an empty string: a writev of two buffers, which costs a tenth of a small answer.
     res.socket?.cork()
     res.write(text, 'latin1')
     res.socket?.uncork()
@@ -218,22 +216,22 @@ export class Delivery implements BodySink {
     this.#awaitReader()
   }
 
-  /** Everything has been said: a client that does not take it in time is not waited for any longer. */
+  /** Limits the time in which the client must read the end of the answer. */
   #awaitReader(): void {
     const { clock, res } = this.#options
-    // Nearly always the system has taken all of it by now.
+    // Nearly always the kernel has accepted all of it by now.
     if (!res.socket?.writableLength) return
-    const patience = clock.after(MAX_UNREAD_MS, () => res.destroy())
-    res.once('close', () => patience.cancel())
+    const timeout = clock.after(MAX_UNREAD_MS, () => res.destroy())
+    res.once('close', () => timeout.cancel())
   }
 
   #gather(bytes: readonly Buffer[]): void {
     if (bytes.length === 0) return
-    if (this.#gathered.length === 0) process.nextTick(Delivery.#LATER.flush, this)
+    if (this.#gathered.length === 0) process.nextTick(Delivery.#AT_TICK_END.flush, this)
     for (const each of bytes) this.#gathered.push(each)
   }
 
-  /** Writes what has gathered. */
+  /** Writes the gathered pieces. */
   #flush(): void {
     const { res, exchange } = this.#options
     const gathered = this.#gathered
@@ -259,12 +257,12 @@ export class Delivery implements BodySink {
     res.writeHead(status, headers)
   }
 
-  /** The connection has closed, or could take no more from the start. */
+  /** The client's connection has closed. */
   clientLeft(): void {
     const { exchange } = this.#options
     if (this.#over) return this.#notify(this.#delivered())
     if (this.#settled) {
-      // The last bytes have been written: all that was missing is the upstream's goodbye.
+      // The last bytes have been written: only the upstream's end was missing.
       exchange.abort(new ClientGone())
       return this.#notify({ outcome: 'answered' })
     }
@@ -282,7 +280,7 @@ export class Delivery implements BodySink {
     return drains?.enter(exchange, clock) ?? (awaitsUsage ? drainForUsage(exchange, clock) : undefined)
   }
 
-  /** @param error Why the answer is not whole. */
+  /** @param error Present if the answer is incomplete. */
   #endDrain(drain: Drain, error: unknown): void {
     drain.end()
     this.#drain = undefined

@@ -1,11 +1,11 @@
 import type { Clock, Timer } from '../base/clock.ts'
 import { ClientGone } from './delivered.ts'
 
-/** Reading on for clients that have left is worth less than what present ones wait for. */
+/** Limits the connections that drains may take from connected clients. */
 const MAX_DRAINS = 64
-/** Beyond this, the rest of an answer costs more than its exact usage is worth. */
+/** Beyond these, the rest of an answer costs more than its exact usage is worth. */
 const DRAIN_BOUNDS: DrainBounds = { maxMs: 60_000, maxBytes: 8_388_608 }
-/** Once the model has said why it stopped, its usage comes next. */
+/** After the finish reason only the usage is still to come. */
 const USAGE_BOUNDS: DrainBounds = { maxMs: 2_000, maxBytes: 65_536 }
 
 interface DrainBounds {
@@ -13,16 +13,16 @@ interface DrainBounds {
   readonly maxBytes: number
 }
 
-/** What is read on, and can be ended. */
+/** An exchange. */
 interface Abortable {
   abort(reason: Error): void
 }
 
-/** Exchanges that are read on although their client has left, to learn what they will be charged. */
+/** Limits how many exchanges are read to their end after a client disconnect, to learn their usage. */
 export class Drains {
   #open = 0
 
-  /** @returns undefined if too many are being read already. */
+  /** @returns undefined if too many drains are open. */
   enter(exchange: Abortable, clock: Clock): Drain | undefined {
     if (this.#open >= MAX_DRAINS) return undefined
     this.#open++
@@ -32,12 +32,12 @@ export class Drains {
   }
 }
 
-/** Reads an answer on for the usage that is due next; short enough to be free of the bound on {@link Drains}. */
+/** Drains an answer whose usage is due next; short enough not to count towards the limit of {@link Drains}. */
 export function drainForUsage(exchange: Abortable, clock: Clock): Drain {
   return new Drain(exchange, clock, USAGE_BOUNDS, () => undefined)
 }
 
-/** One exchange that is read on, until it ends or has had its time or its bytes. */
+/** Bounds the time and bytes of one drained exchange. */
 export class Drain {
   readonly #exchange: Abortable
   readonly #deadline: Timer
@@ -56,7 +56,7 @@ export class Drain {
     if (this.#leftBytes < 0) this.#exchange.abort(new ClientGone())
   }
 
-  /** The exchange has ended. To be called once. */
+  /** The exchange has ended. Must be called once. */
   end(): void {
     this.#deadline.cancel()
     this.#onEnd()

@@ -1,12 +1,12 @@
 import type { UsageDialect } from '../metering/usage.ts'
 import type { Protocol } from '../schema/endpoint.ts'
 
-/** An inference path: what it is called here, what it is called behind an endpoint's base URL, and how it is metered. */
+/** An inference path: its path at the gateway, its suffix at an endpoint's base URL, and its usage dialect. */
 export interface InferencePath {
   readonly path: string
   readonly suffix: string
   readonly protocol: Protocol
-  /** Absent where the answer costs nothing. */
+  /** Absent if calls are free of charge. */
   readonly dialect?: UsageDialect
 }
 
@@ -18,7 +18,7 @@ export const INFERENCE_PATHS: readonly InferencePath[] = [
   { path: '/v1/messages/count_tokens', suffix: '/messages/count_tokens', protocol: 'anthropic' },
 ]
 
-/** Whose error shape a path answers in (spec/wire.md §1), known or not. */
+/** The protocol whose error format a path uses (spec/wire.md §1); also for unknown paths. */
 export function protocolOfPath(path: string): Protocol {
   return path.startsWith('/v1/messages') ? 'anthropic' : 'openai'
 }

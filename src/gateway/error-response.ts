@@ -6,23 +6,22 @@ import type { RejectionAnswer } from '../http/listen.ts'
 import type { Protocol } from '../schema/endpoint.ts'
 
 /**
- * The one place that turns an error into bytes, in the shape of the path's protocol (spec/wire.md §1).
+ * Formats errors as responses, in the format of the path's protocol (spec/wire.md §1). Nothing else writes error bodies.
  */
 
-/** What was thrown, as something that a client may be told. Anything that is not ours is a bug of ours. */
+/** Converts a thrown value to an error that a client may see. Anything but a GwError is a bug in the gateway. */
 export function asGwError(thrown: unknown): GwError {
   return thrown instanceof GwError ? thrown : new GwError('internal_error', undefined, { cause: thrown })
 }
 
-/** What the text of an error depends on. */
-interface Asker {
+/** Determines the body and headers of an error response. */
+interface ErrorContext {
   readonly protocol: Protocol
   readonly requestId: string
   readonly showsEndpoints: boolean
 }
 
-/** The body of an error answer. */
-export function errorBody(error: GwError, { protocol, requestId, showsEndpoints }: Asker): string {
+export function errorBody(error: GwError, { protocol, requestId, showsEndpoints }: ErrorContext): string {
   const entry: WireError = WIRE_ERRORS[error.code]
   const message = showsEndpoints ? error.message : (error.withoutEndpoint ?? error.message)
   const body =
@@ -39,34 +38,33 @@ export function errorBody(error: GwError, { protocol, requestId, showsEndpoints 
   return JSON.stringify(body)
 }
 
-/** The event that ends a stream whose head has gone out; no `[DONE]` or `message_stop` follows it. */
-export function errorEvent(error: GwError, asker: Asker): string {
-  const data = `data: ${errorBody(error, asker)}\n\n`
-  return asker.protocol === 'anthropic' ? `event: error\n${data}` : data
+/** The event that ends a stream whose head has been sent; no `[DONE]` or `message_stop` follows it. */
+export function errorEvent(error: GwError, context: ErrorContext): string {
+  const data = `data: ${errorBody(error, context)}\n\n`
+  return context.protocol === 'anthropic' ? `event: error\n${data}` : data
 }
 
-/** What an answer's shape and headers depend on. */
-interface AnsweredAs extends Asker {
+interface ResponseContext extends ErrorContext {
   readonly rateHeaders: () => readonly string[]
   readonly corsHeaders: readonly string[]
 }
 
 /** Answers with an error. The head must not have been sent. */
-export function sendError(res: ServerResponse, error: GwError, context: AnsweredAs): void {
+export function sendError(res: ServerResponse, error: GwError, context: ResponseContext): void {
   const { body, headers } = errorAnswer(error, context)
   setHeaders(res, context.rateHeaders())
   setHeaders(res, context.corsHeaders)
   sendJson(res, WIRE_ERRORS[error.code].status, body, headers)
 }
 
-/** @param lines names and values in turn. */
+/** @param lines Names and values alternate. */
 export function setHeaders(res: ServerResponse, lines: readonly string[]): void {
   for (let index = 0; index < lines.length; index += 2)
     res.setHeader(lines[index] ?? '', lines[index + 1] ?? '')
 }
 
-/** The answer that tells an error, for where there is nothing but a socket to write it to. */
-export function errorAnswer(error: GwError, context: Asker): RejectionAnswer {
+/** An error response for a caller that has a socket but no `ServerResponse`. */
+export function errorAnswer(error: GwError, context: ErrorContext): RejectionAnswer {
   const headers = {
     'content-type': 'application/json',
     ...idHeaders(context.protocol, context.requestId),
@@ -76,7 +74,7 @@ export function errorAnswer(error: GwError, context: Asker): RejectionAnswer {
   return { headers, body: errorBody(error, context) }
 }
 
-/** Both SDKs read their own vendor's header; `x-request-id` goes out on every path. */
+/** Each SDK reads its own vendor's header; `x-request-id` is sent on every path. */
 export function idHeaders(protocol: Protocol, requestId: string): Record<string, string> {
   return protocol === 'anthropic'
     ? { 'x-request-id': requestId, 'request-id': requestId }

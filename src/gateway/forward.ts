@@ -18,31 +18,31 @@ import {
 import { type InFlightRequest, Interrupted } from './in-flight-requests.ts'
 
 /**
- * Sends a request upstream and its answer down, and ends its bill by what came of it (spec/money.md §2).
+ * Sends a request upstream and its answer to the client, and settles or releases its bill (spec/money.md §2).
  *
  *     failover ──▶ head ──▶ deliver ──▶ settle ──▶ last bytes
  *        │                     │
  *        │                  client left, upstream broke, gateway ends
  *        │                  → charged by what passed; released if the client got an error instead of an answer
  *        ├─ no answer       → released, thrown
- *        └─ client left     → released before dispatch; after it charged for the input, or read on (`drain`)
+ *        └─ client left     → released before dispatch; after dispatch charged for the input, or drained (`drain`)
  *
- * At its end it gives back what the request has taken.
+ * At the end it releases everything that the request reserved.
  */
 export function forward(forwarding: Forwarding, ports: ForwardPorts): Promise<Delivered> {
   return new Promise((resolve, reject) => new ProxiedRequest(forwarding, ports, resolve, reject).begin())
 }
 
-/** A request on its way to whoever answers it. One object: a promise and closures for each step would cost more. */
+/** A request from dispatch to its end. One object, because a promise and closures for each step would cost more. */
 class ProxiedRequest implements AnswerHandler, AnswerOwner {
   readonly #forwarding: Forwarding
   readonly #ports: ForwardPorts
   readonly #resolve: (delivered: Delivered) => void
   readonly #reject: (error: unknown) => void
   readonly #failover: Failover
-  /** Once there is an answer. */
+  /** Set once an endpoint answers. */
   #delivery: Delivery | undefined
-  /** The client left before there was one, which is waited for all the same. */
+  /** Set if the client disconnected before the answer, which is still read for its usage. */
   #drain: Drain | undefined
   #over = false
 
@@ -61,7 +61,7 @@ class ProxiedRequest implements AnswerHandler, AnswerOwner {
 
   begin(): void {
     const { res, inFlight } = this.#forwarding
-    // It stays on: to take it off costs more than to hear it in vain.
+    // Never removed: removing a listener costs more than a no-op call.
     res.on('close', () => {
       if (this.#delivery) this.#delivery.clientLeft()
       else if (!this.#over) this.#clientLeft()
@@ -74,7 +74,7 @@ class ProxiedRequest implements AnswerHandler, AnswerOwner {
     }
   }
 
-  /** Before there is an answer. What was not dispatched yet is not waited for. */
+  /** The client disconnected before an answer. A request that was not dispatched is aborted. */
   #clientLeft(): void {
     const { drains, routed } = this.#forwarding
     if (this.#failover.dispatched) this.#drain = drains?.enter(this.#failover, this.#ports.relay.clock)
@@ -100,7 +100,7 @@ class ProxiedRequest implements AnswerHandler, AnswerOwner {
     const { outcome, error } = delivered
     const { route } = this.#forwarding.routed
     if (outcome === 'answered') route.succeeded()
-    else if (isUpstreams(error)) route.failedMidway(error)
+    else if (isUpstreamError(error)) route.failedMidway(error)
     this.#leave()
     this.#resolve(
       isWhole || outcome !== 'answered' ? delivered : { outcome: 'broken', error: ERROR_IN_STREAM },
@@ -108,11 +108,11 @@ class ProxiedRequest implements AnswerHandler, AnswerOwner {
   }
 
   undelivered(error: unknown): void {
-    if (isUpstreams(error)) this.#forwarding.routed.route.failedMidway(error)
+    if (isUpstreamError(error)) this.#forwarding.routed.route.failedMidway(error)
     this.#fail(error)
   }
 
-  /** Nothing of an answer has gone to the client. */
+  /** The request failed before a byte of an answer was sent. */
   #fail(error: unknown): void {
     this.#over = true
     const isGone = error instanceof ClientGone || this.#forwarding.res.destroyed
@@ -124,7 +124,7 @@ class ProxiedRequest implements AnswerHandler, AnswerOwner {
     else this.#reject(error)
   }
 
-  /** What fails by its upstream costs nothing, whether or not its client is there to be told. */
+  /** A request that its upstream failed costs nothing, even if the client has disconnected. */
   #endBill(error: unknown, isGone: boolean): void {
     const { bill, meter } = this.#forwarding.account
     const isUnfinished = error instanceof ClientGone || error instanceof Interrupted
@@ -140,12 +140,12 @@ class ProxiedRequest implements AnswerHandler, AnswerOwner {
   }
 }
 
-/** Whether the endpoint is to blame: not the client, the ledger, or a gateway that ends. */
-function isUpstreams(error: unknown): error is GwError {
+/** Whether the endpoint caused the error, not the client, the ledger, or a shutdown. */
+function isUpstreamError(error: unknown): error is GwError {
   return error instanceof GwError && (error.code === 'upstream_error' || error.code === 'upstream_timeout')
 }
 
-/** Gives back what a request has taken; a second time changes nothing. */
+/** Releases everything that a request reserved; idempotent. */
 export function leave(account: Account | undefined, route: Route, inFlight: InFlightRequest): void {
   account?.leave()
   route.leave()

@@ -36,22 +36,22 @@ export interface Forwarding {
   readonly inFlight: InFlightRequest
 }
 
-/** Who is told what became of an answer: one of the two, once. */
+/** Receives the end of an answer: one of these callbacks, once. */
 export interface AnswerOwner {
-  /** @param isWhole It is what the upstream meant as an answer, without an error told inside. */
+  /** @param isWhole The answer contains no upstream error. */
   delivered(delivered: Delivered, isWhole: boolean): void
-  /** Nothing of it has gone to the client. */
+  /** No byte of the answer was sent to the client. */
   undelivered(error: unknown): void
 }
 
 export const ERROR_IN_STREAM = new GwError('upstream_error', undefined, {
-  reason: 'the upstream told of an error inside its stream',
+  reason: 'the upstream sent an error inside its stream',
 })
 
 const NOTHING_TO_SETTLE = Promise.resolve()
 const UNMETERED = { onMember: () => undefined, onText: () => undefined }
 
-/** An answer on its way to the client, and what its bill comes to. */
+/** An answer in delivery, with its bill. */
 export class ForwardedAnswer implements DeliveryOptions {
   readonly exchange: Answered
   readonly clock: Clock
@@ -135,7 +135,7 @@ export class ForwardedAnswer implements DeliveryOptions {
     this.#context.firstByte()
   }
 
-  /** Ends the bill of an answer that was not whole; a second time changes nothing. */
+  /** Ends the bill of an incomplete answer; idempotent. */
   #conclude(delivered: Delivered): void {
     const ending = endingOf(delivered)
     const { bill } = this.#account
@@ -146,25 +146,25 @@ export class ForwardedAnswer implements DeliveryOptions {
     else end(this.#endBroken(bill, ending, error), this.#ports)
   }
 
-  /** Of what the upstream broke off, the part that has come is charged, unless the operator has it free. */
+  /** Charges the delivered part of an answer that the upstream broke off, unless `on_upstream_error` makes it free. */
   #endBroken(bill: Bill, ending: AnswerEnding, error: unknown): Promise<void> {
     const isCharged = this.#account.meter?.began === true && this.#onUpstreamError === 'charge'
     return isCharged ? bill.settle(ending) : bill.release(asGwError(error).code)
   }
 }
 
-/** How an answer ended that was not whole. A whole one was settled before its last bytes. */
+/** The ending of an incomplete answer. A complete one was settled before its last bytes. */
 function endingOf({ outcome, error }: Delivered): AnswerEnding | undefined {
   if (outcome === 'client_gone') return 'client_gone'
   return outcome === 'broken' ? brokenBy(error) : undefined
 }
 
-/** A bill tells an end that the gateway made from one that the upstream made. */
+/** Bills distinguish a shutdown of the gateway from a failure of the upstream. */
 function brokenBy(error: unknown): AnswerEnding {
   return error instanceof Interrupted ? 'interrupted' : 'broken'
 }
 
-/** Nobody waits for these ends: no byte hangs on them. The ledger keeps them until they are committed. */
+/** Does not wait for the commit, because no byte depends on it. The ledger retries until it is committed. */
 export function end(ended: Promise<void> | undefined, { log }: Pick<ForwardPorts, 'log'>): void {
   ended?.catch((error: unknown) => log.error({ err: error }, 'a bill was not committed'))
 }

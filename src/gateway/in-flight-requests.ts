@@ -1,7 +1,7 @@
 import { GwError } from '../base/catalogue/wire.ts'
 import { ABSENT, IndexedSet, type IndexedSetMember } from '../base/indexed-set.ts'
 
-/** Why an answer is broken off by the gateway itself. */
+/** Abort reason of requests that a shutdown interrupts. */
 export class Interrupted extends GwError {
   constructor() {
     super('unavailable', 'The gateway is shutting down.', { retryAfterMs: 1_000 })
@@ -9,8 +9,8 @@ export class Interrupted extends GwError {
 }
 
 /**
- * The requests at hand, so that a gateway that ends can end them first: each answer told so in-band, each bill
- * handed to the ledger before that is closed.
+ * The requests in flight. A shutdown ends them before it closes the ledger: each answer ends with an in-band error,
+ * and each bill reaches the ledger.
  */
 export class InFlightRequests {
   readonly #inFlight = new IndexedSet<InFlightRequest>()
@@ -27,7 +27,7 @@ export class InFlightRequests {
     return inFlight
   }
 
-  /** Why everything is broken off, once it is. */
+  /** Set once `interrupt` was called. */
   get interrupted(): Interrupted | undefined {
     return this.#interrupted
   }
@@ -37,13 +37,13 @@ export class InFlightRequests {
     if (this.#inFlight.size === 0) this.#empty()
   }
 
-  /** Breaks off every exchange with an upstream, now and from now on. */
+  /** Aborts every upstream exchange, also those that start later. */
   interrupt(): void {
     this.#interrupted ??= new Interrupted()
     for (const inFlight of this.#inFlight) inFlight.interrupt(this.#interrupted)
   }
 
-  /** Resolves when no request is at hand. */
+  /** Resolves when no request is in flight. */
   async idle(): Promise<void> {
     if (this.#inFlight.size === 0) return
     await new Promise<void>(resolve => {
@@ -52,7 +52,7 @@ export class InFlightRequests {
   }
 }
 
-/** A request at hand, from before its hold until what it held has been given back. */
+/** A request in flight, from before its hold until its reservation is released. */
 export class InFlightRequest implements IndexedSetMember {
   place = ABSENT
   readonly #inFlight: InFlightRequests
@@ -62,7 +62,7 @@ export class InFlightRequest implements IndexedSetMember {
     this.#inFlight = inFlightRequests
   }
 
-  /** From now on it can be broken off; at once, where it should have been already. */
+  /** Registers the exchange for `interrupt`; aborts it immediately if that was already called. */
   interruptible(exchange: Abortable): void {
     const { interrupted } = this.#inFlight
     if (interrupted) exchange.abort(interrupted)

@@ -2,9 +2,9 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GwError } from '../base/catalogue/wire.ts'
 
-/** Where a scrape comes from; `metering` has it. */
+/** The source of a scrape; implemented in `metering`. */
 export interface MetricsPort {
-  /** SHA-256 of the token that opens it. */
+  /** SHA-256 of the metrics token. */
   readonly tokenDigest: Buffer
   readonly scrape: () => Promise<{ readonly contentType: string; readonly pieces: readonly Buffer[] }>
 }
@@ -13,7 +13,7 @@ const CREDENTIAL = /^bearer +(\S+) *$/i
 const MESSAGE = 'Incorrect metrics token provided.'
 
 /**
- * `GET /metrics`: for whoever bears the token, and nobody else. No key of the configuration opens it.
+ * `GET /metrics`: requires the metrics token. Keys of the configuration are not accepted.
  *
  * @throws {GwError} invalid_api_key
  */
@@ -41,7 +41,7 @@ export function digestOf(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
-/** What the one `authorization` line bears; nothing where there are two, of which readers could take different ones. */
+/** The token of the `authorization` line; undefined if there are two lines, because readers could choose differently. */
 function tokenOf(headers: readonly string[]): string | undefined {
   let found: string | undefined
   for (let index = 0; index < headers.length; index += 2) {

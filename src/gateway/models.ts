@@ -10,8 +10,8 @@ import type { RequestContext } from './request-context.ts'
 const MAX_PAGE = 1_000
 
 /**
- * `GET /v1/models`: what this key may call, in one shape that both SDKs read (spec/wire.md §2). Without `limit` all of it,
- * as OpenAI's clients expect; `limit`, `after_id` and `before_id` page as Anthropic's do.
+ * `GET /v1/models`: the models of this key, in a format that both SDKs read (spec/wire.md §2). Without `limit` it lists
+ * all of them, as OpenAI clients expect; `limit`, `after_id` and `before_id` page like Anthropic's API.
  */
 export function listModels(
   req: IncomingMessage,
@@ -31,7 +31,7 @@ export function listModels(
   )
 }
 
-/** `GET /v1/models/{id}`: one of them. The id may hold slashes, as they are or percent-encoded. */
+/** `GET /v1/models/{id}`: one model. The id may contain slashes, plain or percent-encoded. */
 export function showModel(
   req: IncomingMessage,
   res: ServerResponse,
@@ -94,7 +94,7 @@ function percentDecoded(id: string): string {
   try {
     return decodeURIComponent(id)
   } catch {
-    // Not percent-encoded: the name as it stands was the one to look for.
+    // Not percent-encoded: use the id as received.
     return id
   }
 }

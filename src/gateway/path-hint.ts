@@ -1,4 +1,4 @@
-/** What to change in a client that calls a path that is nearly one of ours. */
+/** A common mistake in the base URL of a client, and its correction. */
 interface Mistake {
   readonly found: RegExp
   readonly right: string
@@ -17,26 +17,26 @@ const MISTAKES: readonly Mistake[] = [
 ]
 
 /**
- * For a path that is not served: the served one that was probably meant, and what to change. Nothing of the path that
- * came is repeated.
+ * For an unknown path: the similar path that is served, and what to change in the client. The answer never repeats the
+ * received path.
  *
- * @param path As it came, cut at `?`.
- * @param isServed Whether there is such a path, for any method.
+ * @param path As received, without the query.
+ * @param isServed Whether the path exists, for any method.
  */
 export function pathHint(path: string, isServed: (path: string) => boolean): string | undefined {
-  let meant = path
+  let corrected = path
   const hints: string[] = []
   for (const { found, right, hint } of MISTAKES) {
-    const next = meant.replace(found, right)
-    if (next === meant) continue
-    meant = next
+    const next = corrected.replace(found, right)
+    if (next === corrected) continue
+    corrected = next
     hints.push(hint)
-    if (isServed(meant)) return `Call \`${shown(meant)}\`: ${hints.join('; ')}.`
+    if (isServed(corrected)) return `Call \`${shown(corrected)}\`: ${hints.join('; ')}.`
   }
   return undefined
 }
 
-/** Of a model only that one is asked for. */
+/** Replaces the id of a model, which came from the client. */
 function shown(path: string): string {
   return path.startsWith('/v1/models/') ? '/v1/models/{id}' : path
 }

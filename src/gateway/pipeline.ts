@@ -18,7 +18,7 @@ import type { OutputCapEdit } from './rewrite.ts'
 import { RoutedCall } from './routed-call.ts'
 
 export interface PipelinePorts extends AccountPorts, ForwardPorts {
-  /** The snapshot of this moment; undefined before the first. */
+  /** The current snapshot; undefined before the first. */
   readonly current: () => Snapshot | undefined
   readonly routing: RoutePorts
   readonly random: Random
@@ -33,11 +33,11 @@ export interface PipelinePorts extends AccountPorts, ForwardPorts {
  *        │          │         │         │  ▲     │        │   │          │
  *       401      400 413     403    404 503 │  402 429    │ 502 504   error event,
  *       503 403    415       404            │    503      │ 429 503   or a cut
- *                                           └── moves on ─┘
+ *                                           └─ next one ──┘
  *
- * Any stage may throw; `rescue` alone answers for it. The snapshot is taken once: a reload never changes a request
- * midway. A client that leaves aborts the upstream at once, wherever the request stands. The permit is held until
- * the last byte has gone, not until the head has: an open stream is what occupies a model server.
+ * Any stage may throw; only `answerError` (server.ts) answers. The snapshot is taken once: a reload never changes a
+ * request in progress. A client disconnect aborts the upstream at once, in any stage. The permit is held until the last
+ * byte, not until the head: an open stream occupies a model server.
  */
 export async function serveInference(
   req: IncomingMessage,
@@ -73,7 +73,7 @@ export async function serveInference(
   const { bill } = account
   context.bill = bill
   context.isCall = bill !== undefined && (path.dialect !== 'embeddings' || snapshot.logEmbeddings)
-  // Whoever left while the hold was written is not dispatched for.
+  // The client disconnected while the hold was written: no dispatch.
   if (res.destroyed) {
     end(bill?.release('client_gone'), ports)
     leave(account, route, inFlight)
@@ -91,13 +91,13 @@ function capOf(field: PublicationEntry['outputCap'], tokens: number | undefined)
   return field === 'none' || tokens === undefined ? undefined : { field, tokens }
 }
 
-/** Whom a failure at an upstream is counted by: however many keys a tenant has, it is one source. */
+/** The source of a request for failure counts: all keys of a tenant are one source. */
 function sourceOf({ account, tenant }: KeyEntry): string {
   return tenant ? `tenant ${tenant.account}` : `key ${account}`
 }
 
 /**
- * What every path under `/v1` asks first: a snapshot, and a key.
+ * The first stage of every path under `/v1`: takes the snapshot and identifies the key.
  *
  * @throws {GwError} unavailable, invalid_api_key.
  */

@@ -14,27 +14,27 @@ export interface RequestContextPorts {
   readonly clock: Clock
 }
 
-/** What becomes known of one request on its way, until it is recorded. */
+/** The state of one request, collected for its log record. */
 export class RequestContext {
   readonly requestId: string
-  /** Whose error shape it answers in. */
+  /** Selects the error format. */
   readonly protocol: Protocol
   key: KeyEntry | undefined
   revision: number | undefined
   model: string | undefined
-  /** The caller sees names of endpoints. */
+  /** Answers to the client may name endpoints. */
   showsEndpoints = true
   /** The model as the client wrote it. */
   askedModel: string | undefined
   endpoint: string | undefined
   stream: boolean | undefined
-  /** It was dispatched, and belongs into the call log. */
+  /** The request belongs in the call log. */
   isCall = false
-  /** What it was charged by, where it came so far. */
+  /** Set once a hold is open. */
   bill: Bill | undefined
-  /** The header lines that tell a client its rates, as of when it is called; names and values in turn. */
+  /** The current rate-limit headers; names and values alternate. */
   rateHeaders: () => readonly string[] = () => []
-  /** What a browser application of another origin may read; names and values in turn. */
+  /** The CORS headers; names and values alternate. */
   corsHeaders: readonly string[] = []
   readonly #method: string
   readonly #path: string
@@ -54,34 +54,34 @@ export class RequestContext {
     this.#startedMs = ports.clock.monotonicMs()
   }
 
-  /** The whole request is here: from now on the client waits for the gateway. */
+  /** The request body is complete: from now on the client waits for the gateway. */
   bodyRead(): void {
     this.#bodyReadMs = this.#clock.monotonicMs()
   }
 
-  /** It goes to an upstream: from now on the gateway waits. What comes again, for another attempt, is no news. */
+  /** Records the overhead until the first dispatch: from now on the gateway waits. Later calls have no effect. */
   dispatched(): void {
     if (this.#bodyReadMs !== undefined) this.#overheadMs ??= this.#clock.monotonicMs() - this.#bodyReadMs
   }
 
-  /** An endpoint was asked in vain. */
+  /** Records a failed attempt at an endpoint. */
   attempted(endpoint: string, errorCode: string, reason: string | undefined): void {
     this.#failedAttempts = [...(this.#failedAttempts ?? []), { endpoint, errorCode, reason }]
   }
 
-  /** The first byte of the answer is going out. */
+  /** Records that the first byte of the answer is sent. */
   firstByte(): void {
     this.#firstByteMs = this.#clock.monotonicMs() - this.#startedMs
   }
 
-  /** @param error What was thrown or broke off, where something did. */
+  /** @param error The error that was thrown or broke the answer, if any. */
   record(
     outcome: Outcome,
     res: Pick<ServerResponse, 'headersSent' | 'statusCode'>,
     error?: unknown,
   ): RequestRecord {
     const failure = error === undefined ? undefined : asGwError(error)
-    // Every record has the same shape: objects of many shapes slow down all that reads them.
+    // Every record has the same hidden class: polymorphic objects slow down their readers.
     return {
       requestId: this.requestId,
       method: this.#method,
@@ -106,7 +106,7 @@ export class RequestContext {
     }
   }
 
-  /** The last one is the one at `endpoint`: it may have failed, too. */
+  /** Appends the last attempt, at `endpoint`, unless it failed and is already listed. */
   #attempts(failed: readonly Attempt[]): readonly Attempt[] {
     const { endpoint } = this
     return endpoint === undefined || failed.at(-1)?.endpoint === endpoint ? failed : [...failed, { endpoint }]

@@ -1,15 +1,15 @@
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 
-/** Of chance in each id, in hexadecimal digits. */
+/** Hexadecimal digits of randomness in each id. */
 const RANDOM_DIGITS = 12
-/** Milliseconds in hexadecimal digits, until the year 10889. */
+/** Hexadecimal digits of the time in milliseconds, sufficient until the year 10889. */
 const TIME_DIGITS = 12
 const POOL_BYTES = 1_536
 
 /**
- * The ids of requests: `req_`, the time, and chance, in hexadecimal digits. They sort by time: rows that are written
- * together lie together in the ledger's indexes.
+ * Generates request ids: `req_`, the time and random digits, in hexadecimal. They sort by time, so that rows written
+ * together are adjacent in the ledger's indexes.
  */
 export class RequestIds {
   readonly #clock: Clock

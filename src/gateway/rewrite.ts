@@ -9,15 +9,18 @@ import { withoutOrigin } from './cors.ts'
 import type { InferencePath } from './endpoints.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** What changes between the two sides of a request, and nothing else does. */
+/** All differences between a client's request and its upstream request, and between their answers. */
 
-/** A bound for the answer to a request that names none. */
+/** An output limit for a request that has none. */
 export interface OutputCapEdit {
   readonly field: 'max_tokens' | 'max_completion_tokens'
   readonly tokens: number
 }
 
-/** The changes to a body: the served name, a bound of the answer where the operator has one added, and the question for usage where the client did not ask it. */
+/**
+ * The edits of a body: the served model name, the output limit if the operator configured one, and `include_usage` if
+ * the client did not request it.
+ */
 export function editsFor(
   call: Call,
   target: Target,
@@ -34,9 +37,9 @@ export function editsFor(
   return { edits: sorted([...asked, ...edits]), hideUsage: asked.length > 0 }
 }
 
-/** Bounds an answer by the field that the operator has chosen, in the place of a null where one stands. */
+/** Sets the output limit in the configured field; replaces a null. */
 function capped(call: Call, { protocol }: InferencePath, { field, tokens }: OutputCapEdit): Edit {
-  // Anthropic knows one name for it.
+  // Anthropic has only this field.
   const name = protocol === 'anthropic' ? 'max_tokens' : field
   const at = name === 'max_tokens' ? call.maxTokensAt : call.maxCompletionTokensAt
   if (at) return { start: at.start, end: at.end, bytes: Buffer.from(String(tokens)) }
@@ -68,7 +71,7 @@ export function upstreamRequest(
   }
 }
 
-/** The upstream's header lines that go through, and ours behind them. */
+/** The forwarded headers of the upstream, followed by those of the gateway. */
 export function answerHeaders(head: Head, target: Target, context: RequestContext): string[] {
   const lines = responseHeaders(head.headers)
   lines.push('x-request-id', context.requestId)

@@ -20,14 +20,14 @@ export interface RoutedCallOptions {
   readonly cap: OutputCapEdit | undefined
 }
 
-/** A client's request on its way through the endpoints that may serve it, each of which has a name of its own for the model. */
+/** Builds the upstream request for each endpoint of a route; the model name differs by endpoint. */
 export class RoutedCall implements RetryTargets {
   readonly route: Route
   /** Undefined once an endpoint has answered. */
   #options: RoutedCallOptions | undefined
-  /** The upstream is asked for usage that the client did not ask for, and must not see. */
+  /** The gateway requested usage that the client did not request and must not see. */
   hideUsage = false
-  /** The client has left: no other endpoint is asked. */
+  /** The client has disconnected: no other endpoint is tried. */
   clientLeft = false
 
   constructor(options: RoutedCallOptions) {
@@ -35,21 +35,21 @@ export class RoutedCall implements RetryTargets {
     this.route = options.route
   }
 
-  /** An endpoint has answered: no other will be asked, and the body is not needed for as long as the answer takes. */
+  /** An endpoint has answered: frees the body, because no other endpoint will be tried. */
   release(): void {
-    this.#given.call.pieces.length = 0
+    this.#active.call.pieces.length = 0
     this.#options = undefined
   }
 
   request(): UpstreamRequest {
-    const { req, call, path, query, route, cap, context } = this.#given
+    const { req, call, path, query, route, cap, context } = this.#active
     const { edits, hideUsage } = editsFor(call, route.target, path, cap)
     this.hideUsage = hideUsage
     return upstreamRequest(req, call, edits, route.target, path, query, context)
   }
 
   tryNext(failure: UpstreamFailure): boolean {
-    const { route, context, bill } = this.#given
+    const { route, context, bill } = this.#active
     context.attempted(route.target.endpoint.name, failure.result, failure.reason)
     if (this.clientLeft) {
       route.failed(failure)
@@ -61,8 +61,8 @@ export class RoutedCall implements RetryTargets {
     return true
   }
 
-  get #given(): RoutedCallOptions {
-    if (!this.#options) throw new Error('an endpoint has answered: no other can be asked')
+  get #active(): RoutedCallOptions {
+    if (!this.#options) throw new Error('an endpoint has answered: no other can be tried')
     return this.#options
   }
 }

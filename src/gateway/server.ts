@@ -24,7 +24,7 @@ export interface GatewayPorts extends PipelinePorts {
   /** Open connections of clients at one time; 20,000 by default. */
   readonly maxConnections?: number
   readonly requests: RequestMeter
-  /** What `/metrics` answers, and to whom. Absent: there is no such path. */
+  /** The answer of `/metrics` and its token. Absent: the path does not exist. */
   readonly metrics?: MetricsPort
 }
 
@@ -36,7 +36,7 @@ interface HandlerCall {
   readonly req: IncomingMessage
   readonly res: ServerResponse
   readonly path: string
-  /** With its question mark; empty where there is none. */
+  /** With its question mark; empty if absent. */
   readonly query: string
   readonly context: RequestContext
 }
@@ -47,28 +47,28 @@ const MAX_CONNECTIONS = 20_000
 
 const ANSWERED: Delivered = { outcome: 'answered' }
 
-/** A scrape that was answered; it is not counted among the requests. */
+/** An answered scrape, which is not counted as a request. */
 const SCRAPED: Delivered = { outcome: 'answered' }
 
 /** The inference gateway: `/v1/*`, `/health` and `/metrics`. */
-export function startGateway(address: ListenAddress, given: GatewayPorts): Promise<Listener> {
-  const ports: ServerPorts = { ...given, ids: new RequestIds(given) }
+export function startGateway(address: ListenAddress, gatewayPorts: GatewayPorts): Promise<Listener> {
+  const ports: ServerPorts = { ...gatewayPorts, ids: new RequestIds(gatewayPorts) }
   const router = new Router<Handler>(routes(ports))
   return listen({
     address,
     clock: ports.clock,
     onRequest: (req, res) => {
-      if (asksForHealth(req)) ports.health(res)
+      if (isHealthCheck(req)) ports.health(res)
       else handle(req, res, router, ports)
     },
     log: ports.log,
     maxConnections: ports.maxConnections ?? MAX_CONNECTIONS,
-    rejectionAnswer: (rejection, target) => answerNone(rejection, target, ports),
+    rejectionAnswer: (rejection, target) => answerMalformed(rejection, target, ports),
   })
 }
 
-/** Without a line in the log: a load balancer asks every second. */
-function asksForHealth(req: IncomingMessage): boolean {
+/** A health check is not logged: a load balancer sends one every second. */
+function isHealthCheck(req: IncomingMessage): boolean {
   const { url = '' } = req
   if (!url.startsWith('/health')) return false
   const [path] = url.split('?', 1)
@@ -119,7 +119,7 @@ function scrapeRoutes(metrics: MetricsPort): Route<Handler>[] {
   return [{ method: 'GET', path: '/metrics', handler }]
 }
 
-/** Whatever is thrown becomes an answer, and every request becomes a line in the log. */
+/** Handles one request: answers every thrown error, and logs every request. */
 function handle(
   req: IncomingMessage,
   res: ServerResponse,
@@ -139,7 +139,7 @@ function handle(
   ports.requests.began()
   try {
     const answer = route(req, match, router)
-    // Not an async function: a stream would keep all of it to its end.
+    // Not an async function: a stream would retain its whole frame until it ends.
     answer(call).then(ended => conclude(ended, res, context, ports), answered)
   } catch (thrown) {
     answered(thrown)
@@ -147,7 +147,7 @@ function handle(
 }
 
 function conclude(ended: Delivered, res: ServerResponse, context: RequestContext, ports: ServerPorts): void {
-  // Without a line in the log, as for health: it comes four times a minute.
+  // Not logged, like a health check: there are four scrapes a minute.
   if (ended === SCRAPED) return ports.requests.passed()
   const record = context.record(ended.outcome, res, ended.error)
   ports.requests.ended(record)
@@ -162,8 +162,8 @@ function rejectedFor(error: unknown, { key, askedModel }: RequestContext) {
   return { key: key?.account, tenant, askedModel, message: asGwError(error).message }
 }
 
-/** What never became a request is told so, in its path's shape where it has one, and has a line in the log. */
-function answerNone(
+/** Answers a malformed request in the error format of its path, and logs it. */
+function answerMalformed(
   { code, status }: HttpRejection,
   target: string | undefined,
   ports: ServerPorts,
@@ -174,12 +174,12 @@ function answerNone(
   const record = context.record('rejected', { headersSent: true, statusCode: status }, error)
   ports.requests.began()
   ports.requests.ended(record)
-  // Of those that find no room the listener tells how many: a line for each would be a flood of its own.
+  // The listener logs a count of these: a line for each would flood the log.
   if (code !== 'too_many_connections') logRequest(ports.log, record)
   return errorAnswer(error, context)
 }
 
-/** @throws {GwError} what the head of a request alone is enough to reject it for. */
+/** @throws {GwError} if the head of the request is malformed, or has an unknown path or method. */
 function route(req: IncomingMessage, match: Match<Handler>, router: Router<Handler>): Handler {
   const rejection = rejectionOf(req)
   if (rejection) {
@@ -191,7 +191,7 @@ function route(req: IncomingMessage, match: Match<Handler>, router: Router<Handl
   throw new GwError('method_not_allowed', undefined, { headers: { allow: match.allow.join(', ') } })
 }
 
-/** The title of an error with what to change in the client; undefined where that is not known. */
+/** The title of an error with a hint for the client; undefined if there is no hint. */
 function hintFor(
   path: string,
   code: 'unknown_path' | 'bad_request',
@@ -201,7 +201,7 @@ function hintFor(
   return hint && `${WIRE_ERRORS[code].title} ${hint}`
 }
 
-/** Answers for whatever a stage has thrown; where the head is out already there is nothing left but to cut. */
+/** Answers a thrown error; if the head has been sent, it cuts the connection. */
 function answerError(thrown: unknown, res: ServerResponse, context: RequestContext): Delivered {
   const error = asGwError(thrown)
   if (res.destroyed) return { outcome: 'client_gone' }
@@ -210,7 +210,7 @@ function answerError(thrown: unknown, res: ServerResponse, context: RequestConte
   return { outcome: WIRE_ERRORS[error.code].status >= 500 ? 'failed' : 'rejected', error }
 }
 
-/** `/v1/models` is one path for both SDKs; Anthropic's names itself by a header (spec/wire.md §1). */
+/** Both SDKs use `/v1/models`; Anthropic's is recognized by its header (spec/wire.md §1). */
 function protocolOf(path: string, req: IncomingMessage): Protocol {
   const shared = path === '/v1/models' || path.startsWith('/v1/models/')
   if (shared) return req.headers['anthropic-version'] === undefined ? 'openai' : 'anthropic'

@@ -152,7 +152,7 @@ describe('gw why, of the store', () => {
     await run('keys disable app')
     expect((await json('why --key app')).models[0].rejection).toMatchObject({
       check: 'key',
-      hint: 'Take the hold away with `gw keys enable app`.',
+      hint: 'End its suspension with `gw keys enable app`.',
     })
   })
 

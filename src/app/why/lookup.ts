@@ -46,7 +46,7 @@ export class LoadedLookup implements WhyLookup {
     return this.find('key', key)?.isSuspended === true
   }
 
-  meant(model: string): string | undefined {
+  didYouMean(model: string): string | undefined {
     return didYouMean(model, this.#context.view.snapshot.publications.keys())
   }
 }

@@ -23,7 +23,7 @@ import { INFERENCE_PATHS, type InferencePath } from '../endpoints.ts'
 
 export type CheckName = (typeof CHECKS)[number]
 
-/** What a call is decided by: of a gateway that serves, or made for the purpose. */
+/** The state that decides a call: of a running gateway, or constructed. */
 export interface View {
   readonly snapshot: Snapshot
   readonly limiter: Pick<Limiter, 'inspect'>
@@ -33,33 +33,33 @@ export interface View {
   readonly ledgerHealthy: boolean
 }
 
-/** Who asks: a key, and why it opens nothing where it does not. */
+/** The key of a call, and the error if it is invalid. */
 export interface Caller {
-  /** Absent where the secret is nobody's. */
+  /** Absent if the secret belongs to no key. */
   readonly entry?: KeyEntry
   readonly rejection?: GwError
 }
 
-/** The call that is asked about. */
+/** The call to explain. */
 export interface CallOptions {
   readonly model: string
-  /** Absent: the first that the model is served at. */
+  /** Absent: the first path at which the model is served. */
   readonly path?: InferencePath
   readonly inputTokens: number
-  /** Absent: the call asks for no limit. */
+  /** Absent: the call sets no limit. */
   readonly maxTokens?: number
 }
 
-/** One check, as the call meets it. */
+/** The result of one check. */
 export interface CheckResult {
   readonly check: CheckName
   readonly verdict: 'passes' | 'rejects' | 'would_reject' | 'not_reached' | 'assumed'
   readonly rejection?: GwError
-  /** Of a limit. */
+  /** Present for a limit. */
   readonly report?: LimitReport
 }
 
-/** What would become of a call. */
+/** The outcome of all checks for a call. */
 export interface Decision {
   readonly caller: Caller
   readonly publication: PublicationEntry | undefined
@@ -68,19 +68,19 @@ export interface Decision {
   /** `GET /v1/models` shows the model to the key. */
   readonly visible: boolean
   readonly steps: readonly CheckResult[]
-  /** The check that answers, where one rejects. */
+  /** The first check that rejects. */
   readonly rejected?: CheckResult & { readonly rejection: GwError }
-  /** What would be held. Absent where the call costs nothing, or nothing can be said of it. */
+  /** The amount to hold. Absent if the call is free of charge, or its key or publication is unknown. */
   readonly estimate?: Estimate
   readonly candidates: readonly Candidate[]
 }
 
-/** What a token of English text weighs at the most: so many bytes are held for as so many tokens (spec/money.md §1). */
+/** Bytes of English text per token, as the reservation counts them (spec/money.md §1). */
 export const BYTES_PER_TOKEN = 3
 
 /**
- * What would become of a call, by the checks that a call itself passes (see `serveInference`), in their order. All of
- * them are asked, also behind the first that rejects; none takes anything.
+ * Runs the checks of a call (see `serveInference`) in their order, without reserving anything. Checks after the first
+ * rejection run, too.
  *
  *     key ──▶ maintenance, tenant ──▶ body ──▶ ban, listing, models ──▶ protocol, endpoints, price ──▶ limits ──▶ ledger
  */
@@ -136,21 +136,21 @@ export function decide(caller: Caller, callOptions: CallOptions, view: View): De
   }
 }
 
-/** The first path that a model is served at: OpenAI's where it is served at both. */
+/** The first path at which a model is served: OpenAI's if it is served at both. */
 export function pathOf(publication: PublicationEntry | undefined): InferencePath {
   const isAnthropic = publication?.targets.openai.length === 0 && publication.targets.anthropic.length > 0
   const wanted = isAnthropic ? 'anthropic' : 'openai'
   return INFERENCE_PATHS.find(({ protocol }) => protocol === wanted) as InferencePath
 }
 
-/** Nothing of the list is shown to whom its own checks reject. */
+/** Whether `GET /v1/models` shows the model: its own checks must not reject the key. */
 function isShown({ entry }: Caller, publication: PublicationEntry | undefined, run: CheckRun): boolean {
   if (!entry || !publication || !isVisible(entry, publication)) return false
   const { rejected } = run
   return !(rejected && ['key', 'maintenance', 'tenant'].includes(rejected.check))
 }
 
-/** What a call reserves. Undefined where it costs nothing. */
+/** The reservation of a call. Undefined if it is free of charge. */
 export function estimateOf(
   publication: PublicationEntry,
   { inputTokens, maxTokens }: CallOptions,
@@ -167,15 +167,15 @@ export function estimateOf(
   )
 }
 
-/** The checks in their order: the first that rejects answers, those behind it are not reached. */
+/** Collects check results: the first rejection decides; later checks count as not reached. */
 class CheckRun {
   readonly steps: CheckResult[] = []
   rejected: (CheckResult & { readonly rejection: GwError }) | undefined
 
-  /** @param ask throws where it rejects. Absent: there is nothing that it could be asked of. */
-  run(check: CheckName, ask: (() => void) | undefined): void {
-    if (!ask) this.steps.push({ check, verdict: 'not_reached' })
-    else this.#add(check, rejectionOf(ask))
+  /** @param test Throws to reject. Absent: the check has no subject. */
+  run(check: CheckName, test: (() => void) | undefined): void {
+    if (!test) this.steps.push({ check, verdict: 'not_reached' })
+    else this.#add(check, rejectionOf(test))
   }
 
   read(report: LimitReport): void {
@@ -198,9 +198,9 @@ class CheckRun {
   }
 }
 
-function rejectionOf(ask: () => void): GwError | undefined {
+function rejectionOf(test: () => void): GwError | undefined {
   try {
-    ask()
+    test()
     return undefined
   } catch (error) {
     if (error instanceof GwError) return error

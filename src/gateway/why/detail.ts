@@ -4,7 +4,7 @@ import type { WhyLookup } from './lookup.ts'
 
 type Detail = (decision: Decision, lookup: WhyLookup, step: CheckResult) => string
 
-/** What each check looks at, in a few words. */
+/** A short description of each check's subject. */
 const DETAILS: Readonly<Record<CheckName, Detail>> = {
   key: ({ caller: { entry, rejection } }) => {
     if (!entry) return 'the secret of no key'
@@ -13,7 +13,7 @@ const DETAILS: Readonly<Record<CheckName, Detail>> = {
       ? `key ${entry.name}, ${expiryOf(entry.expiresAtMs)}`
       : `key ${entry.name} is disabled`
   },
-  maintenance: (_decision, _background, { rejection }) => (rejection ? 'in maintenance' : 'no maintenance'),
+  maintenance: (_decision, _lookup, { rejection }) => (rejection ? 'in maintenance' : 'no maintenance'),
   tenant: ({ caller: { entry } }) =>
     entry?.tenant ? `tenant ${entry.tenant.name} is ${entry.tenant.status}` : 'no tenant',
   body: () => 'a JSON object within the limit of size',
@@ -43,14 +43,14 @@ const DETAILS: Readonly<Record<CheckName, Detail>> = {
   price: () => 'required by settings.require_price',
   key_concurrency: () => 'requests at a time, of the key',
   tenant_concurrency: () => 'requests at a time, of the tenant',
-  key_rpm: (_decision, _background, step) => `requests per minute, of the key${burstOf(step)}`,
-  tenant_rpm: (_decision, _background, step) => `requests per minute, of the tenant${burstOf(step)}`,
-  key_tpm: (_decision, _background, step) => `tokens per minute, of the key${burstOf(step)}`,
-  tenant_tpm: (_decision, _background, step) => `tokens per minute, of the tenant${burstOf(step)}`,
+  key_rpm: (_decision, _lookup, step) => `requests per minute, of the key${burstOf(step)}`,
+  tenant_rpm: (_decision, _lookup, step) => `requests per minute, of the tenant${burstOf(step)}`,
+  key_tpm: (_decision, _lookup, step) => `tokens per minute, of the key${burstOf(step)}`,
+  tenant_tpm: (_decision, _lookup, step) => `tokens per minute, of the tenant${burstOf(step)}`,
   key_quota: () => 'tokens for life, of the key',
   key_budget: () => 'budget of the key',
   tenant_balance: () => 'prepaid balance of the tenant',
-  ledger: (_decision, _background, { rejection }) =>
+  ledger: (_decision, _lookup, { rejection }) =>
     rejection ? 'bills cannot be written' : 'bills can be written',
 }
 
@@ -58,7 +58,7 @@ export function detailOf(step: CheckResult, decision: Decision, lookup: WhyLooku
   return DETAILS[step.check](decision, lookup, step)
 }
 
-/** The bound of a rate whose burst is not its limit. */
+/** The formula of a rate whose burst differs from its limit. */
 function burstOf({ report }: CheckResult): string {
   const { limit, burst } = report?.usage ?? {}
   if (limit === undefined || burst === undefined) return ''

@@ -8,10 +8,10 @@ import { type Caller, type CallOptions, type Decision, decide, type View } from 
 import type { WhyLookup } from './lookup.ts'
 import { type Explanation, verdictToJson } from './to-json.ts'
 
-/** The call of a list: of each model, or of each key. */
+/** A call to explain for each model or each key. */
 export type AnyModel = Omit<CallOptions, 'model'>
 
-/** Whom a secret belongs to, by the look-up of the gateway itself. */
+/** The key of a secret, found by the same look-up as at a request. */
 export function callerOf(secret: string, { snapshot, clock }: Pick<View, 'snapshot' | 'clock'>): Caller {
   const entry = keyOf(secret, snapshot)
   if (entry) return { entry }
@@ -23,7 +23,7 @@ export function callerOf(secret: string, { snapshot, clock }: Pick<View, 'snapsh
   }
 }
 
-/** The key of a name as its best secret opens it; undefined where there is none of that name. */
+/** The key with this name, with its secret that works longest; undefined if it does not exist. */
 export function callerNamed(name: string, snapshot: Snapshot, lookup: WhyLookup): Caller | undefined {
   let entry: KeyEntry | undefined
   for (const candidate of snapshot.keys.values()) {
@@ -32,7 +32,7 @@ export function callerNamed(name: string, snapshot: Snapshot, lookup: WhyLookup)
   return entry ? { entry } : withoutSecret(name, snapshot, lookup)
 }
 
-/** Every key of these names, the same way, one at a time. */
+/** Like {@link callerNamed}, for many names, one at a time. */
 export function* callersNamed(
   names: readonly string[],
   snapshot: Snapshot,
@@ -47,7 +47,7 @@ export function* callersNamed(
   }
 }
 
-/** What becomes of a call of each publication. Rests at each: ten thousand at once would hold up everybody. */
+/** Explains a call of each publication. Yields after each: ten thousand at once would block the event loop. */
 export function* explainModels(
   caller: Caller,
   call: AnyModel,
@@ -62,7 +62,7 @@ export function* explainModels(
   return models
 }
 
-/** What becomes of a call of one model by each of these keys. */
+/** Explains a call of one model by each of these keys. */
 export function* explainKeys(
   callers: Iterable<Caller>,
   callOptions: CallOptions,
@@ -79,7 +79,7 @@ export function* explainKeys(
   return keys
 }
 
-/** Of two secrets of a key the one that works for longer. */
+/** The secret that works longer. */
 function better(one: KeyEntry | undefined, other: KeyEntry): KeyEntry {
   return one && one.expiresAtMs >= other.expiresAtMs ? one : other
 }

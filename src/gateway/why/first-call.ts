@@ -5,13 +5,13 @@ import type { GwError } from '../../base/catalogue/wire.ts'
 import type { KeyEntry, PublicationEntry } from '../../snapshot/types.ts'
 import { BYTES_PER_TOKEN, estimateOf, pathOf, type View } from './decide.ts'
 
-/** A model, and what is reserved for the shortest chat with it that names no `max_tokens`. */
+/** A model, and the reservation of a very short chat with it without `max_tokens`. */
 interface FirstCall {
   readonly publication: PublicationEntry
   readonly estimate: Estimate
 }
 
-/** A call that one of the strict limits would reject: time gives nothing of them back, or not soon. */
+/** A call that a strict limit would reject: one that does not recover with time, or not soon. */
 export interface RejectedFirstCall {
   readonly model: string
   readonly limit: 'quota' | 'budget' | 'balance'
@@ -20,7 +20,7 @@ export interface RejectedFirstCall {
 
 type Strict = LimitReport & { readonly name: RejectedFirstCall['limit'] }
 
-/** What a first call of each listed model reserves, by the arithmetic of a call itself. */
+/** The reservation of a first call of each listed model, computed as for a real call. */
 export function firstCalls({ snapshot, clock }: Pick<View, 'snapshot' | 'clock'>): readonly FirstCall[] {
   return [...snapshot.publications.values()].flatMap(publication => {
     if (publication.status !== 'listed') return []
@@ -32,7 +32,7 @@ export function firstCalls({ snapshot, clock }: Pick<View, 'snapshot' | 'clock'>
   })
 }
 
-/** The first of these calls that quota, budget or balance would reject to a key; undefined where each would pass. */
+/** The first of these calls that the key's quota, budget or balance would reject; undefined if each would pass. */
 export function rejectedFirstCall(
   key: KeyEntry,
   calls: readonly FirstCall[],

@@ -3,7 +3,7 @@ import { modelFilter } from '../../snapshot/model-filter.ts'
 import type { CheckName, CheckResult, Decision } from './decide.ts'
 import type { WhyLookup } from './lookup.ts'
 
-/** Whose check it is, and what is known of it. */
+/** The context of a rejected check. */
 interface Situation {
   readonly step: CheckResult
   readonly decision: Decision
@@ -30,7 +30,7 @@ const HINTS: Readonly<Record<CheckName, Hint>> = {
   endpoints: hintOfEndpoints,
   price: ({ decision, lookup }) => {
     const { model } = decision.callOptions
-    return `Give publications.${model} a \`price\`${placeOf('publication', model, lookup)}, "0" where it is free on purpose.`
+    return `Give publications.${model} a \`price\`${placeOf('publication', model, lookup)}, "0" if it is free on purpose.`
   },
   key_concurrency: hintOfLimit,
   tenant_concurrency: hintOfLimit,
@@ -45,14 +45,14 @@ const HINTS: Readonly<Record<CheckName, Hint>> = {
 }
 
 /**
- * What to change, and where, so that a check no longer rejects: a sentence that names the field and the line, or the
- * command. Where only time helps it says what else would.
+ * Says how to make a check pass: a sentence with the field and its line, or a command. If only time helps, it also names
+ * the setting to raise.
  */
 export function hintOf(step: CheckResult, decision: Decision, lookup: WhyLookup): string | undefined {
   return step.rejection && HINTS[step.check]({ step, decision, lookup })
 }
 
-/** ` at config/keys.yaml:12`, or the way to what was made by hand; empty where neither is known. */
+/** ` at config/keys.yaml:12`, or the REST call for a manually created resource; empty if neither is known. */
 function placeOf(kind: Kind, name: string, lookup: WhyLookup): string {
   const declared = lookup.find(kind, name)
   if (!declared) return ''
@@ -60,7 +60,7 @@ function placeOf(kind: Kind, name: string, lookup: WhyLookup): string {
   return declared.file === undefined ? '' : ` at ${declared.file}:${declared.line}`
 }
 
-/** Which of the names and globs of a list match a model: `openai/*`. */
+/** The entries of a list, names or globs such as `openai/*`, that match a model. */
 export function patternsFor(
   model: string,
   kind: 'key' | 'tenant',
@@ -83,7 +83,7 @@ function tenantOf({ caller }: Decision): string {
 
 function hintOfKey({ decision: { caller }, lookup }: Situation): string {
   const { entry, rejection } = caller
-  if (!entry) return 'Send the whole secret of a key that there is; `gw keys list` shows the keys.'
+  if (!entry) return 'Send the whole secret of an existing key; `gw keys list` shows the keys.'
   const { name } = entry
   if (rejection) return `Mint its secret with \`gw keys issue ${name}\`.`
   const declared = lookup.find('key', name)
@@ -94,7 +94,7 @@ function hintOfKey({ decision: { caller }, lookup }: Situation): string {
       return `Move \`expires_at: ${expiresAt}\` in keys.${name}${where}.`
     return `Use the newer secret: this one ended with the grace of a rotation. Or mint another with \`gw keys rotate ${name}\`.`
   }
-  if (lookup.isSuspended(name)) return `Take the hold away with \`gw keys enable ${name}\`.`
+  if (lookup.isSuspended(name)) return `End its suspension with \`gw keys enable ${name}\`.`
   return `Set \`enabled: true\` in keys.${name}${where}.`
 }
 
@@ -103,14 +103,14 @@ function hintOfBan({ decision, lookup }: Situation): string {
   if (publication?.status === 'banned') return relist(callOptions.model, lookup)
   const tenant = tenantOf(decision)
   const patterns = patternsFor(callOptions.model, 'tenant', tenant, 'banned_models', lookup)
-  return `Take ${patterns} out of tenants.${tenant}.banned_models${placeOf('tenant', tenant, lookup)}.`
+  return `Remove ${patterns} from tenants.${tenant}.banned_models${placeOf('tenant', tenant, lookup)}.`
 }
 
 function hintOfListing({ decision: { publication, callOptions }, lookup }: Situation): string {
   if (publication) return relist(callOptions.model, lookup)
-  const meant = lookup.meant(callOptions.model)
-  const ask = meant === undefined ? '' : `Did you mean \`${meant}\`? `
-  return `${ask}There is no publication of this name: declare it under \`publications\`.`
+  const similar = lookup.didYouMean(callOptions.model)
+  const question = similar === undefined ? '' : `Did you mean \`${similar}\`? `
+  return `${question}No publication has this name: declare it under \`publications\`.`
 }
 
 function relist(model: string, lookup: WhyLookup): string {
@@ -144,7 +144,7 @@ function hintOfEndpoints({ decision: { candidates, callOptions }, lookup }: Situ
     if (obstacle === 'full')
       return `raise \`max_concurrency\` of endpoints.${name}${place}, or wait for a request to end`
     if (obstacle === 'resting') return `wait until ${iso(health.cooldownUntilMs)}, as ${name} asked for`
-    return `see what ails ${name}: \`gw probe ${name}\``
+    return `run \`gw probe ${name}\` to see why it fails`
   })
   return sentence([...new Set(parts)].join('; '))
 }
@@ -160,7 +160,7 @@ const LIMIT_FIELDS = {
 function hintOfLimit({ step: { report, rejection }, decision, lookup }: Situation): string | undefined {
   const { entry } = decision.caller
   if (!report || !entry) return undefined
-  if (rejection?.code === 'unavailable') return 'Ask again in a moment.'
+  if (rejection?.code === 'unavailable') return 'Try again in a moment.'
   const { name, of, usage } = report
   const tenant = tenantOf(decision)
   if (name === 'balance') return `Credit it: \`gw wallet credit ${tenant} AMOUNT --reference REF\`.`

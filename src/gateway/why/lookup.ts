@@ -1,24 +1,24 @@
 import type { Kind } from '../../schema/kinds.ts'
 
-/** A resource as it is declared: what a hint speaks of. */
+/** A declared resource, for hints. */
 export interface DeclaredResource {
   readonly spec: { readonly [field: string]: unknown }
   readonly owner: 'config' | 'cli' | 'rest'
-  /** Of `config`: where it stands. */
+  /** Present if the owner is `config`. */
   readonly file?: string
   readonly line?: number
-  /** Under what it is counted and booked; absent where that is its name. */
+  /** Its name in the ledger; absent if equal to its name. */
   readonly account?: string
 }
 
-/** What is known beside the snapshot, which holds nothing but what a request needs. */
+/** Facts outside of the snapshot, which has only what a request needs. */
 export interface WhyLookup {
-  /** Undefined where it is not known, or not there. */
+  /** Undefined if unknown or absent. */
   find(kind: Kind, name: string): DeclaredResource | undefined
-  /** A key that was disabled by hand. */
+  /** Whether the key was disabled manually. */
   isSuspended(key: string): boolean
-  /** Maintenance was switched on by hand. */
+  /** Maintenance was switched on manually. */
   readonly manualMaintenance: boolean
-  /** The name of a publication that was probably meant. */
-  meant(model: string): string | undefined
+  /** The existing publication with the most similar name. */
+  didYouMean(model: string): string | undefined
 }

@@ -11,7 +11,7 @@ import { detailOf } from './detail.ts'
 import { hintOf } from './hint.ts'
 import type { WhyLookup } from './lookup.ts'
 
-/** What would be served to whom, and why not: in the words of REST and of `gw why --format json`. */
+/** The explanation of a call, in the JSON of REST and of `gw why --format json`. */
 export type Explanation = AnswerOf<OperationOf<'explain'>>
 export type DecisionJson = NonNullable<Explanation['decision']>
 export type CheckJson = DecisionJson['checks'][number]
