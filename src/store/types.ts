@@ -10,13 +10,13 @@ export type Owner = 'config' | 'cli' | 'rest'
 /** Where a revision came from. */
 export type Origin = 'apply' | 'cli' | 'rest' | 'rollback'
 
-/** A line of a configuration file, as it was named when it was applied; counts from 1. */
+/** A line of a configuration file, with the file name as given to the apply; lines count from 1. */
 export interface SourceLine {
   readonly file: string
   readonly line: number
 }
 
-/** Whose a resource is. `set` and `place` are there where the owner is `config`. */
+/** The owner of a resource. `set` and `place` are present only if the owner is `config`. */
 export interface Ownership {
   readonly owner: Owner
   readonly set?: string
@@ -25,13 +25,13 @@ export interface Ownership {
 
 export interface OwnedResource extends Resource, Ownership {
   /**
-   * Under what usage, spend and wallet are booked: absent where that is its name. Of what is put: absent where it is
-   * for the store to say.
+   * The account under which usage, spend and wallet are recorded: absent if it equals the name. In a put: absent if the
+   * store chooses it.
    */
   readonly account?: string
 }
 
-/** A resource gets another name, and stays what it is. */
+/** A new name for a resource; nothing else about it changes. */
 export interface Rename {
   readonly kind: Kind
   readonly from: string
@@ -42,56 +42,56 @@ export interface Rename {
 export interface StoredResource extends OwnedResource {
   readonly createdRevision: number
   readonly updatedRevision: number
-  /** When its `createdRevision` was committed. */
+  /** When `createdRevision` was committed. */
   readonly createdAtMs: number
 }
 
-/** The two numbers that tell whether anything that a gateway serves has moved. */
+/** The two counters that show whether the state that a gateway serves has changed. */
 export interface Head {
-  /** 0 where nothing was ever committed; grows by one with each commit. */
+  /** 0 before the first commit; grows by one with each commit. */
   readonly revision: number
-  /** Grows with every change by hand: of a key's secret or hold, or of the maintenance switch. */
+  /** Grows with every manual change: of a key's secrets or suspension, or of the maintenance switch. */
   readonly keyVersion: number
 }
 
-/** A minted secret. Only its digest is kept, and {@link Live} does not even show that. */
+/** A minted secret. The store keeps only its digest, and {@link Live} does not include it. */
 export interface StoredSecret {
   readonly id: number
   /** The name of the key. */
   readonly key: string
   readonly createdAtMs: number
-  /** End of its grace after a rotation. */
+  /** End of the grace period after a rotation. */
   readonly expiresAtMs?: number
   readonly revokedAtMs?: number
 }
 
-/** A key that was disabled by hand. */
+/** A key that was disabled manually. */
 export interface KeyHold {
   readonly key: string
   readonly suspendedAtMs: number
 }
 
-/** Everything that stands in the store, as of one moment. */
+/** The current state of the store, as of one moment. */
 export interface Live {
   readonly head: Head
-  /** When it was read, milliseconds since the epoch: what "expired" is measured against. */
+  /** When the state was read, in milliseconds since the epoch: expiry is measured against it. */
   readonly atMs: number
   /** Sorted by kind (in the order of KIND_NAMES) and name. */
   readonly resources: readonly StoredResource[]
-  /** All that were ever minted for keys that exist, oldest first. */
+  /** All secrets ever minted for existing keys, oldest first. */
   readonly secrets: readonly StoredSecret[]
   readonly holds: readonly KeyHold[]
-  /** Users who may log in for a tenant; absent where only a part was asked for. */
+  /** Users who may log in for a tenant; absent in the result of a query. */
   readonly tenantUsers?: readonly { readonly name: string; readonly tenant: string }[]
-  /** Of the tenants that have one other than nothing; absent where only a part was asked for. */
+  /** Balances other than zero; absent in the result of a query. */
   readonly balances?: readonly { readonly tenant: string; readonly balanceNano: bigint }[]
-  /** Secrets that were given over REST, sealed; absent where only a part was asked for. */
+  /** Credentials that were given over REST, sealed; absent in the result of a query. */
   readonly kept?: readonly StoredCredential[]
   /** Absent while it is off. */
   readonly maintenance?: MaintenanceSwitch
 }
 
-/** Which resources to read: all of a kind that pass each filter, by name. */
+/** Selects resources: all of a kind that pass each filter, sorted by name. */
 export interface ResourceQuery {
   readonly kind: Kind
   readonly name?: string
@@ -109,30 +109,30 @@ export interface Counts {
   readonly unchanged: number
 }
 
-/** One entry of the history. Entries are never changed and never removed; for how long what stood then can be told is a setting. */
+/** One entry of the history. Entries are never changed or removed; a setting limits how long their states are kept. */
 export interface Revision {
   readonly id: number
-  /** The revision that it replaced: always `id - 1`. */
+  /** The revision that this one replaced: always `id - 1`. */
   readonly base: number
   readonly origin: Origin
   readonly set?: string
   readonly author?: string
   readonly gitCommit?: string
-  /** Of a rollback: the revision that it made stand again. */
+  /** Of a rollback: the revision whose state it restored. */
   readonly restores?: number
   readonly createdAtMs: number
   readonly counts: Counts
 }
 
-/** Of which revisions it can be told what stood at them. */
+/** The revisions whose states are kept. */
 export interface StateRetention {
-  /** What stood at this moment, or came later. */
+  /** States that were current at this moment, or later. */
   readonly keptSinceMs: number
-  /** So many before the newest, however old they are. */
+  /** At least this many revisions before the newest, however old. */
   readonly leastBack: number
 }
 
-/** What makes the next revision out of revision `base`. */
+/** The change from revision `base` to the next one. */
 export interface Commit {
   readonly base: number
   readonly origin: Origin
@@ -141,67 +141,73 @@ export interface Commit {
   readonly gitCommit?: string
   readonly restores?: number
   readonly counts: Counts
-  /** Done first: what is deleted and put goes by the new names. */
+  /** Applied first: `deletes` and `puts` use the new names. */
   readonly renames?: readonly Rename[]
   /**
-   * Resources to create or to replace. One whose spec and owner stay the same and whose line alone has moved is
-   * not an update: it keeps its `updatedRevision`.
+   * Resources to create or to replace. A put that changes only the line of a resource is not an update: its
+   * `updatedRevision` stays.
    */
   readonly puts: readonly OwnedResource[]
-  /** A key that goes away takes its secrets and its hold with it, an endpoint the credential that is kept for it. */
+  /**
+   * Deleting a key also deletes its secrets and its suspension; deleting an endpoint also deletes its stored
+   * credential.
+   */
   readonly deletes: readonly { readonly kind: Kind; readonly name: string }[]
   /**
-   * Of the users who are bound to a tenant that is deleted, those who may log in: `reject` deletes nothing then (GW4010);
-   * by default they are disabled, and their sessions end. A later tenant of that name is another one.
+   * What happens to users of a deleted tenant who may log in: `reject` fails the commit (GW4010); by default they are
+   * disabled, and their sessions end. A later tenant of the same name is a different tenant.
    */
   readonly tenantUsers?: 'reject'
-  /** Credentials that `puts` refer to, sealed. Each replaces the one that was kept for the same use. */
+  /** Credentials that `puts` refer to, sealed. Each replaces the stored credential for the same use. */
   readonly kept?: readonly StoredCredential[]
 }
 
-/** A resource that a commit names: as it stood, under the name that it gets, and as it would stand. */
+/** A resource that a commit names: its present state, under its new name, and its state after the commit. */
 export interface Changed {
   readonly before?: StoredResource
   readonly after?: StoredResource
 }
 
-/** What a commit would bring about, inside its transaction. */
+/** The effect of a commit, as seen inside its transaction. */
 export interface CommitView {
-  /** What it puts, deletes and renames. */
+  /** The resources that the commit puts, deletes and renames. */
   readonly changed: readonly Changed[]
-  /** Resources as they would stand. Reads nothing else: a small change of a large store stays small. */
+  /**
+   * Resources as they would be after the commit. Reads nothing else, so that a small change of a large store stays
+   * cheap.
+   */
   find(query: ResourceQuery): Promise<readonly StoredResource[]>
-  /** All that would stand. */
+  /** All resources as they would be after the commit. */
   all(): Promise<readonly StoredResource[]>
 }
 
 /**
- * A last look inside the transaction. Whatever it throws rolls the transaction back and reaches the caller of `commit`
- * as it is. It must not ask the store: the connection is taken.
+ * A last check inside the transaction. An error that it throws rolls the transaction back and reaches the caller of
+ * `commit` unchanged. The guard must not call the store: the connection is in use.
  */
 export type CommitGuard = (view: CommitView) => Promise<void>
 
-/** What a gateway that serves the store tells of itself, every few seconds and whenever it has something new. */
+/** What a serving gateway reports of itself, every few seconds and after each change. */
 export interface GatewayReport {
-  /** Made anew at each start. */
+  /** New at each start. */
   readonly id: string
   readonly pid: number
   readonly host: string
-  /** Of gw. */
+  /** The version of gw. */
   readonly version?: string
-  /** Where it listens. */
+  /** The address on which it listens. */
   readonly url?: string
   readonly startedAtMs: number
-  /** What it serves; 0 where that is nothing yet. */
+  /** The revision that it serves; 0 before the first one. */
   readonly revision: number
   readonly keyVersion: number
-  /** The newest state that it could not serve, and why; absent where it serves the newest. */
+  /** The newest state that it could not serve, with the reason; absent if it serves the newest. */
   readonly rejected?: { readonly revision: number; readonly reason: string }
-  /** The files that it applies by itself, with `watch` on each save; absent where there are none. */
+  /** The files that it applies automatically, with `watch` after each save; absent if there are none. */
   readonly follows?: { readonly paths: readonly string[]; readonly watch: boolean }
 }
 
-/** What a gateway has seen of an endpoint. */
+/** The health of an endpoint, as a gateway has observed it. */
 export interface ReportedEndpoint {
   readonly endpoint: string
   readonly state: 'healthy' | 'unhealthy'
@@ -210,59 +216,57 @@ export interface ReportedEndpoint {
   readonly reason?: string
 }
 
-/** What has changed of what a gateway knows of its endpoints since it last reported. */
+/** Changes of endpoint health since the last report of a gateway. */
 export interface EndpointNews {
   readonly seen: readonly ReportedEndpoint[]
-  /** Nothing is known of these any more. */
+  /** Endpoints without known health from now on. */
   readonly forgotten: readonly string[]
 }
 
 export interface StoredGateway extends GatewayReport {
-  /** By name; of those that are not here it knows nothing. */
+  /** Sorted by name; the health of any other endpoint is unknown. */
   readonly endpoints: readonly ReportedEndpoint[]
-  /** When it was last heard of. One that was killed is never heard of again. */
+  /** When the gateway last reported. A killed gateway never reports again. */
   readonly seenAtMs: number
 }
 
 /**
- * The database that holds the configuration, its history and the secrets of keys. All methods but `changed`
- * are asynchronous, so that a database across a network can stand behind the same interface.
- *
- * Every method may throw CommandError GW2001 (the database fails), GW2003 (it has gone) or GW2005 (it is
+ * The database of the configuration, its history and the secrets of keys. All methods but `changed` are asynchronous,
+ * so that a database across a network fits the same interface.
+ * Every method may throw CommandError GW2001 (the database fails), GW2003 (it no longer exists) or GW2005 (it was
  * locked for seconds).
  */
 export interface Store {
   /** Wallets, usage, call logs, and whether the ledger adds up. */
   readonly accounting: Accounting
-  /** Who may log in to the control plane, and what they did there. */
+  /** The users of the control plane, and their audit log. */
   readonly users: UserStore
   head(): Promise<Head>
   live(): Promise<Live>
-  /** The part of what stands that a query asks for; secrets and holds are those of the keys in it. */
+  /** The part of the current state that a query selects; secrets and suspensions only of the keys in the result. */
   find(query: ResourceQuery): Promise<Live>
   /**
-   * What a gateway serves now. From then on `changed` compares with it.
-   *
-   * @param before An earlier one: what has not changed since is given as the same objects.
+   * The state that a gateway serves now. From then on `changed` compares with it.
+   * @param before An earlier state: its unchanged objects are reused.
    */
   readState(before?: ServedState): Promise<ServedState>
   /**
-   * The resources of an earlier revision with the secrets and holds of now, for a gateway that falls back. What was
-   * closed since stays closed: see {@link ServedState.suspendedKeys}.
-   * @throws {CommandError} GW4005 where there is no such revision.
+   * The resources of an earlier revision with the current secrets and suspensions, for a gateway that falls back.
+   * Anything closed since then stays closed: see {@link ServedState.suspendedKeys}.
+   * @throws {CommandError} GW4005 if there is no such revision.
    */
   readStateAt(revision: number): Promise<ServedState>
   /**
-   * Whether someone else has committed since the last `readState` (true until the first), or the database was
-   * replaced. Costs microseconds, so it may be asked often. Own commits do not count: who commits knows.
+   * Whether another connection has committed since the last `readState` (true until the first), or the database was
+   * replaced. Costs microseconds, so it may be called often. Commits of this store do not count.
    */
   changed(): boolean
-  /** The secrets that are kept for what stands, and for where it stood before; sealed. */
+  /** The stored credentials of all current resources, and of their earlier states; sealed. */
   kept(): Promise<readonly StoredCredential[]>
   /**
-   * All that stood at a revision. A line is that of the files that made the revision, of what they changed in it; of
-   * anything else the last one that this version of it had.
-   * @throws {CommandError} GW4005 where there is no such revision, or its state is no longer kept.
+   * All resources as of a revision. For resources that the revision changed, a line refers to the files of that
+   * revision; for any other resource it is the last line that this version of the resource had.
+   * @throws {CommandError} GW4005 if there is no such revision, or its state is no longer kept.
    */
   resourcesAt(revision: number): Promise<readonly StoredResource[]>
   /** @throws {CommandError} GW4005 */
@@ -270,59 +274,59 @@ export interface Store {
   /** Newest first. */
   revisions(page?: { readonly limit?: number; readonly before?: number }): Promise<readonly Revision[]>
   /**
-   * @throws {CommandError} GW4001 where the store is no longer at `commit.base`, GW3002 where an endpoint would refer
-   * to a credential that is not kept.
+   * @throws {CommandError} GW4001 if the store has moved past `commit.base`, GW3002 if an endpoint would refer to a
+   * credential that is not stored.
    */
   commit(commit: Commit, guard?: CommitGuard): Promise<Revision>
 
   /**
    * Adds the first secret of a key.
-   * @throws {CommandError} GW4005 without such a key, GW4006 where it has an active secret already.
+   * @throws {CommandError} GW4005 without such a key, GW4006 if it already has an active secret.
    */
   issueSecret(key: string, digest: string): Promise<StoredSecret>
   /**
-   * Adds a secret; the older ones end after `graceMs`, at once where that is 0.
+   * Adds a secret; older secrets end after `graceMs`, at once if that is 0.
    * @throws {CommandError} GW4005 without such a key.
    */
   rotateSecret(key: string, digest: string, graceMs: number): Promise<StoredSecret>
   /**
-   * Ends every secret of a key at once. How many worked until now.
+   * Ends every secret of a key at once, and returns how many were active.
    * @throws {CommandError} GW4005 without such a key.
    */
   revokeSecrets(key: string): Promise<number>
-  /** Disables a key by hand. False where it was held already. @throws {CommandError} GW4005 */
+  /** Disables a key manually. False if it was already suspended. @throws {CommandError} GW4005 */
   suspendKey(key: string): Promise<boolean>
-  /** Takes the hold away again. False where there was none. @throws {CommandError} GW4005 */
+  /** Ends the suspension. False if there was none. @throws {CommandError} GW4005 */
   resumeKey(key: string): Promise<boolean>
 
-  /** Switches maintenance on, or gives it another message. False where both were so already. */
+  /** Switches maintenance on, or changes its message. False if nothing changed. */
   switchMaintenanceOn(more: Pick<MaintenanceSwitch, 'message' | 'author'>): Promise<boolean>
-  /** False where it was off. */
+  /** False if it was off. */
   switchMaintenanceOff(): Promise<boolean>
 
   /**
-   * Deletes what it takes to tell what stood at revisions that are older than a retention, at most so many rows of it,
-   * oldest first. How many there were; their entries in the history stay.
+   * Deletes the stored history of revisions older than a retention, oldest first, at most `maxRows` rows. Returns how
+   * many rows it deleted; the entries in the history stay.
    */
   pruneStates(retention: StateRetention, maxRows: number): Promise<number>
 
-  /** Keeps the report, and forgets gateways that were not heard of for an hour. */
+  /** Stores the report, and deletes gateways that have not reported for an hour. */
   reportGateway(report: GatewayReport, endpoints?: EndpointNews): Promise<void>
-  /** The gateway has ended. */
+  /** Deletes a gateway that has ended. */
   forgetGateway(id: string): Promise<void>
-  /** Those that were not forgotten, the longest-serving first. */
+  /** All known gateways, the longest-serving first. */
   gateways(): Promise<readonly StoredGateway[]>
 
   /**
-   * The same store for changes by that right: each of them looks inside its transaction whether the right still stands,
-   * and throws {ApiError} not_logged_in or not_found where it does not. Only the original closes.
+   * The same store for changes under an authority: each change checks inside its transaction that the authority is
+   * still valid, and throws {ApiError} not_logged_in or not_found if it is not. Only the original store can be closed.
    */
   withAuthority(authority: Authority): Store
 
   close(): Promise<void>
 }
 
-/** What may be asked of a store without changing anything. */
+/** The read-only part of a store. */
 export interface StoreReads
   extends Pick<
     Store,
@@ -332,7 +336,7 @@ export interface StoreReads
   readonly users: UserStoreReads
 }
 
-/** What a gateway asks of the store while it serves. */
+/** The part of the store that a serving gateway uses. */
 export type ServingStore = Pick<
   Store,
   | 'head'

@@ -28,18 +28,18 @@ import { selectUsage } from './usage-report.ts'
 import { verifyLedger } from './verify.ts'
 import { adjust, selectWalletEntries, selectWallets } from './wallet.ts'
 
-/** How the store reads and writes. */
+/** The store's read and write transactions. */
 export interface AccountingPorts {
-  /** All that `work` reads is of one moment. */
+  /** All reads of `work` see one moment. */
   readonly read: <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>
-  /** The same without Kysely, for what reads a great many rows. */
+  /** The same without Kysely, for reading very many rows. */
   readonly readBare: <T>(work: (raw: Database.Database) => Promise<T>) => Promise<T>
-  /** Under the write lock from its start; rolled back where `work` throws. */
+  /** Holds the write lock from the start; rolls back if `work` throws. */
   readonly write: <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>
   readonly clock: Clock
 }
 
-/** What people ask of the ledger, on the store's ordinary connection. */
+/** Reports, credits and debits on the store's ordinary connection. */
 export class SqliteAccounting implements Accounting {
   readonly #ports: AccountingPorts
 

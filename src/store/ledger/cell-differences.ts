@@ -1,13 +1,16 @@
 import type Database from 'better-sqlite3'
 import { parts, toNano } from './columns.ts'
-import { type Cell, isNothing, type Place } from './quarter-cells.ts'
-
-/** What is kept in memory; more goes to a table of the connection, which a reader may have, too. */
-const MOST_IN_MEMORY = 20_000
+import { type Cell, isZero, type Place } from './quarter-cells.ts'
 
 /**
- * What the entries of cells come to, less what is kept for them. There are none in a ledger that adds up, and whose
- * entries are in the order of time; of one that is far from its sums there may be as many as it has cells.
+ * How many cells stay in memory; more go to a temporary table of the connection, which a read-only connection can have,
+ * too.
+ */
+const MAX_IN_MEMORY = 20_000
+
+/**
+ * The differences between the sums of the entries and the stored cells. A consistent ledger with entries in time order
+ * has none; in the worst case there are as many as there are cells.
  */
 export class CellDifferences {
   readonly #raw: Database.Database
@@ -18,19 +21,19 @@ export class CellDifferences {
     this.#raw = raw
   }
 
-  /** Each cell may come in several parts. */
+  /** A cell may be added in several parts. */
   add(cells: Iterable<Cell>): void {
     for (const cell of cells) this.#waiting.push(cell)
-    if (this.#waiting.length > MOST_IN_MEMORY) this.#write()
+    if (this.#waiting.length > MAX_IN_MEMORY) this.#write()
   }
 
-  /** Those that are not nothing, at most so many, oldest first; nothing can be added behind it. */
+  /** The differences other than zero, at most `limit`, oldest first. Call it once, after the last `add`. */
   take(limit: number): Cell[] {
     if (this.#waiting.length === 0 && !this.#isTable) return []
     this.#write()
     const rows = this.#raw.prepare<[number], TableRow>(SELECT).all(limit)
     this.#raw.exec('drop table temp.differences')
-    return rows.map(toCell).filter(cell => !isNothing(cell))
+    return rows.map(toCell).filter(cell => !isZero(cell))
   }
 
   #write(): void {

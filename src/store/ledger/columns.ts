@@ -1,9 +1,9 @@
 import type { Flag } from '../../schema/ledger.ts'
 
-/** A sum of money in two columns is `units` × this + `nano`, each of 64 bits (migration 0003). */
+/** An amount of money in two columns, each of 64 bits, is `units` × this + `nano` (migration 0003). */
 const NANO_PER_UNIT = 1_000_000_000n
 
-/** A sum of money as it is selected: cast to text, so that no digit is lost. Null where there was nothing to add. */
+/** An amount of money as selected: cast to text, so that no digit is lost. Null if there was nothing to add. */
 export interface NanoParts {
   readonly units: string | null
   readonly nano: string | null

@@ -3,8 +3,9 @@ import type { LedgerTable } from '../tables.ts'
 import { QUARTER_MS } from './sums.ts'
 
 /**
- * The entries of a ledger as they are added up: rows as tuples, holds apart from all others, because they are half of the
- * ledger and little of them is asked for. Each value that crosses from SQLite costs as much as ten of its steps.
+ * The entries of a ledger for recomputing its sums: rows as tuples, holds apart from the others, because they are half
+ * of the ledger and few of their columns are needed. Each value that crosses from SQLite costs as much as ten of its
+ * steps.
  */
 export type HoldEntry = readonly [
   id: number,
@@ -15,7 +16,7 @@ export type HoldEntry = readonly [
   publication: string,
 ]
 
-/** What is not a hold. */
+/** An entry of any other kind. */
 export type OtherEntry = readonly [
   id: number,
   kind: Exclude<LedgerTable['kind'], 'hold'>,
@@ -24,7 +25,7 @@ export type OtherEntry = readonly [
   key: string | null,
   tenant: string | null,
   publication: string | null,
-  /** As text where it has more digits than a number keeps. */
+  /** As text if it has more digits than a number can hold. */
   amountNano: number | string,
   endpoint: string | null,
   quarter: number,
@@ -34,7 +35,7 @@ export type OtherEntry = readonly [
   outputTokens: number | null,
   searchUnits: number | null,
   priceId: number | null,
-  /** 1 of what was estimated, 2 of what was unpriced. */
+  /** 1 for estimated, plus 2 for unpriced. */
   flags: number | null,
 ]
 
@@ -56,11 +57,11 @@ const OTHERS = `
 export interface EntriesPage {
   readonly holds: readonly HoldEntry[]
   readonly others: readonly OtherEntry[]
-  /** Of its last entry. */
+  /** The id of its last entry. */
   readonly upTo: number
 }
 
-/** The pages of a ledger, one after the other; none where it is empty. */
+/** The pages of a ledger, in order; none if it is empty. */
 export function* entryPages(raw: Database.Database): Generator<EntriesPage, void> {
   const end = raw.prepare<[number], number | null>(END_OF_PAGE).pluck()
   const holds = raw.prepare<[number, number], HoldEntry>(HOLDS).raw()

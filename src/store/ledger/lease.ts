@@ -10,13 +10,12 @@ export interface Lease {
 
 /**
  * Takes the lease of the database at `path`: an exclusive lock on the file `<path>.gateway`, in a transaction that is
- * never committed. It is the kernel's, so it goes with the process, however that ends.
- *
- * @throws {CommandError} GW2006 where another process, or another part of this one, holds it; GW2003 without such a
+ * never committed. The kernel owns the lock, so it ends with the process in any case.
+ * @throws {CommandError} GW2006 if another process, or another part of this one, holds it; GW2003 without such a
  * database; GW2001
  */
 export function takeLease(path: string): Lease {
-  // Of two paths to one file the lease must be one.
+  // Two paths to one file must share one lease.
   const lockPath = `${realPath(path)}.gateway`
   let raw: Database.Database | undefined
   try {

@@ -7,10 +7,13 @@ import * as sql from './statements.ts'
 import { BatchSums } from './sums.ts'
 import { onceUnlocked } from './write-lock.ts'
 
-/** A row that SQLite will never take, such as one with an amount beyond 64 bits: a bug of ours, not of the disk. */
+/**
+ * A row that SQLite can never accept, such as one with an amount beyond 64 bits: a bug in gw, not a failure of the
+ * disk.
+ */
 export class RowRejected extends Error {
-  override readonly name = 'RowRefused'
-  /** Its place in the batch. */
+  override readonly name = 'RowRejected'
+  /** Its index in the batch. */
   readonly index: number
   constructor(index: number, cause: Error) {
     super(cause.message, { cause })
@@ -18,13 +21,12 @@ export class RowRejected extends Error {
   }
 }
 
-/** Codes that speak of a row (https://sqlite.org/rescode.html); all others speak of the database or the disk. */
+/** Error codes about a row (https://sqlite.org/rescode.html); all others are about the database or the disk. */
 const ROW_CODES = /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE)/
 
 /**
- * Writes batches: entries, open holds and every sum beside them, in one transaction each.
- *
- * A batch is written whole or not at all, and may be tried again: what a failed attempt did is gone.
+ * Writes batches: entries, open holds and the sums over them, in one transaction each.
+ * A batch is written whole or not at all, and may be retried: a failed attempt leaves no trace.
  */
 export class LedgerRows {
   readonly #raw: Database.Database
@@ -45,7 +47,7 @@ export class LedgerRows {
   readonly #addPrice: Database.Statement
   readonly #priceOf: Database.Statement
   readonly #holds: OpenHolds
-  /** Ids of prices that are committed, or are in the batch at hand. */
+  /** Ids of prices that are committed, or are in the current batch. */
   readonly #priceIds = new Map<string, number>()
 
   constructor(raw: Database.Database) {
@@ -70,10 +72,10 @@ export class LedgerRows {
   }
 
   /**
-   * Commits the rows in their order. Which of them were left out, by their place: they contradict the ledger, or are
-   * prepaid and not covered. A balance is read under the write lock: what any process has debited is off it.
-   * @throws {RowRejected} where one must be taken out before the others can be written
-   * @throws {Database.SqliteError} where nothing can be written now
+   * Commits the rows in their order. Returns the rows that were left out, by index: they contradict the ledger, or are
+   * prepaid and not covered. Balances are read under the write lock, so they include the debits of all processes.
+   * @throws {RowRejected} if one row must be removed before the others can be written
+   * @throws {Database.SqliteError} if nothing can be written now
    */
   write(rows: readonly Row[]): ReadonlyMap<number, RowFault> {
     this.#holds.begin()
@@ -95,7 +97,7 @@ export class LedgerRows {
     }
   }
 
-  /** Writes what changes nothing. @throws {Database.SqliteError} while nothing can be written. */
+  /** Makes a write without effect. @throws {Database.SqliteError} while nothing can be written. */
   probe(nowMs: number): void {
     this.#transaction(() => this.#probe.run(nowMs))
   }
@@ -108,7 +110,7 @@ export class LedgerRows {
       this.#commit.run()
       return result
     } catch (error) {
-      // A full disk rolls back by itself.
+      // A full disk rolls back automatically.
       if (raw.inTransaction) raw.exec('rollback')
       throw error
     }
@@ -174,7 +176,7 @@ export class LedgerRows {
     return undefined
   }
 
-  /** Prices are few and bills are many: a bill keeps a number that stands for its price. */
+  /** There are few prices and many charges: a charge refers to its price by number. */
   #priceId(price: string): number {
     let id = this.#priceIds.get(price)
     if (id === undefined) {
@@ -185,7 +187,7 @@ export class LedgerRows {
     return id
   }
 
-  /** The first end stands: a second one like it is a no-op, any other an alarm (spec/money.md §1). */
+  /** The first end stands: an equal second one is a no-op, any other raises an alarm (spec/money.md §1). */
   #endedBefore(end: HoldEnd): RowFault | undefined {
     const first = this.#endOf.get(end.requestId, end.attempt) as { kind: string; amount: string } | undefined
     if (!first) return 'never_held'
@@ -262,6 +264,6 @@ function claim({ requestId, attempt, key, tenant, publication, endpoint }: Claim
 
 function isOfRow(error: unknown): error is Error {
   if (error instanceof Database.SqliteError) return ROW_CODES.test(error.code)
-  // What better-sqlite3 throws for a value that it cannot bind.
+  // better-sqlite3 throws these for a value that it cannot bind.
   return error instanceof TypeError || error instanceof RangeError
 }

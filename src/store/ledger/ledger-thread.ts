@@ -3,19 +3,19 @@ import { Worker } from 'node:worker_threads'
 import type { WriterSettings } from './messages.ts'
 
 /**
- * The ledger's thread, before it knows its database. It takes a twentieth of a second to come up: whoever starts it
- * first can load everything else meanwhile. Until it is told to begin it keeps no process alive.
+ * The ledger's thread, before it knows its database. It takes 50 ms to start: start it first, and load everything else
+ * meanwhile. Until `begin` it keeps no process alive.
  */
 export class LedgerThread {
   readonly #worker: Worker
-  /** Resolves with why it is no more. */
+  /** Resolves with the reason of its end. */
   readonly #ended: Promise<Error>
 
-  /** @param url of its module, compiled, if not beside this one: tests run that of the build. */
+  /** @param url of its compiled module, if not beside this one: tests run that of the build. */
   constructor(url: URL = new URL('./worker.js', import.meta.url)) {
     const worker = new Worker(url, {
       name: 'ledger',
-      // What the process was started with is not meant for the thread: it has a module of its own to run.
+      // The options of the process do not apply to the thread, which runs its own module.
       execArgv: [],
     })
     worker.unref()
@@ -26,7 +26,7 @@ export class LedgerThread {
     })
   }
 
-  /** Resolves when it can take rows. @throws what has ended it instead. */
+  /** Resolves when the thread can take rows. @throws the reason, if it ends instead. */
   async begin(settings: WriterSettings): Promise<Worker> {
     this.#worker.ref()
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
@@ -36,7 +36,7 @@ export class LedgerThread {
     return this.#worker
   }
 
-  /** It was not needed after all. */
+  /** Ends a thread that is not needed. */
   async end(): Promise<void> {
     await this.#worker.terminate()
   }

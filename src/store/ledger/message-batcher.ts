@@ -3,25 +3,26 @@ import type { Item } from './messages.ts'
 import { type PackedPost, packed } from './wire-format.ts'
 
 /**
- * So many messages may be with the writer: one that it commits, and one for it to go on with at once. What comes
- * meanwhile waits for the next, so that under load messages and commits grow instead of becoming more.
+ * The number of messages that the writer may have at once: one that it commits, and one that it can start next. Later
+ * items wait for the next message, so that under load messages and commits get larger instead of more frequent.
  */
 const MAX_UNANSWERED = 2
 
 /**
- * So many turns of the event loop may go by while each brings more. Where both threads share a core the writer runs
- * as soon as it has a message, and a commit of one row, the message back and two switches cost ten rows.
+ * How many turns of the event loop to wait while each brings more items. If both threads share a core, the writer runs
+ * as soon as it has a message, and a commit of one row, the message back and two context switches cost as much as ten
+ * rows.
  */
 const MAX_TURNS = 4
 
-/** How long what nobody waits for lets others come to go along with. */
-const PATIENCE_MS = 20
+/** How long an item from `add` may wait for other items. */
+const MAX_DELAY_MS = 20
 
 /**
- * What goes to the writer's thread: all that comes while the event loop has something to do in one message, because
- * a message costs more than a row.
+ * Batches items for the writer's thread: a message costs more than a row, so all items of a busy phase of the event
+ * loop share one message.
  *
- *     put ──▶ gathered ──▶ a turn brings no more ──▶ message
+ *     put ──▶ items ─────▶ a turn brings no more ──▶ message
  *                 ▲                                     │
  *     add ────────┘ two are unanswered: until ◀─────────┘
  *                   the writer has reported
@@ -29,80 +30,83 @@ const PATIENCE_MS = 20
 export class MessageBatcher {
   readonly #post: (post: PackedPost) => void
   readonly #clock: Clock
-  #patience: Timer | undefined
-  #gathered: Item[] = []
-  /** The last numbers of the messages that the writer has not reported of. */
+  #delayTimer: Timer | undefined
+  #items: Item[] = []
+  /** The last numbers of the messages that the writer has not yet answered. */
   readonly #unanswered: number[] = []
   #last = 0
-  /** Somebody waits for something that has gathered, or it has gathered for long enough. */
-  #isWanted = false
-  #isDue = false
+  /** A batch is due: it has an item with a waiting caller, or is old enough. */
+  #isNeeded = false
+  #isScheduled = false
   #isUrgent = false
   #closed = false
 
-  /** @param post Hands a message over. */
+  /** @param post Sends a message to the writer. */
   constructor(post: (post: PackedPost) => void, clock: Clock) {
     this.#post = post
     this.#clock = clock
   }
 
-  /** Items are numbered from 1 on, in the order in which they are put. */
+  /** Queues an item; items are numbered from 1 in the order of their calls. */
   put(item: Item): void {
-    this.#gathered.push(item)
+    this.#items.push(item)
     this.#last++
-    this.#isWanted = true
-    this.#goSoon()
+    this.#isNeeded = true
+    this.#scheduleSend()
   }
 
-  /** The same for what nobody waits for: it goes with what comes next, or by itself when nothing has come for a while. */
+  /** The same for an item without a waiting caller: it is sent with the next item, or after {@link MAX_DELAY_MS}. */
   add(item: Item): void {
-    this.#gathered.push(item)
+    this.#items.push(item)
     this.#last++
-    this.#patience ??= this.#clock.after(PATIENCE_MS, () => {
-      this.#patience = undefined
-      this.#isWanted = this.#gathered.length > 0
-      this.#goSoon()
+    this.#delayTimer ??= this.#clock.after(MAX_DELAY_MS, () => {
+      this.#delayTimer = undefined
+      this.#isNeeded = this.#items.length > 0
+      this.#scheduleSend()
     })
   }
 
-  /** The writer has reported of all up to a number, or of a later one. */
+  /** The writer has reported on all items up to a number. */
   answered(upTo: number): void {
     const unanswered = this.#unanswered
     while (unanswered.length > 0 && (unanswered[0] as number) <= upTo) unanswered.shift()
-    this.#goSoon()
+    this.#scheduleSend()
   }
 
-  /** A writer in trouble commits nothing: it is to know at once who waits, so that it can tell since when. */
+  /**
+   * During an outage the writer commits nothing: it must get new items at once, so that their waiting time counts from
+   * the start.
+   */
   set isUrgent(isUrgent: boolean) {
     this.#isUrgent = isUrgent
-    this.#goSoon()
+    this.#scheduleSend()
   }
 
-  /** Nothing goes any more. */
+  /** Sends nothing from now on. */
   close(): void {
     this.#closed = true
-    this.#patience?.cancel()
+    this.#delayTimer?.cancel()
   }
 
-  #goSoon(): void {
-    if (this.#isDue || !this.#isWanted) return
+  #scheduleSend(): void {
+    if (this.#isScheduled || !this.#isNeeded) return
     if (this.#unanswered.length >= MAX_UNANSWERED && !this.#isUrgent) return
-    this.#isDue = true
-    this.#goOnceQuiet(0, MAX_TURNS)
+    this.#isScheduled = true
+    this.#sendWhenQuiet(0, MAX_TURNS)
   }
 
-  #goOnceQuiet(last: number, turnsLeft: number): void {
+  #sendWhenQuiet(last: number, turnsLeft: number): void {
     setImmediate(() => {
-      if (this.#last > last && turnsLeft > 0) return this.#goOnceQuiet(this.#last, turnsLeft - 1)
-      this.#isDue = false
-      if (!this.#closed) this.#go()
+      if (this.#last > last && turnsLeft > 0) return this.#sendWhenQuiet(this.#last, turnsLeft - 1)
+      this.#isScheduled = false
+      if (!this.#closed) this.#send()
     })
   }
 
-  #go(): void {
-    const items = this.#gathered.map(packed)
-    this.#gathered = []
-    this.#isWanted = false
+  #send(): void {
+    const items = this.#items.map(packed)
+    this.#items = []
+    this.#isNeeded = false
     this.#unanswered.push(this.#last)
     this.#post({ first: this.#last - items.length + 1, items })
   }

@@ -1,25 +1,25 @@
 import type { Answers, LedgerQuery, Row, RowFault } from './rows.ts'
 
-/** What waits its turn in the writer: a row, or a question between rows. */
-export type Item = Row | readonly [what: 'query', question: LedgerQuery]
+/** An item in the writer's queue: a row, or a query between rows. */
+export type Item = Row | readonly [what: 'query', query: LedgerQuery]
 
-/** To the writer: items that came while the event loop was busy, numbered from `first` on without gaps. */
+/** A message to the writer: the items of one batch, numbered from `first` on without gaps. */
 export interface Post {
   readonly first: number
   readonly items: readonly Item[]
 }
 
-/** From the writer. */
+/** A message from the writer. */
 export type Report =
   | { readonly is: 'ready' }
-  /** All up to this number are committed, but for those reported as rejected, and for rejected holds. */
+  /** All rows up to this number are committed, except those in `faults` and those reported as rejected or expired. */
   | { readonly is: 'committed'; readonly upTo: number; readonly faults: readonly Rejection[] }
   | { readonly is: 'answered'; readonly seq: number; readonly answer: Answers[LedgerQuery['query']] }
-  /** A row that can never be written; it is out of the queue. */
+  /** A row that can never be written; it has left the queue. */
   | { readonly is: 'rejected'; readonly seq: number; readonly message: string }
-  /** Holds that waited too long; they are out of the queue and will not be written. */
+  /** Holds that waited too long; they have left the queue and will not be written. */
   | { readonly is: 'expired'; readonly seqs: readonly number[] }
-  | { readonly is: 'trouble'; readonly message: string }
+  | { readonly is: 'problem'; readonly message: string }
   | { readonly is: 'recovered' }
 
 export interface Rejection {
@@ -27,10 +27,10 @@ export interface Rejection {
   readonly fault: RowFault
 }
 
-/** What a writer's thread is started with. */
+/** The start parameters of the writer's thread. */
 export interface WriterSettings {
   readonly path: string
-  /** How long a hold may wait for a database that cannot be written. */
-  readonly openPatienceMs: number
+  /** How long a hold may wait while the database cannot be written. */
+  readonly openTimeoutMs: number
   readonly batchRows: number
 }

@@ -30,26 +30,26 @@ const KIND_OF = {
 } as const satisfies Record<string, Kind>
 
 /**
- * The ledger by the names of now: it books by accounts, which stay when a resource is renamed, and people ask by names.
- * A name that nothing bears any more is the account of what came under it.
+ * The ledger by current names: it records accounts, which stay when a resource is renamed, and queries use names. A
+ * name without a resource stands for the account of that name.
  */
 export class NamedAccounting implements Accounting {
-  readonly #booked: Accounting
+  readonly #byAccount: Accounting
   readonly #accounts: () => Promise<Accounts>
 
-  constructor(booked: Accounting, accounts: () => Promise<Accounts>) {
-    this.#booked = booked
+  constructor(byAccount: Accounting, accounts: () => Promise<Accounts>) {
+    this.#byAccount = byAccount
     this.#accounts = accounts
   }
 
   async wallet(tenant: string): Promise<Wallet> {
     const accounts = await this.#accounts()
-    return { ...(await this.#booked.wallet(accounts.accountOf('tenant', tenant))), tenant }
+    return { ...(await this.#byAccount.wallet(accounts.accountOf('tenant', tenant))), tenant }
   }
 
   async wallets(): Promise<readonly Wallet[]> {
     const accounts = await this.#accounts()
-    const wallets = (await this.#booked.wallets()).map(wallet => ({
+    const wallets = (await this.#byAccount.wallets()).map(wallet => ({
       ...wallet,
       tenant: accounts.nameOf('tenant', wallet.tenant),
     }))
@@ -58,25 +58,25 @@ export class NamedAccounting implements Accounting {
 
   async walletEntries(tenant: string, page?: EntriesPage): Promise<readonly WalletEntry[]> {
     const accounts = await this.#accounts()
-    const entries = await this.#booked.walletEntries(accounts.accountOf('tenant', tenant), page)
-    return entries.map(entry => named(entry, accounts))
+    const entries = await this.#byAccount.walletEntries(accounts.accountOf('tenant', tenant), page)
+    return entries.map(entry => withNames(entry, accounts))
   }
 
   credit(adjustment: Adjustment): Promise<AdjustmentResult> {
-    return this.#adjust(adjustment, booked => this.#booked.credit(booked))
+    return this.#adjust(adjustment, recorded => this.#byAccount.credit(recorded))
   }
 
   debit(adjustment: Adjustment): Promise<AdjustmentResult> {
-    return this.#adjust(adjustment, booked => this.#booked.debit(booked))
+    return this.#adjust(adjustment, recorded => this.#byAccount.debit(recorded))
   }
 
   adjust(adjustment: Adjustment): Promise<AdjustmentResult> {
-    return this.#adjust(adjustment, booked => this.#booked.adjust(booked))
+    return this.#adjust(adjustment, recorded => this.#byAccount.adjust(recorded))
   }
 
   async use(query: UseQuery): Promise<readonly NamedUse[]> {
     const accounts = await this.#accounts()
-    const rows = await this.#booked.use(booked(query, accounts))
+    const rows = await this.#byAccount.use(toAccounts(query, accounts))
     return rows.map(row => ({
       ...row,
       name: accounts.nameOf(KIND_OF[query.by], row.name),
@@ -86,17 +86,17 @@ export class NamedAccounting implements Accounting {
 
   async lastUse(query: UseQuery): Promise<ReadonlyMap<string, number>> {
     const accounts = await this.#accounts()
-    return byName(await this.#booked.lastUse(booked(query, accounts)), KIND_OF[query.by], accounts)
+    return byName(await this.#byAccount.lastUse(toAccounts(query, accounts)), KIND_OF[query.by], accounts)
   }
 
   async peaks(query: UseQuery): Promise<ReadonlyMap<string, PeakUse>> {
     const accounts = await this.#accounts()
-    return byName(await this.#booked.peaks(booked(query, accounts)), KIND_OF[query.by], accounts)
+    return byName(await this.#byAccount.peaks(toAccounts(query, accounts)), KIND_OF[query.by], accounts)
   }
 
   async keySums(queries: readonly KeySumsQuery[]): Promise<readonly KeySums[]> {
     const accounts = await this.#accounts()
-    const sums = await this.#booked.keySums(
+    const sums = await this.#byAccount.keySums(
       queries.map(query => ({ ...query, key: accounts.accountOf('key', query.key) })),
     )
     return sums.map(sum => ({ ...sum, key: accounts.nameOf('key', sum.key) }))
@@ -104,7 +104,7 @@ export class NamedAccounting implements Accounting {
 
   async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
     const accounts = await this.#accounts()
-    const rows = await this.#booked.usage({ ...query, ...bookedFilters(query, accounts) })
+    const rows = await this.#byAccount.usage({ ...query, ...toAccountFilters(query, accounts) })
     if (query.by === 'day') return rows
     const kind = KIND_OF[query.by]
     return rows.map(row => ({ ...row, label: accounts.nameOf(kind, row.label) }))
@@ -112,7 +112,7 @@ export class NamedAccounting implements Accounting {
 
   async callLogs(query: CallLogQuery = {}): Promise<readonly StoredCall[]> {
     const accounts = await this.#accounts()
-    const calls = await this.#booked.callLogs({ ...query, ...bookedFilters(query, accounts) })
+    const calls = await this.#byAccount.callLogs({ ...query, ...toAccountFilters(query, accounts) })
     if (accounts.isPlain) return calls
     return calls.map(call => ({
       ...call,
@@ -126,9 +126,9 @@ export class NamedAccounting implements Accounting {
   async rejectedCalls(query: CallLogQuery = {}): Promise<readonly StoredRejection[]> {
     const accounts = await this.#accounts()
     const { publication, ...filters } = query
-    const asked = { ...filters, ...bookedFilters(filters, accounts) }
-    const calls = await this.#booked.rejectedCalls(
-      publication === undefined ? asked : { ...asked, publication },
+    const recorded = { ...filters, ...toAccountFilters(filters, accounts) }
+    const calls = await this.#byAccount.rejectedCalls(
+      publication === undefined ? recorded : { ...recorded, publication },
     )
     if (accounts.isPlain) return calls
     return calls.map(call => ({
@@ -138,26 +138,26 @@ export class NamedAccounting implements Accounting {
     }))
   }
 
-  /** Of accounts, as they are booked. */
+  /** Reports accounts, not names. */
   verify(watch?: VerifyWatch): Promise<Verification> {
-    return this.#booked.verify(watch)
+    return this.#byAccount.verify(watch)
   }
 
   async #adjust(
     adjustment: Adjustment,
-    book: (booked: Adjustment) => Promise<AdjustmentResult>,
+    record: (adjustment: Adjustment) => Promise<AdjustmentResult>,
   ): Promise<AdjustmentResult> {
     const accounts = await this.#accounts()
-    return book({ ...adjustment, tenant: accounts.accountOf('tenant', adjustment.tenant) })
+    return record({ ...adjustment, tenant: accounts.accountOf('tenant', adjustment.tenant) })
   }
 }
 
-function booked(query: UseQuery, accounts: Accounts): UseQuery {
+function toAccounts(query: UseQuery, accounts: Accounts): UseQuery {
   const kind = KIND_OF[query.by]
   return { ...query, names: query.names.map(name => accounts.accountOf(kind, name)) }
 }
 
-function bookedFilters(
+function toAccountFilters(
   { key, tenant, publication, endpoint }: UsageFilters,
   accounts: Accounts,
 ): UsageFilters {
@@ -177,7 +177,7 @@ function byName<Value>(
   return new Map([...found].map(([account, value]) => [accounts.nameOf(kind, account), value]))
 }
 
-function named(entry: WalletEntry, accounts: Accounts): WalletEntry {
+function withNames(entry: WalletEntry, accounts: Accounts): WalletEntry {
   return {
     ...entry,
     ...(entry.key !== undefined && { key: accounts.nameOf('key', entry.key) }),

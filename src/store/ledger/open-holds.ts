@@ -1,8 +1,8 @@
 import type { HoldId } from './rows.ts'
 
-/** A hold, as far as its end and the balance of its tenant need it. */
+/** The part of a hold that its end and the balance of its tenant need. */
 export interface OpenHold extends HoldId {
-  /** The entry that opened it. */
+  /** The ledger entry that opened it. */
   readonly entryId: number
   readonly tenant: string | null
   readonly amountNano: bigint
@@ -10,17 +10,16 @@ export interface OpenHold extends HoldId {
 }
 
 /**
- * All open holds, and what they take of each tenant's balance, so that an end finds its hold and a prepaid hold need
- * not add up all others. In memory, beside the table `open_holds`: only the writer of the one gateway opens and ends
- * holds.
- *
- * What a batch does takes effect at once and is taken back where the batch is not committed.
+ * All open holds, and the amount that they reserve of each tenant's balance, so that an end finds its hold and a
+ * prepaid hold need not add up all others. In memory, beside the table `open_holds`: only the writer of the one gateway
+ * opens and ends holds.
+ * The changes of a batch take effect at once and are rolled back if the batch is not committed.
  */
 export class OpenHolds {
   readonly #open = new Map<string, OpenHold>()
   readonly #sums = new Map<string, bigint>()
-  /** What the batch at hand has opened and ended, in order. */
-  #done: { readonly did: 'open' | 'end'; readonly hold: OpenHold }[] = []
+  /** The changes of the current batch, in order. */
+  #changes: { readonly change: 'open' | 'end'; readonly hold: OpenHold }[] = []
 
   constructor(open: Iterable<OpenHold>) {
     for (const hold of open) this.#add(hold)
@@ -32,29 +31,29 @@ export class OpenHolds {
 
   /** A batch begins, or has been committed. */
   begin(): void {
-    this.#done = []
+    this.#changes = []
   }
 
   open(hold: OpenHold): void {
     this.#add(hold)
-    this.#done.push({ did: 'open', hold })
+    this.#changes.push({ change: 'open', hold })
   }
 
-  /** Undefined where it is not open. */
+  /** Undefined if the hold is not open. */
   end(id: HoldId): OpenHold | undefined {
     const hold = this.#open.get(idOf(id))
     if (!hold) return undefined
     this.#remove(hold)
-    this.#done.push({ did: 'end', hold })
+    this.#changes.push({ change: 'end', hold })
     return hold
   }
 
   rollBack(): void {
-    for (const { did, hold } of this.#done.reverse()) {
-      if (did === 'open') this.#remove(hold)
+    for (const { change, hold } of this.#changes.reverse()) {
+      if (change === 'open') this.#remove(hold)
       else this.#add(hold)
     }
-    this.#done = []
+    this.#changes = []
   }
 
   #add(hold: OpenHold): void {

@@ -9,25 +9,24 @@ import type { Ledger, LedgerEvents } from './types.ts'
 export interface OpenLedgerOptions {
   readonly clock: Clock
   readonly events: LedgerEvents
-  /** What a relative path starts from; the working directory by default. */
+  /** The folder that a relative path starts from; the working directory by default. */
   readonly folder?: string
-  /** So many rows may wait: 20,000 by default. */
+  /** How many rows may be queued: 20,000 by default. */
   readonly maxQueued?: number
-  /** How long a hold may wait for a database that cannot be written: 2 s by default. */
-  readonly openPatienceMs?: number
-  /** So many rows share one transaction at most, so that nobody waits long for the others: 1,000 by default. */
+  /** How long a hold may wait while the database cannot be written: 2 s by default. */
+  readonly openTimeoutMs?: number
+  /** The maximum number of rows in one transaction, which bounds the waiting time of each: 1,000 by default. */
   readonly batchRows?: number
-  /** One that was started before; else one is started here. From now on it is the ledger's, or ends with an error. */
+  /** A thread that was started before; otherwise one is started here. The ledger ends it, also after an error. */
   readonly thread?: LedgerThread
 }
 
-/** What SQLite may take for a lock, and a commit on a slow disk, on top of a hold's patience. */
+/** Time for SQLite to get a lock, and for a commit on a slow disk, on top of a hold's timeout. */
 const STALL_MARGIN_MS = 3_000
 
 /**
- * Becomes the one gateway of a store that `openStore` has brought up to date, with a thread that writes.
- *
- * @throws {CommandError} GW2006 where another gateway serves the store; GW2001, GW2003, GW6001
+ * Becomes the one gateway of a store that `openStore` has migrated, with a thread that writes.
+ * @throws {CommandError} GW2006 if another gateway serves the store; GW2001, GW2003, GW6001
  */
 export async function openLedger(url: string, options: OpenLedgerOptions): Promise<Ledger> {
   const thread = options.thread ?? new LedgerThread()
@@ -40,12 +39,12 @@ export async function openLedger(url: string, options: OpenLedgerOptions): Promi
 }
 
 async function openWith(thread: LedgerThread, url: string, options: OpenLedgerOptions): Promise<Ledger> {
-  const { clock, events, openPatienceMs = 2_000, batchRows = 1_000, maxQueued = 20_000 } = options
+  const { clock, events, openTimeoutMs = 2_000, batchRows = 1_000, maxQueued = 20_000 } = options
   const path = storePath(url, options.folder ?? '.')
   const lease = takeLease(path)
   try {
-    const worker = await thread.begin({ path, openPatienceMs, batchRows })
-    const stalledAfterMs = openPatienceMs + STALL_MARGIN_MS
+    const worker = await thread.begin({ path, openTimeoutMs, batchRows })
+    const stalledAfterMs = openTimeoutMs + STALL_MARGIN_MS
     return new ThreadedLedger(worker, lease, { clock, events, maxQueued, stalledAfterMs })
   } catch (error) {
     lease.release()

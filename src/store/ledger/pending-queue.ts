@@ -2,7 +2,7 @@ import { GwError } from '../../base/catalogue/wire.ts'
 import type { Hold, HoldEnd } from '../../schema/ledger.ts'
 import type { Answers, LedgerQuery } from './rows.ts'
 
-/** Who waits for what was handed to the writer. */
+/** The caller of an item that was sent to the writer. */
 export type PendingEntry =
   | PendingHold
   | {
@@ -23,26 +23,25 @@ export interface PendingHold {
   readonly hold: Hold
   readonly resolve: () => void
   readonly reject: (error: Error) => void
-  /** Its caller has been rejected already; where it is written after all, it must be released. */
+  /** The caller has already been rejected; if the hold is written nevertheless, it must be released. */
   isRejected: boolean
 }
 
-/** Nobody waits for a line of the call log; it only counts. */
+/** A line of the call log has no waiting caller; it only counts. */
 export const LOG = { what: 'log' } as const
 
-/** A power of two: a number's seat is found with a mask. */
+/** A power of two: a mask maps a number to its slot. */
 const FIRST_SLOTS = 1_024
 
 /**
- * All who wait, by number, in the order in which the writer reports.
- *
- * They sit in a ring that grows: a Map that so many pass through leaves tables behind that keep each other alive, and
- * with them the requests that waited (see `Roster`).
+ * All pending callers, by number, in the order of the writer's reports.
+ * They are in a growing ring: a Map with such a turnover leaves tables behind that keep each other alive, and with them
+ * the waiting requests (see `IndexedSet`).
  */
 export class PendingQueue {
   #slots: (PendingEntry | undefined)[] = emptySlots(FIRST_SLOTS)
   #size = 0
-  /** All before it have left. */
+  /** All entries before this number have left. */
   #first = 1
   #last = 0
 
@@ -50,13 +49,13 @@ export class PendingQueue {
     return this.#size
   }
 
-  /** The number that was given out last. */
+  /** The last number that was assigned. */
   get last(): number {
     return this.#last
   }
 
   get oldest(): number | undefined {
-    this.#passOverEmpty()
+    this.#skipEmpty()
     return this.#size === 0 ? undefined : this.#first
   }
 
@@ -76,7 +75,7 @@ export class PendingQueue {
     return entry
   }
 
-  /** Resolves all up to a number. Which of them had been rejected, and are held now. */
+  /** Resolves all entries up to a number. Returns the holds that had already been rejected, and are now written. */
   commit(upTo: number): readonly Hold[] {
     const unwanted: Hold[] = []
     const end = Math.min(upTo, this.#last)
@@ -89,7 +88,7 @@ export class PendingQueue {
     return unwanted
   }
 
-  /** Rejects the holds that wait. They keep their places: the writer may still write them. */
+  /** Rejects the pending holds. They keep their slots: the writer may still write them. */
   rejectHolds(reason: string): void {
     for (const entry of this.#slots) {
       if (entry?.what !== 'hold' || entry.isRejected) continue
@@ -98,7 +97,7 @@ export class PendingQueue {
     }
   }
 
-  /** Everybody, in vain. How many rows of the ledger were among them. */
+  /** Rejects all entries. Returns how many of them were rows of the ledger. */
   rejectAll(reason: string): number {
     let rows = 0
     for (let seq = this.#first; seq <= this.#last; seq++) {
@@ -113,13 +112,13 @@ export class PendingQueue {
     return this.#slots[seq & (this.#slots.length - 1)]
   }
 
-  #passOverEmpty(): void {
+  #skipEmpty(): void {
     while (this.#first <= this.#last && this.#at(this.#first) === undefined) this.#first += 1
   }
 
-  /** For one more than there are seats from the first to the last. */
+  /** Makes room for one more entry than there are slots from the first to the last. */
   #grow(): void {
-    this.#passOverEmpty()
+    this.#skipEmpty()
     if (this.#last + 1 - this.#first < this.#slots.length) return
     const slots = emptySlots(2 * this.#slots.length)
     for (let seq = this.#first; seq <= this.#last; seq++) slots[seq & (slots.length - 1)] = this.#at(seq)
@@ -143,7 +142,7 @@ export function describeRow(entry: PendingEntry): string {
     case 'end':
       return describeEnd(entry.end)
     case 'answer':
-      return 'a question'
+      return 'a query'
     case 'log':
       return 'a line of the call log'
   }

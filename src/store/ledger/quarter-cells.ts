@@ -1,7 +1,7 @@
 import { parts } from './columns.ts'
 import type { OtherEntry } from './entries.ts'
 
-/** What a row of `usage_quarters` is for. */
+/** The primary key of a row of `usage_quarters`. */
 export interface Place {
   readonly quarter: number
   readonly key: string
@@ -11,7 +11,7 @@ export interface Place {
   readonly endpoint: string
 }
 
-/** What a row of `usage_quarters` adds up, or a difference between two of them. Token counts stay far below 2⁵³. */
+/** The sums of a row of `usage_quarters`, or a difference between two rows. Token counts stay far below 2⁵³. */
 export interface Cell extends Place {
   requests: number
   inputTokens: number
@@ -42,13 +42,13 @@ export type KeptRow = readonly [
   unpriced: number,
 ]
 
-/** As a {@link KeptRow} has them. */
+/** The columns of a {@link KeptRow}. */
 export const KEPT_COLUMNS = `tenant, publication, endpoint, quarter, requests, input_tokens, cached_input_tokens,
   cache_write_tokens, output_tokens, search_units, amount_units, amount_nano, estimated, unpriced`
 
 const NANO_PER_UNIT = 1_000_000_000
 
-/** The cells of some quarters, found by key and publication: of those there are few endpoints and one tenant. */
+/** The cells of some quarters, indexed by key and publication: per pair there are few endpoints and one tenant. */
 export class Cells {
   readonly #lists = new Map<string, { readonly cells: Cell[]; from: number }>()
   size = 0
@@ -64,7 +64,7 @@ export class Cells {
     ]
     const list = this.#list(key, publication)
     const { cells } = list
-    // The last quarter is at the end.
+    // The newest quarter is at the end.
     for (let at = cells.length - 1; at >= 0; at--) {
       const cell = cells[at] as Cell
       if (cell.quarter !== quarter || cell.endpoint !== endpoint || cell.tenant !== tenant) continue
@@ -91,7 +91,7 @@ export class Cells {
     this.size += 1
   }
 
-  /** Takes the cell of a row out. Asked in the order of quarters it is found at once. */
+  /** Removes and returns the cell of a row. Takes constant time if called in the order of quarters. */
   take(key: string, row: KeptRow): Cell | undefined {
     const list = this.#lists.get(listName(key, row[1]))
     if (!list) return undefined
@@ -107,7 +107,7 @@ export class Cells {
     return undefined
   }
 
-  /** Those that were not taken out. */
+  /** The cells that were not taken. */
   *left(): Generator<Cell, void> {
     if (this.size === 0) return
     for (const { cells, from } of this.#lists.values()) yield* cells.slice(from)
@@ -124,7 +124,7 @@ export class Cells {
   }
 }
 
-/** No name of a resource holds a line break (schema/scalars.ts). */
+/** No name of a resource contains a line break (schema/scalars.ts). */
 function listName(key: string, publication: string): string {
   return `${key}\n${publication}`
 }
@@ -142,7 +142,7 @@ function addTo(cell: Cell, entry: OtherEntry, amountNano: bigint): void {
   cell.unpriced += flags >> 1
 }
 
-/** What the entries come to, less what is kept; undefined where they are the same. */
+/** The sum of the entries minus the stored row; undefined if they are equal. */
 export function difference(added: Cell | undefined, key: string, kept: KeptRow): Cell | undefined {
   const amountNano = nanoOf(kept[10], kept[11])
   const isSame =
@@ -175,7 +175,7 @@ export function difference(added: Cell | undefined, key: string, kept: KeptRow):
   }
 }
 
-/** What is kept, more by a difference. */
+/** The stored row plus a difference. */
 export function sumOf(kept: KeptRow | undefined, more: Cell): Cell {
   return {
     ...more,
@@ -191,7 +191,7 @@ export function sumOf(kept: KeptRow | undefined, more: Cell): Cell {
   }
 }
 
-export function isNothing(cell: Cell): boolean {
+export function isZero(cell: Cell): boolean {
   return (
     cell.requests === 0 &&
     cell.inputTokens === 0 &&
@@ -205,7 +205,7 @@ export function isNothing(cell: Cell): boolean {
   )
 }
 
-/** As a finding tells of it, its amount in one way of writing it. */
+/** The text of a finding; the amount is normalized into units and nano. */
 export function cellText(cell: Omit<Cell, keyof Place>): string {
   const [units, nano] = parts(cell.amountNano)
   const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens } = cell
@@ -215,7 +215,7 @@ export function cellText(cell: Omit<Cell, keyof Place>): string {
   )
 }
 
-/** Within a number where that keeps all digits: a quarter of an hour seldom costs nine million. */
+/** Uses a number if that keeps all digits: a quarter of an hour seldom costs nine million. */
 function nanoOf(units: number, nano: number): bigint {
   const all = units * NANO_PER_UNIT + nano
   return Number.isSafeInteger(all) ? BigInt(all) : BigInt(units) * BigInt(NANO_PER_UNIT) + BigInt(nano)

@@ -8,7 +8,7 @@ import { QUARTER_MS } from './sums.ts'
 import { onceUnlocked } from './write-lock.ts'
 
 const PAGE_ROWS = 1_000
-/** Enough to give back what a batch of deletions frees, too few to hold the thread for long. */
+/** Enough to free the pages of a batch of deletions, too few to block the thread for long. */
 const VACUUM_PAGES = 200
 
 const KEY_TOTAL = `
@@ -21,12 +21,12 @@ const VERSION = `select wallet_version from ledger_head`
 const ADJUSTMENTS = `
   select id, kind, tenant, cast(amount_nano as text) as nano from ledger
   where reference is not null and id > ? order by id`
-/** `cross join`: from the few that are open to their entries, and never the other way. */
+/** `cross join` fixes the order: from the few open holds to their entries, never the other way. */
 const HOLDS = `
   select request_id, attempt, key_name, tenant, publication, endpoint, at_ms, deadline_ms, tokens, input_tokens,
     cast(amount_nano as text) as nano, cast(input_amount_nano as text) as input_nano, path, stream
   from open_holds cross join ledger on ledger.id = entry_id`
-const LEFT_BEHIND = `${HOLDS} where entry_id <= ? order by entry_id limit ${PAGE_ROWS}`
+const ORPHANED = `${HOLDS} where entry_id <= ? order by entry_id limit ${PAGE_ROWS}`
 const OVERDUE = `
   ${HOLDS} where deadline_ms <= ? and (request_id, attempt) > (?, ?)
   order by request_id, attempt limit ${PAGE_ROWS}`
@@ -50,10 +50,10 @@ interface HoldRow {
   readonly stream: number | null
 }
 
-/** Answers questions on the writer's connection, so that they see all that was committed before them. */
+/** Answers queries on the writer's connection, so that they see everything that was committed before them. */
 export class LedgerQueries {
   readonly #raw: Database.Database
-  /** The last entry of earlier processes: a hold up to it is none of ours. */
+  /** The last entry of earlier processes: a hold up to it was not opened by this process. */
   readonly #inheritedId: number
 
   constructor(raw: Database.Database) {
@@ -61,7 +61,7 @@ export class LedgerQueries {
     this.#inheritedId = raw.prepare('select coalesce(max(id), 0) from ledger').pluck().get() as number
   }
 
-  /** @throws {Database.SqliteError} where the database cannot be read, or not be written by `prune`. */
+  /** @throws {Database.SqliteError} if the database cannot be read, or, for `prune`, not be written. */
   answer(query: LedgerQuery): Answers[LedgerQuery['query']] {
     return onceUnlocked(() => this.#raw.transaction(() => this.#answer(query))())
   }
@@ -77,8 +77,8 @@ export class LedgerQueries {
         }
       case 'adjustments':
         return this.#adjustments(query.sinceVersion)
-      case 'left_behind':
-        return (this.#raw.prepare(LEFT_BEHIND).all(this.#inheritedId) as HoldRow[]).map(toHold)
+      case 'orphaned':
+        return (this.#raw.prepare(ORPHANED).all(this.#inheritedId) as HoldRow[]).map(toHold)
       case 'overdue': {
         const { requestId = '', attempt = 0 } = query.after ?? {}
         const rows = this.#raw.prepare(OVERDUE).all(query.deadlineBeforeMs, requestId, attempt)

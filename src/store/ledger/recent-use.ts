@@ -12,11 +12,11 @@ const COLUMNS = {
   endpoint: 'endpoint',
 } as const
 
-/** SQLite takes 32766 parameters in a statement. */
+/** SQLite accepts at most 32766 parameters in a statement. */
 const NAMES_AT_ONCE = 5_000
 const MINUTES_A_QUARTER = QUARTER_MS / 60_000
 
-/** What was settled by each name since `sinceMs`, and when last; names without anything are left out. */
+/** Settled usage of each name since `sinceMs`, and the time of the last use; unused names are left out. */
 export async function selectUse(db: Kysely<Tables>, query: UseQuery): Promise<NamedUse[]> {
   const column = COLUMNS[query.by]
   const found: NamedUse[] = []
@@ -25,7 +25,7 @@ export async function selectUse(db: Kysely<Tables>, query: UseQuery): Promise<Na
       .selectFrom('usage_quarters')
       .select(eb => [
         `${column} as name`,
-        // Beside a publication its endpoint: together they are a binding.
+        // A publication has a row per endpoint: together they identify a binding.
         sql<string>`${query.by === 'publication' ? sql.ref('endpoint') : sql`''`}`.as('endpoint'),
         eb.fn.sum<number>('requests').as('requests'),
         sql<number>`sum(input_tokens + output_tokens)`.as('tokens'),
@@ -51,7 +51,7 @@ export async function selectUse(db: Kysely<Tables>, query: UseQuery): Promise<Na
   return found
 }
 
-/** When each name was last used since `sinceMs`: from an index alone, so that a month of a busy store is no burden. */
+/** When each name was last used since `sinceMs`: reads only an index, so it is cheap even over a busy month. */
 export async function selectLastUse(
   db: Kysely<Tables>,
   query: UseQuery,
@@ -101,7 +101,7 @@ export async function selectPeaks(
   return peaks
 }
 
-/** What keys have used for life and since a moment; one answer for each query, zeros where there is nothing. */
+/** Usage of keys, in total and since a moment; one answer per query, zeros without usage. */
 export async function selectKeySums(
   db: Kysely<Tables>,
   queries: readonly KeySumsQuery[],

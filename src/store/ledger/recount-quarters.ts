@@ -5,11 +5,13 @@ import { type Cell, Cells, cellText, difference, KEPT_COLUMNS, type KeptRow, sum
 import { QUARTER_MS } from './sums.ts'
 import type { Finding } from './types.ts'
 
-/** A span is so many quarters that are compared together, so that the rows of a key are read in one go. */
+/**
+ * The maximum number of quarters that are compared together as a span, so that the rows of a key are read in one go.
+ */
 const LONGEST_SPAN = 96
-/** So many rows has a span, about: few enough to be found in the caches of a processor. */
+/** The approximate number of rows in a span: few enough for the processor's caches. */
 const SPAN_ROWS = 8_000
-/** Bills are written within minutes of their quarter's end; what comes later is added all the same. */
+/** Charges are usually written within minutes after the end of their quarter; later ones are added all the same. */
 const LATE_QUARTERS = 2
 
 const LAST = `select max(quarter) from usage_quarters`
@@ -21,9 +23,9 @@ const KEPT = `
   where key_name = ? and quarter >= ? and quarter < ? order by quarter, tenant, publication, endpoint`
 
 /**
- * Adds settlements up by quarters of an hour and compares them with the rows of `usage_quarters`, a span of quarters at a
- * time, once the entries have gone past it. Entries follow each other in the order of time, so that little is in memory;
- * what comes out of order is a difference until the end, and takes away the one that it has left open.
+ * Adds settlements up by quarters of an hour and compares the sums with the rows of `usage_quarters`, a span of
+ * quarters at a time, after the last entry of the span. Entries are nearly in time order, so that little is in memory;
+ * a late entry becomes a difference that cancels the one found before.
  *
  *     add ──▶ cells of a span ──▶ compare with its rows ──▶ differences ──▶ findings
  *                                        late settlements ────▶┘
@@ -33,7 +35,7 @@ export class QuarterRecount {
   readonly #kept: Database.Statement<[string, number, number], KeptRow>
   readonly #next: Database.Statement<[number], number | null>
   readonly #spanQuarters: number
-  /** What the settlements of spans come to that were not compared yet, by the number of the span. */
+  /** The sums of the settlements of spans that were not yet compared, by the number of the span. */
   readonly #open = new Map<number, Cells>()
   readonly #compared = new Set<number>()
   readonly #differences: CellDifferences
@@ -68,8 +70,8 @@ export class QuarterRecount {
     cells.add(entry, amountNano)
   }
 
-  /** Compares the spans that the entries have gone past. To be called after each page. */
-  goOn(): void {
+  /** Compares the spans that are complete. Call it after each page. */
+  compareComplete(): void {
     const past = Math.floor((this.#newest - LATE_QUARTERS) / this.#spanQuarters)
     if (this.#open.size > 1) for (const span of this.#open.keys()) if (span < past) this.#compare(span)
     if (this.#late.size === 0) return
@@ -77,13 +79,13 @@ export class QuarterRecount {
     this.#late = new Cells()
   }
 
-  /** Compares what is left, a span a step; then there is nothing to add any more. */
-  *rest(): Generator<undefined, void> {
+  /** Compares the remaining spans, one per step; nothing can be added afterwards. */
+  *compareRemaining(): Generator<undefined, void> {
     for (const span of this.#open.keys()) {
       this.#compare(span)
       yield
     }
-    // What is kept for spans of which there is no entry.
+    // Stored rows of spans without any entry.
     for (let quarter = this.#next.get(Number.MIN_SAFE_INTEGER) ?? null; quarter !== null; ) {
       const span = Math.floor(quarter / this.#spanQuarters)
       if (!this.#compared.has(span)) this.#compare(span)
@@ -92,7 +94,7 @@ export class QuarterRecount {
     }
   }
 
-  /** What differs, at most `limit` of it, oldest first. */
+  /** The differences, at most `limit`, oldest first. */
   findings(limit: number): Finding[] {
     return this.#differences.take(limit).map(cell => this.#finding(cell))
   }

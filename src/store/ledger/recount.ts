@@ -7,7 +7,7 @@ export interface Balance {
   nano: bigint
 }
 
-/** What the settlements of a key come to. */
+/** The sums of the settlements of a key. */
 export interface KeyUse {
   amountNano: bigint
   tokens: bigint
@@ -15,15 +15,15 @@ export interface KeyUse {
 
 export type OnSettled = (entry: OtherEntry, amountNano: bigint) => void
 
-/** Adds entries up, oldest first, and notes those that cannot follow what came before. */
+/** Adds entries up, oldest first, and records those that contradict earlier entries. */
 export class Recount {
   readonly findings: Finding[] = []
   readonly balances = new Map<string, Balance>()
   readonly keys = new Map<string, KeyUse>()
-  /** By request id, and attempt where it is not the first. */
+  /** By request id, and attempt if it is not the first. */
   readonly openHolds = new Map<string, HoldEntry>()
   entries = 0
-  /** The last credit, debit or adjustment. */
+  /** The id of the last credit, debit or adjustment. */
   walletVersion = 0
   #lastId = 0
   readonly #prices: ReadonlyMap<number, Price>
@@ -35,7 +35,7 @@ export class Recount {
     this.#maxFindings = maxFindings
   }
 
-  /** @param onSettled hears of each settlement. */
+  /** @param onSettled is called for each settlement. */
   add({ holds, others }: EntriesPage, onSettled: OnSettled): void {
     let next = 0
     for (const other of others) {
@@ -84,7 +84,7 @@ export class Recount {
     if (!hold) return this.#find(entry[0], 'ends what is not open')
     this.openHolds.delete(name)
     if (entry[4] === hold[3] && entry[5] === hold[4] && entry[6] === hold[5]) return
-    // Not the endpoint: where the first one failed, another has answered.
+    // Not the endpoint: after a failover another endpoint has answered.
     for (const [column, has, had] of [
       ['key_name', entry[4], hold[3]],
       ['tenant', entry[5], hold[4]],
@@ -122,7 +122,7 @@ export class Recount {
     else this.balances.set(tenant, { nano: amountNano })
   }
 
-  /** A bill is its price times its usage (spec/money.md §5, invariant 3). */
+  /** A charge is its price times its usage (spec/money.md §5, invariant 3). */
   #recompute(entry: OtherEntry, amountNano: bigint): void {
     const priceId = entry[15]
     if (priceId === null) return
@@ -148,7 +148,7 @@ export class Recount {
   }
 }
 
-/** Nearly every attempt is the first one: its request id alone is found sooner. */
+/** Nearly every attempt is the first one: its request id alone is a faster key. */
 function nameOf(requestId: string | null, attempt: number | null): string {
   return attempt === 1 ? `${requestId}` : `${requestId}\n${attempt}`
 }

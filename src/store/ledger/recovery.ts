@@ -1,24 +1,24 @@
 import type { CallRecord, Claim, Hold, HoldEnd, Settlement } from '../../schema/ledger.ts'
 import type { Answers, HoldId, LedgerQuery } from './rows.ts'
 
-/** How far past its deadline a hold may be before a sweeper ends it (spec/money.md §5). */
+/** How far past its deadline a hold may be before the sweeper ends it (spec/money.md §5). */
 export const SWEEP_AFTER_MS = 60_000
 
-/** What ending holds that nobody else will end needs of the ledger. */
+/** The parts of the ledger that recovery and the sweeper use. */
 export interface RecoveryPorts {
-  readonly query: <Asked extends LedgerQuery>(query: Asked) => Promise<Answers[Asked['query']]>
+  readonly query: <Query extends LedgerQuery>(query: Query) => Promise<Answers[Query['query']]>
   readonly end: (end: HoldEnd) => Promise<void>
   readonly log: (record: CallRecord) => void
 }
 
 /**
- * Settles what earlier processes have left, a page at a time: what is settled is not left any more. The call log
- * gets the lines that those did not come to write.
+ * Settles the holds of earlier processes, a page at a time: settled holds drop out of the query. Also writes their
+ * missing lines of the call log.
  */
 export async function recoverHolds({ query, end, log }: RecoveryPorts, nowMs: number): Promise<number> {
   let count = 0
   for (;;) {
-    const holds = await query({ query: 'left_behind' })
+    const holds = await query({ query: 'orphaned' })
     if (holds.length === 0) return count
     const settled = holds.map(hold => ({ hold, bill: settleUnknown(hold, nowMs, 'interrupted') }))
     await Promise.all(settled.map(({ bill }) => end(bill)))
@@ -27,7 +27,7 @@ export async function recoverHolds({ query, end, log }: RecoveryPorts, nowMs: nu
   }
 }
 
-/** Settles what is overdue and not known, a page at a time. */
+/** Settles overdue holds of unknown requests, a page at a time. */
 export async function sweepHolds(
   { query, end }: RecoveryPorts,
   nowMs: number,
@@ -50,7 +50,7 @@ export function claimOf({ requestId, attempt, key, tenant, publication, endpoint
   return { requestId, attempt, key, publication, endpoint, ...(tenant !== undefined && { tenant }) }
 }
 
-/** What its client was sent, and how long it took, nobody knows. */
+/** The status that the client got, and the duration, are unknown. */
 function interruptedCall(bill: Settlement, { path, stream }: NonNullable<Hold['call']>): CallRecord {
   const { requestId, attempt, key, tenant, publication, endpoint } = bill
   return {
@@ -73,8 +73,8 @@ function interruptedCall(bill: Settlement, { path, stream }: NonNullable<Hold['c
   }
 }
 
-/** Nothing was learned of its cost: what its input was estimated at (spec/money.md §2). */
-function settleUnknown(hold: Hold, nowMs: number, mark: 'interrupted' | 'swept'): Settlement {
+/** The actual cost is unknown: charges the estimated cost of the input (spec/money.md §2). */
+function settleUnknown(hold: Hold, nowMs: number, flag: 'interrupted' | 'swept'): Settlement {
   const usage = {
     inputTokens: hold.inputTokens,
     cachedInputTokens: 0,
@@ -88,6 +88,6 @@ function settleUnknown(hold: Hold, nowMs: number, mark: 'interrupted' | 'swept')
     endedAtMs: nowMs,
     amountNano: hold.inputAmountNano,
     usage,
-    flags: [mark, 'estimated'],
+    flags: [flag, 'estimated'],
   }
 }

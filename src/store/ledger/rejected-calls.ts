@@ -4,9 +4,9 @@ import type { RejectedCall } from '../../schema/ledger.ts'
 import type { RejectedCallsTable, Tables } from '../tables.ts'
 import type { CallLogQuery, StoredRejection } from './types.ts'
 
-/** The log of rejected calls keeps so many rows, the newest. */
+/** The log of rejected calls keeps this many rows, the newest. */
 export const MAX_REJECTED_ROWS = 20_000
-/** Of one second: rows of one key, and of all. Others are counted by key and code, then by code alone. */
+/** Rows per second: of one key, and in total. Further calls are counted by key and code, then by code alone. */
 const MAX_ROWS_OF_KEY = 5
 const MAX_ROWS = 100
 
@@ -18,7 +18,7 @@ const TRIM = `delete from rejected_calls where id <= (select max(id) from reject
 const PRUNE = `
   delete from rejected_calls where id in (select id from rejected_calls where at_ms < ? order by id limit ?)`
 
-/** Gathers rejected calls: one row for all that have key, code and model in common. Its size is bounded. */
+/** Collects rejected calls: one row for all with the same key, code and model. Its size is bounded. */
 export class RejectedSample {
   #rows = new Map<string, RejectedCall>()
   readonly #rowsOfKey = new Map<string, number>()
@@ -35,7 +35,7 @@ export class RejectedSample {
     else this.#addCommon(errorCode, { ...call, askedModel: undefined, key: undefined, tenant: undefined })
   }
 
-  /** What has gathered; it begins anew. */
+  /** Returns and clears the collected rows. */
   take(): readonly RejectedCall[] {
     const rows = [...this.#rows.values()]
     this.#rows.clear()
@@ -54,7 +54,7 @@ export class RejectedSample {
   }
 }
 
-/** Writes rows, and deletes those that are too many. Inside a transaction of the writer. */
+/** Inserts rows, and deletes the oldest above the limit. Runs in a transaction of the writer. */
 export function insertRejected(raw: Database.Database, calls: readonly RejectedCall[]): undefined {
   const insert = raw.prepare(INSERT)
   for (const call of calls) {
@@ -80,7 +80,7 @@ export function pruneRejected(raw: Database.Database, beforeMs: number, maxRows:
   raw.prepare(PRUNE).run(beforeMs, maxRows)
 }
 
-/** As the call log is asked; none of them has reached an endpoint. */
+/** Takes the queries of the call log; no rejected call has an endpoint. */
 export async function selectRejected(db: Kysely<Tables>, query: CallLogQuery): Promise<StoredRejection[]> {
   if (query.endpoint !== undefined) return []
   let select = db

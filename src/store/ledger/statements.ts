@@ -1,6 +1,6 @@
 /**
- * The statements of the writer. All parameters are by position: binding by name doubles the cost of a row. `or fail`:
- * a batch goes back as a whole, so no statement of it need be able to go back alone, for which SQLite would copy pages.
+ * The statements of the writer. All parameters are positional: binding by name doubles the cost of a row. `or fail`: a
+ * batch rolls back as a whole, so no statement needs its own rollback, for which SQLite would copy pages.
  */
 
 export const INSERT_HOLD_ENTRY = `

@@ -7,7 +7,7 @@ function quarterOf(ms: number): number {
   return Math.floor(ms / QUARTER_MS)
 }
 
-/** What settlements add up to for one row of `usage_quarters`. */
+/** The sum of settlements for one row of `usage_quarters`. */
 export interface QuarterSum {
   readonly key: string
   readonly quarter: number
@@ -30,18 +30,18 @@ export interface KeySum {
   amountNano: bigint
 }
 
-/** What the settlements of one batch add to the sums, so that each sum is written once a batch. */
+/** The sums of the settlements of one batch, so that each stored sum is written once per batch. */
 export class BatchSums {
   readonly quarters = new Map<string, QuarterSum>()
   readonly keys = new Map<string, KeySum>()
-  /** By tenant; what is to be taken off its balance. */
+  /** The amount to subtract from the balance, by tenant. */
   readonly spent = new Map<string, bigint>()
 
   add(end: Settlement): void {
     const { key, amountNano, usage, flags } = end
     const tenant = end.tenant ?? ''
     const quarter = quarterOf(end.endedAtMs)
-    // No name holds a line break (schema/scalars.ts).
+    // No name contains a line break (schema/scalars.ts).
     const id = `${quarter}\n${key}\n${tenant}\n${end.publication}\n${end.endpoint}`
     const sum = this.quarters.get(id) ?? empty(end, quarter, tenant)
     sum.requests += 1

@@ -8,25 +8,24 @@ import { type PackedPost, unpacked } from './wire-format.ts'
 import { LedgerWriter, StoreReplaced } from './writer.ts'
 
 /**
- * What the ledger's thread does, until it is told to close: it writes on a connection of its own, because a commit
- * waits for the disk, and the relay must not.
- *
- * @returns that connection, which goes with the port.
+ * The body of the ledger's thread, until it gets `close`: it writes on its own connection, because a commit waits for
+ * the disk, and the main thread must not.
+ * @returns that connection, which closes together with the port.
  */
 export async function writeLedger(port: MessagePort, settings: WriterSettings): Promise<OpenDatabase> {
   const session = await openDatabase(settings.path, 'write')
-  // It waits by itself, and with less patience: see `onceUnlocked`.
+  // `onceUnlocked` waits instead, and for a shorter time.
   session.raw.pragma('busy_timeout = 0')
   const writer = new LedgerWriter(
     {
-      book: new LedgerRows(session.raw),
+      rows: new LedgerRows(session.raw),
       queries: new LedgerQueries(session.raw),
       clock: systemClock,
       soon: setImmediate,
       report: (report: Report) => port.postMessage(report),
       assertFile() {
         const file = fileIdentity(settings.path)
-        if (file === undefined) throw new Error(`${settings.path} has gone`)
+        if (file === undefined) throw new Error(`${settings.path} no longer exists`)
         if (file !== session.file)
           throw new StoreReplaced(`${settings.path} was replaced while it was served`)
       },

@@ -30,16 +30,13 @@ const ALARMS: Readonly<Record<Exclude<RowFault, Short>, string>> = {
 export interface ThreadedLedgerOptions {
   readonly clock: Clock
   readonly events: LedgerEvents
-  /** So many rows may wait before holds are rejected; from half of it on, call logs are dropped. */
+  /** How many rows may be queued before holds are rejected; from half of it on, call logs are dropped. */
   readonly maxQueued: number
-  /** After so long without a word from the writer, holds that wait are rejected. */
+  /** After this time without a report from the writer, pending holds are rejected. */
   readonly stalledAfterMs: number
 }
 
-/**
- * The main thread's side of the ledger: hands rows to the writer, and resolves the promises of those that are
- * committed.
- */
+/** The main thread's side of the ledger: sends rows to the writer, and resolves their promises after the commit. */
 export class ThreadedLedger implements Ledger {
   readonly #worker: Worker
   readonly #lease: Lease
@@ -47,7 +44,7 @@ export class ThreadedLedger implements Ledger {
   readonly #exited: Promise<void>
   readonly #recovery: RecoveryPorts
 
-  readonly #waiting = new PendingQueue()
+  readonly #pending = new PendingQueue()
   readonly #batcher: MessageBatcher
   #stallTimer: Timer | undefined
   #inProblem = false
@@ -69,23 +66,23 @@ export class ThreadedLedger implements Ledger {
       end: end => this.end(end),
       log: record => this.log(record),
     }
-    worker.on('message', (report: Report) => this.#hear(report))
-    worker.on('error', error => this.#die(error))
+    worker.on('message', (report: Report) => this.#onReport(report))
+    worker.on('error', error => this.#onDeath(error))
     this.#exited = new Promise(resolve => {
       worker.on('exit', code => {
-        this.#die(new Error(`the ledger's thread has ended with code ${code}`))
+        this.#onDeath(new Error(`the ledger's thread has ended with code ${code}`))
         resolve()
       })
     })
   }
 
   get healthy(): boolean {
-    const isFull = this.#waiting.size >= this.#options.maxQueued
+    const isFull = this.#pending.size >= this.#options.maxQueued
     return !(this.#ended || this.#inProblem || this.#isStalled || isFull)
   }
 
   get queued(): number {
-    return this.#waiting.size
+    return this.#pending.size
   }
 
   get droppedLogs(): number {
@@ -107,11 +104,11 @@ export class ThreadedLedger implements Ledger {
   }
 
   log(record: CallRecord): void {
-    if (!this.healthy || this.#waiting.size >= this.#options.maxQueued / 2) {
+    if (!this.healthy || this.#pending.size >= this.#options.maxQueued / 2) {
       this.#droppedLogs += 1
       return
     }
-    this.#waiting.add(LOG)
+    this.#pending.add(LOG)
     this.#batcher.add(['log', record])
   }
 
@@ -126,7 +123,7 @@ export class ThreadedLedger implements Ledger {
     this.#rejectedTimer = undefined
     const calls = this.#rejected.take()
     if (calls.length === 0 || !this.healthy) return
-    // It fails only with the thread, of which `onDeath` tells.
+    // It fails only if the thread ends, which `onDeath` reports.
     this.#query({ query: 'log_rejected', calls }).catch(() => undefined)
   }
 
@@ -170,17 +167,17 @@ export class ThreadedLedger implements Ledger {
   async #close(withinMs: number): Promise<number> {
     this.#postRejected()
     let timer: Timer | undefined
-    const tooLate = new Promise<void>(resolve => {
+    const timeout = new Promise<void>(resolve => {
       timer = this.#options.clock.after(withinMs, resolve)
     })
-    // A flush that fails means a thread that is dead, of which `onDeath` has told.
-    await Promise.race([this.flush().catch(() => undefined), tooLate])
+    // A flush fails only if the thread has ended, which `onDeath` has reported.
+    await Promise.race([this.flush().catch(() => undefined), timeout])
     const left = this.#reject('the ledger is closing')
     if (left === 0) {
-      // A thread that closes by itself leaves no write-ahead log behind.
+      // A thread that closes its connection itself leaves no write-ahead log behind.
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
       this.#worker.postMessage('close')
-      await Promise.race([this.#exited, tooLate])
+      await Promise.race([this.#exited, timeout])
     }
     timer?.cancel()
     await this.#worker.terminate()
@@ -189,19 +186,19 @@ export class ThreadedLedger implements Ledger {
   }
 
   #post(item: Item, entry: PendingEntry): void {
-    this.#waiting.add(entry)
+    this.#pending.add(entry)
     this.#batcher.put(item)
     this.#watchForStall()
   }
 
-  #query<Asked extends LedgerQuery>(query: Asked): Promise<Answers[Asked['query']]> {
+  #query<Query extends LedgerQuery>(query: Query): Promise<Answers[Query['query']]> {
     if (this.#ended) return Promise.reject(unavailable('the ledger has ended'))
     return new Promise((resolve, reject) => {
       this.#post(['query', query], { what: 'answer', resolve: resolve as never, reject })
     })
   }
 
-  #hear(report: Report): void {
+  #onReport(report: Report): void {
     if (this.#isStalled) {
       this.#isStalled = false
       this.#options.events.onRecovered()
@@ -210,19 +207,19 @@ export class ThreadedLedger implements Ledger {
       case 'ready':
         return
       case 'committed':
-        for (const { seq, fault } of report.faults) this.#contradict(seq, fault)
-        for (const hold of this.#waiting.commit(report.upTo)) this.#releaseUnwanted(hold)
+        for (const { seq, fault } of report.faults) this.#onFault(seq, fault)
+        for (const hold of this.#pending.commit(report.upTo)) this.#releaseUnwanted(hold)
         this.#batcher.answered(report.upTo)
         return
       case 'answered': {
         this.#batcher.answered(report.seq)
-        const entry = this.#waiting.take(report.seq)
+        const entry = this.#pending.take(report.seq)
         if (entry?.what === 'answer') entry.resolve(report.answer)
         return
       }
       case 'rejected': {
         this.#batcher.answered(report.seq)
-        const entry = this.#waiting.take(report.seq)
+        const entry = this.#pending.take(report.seq)
         if (!entry) return
         const message = `${describeRow(entry)} cannot be written: ${report.message}`
         this.#options.events.onAlarm(message)
@@ -232,11 +229,11 @@ export class ThreadedLedger implements Ledger {
       case 'expired':
         this.#batcher.answered(report.seqs.at(-1) ?? 0)
         for (const seq of report.seqs) {
-          const entry = this.#waiting.take(seq)
+          const entry = this.#pending.take(seq)
           if (entry?.what === 'hold') entry.reject(unavailable('the ledger could not be written in time'))
         }
         return
-      case 'trouble':
+      case 'problem':
         this.#inProblem = true
         this.#batcher.isUrgent = true
         this.#options.events.onProblem(report.message)
@@ -249,9 +246,9 @@ export class ThreadedLedger implements Ledger {
     }
   }
 
-  /** An end that contradicts is over for its caller: the first end stands, or nothing was held. */
-  #contradict(seq: number, fault: RowFault): void {
-    const entry = this.#waiting.take(seq)
+  /** An end that contradicts the ledger resolves for its caller: the first end stands, or nothing was held. */
+  #onFault(seq: number, fault: RowFault): void {
+    const entry = this.#pending.take(seq)
     if (!entry) return
     if (typeof fault === 'object') {
       if (entry.what === 'hold') entry.reject(new BalanceShort(fault))
@@ -263,7 +260,7 @@ export class ThreadedLedger implements Ledger {
     if (entry.what === 'end') entry.resolve()
   }
 
-  /** Rejected while the thread was stalled, and written after all: nothing may stay held for it. */
+  /** The hold was rejected while the thread was stalled, but written afterwards: it must not stay open. */
   #releaseUnwanted(hold: Hold): void {
     const endedAtMs = this.#options.clock.nowMs()
     this.end({ ...claimOf(hold), kind: 'release', endedAtMs, reason: 'unavailable' }).catch(
@@ -273,30 +270,30 @@ export class ThreadedLedger implements Ledger {
     )
   }
 
-  /** A disk that hangs keeps the thread inside SQLite, where it can report nothing. */
+  /** A disk that hangs keeps the thread inside SQLite, unable to report. */
   #watchForStall(): void {
     if (this.#stallTimer || this.#ended) return
-    const mark = this.#waiting.last
+    const lastSeq = this.#pending.last
     this.#stallTimer = this.#options.clock.after(this.#options.stalledAfterMs, () => {
-      // After a pause of this thread itself, reports may be here that were not heard yet.
-      setImmediate(() => this.#checkForStall(mark))
+      // After a pause of this thread itself, reports may be in the queue that were not yet processed.
+      setImmediate(() => this.#checkForStall(lastSeq))
     })
   }
 
-  #checkForStall(mark: number): void {
+  #checkForStall(lastSeq: number): void {
     this.#stallTimer = undefined
-    const { oldest } = this.#waiting
+    const { oldest } = this.#pending
     if (oldest === undefined || this.#ended) return
-    if (oldest <= mark && !this.#inProblem && !this.#isStalled) {
+    if (oldest <= lastSeq && !this.#inProblem && !this.#isStalled) {
       this.#isStalled = true
       const { stalledAfterMs, events } = this.#options
       events.onProblem(`the ledger's thread has not answered for ${stalledAfterMs} ms`)
     }
-    if (this.#isStalled) this.#waiting.rejectHolds('the ledger does not answer')
+    if (this.#isStalled) this.#pending.rejectHolds('the ledger does not answer')
     this.#watchForStall()
   }
 
-  #die(error: Error): void {
+  #onDeath(error: Error): void {
     if (this.#ended) return
     this.#reject('the ledger has ended')
     this.#options.events.onDeath(error)
@@ -306,6 +303,6 @@ export class ThreadedLedger implements Ledger {
     this.#ended = true
     this.#batcher.close()
     this.#stallTimer?.cancel()
-    return this.#waiting.rejectAll(reason)
+    return this.#pending.rejectAll(reason)
   }
 }

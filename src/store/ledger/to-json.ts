@@ -1,7 +1,7 @@
 import { formatNano } from '../../base/decimal.ts'
 import type { StoredCall, StoredRejection, UsageRow, WalletEntry } from './types.ts'
 
-/** A call as the command line and the control plane tell it. */
+/** The JSON of a call, in the CLI and in REST. */
 export function callToJson(call: StoredCall, currency: string) {
   return {
     id: call.id,
@@ -29,7 +29,7 @@ export function callToJson(call: StoredCall, currency: string) {
   }
 }
 
-/** A call that was rejected before it was dispatched, or as many as `count` says that were rejected alike. */
+/** The JSON of `count` equal calls that were rejected before dispatch. */
 export function rejectionToJson(call: StoredRejection) {
   return {
     at: iso(call.atMs),
@@ -49,7 +49,7 @@ export function rejectionToJson(call: StoredRejection) {
   }
 }
 
-/** What a row of a usage report adds up, without what it stands for. */
+/** The sums of a usage report row, without its label. */
 export function sumsToJson(row: UsageRow) {
   return {
     requests: row.requests,
@@ -60,7 +60,7 @@ export function sumsToJson(row: UsageRow) {
   }
 }
 
-/** An entry of a wallet. */
+/** The JSON of a wallet entry. */
 export function entryToJson(entry: WalletEntry) {
   const { id, kind, atMs, amountNano, reference, note, author, requestId, key, publication, price, flags } =
     entry

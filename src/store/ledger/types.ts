@@ -8,127 +8,134 @@ import type {
   RejectedCall,
 } from '../../schema/ledger.ts'
 
-/** Where the ledger says what its callers' promises cannot. Each is called on the main thread and must not throw. */
+/**
+ * Events of the ledger that no caller's promise can report. Each callback runs on the main thread and must not throw.
+ */
 export interface LedgerEvents {
-  /** Rows cannot be committed; once for each trouble. For the operator: names the database and the cause. */
+  /**
+   * Rows cannot be committed; called once per outage. The message, for the operator, names the database and the cause.
+   */
   onProblem(message: string): void
-  /** The trouble is over, and all that waited is committed. */
+  /** The outage is over, and all queued rows are committed. */
   onRecovered(): void
-  /** A row contradicts the ledger and was not written: a bug of ours, or a bill that needs a person. */
+  /** A row contradicts the ledger and was not written: a bug in gw, or a charge that needs manual review. */
   onAlarm(message: string): void
-  /** The writer has ended by itself: nothing can be committed any more, and the process should end. */
+  /** The writer has died: nothing can be committed any more, and the process should end. */
   onDeath(error: Error): void
 }
 
 /**
- * The ledger of the one gateway that serves a store; also a `LedgerPort`. Rows and questions take effect in the
- * order in which they are made: a sum includes exactly what was ended before it was asked for.
+ * The ledger of the one gateway that serves a store; also a `LedgerPort`. Rows and queries take effect in the order of
+ * their calls: a sum includes exactly the ends that were queued before it.
  */
 export interface Ledger {
-  /** False while rows cannot be committed, or too many wait. */
+  /** False while rows cannot be committed, or too many are queued. */
   readonly healthy: boolean
-  /** Rows that wait for their commit. */
+  /** Rows that await their commit. */
   readonly queued: number
   /** Lines of the call log that were dropped since the start. */
   readonly droppedLogs: number
 
   /**
    * Resolves when the hold is committed.
-   * @throws {BalanceShort} where it is prepaid and the balance does not cover it. {GwError} unavailable, where it
-   *   cannot be written, or not within two seconds. Nothing is held then.
+   * @throws {BalanceShort} if the hold is prepaid and the balance does not cover it. {GwError} unavailable, if the hold
+   * cannot be written, or not within two seconds. Nothing is held then.
    */
   open(hold: Hold): Promise<void>
   /**
-   * Resolves when the end is committed. Always accepted. A second end of the same hold is a no-op; one that
-   * differs, or one without a hold, is an alarm and writes nothing.
-   * @throws {GwError} unavailable, where the writer has ended before it was committed.
+   * Resolves when the end is committed. Always accepted. A second end of the same hold is a no-op; one that differs, or
+   * one without a hold, raises an alarm and writes nothing.
+   * @throws {GwError} unavailable, if the writer ended before the commit.
    */
   end(end: HoldEnd): Promise<void>
-  /** Queues a line of the call log; under pressure it is dropped and counted. */
+  /** Queues a line of the call log; under pressure the line is dropped and counted. */
   log(record: CallRecord): void
-  /** Gathers rejected calls for a second, and writes a sample of them with their numbers. */
+  /** Collects rejected calls for a second, and writes a sample of them with their counts. */
   logRejected(call: RejectedCall): void
 
-  /** One answer for each query, in their order. A key that was never billed has zeros. */
+  /** One answer per query, in the same order. A key that was never billed has zeros. */
   sums(queries: readonly KeySumsQuery[]): Promise<readonly KeySums[]>
   balances(tenants: readonly string[]): Promise<Balances>
-  /** What other processes have credited and debited since `version`. Cheap enough for once a second. */
+  /** Credits and debits of other processes since `version`. Cheap enough for once a second. */
   adjustments(sinceVersion: number): Promise<Adjustments>
 
   /**
-   * Settles the holds that an earlier process has left, at their input estimate, as `interrupted` and `estimated`.
-   * To be awaited before the first `open`. How many there were.
+   * Settles the holds that an earlier process left open, at their input estimate, as `interrupted` and `estimated`.
+   * Must complete before the first `open`. Returns how many holds it settled.
    */
   recover(nowMs: number): Promise<number>
   /**
-   * Settles holds that are more than 60 s past their deadline and not known any more, at their input estimate, as
-   * `swept` and `estimated`. How many there were.
+   * Settles holds that are more than 60 s past their deadline and no longer known, at their input estimate, as `swept`
+   * and `estimated`. Returns how many holds it settled.
    */
   sweep(nowMs: number, isKnown?: (requestId: string, attempt: number) => boolean): Promise<number>
-  /** Deletes at most `maxRows` lines of the call log from before `beforeMs`, oldest first. How many there were. */
+  /**
+   * Deletes at most `maxRows` lines of the call log older than `beforeMs`, oldest first. Returns how many it deleted.
+   */
   pruneCallLogs(beforeMs: number, maxRows: number): Promise<number>
 
-  /** Resolves when all that was queued before is committed. */
+  /** Resolves when everything queued before is committed. */
   flush(): Promise<void>
   /**
-   * Commits what waits, for at most `withinMs` (10 s by default), ends the writer and gives the lease back.
-   * How many rows could not be committed: 0, unless the database fails; their holds are settled by `recover`.
+   * Commits the queued rows, for at most `withinMs` (10 s by default), ends the writer and releases the lease. Returns
+   * how many rows could not be committed: 0, unless the database fails; `recover` settles their holds.
    */
   close(withinMs?: number): Promise<number>
 }
 
-/** Balances as of one moment, to be moved on by the adjustments after `version`. */
+/** Balances as of one moment, to be updated with the adjustments after `version`. */
 export interface Balances {
   readonly version: number
-  /** Credits − debits − what was settled; negative where a postpaid tenant owes. Each tenant that was asked for. */
+  /** Credits − debits − settlements; negative if a postpaid tenant owes. Has an entry for each tenant of the query. */
   readonly balanceNano: ReadonlyMap<string, bigint>
 }
 
 export interface Adjustments {
-  /** To be given back with the next question. */
+  /** Pass it to the next call of `adjustments`. */
   readonly version: number
-  /** In the order in which they were made; a debit is negative. */
+  /** Oldest first; a debit is negative. */
   readonly changes: readonly { readonly tenant: string; readonly amountNano: bigint }[]
 }
 
-/** What people ask of the ledger, and credits and debits, from any process: `store.accounting`. */
+/** Reports of the ledger, and credits and debits, available in any process: `store.accounting`. */
 export interface Accounting {
-  /** Zeros where the tenant has no entries. */
+  /** Zeros if the tenant has no entries. */
   wallet(tenant: string): Promise<Wallet>
-  /** All tenants that have a balance or a hold, by name. */
+  /** All tenants with a balance or a hold, by name. */
   wallets(): Promise<readonly Wallet[]>
   /** Newest first. */
   walletEntries(tenant: string, page?: EntriesPage): Promise<readonly WalletEntry[]>
   /**
-   * Happens once: the same reference with the same amount returns the first entry, with `isNew` false.
-   * @throws {CommandError} GW4005 without such a tenant · GW4011 where the reference stands for something else
+   * Idempotent: the same reference with the same amount returns the first entry, with `isNew` false.
+   * @throws {CommandError} GW4005 without such a tenant · GW4011 if the reference belongs to a different entry
    */
   credit(adjustment: Adjustment): Promise<AdjustmentResult>
   /**
-   * As {@link credit}. Of a prepaid balance what open calls hold is not to be had, so that it never falls below 0.
-   * @throws {CommandError} GW4005, GW4011 · GW4012 where the tenant is prepaid and its balance does not cover it
+   * As {@link credit}. The part of a prepaid balance that open calls hold cannot be debited, so the balance never falls
+   * below 0.
+   * @throws {CommandError} GW4005, GW4011 · GW4012 if the tenant is prepaid and its balance does not cover it
    */
   debit(adjustment: Adjustment): Promise<AdjustmentResult>
-  /** As {@link credit} or, by a negative amount, as {@link debit}: puts right what a bill has charged. */
+  /** As {@link credit} or, with a negative amount, as {@link debit}: corrects a charge. */
   adjust(adjustment: Adjustment): Promise<AdjustmentResult>
 
-  /** What was settled by each of some names; names without anything are left out. */
+  /** Settled usage of each name; unused names are left out. */
   use(query: UseQuery): Promise<readonly NamedUse[]>
-  /** When each of some names was last used, to a quarter of an hour. */
+  /** When each name was last used, to a quarter of an hour. */
   lastUse(query: UseQuery): Promise<ReadonlyMap<string, number>>
-  /** How busy each of some names was at most. */
+  /** The peak use of each name. */
   peaks(query: UseQuery): Promise<ReadonlyMap<string, PeakUse>>
-  /** One answer for each query, in their order; zeros for a key that was never billed. */
+  /** One answer per query, in the same order; zeros for a key that was never billed. */
   keySums(queries: readonly KeySumsQuery[]): Promise<readonly KeySums[]>
 
-  /** Settled usage, by the end of its calls; the largest amounts first, days in order. */
+  /** Settled usage, by the end time of the calls; largest amounts first, days in order. */
   usage(query: UsageQuery): Promise<readonly UsageRow[]>
-  /** Newest first, or oldest first where the page starts `after` an id. */
+  /** Newest first, or oldest first if the query has `after`. */
   callLogs(query?: CallLogQuery): Promise<readonly StoredCall[]>
-  /** Calls that were rejected before they were dispatched, in the same order; their model is the one that was asked for. */
+  /** Calls that were rejected before dispatch, in the same order; their model is the requested one. */
   rejectedCalls(query?: CallLogQuery): Promise<readonly StoredRejection[]>
   /**
-   * Re-adds every entry, as of one moment, and names what does not fit. At most 100 findings.
+   * Recomputes the sums of all entries, as of one moment, and reports inconsistencies. At most 100 findings.
    * @throws the reason of `watch.signal`, once it is aborted
    */
   verify(watch?: VerifyWatch): Promise<Verification>
@@ -137,11 +144,11 @@ export interface Accounting {
 export interface Wallet {
   readonly tenant: string
   readonly balanceNano: bigint
-  /** What open holds have taken of it. */
+  /** The part of the balance that open holds reserve. */
   readonly heldNano: bigint
 }
 
-/** An entry that moved a balance. `amountNano` is what it moved it by: negative for settlements and debits. */
+/** An entry that changed a balance. `amountNano` is the change: negative for settlements and debits. */
 export interface WalletEntry {
   readonly id: number
   readonly kind: 'settle' | 'credit' | 'debit' | 'adjust'
@@ -155,7 +162,7 @@ export interface WalletEntry {
   readonly requestId?: string
   readonly key?: string
   readonly publication?: string
-  /** What it was billed by, see `priceText`. */
+  /** The price that the charge is based on, see `priceText`. */
   readonly price?: string
   readonly flags: readonly Flag[]
 }
@@ -171,9 +178,9 @@ export interface EntriesPage {
 
 export interface Adjustment {
   readonly tenant: string
-  /** Greater than 0; of `adjust` what it moves the balance by, either way. */
+  /** Greater than 0; for `adjust` the change of the balance, positive or negative. */
   readonly amountNano: bigint
-  /** Unique within the tenant: an invoice, a payment. */
+  /** Unique within the tenant: for example an invoice or a payment. */
   readonly reference: string
   readonly note?: string
   readonly author?: string
@@ -181,22 +188,22 @@ export interface Adjustment {
 
 export interface AdjustmentResult {
   readonly entry: WalletEntry
-  /** False where the reference had been booked before. */
+  /** False if the reference already existed. */
   readonly isNew: boolean
   readonly balanceNano: bigint
 }
 
-/** Names of one kind, and since when their use counts. */
+/** Names of one kind, and the start of the time span. */
 export interface UseQuery {
   readonly by: 'key' | 'tenant' | 'publication' | 'endpoint'
   readonly names: readonly string[]
-  /** Taken down to the quarter of an hour. */
+  /** Rounded down to a quarter of an hour. */
   readonly sinceMs: number
 }
 
 export interface NamedUse {
   readonly name: string
-  /** Of a publication: a row for each endpoint that has served it. Else empty. */
+  /** For `by: 'publication'` there is a row per endpoint that served it. Otherwise empty. */
   readonly endpoint: string
   readonly requests: number
   /** Input and output. */
@@ -214,10 +221,10 @@ export interface PeakUse {
 
 export interface UsageQuery extends UsageFilters {
   readonly by: 'key' | 'tenant' | 'model' | 'endpoint' | 'day'
-  /** Both are taken to the quarter of an hour: `sinceMs` down, `untilMs` up. */
+  /** Both are rounded to a quarter of an hour: `sinceMs` down, `untilMs` up. */
   readonly sinceMs: number
   readonly untilMs: number
-  /** Where days begin, such as `Europe/Berlin`; UTC by default. */
+  /** The time zone of days, such as `Europe/Berlin`; UTC by default. */
   readonly timezone?: string
 }
 
@@ -238,7 +245,7 @@ export interface UsageRow {
   readonly outputTokens: number
   readonly searchUnits: number
   readonly amountNano: bigint
-  /** Of the requests: those whose usage was estimated, and those without a price. */
+  /** Counts of requests: with estimated usage, and without a price. */
   readonly estimated: number
   readonly unpriced: number
 }
@@ -246,13 +253,13 @@ export interface UsageRow {
 export interface CallLogQuery extends UsageFilters {
   readonly requestId?: string
   readonly outcome?: string
-  /** At least this status: 400 for all that failed. */
+  /** At least this status: 400 for all failed calls. */
   readonly minStatus?: number
-  /** At most this status: with `minStatus` 400 and this at 499 all that the client did wrong. */
+  /** At most this status: with `minStatus` 400, 499 selects all errors of clients. */
   readonly maxStatus?: number
   readonly sinceMs?: number
   readonly untilMs?: number
-  /** Only ids below (newest first), or above (oldest first: to follow). */
+  /** Only ids below (newest first), or above (oldest first: to follow the log). */
   readonly before?: number
   readonly after?: number
   /** 100 by default. */
@@ -267,7 +274,7 @@ export interface StoredRejection extends RejectedCall {
   readonly id: number
 }
 
-/** How a verification, which may take minutes, is followed and ended. */
+/** Progress and cancellation of a verification, which may take minutes. */
 export interface VerifyWatch {
   readonly onProgress?: (entries: number, ofEntries: number) => void
   readonly signal?: AbortSignal
@@ -276,15 +283,15 @@ export interface VerifyWatch {
 export interface Verification {
   readonly entries: number
   readonly openHolds: number
-  /** Empty: everything fits. */
+  /** Empty if the ledger is consistent. */
   readonly findings: readonly Finding[]
 }
 
 /** A row that contradicts the entries. */
 export interface Finding {
   readonly table: 'ledger' | 'open_holds' | 'wallets' | 'key_totals' | 'usage_quarters'
-  /** Which one: `id 17`, `tenant acme`. */
+  /** The row, such as `id 17` or `tenant acme`. */
   readonly row: string
-  /** What is wrong with it, with both numbers. */
+  /** The inconsistency, with both numbers. */
   readonly problem: string
 }

@@ -10,11 +10,11 @@ const LABELS = {
   tenant: 'tenant',
   model: 'publication',
   endpoint: 'endpoint',
-  /** By quarters first: a database knows no time zones. */
+  /** By quarters first: SQLite knows no time zones. */
   day: 'quarter',
 } as const
 
-/** Adds up the quarters of an hour that touch the span. */
+/** Adds up the quarters of an hour that overlap the time span. */
 export async function selectUsage(db: Kysely<Tables>, query: UsageQuery): Promise<UsageRow[]> {
   const column = LABELS[query.by]
   let select = db

@@ -1,6 +1,6 @@
 import type { UsageRow } from './types.ts'
 
-/** The figures of a row in which nothing was called. */
+/** The sums of a row without calls. */
 export const NO_USAGE: Omit<UsageRow, 'label'> = {
   requests: 0,
   inputTokens: 0,
@@ -13,7 +13,7 @@ export const NO_USAGE: Omit<UsageRow, 'label'> = {
   unpriced: 0,
 }
 
-/** Both rows together, under the label of the first. */
+/** The sum of two rows, under the label of the first. */
 export function plusUsage(a: UsageRow, b: UsageRow): UsageRow {
   return {
     label: a.label,

@@ -10,14 +10,13 @@ import { SWEEP_AFTER_MS } from './recovery.ts'
 import type { Finding, Verification, VerifyWatch } from './types.ts'
 
 const MAX_FINDINGS = 100
-/** A sweeper comes by once a minute at least. */
+/** The sweeper runs at least once a minute. */
 const SWEPT_WITHIN_MS = 60_000
 
 /**
- * Re-adds every entry, oldest first, and compares what it comes to with the sums beside them; and holds the entries
- * against the invariants of a hold's life. Each row of the ledger and of the sums is read once. A page of entries, the last
- * quarters of an hour and one sum for each tenant and key are in memory, and between two pages the event loop is free for
- * others.
+ * Recomputes the sums of all entries, oldest first, and compares them with the stored sums; also checks the entries
+ * against the invariants of a hold. Reads each row of the ledger and of the sums once. Keeps in memory a page of
+ * entries, the last quarters of an hour and one sum per tenant and key, and yields to the event loop between two pages.
  */
 export async function verifyLedger(
   raw: Database.Database,
@@ -30,18 +29,18 @@ export async function verifyLedger(
   const last = raw.prepare<[], number | null>('select max(id) from ledger').pluck().get() ?? 0
   for (const page of entryPages(raw)) {
     recount.add(page, add)
-    quarters.goOn()
+    quarters.compareComplete()
     onProgress?.(page.upTo, last)
     await others()
     signal?.throwIfAborted()
   }
-  for (const _ of quarters.rest()) {
+  for (const _ of quarters.compareRemaining()) {
     await others()
     signal?.throwIfAborted()
   }
   const findings = [
     ...recount.findings,
-    ...livedTwice(raw),
+    ...findDuplicates(raw),
     ...compareWallets(raw, recount),
     ...compareKeys(raw, recount.keys),
     ...compareHolds(raw, recount, nowMs),
@@ -59,8 +58,8 @@ function selectPrices(raw: Database.Database): ReadonlyMap<number, Price> {
   return new Map(rows.map(({ id, price }) => [id, priceFromText(price)]))
 }
 
-/** What the unique index forbids: looked for only where someone has taken it away. */
-function livedTwice(raw: Database.Database): Finding[] {
+/** The unique index forbids it: checked only if the index was removed. */
+function findDuplicates(raw: Database.Database): Finding[] {
   const index = raw
     .prepare(
       `select 1 from sqlite_schema where type = 'index' and name = 'ledger_once' and tbl_name = 'ledger'
@@ -75,7 +74,11 @@ function livedTwice(raw: Database.Database): Finding[] {
     )
     .all(MAX_FINDINGS)
   return rows.map(({ id, request_id, attempt }) =>
-    finding('ledger', `id ${id}`, `request ${request_id}, attempt ${attempt}, has not one hold and one end`),
+    finding(
+      'ledger',
+      `id ${id}`,
+      `request ${request_id}, attempt ${attempt}, does not have exactly one hold and one end`,
+    ),
   )
 }
 
@@ -132,7 +135,7 @@ function compareHolds(raw: Database.Database, recount: Recount, nowMs: number): 
   for (const { id, request_id, attempt, deadline_ms } of rows) {
     const row = request_id === null ? `entry ${id}` : `request ${request_id}, attempt ${attempt}`
     if (!missing.delete(id))
-      findings.push(finding('open_holds', row, 'is open, but by the entries it is not'))
+      findings.push(finding('open_holds', row, 'is open, but not according to the entries'))
     const overdueMs = nowMs - (deadline_ms ?? nowMs)
     if (overdueMs > SWEEP_AFTER_MS + SWEPT_WITHIN_MS) {
       findings.push(
@@ -141,12 +144,12 @@ function compareHolds(raw: Database.Database, recount: Recount, nowMs: number): 
     }
   }
   for (const [id, requestId] of missing) {
-    findings.push(finding('open_holds', `request ${requestId}`, `is not there, but entry ${id} has no end`))
+    findings.push(finding('open_holds', `request ${requestId}`, `is missing, but entry ${id} has no end`))
   }
   return findings
 }
 
-/** What is kept against what the entries come to; a sum that is not kept is 0. */
+/** Compares stored sums with recomputed sums; a missing sum counts as 0. */
 function compare(
   table: Finding['table'],
   what: string,

@@ -7,7 +7,7 @@ import type { LedgerTable, Tables } from '../tables.ts'
 import { parts, toFlags, toNano } from './columns.ts'
 import type { Adjustment, AdjustmentResult, EntriesPage, Wallet, WalletEntry } from './types.ts'
 
-/** What moved a balance, as it is read from the table. */
+/** A row of the ledger that changed a balance. */
 interface EntryRow {
   readonly id: number
   readonly kind: LedgerTable['kind']
@@ -23,10 +23,10 @@ interface EntryRow {
   readonly price: string | null
 }
 
-/** The entries that no bill makes. */
+/** The kinds of entries that are not charges of calls. */
 type AdjustmentKind = 'credit' | 'debit' | 'adjust'
 
-/** All tenants that have a balance or a hold, by name; or the one that is asked for, with zeros where it has neither. */
+/** All tenants with a balance or a hold, by name; or only the given one, with zeros if it has neither. */
 export async function selectWallets(db: Kysely<Tables>, only?: string): Promise<Wallet[]> {
   let balances = db
     .selectFrom('wallets')
@@ -35,10 +35,10 @@ export async function selectWallets(db: Kysely<Tables>, only?: string): Promise<
       sql<string>`cast(balance_units as text)`.as('units'),
       sql<string>`cast(balance_nano as text)`.as('nano'),
     ])
-  // Amounts are added up by two parts for the same reason as in `wallets`: 64 bits may not do.
+  // Amounts are added up in two parts for the same reason as in `wallets`: 64 bits may overflow.
   let holds = db
     .selectFrom('open_holds')
-    // A cross join keeps its order: left to itself SQLite would go through the whole ledger.
+    // A cross join keeps its order: otherwise SQLite would scan the whole ledger.
     .crossJoin('ledger')
     .whereRef('ledger.id', '=', 'entry_id')
     .select([
@@ -65,7 +65,7 @@ export async function selectWallets(db: Kysely<Tables>, only?: string): Promise<
   return [...wallets.values()].sort((a, b) => (a.tenant < b.tenant ? -1 : 1))
 }
 
-/** Of the tenants that stand and have one other than nothing, by their names. */
+/** The balances other than zero of existing tenants, by name. */
 export async function selectBalances(
   db: Kysely<Tables>,
 ): Promise<{ readonly tenant: string; readonly balanceNano: bigint }[]> {
@@ -94,7 +94,7 @@ export async function selectWalletEntries(
 ): Promise<WalletEntry[]> {
   let query = entries(db)
     .where('tenant', '=', tenant)
-    // As the index `ledger_by_tenant` has it, or it would not serve.
+    // Must match the condition of the index `ledger_by_tenant`, or SQLite cannot use it.
     .where(sql<boolean>`kind not in ('hold', 'release')`)
     .orderBy('id', 'desc')
     .limit(page.limit ?? 50)
@@ -104,7 +104,7 @@ export async function selectWalletEntries(
 }
 
 /**
- * Books a credit, a debit or an adjustment, once for each reference. In a transaction that holds the write lock.
+ * Records a credit, a debit or an adjustment, once per reference. Runs in a transaction that holds the write lock.
  * @throws {CommandError} GW4005, GW4011, GW4012
  */
 export async function adjust(
@@ -130,7 +130,7 @@ export async function adjust(
 
   const wallet = await walletOf(db, tenant)
   const balanceNano = wallet.balanceNano + movedNano
-  // The gateway's writer holds no more than the balance covers, under the same lock: so it never falls below 0.
+  // Under the same lock the gateway's writer holds no more than the balance covers: so it never falls below 0.
   if (movedNano < 0n && billing === 'prepaid' && balanceNano < wallet.heldNano) {
     throw new CommandError(
       'GW4012',
@@ -182,23 +182,23 @@ async function billingOf(db: Kysely<Tables>, tenant: string): Promise<Tenant['bi
     .selectFrom('resources')
     .select('spec')
     .where('kind', '=', 'tenant')
-    // By its account, as all that is booked.
+    // By account, as in the whole ledger.
     .where(eb => eb.fn.coalesce('account', 'name'), '=', tenant)
     .executeTakeFirst()
   if (!row) throw new CommandError('GW4005', `There is no tenant ${tenant}.`)
   return (JSON.parse(row.spec) as Partial<Tenant>).billing
 }
 
-/** A payment that is booked again is the same payment; one that only shares its reference is not. */
+/** The same reference with the same kind and amount is the same payment; with other values it is a conflict. */
 function assertSame(kind: AdjustmentKind, { amountNano, reference }: Adjustment, first: EntryRow): void {
   if (first.kind === kind && BigInt(first.nano) === amountNano) return
   throw new CommandError(
     'GW4011',
-    `${reference} is ${named(first.kind)} of ${formatNano(BigInt(first.nano))} already, entry ${first.id}.`,
+    `${reference} is ${nounOf(first.kind)} of ${formatNano(BigInt(first.nano))} already, entry ${first.id}.`,
   )
 }
 
-function named(kind: LedgerTable['kind']): string {
+function nounOf(kind: LedgerTable['kind']): string {
   return kind === 'adjust' ? 'an adjustment' : `a ${kind}`
 }
 

@@ -3,8 +3,8 @@ import type { Item } from './messages.ts'
 import type { Row } from './rows.ts'
 
 /**
- * Rows as flat lists, for the way to the writer's thread: to clone the objects of one request costs 11 µs, to clone
- * lists of the same values 2.
+ * Rows as flat lists, for the message to the writer's thread: cloning the objects of one request costs 11 µs, cloning
+ * lists of the same values 2 µs.
  */
 
 type PackedHold = readonly [
@@ -77,7 +77,7 @@ type PackedUsage = [
 
 type Packed = PackedHold | PackedSettlement | PackedRelease | PackedCall | Exclude<Item, Row>
 
-/** To the writer's thread: a `Post` whose items are {@link packed}. */
+/** A message to the writer's thread: a `Post` with {@link packed} items. */
 export interface PackedPost {
   readonly first: number
   readonly items: readonly Packed[]

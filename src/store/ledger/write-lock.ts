@@ -1,17 +1,19 @@
 import { isBusy } from '../faults.ts'
 
-/** Other writers of the store are through in a millisecond: SQLite's own waits (1, 2, 5, 10 ms …) are as long again. */
+/**
+ * Other writers of the store hold the lock for about a millisecond; SQLite's own waits (1, 2, 5, 10 ms …) would double
+ * that.
+ */
 const SHORT_MS = 0.2
 const SHORT_TIMES = 25
 const LONG_MS = 5
-/** With the short ones a second: a lock that lasts longer is trouble to tell of, not to wait for. */
+/** With the short waits a second: a lock that lasts longer is reported as an error. */
 const LONG_TIMES = 199
 
 /**
- * Does what needs the lock that another connection may have just now, on a connection without a `busy_timeout`. It stops
- * its thread: for one that has nothing else to do.
- *
- * @throws {Database.SqliteError} where the lock is not given up within a second.
+ * Retries work that needs a lock which another connection may hold, on a connection without a `busy_timeout`. It blocks
+ * its thread: only for a thread without other work.
+ * @throws {Database.SqliteError} if the lock is not released within a second.
  */
 export function onceUnlocked<T>(attempt: () => T): T {
   for (let times = 0; ; times++) {
@@ -20,11 +22,11 @@ export function onceUnlocked<T>(attempt: () => T): T {
     } catch (error) {
       if (!isBusy(error) || times === SHORT_TIMES + LONG_TIMES) throw error
     }
-    rest(times < SHORT_TIMES ? SHORT_MS : LONG_MS)
+    sleep(times < SHORT_TIMES ? SHORT_MS : LONG_MS)
   }
 }
 
-/** Nobody wakes who waits here. */
-function rest(ms: number): void {
+/** Blocks the thread; nothing wakes it before the time is over. */
+function sleep(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)), 0, 0, ms)
 }

@@ -13,15 +13,15 @@ export class StoreReplaced extends Error {
 }
 
 export interface WriterPorts {
-  readonly book: LedgerRows
+  readonly rows: LedgerRows
   readonly queries: LedgerQueries
   readonly clock: Clock
-  /** Runs a task once the messages that wait have been received. */
+  /** Runs a task after all messages in the port's queue have been received. */
   readonly soon: (task: () => void) => void
   readonly report: (report: Report) => void
   /**
-   * Looked through before each commit.
-   * @throws {StoreReplaced} where it must never be written again; anything else where it cannot be at the moment.
+   * Called before each commit.
+   * @throws {StoreReplaced} if the file must never be written again; any other error if it cannot be written now.
    */
   readonly assertFile: () => void
 }
@@ -33,23 +33,23 @@ interface Waiting {
 }
 
 /**
- * The queue in front of the book. Nothing is taken off it before its commit.
+ * The queue in front of `LedgerRows`. A row leaves it only with its commit.
  *
  *     receive ──▶ queue ──▶ batch ──▶ commit ──▶ report
  *                   ▲                   │
- *                   └── pause ◀─────────┘  cannot be written: all stays queued, but for holds that have waited
- *                                          too long: their requests are rejected, so nothing may be held for them
+ *                   └── pause ◀─────────┘  cannot be written: all rows stay queued, except holds that have waited
+ *                                          too long: their requests are rejected, and these holds are dropped
  */
 export class LedgerWriter {
   readonly #ports: WriterPorts
-  readonly #settings: Pick<WriterSettings, 'openPatienceMs' | 'batchRows'>
+  readonly #settings: Pick<WriterSettings, 'openTimeoutMs' | 'batchRows'>
   #queue: Waiting[] = []
   #scheduled = false
   #retry: Timer | undefined
   #inProblem = false
   #pauseMs = FIRST_PAUSE_MS
 
-  constructor(ports: WriterPorts, settings: Pick<WriterSettings, 'openPatienceMs' | 'batchRows'>) {
+  constructor(ports: WriterPorts, settings: Pick<WriterSettings, 'openTimeoutMs' | 'batchRows'>) {
     this.#ports = ports
     this.#settings = settings
   }
@@ -57,37 +57,37 @@ export class LedgerWriter {
   receive({ first, items }: Post): void {
     const sinceMs = this.#ports.clock.monotonicMs()
     for (const [index, item] of items.entries()) this.#queue.push({ seq: first + index, item, sinceMs })
-    if (!this.#retry) this.#schedule()
+    if (!this.#retry) this.#scheduleStep()
   }
 
-  #schedule(): void {
+  #scheduleStep(): void {
     if (this.#scheduled) return
     this.#scheduled = true
     this.#ports.soon(() => {
       this.#scheduled = false
-      this.#work()
+      this.#step()
     })
   }
 
-  /** One batch or one question, so that what comes in meanwhile joins the next. */
-  #work(): void {
+  /** Processes one batch or one query, so that rows that arrive meanwhile join the next batch. */
+  #step(): void {
     const [head] = this.#queue
     try {
       if (head?.item[0] === 'query') this.#answer(head.seq, head.item[1])
       else if (head) this.#writeBatch()
       else if (this.#inProblem) this.#probe()
     } catch (error) {
-      this.#suffer(error)
+      this.#onFailure(error)
       return
     }
-    if (this.#queue.length > 0) this.#schedule()
+    if (this.#queue.length > 0) this.#scheduleStep()
   }
 
   #answer(seq: number, query: Parameters<LedgerQueries['answer']>[0]): void {
     const answer = this.#ports.queries.answer(query)
     this.#queue.shift()
     this.#ports.report({ is: 'answered', seq, answer })
-    // Most questions only read, which a full disk allows: they tell nothing about the trouble.
+    // Most queries only read, which works on a full disk: their success does not end the outage.
     if (this.#inProblem && this.#queue.length === 0) this.#probe()
   }
 
@@ -101,9 +101,9 @@ export class LedgerWriter {
       rows.push(waiting.item)
     }
     try {
-      const found = this.#ports.book.write(rows)
+      const rejected = this.#ports.rows.write(rows)
       this.#queue.splice(0, batch.length)
-      const faults = [...found].map(([index, fault]) => ({ seq: seqAt(batch, index), fault }))
+      const faults = [...rejected].map(([index, fault]) => ({ seq: seqAt(batch, index), fault }))
       this.#ports.report({ is: 'committed', upTo: seqAt(batch, batch.length - 1), faults })
       this.#recover()
     } catch (error) {
@@ -116,7 +116,7 @@ export class LedgerWriter {
 
   #probe(): void {
     this.#ports.assertFile()
-    this.#ports.book.probe(this.#ports.clock.nowMs())
+    this.#ports.rows.probe(this.#ports.clock.nowMs())
     this.#recover()
   }
 
@@ -127,24 +127,24 @@ export class LedgerWriter {
     this.#ports.report({ is: 'recovered' })
   }
 
-  #suffer(error: unknown): void {
+  #onFailure(error: unknown): void {
     if (error instanceof StoreReplaced) throw error
-    if (!this.#inProblem) this.#ports.report({ is: 'trouble', message: describe(error) })
+    if (!this.#inProblem) this.#ports.report({ is: 'problem', message: describe(error) })
     this.#inProblem = true
     this.#rejectHolds()
     this.#retry = this.#ports.clock.after(this.#pauseMs, () => {
       this.#retry = undefined
-      this.#work()
+      this.#step()
     })
     this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS)
   }
 
   #rejectHolds(): void {
-    const limitMs = this.#ports.clock.monotonicMs() - this.#settings.openPatienceMs
-    const isLate = ({ item, sinceMs }: Waiting) => item[0] === 'hold' && sinceMs <= limitMs
-    const seqs = this.#queue.filter(isLate).map(({ seq }) => seq)
+    const limitMs = this.#ports.clock.monotonicMs() - this.#settings.openTimeoutMs
+    const isExpired = ({ item, sinceMs }: Waiting) => item[0] === 'hold' && sinceMs <= limitMs
+    const seqs = this.#queue.filter(isExpired).map(({ seq }) => seq)
     if (seqs.length === 0) return
-    this.#queue = this.#queue.filter(waiting => !isLate(waiting))
+    this.#queue = this.#queue.filter(waiting => !isExpired(waiting))
     this.#ports.report({ is: 'expired', seqs })
   }
 }

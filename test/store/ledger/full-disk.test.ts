@@ -20,7 +20,7 @@ function smallDisk(): string | Error {
 test('a disk that fills up: holds are rejected, ends wait, and all is well when there is room again', async ctx => {
   const disk = smallDisk()
   if (disk instanceof Error) return ctx.skip(`no tmpfs can be mounted here: ${disk.message}`)
-  const { ledger, store, said, hear } = await openBoth({ openPatienceMs: 300 }, disk)
+  const { ledger, store, said, hear } = await openBoth({ openTimeoutMs: 300 }, disk)
   const deadlineMs = Date.now() + 60_000
   const opened = Array.from({ length: 100 }, (_, i) => `req_${i}`)
   await Promise.all(opened.map(id => ledger.open(hold(id, { deadlineMs }))))

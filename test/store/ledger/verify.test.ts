@@ -92,17 +92,17 @@ describe('names the row that does not fit', () => {
     [
       'a hold that was dropped',
       'delete from open_holds',
-      /^open_holds request c: is not there, but entry 6 has no end$/,
+      /^open_holds request c: is missing, but entry 6 has no end$/,
     ],
     [
       'a hold too many',
       'insert into open_holds (entry_id) values (2)',
-      /^open_holds request a, attempt 1: is open, but by the entries it is not$/,
+      /^open_holds request a, attempt 1: is open, but not according to the entries$/,
     ],
     [
       'a hold of no entry',
       'insert into open_holds (entry_id) values (99)',
-      /^open_holds entry 99: is open, but by the entries it is not$/,
+      /^open_holds entry 99: is open, but not according to the entries$/,
     ],
   ])('%s', async (_, statement, expected) => {
     const { raw, findings } = await setUp()
@@ -124,7 +124,7 @@ describe('names the row that does not fit', () => {
     [
       'a second end',
       `insert into ledger (kind, at_ms, request_id, attempt, key_name, tenant, publication, endpoint, amount_nano) values ('release', 0, 'a', 1, 'app', 'acme', 'gpt', 'east', 0)`,
-      /^ledger id 7: request a, attempt 1, has not one hold and one end$/,
+      /^ledger id 7: request a, attempt 1, does not have exactly one hold and one end$/,
     ],
     [
       'an end for another tenant',

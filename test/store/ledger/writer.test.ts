@@ -14,14 +14,14 @@ function setUp(batchRows = 1_000) {
   let assertFile = (): void => undefined
   const writer = new LedgerWriter(
     {
-      book,
+      rows: book,
       queries: questions,
       clock,
       soon: task => tasks.push(task),
       report: report => reports.push(report),
       assertFile: () => assertFile(),
     },
-    { openPatienceMs: 2_000, batchRows },
+    { openTimeoutMs: 2_000, batchRows },
   )
   let next = 1
   /** Lets everything that was scheduled run; what was reported meanwhile. */
@@ -123,7 +123,7 @@ describe('a disk that is full', () => {
     run()
     fill(raw)
     post(...holds(200), ['end', settle('a')])
-    expect(run()).toEqual([{ is: 'trouble', message: expect.stringContaining('SQLITE_FULL') }])
+    expect(run()).toEqual([{ is: 'problem', message: expect.stringContaining('SQLITE_FULL') }])
     expect(wait(500)).toEqual([])
     makeRoom(raw)
     expect(wait(1_000)).toEqual([committed(202), { is: 'recovered' }])
@@ -150,7 +150,7 @@ describe('a disk that is full', () => {
     const { raw, post, run, wait } = setUp()
     raw.pragma('query_only = on')
     post(['hold', hold('a')])
-    expect(run()).toEqual([{ is: 'trouble', message: expect.stringContaining('SQLITE_READONLY') }])
+    expect(run()).toEqual([{ is: 'problem', message: expect.stringContaining('SQLITE_READONLY') }])
     expect(wait(3_000)).toEqual([{ is: 'expired', seqs: [1] }])
     expect(wait(10_000)).toEqual([])
     raw.pragma('query_only = off')
@@ -181,7 +181,7 @@ describe('a disk that is full', () => {
     const { raw, post, run, wait } = setUp()
     raw.pragma('query_only = on')
     post(['hold', hold('a')], ['query', { query: 'balances', tenants: ['acme'] }])
-    expect(run().map(({ is }) => is)).toEqual(['trouble'])
+    expect(run().map(({ is }) => is)).toEqual(['problem'])
     expect(wait(4_000)).toEqual([
       { is: 'expired', seqs: [1] },
       { is: 'answered', seq: 2, answer: { version: 0, balanceNano: [0n] } },
@@ -193,10 +193,10 @@ describe('the file', () => {
   test('that has gone is waited for', () => {
     const { post, run, wait, onFile } = setUp()
     onFile(() => {
-      throw new Error('gw.db has gone')
+      throw new Error('gw.db no longer exists')
     })
     post(['hold', hold('a')])
-    expect(run()).toEqual([{ is: 'trouble', message: 'gw.db has gone' }])
+    expect(run()).toEqual([{ is: 'problem', message: 'gw.db no longer exists' }])
     onFile(() => undefined)
     expect(wait(100)).toEqual([committed(1), { is: 'recovered' }])
   })
