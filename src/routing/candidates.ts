@@ -6,7 +6,7 @@ import type { PublicationEntry, Target } from '../snapshot/types.ts'
 import type { EndpointHealth, Obstacle } from './endpoint-state.ts'
 import type { HealthRegistry } from './health-registry.ts'
 
-/** The path of each protocol that a client can be sent to, where it called the wrong one. */
+/** The path of each protocol, to name in the error for a call on the wrong one. */
 const HOME_PATHS: Record<Protocol, string> = { openai: '/v1/chat/completions', anthropic: '/v1/messages' }
 
 const FULL_RETRY_AFTER_MS = 1_000
@@ -16,14 +16,14 @@ interface CandidatePorts {
   readonly clock: Clock
 }
 
-/** The endpoints that speak a path's protocol, by tier. @throws {GwError} wrong_protocol where there is none */
+/** The endpoints with a path's protocol, by tier. @throws {GwError} wrong_protocol if the publication has none */
 export function boundTo(publication: PublicationEntry, protocol: Protocol): readonly Target[] {
   const bound = publication.targets[protocol]
   if (bound.length === 0) throw wrongProtocol(publication, protocol)
   return bound
 }
 
-/** Why nothing goes there at the moment; `unweighted`: its binding takes no new traffic. Undefined: it is usable. */
+/** Why a target is currently unusable; `unweighted`: its binding takes no new traffic. Undefined: it is usable. */
 export function obstacleOf(
   target: Target,
   { health, clock }: CandidatePorts,
@@ -33,7 +33,7 @@ export function obstacleOf(
   return health.of(target.endpoint).obstacle(target.endpoint, clock.monotonicMs(), isLastResort)
 }
 
-/** Of two that were drawn the one with less to do for its weight; of equals the first. */
+/** The target with fewer requests in flight for its weight; of equals the first. */
 export function leastLoaded(one: Target, other: Target, health: HealthRegistry): Target {
   return loadOf(other, health) < loadOf(one, health) ? other : one
 }
@@ -42,26 +42,26 @@ function loadOf({ endpoint, weight }: Target, health: HealthRegistry): number {
   return health.of(endpoint).inFlight / weight
 }
 
-/** An endpoint of a publication, as the next request would find it. */
+/** An endpoint of a publication in its current state. */
 export interface Candidate {
   readonly target: Target
   readonly health: EndpointHealth
   readonly obstacle?: Obstacle | 'unweighted'
-  /** How likely the next request begins there, from 0 to 1. */
+  /** Probability that the next request goes there first, from 0 to 1. */
   readonly share: number
 }
 
-/** Every endpoint that is bound, as the next request would find it. Nothing is chosen, entered or counted. */
+/** The current state of every bound endpoint. Chooses, enters and counts nothing. */
 export function inspect(bound: readonly Target[], ports: CandidatePorts): readonly Candidate[] {
-  const look = (isLastResort: boolean) =>
+  const obstaclesOf = (isLastResort: boolean) =>
     bound.map(target => ({ target, obstacle: obstacleOf(target, ports, isLastResort) }))
-  let met = look(false)
-  if (met.every(({ obstacle }) => obstacle !== undefined)) met = look(true)
-  const [first] = met.filter(({ obstacle }) => obstacle === undefined)
-  const tier = met.flatMap(({ target, obstacle }) =>
+  let states = obstaclesOf(false)
+  if (states.every(({ obstacle }) => obstacle !== undefined)) states = obstaclesOf(true)
+  const [first] = states.filter(({ obstacle }) => obstacle === undefined)
+  const tier = states.flatMap(({ target, obstacle }) =>
     obstacle === undefined && target.priority === first?.target.priority ? target : [],
   )
-  return met.map(({ target, obstacle }) => ({
+  return states.map(({ target, obstacle }) => ({
     target,
     health: ports.health.of(target.endpoint).report(),
     ...(obstacle && { obstacle }),
@@ -69,7 +69,7 @@ export function inspect(bound: readonly Target[], ports: CandidatePorts): readon
   }))
 }
 
-/** Two are drawn by weight, perhaps the same twice: every pair counts as often as it comes. */
+/** `Route` draws two targets by weight, possibly the same twice: sums the probability of the pairs that `target` wins. */
 function shareOf(target: Target, tier: readonly Target[], health: HealthRegistry): number {
   const sum = tier.reduce((weights, { weight }) => weights + weight, 0)
   let pairs = 0
@@ -81,28 +81,28 @@ function shareOf(target: Target, tier: readonly Target[], health: HealthRegistry
   return pairs / (sum * sum)
 }
 
-/** Why nobody can serve, in the words of what would help: waiting for a rest, for room, or for a hint. */
+/** The error when no endpoint is usable: cooling down, full, or unhealthy. */
 export function noEndpointError(bound: readonly Target[], { health, clock }: CandidatePorts): GwError {
   const nowMs = clock.monotonicMs()
   const weighted = bound.filter(({ weight }) => weight > 0)
-  const met: { readonly name: string; readonly obstacle: Obstacle }[] = []
+  const obstacles: { readonly name: string; readonly obstacle: Obstacle }[] = []
   let soonest: { failure: UpstreamFailure; forMs: number } | undefined
   for (const target of weighted) {
     const state = health.of(target.endpoint)
     const obstacle = state.obstacle(target.endpoint, nowMs, true)
-    if (obstacle) met.push({ name: target.endpoint.name, obstacle })
-    const rest = obstacle === 'resting' ? state.cooldown(nowMs) : undefined
-    if (rest && (!soonest || rest.forMs < soonest.forMs)) soonest = rest
+    if (obstacle) obstacles.push({ name: target.endpoint.name, obstacle })
+    const cooldown = obstacle === 'resting' ? state.cooldown(nowMs) : undefined
+    if (cooldown && (!soonest || cooldown.forMs < soonest.forMs)) soonest = cooldown
   }
   const reason =
     weighted.length === 0
       ? 'no binding has a weight'
-      : met.map(({ name, obstacle }) => `${name} is ${obstacle}`).join(', ')
+      : obstacles.map(({ name, obstacle }) => `${name} is ${obstacle}`).join(', ')
   if (soonest) {
     const { failure, forMs } = soonest
     return new GwError(failure.code, failure.message, { reason, retryAfterMs: forMs })
   }
-  if (!met.some(({ obstacle }) => obstacle === 'full'))
+  if (!obstacles.some(({ obstacle }) => obstacle === 'full'))
     return new GwError('no_healthy_endpoint', undefined, { reason })
   return new GwError('no_healthy_endpoint', 'Every endpoint of this model has as many requests as it may.', {
     reason,

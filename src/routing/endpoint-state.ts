@@ -3,7 +3,7 @@ import { UpstreamFailure } from '../relay/classify.ts'
 import type { EndpointEntry, HealthSettings } from '../snapshot/types.ts'
 import { FailureRow, RecentSuccesses } from './failure-row.ts'
 
-/** What is known of an endpoint at runtime (spec/resources.md §2); never in YAML, and kept across reloads. */
+/** The runtime state of an endpoint (spec/resources.md §2); never in YAML, and kept across reloads. */
 export interface EndpointHealth {
   readonly endpoint: string
   readonly state: 'unknown' | 'healthy' | 'unhealthy'
@@ -11,21 +11,21 @@ export interface EndpointHealth {
   readonly sinceMs: number
   /** Why it is unhealthy. */
   readonly reason?: string
-  /** Wall clock: it asked to be left alone until then. */
+  /** Wall clock: end of the cooldown that the endpoint asked for. */
   readonly cooldownUntilMs?: number
-  /** When it is asked again, while it is unhealthy. Wall clock. */
+  /** Wall clock: when one request may try the unhealthy endpoint. */
   readonly nextProbeMs?: number
-  /** Requests at hand. */
+  /** Requests in flight. */
   readonly inFlight: number
 }
 
-/** Why an endpoint is passed over at the moment. */
+/** Why an endpoint is currently skipped. */
 export type Obstacle = 'disabled' | 'unhealthy' | 'resting' | 'full'
 
-/** What a failure says about the endpoint; an {@link UpstreamFailure} says it. */
+/** The facts of a failure that its endpoint's health depends on; {@link UpstreamFailure} has them. */
 export interface FailureInfo {
   readonly countsAsFailure: boolean
-  /** The request had gone to it, wholly or in part: what it asks for may be the cause. */
+  /** The request was sent, wholly or in part: its content may be the cause. */
   readonly wasSent: boolean
   readonly hasAnswered: boolean
   readonly cooldownMs: number | undefined
@@ -35,13 +35,13 @@ export interface FailureInfo {
 export interface StatePorts {
   readonly clock: Clock
   readonly settings: () => HealthSettings
-  /** It has become unhealthy, or well again; or it is unhealthy still, and a trial has ended. */
+  /** The endpoint has become unhealthy or healthy; or it is still unhealthy, and a half-open request has ended. */
   readonly onTurn: (state: EndpointState) => void
 }
 
-/** For so long an answer to somebody shows that it is the prompts of another one that fail. */
+/** A success of another source within this time shows that the failing source's prompts are the cause. */
 const SERVES_OTHERS_MS = 60_000
-/** A probe is a source of its own. */
+/** The source of probes. */
 const PROBE = 'probe'
 
 /**
@@ -50,13 +50,12 @@ const PROBE = 'probe'
  *     unknown ──success──▶ healthy ◀──success of a probe or a request──┐
  *        │                    │                                        │
  *        └── `unhealthy_after` failures in a row ──▶ unhealthy ────────┘
- *                                                    silence: out · answers: passed over while others are usable
+ *                                                    silence: out · answers: used only if no other is usable
  *
- * Failures count in the order in which they end, and one success takes them back: an endpoint that serves most
- * requests stays in. Failures of one client alone do not count where another was answered within a minute. An
- * unhealthy endpoint is out, so that no request goes there, only where it cannot be reached, or does not answer several
- * clients or a probe. One that answers, however wrongly, is still asked where its publication has no other: no prompt
- * can take a model away.
+ * Failures count in the order in which they end, and one success clears them: an endpoint that serves most requests
+ * stays healthy. Failures of a single client do not count if another client was answered within a minute. An unhealthy
+ * endpoint is out (gets no requests at all) only if it is unreachable, or silent for several clients or a probe. One that
+ * answers with errors still gets requests if its publication has no other: no prompt can make a model unavailable.
  */
 export class EndpointState {
   readonly endpoint: EndpointEntry
@@ -66,7 +65,7 @@ export class EndpointState {
   #sinceMs: number
   #reason: string | undefined
   readonly #failures = new FailureRow()
-  /** Those since its last answer of whatever kind. */
+  /** Failures since the last answer, also an error answer. */
   readonly #silences = new FailureRow()
   readonly #successes = new RecentSuccesses()
   #isOut = false
@@ -74,9 +73,9 @@ export class EndpointState {
   /** Monotonic. */
   #cooldownUntilMs = Number.NEGATIVE_INFINITY
   #cooldownFailure: UpstreamFailure | undefined
-  /** Monotonic: from then on one request may try it, where no probe may. */
+  /** Monotonic: from then on one request may try an endpoint that must not be probed. */
   #halfOpenFromMs = Number.POSITIVE_INFINITY
-  /** The trial is under way. */
+  /** The half-open request is in flight. */
   #isHalfOpen = false
 
   constructor(endpoint: EndpointEntry, ports: StatePorts) {
@@ -85,12 +84,12 @@ export class EndpointState {
     this.#sinceMs = ports.clock.nowMs()
   }
 
-  /** What made it unhealthy was an answer, or came behind a request: that it can be reached tells nothing. */
+  /** It became unhealthy after a request was sent: a successful connection proves nothing. */
   get isReached(): boolean {
     return this.#isReached
   }
 
-  /** One client alone has met its failures: a probe can tell whether it is the endpoint that fails. */
+  /** All its failures came from one client: a probe can determine whether the endpoint is the cause. */
   get isDoubtful(): boolean {
     return !this.healthy && !this.#isProof(this.#failures)
   }
@@ -104,23 +103,23 @@ export class EndpointState {
   }
 
   /**
-   * Why a request cannot go there now, or undefined where it can.
+   * Why a request cannot use the endpoint now; undefined if it can.
    *
-   * @param isLastResort No other endpoint is usable: one that answers will do, though it is unhealthy.
+   * @param isLastResort No other endpoint is usable: accept an unhealthy one that answers.
    */
   obstacle(endpoint: EndpointEntry, nowMs: number, isLastResort = false): Obstacle | undefined {
     if (!endpoint.enabled) return 'disabled'
-    const isPassedOver = this.#state === 'unhealthy' && nowMs < this.#halfOpenFromMs
-    if (isPassedOver && (this.#isOut || !isLastResort)) return 'unhealthy'
+    const isSkipped = this.#state === 'unhealthy' && nowMs < this.#halfOpenFromMs
+    if (isSkipped && (this.#isOut || !isLastResort)) return 'unhealthy'
     if (nowMs < this.#cooldownUntilMs) return 'resting'
     return this.inFlight >= endpoint.maxConcurrency ? 'full' : undefined
   }
 
-  /** A request goes there. */
+  /** A request was assigned to the endpoint. */
   enter(): void {
     this.inFlight++
     if (this.#state !== 'unhealthy' || this.#ports.clock.monotonicMs() < this.#halfOpenFromMs) return
-    // One request is the trial: the others wait for what comes of it.
+    // Only one half-open request: no other until it ends.
     this.#halfOpenFromMs = Number.POSITIVE_INFINITY
     this.#isHalfOpen = true
   }
@@ -128,12 +127,12 @@ export class EndpointState {
   leave(): void {
     this.inFlight--
     if (!this.#isHalfOpen || this.#state !== 'unhealthy') return
-    // Its client left, or it told nothing either way: another has to try.
+    // The half-open request was inconclusive, for example because its client disconnected: another one has to try.
     this.#isHalfOpen = false
     this.#ports.onTurn(this)
   }
 
-  /** It has answered; `source` is whose request it was, and absent of a probe. */
+  /** The endpoint answered a request of `source`, or a probe. */
   succeeded(source = PROBE): void {
     this.#failures.clear()
     this.#silences.clear()
@@ -143,7 +142,7 @@ export class EndpointState {
     if (this.#state !== 'healthy') this.#turn('healthy', undefined)
   }
 
-  /** It asked to be left alone, if it did. */
+  /** Starts the cooldown that the endpoint asked for, if any. */
   coolDown(failure: FailureInfo): void {
     if (failure.cooldownMs === undefined) return
     const untilMs = this.#ports.clock.monotonicMs() + failure.cooldownMs
@@ -151,7 +150,7 @@ export class EndpointState {
     if (failure instanceof UpstreamFailure) this.#cooldownFailure = failure
   }
 
-  /** @param source Whose request it was: that of a tenant, or of a key without one. */
+  /** @param source The tenant of the request, or the key if it has no tenant. */
   failed(failure: FailureInfo, source: string): void {
     this.coolDown(failure)
     if (!failure.countsAsFailure) return
@@ -169,9 +168,9 @@ export class EndpointState {
   }
 
   /**
-   * A probe found it as it was, or in another way.
+   * A probe failed.
    *
-   * @param hasAnswered The probe was answered, wrongly.
+   * @param hasAnswered The probe got an error answer.
    */
   stillUnhealthy(reason: string, hasAnswered: boolean): void {
     if (this.#state !== 'unhealthy') return
@@ -179,12 +178,12 @@ export class EndpointState {
     this.#isOut = !hasAnswered
   }
 
-  /** Lets one request try it, in `ms` from now: nothing else may tell whether it is well again. */
+  /** Lets one request try it `ms` from now, for an endpoint that must not be probed. */
   startHalfOpen(ms: number): void {
     this.#halfOpenFromMs = this.#ports.clock.monotonicMs() + ms
   }
 
-  /** What it said when it asked to be left alone, and for how long it still does. */
+  /** The failure that started the current cooldown, and the remaining time. */
   cooldown(nowMs: number): { readonly failure: UpstreamFailure; readonly forMs: number } | undefined {
     const forMs = this.#cooldownUntilMs - nowMs
     return this.#cooldownFailure && forMs > 0 ? { failure: this.#cooldownFailure, forMs } : undefined
@@ -207,7 +206,7 @@ export class EndpointState {
     }
   }
 
-  /** Whether failures in a row are the endpoint's: as many as the settings say, and not of one client alone. */
+  /** Whether the endpoint caused the failures: at least `unhealthyAfter`, and not of a single client. */
   #isProof(failures: FailureRow): boolean {
     const { unhealthyAfter } = this.#ports.settings()
     return failures.count >= unhealthyAfter && (failures.isSpread || unhealthyAfter === 1)

@@ -1,6 +1,6 @@
 /**
- * Failures since the last success, and whether they have more than one source. One client that sends the same prompt
- * again and again is one source: it may fail because of that prompt.
+ * Counts failures since the last success, and whether they have several sources. A client that repeats one prompt is one
+ * source: the prompt may be the cause.
  */
 export class FailureRow {
   #count = 0
@@ -11,12 +11,12 @@ export class FailureRow {
     return this.#count
   }
 
-  /** More than one client met them, or no request can have caused them. */
+  /** Several clients got failures, or a failure had no request as its cause. */
   get isSpread(): boolean {
     return this.#isSpread
   }
 
-  /** @param source Whose request failed; undefined where nothing of a request had been sent. */
+  /** @param source The source of the failed request; undefined if nothing of it was sent. */
   add(source: string | undefined): void {
     this.#count++
     if (source === undefined || (this.#source !== undefined && this.#source !== source)) this.#isSpread = true
@@ -30,11 +30,11 @@ export class FailureRow {
   }
 }
 
-/** When the last two of all sources were answered, to know whether an endpoint serves others than the one that fails. */
+/** The last success of the two latest sources, to know whether an endpoint serves other sources than a failing one. */
 export class RecentSuccesses {
   #source = ''
   #atMs = Number.NEGATIVE_INFINITY
-  /** Of the last source that was another one. */
+  /** Last success of the previous source. */
   #otherAtMs = Number.NEGATIVE_INFINITY
 
   add(source: string, nowMs: number): void {
@@ -45,7 +45,7 @@ export class RecentSuccesses {
     this.#atMs = nowMs
   }
 
-  /** When somebody else than `source` was answered last. */
+  /** Time of the last success of another source. */
   lastOfOthers(source: string): number {
     return source === this.#source ? this.#otherAtMs : this.#atMs
   }

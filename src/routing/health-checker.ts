@@ -5,9 +5,9 @@ import type { Probe } from '../relay/probe.ts'
 import type { EndpointState } from './endpoint-state.ts'
 import type { HealthRegistry } from './health-registry.ts'
 
-/** How long one probe may take. */
+/** Timeout of one probe. */
 const PROBE_MS = 10_000
-/** Each pause is up to this much of itself shorter, so that many gateways do not knock in step. */
+/** Each pause is shortened by up to this fraction, so that several gateways do not probe at the same time. */
 const JITTER = 0.3
 
 export interface HealthCheckerPorts {
@@ -18,17 +18,17 @@ export interface HealthCheckerPorts {
   readonly log: Log
 }
 
-/** An unhealthy endpoint on its way back. */
+/** An unhealthy endpoint that is probed. */
 interface RecoveringEndpoint {
   pauseMs: number
-  /** While it waits for its next probe or trial. */
+  /** Set while it waits for its next probe. */
   timer: Timer | undefined
   readonly abort: AbortController
 }
 
 /**
- * Brings unhealthy endpoints back (spec/requests.md §4): one probe at a time after a growing, jittered pause; those that must
- * not be probed get one request of the traffic instead.
+ * Detects the recovery of unhealthy endpoints (spec/requests.md §4): one probe at a time, after a growing, jittered pause.
+ * Endpoints that must not be probed get one client request instead.
  */
 export class HealthChecker {
   readonly #ports: HealthCheckerPorts
@@ -40,7 +40,7 @@ export class HealthChecker {
     ports.health.onTurn = state => this.#turned(state)
   }
 
-  /** Nothing more is asked for these: their endpoints are gone. */
+  /** Stops probing these removed endpoints. */
   forget(states: readonly EndpointState[]): void {
     for (const state of states) this.#remove(state)
   }

@@ -4,23 +4,23 @@ import { type EndpointHealth, EndpointState } from './endpoint-state.ts'
 
 const DEFAULTS: HealthSettings = { unhealthyAfter: 3, probeMinMs: 5_000, probeMaxMs: 120_000 }
 
-/** Endpoints that are enabled, by what is known of them. */
+/** Numbers of enabled endpoints by state. */
 export interface EndpointCounts {
   readonly healthy: number
   readonly unhealthy: number
-  /** None of them has answered or failed yet. */
+  /** Not used yet. */
   readonly unknown: number
 }
 
 /**
- * The health of every endpoint, outside the snapshot: a reload keeps what is known of an endpoint, unless it leads
- * elsewhere or asks differently from then on.
+ * The health of every endpoint. It is outside of the snapshot, so that a reload keeps the state of an endpoint, unless
+ * its address, model or headers change.
  */
 export class HealthRegistry {
   readonly #clock: Clock
   readonly #states = new Map<string, EndpointState>()
   #settings = DEFAULTS
-  /** Told of each endpoint that has become unhealthy or well again. */
+  /** Called when an endpoint has become unhealthy or healthy. */
   onTurn: (state: EndpointState) => void = () => undefined
 
   constructor(clock: Clock) {
@@ -31,7 +31,7 @@ export class HealthRegistry {
     return this.#settings
   }
 
-  /** The state of an endpoint of the snapshot at hand, or of one that a request began with. */
+  /** The state of an endpoint of the current snapshot, or of the snapshot of an older request. */
   of(endpoint: EndpointEntry): EndpointState {
     const known = this.#states.get(endpoint.name)
     if (known) return known
@@ -44,13 +44,13 @@ export class HealthRegistry {
     return state
   }
 
-  /** @returns the states that are forgotten: their endpoints are gone, or are others now. */
+  /** @returns the discarded states: their endpoints were removed or changed. */
   adopt(snapshot: Snapshot): readonly EndpointState[] {
     this.#settings = snapshot.health
     const forgotten: EndpointState[] = []
     for (const state of this.#states.values()) {
       const now = snapshot.endpoints.get(state.endpoint.name)
-      if (now && asksAlike(now, state.endpoint)) continue
+      if (now && isSameUpstream(now, state.endpoint)) continue
       this.#states.delete(state.endpoint.name)
       forgotten.push(state)
     }
@@ -58,14 +58,13 @@ export class HealthRegistry {
     return forgotten
   }
 
-  /** How many of the enabled endpoints are how. */
   counts(): EndpointCounts {
     const counts = { healthy: 0, unhealthy: 0, unknown: 0 }
     for (const state of this.#states.values()) if (state.endpoint.enabled) counts[state.state]++
     return counts
   }
 
-  /** Of every endpoint, by name. */
+  /** The health of every endpoint, sorted by name. */
   report(): readonly EndpointHealth[] {
     return [...this.#states.values()]
       .map(state => state.report())
@@ -73,8 +72,8 @@ export class HealthRegistry {
   }
 }
 
-/** Whether what was learned of one endpoint holds for the other: the same place, asked in the same way. */
-function asksAlike(a: EndpointEntry, b: EndpointEntry): boolean {
+/** Whether two entries send equal requests to the same upstream, so that the health of one is valid for the other. */
+function isSameUpstream(a: EndpointEntry, b: EndpointEntry): boolean {
   return (
     a.protocol === b.protocol &&
     a.origin === b.origin &&

@@ -1,16 +1,16 @@
 import type { Clock } from '../base/clock.ts'
 
-/** What a request adds: one retry for five requests. */
+/** Retries that each request earns: one for five requests. */
 const PER_REQUEST = 0.2
-/** Retries that a quiet gateway may make nevertheless, each second and at once. */
+/** Retries earned without traffic, each second, up to the reserve. */
 const PER_SECOND = 1
 const RESERVE = 10
-/** What is saved up in good times ends soon in bad ones. */
-const MOST = 100
+/** Limit of saved retries, so that they run out soon when endpoints fail. */
+const MAX_SAVED = 100
 
 /**
- * How many second attempts there may be (spec/requests.md §4): at most a fifth of the traffic. When every endpoint fails,
- * attempts elsewhere would only multiply the load on what is left.
+ * Limits retries to a fifth of the traffic (spec/requests.md §4). When every endpoint fails, unlimited retries would
+ * multiply the load.
  */
 export class RetryBudget {
   readonly #clock: Clock
@@ -22,12 +22,12 @@ export class RetryBudget {
     this.#atMs = clock.monotonicMs()
   }
 
-  /** A request has come. */
+  /** Earns the share of one request. */
   deposit(): void {
-    if (this.#saved < MOST) this.#saved += PER_REQUEST
+    if (this.#saved < MAX_SAVED) this.#saved += PER_REQUEST
   }
 
-  /** @returns whether there may be one more attempt; it is counted then. */
+  /** @returns whether one more attempt is allowed; it is counted then. */
   withdraw(): boolean {
     const nowMs = this.#clock.monotonicMs()
     const earned = ((nowMs - this.#atMs) / 1_000) * PER_SECOND

@@ -19,12 +19,11 @@ export interface RoutePorts {
 }
 
 /**
- * The way of one request through the endpoints of its publication (spec/requests.md §4): which one serves it, and which one is
- * next where that one fails. The endpoint that is chosen counts the request among those at hand until it has been
- * left.
+ * Chooses the endpoint for one request from its publication (spec/requests.md §4), and the next one if that fails. The
+ * request counts as in flight at the chosen endpoint until `leave`.
  *
- *     usable (enabled, healthy, not resting, not full) ──▶ lowest tier ──▶ two drawn by weight ──▶ the less loaded
- *       └─ none is: those that are unhealthy, but answer
+ *     usable (enabled, healthy, not cooling down, not full) ──▶ lowest tier ──▶ two drawn by weight ──▶ the less loaded
+ *       └─ none: unhealthy ones that answer
  */
 export class Route {
   readonly #bound: readonly Target[]
@@ -34,16 +33,16 @@ export class Route {
   #state: EndpointState
   #tried: EndpointState[] | undefined
   #attempts = 1
-  /** What endpoints have answered this request with in vain, by error code. */
+  /** Error codes that endpoints have answered this request with. */
   #answers: string[] | undefined
   #isIn = true
 
   /**
    * Chooses the first endpoint.
    *
-   * @param source Whose request it is: failures are counted by it, see `EndpointState`.
-   * @throws {GwError} wrong_protocol where no binding speaks the path's protocol; no_healthy_endpoint where none that
-   * does is usable; what an upstream said that asked to be left alone, where all of them did.
+   * @param source The tenant or key of the request, by which failures are counted: see `EndpointState`.
+   * @throws {GwError} wrong_protocol if no binding has the path's protocol; no_healthy_endpoint if none of them is usable;
+   * the upstream's own error if it asked for a cooldown that is in effect.
    */
   constructor(publication: PublicationEntry, protocol: Protocol, ports: RoutePorts, source: string) {
     this.#bound = boundTo(publication, protocol)
@@ -57,22 +56,22 @@ export class Route {
     this.#state.enter()
   }
 
-  /** The endpoint that was chosen last. */
+  /** The current endpoint. */
   get target(): Target {
     return this.#target
   }
 
-  /** How many endpoints have been asked, the present one included. */
+  /** Number of endpoints tried, including the current one. */
   get attempts(): number {
     return this.#attempts
   }
 
-  /** The longest that any of the endpoints may take. */
+  /** The longest total timeout of the endpoints. */
   get longestMs(): number {
     return this.#bound.reduce((longest, { endpoint }) => Math.max(longest, endpoint.totalMs), 0)
   }
 
-  /** The present one has failed. @returns whether another one was chosen. */
+  /** The current endpoint has failed. @returns whether another one was chosen. */
   tryNext(failure: UpstreamFailure): boolean {
     this.#failed(failure, failure.code)
     if (!failure.mayTryNext || this.#attempts >= MAX_ATTEMPTS) return false
@@ -88,17 +87,17 @@ export class Route {
     return true
   }
 
-  /** The present one has failed, and no other is to be asked. */
+  /** The current endpoint has failed, and no other may be tried. */
   failed(failure: UpstreamFailure): void {
     this.#failed(failure, failure.code)
   }
 
-  /** It has answered, to the end. */
+  /** The current endpoint has answered completely. */
   succeeded(): void {
     this.#state.succeeded(this.#source)
   }
 
-  /** Its answer broke off, or was none at its end: too late for another endpoint. */
+  /** The answer broke off or was invalid: too late for another endpoint. */
   failedMidway(error: GwError): void {
     const reason = error.reason ?? error.message
     this.#failed(
@@ -107,20 +106,20 @@ export class Route {
     )
   }
 
-  /** The request is over. */
+  /** The request has ended; idempotent. */
   leave(): void {
     if (this.#isIn) this.#state.leave()
     this.#isIn = false
   }
 
-  /** A request that two endpoints answer alike is to blame itself: it counts against the first of them at most. */
+  /** If two endpoints answer with the same error, the request is the cause: only the first endpoint counts a failure. */
   #failed(failure: FailureInfo, code: string): void {
     if (failure.hasAnswered && this.#answers?.includes(code)) return this.#state.coolDown(failure)
     if (failure.hasAnswered) this.#answers = [...(this.#answers ?? []), code]
     this.#state.failed(failure, this.#source)
   }
 
-  /** Of the usable ones in the lowest tier, two drawn by weight, and of these the one with less to do for its weight. */
+  /** Draws two usable targets of the lowest tier by weight, and picks the less loaded. */
   #pick(): Target | undefined {
     const [only] = this.#bound
     if (this.#bound.length === 1 && only)
@@ -143,9 +142,9 @@ export class Route {
   }
 }
 
-/** The target at `mark` of the summed weights. */
-function pickWeighted(tier: readonly Target[], mark: number): Target | undefined {
-  let rest = mark
+/** The target at position `at` in the cumulative weights. */
+function pickWeighted(tier: readonly Target[], at: number): Target | undefined {
+  let rest = at
   for (const target of tier) {
     rest -= target.weight
     if (rest < 0) return target

@@ -3,12 +3,12 @@ import { PROTOCOLS } from '../schema/endpoint.ts'
 import type { PublicationEntry, Snapshot } from '../snapshot/types.ts'
 import type { HealthRegistry } from './health-registry.ts'
 
-/** As many are named; the rest is counted. */
-const MOST_NAMED = 10
+/** Limit of named models; the others are counted. */
+const MAX_NAMED = 10
 
 /**
- * The listed models that nobody can serve at the moment because every endpoint that could is unhealthy, each as
- * `code: sentence`. A model that is served on one protocol and not on the other is named with the other.
+ * The listed models whose endpoints are all unhealthy, each as `code: sentence`. A model that is available on one
+ * protocol only is listed with the other.
  */
 export function unserved(snapshot: Snapshot, health: HealthRegistry): readonly string[] {
   if (!health.report().some(({ state }) => state === 'unhealthy')) return []
@@ -19,7 +19,7 @@ export function unserved(snapshot: Snapshot, health: HealthRegistry): readonly s
         healthReason('no_healthy_endpoint', `no endpoint of ${publication.name} (${protocol}) is healthy`),
       ),
     )
-  const named = dead.slice(0, MOST_NAMED)
+  const named = dead.slice(0, MAX_NAMED)
   if (dead.length > named.length)
     named.push(healthReason('no_healthy_endpoint', `and ${dead.length - named.length} more`))
   return named
