@@ -8,26 +8,26 @@ import type { Head } from './types.ts'
 import { isUnpaid } from './unpaid.ts'
 
 const DEFAULT_RETRY_AFTER_MS = 1_000
-/** No message for people is longer. */
-const MAX_TOLD_BYTES = 1_048_576
+/** Limit of a decoded error message. */
+const MAX_MESSAGE_BYTES = 1_048_576
 
 /** Errors of undici and of the system that mean "too slow" rather than "broken". */
 const TIMEOUT_CODES = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'])
 
-/** A request to one endpoint that came to nothing: what the client is told, and what follows from it. */
+/** A failed request to one endpoint: the error for the client, and the consequences for routing. */
 export class UpstreamFailure extends GwError {
   override readonly name = 'UpstreamFailure'
-  /** Another endpoint may do better: nothing of an answer has been seen, and the fault is not the request's. */
+  /** Another endpoint may be tried: no byte of an answer was sent, and the request is not the cause. */
   readonly mayTryNext: boolean
-  /** It says that the endpoint is not well: three in a row take it out (spec/requests.md §4). */
+  /** It counts against the endpoint's health (spec/requests.md §4). */
   readonly countsAsFailure: boolean
-  /** The request had gone to the endpoint, wholly or in part. */
+  /** The request was sent to the endpoint, wholly or in part. */
   readonly wasSent: boolean
-  /** It was said by an answer, not by a connection. */
+  /** The failure is an answer, not a connection error. */
   readonly hasAnswered: boolean
-  /** How long the upstream asked to be left alone. */
+  /** The cooldown that the upstream asked for. */
   readonly cooldownMs: number | undefined
-  /** As metrics count the attempt: the code, or what tells more. */
+  /** The result of the attempt in metrics: the error code, or a more specific one. */
   readonly result: string
 
   constructor(code: WireCode, message: string | undefined, more: FailureOptions) {
@@ -51,9 +51,9 @@ interface FailureOptions extends GwErrorOptions {
 }
 
 /**
- * What a connection's failure means to a client. Errors that are ours already stay as they are.
+ * Converts a connection error. Returns a GwError unchanged.
  *
- * @param wasSent The connection stood: the request was on its way over it.
+ * @param wasSent The connection was established, and the request was being sent.
  */
 export function fromTransport(error: unknown, endpoint: string, wasSent: boolean): GwError {
   if (error instanceof GwError) return error
@@ -81,7 +81,7 @@ function transportMessage(error: unknown, wasSent: boolean): string {
   return wasSent ? 'The connection to the model server broke off.' : 'The model server could not be reached.'
 }
 
-/** An endpoint did not say in time what it had to. `total` is the time of the request, not only of the endpoint. */
+/** The failure of a missed deadline. `total` covers the whole request, not only this endpoint. */
 export function fromDeadline(
   deadline: 'first_byte' | 'idle' | 'total',
   endpoint: string,
@@ -95,15 +95,15 @@ export function fromDeadline(
   })
 }
 
-/** The statuses that speak about the client's own request (spec/wire.md §1): they go through. */
-const OWN_WORDS: ReadonlySet<number> = new Set([400, 409, 413, 422])
+/** The statuses that concern the client's own request (spec/wire.md §1): they are forwarded. */
+const FORWARDED: ReadonlySet<number> = new Set([400, 409, 413, 422])
 
 /**
- * What an answer means by its head, or undefined where it goes through: a success of a shape that can be metered, and
- * what speaks about the client's own request (spec/security.md §4).
+ * The failure that an answer's head represents; undefined if the answer is forwarded: a success that can be metered, or
+ * an error about the client's own request (spec/security.md §4).
  *
- * @param coding How its body is encoded.
- * @param body What has come of it, where the status alone does not tell: see {@link PERHAPS_UNPAID}.
+ * @param coding The encoding of the body.
+ * @param body The received part of the body, if the status alone is ambiguous: see {@link PERHAPS_UNPAID}.
  */
 export function fromHead(
   head: Head,
@@ -114,7 +114,7 @@ export function fromHead(
   const { status } = head
   if (status === 402 || (body && isAccountEmpty(head, body, coding))) return unpaid(status, endpoint)
   const isSuccess = status >= 200 && status < 300
-  if (isSuccess || OWN_WORDS.has(status)) {
+  if (isSuccess || FORWARDED.has(status)) {
     const isReadable = coding !== 'unknown' && (!isSuccess || bodyKind(head) !== undefined)
     return isReadable ? undefined : unreadable(head, endpoint)
   }
@@ -149,7 +149,7 @@ export function fromHead(
         ...retryHint(head),
       })
     default:
-      // Of the 4xx that are left each speaks about the request: no other endpoint would take it either.
+      // All other 4xx concern the request: no other endpoint would accept it either.
       return new UpstreamFailure('upstream_error', `The model server answered ${status}.`, {
         reason,
         mayTryNext: status < 400 || status >= 500,
@@ -168,11 +168,11 @@ function isAccountEmpty(
   const asksToWait =
     headerValue(headers, 'retry-after') !== undefined || headerValue(headers, 'retry-after-ms') !== undefined
   const text =
-    coding === undefined || coding === 'unknown' ? body : decodedAtOnce(body, coding, MAX_TOLD_BYTES)
+    coding === undefined || coding === 'unknown' ? body : decodedAtOnce(body, coding, MAX_MESSAGE_BYTES)
   return isUnpaid({ ...readMessage({ contentType, body: text ?? body }), status, asksToWait })
 }
 
-/** Not a rate limit, though many vendors say it with 429: no wait helps. */
+/** Not a rate limit, although many vendors send it as 429: waiting does not help. */
 function unpaid(status: number, endpoint: string): UpstreamFailure {
   return new UpstreamFailure(
     'upstream_credentials',
@@ -187,7 +187,7 @@ function unpaid(status: number, endpoint: string): UpstreamFailure {
   )
 }
 
-/** What kind of body a head announces, once decoded; undefined for one that could be neither renamed nor metered. */
+/** The kind of the decoded body; undefined if the model name could not be restored and the usage not metered. */
 export function bodyKind(head: Head): 'json' | 'events' | undefined {
   const type = (headerValue(head.headers, 'content-type') ?? '').toLowerCase()
   if (type.startsWith('text/event-stream')) return 'events'
@@ -201,7 +201,7 @@ function unreadable(head: Head, endpoint: string): UpstreamFailure {
   const coding = headerValue(head.headers, 'content-encoding') ?? 'identity'
   return new UpstreamFailure(
     'upstream_error',
-    'The model server answered something that is neither JSON nor an event stream.',
+    'The answer of the model server is neither JSON nor an event stream.',
     {
       reason: `${endpoint}: content-type ${type}, content-encoding ${coding}`,
       countsAsFailure: true,
@@ -211,8 +211,8 @@ function unreadable(head: Head, endpoint: string): UpstreamFailure {
 }
 
 /**
- * For how long the upstream asks to be left alone, and for how long a client is told to wait: never longer than an
- * SDK may be made to sleep. `retry-after-ms` is OpenAI's own; the standard one holds seconds or a date (RFC 9110 §10.2.3).
+ * The cooldown that the upstream asks for, and the `retry-after` of the client: limited, because SDKs sleep that long.
+ * `retry-after-ms` is OpenAI's own; the standard one has seconds or a date (RFC 9110 §10.2.3).
  */
 function retryHint({ headers }: Head): { retryAfterMs: number; cooldownMs?: number } {
   const exactMs = Number(headerValue(headers, 'retry-after-ms') ?? Number.NaN)
@@ -223,7 +223,7 @@ function retryHint({ headers }: Head): { retryAfterMs: number; cooldownMs?: numb
   return { retryAfterMs: cooldownMs, cooldownMs }
 }
 
-/** A date would need the upstream's clock to agree with ours: it is taken as no hint. */
+/** A date is ignored: it would require synchronized clocks. */
 function secondsOf(text: string): number {
   return /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN
 }

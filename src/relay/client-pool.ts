@@ -6,42 +6,42 @@ import { guardedLookup } from './lookup.ts'
 import { proxyConnector } from './proxy.ts'
 import { buildConnector, Client } from './undici.ts'
 
-/** undici's own keep-alive default; an upstream that says less in its `keep-alive` header is believed. */
+/** undici's keep-alive default; a shorter time in the upstream's `keep-alive` header takes precedence. */
 const KEEP_ALIVE_MS = 4_000
 
-/** A client of one connection, which serves one request at a time. */
+/** A client with one connection, which serves one request at a time. */
 export interface PooledClient {
   readonly client: Client
-  /** Its connection has served before, and is open as far as this side knows: the other side may think otherwise. */
+  /** Its connection has served a request before. The other side may have closed it unnoticed. */
   reused: boolean
 }
 
 interface Slot extends PooledClient, IndexedSetMember {
-  /** Waits in the list of idle ones. */
+  /** In the list of idle clients. */
   idle: boolean
-  /** Its connection closed while it was idle: it is passed over. */
-  gone: boolean
+  /** Its connection closed while idle: `take` skips it. */
+  closed: boolean
 }
 
 /**
- * The connections to one origin. The one that became idle last is taken first: few connections stay warm, and finding
- * one costs the same with ten thousand streams open (undici's `Pool` walks all of them for every request).
+ * The connections to one origin. The last one to become idle is taken first, so that few connections stay warm. Taking
+ * one is O(1) even with ten thousand open streams (undici's `Pool` searches all of them for every request).
  */
 export class ClientPool {
-  /** What stands before each path: a proxy of plain HTTP is sent whole addresses (RFC 9112 §3.2.2). */
+  /** Prefix of each path: a plain HTTP proxy requires the absolute form (RFC 9112 §3.2.2). */
   readonly pathPrefix: string = ''
-  /** Header lines for such a proxy; names and values in turn. */
+  /** Headers for such a proxy; names and values alternate. */
   readonly proxyHeaders: readonly string[] = []
-  /** One for all: each client would make its own of a text. */
+  /** Shared: each client would parse a string again. */
   readonly #origin: URL
   readonly #options: Client.Options
   /** The newest last. */
   #idle: Slot[] = []
-  #goneIdle = 0
+  #closedIdle = 0
   readonly #taken = new IndexedSet<Slot>()
   #retired = false
 
-  /** @param proxyUrl of the proxy that it is reached by; absent: directly. */
+  /** @param proxyUrl Absent: connects directly. */
   constructor(origin: string, connectMs: number, proxyUrl?: string) {
     this.#origin = new URL(origin)
     const proxy = proxyUrl === undefined ? undefined : parseProxy(proxyUrl)
@@ -52,29 +52,29 @@ export class ClientPool {
     }
     this.#options = {
       pipelining: 1,
-      // One connector for all: it remembers TLS sessions.
+      // Shared by all clients, because it caches TLS sessions.
       connect: proxy
         ? proxyConnector(this.#origin, proxy, connectMs, guardedLookup())
         : buildConnector({ timeout: connectMs, lookup: guardedLookup(), allowH2: false }),
       keepAliveTimeout: KEEP_ALIVE_MS,
-      // Every deadline after connecting is the exchange's own.
+      // The exchange has its own deadlines after connecting.
       headersTimeout: 0,
       bodyTimeout: 0,
     }
   }
 
-  /** How many requests are at hand. */
+  /** Number of requests in flight. */
   get taken(): number {
     return this.#taken.size
   }
 
-  /** The client that became idle last, or a new one. To be given back, or dropped. */
+  /** The client that became idle last, or a new one. The caller must release or drop it. */
   take(): PooledClient {
     for (;;) {
       const slot = this.#idle.pop()
       if (!slot) return this.fresh()
-      if (slot.gone) {
-        this.#goneIdle--
+      if (slot.closed) {
+        this.#closedIdle--
         continue
       }
       slot.idle = false
@@ -83,17 +83,17 @@ export class ClientPool {
     }
   }
 
-  /** A client that has no connection yet. */
+  /** A client without a connection yet. */
   fresh(): PooledClient {
     const client = new Client(this.#origin, this.#options)
-    const slot: Slot = { client, reused: false, idle: false, gone: false, place: ABSENT }
+    const slot: Slot = { client, reused: false, idle: false, closed: false, place: ABSENT }
     parseContinue(client)
     client.on('disconnect', () => this.#disconnected(slot))
     this.#taken.add(slot)
     return slot
   }
 
-  /** It has answered to the end and can serve again. */
+  /** Returns a client whose answer is complete, for reuse. */
   release(pooled: PooledClient): void {
     const slot = pooled as Slot
     if (!this.#taken.delete(slot)) return
@@ -103,13 +103,13 @@ export class ClientPool {
     this.#idle.push(slot)
   }
 
-  /** It has failed or was cut off: nothing more is asked of it. */
+  /** Destroys a client whose request failed or was aborted. */
   drop(pooled: PooledClient): void {
     const slot = pooled as Slot
     if (this.#taken.delete(slot)) destroy(slot)
   }
 
-  /** Takes no more into the list: idle ones end now, the others when they are given back. */
+  /** Closes idle clients now, the others when they are released. */
   retire(): void {
     this.#retired = true
     const idle = this.#idle
@@ -127,16 +127,16 @@ export class ClientPool {
 
   #disconnected(slot: Slot): void {
     slot.reused = false
-    if (!slot.idle || slot.gone) return
-    slot.gone = true
-    this.#goneIdle++
-    if (this.#goneIdle * 2 <= this.#idle.length) return
-    this.#idle = this.#idle.filter(({ gone }) => !gone)
-    this.#goneIdle = 0
+    if (!slot.idle || slot.closed) return
+    slot.closed = true
+    this.#closedIdle++
+    if (this.#closedIdle * 2 <= this.#idle.length) return
+    this.#idle = this.#idle.filter(({ closed }) => !closed)
+    this.#closedIdle = 0
   }
 }
 
-/** undici resolves this promise in every case; nobody waits for a socket that is being closed. */
+/** undici always resolves this promise; there is no need to wait for the socket to close. */
 function destroy({ client }: Slot): void {
   const dispatcher: Dispatcher = client
   void dispatcher.destroy()

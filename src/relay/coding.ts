@@ -15,8 +15,8 @@ import {
 } from 'node:zlib'
 
 /**
- * Content codings of answers (RFC 9110 §8.4.1, RFC 7932, RFC 8878). The gateway asks for `identity`; some servers and
- * CDNs compress all the same.
+ * Content codings of answers (RFC 9110 §8.4.1, RFC 7932, RFC 8878). The gateway requests `identity`, but some servers and
+ * CDNs compress anyway.
  */
 export type Coding = 'gzip' | 'deflate' | 'br' | 'zstd'
 
@@ -27,10 +27,10 @@ const CODINGS: ReadonlyMap<string, Coding> = new Map([
   ['br', 'br'],
   ['zstd', 'zstd'],
 ])
-/** Of a window of 8 MiB: more than RFC 9659 allows over HTTP is rejected. */
+/** A window of 8 MiB: RFC 9659 allows no larger one over HTTP. */
 const ZSTD_PARAMS = { [constants.ZSTD_d_windowLogMax]: 23 }
 
-/** How a body is encoded: `undefined` where it is plain, `unknown` where it cannot be decoded here. */
+/** The encoding of a body: `undefined` if plain, `unknown` if it cannot be decoded. */
 export function codingOf(headers: readonly string[]): Coding | 'unknown' | undefined {
   let found: Coding | 'unknown' | undefined
   for (let index = 0; index < headers.length; index += 2) {
@@ -47,7 +47,7 @@ export function codingOf(headers: readonly string[]): Coding | 'unknown' | undef
 
 const NAME = 'content-encoding'
 
-/** Its `bytesWritten` says how much of the body has been decoded so far. */
+/** `bytesWritten` is the number of encoded bytes decoded so far. */
 export type Decoder = Transform & Pick<Zlib, 'bytesWritten'>
 
 /** @param first The body's first byte: some servers send deflate without its zlib header. */
@@ -64,7 +64,7 @@ export function decoderFor(coding: Coding, first: number): Decoder {
   }
 }
 
-/** A small body, or the beginning of one, decoded at once; undefined where it is not encoded so, or becomes too long. */
+/** Decodes a small body, or the beginning of one, synchronously; undefined if it is invalid or becomes too long. */
 export function decodedAtOnce(body: Buffer, coding: Coding, maxOutputLength: number): Buffer | undefined {
   try {
     switch (coding) {
@@ -87,7 +87,7 @@ export function decodedAtOnce(body: Buffer, coding: Coding, maxOutputLength: num
         })
     }
   } catch {
-    return undefined // it says nothing that could be read
+    return undefined // invalid or too long
   }
 }
 

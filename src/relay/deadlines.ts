@@ -1,18 +1,18 @@
 import type { Clock, Timer } from '../base/clock.ts'
 import { IndexedSet, type IndexedSetMember } from '../base/indexed-set.ts'
 
-/** How late a deadline may be noticed, and how often all that are watched are looked at. */
+/** Interval of the checks, and so the precision of a deadline. */
 const TICK_MS = 100
 
-/** Something with deadlines of its own. */
+/** An object with deadlines. */
 export interface Timed extends IndexedSetMember {
-  /** @param nowMs Of the monotonic clock. */
+  /** @param nowMs Monotonic clock. */
   check(nowMs: number): void
 }
 
 /**
- * The deadlines of every exchange at hand, behind one timer that runs only while there are any: a timer for each
- * deadline of each request costs more than looking at ten thousand streams ten times a second.
+ * Checks the deadlines of all exchanges in flight with one timer, which runs only while there are any. A timer for each
+ * deadline would cost more than checking ten thousand streams ten times a second.
  */
 export class Deadlines {
   readonly #clock: Clock
@@ -23,7 +23,7 @@ export class Deadlines {
     this.#clock = clock
   }
 
-  /** How many are watched. */
+  /** Number of watched objects. */
   get size(): number {
     return this.#watched.size
   }
@@ -38,7 +38,7 @@ export class Deadlines {
     if (this.#watched.size === 0) this.stop()
   }
 
-  /** What is still watched is not looked at any more. */
+  /** Stops all checks. */
   stop(): void {
     this.#timer?.cancel()
     this.#timer = undefined
@@ -48,7 +48,7 @@ export class Deadlines {
   readonly #tick = (): void => {
     const nowMs = this.#clock.monotonicMs()
     this.#timer = this.#clock.after(TICK_MS, this.#tick)
-    // Ending one takes it out: a roster bears that while it is walked.
+    // `check` may remove members: IndexedSet allows that during iteration.
     for (const timed of this.#watched) timed.check(nowMs)
   }
 }

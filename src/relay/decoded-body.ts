@@ -3,9 +3,9 @@ import { UpstreamFailure } from './classify.ts'
 import { type Coding, type Decoder, decoderFor } from './coding.ts'
 import type { Answered, BodySink } from './types.ts'
 
-/** A text is seldom a fiftieth of its size when it is compressed; a bomb is a thousandth. */
+/** Text rarely compresses by more than 50 to 1, a decompression bomb by 1000 to 1. */
 const MAX_RATIO = 200
-/** Judged by its ratio from here on, which is before a byte of an answer in JSON goes to the client. */
+/** The ratio is checked from here on, which is before a byte of a JSON answer is sent to the client. */
 const FREE_BYTES = 131_072
 const UNDECODABLE = 'The compressed answer of the model server could not be decoded.'
 const MAX_DECODED_BYTES = 268_435_456
@@ -14,13 +14,12 @@ export interface DecodedBodyOptions {
   readonly coding: Coding
   readonly endpoint: string
   readonly clock: Clock
-  /** For so long a client may take what is left to be decoded once the upstream has said all. */
-  readonly patienceMs: number
+  /** Time for the client to read the rest after the upstream has ended. */
+  readonly readTimeoutMs: number
 }
 
 /**
- * The body of an answer that came compressed, decoded on its way: at the pace of its reader, and within a bound, so
- * that few bytes never become many.
+ * Decodes a compressed answer while it streams, with backpressure and a limit against decompression bombs.
  *
  *     exchange ──piece──▶ decoder ──decoded──▶ sink
  *        ▲ resume            │ error, too much, ended too early
@@ -32,19 +31,19 @@ export class DecodedBody implements BodySink, Answered {
   #sink: BodySink | undefined
   #decoder: Decoder | undefined
   #decodedBytes = 0
-  /** The upstream has said all. */
+  /** The upstream has ended. */
   #isComplete = false
   #over = false
-  /** Why it was ended from this side; the exchange goes about it. */
+  /** Abort reason, while the exchange is being aborted. */
   #aborted: Error | undefined
-  #patience: Timer | undefined
+  #readTimeout: Timer | undefined
 
   constructor(exchange: Answered, options: DecodedBodyOptions) {
     this.#exchange = exchange
     this.#options = options
   }
 
-  /** To be called before the first piece. */
+  /** Must be called before the first piece. */
   to(sink: BodySink): this {
     this.#sink = sink
     return this
@@ -63,8 +62,8 @@ export class DecodedBody implements BodySink, Answered {
     if (this.#aborted) return this.onBreak(this.#aborted)
     this.#isComplete = true
     if (!this.#decoder) return this.#end()
-    const { clock, patienceMs } = this.#options
-    this.#patience = clock.after(patienceMs, () => this.#fail('not read in time', 'upstream_timeout'))
+    const { clock, readTimeoutMs } = this.#options
+    this.#readTimeout = clock.after(readTimeoutMs, () => this.#fail('not read in time', 'upstream_timeout'))
     this.#decoder.end()
   }
 
@@ -88,7 +87,7 @@ export class DecodedBody implements BodySink, Answered {
     const decoder = decoderFor(this.#options.coding, first)
     decoder.on('data', (bytes: Buffer) => this.#decoded(bytes, decoder))
     decoder.once('end', () => this.#end())
-    // It stays on: what fails behind the end of all this must not end the process.
+    // Never removed: an error after the end must not crash the process.
     decoder.on('error', error => this.#fail(error.message))
     return decoder
   }
@@ -109,7 +108,7 @@ export class DecodedBody implements BodySink, Answered {
 
   #fail(why: string, code: 'upstream_error' | 'upstream_timeout' = 'upstream_error'): void {
     const { endpoint, coding } = this.#options
-    const reason = `${endpoint}: content-encoding ${coding}, though identity was asked for: ${why}`
+    const reason = `${endpoint}: content-encoding ${coding}, though identity was requested: ${why}`
     this.abort(
       new UpstreamFailure(code, code === 'upstream_error' ? UNDECODABLE : undefined, {
         reason,
@@ -119,11 +118,11 @@ export class DecodedBody implements BodySink, Answered {
     )
   }
 
-  /** @returns false where it was over before. */
+  /** @returns false if it was already over. */
   #close(): boolean {
     if (this.#over) return false
     this.#over = true
-    this.#patience?.cancel()
+    this.#readTimeout?.cancel()
     this.#decoder?.destroy()
     return true
   }

@@ -11,21 +11,21 @@ import type { Pools } from './pools.ts'
 import type { Answered, AnswerHandler, BodySink, Head, Upstream, UpstreamRequest } from './types.ts'
 import { PERHAPS_UNPAID } from './unpaid.ts'
 
-/** Up to here a body is joined into one write; beyond it is sent in its pieces, uncopied. */
+/** Up to this size a body is joined into one write; a larger one is sent in its pieces, uncopied. */
 const JOIN_BYTES = 65_536
 
-/** A rejection that is longer, or takes longer, is not worth its connection. */
+/** Beyond these limits a rejected answer's connection is closed instead of reused. */
 const MAX_DISCARDED_BYTES = 65_536
 const MAX_DISCARD_MS = 5_000
 
-/** An answer whose status does not tell what it means: its body is read first. */
+/** An answer whose status is ambiguous: its body is read first. */
 interface Undecided {
   readonly head: Head
   readonly pieces: Buffer[]
   lengthBytes: number
 }
 
-/** What a connection says that the other side has closed, or is closing while a request is on its way to it. */
+/** Error codes of a connection that the other side closed, perhaps while a request was being sent. */
 const CLOSED_CODES = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE', 'ECONNABORTED'])
 
 export interface RelayPorts {
@@ -43,46 +43,46 @@ export interface RelayPorts {
  *              byte yet: once, │
  *              on a fresh one  └─ rejection, first_byte, total ──▶ onNoAnswer
  *
- * Whoever takes the answer is told of its head before a byte of its body is read, in the same turn: to hold the body
- * back until then costs more than all that is done with the head. However it ends (answer, failure, deadline,
- * {@link abort}), it ends once, and nothing of it outlives that.
+ * The handler gets the head synchronously, before a byte of the body is read: to buffer the body until later would cost
+ * more than processing the head. The exchange ends exactly once (answer, failure, deadline, {@link abort}), and releases
+ * everything then.
  *
- * The head is taken from the raw headers: undici's map of them keeps neither order nor case.
+ * The head is built from the raw headers: undici's parsed ones keep neither order nor case.
  */
 export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
   place = ABSENT
   readonly #upstream: Upstream
-  /** Until there is an answer, which may take hours: nothing is asked once more from then on. */
+  /** Released at the answer, which may take hours: there are no retries from then on. */
   #request: UpstreamRequest | undefined
   readonly #ports: RelayPorts
   readonly #pool: ClientPool
   #totalDueMs: number
   readonly #idleMs: number
-  /** Of the first byte until the head has come, of the next one from then on. */
+  /** Deadline of the first byte until the head arrives, then of the next byte. */
   #byteDueMs: number
   #pooled: PooledClient
-  /** Until it has been told. */
+  /** Set until it is notified. */
   #handler: AnswerHandler | undefined
-  /** undici's side of the request, from when it is written. */
+  /** undici's controller, from when the request is written. */
   #controller: Dispatcher.DispatchController | undefined
   #sink: BodySink | undefined
   #undecided: Undecided | undefined
-  /** Of a rejection's body: how much more of it is read. */
+  /** Remaining bytes of a rejected answer to read. */
   #discardable: number | undefined
-  /** A byte of an answer has come. */
+  /** A byte of an answer has arrived. */
   #began = false
   #hasHead = false
-  /** The whole request has gone. */
+  /** The whole request has been sent. */
   #sent = false
-  /** Held by this side: the upstream cannot be blamed for its silence. */
+  /** Paused by the sink: the idle deadline does not apply. */
   #paused = false
-  /** A piece has come since the deadlines were last looked at. */
+  /** A piece has arrived since the last deadline check. */
   #moved = false
-  /** Why it was ended from this side, before undici has heard of it or while it goes about it. */
+  /** Abort reason, while undici has not processed the abort. */
   #aborted: Error | undefined
   #ended = false
 
-  /** @param startedMs When the client's request was first dispatched, on the monotonic clock: `total` counts from there. */
+  /** @param startedMs Monotonic time of the first dispatch of the client's request, where the `total` deadline starts. */
   constructor(request: UpstreamRequest, ports: RelayPorts, startedMs: number, handler: AnswerHandler) {
     const { upstream } = request
     this.#upstream = upstream
@@ -114,7 +114,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     )
   }
 
-  /** The request has begun to go to the upstream. */
+  /** Sending of the request has begun. */
   get dispatched(): boolean {
     return this.#controller !== undefined
   }
@@ -129,7 +129,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
   abort(reason: Error): void {
     if (this.#ended || this.#aborted) return
     this.#aborted = reason
-    // Not connected yet: nobody waits for that any more.
+    // Not connected yet: does not wait for the connection.
     if (!this.#controller) return this.#end(reason)
     this.#controller.abort(reason)
   }
@@ -169,14 +169,14 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     if (status !== 400) this.#hurry()
   }
 
-  /** The answer goes through, or is none. */
+  /** Delivers the answer, or fails the exchange. */
   #decide(head: Head, body?: Buffer): void {
     const coding = codingOf(head.headers)
     const failure = fromHead(head, this.#upstream.name, coding, body)
     if (failure) {
       this.#discardable = MAX_DISCARDED_BYTES
       this.#hurry()
-      return this.#notifyNone(failure)
+      return this.#notifyFailure(failure)
     }
     this.#release()
     const handler = this.#handler
@@ -184,19 +184,19 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     try {
       this.#sink = handler && this.#deliver(handler, head, coding)
     } catch (error) {
-      this.abort(new Error('the answer was not taken', { cause: error }))
+      this.abort(new Error('the handler of the answer failed', { cause: error }))
       handler?.onNoAnswer(error)
     }
   }
 
   #deliver(handler: AnswerHandler, head: Head, coding: Coding | 'unknown' | undefined): BodySink {
     if (coding === undefined || coding === 'unknown') return handler.onAnswer({ exchange: this, head })
-    const { name: endpoint, totalMs: patienceMs } = this.#upstream
-    const body = new DecodedBody(this, { coding, endpoint, patienceMs, clock: this.#ports.clock })
+    const { name: endpoint, totalMs: readTimeoutMs } = this.#upstream
+    const body = new DecodedBody(this, { coding, endpoint, readTimeoutMs, clock: this.#ports.clock })
     return body.to(handler.onAnswer({ exchange: body, head }))
   }
 
-  /** Enough of its body has come. */
+  /** Decides an ambiguous answer by the received part of its body. */
   #decideByBody({ head, pieces }: Undecided): boolean {
     this.#undecided = undefined
     this.#decide(head, Buffer.concat(pieces))
@@ -217,7 +217,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     controller.pause()
   }
 
-  /** @returns false where no more of the body is wanted for now. */
+  /** @returns false to pause the upstream. */
   #pass(piece: Buffer): boolean {
     if (this.#discardable === undefined) return this.#sink?.onPiece(piece) !== false
     this.#discardable -= piece.length
@@ -240,22 +240,22 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     this.#end(this.#aborted ?? fromTransport(error, this.#upstream.name, this.dispatched))
   }
 
-  /** undici keeps what it was given to send for as long as the answer takes, long after it has gone. */
+  /** Empties the request body: undici would keep it until the answer ends. */
   #release(): void {
     if (!this.#hasHead || !this.#sent || !this.#request) return
     this.#request.body.length = 0
     this.#request = undefined
   }
 
-  /** A rejection's body is read to its end, for behind it the connection can serve again; but not for long. */
+  /** A rejected answer is read to its end, so that the connection can be reused, but only for a short time. */
   #hurry(): void {
     this.#paused = false
     this.#totalDueMs = Math.min(this.#totalDueMs, this.#ports.clock.monotonicMs() + MAX_DISCARD_MS)
   }
 
   /**
-   * A connection that was idle died under the request, without a byte of an answer: its other side had closed it
-   * before it saw the request. So it is asked once more, over a connection that cannot be stale.
+   * An idle connection closed without a byte of an answer: the upstream had closed it before it received the request. So
+   * the request is sent again, on a new connection.
    */
   #wasStale(error: Error): boolean {
     const isClosed = 'code' in error && typeof error.code === 'string' && CLOSED_CODES.has(error.code)
@@ -265,20 +265,20 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
   #end(error: Error | undefined): void {
     if (this.#ended) return
     const undecided = this.#undecided
-    // What ends it from this side, but for a deadline, is the better reason.
+    // An abort reason takes precedence, except for a deadline.
     if (undecided && (!this.#aborted || error instanceof UpstreamFailure)) this.#decideByBody(undecided)
     this.#ended = true
     this.#ports.deadlines.unwatch(this)
     if (error) this.#pool.drop(this.#pooled)
     else this.#pool.release(this.#pooled)
     if (this.#handler)
-      this.#notifyNone(error ?? fromTransport(new Error('no head'), this.#upstream.name, true))
+      this.#notifyFailure(error ?? fromTransport(new Error('no head'), this.#upstream.name, true))
     else if (error) this.#sink?.onBreak(error)
     else this.#sink?.onEnd()
   }
 
-  /** Not at once: this may be the call that began the exchange, or one from inside undici, which is to end first. */
-  #notifyNone(error: Error): void {
+  /** Deferred: the caller may be the constructor or undici, and must return first. */
+  #notifyFailure(error: Error): void {
     const handler = this.#handler
     this.#handler = undefined
     if (handler) queueMicrotask(() => handler.onNoAnswer(error))
@@ -286,8 +286,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
 }
 
 /**
- * A body as undici is to send it: in one piece, which costs least, or as a list. undici holds on to what it was given
- * until the answer ends, and to the slab that a small piece was cut from; but a list can be emptied.
+ * The body for undici: one buffer, which is cheapest, or a list. undici retains the body until the answer ends, including
+ * the slab of a small buffer; a list can be emptied before.
  */
 function sendable({ body, lengthBytes, isLong }: UpstreamRequest): Buffer | readonly Buffer[] {
   if (lengthBytes > JOIN_BYTES) return body
@@ -298,7 +298,7 @@ function sendable({ body, lengthBytes, isLong }: UpstreamRequest): Buffer | read
   return body
 }
 
-/** Header bytes are octets: latin1 keeps each of them. */
+/** Header values are octets: latin1 preserves each of them. */
 function latin1(value: Buffer | string): string {
   return typeof value === 'string' ? value : value.toString('latin1')
 }

@@ -2,21 +2,21 @@ import { UpstreamFailure } from './classify.ts'
 import { Exchange, type RelayPorts } from './exchange.ts'
 import type { AnswerHandler, Answering, BodySink, UpstreamRequest } from './types.ts'
 
-/** Who may serve a request, one after the other. What fails here is told, so that the next choice knows of it. */
+/** The endpoints that may serve a request, in turn. */
 export interface RetryTargets {
-  /** The request for the endpoint that was chosen last. */
+  /** The request for the current endpoint. */
   request(): UpstreamRequest
-  /** Chooses another endpoint after `failure`. @returns false where none is left, or none may be asked any more. */
+  /** Chooses another endpoint after `failure`. @returns false if none is left or allowed. */
   tryNext(failure: UpstreamFailure): boolean
 }
 
 /**
- * Asks one candidate after the other until one answers (spec/requests.md §4). The client has not seen a byte so far: what
- * fails here can be tried elsewhere, what fails later cannot.
+ * Tries one endpoint after the other until one answers (spec/requests.md §4). This is possible only before the client
+ * gets a byte.
  *
- *     candidate ──▶ exchange ──▶ head ──▶ done: the rest is the answer's
+ *     endpoint ──▶ exchange ──▶ head ──▶ done: the handler takes the answer
  *         ▲                        │
- *         └── tryNext ◀── failure ──┴──▶ the request's own fault, aborted, nobody left: no answer
+ *         └── tryNext ◀── failure ──┴──▶ caused by the request, aborted, or no endpoint left: no answer
  */
 export class Failover implements AnswerHandler {
   readonly #targets: RetryTargets
@@ -26,26 +26,26 @@ export class Failover implements AnswerHandler {
   #exchange: Exchange | undefined
   #aborted: Error | undefined
 
-  /** @param handler Hears of the answer, or of the failure of the last candidate, or what {@link abort} was given. */
-  constructor(candidates: RetryTargets, ports: RelayPorts, handler: AnswerHandler) {
-    this.#targets = candidates
+  /** @param handler Receives the answer, the failure of the last endpoint, or the reason of {@link abort}. */
+  constructor(targets: RetryTargets, ports: RelayPorts, handler: AnswerHandler) {
+    this.#targets = targets
     this.#ports = ports
     this.#handler = handler
     this.#startedMs = ports.clock.monotonicMs()
   }
 
-  /** @throws what no candidate is to blame for, before the first is asked. */
+  /** @throws the reason of {@link abort} if it was called before, and errors of {@link RetryTargets.request}. */
   begin(): void {
     if (this.#aborted) throw this.#aborted
     this.#exchange = new Exchange(this.#targets.request(), this.#ports, this.#startedMs, this)
   }
 
-  /** The request has begun to go to the endpoint that was chosen last. */
+  /** Sending to the current endpoint has begun. */
   get dispatched(): boolean {
     return this.#exchange?.dispatched === true
   }
 
-  /** Ends whatever is at hand, and the search with it. */
+  /** Ends the current exchange and all further attempts. */
   abort(reason: Error): void {
     this.#aborted ??= reason
     this.#exchange?.abort(reason)

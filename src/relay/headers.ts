@@ -1,9 +1,9 @@
 /**
- * Which header lines go through, in both directions (spec/wire.md §5). Headers travel as flat arrays, names and values in
- * turn, as they came: order, case and repeated lines survive.
+ * Selects the headers to forward, in both directions (spec/wire.md §5). Headers are flat arrays in which names and values
+ * alternate: order, case and repeated lines are preserved.
  */
 
-/** Between two neighbours only (RFC 9110 §7.6.1). */
+/** Hop-by-hop headers (RFC 9110 §7.6.1). */
 const HOP_BY_HOP = [
   'connection',
   'keep-alive',
@@ -27,48 +27,48 @@ const NEVER_UPSTREAM = new Set([
   'forwarded',
   'x-request-id',
   'request-id',
-  // An answer that is compressed cannot be read: see `requestHeaders`.
+  // `requestHeaders` requests `identity`: compressed answers must be decoded first.
   'accept-encoding',
 ])
 const NEVER_UPSTREAM_PREFIXES = ['x-forwarded-', 'x-gw-']
 
-const NEVER_DOWN = new Set([
+const NEVER_DOWNSTREAM = new Set([
   ...HOP_BY_HOP,
   'set-cookie',
   'server',
   'content-length',
-  // What was encoded has been decoded.
+  // The body has been decoded.
   'content-encoding',
   'x-request-id',
   'request-id',
-  // Names another origin for what is ours.
+  // Would name another origin for the gateway.
   'alt-svc',
-  // Decided by the catalogue where we answer, and by the limits where the upstream does.
+  // The gateway sets its own.
   'x-should-retry',
 ])
-/** The upstream's rate headers describe our account there, and who may read its answers is not for it to say. */
-const NEVER_DOWN_PREFIXES = ['x-ratelimit-', 'anthropic-ratelimit-', 'x-gw-', 'access-control-']
+/** The upstream's rate headers describe the gateway's account there; CORS is decided by the gateway. */
+const NEVER_DOWNSTREAM_PREFIXES = ['x-ratelimit-', 'anthropic-ratelimit-', 'x-gw-', 'access-control-']
 
-/** What becomes of a line, by its name alone. */
+/** The directions in which a header is forwarded. */
 interface Verdict {
   readonly lower: string
-  readonly goesUp: boolean
-  readonly goesDown: boolean
+  readonly isForwardedUp: boolean
+  readonly isForwardedDown: boolean
 }
 
-/** Names that nearly every message has; what is judged beforehand costs one look-up a line. */
+/** Common names, whose verdicts are precomputed: one look-up for each line. */
 const USUAL = `host connection content-type content-length transfer-encoding user-agent accept accept-encoding
   accept-language authorization x-api-key cache-control date server vary via x-request-id anthropic-version
   anthropic-beta openai-organization openai-project openai-processing-ms x-stainless-lang x-stainless-os
   x-stainless-arch x-stainless-package-version x-stainless-runtime x-stainless-runtime-version
   x-stainless-retry-count x-stainless-timeout`.split(/\s+/)
 
-/** By each spelling that is in use: `content-type`, `Content-Type`. */
+/** By each common spelling: `content-type`, `Content-Type`. */
 const VERDICTS: ReadonlyMap<string, Verdict> = new Map(
   USUAL.flatMap(name => [name, capitalised(name)]).map(name => [name, judge(name)]),
 )
 
-/** The client's header lines for the upstream, followed by the endpoint's own. */
+/** The forwarded headers of the client, followed by those of the endpoint. */
 export function requestHeaders(
   incoming: readonly string[],
   endpointHeaders: readonly string[],
@@ -78,8 +78,8 @@ export function requestHeaders(
   const lines: string[] = []
   for (let index = 0; index < incoming.length; index += 2) {
     const name = incoming[index] as string
-    const { lower, goesUp } = VERDICTS.get(name) ?? judge(name)
-    if (!goesUp || named?.has(lower) || bears(endpointHeaders, lower)) continue
+    const { lower, isForwardedUp } = VERDICTS.get(name) ?? judge(name)
+    if (!isForwardedUp || named?.has(lower) || hasHeader(endpointHeaders, lower)) continue
     lines.push(name, incoming[index + 1] as string)
   }
   lines.push('accept-encoding', 'identity', 'content-length', String(lengthBytes))
@@ -87,20 +87,20 @@ export function requestHeaders(
   return lines
 }
 
-/** The upstream's header lines for the client; what the gateway adds comes behind them. */
+/** The forwarded headers of the upstream; the caller appends those of the gateway. */
 export function responseHeaders(incoming: readonly string[]): string[] {
   const named = connectionNames(incoming)
   const lines: string[] = []
   for (let index = 0; index < incoming.length; index += 2) {
     const name = incoming[index] as string
-    const { lower, goesDown } = VERDICTS.get(name) ?? judge(name)
-    if (!goesDown || named?.has(lower)) continue
+    const { lower, isForwardedDown } = VERDICTS.get(name) ?? judge(name)
+    if (!isForwardedDown || named?.has(lower)) continue
     lines.push(name, incoming[index + 1] as string)
   }
   return lines
 }
 
-/** The value of the first line that bears `name`, given in lower case. */
+/** The value of the first line with this name. @param name In lower case. */
 export function headerValue(lines: readonly string[], name: string): string | undefined {
   for (let index = 0; index < lines.length; index += 2) {
     if (isNamed(lines[index] as string, name)) return lines[index + 1]
@@ -113,8 +113,8 @@ function judge(name: string): Verdict {
   const begins = (prefix: string) => lower.startsWith(prefix)
   return {
     lower,
-    goesUp: !NEVER_UPSTREAM.has(lower) && !NEVER_UPSTREAM_PREFIXES.some(begins),
-    goesDown: !NEVER_DOWN.has(lower) && !NEVER_DOWN_PREFIXES.some(begins),
+    isForwardedUp: !NEVER_UPSTREAM.has(lower) && !NEVER_UPSTREAM_PREFIXES.some(begins),
+    isForwardedDown: !NEVER_DOWNSTREAM.has(lower) && !NEVER_DOWNSTREAM_PREFIXES.some(begins),
   }
 }
 
@@ -122,7 +122,7 @@ function capitalised(name: string): string {
   return name.replace(/(?<=^|-)[a-z]/g, letter => letter.toUpperCase())
 }
 
-/** Headers that `connection` declares to be between two neighbours only. */
+/** Names that `connection` declares as hop-by-hop. */
 function connectionNames(lines: readonly string[]): ReadonlySet<string> | undefined {
   let names: Set<string> | undefined
   for (let index = 0; index < lines.length; index += 2) {
@@ -133,7 +133,7 @@ function connectionNames(lines: readonly string[]): ReadonlySet<string> | undefi
   return names
 }
 
-function bears(lines: readonly string[], lower: string): boolean {
+function hasHeader(lines: readonly string[], lower: string): boolean {
   for (let index = 0; index < lines.length; index += 2) {
     if (isNamed(lines[index] as string, lower)) return true
   }

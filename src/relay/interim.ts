@@ -1,18 +1,18 @@
 import { type Client, kParser, kSocket } from './undici.ts'
 
-/** undici's parser of one connection, as far as it is needed here. */
+/** The part of undici's parser that is used here. */
 interface Parser {
   onHeadersComplete(status: number, upgrade: boolean, keepAlive: boolean): number
 }
 
 type Connected = Client & { readonly [kSocket]?: { readonly [kParser]?: Partial<Parser> } }
 
-/** Any interim status that undici passes over. */
+/** An interim status that undici skips. */
 const PROCESSING = 102
 
 /**
- * Has a client parse `100 Continue` that it did not ask for, as RFC 9110 §15.2 asks of clients. undici 8 destroys the
- * connection on 100, and passes over 102 and 103: so its parser is told 102. Costs a function for each connection.
+ * Makes a client accept an unrequested `100 Continue`, as RFC 9110 §15.2 requires. undici 8 destroys the connection on
+ * 100, but skips 102 and 103: so the parser gets 102 instead. Costs one closure for each connection.
  */
 export function parseContinue(client: Client): void {
   client.on('connect', onConnect)

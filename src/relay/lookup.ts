@@ -8,12 +8,12 @@ type Callback = (
   family?: number,
 ) => void
 
-/** `dns.lookup`, or what a test puts in its place. */
+/** `dns.lookup`, or a replacement in tests. */
 export type Lookup = (hostname: string, options: LookupOptions, callback: Callback) => void
 
 /**
- * Resolves a name as the system does, and rejects it where clouds serve their credentials at one of its addresses: a
- * name can be pointed there after a configuration was reviewed (spec/security.md §6).
+ * Resolves a name with the system's resolver, and rejects it if one of its addresses is a cloud metadata address: DNS can
+ * change after a configuration was reviewed (spec/security.md §6).
  */
 export function guardedLookup(lookup: Lookup = systemLookup): Lookup {
   return (hostname, options, callback) => {

@@ -2,8 +2,8 @@ import { ClientPool } from './client-pool.ts'
 import type { Upstream } from './types.ts'
 
 /**
- * One pool of connections for each origin, connect timeout and proxy. Pools outlive snapshots: a reload that does not touch
- * an origin does not touch its connections.
+ * One connection pool for each origin, connect timeout and proxy. Pools outlive snapshots: a reload keeps the connections
+ * of unchanged origins.
  */
 export class Pools {
   readonly #pools = new Map<string, ClientPool>()
@@ -17,7 +17,7 @@ export class Pools {
     return pool
   }
 
-  /** Lets go of the pools that none of `upstreams` uses: each ends with the requests that it has at hand. */
+  /** Retires the pools that none of `upstreams` uses: each closes after its requests in flight. */
   retain(upstreams: Iterable<Upstream>): void {
     const kept = new Set([...upstreams].map(poolKey))
     for (const [key, pool] of this.#pools) {

@@ -1,18 +1,18 @@
 import type { Protocol } from '../schema/endpoint.ts'
 import type { Upstream } from './types.ts'
 
-/** An endpoint as a probe asks it; an `EndpointEntry` of the snapshot is one. */
+/** The endpoint of a probe; an `EndpointEntry` of the snapshot is assignable to it. */
 export interface ProbeTarget extends Upstream {
   readonly protocol: Protocol
   /** The model name that the upstream accepts. */
   readonly servedModel: string
-  /** What of `headers` is secret: no message may hold it. */
+  /** The secrets in `headers`, which no message may contain. */
   readonly secrets: readonly string[]
-  /** Where the credential in `headers` comes from, such as `env:OPENAI_API_KEY`, to name it in messages. */
+  /** Source of the credential in `headers`, for messages: `env:OPENAI_API_KEY`. */
   readonly credential?: string
 }
 
-/** Why an endpoint does not answer as it should, by what has to be mended. */
+/** The cause of a failed probe, by what the operator has to fix. */
 export type ProbeFault =
   | 'secret'
   | 'dns'
@@ -34,55 +34,55 @@ export type ProbeFault =
   | 'request'
   | 'upstream'
 
-/** What went wrong, and what would hint it: each one or more sentences on one line. Never a secret. */
+/** The cause of a failed probe and its fix: each one or more sentences on one line. Never contains a secret. */
 export interface Diagnosis {
   readonly fault: ProbeFault
   readonly cause: string
   readonly hint: string
-  /** Of the answer that told, where there was one. */
+  /** Status of the answer, if there was one. */
   readonly status?: number
 }
 
-/** What answered: chat is asked for first, the others where the upstream has no chat for the model. */
+/** The service that answered: chat is tried first, the others if the upstream has no chat for the model. */
 export type ProbedService = 'chat' | 'embeddings' | 'rerank'
 
-/** `latencyMs` is of the request that told: connection, answer and its last byte. */
+/** `latencyMs` is the time of the decisive request, from connecting to its last byte. */
 export type ProbeOutcome =
   | {
       readonly ok: true
       readonly latencyMs: number
-      /** `models` where only a list was asked for. */
+      /** `models` if only the list of models was requested. */
       readonly service: ProbedService | 'models'
-      /** It answered 429: it is there and knows the credential, and has enough to do. */
+      /** It answered 429: it is reachable and accepts the credential. */
       readonly rateLimited: boolean
     }
   | { readonly ok: false; readonly latencyMs: number; readonly diagnosis: Diagnosis }
 
 export interface ProbeOptions {
   /**
-   * For each request, connection included; the requests that find out why one failed have as much together. Where
-   * the endpoint's own `timeouts` are shorter they hold.
+   * For each request, including its connection. All requests that diagnose a failure have the same time together.
+   * Shorter `timeouts` of the endpoint take precedence.
    */
   readonly timeoutMs: number
-  /** Ends the probe early; what it gives then means nothing. */
+  /** Ends the probe early; its result is meaningless then. */
   readonly signal?: AbortSignal
 }
 
 /**
- * Asks an upstream for a sign of life, over connections of its own that are closed when the answer is known. No
- * method ever rejects, follows a redirect, connects to a metadata address, or reads more than 1 MiB.
+ * Checks whether an upstream works, on separate connections that are closed afterwards. No method ever rejects, follows
+ * a redirect, connects to a metadata address, or reads more than 1 MiB.
  */
 export interface Probe {
-  /** One minimal chat in the endpoint's protocol; where it fails, what would hint it. */
+  /** Sends one minimal chat in the endpoint's protocol, and diagnoses its failure. */
   chat(target: ProbeTarget, options: ProbeOptions): Promise<ProbeOutcome>
-  /** The models that `GET {base_url}/models` lists, which costs nothing; undefined where it gives no list. */
+  /** The models that `GET {base_url}/models` lists, free of charge; undefined if there is no list. */
   list(target: ProbeTarget, options: ProbeOptions): Promise<readonly string[] | undefined>
   /**
-   * For the background (spec/requests.md §4): asks only what is free, and chats where that cannot tell: where there is no list
-   * of models, or the model is not in it.
+   * For the health checker (spec/requests.md §4): requests the free list of models, and sends a chat only if there is no
+   * list or the model is not in it.
    *
-   * @param hasAnswered The endpoint answered lately, and wrongly (401, 500): that it lists its models tells nothing,
-   * so it is asked for a chat.
+   * @param hasAnswered The endpoint recently answered with an error (401, 500): a list of models would prove nothing, so
+   * the probe sends a chat.
    */
   check(target: ProbeTarget, hasAnswered: boolean, options: ProbeOptions): Promise<ProbeOutcome>
 }

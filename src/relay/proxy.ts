@@ -5,23 +5,23 @@ import type { Proxy } from '../base/proxies.ts'
 import type { Lookup } from './lookup.ts'
 import { buildConnector } from './undici.ts'
 
-/** A proxy that cannot be reached, or does not let through. */
+/** A proxy that is unreachable, or rejects the tunnel. */
 export class ProxyError extends Error {
   override readonly name = 'ProxyError'
   readonly code = 'EPROXY'
 }
 
-/** The same code as undici's own: too slow, not broken. */
+/** Has the code of undici's own connect timeout, so that it is classified as a timeout. */
 class ProxyTimeout extends Error {
   override readonly name = 'ProxyTimeout'
   readonly code = 'UND_ERR_CONNECT_TIMEOUT'
 }
 
-/** The answer to CONNECT is a head and nothing more. */
+/** Limit of the answer to CONNECT, which has no body. */
 const MAX_HEAD_BYTES = 16_384
 const END_OF_HEAD = '\r\n\r\n'
 
-/** Opens a socket to the proxy itself: TCP, or TLS where its address says https. */
+/** Opens a socket to the proxy: TCP, or TLS if its address is https. */
 export function socketToProxy({ origin }: Proxy, lookup: Lookup): Socket {
   const { hostname, port, protocol } = new URL(origin)
   const isSecure = protocol === 'https:'
@@ -31,7 +31,7 @@ export function socketToProxy({ origin }: Proxy, lookup: Lookup): Socket {
   return connectTls({ ...address, servername: isIP(host) === 0 ? host : '', ALPNProtocols: ['http/1.1'] })
 }
 
-/** The event after which a socket to the proxy can be written to. */
+/** The event after which a socket to the proxy is writable. */
 export function readyEvent({ origin }: Proxy): 'connect' | 'secureConnect' {
   return origin.startsWith('https:') ? 'secureConnect' : 'connect'
 }
@@ -75,16 +75,16 @@ function authorizationLines({ authorization }: Proxy): string[] {
   return authorization === undefined ? [] : [`proxy-authorization: ${authorization}`]
 }
 
-/** Host and port, as CONNECT names them. */
+/** Host and port in the form that CONNECT requires. */
 export function authorityOf({ hostname, port, protocol }: URL): string {
   return `${hostname}:${port || (protocol === 'https:' ? '443' : '80')}`
 }
 
 /**
- * Connects to an origin by way of a proxy, as undici wants it: an https origin through a tunnel, with TLS from end to
- * end; for an http origin the connection to the proxy itself, which is then sent whole addresses.
+ * An undici connector through a proxy: for an https origin a tunnel with end-to-end TLS; for an http origin the
+ * connection to the proxy itself, whose requests need the absolute form.
  *
- * @param connectMs For all of it.
+ * @param connectMs Timeout of the whole connection, including tunnel and TLS.
  */
 export function proxyConnector(
   origin: URL,
@@ -92,7 +92,7 @@ export function proxyConnector(
   connectMs: number,
   lookup: Lookup,
 ): Build.connector {
-  // One for all: it remembers TLS sessions. The deadline is one for the whole way.
+  // Shared, because it caches TLS sessions. No timeout of its own: `connectMs` covers all steps.
   const secure = buildConnector({ timeout: 0, allowH2: false })
   return (options, callback) => {
     const socket = socketToProxy(proxy, lookup)

@@ -1,6 +1,6 @@
 /**
- * What the relay is asked to do. It knows no keys and no money: an endpoint here is an origin, a path and header
- * lines.
+ * The address and timeouts of an endpoint. The relay knows neither keys nor money: to it an endpoint is an origin, a path
+ * and headers.
  */
 export interface Upstream {
   readonly name: string
@@ -8,9 +8,9 @@ export interface Upstream {
   readonly origin: string
   /** The path of its base URL, without a slash at the end. */
   readonly basePath: string
-  /** Header names and values in turn, the credential among them. */
+  /** Header names and values alternate; includes the credential. */
   readonly headers: readonly string[]
-  /** The address of the proxy that it is reached by, perhaps with user and password; absent: directly. */
+  /** Address of the proxy, possibly with user and password; absent: direct connection. */
   readonly proxy?: string | undefined
   readonly connectMs: number
   readonly firstByteMs: number
@@ -20,11 +20,11 @@ export interface Upstream {
 
 export interface UpstreamRequest {
   readonly upstream: Upstream
-  /** Behind the base path: `/chat/completions`, with the client's query string. */
+  /** Appended to the base path: `/chat/completions`, with the client's query string. */
   readonly pathAndQuery: string
-  /** The client's header lines as they came, names and values in turn. */
+  /** The client's headers as received; names and values alternate. */
   readonly headers: readonly string[]
-  /** The body in pieces, ready to be sent; emptied once it has gone and an answer has begun. */
+  /** The body in pieces; emptied once it has been sent and an answer has begun. */
   readonly body: Buffer[]
   readonly lengthBytes: number
   /** Its answer is a stream, which may take many minutes. */
@@ -34,50 +34,49 @@ export interface UpstreamRequest {
 /** The head of an upstream's answer. */
 export interface Head {
   readonly status: number
-  /** Names and values in turn, as they came. */
+  /** As received; names and values alternate. */
   readonly headers: readonly string[]
 }
 
-/** Whoever a request is relayed for: one of the two comes, once, and never before the call that began it has returned. */
+/** Receives the result of a request: exactly one of these callbacks, once, never before the starting call has returned. */
 export interface AnswerHandler {
-  /** An answer has begun. @returns what its body goes to, from the first byte on. */
+  /** An answer has begun. @returns the sink of its body. */
   onAnswer(answering: Answering): BodySink
-  /** There is none; or what `onAnswer` itself has thrown. */
+  /** The request failed, or `onAnswer` threw `error`. */
   onNoAnswer(error: unknown): void
 }
 
-/** An exchange that has a head, and its body behind it. */
+/** An exchange whose head has arrived. */
 export interface Answering {
   readonly exchange: Answered
   readonly head: Head
 }
 
-/** What can be done to an exchange whose body is on its way. */
+/** Controls an exchange while its body is streaming. */
 export interface Answered {
-  /** Lets the upstream go on after {@link BodySink.onPiece} has asked it to wait. */
+  /** Continues after {@link BodySink.onPiece} returned false. */
   resume(): void
-  /** Ends the exchange from this side: the connection is cut at once. A second call does nothing. */
+  /** Ends the exchange and closes its connection immediately. A second call has no effect. */
   abort(reason: Error): void
 }
 
-/** Takes an answer's body. Exactly one of `onEnd` and `onBreak` comes, once, last. */
+/** Receives an answer's body. Exactly one of `onEnd` and `onBreak` is called, once, as the last callback. */
 export interface BodySink {
-  /** @returns false to hold the upstream until {@link Answered.resume}. */
+  /** @returns false to pause the upstream until {@link Answered.resume}. */
   onPiece(piece: Buffer): boolean
   onEnd(): void
   onBreak(error: unknown): void
 }
 
-/** What looks at an answer while it passes, and changes nothing. */
+/** Observes a streaming answer without changing it. */
 export interface AnswerObserver {
   /**
-   * A member that may tell usage: `usage`, `meta`, or `message.usage` of the event that begins an Anthropic stream;
-   * `json` is its value.
+   * A member that may contain usage: `usage`, `meta`, or `message.usage` of the first event of an Anthropic stream; `json`
+   * is its value.
    */
   onMember(name: string, json: Buffer): void
   /**
-   * A part of the body has come, and in it this many bytes of text that the model wrote: what an estimate goes by when
-   * no usage comes.
+   * A part of the body with this many bytes of text written by the model: the basis of an estimate if there is no usage.
    */
   onText(bytes: number): void
 }

@@ -13,7 +13,7 @@ declare module 'undici/lib/core/symbols.js' {
 declare module 'undici/lib/api/api-request.js' {
   import type { Client, Dispatcher } from 'undici'
 
-  /** What the package as a whole puts on its clients as a method. */
+  /** The package entry point installs this as a method of its clients. */
   export default function request(
     this: Client,
     options: Dispatcher.RequestOptions,

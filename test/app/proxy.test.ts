@@ -144,6 +144,6 @@ describe('an https upstream', () => {
     proxy.reject(407)
     const probed = await gwProcess(['probe'], world)
     expect(probed.exit).toBe(5)
-    expect(probed.stdout + probed.stderr).toMatch(/proxy 127\.0\.0\.1:\d+ does not let through: answered 407/)
+    expect(probed.stdout + probed.stderr).toMatch(/proxy 127\.0\.0\.1:\d+ opens no tunnel: answered 407/)
   })
 })

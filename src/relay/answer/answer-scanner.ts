@@ -1,14 +1,14 @@
 import { JsonScanner } from '../../base/json/scanner.ts'
 import { countedNames, StringCounter } from '../../base/json/string-counter.ts'
 
-/** Answers may be nested deeper than requests: what they hold is the upstream's to say, and costs a byte a level. */
+/** Answers may be nested deeper than requests: the upstream decides their content, and a level costs one byte. */
 export const MAX_ANSWER_DEPTH = 1_024
 
 /**
- * The names under which models write, below the members of an answer's root: `content`, `refusal` and the `arguments`
- * of a tool call (OpenAI, vLLM), `text` and `partial_json` (Anthropic); reasoning as `reasoning_content` (DeepSeek,
- * vLLM), `reasoning` (OpenRouter, vLLM), `thinking` (Anthropic), and in parts inside `reasoning_details` (OpenRouter).
- * Servers that tell the same reasoning under two names mean it once.
+ * The names of members that contain model output, below the root's members: `content`, `refusal` and the `arguments` of
+ * a tool call (OpenAI, vLLM), `text` and `partial_json` (Anthropic); reasoning as `reasoning_content` (DeepSeek, vLLM),
+ * `reasoning` (OpenRouter, vLLM), `thinking` (Anthropic), and in parts inside `reasoning_details` (OpenRouter). Some
+ * servers send the same reasoning under two names; it counts once.
  */
 const NAMES = countedNames(
   [
@@ -24,7 +24,7 @@ const TEXT = 0
 const FINISH_REASON = 1
 const FIRST_REASONING = 2
 
-/** A scanner for what an upstream answers, which knows what of it the model has written. */
+/** A scanner for answers, which measures the text that the model has written. */
 export class AnswerScanner extends JsonScanner {
   readonly #counter: StringCounter
 
@@ -34,7 +34,7 @@ export class AnswerScanner extends JsonScanner {
     this.#counter = counter
   }
 
-  /** Bytes of text, as far as it has come. */
+  /** Bytes of text received so far. */
   get writtenBytes(): number {
     let reasoningBytes = 0
     for (let count = FIRST_REASONING; count < NAMES.counts; count++)
@@ -42,7 +42,7 @@ export class AnswerScanner extends JsonScanner {
     return this.#counter.bytes(TEXT) + reasoningBytes
   }
 
-  /** It says below its root's members why the model has stopped. */
+  /** A finish reason was found below the root's members. */
   get hasFinishReason(): boolean {
     return this.#counter.bytes(FINISH_REASON) > 0
   }

@@ -5,13 +5,13 @@ import { JsonAnswer } from './json.ts'
 import { RejectionAnswer } from './rejection.ts'
 import { SseAnswer } from './sse.ts'
 
-/** The filter for an answer, by what its head says it is. A head that says neither has been rejected before. */
+/** The filter for an answer, by its status and content type. Other content types have been rejected before. */
 export function filterFor(head: Head, options: FilterOptions): AnswerFilter {
   if (head.status >= 400) return new RejectionAnswer(options)
   return bodyKind(head) === 'events' ? new SseAnswer(options) : new JsonAnswer(options)
 }
 
-/** Whether the answer is a stream of events, so that an error after its head can be told in-band. */
+/** Whether the answer is an event stream, so that an error after its head can be sent in-band. */
 export function isEventStream(filter: AnswerFilter): boolean {
   return filter instanceof SseAnswer
 }

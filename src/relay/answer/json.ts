@@ -3,15 +3,15 @@ import { type Edit, extract, shifted, splice } from '../../base/splice.ts'
 import { AnswerScanner } from './answer-scanner.ts'
 import type { AnswerFilter, FilterOptions } from './filter.ts'
 
-/** Up to here an answer is held whole and written once; until then a failure can still become a status. */
+/** Up to this size an answer is buffered and written once; until then a failure can still become an error status. */
 const HOLD_BYTES = 262_144
-/** A value that is watched for is held at most up to here, then passes unread. */
+/** Limit for buffering a watched value; a longer one passes unread. */
 const HOLD_OPEN_BYTES = 4_194_304
 const NOTHING = Buffer.alloc(0)
-/** The members that are changed or read on their way. */
+/** The members that are replaced or read. */
 const WATCHED = new Set(['model', 'usage', 'meta'])
 
-/** An answer that is one JSON object. */
+/** Filters an answer that is one JSON object. */
 export class JsonAnswer implements AnswerFilter {
   readonly insideEvent = false
   readonly failed = false
@@ -31,7 +31,7 @@ export class JsonAnswer implements AnswerFilter {
   }
 
   get finished(): boolean {
-    // An answer of Anthropic says it at its root.
+    // Anthropic's `stop_reason` is at the root.
     const isReason = ({ name, kind }: JsonMember) => name === 'stop_reason' && kind === 'string'
     return this.#scanner.hasFinishReason || this.#scanner.members.some(isReason)
   }
@@ -66,7 +66,7 @@ export class JsonAnswer implements AnswerFilter {
     return splice(held, this.#edits)
   }
 
-  /** How far bytes may pass: not into a value that may still change or has changed, and never the last piece. */
+  /** Up to where bytes may pass: not into a value that is or may be edited, and never the last piece. */
   #safeEnd(pieceFrom: number, heldBytes: number): number {
     const changed = this.#edits.find(edit => edit.start < pieceFrom && edit.end > pieceFrom)
     if (changed) return changed.start
@@ -75,7 +75,7 @@ export class JsonAnswer implements AnswerFilter {
     return Math.min(pieceFrom, open.start)
   }
 
-  /** Gives away what is held up to `end`, edited. No edit reaches over `end`. */
+  /** Returns the held bytes up to `end`, edited. No edit crosses `end`. */
   #release(end: number): readonly Buffer[] {
     const from = this.#heldFrom
     if (end <= from) return []

@@ -5,12 +5,12 @@ import { AnswerScanner, MAX_ANSWER_DEPTH } from './answer-scanner.ts'
 import type { FilterOptions } from './filter.ts'
 import type { ServedName } from './served-name.ts'
 
-/** A value that is watched for is held up to here. None that is longer is a name or usage. */
+/** Limit for buffering a watched value. A longer one is neither a model name nor usage. */
 const HOLD_VALUE_BYTES = 1_048_576
 const NEWLINE = Buffer.from('\n')
 const NOTHING = Buffer.alloc(0)
 
-/** Members of the event that are changed or read, and those of the message in it. */
+/** Members of the event that are replaced or read, and those of its message. */
 const WATCHED = new Set(['model', 'usage', 'error'])
 const WATCHED_IN_MESSAGE = new Set(['model', 'usage'])
 
@@ -19,24 +19,24 @@ export interface LongEventOptions extends Pick<FilterOptions, 'nameJson' | 'obse
 }
 
 /**
- * An event that is too long to hold: it passes part by part, and only a value that may have to change is held until it
- * has ended. So the name is restored wherever it stands, behind whatever.
+ * An event that is too long to buffer: it passes in parts, and only a value that may be edited is held until its end. So
+ * the name is restored at any position.
  */
 export class LongEvent {
-  /** It tells of an error. */
+  /** The event is an error. */
   failed = false
   readonly #options: LongEventOptions
   readonly #scanner = new AnswerScanner()
   #seenMembers = 0
   #writtenBytes = 0
-  /** Of Anthropic's `message`, while it is open: where it begins, and what is known of its members. */
+  /** Anthropic's `message` while it is open: its offset and its scanned members. */
   #message: { readonly start: number; readonly scanner: JsonScanner; seenMembers: number } | undefined
   #held: Buffer[] = []
   /** Offset in the event of the first byte held. */
   #heldFrom = 0
   #lengthBytes = 0
   #edits: Edit[] = []
-  /** What of the bytes held is data: pairs of offsets in the event. */
+  /** The data in the held bytes: pairs of offsets in the event. */
   #data: number[] = []
   #lineEnd: number | undefined
 
@@ -44,16 +44,16 @@ export class LongEvent {
     this.#options = options
   }
 
-  /** The model has said why it stopped. */
+  /** The finish reason has arrived. */
   get hasFinishReason(): boolean {
     return this.#scanner.hasFinishReason
   }
 
   /**
-   * @param data Where data stands in `bytes`, as pairs of offsets.
-   * @param continues The first pair goes on with the line with which the part before has ended.
-   * @returns what may pass.
-   * @throws {GwError} upstream_error where the event tells of an error that is too long to be looked through.
+   * @param data The data in `bytes`, as pairs of offsets.
+   * @param continues The first pair continues the last line of the previous part.
+   * @returns the bytes that may pass.
+   * @throws {GwError} upstream_error if the event is an error too long to redact.
    */
   push(bytes: Buffer, data: readonly number[], continues: boolean): readonly Buffer[] {
     const base = this.#lengthBytes
@@ -72,7 +72,7 @@ export class LongEvent {
     return this.#release(this.#safeEnd())
   }
 
-  /** Gives away what is held of an event that has ended. */
+  /** The event has ended. @returns its held bytes. */
   end(): readonly Buffer[] {
     return this.#release(this.#lengthBytes)
   }
@@ -92,7 +92,7 @@ export class LongEvent {
     else this.#message = undefined
   }
 
-  /** Scans what of the message that begins at `start` stands between two offsets of `bytes`. */
+  /** Scans the message that begins at `start`, between two offsets of `bytes`. */
   #scanMessage(start: number, bytes: Buffer, offset: number, from: number, to: number): void {
     if (this.#message?.start !== start)
       this.#message = { start, scanner: new JsonScanner(MAX_ANSWER_DEPTH), seenMembers: 0 }
@@ -108,7 +108,7 @@ export class LongEvent {
 
   #look(member: JsonMember, { nameJson, observer, served }: LongEventOptions, name: string): void {
     const { start, end, kind } = member
-    // It was too long to be held, and so is none of these.
+    // It was too long to be held, so it is none of these.
     if (start < this.#heldFrom) return
     if ((name === 'model' || name === 'message.model') && kind === 'string')
       this.#edits.push({ start, end, bytes: nameJson })
@@ -121,7 +121,7 @@ export class LongEvent {
     }
   }
 
-  /** Up to where bytes may pass: not into a value that may still have to change. */
+  /** Up to where bytes may pass: not into a value that may be edited. */
   #safeEnd(): number {
     if (this.#scanner.fault) return this.#lengthBytes
     const open = this.#scanner.openMember
@@ -132,7 +132,7 @@ export class LongEvent {
     if (this.#lengthBytes - from <= HOLD_VALUE_BYTES) return Math.max(from, this.#heldFrom)
     if (open?.name === 'error')
       throw new GwError('upstream_error', undefined, {
-        reason: 'the upstream told of an error of more than 1 MiB inside its stream',
+        reason: 'the upstream sent an error of more than 1 MiB inside its stream',
       })
     return this.#lengthBytes
   }
@@ -155,7 +155,7 @@ export class LongEvent {
     return extract(this.#held, start - this.#heldFrom, end - this.#heldFrom)
   }
 
-  /** The text of a value, which may reach over several data lines. */
+  /** The text of a value, which may span several data lines. */
   #textOf(start: number, end: number): Buffer {
     const parts: Buffer[] = []
     for (let pair = 0; pair < this.#data.length; pair += 2) {
@@ -167,7 +167,7 @@ export class LongEvent {
   }
 }
 
-/** The index of the first pair that reaches behind `end`. */
+/** The index of the first pair that extends beyond `end`. */
 function firstBehind(data: readonly number[], end: number): number {
   let pair = 0
   while (pair < data.length && (data[pair + 1] as number) <= end) pair += 2

@@ -2,12 +2,12 @@ import { JsonScanner } from '../../base/json/scanner.ts'
 import type { AnswerFilter, FilterOptions } from './filter.ts'
 import { isJsonLike, LOOK_BACK, ServedName } from './served-name.ts'
 
-/** What is longer is no message for people: it passes in parts, still with the names restored. */
+/** A longer answer passes in parts, still with the names restored. */
 const HOLD_BYTES = 1_048_576
 
 /**
- * An upstream's own 400, 409, 413 or 422, which goes through as it is, except that the client reads the model name that
- * it asked for, and on Anthropic's paths the id that its headers have.
+ * Filters an upstream's own 400, 409, 413 or 422. Only the model name is replaced by the external one and, on Anthropic's
+ * paths, the request id by the gateway's.
  */
 export class RejectionAnswer implements AnswerFilter {
   readonly insideEvent = false
@@ -17,7 +17,7 @@ export class RejectionAnswer implements AnswerFilter {
   readonly #served: ServedName
   #held: Buffer[] = []
   #heldBytes = 0
-  /** Of an answer that passes in parts, in latin1: what has not passed yet, behind the end of what has. */
+  /** For an answer that passes in parts, in latin1: the end of the passed text, and the text that has not passed. */
   #rest = ''
   #passed = 0
   #isJson: boolean | undefined
@@ -40,7 +40,7 @@ export class RejectionAnswer implements AnswerFilter {
     if (!this.#isPassing) return []
     const text = this.#rest + this.#takeHeld()
     const from = this.#passed
-    const to = Math.max(from, this.#served.sure(text))
+    const to = Math.max(from, this.#served.safeEnd(text))
     this.#passed = Math.min(LOOK_BACK, to)
     this.#rest = text.slice(to - this.#passed)
     return [this.#restored(text, from, to)]
@@ -73,7 +73,7 @@ export class RejectionAnswer implements AnswerFilter {
     return Buffer.from(this.#served.restored(text, this.#isJson, from, to), 'latin1')
   }
 
-  /** The upstream's id means nothing to anybody here; ours stands in the log. */
+  /** Replaces the upstream's request id: only the gateway's is in its log. */
   #withOwnId(text: string): string {
     const scanner = new JsonScanner()
     scanner.push(Buffer.from(text, 'latin1'))

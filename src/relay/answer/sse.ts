@@ -6,7 +6,7 @@ import type { AnswerFilter, FilterOptions } from './filter.ts'
 import { LongEvent } from './long-event.ts'
 import { ServedName } from './served-name.ts'
 
-/** An event that is longer passes in parts. */
+/** A longer event passes in parts. */
 const HOLD_EVENT_BYTES = 1_048_576
 const DONE = Buffer.from('[DONE]')
 const MESSAGE_STOP = Buffer.from('"message_stop"')
@@ -14,13 +14,13 @@ const NEWLINE = Buffer.from('\n')
 const NOTHING = Buffer.alloc(0)
 const LF = 0x0a
 const CR = 0x0d
-/** Ends whatever event is open; a first LF may belong to a CR before it. */
+/** Ends any open event; the first LF may belong to a CR before it. */
 const EVENT_END = Buffer.from('\n\n\n')
 
-/** Whether an event is the last one, or tells of an error, after which none need come. */
+/** Whether an event is the last one, or an error, after which there may be no other. */
 type Ending = 'last' | 'error' | undefined
 
-/** An answer that is a stream of events. One read of the upstream becomes at most one write. */
+/** Filters an event stream. One read of the upstream becomes at most one write. */
 export class SseAnswer implements AnswerFilter {
   readonly #options: FilterOptions
   readonly #splitter = new SseSplitter(HOLD_EVENT_BYTES)
@@ -29,7 +29,7 @@ export class SseAnswer implements AnswerFilter {
   #finishSeen = false
   #withheld: Buffer[] | undefined
   #released = false
-  /** While an event passes in parts. */
+  /** Set while an event passes in parts. */
   #long: LongEvent | undefined
   #served: ServedName | undefined
   /** The last event was removed and ended with CR: an LF that follows belongs to it. */
@@ -73,13 +73,13 @@ export class SseAnswer implements AnswerFilter {
     return this.#passed(bytes, run.end, edits, lastFrom)
   }
 
-  /** As {@link push}, where an event is too long to be held: what stands before and behind its part is whole. */
+  /** Like {@link push}, if an event is too long to buffer: the events before and after its part are whole. */
   #pushParts({ bytes, events, end }: SseRun): readonly Buffer[] {
     const passed: Buffer[] = []
     let edits: Edit[] = []
     let lastFrom: number | undefined
     let from = 0
-    const give = (to: number): void => {
+    const passUpTo = (to: number): void => {
       const last = lastFrom === undefined ? undefined : lastFrom - from
       const own = edits.map(edit => shifted(edit, from))
       passed.push(...this.#passed(bytes.subarray(from), to - from, own, last))
@@ -94,17 +94,17 @@ export class SseAnswer implements AnswerFilter {
         else if (ending === 'error') this.#errorSeen = true
         continue
       }
-      give(event.start)
+      passUpTo(event.start)
       const part = this.#longPart(bytes, event)
       if (this.#withheld && !this.#released) this.#withheld.push(...part)
       else passed.push(...part)
       from = event.end
     }
-    give(end)
+    passUpTo(end)
     return passed
   }
 
-  /** What of the bytes up to `end` may be written now: from the last event on everything waits for the bill. */
+  /** The bytes up to `end` that may be written now: the last event and the rest wait for the bill. */
   #passed(all: Buffer, end: number, edits: readonly Edit[], lastFrom: number | undefined): readonly Buffer[] {
     if (end === 0) return []
     const bytes = end === all.length ? all : all.subarray(0, end)
@@ -113,7 +113,6 @@ export class SseAnswer implements AnswerFilter {
       return []
     }
     if (lastFrom === undefined || this.#released) return splice([bytes], edits)
-    // From the last event on everything waits until the answer has been accounted for.
     const cut = lastFrom
     const behind = edits.filter(edit => edit.start >= cut).map(edit => shifted(edit, cut))
     this.#withheld = splice([bytes.subarray(cut)], behind)
@@ -128,9 +127,9 @@ export class SseAnswer implements AnswerFilter {
     if (this.#removesLineFeed && rest?.[0] === LF) rest = rest.subarray(1)
     let complete = this.atLast || this.#errorSeen
     this.#withheld ??= []
-    // What is held of an event that broke off may be half a name.
+    // An incomplete event is dropped: it may end within a model name.
     if (!rest || this.#long) return complete
-    // The last event may lack the empty line that should follow it: clients read it all the same.
+    // The last event may lack the empty line after it: clients read it anyway.
     const { bytes, events } = new SseSplitter(Number.POSITIVE_INFINITY).push(Buffer.concat([rest, EVENT_END]))
     const edits: Edit[] = []
     for (const event of events) complete = this.#look(bytes, event, edits) !== undefined || complete
@@ -145,7 +144,7 @@ export class SseAnswer implements AnswerFilter {
     return last
   }
 
-  /** A part of an event that is too long to hold. @throws {GwError} upstream_error, see {@link LongEvent} */
+  /** Filters a part of an event that is too long to buffer. @throws {GwError} upstream_error, see {@link LongEvent} */
   #longPart(bytes: Buffer, { start, end, data, part, continues }: SseEvent): readonly Buffer[] {
     const { nameJson, observer } = this.#options
     this.#long ??= new LongEvent({ nameJson, observer, served: () => this.#servedName() })
@@ -164,7 +163,7 @@ export class SseAnswer implements AnswerFilter {
     return (this.#served ??= new ServedName(servedModel, nameJson))
   }
 
-  /** Notes the edits that an event needs, shows its usage to the observer, and says whether it ends the stream. */
+  /** Collects the edits of an event, passes its usage to the observer, and returns whether it ends the stream. */
   #look(bytes: Buffer, event: SseEvent, edits: Edit[]): Ending {
     const { data } = event
     if (data.length === 0) return undefined
@@ -182,7 +181,7 @@ export class SseAnswer implements AnswerFilter {
       this.#lookError(bytes, scanner.members, edits)
     }
     this.#finishSeen ||= scanner.hasFinishReason
-    // Nothing of an event is kept while the next one is waited for.
+    // Retain no memory of an event until the next one.
     scanner.reset()
     return ending
   }
@@ -199,7 +198,7 @@ export class SseAnswer implements AnswerFilter {
       else if (member.name === 'choices') noChoices = isEmptyArray(bytes, event.data, member)
       else if (member.name === 'error' && member.kind === 'object') ending = 'error'
     }
-    // What an error says was not written by the model.
+    // The text of an error was not written by the model.
     if (ending === undefined) observer.onText(this.#scanner.writtenBytes)
     if (usage?.kind === 'object') {
       observer.onMember('usage', textOf(bytes, event.data, usage))
@@ -236,7 +235,7 @@ export class SseAnswer implements AnswerFilter {
     return ending
   }
 
-  /** The message that `message_start` holds: the name is in it, and the usage with which the stream begins. */
+  /** The message in `message_start`: contains the model name and the initial usage. */
   #lookMessage(bytes: Buffer, data: readonly number[], message: JsonMember, edits: Edit[]): void {
     for (const member of membersOf(bytes, data, message)) {
       if (member.name === 'model' && member.kind === 'string') edits.push(this.#named(member))
@@ -247,7 +246,7 @@ export class SseAnswer implements AnswerFilter {
     this.#options.observer.onText(0)
   }
 
-  /** An error says the served name in its message; and its id, in Anthropic's form, is the gateway's. */
+  /** Restores the model name in an error's message, and sets the gateway's request id in Anthropic's form. */
   #lookError(bytes: Buffer, members: readonly JsonMember[], edits: Edit[]): void {
     const { protocol, requestId } = this.#options
     for (const member of members) {
@@ -271,14 +270,14 @@ function isText(text: Buffer, bytes: Buffer, start: number, end: number): boolea
   return end - start === text.length && text.compare(bytes, start, end) === 0
 }
 
-/** Gives `scanner` the data between two offsets; several data lines are one text, joined by a newline. */
+/** Passes the data between two offsets to `scanner`; data lines are joined by newlines. */
 function scan(scanner: JsonScanner, bytes: Buffer, data: readonly number[], from: number, to: number): void {
   let joinAt: number | undefined
   for (let pair = 0; pair < data.length; pair += 2) {
     const start = Math.max(data[pair] as number, from)
     const end = Math.min(data[pair + 1] as number, to)
     if (start > end) continue
-    // Numbered as what it stands for, the end of the line before: a number that ends there must end where it stands.
+    // The newline has the offset of the end of the previous line, so that a number that ends there gets the right end.
     if (joinAt !== undefined) scanner.push(NEWLINE, joinAt)
     joinAt = end
     scanner.push(bytes, start, start, end)
@@ -291,7 +290,7 @@ function membersOf(bytes: Buffer, data: readonly number[], object: JsonMember): 
   return scanner.members
 }
 
-/** The text of a value, which may reach over several data lines. */
+/** The text of a value, which may span several data lines. */
 function textOf(bytes: Buffer, data: readonly number[], { start, end }: JsonMember): Buffer {
   if (data.length === 2) return bytes.subarray(start, end)
   const parts: Buffer[] = []
@@ -309,7 +308,7 @@ function isEmptyArray(bytes: Buffer, data: readonly number[], member: JsonMember
   return text.toString('latin1', 1, text.length - 1).trim() === ''
 }
 
-/** Takes a member out together with the comma that parted it from a neighbour. */
+/** Removes a member together with one adjacent comma. */
 function withoutMember(members: readonly JsonMember[], member: JsonMember): Edit {
   const at = members.indexOf(member)
   const before = members[at - 1]

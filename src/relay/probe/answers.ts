@@ -9,30 +9,30 @@ const MODEL_CODES = /^(?:model_not_found|invalid_model|unknown_model|model_not_a
 const NO_SUCH =
   /not (?:be )?found|n[o']t exist|unknown|no such|invalid|not (?:a )?valid|not support|not available|access to/i
 
-/** Statuses that may mean no more than that the upstream has no chat for this model. */
+/** Statuses that may only mean that the upstream has no chat for this model. */
 const PERHAPS_NO_CHAT = new Set([400, 403, 404, 405, 422, 501])
 
-/** Whether it is worth asking for embeddings and the like. */
+/** Whether to probe other services, such as embeddings. */
 export function mayLackChat({ protocol }: ProbeTarget, { status }: Answer): boolean {
   return protocol === 'openai' && PERHAPS_NO_CHAT.has(status)
 }
 
-/** Whether it is the upstream's path that is wrong, rather than the model: nothing there knows the request. */
-export function isPathUnknown(answer: Answer, told: UpstreamMessage): boolean {
-  return (answer.status === 404 || answer.status === 405) && !isModelUnknown(answer, told)
+/** Whether the upstream does not know the path, rather than the model. */
+export function isPathUnknown(answer: Answer, error: UpstreamMessage): boolean {
+  return (answer.status === 404 || answer.status === 405) && !isModelUnknown(answer, error)
 }
 
-export function isModelUnknown(answer: Answer, told: UpstreamMessage): boolean {
+export function isModelUnknown(answer: Answer, error: UpstreamMessage): boolean {
   const { status } = answer
-  const { code, type, param, message = '' } = told
-  if (isParameterRejected(answer, told)) return false
+  const { code, type, param, message = '' } = error
+  if (isParameterRejected(answer, error)) return false
   if (status !== 400 && status !== 403 && status !== 404 && status !== 422) return false
   if (MODEL_CODES.test(code) || MODEL_CODES.test(type)) return true
   if (type === 'not_found_error' && /^model/i.test(message)) return true
   return (param === 'model' || /model/i.test(message)) && NO_SUCH.test(message)
 }
 
-/** It takes the model and not a parameter: `Unsupported parameter: 'messages' is not supported with this model.` */
+/** It rejects a parameter, not the model: `Unsupported parameter: 'messages' is not supported with this model.` */
 function isParameterRejected({ status }: Answer, { code, message = '' }: UpstreamMessage): boolean {
   if (status !== 400 && status !== 422) return false
   return /^(?:unsupported|unknown|invalid)_parameter$/.test(code) || PARAMETER_REJECTED.test(message)
@@ -41,12 +41,12 @@ function isParameterRejected({ status }: Answer, { code, message = '' }: Upstrea
 const PARAMETER_REJECTED =
   /\b(?:(?:unsupported|unknown|unrecognized|unexpected) (?:request )?(?:parameter|argument|field)|extra (?:inputs|fields) are not permitted)/i
 
-/** The model is there and thinks longer than a probe lets it, which is a sign of life. */
+/** The model works, but reasons for more tokens than the probe allows. */
 export function ranOutOfTokens({ status }: Answer, { message = '' }: UpstreamMessage): boolean {
   return status === 400 && /could not finish|output limit was reached/i.test(message)
 }
 
-/** The model wants the bound of its answer under the newer name. */
+/** The model requires the newer name of the output limit. */
 export function wantsOtherBound({ status }: Answer, { param, message = '' }: UpstreamMessage): boolean {
   return (
     (status === 400 || status === 422) &&
@@ -54,44 +54,49 @@ export function wantsOtherBound({ status }: Answer, { param, message = '' }: Ups
   )
 }
 
-/** What a rejection means by its status alone; paths and models are looked into elsewhere. */
+/** The diagnosis of an error answer without further requests; `diagnose` examines paths and models. */
 export function statusDiagnosis(target: ProbeTarget, answer: Answer): Diagnosis {
   const { status } = answer
-  const told = readMessage(answer)
+  const error = readMessage(answer)
   const at = new URL(target.origin).host
-  const said = redactQuote(told.message, target.secrets)
-  const saying = said === '' ? '.' : `: ${said}`
-  const tell = (fault: ProbeFault, cause: string, hint: string): Diagnosis => ({ fault, cause, hint, status })
+  const quote = redactQuote(error.message, target.secrets)
+  const suffix = quote === '' ? '.' : `: ${quote}`
+  const diagnosis = (fault: ProbeFault, cause: string, hint: string): Diagnosis => ({
+    fault,
+    cause,
+    hint,
+    status,
+  })
 
-  if (isUnpaid({ ...told, status, asksToWait: answer.asksToWait })) {
+  if (isUnpaid({ ...error, status, asksToWait: answer.asksToWait })) {
     const hint = 'Pay the bill or raise the limit of the account there.'
-    return tell('payment', `The account at ${at} has nothing left to spend (${status})${saying}`, hint)
+    return diagnosis('payment', `The account at ${at} has nothing left to spend (${status})${suffix}`, hint)
   }
   if (status >= 300 && status < 400) return redirect(target, answer, at)
-  if (status === 401 || status === 403) return credential(target, answer, told, at)
-  if (status < 300) return strange(target, told, at, status)
+  if (status === 401 || status === 403) return credential(target, answer, error, at)
+  if (status < 300) return unexpectedBody(target, error, at, status)
   if (status >= 500) {
-    const hint = 'Look into the log of the model server, and try again once it is well.'
-    return tell('upstream', `${at} answers ${status}${saying}`, hint)
+    const hint = 'See the log of the model server, and try again once it is healthy.'
+    return diagnosis('upstream', `${at} answers ${status}${suffix}`, hint)
   }
-  if (isParameterRejected(answer, told)) {
+  if (isParameterRejected(answer, error)) {
     const hint =
-      'The probe sends `model`, `messages` and a bound of one token, as clients do. Is the model one for this path? If calls with other parameters work, set `skip_probe: true`.'
-    return tell('request', `${at} does not accept a parameter of the probe (${status})${saying}`, hint)
+      'The probe sends `model`, `messages` and a limit of one token, as clients do. Does the model support this path? If calls with other parameters work, set `skip_probe: true`.'
+    return diagnosis('request', `${at} does not accept a parameter of the probe (${status})${suffix}`, hint)
   }
-  const hint = `Mend what it names. Where the upstream takes no minimal chat, set \`skip_probe: true\`.`
-  return tell('request', `${at} rejects a minimal chat with ${status}${saying}`, hint)
+  const hint = 'Fix what the message names. If the upstream accepts no minimal chat, set `skip_probe: true`.'
+  return diagnosis('request', `${at} rejects a minimal chat with ${status}${suffix}`, hint)
 }
 
 function redirect(target: ProbeTarget, { status, location }: Answer, at: string): Diagnosis {
   const origin = originOf(location, target.origin) ?? ''
-  const isTelling = withoutSecrets(origin, target.secrets) !== origin
-  const to = origin === '' || isTelling ? undefined : origin
+  const hasSecret = withoutSecrets(origin, target.secrets) !== origin
+  const to = origin === '' || hasSecret ? undefined : origin
   const where = to === undefined ? 'elsewhere' : to === target.origin ? 'another of its paths' : `to ${to}`
   const hint =
     to === undefined || to === target.origin
-      ? 'Write the address at which the API itself answers into `base_url`.'
-      : `If you trust ${to}, write it into \`base_url\`.`
+      ? 'Set `base_url` to the address of the API itself.'
+      : `If you trust ${to}, set \`base_url\` to it.`
   return {
     fault: 'redirect',
     cause: `${at} redirects ${where} (${status}), and redirects are never followed.`,
@@ -116,31 +121,32 @@ function credential(
   const name = target.credential ?? 'the configured one'
   const cause = hasCredential
     ? `${at} rejects the credential, ${name} (${status}).`
-    : `${at} wants a credential (${status}), and none is configured.`
+    : `${at} requires a credential (${status}), and none is configured.`
   const hint = hasCredential
-    ? `Put a secret that is valid there behind ${name}, or hint \`upstream_key\` or \`auth\`.`
+    ? `Set ${name} to a secret that is valid there, or correct \`upstream_key\` or \`auth\`.`
     : 'Set `upstream_key: { env: NAME }` or `{ file: /path }`.'
   return { fault: 'credential', cause, hint: hint + protocolDoubt(target, shape), status }
 }
 
 function protocolDoubt({ protocol }: ProbeTarget, shape: UpstreamMessage['shape']): string {
-  if (shape === 'html') return ' A web page says so: perhaps a proxy in between, or `base_url` is wrong.'
+  if (shape === 'html')
+    return ' The answer is a web page: perhaps of a proxy in between, or `base_url` is wrong.'
   return shape === OTHER[protocol]
-    ? ` It speaks like the protocol ${shape}: is \`protocol: ${protocol}\` right?`
+    ? ` Its answer looks like the protocol ${shape}: is \`protocol: ${protocol}\` right?`
     : ''
 }
 
-/** A success that is none. */
-function strange(target: ProbeTarget, told: UpstreamMessage, at: string, status: number): Diagnosis {
+/** A success status whose body is not an answer of the expected kind. */
+function unexpectedBody(target: ProbeTarget, error: UpstreamMessage, at: string, status: number): Diagnosis {
   const { protocol } = target
-  const tell = (cause: string, hint: string): Diagnosis => ({ fault: 'protocol', cause, hint, status })
-  if (told.shape === OTHER[protocol]) {
-    return tell(`${at} answers in the protocol ${told.shape}.`, `Set \`protocol: ${told.shape}\`.`)
+  const diagnosis = (cause: string, hint: string): Diagnosis => ({ fault: 'protocol', cause, hint, status })
+  if (error.shape === OTHER[protocol]) {
+    return diagnosis(`${at} answers in the protocol ${error.shape}.`, `Set \`protocol: ${error.shape}\`.`)
   }
-  const hint = 'Mend `base_url`: it ends with the version path of the API, such as `/v1`.'
-  if (told.shape === 'html') return tell(`${at} answers with a web page.`, hint)
-  const said = redactQuote(told.message, target.secrets)
-  if (said !== '')
-    return tell(`${at} answers ${status}, and tells of an error: ${said}`, 'Mend what it names.')
-  return tell(`${at} answers ${status} with something that is no ${protocol} chat.`, hint)
+  const hint = 'Correct `base_url`: it ends with the version path of the API, such as `/v1`.'
+  if (error.shape === 'html') return diagnosis(`${at} answers with a web page.`, hint)
+  const quote = redactQuote(error.message, target.secrets)
+  if (quote !== '')
+    return diagnosis(`${at} answers ${status} with an error: ${quote}`, 'Fix what the message names.')
+  return diagnosis(`${at} answers ${status}, but not with a chat of the protocol ${protocol}.`, hint)
 }

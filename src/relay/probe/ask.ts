@@ -4,14 +4,14 @@ import type { Lookup } from '../lookup.ts'
 import type { Upstream } from '../types.ts'
 import { Connection, type Phase } from './connection.ts'
 
-/** More than any sign of life has to say. */
+/** Limit of an answer to a probe. */
 const LIMIT_BYTES = 1_048_576
 
 export interface ProbeRequest {
   readonly method: 'GET' | 'POST'
-  /** Behind the origin: the base path included. */
+  /** Includes the base path. */
   readonly path: string
-  /** Header names and values in turn; the endpoint's own go before them. */
+  /** Header names and values alternate; the endpoint's own take precedence. */
   readonly headers: readonly string[]
   readonly json?: object
 }
@@ -20,32 +20,32 @@ export interface Answer {
   readonly status: number
   readonly contentType: string
   readonly location: string | undefined
-  /** It bears `retry-after` or OpenAI's `retry-after-ms`. */
+  /** It has `retry-after` or OpenAI's `retry-after-ms`. */
   readonly asksToWait: boolean
   /** At most 1 MiB of it. */
   readonly body: Buffer
   readonly latencyMs: number
 }
 
-/** How a request ended without an answer. */
+/** The end of a request without an answer. */
 export interface Failure {
-  /** How far it had come. */
+  /** The phase in which it failed. */
   readonly phase: Phase
-  /** What undici or the system said; absent where it took too long. */
+  /** The error of undici or the system; absent after a timeout. */
   readonly error: Error | undefined
   readonly latencyMs: number
-  /** Of the deadline that ended it. */
+  /** The timeout that ended it. */
   readonly timeoutMs: number
 }
 
 export interface AskPorts {
   readonly clock: Clock
-  /** In place of the system's. */
+  /** Replaces the system's resolver. */
   readonly lookup?: Lookup
 }
 
-class TooSlow extends Error {
-  override readonly name = 'TooSlow'
+class ProbeTimeout extends Error {
+  override readonly name = 'ProbeTimeout'
   readonly timeoutMs: number
   constructor(timeoutMs: number) {
     super(`took longer than ${timeoutMs} ms`)
@@ -53,7 +53,7 @@ class TooSlow extends Error {
   }
 }
 
-/** One request over a connection of its own, which is gone when this resolves. Never rejects. */
+/** Sends one request on a new connection, which is closed when this resolves. Never rejects. */
 export async function ask(
   upstream: Upstream,
   request: ProbeRequest,
@@ -63,7 +63,7 @@ export async function ask(
 ): Promise<Answer | Failure> {
   const startMs = clock.monotonicMs()
   const connection = new Connection(upstream.origin, lookup, upstream.proxy)
-  const end = (ms: number) => () => connection.destroy(new TooSlow(ms))
+  const end = (ms: number) => () => connection.destroy(new ProbeTimeout(ms))
   const connectMs = Math.min(upstream.connectMs, timeoutMs)
   const firstByteMs = Math.min(upstream.firstByteMs, timeoutMs)
   const connecting = clock.after(connectMs, () => {
@@ -87,12 +87,12 @@ export async function ask(
     })
     return { ...answer, latencyMs: clock.monotonicMs() - startMs }
   } catch (error) {
-    const isSlow = error instanceof TooSlow
+    const isTimeout = error instanceof ProbeTimeout
     return {
       phase: connection.phase,
-      error: isSlow ? undefined : asError(error),
+      error: isTimeout ? undefined : asError(error),
       latencyMs: clock.monotonicMs() - startMs,
-      timeoutMs: isSlow ? error.timeoutMs : timeoutMs,
+      timeoutMs: isTimeout ? error.timeoutMs : timeoutMs,
     }
   } finally {
     signal?.removeEventListener('abort', leave)

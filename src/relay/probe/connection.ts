@@ -8,10 +8,10 @@ import { guardedLookup, type Lookup } from '../lookup.ts'
 import { authorityOf, openTunnel, ProxyError, readyEvent, socketToProxy } from '../proxy.ts'
 import { Client, request as requestOn } from '../undici.ts'
 
-/** How far a request has come: what a deadline that strikes then means. */
+/** Progress of a request, which determines the meaning of a timeout. */
 export type Phase = 'resolving' | 'connecting' | 'securing' | 'waiting' | 'reading'
 
-interface Asked {
+interface ConnectionRequest {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly headers: string[]
@@ -19,18 +19,18 @@ interface Asked {
   readonly limitBytes: number
 }
 
-interface Answered {
+interface ConnectionAnswer {
   readonly status: number
   readonly contentType: string
   readonly location: string | undefined
-  /** It bears `retry-after` or OpenAI's `retry-after-ms`. */
+  /** It has `retry-after` or OpenAI's `retry-after-ms`. */
   readonly asksToWait: boolean
   readonly body: Buffer
 }
 
 /**
- * A connection for one request. It makes its socket itself, because undici keeps one that is still connecting until
- * the system gives up, and because how far it came is half of a diagnosis.
+ * A connection for one request. It creates its own socket, because undici keeps a connecting socket until the system
+ * gives up, and because a diagnosis needs the phase.
  */
 export class Connection {
   phase: Phase = 'resolving'
@@ -41,7 +41,7 @@ export class Connection {
   readonly #origin: URL
   readonly #proxy: Proxy | undefined
 
-  /** @param proxy The address of the one that the origin is reached by. */
+  /** @param proxy Address of the proxy, if any. */
   constructor(origin: string, lookup: Lookup | undefined, proxy?: string) {
     this.#origin = new URL(origin)
     this.#proxy = proxy === undefined ? undefined : parseProxy(proxy)
@@ -53,16 +53,16 @@ export class Connection {
       })
     this.#client = new Client(origin, {
       connect: (options, done) => this.#connect(options, done),
-      // Whoever asks has deadlines of its own, which interim answers do not reset.
+      // The caller has its own timeouts, which interim answers do not reset.
       headersTimeout: 0,
       bodyTimeout: 0,
     })
     parseContinue(this.#client)
   }
 
-  /** May be called once. Rejects with what {@link destroy} was given, or with what undici or the system said. */
-  async request(asked: Asked): Promise<Answered> {
-    const { limitBytes, ...request } = this.#proxied(asked)
+  /** May be called once. Rejects with the reason of {@link destroy}, or with the error of undici or the system. */
+  async request(options: ConnectionRequest): Promise<ConnectionAnswer> {
+    const { limitBytes, ...request } = this.#proxied(options)
     try {
       const { statusCode, headers, body } = await requestOn.call(this.#client, request)
       this.phase = 'reading'
@@ -85,30 +85,30 @@ export class Connection {
     }
   }
 
-  /** Ends it now, wherever it stands. */
+  /** Ends the connection immediately, in any phase. */
   destroy(reason: Error): void {
     this.#reason ??= reason
     this.#socket?.destroy(reason)
     void this.#client.destroy(reason)
   }
 
-  /** Resolves when the socket is gone. */
+  /** Resolves when the connection is closed. */
   async close(): Promise<void> {
     this.#socket?.destroy()
     await this.#client.destroy()
   }
 
-  /** A proxy of plain HTTP is sent whole addresses. */
-  #proxied(asked: Asked): Asked {
-    if (!this.#proxy || this.#origin.protocol !== 'http:') return asked
+  /** A plain HTTP proxy requires the absolute form of the path. */
+  #proxied(request: ConnectionRequest): ConnectionRequest {
+    if (!this.#proxy || this.#origin.protocol !== 'http:') return request
     const { authorization } = this.#proxy
     return {
-      ...asked,
-      path: this.#origin.origin + asked.path,
+      ...request,
+      path: this.#origin.origin + request.path,
       headers:
         authorization === undefined
-          ? asked.headers
-          : [...asked.headers, 'proxy-authorization', authorization],
+          ? request.headers
+          : [...request.headers, 'proxy-authorization', authorization],
     }
   }
 
@@ -171,7 +171,7 @@ export class Connection {
   }
 }
 
-/** Also a probe is answered compressed by those who compress whatever they are asked for. */
+/** Decodes the answer of a server that compresses although `identity` was requested. */
 function plain(encoding: string | string[] | undefined, body: Buffer, limitBytes: number): Buffer {
   const coding = codingOf([encoding ?? []].flat().flatMap(value => ['content-encoding', value]))
   if (coding === undefined || coding === 'unknown') return body

@@ -7,25 +7,25 @@ import { listedModels, readMessage } from './read-answer.ts'
 import { redactQuote, withoutSecrets } from './redact.ts'
 import { chatPath, chatRequest, modelsRequest } from './requests.ts'
 
-/** Names of models that a diagnosis shows. */
-const MOST_NAMES = 10
-/** What a name of a model may look like to be shown: it comes from the upstream. */
+/** Limit of model names in a diagnosis. */
+const MAX_NAMES = 10
+/** Model names that are shown: they come from the upstream. */
 const SHOWABLE = /^[\x21-\x7e]{1,100}$/
 const OWN_PATHS = /\/(?:chat\/completions|messages|completions|embeddings|rerank|models)$/
 
-/** Asks the same upstream something else, within what is left of the time. */
+/** Sends another request to the same upstream, within the remaining time. */
 export type AskAgain = (request: ProbeRequest) => Promise<Answer | Failure>
 
 /**
- * Why an upstream that answers rejects a chat: looks, with questions that cost a token at the most, whether it is the
- * path, the protocol or the model.
+ * Finds out why an upstream rejects a chat, with requests that cost at most one token: the path, the protocol or the
+ * model.
  */
 export async function diagnose(target: ProbeTarget, answer: Answer, askAgain: AskAgain): Promise<Diagnosis> {
-  const told = readMessage(answer)
-  if (isModelUnknown(answer, told)) return unknownModel(target, answer, askAgain)
-  if (isPathUnknown(answer, told)) return unknownPath(target, answer, askAgain)
+  const error = readMessage(answer)
+  if (isModelUnknown(answer, error)) return unknownModel(target, answer, askAgain)
+  if (isPathUnknown(answer, error)) return unknownPath(target, answer, askAgain)
   const diagnosis = statusDiagnosis(target, answer)
-  if (diagnosis.fault !== 'protocol' || told.shape !== 'html') return diagnosis
+  if (diagnosis.fault !== 'protocol' || error.shape !== 'html') return diagnosis
   const other = otherBase(target)
   return (await hasModels(target, other, askAgain))
     ? wrongBase(target, other, diagnosis.cause, answer)
@@ -38,45 +38,47 @@ async function unknownModel(target: ProbeTarget, answer: Answer, askAgain: AskAg
   const { status } = answer
   const listing = await askAgain(modelsRequest(target))
   const names = (isFailure(listing) ? undefined : listedModels(listing)) ?? []
-  const said = redactQuote(readMessage(answer).message, secrets)
-  const saying = `(${status})${said === '' ? '.' : `: ${said}`}`
+  const quote = redactQuote(readMessage(answer).message, secrets)
+  const suffix = `(${status})${quote === '' ? '.' : `: ${quote}`}`
   if (names.includes(servedModel)) {
     return {
       fault: 'model',
-      cause: `It lists the model \`${servedModel}\`, but rejects it ${saying}`,
-      hint: 'Ask there whether the model is one for chat and the credential may use it, or hint `served_model`.',
+      cause: `It lists the model \`${servedModel}\`, but rejects it ${suffix}`,
+      hint: 'Check there that the model supports chat and that the credential may use it, or correct `served_model`.',
       status,
     }
   }
   return {
     fault: 'model',
-    cause: `It knows no model \`${servedModel}\` ${saying}`,
-    hint: `Mend \`served_model\`.${offered(servedModel, names, secrets)}`,
+    cause: `It does not know the model \`${servedModel}\` ${suffix}`,
+    hint: `Correct \`served_model\`.${listedNames(servedModel, names, secrets)}`,
     status,
   }
 }
 
 /** ` Did you mean a? It lists a, b, c and 12 more.`, the likely one first. */
-function offered(wanted: string, names: readonly string[], secrets: readonly string[]): string {
+function listedNames(wanted: string, names: readonly string[], secrets: readonly string[]): string {
   const shown = names.filter(name => SHOWABLE.test(name) && withoutSecrets(name, secrets) === name)
-  if (shown.length === 0) return ' It gives no list of its models.'
+  if (shown.length === 0) return ' It does not list its models.'
   const likely = didYouMean(wanted, shown)
   const first = likely === undefined ? [] : [likely]
   const listed = [...new Set([...first, ...shown])]
-  const more = listed.length - MOST_NAMES
-  const list = listed.slice(0, MOST_NAMES).join(', ') + (more > 0 ? ` and ${more} more` : '')
+  const more = listed.length - MAX_NAMES
+  const list = listed.slice(0, MAX_NAMES).join(', ') + (more > 0 ? ` and ${more} more` : '')
   return `${likely === undefined ? '' : ` Did you mean ${likely}?`} It lists ${list}.`
 }
 
 async function unknownPath(target: ProbeTarget, answer: Answer, askAgain: AskAgain): Promise<Diagnosis> {
   const { status } = answer
-  const cause = `${new URL(target.origin).host} knows no path ${chatPath(target)} (${status}).`
-  const tell = (hint: string): Diagnosis => ({ fault: 'path', cause, hint, status })
+  const cause = `${new URL(target.origin).host} does not know the path ${chatPath(target)} (${status}).`
+  const diagnosis = (hint: string): Diagnosis => ({ fault: 'path', cause, hint, status })
   const own = OWN_PATHS.exec(target.basePath)?.[0]
   if (own !== undefined) {
-    return tell(`Take \`${own}\` off the end of \`base_url\`: the gateway appends the path of each request.`)
+    return diagnosis(
+      `Remove \`${own}\` from the end of \`base_url\`: the gateway appends the path of each request.`,
+    )
   }
-  if (await speaksOther(target, askAgain)) {
+  if (await hasOtherProtocol(target, askAgain)) {
     const other = target.protocol === 'openai' ? 'anthropic' : 'openai'
     return {
       fault: 'protocol',
@@ -88,25 +90,25 @@ async function unknownPath(target: ProbeTarget, answer: Answer, askAgain: AskAga
   const other = otherBase(target)
   if (await hasModels(target, other, askAgain)) return wrongBase(target, other, cause, answer)
   if (await hasModels(target, target.basePath, askAgain)) {
-    return tell(
-      '`base_url` is right, for its models are listed there; this upstream serves no chat. Set `skip_probe: true`.',
+    return diagnosis(
+      '`base_url` is right, because its models are listed there; this upstream serves no chat. Set `skip_probe: true`.',
     )
   }
-  return tell(
+  return diagnosis(
     target.basePath.endsWith('/v1')
-      ? 'Mend `base_url`, or look whether the model server is the one that you mean.'
-      : 'Does `base_url` miss `/v1`? It ends with the version path of the API.',
+      ? 'Correct `base_url`, or check that the right model server runs there.'
+      : 'Does `base_url` lack `/v1`? It ends with the version path of the API.',
   )
 }
 
 function wrongBase({ origin }: ProbeTarget, base: string, cause: string, { status }: Answer): Diagnosis {
   const hint = base.endsWith('/v1')
-    ? `\`base_url\` misses \`/v1\`: write ${origin}${base}.`
-    : `\`base_url\` has a \`/v1\` too many: write ${origin}${base}.`
+    ? `\`base_url\` lacks \`/v1\`: set it to ${origin}${base}.`
+    : `\`base_url\` has one \`/v1\` too many: set it to ${origin}${base}.`
   return { fault: 'path', cause, hint, status }
 }
 
-/** The base path with `/v1`, or without the one that it has. */
+/** The base path with `/v1` appended, or removed if it has one. */
 function otherBase({ basePath }: ProbeTarget): string {
   return basePath.endsWith('/v1') ? basePath.slice(0, -'/v1'.length) : `${basePath}/v1`
 }
@@ -116,11 +118,11 @@ async function hasModels(target: ProbeTarget, basePath: string, askAgain: AskAga
   return !isFailure(answer) && answer.status === 200 && listedModels(answer) !== undefined
 }
 
-/** Whether the chat of the other protocol is known there, whatever comes of it. */
-async function speaksOther(target: ProbeTarget, askAgain: AskAgain): Promise<boolean> {
+/** Whether the upstream knows the chat path of the other protocol, even if it rejects the request. */
+async function hasOtherProtocol(target: ProbeTarget, askAgain: AskAgain): Promise<boolean> {
   const protocol = target.protocol === 'openai' ? 'anthropic' : 'openai'
   const answer = await askAgain(chatRequest({ ...target, protocol }))
   if (isFailure(answer) || answer.status === 405) return false
-  const told = readMessage(answer)
-  return told.shape === protocol && !isPathUnknown(answer, told)
+  const error = readMessage(answer)
+  return error.shape === protocol && !isPathUnknown(answer, error)
 }

@@ -7,15 +7,15 @@ import { isAnswerOf, listedModels, readMessage } from './read-answer.ts'
 import { chatRequest, modelsRequest, otherRequest } from './requests.ts'
 import { transportDiagnosis } from './transport-faults.ts'
 
-/** What is asked for where there is no chat; the first that answers will do. */
+/** Services to try if there is no chat; the first that answers suffices. */
 const OTHER_SERVICES = ['embeddings', 'rerank'] as const
 
 /**
- *     chat ──▶ max_completion_tokens, where that is wanted ──▶ a chat, or 429: alive
+ *     chat ──▶ max_completion_tokens, if required ──▶ a chat, or 429: alive
  *       │                                  │
- *       │                                  └──▶ embeddings, rerank, where there may be no chat: alive
+ *       │                                  └──▶ embeddings, rerank, if there may be no chat: alive
  *       │                                                    │
- *   transport's                                         what is free to ask: path, protocol, model
+ *   transport diagnosis                                 diagnose: path, protocol, model
  */
 export function httpProbe(ports: AskPorts): Probe {
   return {
@@ -25,7 +25,7 @@ export function httpProbe(ports: AskPorts): Probe {
       return isFailure(answer) || answer.status !== 200 ? undefined : listedModels(answer)
     },
     async check(target, hasAnswered, options) {
-      const free = hasAnswered ? undefined : await forFree(target, options, ports)
+      const free = hasAnswered ? undefined : await checkByList(target, options, ports)
       return free ?? chat(target, options, ports, 'brief')
     },
   }
@@ -38,20 +38,20 @@ async function chat(
   depth: 'diagnose' | 'brief',
 ): Promise<ProbeOutcome> {
   const { timeoutMs, signal } = options
-  const once: AskAgain = request => ask(target, request, timeoutMs, signal, ports)
-  let answer = await once(chatRequest(target))
+  const send: AskAgain = request => ask(target, request, timeoutMs, signal, ports)
+  let answer = await send(chatRequest(target))
   if (!isFailure(answer) && target.protocol === 'openai' && wantsOtherBound(answer, readMessage(answer))) {
-    answer = await once(chatRequest(target, 'max_completion_tokens'))
+    answer = await send(chatRequest(target, 'max_completion_tokens'))
   }
   if (isFailure(answer)) return failed(answer, transportDiagnosis(answer, target))
   const alive = judge(target, answer, 'chat')
   if (alive) return alive
-  const askAgain = withinTogether(target, options, ports)
+  const askAgain = withSharedTimeout(target, options, ports)
   if (mayLackChat(target, answer)) {
     for (const service of OTHER_SERVICES) {
       const other = await askAgain(otherRequest(target, service))
-      const lives = isFailure(other) ? undefined : judge(target, other, service)
-      if (lives) return lives
+      const outcome = isFailure(other) ? undefined : judge(target, other, service)
+      if (outcome) return outcome
     }
   }
   const diagnosis =
@@ -59,7 +59,7 @@ async function chat(
   return failed(answer, diagnosis)
 }
 
-/** A sign of life, or nothing. */
+/** The outcome if the answer proves that the service works, else undefined. */
 function judge(target: ProbeTarget, answer: Answer, service: ProbedService): ProbeOutcome | undefined {
   const { status, latencyMs } = answer
   if (status === 200) {
@@ -67,18 +67,18 @@ function judge(target: ProbeTarget, answer: Answer, service: ProbedService): Pro
     return isRight ? { ok: true, latencyMs, service, rateLimited: false } : undefined
   }
   if (service !== 'chat') return undefined
-  const told = readMessage(answer)
-  const rateLimited = status === 429 && !isUnpaid({ ...told, status, asksToWait: answer.asksToWait })
-  return rateLimited || ranOutOfTokens(answer, told)
+  const error = readMessage(answer)
+  const rateLimited = status === 429 && !isUnpaid({ ...error, status, asksToWait: answer.asksToWait })
+  return rateLimited || ranOutOfTokens(answer, error)
     ? { ok: true, latencyMs, service, rateLimited }
     : undefined
 }
 
 /**
- * What the list of models tells, or nothing where it does not. A list without the model proves nothing, for aliases
- * are seldom listed; a 403 may be a credential that may chat and not list.
+ * The outcome by the free list of models; undefined if it is inconclusive. A list without the model proves nothing,
+ * because aliases are seldom listed; a 403 may be a credential that may chat but not list.
  */
-async function forFree(
+async function checkByList(
   target: ProbeTarget,
   { timeoutMs, signal }: ProbeOptions,
   ports: AskPorts,
@@ -93,8 +93,12 @@ async function forFree(
   return { ok: true, latencyMs, service: 'models', rateLimited: false }
 }
 
-/** Questions that have `timeoutMs` together; the first that finds none left fails at once. */
-function withinTogether(target: ProbeTarget, { timeoutMs, signal }: ProbeOptions, ports: AskPorts): AskAgain {
+/** Sends requests that share `timeoutMs`; a request after it fails immediately. */
+function withSharedTimeout(
+  target: ProbeTarget,
+  { timeoutMs, signal }: ProbeOptions,
+  ports: AskPorts,
+): AskAgain {
   const endMs = ports.clock.monotonicMs() + timeoutMs
   return (request: ProbeRequest) =>
     ask(target, request, Math.max(0, endMs - ports.clock.monotonicMs()), signal, ports)

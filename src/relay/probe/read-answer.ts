@@ -2,16 +2,16 @@ import type { Protocol } from '../../schema/endpoint.ts'
 import type { ProbedService } from '../probe.ts'
 import type { Answer } from './ask.ts'
 
-/** Where an answer's body comes from, by its shape. */
+/** The kind of an answer's body. */
 export type Shape = Protocol | 'html' | 'json' | 'other'
 
-/** What of an answer is read. */
+/** The parts of an answer that are read. */
 type AnswerText = Pick<Answer, 'contentType' | 'body'>
 
-/** What an answer that is no success says of itself. */
+/** The error of an answer. */
 export interface UpstreamMessage {
   readonly shape: Shape
-  /** `error.type`, `error.code`, `error.param`; empty where there is none. */
+  /** `error.type`, `error.code`, `error.param`; empty if absent. */
   readonly type: string
   readonly code: string
   readonly param: string
@@ -32,7 +32,7 @@ export function readMessage(answer: AnswerText): UpstreamMessage {
   }
 }
 
-/** Whether a 200 is the answer of that service, and not merely some JSON. */
+/** Whether a 200 has the JSON shape of that service. */
 export function isAnswerOf(service: ProbedService, protocol: Protocol, answer: Answer): boolean {
   const json = parsed(answer)
   if (service === 'rerank') return Array.isArray(member(json, 'results'))
@@ -40,7 +40,7 @@ export function isAnswerOf(service: ProbedService, protocol: Protocol, answer: A
   return chatShape(json) === protocol
 }
 
-/** The names in a list of models, in its order; undefined where the body is no such list. */
+/** The names in a list of models, in its order; undefined if the body is not such a list. */
 export function listedModels(answer: Answer): readonly string[] | undefined {
   const json = parsed(answer)
   const data = member(json, 'data') ?? json
@@ -70,7 +70,7 @@ function parsed(answer: AnswerText): unknown {
   try {
     return JSON.parse(answer.body.toString('utf8')) as unknown
   } catch {
-    return undefined // no JSON, or more of it than is read
+    return undefined // invalid or truncated
   }
 }
 

@@ -2,13 +2,13 @@ import { headerValue } from '../headers.ts'
 import type { ProbedService, ProbeTarget } from '../probe.ts'
 import type { ProbeRequest } from './ask.ts'
 
-/** The version that Anthropic's API wants named (docs.anthropic.com, "Versions"). */
+/** The version that Anthropic's API requires (docs.anthropic.com, "Versions"). */
 const ANTHROPIC_VERSION = '2023-06-01'
 const WORD = 'ping'
-/** What models that think before they speak need at the least, so that they take the request at all. */
-const THINKING_TOKENS = 16
+/** Minimum output limit that reasoning models accept. */
+const REASONING_TOKENS = 16
 
-/** The field that bounds the answer: newer models of OpenAI reject the older name. */
+/** The field of the output limit: newer models of OpenAI reject the older name. */
 export type Bound = 'max_tokens' | 'max_completion_tokens'
 
 const PATHS = {
@@ -16,23 +16,23 @@ const PATHS = {
   anthropic: '/messages',
 } as const
 
-/** One chat of one word, answered by as little as can be. */
+/** A minimal chat: one word, with the smallest output limit. */
 export function chatRequest(target: ProbeTarget, bound: Bound = 'max_tokens'): ProbeRequest {
   return post(target, PATHS[target.protocol], {
     model: target.servedModel,
     messages: [{ role: 'user', content: WORD }],
-    [bound]: bound === 'max_tokens' ? 1 : THINKING_TOKENS,
+    [bound]: bound === 'max_tokens' ? 1 : REASONING_TOKENS,
   })
 }
 
-/** The smallest request to an OpenAI-style service that is no chat. */
+/** A minimal request to another OpenAI-style service. */
 export function otherRequest(target: ProbeTarget, service: Exclude<ProbedService, 'chat'>): ProbeRequest {
   const { servedModel: model } = target
   if (service === 'embeddings') return post(target, '/embeddings', { model, input: WORD })
   return post(target, '/rerank', { model, query: WORD, documents: [WORD] })
 }
 
-/** Asks for the list of models, of the endpoint or below another path of the same origin. */
+/** Requests the list of models, at the endpoint's base path or another one of the same origin. */
 export function modelsRequest(target: ProbeTarget, basePath: string = target.basePath): ProbeRequest {
   return { method: 'GET', path: `${basePath}/models`, headers: headersFor(target) }
 }

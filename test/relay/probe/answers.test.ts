@@ -43,7 +43,7 @@ describe('the credential', () => {
     const { upstream, fault, cause, hint } = await probed({ [CHAT]: openaiError(status, 'bad key') })
     expect(fault).toBe('credential')
     expect(cause).toBe(`127.0.0.1:${upstream.port} rejects the credential, env:UP_KEY (${status}).`)
-    expect(hint).toContain('behind env:UP_KEY')
+    expect(hint).toContain('Set env:UP_KEY to')
   })
 
   test('that is missing is asked for', async () => {
@@ -98,26 +98,26 @@ describe('the path', () => {
     const { upstream, ...told } = await probed({ 'GET /v1/models': models('gpt-x') }, '')
     expect(told).toEqual({
       fault: 'path',
-      cause: `127.0.0.1:${upstream.port} knows no path /chat/completions (404).`,
-      hint: `\`base_url\` misses \`/v1\`: write ${upstream.url}/v1.`,
+      cause: `127.0.0.1:${upstream.port} does not know the path /chat/completions (404).`,
+      hint: `\`base_url\` lacks \`/v1\`: set it to ${upstream.url}/v1.`,
       status: 404,
     })
   })
 
   test('that has a /v1 too many is told, too', async () => {
     const { upstream, hint } = await probed({ 'GET /api/models': models('gpt-x') }, '/api/v1')
-    expect(hint).toBe(`\`base_url\` has a \`/v1\` too many: write ${upstream.url}/api.`)
+    expect(hint).toBe(`\`base_url\` has one \`/v1\` too many: set it to ${upstream.url}/api.`)
   })
 
   test('that nothing is known of is asked about', async () => {
-    expect((await probed({}, '/api')).hint).toContain('Does `base_url` miss `/v1`?')
-    expect((await probed({}, '/v1')).hint).toContain('the one that you mean')
+    expect((await probed({}, '/api')).hint).toContain('Does `base_url` lack `/v1`?')
+    expect((await probed({}, '/v1')).hint).toContain('the right model server')
   })
 
   test('that has the path of the request at its end is told so', async () => {
     expect(await probed({}, '/v1/chat/completions')).toMatchObject({
       fault: 'path',
-      hint: 'Take `/chat/completions` off the end of `base_url`: the gateway appends the path of each request.',
+      hint: 'Remove `/chat/completions` from the end of `base_url`: the gateway appends the path of each request.',
     })
   })
 
@@ -131,7 +131,7 @@ describe('the path', () => {
     expect(told).toMatchObject({
       fault: 'path',
       cause: expect.stringContaining('a web page'),
-      hint: expect.stringContaining(`write ${upstream.url}/v1.`),
+      hint: expect.stringContaining(`set it to ${upstream.url}/v1.`),
     })
     expect(await probed({ [CHAT]: HTML })).toMatchObject({
       fault: 'protocol',
@@ -215,8 +215,11 @@ describe('the model', () => {
     'that %s does not know comes with the names that it lists, the nearest first',
     async (_title, answer) => {
       const told = await probed({ [CHAT]: answer, 'GET /v1/models': models('alpha', 'beta', 'gpt-y') })
-      expect(told).toMatchObject({ fault: 'model', cause: expect.stringContaining('knows no model `gpt-x`') })
-      expect(told.hint).toBe('Mend `served_model`. Did you mean gpt-y? It lists gpt-y, alpha, beta.')
+      expect(told).toMatchObject({
+        fault: 'model',
+        cause: expect.stringContaining('does not know the model `gpt-x`'),
+      })
+      expect(told.hint).toBe('Correct `served_model`. Did you mean gpt-y? It lists gpt-y, alpha, beta.')
     },
   )
 
@@ -227,7 +230,7 @@ describe('the model', () => {
     }
     expect(await probed(routes, '/v1', { protocol: 'anthropic' })).toMatchObject({
       fault: 'model',
-      hint: 'Mend `served_model`. It lists claude-a.',
+      hint: 'Correct `served_model`. It lists claude-a.',
     })
   })
 
@@ -240,7 +243,7 @@ describe('the model', () => {
     })
     expect(hint).toMatch(/It lists m0, .*m9 and 15 more\.$/)
     expect((await probed({ [CHAT]: unknown })).hint).toBe(
-      'Mend `served_model`. It gives no list of its models.',
+      'Correct `served_model`. It does not list its models.',
     )
   })
 

@@ -17,7 +17,7 @@ describe('the way to the upstream', () => {
     expect(await diagnosed(chat(target('http://nowhere.test/v1'), { lookup: nowhere }))).toEqual({
       fault: 'dns',
       cause: 'The name nowhere.test does not resolve (ENOTFOUND).',
-      hint: 'Mend the host in `base_url`, or the DNS of this machine.',
+      hint: 'Correct the host in `base_url`, or the DNS of this machine.',
     })
   })
 
@@ -26,7 +26,7 @@ describe('the way to the upstream', () => {
       done(null, [{ address: '169.254.169.254', family: 4 }])
     expect(await diagnosed(chat(target('http://sneaky.test/v1'), { lookup: metadata }))).toMatchObject({
       fault: 'link_local',
-      cause: expect.stringContaining('sneaky.test leads to an address where clouds serve their credentials'),
+      cause: expect.stringContaining('sneaky.test resolves to a cloud metadata address'),
     })
   })
 
@@ -37,7 +37,7 @@ describe('the way to the upstream', () => {
     expect(await diagnosed(chat(target(`${url}/v1`)))).toEqual({
       fault: 'rejected',
       cause: `Nothing listens at 127.0.0.1:${port} (ECONNREFUSED).`,
-      hint: 'Start the model server, or hint host and port in `base_url`.',
+      hint: 'Start the model server, or correct host and port in `base_url`.',
     })
   })
 })
@@ -81,7 +81,7 @@ describe('time', () => {
     clock.advance(3_000)
     expect(await diagnosed(outcome)).toMatchObject({
       fault: 'connect_timeout',
-      cause: `127.0.0.1:${port} takes the connection, but no TLS stands within 3 s.`,
+      cause: `127.0.0.1:${port} accepts the connection, but does not complete the TLS handshake within 3 s.`,
     })
   })
 
@@ -99,8 +99,8 @@ describe('time', () => {
     clock.advance(7_000)
     expect(await diagnosed(outcome)).toEqual({
       fault: 'first_byte_timeout',
-      cause: `127.0.0.1:${upstream.port} took the request and did not begin to answer within 7 s.`,
-      hint: 'Look whether the model server still loads the model; a longer --timeout waits for it.',
+      cause: `127.0.0.1:${upstream.port} received the request, but did not begin to answer within 7 s.`,
+      hint: 'Check whether the model server is still loading the model; a longer --timeout waits for it.',
     })
     await request.gone
     expect(clock.pending).toBe(0)
@@ -111,8 +111,8 @@ describe('time', () => {
     upstream.answer(bytes('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{', 'hang'))
     expect(await diagnosed(chat(target(`${upstream.url}/v1`), {}, 500))).toEqual({
       fault: 'stalled',
-      cause: `127.0.0.1:${upstream.port} began to answer and did not end within 0.5 s.`,
-      hint: 'Look into the log of the model server; a longer --timeout waits for it.',
+      cause: `127.0.0.1:${upstream.port} began to answer, but did not finish within 0.5 s.`,
+      hint: 'See the log of the model server; a longer --timeout waits for it.',
     })
     await upstream.lastRequest.gone
   })
@@ -179,11 +179,11 @@ describe('TLS', () => {
       /not valid yet/,
       /clock/,
     ],
-    ['signed itself', { names: ['127.0.0.1'] }, /signed by itself/, /NODE_EXTRA_CA_CERTS/],
+    ['signed itself', { names: ['127.0.0.1'] }, /is self-signed/, /NODE_EXTRA_CA_CERTS/],
     [
       'an unknown authority signed',
       { names: ['127.0.0.1'], issuer: certificate({ names: ['Some CA'], isAuthority: true }) },
-      /signed by nobody whom this machine knows/,
+      /is signed by an authority that this machine does not trust/,
       /NODE_EXTRA_CA_CERTS/,
     ],
   ])('a certificate that %s', async (_title, shape, cause, hint) => {
@@ -206,7 +206,7 @@ describe('TLS', () => {
     const { port } = await server(socket => void socket.once('data', () => socket.resetAndDestroy()))
     expect(await diagnosed(chat(target(`https://127.0.0.1:${port}/v1`)))).toMatchObject({
       fault: 'tls',
-      cause: `No TLS could be set up with 127.0.0.1:${port} (ECONNRESET).`,
+      cause: `No TLS connection to 127.0.0.1:${port} could be established (ECONNRESET).`,
     })
   })
 
