@@ -34,7 +34,7 @@ function threadsOf(body: string): URL {
     'control-thread.js',
     `import { parentPort as port } from 'node:worker_threads'
 import { createLog } from ${built('../../base/log.js')}
-import { callsOver } from ${built('two-way-calls.js')}
+import { callsOver } from ${built('worker-rpc.js')}
 const main = callsOver(port, { ${body} })
 `,
   )
