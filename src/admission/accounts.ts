@@ -3,12 +3,11 @@ import type { Budget } from '../snapshot/types.ts'
 import type { Calendar, Span } from './calendar.ts'
 
 /**
- * What a key has spent and what is held for it, apart.
+ * The spending of a key, and separately its holds.
  *
- * Spending is a sum that the ledger gave (`base`) plus what was settled here since that sum was asked for. What is
- * settled is counted from the first moment in one number that only grows; a question to the ledger notes where it
- * stood. So a bill that falls between question and answer counts once, whichever comes first, and asking twice does
- * no harm.
+ * Spending is a sum from the ledger (`base`) plus everything settled here since that sum was queried. Settled amounts
+ * accumulate in one number that only grows; a query to the ledger records its value. So a bill between query and answer
+ * counts once, in either order, and a repeated query does no harm.
  */
 export class KeyAccount {
   #heldTokens = 0
@@ -16,7 +15,7 @@ export class KeyAccount {
   #settledTokens = 0
   #settledNano = 0n
   #quotaBaseTokens: number | undefined
-  /** The newest first. A request that began before a reload is admitted by the budget that it began with. */
+  /** The newest first. A request that began before a reload uses the budget of its own snapshot. */
   #windows: BudgetWindow[] = []
 
   get heldTokens(): number {
@@ -41,19 +40,19 @@ export class KeyAccount {
     if (amountNano !== 0n) this.#heldNano -= amountNano
   }
 
-  /** Counts a bill into the window of its own time. */
+  /** Counts a bill in the budget window of `atMs`. */
   spend(tokens: number, amountNano: bigint, atMs: number): void {
     for (const window of this.#windows) window.roll(atMs, this.#settledNano)
     this.#settledTokens += tokens
     if (amountNano !== 0n) this.#settledNano += amountNano
   }
 
-  /** Tokens for life; undefined until the ledger has said where they stand. */
+  /** Tokens ever spent; undefined until loaded from the ledger. */
   spentTokens(): number | undefined {
     return this.#quotaBaseTokens === undefined ? undefined : this.#quotaBaseTokens + this.#settledTokens
   }
 
-  /** Money in the budget's window; undefined until the ledger has said where it stands. */
+  /** Money spent in the budget's window; undefined until loaded from the ledger. */
   spentNano(budget: Budget, nowMs: number): bigint | undefined {
     const window = this.#windows.find(known => known.isOf(budget))
     if (!window) return undefined
@@ -61,7 +60,7 @@ export class KeyAccount {
     return window.baseNano === undefined ? undefined : window.baseNano + this.#settledNano
   }
 
-  /** When the budget starts anew; undefined where it is for all time, or nothing is known of it. */
+  /** When the budget's window ends; undefined if it never ends, or is unknown. */
   resetsAtMs(budget: Budget): number | undefined {
     const endMs = this.#windows.find(known => known.isOf(budget))?.span.endMs
     return endMs !== undefined && Number.isFinite(endMs) ? endMs : undefined
@@ -70,9 +69,9 @@ export class KeyAccount {
   /**
    * Prepares for a quota and a budget.
    *
-   * @returns what must be asked of the ledger: since when, and what to do with its answer. Undefined: nothing.
+   * @returns the required ledger query: its start, and the callback for its answer. Undefined if none is required.
    */
-  ask(
+  query(
     needs: { quotaTokens: number | undefined; budget: Budget | undefined },
     calendar: Calendar,
     nowMs: number,
@@ -87,7 +86,7 @@ export class KeyAccount {
       sinceMs: span && span.startMs > 0 ? span.startMs : nowMs - (nowMs % QUARTER_MS),
       answer: sums => {
         this.#quotaBaseTokens = sums.totalTokens - notedTokens
-        // A window that has rolled over meanwhile began empty, before these eyes.
+        // A window that began meanwhile started empty here.
         if (window && window.span === span)
           window.baseNano = (window.per === 'total' ? sums.totalNano : sums.windowNano) - notedNano
       },
@@ -104,16 +103,16 @@ export class KeyAccount {
 }
 
 const QUARTER_MS = 900_000
-/** A budget of now and some of before: more reloads than that do not fit into one request. */
+/** The current budget and earlier ones: limit of reloads during one request. */
 const MAX_WINDOWS = 4
 
-/** The window of a budget that time is in. It only moves forward: a clock that is set back refills no budget. */
+/** The current window of a budget. It only moves forward: setting the clock back refills no budget. */
 class BudgetWindow {
   readonly per: Budget['per']
   readonly #timezone: string
   readonly #calendar: Calendar
   #span: Span
-  /** Spent in this window, less all that was ever settled here; undefined until the ledger has said. */
+  /** Spent in this window, minus everything ever settled here; undefined until loaded from the ledger. */
   baseNano: bigint | undefined
 
   constructor({ per, timezone }: Budget, calendar: Calendar, nowMs: number) {
@@ -131,7 +130,7 @@ class BudgetWindow {
     return this.per === budget.per && this.#timezone === budget.timezone
   }
 
-  /** A window that begins while it is watched begins empty, also where the ledger had not yet answered. */
+  /** Moves to the window of `nowMs`, which begins empty, even if the ledger has not answered yet. */
   roll(nowMs: number, settledNano: bigint): void {
     if (nowMs < this.#span.endMs) return
     this.#span = this.#calendar.span(this.per, this.#timezone, nowMs)
@@ -139,7 +138,7 @@ class BudgetWindow {
   }
 }
 
-/** The prepaid balance of a tenant: what the ledger said, less what was settled since it was asked. */
+/** The prepaid balance of a tenant: the ledger's balance, minus the amounts settled since it was queried. */
 export class Wallet {
   #heldNano = 0n
   #settledNano = 0n
@@ -153,7 +152,7 @@ export class Wallet {
     return this.#heldNano === 0n
   }
 
-  /** Undefined until the ledger has said where it stands. */
+  /** Undefined until loaded from the ledger. */
   get balanceNano(): bigint | undefined {
     return this.#baseNano === undefined ? undefined : this.#baseNano - this.#settledNano
   }
@@ -170,19 +169,19 @@ export class Wallet {
     if (amountNano !== 0n) this.#settledNano += amountNano
   }
 
-  /** All that was ever settled here: where it stands as the ledger is asked something belongs to its answer. */
+  /** Everything ever settled here. Its value at the time of a ledger query belongs to the answer. */
   get settledNano(): bigint {
     return this.#settledNano
   }
 
-  /** Takes an answer of the ledger, with {@link settledNano} as it was at the question. */
-  learn(balanceNano: bigint, settledThenNano: bigint): void {
+  /** Sets the balance from the ledger, with the value of {@link settledNano} at the time of the query. */
+  setBalance(balanceNano: bigint, settledThenNano: bigint): void {
     this.#baseNano = balanceNano + settledThenNano
   }
 
-  /** Notes the moment of a question to the ledger; call the result with its answer. */
-  ask(): (balanceNano: bigint) => void {
+  /** Records the time of a ledger query. @returns the callback for its answer. */
+  query(): (balanceNano: bigint) => void {
     const notedNano = this.#settledNano
-    return balanceNano => this.learn(balanceNano, notedNano)
+    return balanceNano => this.setBalance(balanceNano, notedNano)
   }
 }

@@ -1,17 +1,17 @@
 import { GwError } from '../base/catalogue/wire.ts'
 import type { KeyEntry, PublicationEntry, Snapshot } from '../snapshot/types.ts'
 
-/** Both SDKs wait this long before they try again while the gateway is in maintenance. */
+/** The `retry-after` during maintenance. */
 const MAINTENANCE_RETRY_MS = 30_000
 
-/** Proof that a key may call a model. What follows asks for it in its signature. */
+/** Proof that a key may call a model; later stages require it as an argument. */
 export interface Permit {
   readonly key: KeyEntry
   readonly publication: PublicationEntry
 }
 
 /**
- * What can be said before the body is read.
+ * The checks that do not need the body.
  *
  * @throws {GwError} maintenance; tenant_disabled, tenant_banned.
  */
@@ -31,7 +31,7 @@ export function checkTenant({ tenant }: KeyEntry): void {
 }
 
 /**
- * @param model The name as the client wrote it, compared byte for byte.
+ * @param model The name in the request, compared byte for byte.
  * @throws {GwError} model_banned, model_not_found, model_not_allowed, in this order.
  */
 export function admit(key: KeyEntry, snapshot: Snapshot, model: string): Permit {
@@ -59,7 +59,7 @@ export function checkModels(key: KeyEntry, model: string): void {
 }
 
 /**
- * With `settings.require_price`: nothing is free by omission.
+ * Enforces `settings.require_price`: a model without a price is not free by accident.
  *
  * @param priced Whether a price is in force; see `priceAt`.
  * @throws {GwError} model_not_priced.
@@ -72,7 +72,7 @@ export function checkPriced({ requirePrice, name }: PublicationEntry, priced: bo
     )
 }
 
-/** Whether `GET /v1/models` shows a publication to this key: listed, and a call would not be rejected for its name. */
+/** Whether `GET /v1/models` shows a publication to this key: it is listed, and the key may call it. */
 export function isVisible(key: KeyEntry, publication: PublicationEntry): boolean {
   return (
     publication.status === 'listed' &&

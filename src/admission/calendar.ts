@@ -1,6 +1,6 @@
 import type { Budget } from '../snapshot/types.ts'
 
-/** A window of a budget, milliseconds since the epoch: from its start up to, but not including, its end. */
+/** A budget window in milliseconds since the epoch; the end is exclusive. */
 export interface Span {
   readonly startMs: number
   readonly endMs: number
@@ -8,17 +8,17 @@ export interface Span {
 
 const QUARTER_MS = 900_000
 const DAY_MS = 86_400_000
-/** No zone is farther from UTC than this, in either direction. */
+/** Limit of a time zone's offset from UTC, in either direction. */
 const MAX_OFFSET_MS = 16 * 3_600_000
 const ALWAYS: Span = { startMs: 0, endMs: Number.POSITIVE_INFINITY }
 
 /**
- * Days and months as the clocks on a zone's walls have them. A day begins at the first quarter of an hour that
- * bears its date: also where daylight saving skips midnight or repeats it. Zones have begun their days on quarters
- * of an hour since 1972, and so do the sums of the ledger.
+ * Days and months in the local time of a zone. A day begins at the first quarter of an hour with its date, also if
+ * daylight saving skips or repeats midnight. All zones have begun their days on quarters of an hour since 1972; the sums
+ * of the ledger have the same resolution.
  */
 export class Calendar {
-  /** One entry for each zone in use, of which there are some 600. */
+  /** One entry for each zone in use; about 600 exist. */
   readonly #formats = new Map<string, Intl.DateTimeFormat>()
   readonly #spans = new Map<string, Span>()
 
@@ -51,7 +51,7 @@ export class Calendar {
     return within * QUARTER_MS
   }
 
-  /** The local date at a moment, as midnight UTC of the same date. */
+  /** The local date at a time, as midnight UTC of the same date. */
   #dateAt(ms: number, timezone: string): number {
     let format = this.#formats.get(timezone)
     if (!format) {

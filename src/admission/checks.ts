@@ -12,8 +12,8 @@ import {
 } from './rejections.ts'
 
 /**
- * One check for each limit. None takes anything: they are all asked before the first is debited. Each throws the
- * {@link GwError} that a rejected client is told.
+ * One check for each limit. Checks take nothing: all of them run before the first limit is debited. Each throws the
+ * {@link GwError} for the rejected client.
  */
 
 export function checkPermits(rates: RateState, { concurrency }: RateLimits): void {
@@ -41,7 +41,7 @@ export function checkTokens(rates: RateState, { tpm }: RateLimits, needed: numbe
   throw tokensRejection(rates, tpm, { remaining, needed }, waitMs)
 }
 
-/** Strict: spent + held never passes the limit. Written so that no sum leaves the exact integers. */
+/** Strict: spent + held never exceeds the limit. Written so that no sum exceeds the safe integers. */
 export function checkQuota(
   { rates, account }: KeyLimitState,
   limit: number | undefined,
@@ -77,7 +77,7 @@ export function checkBalance({ rates, wallet }: TenantLimitState, needed: bigint
     throw balanceRejection(rates, { balance, held, needed }, currency)
 }
 
-/** Takes a permit, and of each rate that has a limit what a request needs, after all checks have passed. */
+/** Takes a permit, and the needs of a request from each limited rate, after all checks have passed. */
 export function takeRates(rates: RateState, { rpm, tpm }: RateLimits, tokens: number): void {
   rates.permits++
   if (rpm !== undefined) rates.requests.take(1)

@@ -10,38 +10,38 @@ import {
   mediumOf,
 } from './media.ts'
 
-/** A body, as far as it is weighed. */
+/** The parts of a body that are measured. */
 export interface Body {
   readonly pieces: readonly Buffer[]
   readonly lengthBytes: number
-  /** Where the array `messages` stands, over all pieces together, and its depth; absent where there is none. */
+  /** Offset of the array `messages` in all pieces together, and its depth; absent if there is none. */
   readonly messagesAt?: Pick<JsonMember, 'start' | 'depth'> | undefined
 }
 
-/** What of a body is text, and what its media come to. */
+/** The text bytes of a body, and the tokens of its media. */
 export interface Content {
-  /** All bytes but those of media that are inside it. */
+  /** All bytes except those of embedded media. */
   readonly textBytes: number
   /** All media together; see {@link MediaTokens}. */
   readonly media: MediaTokens
 }
 
 /**
- * An array of messages, a message, and what a medium is told in. Most conversations are of plain texts and need no
+ * Depth of a medium: the array of messages, a message, and a content part. Most conversations are plain text and need no
  * walk.
  */
 const MEDIA_DEPTH = 3
-/** Small values that are walked through, some ten milliseconds of them: conversations have fewer. */
+/** Limit of walked values, about ten milliseconds; conversations have fewer. */
 const MAX_STEPS = 1_000_000
-/** More than any model reads: what is held where the walk had to stop. */
+/** More than any model reads: held if the walk was stopped. */
 const BEYOND: MediaTokens = { bound: Number.MAX_SAFE_INTEGER, likely: 0 }
 const NO_MEDIA: MediaTokens = { bound: 0, likely: 0 }
 
 /**
- * Tells text and media of a body apart. Media count only where a vendor reads them, as parts of a message's content
- * (also of a tool's result, and of a document made of parts), and only there their base64 is no text: whatever looks
- * like an image elsewhere, in a text, in the arguments or the schema of a tool, is read as text by the model and
- * held for as text. What is unclear is counted both ways.
+ * Separates text and media of a body. Media count only in the places that vendors read: parts of a message's content
+ * (also of a tool result, and of a document made of parts). Only there base64 does not count as text. Anything that looks
+ * like an image elsewhere, in a text or in the arguments or schema of a tool, is text to the model and counts as text.
+ * Ambiguous values count as both.
  *
  *     messages[] ▸ content[] ▸ image_url, video_url, audio_url: text or { url }    OpenAI, and those like it
  *                            ▸ input_audio { data } · file { file_data, file_id } · image
@@ -64,7 +64,7 @@ export function measureContent({ pieces, lengthBytes, messagesAt }: Body, dialec
 class ContentWalker {
   bound = 0
   likely = 0
-  /** Bytes of base64 that no model reads as text. */
+  /** Bytes of base64 that models do not read as text. */
   mediaBytes = 0
   readonly #cursor: JsonCursor
   readonly #dialect: MediaDialect
@@ -126,12 +126,12 @@ class ContentWalker {
           return this.#cursor.skip()
       }
     })
-    // A part whose type is given twice is what its reader likes: the dearer of the two.
+    // The type of a part with two types is ambiguous: count the more expensive one.
     const medium = types.length > 0 && types.every(type => type === 'image') ? 'image' : 'document'
     for (const source of sources) this.#count(source, medium)
   }
 
-  /** A URL, or an object with one: to somewhere else, or with the medium inside it. */
+  /** A URL, or an object with one: an external address, or a data URI. */
   #named(medium: Medium): void {
     const first = this.#cursor.peek()
     if (first === QUOTE) return this.#url(medium)
@@ -153,7 +153,7 @@ class ContentWalker {
     this.#medium(data[1] === '' ? medium : mediumOf(data[1] ?? ''), lengthBytes)
   }
 
-  /** An object with a member that has the medium inside it, or the id of one that was uploaded. */
+  /** An object with an embedded medium in one member, or with the id of an uploaded one. */
   #inside(medium: Medium, dataName: string): void {
     if (this.#cursor.peek() !== OPEN_OBJECT) return this.#cursor.skip()
     let insideBytes: number | undefined
@@ -177,7 +177,7 @@ class ContentWalker {
     return { types, dataBytes }
   }
 
-  /** Text that is called a source stays text; only what is nothing but base64 is none. */
+  /** A text source counts as text; only a pure base64 source does not. */
   #count({ types, dataBytes }: Source, medium: Medium): void {
     if (types.length > 0 && types.every(type => type === 'text' || type === 'content')) return
     if (types.length > 0 && types.every(type => type === 'base64')) this.mediaBytes += dataBytes
@@ -198,14 +198,14 @@ class ContentWalker {
     this.#cursor.items(onItem)
   }
 
-  /** Names in small letters, with their escapes resolved: some readers take `Image_URL` for `image_url`. */
+  /** Passes names in lower case and unescaped: some readers accept `Image_URL` for `image_url`. */
   #members(onMember: (name: string) => void): void {
     if (this.#cursor.peek() !== OPEN_OBJECT) return this.#cursor.skip()
     this.#cursor.members(name => onMember(folded(name)))
   }
 }
 
-/** What Anthropic calls a source: the kinds that it says it is, and the bytes of its `data`. */
+/** Anthropic's `source`: its types, and the bytes of its `data`. */
 interface Source {
   readonly types: readonly string[]
   readonly dataBytes: number

@@ -3,60 +3,60 @@ import { MAX_AMOUNT_NANO, type Price, type Usage } from '../schema/ledger.ts'
 import type { PublicationEntry } from '../snapshot/types.ts'
 import type { Content } from './content.ts'
 
-/** What of a request decides how much is held for it. */
+/** The parts of a request that determine its hold. */
 export interface Demand {
   /** Chat and messages produce text; the others report no output tokens. */
   readonly produces: 'text' | 'embeddings' | 'ranking'
   readonly content: Content
   readonly maxTokens?: number | undefined
   readonly maxCompletionTokens?: number | undefined
-  /** How many answers were asked for; absent or 0: one. */
+  /** Number of requested answers; absent or 0: one. */
   readonly n?: number | undefined
-  /** The gateway bounds the answer where the request does not. */
+  /** The gateway adds an output limit if the request has none. */
   readonly isCapped?: boolean | undefined
 }
 
-/** What a request may come to, before it is known (spec/money.md §1). */
+/** The estimated usage and cost of a request (spec/money.md §1). */
 export interface Estimate {
-  /** At most. */
+  /** Upper bound. */
   readonly inputTokens: number
-  /** At most. */
+  /** Upper bound. */
   readonly outputTokens: number
-  /** Of both, at the dearest classes that they can reach. 0 without a price. */
+  /** Cost of both in their most expensive classes. 0 without a price. */
   readonly amountNano: bigint
-  /** What the input probably is: what is billed where nobody reports it (spec/money.md §2). */
+  /** Probable input, billed if no usage is reported (spec/money.md §2). */
   readonly likelyInputTokens: number
-  /** What that costs; 0 without a price. Never more than `amountNano`. */
+  /** Cost of the probable input; 0 without a price. Never more than `amountNano`. */
   readonly likelyInputNano: bigint
-  /** Present: the output is bounded by what is held, which therefore may be less. */
+  /** Present: the gateway limits the output to the held tokens, so the hold may be smaller. */
   readonly cap?: OutputCap | undefined
 }
 
 export interface OutputCap {
-  /** How many answers share the output. */
+  /** Number of answers that share the output. */
   readonly answers: number
   readonly price: Price | undefined
 }
 
 const TOKENS_PER_MTOK = 1_000_000n
-/** A bound for text, and what English text has (spec/wire.md §4 says characters; for English bytes are the same). */
+/** Lower bound for any text, and the value of English text (spec/wire.md §4 counts characters; in English both are equal). */
 const BYTES_PER_TOKEN = { bound: 3, likely: 4 } as const
-/** No model reads more, whatever the body weighs. */
+/** No model reads more. */
 const MAX_INPUT_TOKENS = 2_000_000
-/** No answer is longer; a client that asks for more must not carry sums of holds beyond exact integers. */
+/** No answer is longer; keeps sums of holds within the safe integers. */
 const MAX_OUTPUT_TOKENS = 1_000_000_000
-/** What a request that names no limit may come to where its publication names none either. */
+/** Assumed output if neither the request nor the publication has a limit. */
 const DEFAULT_OUTPUT_TOKENS = 4_096
 /** A search unit is up to 100 documents, a document at least a token (Cohere, "How rerank is billed"). */
 const DOCUMENTS_PER_SEARCH_UNIT = 100
 
-/** What of a publication decides it. */
+/** The limits and price of a publication. */
 export interface Terms extends Pick<PublicationEntry, 'maxInputTokens' | 'maxOutputTokens'> {
-  /** The one in force. */
+  /** The price in force. */
   readonly price: Price | undefined
 }
 
-/** Sizes a hold. An upper bound for what callers send; a bill that comes out higher is still billed as it is. */
+/** Sizes a hold: an upper bound in practice. A higher bill is still charged in full. */
 export function estimate(demand: Demand, publication: Terms): Estimate {
   const { textBytes, media } = demand.content
   const window = Math.min(publication.maxInputTokens ?? MAX_INPUT_TOKENS, MAX_INPUT_TOKENS)
@@ -76,19 +76,19 @@ export function estimate(demand: Demand, publication: Terms): Estimate {
   return { inputTokens, outputTokens, amountNano, likelyInputTokens, likelyInputNano, cap }
 }
 
-/** Below this an answer that is cut is worth less than a rejection, which costs nothing. */
+/** A shorter truncated answer is worth less than a rejection, which costs nothing. */
 const LEAST_ANSWER_TOKENS = 256
 
-/** What strict limits leave for a request. */
+/** The remainder of the strict limits. */
 export interface Remaining {
   readonly tokens: number
-  /** Absent: no limit of money. */
+  /** Absent: no money limit. */
   readonly nano?: bigint | undefined
 }
 
 /**
- * The same request with as much output as there is room for. Unchanged if it fits, if nothing bounds its answer, or if
- * an answer would be too short to be of use: the limits reject it then.
+ * Shrinks the output to the remaining limits. Returns the estimate unchanged if it fits, if the output is not capped, or
+ * if the answer would be uselessly short: the limits reject it then.
  */
 export function fitted(estimate: Estimate, remaining: Remaining): Estimate {
   const { cap, inputTokens, outputTokens } = estimate
@@ -102,14 +102,14 @@ export function fitted(estimate: Estimate, remaining: Remaining): Estimate {
   return { ...estimate, outputTokens: shrunk, amountNano }
 }
 
-/** Output tokens that the money pays for beside the input. Rounded down: the whole rounds up once. */
+/** Output tokens that the money covers in addition to the input. Rounded down, because the total is rounded up. */
 function affordable({ inputTokens }: Estimate, { price }: OutputCap, nano: bigint | undefined): number {
   if (nano === undefined || !price || price.outputNanoPerMtok === 0n) return Number.POSITIVE_INFINITY
   const leftNano = nano - dearest(price, inputTokens, 0, 0)
   return leftNano <= 0n ? 0 : Number((leftNano * TOKENS_PER_MTOK) / price.outputNanoPerMtok)
 }
 
-/** A client's own limit stays the client's, also a 0, of which servers differ on what it means. */
+/** A client's own limit is kept, also a 0, whose meaning differs between servers. */
 function capOf(demand: Demand, price: Price | undefined): OutputCap | undefined {
   const { isCapped, produces, maxTokens, maxCompletionTokens, n } = demand
   if (!isCapped || produces !== 'text') return undefined
@@ -117,19 +117,19 @@ function capOf(demand: Demand, price: Price | undefined): OutputCap | undefined 
   return { answers: Math.max(n ?? 1, 1), price }
 }
 
-/** The usage of a call of which nothing but its input is known. */
+/** A usage that has only input. */
 export function inputOnly(inputTokens: number): Usage {
   return { inputTokens, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0, searchUnits: 0 }
 }
 
-/** A limit of 0 is none: servers differ on what it means, and some take it for "unlimited". */
+/** A limit of 0 counts as none: some servers interpret it as "unlimited". */
 function outputBound(demand: Demand, published: number | undefined): number {
   const asked = Math.max(demand.maxTokens ?? 0, demand.maxCompletionTokens ?? 0)
   const each = asked > 0 ? asked : (published ?? DEFAULT_OUTPUT_TOKENS)
   return Math.min(each * Math.max(demand.n ?? 1, 1), MAX_OUTPUT_TOKENS)
 }
 
-/** The amount with all the input in its dearest class. */
+/** The cost with all input in its most expensive class. */
 function dearest(price: Price, inputTokens: number, outputTokens: number, searchUnits: number): bigint {
   const { inputNanoPerMtok: fresh, cachedInputNanoPerMtok: cached, cacheWriteNanoPerMtok: written } = price
   const inWrites = written >= fresh && written >= cached

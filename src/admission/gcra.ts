@@ -1,12 +1,11 @@
 import type { Rate } from '../schema/limits.ts'
 
 /**
- * A rate of so many units a minute, as GCRA with cost (ITU-T I.371): what was used drains evenly, and a burst may use a
- * whole bucket at once. So any window of t seconds admits at most burst + limit × t / 60.
+ * A rate limit in units a minute, as GCRA with cost (ITU-T I.371): used units drain evenly, and a burst may use a whole
+ * bucket at once. So any window of t seconds admits at most burst + limit × t / 60.
  *
- * It counts in units × 60,000, of which each millisecond drains `limit`: whole numbers throughout, so that a limit
- * of N lets exactly N pass. Times are whole milliseconds of a monotonic clock: setting the wall clock back must
- * not freeze a key.
+ * It counts in units × 60,000; each millisecond drains `limit` of them. All numbers are integers, so that a limit of N
+ * admits exactly N. Times are whole milliseconds of a monotonic clock: setting the wall clock back must not block a key.
  */
 const MINUTE_MS = 60_000
 
@@ -16,10 +15,10 @@ export class RateBucket {
   #atMs = 0
 
   /**
-   * How long until `units` can be taken; 0: now. Takes nothing.
+   * Time until `units` can be taken; 0: now. Takes nothing.
    *
-   * A request dearer than the whole bucket waits for a full one and leaves it in debt: rejecting it for ever would
-   * make large contexts impossible rather than slow.
+   * A request larger than the whole bucket waits for a full one and leaves it in debt: rejecting it forever would make
+   * large contexts impossible rather than slow.
    */
   waitMs({ limit, burst }: Rate, units: number, nowMs: number): number {
     this.#drain(limit, nowMs)
@@ -28,12 +27,12 @@ export class RateBucket {
     return over <= 0 ? 0 : Math.ceil(over / limit)
   }
 
-  /** Takes `units`, after {@link waitMs} has said 0 at the same moment. */
+  /** Takes `units`, after {@link waitMs} returned 0 at the same time. */
   take(units: number): void {
     this.#used += units * MINUTE_MS
   }
 
-  /** Puts right what was taken too much (negative) or too little: debt delays what comes next, it is not lost. */
+  /** Corrects a taken amount by `units`, which may be negative. Debt delays later requests. */
   correct(units: number, nowMs: number): void {
     this.#drain(this.#limit, nowMs)
     this.#used = Math.max(0, this.#used + units * MINUTE_MS)
@@ -45,21 +44,21 @@ export class RateBucket {
     return Math.max(0, Math.floor(burst - this.#used / MINUTE_MS))
   }
 
-  /** How long until the bucket is full again. */
+  /** Time until the bucket is full again. */
   resetMs({ limit }: Rate, nowMs: number): number {
     this.#drain(limit, nowMs)
     return Math.ceil(this.#used / limit)
   }
 
-  /** Nothing is left of what was used, so that a new bucket could not be told from this one. */
+  /** Whether all used units have drained, so that the bucket equals a new one. */
   isFull(nowMs: number): boolean {
     this.#drain(this.#limit, nowMs)
     return this.#used === 0
   }
 
   /**
-   * A changed limit keeps the time until the bucket is full, not the units: lowered and raised again it is where it
-   * was, so that no reload hands out a burst, also while requests of the old and the new snapshot take turns.
+   * A changed limit keeps the time until the bucket is full, not the units. Lowering and raising it again restores the
+   * state, so that no reload grants a burst, even while requests of the old and the new snapshot alternate.
    */
   #drain(limit: number, nowMs: number): void {
     if (nowMs > this.#atMs) {

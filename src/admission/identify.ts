@@ -3,18 +3,18 @@ import { GwError } from '../base/catalogue/wire.ts'
 import type { KeyEntry, Snapshot } from '../snapshot/types.ts'
 
 const CREDENTIAL = /^bearer +(\S+) *$/i
-/** What is longer than this is no key; hashing it would be work for an attacker's pleasure. */
+/** A longer secret is not hashed: that would let attackers waste CPU. */
 const MAX_SECRET_LENGTH = 1_024
-/** One message whatever is wrong with a key: it must not tell a guess from a near miss. */
+/** One message for all errors of a key: it must not distinguish a guess from a near miss. */
 const MESSAGE = 'Incorrect API key provided.'
 const MISSING = 'No API key: send `Authorization: Bearer` and the key, or the key as `x-api-key`.'
 
 /**
- * The key that a request bears, in `authorization: Bearer` or `x-api-key`. Where one of the two is ours it is that
- * one; where both are and differ the request is rejected, and so it is where either comes twice: two readers could
- * take different ones (spec/security.md §3).
+ * The key of a request, from `authorization: Bearer` or `x-api-key`. If one of the two is a gw key, it counts. The
+ * request is rejected if both are different gw keys, or if either header is repeated: two readers could choose
+ * differently (spec/security.md §3).
  *
- * @param headers Names and values in turn, as they came.
+ * @param headers As received; names and values alternate.
  * @throws {GwError} invalid_api_key, with the reason for the log.
  */
 export function identify(headers: readonly string[], snapshot: Snapshot, nowMs: number): KeyEntry {
@@ -35,19 +35,19 @@ export function identify(headers: readonly string[], snapshot: Snapshot, nowMs: 
   return entry
 }
 
-/** Whether a key that is known may be used at all. @throws {GwError} invalid_api_key */
+/** Checks that a known key is enabled and valid. @throws {GwError} invalid_api_key */
 export function checkKey({ name, enabled, expiresAtMs }: KeyEntry, nowMs: number): void {
   if (!enabled) throw rejection(`key ${name} is disabled`)
   if (expiresAtMs <= nowMs) throw rejection(`key ${name} has expired`)
 }
 
-/** The key of a secret, whether it may be used or not; undefined where it is nobody's. */
+/** The key of a secret, also if it is disabled or expired; undefined if the secret is unknown. */
 export function keyOf(secret: string, snapshot: Snapshot): KeyEntry | undefined {
   const found = look(secret, snapshot)
   return isEntry(found) ? found : undefined
 }
 
-/** What a presented secret turned out to be. */
+/** The result of looking up a presented secret. */
 type Found = KeyEntry | Missing
 type Missing = 'absent' | 'foreign' | 'mistyped' | 'unknown'
 
@@ -62,7 +62,7 @@ function choose(one: Found, other: Found): KeyEntry {
   throw rejection(`key ${one === 'absent' ? other : one}`)
 }
 
-/** A foreign secret beside ours is somebody else's business; a second one of our shape is not. */
+/** A foreign secret beside a gw key is ignored; a second one in the form of a gw key is rejected. */
 function unlessAmbiguous(entry: KeyEntry, beside: Found): KeyEntry {
   if (beside === 'unknown' || beside === 'mistyped')
     throw rejection(`key ${entry.name} beside another, ${beside}`)

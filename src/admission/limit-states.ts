@@ -15,14 +15,14 @@ export interface TenantLimitState {
 }
 
 /**
- * What a limiter must know of the ledger before it can admit some keys. It stands for the moment in which it was
- * made: give `queries` and `tenants` to the ledger in the same turn of the event loop, and each answer to the
- * function beside it, whenever it comes. What is settled meanwhile is counted once.
+ * The ledger queries that a limiter needs before it can admit some keys. They refer to the time of their creation: pass
+ * `queries` and `tenants` to the ledger in the same tick, and each answer to its callback at any later time. Amounts
+ * settled meanwhile count once.
  */
 export interface BalanceQuery {
   readonly queries: readonly KeySumsQuery[]
   readonly answerSums: (sums: readonly KeySums[]) => void
-  /** Tenants whose prepaid balance is wanted. */
+  /** Tenants to query the prepaid balance of. */
   readonly tenants: readonly string[]
   readonly answerBalances: (balanceNano: ReadonlyMap<string, bigint>) => void
 }
@@ -34,20 +34,20 @@ interface CountedState {
 }
 
 /**
- * The keys and tenants that limits are counted for, outside the snapshot: a reload keeps what they have used. One
- * that is gone from the configuration is forgotten as soon as nothing of it is under way and its rates are full.
+ * The limit states of keys and tenants. They are outside of the snapshot, so that a reload keeps their usage. The state
+ * of a removed key or tenant is deleted once it has no request in flight and its rates are full.
  */
 export class LimitStates {
   readonly #keys = new Map<string, KeyLimitState>()
   readonly #tenants = new Map<string, TenantLimitState>()
   readonly #calendar = new Calendar()
   #served: Snapshot | undefined
-  /** About to be served: what is loaded for it must be there when it is. */
+  /** The next snapshot, whose states must be loaded before it is served. */
   #prospective: Snapshot | undefined
-  /** Of these two; made when it is needed, because a snapshot is served without it. */
+  /** The accounts of both snapshots; computed on demand. */
   #counted: CountedState | undefined
 
-  /** @param account of the key: what it has used follows it under another name. */
+  /** @param account The account of the key, which stays the same if the key is renamed. */
   key(account: string): KeyLimitState {
     let state = this.#keys.get(account)
     if (!state) {
@@ -66,7 +66,7 @@ export class LimitStates {
     return state
   }
 
-  /** The same, without remembering it where it is not counted yet: what has used nothing is like new. */
+  /** Like {@link key}, but stores no new state: a key without usage equals a new one. */
   lookUpKey(account: string): KeyLimitState {
     return this.#keys.get(account) ?? { rates: new RateState('key', account), account: new KeyAccount() }
   }
@@ -79,7 +79,7 @@ export class LimitStates {
     return this.#keys.size + this.#tenants.size
   }
 
-  /** What is not known yet of the keys and prepaid tenants of a snapshot that is about to be served. */
+  /** The query for everything not loaded yet of the keys and prepaid tenants of the next snapshot. */
   balanceQuery(snapshot: Snapshot, nowMs: number): BalanceQuery {
     this.#prospective = snapshot
     this.#counted = undefined
@@ -87,7 +87,7 @@ export class LimitStates {
     // A key has an entry for each of its secrets; its limits are the same in all.
     for (const { account, quotaTokens, budget } of snapshot.keys.values()) {
       if ((quotaTokens === undefined && budget === undefined) || asked.has(account)) continue
-      const missing = this.key(account).account.ask({ quotaTokens, budget }, this.#calendar, nowMs)
+      const missing = this.key(account).account.query({ quotaTokens, budget }, this.#calendar, nowMs)
       if (!missing) continue
       asked.set(account, { query: { key: account, sinceMs: missing.sinceMs }, answer: missing.answer })
     }
@@ -104,12 +104,12 @@ export class LimitStates {
     }
   }
 
-  /** Asks anew for balances that were credited or debited elsewhere. Tenants that nobody counts are passed over. */
+  /** The query for balances that other processes changed. Skips tenants without a state. */
   walletQuery(accounts: readonly string[]): Pick<BalanceQuery, 'tenants' | 'answerBalances'> {
     const asked = new Map<string, (balanceNano: bigint) => void>()
     for (const account of accounts) {
       const state = this.#tenants.get(account)
-      if (state) asked.set(account, state.wallet.ask())
+      if (state) asked.set(account, state.wallet.query())
     }
     return {
       tenants: [...asked.keys()],
@@ -127,8 +127,8 @@ export class LimitStates {
   }
 
   /**
-   * Forgets who is gone from the configuration and has nothing under way, in steps: there may be a hundred thousand to
-   * look at. A snapshot that comes in between ends it; the next time is soon enough.
+   * Deletes the idle states of removed keys and tenants, in steps, because there may be a hundred thousand. A new
+   * snapshot ends it; the next run continues.
    */
   *forgetting(tickMs: number): Generator<undefined, void> {
     const served = this.#served

@@ -22,23 +22,22 @@ export interface Admission {
   readonly key: KeyEntry
   readonly publication: PublicationEntry
   readonly estimate: Estimate
-  /** After so long the sweeper ends what has not ended: the total timeout and 60 s (spec/money.md §1). */
+  /** Lifetime of the hold, after which the sweeper ends it: the total timeout and 60 s (spec/money.md §1). */
   readonly holdForMs: number
 }
 
-/** Where a key stands with its strict limits: spent and held apart. Only of limits that there are. */
+/** The usage of a key's strict limits, spent and held separately. Only for existing limits. */
 export interface LimitStatus {
   readonly quota?: { readonly limit: number; readonly spent: number; readonly held: number }
   readonly budget?: { readonly limitNano: bigint; readonly spentNano: bigint; readonly heldNano: bigint }
   readonly balance?: { readonly balanceNano: bigint; readonly heldNano: bigint }
 }
 
-/** Keys and models whose answers are remembered: some 400 bytes each. */
+/** Limit of estimators, one for each key and model: about 400 bytes each. */
 const MAX_OUTPUT_ESTIMATORS = 10_000
 
 /**
- * Every limit of one process, in memory, decided without an await: between the check and the hold nothing else
- * can happen, and that is what makes admission atomic.
+ * All limits of one process, in memory. Admission is atomic because there is no await between the checks and the hold.
  *
  *     admit ──▶ permits ──▶ RPM ──▶ TPM ──▶ quota ──▶ budget ──▶ balance ──▶ take all ──▶ Reservation
  *                 │          │       │        │          │          │
@@ -46,13 +45,13 @@ const MAX_OUTPUT_ESTIMATORS = 10_000
  *
  *     Reservation ──▶ settle | release (ends the hold) · leave (ends the permit) · sweep (ends both, too late)
  *
- * Each of the first three is asked of the key, then of its tenant.
+ * Each of the first three is checked for the key, then for its tenant.
  */
 export class Limiter {
   readonly #clock: Clock
   readonly #limitStates = new LimitStates()
   readonly #outputEstimators = new OutputEstimators(MAX_OUTPUT_ESTIMATORS)
-  /** Those that have a hold or a permit. */
+  /** Reservations that have a hold or a permit. */
   readonly #open = new IndexedSet<Reservation>()
   readonly #callbacks: LimiterCallbacks
   #openHolds = 0
@@ -71,27 +70,27 @@ export class Limiter {
     }
   }
 
-  /** Holds that have not ended; the ledger has as many open for this process (spec/money.md §5, invariant 4). */
+  /** Number of open holds; the ledger has as many for this process (spec/money.md §5, invariant 4). */
   get openHolds(): number {
     return this.#openHolds
   }
 
-  /** Permits and holds that have not been given back. */
+  /** Number of reservations with an open hold or permit. */
   get openReservations(): number {
     return this.#open.size
   }
 
-  /** Keys and tenants that something is remembered of. */
+  /** Number of keys and tenants with a state. */
   get counted(): number {
     return this.#limitStates.size
   }
 
-  /** The requests whose holds have not ended, as of now. */
+  /** Ids of the requests with an open hold. */
   heldRequests(): ReadonlySet<string> {
     return new Set([...this.#open].filter(({ isHeld }) => isHeld).map(({ hold }) => hold.requestId))
   }
 
-  /** What open holds have taken, all together. */
+  /** The total of all open holds. */
   held(): { readonly count: number; readonly tokens: number; readonly amountNano: bigint } {
     let tokens = 0
     let amountNano = 0n
@@ -103,29 +102,29 @@ export class Limiter {
     return { count: this.#openHolds, tokens, amountNano }
   }
 
-  /** What the ledger must be asked before `snapshot` is served. See {@link BalanceQuery}. */
+  /** The ledger query that must be answered before `snapshot` is served. */
   balanceQuery(snapshot: Snapshot): BalanceQuery {
     return this.#limitStates.balanceQuery(snapshot, this.#clock.nowMs())
   }
 
-  /** The same for tenants whose balance was credited or debited elsewhere. */
+  /** The query for tenants whose balance another process changed. */
   walletQuery(tenants: readonly string[]): Pick<BalanceQuery, 'tenants' | 'answerBalances'> {
     return this.#limitStates.walletQuery(tenants)
   }
 
-  /** `snapshot` is served from now on. Requests that began with an earlier one may still be admitted by it. */
+  /** `snapshot` is served from now on. Requests that began with an earlier one still use that one. */
   adopt(snapshot: Snapshot): void {
     this.#currency = snapshot.currency
     this.#limitStates.adopt(snapshot)
   }
 
   /**
-   * Takes what a request needs of every limit, or takes nothing. A call that is free needs no money: a budget or a
-   * balance that is spent does not reject it.
+   * Reserves the needs of a request from every limit, or nothing. A free call needs no money: an exhausted budget or
+   * balance does not reject it.
    *
    * @throws {GwError} rate_limit_concurrency, rate_limit_requests, rate_limit_tokens, quota_exceeded,
-   *   budget_exceeded, insufficient_balance, with the limit and its numbers; unavailable, where what was spent
-   *   before is not known yet.
+   *   budget_exceeded, insufficient_balance, with the limit and its numbers; unavailable if earlier spending is not
+   *   loaded yet.
    */
   admit({ requestId, key: entry, publication, estimate: wanted, holdForMs }: Admission): Reservation {
     const nowMs = this.#clock.nowMs()
@@ -147,7 +146,7 @@ export class Limiter {
     const limitRequest = { entry, key, tenant, tokens, ratedTokens, amountNano, nowMs, tickMs, currency }
     for (const limit of INFERENCE_LIMITS) limit.check(limitRequest)
 
-    // From here on nothing rejects: what is taken of one limit is taken of all.
+    // Nothing throws from here on, so that all limits are debited or none.
     takeRates(key.rates, limits, ratedTokens)
     if (tenant && tenantLimits) takeRates(tenant.rates, tenantLimits, ratedTokens)
     key.account.hold(tokens, amountNano)
@@ -186,7 +185,7 @@ export class Limiter {
   }
 
   /**
-   * Takes one of the requests per minute for `count_tokens`, which have buckets of their own, of the same size.
+   * Takes one request per minute for `count_tokens`, which has separate buckets of the same size.
    *
    * @throws {GwError} rate_limit_requests
    */
@@ -194,22 +193,22 @@ export class Limiter {
     const { account, limits, tenant: tenantEntry } = entry
     const key = this.#limitStates.key(account)
     const tenant = tenantEntry && this.#limitStates.tenant(tenantEntry.account)
-    const limitRequest = this.#nothingAskedOf(entry, key, tenant)
+    const limitRequest = this.#emptyRequest(entry, key, tenant)
     for (const limit of COUNT_LIMITS) limit.check(limitRequest)
     if (limits.rpm !== undefined) key.rates.counts.take(1)
     if (tenant && tenantEntry.limits.rpm !== undefined) tenant.rates.counts.take(1)
   }
 
   /**
-   * What every limit would say to a request now, in the order in which they reject, each with its numbers: also those
-   * behind the first that rejects. Takes nothing, and remembers nobody for having been asked about.
+   * Reports the usage and verdict of every limit for a request, in the order of their checks, also after the first
+   * rejection. Takes nothing and stores no state.
    *
    * @param request Absent: a call of `count_tokens`.
    */
   inspect(entry: KeyEntry, request?: Pick<Admission, 'publication' | 'estimate'>): readonly LimitReport[] {
     const key = this.#limitStates.lookUpKey(entry.account)
     const tenant = entry.tenant && this.#limitStates.lookUpTenant(entry.tenant.account)
-    const limitRequest = this.#nothingAskedOf(entry, key, tenant)
+    const limitRequest = this.#emptyRequest(entry, key, tenant)
     if (!request) return readAll(COUNT_LIMITS, limitRequest)
     const { estimate } = request
     const { inputTokens, outputTokens, amountNano } = estimate.cap
@@ -224,14 +223,14 @@ export class Limiter {
     })
   }
 
-  #nothingAskedOf(entry: KeyEntry, key: KeyLimitState, tenant: TenantLimitState | undefined): LimitRequest {
+  #emptyRequest(entry: KeyEntry, key: KeyLimitState, tenant: TenantLimitState | undefined): LimitRequest {
     const [nowMs, tickMs, currency] = [this.#clock.nowMs(), this.#tickMs(), this.#currency]
     return { entry, key, tenant, tokens: 0, ratedTokens: 0, amountNano: 0n, nowMs, tickMs, currency }
   }
 
   /**
-   * What an answer tells its client of its rates: names and values in turn, the tightest of key and tenant, nothing
-   * where there is no limit.
+   * The rate-limit headers of an answer, for the tighter limit of key and tenant; empty without a limit. Names and values
+   * alternate.
    *
    * @param kind `count` for answers to `count_tokens`.
    */
@@ -243,7 +242,7 @@ export class Limiter {
     return rateLines(protocol, kind, holders, { tickMs: this.#tickMs(), nowMs: this.#clock.nowMs() })
   }
 
-  /** Where a key stands now; what is not loaded yet is left out. */
+  /** The current status of a key's strict limits; omits limits that are not loaded yet. */
   limitStatus(entry: KeyEntry): LimitStatus {
     const { account } = this.#limitStates.key(entry.account)
     const spent = entry.quotaTokens === undefined ? undefined : account.spentTokens()
@@ -263,10 +262,10 @@ export class Limiter {
   }
 
   /**
-   * Ends what is past its deadline, charging what its input alone probably cost. To be called every few seconds.
+   * Ends overdue reservations and charges their probable input. Must be called every few seconds.
    *
-   * @returns the reservations whose hold it ended; the ledger, which no longer finds them among
-   * {@link heldRequests}, ends theirs by itself.
+   * @returns the reservations whose hold it ended; the ledger ends its own holds when they are missing in
+   * {@link heldRequests}.
    */
   sweep(): Reservation[] {
     const tickMs = this.#tickMs()
@@ -280,7 +279,7 @@ export class Limiter {
     return swept
   }
 
-  /** Forgets keys and tenants that are gone, in steps that may be rested between. To be run every few seconds. */
+  /** Deletes the states of removed keys and tenants, in steps. Must be run every few seconds. */
   forgetting(): Generator<undefined, void> {
     return this.#limitStates.forgetting(this.#tickMs())
   }

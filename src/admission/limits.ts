@@ -6,14 +6,14 @@ import type { Remaining } from './estimate.ts'
 import type { KeyLimitState, TenantLimitState } from './limit-states.ts'
 import type { RateState } from './rate-state.ts'
 
-/** What one request asks of every limit, worked out once. */
+/** The needs of one request, computed once for all limits. */
 export interface LimitRequest {
   readonly entry: KeyEntry
   readonly key: KeyLimitState
   readonly tenant: TenantLimitState | undefined
-  /** At most. */
+  /** Upper bound. */
   readonly tokens: number
-  /** What of it counts for tokens per minute. */
+  /** The part that counts for tokens per minute. */
   readonly ratedTokens: number
   readonly amountNano: bigint
   readonly nowMs: number
@@ -21,18 +21,18 @@ export interface LimitRequest {
   readonly currency: string
 }
 
-/** Where a limit stands: numbers of requests or of tokens, or money in nano-units. */
+/** The usage of a limit, in requests, tokens, or nano-units of money. */
 export interface LimitUsage<Amount extends number | bigint = number | bigint> {
-  /** Absent of a balance, which bounds itself. */
+  /** Absent for a balance. */
   readonly limit?: Amount
-  /** Of a rate: what may be used at once. */
+  /** For a rate: the units that may be used at once. */
   readonly burst?: number
-  /** Undefined where the past is not known yet. Of a balance: what there is. */
+  /** Undefined until loaded. For a balance: the current balance. */
   readonly used: Amount | undefined
-  /** By requests that are under way. */
+  /** Held by requests in flight. */
   readonly held: Amount
   readonly needed: Amount
-  /** Wall clock: when nothing of it will be used any more. Absent where time gives nothing back. */
+  /** Wall clock: when the usage is back to zero. Absent if it does not recover with time. */
   readonly freshAtMs?: number
 }
 
@@ -40,20 +40,20 @@ export interface LimitUsage<Amount extends number | bigint = number | bigint> {
 interface Limit {
   readonly name: 'concurrency' | 'rpm' | 'tpm' | 'quota' | 'budget' | 'balance'
   readonly of: 'key' | 'tenant'
-  /** Takes nothing. @throws {GwError} what a rejected client is told */
+  /** Takes nothing. @throws {GwError} the error for the rejected client */
   check(limitRequest: LimitRequest): void
-  /** Undefined where there is no such limit. */
+  /** Undefined if the limit is not set. */
   read(limitRequest: LimitRequest): LimitUsage | undefined
 }
 
-/** What one limit says to one request. */
+/** The usage and verdict of one limit for one request. */
 export interface LimitReport extends Pick<Limit, 'name' | 'of'> {
   readonly usage: LimitUsage
-  /** What it would reject with. */
+  /** Present if the limit rejects the request. */
   readonly rejection?: GwError
 }
 
-/** Every limit of an inference request, in the order in which they reject: the first one answers. */
+/** The limits of an inference request, in the order of their checks: the first rejection is the answer. */
 export const INFERENCE_LIMITS: readonly Limit[] = [
   {
     name: 'concurrency',
@@ -134,10 +134,10 @@ export const INFERENCE_LIMITS: readonly Limit[] = [
   },
 ]
 
-/** Those of `count_tokens`, which has buckets of its own. */
+/** The limits of `count_tokens`, which has separate buckets. */
 export const COUNT_LIMITS: readonly Limit[] = requestLimits('counts')
 
-/** What each limit that there is says, in their order. */
+/** Reports of all limits that are set, in their order. */
 export function readAll(limits: readonly Limit[], limitRequest: LimitRequest): readonly LimitReport[] {
   return limits.flatMap(limit => {
     const usage = limit.read(limitRequest)
@@ -147,7 +147,7 @@ export function readAll(limits: readonly Limit[], limitRequest: LimitRequest): r
   })
 }
 
-/** What the strict limits leave; of one whose past is not known yet nothing is said. */
+/** The remainder of the strict limits; ignores a limit that is not loaded yet. */
 export function remainingFor(
   { quotaTokens, budget, tenant: tenantEntry }: KeyEntry,
   { account }: KeyLimitState,

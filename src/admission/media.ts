@@ -1,6 +1,6 @@
 /**
- * What one medium of a request can come to in tokens: `bound` is held for it, and no vendor is known to bill more;
- * `likely` is what it is billed as where the upstream reports nothing (ADR 7 has the sources).
+ * The tokens of one medium: `bound` is held, and no vendor is known to bill more; `likely` is billed if the upstream
+ * reports no usage (sources: ADR 7).
  */
 export interface MediaTokens {
   readonly bound: number
@@ -9,7 +9,7 @@ export interface MediaTokens {
 
 export type Medium = 'image' | 'audio' | 'video' | 'document'
 
-/** Whose way of counting: by the protocol of the path. */
+/** The vendor whose counting rules apply, by the protocol of the path. */
 export type MediaDialect = 'openai' | 'anthropic'
 
 /**
@@ -21,8 +21,8 @@ const OPENAI_IMAGE: MediaTokens = { bound: 2_833 + 8 * 5_667, likely: 765 }
 /** Anthropic: patches of 28 × 28 pixels, the long edge at most 2,576 pixels, at most 4,784 of them. */
 const ANTHROPIC_IMAGE: MediaTokens = { bound: 4_784, likely: 1_600 }
 /**
- * A context window: documents have up to 600 pages of image and text, films and recordings that are only named any
- * length, and what bounds them is the largest window in which they are read.
+ * The largest context window: it bounds documents, which have up to 600 pages of image and text, and films and
+ * recordings given by reference, which have any length.
  */
 const WINDOW_TOKENS = 1_048_576
 
@@ -30,11 +30,11 @@ const SECOND = {
   /** Gemini counts 32 tokens a second, the most of all; OpenAI counts 10. */
   boundTokens: 32,
   likelyTokens: 10,
-  /** MP3 knows no rate below 8 kbit/s; most recordings have some 128. */
+  /** The lowest MP3 rate is 8 kbit/s; most recordings have about 128. */
   leastBytes: 1_000,
   likelyBytes: 16_000,
 } as const
-/** What any recording counts, however short. */
+/** Minimum of any recording. */
 const LEAST_AUDIO_TOKENS = 1_000
 /** A recording of a minute, a film of a minute at 300 tokens a second, a page of text. */
 const NAMED_AUDIO_LIKELY = 600
@@ -43,7 +43,7 @@ const PAGE_LIKELY = 3_000
 const PAGE_LIKELY_BYTES = 51_200
 
 /**
- * @param base64Bytes Of what is inside the body; absent where it is only named, by a URL or the id of a file.
+ * @param base64Bytes Size of an embedded medium; absent for a URL or the id of a file.
  */
 export function mediaTokens(medium: Medium, dialect: MediaDialect, base64Bytes?: number): MediaTokens {
   const bytes = base64Bytes === undefined ? undefined : (base64Bytes * 3) / 4
@@ -59,7 +59,7 @@ export function mediaTokens(medium: Medium, dialect: MediaDialect, base64Bytes?:
   }
 }
 
-/** An answer in sound that is spoken of again, by its id: the longest that an OpenAI model gives. */
+/** An earlier audio answer, referenced by its id: the longest of an OpenAI model. */
 export const EARLIER_ANSWER_AUDIO: MediaTokens = { bound: 16_384, likely: NAMED_AUDIO_LIKELY }
 
 function heard(bytes: number): MediaTokens {
@@ -73,7 +73,7 @@ function read(bytes: number): number {
   return Math.min(pages * PAGE_LIKELY, WINDOW_TOKENS)
 }
 
-/** What a `data:` URI says that it holds; a document is the dearest guess. */
+/** The medium of a media type; anything unknown counts as a document, the most expensive one. */
 export function mediumOf(mediaType: string): Medium {
   const kind = /^(image|audio|video)\//i.exec(mediaType)?.[1]?.toLowerCase()
   return (kind as Medium | undefined) ?? 'document'

@@ -1,14 +1,14 @@
-/** Where nothing is known yet: what most answers stay under. */
+/** Initial cap; most answers are shorter. */
 const FIRST_CAP_TOKENS = 1_024
 const PERCENTILE = 0.95
-/** Each answer weighs this much more than the one before it, so that some fifty of them matter. */
+/** Each answer weighs this much more than the previous one, so that about fifty of them matter. */
 const GROWTH = 1 / 0.98
-/** Weights grow until here and are then scaled down: a single-precision float holds up to 3.4e38. */
+/** Limit at which weights are scaled down: the maximum of a single-precision float is 3.4e38. */
 const MAX_WEIGHT = 1e30
 /** Two steps for each doubling: the cap is at most 41 % above the percentile. */
 const STEPS = 64
 
-/** How long the answers of one key and model really were: a decaying histogram over powers of √2. */
+/** The lengths of the answers of one key and model: a decaying histogram over powers of √2. */
 export class OutputEstimator {
   readonly #weights = new Float32Array(STEPS)
   #weight = 1
@@ -50,8 +50,8 @@ export class OutputEstimator {
 }
 
 /**
- * What is remembered of each key and model, the least recently used forgotten first: it caps the output part of
- * holds on tokens per minute, never of money or of a quota (spec/money.md §1).
+ * An LRU cache of the estimators of each key and model. Their caps reduce the output part of TPM reservations, never of
+ * money or of a quota (spec/money.md §1).
  */
 export class OutputEstimators {
   readonly #maxEntries: number
@@ -62,10 +62,10 @@ export class OutputEstimators {
   }
 
   of(key: string, publication: string): OutputEstimator {
-    // Neither name holds a space.
+    // Neither name contains a space.
     const name = `${key} ${publication}`
     let outputEstimator = this.#entries.get(name)
-    // Until half of the room is taken it is far from forgetting anybody: to keep them in order would cost each request.
+    // Below half of the limit no eviction is near: skip the reordering, which would cost each request.
     if (outputEstimator && this.#entries.size <= this.#maxEntries / 2) return outputEstimator
     if (outputEstimator) this.#entries.delete(name)
     else outputEstimator = new OutputEstimator()
@@ -79,7 +79,7 @@ export class OutputEstimators {
     return outputEstimator
   }
 
-  /** What {@link of} would cap at, without counting as a use. */
+  /** The cap of an estimator, without marking it as used. */
   capOf(key: string, publication: string): number {
     return this.#entries.get(`${key} ${publication}`)?.capTokens ?? FIRST_CAP_TOKENS
   }
@@ -89,7 +89,7 @@ export class OutputEstimators {
   }
 }
 
-/** The step that holds a count: each reaches up to its {@link ceilingOf}, that included. */
+/** The step of a count: each extends up to and including its {@link ceilingOf}. */
 function stepOf(tokens: number): number {
   if (tokens <= 1) return 0
   const step = Math.ceil(2 * Math.log2(tokens) - 1e-9)

@@ -2,20 +2,20 @@ import type { Protocol } from '../schema/endpoint.ts'
 import type { RateLimits } from '../snapshot/types.ts'
 import type { RateState } from './rate-state.ts'
 
-/** A key or a tenant under its limits of this moment. */
+/** A key or a tenant with its current limits. */
 interface Holder {
   readonly rates: RateState
   readonly limits: RateLimits
 }
 
 interface Times {
-  /** The monotonic clock, by which rates drain. */
+  /** Monotonic clock, for the rates. */
   readonly tickMs: number
-  /** The wall clock, by which headers tell the time. */
+  /** Wall clock, for the headers. */
   readonly nowMs: number
 }
 
-/** What a client may know of one unit: of several holders the one that leaves least, of equals the one that is full last. */
+/** The status of one unit: of several holders the one with the least remaining, of equals the one that resets last. */
 interface Gauge {
   readonly limit: number
   readonly remaining: number
@@ -23,8 +23,8 @@ interface Gauge {
 }
 
 /**
- * What an answer tells its client of its rates, in its vendor's words (spec/wire.md §1): names and values in
- * turn, nothing of a unit without a limit.
+ * The rate-limit headers of an answer under its vendor's names (spec/wire.md §1), without units that have no limit. Names
+ * and values alternate.
  */
 export function rateLines(
   protocol: Protocol,
@@ -87,7 +87,7 @@ export function goDuration(ms: number): string {
   return ms < 3_600_000 ? minutes : `${Math.floor(ms / 3_600_000)}h${minutes}`
 }
 
-/** The last moment that a date can stand for (ECMA-262, "Time values"). */
+/** The last time that a `Date` can represent (ECMA-262, "Time values"). */
 const MAX_DATE_MS = 8.64e15
 
 /** RFC 3339 in whole seconds, rounded up: a client that waits until then has waited long enough. */

@@ -1,14 +1,14 @@
 import { RateBucket } from './gcra.ts'
 
-/** The rates and permits of one key or one tenant. Limits come with each question: they change with a reload. */
+/** The rates and permits of one key or one tenant. Limits are arguments, because they change with a reload. */
 export class RateState {
   readonly kind: 'key' | 'tenant'
   readonly name: string
   readonly requests = new RateBucket()
   readonly tokens = new RateBucket()
-  /** Of `count_tokens` alone: agents send bursts of it, which must not starve inference (spec/wire.md §6). */
+  /** For `count_tokens` only: agents send bursts of it, which must not starve inference (spec/wire.md §6). */
   readonly counts = new RateBucket()
-  /** Requests that have a permit. Whose they are and until when, each reservation knows itself. */
+  /** Number of requests with a permit; the reservations own them. */
   permits = 0
 
   constructor(kind: 'key' | 'tenant', name: string) {
@@ -16,7 +16,7 @@ export class RateState {
     this.name = name
   }
 
-  /** Nothing would be lost by forgetting it. */
+  /** Whether the state equals a new one and can be deleted. */
   isIdle(tickMs: number): boolean {
     return (
       this.permits === 0 &&

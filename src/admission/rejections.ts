@@ -5,18 +5,18 @@ import type { Budget } from '../snapshot/types.ts'
 import type { RateState } from './rate-state.ts'
 
 /**
- * What a rejected request is told: which limit, whose, and the numbers that rejected it. Waits are for a rate only:
- * one of the SDKs sleeps whatever it is told (spec/wire.md §1).
+ * The errors of rejected requests: the limit, its key or tenant, and the numbers. Only rates have a wait, because one of
+ * the SDKs sleeps for any `retry-after` (spec/wire.md §1).
  */
 
-/** A permit comes back when an answer ends, which nobody can foretell. */
+/** A permit is released when an answer ends, at an unpredictable time. */
 const PERMIT_WAIT_MS = 1_000
 const LOADING_WAIT_MS = 1_000
 
 export function concurrencyRejection(rates: RateState, limit: number): GwError {
   return new GwError(
     'rate_limit_concurrency',
-    `Too many requests at a time for ${whose(rates)}: ${numbers({ limit, held: rates.permits, needed: 1 })}.`,
+    `Too many requests at a time for ${ownerOf(rates)}: ${numbers({ limit, held: rates.permits, needed: 1 })}.`,
     { retryAfterMs: PERMIT_WAIT_MS },
   )
 }
@@ -43,7 +43,7 @@ export function tokensRejection(
   return rateRejection('rate_limit_tokens', 'Tokens', rates, usage, waitMs)
 }
 
-/** The burst is named if it is not the limit itself. */
+/** Includes the burst only if it differs from the limit. */
 function rateUsage({ limit, burst }: Rate): Readonly<Record<string, number>> {
   return burst === limit ? { limit } : { limit, burst }
 }
@@ -54,7 +54,7 @@ export function quotaRejection(
 ): GwError {
   return new GwError(
     'quota_exceeded',
-    `The token quota of ${whose(key)} does not cover this call: ${numbers(usage)}.`,
+    `The token quota of ${ownerOf(key)} does not cover this call: ${numbers(usage)}.`,
   )
 }
 
@@ -67,7 +67,7 @@ export function budgetRejection(
   const window = budget.per === 'total' ? 'in total' : `per ${budget.per} (${budget.timezone})`
   return new GwError(
     'budget_exceeded',
-    `The budget of ${whose(key)} ${window} does not cover this call, in ${currency}: ${numbers({ limit: budget.amountNano, ...usage })}.`,
+    `The budget of ${ownerOf(key)} ${window} does not cover this call, in ${currency}: ${numbers({ limit: budget.amountNano, ...usage })}.`,
   )
 }
 
@@ -78,13 +78,13 @@ export function balanceRejection(
 ): GwError {
   return new GwError(
     'insufficient_balance',
-    `The prepaid balance of ${whose(tenant)} does not cover this call, in ${currency}: ${numbers(usage)}.`,
+    `The prepaid balance of ${ownerOf(tenant)} does not cover this call, in ${currency}: ${numbers(usage)}.`,
   )
 }
 
-/** What was spent before this process began is not known yet, so nothing can be promised. */
+/** Spending before the start of this process is not loaded yet. */
 export function notLoaded(rates: RateState): GwError {
-  return new GwError('unavailable', `What ${whose(rates)} has spent is still being read.`, {
+  return new GwError('unavailable', `What ${ownerOf(rates)} has spent is still being read.`, {
     retryAfterMs: LOADING_WAIT_MS,
   })
 }
@@ -98,12 +98,12 @@ function rateRejection(
 ): GwError {
   return new GwError(
     code,
-    `${counted} per minute of ${whose(rates)}: ${numbers(usage)}; possible again in ${seconds(waitMs)}.`,
+    `${counted} per minute of ${ownerOf(rates)}: ${numbers(usage)}; possible again in ${seconds(waitMs)}.`,
     { retryAfterMs: waitMs },
   )
 }
 
-function whose({ kind, name }: RateState): string {
+function ownerOf({ kind, name }: RateState): string {
   return `${kind} \`${name}\``
 }
 

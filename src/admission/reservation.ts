@@ -6,26 +6,26 @@ import type { OutputEstimator } from './output-estimator.ts'
 import type { RateState } from './rate-state.ts'
 import { balanceRejection } from './rejections.ts'
 
-/** What a reservation was taken from. */
+/** The states that a reservation was taken from. */
 export interface Sources {
   readonly key: RateState
   readonly account: KeyAccount
   readonly tenant: RateState | undefined
   readonly wallet: Wallet | undefined
-  /** What was settled of the wallet when this was taken: the ledger answers to the hold for that moment. */
+  /** The wallet's settled amount at the time of the reservation, to which the ledger's answer to the hold refers. */
   readonly walletSettledNano: bigint
-  /** Whether a request per minute was taken of the key, and of the tenant. */
+  /** Whether a request per minute was taken from the key, and from the tenant. */
   readonly keyCounted: boolean
   readonly tenantCounted: boolean
-  /** Whether tokens per minute were taken of the key, and of the tenant: of what has no limit nothing is. */
+  /** Whether tokens per minute were taken from the key, and from the tenant: nothing is taken without a limit. */
   readonly keyRated: boolean
   readonly tenantRated: boolean
-  /** Present where either was and the answer is text. */
+  /** Present if either was rated and the answer is text. */
   readonly outputEstimator: OutputEstimator | undefined
   readonly ratedTokens: number
 }
 
-/** The figures of a hold, as the ledger's `Hold` wants them. */
+/** The amounts of a hold, as in the ledger's `Hold`. */
 export interface HoldAmounts {
   readonly requestId: string
   readonly openedAtMs: number
@@ -37,7 +37,7 @@ export interface HoldAmounts {
   readonly prepaid: boolean
 }
 
-/** What the limiter wants to hear of its reservations, and where they learn the time. */
+/** The callbacks of the limiter for its reservations, and their clock. */
 export interface LimiterCallbacks {
   readonly nowMs: () => number
   /** Whole milliseconds of the monotonic clock. */
@@ -45,20 +45,20 @@ export interface LimiterCallbacks {
   readonly currency: () => string
   /** The hold has ended. */
   readonly holdEnded: () => void
-  /** Nothing is left of it: neither hold nor permit. */
+  /** Both its hold and its permit have ended. */
   readonly closed: (reservation: Reservation) => void
 }
 
 /**
- * What one admitted request has taken: a hold, which ends with its bill, and a permit of concurrency, which ends
- * with its last byte. Each ends once, by whoever comes first; a second end changes nothing.
+ * The reservation of one admitted request: a hold, which ends with its bill, and a concurrency permit, which ends with
+ * its last byte. Ending either is idempotent.
  */
 export class Reservation implements IndexedSetMember {
   place = ABSENT
   readonly hold: HoldAmounts
-  /** What each answer is to be bounded by, for the hold to cover it; undefined: the request says, or nothing does. */
+  /** Output limit to add for each answer, so that the hold covers it; undefined: the request has one, or none is needed. */
   readonly capTokens: number | undefined
-  /** By the monotonic clock. */
+  /** Monotonic clock. */
   readonly #deadlineTickMs: number
   readonly #sources: Sources
   readonly #callbacks: LimiterCallbacks
@@ -85,11 +85,11 @@ export class Reservation implements IndexedSetMember {
   }
 
   /**
-   * Turns the hold into the fact. Call it in the same turn of the event loop in which the ledger is given the same
-   * bill: sums that are asked of the ledger between the two would count it twice or not at all.
+   * Replaces the hold by the actual usage. Must be called in the same tick in which the ledger gets the same bill: a
+   * ledger query between the two would count it twice or not at all.
    *
-   * @param endedAtMs As in the ledger's row: a budget counts a bill into the window of this time.
-   * @returns false where the hold had ended before: nothing was changed.
+   * @param endedAtMs As in the ledger's row: determines the budget window of the bill.
+   * @returns false if the hold had already ended: nothing was changed.
    */
   settle(usage: Usage, amountNano: bigint, endedAtMs: number = this.#callbacks.nowMs()): boolean {
     if (!this.#endHold(usage.inputTokens + usage.outputTokens)) return false
@@ -101,15 +101,15 @@ export class Reservation implements IndexedSetMember {
   }
 
   /**
-   * Gives everything back but the request itself, which did come: RPM counts it.
+   * Releases everything except the request itself, which RPM still counts.
    *
-   * @returns false where the hold had ended before.
+   * @returns false if the hold had already ended.
    */
   release(): boolean {
     return this.#endHold(0)
   }
 
-  /** Takes everything back, as if it had never been admitted: a request that is rejected consumes nothing. */
+  /** Releases everything, including the request: a rejected request consumes nothing. */
   withdraw(): void {
     if (!this.#endHold(0)) return
     const { key, tenant, keyCounted, tenantCounted } = this.#sources
@@ -120,19 +120,19 @@ export class Reservation implements IndexedSetMember {
   }
 
   /**
-   * The ledger rejected the hold: another process has debited what this one still counted on. Takes everything back
-   * and puts the balance right, so that the next request is rejected without asking.
+   * The ledger rejected the hold, because another process has debited the balance. Releases everything and corrects the
+   * balance, so that the next request is rejected without a query.
    */
   uncovered({ balanceNano, heldNano }: BalanceShort): GwError {
     const { tenant, wallet, walletSettledNano } = this.#sources
     if (!tenant || !wallet) throw new Error(`hold ${this.hold.requestId} has no balance that could be short`)
-    wallet.learn(balanceNano, walletSettledNano)
+    wallet.setBalance(balanceNano, walletSettledNano)
     this.withdraw()
     const usage = { balance: balanceNano, held: heldNano, needed: this.hold.amountNano }
     return balanceRejection(tenant, usage, this.#callbacks.currency())
   }
 
-  /** Gives the permit back: the last byte has gone, or nobody is there to take it. */
+  /** Releases the permit: the last byte was sent, or the client has disconnected. */
   leave(): void {
     if (!this.#permitted) return
     this.#permitted = false
