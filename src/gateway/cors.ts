@@ -22,7 +22,7 @@ const EXPOSED = [
 ].join(', ')
 
 const NONE: readonly string[] = []
-/** Tells caches that the answer depends on the origin. */
+/** For caches: the answer depends on the origin. */
 const VARY: readonly string[] = ['vary', 'Origin']
 /** How long a browser may cache a preflight answer. */
 const MAX_AGE_S = 600

@@ -2,22 +2,22 @@ import type { IncomingMessage } from 'node:http'
 import { REJECTED } from './connection.ts'
 import type { HttpRejection } from './rejection.ts'
 
-/** Why a body was not read to its end: what is wrong with its size, with its bytes, or with how it came. */
+/** Why a body was not read to its end: its size, its content, or its transfer. */
 export type BodyFault = 'too_large' | 'unwanted' | 'aborted' | HttpRejection
 
 export type BodyRead =
   | { readonly ok: true; readonly pieces: Buffer[]; readonly lengthBytes: number }
   | { readonly ok: false; readonly fault: BodyFault }
 
-/** What a body says about itself before its first byte; undefined where it is chunked. */
+/** The declared `content-length`; undefined for a chunked body. */
 function declaredLength(req: IncomingMessage): number | undefined {
   const text = req.headers['content-length']
   return text === undefined ? undefined : Number(text)
 }
 
 /**
- * Reads a body in the pieces in which it comes, without joining them. `onPiece` sees each piece once, as it comes,
- * so that checking a large body costs no long stop at its end; it may say that no more is wanted.
+ * Reads a body as received, without joining its pieces. `onPiece` gets each piece when it arrives, so that validating a
+ * large body does not block the event loop at its end; it returns false to stop.
  *
  * A declared length over the limit is rejected before a byte is read: a client that is still sending would get a
  * reset instead of its answer.
@@ -32,14 +32,14 @@ export function readBody(
 }
 
 /**
- * A body on its way. Taking listeners off costs more than to hear them in vain, so they stay until the answer has
- * gone, which may be hours: what was read, and who wanted it, is let go of as soon as it has been told.
+ * Reads one body. Removing listeners costs more than no-op calls, so they stay until the answer ends, which may take
+ * hours: the pieces and callbacks are released as soon as the promise is resolved.
  */
 class BodyReader {
   readonly #req: IncomingMessage
   readonly #limitBytes: number
   #onPiece: ((piece: Buffer) => boolean) | undefined
-  /** Undefined once it has been told. */
+  /** Undefined once called. */
   #resolve: ((read: BodyRead) => void) | undefined
   #pieces: Buffer[] = []
   #lengthBytes = 0
@@ -82,10 +82,10 @@ class BodyReader {
   }
 }
 
-/** How much of a rejected body is read and thrown away, so that its sender can read why. */
+/** Limit of a rejected body that is read and discarded, so that its sender can read the answer. */
 const DISCARD_BYTES = 67_108_864
 
-/** Reads on without keeping anything: cutting at once would reset the connection under the rejection. */
+/** Reads and discards the rest: closing immediately would reset the connection before the client reads the answer. */
 function discard(req: IncomingMessage): void {
   let discardedBytes = 0
   req.on('data', (piece: Buffer) => {

@@ -1,33 +1,33 @@
 import type { ServerResponse } from 'node:http'
 
-/** Up to here a chunk is copied into one buffer with its frame; beyond it the copy costs more than a gathering write. */
+/** Up to this size a chunk is copied into one buffer with its frame; beyond it a copy costs more than a writev. */
 const JOIN_BYTES = 16_384
 const LAST_CHUNK = '0\r\n\r\n'
 
 /**
- * The body of an answer whose length nobody knows yet, written part by part.
+ * Writes a body of unknown length in parts.
  *
- * node:http makes four buffers of a chunk and writes them a tick later, which costs more than all that is done with
- * an event on its way. Here a part and its frame (RFC 9112 §7.1) are one buffer, and leave at once.
+ * node:http makes four buffers of a chunk and writes them a tick later, which costs more than all other work for an event.
+ * Here a part and its frame (RFC 9112 §7.1) are one buffer, and are written immediately.
  */
 export class ChunkedBody {
   readonly #res: ServerResponse
-  /** Told in the head, and to clients of HTTP/1.1 only: for others the end of the connection ends the body. */
+  /** Only for clients of HTTP/1.1: for others the end of the connection ends the body. */
   readonly #isChunked: boolean
 
-  /** @param res An answer whose head has been given to it, without a length. */
+  /** @param res An answer whose head is set, without a length. */
   constructor(res: ServerResponse) {
     this.#res = res
     this.#isChunked = res.chunkedEncoding
     res.chunkedEncoding = false
   }
 
-  /** @returns false where the client does not take it as fast as it comes: `drain` follows on the answer. */
+  /** @returns false if the client reads too slowly: the answer emits `drain` later. */
   write(parts: readonly Buffer[]): boolean {
     return this.#send(parts, '')
   }
 
-  /** The last parts, and the end of the body. */
+  /** Writes the last parts, and ends the body. */
   end(parts: readonly Buffer[]): void {
     this.#send(parts, LAST_CHUNK)
     this.#res.end()
@@ -36,16 +36,16 @@ export class ChunkedBody {
   #send(parts: readonly Buffer[], last: string): boolean {
     const { socket } = this.#res
     socket?.cork()
-    const isTaken = this.#isChunked ? this.#frame(parts, last) : this.#pass(parts)
+    const isDrained = this.#isChunked ? this.#frame(parts, last) : this.#pass(parts)
     socket?.uncork()
-    return isTaken
+    return isDrained
   }
 
   #frame(parts: readonly Buffer[], last: string): boolean {
     const res = this.#res
     let lengthBytes = 0
     for (const part of parts) lengthBytes += part.length
-    // A chunk without bytes would be the last one.
+    // An empty chunk would end the body.
     const ahead = lengthBytes > 0 ? `${lengthBytes.toString(16)}\r\n` : ''
     const behind = lengthBytes > 0 ? `\r\n${last}` : last
     if (lengthBytes > JOIN_BYTES) {
@@ -64,8 +64,8 @@ export class ChunkedBody {
   }
 
   #pass(parts: readonly Buffer[]): boolean {
-    let isTaken = true
-    for (const part of parts) isTaken = this.#res.write(part)
-    return isTaken
+    let isDrained = true
+    for (const part of parts) isDrained = this.#res.write(part)
+    return isDrained
   }
 }

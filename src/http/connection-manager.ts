@@ -11,48 +11,48 @@ export interface ConnectionManagerPorts extends Omit<ConnectionPorts, 'evictable
   readonly log: Log
 }
 
-/** How often each connection is looked at. */
+/** Interval of the checks of each connection. */
 const CHECK_MS = 1_000
-/** A connection is left alone for this long: a client that has just come may have its first bytes on the way. */
-const MIN_REST_MS = 1_000
-/** How many connections are asked for one that rests before a new one is turned away. */
-const ASKED = 64
-/** Clients that are turned away at one time with an answer; others without one. */
-const MAX_TURNING_AWAY = 256
-/** How much of the room one owner of connections that may be closed for others can have. */
+/** A connection is not evicted before: the first bytes of a new client may be in transit. */
+const MIN_IDLE_MS = 1_000
+/** Limit of connections that are searched for an idle one before a new one is rejected. */
+const MAX_SEARCHED = 64
+/** Limit of clients that are rejected with an answer at one time; others are closed without one. */
+const MAX_REJECTING = 256
+/** Fraction of all connections that one owner of evictable connections can have. */
 const OWNERS_SHARE = 1 / 4
 
 /**
- * The connections of a listener, at most so many.
+ * Limits the number of a listener's connections.
  *
- * Where there is no room for a new one, the one that has rested longest makes it: idle between two requests, or still
- * without a whole head, as those are that only want to take room. Where all of them serve, one makes it that may be
- * closed for others; only where there is none is the new one turned away, with a 503. The order is approximate (a clock hand that passes over those that serve), so that a request costs
- * nothing and a flood of newcomers little.
+ * At the limit a new connection evicts the one that has been idle longest: between two requests, or without a complete
+ * head, as in attacks that only occupy connections. If all of them serve requests, it evicts an evictable one; if there is
+ * none, the new connection is rejected with a 503. The order is approximate (the clock algorithm), so that a request costs
+ * nothing and a flood of connections little.
  */
 export class ConnectionManager {
-  /** In the order in which the hand will ask them. */
+  /** In the order of the clock hand. */
   readonly #connections = new Map<Socket, Connection>()
   readonly #ports: ConnectionManagerPorts & ConnectionPorts
   readonly #evictable: EvictableConnections
   readonly #clock: Clock
-  readonly #turning = new Set<Socket>()
-  #looking: Timer
+  readonly #rejecting = new Set<Socket>()
+  #checking: Timer
   #evicted = 0
-  #turnedAway = 0
+  #rejected = 0
 
   constructor(ports: ConnectionManagerPorts) {
     this.#evictable = new EvictableConnections(Math.max(1, Math.floor(ports.maxConnections * OWNERS_SHARE)))
     this.#ports = { ...ports, evictable: this.#evictable }
     this.#clock = ports.clock
-    this.#looking = this.#lookLater()
+    this.#checking = this.#checkLater()
   }
 
   get size(): number {
     return this.#connections.size
   }
 
-  /** Takes a new connection in, or turns it away. */
+  /** Accepts a new connection, or rejects it. */
   enter(socket: Socket): void {
     if (this.#connections.size >= this.#ports.maxConnections && !this.#evict()) {
       return this.#reject(socket)
@@ -61,7 +61,7 @@ export class ConnectionManager {
     socket.once('close', () => this.#connections.delete(socket))
   }
 
-  /** Undefined for one that was turned away. */
+  /** Undefined for a rejected connection. */
   of(socket: Socket): Connection | undefined {
     return this.#connections.get(socket)
   }
@@ -70,19 +70,19 @@ export class ConnectionManager {
     this.#connections.get(req.socket)?.take(req, res)
   }
 
-  /** From now on each answer says that its connection closes behind it. */
+  /** From now on each answer announces `connection: close`. */
   part(): void {
     for (const connection of this.#connections.values()) connection.part()
   }
 
-  /** Ends those that part and serve nothing, once nothing has been asked on them for `noticeMs`. */
+  /** After `part`: ends the connections that have had no request for `noticeMs`. */
   endIdle(noticeMs: number): void {
     for (const connection of this.#connections.values()) connection.endIdle(noticeMs)
   }
 
-  /** Stops looking. */
+  /** Stops the checks. */
   close(): void {
-    this.#looking.cancel()
+    this.#checking.cancel()
   }
 
   #evict(): boolean {
@@ -96,14 +96,14 @@ export class ConnectionManager {
 
   #closeIdle(): boolean {
     const nowMs = this.#clock.monotonicMs()
-    const asked = this.#connections.entries()
-    for (let count = 0; count < ASKED; count++) {
-      const next = asked.next()
+    const entries = this.#connections.entries()
+    for (let count = 0; count < MAX_SEARCHED; count++) {
+      const next = entries.next()
       if (next.done) return false
       const [socket, connection] = next.value
       this.#connections.delete(socket)
       const { idleSinceMs } = connection
-      if (idleSinceMs !== undefined && nowMs - idleSinceMs >= MIN_REST_MS) {
+      if (idleSinceMs !== undefined && nowMs - idleSinceMs >= MIN_IDLE_MS) {
         socket.destroy()
         this.#evicted++
         return true
@@ -114,30 +114,30 @@ export class ConnectionManager {
   }
 
   #reject(socket: Socket): void {
-    this.#turnedAway++
-    if (this.#turning.size >= MAX_TURNING_AWAY) return void socket.destroy()
-    this.#turning.add(socket)
-    socket.once('close', () => this.#turning.delete(socket))
+    this.#rejected++
+    if (this.#rejecting.size >= MAX_REJECTING) return void socket.destroy()
+    this.#rejecting.add(socket)
+    socket.once('close', () => this.#rejecting.delete(socket))
     new Connection(socket, this.#ports).reject(TOO_MANY_CONNECTIONS)
   }
 
-  #lookLater(): Timer {
+  #checkLater(): Timer {
     return this.#clock.after(CHECK_MS, () => {
       const nowMs = this.#clock.monotonicMs()
       for (const connection of this.#connections.values()) connection.look(nowMs)
-      this.#notify()
-      this.#looking = this.#lookLater()
+      this.#report()
+      this.#checking = this.#checkLater()
     })
   }
 
-  /** A line a second at most, however many come. */
-  #notify(): void {
-    if (this.#evicted + this.#turnedAway === 0) return
+  /** Logs at most one line a second. */
+  #report(): void {
+    if (this.#evicted + this.#rejected === 0) return
     this.#ports.log.warn(
-      { limit: this.#ports.maxConnections, evicted: this.#evicted, turned_away: this.#turnedAway },
+      { limit: this.#ports.maxConnections, evicted: this.#evicted, turned_away: this.#rejected },
       'connections are at their limit',
     )
     this.#evicted = 0
-    this.#turnedAway = 0
+    this.#rejected = 0
   }
 }

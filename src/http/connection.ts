@@ -9,70 +9,70 @@ export interface ConnectionPorts {
   readonly clock: Clock
   readonly onRequest: (req: IncomingMessage, res: ServerResponse, connection: ServedConnection) => void
   readonly evictable: EvictableConnections
-  /** The bytes of an answer to what never became a request. */
+  /** The bytes of an answer to a malformed request. */
   readonly rejectionBytes: (rejection: HttpRejection, target: string | undefined) => string
 }
 
-/** The connection of the request that is served, for who serves it. */
+/** The connection of the current request, for its handler. */
 export interface ServedConnection {
-  /** From now on, until {@link keep} or the end of the answer, it may be closed to make room for others. */
+  /** Makes the connection evictable, until {@link keep} or the end of the answer. */
   mayEvict(owner: string): void
-  /** It is not to be closed for others. */
+  /** Makes the connection not evictable. */
   keep(): void
-  /** The body has to be there within so long, however it comes. */
+  /** Sets the deadline of the whole body. */
   limitBody(totalMs: number): void
 }
 
-/** What a request hears when its body turns out to be unfit; whoever listens answers for it. */
+/** The event that a request emits when its body is rejected; the listener answers. */
 export const REJECTED = 'rejected'
 
-/** How long a connection stays open behind its last answer, so that a client that still sends can read it. */
+/** How long a connection stays open after its last answer, so that a client that is still sending can read it. */
 const LINGER_MS = 2_000
-/** Requests that may wait behind the one that is served. */
+/** Limit of pipelined requests that wait for the current one. */
 const MAX_WAITING = 128
 
-/** A body must move, and come at a modest pace once it has had its grace: 32 MiB over a modem still pass. */
+/** A body must make progress and, after the grace period, reach a low average rate: 32 MiB over a modem still pass. */
 const BODY = { idleMs: 30_000, graceMs: 30_000, bytesPerMs: 4.096 } as const
-/** What is still sent behind its rejection is thrown away for this long; as in nginx's lingering close. */
+/** How long the rest of a rejected body is read and discarded, like nginx's lingering close. */
 const REJECTED_BODY = { idleMs: 5_000, totalMs: 30_000 } as const
-/** For how long a client may take none of the bytes that wait for it. */
+/** How long a client may read nothing while bytes are buffered for it. */
 const READER_IDLE_MS = 300_000
 
 /**
- * One client's connection: its requests one after the other, what is said to bytes that are no request, and its end.
+ * One client's connection: serves its requests one after the other, rejects malformed bytes, and closes it.
  *
  *     bytes ──▶ parser ──▶ request ──▶ (waits for the answer before it) ──▶ served
  *                 │            │
- *               fault        body late, or broken midway
+ *               error        body late, or broken midway
  *                 │            │
  *                 ▼            ▼
- *           an answer to no    told to the request, which answers
- *           request; linger    for itself; linger
+ *           answer without     `REJECTED` event, whose listener
+ *           a request; linger  answers; linger
  *
- * node:http would serve pipelined requests side by side, also those behind one that has been rejected. Here each
- * waits until the answer before it has gone, and none is served on a connection that is to be closed.
+ * node:http would serve pipelined requests concurrently, also those after a rejected one. Here each waits for the end of
+ * the previous answer, and none is served on a connection that is about to close.
  */
 export class Connection implements ServedConnection {
   readonly socket: Socket
-  /** Since when it has served nothing, as of the last look; undefined while it does. */
+  /** Since when it has been idle, as of the last check; undefined while it serves a request. */
   idleSinceMs: number | undefined
   readonly #ports: ConnectionPorts
-  /** The answer that is being given or was given last. */
+  /** The current or last answer. */
   #current: ServerResponse | undefined
-  /** The answer behind which the next request has to wait. */
+  /** The answer that the next request has to wait for. */
   #newest: ServerResponse | undefined
   #waiting = 0
-  /** Set: the server closes. Since when nothing has been asked here since then, or the last answer has gone. */
+  /** Set while the server closes: the time of `part`, or of the last answer's end after it. */
   #partingSinceMs: number | undefined
-  /** Bytes have come that are no request: nothing more is read from this client. */
+  /** Set after malformed bytes: nothing more is read from this client. */
   #rejection: HttpRejection | undefined
-  /** The request whose body is on its way, as of the last look. */
+  /** The request whose body is being received, as of the last check. */
   #uploading: IncomingMessage | undefined
   #upload: Progress | undefined
-  /** When the body of the request that is served has to be there. */
+  /** Deadline of the current request's body. */
   #bodyEndsAtMs = Number.POSITIVE_INFINITY
   #unread: Progress | undefined
-  /** On whose account it may be closed for others. */
+  /** Set while the connection is evictable. */
   #owner: string | undefined
 
   constructor(socket: Socket, ports: ConnectionPorts) {
@@ -80,16 +80,16 @@ export class Connection implements ServedConnection {
     this.#ports = ports
     socket.once('end', () => this.#halfClosed())
     const destroySoon = socket.destroySoon.bind(socket)
-    // Node closes behind a last answer at once; where more is on its way, that would reset the answer away.
+    // Node closes immediately after a last answer; if the client is still sending, the reset would discard the answer.
     socket.destroySoon = () => {
       if (this.#rejection || this.#current?.req.complete === false) this.#leave()
       else destroySoon()
     }
   }
 
-  /** Serves a request, or lets it wait for its turn. */
+  /** Serves a request, or queues it. */
   take(req: IncomingMessage, res: ServerResponse): void {
-    // Behind an answer that ends the connection.
+    // The previous answer ends the connection.
     if (!this.socket.writable) return
     const before = this.#newest
     this.#newest = res
@@ -99,7 +99,7 @@ export class Connection implements ServedConnection {
     before.once('close', () => {
       this.#waiting--
       if (!this.socket.writable) return
-      if (this.#rejection && !req.complete) this.#say(this.#rejection, req.url)
+      if (this.#rejection && !req.complete) this.#sendRejection(this.#rejection, req.url)
       else this.#serve(req, res)
     })
   }
@@ -120,7 +120,7 @@ export class Connection implements ServedConnection {
     this.#bodyEndsAtMs = this.#ports.clock.monotonicMs() + totalMs
   }
 
-  /** From now on each answer says that its connection closes behind it. */
+  /** From now on each answer announces `connection: close`. */
   part(): void {
     const { clock } = this.#ports
     this.#partingSinceMs = clock.monotonicMs()
@@ -132,9 +132,9 @@ export class Connection implements ServedConnection {
     })
   }
 
-  /** Ends a connection that parts, where nothing has been asked on it for so long. */
+  /** After `part`: ends the connection if it has had no request for `noticeMs`. */
   endIdle(noticeMs: number): void {
-    // Behind a rejection it ends by itself.
+    // After a rejection it ends by itself.
     if (this.#rejection || (this.#newest !== undefined && !this.#newest.destroyed)) return
     const { clock } = this.#ports
     if (clock.monotonicMs() - (this.#partingSinceMs ?? clock.monotonicMs()) >= noticeMs) this.socket.destroy()
@@ -149,26 +149,26 @@ export class Connection implements ServedConnection {
   }
 
   /**
-   * Ends the connection because of what has come over it. A request of which the fault is a part is told so and
-   * answers for itself; behind whole requests their answers go out first.
+   * Ends the connection because of malformed bytes. If they belong to the body of a request, that request emits
+   * {@link REJECTED} and its listener answers; answers to earlier complete requests are sent first.
    *
-   * @param target Of a request that did not get as far as to become one.
+   * @param target The target of a malformed request, if known.
    */
   reject(rejection: HttpRejection, target?: string): void {
     if (this.#rejection) return
     this.#rejection = rejection
     const answer = this.#newest
     if (answer !== undefined && !answer.headersSent) answer.shouldKeepAlive = false
-    if (answer === undefined) this.#say(rejection, target)
-    else if (answer.req.complete) behind(answer, () => this.#say(rejection, target))
-    else if (answer.writableEnded) behind(answer, () => this.#leave())
+    if (answer === undefined) this.#sendRejection(rejection, target)
+    else if (answer.req.complete) afterEnd(answer, () => this.#sendRejection(rejection, target))
+    else if (answer.writableEnded) afterEnd(answer, () => this.#leave())
     else if (answer.headersSent) this.socket.destroy()
-    // One that still waits is told when its turn comes.
+    // A queued request is rejected when its turn comes.
     else if (answer === this.#current && !answer.req.emit(REJECTED, rejection))
-      this.#say(rejection, answer.req.url)
+      this.#sendRejection(rejection, answer.req.url)
   }
 
-  /** Looks, about every second, whether the client still does its part. */
+  /** Called about every second: checks that the client sends its body and reads its answer. */
   look(nowMs: number): void {
     const answer = this.#current
     if (answer === undefined || answer.destroyed) this.idleSinceMs ??= nowMs
@@ -211,8 +211,8 @@ export class Connection implements ServedConnection {
   }
 
   /**
-   * The client has ended its side. TCP does not tell whether it has left or only has nothing more to say; one that has
-   * left must end its upstream request at once, and the others are rare: it has left, as nginx sees it, too.
+   * The client has ended its side. TCP does not distinguish a disconnect from a half-close. Half-closing clients are rare,
+   * and a disconnect must abort the upstream request at once, so it counts as a disconnect, as in nginx.
    */
   #halfClosed(): void {
     const answer = this.#current
@@ -220,14 +220,14 @@ export class Connection implements ServedConnection {
     this.socket.destroy()
   }
 
-  #say(rejection: HttpRejection, target: string | undefined): void {
+  #sendRejection(rejection: HttpRejection, target: string | undefined): void {
     const { socket } = this
     if (!socket.writable) return void socket.destroy()
     socket.write(this.#ports.rejectionBytes(rejection, target), 'latin1')
     this.#leave()
   }
 
-  /** Ends this side, and the connection when the client has ended its own, but soon in any case. */
+  /** Ends this side, and closes the connection when the client has ended its side, or after `LINGER_MS`. */
   #leave(): void {
     const { socket } = this
     socket.end()
@@ -236,8 +236,8 @@ export class Connection implements ServedConnection {
   }
 }
 
-/** Runs `task` when the last byte of an answer has gone, or it cannot go any more. */
-function behind(answer: ServerResponse, task: () => void): void {
+/** Runs `task` when an answer has ended or its connection has closed. */
+function afterEnd(answer: ServerResponse, task: () => void): void {
   if (answer.destroyed) task()
   else answer.once('close', task)
 }

@@ -1,15 +1,15 @@
 import type { Socket } from 'node:net'
 
 /**
- * Connections that may be closed to make room for others, each on the account of an owner: what one client opens, and
- * leaves half asked, takes room from that client first.
+ * Connections that may be closed in favour of others, by owner: the half-open requests of one client are evicted before
+ * those of others.
  */
 export class EvictableConnections {
   readonly #share: number
-  /** Of each owner in the order in which they came. */
+  /** For each owner, the oldest first. */
   readonly #byOwner = new Map<string, Set<Socket>>()
 
-  /** @param share how many one owner may have; one more closes its oldest. */
+  /** @param share Limit for each owner; one more closes its oldest. */
   constructor(share: number) {
     this.#share = share
   }
@@ -27,7 +27,7 @@ export class EvictableConnections {
     if (own?.size === 0) this.#byOwner.delete(owner)
   }
 
-  /** Closes the oldest connection of the owner that has most of them. @returns undefined where there is none. */
+  /** Closes the oldest connection of the owner with the most. @returns undefined if there is none. */
   evict(): Socket | undefined {
     let most: Set<Socket> | undefined
     for (const own of this.#byOwner.values()) if (!most || own.size > most.size) most = own

@@ -12,16 +12,16 @@ import {
   targetIn,
 } from './rejection.ts'
 
-/** Where a server listens; port 0 lets the system choose. */
+/** The address of a server; port 0 lets the system choose. */
 export interface ListenAddress {
   readonly host: string
   readonly port: number
 }
 
-/** An answer to bytes that never became a request. */
+/** An answer to a malformed request. */
 export interface RejectionAnswer {
   readonly body: string
-  /** Beside those that frame it; `content-type` among them. */
+  /** All headers except the framing; includes `content-type`. */
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -29,58 +29,57 @@ export interface ListenOptions {
   readonly address: ListenAddress
   readonly clock: Clock
   readonly onRequest: (req: IncomingMessage, res: ServerResponse, connection: ServedConnection) => void
-  /** @param target What the request would have asked for, where that can be told. */
+  /** @param target The request target, if it could be parsed. */
   readonly rejectionAnswer: (rejection: HttpRejection, target: string | undefined) => RejectionAnswer
-  /** Open connections at one time. */
+  /** Limit of open connections. */
   readonly maxConnections: number
   readonly log: Log
-  /** For how long a head may be on its way. */
+  /** Deadline of a request head. */
   readonly headMs?: number
 }
 
-/** A server that listens. */
+/** A listening server. */
 export interface Listener {
-  /** `http://host:port`, with the port that was chosen. */
+  /** `http://host:port`, with the actual port. */
   readonly url: string
-  /** Those that are open now. */
+  /** Number of open connections. */
   readonly connections: number
   /**
-   * Stops accepting, lets requests at hand finish for at most `graceMs`, then closes what is left. Answers say that
-   * their connection closes. One whose client was told otherwise stays open for `noticeMs` behind its last answer (not
-   * at all by default), for a request that is on its way to us: closed at once, its client would read a reset. Resolves
-   * when every connection has gone.
+   * Stops accepting, lets requests in flight finish for at most `graceMs`, then closes all connections. Answers announce
+   * `connection: close`. A connection whose last answer did not stays open for `noticeMs` after it (0 by default), because
+   * a request may be in transit: its client would get a reset otherwise. Resolves when all connections are closed.
    */
   close(graceMs: number, noticeMs?: number): Promise<void>
 }
 
-/** Node's defaults are made for a trusted network; each of these is stricter than its default on purpose. */
+/** Node's defaults suit a trusted network; these differ on purpose. */
 const LIMITS = {
   maxHeaderSize: 16_384,
-  /** Bodies have deadlines of their own, by how they come rather than by how long: see `Connection`. */
+  /** Bodies have their own deadlines, by progress instead of total time: see `Connection`. */
   requestTimeout: 0,
-  /** Longer than the minute after which load balancers drop a connection, so that no request meets one just closed. */
+  /** Longer than the minute after which load balancers drop a connection, so that no request hits a closed one. */
   keepAliveTimeout: 65_000,
-  /** Deadlines are only looked at this often: the default of 30 s would make them up to 30 s late. */
+  /** Precision of deadlines: the default of 30 s would make them up to 30 s late. */
   connectionsCheckingInterval: 1_000,
-  /** Rejected by `rejectionOf` instead, with a body that says why. */
+  /** `rejectionOf` rejects it instead, with an error body. */
   requireHostHeader: false,
 } as const
 
 const HEAD_MS = 10_000
-/** Connections that wait to be accepted: a burst of them would else be tried again a second later. */
+/** Backlog of connections to accept: without it clients of a burst would retry after a second. */
 const BACKLOG = 4_096
-/** While closing: how often connections are looked for whose last request has ended. */
+/** Interval of the search for idle connections while closing. */
 const SWEEP_MS = 50
 
 /**
- * @throws the system's error where the address cannot be had, such as `EADDRINUSE`.
+ * @throws the system's error if it cannot listen, such as `EADDRINUSE`.
  */
 export async function listen(options: ListenOptions): Promise<Listener> {
   const { address, clock, log, headMs = HEAD_MS } = options
   const server = createServer({ ...LIMITS, headersTimeout: headMs, noDelay: true })
-  // More lines than this are rejected by the caller; silently dropping them (the default) would hide a header.
+  // `rejectionOf` limits header lines; silently dropping some (the default) would hide a header.
   server.maxHeadersCount = 0
-  // A client may end its side behind its request (node has no name for this in its types).
+  // A client may end its side after its request (the option is missing in Node's types).
   Object.assign(server, { httpAllowHalfOpen: true })
   await opened(server, address)
   const connectionManager = new ConnectionManager({
@@ -91,7 +90,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   const take = (req: IncomingMessage, res: ServerResponse): void => connectionManager.take(req, res)
   server.on('request', take)
   server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => {
-    // Asked for where the body is wanted, so that a rejected one is not sent in vain.
+    // Sent only when the body is read, so that a rejected body is not sent in vain.
     req.once('resume', () => {
       if (!res.headersSent) res.writeContinue()
     })
@@ -100,7 +99,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   server.on('checkExpectation', take)
   server.on('connection', (socket: Socket) => connectionManager.enter(socket))
   server.on('connect', (_req: IncomingMessage, socket: Socket) => {
-    socket.on('error', () => undefined) // node has let go of it; `close` follows
+    socket.on('error', () => undefined) // Node no longer handles it; `close` follows
     socket.resume()
     connectionManager.of(socket)?.reject(BAD_REQUEST)
   })
@@ -109,7 +108,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     if (rejection) connectionManager.of(socket)?.reject(rejection, targetIn(error.rawPacket))
     else socket.destroy()
   })
-  // Such as a process that is out of descriptors: it goes on with what it has.
+  // For example out of file descriptors: existing connections continue.
   server.on('error', error => log.error({ err: error }, 'a connection could not be accepted'))
   const { address: ip, family, port } = server.address() as AddressInfo
   return {
@@ -161,10 +160,10 @@ function closed(
     server.once('close', () => {
       sweeping.cancel()
       deadline.cancel()
-      server.close() // ends what node:http itself looks after
+      server.close() // stops the timers of node:http
       resolve()
     })
-    // Not that of node:http, which closes what is idle at once.
+    // Not the method of node:http, which closes idle connections immediately.
     NetServer.prototype.close.call(server)
     if (graceMs === 0) server.closeAllConnections()
   })

@@ -1,4 +1,4 @@
-/** How something moves that should: bytes of a body, or of an answer. */
+/** Tracks the progress of a transfer: the bytes of a body or an answer. */
 export class Progress {
   readonly #startedMs: number
   readonly #startBytes: number
@@ -12,7 +12,7 @@ export class Progress {
     this.#movedMs = nowMs
   }
 
-  /** @param bytes How far it has come, by the same count as at its start. */
+  /** @param bytes The current count, as in the constructor. */
   at(nowMs: number, bytes: number): { bytes: number; idleMs: number; totalMs: number } {
     if (bytes !== this.#bytes) {
       this.#bytes = bytes

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 
-/** A request that node:http accepted, or nearly, and that must not go further. */
+/** The error for a request that violates HTTP or a limit of the listener. */
 export interface HttpRejection {
   readonly code:
     | 'bad_request'
@@ -34,52 +34,52 @@ const ENCODING: HttpRejection = {
 
 const MAX_HEADER_LINES = 128
 
-/** What node's parser calls a fault that is more than bad bytes. */
-const PARSER_FAULTS: Readonly<Record<string, HttpRejection>> = {
+/** Error codes of Node's parser that do not mean 400. */
+const PARSER_REJECTIONS: Readonly<Record<string, HttpRejection>> = {
   HPE_HEADER_OVERFLOW: HEADERS,
   HPE_INVALID_TRANSFER_ENCODING: ENCODING,
   ERR_HTTP_REQUEST_TIMEOUT: TIMEOUT,
 }
 
-/** An error of node's parser, or of a connection. */
+/** An error of Node's parser, or of a connection. */
 export interface ParserError {
   readonly code?: string
   readonly reason?: string
-  /** What was being parsed when it failed. */
+  /** The bytes that failed to parse. */
   readonly rawPacket?: Buffer
 }
 
-/** What to answer to an error of node's parser; undefined where nobody is there to read it. */
+/** The rejection for an error of Node's parser; undefined for a connection error, which cannot be answered. */
 export function rejectionOfParser({ code, reason }: ParserError): HttpRejection | undefined {
   if (code === undefined) return undefined
-  // Beside a length it is the message that is ambiguous, not the coding that is unknown.
+  // With a length, too, the message is ambiguous; the coding is not unknown.
   if (reason?.includes('Content-Length')) return BAD_REQUEST
-  if (Object.hasOwn(PARSER_FAULTS, code)) return PARSER_FAULTS[code]
+  if (Object.hasOwn(PARSER_REJECTIONS, code)) return PARSER_REJECTIONS[code]
   return code.startsWith('HPE_') ? BAD_REQUEST : undefined
 }
 
-/** The target of a request line at the start of what the parser choked on, as far as it can be told. */
+/** The request target in the bytes that failed to parse, if they begin with a request line. */
 export function targetIn(packet: Buffer | undefined): string | undefined {
   return /^[A-Z]{3,20} (\/[^ \r\n]*)/.exec(packet?.toString('latin1', 0, 512) ?? '')?.[1]
 }
 
 /**
- * What bare node:http lets through although RFC 9112 forbids it, or a proxy in front would read it otherwise: other
- * versions than 1.0 and 1.1, no or two `Host` lines, absolute or scheme-relative targets, fragments, transfer codings
- * other than `chunked`, floods of headers.
+ * Rejects requests that node:http accepts although RFC 9112 forbids them, or that a proxy could interpret differently:
+ * versions other than 1.0 and 1.1, no or two `Host` lines, absolute or scheme-relative targets, fragments, transfer
+ * codings other than `chunked`, too many headers.
  */
 export function rejectionOf(req: IncomingMessage): HttpRejection | undefined {
   const lines = req.rawHeaders
   if (lines.length > 2 * MAX_HEADER_LINES) return HEADERS
-  const oldest = req.httpVersion === '1.0'
-  if (!oldest && req.httpVersion !== '1.1') return BAD_REQUEST
+  const isHttp10 = req.httpVersion === '1.0'
+  if (!isHttp10 && req.httpVersion !== '1.1') return BAD_REQUEST
   const target = req.url ?? ''
   if (!target.startsWith('/') || target.startsWith('//') || target.includes('#')) return BAD_REQUEST
   const hosts = countOf(lines, 'host')
-  if (hosts > 1 || (hosts === 0 && !oldest)) return BAD_REQUEST
+  if (hosts > 1 || (hosts === 0 && !isHttp10)) return BAD_REQUEST
   const coding = req.headers['transfer-encoding']
   if (coding !== undefined) {
-    if (oldest) return BAD_REQUEST
+    if (isHttp10) return BAD_REQUEST
     if (coding.toLowerCase() !== 'chunked') return ENCODING
   }
   const expectation = req.headers.expect
@@ -87,7 +87,7 @@ export function rejectionOf(req: IncomingMessage): HttpRejection | undefined {
   return undefined
 }
 
-/** How many lines of the raw headers (names and values in turn) bear `name`, given in lower case. */
+/** Counts the raw header lines (names and values alternate) with this name. @param name In lower case. */
 function countOf(lines: readonly string[], name: string): number {
   let count = 0
   for (let index = 0; index < lines.length; index += 2) {

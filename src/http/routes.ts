@@ -1,10 +1,9 @@
 /**
- * Exact routing on the raw path, cut at `?`. Nothing is decoded or normalised: what two programs could read in two
- * ways matches nothing.
+ * Exact routing on the raw path without its query. Nothing is decoded or normalised: an ambiguous path matches no route.
  */
 export interface Route<Handler> {
   readonly method: string
-  /** A path, or a path with a `/` at its end that matches everything below it, and not itself. */
+  /** A path; with a `/` at its end it matches every path below, but not itself. */
   readonly path: string
   readonly handler: Handler
 }
@@ -13,7 +12,8 @@ export type Match<Handler> =
   | { readonly found: true; readonly handler: Handler; readonly path: string; readonly query: string }
   | {
       readonly found: false
-      readonly path: string /** Methods that the path does have. */
+      readonly path: string
+      /** Methods of the path. */
       readonly allow: readonly string[]
     }
 
@@ -37,7 +37,7 @@ export class Router<Handler> {
     return { found: false, path, allow: methods ? allowOf(methods) : [] }
   }
 
-  /** Whether there is such a path, for any method. */
+  /** Whether the path exists, for any method. */
   has(path: string): boolean {
     return this.#exact.has(path) || this.#below.some(({ prefix }) => isBelow(path, prefix))
   }
