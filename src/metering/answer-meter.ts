@@ -2,23 +2,23 @@ import type { Usage } from '../schema/ledger.ts'
 import { type UsageDialect, UsageReader } from './usage.ts'
 
 /**
- * How an answer ended, as far as its bill goes: whole, left by its client, broken off by its upstream, or by the
- * gateway itself, which was told to end.
+ * The end of an answer, for its bill: complete, left by its client, broken off by its upstream, or interrupted by a
+ * shutdown of the gateway.
  */
 export type AnswerEnding = 'answered' | 'client_gone' | 'broken' | 'interrupted'
 
 export interface Measured {
   readonly usage: Usage
-  /** Not, or not all of it, as the upstream reported it. */
+  /** The upstream did not report the usage, or not all of it. */
   readonly estimated: boolean
 }
 
-/** Bytes of text that make a token, where nobody counts them (spec/wire.md §4 says characters; for English they are one). */
+/** Bytes of text per token in estimates (spec/wire.md §4 counts characters; in English both are equal). */
 const BYTES_PER_TOKEN = 4
 
 /**
- * Watches an answer pass and says what it used. What the upstream reported counts; where it did not, or had not yet
- * when the answer broke off, the input is estimated from the request and the output from the text that passed.
+ * Measures the usage of a streaming answer. Usage reported by the upstream takes precedence. If it is missing, for example
+ * because the answer broke off, the input is estimated from the request and the output from the text that passed.
  */
 export class AnswerMeter {
   readonly #reader: UsageReader
@@ -26,28 +26,28 @@ export class AnswerMeter {
   #textBytes = 0
   #began = false
 
-  /** @param inputTokens What the input is charged as, where it is not reported; never more than was held for it. */
+  /** @param inputTokens The charged input if none is reported; never more than was held. */
   constructor(dialect: UsageDialect, inputTokens: number) {
     this.#reader = new UsageReader(dialect)
     this.#inputTokens = inputTokens
   }
 
-  /** Whether anything of an answer's body has come. */
+  /** Whether a part of the answer's body has arrived. */
   get began(): boolean {
     return this.#began
   }
 
-  /** Whether usage has come with which a whole answer ends. */
+  /** Whether the final usage of the answer has arrived. */
   get isFinal(): boolean {
     return this.#reader.isFinal
   }
 
-  /** A member that may tell usage has passed; `json` is its value. */
+  /** A member that may contain usage has passed; `json` is its value. */
   onMember(name: string, json: Buffer): void {
     this.#reader.observe(name, json)
   }
 
-  /** A part of the body has passed, with this many bytes of text in it that the model has written. */
+  /** A part of the body has passed, with this many bytes of text written by the model. */
   onText(bytes: number): void {
     this.#began = true
     this.#textBytes += bytes
@@ -59,7 +59,7 @@ export class AnswerMeter {
       return { usage: reported, estimated: false }
     const outputTokens = this.#reader.hasOutput ? Math.ceil(this.#textBytes / BYTES_PER_TOKEN) : 0
     if (reported) {
-      // Anthropic tells the input first and the output last: an answer that broke off has only the former.
+      // Anthropic reports the input first and the output last: an answer that broke off has only the input.
       const usage = { ...reported, outputTokens: Math.max(reported.outputTokens, outputTokens) }
       return { usage, estimated: true }
     }

@@ -4,22 +4,22 @@ import { BalanceShort, type Claim, type Flag, type Hold, type Price, type Usage 
 import type { AnswerEnding, AnswerMeter } from './answer-meter.ts'
 import type { LedgerPort } from './ledger-port.ts'
 
-/** What the limits hold for a request; ended once, by its cost or by nothing. */
+/** The reservation of a request in the limits; settled or released once. */
 export interface HeldLimits {
   readonly hold: Pick<
     Hold,
     'openedAtMs' | 'deadlineMs' | 'amountNano' | 'tokens' | 'inputTokens' | 'inputAmountNano' | 'prepaid'
   >
-  /** @returns false where it had ended before: the sweeper has settled it then. */
+  /** @returns false if it had already ended: the sweeper has settled it. */
   settle(usage: Usage, amountNano: bigint, endedAtMs: number): boolean
   release(): boolean
-  /** Takes everything back, the request itself included: it was not admitted after all. */
+  /** Releases everything, including the request itself: it was not admitted. */
   withdraw(): void
-  /** The same where the ledger knows of a smaller balance than the limits did. @returns what the client is told. */
+  /** Like `withdraw`, if the ledger's balance is smaller than that of the limits. @returns the error for the client. */
   uncovered(short: BalanceShort): Error
 }
 
-/** What a request was charged. */
+/** The charge of a request. */
 export interface Charge {
   readonly usage: Usage
   readonly amountNano: bigint
@@ -33,7 +33,7 @@ export interface BillOptions {
   readonly call?: Hold['call'] | undefined
   /** Absent: free, and counted as unpriced. */
   readonly price: Price | undefined
-  /** What the ledger keeps of it. */
+  /** The price as stored in the ledger. */
   readonly priceText?: string | undefined
   readonly meter: AnswerMeter
   readonly ledger: LedgerPort
@@ -41,18 +41,18 @@ export interface BillOptions {
 }
 
 /**
- * The account of one attempt: a hold that is opened before dispatch and ended exactly once, in the ledger and in the
- * limits alike (spec/money.md §1).
+ * The bill of one request: a hold that is opened before dispatch and ended exactly once, in the ledger and in the limits
+ * (spec/money.md §1).
  *
- *     open ──▶ dispatch ──▶ settle(answered)      before the last bytes go out
+ *     open ──▶ dispatch ──▶ settle(answered)      before the last bytes are sent
  *                   │   └─▶ settle(client_gone)   the client left midway
  *                   │   └─▶ settle(broken)        the upstream broke midway
- *                   │   └─▶ settle(interrupted)   the gateway was told to end, and has waited long enough
- *                   └─────▶ release(reason)       nothing of an answer has come
+ *                   │   └─▶ settle(interrupted)   the gateway shuts down, and its grace period has ended
+ *                   └─────▶ release(reason)       no byte of an answer has arrived
  */
 export class Bill {
   readonly #options: BillOptions
-  /** Of the attempt that answered: where it is not the first, the endpoint is another than the hold's. */
+  /** Of the current attempt: after a failover its endpoint differs from the hold's. */
   #claim: Claim
   #ended: Promise<void> | undefined
   #charge: Charge | undefined
@@ -62,24 +62,24 @@ export class Bill {
     this.#claim = options.claim
   }
 
-  /** The hold is as good for this endpoint: the price is the publication's. */
+  /** Sets the endpoint after a failover. The hold stays valid, because the price belongs to the publication. */
   servedBy(endpoint: string): void {
     this.#claim = { ...this.#claim, endpoint }
   }
 
-  /** Under what it is booked: of the attempt at hand. */
+  /** The accounts of the current attempt. */
   get claim(): Claim {
     return this.#claim
   }
 
-  /** What was charged, once it is settled. */
+  /** The charge, once the bill is settled. */
   get charge(): Charge | undefined {
     return this.#charge
   }
 
   /**
-   * @throws {GwError} unavailable, where the ledger cannot take it; insufficient_balance, where it was debited by
-   *   others. Nothing is held or counted then.
+   * @throws {GwError} unavailable if the ledger cannot write the hold; insufficient_balance if another process has debited
+   *   the balance. Nothing is held or counted then.
    */
   async open(): Promise<void> {
     const { held, ledger } = this.#options
@@ -93,7 +93,7 @@ export class Bill {
     }
   }
 
-  /** Field by field: spreading two objects makes one of a shape of its own, and all that reads it slow. */
+  /** Field by field: spreading two objects creates another hidden class, which slows down all readers. */
   #hold(): Hold {
     const { held, call, priceText } = this.#options
     const { requestId, attempt, key, tenant, publication, endpoint } = this.#claim
@@ -118,7 +118,7 @@ export class Bill {
   }
 
   /**
-   * Charges what the meter has seen. Resolves when it is committed; a second end gives the first one's promise.
+   * Charges the measured usage. Resolves when it is committed; a repeated call returns the first promise.
    */
   settle(ending: AnswerEnding): Promise<void> {
     if (this.#ended) return this.#ended
@@ -133,7 +133,7 @@ export class Bill {
     if (!price) flags.push('unpriced')
     const amountNano = price ? cost(price, usage) : 0n
     const endedAtMs = clock.nowMs()
-    // The limits and the ledger hear of it in one turn: a sum that is asked for between them would count it twice.
+    // Limits and ledger are updated in the same tick: a ledger query between them would count the bill twice.
     const isOurs = held.settle(usage, amountNano, endedAtMs)
     if (isOurs) {
       this.#charge = { usage, amountNano, flags }
@@ -154,7 +154,7 @@ export class Bill {
     return this.#ended
   }
 
-  /** Ends it without a charge. */
+  /** Ends the bill without a charge. */
   release(reason: string): Promise<void> {
     if (this.#ended) return this.#ended
     const { held, ledger, clock } = this.#options

@@ -2,14 +2,14 @@ import { withoutSecrets } from '../base/secret-shapes.ts'
 import type { CallRecord, Claim, RejectedCall } from '../schema/ledger.ts'
 import { failedAttempts, type RequestRecord } from './request-log.ts'
 
-/** Of a cause: an upstream may name its own at any length. */
+/** Limit of a reason, which may quote an upstream. */
 const MAX_REASON_LENGTH = 300
 const MAX_MODEL_LENGTH = 100
 
 /**
  * The line of the call log for a request that was dispatched (spec/money.md §1).
  *
- * @param claim of its bill: the log goes by accounts, as the ledger does.
+ * @param claim The claim of its bill: the log refers to accounts, like the ledger.
  */
 export function callRecord(record: RequestRecord, claim: Claim | undefined, nowMs: number): CallRecord {
   const { charge, errorCode, firstByteMs } = record
@@ -39,7 +39,7 @@ export function callRecord(record: RequestRecord, claim: Claim | undefined, nowM
   }
 }
 
-/** The row for a request that was rejected before dispatch. A client may have put a key where a model belongs. */
+/** The row for a request that was rejected before dispatch. Removes secrets: clients may send a key as the model. */
 export function rejectedCall(
   record: RequestRecord,
   rejected: Pick<RejectedCall, 'key' | 'tenant' | 'askedModel' | 'message'>,

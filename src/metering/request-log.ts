@@ -6,17 +6,17 @@ import type { Charge } from './bill.ts'
 /** How a request ended. */
 export type Outcome = 'answered' | 'rejected' | 'failed' | 'client_gone' | 'broken'
 
-/** What is known of a request when it has ended. Never a prompt, never a secret. */
+/** The facts of an ended request. Never contains a prompt or a secret. */
 export interface RequestRecord {
   readonly requestId: string
   readonly method: string
   readonly path: string
   readonly protocol: Protocol
   readonly outcome: Outcome
-  /** The status that the client was sent; 0 where it left before one. */
+  /** The status sent to the client; 0 if the client disconnected before. */
   readonly status: number
   readonly errorCode?: string | undefined
-  /** Why, for the operator; the client was not told. */
+  /** The reason for the operator; not sent to the client. */
   readonly reason?: string | undefined
   readonly cause?: unknown
   readonly revision?: number | undefined
@@ -27,20 +27,20 @@ export interface RequestRecord {
   readonly stream?: boolean | undefined
   readonly charge?: Charge | undefined
   readonly latencyMs: number
-  /** Until the first byte of the answer went to the client. */
+  /** Time until the first byte of the answer was sent. */
   readonly firstByteMs?: number | undefined
-  /** Between the last byte of the request and its dispatch; absent where it was never dispatched. */
+  /** Time between the last byte of the request and its dispatch; absent if it was never dispatched. */
   readonly overheadMs?: number | undefined
-  /** In their order, the last one included; absent where there was at most the one that `endpoint` names. */
+  /** All attempts in order; absent if there was at most one, at `endpoint`. */
   readonly attempts?: readonly Attempt[] | undefined
 }
 
-/** One attempt to have an upstream answer. */
+/** One attempt at an endpoint. */
 export interface Attempt {
   readonly endpoint: string
-  /** Why it failed; absent where its answer was the one that the client got. */
+  /** Present if it failed. */
   readonly errorCode?: string
-  /** The same in full, for the operator: `one: ECONNREFUSED`. */
+  /** The reason in full, for the operator: `one: ECONNREFUSED`. */
   readonly reason?: string | undefined
 }
 
@@ -60,7 +60,7 @@ export function logRequest(log: Log, record: RequestRecord): void {
   log.error({ ...line, err: record.cause }, 'request')
 }
 
-/** Put together by hand: it is made for every request, and what its fields are is known. */
+/** Concatenated manually for speed: it runs for every request. */
 function requestJson(record: RequestRecord): string {
   const { charge } = record
   return (

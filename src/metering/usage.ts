@@ -1,13 +1,13 @@
 import type { Usage } from '../schema/ledger.ts'
 
-/** What kinds of answer report their usage in different ways. */
+/** Kinds of answers by the format of their usage. */
 export type UsageDialect = 'openai_chat' | 'anthropic_messages' | 'embeddings' | 'rerank'
 
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Reads usage from the members of an answer as they pass. A later report overrides an earlier one field by field: a
- * missing or null field keeps what was known, an explicit 0 is a 0. Nothing is ever added up.
+ * Reads usage from the members of a streaming answer. A later report overrides an earlier one field by field: a missing or
+ * null field keeps its value, an explicit 0 is a 0. Reports are never added up.
  */
 export class UsageReader {
   readonly #dialect: UsageDialect
@@ -19,7 +19,7 @@ export class UsageReader {
     this.#dialect = dialect
   }
 
-  /** Whether usage has come that a whole answer ends with, rather than the one with which it begins. */
+  /** Whether final usage has arrived, not only the initial usage of a stream. */
   get isFinal(): boolean {
     return this.#isFinal
   }
@@ -30,8 +30,8 @@ export class UsageReader {
   }
 
   /**
-   * @param name `usage`, `meta`, or `message.usage` for the one with which an Anthropic stream begins.
-   * @param json Its value. What is no JSON object is passed over.
+   * @param name `usage`, `meta`, or `message.usage` for the initial usage of an Anthropic stream.
+   * @param json Its value. Ignored if it is not a JSON object.
    */
   observe(name: string, json: Buffer): void {
     const fields = parseObject(json)
@@ -41,7 +41,7 @@ export class UsageReader {
     this.#isFinal ||= name !== 'message.usage'
   }
 
-  /** What was reported; undefined where nothing usable was: absent, negative, no whole number, or beyond belief. */
+  /** The reported usage; undefined if it is absent or invalid: negative, fractional, or implausibly large. */
   read(): Usage | undefined {
     switch (this.#dialect) {
       case 'openai_chat':
@@ -112,7 +112,7 @@ function usage(parts: {
   }
 }
 
-/** No answer has a billion tokens: a server that says so is mistaken, and is not to empty a wallet with it. */
+/** No answer has a billion tokens: a wrong report must not empty a wallet. */
 const MAX_COUNT = 1_000_000_000
 
 function isCount(value: unknown): value is number {
@@ -123,7 +123,7 @@ function asObject(value: unknown): Fields {
   return typeof value === 'object' && value !== null ? (value as Fields) : {}
 }
 
-/** A field that is null in the later report keeps its earlier value; in a first one it reads as if it were absent. */
+/** A field that is null in the later report keeps its earlier value; in the first report null means absent. */
 function overridden(earlier: Fields, later: Fields): Fields {
   const fields = { ...earlier }
   for (const [name, value] of Object.entries(later)) if (value !== null) fields[name] = value
@@ -132,11 +132,11 @@ function overridden(earlier: Fields, later: Fields): Fields {
 
 function parseObject(json: Buffer): Fields | undefined {
   try {
-    // Of latin1 each character is a byte, which is enough for numbers, and parsing it is cheaper than of UTF-8.
+    // latin1 suffices for numbers, and is cheaper to parse than UTF-8.
     const value: unknown = JSON.parse(json.toString('latin1'))
     return typeof value === 'object' && value !== null ? (value as Fields) : undefined
   } catch {
-    // The member passed through as bytes; that it is no JSON is the client's to find out.
+    // The member passed through as bytes; the client handles invalid JSON.
     return undefined
   }
 }

@@ -1,20 +1,19 @@
 /**
- * Every metric of `/metrics`: what it counts, by which labels, and what to do about it. The instruments are made from
- * it, and so is `docs/metrics.md`.
+ * Every metric of `/metrics`: its meaning, its labels, and how to react to it. The instruments and `docs/metrics.md` are
+ * generated from it.
  *
- * No label ever takes a value from a request: names of models and endpoints come from the configuration, codes from
- * the error catalogue, paths from the table of paths. Names follow the rules of Prometheus; where OpenTelemetry's
- * conventions for generative AI name an instrument, it bears that name and their labels, as their exporter for
- * Prometheus would write them.
+ * Label values never come from a request: names of models and endpoints come from the configuration, codes from the error
+ * catalogue, paths from the table of paths. Names follow the rules of Prometheus. If OpenTelemetry's conventions for
+ * generative AI define an instrument, it has that name and those labels, as their Prometheus exporter writes them.
  */
 export interface MetricEntry {
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly labels: readonly string[]
   /** Upper bounds, of a histogram. */
   readonly buckets?: readonly number[]
-  /** What it counts, as the scrape says it, too. */
+  /** What it counts; also the HELP text of the scrape. */
   readonly help: string
-  /** What the reader does with it. */
+  /** How to use it. */
   readonly use: string
 }
 
@@ -40,12 +39,12 @@ const GC_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 
 const GEN_AI = ['gen_ai_operation_name', 'gen_ai_provider_name', 'gen_ai_request_model'] as const
 const CALL = ['path', 'model', 'endpoint'] as const
 
-/** What each request adds to. */
+/** Metrics that requests add to. */
 export const TRAFFIC_METRICS = {
   gw_requests_total: {
     type: 'counter',
     labels: [...CALL, 'status', 'outcome'],
-    help: 'Requests that have ended, by the status that the client was sent (0 where it left before one) and by outcome.',
+    help: 'Requests that have ended, by the status sent to the client (0 if the client disconnected before) and by outcome.',
     use: 'Traffic and errors. `outcome` is answered, rejected, failed, client_gone or broken: a stream that broke off has status 200 and outcome broken.',
   },
   gw_rejections_total: {
@@ -59,7 +58,7 @@ export const TRAFFIC_METRICS = {
     labels: [...GEN_AI, 'endpoint', 'error_type'],
     buckets: CALL_SECONDS,
     help: 'From the first byte of a dispatched request to the last byte of its answer.',
-    use: 'Latency by model and endpoint. `error_type` is empty where the answer was whole, else the error code, or client_gone.',
+    use: 'Latency by model and endpoint. `error_type` is empty if the answer was complete, else the error code, or client_gone.',
   },
   gw_time_to_first_byte_seconds: {
     type: 'histogram',
@@ -91,8 +90,8 @@ export const TRAFFIC_METRICS = {
   gw_cost_total: {
     type: 'counter',
     labels: CALL,
-    help: 'What calls were charged, in units of the configured currency.',
-    use: 'Spend as it happens. For accounts use `gw usage`: a counter begins anew with each process.',
+    help: 'Charges of calls, in units of the configured currency.',
+    use: 'Spending in real time. For accounting use `gw usage`: a counter starts at 0 with each process.',
   },
   gw_unpriced_calls_total: {
     type: 'counter',
@@ -114,7 +113,7 @@ export const TRAFFIC_METRICS = {
   },
 } as const satisfies Record<string, MetricEntry>
 
-/** What is so at the moment of the scrape. */
+/** Metrics of the state at the time of the scrape. */
 export const STATE_METRICS = {
   gw_requests_in_flight: {
     type: 'gauge',
@@ -126,13 +125,13 @@ export const STATE_METRICS = {
     type: 'gauge',
     labels: [],
     help: 'Connections of clients to the gateway.',
-    use: 'Many more than requests in flight: idle keep-alive, or somebody holds connections open.',
+    use: 'Many more than requests in flight: idle keep-alive, or a client that holds connections open.',
   },
   gw_endpoint_healthy: {
     type: 'gauge',
     labels: ['endpoint'],
-    help: '1 where an enabled endpoint has answered, 0 where it failed and is passed over; no series until it has done either.',
-    use: '0: `gw probe NAME` says the cause and the hint.',
+    help: '1 if an enabled endpoint has answered, 0 if it is unhealthy and skipped; no series before its first result.',
+    use: '0: `gw probe NAME` shows the cause and a hint.',
   },
   gw_holds_open: {
     type: 'gauge',
@@ -167,7 +166,7 @@ export const STATE_METRICS = {
   gw_ledger_lag_seconds: {
     type: 'gauge',
     labels: [],
-    help: 'How long the commit that is being waited for has taken so far; measured once a second, 0 where none is.',
+    help: 'Age of the commit in progress; measured once a second, 0 if there is none.',
     use: 'Above 1: the ledger stalls.',
   },
   gw_ledger_commit_seconds: {
@@ -192,8 +191,8 @@ export const STATE_METRICS = {
   gw_config_last_reload_successful: {
     type: 'gauge',
     labels: [],
-    help: '1 where the newest revision is served, 0 where an older one stays because the newest cannot be.',
-    use: '0: `/health` says why.',
+    help: '1 if the newest revision is served, 0 if an older one is served because the newest is invalid.',
+    use: '0: `/health` shows the reason.',
   },
   gw_config_last_reload_timestamp_seconds: {
     type: 'gauge',
@@ -204,12 +203,12 @@ export const STATE_METRICS = {
   gw_build_info: {
     type: 'gauge',
     labels: ['version', 'node'],
-    help: 'Always 1; its labels say what runs.',
+    help: 'Always 1; its labels are the versions of gw and Node.',
     use: 'Which version serves.',
   },
 } as const satisfies Record<string, MetricEntry>
 
-/** Of the process, under the names that dashboards for Node know. */
+/** Metrics of the process, under the names that Node dashboards expect. */
 export const PROCESS_METRICS = {
   process_cpu_user_seconds_total: {
     type: 'counter',
@@ -276,7 +275,7 @@ export const PROCESS_METRICS = {
     labels: ['kind'],
     buckets: GC_SECONDS,
     help: 'Pauses of the garbage collector, by kind: minor, major, incremental, weakcb.',
-    use: 'Many above 0.025: the heap is too small for what is under way.',
+    use: 'Many above 0.025: the heap is too small for the requests in flight.',
   },
   nodejs_eventloop_lag_p50_seconds: {
     type: 'gauge',

@@ -5,12 +5,12 @@ import type { MetricEntry } from './catalogue.ts'
  * (https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format).
  */
 
-/** `# HELP` and `# TYPE`, with which a family begins. */
+/** `# HELP` and `# TYPE`, the head of a family. */
 export function familyHead(name: string, { help, type }: MetricEntry): string {
   return `# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}\n# TYPE ${name} ${type}\n`
 }
 
-/** `path="/v1/messages",model="a\"b"`: names and values in turn. */
+/** `path="/v1/messages",model="a\"b"`. @param pairs Names and values alternate. */
 export function labelText(...pairs: readonly string[]): string {
   const parts: string[] = []
   for (let index = 0; index + 1 < pairs.length; index += 2) {
@@ -27,7 +27,7 @@ export function sample(name: string, labels: string, value: number | string): st
   return `${name}{${labels}} ${value}\n`
 }
 
-/** Observations in flat numbers: adding one costs a search through a few bounds. */
+/** A histogram in plain numbers: an observation costs a search through a few bounds. */
 export class Buckets {
   readonly #bounds: readonly number[]
   readonly #counts: number[]

@@ -2,10 +2,10 @@ import type { Registry } from 'prom-client'
 import { METRICS, type PROCESS_METRICS, type STATE_METRICS } from './catalogue.ts'
 import { Counter, Gauge, Histogram } from './prom-client.ts'
 
-/** The metrics that prom-client keeps: those that are asked for at a scrape, or observed about once a second. */
+/** The metrics in prom-client: those that are read at a scrape, or observed about once a second. */
 export type KeptName = keyof typeof STATE_METRICS | keyof typeof PROCESS_METRICS
 
-/** Makes instruments as the catalogue describes them, in one registry. */
+/** Creates instruments from the catalogue, in one registry. */
 export class Instruments {
   readonly #registry: Registry
 
@@ -13,7 +13,7 @@ export class Instruments {
     this.#registry = registry
   }
 
-  /** Asked at each scrape. A number that is undefined is not known now, and not shown. */
+  /** Read at each scrape. An undefined value is omitted. */
   gauge(name: KeptName, read: () => number | undefined | Promise<number | undefined>): void {
     this.#keep(
       new Gauge({
@@ -45,7 +45,7 @@ export class Instruments {
     )
   }
 
-  /** A sum that is kept elsewhere, and asked for at each scrape. */
+  /** A sum that is maintained elsewhere, and read at each scrape. */
   counter(name: KeptName, read: () => number): void {
     this.#keep(
       new Counter({
@@ -74,7 +74,7 @@ export class Instruments {
     return instrument
   }
 
-  /** In no registry: their default is a global one. */
+  /** `registers: []` avoids the global default registry. */
   #described(name: KeptName) {
     const { help = name, labels = [] } = METRICS[name] ?? {}
     return { name, help, labelNames: [...labels], registers: [] }

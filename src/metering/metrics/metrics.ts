@@ -14,17 +14,17 @@ export interface MetricsPorts {
   readonly clock: Clock
 }
 
-/** What `/metrics` answers. */
+/** The answer of `/metrics`. */
 export interface Scrape {
   readonly contentType: string
-  /** The text in pieces, so that nobody has to join or encode megabytes in one go. */
+  /** The text in pieces, so that megabytes are never joined or encoded at once. */
   readonly pieces: readonly Buffer[]
 }
 
-/** So much is written before everything else gets a turn: about a millisecond of work. */
+/** Characters written before yielding to the event loop: about a millisecond of work. */
 const PIECE_CHARACTERS = 65_536
 
-/** All that one gateway measures, in a registry of its own. It must be closed. */
+/** All metrics of one gateway, in a separate registry. Must be closed. */
 export class Metrics {
   readonly #registry = new Registry()
   readonly #traffic: Traffic
@@ -45,12 +45,12 @@ export class Metrics {
     return this.#traffic
   }
 
-  /** To be called with each configuration that is served from now on. */
+  /** Must be called with each newly served configuration. */
   retain(named: Named): void {
     this.#traffic.retain(named)
   }
 
-  /** Who asks while an answer is being written gets the same one. */
+  /** Concurrent scrapes share one answer. */
   scrape(): Promise<Scrape> {
     this.#writing ??= this.#write().finally(() => {
       this.#writing = undefined

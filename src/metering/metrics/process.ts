@@ -2,11 +2,11 @@ import { readdir, readFile } from 'node:fs/promises'
 import { constants, monitorEventLoopDelay, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks'
 import type { Instruments } from './instruments.ts'
 
-/** What of a process can be watched. */
+/** The observed parts of a process. */
 export type Host = Pick<NodeJS.Process, 'cpuUsage' | 'memoryUsage' | 'uptime'>
 
-/** How often the delay of the event loop is looked at: fifty short wake-ups a second. */
-const LOOK_EVERY_MS = 20
+/** Sampling interval of the event-loop delay: fifty short wake-ups a second. */
+const SAMPLE_EVERY_MS = 20
 const NANO = 1e9
 const MICRO = 1e6
 
@@ -17,14 +17,13 @@ const GC_KINDS: Readonly<Record<number, string>> = {
   [constants.NODE_PERFORMANCE_GC_WEAKCB]: 'weakcb',
 }
 
-/** What the types of Node leave out. */
+/** `detail` is missing in Node's types. */
 type GcEntry = PerformanceEntry & { readonly detail: { readonly kind: number } }
 
 /**
- * Watches the process. prom-client's own `collectDefaultMetrics` would do the same under the same names, but its
- * observers can never be ended.
+ * Observes the process. prom-client's `collectDefaultMetrics` has the same metrics, but its observers cannot be stopped.
  *
- * @returns what ends it.
+ * @returns a function that stops it.
  */
 export function watchProcess(instruments: Instruments, host: Host, nowMs: number): () => void {
   const cpuSeconds = (part: (usage: NodeJS.CpuUsage) => number) => () => part(host.cpuUsage()) / MICRO
@@ -59,15 +58,15 @@ export function watchProcess(instruments: Instruments, host: Host, nowMs: number
   })
   collections.observe({ entryTypes: ['gc'] })
 
-  const delay = monitorEventLoopDelay({ resolution: LOOK_EVERY_MS })
+  const delay = monitorEventLoopDelay({ resolution: SAMPLE_EVERY_MS })
   delay.enable()
-  // It tells the time between two looks, of which the planned one is no delay.
-  const lagS = (betweenNs: number) => Math.max(betweenNs / NANO - LOOK_EVERY_MS / 1000, 0)
+  // Node reports the time between two samples; only the part beyond the interval is delay.
+  const lagS = (betweenNs: number) => Math.max(betweenNs / NANO - SAMPLE_EVERY_MS / 1000, 0)
   instruments.gauge('nodejs_eventloop_lag_p50_seconds', () => lagS(delay.percentile(50)))
   instruments.gauge('nodejs_eventloop_lag_p99_seconds', () => lagS(delay.percentile(99)))
   instruments.gauge('nodejs_eventloop_lag_max_seconds', () => {
     const longestS = lagS(delay.max)
-    // The last of the three that is asked.
+    // The last of the three gauges to be read.
     delay.reset()
     return longestS
   })
@@ -80,10 +79,10 @@ export function watchProcess(instruments: Instruments, host: Host, nowMs: number
 
 async function openFiles(): Promise<number | undefined> {
   try {
-    // Without the one through which they are read.
+    // Without the descriptor of this read.
     return (await readdir('/proc/self/fd')).length - 1
   } catch {
-    // Another system than Linux: the metric is left out there.
+    // Not Linux: the metric is omitted.
     return undefined
   }
 }
@@ -93,7 +92,7 @@ async function maxFiles(): Promise<number | undefined> {
     const [, soft] = /^Max open files +(\d+)/m.exec(await readFile('/proc/self/limits', 'utf8')) ?? []
     return soft === undefined ? undefined : Number(soft)
   } catch {
-    // Another system than Linux: the metric is left out there.
+    // Not Linux: the metric is omitted.
     return undefined
   }
 }

@@ -1,14 +1,14 @@
 import type { RequestRecord } from '../request-log.ts'
 
-/** Counts requests. It is called on the path of every one: it takes less than a microsecond and never throws. */
+/** Counts requests. Called for every request: takes less than a microsecond and never throws. */
 export interface RequestMeter {
   began(): void
   ended(record: RequestRecord): void
-  /** It has ended, and is none to be counted. */
+  /** A request that is not counted has ended. */
   passed(): void
 }
 
-/** Counts nothing: nobody can ask. */
+/** Counts nothing, for a gateway without `/metrics`. */
 export const UNMEASURED: RequestMeter = {
   began: () => undefined,
   ended: () => undefined,

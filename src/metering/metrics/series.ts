@@ -5,20 +5,20 @@ import type { UsageDialect } from '../usage.ts'
 import { TRAFFIC_METRICS } from './catalogue.ts'
 import { Buckets, labelText, sample } from './exposition.ts'
 
-/** A number that is counted up in place. */
+/** A counter that is incremented in place. */
 interface Count {
   n: number
 }
 
-/** A path that can be a label, and what OpenTelemetry calls what is done there. */
+/** A path that may be a label, with OpenTelemetry's name of its operation. */
 export interface MeteredPath {
   readonly path: string
   readonly protocol: string
-  /** Absent where no model answers. */
+  /** Absent for paths without a model. */
   readonly operation?: string
 }
 
-/** The well-known names of `gen_ai.operation.name`, and our own where there is none. */
+/** The well-known names of `gen_ai.operation.name`, or our own if there is none. */
 export const OPERATIONS = {
   openai_chat: 'chat',
   anthropic_messages: 'chat',
@@ -26,9 +26,9 @@ export const OPERATIONS = {
   rerank: 'rerank',
 } as const satisfies Record<UsageDialect, string>
 
-/** What was asked of one model on one path, whichever endpoint answered. */
+/** The series of one model on one path, for all endpoints. */
 export class ModelSeries {
-  /** The name of the publication; empty where the request did not come so far. */
+  /** The name of the publication; empty if the request was rejected before. */
   readonly model: string
   readonly labels: string
   readonly endpoints = new Map<string, EndpointSeries>()
@@ -64,7 +64,7 @@ export class ModelSeries {
   }
 }
 
-/** The same of one endpoint; of the endpoint '' what never came to one. */
+/** The series of one endpoint; the endpoint '' is for requests that reached none. */
 export class EndpointSeries {
   readonly #labels: string
   readonly #genAiLabels: string
@@ -96,7 +96,7 @@ export class EndpointSeries {
     if (count) count.n++
     else byStatus.set(status, { n: 1 })
     if (charge) this.#charge(charge)
-    // Latency is that of the model and its path: what was rejected before says nothing of it.
+    // Latency counts only dispatched requests.
     if (record.overheadMs === undefined) return
     const error = errorType(record)
     let durations = this.#durations.get(error)
@@ -167,7 +167,7 @@ export class EndpointSeries {
   }
 }
 
-/** OpenTelemetry's `error.type`; empty where there was none. */
+/** OpenTelemetry's `error.type`; empty without an error. */
 function errorType({ errorCode, outcome, status }: RequestRecord): string {
   if (errorCode !== undefined) return errorCode
   if (outcome === 'client_gone') return outcome

@@ -1,13 +1,13 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 import type { Instruments } from './instruments.ts'
 
-/** Where the state of a gateway is read at a scrape; `app` hands it in. Each is cheap and never throws. */
+/** The sources of a gateway's state, passed by `app`. Each is cheap and never throws. */
 export interface StateSources {
   readonly ledger: {
     readonly healthy: boolean
     readonly queued: number
     readonly droppedLogs: number
-    /** Resolves when all that was handed over before is committed. */
+    /** Resolves when all earlier rows are committed. */
     flush(): Promise<void>
   }
   readonly holds: () => { readonly count: number; readonly tokens: number; readonly amountNano: bigint }
@@ -29,7 +29,7 @@ export function showState(instruments: Instruments, sources: StateSources, inFli
   })
   instruments.gauge('gw_holds_open', () => holds().count)
   instruments.gauge('gw_holds_tokens', () => holds().tokens)
-  // For a graph: the accounts are the ledger's.
+  // A float suffices for a graph; the ledger is exact.
   instruments.gauge('gw_holds_cost', () => Number(holds().amountNano) / NANO_PER_UNIT)
   instruments.gauge('gw_ledger_healthy', () => Number(ledger.healthy))
   instruments.gauge('gw_ledger_queued_rows', () => ledger.queued)
@@ -43,10 +43,9 @@ export function showState(instruments: Instruments, sources: StateSources, inFli
 const SAMPLE_EVERY_MS = 1_000
 
 /**
- * Measures how long the ledger takes to commit, once a second: timing the rows of every request would cost each of
- * them more than it tells.
+ * Measures the commit time of the ledger once a second: timing the rows of every request would cost too much.
  *
- * @returns what ends it.
+ * @returns a function that stops it.
  */
 export function watchCommits(
   instruments: Instruments,
@@ -60,19 +59,19 @@ export function watchCommits(
   instruments.gauge('gw_ledger_lag_seconds', () =>
     since === undefined ? 0 : (clock.monotonicMs() - since) / 1000,
   )
-  const look = async (): Promise<void> => {
+  const measure = async (): Promise<void> => {
     since = clock.monotonicMs()
     try {
       await ledger.flush()
       commits.observe((clock.monotonicMs() - since) / 1000)
       since = undefined
     } catch {
-      // The ledger has ended, of which it tells itself: from here on the lag only grows.
+      // The ledger has failed and logs that itself: from here on the lag only grows.
       return
     }
-    if (!ended) timer = clock.after(SAMPLE_EVERY_MS, () => void look())
+    if (!ended) timer = clock.after(SAMPLE_EVERY_MS, () => void measure())
   }
-  timer = clock.after(SAMPLE_EVERY_MS, () => void look())
+  timer = clock.after(SAMPLE_EVERY_MS, () => void measure())
   return () => {
     ended = true
     timer?.cancel()

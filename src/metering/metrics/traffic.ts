@@ -4,7 +4,7 @@ import { Buckets, familyHead, labelText, sample } from './exposition.ts'
 import type { RequestMeter } from './request-meter.ts'
 import { EndpointSeries, type MeteredPath, ModelSeries } from './series.ts'
 
-/** The names that may be labels; from the configuration that is served. */
+/** The names that may be labels, from the served configuration. */
 export interface Named {
   readonly publications: ReadonlyMap<string, unknown>
   readonly endpoints: ReadonlyMap<string, unknown>
@@ -21,11 +21,11 @@ interface PathSeries {
 }
 
 /**
- * Counts what requests add to, in flat numbers, and writes it in parts when it is asked for.
+ * Counts requests in plain numbers, and writes them in parts at a scrape.
  *
- * prom-client would look its labels up and check them anew at each of the ten numbers of a request, some 5 µs, and
- * write 60,000 lines in one go, 100 ms in which nothing else runs. Here a request walks path → model → endpoint once.
- * Series that the configuration no longer names are dropped at a reload, so their number is bounded by it.
+ * prom-client would look up and check its labels for each of the ten numbers of a request, about 5 µs, and write 60,000
+ * lines at once, which blocks the event loop for 100 ms. Here a request looks up path → model → endpoint once. A reload
+ * drops the series of names that the configuration no longer has, so the number of series is bounded.
  */
 export class Traffic implements RequestMeter {
   readonly #paths = new Map<string, PathSeries>()
@@ -72,7 +72,7 @@ export class Traffic implements RequestMeter {
     this.#inFlight--
   }
 
-  /** From now on these are the names that may be labels; what others had counted is forgotten. */
+  /** Sets the names that may be labels, and drops the series of all others. */
   retain(named: Named): void {
     this.#named = named
     for (const { models } of this.#everyPath())
@@ -85,7 +85,7 @@ export class Traffic implements RequestMeter {
       if (!named.endpoints.has(endpoint)) this.#attempts.delete(endpoint)
   }
 
-  /** All families, in parts of some lines each: whoever writes them may pause between any two. */
+  /** All families, in parts of a few lines: the caller may yield between any two. */
   *text(): Generator<string> {
     yield* this.#ofEndpoints('gw_requests_total', series => series.requests('gw_requests_total'))
     yield* this.#ofPaths('gw_rejections_total', rejectionLines)
@@ -182,7 +182,7 @@ function pathSeries(path: MeteredPath): PathSeries {
   }
 }
 
-/** Of the attempt that did not fail. */
+/** The result of an attempt that did not fail. */
 function resultOf({ outcome }: RequestRecord): string {
   return outcome === 'client_gone' || outcome === 'broken' ? outcome : 'answered'
 }
