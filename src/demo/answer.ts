@@ -1,13 +1,13 @@
-/** A body as it was sent: an object whose fields nobody has looked at yet. */
+/** An unvalidated JSON object. */
 export type Fields = { readonly [field: string]: unknown }
 
-/** What a route answers with 200. */
+/** The answer of a route with status 200. */
 export type DemoAnswer =
   | { readonly kind: 'json'; readonly body: unknown }
   /** Whole Server-Sent Events, each with its empty line, written at the server's pace. */
   | { readonly kind: 'stream'; readonly events: readonly string[] }
 
-/** What a route gets besides the body. */
+/** The context of a request, besides its body. */
 export interface DemoScene {
   /** A fresh id, such as `msg_9f…` for the prefix `msg_`. */
   id(prefix: string): string
@@ -16,7 +16,7 @@ export interface DemoScene {
 
 export type DemoRoute = (body: Fields, scene: DemoScene) => DemoAnswer
 
-/** A request that the vendor would refuse, too; 500 is a bug of the demo. */
+/** An error that the vendor would return, too; 500 is a bug of the demo. */
 export class DemoFault extends Error {
   override readonly name = 'DemoFault'
   readonly status: 400 | 404 | 405 | 413 | 500

@@ -1,15 +1,15 @@
 import { DemoFault, type Fields, isFields } from './answer.ts'
 
-/** The part of a chat that the demo looks at, the same for both vendors. */
+/** The parts of a chat that the demo reads, the same for both vendors. */
 export interface Conversation {
-  /** The newest text of the user; empty where there is none. */
+  /** The newest text of the user; empty if there is none. */
   readonly userText: string
-  /** What a tool gave back, where the newest message is such a result: then the turn is the model's again. */
+  /** Present if the newest message is a tool result. */
   readonly toolResult: string | undefined
   readonly inputTokens: number
 }
 
-/** Reads `messages` (and Anthropic's `system`), whose contents are texts or lists of parts. */
+/** Reads `messages` (and Anthropic's `system`); contents are texts or lists of parts. */
 export function readConversation(body: Fields): Conversation {
   const messages = body['messages']
   if (!Array.isArray(messages) || messages.length === 0 || !messages.every(isFields)) {
@@ -26,14 +26,14 @@ export function readConversation(body: Fields): Conversation {
   }
 }
 
-/** What the demo says: it is an echo, and does not pretend to be more. */
+/** The answer of the demo: an echo. */
 export function echo(conversation: Conversation): string {
   if (conversation.toolResult !== undefined) return `The tool answered: ${conversation.toolResult}`
   if (conversation.userText === '') return 'You said nothing.'
   return `You said: ${conversation.userText}`
 }
 
-/** Cuts an answer to what its request allows: `limit` tokens of four characters. */
+/** Truncates an answer to `limit` tokens of four characters. */
 export function cutToTokens(text: string, limit: unknown): { text: string; cut: boolean } {
   if (typeof limit !== 'number' || tokens(text) <= limit) return { text, cut: false }
   return {
@@ -51,7 +51,7 @@ export function tokens(text: string): number {
   return Math.max(1, Math.ceil(Array.from(text).length / CHARACTERS_PER_TOKEN))
 }
 
-/** The pieces in which a text is streamed, about a word each; joined they are the text again. */
+/** Splits a text for streaming, about a word each; joined they equal the text. */
 export function pieces(text: string): string[] {
   return text.match(/\s*\S{1,12}|\s+$/gu) ?? []
 }
@@ -63,7 +63,7 @@ function textOf(content: unknown): string {
   return typeof content['text'] === 'string' ? content['text'] : textOf(content['content'])
 }
 
-/** OpenAI gives a result in a message of role `tool`, Anthropic as a part of a user's message. */
+/** OpenAI sends a result as a message of role `tool`, Anthropic as a part of a user message. */
 function isToolResult(message: Fields): boolean {
   const content = message['content']
   if (message['role'] === 'tool') return true

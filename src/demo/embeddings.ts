@@ -3,7 +3,7 @@ import { type DemoAnswer, DemoFault, type Fields, modelOf } from './answer.ts'
 import { tokens } from './conversation.ts'
 
 const DEFAULT_DIMENSIONS = 256
-const MOST_DIMENSIONS = 4_096
+const MAX_DIMENSIONS = 4_096
 
 /** `POST /v1/embeddings`: one vector for each input, as numbers or as base64 of little-endian 32-bit floats. */
 export function embeddings(body: Fields): DemoAnswer {
@@ -23,8 +23,8 @@ export function embeddings(body: Fields): DemoAnswer {
 }
 
 /**
- * A unit vector that depends on the text alone. Each word points in a direction of its own and the text in their
- * sum, so that texts which share words lie close to each other: enough to try a search.
+ * A unit vector that depends only on the text. Each word has its own direction and the text is their sum, so that texts
+ * with common words are close to each other: enough to try a search.
  */
 export function embed(text: string, dimensions: number): Float32Array {
   const sum = new Float64Array(dimensions)
@@ -41,7 +41,7 @@ export function cosine(a: Float32Array, b: Float32Array): number {
   return a.reduce((sum, value, i) => sum + value * (b[i] ?? 0), 0)
 }
 
-/** A stream of digests is as good as any source of even numbers in [-1, 1). */
+/** Derives uniformly distributed numbers in [-1, 1) from digests. */
 function directionOf(word: string, dimensions: number): Float64Array {
   const direction = new Float64Array(dimensions)
   let digest = Buffer.alloc(0)
@@ -71,8 +71,8 @@ function readInputs(input: unknown): string[] {
 
 function readDimensions(dimensions: unknown): number {
   if (dimensions === undefined || dimensions === null) return DEFAULT_DIMENSIONS
-  if (Number.isInteger(dimensions) && Number(dimensions) > 0 && Number(dimensions) <= MOST_DIMENSIONS) {
+  if (Number.isInteger(dimensions) && Number(dimensions) > 0 && Number(dimensions) <= MAX_DIMENSIONS) {
     return Number(dimensions)
   }
-  throw new DemoFault(400, `'dimensions' must be a whole number from 1 to ${MOST_DIMENSIONS}`, 'dimensions')
+  throw new DemoFault(400, `'dimensions' must be a whole number from 1 to ${MAX_DIMENSIONS}`, 'dimensions')
 }

@@ -1,6 +1,6 @@
 import type { Fields } from './answer.ts'
 
-/** The models of the list. The other routes answer to any name at all, as an echo does. */
+/** The models of the list. The other routes accept any name. */
 const MODELS = {
   'demo-chat': 'Demo chat',
   'demo-messages': 'Demo messages',
@@ -15,7 +15,7 @@ export function listModels(): Fields {
   return { object: 'list', data, has_more: false, first_id: data.at(0)?.id, last_id: data.at(-1)?.id }
 }
 
-/** `GET /v1/models/{id}`; undefined for a name that the list does not hold. */
+/** `GET /v1/models/{id}`; undefined for an unknown name. */
 export function findModel(id: string): Fields | undefined {
   const name = Object.entries(MODELS).find(([known]) => known === id)?.[1]
   return name === undefined ? undefined : entry(id, name)

@@ -55,8 +55,8 @@ function whole({ index, text, call, finish }: Choice): Fields {
 }
 
 /**
- * For each choice: a chunk with the role, one for each piece, one with the reason of its end. Then, where it was
- * asked for, a chunk without choices that holds the usage, which the others announce by `"usage":null`.
+ * For each choice: a chunk with the role, one for each piece, one with the finish reason. Then, if requested, a chunk
+ * without choices that contains the usage; the others have `"usage":null`.
  */
 function streamed(frame: Fields, choices: readonly Choice[], usage: Fields | undefined): string[] {
   const chunk = (list: readonly Fields[], counted: Fields | null = null): string =>

@@ -2,7 +2,7 @@ import { type DemoAnswer, DemoFault, type DemoScene, type Fields, isFields, mode
 import { tokens } from './conversation.ts'
 import { cosine, embed } from './embeddings.ts'
 
-/** Words of the query that a document shares decide; more dimensions keep other words out of each other's way. */
+/** Common words of query and document determine the score; more dimensions reduce collisions of other words. */
 const DIMENSIONS = 512
 /** Cohere bills one search unit for up to this many documents (docs.cohere.com, "Rerank pricing"). */
 const DOCUMENTS_PER_SEARCH_UNIT = 100

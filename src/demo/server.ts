@@ -21,7 +21,7 @@ import { rerank } from './rerank.ts'
 
 export interface DemoUpstreamOptions {
   readonly host: string
-  /** 0 takes any free one. */
+  /** 0 selects a free port. */
   readonly port: number
   /** The pause between two events of a stream. Default 20 ms, about the pace of a mid-sized model. */
   readonly paceMs?: number
@@ -48,9 +48,9 @@ const LIMIT_BYTES = 33_554_432
 const DEFAULT_PACE_MS = 20
 
 /**
- * A small echo server that speaks like OpenAI and like Anthropic: a first run needs no account. It takes any
- * model name and any credential, or none; it repeats what the user said, calls a tool when its name is
- * mentioned, and counts four characters as a token.
+ * A small echo server with the APIs of OpenAI and Anthropic, so that a first run needs no account. It accepts any model
+ * name and any credential, or none; it repeats the user's text, calls a tool when its name is mentioned, and counts four
+ * characters as a token.
  *
  * @throws the system error of `listen(2)`, such as EADDRINUSE.
  */
@@ -127,7 +127,7 @@ function expectMethod(req: IncomingMessage, res: ServerResponse, method: 'GET' |
 async function readFields(req: IncomingMessage): Promise<Fields> {
   const chunks: Buffer[] = []
   let lengthBytes = 0
-  // A refusal must not destroy the request: its socket carries the answer.
+  // A rejection must not destroy the request: its socket carries the answer.
   for await (const chunk of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     lengthBytes += chunk.length
     if (lengthBytes > LIMIT_BYTES) throw new DemoFault(413, `the body is larger than ${LIMIT_BYTES} bytes`)

@@ -15,7 +15,7 @@ interface Offered {
  * The tool call that a request asks for, if any:
  *
  * - `tool_choice` forces one: `required`, or a named function; Anthropic's `any`, or `tool` with its name;
- * - else the newest text of the user holds the name of an offered tool, such as "please call get_weather".
+ * - else the newest text of the user contains the name of an offered tool, such as "please call get_weather".
  *
  * Never with `tool_choice` `none`, and never right after a tool's result, so that an agent's loop ends.
  */
@@ -53,7 +53,7 @@ function readChoice(choice: unknown): 'none' | 'any' | { readonly name: unknown 
   return undefined
 }
 
-/** A value that a JSON Schema allows, in the simple cases that tools are made of; texts echo the user. */
+/** A value that a JSON Schema allows, for the simple schemas of tools; texts echo the user. */
 function sample(schema: unknown, text: string): unknown {
   if (!isFields(schema)) return text
   const { const: only, default: preset, enum: values, examples } = schema
@@ -79,7 +79,7 @@ function sample(schema: unknown, text: string): unknown {
   }
 }
 
-/** The fragments in which the JSON of a tool's input is streamed; joined they are the JSON again. */
+/** Splits the JSON of a tool's input for streaming; joined they equal the JSON. */
 export function fragments(input: Fields): string[] {
   return JSON.stringify(input).match(/.{1,12}/gsu) ?? []
 }
