@@ -7,7 +7,7 @@ import { endpointEntry, publicationEntry } from './entries.ts'
 import { keyEntries } from './keys.ts'
 import type { Snapshot, Target } from './types.ts'
 
-/** Looks up a secret that was resolved before, or why it could not be: compiling itself reads nothing. */
+/** Looks up a resolved secret, or the error of its resolution: compiling itself reads nothing. */
 export type SecretLookup = (source: SecretSource) => string | Error
 
 export type Compiled =
@@ -15,8 +15,8 @@ export type Compiled =
   | { readonly ok: false; readonly problems: readonly string[] }
 
 /**
- * Compiles a revision into the form in which requests use it. Pure: the same state and secrets give the same
- * snapshot. A state that cannot be served gives every reason at once, and no snapshot.
+ * Compiles a revision into a snapshot. Pure: the same state and secrets give the same snapshot. An invalid state gives
+ * all problems at once, and no snapshot.
  */
 export function compile(state: ServedState, secretOf: SecretLookup): Compiled {
   const work = compiling(state, secretOf)
@@ -27,17 +27,16 @@ export function compile(state: ServedState, secretOf: SecretLookup): Compiled {
 }
 
 /**
- * The same in steps, each of a resource or two: ten thousand keys at once would hold up everybody for a tenth of a
- * second.
+ * Like {@link compile}, in steps of one or two resources: ten thousand keys at once would block the event loop for 100 ms.
  */
 export function* compiling(state: ServedState, secretOf: SecretLookup): Generator<undefined, Compiled> {
   return yield* linking(yield* decoding(state), secretOf)
 }
 
 /**
- * The second half of it: what was read becomes one whole, with its secrets.
+ * The second half of compiling: links the decoded resources and their secrets.
  *
- * @param environmentProxies absent where it is not to be served.
+ * @param environmentProxies Absent if the snapshot will not be served.
  */
 export function* linking(
   decoded: Decoded,
@@ -110,15 +109,15 @@ export function* linking(
 }
 
 /**
- * The same snapshot with the maintenance switch of `state`, whatever else has moved: it must work also while a state
- * cannot be compiled.
+ * The same snapshot with the maintenance switch of `state`, ignoring all other changes: the switch must work even if the
+ * state cannot be compiled.
  */
 export function withSwitchOf(state: ServedState, snapshot: Snapshot): Snapshot {
   const maintenance = maintenanceOf(state, snapshot.declaredMaintenance)
   return maintenance === snapshot.maintenance ? snapshot : Object.freeze({ ...snapshot, maintenance })
 }
 
-/** What was switched on by hand comes before what the settings say. */
+/** Manual maintenance takes precedence over the settings. */
 function maintenanceOf(
   { maintenance }: ServedState,
   { enabled, message }: Spec<'settings'>['maintenance'],
@@ -126,13 +125,13 @@ function maintenanceOf(
   return maintenance || enabled ? (maintenance?.message ?? message) : undefined
 }
 
-/** `env:NAME`, `file:/path` or `stored:` and its use: the one name of a source, to look it up by. */
+/** The look-up key of a source: `env:NAME`, `file:/path`, or `stored:` and its use. */
 export function describe(source: SecretSource): string {
   if ('kept' in source) return `stored:${source.kept}`
   return source.env === undefined ? `file:${source.file}` : `env:${source.env}`
 }
 
-/** Each is a step: those of a publication with a dozen prices take some tenths of a millisecond. */
+/** One step for each item: a publication with a dozen prices takes some tenths of a millisecond. */
 function* byName<Named extends { readonly name: string }, Entry>(
   items: readonly Named[],
   make: (item: Named) => Entry,

@@ -7,10 +7,10 @@ import { type Item, tenantEntry } from './entries.ts'
 import { KnownKey } from './keys.ts'
 import type { TenantEntry } from './types.ts'
 
-/** So many are looked through in a fraction of a millisecond. */
+/** Resources in one step, which takes a fraction of a millisecond. */
 const STEP_RESOURCES = 100
 
-/** A state of which every resource has been read: the first half of compiling, and what the next one can build on. */
+/** A state with all resources decoded: the first half of compiling, and the base of the next one. */
 export interface Decoded {
   readonly state: ServedState
   readonly settings: Spec<'settings'>
@@ -19,23 +19,23 @@ export interface Decoded {
   readonly bindings: readonly Item<'binding'>[]
   readonly publications: readonly Item<'publication'>[]
   readonly keys: readonly KnownKey[]
-  /** Where every secret of it is found, so that they can be looked up before it is compiled. */
+  /** The sources of all secrets, to resolve them before compiling. */
   readonly sources: readonly SecretSource[]
-  /** Of what this version cannot read. */
+  /** Resources that this version cannot read. */
   readonly problems: readonly string[]
 }
 
-/** A tenant, and the resource that tells of it. */
+/** A tenant and its resource. */
 export interface KnownTenant {
   readonly resource: ServedResource
   readonly entry: TenantEntry
 }
 
 /**
- * Reads every resource of a state, in steps of a resource or two.
+ * Decodes all resources of a state, in steps of one or two resources.
  *
- * @param before What was made of an earlier state. Keys and tenants whose resource is the same object are taken from
- *   there: a hundred thousand of them take a second to read, and seldom has more than one changed.
+ * @param before The result for an earlier state. Keys and tenants whose resource is the same object are reused: a hundred
+ *   thousand take a second to decode, and usually only one has changed.
  */
 export function* decoding(state: ServedState, before?: Decoded): Generator<undefined, Decoded> {
   const problems: string[] = []
@@ -75,7 +75,7 @@ export function* decoding(state: ServedState, before?: Decoded): Generator<undef
 
 type ByKind = ReadonlyMap<Kind, readonly ServedResource[]>
 
-/** Sorted once: to look for the few of each kind among a hundred thousand keys takes longer than a step may. */
+/** Groups the resources once: a search among a hundred thousand keys for each kind would exceed a step. */
 function* byKind({ resources }: ServedState): Generator<undefined, ByKind> {
   const sorted = new Map<Kind, ServedResource[]>()
   for (const [index, resource] of resources.entries()) {
@@ -87,7 +87,7 @@ function* byKind({ resources }: ServedState): Generator<undefined, ByKind> {
   return sorted
 }
 
-/** Every resource of a kind. */
+/** Decodes all resources of a kind. */
 function* items<K extends Kind>(
   resources: ByKind,
   kind: K,
@@ -102,7 +102,7 @@ function* items<K extends Kind>(
   return found
 }
 
-/** What is made of every resource of a kind, or was made of it before. */
+/** Like {@link items}, but reuses the earlier results of unchanged resources. */
 function* known<K extends Kind, Made extends { readonly resource: ServedResource }>(
   resources: ByKind,
   kind: K,
@@ -130,7 +130,7 @@ function byResourceName({ resource }: { readonly resource: ServedResource }, nam
   return resource.name < name ? -1 : 1
 }
 
-/** Undefined, and a problem, not a crash, where this version cannot read it. */
+/** Decodes a resource. Adds a problem and returns undefined if this version cannot read it. */
 function itemOf<K extends Kind>(kind: K, resource: ServedResource, problems: string[]): Item<K> | undefined {
   const { name, createdAtMs, account = name } = resource
   try {

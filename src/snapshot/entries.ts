@@ -7,16 +7,16 @@ import { credentialOf, type SecretSource } from '../schema/stored-credential.ts'
 import { modelFilter } from './model-filter.ts'
 import type { DatedPrice, EndpointEntry, PublicationEntry, RateLimits, Target, TenantEntry } from './types.ts'
 
-/** What an entry needs while it is compiled: a place for problems, and resolved secrets. */
+/** The context for compiling entries: collected problems, and resolved secrets. */
 export interface EntryPorts {
   readonly problems: string[]
-  /** The secret that is found there; where there is none a problem is noted and the text is empty. */
+  /** Returns the secret of a source; if it has none, adds a problem and returns an empty string. */
   resolve(owner: string, source: SecretSource): string
-  /** Absent where nothing is going to be connected to: references to proxies lead nowhere then. */
+  /** Absent if the snapshot makes no connections: proxies are ignored then. */
   readonly environmentProxies?: EnvironmentProxies | undefined
 }
 
-/** A decoded resource on its way into the snapshot. */
+/** A decoded resource. */
 export interface Item<K extends Kind> {
   readonly name: string
   readonly spec: Spec<K>
@@ -24,7 +24,7 @@ export interface Item<K extends Kind> {
   readonly account: string
 }
 
-/** What a credential may hold so that it fits a header line (RFC 9110 §5.5). */
+/** Credentials that are valid in a header line (RFC 9110 §5.5). */
 const HEADER_SAFE = /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/
 
 export function endpointEntry({ name, account, spec }: Item<'endpoint'>, ports: EntryPorts): EndpointEntry {
@@ -98,7 +98,7 @@ export function tenantEntry({ name, account, spec }: Item<'tenant'>): TenantEntr
   })
 }
 
-/** Every member is there in every entry, so that all have one shape where they are read: on each request. */
+/** Sets every member, so that all entries have the same hidden class: they are read on each request. */
 export function rateLimits({ rpm, tpm, concurrency }: Spec<'key'>['limits']): RateLimits {
   return Object.freeze({
     rpm: rpm === undefined ? undefined : Object.freeze(rateOf(rpm)),
@@ -107,7 +107,7 @@ export function rateLimits({ rpm, tpm, concurrency }: Spec<'key'>['limits']): Ra
   })
 }
 
-/** @param settings What counts where the publication does not say otherwise. */
+/** @param settings Defaults for the publication. */
 export function publicationEntry(
   item: Item<'publication'>,
   bound: readonly Target[],

@@ -1,19 +1,19 @@
 import type { Snapshot } from './types.ts'
 
-/** How the last attempt to take over a new state ended. */
+/** The result of the last reload. */
 export interface ReloadReport {
   /** The revision that is served; 0 before the first. */
   readonly revision: number
   readonly ok: boolean
-  /** When that attempt ended, milliseconds since the epoch. */
+  /** End of the reload, milliseconds since the epoch. */
   readonly atMs: number
-  /** The revision that cannot be served, and why. */
+  /** The invalid revision and its problems. */
   readonly rejected?: { readonly revision: number; readonly problems: readonly string[] }
 }
 
 /**
- * Holds the one reference that requests read. A state that does not compile is reported beside it and changes
- * nothing: what works keeps working.
+ * Holds the reference to the current snapshot. A state that does not compile is reported, and the current snapshot stays
+ * in use.
  */
 export class SnapshotHolder {
   #snapshot: Snapshot | undefined
@@ -32,7 +32,7 @@ export class SnapshotHolder {
     this.#report = { revision: snapshot.revision, ok: true, atMs }
   }
 
-  /** Serves a variant of the same state. How the last attempt to take over a new one ended stays as it is told. */
+  /** Replaces the snapshot by a variant of the same state, and keeps the report. */
   replace(snapshot: Snapshot): void {
     this.#snapshot = snapshot
   }

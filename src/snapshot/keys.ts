@@ -6,11 +6,11 @@ import { type EntryPorts, type Item, rateLimits } from './entries.ts'
 import { modelFilter } from './model-filter.ts'
 import type { Budget, KeyEntry, TenantEntry } from './types.ts'
 
-/** Secrets brought along from elsewhere may have any shape, but not any length (spec/resources.md §2). */
+/** Imported secrets may have any form, but must have a minimum length (spec/resources.md §2). */
 const MIN_SECRET_LENGTH = 20
 const NEVER_MS = Number.POSITIVE_INFINITY
 
-/** What a key is by itself: without its tenant, its secrets, and what was done by hand. */
+/** A key as configured: without its tenant, its secrets and manual changes. */
 export type KeyTerms = Omit<KeyEntry, 'tenant'>
 
 export function keyTerms({ name, account, spec }: Pick<Item<'key'>, 'name' | 'account' | 'spec'>): KeyTerms {
@@ -27,16 +27,16 @@ export function keyTerms({ name, account, spec }: Pick<Item<'key'>, 'name' | 'ac
 }
 
 /**
- * What a key may do, whatever its secrets are.
+ * The entry of a key, before the expiry of its secrets.
  *
- * @param isSuspended It was disabled by hand.
+ * @param isSuspended The key was disabled manually.
  */
-export function keyEntry(terms: KeyTerms, tenant: TenantEntry | undefined, isHeld: boolean): KeyEntry {
+export function keyEntry(terms: KeyTerms, tenant: TenantEntry | undefined, isSuspended: boolean): KeyEntry {
   const { name, account, enabled, expiresAtMs, mayUse, limits, quotaTokens, budget } = terms
   return Object.freeze({
     name,
     account,
-    enabled: enabled && !isHeld,
+    enabled: enabled && !isSuspended,
     expiresAtMs,
     mayUse,
     tenant,
@@ -50,17 +50,17 @@ function budgetOf({ amount, per, timezone }: NonNullable<Spec<'key'>['budget']>)
   return Object.freeze({ amountNano: amount, per, timezone })
 }
 
-/** A key as its resource tells of it, without what else it takes to serve it: its tenant, and what was done by hand. */
+/** A decoded key, without its tenant and manual changes. */
 export class KnownKey {
   readonly resource: ServedResource
   /** By name; absent for a platform key. */
   readonly tenant: string | undefined
-  /** Of the secret that the configuration brings along, in hexadecimal digits. */
+  /** SHA-256 of an imported secret, in hexadecimal digits. */
   readonly digest: string | undefined
-  /** Where such a secret is found. */
+  /** The source of an imported secret. */
   readonly secret: SecretReference | undefined
   readonly #terms: KeyTerms
-  /** The one that was asked for last: most reloads change nothing of it. */
+  /** The last result of `entry`: most reloads do not change it. */
   #entry: KeyEntry | undefined
 
   constructor(item: Item<'key'>, resource: ServedResource) {
@@ -76,23 +76,24 @@ export class KnownKey {
     return this.#terms.name
   }
 
-  /** @param isSuspended It was disabled by hand. */
-  entry(tenant: TenantEntry | undefined, isHeld: boolean): KeyEntry {
+  /** @param isSuspended The key was disabled manually. */
+  entry(tenant: TenantEntry | undefined, isSuspended: boolean): KeyEntry {
     const known = this.#entry
-    if (known && known.tenant === tenant && known.enabled === (this.#terms.enabled && !isHeld)) return known
-    this.#entry = keyEntry(this.#terms, tenant, isHeld)
+    const enabled = this.#terms.enabled && !isSuspended
+    if (known && known.tenant === tenant && known.enabled === enabled) return known
+    this.#entry = keyEntry(this.#terms, tenant, isSuspended)
     return this.#entry
   }
 }
 
-/** The keys by the digest of each secret that opens them: minted ones, and one brought along in the configuration. */
+/** The keys by the digest of each of their secrets: minted ones, and one imported by the configuration. */
 export function* keyEntries(
   state: ServedState,
   keys: readonly KnownKey[],
   tenants: ReadonlyMap<string, TenantEntry>,
   ports: EntryPorts,
 ): Generator<undefined, ReadonlyMap<string, KeyEntry>> {
-  const held = new Set(state.suspendedKeys)
+  const suspended = new Set(state.suspendedKeys)
   const minted = yield* byKey(state.secrets)
   const entries = new Map<string, KeyEntry>()
   for (const key of keys) {
@@ -101,8 +102,8 @@ export function* keyEntries(
     const tenant = key.tenant === undefined ? undefined : tenants.get(key.tenant)
     if (key.tenant !== undefined && !tenant)
       ports.problems.push(`key ${name}: there is no tenant ${key.tenant}`)
-    const entry = key.entry(tenant, held.has(name))
-    const open = (digest: string, secretExpiresAtMs: number) => {
+    const entry = key.entry(tenant, suspended.has(name))
+    const addSecret = (digest: string, secretExpiresAtMs: number) => {
       const other = entries.get(digest)
       if (other) return void ports.problems.push(`keys ${other.name} and ${name} have the same secret`)
       const expiresAtMs = Math.min(entry.expiresAtMs, secretExpiresAtMs)
@@ -111,11 +112,11 @@ export function* keyEntries(
         expiresAtMs === entry.expiresAtMs ? entry : Object.freeze({ ...entry, expiresAtMs }),
       )
     }
-    for (const secret of minted.get(name) ?? []) open(secret.digest, secret.expiresAtMs ?? NEVER_MS)
-    if (digest !== undefined) open(digest, NEVER_MS)
+    for (const secret of minted.get(name) ?? []) addSecret(secret.digest, secret.expiresAtMs ?? NEVER_MS)
+    if (digest !== undefined) addSecret(digest, NEVER_MS)
     if (secret) {
-      const found = broughtAlong(name, secret, ports)
-      if (found !== undefined) open(keyDigest(found), NEVER_MS)
+      const found = importedSecret(name, secret, ports)
+      if (found !== undefined) addSecret(keyDigest(found), NEVER_MS)
     }
   }
   return entries
@@ -132,8 +133,8 @@ function* byKey(secrets: readonly KeySecret[]): Generator<undefined, ReadonlyMap
   return minted
 }
 
-/** The secret of a key that its configuration names; undefined, and a problem, where it cannot be one. */
-function broughtAlong(key: string, reference: SecretReference, ports: EntryPorts): string | undefined {
+/** The imported secret of a key. Adds a problem and returns undefined if it is invalid. */
+function importedSecret(key: string, reference: SecretReference, ports: EntryPorts): string | undefined {
   const owner = `key ${key}: secret`
   const secret = ports.resolve(owner, reference)
   if (secret === '') return undefined

@@ -4,8 +4,8 @@ const GLOB = /[*?]/
 const EVERYTHING: ModelFilter = () => true
 
 /**
- * A filter from names and globs: `*` stands for any characters, also `/`; `?` for one. A name that is itself
- * written with `*` or `?` matches itself, too.
+ * A filter from names and globs: `*` matches any characters, also `/`; `?` matches one. A name that contains `*` or `?`
+ * also matches itself.
  */
 export function modelFilter(patterns: readonly string[]): ModelFilter {
   if (patterns.includes('*')) return EVERYTHING
@@ -16,9 +16,8 @@ export function modelFilter(patterns: readonly string[]): ModelFilter {
 }
 
 /**
- * What stands between two `*` is looked for where it comes first and never again further on, which is what a glob means
- * as well as any other way: a backreference to a lookahead gives nothing back. Otherwise a few `*` would take hours over
- * a name that nearly fits.
+ * Each piece between two `*` matches at its first occurrence only, which is equivalent for a glob: a backreference to a
+ * lookahead does not backtrack. With backtracking a few `*` would take hours on a name that nearly matches.
  */
 function globExpression(glob: string): RegExp {
   const pieces = glob.replace(/\*+/g, '*').split('*').map(literal)
@@ -30,7 +29,7 @@ function globExpression(glob: string): RegExp {
   return new RegExp(`^${source.join('')}$`, 'su')
 }
 
-/** Of a piece without `*`. */
+/** The pattern of a piece without `*`. */
 function literal(piece: string): string {
   return piece.replace(/[.+^${}()|[\]\\]/g, String.raw`\$&`).replaceAll('?', '.')
 }

@@ -1,8 +1,8 @@
 import type { DatedPrice, PublicationEntry } from './types.ts'
 
 /**
- * The price in force at a moment: the one with the latest start that has come. Undefined where there is none, or none
- * has begun: calls are free then, and counted as unpriced.
+ * The price in force at a time: the one with the latest start before it. Undefined if there is none: calls are free then,
+ * and counted as unpriced.
  */
 export function priceAt({ prices }: Pick<PublicationEntry, 'prices'>, nowMs: number): DatedPrice | undefined {
   for (let at = prices.length - 1; at >= 0; at--) {

@@ -4,27 +4,27 @@ import type { Rate } from '../schema/limits.ts'
 import type { PUBLICATION_STATUSES } from '../schema/publication.ts'
 
 /**
- * The configuration as a request needs it: compiled once, frozen, never queried. A request takes the snapshot when
- * it begins and keeps it to its end; a reload swaps one reference.
+ * The configuration in the form that requests use: compiled once and frozen. A request takes the current snapshot when it
+ * begins, and keeps it to its end; a reload swaps one reference.
  */
 export interface Snapshot {
   readonly revision: number
   readonly keyVersion: number
-  /** What clients are told, while the gateway is in maintenance, by hand or by its settings. */
+  /** The message for clients during maintenance, manual or by settings; else undefined. */
   readonly maintenance: string | undefined
-  /** What the settings say of it. */
+  /** The maintenance settings. */
   readonly declaredMaintenance: { readonly enabled: boolean; readonly message: string }
   readonly bodyLimitBytes: number
-  /** Of browser applications that may call; absent where there are none. */
+  /** Origins of browser applications that may call; absent if none are configured. */
   readonly corsOrigins: ReadonlySet<string> | undefined
-  /** Callers see names of endpoints. */
+  /** Answers to clients may name endpoints. */
   readonly showEndpoints: boolean
   /** A label for amounts of money; nothing is converted. */
   readonly currency: string
   /** Whether embeddings write a call log, too. */
   readonly logEmbeddings: boolean
   readonly logRetentionMs: number
-  /** For how long it is kept what stood at a revision, and how many can always be gone back. */
+  /** Retention of earlier revisions, and how many are always kept for a rollback. */
   readonly revisions: { readonly retentionMs: number; readonly keep: number }
   readonly health: HealthSettings
   /** By the SHA-256 of the secret, in hexadecimal digits. */
@@ -35,7 +35,7 @@ export interface Snapshot {
   readonly tenants: ReadonlyMap<string, TenantEntry>
 }
 
-/** When an endpoint counts as unhealthy, and how long the pauses between probes are then. */
+/** When an endpoint becomes unhealthy, and the pauses between its probes. */
 export interface HealthSettings {
   /** Failures in a row. */
   readonly unhealthyAfter: number
@@ -43,15 +43,15 @@ export interface HealthSettings {
   readonly probeMaxMs: number
 }
 
-/** Says whether a model name is among the names and globs that it was made from. */
+/** Whether a model name matches the names and globs of the filter. */
 export type ModelFilter = (model: string) => boolean
 
 export interface KeyEntry {
   readonly name: string
-  /** Under what it is counted and booked: its name, or the one under which it came. */
+  /** Its name in limits and ledger: its first name, which a rename keeps. */
   readonly account: string
   readonly enabled: boolean
-  /** Of the key or of this secret, whichever ends first; milliseconds since the epoch. */
+  /** End of the key or of this secret, whichever is earlier; milliseconds since the epoch. */
   readonly expiresAtMs: number
   readonly mayUse: ModelFilter
   /** Absent for a platform key. */
@@ -62,7 +62,7 @@ export interface KeyEntry {
   readonly budget: Budget | undefined
 }
 
-/** What may happen in a minute, and at a time. An absent limit is no limit. */
+/** Rates per minute, and concurrency. An absent limit means unlimited. */
 export interface RateLimits {
   /** Requests per minute. */
   readonly rpm: Rate | undefined
@@ -87,7 +87,7 @@ export interface TenantEntry {
   readonly status: 'active' | 'disabled' | 'banned'
   readonly mayUse: ModelFilter
   readonly isBanned: ModelFilter
-  /** Over all keys of the tenant together. */
+  /** For all keys of the tenant together. */
   readonly limits: RateLimits
   /** `prepaid`: the wallet must cover each call. */
   readonly billing: 'postpaid' | 'prepaid'
@@ -102,30 +102,30 @@ export interface PublicationEntry {
   readonly status: (typeof PUBLICATION_STATUSES)[number]
   /** The entry of `GET /v1/models`, as JSON. */
   readonly listing: string
-  /** By protocol, sorted by tier; those with weight 0 or a disabled endpoint included. */
+  /** By protocol, sorted by tier; includes targets with weight 0 or a disabled endpoint. */
   readonly targets: Readonly<Record<Protocol, readonly Target[]>>
-  /** In the order in which they come into force; see `priceAt`. */
+  /** Ordered by their start; see `priceAt`. */
   readonly prices: readonly DatedPrice[]
   /** Calls are rejected while no price is in force. */
   readonly requirePrice: boolean
-  /** The context window; a bound for what is held. */
+  /** The context window; limits the held input. */
   readonly maxInputTokens?: number | undefined
   /** The output that a request without a limit of its own reserves. */
   readonly maxOutputTokens: number | undefined
   /** The field that is added to requests without a limit of their own. */
   readonly outputCap: 'none' | 'max_tokens' | 'max_completion_tokens'
-  /** What becomes of an upstream whose client has left. */
+  /** What to do with the upstream request after a client disconnect. */
   readonly onDisconnect: 'abort' | 'drain'
-  /** What becomes of the bill of an answer that its upstream has broken off. */
+  /** Whether to charge an answer that its upstream broke off. */
   readonly onUpstreamError: 'charge' | 'free'
 }
 
-/** A price, from a moment on until the next one. */
+/** A price with its start; it is in force until the next one. */
 export interface DatedPrice {
   /** Milliseconds since the epoch; `-Infinity`: always. */
   readonly fromMs: number
   readonly price: Price
-  /** What the ledger keeps of it, see `priceText`. */
+  /** The price as stored in the ledger, see `priceText`. */
   readonly text: string
 }
 
@@ -148,18 +148,18 @@ export interface EndpointEntry {
   readonly origin: string
   /** The path of `base_url`, without a slash at its end. */
   readonly basePath: string
-  /** The model name that the upstream accepts, where a binding does not say otherwise. */
+  /** The model name at the upstream, unless a binding overrides it. */
   readonly servedModel: string
   readonly enabled: boolean
-  /** Never sent a probe: traffic alone judges it. */
+  /** Never probed: only requests determine its health. */
   readonly skipProbe: boolean
   /** Requests at a time. */
   readonly maxConcurrency: number
-  /** Header names and values in turn: the credential and the extra headers. */
+  /** The credential and the extra headers; names and values alternate. */
   readonly headers: readonly string[]
-  /** The address of the proxy that it is reached by, perhaps with user and password. */
+  /** Address of the proxy, possibly with user and password. */
   readonly proxy: string | undefined
-  /** What of them is secret, to be kept out of messages. */
+  /** The secrets in headers and proxy, to be kept out of messages. */
   readonly secrets: readonly string[]
   readonly connectMs: number
   readonly firstByteMs: number
