@@ -3,19 +3,18 @@ import { crc32 } from 'node:zlib'
 import type { Random } from './random.ts'
 
 /**
- * An API key is `gw_`, 40 base62 characters of chance (238 bits) and a checksum of 6. The checksum lets a typo be
- * rejected without a look-up, and a secret scanner tell a key from noise (the scheme of GitHub's tokens:
- * CRC-32 in base62).
+ * An API key is `gw_`, 40 random base62 characters (238 bits) and a checksum of 6. With the checksum a typo is rejected
+ * without a look-up, and a secret scanner can distinguish a key from noise (the scheme of GitHub's tokens: CRC-32 in base62).
  */
 const PREFIX = 'gw_'
 const RANDOM_LENGTH = 40
 const CHECKSUM_LENGTH = 6
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const MINTED = /^gw_[0-9A-Za-z]{38,}$/
-/** The largest multiple of 62 in a byte: bytes from here on would favour the first letters, so they are dropped. */
+/** The largest multiple of 62 in a byte: larger bytes would favour the first letters, so they are dropped. */
 const UNBIASED = 248
 
-/** A new secret. It is shown once; only {@link keyDigest} of it is kept. */
+/** A new secret. It is shown once; only its {@link keyDigest} is stored. */
 export function mintKey(random: Random): string {
   let randomPart = ''
   while (randomPart.length < RANDOM_LENGTH) {
@@ -26,14 +25,14 @@ export function mintKey(random: Random): string {
   return PREFIX + randomPart + checksum(randomPart)
 }
 
-/** Whether a text that looks like one of our keys carries a wrong checksum: a typo, not worth a look-up. */
+/** Whether a text in the form of an API key has a wrong checksum: a typo, not worth a look-up. */
 export function isMistyped(secret: string): boolean {
   if (!MINTED.test(secret)) return false
   const end = secret.length - CHECKSUM_LENGTH
   return checksum(secret.slice(PREFIX.length, end)) !== secret.slice(end)
 }
 
-/** SHA-256 of a secret in lower-case hexadecimal digits: all that is ever stored of it. */
+/** SHA-256 of a secret in lower-case hexadecimal digits: the only stored form. */
 export function keyDigest(secret: string): string {
   return hash('sha256', secret)
 }

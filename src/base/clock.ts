@@ -1,21 +1,19 @@
-/** What a pending timer gives back. */
+/** A pending timer. */
 export interface Timer {
   cancel(): void
 }
 
-/**
- * The only source of time. Everything that waits or stamps takes a `Clock`, so that a test owns time.
- */
+/** The only source of time. All code that waits or records times takes a `Clock`, so that tests control time. */
 export interface Clock {
-  /** Wall clock, milliseconds since the Unix epoch. For stamps, never for measuring. */
+  /** Wall clock, milliseconds since the Unix epoch. For timestamps, never for durations. */
   nowMs(): number
-  /** Monotonic clock in milliseconds with fractions. For measuring, never for stamps. */
+  /** Monotonic clock in milliseconds with fractions. For durations, never for timestamps. */
   monotonicMs(): number
-  /** Runs `task` once after `ms`. The timer never keeps the process alive by itself. */
+  /** Runs `task` once after `ms`. The timer never keeps the process alive. */
   after(ms: number, task: () => void): Timer
 }
 
-/** What a timer of Node can wait for; a longer one would run at once. */
+/** The limit of Node's timers; a longer one would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 export const systemClock: Clock = {
@@ -28,12 +26,12 @@ export const systemClock: Clock = {
   },
 }
 
-/** A clock that stands still: for questions about a moment. What waits on it waits for ever. */
+/** A stopped clock, for queries about one moment. Its timers never fire. */
 export function stoppedClock(nowMs: number): Clock {
   return { nowMs: () => nowMs, monotonicMs: () => 0, after: () => ({ cancel: () => undefined }) }
 }
 
-/** Resolves after `ms`, or when the signal comes. */
+/** Resolves after `ms`, or when the signal aborts. */
 export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise(resolve => {
     const done = () => {

@@ -1,12 +1,12 @@
 /**
- * Money is an integer count of nano-units (1e-9) of the configured currency, held in a bigint.
- * A decimal is read and written digit by digit: no float ever holds money.
+ * Money is an integer count of nano-units (1e-9) of the configured currency, as a bigint. Decimals are parsed and
+ * formatted digit by digit: money is never a float.
  */
 
 const NANO_DIGITS = 9
 const NANO_PER_UNIT = 1_000_000_000n
 const DECIMAL = /^(\d+)(?:\.(\d+))?$/
-/** A double holds any decimal of 15 significant digits exactly enough to print it back (IEEE 754, DBL_DIG). */
+/** A double keeps any decimal of 15 significant digits exactly enough to print it back (IEEE 754, DBL_DIG). */
 const SAFE_DIGITS = 15
 
 /** Why a text is not an amount of money. */
@@ -14,9 +14,8 @@ export type DecimalFault = 'not_decimal' | 'too_precise' | 'quote_it'
 
 /**
  * `"0.15"` → `150_000_000n`. At most nine digits after the point.
- *
- * A number is taken by the digits in which it prints; one with more than 15 significant digits has already
- * lost some on its way through a double, so it is rejected rather than guessed.
+ * A number is read by its printed digits; one with more than 15 significant digits may already have lost some as a
+ * double, so it is rejected.
  */
 export function parseNano(value: string | number): bigint | DecimalFault {
   const text = typeof value === 'number' ? plainDigits(value) : value
@@ -39,7 +38,9 @@ export function formatNano(nano: bigint): string {
   return `${sign}${magnitude / NANO_PER_UNIT}${fraction && `.${fraction}`}`
 }
 
-/** A double without an exponent: `1e-7` → `"0.0000001"`. Anything else that is no plain decimal is left to fail. */
+/**
+ * A double without an exponent: `1e-7` → `"0.0000001"`. Other unusual forms are returned unchanged, and fail to parse.
+ */
 function plainDigits(value: number): string {
   const text = String(value)
   const match = /^(\d)(?:\.(\d+))?e-(\d+)$/.exec(text)

@@ -1,13 +1,13 @@
 import type { Clock, Timer } from './clock.ts'
 
-/** Short enough for whoever follows a log by eye. */
+/** Short enough to follow a log live. */
 const GATHER_MS = 50
-/** What a pipe of Linux holds (pipe(7)): more at once would stop the event loop until its reader has caught up. */
+/** The capacity of a pipe in Linux (pipe(7)): a larger write would block the event loop until the reader catches up. */
 const GATHER_CHARS = 65_536
 
 /**
- * Lines that are written together: a system call for each costs more than to make it. What is written last must be
- * followed by {@link flush}; a process that is killed loses what it had gathered.
+ * Writes lines in batches: a system call per line costs more than making the line. Call {@link flush} after the last
+ * line; a killed process loses its unwritten lines.
  */
 export class GatheredLines {
   readonly #write: (text: string) => void
@@ -18,7 +18,7 @@ export class GatheredLines {
 
   /**
    * @param write Gets whole lines.
-   * @param gatherMs for how long lines are gathered at most.
+   * @param gatherMs The maximum delay of a line.
    */
   constructor(write: (text: string) => void, clock: Clock, gatherMs: number = GATHER_MS) {
     this.#write = write

@@ -1,6 +1,6 @@
 /**
- * The eight groups of an IPv6 address, undefined where it is none. A zone (`%eth0`) is left out, and an IPv4 address at
- * its end counts as two groups (RFC 4291 §2.2).
+ * The eight groups of an IPv6 address, undefined if the text is not one. A zone (`%eth0`) is ignored, and an IPv4
+ * address at the end counts as two groups (RFC 4291 §2.2).
  */
 export function ipv6Groups(address: string): readonly number[] | undefined {
   const text = address.replace(/%.*$/, '').toLowerCase()
@@ -54,16 +54,15 @@ function ipv4Text(high: number, low: number): string {
   return [high >> 8, high & 255, low >> 8, low & 255].join('.')
 }
 
-/** AWS in IPv6; fd00:ec2::254. */
+/** AWS in IPv6: fd00:ec2::254. */
 const AWS_METADATA = ipv6Groups('fd00:ec2::254')?.join()
-/** Alibaba Cloud, in the address space that providers share (RFC 6598). */
+/** Alibaba Cloud, in the shared address space of providers (RFC 6598). */
 const ALIBABA_METADATA = '100.100.100.200'
 
 /**
- * Where clouds serve metadata and credentials: link-local addresses (RFC 3927, RFC 4291 §2.5.6), those of single clouds
- * outside of them, and IPv6 addresses that lead to such a one in IPv4.
- *
- * @param host an address, in brackets or not; a name is none.
+ * Addresses at which clouds serve metadata and credentials: link-local ones (RFC 3927, RFC 4291 §2.5.6), special
+ * addresses of single clouds, and IPv6 addresses that contain such an IPv4 address.
+ * @param host an address, with or without brackets; false for a name.
  */
 export function isMetadataAddress(host: string): boolean {
   const address = host.replace(/^\[|\]$/g, '')
@@ -75,7 +74,7 @@ export function isMetadataAddress(host: string): boolean {
   return ipv4 !== undefined && isMetadataAddress(ipv4)
 }
 
-/** Whether it is an address, or a network such as `10.0.0.0/8`. */
+/** Whether the text is an address, or a network such as `10.0.0.0/8`. */
 export function isNetwork(text: string): boolean {
   const [address = '', bits, ...more] = text.split('/')
   const lengthBits = ipv6Groups(address) ? 128 : ipv4Bytes(address) ? 32 : 0

@@ -1,40 +1,39 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
 
-/** Structured logging: one JSON object a line, control characters escaped. */
+/** Structured logging: one JSON object per line, control characters escaped. */
 export interface Log extends Pick<Logger, 'info' | 'warn' | 'error' | 'debug'> {
   /**
-   * Writes an `info` line whose fields are JSON already, such as `"a":1,"b":"x"`: for the line of each request, of
-   * which serialising an object would be half the cost. They are not asked for where nobody reads such lines.
+   * Writes an `info` line with fields that are already JSON, such as `"a":1,"b":"x"`: for the line of each request:
+   * serialization would be half of its cost. `fieldsJson` is called only if the level is enabled.
    */
   readonly written: (fieldsJson: () => string, message: string) => void
-  /** Of how little a line is made. */
+  /** The least severe level that is written. */
   readonly level: LogOptions['level']
-  /** Where its lines go, for those that were finished elsewhere: by the log of another thread, at the same level. */
+  /** The destination of finished lines, such as those of another thread's log at the same level. */
   readonly lines: LogDestination
 }
 
-/** Where lines go. */
+/** The destination of lines. */
 export interface LogDestination {
   /** @param line With its line break. */
   write(line: string): void
-  /** Present where lines are gathered. Called behind an error, which must not be lost with the process. */
+  /** Present if lines are buffered. Called after an error, which must not be lost with the process. */
   flush?(): void
 }
 
-/** Makes what puts a line of JSON into words. */
+/** Makes a formatter from JSON to readable text. */
 export type ReadableLines = (colour: boolean) => (line: string) => string
 
 export interface LogOptions {
   readonly level: 'debug' | 'info' | 'warn' | 'error' | 'silent'
-  /** Lines for people instead of JSON, in colour where `colour` says so: see `readableLines`. */
+  /** Readable lines instead of JSON, in colour if `colour` is set: see `readableLines`. */
   readonly pretty: false | ReadableLines
   readonly colour: boolean
 }
 
 /**
- * Those who log pass fields that they chose, never objects that they were given: so no credential can reach a line.
- * An error is the one object that comes from elsewhere; of it only what is meant for people is written, because
- * libraries hang requests with their headers on theirs.
+ * Callers log only fields of their own choice, never foreign objects: so no credential can reach a line. Errors are the
+ * exception; only their known text fields are written, because libraries attach requests with headers to errors.
  */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return String(error)
@@ -58,7 +57,7 @@ export function createLog(destination: LogDestination, options: LogOptions): Log
       formatters: { level: label => ({ level: label }) },
       serializers: { err: describeError },
     },
-    destination.flush ? flushedBehindErrors(stream) : stream,
+    destination.flush ? flushAfterErrors(stream) : stream,
   )
   const written: Log['written'] = (fieldsJson, message) => {
     if (!logger.isLevelEnabled('info')) return
@@ -70,13 +69,13 @@ export function createLog(destination: LogDestination, options: LogOptions): Log
 /** pino's number for `error`. */
 const ERROR_LEVEL = 50
 
-/** Puts each line into words before it is written. */
+/** Formats each line before it is written. */
 function readable(destination: LogDestination, format: (line: string) => string): LogDestination {
   return { write: line => destination.write(format(line)), flush: () => destination.flush?.() }
 }
 
-/** pino tells a stream that asks for it which level a line has (its API, `pino.symbols.needsMetadataGsym`). */
-function flushedBehindErrors(destination: LogDestination): DestinationStream {
+/** pino passes the level of each line to a stream with this symbol (its API, `pino.symbols.needsMetadataGsym`). */
+function flushAfterErrors(destination: LogDestination): DestinationStream {
   const stream = {
     [pino.symbols.needsMetadataGsym]: true as const,
     lastLevel: 0,

@@ -1,19 +1,19 @@
-/** The proxy of an origin as the environment says it; undefined where it is reached directly. */
+/** The proxy of an origin according to the environment; undefined for a direct connection. */
 export type EnvironmentProxies = (origin: string) => string | undefined
 
-/** As much of a proxy as is needed to use it. */
+/** The parts of a proxy's address. */
 export interface Proxy {
   /** Without user and password. */
   readonly origin: string
-  /** What `proxy-authorization` says; absent where it wants none. */
+  /** The value of `proxy-authorization`; absent without credentials. */
   readonly authorization?: string
 }
 
 const PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' }
 
 /**
- * `HTTPS_PROXY`, `HTTP_PROXY` (or `ALL_PROXY`) and `NO_PROXY`, in either case of letters, by the rules of curl: the
- * proxy is chosen by the scheme of the origin, `NO_PROXY` lists hosts, domains, `host:port` or `*`.
+ * `HTTPS_PROXY`, `HTTP_PROXY` (or `ALL_PROXY`) and `NO_PROXY`, in upper or lower case, by the rules of curl: the scheme
+ * of the origin selects the proxy, `NO_PROXY` lists hosts, domains, `host:port` or `*`.
  */
 export function environmentProxies(
   environment: Readonly<Record<string, string | undefined>>,
@@ -45,7 +45,7 @@ function isExcluded(entry: string, { hostname, port, protocol }: URL): boolean {
   return suffix !== '' && (name === suffix || name.endsWith(`.${suffix}`))
 }
 
-/** @returns undefined where the text is no address of a proxy. */
+/** @returns undefined if the text is not the address of a proxy. */
 export function parseProxy(text: string): Proxy | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || !/^https?:$/.test(url.protocol) || url.hostname === '') return undefined

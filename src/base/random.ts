@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 
-/** The only source of chance. `fraction` serves load balancing, `bytes` serves ids and secrets. */
+/** The only source of randomness. `fraction` is for load balancing, `bytes` for ids and secrets. */
 export interface Random {
   /** Uniform in [0, 1). Not for secrets. */
   fraction(): number
@@ -13,10 +13,10 @@ export const systemRandom: Random = {
   bytes: length => randomBytes(length),
 }
 
-/** One call into the generator costs as much for a few bytes as for this many. */
+/** A call of the generator for a few bytes costs as much as for this many. */
 const POOL_BYTES = 4_096
 
-/** The same chance, its bytes drawn from a pool, each of them once: for a server, which draws a few at a time. */
+/** The same source with a pool of bytes, each used once: for a server, which needs a few at a time. */
 export function pooledRandom(source: Random): Random {
   let pool: Uint8Array = new Uint8Array(0)
   return {

@@ -1,12 +1,12 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 
 /**
- * AES-256-GCM (NIST SP 800-38D): who has not the key can neither read what is sealed, nor change it, nor put it to
- * another use than the one that it is bound to.
+ * AES-256-GCM (NIST SP 800-38D): without the key a sealed secret cannot be read, changed, or moved to a use other than
+ * the one that it is bound to.
  */
 const CIPHER = 'aes-256-gcm'
 export const SEAL_KEY_BYTES = 32
-/** What SP 800-38D §8.2.2 allows to be drawn by chance: two of 2^32 meet once in 2^32 keys. */
+/** The size that SP 800-38D §8.2.2 allows for random nonces: two of 2^32 collide with one of 2^32 keys. */
 export const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
@@ -17,7 +17,7 @@ export interface Sealed {
 }
 
 /**
- * @param boundTo what it may be used for; not hidden, and without it nothing is opened.
+ * @param boundTo the permitted use; not hidden, but required to unseal.
  * @param nonce {@link NONCE_BYTES} that were never used with this key.
  */
 export function seal(secret: string, boundTo: string, key: Uint8Array, nonce: Uint8Array): Sealed {
@@ -27,7 +27,7 @@ export function seal(secret: string, boundTo: string, key: Uint8Array, nonce: Ui
   return { nonce, sealed }
 }
 
-/** What was sealed; undefined where the key or the use is another one, or a bit of it has changed. */
+/** The secret; undefined if the key or the use differs, or the data was changed. */
 export function unseal({ nonce, sealed }: Sealed, boundTo: string, key: Uint8Array): string | undefined {
   if (nonce.length !== NONCE_BYTES || sealed.length < TAG_BYTES) return undefined
   const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES })

@@ -1,19 +1,19 @@
 /**
- * A list that is gone through beside another one in the same order: what both have is found without a table of it. Where
- * the two orders differ some of it is not found; nothing wrong ever is.
+ * Walks a sorted list in step with another one in the same order: finds common items without an index. If the orders
+ * differ, it misses some items, but never returns a wrong one.
  */
 export class SortedMergeCursor<Item, Sought> {
   readonly #items: readonly Item[]
   readonly #compare: (item: Item, sought: Sought) => number
   #at = 0
 
-  /** @param compare below 0 where the item comes before what is sought, 0 where it is that. */
+  /** @param compare negative if the item sorts before `sought`, 0 if it matches. */
   constructor(items: readonly Item[], compare: (item: Item, sought: Sought) => number) {
     this.#items = items
     this.#compare = compare
   }
 
-  /** To be asked in the order of the list. */
+  /** Call it in the order of the list. */
   find(sought: Sought): Item | undefined {
     for (; this.#at < this.#items.length; this.#at++) {
       const item = this.#items[this.#at] as Item

@@ -1,4 +1,4 @@
-/** Replaces the bytes from `start` to `end` (offsets over all pieces together) by `bytes`. */
+/** Replaces the bytes from `start` to `end` (offsets over all pieces together) with `bytes`. */
 export interface Edit {
   readonly start: number
   readonly end: number
@@ -6,8 +6,8 @@ export interface Edit {
 }
 
 /**
- * Cuts `edits`, sorted and without overlap, into `pieces`. Nothing but the replacements is copied: the result
- * holds views of the pieces, so that a body of 20 MB costs a handful of small objects.
+ * Applies `edits`, sorted and without overlap, to `pieces`. Copies only the replacements: the result contains views of
+ * the pieces, so that a body of 20 MB costs a handful of small objects.
  */
 export function splice(pieces: readonly Buffer[], edits: readonly Edit[]): Buffer[] {
   const spliced: Buffer[] = []
@@ -21,7 +21,7 @@ export function splice(pieces: readonly Buffer[], edits: readonly Edit[]): Buffe
   return spliced
 }
 
-/** The bytes from `start` to `end` over all pieces together, as one view or copy. */
+/** The bytes from `start` to `end` over all pieces together: a view within one piece, else a copy. */
 export function extract(pieces: readonly Buffer[], start: number, end: number): Buffer {
   const views: Buffer[] = []
   pushViews(views, pieces, start, end)
@@ -40,7 +40,7 @@ function pushViews(views: Buffer[], pieces: readonly Buffer[], start: number, en
   }
 }
 
-/** The same edit, counted from `by` on. */
+/** The same edit with offsets relative to `by`. */
 export function shifted(edit: Edit, by: number): Edit {
   return { start: edit.start - by, end: edit.end - by, bytes: edit.bytes }
 }

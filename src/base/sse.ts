@@ -1,27 +1,27 @@
 /**
- * Server-Sent Events cut out of bytes that arrive in pieces (WHATWG HTML, "Server-sent events"): lines end in LF,
- * CRLF or CR; an event ends with an empty line. Bytes are never decoded and never changed here.
+ * Splits Server-Sent Events from bytes that arrive in pieces (WHATWG HTML, "Server-sent events"): lines end in LF, CRLF
+ * or CR; an event ends with an empty line. Bytes are never decoded or changed here.
  */
 
-/** An event: offsets into the bytes of its {@link SseRun}. */
+/** An event, as offsets into the bytes of its {@link SseRun}. */
 export interface SseEvent {
-  /** Offset of the first byte, comments and leading empty lines included. */
+  /** Offset of the first byte, including comments and leading empty lines. */
   readonly start: number
-  /** Offset behind the empty line that ends it. */
+  /** Offset after the empty line that ends it. */
   readonly end: number
   /** The values of its `data:` lines, as pairs of offsets: `[start, end, start, end, …]`. */
   readonly data: readonly number[]
-  /** Which part it is of an event that was too long to hold, else all of one. */
+  /** The part of an event that is too long to buffer, or `whole`. */
   readonly part: 'whole' | 'first' | 'next' | 'last'
-  /** Of a part: its first data goes on with the line with which the data of the part before has ended. */
+  /** For a part: its first data continues the last data line of the previous part. */
   readonly continues: boolean
 }
 
-/** Bytes that may be passed on now, and the events in them. */
+/** Bytes that may be forwarded now, with their events. */
 export interface SseRun {
   readonly bytes: Buffer
   readonly events: readonly SseEvent[]
-  /** Offset behind the last byte that may be passed on; what follows is held until its event ends. */
+  /** Offset after the last byte that may be forwarded; the rest is held until its event ends. */
   readonly end: number
 }
 
@@ -35,29 +35,29 @@ const BOM = Buffer.from('\uFEFF')
 
 export class SseSplitter {
   readonly #maxHeldBytes: number
-  /** The bytes of an event that has not ended. */
+  /** The bytes of an incomplete event. */
   #held: Buffer | undefined
-  /** Offset in the held bytes of the first line that has not ended. */
+  /** Offset of the first incomplete line in the held bytes. */
   #lineStart = 0
-  /** The data lines found in the held bytes. */
+  /** The data lines in the held bytes. */
   #data: number[] = []
-  /** The last piece ended in CR: a LF at the start of the next belongs to it. */
+  /** The last piece ended in CR: an LF at the start of the next belongs to it. */
   #afterCr = false
-  /** In the rest of an event that was too long to hold. */
+  /** In the rest of an event that is too long to hold. */
   #passing = false
-  /** That rest begins inside a line, so that an empty remainder of it is no empty line. */
+  /** The rest begins inside a line, so an empty remainder is not an empty line. */
   #insideLine = false
-  /** That line is a data line. */
+  /** The interrupted line is a data line. */
   #insideData = false
-  /** No line has ended yet: a byte order mark may stand before the first. */
+  /** No line has ended yet: the first may begin with a byte order mark. */
   #fresh = true
 
-  /** @param maxHeldBytes An event that is longer is passed on in parts, so that memory stays bounded. */
+  /** @param maxHeldBytes A longer event is forwarded in parts, so that memory stays bounded. */
   constructor(maxHeldBytes: number) {
     this.#maxHeldBytes = maxHeldBytes
   }
 
-  /** A part of an event has been passed on, and not yet its end. */
+  /** A part of an event has been forwarded, but not yet its end. */
   get insideEvent(): boolean {
     return this.#passing
   }
@@ -110,18 +110,18 @@ export class SseSplitter {
     return { bytes, events, end }
   }
 
-  /** The stream has ended: gives back what was held of an event that did not. */
+  /** The stream has ended: returns the bytes of an incomplete event. */
   end(): Buffer | undefined {
     const held = this.#held
     this.#held = undefined
     return held
   }
 
-  /** Up to where a part of an event reaches whose last line begins at `lineStart`. */
+  /** The end of a part with its last line at `lineStart`. */
   #endOfPart(bytes: Buffer, data: number[], lineStart: number): number {
     if (this.#insideLine) this.#pushRest(data, bytes.length)
     else if (lineStart < bytes.length) {
-      // Too little of a line to say whether it is a data line is held.
+      // Holds the line while it is too short to decide whether it is a data line.
       if (mayBecomeData(bytes, lineStart)) return lineStart
       this.#insideLine = true
       this.#insideData = pushData(data, bytes, lineStart, bytes.length)
@@ -129,13 +129,13 @@ export class SseSplitter {
     return bytes.length
   }
 
-  /** The line that the part before has begun goes on up to `end`. */
+  /** The interrupted line of the previous part continues up to `end`. */
   #pushRest(data: number[], end: number): void {
     if (this.#insideData) data.push(0, end)
   }
 }
 
-/** Whether an unfinished line may be a data line and does not say so yet. */
+/** Whether an incomplete line may still become a data line. */
 function mayBecomeData(bytes: Buffer, start: number): boolean {
   const length = bytes.length - start
   return length > 0 && length < DATA_FIELD.length && bytes.compare(DATA_FIELD, 0, length, start) === 0
@@ -146,8 +146,8 @@ function startsWithBom(bytes: Buffer): boolean {
 }
 
 /**
- * Notes where the value of a `data:` line stands. One space behind the colon is no part of it; `data` alone is empty.
- *
+ * Records the offsets of the value of a `data:` line, without one space after the colon; `data` alone has an empty
+ * value.
  * @returns whether it is a data line.
  */
 function pushData(data: number[], bytes: Buffer, start: number, end: number): boolean {
@@ -162,7 +162,7 @@ function pushData(data: number[], bytes: Buffer, start: number, end: number): bo
   return true
 }
 
-/** Whether `data` stands there; four comparisons are sooner done than the call of one. */
+/** Whether the bytes are `data`; four comparisons are faster than one call. */
 function isData(bytes: Buffer, at: number): boolean {
   return (
     bytes[at] === 0x64 && bytes[at + 1] === 0x61 && bytes[at + 2] === 0x74 && bytes[at + 3] === 0x61 // data

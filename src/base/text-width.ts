@@ -1,9 +1,9 @@
-/** Characters that terminals draw two columns wide (Unicode TR 11, the blocks in common use). */
+/** Characters that terminals draw two columns wide (Unicode TR 11, the common blocks). */
 const WIDE =
   /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6]|\p{Extended_Pictographic}/u
 const ZERO = /\p{Mn}|\p{Me}/u
 
-/** As much of a text as fits into so many columns. */
+/** The beginning of a text that fits into the given columns. */
 export function headOfWidth(text: string, width: number): string {
   let taken = ''
   let used = 0
@@ -15,7 +15,7 @@ export function headOfWidth(text: string, width: number): string {
   return taken
 }
 
-/** Columns that a terminal gives to a text without control characters. */
+/** The columns of a text without control characters in a terminal. */
 export function textWidth(text: string): number {
   let sum = 0
   for (const character of text) sum += characterWidth(character)

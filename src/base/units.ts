@@ -1,4 +1,4 @@
-/** Durations and sizes as people write them, and back. Integers inside: milliseconds and bytes. */
+/** Parses and formats durations and sizes. Values are integers: milliseconds and bytes. */
 
 const MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 const BYTES = {
@@ -15,7 +15,7 @@ const DURATION = /^(?:\d+(?:ms|s|m|h|d))+$/
 const DURATION_PART = /(\d+)(ms|s|m|h|d)/g
 const SIZE = /^(\d+)\s?(B|KiB|MiB|GiB|kB|KB|MB|GB)$/
 
-/** `"1m30s"` → `90_000`; `undefined` where the text is no duration. */
+/** `"1m30s"` → `90_000`; `undefined` if the text is not a duration. */
 export function parseDurationMs(text: string): number | undefined {
   if (!DURATION.test(text)) return undefined
   let totalMs = 0
@@ -25,7 +25,7 @@ export function parseDurationMs(text: string): number | undefined {
   return Number.isSafeInteger(totalMs) ? totalMs : undefined
 }
 
-/** `90_000` → `"90s"`: one number in the largest unit that divides it, so that equal durations look equal. */
+/** `90_000` → `"90s"`: one number in the largest unit that divides it, so that equal durations have one form. */
 export function formatDurationMs(ms: number): string {
   for (const unit of ['d', 'h', 'm', 's'] as const) {
     if (ms !== 0 && ms % MS[unit] === 0) return `${ms / MS[unit]}${unit}`
@@ -33,7 +33,7 @@ export function formatDurationMs(ms: number): string {
   return `${ms}ms`
 }
 
-/** `"32MiB"` → `33_554_432`; `undefined` where the text is no size. */
+/** `"32MiB"` → `33_554_432`; `undefined` if the text is not a size. */
 export function parseSizeBytes(text: string): number | undefined {
   const match = SIZE.exec(text)
   if (!match) return undefined

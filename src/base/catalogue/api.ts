@@ -4,7 +4,7 @@
  */
 export interface ApiFault {
   readonly status: number
-  /** What happened; the same for every occurrence. */
+  /** The same for every occurrence. */
   readonly title: string
   /** What the client can do about it. */
   readonly hint: string
@@ -215,9 +215,9 @@ export class ApiError extends Error {
   readonly errors: readonly FieldFault[] | undefined
   /** Milliseconds until a retry can succeed. */
   readonly retryAfterMs: number | undefined
-  /** Headers that belong to this failure, such as `allow`. */
+  /** Additional response headers, such as `allow`. */
   readonly headers: Readonly<Record<string, string>> | undefined
-  /** Further members of the problem document. */
+  /** Additional members of the problem document. */
   readonly more: Readonly<Record<string, unknown>> | undefined
 
   constructor(

@@ -277,9 +277,9 @@ export class GwError extends Error {
   readonly param: string | undefined
   /** Milliseconds until a retry can succeed. */
   readonly retryAfterMs: number | undefined
-  /** For the log only: never shown to the client. */
+  /** Only for the log, never shown to the client. */
   readonly reason: string | undefined
-  /** Response headers that belong to this failure, such as `allow`. */
+  /** Additional response headers, such as `allow`. */
   readonly headers: Readonly<Record<string, string>> | undefined
   /** The message without the name of an endpoint; absent: the message has none. */
   readonly withoutEndpoint: string | undefined

@@ -9,18 +9,16 @@ import {
   QUOTE,
 } from './grammar.ts'
 
-/** More was to be walked through than was allowed. */
+/** The cursor has used up its steps. */
 export class CursorSpent extends Error {
   override readonly name = 'CursorSpent'
 }
 
 /**
- * Walks through one JSON value that lies in pieces, cut anywhere, and reads what its user asks for. It builds no
- * tree, joins no pieces, and passes over a string at the speed of the machine, so that an image of 20 MB costs some
- * hundred calls.
- *
- * For texts that {@link JsonScanner} has found sound: it checks nothing. What many small values cost is bounded by
- * the number of steps that it is given.
+ * Reads selected parts of one JSON value that is split into pieces at any byte. It builds no tree, joins no pieces, and
+ * skips strings at native speed, so that an image of 20 MB costs some hundred calls.
+ * Only for texts that {@link JsonScanner} has accepted: it validates nothing. The number of steps bounds the cost of
+ * many small values.
  */
 export class JsonCursor {
   readonly #pieces: readonly Buffer[]
@@ -29,7 +27,7 @@ export class JsonCursor {
   #at = 0
   #steps: number
 
-  /** @param start Offset of the value, over all pieces together. */
+  /** @param start Offset of the value, counted over all pieces. */
   constructor(pieces: readonly Buffer[], start: number, steps: number) {
     this.#pieces = pieces
     this.#steps = steps
@@ -42,7 +40,7 @@ export class JsonCursor {
     this.#at = left
   }
 
-  /** The first byte of the value that comes, which stays where it is. @throws {CursorSpent} */
+  /** The first byte of the next value, without consuming it. @throws {CursorSpent} */
   peek(): number {
     for (;;) {
       this.#pay(1)
@@ -54,8 +52,8 @@ export class JsonCursor {
   }
 
   /**
-   * Calls `onMember` with the name of each member of the object that comes; it must read or skip the value.
-   * Names are given as {@link text} gives them.
+   * Calls `onMember` with the name of each member of the next object; it must read or skip the value. Names are decoded
+   * as by {@link text}.
    */
   members(onMember: (name: string) => void): void {
     this.#at++
@@ -68,7 +66,7 @@ export class JsonCursor {
     this.#at++
   }
 
-  /** Calls `onItem` before each item of the array that comes; it must read or skip it. */
+  /** Calls `onItem` before each item of the next array; it must read or skip the item. */
   items(onItem: () => void): void {
     this.#at++
     while (this.peek() !== CLOSE_ARRAY) {
@@ -78,7 +76,7 @@ export class JsonCursor {
     this.#at++
   }
 
-  /** The string that comes, with its escapes resolved; `` where it is longer than {@link MAX_TEXT_BYTES}. */
+  /** The next string, with its escapes resolved; empty if it is longer than {@link MAX_TEXT_BYTES}. */
   text(): string {
     this.peek()
     const piece = this.#piece
@@ -99,18 +97,18 @@ export class JsonCursor {
     const lengthBytes = this.#string(parts)
     if (lengthBytes > MAX_TEXT_BYTES) return ''
     const text = Buffer.concat(parts).toString('latin1')
-    if (!ESCAPED_OR_FOREIGN.test(text)) return text
+    if (!ESCAPED_OR_NON_ASCII.test(text)) return text
     return JSON.parse(`"${Buffer.from(text, 'latin1').toString()}"`) as string
   }
 
-  /** Passes over the string that comes. Its first bytes, at most {@link MAX_TEXT_BYTES}, and how many there are. */
+  /** Skips the next string. Returns its first bytes, at most {@link MAX_TEXT_BYTES}, and its length. */
   head(): { readonly text: string; readonly lengthBytes: number } {
     const parts: Buffer[] = []
     const lengthBytes = this.#string(parts)
     return { text: Buffer.concat(parts).toString('latin1', 0, MAX_TEXT_BYTES), lengthBytes }
   }
 
-  /** Passes over the value that comes. */
+  /** Skips the next value. */
   skip(): void {
     const first = this.peek()
     if (first === QUOTE) {
@@ -131,7 +129,7 @@ export class JsonCursor {
     } while (depth > 0)
   }
 
-  /** A number or a literal: up to what cannot belong to it. */
+  /** Skips a number or a literal, up to a byte that cannot belong to it. */
   #skipPlain(): void {
     for (
       let byte = this.peek();
@@ -147,16 +145,15 @@ export class JsonCursor {
   }
 
   /**
-   * Passes over the string that comes.
-   *
-   * @param parts Gets its beginning, as far as it may matter.
-   * @returns the bytes between its quotes.
+   * Skips the next string.
+   * @param parts Gets the beginning of the string, up to {@link MAX_TEXT_BYTES} + 1 bytes.
+   * @returns the number of bytes between the quotes.
    */
   #string(parts?: Buffer[]): number {
     this.peek()
     this.#at++
     let lengthBytes = 0
-    /** The byte before the next one is a backslash that escapes it. */
+    /** The previous byte is a backslash that escapes the next one. */
     let escaped = false
     for (;;) {
       const from = this.#at
@@ -185,7 +182,7 @@ export class JsonCursor {
     }
   }
 
-  /** Where the next quote stands in this piece, or -1. Near ones are found sooner than a call takes. */
+  /** The offset of the next quote in this piece, or -1. For short distances a loop is faster than a call. */
   #quoteFrom(from: number): number {
     const piece = this.#piece
     const near = Math.min(from + NEAR_BYTES, piece.length)
@@ -195,7 +192,7 @@ export class JsonCursor {
 
   #nextPiece(): void {
     const piece = this.#pieces[this.#next++]
-    if (!piece) throw new RangeError('the value is not whole')
+    if (!piece) throw new RangeError('the value is incomplete')
     this.#piece = piece
     this.#at = 0
   }
@@ -206,8 +203,8 @@ export class JsonCursor {
   }
 }
 
-/** Longer than any name or word that decides something. */
+/** Longer than any relevant name or word. */
 const MAX_TEXT_BYTES = 256
 const NEAR_BYTES = 48
 const EMPTY = Buffer.alloc(0)
-const ESCAPED_OR_FOREIGN = /[\\\x80-\xff]/
+const ESCAPED_OR_NON_ASCII = /[\\\x80-\xff]/

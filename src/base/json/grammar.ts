@@ -1,6 +1,4 @@
-/**
- * The alphabet and the states of JSON (RFC 8259), as bytes and small integers: what {@link JsonScanner} walks by.
- */
+/** The bytes and states of JSON (RFC 8259) for {@link JsonScanner}. */
 
 export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'true' | 'false' | 'null'
 
@@ -19,7 +17,9 @@ export const ZERO = 0x30
 export const NINE = 0x39
 export const SPACE = 0x20
 
-/** What may come next. The numeric states say how far a number has come; those from `INTEGER_ZERO` on may end it. */
+/**
+ * The states of the scanner. The numeric states describe a partial number; states from `INTEGER_ZERO` on may end it.
+ */
 export const VALUE = 0
 export const FIRST_NAME = 1
 export const NAME = 2
@@ -74,7 +74,7 @@ export function isDigit(byte: number): boolean {
   return byte >= ZERO && byte <= NINE
 }
 
-/** The state of a number behind `byte`, or undefined where `byte` is no part of it. */
+/** The state of a number after `byte`, or undefined if `byte` does not continue it. */
 export function numberState(state: number, byte: number): number | undefined {
   switch (state) {
     case NUMBER_MINUS:

@@ -3,16 +3,16 @@ interface Name {
   readonly bytes: Buffer
 }
 
-/** Some names, to be found by their bytes where they stand. */
+/** A set of names, looked up by their bytes in place. */
 export class NameTable {
-  /** By their length. */
+  /** Indexed by length. */
   readonly #names: Name[][] = []
 
   constructor(texts: readonly string[]) {
     for (const text of texts) (this.#names[text.length] ??= []).push({ text, bytes: Buffer.from(text) })
   }
 
-  /** The name that stands between two offsets, where it is one of these. */
+  /** The name between two offsets, if the table has it. */
   find(bytes: Uint8Array, from: number, to: number): string | undefined {
     const names = this.#names[to - from]
     if (!names) return undefined
@@ -27,8 +27,8 @@ function isAt(name: Buffer, bytes: Uint8Array, from: number): boolean {
 }
 
 /**
- * Names that bodies have nearly always (OpenAI, Anthropic, and those like them). One of these is found by comparing
- * its bytes, for a tenth of what it costs to decode it; any other name is decoded.
+ * Names that occur in nearly all bodies (OpenAI, Anthropic and compatible APIs). Comparing the bytes of such a name
+ * costs a tenth of decoding it; any other name is decoded.
  */
 export const USUAL_NAMES = new NameTable(
   `id type role name user model usage error delta index input tools object stream system choices created content

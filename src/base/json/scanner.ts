@@ -37,15 +37,14 @@ import type { StringCounter } from './string-counter.ts'
 import { scanString, WINDOW_BYTES } from './string-scan.ts'
 
 /**
- * A strict JSON scanner over bytes that arrive in pieces, cut anywhere.
- *
- * It accepts exactly what `JSON.parse` accepts (RFC 8259; UTF-8 is checked apart, see `utf8.ts`), builds no tree,
- * and remembers where the members of the root object stand, so that one value can be read or replaced while every
- * other byte stays as it came. Work and memory per piece are bounded: a body of 30 MB never stalls the event loop
- * at its end.
+ * A strict JSON scanner over bytes that arrive in pieces, split anywhere.
+ * It accepts exactly the texts that `JSON.parse` accepts (RFC 8259; UTF-8 is checked separately, see `utf8.ts`), builds
+ * no tree, and records the offsets of the root object's members, so that one value can be read or replaced while every
+ * other byte stays unchanged. Work and memory per piece are bounded: a body of 30 MB never stalls the event loop at its
+ * end.
  */
 
-/** A member of the root object. Offsets are those that the caller numbers its bytes with. */
+/** A member of the root object. Offsets are in the numbering of the caller. */
 export interface JsonMember {
   /** The name, with its escapes resolved. */
   readonly name: string
@@ -54,51 +53,51 @@ export interface JsonMember {
   readonly nameStart: number
   /** Offset of the first byte of the value. */
   readonly start: number
-  /** Offset behind the last byte of the value. */
+  /** Offset after the last byte of the value. */
   readonly end: number
-  /** How many arrays and objects lie inside each other in the value, itself included: 0 of a string or a number. */
+  /** The nesting depth of arrays and objects in the value, including itself: 0 for a string or a number. */
   readonly depth: number
 }
 
-/** Why bytes are not the JSON that was asked for. */
+/** Why the bytes were rejected. */
 export type JsonFault = 'syntax' | 'too_deep' | 'too_wide'
 
-/** Shared by all: what it holds matters only within one call of `push`. */
+/** Shared by all scanners: its state matters only within one call of `push`. */
 const LONG_RUN = scanString()
-/** A string that ends sooner is walked through byte by byte. */
+/** The first bytes of a string are scanned byte by byte, which is faster for short strings. */
 const NEAR_BYTES = 32
 /** `\\uXXXX` */
 const UNICODE_ESCAPE_BYTES = 6
 const NO_BYTES = Buffer.alloc(0)
 const NO_PARTS: Uint8Array[] = []
-/** What is remembered of a root object is bounded: beyond this nobody means it as one. */
+/** Bounds of a root object, far beyond any sensible request. */
 const MAX_MEMBERS = 65_536
 const MAX_NAME_BYTES = 65_536
-/** No longer name is counted. */
+/** Longer names are not counted. */
 const MAX_COUNTED_NAME = 256
 
 export class JsonScanner {
-  /** The members of the root object whose values have ended, in their order. */
+  /** The completed members of the root object, in order. */
   members: JsonMember[] = []
-  /** The kind of the root value, once its first byte has come. */
+  /** The kind of the root value, once its first byte has arrived. */
   rootKind: JsonKind | undefined
-  /** Offset of the first byte of the root value, once it has come. */
+  /** Offset of the first byte of the root value, once it has arrived. */
   rootStart = 0
   fault: JsonFault | undefined
 
   readonly #maxDepth: number
   readonly #counter: StringCounter | undefined
-  /** The name at hand, or the one that the value at hand bears, is one of those whose strings are counted. */
+  /** The current name, or that of the current value, is one of the counted names. */
   #isCounted = false
-  /** For each level whether it is an object: most texts have a handful. */
+  /** Whether each level is an object: most texts have only a few levels. */
   readonly #levels: boolean[] = [false]
   #depth = 0
-  /** The deepest level of the member at hand so far. */
+  /** The deepest level of the current member so far. */
   #deepest = 0
   #state = VALUE
-  /** The string at hand is the name of a member. */
+  /** The current string is the name of a member. */
   #inName = false
-  /** The bytes of the name at hand, as they came. */
+  /** The bytes of the current name, before decoding. */
   #nameParts: Uint8Array[] = NO_PARTS
   #nameLength = 0
   #nameEscaped = false
@@ -109,24 +108,24 @@ export class JsonScanner {
   #valueKind: JsonKind = 'null'
   #hexLeft = 0
   #hex = 0
-  /** How many bytes more the string at hand takes in JSON than as text. */
+  /** How many bytes longer the current string is in JSON than as text. */
   #escapeBytes = 0
   #literal: Uint8Array = NO_BYTES
   #literalAt = 0
 
-  /** @param counter Counts strings below the root's members, as the text that they stand for. */
+  /** @param counter Counts bytes of decoded text in strings below the root's members. */
   constructor(maxDepth = 128, counter?: StringCounter) {
     this.#maxDepth = maxDepth
     this.#counter = counter
   }
 
-  /** The root value is whole: nothing but white space may follow. */
+  /** The root value is complete: only white space may follow. */
   get done(): boolean {
     if (this.fault || this.#depth > 0 || this.rootKind === undefined) return false
     return this.#state === AFTER_VALUE || this.#state >= INTEGER_ZERO
   }
 
-  /** The name and the first byte of the member of the root object whose value has begun and not ended. */
+  /** The name and the first byte of the incomplete member of the root object. */
   get openMember(): { readonly name: string; readonly start: number } | undefined {
     if (this.#depth === 0 || !this.#levels[1]) return undefined
     const atRoot = this.#depth === 1
@@ -134,7 +133,7 @@ export class JsonScanner {
     return atRoot && between ? undefined : { name: this.#name, start: this.#valueStart }
   }
 
-  /** Begins anew, for another text. */
+  /** Resets the scanner for another text. */
   reset(): void {
     this.members = []
     this.rootKind = undefined
@@ -147,17 +146,16 @@ export class JsonScanner {
   }
 
   /**
-   * Takes `bytes` from `from` to `to`; `offset` is the number of the first of them in the caller's counting.
-   *
-   * @returns false once the bytes cannot be JSON any more; `fault` then says why.
+   * Scans `bytes` from `from` to `to`; `offset` is the caller's number for the first of them.
+   * @returns false if the bytes cannot be JSON; `fault` then has the reason.
    */
   push(bytes: Uint8Array, offset = 0, from = 0, to = bytes.length): boolean {
     if (this.fault) return false
     const shift = offset - from
     let at = from
-    /** Where the part of a name in this piece begins. */
+    /** Start of the current name in this piece. */
     let namePart = from
-    /** What of the bytes was last loaded for the search for a string's end. */
+    /** The range of bytes that is loaded for the vector search. */
     let windowStart = from
     let windowEnd = from
     while (at < to && !this.fault) {
@@ -175,7 +173,7 @@ export class JsonScanner {
             byte = bytes[at] as number
           }
           let isFar = at === near
-          // It may have had escapes in it that nobody has told of.
+          // The vector search does not report escapes, so the name may contain some.
           if (isFar) this.#nameEscaped = true
           while (isFar && at < to) {
             if (at >= windowEnd) {
@@ -185,11 +183,11 @@ export class JsonScanner {
             }
             const searchedFrom = at
             at = windowStart + LONG_RUN.end(at - windowStart, windowEnd - windowStart)
-            // The search passes over escapes of two bytes and does not report them.
+            // The search skips escapes of two bytes without reporting them.
             if (this.#isCounted) this.#escapeBytes += escapesIn(bytes, searchedFrom, at)
             if (at === windowEnd) continue
             byte = bytes[at] as number
-            // Cut by the window's end.
+            // An escape that was split at the end of the window.
             isFar = byte === BACKSLASH && at + 1 < to && isEscape(bytes[at + 1] as number)
             if (!isFar) continue
             this.#escapeBytes++
@@ -223,7 +221,7 @@ export class JsonScanner {
             this.#inName = true
             this.#nameEscaped = false
             this.#nameLength = 0
-            // Of the root's members only: a name inside a member's value must not move the start of that member.
+            // Only for members of the root: a name inside a member's value must not change the start of that member.
             if (this.#depth === 1) this.#nameStart = at + shift
             this.#state = IN_STRING
             namePart = at + 1
@@ -284,7 +282,7 @@ export class JsonScanner {
           } else {
             this.#state = next
             at++
-            // Behind one digit each further one changes nothing.
+            // After one digit the state stays the same for further digits.
             if (next > INTEGER_ZERO) while (at < to && isDigit(bytes[at] as number)) at++
           }
         }
@@ -296,7 +294,7 @@ export class JsonScanner {
     return this.fault === undefined
   }
 
-  /** The length of the string at hand, up to `end`, in bytes of the text that it stands for. */
+  /** The length of the current string up to `end`, in bytes of the decoded text. */
   #textBytes(end: number): number {
     return end - this.#stringStart - this.#escapeBytes
   }
@@ -367,8 +365,8 @@ export class JsonScanner {
   }
 
   /**
-   * Keeps the part of a name that stands in this piece; joined only once, or a long name would cost its square. One
-   * below the root's members matters only where it is counted, and no long one is.
+   * Keeps the part of a name in this piece; parts are joined only once, because repeated joins of a long name would
+   * cost its square. Below the root's members only counted names matter, and these are short.
    */
   #keepName(bytes: Uint8Array, from: number, to: number): void {
     if (this.#nameLength === 0) this.#nameParts = []
@@ -400,7 +398,7 @@ export class JsonScanner {
 
   #countsUnder(counter: StringCounter, bytes: Uint8Array, from: number, to: number): boolean {
     if (this.#nameLength === 0) return counter.onName(bytes, from, to, this.#depth)
-    // Of a longer one only the first parts were kept, and they may be a name that is counted.
+    // Only the first parts of a longer name were kept, and they could equal a counted name.
     const isLonger = this.#nameLength + to - from > MAX_COUNTED_NAME
     const name = this.#wholeName(bytes, from, to)
     return counter.onName(name, 0, isLonger ? 0 : name.length, this.#depth)
@@ -420,7 +418,7 @@ export class JsonScanner {
   }
 }
 
-/** How many escapes of two bytes there are between two offsets. */
+/** The number of two-byte escapes between two offsets. */
 function escapesIn(bytes: Uint8Array, from: number, to: number): number {
   let count = 0
   for (let at = from; at < to; at++) {
@@ -431,12 +429,12 @@ function escapesIn(bytes: Uint8Array, from: number, to: number): number {
   return count
 }
 
-/** Of a hexadecimal digit. */
+/** The value of a hexadecimal digit. */
 function hexValue(byte: number): number {
   return (byte & 0x0f) + (byte > NINE ? 9 : 0)
 }
 
-/** Bytes of UTF-8 for one unit of UTF-16; of a surrogate the half of its pair. */
+/** Bytes of UTF-8 for one unit of UTF-16; for a surrogate half the bytes of its pair. */
 function utf8Length(unit: number): number {
   if (unit < 0x80) return 1
   const isSurrogate = unit >= 0xd800 && unit <= 0xdfff

@@ -1,18 +1,18 @@
 import { NameTable } from './names.ts'
 
-/** Names below the members of a root object whose strings are counted, and the count that each adds to. */
+/** Names below the members of a root object, with the counters for their strings. */
 export interface CountedNames {
   readonly counts: number
   readonly table: NameTable
-  /** The count of a name of the table; undefined of one that is counted inside the scope alone. */
+  /** The counter of a name in the table; undefined for a name that is counted only inside the scope. */
   readonly countOf: ReadonlyMap<string, number>
-  /** Inside the value of the name `scope`, the names `scoped` add to a count of their own. */
+  /** Inside the value of the name `scope`, the names `scoped` have a counter of their own. */
   readonly scope: string
   readonly scoped: ReadonlySet<string>
   readonly scopedCount: number
 }
 
-/** @param names By their count: `{ answer: ['content', 'text'] }` makes one. The scope's count is the last one. */
+/** @param names Grouped by counter: `[['content', 'text']]` makes one. The scope's counter is the last one. */
 export function countedNames(
   names: readonly (readonly string[])[],
   scope: { readonly name: string; readonly names: readonly string[] },
@@ -28,15 +28,15 @@ export function countedNames(
   }
 }
 
-/** Counts bytes of text in the strings that stand under certain names, while a scanner walks over them. */
+/** Counts bytes of text in the strings under certain names, driven by a scanner. */
 export class StringCounter {
   readonly #names: CountedNames
   readonly #bytes: number[]
-  /** The count of the strings at hand. */
+  /** The counter of the current strings. */
   #count = 0
-  /** Names deeper than this stand inside the scope. */
+  /** Names deeper than this are inside the scope. */
   #scopeDepth = Number.POSITIVE_INFINITY
-  /** Of a counted string that has not ended yet. */
+  /** Bytes of the current incomplete string. */
   #openBytes = 0
 
   constructor(names: CountedNames) {
@@ -44,19 +44,19 @@ export class StringCounter {
     this.#bytes = Array.from({ length: names.counts }, () => 0)
   }
 
-  /** Bytes of text under the names of one count, as far as they have come. */
+  /** Bytes of text of one counter so far. */
   bytes(count: number): number {
     return (this.#bytes[count] ?? 0) + (count === this.#count ? this.#openBytes : 0)
   }
 
-  /** A name has ended, between two offsets. @returns whether the strings that follow are counted. */
+  /** A name between two offsets has ended. @returns whether its strings are counted. */
   onName(bytes: Uint8Array, from: number, to: number, depth: number): boolean {
     if (depth <= this.#scopeDepth) this.#scopeDepth = Number.POSITIVE_INFINITY
     const name = this.#names.table.find(bytes, from, to)
     return name !== undefined && this.#starts(name, depth)
   }
 
-  /** A member of the root object has begun. */
+  /** A member of the root object begins. */
   onRootName(): void {
     this.#scopeDepth = Number.POSITIVE_INFINITY
   }
@@ -65,7 +65,7 @@ export class StringCounter {
     this.#bytes[this.#count] = (this.#bytes[this.#count] ?? 0) + bytes
   }
 
-  /** A counted string has come in part; 0: none. */
+  /** A counted string is incomplete at the end of a piece; 0: none. */
   onOpenString(bytes: number): void {
     this.#openBytes = bytes
   }

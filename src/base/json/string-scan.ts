@@ -1,22 +1,21 @@
 import { BACKSLASH, isEscape, QUOTE, SPACE } from './grammar.ts'
 
 /**
- * The search for the end of a run of plain characters in a JSON string: for a quote, a control character, or a
- * backslash, unless that and the character behind it are an escape that is over with them. Sixteen bytes at a time, by
- * WebAssembly's vector instructions, it takes a tenth of the time that a loop over bytes takes; bodies are strings for
- * the most part.
+ * Searches the end of a run of plain characters in a JSON string: a quote, a control character, or a backslash, except
+ * for complete two-byte escapes, which it skips. It processes sixteen bytes at a time with WebAssembly's vector
+ * instructions, in a tenth of the time of a byte loop; bodies are mostly strings.
  */
 export interface StringScan {
-  /** Where `bytes` are looked at next, at most {@link WINDOW_BYTES} of them. */
+  /** Sets the bytes of the next searches, at most {@link WINDOW_BYTES} of them. */
   load(bytes: Uint8Array, from: number, to: number): void
   /**
-   * Offset in the window of the first byte from `at` on that is not plain; `to` where there is none before it. An
-   * escape that `to` cuts is not plain.
+   * Offset in the window of the first byte from `at` on that is not plain; `to` if there is none before it. An escape
+   * that is split by `to` is not plain.
    */
   end(at: number, to: number): number
 }
 
-/** What of it is used here: types come with the browser's, which this is not. */
+/** The used part of the API: its types belong to TypeScript's DOM library, which is not loaded. */
 declare const WebAssembly: {
   validate(code: Uint8Array): boolean
   readonly Module: new (code: Uint8Array) => object
@@ -30,12 +29,11 @@ declare const WebAssembly: {
 export const WINDOW_BYTES = 4_096
 
 /**
- * A search with a window of its own. One may serve many scanners, one after the other.
- *
- * @param code What does it where the engine can run it; by default the module below.
+ * A search with its own window. Several scanners may share it, one after the other.
+ * @param code The WebAssembly module, used if the engine supports it; by default the module below.
  */
 export function scanString(code = assembled()): StringScan {
-  // Of a processor that is too old for vector instructions the engine says so here.
+  // False if the processor is too old for vector instructions.
   return WebAssembly.validate(code) ? new VectorRun(new WebAssembly.Module(code)) : new ByteRun()
 }
 
@@ -95,7 +93,7 @@ const op = {
   and: 0x71,
   or: 0x72,
 } as const
-/** Sixteen bytes at once, behind the prefix of vector instructions. */
+/** Operations on sixteen bytes, with the prefix of vector instructions. */
 const vector = {
   load: [0xfd, 0x00, 0, 0],
   const: [0xfd, 0x0c],
@@ -159,12 +157,12 @@ function assembled(): Uint8Array {
   return Uint8Array.from([magic, ...sections].flat())
 }
 
-/** A constant of at most 13 bits; its length is written with its sign. */
+/** A constant of at most 13 bits, as a signed LEB128 number. */
 function constant(value: number): number[] {
   return [op.const, ...(value < 0x40 ? [value] : [(value & 0x7f) | 0x80, value >> 7])]
 }
 
-/** A number of at most 14 bits, as WebAssembly writes lengths (LEB128). */
+/** A number of at most 14 bits, as an unsigned LEB128 number. */
 function leb(length: number): number[] {
   return length < 0x80 ? [length] : [(length & 0x7f) | 0x80, length >> 7]
 }

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 
-/** Checks that bytes which arrive in pieces, cut also inside a character, are UTF-8 (RFC 3629). */
+/** Checks that bytes are UTF-8 (RFC 3629). They arrive in pieces, possibly split inside a character. */
 export class Utf8Check {
-  /** The bytes of a character that the last piece left unfinished, at most 3. */
+  /** The bytes of the unfinished character at the end of the last piece, at most 3. */
   #rest: Buffer | undefined
 
-  /** @returns false where the bytes cannot be UTF-8. */
+  /** @returns false if the bytes cannot be UTF-8. */
   push(piece: Uint8Array): boolean {
     let bytes = piece
     if (this.#rest) {
@@ -15,7 +15,7 @@ export class Utf8Check {
         this.#rest = Buffer.from(bytes)
         return bytes.length < 4
       }
-      // The joined head is checked by itself; what it took of the piece, up to a whole character, is passed over.
+      // The joined head is checked separately; its bytes of the piece, up to a whole character, are skipped.
       const taken = bytes.length - unfinished - this.#rest.length
       this.#rest = undefined
       if (!isUtf8(bytes.subarray(0, bytes.length - unfinished))) return false
@@ -26,13 +26,13 @@ export class Utf8Check {
     return isUtf8(unfinished > 0 ? bytes.subarray(0, bytes.length - unfinished) : bytes)
   }
 
-  /** @returns whether the last character is whole. */
+  /** @returns whether the last character is complete. */
   end(): boolean {
     return this.#rest === undefined
   }
 }
 
-/** How many bytes at the end begin a character without ending it. */
+/** The number of bytes at the end that begin a character without completing it. */
 function unfinishedTail(bytes: Uint8Array): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back] as number
