@@ -57,7 +57,7 @@ export async function keep(
   { masterKey, random, clock }: { masterKey: MasterKey; random: Random; clock: Clock },
 ): Promise<StoredCredential> {
   const row = { id: Buffer.from(random.bytes(ID_BYTES)).toString('hex'), boundTo }
-  const key = await masterKey.readOrMake(random)
+  const key = await masterKey.readOrCreate(random)
   // Of its own: a slice of a pool would be a view on what others are given next.
   const nonce = Uint8Array.from(random.bytes(NONCE_BYTES))
   return { ...row, ...seal(secret, rowOf(row), key, nonce), createdAtMs: clock.nowMs() }

@@ -1,7 +1,7 @@
 import { newToken } from '../base/access-token.ts'
 import { keyDigest } from '../base/api-key.ts'
 import { CommandError } from '../base/catalogue/command.ts'
-import { LONGEST_TOKEN_MS, type TokenScope, tokenName } from '../schema/token.ts'
+import { MAX_TOKEN_MS, type TokenScope, tokenName } from '../schema/token.ts'
 import type { StoredToken } from '../store/users/types.ts'
 import { record } from './audit.ts'
 import type { AppPorts } from './ports.ts'
@@ -31,7 +31,7 @@ export async function createToken(
 ): Promise<{ readonly token: string; readonly stored: StoredToken }> {
   const [issue] = tokenName.safeParse(wanted.name).error?.issues ?? []
   if (issue) throw new CommandError('GW6001', `A token’s name has ${issue.message}.`)
-  if (spanMs < 60_000 || spanMs > LONGEST_TOKEN_MS)
+  if (spanMs < 60_000 || spanMs > MAX_TOKEN_MS)
     throw new CommandError('GW6001', 'A token is good for a minute to 366 days.')
   ports.signal.throwIfAborted()
   return withStore(storeUrl, 'write', ports, async store => {

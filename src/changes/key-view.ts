@@ -1,6 +1,6 @@
 import type { Key } from '../schema/key.ts'
 import { decode } from '../schema/kinds.ts'
-import type { KeyHold, Live, StoredResource, StoredSecret } from '../store/types.ts'
+import type { KeySuspension, Live, StoredResource, StoredSecret } from '../store/types.ts'
 import { activeSecrets } from './key-secrets.ts'
 import type { KeyState, KeyView, SecretSource } from './types.ts'
 
@@ -24,7 +24,7 @@ function viewKey(
   { name, spec, owner, set, place, createdAtMs }: StoredResource,
   active: readonly StoredSecret[],
   wasIssued: boolean,
-  hold: KeyHold | undefined,
+  hold: KeySuspension | undefined,
   atMs: number,
 ): KeyView {
   const key = decode('key', spec)
@@ -66,7 +66,7 @@ function keyState(
   key: Key,
   source: SecretSource | undefined,
   isOpen: boolean,
-  hold: KeyHold | undefined,
+  hold: KeySuspension | undefined,
   atMs: number,
 ): KeyState {
   if (!key.enabled) return 'disabled'

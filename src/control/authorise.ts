@@ -39,9 +39,9 @@ function assertTokenMay(
 ): void {
   // Each may end itself.
   if (!token || (id === 'revoke_token' && name === token.id)) return
-  const { method, isQuestion, needsSession } = operation(id)
+  const { method, isReadOnly, needsSession } = operation(id)
   if (needsSession) throw new ApiError('forbidden', 'This needs a session: log in with a password.')
-  if (token.scope === 'write' || method === 'GET' || isQuestion) return
+  if (token.scope === 'write' || method === 'GET' || isReadOnly) return
   throw new ApiError('forbidden', `The token ${token.name} may only read: its scope is \`read\`.`)
 }
 

@@ -86,7 +86,7 @@ export async function serveOperation(
   const body = op.body ? checked(op.body, json) : assertEmpty(json)
 
   const device = ports.cookie.deviceOf(req)
-  let isChanged = isChange && !op.isQuestion
+  let isChanged = isChange && !op.isReadOnly
   // The table and the type of the handlers say that these fit each other.
   const handler = ports.handlers[id] as Handler<OperationId>
   const call = {

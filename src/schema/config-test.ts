@@ -4,7 +4,7 @@ import { CALL_PATHS } from './api/why.ts'
 import { modelName, money, name, text, timestamp } from './scalars.ts'
 
 const tokens = z.int().min(0).max(Number.MAX_SAFE_INTEGER)
-/** What a configuration by itself can lead to, in the order of the checks. */
+/** Errors that a configuration by itself can cause, in the order of the checks. */
 const REJECTIONS = [
   'invalid_api_key',
   'maintenance',
@@ -26,46 +26,48 @@ const status = z.int().min(400).max(599)
 
 const usage = z
   .strictObject({
-    input: tokens.default(0).describe('Input tokens, those of a cache included.'),
-    cached_input: tokens.default(0).describe('Of the input: read from a cache.'),
-    cache_write: tokens.default(0).describe('Of the input: written to a cache.'),
+    input: tokens.default(0).describe('Input tokens, including cached ones.'),
+    cached_input: tokens.default(0).describe('Input tokens read from a cache.'),
+    cache_write: tokens.default(0).describe('Input tokens written to a cache.'),
     output: tokens.default(0).describe('Output tokens.'),
-    search_units: tokens.default(0).describe('Of a rerank answer.'),
+    search_units: tokens.default(0).describe('Search units of a rerank answer.'),
   })
-  .describe('What an answer used.')
+  .describe('The usage of an answer.')
 
-/** What a test may claim; each has one. */
+/** The possible assertions; each test has exactly one. */
 const CLAIMS = ['may_call', 'may_not_call', 'is_rejected', 'routes_to', 'costs'] as const
 
 /** One assertion about a configuration. */
 export const configTest = z
   .strictObject({
-    name: text.optional().describe('What it promises. Default: made of what it says.'),
-    key: name.optional().describe('Who calls.'),
-    tenant: name.optional().describe('Who calls: each key of this tenant.'),
-    model: modelName.optional().describe('What is called; of `may_call` and `may_not_call` they name it.'),
-    path: z.enum(CALL_PATHS).optional().describe('Default: the first path that the model is served at.'),
-    input_tokens: tokens.optional().describe('How long the input of the call is. Default: 1.'),
-    max_tokens: tokens.optional().describe('The limit that the call asks for. Default: none.'),
-    at: timestamp.optional().describe('When. Default: now.'),
-    down: z.array(name).optional().describe('Endpoints that are unhealthy meanwhile.'),
+    name: text.optional().describe('A title. Default: generated from the assertion.'),
+    key: name.optional().describe('The calling key.'),
+    tenant: name.optional().describe('The calling tenant: each of its keys.'),
+    model: modelName
+      .optional()
+      .describe('The called model; `may_call` and `may_not_call` name it themselves.'),
+    path: z.enum(CALL_PATHS).optional().describe('Default: the first path that serves the model.'),
+    input_tokens: tokens.optional().describe('The input tokens of the call. Default: 1.'),
+    max_tokens: tokens.optional().describe('The output limit of the call. Default: none.'),
+    at: timestamp.optional().describe('The time of the call. Default: now.'),
+    down: z.array(name).optional().describe('Endpoints that are unhealthy.'),
     may_call: modelName.optional().describe('The call would be served.'),
     may_not_call: modelName.optional().describe('The call would be rejected.'),
-    because: code.optional().describe('Of `may_not_call`: with this error of the catalogue.'),
-    status: status.optional().describe('Of `may_not_call`: with this status.'),
+    because: code.optional().describe('For `may_not_call`: the error code.'),
+    status: status.optional().describe('For `may_not_call`: the status.'),
     is_rejected: z
       .strictObject({
-        status: status.optional().describe('With this status.'),
-        code: code.optional().describe('With this error of the catalogue.'),
+        status: status.optional().describe('The status.'),
+        code: code.optional().describe('The error code.'),
       })
       .optional()
       .describe('A call of `model` would be rejected.'),
     routes_to: z
       .array(name)
       .optional()
-      .describe('All endpoints that may be asked, tier by tier; within a tier in any order.'),
-    usage: usage.optional().describe('Of `costs`: what the answer used.'),
-    costs: money.optional().describe('What an answer of `model` with `usage` costs, exactly.'),
+      .describe('All usable endpoints, tier by tier; within a tier in any order.'),
+    usage: usage.optional().describe('For `costs`: the usage of the answer.'),
+    costs: money.optional().describe('The exact cost of an answer of `model` with `usage`.'),
   })
   .superRefine((test, ctx) => {
     const fault = (field: string, message: string, fault: 'GW1203' | 'GW1206') =>
@@ -96,13 +98,13 @@ export const configTest = z
 
 export type ConfigTest = z.output<typeof configTest>
 
-/** A file of tests, which stands beside the configuration and is none of it. */
+/** A file of tests beside the configuration. */
 export const testsDocument = z
   .strictObject({
     version: z.literal(1).describe('The version of this format.'),
-    tests: z.array(configTest).describe('What must hold.'),
+    tests: z.array(configTest).describe('The tests.'),
   })
   .meta({ description: 'Tests of a gw configuration, for `gw test`.' })
 
-/** What a file of tests holds beside them. */
+/** A file of tests without its tests. */
 export const testsHead = testsDocument.omit({ tests: true })

@@ -3,10 +3,9 @@ import type { Price, Usage } from './ledger.ts'
 const TOKENS_PER_MTOK = 1_000_000n
 
 /**
- * What an answer costs, in nano-units, rounded up once over the whole sum. Tokens read from or written to a cache
- * are part of the input and are priced once, at their own price (spec/money.md §2).
- *
- * @param usage Whole numbers, 0 or more. Parts that claim more than the whole are cut to it.
+ * The cost of an answer in nano-units, rounded up once over the whole sum. Tokens read from or written to a cache are
+ * part of the input and are priced once, at their own price (spec/money.md §2).
+ * @param usage Whole numbers, 0 or more. Parts larger than the whole are cut to it.
  */
 export function cost(price: Price, usage: Usage): bigint {
   const cached = Math.min(usage.cachedInputTokens, usage.inputTokens)
@@ -21,7 +20,7 @@ export function cost(price: Price, usage: Usage): bigint {
   return roundedNano + price.requestNano + times(usage.searchUnits, price.searchUnitNano)
 }
 
-/** Most terms of most bills are nothing: a comparison is cheaper than a bigint that is made to be 0. */
+/** Most terms of a charge are 0: a comparison is cheaper than creating a bigint of 0. */
 function times(count: number, nano: bigint): bigint {
   return count === 0 ? 0n : BigInt(count) * nano
 }

@@ -6,14 +6,14 @@ import { modelName, name } from './scalars.ts'
 import { tenant } from './tenant.ts'
 
 /**
- * The nouns as a file declares them: with the name that they had before. It is an instruction and no part of what
- * stands, so it is in no store, no plan and no export.
+ * The kinds as a file declares them: with their previous name. It is an instruction, not part of the resource, so it is
+ * in no store, plan or export.
  */
 
-const HISTORY =
-  'The name that it had until now: what stands under it is renamed, and keeps its usage, spend, wallet and secrets. Once that is done the field does nothing, and may go.'
+const DESCRIPTION =
+  'The previous name: the resource is renamed, and keeps its usage, spend, wallet and secrets. After the rename the field has no effect and may be removed.'
 
-const previousName = (schema: z.ZodString) => ({ previous_name: schema.optional().describe(HISTORY) })
+const previousName = (schema: z.ZodString) => ({ previous_name: schema.optional().describe(DESCRIPTION) })
 
 export const declaredEndpoint = endpoint
   .safeExtend(previousName(name))

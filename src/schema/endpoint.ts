@@ -10,7 +10,7 @@ export type Protocol = (typeof PROTOCOLS)[number]
 
 const MAX_URL_LENGTH = 2_048
 
-/** Headers that the gateway itself decides: an endpoint must not set them, least of all a credential. */
+/** Headers that only the gateway sets: an endpoint must not set them, least of all a credential. */
 const RESERVED_HEADERS = new Set([
   'authorization',
   'x-api-key',
@@ -30,7 +30,7 @@ const RESERVED_HEADERS = new Set([
   'upgrade',
   'expect',
 ])
-/** Whether the gateway decides this header itself. */
+/** Whether only the gateway sets this header. */
 export function isReservedHeader(name: string): boolean {
   return RESERVED_HEADERS.has(name.toLowerCase())
 }
@@ -46,21 +46,21 @@ const headerText = z.string().regex(HEADER_VALUE, 'a header value on one line')
 
 const ABOUT_HEADERS = 'Extra headers for this upstream.'
 
-/** Over the network: a secret is given as `upstream_key`, and a reference would read files of this machine. */
+/** For REST: a secret belongs in `upstream_key`, and a reference would read files of this machine. */
 export const plainHeaders = z
   .record(headerName, headerText)
   .superRefine(rejectSecrets)
   .describe(
-    `${ABOUT_HEADERS} A value that looks like a secret is rejected: it belongs in \`upstream_key\`, or as a reference in a configuration file.`,
+    `${ABOUT_HEADERS} A value that looks like a secret is rejected: set it as \`upstream_key\`, or as a reference in a configuration file.`,
   )
 
 const headers = z
   .record(headerName, z.union([headerText, secretReference]))
   .superRefine(rejectSecrets)
-  .describe(`${ABOUT_HEADERS} One that is a secret is a reference: \`api-key: { env: NAME }\`.`)
+  .describe(`${ABOUT_HEADERS} Write a secret as a reference: \`api-key: { env: NAME }\`.`)
 
-/** As they stand in the store, whatever looked like a secret when they were written. */
-const standingHeaders = z.record(headerName, z.union([headerText, secretReference]))
+/** Headers in the store, accepted even if they look like a secret by now. */
+const storedHeaders = z.record(headerName, z.union([headerText, secretReference]))
 
 function rejectSecrets(
   value: Readonly<Record<string, unknown>>,
@@ -76,7 +76,7 @@ function rejectSecrets(
   }
 }
 
-/** The headers whose literal value looks like a secret. */
+/** The headers with a literal value that looks like a secret. */
 export function secretHeaders(value: Readonly<Record<string, unknown>>): string[] {
   return Object.entries(value).flatMap(([header, text]) =>
     typeof text === 'string' && looksSecret(header, text) ? [header] : [],
@@ -85,18 +85,16 @@ export function secretHeaders(value: Readonly<Record<string, unknown>>): string[
 
 const proxyText = z.string().max(2_048).superRefine(checkProxy)
 
-/** Over the network: a reference would read files and variables of this machine. */
+/** For REST: a reference would read files and variables of this machine. */
 export const plainProxy = proxyText
   .optional()
-  .describe(
-    'The proxy to reach this upstream by, such as `http://proxy:3128`, or `none`; default: the environment.',
-  )
+  .describe('The proxy for this upstream, such as `http://proxy:3128`, or `none`; default: the environment.')
 
 const proxy = z
   .union([proxyText, secretReference])
   .optional()
   .describe(
-    'The proxy to reach this upstream by: `http://proxy:3128`, a reference to such an address with user and password, or `none`. Default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY in the environment of `gw serve`.',
+    'The proxy for this upstream: `http://proxy:3128`, a reference to such an address with user and password, or `none`. Default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY in the environment of `gw serve`.',
   )
 
 function checkProxy(value: string, ctx: z.RefinementCtx<string>): void {
@@ -119,18 +117,18 @@ function checkProxy(value: string, ctx: z.RefinementCtx<string>): void {
   )
 }
 
-/** A day is longer than any answer. */
+/** A day: longer than any answer. */
 const LONGEST_MS = 86_400_000
 
 const timeouts = z
   .strictObject({
     connect: duration({ maxMs: 300_000 })
       .prefault('5s')
-      .describe('Until the connection stands, TLS included.'),
-    first_byte: duration({ maxMs: LONGEST_MS }).prefault('5m').describe('Until the head of the answer.'),
+      .describe('Until the connection is established, including TLS.'),
+    first_byte: duration({ maxMs: LONGEST_MS }).prefault('5m').describe('Until the response head.'),
     idle: duration({ maxMs: LONGEST_MS })
       .prefault('2m')
-      .describe('Between two pieces of the answer; a stalled stream is cut.'),
+      .describe('Between two chunks of the answer; a stalled stream is aborted.'),
     total: duration({ maxMs: LONGEST_MS }).prefault('30m').describe('For the whole exchange.'),
   })
   .prefault({})
@@ -140,7 +138,7 @@ const timeouts = z
 export const endpoint = z
   .strictObject({
     protocol: z.enum(PROTOCOLS).describe('The API that the upstream speaks. Nothing is ever translated.'),
-    display_name: text.optional().describe('A name for people.'),
+    display_name: text.optional().describe('A display name.'),
     base_url: z
       .string()
       .max(MAX_URL_LENGTH, `at most ${MAX_URL_LENGTH} characters`)
@@ -157,28 +155,25 @@ export const endpoint = z
       .optional()
       .describe('How the credential is sent. Default: `bearer` for openai, `x-api-key` for anthropic.'),
     enabled: z.boolean().default(true).describe('Whether it may serve traffic.'),
-    skip_probe: z.boolean().default(false).describe('Never send it a probe chat; judge it by traffic alone.'),
+    skip_probe: z.boolean().default(false).describe('Never probe it; judge its health by traffic alone.'),
     timeouts,
     max_concurrency: z.int().min(1).optional().describe('Requests at a time; more go to other endpoints.'),
     headers: headers.default({}),
     proxy,
-    labels: z
-      .record(z.string().min(1).max(64), text)
-      .default({})
-      .describe('Free labels for people and scripts.'),
+    labels: z.record(z.string().min(1).max(64), text).default({}).describe('Free labels.'),
   })
   .overwrite(withAuth)
   .describe('An upstream: one model server, or one account at a vendor.')
 
-/** The credential of an endpoint that stands: where it leads to, or that it was given over REST. */
+/** The credential of a stored endpoint: a reference, or set over REST. */
 const credential = z.union([secretReference, storedCredential])
 
-/** The same as it stands in the store. */
-export const standingEndpoint = z
+/** An endpoint in the store. */
+export const storedEndpoint = z
   .strictObject({
     ...endpoint.shape,
     upstream_key: credential.optional(),
-    headers: standingHeaders.default({}),
+    headers: storedHeaders.default({}),
   })
   .overwrite(withAuth)
 

@@ -1,21 +1,21 @@
 import type { Kind } from './kinds.ts'
 import { configSchema, type JsonSchema } from './publish.ts'
 
-/** A field of the configuration, as a person looks it up. */
+/** A field of the configuration, for `gw explain`. */
 export interface Field {
-  /** From the kind down: `endpoint.timeouts.idle`. The elements of a list have the path of the list. */
+  /** Starts with the kind: `endpoint.timeouts.idle`. The elements of a list have the path of the list. */
   readonly path: string
   readonly description: string
   /** In words: `whole number`, `duration, such as 30s`, `one of openai, anthropic`. */
   readonly type: string
-  /** As it would be written in YAML; absent where there is none. */
+  /** The default as YAML; absent if there is none. */
   readonly initial?: string
   readonly required: boolean
-  /** What stands below it, by their paths. */
+  /** The paths of the fields inside it. */
   readonly below: readonly string[]
 }
 
-/** Where a file writes the resources of a kind. */
+/** The kind of resources in each section of a file. */
 const SECTIONS: Readonly<Record<string, Kind>> = {
   settings: 'settings',
   endpoints: 'endpoint',
@@ -25,7 +25,7 @@ const SECTIONS: Readonly<Record<string, Kind>> = {
   keys: 'key',
 }
 
-/** Every field of every kind, and the root of a file, by path. It follows from the zod schema and nothing else. */
+/** Every field of every kind, and of the root of a file, by path. Derived only from the zod schema. */
 export function allFields(): ReadonlyMap<string, Field> {
   const root = configSchema()
   const fields = new Map<string, Field>()
@@ -54,16 +54,16 @@ export function allFields(): ReadonlyMap<string, Field> {
 }
 
 /**
- * The field that a path means, as it stands in a file (`endpoints.openai.timeouts.idle`, `keys.*.budget`,
- * `bindings[0].weight`) or from its kind down (`endpoint.timeouts.idle`).
+ * The field of a path, either as in a file (`endpoints.openai.timeouts.idle`, `keys.*.budget`, `bindings[0].weight`) or
+ * starting with its kind (`endpoint.timeouts.idle`).
  */
-export function fieldAt(asked: string, fields: ReadonlyMap<string, Field>): Field | undefined {
-  const words = asked.split(/[.[\]]+/).filter(word => word !== '' && !/^\d+$/.test(word))
+export function fieldAt(path: string, fields: ReadonlyMap<string, Field>): Field | undefined {
+  const words = path.split(/[.[\]]+/).filter(word => word !== '' && !/^\d+$/.test(word))
   const [first = '', ...rest] = words
   const kind = SECTIONS[first] ?? first
   const exact = fields.get([kind, ...rest].join('.'))
   if (exact || kind === first) return exact
-  // A name of a resource may hold dots itself: leave out as much as it takes.
+  // The name of a resource may contain dots: try names of increasing length.
   for (let from = 1; from < rest.length; from++) {
     const field = fields.get([kind, ...rest.slice(from)].join('.'))
     if (field) return field
@@ -76,7 +76,7 @@ interface Parts {
   readonly required: readonly string[]
 }
 
-/** The members of a map, of the elements of a list, or of the forms that a field may have. */
+/** The members of a map, of the elements of a list, or of all alternatives of a field. */
 function partsOf(root: JsonSchema, schema: JsonSchema): Parts {
   const forms = formsOf(root, schema)
   if (forms.length > 1) {
@@ -100,14 +100,14 @@ function requiredOf(schema: JsonSchema): readonly string[] {
   return (schema['required'] ?? []) as string[]
 }
 
-/** What a section holds: the values of a map, the elements of a list, or itself. */
+/** The content of a section: the values of a map, the elements of a list, or the section itself. */
 function elementOf(root: JsonSchema, section: JsonSchema): JsonSchema {
   const shape = resolved(root, section)
   const inner = shape['items'] ?? shape['additionalProperties']
   return isSchema(inner) ? resolved(root, inner) : shape
 }
 
-/** Follows `$ref`, also where it stands alone in an `allOf`. */
+/** Follows `$ref`, also as the only element of an `allOf`. */
 function resolved(root: JsonSchema, schema: JsonSchema): JsonSchema {
   const all = schema['allOf']
   if (Array.isArray(all) && isSchema(all[0])) return resolved(root, all[0])
@@ -117,7 +117,7 @@ function resolved(root: JsonSchema, schema: JsonSchema): JsonSchema {
   return definitions[reference.slice('#/definitions/'.length)] ?? schema
 }
 
-/** The forms that a value may have; that any scalar may be an interpolation goes without saying. */
+/** The alternatives of a value, without interpolation, which any scalar accepts. */
 function formsOf(root: JsonSchema, schema: JsonSchema): readonly JsonSchema[] {
   const any = schema['anyOf']
   if (!Array.isArray(any)) return [schema]
@@ -173,7 +173,7 @@ function rangeInWords(minimum: unknown, maximum: unknown): string {
   return high === undefined ? ` from ${low}` : ` from ${low} to ${high}`
 }
 
-/** An empty map says nothing: the defaults stand at what it holds. */
+/** An empty map is omitted: its fields show their own defaults. */
 function initialOf(schema: JsonSchema): { initial?: string } {
   const initial = schema['default']
   if (initial === undefined) return {}

@@ -5,23 +5,23 @@ import { count, modelPattern, money, name, secretReference, text, timestamp, tim
 const budget = z
   .strictObject({
     amount: money.describe('In units of the currency.'),
-    per: z.enum(['day', 'month', 'total']).describe('The window after which it starts anew.'),
-    timezone: timeZone.default('UTC').describe('Where days and months begin.'),
+    per: z.enum(['day', 'month', 'total']).describe('The window after which the budget resets.'),
+    timezone: timeZone.default('UTC').describe('The time zone of days and months.'),
   })
-  .describe('Money that the key may spend: spent plus held never passes it.')
+  .describe('Money that the key may spend: spent plus reserved money never exceeds it.')
 
-/** The policy of an API key. Its secret lives elsewhere: `gw keys issue NAME` mints one. */
+/** The policy of an API key. Its secret is stored elsewhere: `gw keys issue NAME` mints one. */
 export const key = z
   .strictObject({
     kind: z.enum(['platform', 'tenant']).describe('`platform`: no tenant, for administrators’ tests.'),
-    display_name: text.optional().describe('A name for people.'),
-    tenant: name.optional().describe('The tenant that it belongs to.'),
+    display_name: text.optional().describe('A display name.'),
+    tenant: name.optional().describe('The tenant of the key.'),
     models: z
       .array(modelPattern)
       .default(['*'])
-      .describe('Model names or globs. Default: all that the tenant may use.'),
+      .describe('Model names or globs. Default: all models of the tenant.'),
     limits: limits.default({}).describe('Limits of this key alone.'),
-    quota: count.optional().describe('Total tokens, for life.'),
+    quota: count.optional().describe('Total tokens over the lifetime of the key.'),
     budget: budget.optional(),
     expires_at: timestamp.optional().describe('RFC 3339; from then on the key answers 401.'),
     enabled: z.boolean().default(true).describe('Whether it may be used; false answers 401.'),
@@ -32,10 +32,8 @@ export const key = z
         '`sha256:` and 64 hexadecimal digits, of a secret of 20 characters or more',
       )
       .optional()
-      .describe('The SHA-256 of a secret that you made yourself, `sha256:…`.'),
-    secret: secretReference
-      .optional()
-      .describe('A reference to a secret that you made yourself, of 20 characters or more.'),
+      .describe('The SHA-256 of your own secret, `sha256:…`.'),
+    secret: secretReference.optional().describe('A reference to your own secret, of 20 characters or more.'),
   })
   .superRefine((value, ctx) => {
     if (value.kind === 'tenant' && value.tenant === undefined) {

@@ -1,17 +1,17 @@
 /**
- * What limits, ledger and reports tell each other. Money is integer nano-units (1e-9) of the currency; a bill is
+ * The types that limits, ledger and reports share. Money is integer nano-units (1e-9) of the currency; a charge is
  * rounded up once.
  */
 
-/** What an answer cost in tokens, as the upstream reported it (spec/wire.md §4) or as it was estimated. */
+/** The usage of an answer, as the upstream reported it (spec/wire.md §4) or as estimated. */
 export interface Usage {
-  /** All input, cached and cache-written tokens included. */
+  /** All input tokens, including cached and cache-written ones. */
   readonly inputTokens: number
-  /** Of the input: read from a cache. */
+  /** The part of the input that was read from a cache. */
   readonly cachedInputTokens: number
-  /** Of the input: written to a cache. */
+  /** The part of the input that was written to a cache. */
   readonly cacheWriteTokens: number
-  /** Reasoning included. */
+  /** Includes reasoning tokens. */
   readonly outputTokens: number
   readonly searchUnits: number
 }
@@ -26,9 +26,9 @@ export interface Price {
   readonly searchUnitNano: bigint
 }
 
-/** Whom a request belongs to and what it asked for. The same for all rows of its attempt. */
+/** The key, tenant and target of a request. The same for all rows of its attempt. */
 export interface Claim {
-  /** Made by the gateway before dispatch; with `attempt` the identity of a hold. */
+  /** Created by the gateway before dispatch; with `attempt` the identity of a hold. */
   readonly requestId: string
   /** Counts from 1. */
   readonly attempt: number
@@ -39,32 +39,32 @@ export interface Claim {
   readonly endpoint: string
 }
 
-/** The largest amount of one line of the ledger: a signed integer of 64 bits. Sums, kept in two parts, may be larger. */
+/** The largest amount of one ledger entry: a signed integer of 64 bits. Sums, stored in two parts, may be larger. */
 export const MAX_AMOUNT_NANO = 2n ** 63n - 1n
 
-/** What admission holds for a request until its cost is known. */
+/** The reservation of a request until its cost is known. */
 export interface Hold extends Claim {
   readonly openedAtMs: number
-  /** From then on a sweeper may end it. */
+  /** After it the sweeper may end the hold. */
   readonly deadlineMs: number
   readonly amountNano: bigint
   readonly tokens: number
-  /** What it is settled at when nothing was learned of it: what its input alone probably is (spec/money.md §1). */
+  /** The estimate of the input alone: the charge if the usage stays unknown (spec/money.md §1). */
   readonly inputTokens: number
   readonly inputAmountNano: bigint
-  /** The tenant's balance must cover it: the ledger rejects it where it does not. */
+  /** The tenant's balance must cover the hold, or the ledger rejects it. */
   readonly prepaid?: boolean | undefined
-  /** For the call log, should the gateway end before the call does; absent where it has no line for such calls. */
+  /** For the call log, if the gateway ends before the call; absent if such calls have no line in it. */
   readonly call?: { readonly path: string; readonly stream: boolean } | undefined
-  /** What a settlement of it will be charged by, see `priceText`; absent where it has no price. */
+  /** The price of a later settlement, see `priceText`; absent without a price. */
   readonly price?: string | undefined
 }
 
-/** A prepaid balance does not cover a hold, which was not opened. With what the ledger knew at that moment. */
+/** A prepaid balance does not cover a hold, which was not opened. Carries the numbers at that moment. */
 export class BalanceShort extends Error {
   override readonly name = 'BalanceShort'
   readonly balanceNano: bigint
-  /** What other open holds have taken of it. */
+  /** The amount that other open holds reserve. */
   readonly heldNano: bigint
   constructor({ balanceNano, heldNano }: { readonly balanceNano: bigint; readonly heldNano: bigint }) {
     super('the prepaid balance does not cover the hold')
@@ -73,10 +73,10 @@ export class BalanceShort extends Error {
   }
 }
 
-/** Why a bill is not simply "answered, usage reported". */
+/** Special conditions of a charge. */
 export type Flag = 'estimated' | 'client_gone' | 'partial' | 'interrupted' | 'unpriced' | 'swept'
 
-/** The end of a hold that cost something, or could have: exactly one for each hold that was dispatched and answered. */
+/** The end of a hold with a charge, which may be 0: exactly one for each hold that was dispatched and answered. */
 export interface Settlement extends Claim {
   readonly kind: 'settle'
   readonly endedAtMs: number
@@ -85,17 +85,17 @@ export interface Settlement extends Claim {
   readonly flags: readonly Flag[]
 }
 
-/** The end of a hold that cost nothing. */
+/** The end of a hold without a charge. */
 export interface Release extends Claim {
   readonly kind: 'release'
   readonly endedAtMs: number
-  /** For people: an error code of the catalogue, or `client_gone`. */
+  /** For operators: an error code of the catalogue, or `client_gone`. */
   readonly reason: string
 }
 
 export type HoldEnd = Settlement | Release
 
-/** How a call ended, as the call log has it; `rejected` is by its upstream's limits, not by ours. */
+/** The outcome of a call in the call log; `rejected` is by the limits of the upstream, not of the gateway. */
 export const CALL_OUTCOMES = [
   'answered',
   'rejected',
@@ -105,7 +105,7 @@ export const CALL_OUTCOMES = [
   'interrupted',
 ] as const
 
-/** One line of the call log (spec/money.md §1). Never a prompt, never a secret. */
+/** One line of the call log (spec/money.md §1). Never contains a prompt or a secret. */
 export interface CallRecord {
   readonly requestId: string
   readonly atMs: number
@@ -125,47 +125,47 @@ export interface CallRecord {
   readonly latencyMs: number
   readonly firstByteMs?: number | undefined
   readonly attempts: number
-  /** Why it failed, for the operator: what the upstream answered, or the cause of the transport. */
+  /** The cause of a failure, for the operator: the upstream's answer, or a transport error. */
   readonly reason?: string | undefined
   /** Each failed attempt: `oai: upstream_error (ECONNREFUSED)`. */
   readonly failedAttempts?: readonly string[] | undefined
 }
 
 /**
- * A call that was rejected before it was dispatched, with the number of calls that were rejected alike within the same
- * second. Never a prompt, never a secret.
+ * A call that was rejected before dispatch, with the number of equal rejections within the same second. Never contains
+ * a prompt or a secret.
  */
 export interface RejectedCall {
   readonly requestId: string
   readonly atMs: number
-  /** Absent where the key was not known. */
+  /** Absent if the key is unknown. */
   readonly key?: string | undefined
   readonly tenant?: string | undefined
-  /** The model as the client wrote it, cut; absent where the body was not read. */
+  /** The model name from the client, truncated; absent if the body was not read. */
   readonly askedModel?: string | undefined
   readonly protocol: 'openai' | 'anthropic'
   readonly path: string
   readonly status: number
   readonly errorCode: string
-  /** What the client was told: which limit, whose, and the numbers. */
+  /** The error message for the client: the limit, its owner, and the numbers. */
   readonly message: string
-  /** What only the operator is told. */
+  /** Details for the operator only. */
   readonly reason?: string | undefined
   readonly count: number
 }
 
-/** What a key has used so far, by the ledger: the point from which the limits count on. */
+/** The past usage of a key in the ledger, from which the limits continue. */
 export interface KeySums {
   readonly key: string
-  /** Settled tokens, input and output, for life. */
+  /** Settled input and output tokens over the lifetime of the key. */
   readonly totalTokens: number
-  /** Settled money for life. */
+  /** Settled money over the lifetime of the key. */
   readonly totalNano: bigint
-  /** Settled money since the start that was asked for. */
+  /** Settled money since the start of the query. */
   readonly windowNano: bigint
 }
 
-/** Which sums a limiter needs of a key. */
+/** The sums of a key that a limiter needs. */
 export interface KeySumsQuery {
   readonly key: string
   /** Start of its budget window, milliseconds since the epoch, a multiple of a quarter of an hour. */

@@ -8,7 +8,7 @@ function rate(unit: string) {
     count,
     z.strictObject({
       limit: count.describe(`${unit} per minute, refilled evenly.`),
-      burst: count.optional().describe(`${unit} that may come at once: ${BOUND}. Default: the limit.`),
+      burst: count.optional().describe(`${unit} in a burst: ${BOUND}. Default: the limit.`),
     }),
   ])
 }
@@ -17,18 +17,18 @@ function rate(unit: string) {
 export const limits = z.strictObject({
   rpm: rate('Requests')
     .optional()
-    .describe(`Requests per minute; \`{ limit: 60, burst: 6 }\` bounds what may come at once: ${BOUND}.`),
-  tpm: rate('Tokens').optional().describe('Tokens per minute; the same, with `{ limit, burst }`.'),
-  concurrency: count.optional().describe('Requests at a time, each to its last byte.'),
+    .describe(`Requests per minute; \`{ limit: 60, burst: 6 }\` limits bursts: ${BOUND}.`),
+  tpm: rate('Tokens').optional().describe('Tokens per minute; also with `{ limit, burst }`.'),
+  concurrency: count.optional().describe('Concurrent requests; each counts until its last byte.'),
 })
 
-/** A rate as it is written: the limit alone, or with what may come at once. */
+/** A rate in a file: the limit alone, or with a burst. */
 export type WrittenRate = number | { readonly limit: number; readonly burst?: number | undefined }
 
 export interface Rate {
   /** Per minute. */
   readonly limit: number
-  /** At once. */
+  /** The burst. */
   readonly burst: number
 }
 
@@ -37,7 +37,7 @@ export function rateOf(written: WrittenRate): Rate {
   return { limit: written.limit, burst: written.burst ?? written.limit }
 }
 
-/** `60`, or `60 (burst 6)` if that is not the limit itself. */
+/** `60`, or `60 (burst 6)` if the burst differs from the limit. */
 export function rateText(written: WrittenRate): string {
   const { limit, burst } = rateOf(written)
   return burst === limit ? String(limit) : `${limit} (burst ${burst})`

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** What may be set for all publications, or for one. */
+/** Options of the settings and of a single publication. */
 
 export const onDisconnect = z.enum(['abort', 'drain'])
 export const onUpstreamError = z.enum(['charge', 'free'])

@@ -3,7 +3,7 @@ import { formatNano } from '../base/decimal.ts'
 import type { Price } from './ledger.ts'
 import { dateTime, money } from './scalars.ts'
 
-const MOST_PRICES = 100
+const MAX_PRICES = 100
 
 const terms = z.strictObject({
   input: money.optional().describe('Per million input tokens.'),
@@ -14,14 +14,14 @@ const terms = z.strictObject({
   per_search_unit: money.optional().describe('Per search unit of a rerank answer.'),
 })
 
-/** What a publication costs, as it is written: nano-units. */
+/** The price of a publication, in nano-units. */
 export type PriceTerms = z.output<typeof terms>
 
 const dated = z.strictObject({
   from: dateTime
     .optional()
     .describe(
-      'A day (from midnight UTC) or an RFC 3339 time; without it the price holds until the next one.',
+      'A day (from midnight UTC) or an RFC 3339 time; without it the price applies until the next one.',
     ),
   ...terms.shape,
 })
@@ -30,13 +30,13 @@ type DatedTerms = z.output<typeof dated>
 const list = z
   .array(dated)
   .min(1, 'at least one price')
-  .max(MOST_PRICES, `at most ${MOST_PRICES} prices`)
+  .max(MAX_PRICES, `at most ${MAX_PRICES} prices`)
   .superRefine((prices, ctx) => {
     const seen = new Set<number | undefined>()
     for (const [at, { from }] of prices.entries()) {
       if (seen.has(from)) {
         const message =
-          from === undefined ? 'only one price may be without `from`' : 'another price begins then, too'
+          from === undefined ? 'only one price may be without `from`' : 'another price also begins then'
         ctx.addIssue({ code: 'custom', path: from === undefined ? [at] : [at, 'from'], message })
       }
       seen.add(from)
@@ -44,28 +44,28 @@ const list = z
   })
   .overwrite(prices => prices.toSorted((a, b) => startOf(a) - startOf(b)))
 
-/** One price, or several that follow each other: at each moment the one with the latest `from` that has come. */
+/** One price, or several in sequence: the one with the latest `from` in the past applies. */
 export const price = z
   .union([terms, list])
   .overwrite(value => (Array.isArray(value) ? alone(value) : value))
   .describe(
-    'Exact decimals, as text or number; or a list of such prices, each with the date `from` which it holds. Without a price the model is free and counted as unpriced.',
+    'Exact decimals, as text or number; or a list of such prices, each with the date `from` which it applies. Without a price the model is free and counted as unpriced.',
   )
 
-/** A price from the moment on in which it comes into force; `-Infinity` where it always was. */
+/** A price and the start of its validity; `-Infinity` if it has no start. */
 export interface PriceFrom {
   readonly fromMs: number
   readonly terms: PriceTerms
 }
 
-/** In the order in which they come into force; empty where nothing is priced. */
+/** Sorted by start; empty without a price. */
 export function pricesOf(spec: z.output<typeof price> | undefined): PriceFrom[] {
   if (spec === undefined) return []
   if (!Array.isArray(spec)) return [{ fromMs: Number.NEGATIVE_INFINITY, terms: spec }]
   return spec.map(({ from, ...rest }) => ({ fromMs: from ?? Number.NEGATIVE_INFINITY, terms: rest }))
 }
 
-/** What is not priced is free, except cached input: without a price of its own it costs what input costs. */
+/** A missing price is 0, except for cached input: it defaults to the price of input. */
 export function effectivePrice(written: PriceTerms): Price {
   const input = written.input ?? 0n
   return Object.freeze({
@@ -78,7 +78,7 @@ export function effectivePrice(written: PriceTerms): Price {
   })
 }
 
-/** The one text of a price, as the ledger keeps it: JSON of its terms, what is free left out. */
+/** The canonical text of a price in the ledger: JSON of its terms without zero prices. */
 export function priceText(price: Price): string {
   return JSON.stringify({
     ...member('input', price.inputNanoPerMtok),
@@ -94,7 +94,7 @@ export function priceText(price: Price): string {
   })
 }
 
-/** The price behind {@link priceText}. @throws {z.ZodError} where it is none. */
+/** Parses a {@link priceText}. @throws {z.ZodError} if it is invalid. */
 export function priceFromText(text: string): Price {
   return effectivePrice(terms.parse(JSON.parse(text)))
 }
@@ -103,7 +103,7 @@ function member(name: string, nano: bigint): Record<string, string> {
   return nano === 0n ? {} : { [name]: formatNano(nano) }
 }
 
-/** A list of one price that always held is that price: what means the same is written alike. */
+/** A list of one price without a start equals that price: both have one canonical form. */
 function alone(prices: DatedTerms[]): PriceTerms | DatedTerms[] {
   const [first, second] = prices
   if (!first || second || first.from !== undefined) return prices

@@ -16,7 +16,7 @@ const priority = z
   .min(0)
   .max(1_000)
   .default(0)
-  .describe('Tier: 0 first; the next only when no endpoint of the earlier one is usable.')
+  .describe('Tier: 0 first; the next only if no endpoint of the earlier one is usable.')
 const servedModel = z
   .string()
   .min(1)
@@ -24,7 +24,7 @@ const servedModel = z
   .optional()
   .describe('Overrides `served_model` of the endpoint.')
 
-/** A publication on an endpoint, one each. */
+/** The connection of a publication with an endpoint, at most one per pair. */
 export const binding = z
   .strictObject({
     publication: modelName.describe('The public model name.'),
@@ -35,22 +35,22 @@ export const binding = z
   })
   .meta({ id: 'binding', description: 'One endpoint that serves one publication.' })
 
-/** A binding inside its publication, which therefore need not be named. */
+/** A binding inside its publication, which it need not name. */
 export const inlineBinding = binding.omit({ publication: true }).meta({
   id: 'inline_binding',
   description: 'One endpoint that serves this publication.',
 })
 
-/** An external model name; the name itself is the key of the map. */
+/** A public model name; the name itself is the key of the map. */
 export const publication = z
   .strictObject({
     status: z
       .enum(PUBLICATION_STATUSES)
       .default('listed')
       .describe(
-        'Only `listed` is visible and callable: a call of `draft` or `unlisted` answers 404, one of `banned` 403.',
+        'Only `listed` is visible and callable: calls of `draft` or `unlisted` answer 404, calls of `banned` 403.',
       ),
-    display_name: text.optional().describe('A name for people. Default: the model name.'),
+    display_name: text.optional().describe('A display name. Default: the model name.'),
     owned_by: text.default('gw').describe('Shown in `/v1/models`.'),
     price: price.optional(),
     max_input_tokens: z
@@ -58,25 +58,25 @@ export const publication = z
       .min(1)
       .optional()
       .describe(
-        'The context window of the model: no call reserves more input, whatever documents it carries.',
+        'The context window of the model: no call reserves more input, even with attached documents.',
       ),
     max_output_tokens: z
       .int()
       .min(1)
       .optional()
-      .describe('The output that a request without a limit of its own reserves.'),
+      .describe('The output to reserve for a request without its own limit.'),
     output_cap: outputCap
       .optional()
       .describe(
-        'The field that bounds the answers to requests without a limit of their own. Default: `settings.output_cap`.',
+        'The field that limits the output of requests without their own limit. Default: `settings.output_cap`.',
       ),
     on_disconnect: onDisconnect
       .optional()
-      .describe('When a client leaves: `abort` or `drain`. Default: `settings.on_disconnect`.'),
+      .describe('If a client disconnects: `abort` or `drain`. Default: `settings.on_disconnect`.'),
     on_upstream_error: onUpstreamError
       .optional()
       .describe(
-        'When an upstream breaks off in mid-stream: `charge` or `free`. Default: `settings.on_upstream_error`.',
+        'If an upstream fails in mid-stream: `charge` or `free`. Default: `settings.on_upstream_error`.',
       ),
   })
   .describe('A public model name.')

@@ -11,14 +11,14 @@ export interface JsonSchema {
 const INTERPOLATED = 'interpolated'
 
 /**
- * The JSON Schema (draft-07) of a configuration file, for editors. It follows from the zod schema; what zod cannot
- * say is added: root keys `x-*` are free, and any scalar may be an interpolation instead.
+ * The JSON Schema (draft-07) of a configuration file, for editors. Derived from the zod schema, plus two rules that zod
+ * cannot express: root keys `x-*` are free, and any scalar may be an interpolation instead.
  */
 export function configSchema(): JsonSchema {
   return fileSchema(document, 'gw configuration')
 }
 
-/** The same of a file of tests. */
+/** The same for a file of tests. */
 export function testsSchema(): JsonSchema {
   return fileSchema(testsDocument, 'gw configuration tests')
 }
@@ -46,9 +46,7 @@ function fileSchema(file: z.ZodType, title: string): JsonSchema {
   }
 }
 
-/**
- * The JSON Schema of one resource of a kind, as a file writes it: a value below `endpoints`, an element of `bindings`.
- */
+/** The JSON Schema of one resource of a kind in a file: a value below `endpoints`, an element of `bindings`. */
 export function kindSchema(kind: Kind): JsonSchema {
   const whole = configSchema()
   const definitions = whole['definitions'] as Record<string, JsonSchema>
@@ -67,12 +65,12 @@ export function kindSchema(kind: Kind): JsonSchema {
   return { $schema: whole['$schema'], title: `gw ${kind}`, ...own, definitions: Object.fromEntries(needed) }
 }
 
-/** Definitions that nothing refers to (zod lists every schema that bears an id) are left out. */
+/** Omits unused definitions (zod lists every schema that has an id). */
 function schemaIsUsed(name: string, schema: JsonSchema): boolean {
   return JSON.stringify(schema).includes(`"#/definitions/${name}"`)
 }
 
-/** The same schema, in which every scalar that a plain text could fail may also be an interpolation. */
+/** The same schema, but every scalar that restricts its text may also be an interpolation. */
 function interpolable(schema: JsonSchema): JsonSchema {
   if (isNarrowScalar(schema)) {
     const { description, default: initial, ...rest } = schema
@@ -94,12 +92,12 @@ function interpolable(schema: JsonSchema): JsonSchema {
   return copy
 }
 
-/** One of several shapes; scalars beside each other have one that takes any text. */
+/** One of several shapes; in a union of scalars one accepts any text. */
 function isShape(schema: JsonSchema): boolean {
   return schema['type'] === 'object' || schema['type'] === 'array'
 }
 
-/** A scalar that is more particular than "any text". `version` is no such: it says how the rest is read. */
+/** A scalar that accepts less than any text. Not `version`: it decides how the rest is read. */
 function isNarrowScalar(schema: JsonSchema): boolean {
   if ('const' in schema) return false
   const type = schema['type']

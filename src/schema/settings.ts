@@ -13,13 +13,13 @@ const origin = z.string().superRefine((value, ctx) => {
   ctx.addIssue({ code: 'custom', message, input: value })
 })
 
-/** What may change while the gateway runs. Addresses, store and tokens are flags and environment. */
+/** Settings that may change while the gateway runs. Addresses, store and tokens are flags and environment variables. */
 export const settings = z
   .strictObject({
     maintenance: z
       .strictObject({
         enabled: z.boolean().default(false).describe('Whether it is on.'),
-        message: text.default('The gateway is in maintenance.').describe('What clients are told.'),
+        message: text.default('The gateway is in maintenance.').describe('The error message for clients.'),
       })
       .prefault({})
       .describe('While enabled, inference answers 503.'),
@@ -38,34 +38,34 @@ export const settings = z
           .max(100)
           .default([])
           .describe(
-            'Origins of web pages, exactly as browsers send them, such as `https://app.example.com`. Keys that pages hold can be read by their users.',
+            'Origins of web pages, exactly as browsers send them, such as `https://app.example.com`. Users of a page can read the keys in it.',
           ),
       })
       .prefault({})
-      .describe('Which browser applications may call `/v1` from their pages; none by default.'),
+      .describe('The browser applications that may call `/v1`; none by default.'),
     log: z
       .strictObject({
         retention: duration({ minMs: 3_600_000, maxMs: 3_660 * 86_400_000 })
           .prefault('30d')
           .describe('How long call logs are kept.'),
-        embeddings: z.boolean().default(false).describe('Write a call log for embeddings, too.'),
+        embeddings: z.boolean().default(false).describe('Also log calls of embeddings.'),
       })
       .prefault({})
-      .describe('The call log: a line for each call, and never a prompt.'),
+      .describe('The call log: a line per call, never with a prompt.'),
     revisions: z
       .strictObject({
         retention: duration({ minMs: 86_400_000, maxMs: 3_660 * 86_400_000 })
           .prefault('365d')
-          .describe('For how long it is kept what stood at a revision, to be shown and rolled back to.'),
+          .describe('How long the states of revisions are kept, for `gw diff` and rollbacks.'),
         keep: z
           .int()
           .min(100)
           .max(1_000_000)
           .default(100)
-          .describe('So many revisions can always be gone back, however old they are.'),
+          .describe('The number of newest revisions that can always be rolled back to, however old.'),
       })
       .prefault({})
-      .describe('The history of the configuration. Its entries stay for ever, what stood then for a time.'),
+      .describe('The history of the configuration. Its entries are kept forever, their states for a time.'),
     health: z
       .strictObject({
         unhealthy_after: z
@@ -73,29 +73,29 @@ export const settings = z
           .min(1)
           .max(1_000)
           .default(3)
-          .describe('Failures in a row that take an endpoint out.'),
+          .describe('Consecutive failures that make an endpoint unhealthy.'),
         probe_min: duration()
           .prefault('5s')
           .describe('The first pause between probes of an unhealthy endpoint.'),
         probe_max: duration().prefault('2m').describe('The longest pause between them.'),
       })
       .prefault({})
-      .describe('When an endpoint counts as unhealthy, and how it heals.'),
+      .describe('When an endpoint counts as unhealthy, and how it recovers.'),
     on_disconnect: onDisconnect
       .default('abort')
       .describe(
-        'When a client leaves: `abort` the upstream at once and charge an estimate, or `drain`: read on to charge the exact usage.',
+        'If a client disconnects: `abort` the upstream at once and charge an estimate, or `drain`: read on to charge the exact usage.',
       ),
     on_upstream_error: onUpstreamError
       .default('charge')
       .describe(
-        'When an upstream breaks off in mid-stream: `charge` what the client received, or leave it `free`.',
+        'If an upstream fails in mid-stream: `charge` the part that the client received, or make the call `free`.',
       ),
     show_endpoints: z
       .boolean()
       .default(true)
       .describe(
-        'Whether callers see names of endpoints, in `x-gw-endpoint` and in messages of errors. Logs and metrics have them in any case.',
+        'Whether clients see names of endpoints, in `x-gw-endpoint` and in error messages. Logs and metrics always contain them.',
       ),
     require_price: z
       .boolean()
@@ -106,7 +106,7 @@ export const settings = z
     output_cap: outputCap
       .default('none')
       .describe(
-        'Adds this field to requests that name no limit of their own: what was reserved bounds the answer, and the reservation may shrink to what quota, budget and balance leave.',
+        'Adds this field to requests without their own output limit: the reservation then limits the answer, and may shrink to the rest of quota, budget and balance.',
       ),
     currency: z
       .string()

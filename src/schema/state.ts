@@ -1,31 +1,33 @@
 import type { Resource } from './kinds.ts'
 import type { StoredCredential } from './stored-credential.ts'
 
-/** What a gateway serves: one revision of the configuration, and what was done by hand beside it. */
+/** The state that a gateway serves: one revision of the configuration, and the manual changes beside it. */
 export interface ServedState {
-  /** 0 where nothing was ever applied. */
+  /** 0 before the first apply. */
   readonly revision: number
-  /** Moves with every change of a key's secret, of a hold on a key, or of the maintenance switch; a revision does not. */
+  /**
+   * Changes with every change of a key's secret, of a suspension, or of the maintenance switch, but not with revisions.
+   */
   readonly keyVersion: number
   /** All resources of the revision, in canonical form. */
   readonly resources: readonly ServedResource[]
   readonly secrets: readonly KeySecret[]
   /**
-   * Names of keys that were disabled by hand: it holds until the configuration disables them, too. Of an earlier revision
-   * also those that the newest has closed.
+   * Names of manually suspended keys, until the configuration disables them, too. For an earlier revision also the keys
+   * that the newest revision has disabled or deleted.
    */
   readonly suspendedKeys: readonly string[]
-  /** Credentials that were given over REST; absent where there are none. */
+  /** Credentials that were set over REST; absent if there are none. */
   readonly kept?: readonly StoredCredential[]
-  /** Present while `gw maintenance` is on, whatever the settings of the revision say. */
+  /** Present while `gw maintenance` is on, regardless of the settings of the revision. */
   readonly maintenance?: MaintenanceSwitch
 }
 
-/** Maintenance as it was switched on by hand: it holds until it is switched off by hand. */
+/** The manual maintenance switch: on until it is switched off manually. */
 export interface MaintenanceSwitch {
-  /** What clients are told; absent: the message of the settings. */
+  /** The error message for clients; absent: the message of the settings. */
   readonly message?: string
-  /** Who was logged in where it was switched on. */
+  /** The user who switched it on. */
   readonly author?: string
   /** Milliseconds since the epoch. */
   readonly sinceMs: number
@@ -34,16 +36,16 @@ export interface MaintenanceSwitch {
 export interface ServedResource extends Resource {
   /** When it was first applied, milliseconds since the epoch. */
   readonly createdAtMs: number
-  /** Under what it is booked; absent where that is its name. */
+  /** The account for usage and spend; absent if it equals the name. */
   readonly account?: string
 }
 
-/** A minted secret, of which only the hash is kept. */
+/** A minted secret; only its hash is stored. */
 export interface KeySecret {
   /** The name of the key. */
   readonly key: string
   /** SHA-256 of the secret, in lower-case hexadecimal digits. */
   readonly digest: string
-  /** End of its grace after a rotation, milliseconds since the epoch. */
+  /** End of the grace period after a rotation, milliseconds since the epoch. */
   readonly expiresAtMs?: number
 }

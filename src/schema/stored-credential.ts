@@ -2,16 +2,16 @@ import { z } from 'zod'
 import type { SecretReference } from './scalars.ts'
 
 /**
- * What the configuration says of a credential that was given over REST: that there is one, and which giving it was.
- * The credential itself lies sealed beside the revisions. Only the store makes this: a file that says it is rejected.
+ * The marker in a configuration for a credential that was set over REST, with its id. The credential itself is stored
+ * sealed, outside of revisions. Only the store creates the marker: in a file it is rejected.
  */
 export const storedCredential = z.strictObject({ stored: z.string().regex(/^[0-9a-f]{24}$/) })
 
-/** A credential as it lies in the store, sealed with a key that does not. */
+/** A stored credential, sealed with a key that is not in the store. */
 export interface StoredCredential {
-  /** Another one with each giving. */
+  /** New each time the credential is set. */
   readonly id: string
-  /** What it may be used for, as {@link storedFor} tells it. */
+  /** The permitted use, see {@link storedFor}. */
   readonly boundTo: string
   readonly nonce: Uint8Array
   /** The ciphertext and its tag. */
@@ -20,36 +20,36 @@ export interface StoredCredential {
   readonly createdAtMs: number
 }
 
-/** Where a secret is found when it is needed: where a reference leads, or among what is kept for one use. */
+/** The source of a secret: a reference, or a stored credential for one use. */
 export type SecretSource = SecretReference | { readonly kept: string }
 
-/** The part of an endpoint that says what its credential is and where it goes. */
-interface Sending {
+/** The part of an endpoint that determines its secrets and their destination. */
+interface SecretFields {
   readonly base_url: string
   readonly upstream_key?: SecretReference | z.output<typeof storedCredential> | undefined
   readonly headers: Readonly<Record<string, string | SecretReference>>
   readonly proxy?: string | SecretReference | undefined
 }
 
-/** Where the credential of an endpoint is found; undefined where it has none. */
+/** The source of an endpoint's credential; undefined if it has none. */
 export function credentialOf(
   endpoint: string,
-  { base_url, upstream_key }: Pick<Sending, 'base_url' | 'upstream_key'>,
+  { base_url, upstream_key }: Pick<SecretFields, 'base_url' | 'upstream_key'>,
 ): SecretSource | undefined {
   if (upstream_key === undefined || !('stored' in upstream_key)) return upstream_key
   return { kept: storedFor(endpoint, base_url) }
 }
 
-/** Every secret that an endpoint sends, by the field that says so: its credential, headers and a proxy that are references. */
+/** Every secret that an endpoint sends, with its field: its credential, and references in headers and proxy. */
 export function secretsOf(
   endpoint: string,
-  sending: Sending,
+  endpointFields: SecretFields,
 ): readonly { readonly field: string; readonly source: SecretSource }[] {
-  const credential = credentialOf(endpoint, sending)
-  const inHeaders = Object.entries(sending.headers).flatMap(([name, value]) =>
+  const credential = credentialOf(endpoint, endpointFields)
+  const inHeaders = Object.entries(endpointFields.headers).flatMap(([name, value]) =>
     typeof value === 'string' ? [] : [{ field: `headers.${name}`, source: value }],
   )
-  const { proxy } = sending
+  const { proxy } = endpointFields
   return [
     ...(credential ? [{ field: 'upstream_key', source: credential }] : []),
     ...inHeaders,
@@ -57,21 +57,21 @@ export function secretsOf(
   ]
 }
 
-/** Who sees what an endpoint sends: its origin, and a proxy where nothing is encrypted on the way to it. */
-export function destinationOf({ base_url, proxy }: Pick<Sending, 'base_url' | 'proxy'>): string {
+/** The destination of an endpoint's secrets: its origin, and the proxy if the connection is not encrypted. */
+export function destinationOf({ base_url, proxy }: Pick<SecretFields, 'base_url' | 'proxy'>): string {
   const { origin } = new URL(base_url)
   return proxy === undefined || origin.startsWith('https:') ? origin : `${origin} by ${JSON.stringify(proxy)}`
 }
 
 /**
- * The one use of a kept credential: this endpoint, and the origin that it is sent to. Whoever points the endpoint
- * elsewhere, by whatever way, has no credential for there.
+ * The one permitted use of a stored credential: this endpoint with this origin. An endpoint that is redirected to
+ * another origin, in any way, has no credential there.
  */
 export function storedFor(endpoint: string, baseUrl: string): string {
   return `endpoint/${endpoint} upstream_key ${new URL(baseUrl).origin}`
 }
 
-/** What is sealed in with a credential: the row that it lies in. */
+/** The associated data of a seal: the row of the credential. */
 export function rowOf({ id, boundTo }: Pick<StoredCredential, 'id' | 'boundTo'>): string {
   return `gw secret ${id} ${boundTo}`
 }

@@ -2,14 +2,14 @@ import { z } from 'zod'
 import { limits } from './limits.ts'
 import { modelPattern, text } from './scalars.ts'
 
-/** A customer or a team: what its keys may use together. */
+/** A customer or a team: the common rules of its keys. */
 export const tenant = z
   .strictObject({
-    display_name: text.optional().describe('A name for people.'),
+    display_name: text.optional().describe('A display name.'),
     status: z
       .enum(['active', 'disabled', 'banned'])
       .default('active')
-      .describe('Anything but `active` answers 403.'),
+      .describe('Any status but `active` answers 403.'),
     models: z
       .array(modelPattern)
       .default(['*'])

@@ -5,11 +5,11 @@ import { name } from './scalars.ts'
 export const ROLES = ['admin', 'tenant'] as const
 export type Role = (typeof ROLES)[number]
 
-/** How a session is carried: each opens its own surface, and no other. */
+/** How requests carry a session: each is accepted only in its own form. */
 export const CARRIERS = ['bearer', 'cookie'] as const
 export type Carrier = (typeof CARRIERS)[number]
 
-/** A name of a person who may log in. One spelling only, so that two people never look alike in an audit. */
+/** The name of a user. Only one spelling, so that two users never look alike in the audit log. */
 export const userName = z
   .string()
   .regex(
@@ -17,14 +17,14 @@ export const userName = z
     'lower-case letters, digits and . _ @ - only, starting with a letter or digit, at most 64 characters',
   )
 
-/** Long enough to resist guessing, short enough that hashing it is no work for free. */
+/** Long enough to resist guessing, short enough that hashing cannot be abused for load. */
 export const password = z
   .string()
   .min(8, 'at least 8 characters')
   .max(256, 'at most 256 characters')
   .meta({ format: 'password' })
 
-/** Whom a user stands for. */
+/** The role of a user, and its tenant. */
 export const userPlace = z
   .strictObject({
     role: z.enum(ROLES).describe('`admin`: everything · `tenant`: what belongs to its tenant.'),
@@ -32,7 +32,7 @@ export const userPlace = z
   })
   .superRefine(checkPlace)
 
-/** Adds an issue where role and tenant do not go together. */
+/** Adds an issue if role and tenant do not fit together. */
 function checkPlace(
   { role, tenant }: { readonly role: Role; readonly tenant?: string | undefined },
   ctx: z.RefinementCtx,

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import { CommandError } from '../base/catalogue/command.ts'
 import { selectMatching } from './find.ts'
-import { settleKeys } from './key-secrets.ts'
+import { applyToKeys } from './key-secrets.ts'
 import {
   retireAccounts,
   selectAccountNames,
@@ -12,23 +12,22 @@ import {
 import { afterCommit, resourceId, selectNamed, selectResources, writeResources } from './resources.ts'
 import { insertChanges } from './revision-changes.ts'
 import { insertRevision } from './revisions.ts'
-import { settleStored } from './stored-credentials.ts'
+import { applyToStored } from './stored-credentials.ts'
 import type { Tables } from './tables.ts'
 import type { Changed, Commit, CommitGuard, Head, Revision, StoredResource } from './types.ts'
-import { settleTenantUsers } from './users/tenant-users.ts'
+import { applyToTenantUsers } from './users/tenant-users.ts'
 
 /**
- * Writes the revision that follows `commit.base`. To be run in a transaction that holds the write lock; it is rolled back
- * where this throws.
+ * Writes the revision that follows `commit.base`. Must run in a transaction that holds the write lock, and that rolls
+ * back if this throws.
  *
- *     still at base? ──▶ what it names ──▶ revision, changes, resources ──▶ guard ──▶ credentials, accounts, keys
- *           │                                                                │             │
- *        GW4001                                                       what it throws     GW3002
+ *     still at base? ──▶ named resources ──▶ revision, changes, resources ──▶ guard ──▶ credentials, accounts, keys
+ *           │                                                                  │             │
+ *        GW4001                                                         error of the guard  GW3002
  *
- * It reads and writes what the commit names, so that one key more costs the same however many there are.
- *
- * @returns whether a secret or a hold of a key moved with it.
- * @throws {CommandError} GW4001, GW3002, GW4010, and what the guard throws.
+ * It reads and writes only the named resources, so the cost of one more key does not depend on their number.
+ * @returns whether a secret or a suspension of a key changed.
+ * @throws {CommandError} GW4001, GW3002, GW4010, and the errors of the guard.
  */
 export async function writeCommit(
   db: Kysely<Tables>,
@@ -36,7 +35,7 @@ export async function writeCommit(
   commit: Commit,
   nowMs: number,
   guard?: CommitGuard,
-): Promise<{ readonly revision: Revision; readonly keysMoved: boolean }> {
+): Promise<{ readonly revision: Revision; readonly keysChanged: boolean }> {
   if (head.revision !== commit.base) {
     throw new CommandError(
       'GW4001',
@@ -53,11 +52,11 @@ export async function writeCommit(
     ]),
   ]
   const before = await selectNamed(db, named)
-  const booked = [
+  const withAccounts = [
     ...named,
     ...before.flatMap(({ kind, account }) => (account === undefined ? [] : { kind, name: account })),
   ]
-  const names = await selectAccountNames(db, booked)
+  const names = await selectAccountNames(db, withAccounts)
   const renamed = underNewNames(before, renames)
   const after = afterCommit(renamed, commit, commit.base + 1, nowMs, names)
 
@@ -70,13 +69,13 @@ export async function writeCommit(
     find: query => selectMatching(db, query),
     all: () => selectResources(db),
   })
-  await settleTenantUsers(db, commit)
+  await applyToTenantUsers(db, commit)
   const { kept = [] } = commit
   if (kept.length > 0 || named.some(({ kind }) => kind === 'endpoint'))
-    await settleStored(db, kept, await selectMatching(db, { kind: 'endpoint' }))
+    await applyToStored(db, kept, await selectMatching(db, { kind: 'endpoint' }))
   await retireAccounts(db, renamed, commit.deletes)
   await writeAccountNames(db, after, names, revision.id)
-  return { revision, keysMoved: await settleKeys(db, commit, renamed, nowMs) }
+  return { revision, keysChanged: await applyToKeys(db, commit, renamed, nowMs) }
 }
 
 function changesOf(before: readonly StoredResource[], after: readonly StoredResource[]): Changed[] {

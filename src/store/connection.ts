@@ -5,7 +5,7 @@ import { storeFault } from './faults.ts'
 import { migrate } from './migrate.ts'
 import { closeSession, openSession, type Session } from './session.ts'
 
-/** The one connection of a store, which follows its path to another file when the file is replaced. */
+/** The one connection of a store; it follows its path if the file is replaced. */
 export class Connection {
   readonly path: string
   readonly #mode: StoreMode
@@ -20,14 +20,14 @@ export class Connection {
 
   private constructor(path: string, mode: StoreMode, session: Session) {
     this.path = path
-    // Created once: a file that vanishes later is a fault to report, not a fresh start.
+    // Created once: if the file vanishes later, that is an error, not a fresh start.
     this.#mode = mode === 'create' ? 'write' : mode
     this.#session = session
   }
 
   /**
-   * What is open at this moment, unless the path names another file by now. A path that names nothing is one on
-   * its way to be replaced: what is open stays good until the new file is there.
+   * The open session, unless the path names another file by now. If the path names no file, it is about to be replaced:
+   * the session stays usable until the new file exists.
    */
   peek(): Session | undefined {
     const file = fileIdentity(this.path)
@@ -50,7 +50,7 @@ export class Connection {
     }
   }
 
-  /** Runs `work` on a session; what is wrong with the database or its file comes out as an operator is told of it. */
+  /** Runs `work` on a session; converts errors of the database or its file into errors for the operator. */
   async use<T>(work: (session: Session) => Promise<T>): Promise<T> {
     try {
       return await work(await this.current())
@@ -68,18 +68,19 @@ export class Connection {
   }
 
   /**
-   * A new file beside the write-ahead log of the old one would be read as a mixture of both
-   * (https://sqlite.org/howtocorrupt.html §1.4), so the new one stays closed until the log has gone.
+   * SQLite would read a new file beside the write-ahead log of the old one as a mixture of both
+   * (https://sqlite.org/howtocorrupt.html §1.4), so the new file is not opened while that log exists.
    */
   async #reopen(): Promise<Session> {
-    if (fileIdentity(this.path) === undefined) throw new CommandError('GW2003', `${this.path} has gone.`)
+    if (fileIdentity(this.path) === undefined)
+      throw new CommandError('GW2003', `${this.path} no longer exists.`)
     const wal = `${this.path}-wal`
     const old = this.#session
     const walBytes = statSync(wal, { throwIfNoEntry: false })?.size ?? 0
     if (old && walBytes > 0 && fileIdentity(wal) === old.walFile) {
       throw new CommandError(
         'GW2001',
-        `${this.path} was replaced, but ${wal} is still that of the old one.`,
+        `${this.path} was replaced, but ${wal} still belongs to the old file.`,
         {
           hint: `Remove ${wal} and ${this.path}-shm, too; next time stop every gw before the file is replaced.`,
         },

@@ -8,35 +8,34 @@ import { migrate } from './migrate.ts'
 import { readHead } from './served-state.ts'
 import { openSession } from './session.ts'
 
-/** So many pages of 4 KiB at a time: between two steps the event loop is free. */
+/** Pages of 4 KiB per step; the event loop runs between two steps. */
 const STEP_PAGES = 2_048
 const DAMAGES = 3
-/** What SQLite may leave beside a database. */
+/** Files that SQLite may leave beside a database. */
 export const SIDE_FILES = ['-journal', '-wal', '-shm'] as const
 
 export interface CopyWatch {
   readonly onProgress?: (bytes: number, ofBytes: number) => void
-  /** Called before the copy is checked, which takes a while and cannot be interrupted. */
+  /** Called before the copy is verified, which takes a while and cannot be interrupted. */
   readonly onCheck?: () => void
   readonly signal: AbortSignal
 }
 
-/** A whole and checked copy of a store, in one file. */
+/** A complete and verified copy of a store, in one file. */
 export interface StoreCopy {
   readonly bytes: number
   readonly revision: number
 }
 
 /**
- * Copies the database at `from`, as of one moment, into the new file `to`, which only its owner may read. Others may
- * read and write `from` meanwhile. The copy is one file without a write-ahead log, checked and on disk; there is no `to`
- * where this throws.
- *
- * @throws {CommandError} GW2009 where the copy is damaged or no store; GW2002 where a newer gw wrote it; GW2001, GW2003
+ * Copies the database at `from`, as of one moment, into the new file `to`, which only its owner may read. Other
+ * connections may read and write `from` meanwhile. The copy is one file without a write-ahead log, verified and synced
+ * to disk; there is no `to` if this throws.
+ * @throws {CommandError} GW2009 if the copy is damaged or not a store; GW2002 if a newer gw wrote it; GW2001, GW2003
  */
 export async function copyStore(from: string, to: string, watch: CopyWatch): Promise<StoreCopy> {
   try {
-    // SQLite would make it with the permissions of the umask.
+    // SQLite would create it with the permissions of the umask.
     closeSync(openSync(to, 'wx', 0o600))
   } catch (error) {
     throw storeFault(error, to)
@@ -45,18 +44,18 @@ export async function copyStore(from: string, to: string, watch: CopyWatch): Pro
     const bytes = await copyPages(from, to, watch)
     watch.signal.throwIfAborted()
     watch.onCheck?.()
-    leaveWal(to)
-    const { revision } = await checked(to, from)
+    disableWal(to)
+    const { revision } = await verifyCopy(to, from)
     syncToDisk(to)
     watch.signal.throwIfAborted()
     return { bytes, revision }
   } catch (error) {
     for (const side of ['', ...SIDE_FILES]) rmSync(`${to}${side}`, { force: true })
-    throw foreign(error, from)
+    throw foreignFault(error, from)
   }
 }
 
-/** Writes a file, and the entry of a folder, to the disk. */
+/** Syncs a file, and its entry in the folder, to the disk. */
 export function syncToDisk(path: string): void {
   for (const each of [path, dirname(path)]) {
     const descriptor = openSync(each, 'r')
@@ -71,7 +70,7 @@ export function syncToDisk(path: string): void {
 async function copyPages(from: string, to: string, { onProgress, signal }: CopyWatch): Promise<number> {
   const { raw } = await openDatabase(from, 'read')
   try {
-    // Within a transaction the copy is of its moment; without it SQLite begins anew after each commit of others.
+    // In a transaction the copy is of one moment; without it SQLite restarts after each commit of another connection.
     raw.exec('begin')
     raw.prepare('select count(*) from sqlite_schema').get()
     const pageBytes = Number(raw.pragma('page_size', { simple: true }))
@@ -88,8 +87,8 @@ async function copyPages(from: string, to: string, { onProgress, signal }: CopyW
   }
 }
 
-/** A reader of a database in WAL mode needs files beside it. `gw serve` switches it back on. */
-function leaveWal(path: string): void {
+/** A reader of a database in WAL mode needs files beside it. `gw serve` switches WAL back on. */
+function disableWal(path: string): void {
   const raw = new Database(path, { fileMustExist: true })
   try {
     raw.pragma('journal_mode = delete')
@@ -98,7 +97,7 @@ function leaveWal(path: string): void {
   }
 }
 
-async function checked(path: string, name: string): Promise<{ readonly revision: number }> {
+async function verifyCopy(path: string, name: string): Promise<{ readonly revision: number }> {
   const session = await openSession(path, 'read')
   try {
     const rows = session.raw.pragma(`integrity_check(${DAMAGES})`) as readonly { integrity_check: string }[]
@@ -106,20 +105,20 @@ async function checked(path: string, name: string): Promise<{ readonly revision:
     if (damages.length > 0) {
       throw new CommandError('GW2009', `${name} is damaged: ${damages.join('; ')}.`)
     }
-    await migrate(session, 'read').catch(olderIsGood)
+    await migrate(session, 'read').catch(acceptOlder)
     return readHead(session.raw)
   } finally {
     session.raw.close()
   }
 }
 
-/** An older store is brought up to date by whoever opens it for writing. */
-function olderIsGood(error: unknown): void {
+/** An older store is accepted: the next command that opens it for writing migrates it. */
+function acceptOlder(error: unknown): void {
   if (!(error instanceof CommandError) || error.code !== 'GW2004') throw error
 }
 
-/** What is no database, or that of another program. */
-function foreign(error: unknown, name: string): unknown {
+/** Not a database, or the database of another program. */
+function foreignFault(error: unknown, name: string): unknown {
   const isEmpty = error instanceof CommandError && (error.code === 'GW2001' || error.code === 'GW2003')
   const isForeign = error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code)
   if (isForeign || isEmpty) {

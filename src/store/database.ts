@@ -5,14 +5,14 @@ import Database from 'better-sqlite3'
 import { CommandError } from '../base/catalogue/command.ts'
 import { isBusy } from './faults.ts'
 
-/** `read` never writes and creates nothing; `create` makes the file and its folder where they are missing. */
+/** `read` never writes or creates anything; `create` makes the file and its folder if they are missing. */
 export type StoreMode = 'read' | 'write' | 'create'
 
-/** One open connection, bare. The ledger's thread needs no more, and starts in half the time without Kysely. */
+/** One open connection without Kysely: all that the ledger's thread needs, in half the start-up time. */
 export interface OpenDatabase {
   readonly raw: Database.Database
   readonly path: string
-  /** Which file the path named when it was opened: device and inode. */
+  /** The file that the path named when it was opened: device and inode. */
   readonly file: string | undefined
   readonly walFile: string | undefined
 }
@@ -20,13 +20,13 @@ export interface OpenDatabase {
 export const BUSY_MS = 5_000
 const JOURNAL_BYTES = 64 * 1_048_576
 const SYNCHRONOUS_FULL = 2
-/** Together as long as {@link BUSY_MS}. */
+/** Together they last as long as {@link BUSY_MS}. */
 const BUSY_ATTEMPTS = 250
 const BUSY_PAUSE_MS = 20
 
 /**
- * The only place where a connection is opened. Raw errors of SQLite and of the file system come out of it.
- * @throws {CommandError} GW2003 where the file is missing and is not to be created.
+ * The only function that opens a connection. Throws raw errors of SQLite and of the file system.
+ * @throws {CommandError} GW2003 if the file is missing and the mode is not `create`.
  */
 export async function openDatabase(path: string, mode: StoreMode): Promise<OpenDatabase> {
   if (mode === 'create') createFile(path)
@@ -34,14 +34,14 @@ export async function openDatabase(path: string, mode: StoreMode): Promise<OpenD
 
   const raw = new Database(path, { readonly: mode === 'read', fileMustExist: true, timeout: BUSY_MS })
   try {
-    // Takes effect in a file that is still empty: retention can give its pages back.
+    // Takes effect only in an empty file: lets retention return pages to the file system.
     if (mode === 'create') raw.pragma('auto_vacuum = incremental')
-    // A switch to WAL answers "busy" without waiting, whatever busy_timeout says, when two do it at once.
+    // Two connections that switch to WAL at once get "busy" without waiting, in spite of busy_timeout.
     if (mode !== 'read') await whileBusy(() => raw.pragma('journal_mode = wal'))
     raw.pragma(`busy_timeout = ${BUSY_MS}`)
     raw.pragma('foreign_keys = on')
     raw.pragma(`journal_size_limit = ${JOURNAL_BYTES}`)
-    // better-sqlite3 is compiled so that WAL means NORMAL, which loses the last commits with the power.
+    // better-sqlite3 is compiled so that WAL means NORMAL, which loses the last commits in a power failure.
     raw.pragma('synchronous = full')
     assertPragmas(raw, mode)
     return { raw, path, file: fileIdentity(path), walFile: fileIdentity(`${path}-wal`) }
@@ -51,19 +51,21 @@ export async function openDatabase(path: string, mode: StoreMode): Promise<OpenD
   }
 }
 
-/** The file behind a path, as device and inode; `undefined` where there is none. */
+/** The file behind a path, as device and inode; `undefined` if there is no file. */
 export function fileIdentity(path: string): string | undefined {
   try {
     const { dev, ino } = statSync(path, { bigint: true })
     return `${dev}:${ino}`
   } catch (error) {
-    // Not `throwIfNoEntry: false`: newer lines of Node count ENOTDIR as absent, older ones do not.
+    // Not `throwIfNoEntry: false`: newer versions of Node treat ENOTDIR as absent, older ones do not.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
 }
 
-/** Tries again while another connection holds the lock. Not on a `Clock`: its timers let the process end. */
+/**
+ * Retries while another connection holds the lock. Does not use a `Clock`: its timers do not keep the process alive.
+ */
 export async function whileBusy(attempt: () => unknown): Promise<void> {
   for (let count = 1; ; count++) {
     try {
@@ -77,9 +79,8 @@ export async function whileBusy(attempt: () => unknown): Promise<void> {
 }
 
 /**
- * Digests and policies are for the owner's eyes only; SQLite gives its side files the mode of the database.
- *
- * Never opened where it exists: to close a second descriptor of a file drops the locks that this process holds on it
+ * Only the owner may read digests and policies; SQLite gives its side files the mode of the database.
+ * Never opens an existing file: closing a second descriptor of a file drops the locks that this process holds on it
  * (https://sqlite.org/howtocorrupt.html §2.2).
  */
 function createFile(path: string): void {
@@ -91,15 +92,18 @@ function createFile(path: string): void {
   }
 }
 
-/** With the folders above it. Not `recursive`: in a file system that makes none, such as /proc, Node never returns. */
+/**
+ * Makes the folder and its parents. Not `recursive`: in a file system that makes no folders, such as /proc, Node never
+ * returns.
+ */
 export function makeFolder(path: string): void {
-  if (isMade(path)) return
+  if (tryMakeFolder(path)) return
   makeFolder(dirname(path))
-  if (!isMade(path)) mkdirSync(path, { mode: 0o700 })
+  if (!tryMakeFolder(path)) mkdirSync(path, { mode: 0o700 })
 }
 
-/** False where the folder above it is missing. */
-function isMade(path: string): boolean {
+/** Makes the folder if needed. False if its parent is missing. */
+function tryMakeFolder(path: string): boolean {
   try {
     mkdirSync(path, { mode: 0o700 })
     return true
@@ -121,6 +125,6 @@ function assertPragmas(raw: Database.Database, mode: StoreMode): void {
   }
   for (const [pragma, value] of Object.entries(wanted)) {
     const actual: unknown = raw.pragma(pragma, { simple: true })
-    if (actual !== value) throw new Error(`SQLite keeps ${pragma} at ${String(actual)} instead of ${value}`)
+    if (actual !== value) throw new Error(`SQLite has ${pragma} = ${String(actual)} instead of ${value}`)
   }
 }

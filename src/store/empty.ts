@@ -1,6 +1,6 @@
 import type { Live } from './types.ts'
 
-/** What stands in a store that does not exist yet: what a plan against it starts from. */
+/** The state of a store that does not exist yet: the base of a plan against it. */
 export function emptyLive(atMs: number): Live {
   return { head: { revision: 0, keyVersion: 0 }, atMs, resources: [], secrets: [], holds: [] }
 }

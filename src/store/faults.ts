@@ -2,14 +2,14 @@ import { existsSync, statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { CommandError } from '../base/catalogue/command.ts'
 
-/** Whether another connection holds the lock that was asked for (https://sqlite.org/rescode.html#busy). */
+/** Whether another connection holds the lock (https://sqlite.org/rescode.html#busy). */
 export function isBusy(error: unknown): boolean {
   return error instanceof Database.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code)
 }
 
 /**
- * What went wrong with the database, as an operator is told of it. Anything that is no fault of the database or
- * its file (a broken constraint is a bug of ours) stays what it is.
+ * Converts an error of the database or its file into an error for the operator. Any other error (a violated constraint
+ * is a bug in gw) is returned unchanged.
  */
 export function storeFault(error: unknown, path: string): unknown {
   if (isBusy(error))
@@ -29,16 +29,16 @@ function reasonOf(error: unknown, path: string): string {
   return isDirectory(path) ? 'it is a directory' : (error as Error).message
 }
 
-/** What no permission and no free space would hint. */
+/** Hints for errors other than permissions and free space. */
 function hintFor(error: unknown, path: string): { readonly hint?: string } {
   if (isDirectory(path)) return { hint: `Name a file in it: --store sqlite:${path}/gw.db.` }
   const isForeign = error instanceof Database.SqliteError && error.code === 'SQLITE_NOTADB'
-  if (isForeign) return { hint: 'Name another file with --store: this one is no database of gw.' }
+  if (isForeign) return { hint: 'Name another file with --store: this file is not a database of gw.' }
   const isDamaged = error instanceof Database.SqliteError && error.code.startsWith('SQLITE_CORRUPT')
-  return isDamaged ? { hint: 'Keep the file, and go back to a backup: docs/operations.md says how.' } : {}
+  return isDamaged ? { hint: 'Keep the file, and restore a backup: see docs/operations.md.' } : {}
 }
 
-/** Below a file there is nothing, which `statSync` throws for. */
+/** `statSync` throws for a path below a file. */
 function isDirectory(path: string): boolean {
   return existsSync(path) && statSync(path).isDirectory()
 }

@@ -1,10 +1,13 @@
 import { type Kysely, sql } from 'kysely'
-import { selectHolds, selectSecrets } from './key-secrets.ts'
+import { selectSecrets, selectSuspensions } from './key-secrets.ts'
 import { fromRow } from './resources.ts'
 import type { Tables } from './tables.ts'
 import type { Live, ResourceQuery, StoredResource } from './types.ts'
 
-/** What a query asks for, by name, with the secrets and holds of the keys in it. Reads nothing else: the rest may be large. */
+/**
+ * The resources of a query, by name, with the secrets and suspensions of its keys. Reads nothing else: the store may be
+ * large.
+ */
 export async function findResources(
   db: Kysely<Tables>,
   query: ResourceQuery,
@@ -12,10 +15,10 @@ export async function findResources(
   const resources = await selectMatching(db, query)
   const keys = query.kind === 'key' ? resources.map(resource => resource.name) : []
   if (keys.length === 0) return { resources, secrets: [], holds: [] }
-  return { resources, secrets: await selectSecrets(db, keys), holds: await selectHolds(db, keys) }
+  return { resources, secrets: await selectSecrets(db, keys), holds: await selectSuspensions(db, keys) }
 }
 
-/** The resources alone. */
+/** Only the resources. */
 export async function selectMatching(
   db: Kysely<Tables>,
   { kind, name, where = {}, after, limit }: ResourceQuery,

@@ -4,26 +4,26 @@ import Database from 'better-sqlite3'
 import { storeFault } from './faults.ts'
 import { storePath } from './url.ts'
 
-/** A database as a file, and what SQLite finds in it. */
+/** The file of a database, and the result of SQLite's check. */
 export interface StoreFile {
   readonly path: string
   readonly fileBytes: number
-  /** Of the write-ahead log. */
+  /** Size of the write-ahead log. */
   readonly walBytes: number
-  /** Others than its owner may read it. */
+  /** Users other than its owner may read it. */
   readonly isOpenToOthers: boolean
-  /** What `PRAGMA quick_check` says is wrong; undefined where it was not asked. */
+  /** Problems found by `PRAGMA quick_check`; undefined if it was not run. */
   readonly damage: readonly string[] | undefined
 }
 
 const OTHERS = 0o007
-/** A page a microsecond: more than this takes longer than somebody waits. */
+/** The check takes a microsecond per page: a larger file takes too long. */
 const CHECKED_BYTES = 4 * 1_073_741_824
 const DAMAGES = 5
 
 /**
- * Looks at a database without writing to it. Undefined where there is none.
- * @throws {CommandError} GW6001 for the URL; GW2001, GW2005 where it cannot be read.
+ * Inspects a database without writing to it. Undefined if there is none.
+ * @throws {CommandError} GW6001 for the URL; GW2001, GW2005 if it cannot be read.
  */
 export async function inspectStore(url: string, folder: string): Promise<StoreFile | undefined> {
   const path = storePath(url, folder)

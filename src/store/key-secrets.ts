@@ -2,9 +2,9 @@ import type { Kysely, Selectable } from 'kysely'
 import { CommandError } from '../base/catalogue/command.ts'
 import type { Resource } from '../schema/kinds.ts'
 import type { KeySecretsTable, Tables } from './tables.ts'
-import type { Commit, KeyHold, StoredResource, StoredSecret } from './types.ts'
+import type { Commit, KeySuspension, StoredResource, StoredSecret } from './types.ts'
 
-/** How many secrets of a key open the gate: neither revoked nor past their grace. */
+/** The number of active secrets of a key: neither revoked nor past their grace period. */
 async function countActive(db: Kysely<Tables>, key: string, nowMs: number): Promise<number> {
   const { count } = await active(db, key, nowMs)
     .select(({ fn }) => fn.countAll<number>().as('count'))
@@ -20,10 +20,10 @@ function active(db: Kysely<Tables>, key: string, nowMs: number) {
     .where(row => row.or([row('expires_at_ms', 'is', null), row('expires_at_ms', '>', nowMs)]))
 }
 
-/** Of more keys than this all rows are read: SQLite takes 32766 parameters in a statement. */
+/** For more keys than this all rows are read: SQLite accepts at most 32766 parameters in a statement. */
 const NAMES_AT_ONCE = 5_000
 
-/** Every secret that was ever minted for a key that exists, oldest first; without digests. */
+/** All secrets ever minted for existing keys, oldest first; without digests. */
 export async function selectSecrets(db: Kysely<Tables>, ofKeys?: readonly string[]): Promise<StoredSecret[]> {
   let query = db
     .selectFrom('key_secrets')
@@ -36,13 +36,16 @@ export async function selectSecrets(db: Kysely<Tables>, ofKeys?: readonly string
   return only(ofKeys, (await query.execute()).map(toSecret))
 }
 
-export async function selectHolds(db: Kysely<Tables>, ofKeys?: readonly string[]): Promise<KeyHold[]> {
+export async function selectSuspensions(
+  db: Kysely<Tables>,
+  ofKeys?: readonly string[],
+): Promise<KeySuspension[]> {
   let query = db.selectFrom('key_suspensions').selectAll().orderBy('key_name')
   if (ofKeys && ofKeys.length <= NAMES_AT_ONCE) query = query.where('key_name', 'in', ofKeys)
-  const holds = await query.execute()
+  const rows = await query.execute()
   return only(
     ofKeys,
-    holds.map(row => ({ key: row.key_name, suspendedAtMs: row.suspended_at_ms })),
+    rows.map(row => ({ key: row.key_name, suspendedAtMs: row.suspended_at_ms })),
   )
 }
 
@@ -68,17 +71,17 @@ export async function insertFirstSecret(
 }
 
 export function hasSecret(key: string): CommandError {
-  return new CommandError('GW4006', `The key ${key} has a secret already.`, {
+  return new CommandError('GW4006', `The key ${key} already has a secret.`, {
     hint: `Replace it with \`gw keys rotate ${key}\`.`,
   })
 }
 
-/** Secrets of a key that have ended and are still remembered. */
+/** How many ended secrets of a key are kept. */
 const MAX_ENDED = 8
 
 /**
- * Adds a secret and ends the older ones: the newest of them after `graceMs`, where an end that is nearer already stays, all
- * others at once. So no more than two work at a time.
+ * Adds a secret and ends the older ones: the newest of them after `graceMs`, unless it ends earlier anyway, all others
+ * at once. So at most two are active at a time.
  * @throws {CommandError} GW4005
  */
 export async function replaceSecrets(
@@ -107,7 +110,7 @@ export async function replaceSecrets(
   return insertSecret(db, key, digest, nowMs)
 }
 
-/** Ends every secret of a key; how many worked until now. @throws {CommandError} GW4005 */
+/** Ends every secret of a key; returns how many were active. @throws {CommandError} GW4005 */
 export async function endSecrets(db: Kysely<Tables>, key: string, nowMs: number): Promise<number> {
   await assertKey(db, key)
   const count = await countActive(db, key, nowMs)
@@ -115,8 +118,8 @@ export async function endSecrets(db: Kysely<Tables>, key: string, nowMs: number)
   return count
 }
 
-/** Whether the key was not held before. @throws {CommandError} GW4005 */
-export async function insertHold(db: Kysely<Tables>, key: string, nowMs: number): Promise<boolean> {
+/** Returns whether the key was not suspended before. @throws {CommandError} GW4005 */
+export async function insertSuspension(db: Kysely<Tables>, key: string, nowMs: number): Promise<boolean> {
   await assertKey(db, key)
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('key_suspensions')
@@ -126,8 +129,8 @@ export async function insertHold(db: Kysely<Tables>, key: string, nowMs: number)
   return numInsertedOrUpdatedRows !== 0n
 }
 
-/** Whether the key was held before. @throws {CommandError} GW4005 */
-export async function deleteHold(db: Kysely<Tables>, key: string): Promise<boolean> {
+/** Returns whether the key was suspended before. @throws {CommandError} GW4005 */
+export async function deleteSuspension(db: Kysely<Tables>, key: string): Promise<boolean> {
   await assertKey(db, key)
   const { numDeletedRows } = await db
     .deleteFrom('key_suspensions')
@@ -137,35 +140,35 @@ export async function deleteHold(db: Kysely<Tables>, key: string): Promise<boole
 }
 
 /**
- * What a commit means for secrets and holds: a key that goes away takes both with it, and one that the
- * configuration now disables itself needs its hold no longer. Whether anything moved.
+ * Applies a commit to secrets and suspensions: a deleted key loses both, and a key that the configuration now disables
+ * no longer needs its suspension. Returns whether anything changed.
  */
-export async function settleKeys(
+export async function applyToKeys(
   db: Kysely<Tables>,
   commit: Commit,
   before: readonly StoredResource[],
   nowMs: number,
 ): Promise<boolean> {
   const enabled = new Set(before.filter(isEnabledKey).map(({ name }) => name))
-  const gone = commit.deletes.filter(({ kind }) => kind === 'key').map(({ name }) => name)
+  const deleted = commit.deletes.filter(({ kind }) => kind === 'key').map(({ name }) => name)
   const disabled = commit.puts
     .filter(put => put.kind === 'key' && !isEnabledKey(put) && enabled.has(put.name))
     .map(({ name }) => name)
-  let moved = 0n
-  for (const key of gone) {
-    moved += await revoke(db, key, nowMs)
+  let changes = 0n
+  for (const key of deleted) {
+    changes += await revoke(db, key, nowMs)
   }
-  for (const key of [...gone, ...disabled]) {
+  for (const key of [...deleted, ...disabled]) {
     const { numDeletedRows } = await db
       .deleteFrom('key_suspensions')
       .where('key_name', '=', key)
       .executeTakeFirstOrThrow()
-    moved += numDeletedRows
+    changes += numDeletedRows
   }
-  return moved > 0n
+  return changes > 0n
 }
 
-/** @param except the id of one that goes on. */
+/** @param except the id of a secret that stays active. */
 async function revoke(db: Kysely<Tables>, key: string, nowMs: number, except = 0): Promise<bigint> {
   const { numUpdatedRows } = await db
     .updateTable('key_secrets')
@@ -177,8 +180,8 @@ async function revoke(db: Kysely<Tables>, key: string, nowMs: number, except = 0
   return numUpdatedRows
 }
 
-/** Those that have ended, but for the last ones: rotating is no way to fill the table. */
-async function forgetEnded(db: Kysely<Tables>, key: string, nowMs: number): Promise<void> {
+/** Deletes all but the newest ended secrets of a key, so that rotation cannot fill the table. */
+async function deleteEnded(db: Kysely<Tables>, key: string, nowMs: number): Promise<void> {
   await db
     .deleteFrom('key_secrets')
     .where('id', 'in', ended =>
@@ -204,7 +207,7 @@ async function insertSecret(
   digest: string,
   nowMs: number,
 ): Promise<StoredSecret> {
-  await forgetEnded(db, key, nowMs)
+  await deleteEnded(db, key, nowMs)
   const row = await db
     .insertInto('key_secrets')
     .values({ key_name: key, digest, created_at_ms: nowMs, expires_at_ms: null, revoked_at_ms: null })

@@ -13,7 +13,7 @@ export async function selectMaintenance(db: Kysely<Tables>): Promise<Maintenance
   }
 }
 
-/** Switches it on, or gives it another message. False where all of that was so already. */
+/** Switches it on, or changes its message. False if nothing changed. */
 export async function putMaintenance(
   db: Kysely<Tables>,
   { message, author, sinceMs }: MaintenanceSwitch,
@@ -29,7 +29,7 @@ export async function putMaintenance(
   return true
 }
 
-/** False where it was off. */
+/** False if it was off. */
 export async function deleteMaintenance(db: Kysely<Tables>): Promise<boolean> {
   const { numDeletedRows } = await db.deleteFrom('maintenance').executeTakeFirstOrThrow()
   return numDeletedRows > 0n

@@ -6,14 +6,14 @@ import type { Random } from '../base/random.ts'
 import { parseSealKey, SEAL_KEY_BYTES } from '../base/seal.ts'
 import { storePath } from './url.ts'
 
-/** A key as text and a line break, with room to spare. */
+/** A key as text with a line break is far shorter. */
 const LIMIT_BYTES = 1_024
-/** Anybody but the owner. */
+/** Permissions of users other than the owner. */
 const OTHERS = 0o077
 
 /**
- * The key that seals secrets: what was given, or a file beside the database that is made when it is first needed. It
- * is never in the database, so that a copy of that alone opens nothing.
+ * The key that seals secrets: from the environment, or from a file beside the database that is created on first use. It
+ * is never in the database, so a copy of the database alone reveals nothing.
  */
 export class MasterKey {
   readonly #given: Uint8Array | undefined
@@ -25,8 +25,8 @@ export class MasterKey {
   }
 
   /**
-   * @param url the store's, whose file the key lies beside: `gw.db.key` beside `gw.db`.
-   * @param text `GW_MASTER_KEY`; undefined or empty: the file.
+   * @param url of the store; the key file is beside the database: `gw.db.key` beside `gw.db`.
+   * @param text `GW_MASTER_KEY`; undefined or empty: use the file.
    * @throws {CommandError} GW6001
    */
   static of(url: string, folder: string, text: string | undefined): MasterKey {
@@ -35,20 +35,20 @@ export class MasterKey {
     const given = parseSealKey(text)
     if (given) return new MasterKey(given, path)
     throw new CommandError('GW6001', 'GW_MASTER_KEY is not a key of 32 bytes.', {
-      hint: 'Make one with `openssl rand -base64 32`. What was sealed with another key is not opened by it.',
+      hint: 'Make one with `openssl rand -base64 32`. It cannot open secrets that were sealed with another key.',
     })
   }
 
-  /** @throws {CommandError} GW2008 where there is none, or it cannot be trusted. */
+  /** @throws {CommandError} GW2008 if there is no key, or its file is readable by others. */
   async read(): Promise<Uint8Array> {
     return this.#given ?? (await this.#readFile()) ?? this.#reject('does not exist')
   }
 
-  /** The same, made where there is none. @throws {CommandError} GW2008 */
-  async readOrMake(random: Random): Promise<Uint8Array> {
+  /** The same, but creates a missing file. @throws {CommandError} GW2008 */
+  async readOrCreate(random: Random): Promise<Uint8Array> {
     const found = this.#given ?? (await this.#readFile())
     if (found) return found
-    await this.#make(random)
+    await this.#create(random)
     return this.read()
   }
 
@@ -57,7 +57,7 @@ export class MasterKey {
     try {
       const { mode } = await stat(this.#path)
       if (platform() !== 'win32' && (mode & OTHERS) !== 0) {
-        this.#reject(`can be read by others than its owner: \`chmod 600 ${this.#path}\``)
+        this.#reject(`can be read by users other than its owner: \`chmod 600 ${this.#path}\``)
       }
       const file = await open(this.#path, 'r')
       try {
@@ -71,14 +71,14 @@ export class MasterKey {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
       return this.#reject('cannot be read', error)
     }
-    return parseSealKey(text) ?? this.#reject('does not hold a key of 32 bytes')
+    return parseSealKey(text) ?? this.#reject('does not contain a key of 32 bytes')
   }
 
   /**
-   * Written whole and to the disk before it has its name: no process finds half of it, and none that has sealed with
-   * it finds another after a loss of power. Where two make one at once, the first to name it has made it.
+   * Written whole and synced before it gets its name: no process reads half a key, and none that has sealed with it
+   * finds another key after a power failure. If two processes create one at once, the first to link it wins.
    */
-  async #make(random: Random): Promise<void> {
+  async #create(random: Random): Promise<void> {
     const draft = `${this.#path}.${Buffer.from(random.bytes(6)).toString('hex')}`
     try {
       const file = await open(draft, 'wx', 0o600)
@@ -102,7 +102,7 @@ export class MasterKey {
         await folder.close()
       }
     } catch (error) {
-      this.#reject('cannot be made', error)
+      this.#reject('cannot be created', error)
     }
   }
 

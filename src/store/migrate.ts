@@ -5,18 +5,20 @@ import { MIGRATION_NAMES } from './migrations/names.ts'
 import { immediately, type Session } from './session.ts'
 
 /**
- * Brings the schema up to date, in one transaction; two processes that do so at once do it one after the other.
- *
- * @throws {CommandError} GW2001 where the file is the database of another program, GW2002 where a newer gw wrote it,
- * and for readers, who cannot migrate, GW2003 where it is empty and GW2004 where an older gw wrote it.
+ * Applies all pending migrations, in one transaction; two processes that migrate at once take turns.
+ * @throws {CommandError} GW2001 if the file is the database of another program, GW2002 if a newer gw wrote it; for
+ * readers, which cannot migrate, GW2003 if it is empty and GW2004 if an older gw wrote it.
  */
 export async function migrate(session: Session, mode: StoreMode): Promise<void> {
   const done = migrationsOf(session)
-  if (isEveryOne(done)) return
+  if (isComplete(done)) return
   const { MIGRATIONS } = await import('./migrations/list.ts')
   const newer = done.filter(name => !Object.hasOwn(MIGRATIONS, name))
   if (newer.length > 0) {
-    throw new CommandError('GW2002', `${session.path} knows ${newer.join(', ')}, which this gw does not.`)
+    throw new CommandError(
+      'GW2002',
+      `${session.path} has the migrations ${newer.join(', ')}, which this gw does not know.`,
+    )
   }
   const pending = Object.keys(MIGRATIONS).filter(name => !done.includes(name))
   if (pending.length === 0) return
@@ -30,12 +32,12 @@ export async function migrate(session: Session, mode: StoreMode): Promise<void> 
     const provider = { getMigrations: async () => ({ ...MIGRATIONS }) }
     const { error } = await new Migrator({ db, provider }).migrateToLatest()
     if (error !== undefined) throw error as Error
-    // What a migration has freed goes back to the file system.
+    // Returns the pages that a migration has freed to the file system.
     session.raw.pragma('incremental_vacuum')
   })
 }
 
-function isEveryOne(done: readonly string[]): boolean {
+function isComplete(done: readonly string[]): boolean {
   return done.length === MIGRATION_NAMES.length && MIGRATION_NAMES.every(name => done.includes(name))
 }
 

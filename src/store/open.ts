@@ -7,12 +7,12 @@ import { storePath } from './url.ts'
 
 export interface OpenOptions {
   /**
-   * `read` works while others write and creates nothing · `write` needs an existing store · `create` makes the file
-   * (0600) and its folder where they are missing. The latter two bring the schema up to date.
+   * `read` works while others write, and creates nothing · `write` needs an existing store · `create` makes the file
+   * (0600) and its folder if they are missing. The latter two also migrate the schema.
    */
   readonly mode: StoreMode
   readonly clock: Clock
-  /** What a relative path starts from; the working directory by default. */
+  /** The folder that a relative path starts from; the working directory by default. */
   readonly folder?: string
 }
 
@@ -24,14 +24,14 @@ export interface OpenOptions {
  */
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
   const { SqliteStore } = await import('./sqlite-store.ts')
-  return new SqliteStore(await connected(url, options), options.clock)
+  return new SqliteStore(await connect(url, options), options.clock)
 }
 
-/** Opens as much of it as a gateway needs while it serves, in a third of the time. @throws as {@link openStore} */
+/** Opens only the part that a serving gateway needs, in a third of the time. @throws as {@link openStore} */
 export async function openServingStore(url: string, options: OpenOptions): Promise<ServingStore> {
-  return new SqliteServingStore(await connected(url, options), options.clock)
+  return new SqliteServingStore(await connect(url, options), options.clock)
 }
 
-function connected(url: string, { folder = '.', mode }: OpenOptions): Promise<Connection> {
+function connect(url: string, { folder = '.', mode }: OpenOptions): Promise<Connection> {
   return Connection.open(storePath(url, folder), mode)
 }

@@ -1,9 +1,12 @@
 import { setImmediate as others } from 'node:timers/promises'
 
-/** So many are read and parsed in a millisecond or two. */
+/** Reading and parsing one page takes a millisecond or two. */
 export const PAGE_ROWS = 250
 
-/** Rows a page at a time, each read behind the last row of the one before; between two the event loop is free for others. */
+/**
+ * Rows a page at a time, each page starting after the last row of the previous one; yields to the event loop between
+ * two pages.
+ */
 export async function* inPages<Row, Place>(
   start: Place,
   read: (after: Place) => Row[],

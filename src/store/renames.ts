@@ -3,19 +3,19 @@ import type { Kind } from '../schema/kinds.ts'
 import type { Tables } from './tables.ts'
 import type { Commit, OwnedResource, Rename, StoredResource } from './types.ts'
 
-/** Accounts whose name is not theirs, by `kind/account`. */
+/** Accounts that differ from the name of their resource: the name by `kind/account`. */
 export type AccountNames = ReadonlyMap<string, string>
 
-/** SQLite takes 32766 parameters in a statement. */
-const MAX_ASKED = 1_000
+/** SQLite accepts at most 32766 parameters in a statement. */
+const MAX_NAMES = 1_000
 
-/** @param of accounts and names that matter; absent: all. Of very many it may give others as well. */
+/** @param of accounts and names to select; absent: all. For a long list the result may include others. */
 export async function selectAccountNames(
   db: Kysely<Tables>,
   of?: readonly { readonly name: string }[],
 ): Promise<AccountNames> {
   let query = db.selectFrom('accounts').selectAll()
-  if (of && of.length <= MAX_ASKED) {
+  if (of && of.length <= MAX_NAMES) {
     const names = of.map(({ name }) => name)
     query = query.where(row => row.or([row('account', 'in', names), row('name', 'in', names)]))
   }
@@ -23,7 +23,7 @@ export async function selectAccountNames(
   return new Map(rows.map(({ kind, account, name }) => [`${kind}/${account}`, name]))
 }
 
-/** What stands, each under the name that it gets. */
+/** The resources before a commit, under their new names. */
 export function underNewNames(
   before: readonly StoredResource[],
   renames: readonly Rename[],
@@ -33,7 +33,7 @@ export function underNewNames(
   return before.map(resource => {
     const name = names.get(`${resource.kind}/${resource.name}`)
     if (name === undefined) return resource
-    // Nothing is booked by binding: it is its two ends.
+    // Bindings have no account of their own: usage is recorded for both ends.
     if (resource.kind === 'binding') return { ...resource, name }
     const account = resource.account ?? resource.name
     const { account: _old, ...rest } = resource
@@ -41,12 +41,14 @@ export function underNewNames(
   })
 }
 
-/** What people and money belong to is its account, never its name: these get a new one where their name had one. */
+/**
+ * Users and money belong to the account of these kinds, not to the name: a new resource under a used name gets a new
+ * account.
+ */
 const OWN_ACCOUNTS: ReadonlySet<Kind> = new Set<Kind>(['tenant', 'key'])
 
 /**
- * The account of a resource that comes: its name, unless another one has booked under it before it was renamed or
- * deleted, or still does.
+ * The account of a new resource: its name, unless an earlier or existing resource has recorded usage under that name.
  */
 export function accountOfNew(
   { kind, name, account }: OwnedResource,
@@ -59,15 +61,15 @@ export function accountOfNew(
   return isFree ? undefined : `${name}~r${revision}`
 }
 
-/** Remembers the accounts of what is deleted, so that nothing that comes later is booked under them. */
+/** Records the accounts of deleted resources, so that no later resource reuses them. */
 export async function retireAccounts(
   db: Kysely<Tables>,
   before: readonly StoredResource[],
   deletes: Commit['deletes'],
 ): Promise<void> {
-  const gone = new Set(deletes.map(({ kind, name }) => `${kind}/${name}`))
+  const deleted = new Set(deletes.map(({ kind, name }) => `${kind}/${name}`))
   for (const { kind, name, account = name } of before) {
-    if (!OWN_ACCOUNTS.has(kind) || !gone.has(`${kind}/${name}`)) continue
+    if (!OWN_ACCOUNTS.has(kind) || !deleted.has(`${kind}/${name}`)) continue
     await db
       .insertInto('accounts')
       .values({ kind, account, name })
@@ -76,7 +78,7 @@ export async function retireAccounts(
   }
 }
 
-/** Brings everything that goes by name to the new names. What the ledger has booked stays as it is. */
+/** Moves all references to the new names. The ledger keeps its accounts. */
 export async function writeRenames(db: Kysely<Tables>, renames: readonly Rename[]): Promise<void> {
   for (const { kind, from, to } of renames) {
     await db
@@ -95,9 +97,8 @@ export async function writeRenames(db: Kysely<Tables>, renames: readonly Rename[
 }
 
 /**
- * Keeps which account is called what, for everything that stands after a commit.
- *
- * @param revision the one that the commit makes.
+ * Records the current name of each account after a commit.
+ * @param revision the new revision.
  */
 export async function writeAccountNames(
   db: Kysely<Tables>,
@@ -105,19 +106,19 @@ export async function writeAccountNames(
   known: AccountNames,
   revision: number,
 ): Promise<void> {
-  const standing = new Set(after.map(({ kind, name, account = name }) => `${kind}/${account}`))
+  const existing = new Set(after.map(({ kind, name, account = name }) => `${kind}/${account}`))
   const holders = new Map<string, string>()
   for (const [id, name] of known) {
     const slash = id.indexOf('/')
     holders.set(`${id.slice(0, slash)}/${name}`, id.slice(slash + 1))
   }
   for (const { kind, name, account = name } of after) {
-    const called = known.get(`${kind}/${account}`)
+    const recordedName = known.get(`${kind}/${account}`)
     const holder = holders.get(`${kind}/${name}`)
     const isAlone = holder === undefined || holder === account
-    if (isAlone && (called === name || (called === undefined && account === name))) continue
-    // What was called so last and is gone gets a label that no resource can have.
-    if (!isAlone && !standing.has(`${kind}/${holder}`)) {
+    if (isAlone && (recordedName === name || (recordedName === undefined && account === name))) continue
+    // A deleted resource that had this name last gets a label that no resource can have.
+    if (!isAlone && !existing.has(`${kind}/${holder}`)) {
       const label = holder.includes('~') ? holder : `${holder}~until-r${revision}`
       await db
         .updateTable('accounts')
@@ -134,7 +135,7 @@ export async function writeAccountNames(
   }
 }
 
-/** Names to accounts and back, as of one moment. */
+/** Maps names to accounts and back, as of one moment. */
 export class Accounts {
   readonly #names: AccountNames
   readonly #accounts: ReadonlyMap<string, string>
@@ -149,7 +150,7 @@ export class Accounts {
     )
   }
 
-  /** Whether every account is called what it is. */
+  /** Whether every account equals the name of its resource. */
   get isPlain(): boolean {
     return this.#names.size === 0
   }

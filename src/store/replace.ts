@@ -8,13 +8,13 @@ import { isBusy, storeFault } from './faults.ts'
 const BUSY_MS = 2_000
 
 /**
- * Puts the file `fresh` in the place of the store at `path`, in one step; the former store is `former` afterwards, with
- * what SQLite has left beside it. To be called with the lease of the store, and nobody else may have it open.
+ * Replaces the store at `path` with the file `fresh`, in one step; the former store is moved to `former`, with its
+ * SQLite side files. The caller must have the lease of the store, and no other process may have it open.
  *
  *     alone? ──▶ former: a second name ──▶ fresh renamed to path
  *       └─ no: GW2005    (a crash here leaves the former store in its place)
  *
- * @returns whether there was a former one.
+ * @returns whether there was a former store.
  * @throws {CommandError} GW2005 while another process has it open; GW2001
  */
 export function replaceStore(fresh: string, path: string, former: string): boolean {
@@ -27,7 +27,7 @@ export function replaceStore(fresh: string, path: string, former: string): boole
         linkSync(path, former)
         renameSync(fresh, path)
       } else {
-        // Not renamed: that would replace a store that was made meanwhile.
+        // Not renamed: that would overwrite a store that was created meanwhile.
         linkSync(fresh, path)
       }
       syncToDisk(path)
@@ -40,18 +40,18 @@ export function replaceStore(fresh: string, path: string, former: string): boole
   }
 }
 
-/** A log of the former store would spoil the new one. */
+/** A log of the former store would corrupt the new one. */
 function setAside(path: string, former: string): void {
   for (const side of SIDE_FILES)
     if (existsSync(`${path}${side}`)) renameSync(`${path}${side}`, `${former}${side}`)
 }
 
-/** Takes its log back into the store and locks it; undefined where it is too damaged for that, and is kept as it lies. */
+/** Checkpoints and locks the former store; undefined if it is too damaged for that, and stays as it is. */
 function openAlone(path: string): Database.Database | undefined {
   let raw: Database.Database | undefined
   try {
     raw = new Database(path, { fileMustExist: true, timeout: BUSY_MS })
-    // Leaving WAL needs a store that no other connection has open.
+    // Leaving WAL mode succeeds only if no other connection has the store open.
     const mode = raw.pragma('journal_mode = delete', { simple: true })
     if (mode !== 'delete') throw new CommandError('GW2005', `${path} is open in another process.`)
     raw.exec('begin exclusive')

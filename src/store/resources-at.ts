@@ -12,7 +12,7 @@ type Row = Selectable<ResourcesTable>
 
 interface ChangeRow extends Omit<Row, 'spec'> {
   readonly revision: number
-  /** Null where nothing stood before. */
+  /** Null if the resource did not exist before. */
   readonly spec: string | null
 }
 
@@ -31,13 +31,11 @@ const MADE_AT = `
   where revision = ? and made_file is not null`
 
 /**
- * All that stood at a revision: what stands now, less what was changed since. Read a page at a time: between two pages the
- * event loop is free for others.
- *
- * A line is that of the files that made the revision, of what they changed in it; of anything else the last one that this
- * version of it had.
- *
- * @throws {CommandError} GW4005 where there is no such revision, or its state is no longer kept.
+ * All resources as of a revision: the current resources with later changes undone. Read a page at a time, yielding to
+ * the event loop between two pages.
+ * For resources that the revision changed, a line refers to the files of that revision; for any other resource it is
+ * the last line that this version of the resource had.
+ * @throws {CommandError} GW4005 if there is no such revision, or its state is no longer kept.
  */
 export async function readResourcesAt(raw: Database.Database, revision: number): Promise<StoredResource[]> {
   if (revision === 0) return []
@@ -71,7 +69,7 @@ function assertKept(raw: Database.Database, revision: number): void {
   if (revision < statesFrom) throw stateNotKept(revision, statesFrom)
 }
 
-/** What was changed after a revision, by `kind/name`: the row that stood at it, null where none did. */
+/** The changes after a revision, by `kind/name`: the row as of that revision, null if there was none. */
 async function changedSince(
   raw: Database.Database,
   revision: number,
@@ -86,7 +84,7 @@ async function changedSince(
   for await (const rows of pages) {
     for (const { revision: _, spec, ...row } of rows) {
       const id = `${row.kind}/${row.name}`
-      // The first change since then has what stood until then.
+      // The first change after the revision has the row as of the revision.
       if (!before.has(id)) before.set(id, spec === null ? null : { ...row, spec })
     }
   }

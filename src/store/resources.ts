@@ -5,14 +5,14 @@ import type { ResourcesTable, Tables } from './tables.ts'
 import type { Commit, OwnedResource, StoredResource } from './types.ts'
 
 type Row = Selectable<ResourcesTable>
-/** SQLite takes 32766 parameters in a statement. */
+/** SQLite accepts at most 32766 parameters in a statement. */
 export const ROWS_AT_ONCE = 500
-/** To look for more than so many names one by one takes longer than to read all. */
+/** For more names than this, reading all resources is faster. */
 const NAMES_AT_ONCE = 2_000
 
 const RANK = new Map<Kind, number>(KIND_NAMES.map((kind, rank) => [kind, rank]))
 
-/** By kind, in the order in which one may refer to another, then by name. */
+/** By kind, in the order of references between kinds, then by name. */
 export function compareResources(
   a: { readonly kind: Kind; readonly name: string },
   b: { readonly kind: Kind; readonly name: string },
@@ -22,7 +22,7 @@ export function compareResources(
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0
 }
 
-/** What names a resource among all: `kind/name`. */
+/** The unique id of a resource: `kind/name`. */
 export function resourceId(resource: { readonly kind: Kind; readonly name: string }): string {
   return `${resource.kind}/${resource.name}`
 }
@@ -32,7 +32,7 @@ export async function selectResources(db: Kysely<Tables>): Promise<StoredResourc
   return rows.map(fromRow).sort(compareResources)
 }
 
-/** Those of some names, as far as they stand. */
+/** The resources with the given names, as far as they exist. */
 export async function selectNamed(
   db: Kysely<Tables>,
   wanted: readonly { readonly kind: Kind; readonly name: string }[],
@@ -50,9 +50,8 @@ export async function selectNamed(
 }
 
 /**
- * What stands after a commit of what it names, each resource with the revisions in which it came and last changed.
- *
- * @param before what stood of it, under the names that it gets.
+ * The state of the named resources after a commit, with the revisions of their creation and last change.
+ * @param before their state before the commit, under their new names.
  */
 export function afterCommit(
   before: readonly StoredResource[],
@@ -61,9 +60,9 @@ export function afterCommit(
   nowMs: number,
   names: AccountNames,
 ): StoredResource[] {
-  const moved = new Set(commit.renames?.map(({ kind, to }) => `${kind}/${to}`))
+  const renamed = new Set(commit.renames?.map(({ kind, to }) => `${kind}/${to}`))
   const resources = new Map(before.map(resource => [resourceId(resource), resource]))
-  for (const gone of commit.deletes) resources.delete(resourceId(gone))
+  for (const deleted of commit.deletes) resources.delete(resourceId(deleted))
   for (const put of commit.puts) {
     const old = resources.get(resourceId(put))
     const account = old && put.account === undefined ? old.account : accountOfNew(put, revision, names)
@@ -73,7 +72,7 @@ export function afterCommit(
       ...(account !== undefined && { account }),
       createdRevision: old?.createdRevision ?? revision,
       updatedRevision:
-        old && isSame(old, put) && !moved.has(resourceId(put)) ? old.updatedRevision : revision,
+        old && isSame(old, put) && !renamed.has(resourceId(put)) ? old.updatedRevision : revision,
       createdAtMs: old?.createdAtMs ?? nowMs,
     })
   }
@@ -81,8 +80,8 @@ export function afterCommit(
 }
 
 /**
- * Brings the table from `before` to `after`; both of what `commit` names, under the names that it gets. A row that
- * stays as it is is not written.
+ * Brings the table from `before` to `after`; both contain only the resources that the commit names, under their new
+ * names. Unchanged rows are not written.
  */
 export async function writeResources(
   db: Kysely<Tables>,
@@ -93,8 +92,8 @@ export async function writeResources(
   for (const { kind, name } of commit.deletes) {
     await db.deleteFrom('resources').where('kind', '=', kind).where('name', '=', name).execute()
   }
-  const standing = new Map(before.map(resource => [resourceId(resource), JSON.stringify(toRow(resource))]))
-  const rows = after.map(toRow).filter(row => standing.get(`${row.kind}/${row.name}`) !== JSON.stringify(row))
+  const existing = new Map(before.map(resource => [resourceId(resource), JSON.stringify(toRow(resource))]))
+  const rows = after.map(toRow).filter(row => existing.get(`${row.kind}/${row.name}`) !== JSON.stringify(row))
   for (let start = 0; start < rows.length; start += ROWS_AT_ONCE) {
     await db
       .insertInto('resources')

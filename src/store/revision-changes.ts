@@ -4,10 +4,9 @@ import type { RevisionChangesTable, Tables } from './tables.ts'
 import type { StoredResource } from './types.ts'
 
 /**
- * Writes what a revision changed: for each resource that it made, changed or took away what stood before. A line that
- * moved alone is no change.
- *
- * @param before under the old names, `after` under the new ones; of both what the commit names.
+ * Writes the changes of a revision: for each resource that it created, changed or deleted, the previous row. A change
+ * of only the line does not count.
+ * @param before under the old names, `after` under the new ones; both contain only the resources that the commit names.
  */
 export async function insertChanges(
   db: Kysely<Tables>,

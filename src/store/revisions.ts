@@ -46,10 +46,10 @@ export function noRevision(id: number): CommandError {
   })
 }
 
-/** The revision is in the history, but retention has deleted what it takes to tell what stood at it. */
+/** The revision is in the history, but retention has deleted its state. */
 export function stateNotKept(id: number, statesFrom: number): CommandError {
-  return new CommandError('GW4005', `What stood at revision ${id} is no longer kept.`, {
-    hint: `States are kept from revision ${statesFrom} on; \`revisions\` in the settings says for how long.`,
+  return new CommandError('GW4005', `The state of revision ${id} is no longer kept.`, {
+    hint: `States are kept from revision ${statesFrom} on; \`revisions\` in the settings sets for how long.`,
   })
 }
 

@@ -15,7 +15,7 @@ export interface SecretRow {
   readonly expires_at_ms: number | null
 }
 
-/** A resource as its row has it. It is read when it is asked for, and not kept: who serves it keeps what it made of it. */
+/** A resource backed by its row. The spec is parsed on each access and not kept: the caller keeps the compiled form. */
 export class RowResource implements ServedResource {
   readonly kind: Kind
   readonly name: string
@@ -46,7 +46,7 @@ export function isOfRow(resource: ServedResource | undefined, row: ResourceRow):
   )
 }
 
-/** A secret as its row has it. */
+/** A secret backed by its row. */
 export class RowSecret implements KeySecret {
   readonly id: number
   readonly key: string
@@ -70,7 +70,7 @@ export function isOfSecretRow(secret: KeySecret | undefined, row: SecretRow): se
   )
 }
 
-/** What did not come from a row has no place among them. */
+/** Secrets that did not come from a row sort first. */
 export function compareSecrets(secret: KeySecret, id: number): number {
   return secret instanceof RowSecret ? secret.id - id : -1
 }

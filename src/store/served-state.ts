@@ -20,8 +20,8 @@ const OF_KIND = `select name, spec, created_at_ms, account from resources
   where kind = ? and name > ? order by name limit ${PAGE_ROWS}`
 
 /**
- * What opens the gate: the secrets of keys that exist, neither revoked nor past their grace. SQLite goes over the tables
- * of a `cross join` from left to right: the other way it would sort all keys for each page.
+ * The active secrets: of existing keys, neither revoked nor past their grace period. SQLite visits the tables of a
+ * `cross join` from left to right: in the other order it would sort all keys for each page.
  */
 const ACTIVE_SECRETS = `select id, key_name, digest, expires_at_ms from key_secrets
   cross join resources on resources.kind = 'key' and resources.name = key_secrets.key_name
@@ -29,10 +29,10 @@ const ACTIVE_SECRETS = `select id, key_name, digest, expires_at_ms from key_secr
   order by id limit ${PAGE_ROWS}`
 
 /**
- * What a gateway serves, without Kysely and a page at a time: between two pages the event loop is free for others.
- *
- * @param before An earlier state. What still stands in its row as it stood then is given as the same object, so that
- *   who has made something of it can tell, and nothing of it has to be copied by a garbage collection.
+ * Reads the state that a gateway serves, without Kysely and a page at a time, yielding to the event loop between two
+ * pages.
+ * @param before An earlier state. Objects of unchanged rows are reused, so that callers can recognize them, and the
+ * garbage collector need not copy them.
  */
 export async function readServed(
   raw: Database.Database,
@@ -50,14 +50,17 @@ export async function readServed(
       }
     }
   }
-  return { ...(await besides(raw, nowMs, before?.secrets)), revision: readHead(raw).revision, resources }
+  return {
+    ...(await readManualState(raw, nowMs, before?.secrets)),
+    revision: readHead(raw).revision,
+    resources,
+  }
 }
 
 /**
- * The resources of an earlier revision with the rest of now. Keys are told by their accounts, whatever they are called
- * today. One that the newest revision disables or no longer has counts as disabled by hand: whoever closed it meant it to
- * be closed, and the hold that it may have had ended with that revision.
- *
+ * The resources of an earlier revision with the current secrets, suspensions and maintenance. Keys are matched by
+ * account, whatever their current name. A key that the newest revision disables or no longer has counts as suspended:
+ * it was closed on purpose, and a suspension that it may have had ended with that revision.
  * @throws {CommandError} GW4005
  */
 export async function readServedAt(
@@ -65,35 +68,35 @@ export async function readServedAt(
   revision: number,
   nowMs: number,
 ): Promise<ServedState> {
-  const standing = await readResourcesAt(raw, revision)
-  const resources = standing.map(({ kind, name, spec, createdAtMs, account }) => ({
+  const stored = await readResourcesAt(raw, revision)
+  const resources = stored.map(({ kind, name, spec, createdAtMs, account }) => ({
     kind,
     name,
     spec,
     createdAtMs,
     ...(account !== undefined && { account }),
   }))
-  const today = await besides(raw, nowMs)
-  const keysNow = await standingKeys(raw)
-  const held = new Set(today.suspendedKeys)
+  const manual = await readManualState(raw, nowMs)
+  const keysNow = await currentKeys(raw)
+  const suspended = new Set(manual.suspendedKeys)
   const suspendedKeys: string[] = []
   const nameThen = new Map<string, string>()
   for (const { kind, name, spec, account = name } of resources) {
     if (kind !== 'key') continue
     const now = keysNow.get(account)
     if (now) nameThen.set(now.name, name)
-    if (now && held.has(now.name)) suspendedKeys.push(name)
+    if (now && suspended.has(now.name)) suspendedKeys.push(name)
     else if (!now?.enabled && spec['enabled'] !== false) suspendedKeys.push(name)
   }
-  const secrets = today.secrets.flatMap(secret => {
+  const secrets = manual.secrets.flatMap(secret => {
     const key = nameThen.get(secret.key)
     return key === undefined ? [] : { ...secret, key }
   })
-  return { ...today, revision, resources, secrets, suspendedKeys }
+  return { ...manual, revision, resources, secrets, suspendedKeys }
 }
 
-/** The keys of the newest revision by their accounts. */
-async function standingKeys(
+/** The keys of the newest revision, by account. */
+async function currentKeys(
   raw: Database.Database,
 ): Promise<ReadonlyMap<string, { readonly name: string; readonly enabled: boolean }>> {
   const page = raw.prepare<[string], { name: string; account: string | null; enabled: number | null }>(
@@ -113,8 +116,8 @@ export function readHead(raw: Database.Database): Head {
   return raw.prepare<[], Head>('select revision, key_version as keyVersion from head').get() as Head
 }
 
-/** What was done by hand. @param before the secrets of an earlier state */
-async function besides(
+/** The manually changed part of the state. @param before the secrets of an earlier state */
+async function readManualState(
   raw: Database.Database,
   nowMs: number,
   before: readonly KeySecret[] = [],

@@ -9,18 +9,18 @@ import { readHead, readServed, readServedAt } from './served-state.ts'
 import { readBare, type Session, writeBare } from './session.ts'
 import type { EndpointNews, GatewayReport, Head, ServingStore, StateRetention } from './types.ts'
 
-/** What a gateway asks of the store in a SQLite file: nothing of it needs Kysely. Opened by `openServingStore`. */
+/** The store in a SQLite file as a serving gateway uses it, without Kysely. Opened by `openServingStore`. */
 export class SqliteServingStore implements ServingStore {
   readonly #connection: Connection
   readonly #clock: Clock
-  /** Of a session: prepared once, for it is asked many times a second. */
+  /** Per session; prepared once, because it runs many times a second. */
   readonly #dataVersions = new WeakMap<Session, Database.Statement<[], number>>()
 
-  /** The session of the last `readState`: another one means another file. */
+  /** The session of the last `readState`: a different session means a different file. */
   #readFrom: Session | undefined
-  /** `PRAGMA data_version` when the head was last compared: it moves with every foreign commit, and only then. */
+  /** `PRAGMA data_version` at the last comparison of the head: it changes exactly with commits of other connections. */
   #dataVersion: number | undefined
-  /** What the last `readState` gave, moved along with own commits. */
+  /** The head of the last `readState`, updated after own commits. */
   #seen: Head | undefined
   #isBehind = true
 
@@ -36,7 +36,7 @@ export class SqliteServingStore implements ServingStore {
   async readState(before?: ServedState): Promise<ServedState> {
     return this.#connection.use(session =>
       readBare(session, async () => {
-        // Asked before the rest is read: a commit in between is then seen by the next `changed`.
+        // Read before the rest: the next `changed` then notices a commit in between.
         const dataVersion = this.#readDataVersion(session)
         const state = await readServed(session.raw, this.#clock.nowMs(), before)
         this.#readFrom = session
@@ -69,8 +69,8 @@ export class SqliteServingStore implements ServingStore {
     }
   }
 
-  /** An own commit moves the head. Only where nothing foreign came in between: `changed` must still tell of that. */
-  moved(from: Head, to: Head): void {
+  /** Records an own commit, unless another connection committed in between: `changed` must still report that. */
+  recordOwnCommit(from: Head, to: Head): void {
     if (isSameHead(this.#seen, from)) this.#seen = to
   }
 

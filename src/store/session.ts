@@ -2,11 +2,11 @@ import type { Kysely } from 'kysely'
 import { BUSY_MS, type OpenDatabase, openDatabase, type StoreMode, whileBusy } from './database.ts'
 import type { Tables } from './tables.ts'
 
-/** One open connection: bare, for what must be answered at once or at the start, and with Kysely on top. */
+/** One open connection: bare, for fast reads and the start, and with Kysely on top. */
 export interface Session extends OpenDatabase {
-  /** Made when it is asked for: what a gateway serves is read without, and it takes 150 ms of a start to load. */
+  /** Created on first use: reading the served state does not need it, and loading it takes 150 ms. */
   kysely(): Promise<Kysely<Tables>>
-  /** Runs `work` when everybody who asked before is done, and has the connection for itself until it resolves. */
+  /** Runs `work` after all earlier calls have finished; `work` has the connection for itself until it resolves. */
   inTurn<T>(work: () => Promise<T>): Promise<T>
 }
 
@@ -30,13 +30,13 @@ export async function openSession(path: string, mode: StoreMode): Promise<Sessio
   }
 }
 
-/** Closes once nobody uses the connection any more. */
+/** Closes after all current users of the connection have finished. */
 export async function closeSession(session: Session): Promise<void> {
   await session.inTurn(async () => void session.raw.close())
 }
 
-/** All that `work` reads is of one moment. */
-export function atOneMoment<T>(session: Session, work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+/** All reads of `work` see one moment. */
+export function readConsistently<T>(session: Session, work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
   return session.inTurn(async () => (await session.kysely()).transaction().execute(work))
 }
 
@@ -46,8 +46,8 @@ export function readBare<T>(session: Session, work: () => Promise<T>): Promise<T
 }
 
 /**
- * Runs `work` in a transaction that holds the write lock from its start, so that what it reads stays true until it
- * has written. Rolled back where `work` throws.
+ * Runs `work` in a transaction that holds the write lock from its start, so that its reads stay valid until it has
+ * written. Rolls back if `work` throws.
  */
 export function immediately<T>(session: Session, work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
   return session.inTurn(async () =>
@@ -73,8 +73,8 @@ export function writeBare(session: Session, work: () => void): Promise<void> {
 }
 
 /**
- * The lock is awaited with pauses, not inside SQLite: there it would stop the event loop, and with it a transaction
- * of another connection of this process, which is the one that would have to end first.
+ * Waits for the lock with pauses, not inside SQLite: that would block the event loop, and with it a transaction of
+ * another connection of this process, which would have to end first.
  */
 async function lock({ raw }: Session): Promise<void> {
   raw.pragma('busy_timeout = 0')
@@ -92,7 +92,7 @@ async function inTransaction<T>({ raw }: Session, begin: () => unknown, work: ()
     raw.exec('commit')
     return result
   } catch (error) {
-    // A full disk rolls back by itself.
+    // A full disk rolls back automatically.
     if (raw.inTransaction) raw.exec('rollback')
     throw error
   }

@@ -8,13 +8,13 @@ import type { Connection } from './connection.ts'
 import { findResources } from './find.ts'
 import { selectGateways } from './gateways.ts'
 import {
-  deleteHold,
+  deleteSuspension,
   endSecrets,
   insertFirstSecret,
-  insertHold,
+  insertSuspension,
   replaceSecrets,
-  selectHolds,
   selectSecrets,
+  selectSuspensions,
 } from './key-secrets.ts'
 import { type AccountingPorts, SqliteAccounting } from './ledger/accounting.ts'
 import { NamedAccounting } from './ledger/named-accounting.ts'
@@ -26,7 +26,7 @@ import { selectResources } from './resources.ts'
 import { readResourcesAt } from './resources-at.ts'
 import { selectHead, selectRevision, selectRevisions } from './revisions.ts'
 import { SqliteServingStore } from './serving-store.ts'
-import { atOneMoment, immediately, readBare } from './session.ts'
+import { immediately, readBare, readConsistently } from './session.ts'
 import { selectStored } from './stored-credentials.ts'
 import type { Tables } from './tables.ts'
 import type {
@@ -58,7 +58,7 @@ export class SqliteStore implements Store {
   readonly #connection: Connection
   readonly #clock: Clock
   readonly #serving: SqliteServingStore
-  /** Has to stand inside the transaction of each change; absent: nobody else has to agree. */
+  /** Checked inside the transaction of each change; absent: no check. */
   readonly #authority: Authority | undefined
 
   constructor(
@@ -74,7 +74,7 @@ export class SqliteStore implements Store {
     const ports: AccountingPorts = {
       read: work => this.#read(work),
       readBare: work => this.#readBare(work),
-      write: work => this.#beside(work),
+      write: work => this.#writeOutside(work),
       clock,
     }
     this.accounting = new NamedAccounting(new SqliteAccounting(ports), () =>
@@ -93,11 +93,11 @@ export class SqliteStore implements Store {
       atMs: this.#clock.nowMs(),
       resources: await selectResources(db),
       secrets: await selectSecrets(db),
-      holds: await selectHolds(db),
+      holds: await selectSuspensions(db),
       tenantUsers: await selectTenantUsers(db),
       balances: await selectBalances(db),
       kept: await selectStored(db),
-      ...present(await selectMaintenance(db)),
+      ...maintenanceField(await selectMaintenance(db)),
     }))
   }
 
@@ -106,7 +106,7 @@ export class SqliteStore implements Store {
       head: await selectHead(db),
       atMs: this.#clock.nowMs(),
       ...(await findResources(db, query)),
-      ...present(await selectMaintenance(db)),
+      ...maintenanceField(await selectMaintenance(db)),
     }))
   }
 
@@ -140,40 +140,40 @@ export class SqliteStore implements Store {
 
   commit(commit: Commit, guard?: CommitGuard): Promise<Revision> {
     return this.#write(async (db, head) => {
-      const { revision, keysMoved } = await writeCommit(db, head, commit, this.#clock.nowMs(), guard)
+      const { revision, keysChanged } = await writeCommit(db, head, commit, this.#clock.nowMs(), guard)
       return {
         result: revision,
-        next: { revision: revision.id, keyVersion: head.keyVersion + Number(keysMoved) },
+        next: { revision: revision.id, keyVersion: head.keyVersion + Number(keysChanged) },
       }
     })
   }
 
   issueSecret(key: string, digest: string): Promise<StoredSecret> {
-    return this.#moveManually(db => insertFirstSecret(db, key, digest, this.#clock.nowMs()))
+    return this.#changeManually(db => insertFirstSecret(db, key, digest, this.#clock.nowMs()))
   }
 
   rotateSecret(key: string, digest: string, graceMs: number): Promise<StoredSecret> {
-    return this.#moveManually(db => replaceSecrets(db, key, digest, graceMs, this.#clock.nowMs()))
+    return this.#changeManually(db => replaceSecrets(db, key, digest, graceMs, this.#clock.nowMs()))
   }
 
   revokeSecrets(key: string): Promise<number> {
-    return this.#moveManually(db => endSecrets(db, key, this.#clock.nowMs()))
+    return this.#changeManually(db => endSecrets(db, key, this.#clock.nowMs()))
   }
 
   suspendKey(key: string): Promise<boolean> {
-    return this.#moveManually(db => insertHold(db, key, this.#clock.nowMs()))
+    return this.#changeManually(db => insertSuspension(db, key, this.#clock.nowMs()))
   }
 
   resumeKey(key: string): Promise<boolean> {
-    return this.#moveManually(db => deleteHold(db, key))
+    return this.#changeManually(db => deleteSuspension(db, key))
   }
 
   switchMaintenanceOn(more: Pick<MaintenanceSwitch, 'message' | 'author'>): Promise<boolean> {
-    return this.#moveManually(db => putMaintenance(db, { ...more, sinceMs: this.#clock.nowMs() }))
+    return this.#changeManually(db => putMaintenance(db, { ...more, sinceMs: this.#clock.nowMs() }))
   }
 
   switchMaintenanceOff(): Promise<boolean> {
-    return this.#moveManually(deleteMaintenance)
+    return this.#changeManually(deleteMaintenance)
   }
 
   pruneStates(retention: StateRetention, maxRows: number): Promise<number> {
@@ -200,9 +200,9 @@ export class SqliteStore implements Store {
     return this.#connection.close()
   }
 
-  /** All that `work` reads is of one moment. */
+  /** All reads of `work` see one moment. */
   #read<T>(work: (db: Db) => Promise<T>): Promise<T> {
-    return this.#connection.use(session => atOneMoment(session, work))
+    return this.#connection.use(session => readConsistently(session, work))
   }
 
   /** The same without Kysely. */
@@ -210,34 +210,34 @@ export class SqliteStore implements Store {
     return this.#connection.use(session => readBare(session, () => work(session.raw)))
   }
 
-  /** Writes under the lock, then moves the head to `next`; `undefined` where nothing was written. */
+  /** Writes under the lock, then sets the head to `next`; `undefined` if nothing was written. */
   #write<T>(work: (db: Db, head: Head) => Promise<{ result: T; next?: Head }>): Promise<T> {
     return this.#connection.use(async session => {
       const { result, head, next } = await immediately(session, async db => {
         await this.#assertAuthority(db)
         const head = await selectHead(db)
-        const done = await work(db, head)
-        if (done.next) {
-          const { revision, keyVersion } = done.next
+        const outcome = await work(db, head)
+        if (outcome.next) {
+          const { revision, keyVersion } = outcome.next
           await db.updateTable('head').set({ revision, key_version: keyVersion }).execute()
         }
-        return { ...done, head }
+        return { ...outcome, head }
       })
-      if (next) this.#serving.moved(head, next)
+      if (next) this.#serving.recordOwnCommit(head, next)
       return result
     })
   }
 
-  /** A change beside the revisions; one that answers `false` has changed nothing. */
-  #moveManually<T>(work: (db: Db) => Promise<T>): Promise<T> {
+  /** A change outside of revisions; `false` means that nothing changed. */
+  #changeManually<T>(work: (db: Db) => Promise<T>): Promise<T> {
     return this.#write(async (db, head) => {
       const result = await work(db)
       return result === false ? { result } : { result, next: { ...head, keyVersion: head.keyVersion + 1 } }
     })
   }
 
-  /** Writes what is not part of the state that a gateway serves. */
-  #beside<T>(work: (db: Db) => Promise<T>): Promise<T> {
+  /** Writes data that is not part of the served state. */
+  #writeOutside<T>(work: (db: Db) => Promise<T>): Promise<T> {
     return this.#connection.use(session =>
       immediately(session, async db => {
         await this.#assertAuthority(db)
@@ -251,6 +251,6 @@ export class SqliteStore implements Store {
   }
 }
 
-function present(maintenance: MaintenanceSwitch | undefined): Pick<ServedState, 'maintenance'> {
+function maintenanceField(maintenance: MaintenanceSwitch | undefined): Pick<ServedState, 'maintenance'> {
   return maintenance ? { maintenance } : {}
 }

@@ -4,7 +4,7 @@ import type { Resource } from '../schema/kinds.ts'
 import { type StoredCredential, storedCredential, storedFor } from '../schema/stored-credential.ts'
 import type { Tables } from './tables.ts'
 
-/** All secrets that are kept, as they are sealed. */
+/** All stored credentials, sealed. */
 export async function selectStored(db: Kysely<Tables>): Promise<StoredCredential[]> {
   const rows = await db.selectFrom('stored_secrets').selectAll().orderBy('bound_to').execute()
   return rows.map(row => ({
@@ -17,13 +17,12 @@ export async function selectStored(db: Kysely<Tables>): Promise<StoredCredential
 }
 
 /**
- * What a commit means for kept secrets: `given` ones replace those of the same use, and those of an endpoint that has
- * gone, or keeps none any more, go with it. What was given for an origin that an endpoint has left stays for a
- * roll-back, as long as the endpoint keeps one at all.
- *
- * @throws {CommandError} GW3002 where an endpoint would stand without what it refers to.
+ * Applies a commit to stored credentials: `given` ones replace those of the same use, and those of an endpoint that was
+ * deleted, or no longer refers to one, are deleted. A credential for a former origin of an endpoint stays for a
+ * rollback, as long as the endpoint still refers to a stored one.
+ * @throws {CommandError} GW3002 if an endpoint refers to a credential that is not stored.
  */
-export async function settleStored(
+export async function applyToStored(
   db: Kysely<Tables>,
   given: readonly StoredCredential[],
   after: readonly Resource[],
@@ -37,16 +36,16 @@ export async function settleStored(
       .execute()
   }
   const uses = new Map(after.flatMap(resource => useOf(resource) ?? []).map(use => [use.owner, use]))
-  const standing = new Set<string>()
+  const stored = new Set<string>()
   for (const { id, boundTo } of await selectStored(db)) {
-    if (uses.has(ownerOf(boundTo))) standing.add(boundTo)
+    if (uses.has(ownerOf(boundTo))) stored.add(boundTo)
     else await db.deleteFrom('stored_secrets').where('id', '=', id).execute()
   }
-  const missing = [...uses.values()].filter(({ boundTo }) => !standing.has(boundTo))
+  const missing = [...uses.values()].filter(({ boundTo }) => !stored.has(boundTo))
   const [first] = missing
   if (!first) return
   throw new CommandError('GW3002', missing.map(({ sentence }) => sentence).join('\n'), {
-    hint: 'A credential that was given over REST goes with its endpoint: give it again there. Nothing was changed.',
+    hint: 'A credential that was set over REST is deleted with its endpoint: set it again over REST. Nothing was changed.',
   })
 }
 
@@ -64,11 +63,11 @@ function useOf({ kind, name, spec }: Resource): Use | undefined {
   return {
     owner: `endpoint/${name}`,
     boundTo: storedFor(name, url),
-    sentence: `endpoint ${name}: no credential is kept for ${new URL(url).origin}`,
+    sentence: `endpoint ${name}: no credential is stored for ${new URL(url).origin}`,
   }
 }
 
-/** Names hold no spaces. */
+/** Names contain no spaces. */
 function ownerOf(boundTo: string): string {
   return boundTo.split(' ', 1)[0] ?? ''
 }

@@ -3,7 +3,7 @@ import type { TokenScope } from '../schema/token.ts'
 import type { Carrier, Role } from '../schema/user.ts'
 import type { Origin, Owner } from './types.ts'
 
-/** The tables, as the migrations leave them. Times are milliseconds since the epoch. */
+/** The tables, after all migrations. Times are milliseconds since the epoch. */
 export interface Tables {
   head: HeadTable
   revisions: RevisionsTable
@@ -11,7 +11,7 @@ export interface Tables {
   resources: ResourcesTable
   accounts: AccountsTable
   key_secrets: KeySecretsTable
-  key_suspensions: KeyHoldsTable
+  key_suspensions: KeySuspensionsTable
   maintenance: MaintenanceTable
   gateways: GatewaysTable
   endpoint_health: EndpointHealthTable
@@ -32,19 +32,19 @@ export interface Tables {
   ledger_head: LedgerHeadTable
 }
 
-/** An amount of money. Cast it to text to select it: as a number of JavaScript it would lose digits. */
+/** An amount of money. Cast it to text to select it: a number of JavaScript would lose digits. */
 type Nano = ColumnType<{ readonly castToText: never }, bigint, bigint>
 
-/** One row: what a poll compares. */
+/** One row, which polls compare. */
 interface HeadTable {
   id: 1
   revision: number
   key_version: number
-  /** The oldest revision whose state can be read. */
+  /** The oldest revision with a readable state. */
   states_from: Generated<number>
 }
 
-/** Append-only; triggers see to it. */
+/** Append-only; enforced by triggers. */
 export interface RevisionsTable {
   id: number
   base: number
@@ -55,13 +55,13 @@ export interface RevisionsTable {
   created_at_ms: number
   /** JSON of `Counts`. */
   counts: string
-  /** Of a rollback: the revision that stands again. */
+  /** Of a rollback: the revision that it restored. */
   restores: number | null
 }
 
 /**
- * What each revision changed: a row for each resource that it made, changed or took away. `before_…` are the columns of
- * `resources` as they were, null where nothing stood. Append-only but for retention; triggers see to it.
+ * The changes of each revision: a row per resource that it created, changed or deleted. `before_…` are the previous
+ * columns of `resources`, null if the resource did not exist. Append-only but for retention; enforced by triggers.
  */
 export interface RevisionChangesTable {
   revision: number
@@ -76,7 +76,7 @@ export interface RevisionChangesTable {
   before_updated_revision: number | null
   before_created_at_ms: number | null
   before_account: string | null
-  /** Where the files declared what the revision made. */
+  /** The place in the files that declares the new version. */
   made_file: string | null
   made_line: number | null
 }
@@ -94,15 +94,15 @@ export interface ResourcesTable {
   updated_revision: number
   /** When `created_revision` was committed. */
   created_at_ms: number
-  /** Under what it is booked; null where that is its name. */
+  /** The account for usage and spend; null if it equals the name. */
   account: string | null
 }
 
-/** Accounts that are called otherwise than they are. */
+/** Accounts that differ from the name of their resource. */
 interface AccountsTable {
   kind: string
   account: string
-  /** The name that it had last. */
+  /** The last name of the account. */
   name: string
 }
 
@@ -116,7 +116,7 @@ export interface KeySecretsTable {
   revoked_at_ms: number | null
 }
 
-interface KeyHoldsTable {
+interface KeySuspensionsTable {
   key_name: string
   suspended_at_ms: number
 }
@@ -163,11 +163,11 @@ export interface LedgerTable {
   tenant: string | null
   publication: string | null
   endpoint: string | null
-  /** Negative only where the kind is `adjust`. */
+  /** Negative only for `adjust`. */
   amount_nano: Nano
-  /** Of holds. */
+  /** Only for holds. */
   tokens: number | null
-  /** Of holds an estimate. */
+  /** For holds an estimate. */
   input_tokens: number | null
   cached_input_tokens: number | null
   cache_write_tokens: number | null
@@ -175,18 +175,18 @@ export interface LedgerTable {
   search_units: number | null
   input_amount_nano: Nano | null
   deadline_ms: number | null
-  /** Of settlements: separated by commas. */
+  /** Only for settlements: separated by commas. */
   flags: string | null
-  /** Of releases. */
+  /** Only for releases. */
   reason: string | null
   reference: string | null
   note: string | null
   author: string | null
-  /** Of settlements; null where there was no price, or the entry is of an older gw. */
+  /** Only for settlements; null if there was no price, or an older gw wrote the entry. */
   price_id: number | null
 }
 
-/** Append-only; triggers see to it. */
+/** Append-only; enforced by triggers. */
 interface LedgerPricesTable {
   id: Generated<number>
   /** See `priceText`. */
@@ -194,9 +194,9 @@ interface LedgerPricesTable {
 }
 
 interface OpenHoldsTable {
-  /** The entry that opened it, where the rest of it is. */
+  /** The entry that opened it, with all other fields. */
   entry_id: number
-  /** By which path it came, and whether it is a stream; null where the call log has no line for such calls. */
+  /** The path of the request, and whether it streams; null if such calls have no line in the call log. */
   path: string | null
   stream: number | null
   price_id: number | null
@@ -209,7 +209,7 @@ interface WalletsTable {
   balance_nano: Nano
 }
 
-/** What a key has used for life. */
+/** Lifetime usage of a key. */
 interface KeyTotalsTable {
   key_name: string
   /** Input and output. */
@@ -218,7 +218,7 @@ interface KeyTotalsTable {
   amount_nano: Nano
 }
 
-/** What was settled within a quarter of an hour, by the time of the end. */
+/** Settled usage per quarter of an hour, by the end time of the calls. */
 export interface UsageQuartersTable {
   key_name: string
   /** Quarters of an hour since the epoch. */
@@ -298,7 +298,7 @@ export interface UsersTable {
   role: Role
   tenant: string | null
   enabled: number
-  /** As `hashPassword` makes it. */
+  /** In the format of `hashPassword`. */
   password_hash: string
   created_at_ms: number
   last_login_at_ms: number | null
@@ -317,7 +317,7 @@ export interface TokensTable {
   scope: TokenScope
   created_at_ms: number
   expires_at_ms: number
-  /** To the minute. */
+  /** Precise to the minute. */
   used_at_ms: number | null
 }
 
@@ -328,7 +328,7 @@ interface SessionsTable {
   carrier: Carrier
   address: string
   created_at_ms: number
-  /** To the minute. */
+  /** Precise to the minute. */
   used_at_ms: number
 }
 
@@ -339,7 +339,7 @@ interface LoginOriginsTable {
   used_at_ms: number
 }
 
-/** Append-only; triggers see to it. */
+/** Append-only; enforced by triggers. */
 export interface AuditTable {
   id: Generated<number>
   at_ms: number
@@ -353,10 +353,10 @@ export interface AuditTable {
   request_id: string | null
 }
 
-/** Secrets that were given over REST, sealed with a key that is not in the database. */
+/** Credentials that were set over REST, sealed with a key that is not in the database. */
 export interface StoredSecretsTable {
   id: string
-  /** What it may be used for; sealed in as associated data. */
+  /** The permitted use; part of the seal as associated data. */
   bound_to: string
   nonce: Buffer
   /** The ciphertext and its tag. */

@@ -66,7 +66,7 @@ export interface StoredSecret {
 }
 
 /** A key that was disabled manually. */
-export interface KeyHold {
+export interface KeySuspension {
   readonly key: string
   readonly suspendedAtMs: number
 }
@@ -80,7 +80,7 @@ export interface Live {
   readonly resources: readonly StoredResource[]
   /** All secrets ever minted for existing keys, oldest first. */
   readonly secrets: readonly StoredSecret[]
-  readonly holds: readonly KeyHold[]
+  readonly holds: readonly KeySuspension[]
   /** Users who may log in for a tenant; absent in the result of a query. */
   readonly tenantUsers?: readonly { readonly name: string; readonly tenant: string }[]
   /** Balances other than zero; absent in the result of a query. */
@@ -118,13 +118,13 @@ export interface Revision {
   readonly set?: string
   readonly author?: string
   readonly gitCommit?: string
-  /** Of a rollback: the revision whose state it restored. */
+  /** Of a rollback: the revision that it restored. */
   readonly restores?: number
   readonly createdAtMs: number
   readonly counts: Counts
 }
 
-/** The revisions whose states are kept. */
+/** The revisions with kept states. */
 export interface StateRetention {
   /** States that were current at this moment, or later. */
   readonly keptSinceMs: number

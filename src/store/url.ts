@@ -4,9 +4,8 @@ import { CommandError } from '../base/catalogue/command.ts'
 const HINT = 'Write sqlite: and a path, such as sqlite:./data/gw.db or sqlite:/var/lib/gw/gw.db.'
 
 /**
- * `sqlite:./data/gw.db` → an absolute path, relative ones taken from `folder`. `sqlite:///abs` works as well.
- *
- * The URL is never repeated in the message: of another scheme it may hold a password.
+ * `sqlite:./data/gw.db` → an absolute path; relative paths start from `folder`. `sqlite:///abs` works as well.
+ * Error messages never repeat the URL: with another scheme it may contain a password.
  * @throws {CommandError} GW6001
  */
 export function storePath(url: string, folder: string): string {
@@ -18,7 +17,7 @@ export function storePath(url: string, folder: string): string {
   const rest = url.slice('sqlite:'.length)
   const path = rest.startsWith('///') ? rest.slice(2) : rest
   if (path.startsWith('//')) throw reject('--store names a host: SQLite is a file on this machine.')
-  if (path === '') throw reject('--store names no file.')
+  if (path === '') throw reject('--store has no file name.')
   if (path.startsWith(':') || path.includes('\0'))
     throw reject('--store must be a file: its state outlives a process.')
   return resolve(folder, path)

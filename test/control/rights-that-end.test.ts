@@ -165,7 +165,7 @@ describe.each(CASES)('$id by the role $role', ({ id, role, by, loss, status, nee
     expect(await world.state()).toEqual(before)
   })
 
-  test.skipIf(operation(id).isQuestion)(
+  test.skipIf(operation(id).isReadOnly)(
     `is rejected where ${loss} between the look at the session and the change`,
     async () => {
       const actor = await standing(role, await fillingOf(id, needsKey))

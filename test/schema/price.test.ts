@@ -38,7 +38,7 @@ describe('a price with dates', () => {
       ['price.1', 'only one price may be without `from`'],
     ])
     expect(faults([{ from: '2026-12-01' }, { from: '2026-12-01T00:00:00Z' }])).toEqual([
-      ['price.1.from', 'another price begins then, too'],
+      ['price.1.from', 'another price also begins then'],
     ])
     expect(faults([])).toEqual([['price', 'at least one price']])
     expect(KINDS.publication.safeParse({ price: [{ from: '2026-02-30' }] }).success).toBe(false)

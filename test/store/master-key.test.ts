@@ -17,19 +17,19 @@ describe('the master key', () => {
     const { dir, key } = setUp()
     await expect(key.read()).rejects.toMatchObject({ code: 'GW2008', message: /does not exist/ })
     expect(readdirSync(dir.path)).toEqual([])
-    const made = await key.readOrMake(systemRandom)
+    const made = await key.readOrCreate(systemRandom)
     expect(made).toHaveLength(32)
     expect(readdirSync(dir.path)).toEqual(['gw.db.key'])
     expect(statSync(dir.at('gw.db.key')).mode & 0o777).toBe(0o600)
     expect(await key.read()).toEqual(made)
-    expect(await key.readOrMake(systemRandom)).toEqual(made)
+    expect(await key.readOrCreate(systemRandom)).toEqual(made)
     expect(await MasterKey.of(STORE, dir.path, undefined).read()).toEqual(made)
   })
 
   test('is one, however many make it at once', async () => {
     const { dir } = setUp()
     const made = await Promise.all(
-      Array.from({ length: 20 }, () => MasterKey.of(STORE, dir.path, '').readOrMake(systemRandom)),
+      Array.from({ length: 20 }, () => MasterKey.of(STORE, dir.path, '').readOrCreate(systemRandom)),
     )
     expect(new Set(made.map(bytes => Buffer.from(bytes).toString('hex'))).size).toBe(1)
     expect(readdirSync(dir.path)).toEqual(['gw.db.key'])
@@ -41,7 +41,7 @@ describe('the master key', () => {
     writeFileSync(dir.at('gw.db.key'), `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 })
     expect(Buffer.from(await key.read())).toEqual(bytes)
     const other = setUp(bytes.toString('hex'))
-    expect(Buffer.from(await other.key.readOrMake(systemRandom))).toEqual(bytes)
+    expect(Buffer.from(await other.key.readOrCreate(systemRandom))).toEqual(bytes)
     expect(readdirSync(other.dir.path)).toEqual([])
   })
 
@@ -54,16 +54,16 @@ describe('the master key', () => {
 
   test.each([0o640, 0o604, 0o660, 0o644])('is not trusted where others may read it: %o', async mode => {
     const { dir, key } = setUp()
-    await key.readOrMake(systemRandom)
+    await key.readOrCreate(systemRandom)
     chmodSync(dir.at('gw.db.key'), mode)
     await expect(key.read()).rejects.toMatchObject({ code: 'GW2008', message: /chmod 600/ })
-    await expect(key.readOrMake(systemRandom)).rejects.toMatchObject({ code: 'GW2008' })
+    await expect(key.readOrCreate(systemRandom)).rejects.toMatchObject({ code: 'GW2008' })
   })
 
   test('is not replaced where its file holds something else', async () => {
     const { dir, key } = setUp()
     writeFileSync(dir.at('gw.db.key'), 'no key\n', { mode: 0o600 })
-    await expect(key.readOrMake(systemRandom)).rejects.toMatchObject({
+    await expect(key.readOrCreate(systemRandom)).rejects.toMatchObject({
       code: 'GW2008',
       message: expect.not.stringContaining('no key\n') as string,
     })
@@ -81,7 +81,7 @@ describe('the master key', () => {
   test('that cannot be made says where', async () => {
     const { dir } = setUp()
     const key = MasterKey.of('sqlite:./missing/gw.db', dir.path, undefined)
-    await expect(key.readOrMake(systemRandom)).rejects.toMatchObject({
+    await expect(key.readOrCreate(systemRandom)).rejects.toMatchObject({
       code: 'GW2008',
       message: expect.stringContaining(dir.at('missing/gw.db.key')) as string,
     })

@@ -156,7 +156,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
       expect(plain(await store.readStateAt(4))).toEqual(served)
       await expect(store.resourcesAt(3)).rejects.toMatchObject({
         code: 'GW4005',
-        message: 'What stood at revision 3 is no longer kept.',
+        message: 'The state of revision 3 is no longer kept.',
         hint: expect.stringContaining('from revision 4 on'),
       })
       await expect(store.readStateAt(3)).rejects.toMatchObject({ code: 'GW4005' })

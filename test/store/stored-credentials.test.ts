@@ -83,7 +83,7 @@ describe.each(Object.entries(STORES))('secrets that %s keeps', (_, emptyDatabase
     await remove(store, { kind: 'endpoint', name: 'e' })
     await expect(commit(store, { puts: [keeping('e', A, given)] })).rejects.toMatchObject({
       code: 'GW3002',
-      message: 'endpoint e: no credential is kept for https://a.example.com',
+      message: 'endpoint e: no credential is stored for https://a.example.com',
     })
     expect((await store.head()).revision).toBe(2)
   })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { binding } from '../publication.ts'
 import { modelName, name } from '../scalars.ts'
 import { patchOf, shownShape } from './reshape.ts'
-import { pageOf, pageQuery, revised, standing } from './shapes.ts'
+import { ownershipFields, pageOf, pageQuery, revised } from './shapes.ts'
 import type { Operation } from './types.ts'
 
 const { publication: _publication, endpoint: _endpoint, ...changeable } = binding.shape
@@ -13,8 +13,8 @@ const params = z.strictObject({
 })
 
 const shown = z
-  .strictObject({ ...shownShape(binding.shape), ...standing })
-  .meta({ id: 'binding_shown', description: 'One endpoint that serves one publication, as it stands.' })
+  .strictObject({ ...shownShape(binding.shape), ...ownershipFields })
+  .meta({ id: 'binding_shown', description: 'The present state of a binding.' })
 
 export const bindingOperations = {
   list_bindings: {
@@ -23,10 +23,10 @@ export const bindingOperations = {
     tag: 'bindings',
     summary: 'List bindings',
     query: pageQuery.extend({
-      publication: modelName.optional().describe('Those of this publication only.'),
-      endpoint: name.optional().describe('Those of this endpoint only.'),
+      publication: modelName.optional().describe('Only bindings of this publication.'),
+      endpoint: name.optional().describe('Only bindings of this endpoint.'),
     }),
-    answer: { status: 200, description: 'By publication and endpoint.', schema: pageOf(shown) },
+    answer: { status: 200, description: 'Sorted by publication and endpoint.', schema: pageOf(shown) },
   },
   create_binding: {
     method: 'POST',
@@ -62,7 +62,7 @@ export const bindingOperations = {
     tag: 'bindings',
     summary: 'Delete a binding',
     params,
-    answer: { status: 200, description: 'It is gone.', schema: revised },
+    answer: { status: 200, description: 'The binding is deleted.', schema: revised },
     errors: ['managed_by_config'],
     ifMatch: 'optional',
   },

@@ -8,7 +8,7 @@ const source = z
       .string()
       .max(8 * 1_048_576)
       .describe(
-        'One configuration file. Variables (`${GW_…}`) are not filled in, and a secret reference must be one that stands already, for the same host.',
+        'One configuration file. Variables (`${GW_…}`) are not replaced, and only existing secret references are accepted, for the same host.',
       ),
   })
   .meta({ id: 'config_source' })
@@ -25,7 +25,7 @@ const problem = z
     frame: z.string().optional(),
     hint: z.string(),
   })
-  .meta({ id: 'config_problem', description: 'One thing that is wrong or doubtful, with its place.' })
+  .meta({ id: 'config_problem', description: 'An error or a warning, with its place.' })
 
 const counts = z.strictObject({
   create: z.int(),
@@ -36,7 +36,7 @@ const counts = z.strictObject({
 
 const plan = z
   .looseObject({
-    base: z.int().describe('The revision that it was made against.'),
+    base: z.int().describe('The revision that the plan is based on.'),
     set: z.string(),
     counts,
     changes: z.array(
@@ -50,21 +50,21 @@ const plan = z
     warnings: z.array(z.looseObject({ code: z.string(), message: z.string() })),
     blast_radius: z
       .looseObject({
-        breaks_keys: z.int().describe('Keys that lose a model, or go away.'),
-        in_use_goes_away: z.int().describe('What goes away although it was used in the last 24 hours.'),
+        breaks_keys: z.int().describe('Keys that lose a model, or are deleted.'),
+        in_use_goes_away: z.int().describe('Deleted resources that were used in the last 24 hours.'),
       })
       .optional()
-      .describe('What it means for those who call.'),
-    verdict: z.string().optional().describe('All of it in a line.'),
+      .describe('The effect on clients.'),
+    verdict: z.string().optional().describe('A summary in one line.'),
   })
-  .meta({ id: 'plan', description: 'What an apply would change, field by field.' })
+  .meta({ id: 'plan', description: 'The changes that an apply would make, field by field.' })
 
 const revision = z
   .strictObject({
     id: z.int(),
     base: z.int(),
     origin: z.enum(['apply', 'cli', 'rest', 'rollback']),
-    restores: z.int().optional().describe('Of a rollback: the revision that stands again.'),
+    restores: z.int().optional().describe('Of a rollback: the revision that was restored.'),
     set: z.string().optional(),
     author: z.string().optional(),
     git_commit: z.string().optional(),
@@ -83,42 +83,42 @@ export const configOperations = {
     body: source,
     answer: {
       status: 200,
-      description: 'It is valid; what is doubtful.',
+      description: 'It is valid; possibly with warnings.',
       schema: z
         .strictObject({ set: z.string(), resources: z.int(), warnings: z.array(problem) })
         .meta({ id: 'config_valid' }),
     },
     errors: ['configuration_invalid'],
-    isQuestion: true,
+    isReadOnly: true,
   },
   plan_config: {
     method: 'POST',
     path: '/config/plan',
     tag: 'config',
-    summary: 'What an apply would change',
+    summary: 'Plan an apply',
     body: source,
     answer: { status: 200, description: 'The plan.', schema: plan },
     errors: ['configuration_invalid', 'reference_rejected', 'managed_by_config', 'in_use'],
-    isQuestion: true,
+    isReadOnly: true,
   },
   apply_config: {
     method: 'POST',
     path: '/config/apply',
     tag: 'config',
-    summary: 'Bring the configuration to what a document says',
+    summary: 'Apply a configuration',
     body: source
       .extend({
         base: z
           .int()
           .min(0)
-          .describe('The revision of the plan that was agreed to; rejected where it has moved.'),
-        allow_deletes: z.int().min(0).default(10).describe('A plan that deletes more is rejected.'),
-        skip_probe: z.boolean().default(false).describe('Do not ask new and changed endpoints for a chat.'),
+          .describe('The revision of the reviewed plan; rejected if the store has moved on.'),
+        allow_deletes: z.int().min(0).default(10).describe('A plan with more deletions is rejected.'),
+        skip_probe: z.boolean().default(false).describe('Do not probe new and changed endpoints.'),
       })
       .meta({ id: 'config_apply' }),
     answer: {
       status: 200,
-      description: 'It is applied.',
+      description: 'The configuration is applied.',
       schema: z.strictObject({ revision: z.int(), counts }).meta({ id: 'config_applied' }),
     },
     errors: [
@@ -136,7 +136,7 @@ export const configOperations = {
     method: 'GET',
     path: '/config/revisions',
     tag: 'config',
-    summary: 'The history of the configuration',
+    summary: 'List revisions',
     query: pageQuery,
     answer: { status: 200, description: 'Newest first.', schema: pageOf(revision) },
   },
@@ -144,15 +144,15 @@ export const configOperations = {
     method: 'POST',
     path: '/config/rollback',
     tag: 'config',
-    summary: 'Make an earlier revision stand again',
+    summary: 'Roll back to an earlier revision',
     description:
-      'As a new revision, of all owners. Secrets of keys that were deleted meanwhile do not come back.',
+      'Makes a new revision with the resources of all owners. Secrets of keys that were deleted meanwhile are not restored.',
     body: z
-      .strictObject({ revision: z.int().min(1).describe('The one that is to stand again.') })
+      .strictObject({ revision: z.int().min(1).describe('The revision to restore.') })
       .meta({ id: 'rollback' }),
     answer: {
       status: 200,
-      description: 'It stands.',
+      description: 'The rollback is applied.',
       schema: z.strictObject({ revision: z.int(), counts }).meta({ id: 'rolled_back' }),
     },
     errors: ['not_found', 'not_servable', 'changed_meanwhile'],

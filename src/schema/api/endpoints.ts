@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { endpoint, plainHeaders, plainProxy } from '../endpoint.ts'
 import { name } from '../scalars.ts'
 import { patchOf, shownShape } from './reshape.ts'
-import { byName, pageOf, pageQuery, revised, standing, time } from './shapes.ts'
+import { byName, ownershipFields, pageOf, pageQuery, revised, time } from './shapes.ts'
 import type { Operation } from './types.ts'
 
-/** Over the network a credential comes as itself; a reference to this machine's files and variables would read them. */
+/** REST takes the credential itself; a reference would read files and variables of this machine. */
 const secretValue = z
   .string()
   .max(65_536)
@@ -14,20 +14,18 @@ const secretValue = z
   .meta({
     format: 'password',
     description:
-      'The credential for the upstream. Written only: it is kept encrypted, for this endpoint and the origin of its `base_url`, and never shown. To be sent again with a new origin; null takes it away.',
+      'The credential for the upstream. Write-only: it is stored encrypted, for this endpoint and the origin of its `base_url`, and never shown. Send it again with a new origin; null removes it.',
   })
 
 const shownSecret = z
   .strictObject({
     env: z.string().optional(),
     file: z.string().optional(),
-    stored: z.literal(true).optional().describe('It was given here.'),
-    since: time.optional().describe('Of one that was given here: when.'),
+    stored: z.literal(true).optional().describe('The credential was set over this API.'),
+    since: time.optional().describe('When it was set over this API.'),
   })
   .optional()
-  .describe(
-    'Where the credential comes from: a variable, a file, or what was given here. Never the credential.',
-  )
+  .describe('The source of the credential: a variable, a file, or this API. Never the credential itself.')
 
 const fields = {
   ...endpoint.shape,
@@ -40,27 +38,27 @@ const shown = z
   .strictObject({
     name,
     ...shownShape({ ...endpoint.shape, upstream_key: shownSecret }),
-    ...standing,
+    ...ownershipFields,
     health: z
       .strictObject({
         state: z.enum(['unknown', 'healthy', 'unhealthy']),
         since: time,
-        reason: z.string().optional().describe('Why it is unhealthy.'),
+        reason: z.string().optional().describe('The reason, if it is unhealthy.'),
       })
       .optional()
-      .describe('As the gateway of this process sees it; absent where it has none.'),
+      .describe('As seen by the gateway of this process; absent without a gateway.'),
   })
-  .meta({ id: 'endpoint_shown', description: 'An upstream, as it stands.' })
+  .meta({ id: 'endpoint_shown', description: 'The present state of an endpoint.' })
 
 const probed = z
   .strictObject({
     endpoint: z.string(),
     ok: z.boolean(),
     latency_ms: z.number().optional(),
-    cause: z.string().optional().describe('What went wrong.'),
-    hint: z.string().optional().describe('What would hint it.'),
+    cause: z.string().optional().describe('The cause of the failure.'),
+    hint: z.string().optional().describe('How to fix it.'),
   })
-  .meta({ id: 'probed', description: 'What a minimal chat has shown.' })
+  .meta({ id: 'probed', description: 'The result of a probe.' })
 
 export const endpointOperations = {
   list_endpoints: {
@@ -69,7 +67,7 @@ export const endpointOperations = {
     tag: 'endpoints',
     summary: 'List endpoints',
     query: pageQuery,
-    answer: { status: 200, description: 'By name.', schema: pageOf(shown) },
+    answer: { status: 200, description: 'Sorted by name.', schema: pageOf(shown) },
   },
   create_endpoint: {
     method: 'POST',
@@ -77,7 +75,7 @@ export const endpointOperations = {
     tag: 'endpoints',
     summary: 'Create an endpoint',
     description:
-      'It is asked for a minimal chat first, unless it is disabled or `skip_probe` is true; one that does not answer as it should is rejected with a diagnosis.',
+      'The gateway first probes it with a minimal request, unless it is disabled or `skip_probe` is true; if the probe fails, the request is rejected with a diagnosis.',
     body: z.strictObject({ name, ...fields }).meta({ id: 'new_endpoint' }),
     answer: { status: 201, description: 'The endpoint.', schema: shown, etag: true },
     errors: ['already_exists', 'managed_by_config', 'not_servable', 'probe_failed'],
@@ -95,7 +93,8 @@ export const endpointOperations = {
     path: '/endpoints/{name}',
     tag: 'endpoints',
     summary: 'Change an endpoint',
-    description: 'Where the change alters what is sent or where, it is probed first, as by a creation.',
+    description:
+      'If the change affects requests to the upstream, the endpoint is probed first, as on creation.',
     params: byName,
     body: patchOf(fields).meta({ id: 'endpoint_patch' }),
     answer: { status: 200, description: 'The endpoint.', schema: shown, etag: true },
@@ -125,9 +124,9 @@ export const endpointOperations = {
     path: '/endpoints/{name}',
     tag: 'endpoints',
     summary: 'Delete an endpoint',
-    description: 'One that is still bound is rejected.',
+    description: 'Rejected while a binding uses the endpoint.',
     params: byName,
-    answer: { status: 200, description: 'It is gone.', schema: revised },
+    answer: { status: 200, description: 'The endpoint is deleted.', schema: revised },
     errors: ['managed_by_config', 'in_use'],
     ifMatch: 'optional',
   },
@@ -135,11 +134,12 @@ export const endpointOperations = {
     method: 'POST',
     path: '/endpoints/{name}/probe',
     tag: 'endpoints',
-    summary: 'Ask an endpoint for a minimal chat',
-    description: 'Costs a token or two at the vendor. One with `skip_probe` is never asked: 409.',
+    summary: 'Probe an endpoint',
+    description:
+      'Sends one minimal request, which costs a token or two. An endpoint with `skip_probe` is never probed: 409.',
     params: byName,
-    answer: { status: 200, description: 'What came of it.', schema: probed },
+    answer: { status: 200, description: 'The result of the probe.', schema: probed },
     errors: ['not_probed'],
-    isQuestion: true,
+    isReadOnly: true,
   },
 } as const satisfies Record<string, Operation>

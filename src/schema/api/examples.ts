@@ -14,8 +14,8 @@ publications:
 `
 
 /**
- * What the document shows to be sent, and what "Try it out" begins with: together they set up a model, a tenant and
- * its key. Each is valid by the schema of its body; a body without one does not compile.
+ * The example bodies of the document, used by "Try it out": together they set up a model, a tenant and its key. Each is
+ * valid by the schema of its body; a body without an example does not compile.
  */
 const EXAMPLES = {
   log_in: { username: 'admin', password: 'correct horse battery' },
@@ -66,7 +66,7 @@ const EXAMPLES = {
   set_maintenance: { enabled: true, message: 'Back at noon.' },
 } as const satisfies Readonly<Record<WithBody, Fields>>
 
-/** What is shown to be sent to an operation; undefined where it reads nothing. */
+/** The example body of an operation; undefined if it has no body. */
 export function exampleOf(id: OperationId): Fields | undefined {
   const examples: { readonly [Id in OperationId]?: Fields } = EXAMPLES
   return examples[id]

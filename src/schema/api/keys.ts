@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { key } from '../key.ts'
 import { duration, name } from '../scalars.ts'
 import { patchOf, shownShape } from './reshape.ts'
-import { byName, pageOf, pageQuery, revised, standing, time } from './shapes.ts'
+import { byName, ownershipFields, pageOf, pageQuery, revised, time } from './shapes.ts'
 import type { Operation } from './types.ts'
 
-// A reference to this machine's files or variables is for configuration files, which this machine's people review.
+// References to files or variables of this machine are only for configuration files, which its operators review.
 const { secret: _secret, ...policy } = key.shape
 const { hash: _hash, ...shownPolicy } = policy
 
@@ -15,34 +15,32 @@ const shown = z
     ...shownShape(shownPolicy),
     state: z
       .enum(['active', 'disabled', 'held', 'expired', 'no_secret'])
-      .describe('Why it opens the gate or not. `held`: disabled by hand, whatever its policy says.'),
+      .describe('Whether the key works, and why not. `held`: suspended manually, regardless of its policy.'),
     suspended_at: time.optional(),
     secret: z
       .strictObject({
         source: z.enum(['issued', 'hash', 'reference']).optional(),
         created_at: time.optional(),
-        active: z
-          .int()
-          .describe('Issued secrets that open the gate now: two during the grace of a rotation.'),
+        active: z.int().describe('Active issued secrets: two during the grace period of a rotation.'),
       })
-      .describe('What is known of its secret; never the secret, never its hash.'),
-    ...standing,
+      .describe('Facts about its secret; never the secret or its hash.'),
+    ...ownershipFields,
   })
-  .meta({ id: 'key_shown', description: 'An API key, as it stands.' })
+  .meta({ id: 'key_shown', description: 'The present state of an API key.' })
 
 const issued = z
   .strictObject({
     key: name,
-    secret: z.string().describe('Shown this once: only its hash is kept.'),
-    grace_until: time.optional().describe('Until when the older secrets work.'),
+    secret: z.string().describe('Shown only once: the store keeps only its hash.'),
+    grace_until: time.optional().describe('The end of the grace period of older secrets.'),
   })
-  .meta({ id: 'issued_secret', description: 'A secret that was just minted.' })
+  .meta({ id: 'issued_secret', description: 'A newly minted secret.' })
 
 const switched = z
   .strictObject({
     key: name,
     state: z.enum(['enabled', 'disabled']),
-    changed: z.boolean().describe('False where it was so already.'),
+    changed: z.boolean().describe('False if nothing changed.'),
   })
   .meta({ id: 'key_switched' })
 
@@ -52,15 +50,15 @@ export const keyOperations = {
     path: '/keys',
     tag: 'keys',
     summary: 'List keys',
-    query: pageQuery.extend({ tenant: name.optional().describe('Those of this tenant only.') }),
-    answer: { status: 200, description: 'By name.', schema: pageOf(shown) },
+    query: pageQuery.extend({ tenant: name.optional().describe('Only keys of this tenant.') }),
+    answer: { status: 200, description: 'Sorted by name.', schema: pageOf(shown) },
   },
   create_key: {
     method: 'POST',
     path: '/keys',
     tag: 'keys',
     summary: 'Create a key',
-    description: 'It has no secret yet, unless `hash` brings one along: issue one then.',
+    description: 'The key has no secret yet, unless `hash` is set: issue one next.',
     body: z.strictObject({ name, ...policy }).meta({ id: 'new_key' }),
     answer: { status: 201, description: 'The key.', schema: shown, etag: true },
     errors: ['already_exists', 'managed_by_config', 'not_servable'],
@@ -91,10 +89,10 @@ export const keyOperations = {
     path: '/keys/{name}',
     tag: 'keys',
     summary: 'Delete a key and its secrets',
-    description: 'What it has used stays in the ledger.',
+    description: 'Its usage stays in the ledger.',
     params: byName,
     target: 'key',
-    answer: { status: 200, description: 'It is gone.', schema: revised },
+    answer: { status: 200, description: 'The key is deleted.', schema: revised },
     errors: ['managed_by_config'],
     ifMatch: 'optional',
   },
@@ -105,7 +103,7 @@ export const keyOperations = {
     summary: 'Mint the first secret of a key',
     params: byName,
     target: 'key',
-    answer: { status: 201, description: 'The secret, this once.', schema: issued },
+    answer: { status: 201, description: 'The secret, shown only once.', schema: issued },
     errors: ['has_secret'],
   },
   rotate_key: {
@@ -119,49 +117,49 @@ export const keyOperations = {
       .strictObject({
         grace: duration()
           .optional()
-          .describe('How long the older secrets still work. Default: they end at once.'),
+          .describe('How long older secrets still work. Default: they end at once.'),
       })
       .meta({ id: 'rotation' }),
-    answer: { status: 201, description: 'The secret, this once.', schema: issued },
+    answer: { status: 201, description: 'The secret, shown only once.', schema: issued },
     errors: ['has_secret'],
   },
   disable_key: {
     method: 'POST',
     path: '/keys/{name}/disable',
     tag: 'keys',
-    summary: 'Stop a key at once, whoever owns it',
-    description: 'It holds until it is taken back, or until the configuration disables the key itself.',
+    summary: 'Suspend a key at once, whatever its owner',
+    description: 'The suspension lasts until `enable`, or until the configuration disables the key itself.',
     params: byName,
     target: 'key',
-    answer: { status: 200, description: 'It is disabled.', schema: switched },
+    answer: { status: 200, description: 'The key is disabled.', schema: switched },
   },
   enable_key: {
     method: 'POST',
     path: '/keys/{name}/enable',
     tag: 'keys',
-    summary: 'Take the disabling back',
+    summary: 'End the suspension of a key',
     params: byName,
     target: 'key',
-    answer: { status: 200, description: 'It is enabled.', schema: switched },
+    answer: { status: 200, description: 'The key is enabled.', schema: switched },
     errors: ['disabled_by_policy'],
   },
   revoke_key: {
     method: 'POST',
     path: '/keys/{name}/revoke',
     tag: 'keys',
-    summary: 'End every secret of a key at once, whoever owns it',
+    summary: 'Revoke all secrets of a key at once, whatever its owner',
     params: byName,
     target: 'key',
     answer: {
       status: 200,
-      description: 'They have ended.',
+      description: 'The secrets are revoked.',
       schema: z
         .strictObject({
           key: name,
-          secrets: z.int().describe('Issued secrets that worked until now.'),
+          secrets: z.int().describe('How many issued secrets were active.'),
           held: z
             .boolean()
-            .describe('Its configuration brings a secret along, so the key itself was disabled.'),
+            .describe('The configuration of the key has a secret, so the key itself was suspended.'),
         })
         .meta({ id: 'key_revoked' }),
     },

@@ -12,7 +12,10 @@ const PROBLEM_TYPE = 'application/problem+json'
 const LOCAL = '#/$defs/'
 const SHARED = '#/components/schemas/'
 
-/** The control plane as an OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.1). It follows from the table. */
+/**
+ * The control plane as an OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.1), generated from the table of
+ * operations.
+ */
 export function openApi(version: string): JsonSchema {
   const schemas = new Schemas()
   const paths: Record<string, Record<string, JsonSchema>> = {}
@@ -46,14 +49,14 @@ export function openApi(version: string): JsonSchema {
         bearer: {
           type: 'http',
           scheme: 'bearer',
-          description: 'The `token` of a log-in. For scripts.',
+          description: 'The `token` of a log-in, for scripts.',
         },
         cookie: {
           type: 'apiKey',
           in: 'cookie',
           name: 'gw_session',
           description:
-            'Set by a log-in with `carrier: cookie`; `__Host-gw_session` behind TLS. A change needs the `x-csrf-token` header, too.',
+            'Set by a log-in with `carrier: cookie`; `__Host-gw_session` behind TLS. Changes also need the `x-csrf-token` header.',
         },
       },
     },
@@ -80,9 +83,9 @@ function describeOperation(id: OperationId, schemas: Schemas): JsonSchema {
       [answer.status]: {
         description: answer.description,
         headers: {
-          'x-request-id': { description: 'Names the request in the log.', schema: { type: 'string' } },
+          'x-request-id': { description: 'Identifies the request in the log.', schema: { type: 'string' } },
           ...(answer.etag && {
-            etag: { description: 'To be sent as `if-match` with a change.', schema: { type: 'string' } },
+            etag: { description: 'Send it as `if-match` with a change.', schema: { type: 'string' } },
           }),
         },
         ...(answer.schema && { content: { 'application/json': { schema: schemas.of(answer.schema) } } }),
@@ -114,14 +117,14 @@ function parameters(op: Operation, schemas: Schemas): JsonSchema[] {
       name: 'if-match',
       in: 'header',
       required: op.ifMatch === 'required',
-      description: 'The `etag` of what the change starts from; `*` for whatever stands.',
+      description: 'The `etag` of the state that the change is based on; `*` for any state.',
       schema: { type: 'string' },
     })
   }
   return list
 }
 
-/** Every failure that an operation may answer, by status. */
+/** All error responses of an operation, by status. */
 function failures(id: OperationId): Record<string, JsonSchema> {
   const byStatus = new Map<number, ApiCode[]>()
   for (const code of faultsOf(id)) {
@@ -139,12 +142,12 @@ function failures(id: OperationId): Record<string, JsonSchema> {
   )
 }
 
-/** The failures of an operation: those of its row, and those that its shape entails. */
+/** The errors of an operation: those of its table row, and those that its shape implies. */
 export function faultsOf(id: OperationId): readonly ApiCode[] {
   const { params, ifMatch, errors = [], method } = operation(id)
   const allowed = permission(id)
   const codes: ApiCode[] = ['bad_request', 'misdirected', 'invalid_request']
-  // Also where it has no body: one that is sent all the same is read to be rejected.
+  // Also without a declared body: the server reads an unexpected body to reject it.
   if (method !== 'GET')
     codes.push('invalid_json', 'request_timeout', 'request_too_large', 'unsupported_media_type')
   if (allowed !== 'anyone') codes.push('not_logged_in')
@@ -157,7 +160,7 @@ export function faultsOf(id: OperationId): readonly ApiCode[] {
   return [...new Set<ApiCode>([...codes, ...errors, 'internal_error', 'unavailable'])]
 }
 
-/** JSON Schemas of a document, in which those with an id are shared. */
+/** The JSON Schemas of a document; schemas with an id are shared. */
 class Schemas {
   readonly #shared = new Map<string, JsonSchema>()
 
@@ -176,13 +179,13 @@ class Schemas {
     return root
   }
 
-  /** By id, sorted. */
+  /** The shared schemas, sorted by id. */
   shared(): Record<string, JsonSchema> {
     return Object.fromEntries([...this.#shared].sort(([a], [b]) => (a < b ? -1 : 1)))
   }
 }
 
-/** Bounds that say only that a number is a safe integer, and patterns that repeat a format, are left out. */
+/** Omits bounds that only mean "safe integer", and patterns that repeat a format. */
 function jsonSchema(schema: z.ZodType): JsonSchema {
   return z.toJSONSchema(schema, {
     io: 'input',
@@ -194,7 +197,7 @@ function jsonSchema(schema: z.ZodType): JsonSchema {
   }) as JsonSchema
 }
 
-/** The same schema, whose references lead into the document. */
+/** The same schema with references into the document. */
 function relocated(schema: JsonSchema): JsonSchema {
   return JSON.parse(JSON.stringify(schema).replaceAll(`"${LOCAL}`, `"${SHARED}`)) as JsonSchema
 }

@@ -8,29 +8,26 @@ const status = z
   .strictObject({
     status: z.enum(['ok', 'degraded', 'draining', 'maintenance']),
     revision: z.int().describe('The revision that is served.'),
-    store_revision: z.int().describe('The newest one.'),
-    reasons: z.array(z.string()).describe('What is not as it should be, each as `code: sentence`.'),
-    in_flight: z.int().describe('Requests at hand.'),
+    store_revision: z.int().describe('The newest revision of the store.'),
+    reasons: z.array(z.string()).describe('Problems, each as `code: sentence`.'),
+    in_flight: z.int().describe('Requests in flight.'),
     reload: z.strictObject({
       ok: z.boolean(),
       at: time,
       rejected_revision: z.int().optional(),
       problems: z.array(z.string()).optional(),
     }),
-    ledger: z
-      .strictObject({ ok: z.boolean() })
-      .optional()
-      .describe('Absent where this process bills nothing.'),
+    ledger: z.strictObject({ ok: z.boolean() }).optional().describe('Absent if this process has no ledger.'),
     endpoints: z
       .strictObject({
         healthy: z.int(),
         unhealthy: z.int(),
-        unknown: z.int().describe('They have neither answered nor failed yet.'),
+        unknown: z.int().describe('Endpoints that have neither answered nor failed yet.'),
       })
       .optional()
-      .describe('How many of the enabled endpoints are how; absent where this process has no gateway.'),
+      .describe('Counts of enabled endpoints by health; absent if this process has no gateway.'),
   })
-  .meta({ id: 'status', description: 'What this process serves now, as `/health` tells it.' })
+  .meta({ id: 'status', description: 'The status of this process, as reported by `/health`.' })
 
 const line = z
   .strictObject({
@@ -39,24 +36,24 @@ const line = z
     user: z.string(),
     role: z.string(),
     origin: z.enum(['rest', 'cli']).describe('This API, or the command line.'),
-    address: z.string().optional().describe('From where, of `rest`.'),
+    address: z.string().optional().describe('The client address, for `rest`.'),
     action: z.string().describe('The operation.'),
-    target: z.string().optional().describe('What it was about.'),
-    revision: z.int().optional().describe('The revision that it made.'),
+    target: z.string().optional().describe('The target of the change.'),
+    revision: z.int().optional().describe('The revision that the change made.'),
     request_id: z.string().optional(),
   })
-  .meta({ id: 'audit_line', description: 'Who changed what, when, from where.' })
+  .meta({ id: 'audit_line', description: 'A line of the audit log: who changed what, when and from where.' })
 
 const maintenance = z
   .strictObject({
     on: z.boolean().describe('Inference answers 503.'),
-    message: z.string().describe('What clients are told while it is on.'),
-    declared: z.boolean().describe('The settings of the configuration say so.'),
+    message: z.string().describe('The error message for clients.'),
+    declared: z.boolean().describe('Maintenance is on in the configured settings.'),
     switched: z
       .strictObject({ since: time, author: z.string().optional(), message: z.string().optional() })
       .optional()
-      .describe('It was switched on by hand.'),
-    file: z.string().optional().describe('Where the settings are declared.'),
+      .describe('Maintenance was switched on manually.'),
+    file: z.string().optional().describe('The file that declares the settings.'),
     line: z.int().optional(),
   })
   .meta({ id: 'maintenance' })
@@ -66,22 +63,23 @@ export const maintenanceOperations = {
     method: 'GET',
     path: '/maintenance',
     tag: 'maintenance',
-    summary: 'Whether the gateway is in maintenance',
-    answer: { status: 200, description: 'How it stands.', schema: maintenance },
+    summary: 'Show maintenance mode',
+    answer: { status: 200, description: 'The state of maintenance mode.', schema: maintenance },
   },
   set_maintenance: {
     method: 'PUT',
     path: '/maintenance',
     tag: 'maintenance',
-    summary: 'Switch maintenance on or off, at once',
-    description: 'Beside the configuration: what its settings say holds again when the switch is off.',
+    summary: 'Switch maintenance mode on or off',
+    description:
+      'Takes effect at once, outside of the configuration: its settings apply again when the switch is off.',
     body: z
       .strictObject({
         enabled: z.boolean(),
-        message: text.optional().describe('What clients are told while it is on.'),
+        message: text.optional().describe('The error message for clients.'),
       })
       .meta({ id: 'maintenance_switch' }),
-    answer: { status: 200, description: 'How it stands now.', schema: maintenance },
+    answer: { status: 200, description: 'The new state of maintenance mode.', schema: maintenance },
     errors: ['managed_by_config'],
   },
 } as const satisfies Record<string, Operation>
@@ -91,7 +89,7 @@ export const statusOperations = {
     method: 'GET',
     path: '/status',
     tag: 'status',
-    summary: 'What is served now',
+    summary: 'Show the status',
     answer: { status: 200, description: 'The status of this process.', schema: status },
   },
 } as const satisfies Record<string, Operation>
@@ -101,7 +99,7 @@ export const auditOperations = {
     method: 'GET',
     path: '/audit',
     tag: 'audit',
-    summary: 'Who changed what, when, from where',
+    summary: 'List the audit log',
     query: pageQuery.extend({
       user: userName.optional(),
       action: z.string().max(64).optional(),

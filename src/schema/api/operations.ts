@@ -13,12 +13,12 @@ import { userOperations } from './users.ts'
 import { walletOperations } from './wallet.ts'
 import { whyOperations } from './why.ts'
 
-/** All paths stand below this one. */
+/** The prefix of all paths. */
 export const API_PREFIX = '/api/v1'
 
 /**
- * Everything that the control plane can do, by operation id. An operation without a row in `PERMISSIONS` or without
- * a handler does not compile.
+ * All operations of the control plane, by operation id. An operation without a row in `PERMISSIONS` or without a
+ * handler does not compile.
  */
 export const OPERATIONS = {
   ...sessionOperations,
@@ -44,7 +44,7 @@ export type OperationOf<Id extends OperationId> = (typeof OPERATIONS)[Id]
 
 export const OPERATION_IDS = Object.keys(OPERATIONS) as OperationId[]
 
-/** An operation as data like every other. */
+/** An operation with the general type. */
 export function operation(id: OperationId): Operation {
   return OPERATIONS[id]
 }

@@ -1,27 +1,26 @@
 import type { Role } from '../user.ts'
 import { type OperationId, operation } from './operations.ts'
 
-/** `all`: whatever there is · `own`: what belongs to the tenant of the session; anything else is a 404. */
+/** `all`: every resource · `own`: resources of the tenant of the session; anything else is a 404. */
 export type Scope = 'all' | 'own'
 
-/** Who may call an operation: a role that is not named is rejected. `anyone`: without a session. */
+/** The roles that may call an operation: other roles are rejected. `anyone`: without a session. */
 export type Permission = 'anyone' | { readonly [Name in Role]?: Scope }
 
 const ADMIN = { admin: 'all' } as const satisfies Permission
-const EVERYBODY = { admin: 'all', tenant: 'own' } as const satisfies Permission
+const ALL_ROLES = { admin: 'all', tenant: 'own' } as const satisfies Permission
 
 /**
- * Operation → roles → scope. What is not here is denied, and an operation without a row does not compile.
- *
- * Tenants look after the secrets of their keys and can stop one at once; they do not set policies, because limits and
- * budgets bind them, and they do not take back what was disabled, because that may have been the operator's doing.
+ * Operation → roles → scope. Absent roles are denied, and an operation without a row does not compile.
+ * Tenants manage the secrets of their keys and can suspend a key at once; they do not set policies, because limits and
+ * budgets bind them, and they do not end suspensions, because the operator may have made them.
  */
 export const PERMISSIONS = {
   log_in: 'anyone',
-  get_session: EVERYBODY,
-  log_out: EVERYBODY,
-  log_out_everywhere: EVERYBODY,
-  change_password: EVERYBODY,
+  get_session: ALL_ROLES,
+  log_out: ALL_ROLES,
+  log_out_everywhere: ALL_ROLES,
+  change_password: ALL_ROLES,
 
   list_users: ADMIN,
   create_user: ADMIN,
@@ -30,9 +29,9 @@ export const PERMISSIONS = {
   reset_password: ADMIN,
   end_user_sessions: ADMIN,
 
-  list_tokens: EVERYBODY,
-  create_token: EVERYBODY,
-  revoke_token: EVERYBODY,
+  list_tokens: ALL_ROLES,
+  create_token: ALL_ROLES,
+  revoke_token: ALL_ROLES,
 
   list_endpoints: ADMIN,
   create_endpoint: ADMIN,
@@ -55,30 +54,30 @@ export const PERMISSIONS = {
   update_binding: ADMIN,
   delete_binding: ADMIN,
 
-  list_tenants: EVERYBODY,
+  list_tenants: ALL_ROLES,
   create_tenant: ADMIN,
-  get_tenant: EVERYBODY,
+  get_tenant: ALL_ROLES,
   update_tenant: ADMIN,
   delete_tenant: ADMIN,
 
-  get_wallet: EVERYBODY,
-  list_wallet_entries: EVERYBODY,
+  get_wallet: ALL_ROLES,
+  list_wallet_entries: ALL_ROLES,
   credit_wallet: ADMIN,
   debit_wallet: ADMIN,
 
-  list_keys: EVERYBODY,
+  list_keys: ALL_ROLES,
   create_key: ADMIN,
-  get_key: EVERYBODY,
+  get_key: ALL_ROLES,
   update_key: ADMIN,
   delete_key: ADMIN,
-  issue_key: EVERYBODY,
-  rotate_key: EVERYBODY,
-  disable_key: EVERYBODY,
+  issue_key: ALL_ROLES,
+  rotate_key: ALL_ROLES,
+  disable_key: ALL_ROLES,
   enable_key: ADMIN,
-  revoke_key: EVERYBODY,
+  revoke_key: ALL_ROLES,
 
-  get_usage: EVERYBODY,
-  list_calls: EVERYBODY,
+  get_usage: ALL_ROLES,
+  list_calls: ALL_ROLES,
 
   validate_config: ADMIN,
   plan_config: ADMIN,
@@ -95,15 +94,15 @@ export const PERMISSIONS = {
   list_audit: ADMIN,
 } as const satisfies Readonly<Record<OperationId, Permission>>
 
-/** The permission of an operation as data like every other. */
+/** The permission of an operation with the general type. */
 export function permission(id: OperationId): Permission {
   return PERMISSIONS[id]
 }
 
-/** Whether tenants may do it only so often: what changes something of theirs, log-ins and log-outs apart. */
+/** Whether the rate of the operation is limited for tenants: changes of tenants, except log-ins and log-outs. */
 export function isCounted(id: OperationId): boolean {
-  const { method, tag, isQuestion } = operation(id)
+  const { method, tag, isReadOnly } = operation(id)
   const allowed = permission(id)
   const isOfTenants = allowed !== 'anyone' && allowed.tenant !== undefined
-  return method !== 'GET' && isOfTenants && !isQuestion && tag !== 'session'
+  return method !== 'GET' && isOfTenants && !isReadOnly && tag !== 'session'
 }

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { publication } from '../publication.ts'
 import { modelName } from '../scalars.ts'
 import { patchOf, shownShape } from './reshape.ts'
-import { byModelName, pageOf, pageQuery, revised, standing } from './shapes.ts'
+import { byModelName, ownershipFields, pageOf, pageQuery, revised } from './shapes.ts'
 import type { Operation } from './types.ts'
 
 const shown = z
-  .strictObject({ name: modelName, ...shownShape(publication.shape), ...standing })
-  .meta({ id: 'publication_shown', description: 'A public model name, as it stands.' })
+  .strictObject({ name: modelName, ...shownShape(publication.shape), ...ownershipFields })
+  .meta({ id: 'publication_shown', description: 'The present state of a publication.' })
 
 export const publicationOperations = {
   list_publications: {
@@ -16,14 +16,14 @@ export const publicationOperations = {
     tag: 'publications',
     summary: 'List publications',
     query: pageQuery,
-    answer: { status: 200, description: 'By name.', schema: pageOf(shown) },
+    answer: { status: 200, description: 'Sorted by name.', schema: pageOf(shown) },
   },
   create_publication: {
     method: 'POST',
     path: '/publications',
     tag: 'publications',
     summary: 'Create a publication',
-    description: 'Nothing serves it until it is bound to an endpoint.',
+    description: 'It cannot be called until it has a binding to an endpoint.',
     body: z.strictObject({ name: modelName, ...publication.shape }).meta({ id: 'new_publication' }),
     answer: { status: 201, description: 'The publication.', schema: shown, etag: true },
     errors: ['already_exists', 'managed_by_config', 'not_servable'],
@@ -52,9 +52,9 @@ export const publicationOperations = {
     path: '/publications/{name}',
     tag: 'publications',
     summary: 'Delete a publication',
-    description: 'One that is still bound is rejected.',
+    description: 'Rejected while the publication has bindings.',
     params: byModelName,
-    answer: { status: 200, description: 'It is gone.', schema: revised },
+    answer: { status: 200, description: 'The publication is deleted.', schema: revised },
     errors: ['managed_by_config', 'in_use'],
     ifMatch: 'optional',
   },

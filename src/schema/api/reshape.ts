@@ -2,11 +2,11 @@ import { z } from 'zod'
 import type { Json } from '../kinds.ts'
 import { money } from '../scalars.ts'
 
-/** An object on the wire. */
+/** A JSON object. */
 export type Fields = { readonly [field: string]: Json }
 type Shape = Readonly<Record<string, z.ZodType>>
 
-/** As much of a schema's definition as is looked at here. */
+/** The parts of a schema's definition that this module uses. */
 interface Definition {
   readonly type: string
   readonly innerType?: z.ZodType
@@ -18,21 +18,18 @@ interface Definition {
   readonly options?: readonly z.ZodType[]
 }
 
-/** What stands around a field's own schema and says how it may be left out. */
+/** Wrappers around a field's own schema that make it optional. */
 const WRAPPERS = new Set(['optional', 'default', 'prefault'])
 
 /**
- * A change of a resource, as a JSON merge patch (RFC 7396): any of its fields, an object inside it member by member,
- * null for one that is to go back to its default. The result of the change is checked by the resource's own schema,
- * which also knows how fields go together.
+ * A change of a resource, as a JSON merge patch (RFC 7396): any of its fields, nested objects member by member, null to
+ * reset a field to its default. The resource's own schema then checks the result, including rules across fields.
  */
 export function patchOf(shape: Shape): z.ZodType<Fields, Fields> {
   return patchObject(shape) as z.ZodType as z.ZodType<Fields, Fields>
 }
 
-/**
- * A resource as an answer shows it: in its canonical text form, in which every field that has a default is there.
- */
+/** A resource as an answer shows it: in its canonical text form, which includes every field with a default. */
 export function shownShape(shape: Shape): Record<string, z.ZodType> {
   return Object.fromEntries(
     Object.entries(shape).map(([field, schema]) => {

@@ -8,24 +8,27 @@ const session = z
     user: z.strictObject({
       name: userName,
       role: z.enum(ROLES),
-      tenant: z.string().optional().describe('Of the role `tenant`.'),
+      tenant: z.string().optional().describe('Only for the role `tenant`.'),
     }),
     carrier: z.enum(CARRIERS),
-    csrf_token: z.string().optional().describe('Of a cookie: to be sent as `x-csrf-token` with each change.'),
+    csrf_token: z
+      .string()
+      .optional()
+      .describe('Only for cookies: send it as `x-csrf-token` with each change.'),
     created_at: time,
-    idle_expires_at: time.describe('Unless it is used before.'),
-    expires_at: time.describe('Whatever happens.'),
+    idle_expires_at: time.describe('The end of the session if it is not used.'),
+    expires_at: time.describe('The end of the session in any case.'),
   })
-  .meta({ id: 'session', description: 'Who is logged in, and until when.' })
+  .meta({ id: 'session', description: 'A session and its user.' })
 
 const opened = session
   .safeExtend({
     token: z
       .string()
       .optional()
-      .describe('Of a bearer: to be sent as `authorization: Bearer …`. Shown this once.'),
+      .describe('Only for `bearer`: send it as `authorization: Bearer …`. Shown only once.'),
   })
-  .meta({ id: 'opened_session', description: 'A session that was just opened.' })
+  .meta({ id: 'opened_session', description: 'A new session.' })
 
 export const sessionOperations = {
   log_in: {
@@ -34,12 +37,12 @@ export const sessionOperations = {
     tag: 'session',
     summary: 'Log in',
     description:
-      'For scripts: a token for `authorization: Bearer`. With `carrier: cookie`, for browsers: a cookie that no script can read, and a token for `x-csrf-token`. Each opens its own surface only.',
+      'For scripts: a token for `authorization: Bearer`. With `carrier: cookie`, for browsers: a cookie that no script can read, and a token for `x-csrf-token`. Each is accepted only in its own form.',
     body: z
       .strictObject({
         username: z.string().min(1).max(64),
         password: z.string().min(1).max(256).meta({ format: 'password' }),
-        carrier: z.enum(CARRIERS).default('bearer').describe('How the session is to be carried.'),
+        carrier: z.enum(CARRIERS).default('bearer').describe('How requests carry the session.'),
       })
       .meta({ id: 'log_in' }),
     answer: { status: 201, description: 'Logged in.', schema: opened },
@@ -49,7 +52,7 @@ export const sessionOperations = {
     method: 'GET',
     path: '/session',
     tag: 'session',
-    summary: 'Who is logged in',
+    summary: 'Show this session',
     answer: { status: 200, description: 'This session.', schema: session },
   },
   log_out: {
@@ -72,8 +75,8 @@ export const sessionOperations = {
     method: 'PUT',
     path: '/session/password',
     tag: 'session',
-    summary: 'Change the own password',
-    description: 'Ends every session of this user, this one as well.',
+    summary: 'Change your own password',
+    description: 'Ends every session of this user, including this one.',
     body: z
       .strictObject({
         current_password: z.string().min(1).max(256).meta({ format: 'password' }),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { modelName, name } from '../scalars.ts'
 
-/** Shapes that several operations share. On the wire a time is RFC 3339 in UTC, money a decimal text. */
+/** Shared schemas of several operations. In JSON a time is RFC 3339 in UTC, money a decimal text. */
 
 export const time = z.iso.datetime().describe('RFC 3339, in UTC.')
 export const amount = z
@@ -13,37 +13,36 @@ export const amount = z
 export const byName = z.strictObject({ name: name.describe('The name.') })
 export const byModelName = z.strictObject({ name: modelName.describe('The public model name.') })
 
-/** How a list is read page by page. */
+/** The query parameters of paginated lists. */
 export const pageQuery = z.strictObject({
-  limit: z.int().min(1).max(500).default(50).describe('At most so many.'),
-  cursor: z.string().max(1_024).optional().describe('`next_cursor` of the page before.'),
+  limit: z.int().min(1).max(500).default(50).describe('The maximum number of items.'),
+  cursor: z.string().max(1_024).optional().describe('`next_cursor` of the previous page.'),
 })
 
 /** One page of a list. */
 export function pageOf<Item extends z.ZodType>(item: Item) {
   return z.strictObject({
     data: z.array(item),
-    next_cursor: z
-      .string()
-      .nullable()
-      .describe('Where the next page begins; null where this is the last one.'),
+    next_cursor: z.string().nullable().describe('The cursor of the next page; null on the last page.'),
   })
 }
 
-/** Whose a resource is and how old: members of each answer that shows one. */
-export const standing = {
+/** Owner and age of a resource: members of each answer that shows one. */
+export const ownershipFields = {
   owner: z
     .enum(['config', 'cli', 'rest'])
-    .describe('Who may change it: `config` is for `gw apply` alone; `cli` and `rest` are for this API, too.'),
-  set: z.string().optional().describe('Of `config`: the set of files.'),
-  file: z.string().optional().describe('Of `config`: where it is declared.'),
+    .describe(
+      'The owner: `config` resources are changed only by `gw apply`; `cli` and `rest` resources also by this API.',
+    ),
+  set: z.string().optional().describe('Only for `config`: the set of files.'),
+  file: z.string().optional().describe('Only for `config`: the file that declares it.'),
   line: z.int().optional(),
   created_at: time,
   created_revision: z.int(),
   updated_revision: z.int().describe('The revision in which it last changed; its `etag`.'),
 } as const
 
-/** What became of a change of the configuration. */
+/** The result of a change of the configuration. */
 export const revised = z
   .strictObject({ revision: z.int().describe('The new revision; gateways serve it within a second.') })
   .meta({ id: 'revised', description: 'A change of the configuration.' })
@@ -53,9 +52,9 @@ export const problem = z
     type: z.string().describe('`urn:gw:problem:` and the code.'),
     title: z.string().describe('The same for every occurrence.'),
     status: z.int(),
-    code: z.string().describe('What happened, for programs.'),
-    detail: z.string().describe('What happened this time.'),
-    hint: z.string().describe('What to do about it.'),
+    code: z.string().describe('The error code, for programs.'),
+    detail: z.string().describe('A description of this occurrence.'),
+    hint: z.string().describe('How to fix it.'),
     request_id: z.string(),
     errors: z
       .array(
@@ -67,6 +66,6 @@ export const problem = z
         }),
       )
       .optional()
-      .describe('Each field that is wrong.'),
+      .describe('The invalid fields.'),
   })
-  .meta({ id: 'problem', description: 'Why there is no answer (RFC 9457).' })
+  .meta({ id: 'problem', description: 'An error (RFC 9457).' })

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { name } from '../scalars.ts'
 import { tenant } from '../tenant.ts'
 import { patchOf, shownShape } from './reshape.ts'
-import { byName, pageOf, pageQuery, revised, standing } from './shapes.ts'
+import { byName, ownershipFields, pageOf, pageQuery, revised } from './shapes.ts'
 import type { Operation } from './types.ts'
 
 const shown = z
-  .strictObject({ name, ...shownShape(tenant.shape), ...standing })
-  .meta({ id: 'tenant_shown', description: 'A customer or a team, as it stands.' })
+  .strictObject({ name, ...shownShape(tenant.shape), ...ownershipFields })
+  .meta({ id: 'tenant_shown', description: 'The present state of a tenant.' })
 
 export const tenantOperations = {
   list_tenants: {
@@ -16,7 +16,7 @@ export const tenantOperations = {
     tag: 'tenants',
     summary: 'List tenants',
     query: pageQuery,
-    answer: { status: 200, description: 'By name.', schema: pageOf(shown) },
+    answer: { status: 200, description: 'Sorted by name.', schema: pageOf(shown) },
   },
   create_tenant: {
     method: 'POST',
@@ -53,10 +53,10 @@ export const tenantOperations = {
     path: '/tenants/{name}',
     tag: 'tenants',
     summary: 'Delete a tenant',
-    description: 'What its keys have used stays in the ledger. A tenant that still has keys is rejected.',
+    description: 'The usage of its keys stays in the ledger. Rejected while the tenant has keys.',
     params: byName,
     target: 'tenant',
-    answer: { status: 200, description: 'It is gone.', schema: revised },
+    answer: { status: 200, description: 'The tenant is deleted.', schema: revised },
     errors: ['managed_by_config', 'in_use'],
     ifMatch: 'optional',
   },

@@ -1,40 +1,40 @@
 import type { z } from 'zod'
 import type { ApiCode } from '../../base/catalogue/api.ts'
 
-/** The parts of the control plane, in the order in which its document lists them. */
+/** The tags of the operations, in the order of the document. */
 export const TAGS = {
-  session: 'Logging in and out.',
-  users: 'People who may log in.',
+  session: 'Log in and out.',
+  users: 'Users of the control plane.',
   tokens: 'Personal access tokens, for scripts and CI.',
   endpoints: 'Upstreams: model servers, or accounts at a vendor.',
   publications: 'Public model names.',
-  bindings: 'Which endpoint serves which publication.',
+  bindings: 'Connections of publications with endpoints.',
   tenants: 'Customers or teams.',
-  wallet: 'What tenants have paid in, and what became of it.',
-  keys: 'API keys for inference: their policies, their secrets, and the switches for an incident.',
-  usage: 'What was used, and what it cost.',
+  wallet: 'Balances of tenants, and their entries.',
+  keys: 'API keys for inference: policies, secrets, and suspension in an incident.',
+  usage: 'Usage and its cost.',
   'call-logs': 'A line for each call.',
   config: 'The configuration as a document, and its history.',
-  maintenance: 'Inference answers 503 while it is on.',
-  status: 'What is served now.',
+  maintenance: 'In maintenance mode inference answers 503.',
+  status: 'The status of this process.',
   why: 'Why a call would be served or rejected.',
-  audit: 'Who changed what, when, from where.',
+  audit: 'The audit log: who changed what, when and from where.',
 } as const
 export type Tag = keyof typeof TAGS
 
-/** What an operation answers where all went well; what else it may answer is in `errors`. */
+/** The answer of an operation on success; `errors` lists its errors. */
 export interface Answer {
   readonly status: 200 | 201 | 204
   readonly description: string
-  /** The wire form of its JSON. Absent with 204. */
+  /** The JSON schema of the body. Absent with 204. */
   readonly schema?: z.ZodType
-  /** It carries an `etag` for `if-match`. */
+  /** The answer carries an `etag` for `if-match`. */
   readonly etag?: true
 }
 
 /**
- * One thing that the control plane can do, as data: the router, the OpenAPI document and the tests are made from it.
- * Bodies and queries are read by these schemas and by nothing else; a field that they do not name is a 422.
+ * One operation of the control plane, as data: the router, the OpenAPI document and the tests are generated from it.
+ * Only these schemas validate bodies and queries; an unknown field is a 422.
  */
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -47,19 +47,22 @@ export interface Operation {
   readonly query?: z.ZodObject
   readonly body?: z.ZodType
   readonly answer: Answer
-  /** Beyond those that its shape entails: 401, 403, 405, 413, 415, 422, 428 and so on. */
+  /** Errors beyond those that its shape implies: 401, 403, 405, 413, 415, 422, 428 and so on. */
   readonly errors?: readonly ApiCode[]
-  /** Whether `if-match` must be sent, or is heeded where it is. */
+  /** Whether `if-match` is required or optional. */
   readonly ifMatch?: 'required' | 'optional'
-  /** What `{name}` names, where a tenant may reach it: the server rejects a foreign one before anything else. */
+  /**
+   * The kind that `{name}` refers to, if tenants may call the operation: the server first rejects a resource of another
+   * tenant.
+   */
   readonly target?: 'tenant' | 'key' | 'token'
-  /** A personal access token does not open it. */
+  /** Personal access tokens are not accepted. */
   readonly needsSession?: true
-  /** It asks and changes nothing, whatever its method; others leave a line in the audit. */
-  readonly isQuestion?: true
+  /** The operation changes nothing, whatever its method; others leave a line in the audit log. */
+  readonly isReadOnly?: true
 }
 
-/** What follows from the table for the code of a handler. */
+/** Types of handlers, derived from the table. */
 export type ParamsOf<O extends Operation> = O['params'] extends z.ZodType ? z.output<O['params']> : undefined
 export type QueryOf<O extends Operation> = O['query'] extends z.ZodType ? z.output<O['query']> : undefined
 export type BodyOf<O extends Operation> = O['body'] extends z.ZodType ? z.output<O['body']> : undefined

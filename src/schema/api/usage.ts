@@ -22,8 +22,8 @@ const row = z
     output_tokens: z.int(),
     search_units: z.int(),
     cost: amount,
-    estimated: z.int().describe('Of the requests: those whose usage was estimated.'),
-    unpriced: z.int().describe('Of the requests: those without a price.'),
+    estimated: z.int().describe('The number of requests with estimated usage.'),
+    unpriced: z.int().describe('The number of requests without a price.'),
   })
   .meta({ id: 'usage_row' })
 
@@ -53,29 +53,29 @@ const call = z
     latency_ms: z.number(),
     first_byte_ms: z.number().optional(),
     attempts: z.int(),
-    reason: z.string().optional().describe('Why it failed. For administrators.'),
+    reason: z.string().optional().describe('The cause of the failure. Only for administrators.'),
     failed_attempts: z
       .array(z.string())
       .optional()
-      .describe('Each failed attempt: `oai: upstream_error (ECONNREFUSED)`. For administrators.'),
+      .describe('Each failed attempt: `oai: upstream_error (ECONNREFUSED)`. Only for administrators.'),
   })
-  .meta({ id: 'call', description: 'One call. Never a prompt, never a secret.' })
+  .meta({ id: 'call', description: 'One call. Never contains a prompt or a secret.' })
 
 export const usageOperations = {
   get_usage: {
     method: 'GET',
     path: '/usage',
     tag: 'usage',
-    summary: 'What was used, and what it cost',
-    description: 'By the end of the calls, in quarters of an hour. Without `since`: of the last 30 days.',
+    summary: 'Show usage and cost',
+    description: 'By the end time of the calls, in quarters of an hour. Without `since`: the last 30 days.',
     query: z.strictObject({
       by: z.enum(['key', 'tenant', 'model', 'endpoint', 'day']).default('day'),
-      timezone: timeZone.default('UTC').describe('Where days begin.'),
+      timezone: timeZone.default('UTC').describe('The time zone of days.'),
       ...filters,
     }),
     answer: {
       status: 200,
-      description: 'The largest amounts first; days in order.',
+      description: 'Largest amounts first; days in order.',
       schema: z
         .strictObject({
           by: z.enum(['key', 'tenant', 'model', 'endpoint', 'day']),
@@ -100,7 +100,7 @@ export const callOperations = {
       ...filters,
       request_id: z.string().max(128).optional(),
       outcome: z.string().max(64).optional(),
-      min_status: z.int().min(100).max(599).optional().describe('400: all that failed.'),
+      min_status: z.int().min(100).max(599).optional().describe('400 selects all failed calls.'),
     }),
     answer: { status: 200, description: 'Newest first.', schema: pageOf(call) },
   },

@@ -10,12 +10,12 @@ const user = z
     role: z.enum(ROLES),
     tenant: z.string().optional(),
     enabled: z.boolean(),
-    sessions: z.int().describe('Sessions that are open now.'),
+    sessions: z.int().describe('The number of open sessions.'),
     created_at: time,
     last_login_at: time.optional(),
     version: z.int().describe('Grows with each change; its `etag`.'),
   })
-  .meta({ id: 'user', description: 'A person who may log in.' })
+  .meta({ id: 'user', description: 'A user of the control plane.' })
 
 const params = z.strictObject({ name: userName.describe('The user.') })
 
@@ -26,7 +26,7 @@ export const userOperations = {
     tag: 'users',
     summary: 'List users',
     query: pageQuery,
-    answer: { status: 200, description: 'By name.', schema: pageOf(user) },
+    answer: { status: 200, description: 'Sorted by name.', schema: pageOf(user) },
   },
   create_user: {
     method: 'POST',
@@ -50,9 +50,12 @@ export const userOperations = {
     path: '/users/{name}',
     tag: 'users',
     summary: 'Change a user',
-    description: 'To disable a user, or to change what it stands for, ends its sessions.',
+    description: 'Disabling a user, or changing its role or tenant, ends its sessions.',
     params,
-    body: patchOf({ ...userPlace.shape, enabled: z.boolean().describe('False: may not log in.') }).meta({
+    body: patchOf({
+      ...userPlace.shape,
+      enabled: z.boolean().describe('False: the user cannot log in.'),
+    }).meta({
       id: 'user_patch',
     }),
     answer: { status: 200, description: 'The user.', schema: user, etag: true },

@@ -10,9 +10,9 @@ const wallet = z
     tenant: z.string(),
     currency: z.string(),
     billing: z.enum(['postpaid', 'prepaid']),
-    balance: amount.describe('Credits − debits − what was settled.'),
-    held: amount.describe('What open calls hold of it.'),
-    available: amount.optional().describe('Of a prepaid tenant: what new calls may still hold.'),
+    balance: amount.describe('Credits − debits − settlements.'),
+    held: amount.describe('The part that open calls reserve.'),
+    available: amount.optional().describe('Only for prepaid tenants: the part that new calls can reserve.'),
   })
   .meta({ id: 'wallet', description: 'The balance of a tenant.' })
 
@@ -21,7 +21,7 @@ const entry = z
     id: z.int(),
     kind: z.enum(['settle', 'credit', 'debit', 'adjust']),
     at: time,
-    amount: amount.describe('What it moved the balance by.'),
+    amount: amount.describe('The change of the balance.'),
     reference: z.string().optional(),
     note: z.string().optional(),
     author: z.string().optional(),
@@ -31,10 +31,10 @@ const entry = z
     price: z
       .record(z.string(), z.string())
       .optional()
-      .describe('Of a bill: what it was billed by, per million tokens, per request, per search unit.'),
-    flags: z.array(z.string()).describe('Of a bill: `estimated`, `partial`, …'),
+      .describe('Only for charges: the price, per million tokens, per request, per search unit.'),
+    flags: z.array(z.string()).describe('Only for charges: `estimated`, `partial`, …'),
   })
-  .meta({ id: 'wallet_entry', description: 'What moved a balance.' })
+  .meta({ id: 'wallet_entry', description: 'A change of a balance.' })
 
 const booking = z
   .strictObject({
@@ -45,13 +45,13 @@ const booking = z
       .string()
       .regex(/^[^\p{C}]{1,256}$/u, 'one line of 1 to 256 characters')
       .describe(
-        'What it is for: an invoice, a payment. Said again with the same amount it books nothing again.',
+        'Its purpose, such as an invoice or a payment. Repeated with the same amount, it has no effect.',
       ),
     note: z
       .string()
       .regex(/^[^\p{C}]{1,1024}$/u, 'one line of 1 to 1024 characters')
       .optional()
-      .describe('For people.'),
+      .describe('A free note.'),
   })
   .meta({ id: 'booking', description: 'A credit or a debit.' })
 
@@ -59,11 +59,11 @@ const booked = z
   .strictObject({
     tenant: z.string(),
     currency: z.string(),
-    booked: z.boolean().describe('False where the reference had been booked before.'),
+    booked: z.boolean().describe('False if the reference already existed.'),
     balance: amount,
     entry,
   })
-  .meta({ id: 'booked', description: 'What a credit or a debit has done.' })
+  .meta({ id: 'booked', description: 'The result of a credit or a debit.' })
 
 export const walletOperations = {
   get_wallet: {
@@ -79,7 +79,7 @@ export const walletOperations = {
     method: 'GET',
     path: '/tenants/{name}/wallet/entries',
     tag: 'wallet',
-    summary: 'List what has moved a balance',
+    summary: 'List the entries of a balance',
     params: byName,
     target: 'tenant',
     query: pageQuery,
@@ -89,7 +89,7 @@ export const walletOperations = {
     method: 'POST',
     path: '/tenants/{name}/wallet/credit',
     tag: 'wallet',
-    summary: 'Add to a balance, once for each reference',
+    summary: 'Add to a balance, once per reference',
     params: byName,
     target: 'tenant',
     body: booking,
@@ -100,8 +100,8 @@ export const walletOperations = {
     method: 'POST',
     path: '/tenants/{name}/wallet/debit',
     tag: 'wallet',
-    summary: 'Take from a balance, once for each reference',
-    description: 'Never what open calls of a prepaid tenant hold.',
+    summary: 'Subtract from a balance, once per reference',
+    description: 'The part of a prepaid balance that open calls reserve cannot be debited.',
     params: byName,
     target: 'tenant',
     body: booking,

@@ -3,7 +3,7 @@ import { name } from '../scalars.ts'
 import { time } from './shapes.ts'
 import type { Operation } from './types.ts'
 
-/** What a request passes on its way to an endpoint, in the order in which it is asked (spec/requests.md §2). */
+/** The checks of a request on its way to an endpoint, in their order (spec/requests.md §2). */
 export const CHECKS = [
   'key',
   'maintenance',
@@ -27,7 +27,7 @@ export const CHECKS = [
   'ledger',
 ] as const
 
-/** Where inference is asked for. */
+/** The paths of inference. */
 export const CALL_PATHS = [
   '/v1/chat/completions',
   '/v1/embeddings',
@@ -38,32 +38,32 @@ export const CALL_PATHS = [
 
 const number = z
   .union([z.int(), z.string()])
-  .describe('A whole number of requests or tokens; of money an exact decimal as text.')
+  .describe('A whole number of requests or tokens, or money as an exact decimal text.')
 
 const rejection = {
-  status: z.int().describe('What the client would be answered.'),
-  code: z.string().describe('Of the catalogue in `docs/errors.md`.'),
-  message: z.string().describe('What the client would be told.'),
+  status: z.int().describe('The status of the answer.'),
+  code: z.string().describe('The error code, see `docs/errors.md`.'),
+  message: z.string().describe('The error message for the client.'),
   retry_after_seconds: z.int().optional(),
-  hint: z.string().optional().describe('What to change, and where.'),
+  hint: z.string().optional().describe('How to fix it.'),
 } as const
 
 const usage = z
   .strictObject({
     unit: z.enum(['requests', 'tokens', 'money']),
-    limit: number.optional().describe('Absent of a balance, which bounds itself.'),
+    limit: number.optional().describe('Absent for a balance.'),
     burst: z
       .int()
       .optional()
       .describe(
-        'Of a rate: what may come at once; any window of t seconds admits at most burst + limit × t / 60.',
+        'Only for rates: the size of a burst; any window of t seconds admits at most burst + limit × t / 60.',
       ),
-    used: number.optional().describe('Of a balance: what there is. Absent where it is not known.'),
-    held: number.describe('By requests that are under way.'),
-    needed: number.describe('By the call that is asked about.'),
-    fresh_at: time.optional().describe('When nothing of it will be used any more.'),
+    used: number.optional().describe('For a balance: its amount. Absent if unknown.'),
+    held: number.describe('Reserved by requests in flight.'),
+    needed: number.describe('Needed by this call.'),
+    fresh_at: time.optional().describe('When the limit will be fully available again.'),
   })
-  .meta({ id: 'limit_usage', description: 'Where one limit stands.' })
+  .meta({ id: 'limit_usage', description: 'The usage of one limit.' })
 
 const step = z
   .strictObject({
@@ -71,9 +71,9 @@ const step = z
     verdict: z
       .enum(['passes', 'rejects', 'would_reject', 'not_reached', 'assumed'])
       .describe(
-        '`rejects`: the first that does, and so the one that answers. `would_reject`: so would this one, were it reached. `assumed`: nothing is known that it could be decided by.',
+        '`rejects`: the first rejection, which answers the call. `would_reject`: would also reject, if reached. `assumed`: assumed to pass, for lack of data.',
       ),
-    detail: z.string().describe('What was looked at.'),
+    detail: z.string().describe('The facts behind the verdict.'),
     rejection: z.strictObject(rejection).optional(),
     usage: usage.optional(),
   })
@@ -82,21 +82,21 @@ const step = z
 const candidate = z
   .strictObject({
     endpoint: z.string(),
-    served_model: z.string().describe('What the model is called there.'),
+    served_model: z.string().describe('The model name at the upstream.'),
     priority: z.int(),
     weight: z.int(),
     health: z.enum(['unknown', 'healthy', 'unhealthy']),
     health_since: time.optional(),
-    reason: z.string().optional().describe('Why it is unhealthy.'),
+    reason: z.string().optional().describe('The reason, if it is unhealthy.'),
     obstacle: z
       .enum(['disabled', 'unhealthy', 'resting', 'full', 'unweighted'])
       .optional()
-      .describe('Why nothing goes there now; absent where it is usable.'),
-    in_flight: z.int().describe('Requests at hand.'),
+      .describe('Why the endpoint gets no calls now; absent if it is usable.'),
+    in_flight: z.int().describe('Requests in flight.'),
     max_concurrency: z.int().optional(),
-    cooldown_until: time.optional().describe('It asked to be left alone until then.'),
-    next_trial: time.optional().describe('When it is asked again.'),
-    share: z.number().describe('How likely the next call begins there, from 0 to 1.'),
+    cooldown_until: time.optional().describe('The end of its cooldown.'),
+    next_trial: time.optional().describe('The time of the next half-open probe.'),
+    share: z.number().describe('The probability that the next call starts here, from 0 to 1.'),
   })
   .meta({
     id: 'why_candidate',
@@ -106,7 +106,7 @@ const candidate = z
 const decision = z
   .strictObject({
     served: z.boolean(),
-    key: z.string().optional().describe('Absent where the secret opens none.'),
+    key: z.string().optional().describe('Absent if no key has the secret.'),
     tenant: z.string().optional(),
     model: z.string(),
     path: z.enum(CALL_PATHS),
@@ -114,7 +114,7 @@ const decision = z
     rejection: z
       .strictObject({ check: z.enum(CHECKS), ...rejection })
       .optional()
-      .describe('The answer, where it would not be served.'),
+      .describe('The error, if the call would be rejected.'),
     estimate: z
       .strictObject({
         input_tokens: z.int(),
@@ -122,18 +122,16 @@ const decision = z
         amount: z.string().describe('An exact decimal; `0` without a price.'),
       })
       .optional()
-      .describe('What would be held. Absent where the call costs nothing, or the model is not known.'),
-    checks: z.array(step).describe('In the order in which they are asked; the first that rejects answers.'),
-    candidates: z.array(candidate).describe('By tier; what is asked first has the largest share.'),
+      .describe('The amount to reserve. Absent if the call costs nothing, or the model is unknown.'),
+    checks: z.array(step).describe('In order; the first rejection answers the call.'),
+    candidates: z.array(candidate).describe('By tier; largest share first.'),
   })
-  .meta({ id: 'decision', description: 'What would become of a call, check by check.' })
+  .meta({ id: 'decision', description: 'The decision on a call, check by check.' })
 
-const verdictOnOne = {
+const shortDecision = {
   visible: z.boolean().describe('`GET /v1/models` shows the model to the key.'),
   served: z.boolean(),
-  path: z
-    .enum(CALL_PATHS)
-    .describe('The path that was asked about, or the first that the model is served at.'),
+  path: z.enum(CALL_PATHS).describe('The path of the query, or the first path that serves the model.'),
   rejection: z.strictObject({ check: z.enum(CHECKS), ...rejection }).optional(),
 } as const
 
@@ -141,41 +139,46 @@ const explanation = z
   .strictObject({
     source: z
       .enum(['files', 'store', 'gateway'])
-      .describe('What was asked: files alone, the store, or the gateway of this process.'),
-    at: time.describe('For which moment.'),
-    revision: z.int().optional().describe('Absent of files.'),
-    unknown: z.array(z.string()).describe('What this source cannot know, and what was taken for it.'),
-    decision: decision.optional().describe('Of a key and a model.'),
+      .describe('The source of the data: files alone, the store, or the gateway of this process.'),
+    at: time.describe('The time of the decision.'),
+    revision: z.int().optional().describe('Absent for `files`.'),
+    unknown: z.array(z.string()).describe('Facts that this source lacks, and the assumptions instead.'),
+    decision: decision.optional().describe('For a key and a model.'),
     models: z
-      .array(z.strictObject({ model: z.string(), ...verdictOnOne }))
+      .array(z.strictObject({ model: z.string(), ...shortDecision }))
       .optional()
-      .describe('Of a key alone: every publication.'),
+      .describe('For a key without a model: every publication.'),
     keys: z
-      .array(z.strictObject({ key: z.string(), tenant: z.string().optional(), ...verdictOnOne }))
+      .array(z.strictObject({ key: z.string(), tenant: z.string().optional(), ...shortDecision }))
       .optional()
-      .describe('Of a model alone: every key.'),
+      .describe('For a model without a key: every key.'),
   })
-  .meta({ id: 'explanation', description: 'What would be served to whom, and why not.' })
+  .meta({ id: 'explanation', description: 'Whether calls would be served, and why not.' })
 
-const asked = {
-  model: z.string().min(1).max(256).optional().describe('As clients write it. Absent: every publication.'),
-  path: z.enum(CALL_PATHS).optional().describe('Default: the first that the model is served at.'),
+const callFields = {
+  model: z
+    .string()
+    .min(1)
+    .max(256)
+    .optional()
+    .describe('The name that clients send. Absent: every publication.'),
+  path: z.enum(CALL_PATHS).optional().describe('Default: the first path that serves the model.'),
   input_tokens: z
     .int()
     .min(0)
     .max(100_000_000)
     .optional()
-    .describe('Of the call that is asked about; 1 by default.'),
+    .describe('The input tokens of the call; 1 by default.'),
   max_tokens: z
     .int()
     .min(0)
     .max(100_000_000)
     .optional()
-    .describe('As the call would ask for; by default it asks for no limit.'),
+    .describe('The output limit of the call; none by default.'),
 } as const
 
-/** A question as the command line and REST put it; by secret it is put in a body, never in an address. */
-const question = z.strictObject({ key: name.optional(), ...asked })
+/** The query of the command line and REST; a secret is sent in a body, never in a URL. */
+const query = z.strictObject({ key: name.optional(), ...callFields })
 
 export const whyOperations = {
   explain: {
@@ -184,24 +187,24 @@ export const whyOperations = {
     tag: 'why',
     summary: 'Why a call would be served or rejected',
     description:
-      'By the checks of the gateway itself, without a call: nothing is sent, counted or held. A key and a model: each check. A key alone: every publication. A model alone: every key.',
-    query: question,
-    answer: { status: 200, description: 'What would become of the call.', schema: explanation },
+      'Runs the checks of the gateway without a call: nothing is sent, counted or reserved. With a key and a model: each check. With a key alone: every publication. With a model alone: every key.',
+    query,
+    answer: { status: 200, description: 'The decision on the call.', schema: explanation },
     errors: ['not_found'],
   },
   explain_secret: {
     method: 'POST',
     path: '/why',
     tag: 'why',
-    summary: 'The same by the secret that a client bears',
-    description: 'The secret is looked up and forgotten; it appears in no log and in no answer.',
+    summary: 'The same for the secret of a client',
+    description: 'The secret is only looked up; it appears in no log or answer.',
     body: z
       .strictObject({
         secret: z.string().min(1).max(1_024).meta({ format: 'password' }).describe('The whole secret.'),
-        ...asked,
+        ...callFields,
       })
       .meta({ id: 'why_secret' }),
-    answer: { status: 200, description: 'What would become of the call.', schema: explanation },
-    isQuestion: true,
+    answer: { status: 200, description: 'The decision on the call.', schema: explanation },
+    isReadOnly: true,
   },
 } as const satisfies Record<string, Operation>

@@ -187,7 +187,7 @@ export class LedgerRows {
     return id
   }
 
-  /** The first end stands: an equal second one is a no-op, any other raises an alarm (spec/money.md §1). */
+  /** The first end is final: an equal second one is a no-op, any other raises an alarm (spec/money.md §1). */
   #endedBefore(end: HoldEnd): RowFault | undefined {
     const first = this.#endOf.get(end.requestId, end.attempt) as { kind: string; amount: string } | undefined
     if (!first) return 'never_held'

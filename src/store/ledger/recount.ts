@@ -48,7 +48,7 @@ export class Recount {
   #hold(entry: HoldEntry): void {
     this.#count(entry[0])
     const name = nameOf(entry[1], entry[2])
-    if (this.openHolds.has(name)) this.#find(entry[0], 'opens what is open already')
+    if (this.openHolds.has(name)) this.#find(entry[0], 'opens a hold that is already open')
     this.openHolds.set(name, entry)
   }
 
@@ -81,7 +81,7 @@ export class Recount {
   #end(entry: OtherEntry): void {
     const name = nameOf(entry[2], entry[3])
     const hold = this.openHolds.get(name)
-    if (!hold) return this.#find(entry[0], 'ends what is not open')
+    if (!hold) return this.#find(entry[0], 'ends a hold that is not open')
     this.openHolds.delete(name)
     if (entry[4] === hold[3] && entry[5] === hold[4] && entry[6] === hold[5]) return
     // Not the endpoint: after a failover another endpoint has answered.

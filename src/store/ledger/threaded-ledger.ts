@@ -23,7 +23,7 @@ const REJECTED_EVERY_MS = 1_000
 
 const ALARMS: Readonly<Record<Exclude<RowFault, Short>, string>> = {
   held_twice: 'the same hold was opened before',
-  ended_differently: 'the hold has ended before, in another way; the first end stands',
+  ended_differently: 'the hold has ended before, in another way; the first end is final',
   never_held: 'there never was such a hold',
 }
 
@@ -246,7 +246,7 @@ export class ThreadedLedger implements Ledger {
     }
   }
 
-  /** An end that contradicts the ledger resolves for its caller: the first end stands, or nothing was held. */
+  /** An end that contradicts the ledger resolves for its caller: the first end is final, or nothing was held. */
   #onFault(seq: number, fault: RowFault): void {
     const entry = this.#pending.take(seq)
     if (!entry) return

@@ -23,7 +23,7 @@ import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
 
-/** Every migration, by the name under which a database remembers it. Append; never change one that was released. */
+/** Every migration, under the name that databases record. Append; never change one that was released. */
 export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0001-configuration': configuration,
   '0002-keys': keys,

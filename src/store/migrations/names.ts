@@ -1,6 +1,6 @@
 /**
- * The names of all migrations, in their order: what a database that is up to date remembers. By themselves, because a
- * start asks for nothing else of them: to load the migrations, and Kysely, would take longer than the rest of it.
+ * The names of all migrations, in order, as an up-to-date database records them. In a file of their own, because the
+ * start needs nothing else: loading the migrations and Kysely would take longer than the rest of the start.
  */
 export const MIGRATION_NAMES = [
   '0001-configuration',

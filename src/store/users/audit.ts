@@ -23,16 +23,16 @@ export async function insertAudit(
     .execute()
 }
 
-export async function selectAudit(db: Kysely<Tables>, asked: AuditQuery): Promise<AuditLine[]> {
+export async function selectAudit(db: Kysely<Tables>, filter: AuditQuery): Promise<AuditLine[]> {
   let query = db
     .selectFrom('audit')
     .selectAll()
     .orderBy('id', 'desc')
-    .limit(asked.limit ?? 50)
-  if (asked.before !== undefined) query = query.where('id', '<', asked.before)
-  if (asked.user !== undefined) query = query.where('user_name', '=', asked.user)
-  if (asked.action !== undefined) query = query.where('action', '=', asked.action)
-  if (asked.target !== undefined) query = query.where('target', '=', asked.target)
+    .limit(filter.limit ?? 50)
+  if (filter.before !== undefined) query = query.where('id', '<', filter.before)
+  if (filter.user !== undefined) query = query.where('user_name', '=', filter.user)
+  if (filter.action !== undefined) query = query.where('action', '=', filter.action)
+  if (filter.target !== undefined) query = query.where('target', '=', filter.target)
   return (await query.execute()).map(toLine)
 }
 

@@ -1,13 +1,12 @@
 import { type Kysely, sql } from 'kysely'
 import { ApiError } from '../../base/catalogue/api.ts'
 import type { Tables } from '../tables.ts'
-import { standsFor } from './tokens.ts'
+import { isStillValid } from './tokens.ts'
 import type { Authority } from './types.ts'
 
 /**
- * Looks, inside the transaction of a change, whether the session that asks for it still stands with the same role, and
- * whether what the change is about still belongs to the tenant of its user.
- *
+ * Checks, inside the transaction of a change, that the session of the request is still valid with the same role, and
+ * that the target of the change still belongs to the tenant of its user.
  * @throws {ApiError} not_logged_in, not_found
  */
 export async function assertAuthority(
@@ -22,7 +21,7 @@ export async function assertAuthority(
     .where('users.enabled', '=', 1)
     .where('users.role', '=', role)
     .executeTakeFirst()
-  const by = user ?? (await bearer(db, session, role))
+  const by = user ?? (await tokenUser(db, session, role))
   if (!by) throw new ApiError('not_logged_in')
   if (!target) return
   const { kind, name } = target
@@ -37,8 +36,8 @@ export async function assertAuthority(
   throw new ApiError('not_found', `There is no ${kind} ${name}.`)
 }
 
-/** The bearer of a personal access token. It may expire while it is used: it was looked at just before. */
-function bearer(
+/** The user of a personal access token. Ignores its expiry, which was checked just before. */
+function tokenUser(
   db: Kysely<Tables>,
   digest: string,
   role: Authority['role'],
@@ -49,6 +48,6 @@ function bearer(
     .select('tokens.tenant')
     .where('tokens.digest', '=', digest)
     .where('tokens.role', '=', role)
-    .where(standsFor())
+    .where(isStillValid())
     .executeTakeFirst()
 }

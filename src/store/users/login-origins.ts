@@ -3,10 +3,10 @@ import type { Tables } from '../tables.ts'
 
 type Db = Kysely<Tables>
 
-/** The origins of one user that are remembered. */
+/** How many origins are kept per user. */
 const MAX_PER_USER = 64
 
-/** Which of some origins the user has logged in from before; of an unknown user none, in as much time. */
+/** The given origins from which the user has logged in before; for an unknown user none, in the same time. */
 export async function selectKnownOrigins(
   db: Db,
   user: string,
@@ -22,7 +22,7 @@ export async function selectKnownOrigins(
   return new Set(rows.map(({ origin }) => origin))
 }
 
-/** In the transaction that opens a session. */
+/** Runs in the transaction that opens a session. */
 export async function insertOrigins(
   db: Db,
   userId: number,
@@ -52,7 +52,7 @@ export async function insertOrigins(
     .execute()
 }
 
-/** With a new password: a cookie can be stolen together with the old one, an address cannot. */
+/** Called with a new password: a cookie can be stolen together with the old one, an address cannot. */
 export async function forgetDevices(db: Db, userId: number): Promise<void> {
   await db
     .deleteFrom('login_origins')

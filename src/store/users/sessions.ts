@@ -6,12 +6,12 @@ import { selectUser, toUser, users } from './users.ts'
 
 type Db = Kysely<Tables>
 
-/** Scripts that log in anew for each call must not fill the table. */
+/** Scripts that log in for each call must not fill the table. */
 const MAX_PER_USER = 100
 
 /**
- * In a transaction: a password that was reset while the old one was verified lets nobody in.
- * @returns undefined where the user may not log in with that password any more.
+ * Runs in a transaction: if the password was reset while the old one was verified, no session opens.
+ * @returns undefined if the user may no longer log in with that password.
  */
 export async function insertSession(
   db: Db,

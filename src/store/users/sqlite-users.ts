@@ -27,7 +27,7 @@ import {
   updateUser,
 } from './users.ts'
 
-/** People, sessions and the audit, on the store's ordinary connection. */
+/** Users, sessions and the audit log, on the store's ordinary connection. */
 export class SqliteUsers implements UserStore {
   readonly #ports: AccountingPorts
 

@@ -12,19 +12,23 @@ export async function selectTenantUsers(db: Kysely<Tables>): Promise<NonNullable
 }
 
 /**
- * What a commit means for users of tenants that it deletes: see {@link Commit.tenantUsers}. After the renames.
+ * Applies a commit to the users of deleted tenants: see {@link Commit.tenantUsers}. Call it after the renames.
  * @throws {CommandError} GW4010
  */
-export async function settleTenantUsers(db: Kysely<Tables>, commit: Commit): Promise<void> {
+export async function applyToTenantUsers(db: Kysely<Tables>, commit: Commit): Promise<void> {
   for (const { kind, name: tenant } of commit.deletes) {
     if (kind !== 'tenant') continue
     await deleteTokensOf(db, tenant)
     const users = await enabledTenantUsers(db).where('tenant', '=', tenant).orderBy('name').execute()
     const names = users.map(({ name }) => name).join(', ')
     if (users.length > 0 && commit.tenantUsers === 'reject') {
-      throw new CommandError('GW4010', `The tenant ${tenant} cannot go: ${names} may log in for it.`, {
-        hint: 'Disable these users first, or bind them to another tenant.',
-      })
+      throw new CommandError(
+        'GW4010',
+        `The tenant ${tenant} cannot be deleted: ${names} may log in for it.`,
+        {
+          hint: 'Disable these users first, or bind them to another tenant.',
+        },
+      )
     }
     for (const { id, version } of users) {
       await db

@@ -6,10 +6,10 @@ import { known, toUser, users } from './users.ts'
 
 type Db = Kysely<Tables>
 
-/** So many for each user: a script that makes one for each run must not fill the table. */
+/** The limit per user: a script that makes a token per run must not fill the table. */
 const MAX_PER_USER = 100
 
-/** In a transaction. @throws {CommandError} GW4005, GW4013, GW6001 */
+/** Runs in a transaction. @throws {CommandError} GW4005, GW4013, GW6001 */
 export async function insertToken(db: Db, made: NewToken, nowMs: number): Promise<StoredToken> {
   const { id: userId, user } = await known(db, made.user)
   const { id, digest, name, scope, expiresAtMs } = made
@@ -18,10 +18,10 @@ export async function insertToken(db: Db, made: NewToken, nowMs: number): Promis
     throw new CommandError('GW6001', `${user.name} is bound to the tenant ${user.tenant}.`)
   if (tenant !== undefined) await assertTenant(db, tenant)
   await db.deleteFrom('tokens').where('user_id', '=', userId).where('expires_at_ms', '<=', nowMs).execute()
-  const standing = await db.selectFrom('tokens').select('name').where('user_id', '=', userId).execute()
-  if (standing.some(other => other.name === name))
-    throw new CommandError('GW4013', `${user.name} has a token ${name} already.`)
-  if (standing.length >= MAX_PER_USER)
+  const existing = await db.selectFrom('tokens').select('name').where('user_id', '=', userId).execute()
+  if (existing.some(other => other.name === name))
+    throw new CommandError('GW4013', `${user.name} already has a token ${name}.`)
+  if (existing.length >= MAX_PER_USER)
     throw new CommandError(
       'GW4013',
       `${user.name} has ${MAX_PER_USER} tokens: revoke those that are not used.`,
@@ -66,7 +66,9 @@ export async function selectToken(db: Db, id: string): Promise<StoredToken | und
   return row && toToken(row)
 }
 
-/** The token of a digest, and who its bearer is: never more than its user may be now. */
+/**
+ * The token of a digest, and its user with the rights of the token, which never exceed the current rights of the user.
+ */
 export async function selectUsedToken(db: Db, digest: string, nowMs: number): Promise<UsedToken | undefined> {
   const row = await db
     .selectFrom('tokens')
@@ -75,23 +77,23 @@ export async function selectUsedToken(db: Db, digest: string, nowMs: number): Pr
     .select('users.name as user')
     .where('tokens.digest', '=', digest)
     .where('tokens.expires_at_ms', '>', nowMs)
-    .where(standsFor())
+    .where(isStillValid())
     .executeTakeFirst()
   const owner = row && (await users(db).where('name', '=', row.user).executeTakeFirst())
   if (!row || !owner) return undefined
-  const { tenant: _own, ...person } = toUser(owner)
+  const { tenant: _own, ...fields } = toUser(owner)
   return {
     token: toToken(row),
-    user: { ...person, role: row.role, ...(row.tenant !== null && { tenant: row.tenant }) },
+    user: { ...fields, role: row.role, ...(row.tenant !== null && { tenant: row.tenant }) },
   }
 }
 
-/** That the user of a token still may be what the token stands for. */
-export function standsFor() {
+/** The condition that the user of a token still has the rights of the token. */
+export function isStillValid() {
   return sql<boolean>`users.enabled = 1 and (users.role = 'admin' or (users.role = tokens.role and users.tenant = tokens.tenant))`
 }
 
-/** @param user whose it has to be; absent: anybody's. @returns false where there is no such token. */
+/** @param user the required owner; absent: any user. @returns false if there is no such token. */
 export async function deleteToken(db: Db, id: string, user: string | undefined): Promise<boolean> {
   const token = await selectToken(db, id)
   if (!token || (user !== undefined && token.user !== user)) return false
@@ -99,7 +101,7 @@ export async function deleteToken(db: Db, id: string, user: string | undefined):
   return true
 }
 
-/** What was bound to a tenant goes with it: another one of its name is another tenant. */
+/** Tokens of a deleted tenant are deleted: a later tenant of the same name is a different one. */
 export async function deleteTokensOf(db: Db, tenant: string): Promise<void> {
   await db.deleteFrom('tokens').where('tenant', '=', tenant).execute()
 }

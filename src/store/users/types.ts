@@ -1,16 +1,16 @@
 import type { TokenScope } from '../../schema/token.ts'
 import type { Carrier, Role } from '../../schema/user.ts'
 
-/** A person who may log in to the control plane. */
+/** A user of the control plane. */
 export interface User {
   readonly name: string
   readonly role: Role
-  /** Of the role `tenant`. */
+  /** Only for the role `tenant`. */
   readonly tenant?: string
   readonly enabled: boolean
   readonly createdAtMs: number
   readonly lastLoginAtMs?: number
-  /** Grows with each change of it. */
+  /** Grows with each change. */
   readonly version: number
   /** Sessions that have not been ended; some of them may have expired. */
   readonly sessions: number
@@ -20,11 +20,11 @@ export interface NewUser {
   readonly name: string
   readonly role: Role
   readonly tenant?: string
-  /** As `hashPassword` makes it. */
+  /** In the format of `hashPassword`. */
   readonly passwordHash: string
 }
 
-/** What may change of a user; what is absent stays. `tenant` goes with `role`. */
+/** The fields of a user that may change; absent fields stay. `tenant` belongs to `role`. */
 export interface UserChange {
   readonly place?: { readonly role: Role; readonly tenant?: string }
   readonly enabled?: boolean
@@ -34,11 +34,11 @@ export interface NewSession {
   /** SHA-256 of the token. */
   readonly digest: string
   readonly user: string
-  /** The one that the user's password was verified with: it has to be the one of the user still. */
+  /** The hash that the password was verified with: it must still be the hash of the user. */
   readonly passwordHash: string
   readonly carrier: Carrier
   readonly address: string
-  /** To be known from now on: `network …`, `device …`. */
+  /** Origins to remember: `network …`, `device …`. */
   readonly origins?: readonly string[]
 }
 
@@ -46,23 +46,23 @@ export interface OpenSession {
   readonly user: User
   readonly carrier: Carrier
   readonly createdAtMs: number
-  /** To the minute: a request that comes sooner after the one before writes nothing. */
+  /** Precise to the minute: requests in quick succession do not write. */
   readonly usedAtMs: number
 }
 
-/** A personal access token, of which only the hash is kept. */
+/** A personal access token; only its hash is stored. */
 export interface StoredToken {
   readonly id: string
   readonly name: string
-  /** Whose it is. */
+  /** The owner. */
   readonly user: string
-  /** What its bearer may do: at most what its user may. */
+  /** The rights of the token: at most those of its user. */
   readonly role: Role
   readonly tenant?: string
   readonly scope: TokenScope
   readonly createdAtMs: number
   readonly expiresAtMs: number
-  /** To the minute; absent where it was never used. */
+  /** Precise to the minute; absent if never used. */
   readonly usedAtMs?: number
 }
 
@@ -72,7 +72,7 @@ export interface NewToken {
   readonly digest: string
   readonly user: string
   readonly name: string
-  /** Of an administrator: binds the token to one tenant. */
+  /** For tokens of administrators: binds the token to one tenant. */
   readonly tenant?: string
   readonly scope: TokenScope
   readonly expiresAtMs: number
@@ -80,28 +80,28 @@ export interface NewToken {
 
 export interface TokenQuery {
   readonly user?: string
-  /** Only ids behind this one. */
+  /** Only ids greater than this one. */
   readonly after?: string
   readonly limit?: number
 }
 
-/** A token that is good now, and its user as the token lets it act. */
+/** A valid token, and its user with the rights of the token. */
 export interface UsedToken {
   readonly token: StoredToken
   readonly user: User
 }
 
-/** By what right a change is made: it has to stand inside the transaction of the change, too. */
+/** The right under which a change is made: it must still be valid inside the transaction of the change. */
 export interface Authority {
-  /** SHA-256 of the token of the session, or the personal access token, that asks for it. */
+  /** SHA-256 of the token of the session, or of the personal access token, that requests the change. */
   readonly session: string
-  /** The role that was allowed to. */
+  /** The role that permits the change. */
   readonly role: Role
-  /** What has to belong to the tenant of the user; absent where all may be changed. */
+  /** The resource that must belong to the tenant of the user; absent if all may be changed. */
   readonly target?: { readonly kind: 'key' | 'tenant'; readonly name: string }
 }
 
-/** Who changed what, when, from where. */
+/** One line of the audit log: who changed what, when and from where. */
 export interface AuditLine {
   readonly id: number
   readonly atMs: number
@@ -112,7 +112,7 @@ export interface AuditLine {
   /** An operation of the control plane, or a command. */
   readonly action: string
   readonly target?: string
-  /** The revision that it made. */
+  /** The revision that the change made. */
   readonly revision?: number
   readonly requestId?: string
 }
@@ -127,50 +127,50 @@ export interface AuditQuery {
   readonly limit?: number
 }
 
-/** The people of the control plane: `store.people`. */
+/** The users of the control plane: `store.users`. */
 export interface UserStore {
-  /** By name. */
+  /** Sorted by name. */
   users(page?: { readonly after?: string; readonly limit?: number }): Promise<readonly User[]>
   user(name: string): Promise<User | undefined>
-  /** What a password is compared with; also of users who are disabled. */
+  /** The user with its password hash; also for disabled users. */
   credential(name: string): Promise<{ readonly user: User; readonly passwordHash: string } | undefined>
-  /** Which of some origins the user has logged in from before. */
+  /** The given origins from which the user has logged in before. */
   knownOrigins(user: string, origins: readonly string[]): Promise<ReadonlySet<string>>
-  /** @throws {CommandError} GW4013 where the name is taken, GW4005 without the tenant */
+  /** @throws {CommandError} GW4013 if the name is taken, GW4005 without the tenant */
   createUser(user: NewUser): Promise<User>
   /**
-   * To disable a user, or to change its place, ends its sessions.
-   * @param version what it must still be at; absent: whatever stands.
-   * @throws {CommandError} GW4005 without such a user or tenant · GW4001 at another version · GW4017 where no
-   * enabled administrator would be left
+   * Disabling a user, or changing its place, ends its sessions.
+   * @param version the expected version; absent: any.
+   * @throws {CommandError} GW4005 without such a user or tenant · GW4001 at another version · GW4017 if no enabled
+   * administrator would be left
    */
   changeUser(name: string, change: UserChange, version?: number): Promise<User>
-  /** Ends every session of the user, and forgets the devices it has logged in with. @throws {CommandError} GW4005 */
+  /** Ends every session of the user, and deletes its known devices. @throws {CommandError} GW4005 */
   setPassword(name: string, passwordHash: string): Promise<void>
 
   /**
-   * Notes the log-in; of very many sessions of one user the oldest ends.
-   * @returns undefined where the user is gone or disabled by now, or has another password.
+   * Records the log-in; above the limit of sessions per user the oldest ends.
+   * @returns undefined if the user was deleted or disabled meanwhile, or has another password.
    */
   openSession(session: NewSession): Promise<OpenSession | undefined>
-  /** A session of a user who is enabled, expired or not: whoever asks knows for how long it is good. */
+  /** A session of an enabled user, even if expired: the caller checks the expiry. */
   session(digest: string): Promise<OpenSession | undefined>
   touchSession(digest: string): Promise<void>
   endSession(digest: string): Promise<void>
-  /** How many there were. @throws {CommandError} GW4005 */
+  /** Returns how many it ended. @throws {CommandError} GW4005 */
   endSessions(user: string): Promise<number>
-  /** Forgets sessions that were opened, or last used, before then. */
+  /** Deletes sessions that were opened, or last used, before the given times. */
   pruneSessions(before: { readonly createdAtMs: number; readonly usedAtMs: number }): Promise<void>
 
-  /** @throws {CommandError} GW4005 without the user or tenant · GW4013 where the name is taken · GW6001 */
+  /** @throws {CommandError} GW4005 without the user or tenant · GW4013 if the name is taken · GW6001 */
   createToken(token: NewToken): Promise<StoredToken>
-  /** By id, expired ones too. */
+  /** Sorted by id, including expired ones. */
   tokens(query?: TokenQuery): Promise<readonly StoredToken[]>
   token(id: string): Promise<StoredToken | undefined>
-  /** The one of a digest that is good now: not expired, of a user who is enabled and may still be what it says. */
+  /** The valid token of a digest: not expired, of an enabled user who still has its rights. */
   usedToken(digest: string): Promise<UsedToken | undefined>
   touchToken(id: string): Promise<void>
-  /** @param user whose it has to be; absent: anybody's. @returns false where there is none. */
+  /** @param user the required owner; absent: any user. @returns false if there is no such token. */
   revokeToken(id: string, user?: string): Promise<boolean>
 
   record(line: Omit<AuditLine, 'id' | 'atMs'>): Promise<void>
@@ -178,7 +178,7 @@ export interface UserStore {
   audit(query?: AuditQuery): Promise<readonly AuditLine[]>
 }
 
-/** What may be asked of it without changing anything. */
+/** The read-only part of the user store. */
 export type UserStoreReads = Pick<
   UserStore,
   'users' | 'user' | 'credential' | 'session' | 'knownOrigins' | 'tokens' | 'token' | 'usedToken' | 'audit'

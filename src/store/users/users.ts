@@ -24,10 +24,10 @@ export async function selectUser(
   return row && { id: row.id, user: toUser(row), passwordHash: row.password_hash }
 }
 
-/** In a transaction. @throws {CommandError} GW4013, GW4005 */
+/** Runs in a transaction. @throws {CommandError} GW4013, GW4005 */
 export async function insertUser(db: Db, made: NewUser, nowMs: number): Promise<User> {
   const { name, role, tenant, passwordHash } = made
-  if (await selectUser(db, name)) throw new CommandError('GW4013', `There is a user ${name} already.`)
+  if (await selectUser(db, name)) throw new CommandError('GW4013', `A user ${name} already exists.`)
   await assertTenant(db, tenant)
   const row = { name, role, tenant: tenant ?? null, enabled: 1, password_hash: passwordHash }
   await db
@@ -37,7 +37,7 @@ export async function insertUser(db: Db, made: NewUser, nowMs: number): Promise<
   return (await known(db, name)).user
 }
 
-/** In a transaction. @throws {CommandError} GW4005, GW4001, GW4017 */
+/** Runs in a transaction. @throws {CommandError} GW4005, GW4001, GW4017 */
 export async function updateUser(
   db: Db,
   name: string,
@@ -50,20 +50,20 @@ export async function updateUser(
   }
   const role = place?.role ?? user.role
   const tenant = place ? place.tenant : user.tenant
-  const willLogIn = enabled ?? user.enabled
-  if (role === user.role && tenant === user.tenant && willLogIn === user.enabled) return user
-  if (place || willLogIn) await assertTenant(db, tenant)
+  const willBeEnabled = enabled ?? user.enabled
+  if (role === user.role && tenant === user.tenant && willBeEnabled === user.enabled) return user
+  if (place || willBeEnabled) await assertTenant(db, tenant)
   await db
     .updateTable('users')
-    .set({ role, tenant: tenant ?? null, enabled: Number(willLogIn), version: user.version + 1 })
+    .set({ role, tenant: tenant ?? null, enabled: Number(willBeEnabled), version: user.version + 1 })
     .where('id', '=', id)
     .execute()
   await assertAdmin(db, name)
-  if (place || !willLogIn) await deleteSessions(db, id)
+  if (place || !willBeEnabled) await deleteSessions(db, id)
   return (await known(db, name)).user
 }
 
-/** In a transaction. @throws {CommandError} GW4005 */
+/** Runs in a transaction. @throws {CommandError} GW4005 */
 export async function updatePassword(db: Db, name: string, passwordHash: string): Promise<void> {
   const { id, user } = await known(db, name)
   const set = { password_hash: passwordHash, version: user.version + 1 }
@@ -82,7 +82,7 @@ export async function known(
   throw new CommandError('GW4005', `There is no user ${name}.`, { hint: '`gw users list` shows all.' })
 }
 
-/** How many there were. */
+/** Returns how many it deleted. */
 export async function deleteSessions(db: Db, userId: number): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('sessions')
@@ -122,7 +122,7 @@ async function assertTenant(db: Db, tenant: string | undefined): Promise<void> {
   if (!row) throw new CommandError('GW4005', `There is no tenant ${tenant}.`)
 }
 
-/** Whoever shuts the last one out shuts the door behind themselves. */
+/** Without an enabled administrator no user could log in to enable one. */
 async function assertAdmin(db: Db, name: string): Promise<void> {
   const admin = await db
     .selectFrom('users')

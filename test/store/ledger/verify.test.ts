@@ -120,7 +120,7 @@ describe('names the row that does not fit', () => {
     ],
     ['a lost entry', 'delete from ledger where id = 4', /^ledger id 4: no longer there/],
     ['lost entries', 'delete from ledger where id in (4, 5)', /^ledger ids 4 to 5: no longer there/],
-    ['a lost hold', 'delete from ledger where id = 2', /^ledger id 3: ends what is not open/],
+    ['a lost hold', 'delete from ledger where id = 2', /^ledger id 3: ends a hold that is not open/],
     [
       'a second end',
       `insert into ledger (kind, at_ms, request_id, attempt, key_name, tenant, publication, endpoint, amount_nano) values ('release', 0, 'a', 1, 'app', 'acme', 'gpt', 'east', 0)`,
