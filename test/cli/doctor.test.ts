@@ -80,7 +80,7 @@ describe('gw doctor', () => {
       'another file',
       (at: string) => dir.write(at.slice(dir.path.length + 1), 'this is no database at all, of any kind'),
       'not a database',
-      'this one is no database of gw',
+      'this file is not a database of gw',
     ],
   ])('fails, and so ends with 1, where the store is %s', async (what, make, found, hint) => {
     const at = dir.at(what.replaceAll(' ', '-'))

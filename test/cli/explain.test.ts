@@ -13,7 +13,7 @@ describe('gw explain', () => {
   it('says what a field is for, its type and its default, and what stands below a map', async () => {
     expect((await run('explain', 'endpoint.timeouts.idle')).stdout).toBe(
       'endpoint.timeouts.idle\n' +
-        '  Between two pieces of the answer; a stalled stream is cut.\n\n' +
+        '  Between two chunks of the answer; a stalled stream is aborted.\n\n' +
         '  type      text, such as 30s, 5m, 1h30m\n' +
         '  default   2m\n',
     )

@@ -14,7 +14,7 @@ describe('the fields of the configuration', () => {
   it('say their type in words, their default as YAML, and what stands below them', () => {
     expect(fields.get('endpoint.timeouts.idle')).toEqual({
       path: 'endpoint.timeouts.idle',
-      description: 'Between two pieces of the answer; a stalled stream is cut.',
+      description: 'Between two chunks of the answer; a stalled stream is aborted.',
       type: 'text, such as 30s, 5m, 1h30m',
       initial: '2m',
       required: false,
