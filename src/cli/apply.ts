@@ -37,28 +37,25 @@ interface ApplyOptions {
   readonly wait?: WaitFlag
 }
 
-/** `gw apply`: brings the store to what the files say, in one transaction, once the plan was seen and agreed to. */
+/** `gw apply`: brings the store to the state of the files in one transaction, after the plan is shown and confirmed. */
 export function applyCommand(bind: BindHandler): Command {
   const command = newCommand(
     'apply',
-    'Bring the store to what the files, or a plan, say, in one transaction.',
+    'Bring the store to the state of the files, or of a plan, in one transaction.',
     [
       'gw apply -c ./config',
       'gw apply -c ./config --yes          # in CI, after a review of `gw diff`',
-      'gw apply plan.json                  # exactly what `gw plan -o plan.json` has shown',
+      'gw apply plan.json                  # exactly the plan of `gw plan -o plan.json`',
       'gw apply -c ./config --skip-probe',
     ],
   )
-    .argument('[plan]', 'a file that `gw plan -o` wrote')
-    .option(
-      '--dry-run',
-      'show the plan and stop: nobody is probed, nothing is written (`gw probe -c` probes)',
-    )
-    .option('--skip-probe', 'do not ask new and changed endpoints whether they answer')
+    .argument('[plan]', 'a file written by `gw plan -o`')
+    .option('--dry-run', 'show the plan and stop: no probes, no writes (`gw probe -c` probes)')
+    .option('--skip-probe', 'do not probe new and changed endpoints')
     .option('--timeout <duration>', 'for each probe (default: 10s)', timeoutArgument)
     .option(
       '--allow-deletes <n>',
-      'so many deletions are meant; without it more than 10, or a fifth of the set, are rejected',
+      'allow this many deletions; by default more than 10, or a fifth of the set, are rejected',
       deletesArgument,
     )
     .addOption(adoptOption())
@@ -67,8 +64,8 @@ export function applyCommand(bind: BindHandler): Command {
       'after',
       [
         '',
-        'Gateways that run are given 5 s to serve the revision; one that rejects it is told with its reason, and the',
-        'command ends with 5: the revision is applied, and that gateway serves the one before.',
+        'Running gateways have 5 s to serve the revision. If one rejects it, the command reports the reason and ends with',
+        '5: the revision is applied, and that gateway still serves the previous one.',
       ].join('\n'),
     )
     .action(bind<ApplyOptions>(handler))
@@ -123,20 +120,20 @@ async function handler(session: Session, [file]: readonly string[], options: App
     }),
   })
   if (changed && out.format === 'text') {
-    if (wait === false) out.info('`gw status` says which revision each gateway serves.')
+    if (wait === false) out.info('`gw status` shows the revision that each gateway serves.')
     else if (gateways === 0 && wait === undefined)
       out.info('No gateway serves this store at the moment: `gw serve` starts one.')
   }
   return EXIT.done
 }
 
-/** Shows the plan; rejects at once, before upstreams are asked, what nobody could agree to. */
+/** Shows the plan; rejects it before any probe if it cannot be confirmed. */
 function preview(session: Session, planned: PlanWithImpact, { allowDeletes }: ApplyOptions): void {
   const { out, flags } = session
   printWarnings(out, planned.warnings)
   out.print(shown(planned, out.style))
   if (planned.plan.changes.length === 0) return
-  // Nobody agrees to what they have not seen: with JSON on stdout the plan is talk as well.
+  // The plan must be visible before it is confirmed: with JSON on stdout it goes to stderr as text.
   if (out.format === 'json' && !flags.yes) out.info(shown(planned, out.infoStyle).trimEnd())
   assertFewDeletes(planned.plan, allowDeletes)
   expectAnswerable(session)
@@ -146,12 +143,12 @@ async function agreement(session: Session, { plan }: Planned): Promise<void> {
   if (plan.changes.length > 0) await confirm(session, 'Apply these changes?')
 }
 
-/** What a plan says is said in the plan. @throws {CommandError} GW6001 */
+/** A plan file already contains the files and the adoptions. @throws {CommandError} GW6001 */
 function expectPlanAlone({ flags }: Session, { adopt }: ApplyOptions): void {
   if (flags.config.length === 0 && adopt === undefined) return
   throw new CommandError(
     'GW6001',
-    `A plan says all: ${adopt ? '`--adopt`' : '`-c`'} belongs to \`gw plan\`.`,
+    `A plan is complete: ${adopt ? '`--adopt`' : '`-c`'} belongs to \`gw plan\`.`,
     {
       hint: 'Leave it out, or plan again with it.',
     },

@@ -12,21 +12,21 @@ const MIB = 1_048_576
 export function backupCommand(bind: BindHandler): Command {
   return newCommand(
     'backup',
-    'Copy the store, as of one moment, into a file that only you may read. Gateways may serve it meanwhile.',
+    'Copy a consistent state of the store to a file that only you can read. Gateways may serve it meanwhile.',
     [
       'gw backup gw-backup.db',
-      'gw backup gw-backup.db --force      # replace the file where it is there, once the new one is complete',
+      'gw backup gw-backup.db --force      # replace an existing file, when the new one is complete',
       'gw backup /mnt/backup/gw.db --store sqlite:/var/lib/gw/gw.db --format json',
     ],
   )
-    .argument('<file>', 'where to write it')
-    .option('--force', 'replace the file where it is there already')
+    .argument('<file>', 'the backup to write')
+    .option('--force', 'replace an existing file')
     .addHelpText(
       'after',
       [
         '',
-        'The copy is checked before it takes its name. The key that seals credentials (gw.db.key beside the store, or',
-        'GW_MASTER_KEY) is not in it: keep that, too, and not beside the backup.',
+        'The copy is verified before it gets its name. It does not contain the master key of stored credentials',
+        '(gw.db.key beside the store, or GW_MASTER_KEY): keep that as well, but not beside the backup.',
       ].join('\n'),
     )
     .action(
@@ -37,7 +37,7 @@ export function backupCommand(bind: BindHandler): Command {
         )
         if (done.keyFile !== undefined) {
           out.info(
-            `Keep ${printable(done.keyFile)}, too, and not beside the backup: it opens the credentials in it.`,
+            `Keep ${printable(done.keyFile)} as well, but not beside the backup: it decrypts the credentials in it.`,
           )
         }
         out.result({
@@ -50,23 +50,23 @@ export function backupCommand(bind: BindHandler): Command {
     )
 }
 
-/** `gw restore`: a backup in the place of the store. */
+/** `gw restore`: replaces the store by a backup. */
 export function restoreCommand(bind: BindHandler): Command {
   return newCommand(
     'restore',
-    'Put a backup in the place of the store, which no gateway may serve meanwhile. The former store is kept beside it.',
+    'Replace the store by a backup, while no gateway serves it. The former store is kept beside it.',
     [
       'gw restore gw-backup.db',
       'gw restore /mnt/backup/gw.db --store sqlite:/var/lib/gw/gw.db --format json',
     ],
   )
-    .argument('<file>', 'what `gw backup` has written')
+    .argument('<file>', 'a file written by `gw backup`')
     .addHelpText(
       'after',
       [
         '',
-        'The backup is copied and checked first; where it is damaged nothing is changed. What happened after it is not in',
-        'it: spend since then is forgotten, and keys, tokens and sessions that were revoked since then work again.',
+        'The backup is copied and verified first; if it is damaged, nothing is changed. Later changes are lost: spend',
+        'since the backup is forgotten, and keys, tokens and sessions that were revoked since then work again.',
       ].join('\n'),
     )
     .action(
@@ -79,7 +79,7 @@ export function restoreCommand(bind: BindHandler): Command {
     )
 }
 
-/** Shows on a terminal how far the copy is. */
+/** Shows the progress of the copy on a terminal. */
 async function watched<T>(
   { io, signal }: Session,
   work: (watch: { onProgress: (bytes: number, ofBytes: number) => void; onCheck: () => void }) => Promise<T>,

@@ -3,8 +3,7 @@ const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'] as const
 const WHOLE = '█'
 
 /**
- * A bar of at most `width` characters, as long against `width` as `value` is against `largest`. More than nothing is
- * always visible.
+ * A bar of `width * value / largest` characters. A value above 0 is always visible.
  */
 export function barText(value: bigint, largest: bigint, width: number): string {
   if (value <= 0n || largest <= 0n) return ''

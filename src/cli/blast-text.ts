@@ -5,13 +5,13 @@ import { moneyText } from './money-text.ts'
 import { subjectText } from './plan-subject.ts'
 import { printable, type Style } from './style.ts'
 
-/** Names of one line, and lines of one matter: the rest is a count. JSON has them all. */
+/** At most so many names in a line and lines of a kind; the rest is a count. JSON has them all. */
 const NAMES = 3
 const LINES = 12
 const MINUTE_MS = 60_000
 
 /**
- * What a plan means for those who call, the worst first; empty where it means nothing to them.
+ * The effect of a plan on callers, the worst first; empty if there is none.
  *
  *     key app loses fast-chat
  *     12 keys (a1, a2, a3 and 9 more) lose gpt-4o and gain o3
@@ -65,7 +65,7 @@ function endingText(
   return `${subjectText({ kind, name })} ${style.removed(what)}: ${traffic}, ${ago}`
 }
 
-/** By kind and how: nobody looks at them one by one. */
+/** Grouped by kind and reason, because single ones do not matter. */
 function unusedText(unused: readonly Ending[]): string[] {
   const groups = new Map<string, Ending[]>()
   for (const ending of unused) {

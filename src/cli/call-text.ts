@@ -4,12 +4,12 @@ import type { StoredCall, StoredRejection } from '../store/ledger/types.ts'
 import { moneyText } from './money-text.ts'
 import { printable, type Style } from './style.ts'
 
-/** Names longer than this are not waited for: the rest of their line moves right. */
+/** The widest column of names; the rest of a line with a longer name moves right. */
 const WIDEST_NAME = 32
 
-/** Makes lines of calls. It learns how wide names are, so that what comes later stands below what came before. */
+/** Formats calls as lines. The column widths only grow, so that later lines are aligned with earlier ones. */
 export interface CallLines {
-  /** To be told of the calls of one batch before the first of them is written. */
+  /** Updates the column widths for the calls of a batch, before the first of them is written. */
   expect(calls: readonly LoggedCall[]): void
   line(call: LoggedCall): string
 }
@@ -17,19 +17,19 @@ export interface CallLines {
 interface Part {
   readonly text: string
   readonly paint?: 'added' | 'changed' | 'fault' | 'faint'
-  /** Where the terminal is narrow the highest goes first; 0 never does. */
+  /** On a narrow terminal the highest ranks are dropped first; 0 never is. */
   readonly rank: number
 }
 
 /**
- * A call with its cause where it failed; what was rejected before it was dispatched with the model that was asked for,
- * quoted, and what the client was told.
+ * A call, with its cause if it failed; a rejected request with the requested model, quoted, and the error message of
+ * the client.
  *
  *     2026-01-15T12:00:00.000Z 200  chat  app  120 → 45  0.00075 EUR  1.24s  fast  gwr_01…
  *     2026-01-15T12:00:01.250Z 502  chat  app  0 EUR  0.02s  failed upstream_error  fast answered 500  fast  gwr_02…
  *     2026-01-15T12:00:02.000Z 429  "chat"  app  rejected rate_limit_requests ×12  Requests per minute of key …
  *
- * @param width of the terminal; `undefined` where there is none: nothing is left out then.
+ * @param width of the terminal; `undefined`: no terminal, and nothing is left out.
  */
 export function callLines(currency: string, style: Style, width: number | undefined): CallLines {
   let models = 0
@@ -61,7 +61,7 @@ export function callLines(currency: string, style: Style, width: number | undefi
 
 function callParts(call: StoredCall, currency: string): Part[] {
   const { reason = '', failedAttempts = [] } = call
-  // The reason is that of the last one.
+  // `reason` describes the last attempt.
   const before = failedAttempts.slice(0, call.outcome === 'answered' ? undefined : -1)
   return [
     { text: outcomeText(call), paint: 'fault', rank: 0 },
@@ -71,7 +71,7 @@ function callParts(call: StoredCall, currency: string): Part[] {
     { text: moneyText(call.amountNano, currency), rank: 2 },
     { text: `${(call.latencyMs / 1_000).toFixed(2)}s`, rank: 4 },
     { text: printable(call.endpoint ?? ''), rank: 5 },
-    { text: call.flags.filter(mark => mark !== call.outcome).join(' '), paint: 'faint', rank: 6 },
+    { text: call.flags.filter(flag => flag !== call.outcome).join(' '), paint: 'faint', rank: 6 },
   ]
 }
 
@@ -88,7 +88,7 @@ function rejectionParts({ status, errorCode, count, message, reason = '' }: Stor
   ]
 }
 
-/** The model that was asked for stands in quotes: it may be any text. */
+/** A requested model is quoted, because it may be any text. */
 function modelText(call: LoggedCall): string {
   if (!isRejection(call)) return call.publication
   return call.askedModel === undefined ? '' : JSON.stringify(call.askedModel)
@@ -106,7 +106,7 @@ function fitting(parts: readonly Part[], width: number | undefined): readonly Pa
   return shown
 }
 
-/** Nothing where all went well. */
+/** Empty for an answered first attempt. */
 function outcomeText({ outcome, errorCode, attempts }: StoredCall): string {
   const tries = attempts > 1 ? `${attempts} attempts` : ''
   const ended = outcome === 'answered' ? '' : outcome

@@ -2,8 +2,8 @@ import { caseTable, flagTable, source, valueFlags } from './completion-shell.ts'
 import type { CompletedCommand } from './completion-tree.ts'
 
 /**
- * What bash 4 or newer completes `gw` by. Bash splits words at `=` and `:`, so the word under the cursor is read from
- * the line itself, and what bash believes to stand there already is taken off each answer.
+ * The completion script for bash 4 or newer. Bash splits words at `=` and `:`, so the script reads the word under the
+ * cursor from the line, and removes from each answer the part that bash has already.
  */
 export function bashCompletion(commands: readonly CompletedCommand[]): string {
   return `# Completion of gw for bash 4 or newer, made by \`gw completion bash\`.

@@ -18,13 +18,13 @@ export function flagTable(commands: readonly CompletedCommand[]): string {
   return caseTable(rows, ({ value }) => source(value))
 }
 
-/** Where words come from, as the scripts read it: the first word says how. */
+/** The source of words, as the scripts read it: the first word is its kind. */
 export function source(words: Words): string {
   if (words.from === 'choices') return `choices ${words.choices.join(' ')}`
   return words.from === 'store' ? `store ${words.kind}` : words.from
 }
 
-/** Every flag that takes a value: the word after it is no command. */
+/** Every flag that takes a value: the word after it is not a command. */
 export function valueFlags(commands: readonly CompletedCommand[]): readonly string[] {
   const all = commands.flatMap(({ flags }) =>
     flags.flatMap(({ spellings, value }) => (value === undefined ? [] : spellings)),
@@ -32,7 +32,7 @@ export function valueFlags(commands: readonly CompletedCommand[]): readonly stri
   return [...new Set(all)]
 }
 
-/** One word of a POSIX shell, whatever is in it. */
+/** Quotes any text as one word of a POSIX shell. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }

@@ -1,9 +1,9 @@
 import type { Argument, Command, Option } from 'commander'
 
-/** Where the words for a place on the command line come from. */
+/** The source of the words at a position of the command line. */
 export type Words =
   | { readonly from: 'choices'; readonly choices: readonly string[] }
-  /** Names that stand in the store, or in the schema. */
+  /** Names from the store or the schema. */
   | { readonly from: 'store'; readonly kind: NamedKind }
   | { readonly from: 'files' }
   | { readonly from: 'nowhere' }
@@ -12,10 +12,10 @@ export const NAMED_KINDS = ['keys', 'models', 'endpoints', 'tenants', 'revisions
 export type NamedKind = (typeof NAMED_KINDS)[number]
 
 export interface CompletedFlag {
-  /** `--format` and `-c`; all that a person may type. */
+  /** All spellings, such as `--format` and `-c`. */
   readonly spellings: readonly string[]
   readonly about: string
-  /** Absent where it takes no value. */
+  /** Absent if the flag takes no value. */
   readonly value?: Words
 }
 
@@ -26,7 +26,7 @@ export interface CompletedCommand {
   readonly about: string
   readonly commands: readonly { readonly name: string; readonly about: string }[]
   readonly flags: readonly CompletedFlag[]
-  /** Of its arguments, all of them alike. */
+  /** The same for all arguments of the command. */
   readonly argument: Words
 }
 
@@ -81,7 +81,7 @@ function completedFlag(option: Option): CompletedFlag {
   }
 }
 
-/** Below `gw keys` an argument is a key, except where a new one is named. */
+/** Below `gw keys` an argument is the name of a key, except for `create`. */
 function argumentWords(path: string, argument: Argument | undefined): Words {
   if (argument === undefined) return NOWHERE
   const chosen = choicesOf(argument) ?? BY_ARGUMENT[argument.name()]

@@ -32,12 +32,12 @@ const KINDS: Readonly<Record<Exclude<NamedKind, 'revisions' | 'fields'>, Kind>> 
   tenants: 'tenant',
 }
 
-/** The newest: older ones are seldom gone back to. */
+/** The newest ones; older ones are seldom used. */
 const MAX_REVISIONS = 100
 
-/** `gw completion`: scripts by which shells complete `gw`, made from the command line itself. */
+/** `gw completion`: completion scripts for shells, generated from the command definitions. */
 export function completionCommand(bind: BindHandler, program: () => Command): Command {
-  const group = newCommand('completion', 'Print what a shell completes `gw` by.', [
+  const group = newCommand('completion', 'Print the completion script of a shell.', [
     'gw completion bash > ~/.local/share/bash-completion/completions/gw',
     'gw completion zsh > "${fpath[1]}/_gw"',
     'gw completion fish > ~/.config/fish/completions/gw.fish',
@@ -56,14 +56,12 @@ export function completionCommand(bind: BindHandler, program: () => Command): Co
   return group.addCommand(namesCommand(bind))
 }
 
-/** What the scripts ask while somebody waits for his TAB: it reads one column, and changes nothing. */
+/** Called by the scripts on each TAB, so it must be fast: it reads one column, and changes nothing. */
 function namesCommand(bind: BindHandler): Command {
-  return newCommand(
-    'names',
-    'Print names that stand in the store or the schema, one a line; the scripts ask for them.',
-    ['gw completion names keys'],
-  )
-    .addArgument(new Argument('<kind>', 'what is named').choices(NAMED_KINDS))
+  return newCommand('names', 'Print names from the store or the schema, one a line; the scripts call this.', [
+    'gw completion names keys',
+  ])
+    .addArgument(new Argument('<kind>', 'the kind of names').choices(NAMED_KINDS))
     .action(
       bind(async (session, [kind]) => {
         const names = await namesOf(kind as NamedKind, session)

@@ -6,8 +6,8 @@ import type { Session } from './session.ts'
 const DEFAULTS = ['gw.yaml', 'config'] as const
 
 /**
- * The paths of `-c`, or the one of `./gw.yaml` and `./config` that exists. Both at once are rejected: to guess one
- * would plan the removal of all that the other declares.
+ * The paths of `-c`, or the one of `./gw.yaml` and `./config` that exists. Both at once are rejected: using
+ * only one would plan the removal of everything that the other declares.
  * @throws {CommandError} GW6001
  */
 export function configPaths({ flags, io }: Pick<Session, 'flags' | 'io'>): readonly string[] {
@@ -20,6 +20,6 @@ export function configPaths({ flags, io }: Pick<Session, 'flags' | 'io'>): reado
     })
   }
   throw new CommandError('GW6001', 'Both ./gw.yaml and ./config exist, and they may contradict each other.', {
-    hint: 'Say which one: `-c gw.yaml` or `-c config` (or both, `-c gw.yaml -c config`, as one tree).',
+    hint: 'Choose one: `-c gw.yaml` or `-c config` (or both, `-c gw.yaml -c config`, as one tree).',
   })
 }

@@ -3,11 +3,10 @@ import { CommandError } from '../base/catalogue/command.ts'
 import type { Session } from './session.ts'
 
 /**
- * Asks before a change. `--yes` answers for the person; without a terminal on both ends, with `--no-input`, or
- * with a configuration that came through stdin, nobody can answer, so it fails at once.
+ * Asks before a change. `--yes` answers the question. Without a terminal on both ends, with `--no-input`, or with a
+ * configuration from stdin no answer is possible, so it fails at once.
  *
- * @throws {CommandError} GW4002 where nobody can be asked, GW4003 where the answer is not yes, GW9002 where a
- * signal came instead.
+ * @throws {CommandError} GW4002 if no answer is possible, GW4003 if the answer is not yes, GW9002 on a signal.
  */
 export async function confirm(session: Session, question: string): Promise<void> {
   const { io, flags, out, signal } = session
@@ -33,7 +32,7 @@ export async function confirm(session: Session, question: string): Promise<void>
   if (!/^y(es)?$/i.test(answer?.trim() ?? '')) throw new CommandError('GW4003')
 }
 
-/** @throws {CommandError} GW4002 where {@link confirm} would: for a question that comes only later. */
+/** Checks early that {@link confirm} can ask later. @throws {CommandError} GW4002 */
 export function expectAnswerable(session: Session): void {
   const { io, flags } = session
   if (flags.yes) return
@@ -42,8 +41,8 @@ export function expectAnswerable(session: Session): void {
 }
 
 function whyNot({ flags, io }: Session): string {
-  if (!flags.input) return 'The change needs a confirmation, and --no-input forbids to ask.'
+  if (!flags.input) return 'The change needs a confirmation, and --no-input disables the question.'
   if (flags.config.includes('-') && io.stdin.isTTY === true)
     return 'The change needs a confirmation, and stdin was read for the configuration.'
-  return 'The change needs a confirmation, and this is no terminal.'
+  return 'The change needs a confirmation, and the input is not a terminal.'
 }

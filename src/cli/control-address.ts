@@ -5,11 +5,11 @@ export function controlUrlOption(description: string): Option {
   return new Option('--url <url>', description).argParser(controlAddress)
 }
 
-/** Rejects `--url` where a gateway is meant, instead of asking the wrong port. */
+/** Rejects `--url` of commands that address a gateway: the port would be wrong. */
 export function noUrlOption(): Option {
   return new Option('--url <url>').hideHelp().argParser(() => {
     throw new InvalidArgumentError(
-      'It names a control plane in every command; a gateway is named by --gateway http://host:8090.',
+      '`--url` is the control plane in every command; use --gateway http://host:8090 for a gateway.',
     )
   })
 }

@@ -16,14 +16,14 @@ interface Options {
   readonly adopt?: readonly string[]
 }
 
-/** `gw diff`: what `gw apply` would do, and nothing is done. */
+/** `gw diff`: shows the plan of `gw apply` without applying it. */
 export function diffCommand(bind: BindHandler): Command {
   return newCommand('diff', 'Show what apply would change, field by field.', [
     'gw diff -c ./config',
     'gw diff -c ./config --format github    # annotates a pull request',
-    'gw export | gw diff -c - --exit-code   # 0: the store is what the export says',
+    'gw export | gw diff -c - --exit-code   # 0: the store matches the export',
   ])
-    .option('--exit-code', 'end with 2 where there are changes')
+    .option('--exit-code', 'end with 2 if there are changes')
     .addOption(adoptOption())
     .action(
       bind<Options>(

@@ -14,16 +14,16 @@ interface Options {
   readonly controlListen: string
 }
 
-/** `gw doctor`: whether this machine has what gw needs. */
+/** `gw doctor`: checks whether this machine meets the requirements of gw. */
 export function doctorCommand(bind: BindHandler): Command {
-  return newCommand('doctor', 'Look at what gw needs of this machine, and say what to hint.', [
+  return newCommand('doctor', 'Check the requirements of gw on this machine, with a hint for each problem.', [
     'gw doctor',
     'gw doctor --store sqlite:/var/lib/gw/gw.db --listen 0.0.0.0:8090',
     'gw doctor --format json | jq \'.checks[] | select(.state != "ok")\'',
   ])
-    .option('--listen <host:port>', 'where the gateway is to listen', '127.0.0.1:8090')
-    .option('--control-listen <host:port>', 'where the control plane is to listen', '127.0.0.1:8080')
-    .addHelpText('after', '\nEnds with 1 where something fails; a warning is none. It changes nothing.\n')
+    .option('--listen <host:port>', 'the address for the gateway', '127.0.0.1:8090')
+    .option('--control-listen <host:port>', 'the address for the control plane', '127.0.0.1:8080')
+    .addHelpText('after', '\nEnds with 1 if a check fails; warnings are not failures. It changes nothing.\n')
     .action(
       bind<Options>(async (session, _args, { listen, controlListen }) => {
         const { out, flags } = session
@@ -63,15 +63,15 @@ function toText(checks: readonly Diagnosis[], style: Style, width: number | unde
   const indent = SIGNS.ok.length + name + 4
   const lines = checks.map(({ check, state, found, hint }) => {
     const said = wrapText(printable(found), width, indent).slice(indent)
-    const told = hint === undefined ? '' : wrapText(printable(hint), width, indent)
-    return `${sign(state)}  ${check.padEnd(name)}  ${said}${told}`
+    const advice = hint === undefined ? '' : wrapText(printable(hint), width, indent)
+    return `${sign(state)}  ${check.padEnd(name)}  ${said}${advice}`
   })
   const [warnings, failures] = (['warn', 'fail'] as const).map(
     each => checks.filter(({ state }) => state === each).length,
   )
   const verdict =
     failures === 0 && warnings === 0
-      ? 'All is well.'
+      ? 'No problems found.'
       : `${pluralize(failures ?? 0, 'failure')}, ${pluralize(warnings ?? 0, 'warning')}.`
   return `${lines.join('')}\n${verdict}\n`
 }

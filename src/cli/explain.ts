@@ -9,24 +9,24 @@ import type { Style } from './style.ts'
 import { table } from './table.ts'
 import { wrapText } from './wrap-text.ts'
 
-const TOLD: Record<ExplainedCode['told'], string> = {
-  command: 'a command is',
-  configuration: 'the configuration is',
-  client: 'clients of /v1 are',
-  'control plane': 'clients of /api/v1 are',
-  health: 'readers of /health are',
+const SOURCES: Record<ExplainedCode['told'], string> = {
+  command: 'error of commands',
+  configuration: 'error of configuration files',
+  client: 'error of /v1',
+  'control plane': 'error of /api/v1',
+  health: 'reason of /health',
 }
 
-/** `gw explain`: what a field or a code means, without a look at the web. */
+/** `gw explain`: the meaning of a field or a code, offline. */
 export function explainCommand(bind: BindHandler): Command {
-  return newCommand('explain', 'Say what a field of the configuration or an error code means.', [
+  return newCommand('explain', 'Explain a field of the configuration or an error code.', [
     'gw explain endpoint.timeouts.idle',
     'gw explain GW1202',
     'gw explain rate_limit_exceeded',
     'gw explain reload_rejected  # a reason of /health',
     'gw explain                 # the kinds of resources',
   ])
-    .argument('[field-or-code]', 'a path as it stands in a file, the name of a field, or a code')
+    .argument('[field-or-code]', 'a path as in a file, the name of a field, or a code')
     .action(
       bind(async ({ out }, [word]) => {
         const explanation = explain(word)
@@ -54,7 +54,7 @@ function codeToText(
 ): string {
   const number = exit === undefined ? status && `, status ${status}` : `, exit code ${exit}`
   const named = wire === undefined ? '' : `, as \`${wire}\``
-  const about = `what ${TOLD[told]} told${number ?? ''}${named}`
+  const about = `${SOURCES[told]}${number ?? ''}${named}`
   return `${style.strong(code)}  ${style.faint(about)}\n${wrapText(title, width, 2)}${wrapText(hint, width, 2)}`
 }
 
@@ -89,7 +89,7 @@ function fieldsToText(
         cell: ({ initial, required }) => initial ?? (required ? 'required' : '-'),
         narrowest: 7,
       },
-      { title: 'WHAT', cell: ({ description }) => description, narrowest: 12 },
+      { title: 'MEANING', cell: ({ description }) => description, narrowest: 12 },
     ],
     fields,
     style,

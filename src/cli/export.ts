@@ -4,13 +4,13 @@ import { EXIT } from '../base/catalogue/command.ts'
 import { newCommand } from './new-command.ts'
 import { appPorts, type BindHandler } from './session.ts'
 
-/** `gw export`: the live state of a set as a configuration file. Secrets stay the references that they are. */
+/** `gw export`: the live state of a set as a configuration file, with references instead of secrets. */
 export function exportCommand(bind: BindHandler): Command {
-  return newCommand('export', 'Print what the store holds as YAML.', [
+  return newCommand('export', 'Print the configuration in the store as YAML.', [
     'gw export > gw.yaml',
     'gw export --set team-a',
   ])
-    .option('--set <name>', 'what the tree of that name owns (default: the only one)')
+    .option('--set <name>', 'the set to export (default: the only one)')
     .action(
       bind<{ set?: string }>(async (session, _args, { set }) => {
         const { out, flags } = session

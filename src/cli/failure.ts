@@ -9,7 +9,7 @@ import { checkedToJson, findingsToJson, findingsToText } from './ledger-text.ts'
 import { problemsToJson, problemsToText } from './problems.ts'
 import type { Style } from './style.ts'
 
-/** What a failure has to say beyond its message, which names conflicts and probes already. */
+/** Details of an error beyond its message, which names conflicts and probes already. */
 export function detailsText(error: CommandError, format: Format, style: Style): string {
   if (error instanceof ConfigurationInvalid) return problemsToText(error.problems, format, style)
   return error instanceof LedgerBroken ? findingsToText(error.findings, style) : ''

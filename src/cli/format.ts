@@ -1,5 +1,5 @@
 export const FORMATS = ['text', 'json', 'github', 'junit'] as const
 
-/** How a command answers. `github` is the text in which GitHub Actions finds annotations, `junit` the XML
- * that CI servers read test results from. */
+/** The output format of a command. `github` is annotations for GitHub Actions, `junit` the XML of test results for CI
+ * servers. */
 export type Format = (typeof FORMATS)[number]

@@ -35,8 +35,8 @@ const ASCII: Glyphs = {
 }
 
 /**
- * ASCII where the locale names another encoding than UTF-8 (POSIX.1-2024 §8.2: `LC_ALL` before `LC_CTYPE` before
- * `LANG`); one that is not set, as in most containers, says nothing.
+ * ASCII if the locale has another encoding than UTF-8 (POSIX.1-2024 §8.2: `LC_ALL` before `LC_CTYPE` before `LANG`).
+ * Without a locale, as in most containers: UTF-8.
  */
 export function glyphsFor({ environment }: Pick<Io, 'environment'>): Glyphs {
   const locale = environment['LC_ALL'] || environment['LC_CTYPE'] || environment['LANG'] || 'UTF-8'

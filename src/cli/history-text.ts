@@ -30,7 +30,7 @@ export function historyToText(
   return table(columns, revisions, style, width)
 }
 
-/** The head of `gw show`: a field a line. */
+/** The head of `gw show`: one field per line. */
 export function revisionToText(revision: Revision, style: Style): string {
   const { id, author, createdAtMs } = revision
   const commit = gitCommitOf(revision)
@@ -50,7 +50,7 @@ function originText({ origin, set, restores }: Revision): string {
   return set === undefined ? words : `${words} (${set})`
 }
 
-/** With a star where the files differed from the commit. */
+/** With a star if the files differed from the commit. */
 function commitText(revision: Revision): string {
   const commit = gitCommitOf(revision)
   return commit ? commit.hash.slice(0, HASH_DIGITS) + (commit.dirty ? '*' : '') : ''

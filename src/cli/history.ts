@@ -9,16 +9,16 @@ import { appPorts, type BindHandler } from './session.ts'
 
 const LIMIT = 20
 
-/** `gw history`: every revision, whoever made it, by files, by hand or over REST. */
+/** `gw history`: all revisions, from files, the command line and REST. */
 export function historyCommand(bind: BindHandler): Command {
-  return newCommand('history', 'List the revisions: when, by whom, from where, and how much they changed.', [
+  return newCommand('history', 'List the revisions: time, author, origin, and number of changes.', [
     'gw history',
     'gw history --limit 100 --format json',
-    'gw show 12        # what one of them changed, field by field',
-    'gw rollback 11    # make an earlier one stand again',
+    'gw show 12        # the changes of one of them, field by field',
+    'gw rollback 11    # return to an earlier one',
   ])
-    .option('--limit <n>', `at most so many (default: ${LIMIT})`, countArgument)
-    .addHelpText('after', '\nA star behind a commit: the files that were applied differed from it.')
+    .option('--limit <n>', `at most this many (default: ${LIMIT})`, countArgument)
+    .addHelpText('after', '\nA star after a commit: the applied files differed from it.')
     .action(
       bind<{ limit?: number }>(async (session, _args, { limit = LIMIT }) => {
         const { out, flags } = session

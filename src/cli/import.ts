@@ -11,21 +11,21 @@ import { newCommand } from './new-command.ts'
 import { appPorts, type BindHandler } from './session.ts'
 import { printable, type Style } from './style.ts'
 
-/** `gw import`: configurations of other gateways as one of gw. */
+/** `gw import`: converts configurations of other gateways. */
 export function importCommand(bind: BindHandler): Command {
-  return newCommand('import', 'Make a configuration out of that of another gateway.', [
+  return newCommand('import', 'Convert the configuration of another gateway.', [
     'gw import litellm config.yaml -o my-gateway',
   ]).addCommand(litellmCommand(bind))
 }
 
 function litellmCommand(bind: BindHandler): Command {
-  return newCommand('litellm', 'Make a configuration out of a config.yaml of the LiteLLM proxy.', [
-    'gw import litellm config.yaml                  # prints it; what was not carried goes to stderr',
-    'gw import litellm config.yaml -o my-gateway    # writes my-gateway/gw.yaml, and prints what was not carried',
+  return newCommand('litellm', 'Convert a config.yaml of the LiteLLM proxy.', [
+    'gw import litellm config.yaml                  # prints it; unconverted fields go to stderr',
+    'gw import litellm config.yaml -o my-gateway    # writes my-gateway/gw.yaml, and prints unconverted fields',
   ])
-    .argument('<file>', 'its config.yaml, or - for stdin')
+    .argument('<file>', 'the config.yaml, or - for stdin')
     .option('-o, --output <dir>', 'the directory to write gw.yaml to; nothing is overwritten')
-    .option('--prices', 'take prices from the price list (docs/prices.md) where the file has none')
+    .option('--prices', 'take missing prices from the price list (docs/prices.md)')
     .action(
       bind<{ output?: string; prices?: boolean }>(async (session, [file = ''], options) => {
         const { output: folder, prices = false } = options
@@ -33,7 +33,7 @@ function litellmCommand(bind: BindHandler): Command {
         const path = file === '-' ? file : resolve(io.cwd, file)
         const imported = await importedFromLitellm(path, appPorts(session), { prices })
         if (folder === undefined) {
-          for (const line of told(file, imported, out.infoStyle)) out.info(line)
+          for (const line of importReport(file, imported, out.infoStyle)) out.info(line)
           out.result({ text: () => imported.yaml, json: () => toJson(file, imported) })
           return EXIT.done
         }
@@ -44,7 +44,7 @@ function litellmCommand(bind: BindHandler): Command {
           CONFIG_FOLDER,
         )
         out.result({
-          text: () => [...told(file, imported, out.style), ''].join('\n'),
+          text: () => [...importReport(file, imported, out.style), ''].join('\n'),
           json: () => ({ written: `${folder}/${CONFIG_FILE}`, ...toJson(file, imported) }),
         })
         out.info(
@@ -55,22 +55,22 @@ function litellmCommand(bind: BindHandler): Command {
     )
 }
 
-function told(file: string, { resources, left, notes }: Imported, style: Style): readonly string[] {
+function importReport(file: string, { resources, left, notes }: Imported, style: Style): readonly string[] {
   const census = (['endpoint', 'publication', 'binding'] as const)
     .map(kind => pluralize(resources.filter(resource => resource.kind === kind).length, kind))
     .join(', ')
   return [
-    `Carried: ${census}.`,
-    `Added: tenant ${IMPORTED_TENANT} and key ${IMPORTED_KEY}, so that it can be called at once.`,
+    `Converted: ${census}.`,
+    `Added: tenant ${IMPORTED_TENANT} and key ${IMPORTED_KEY}, so that calls work at once.`,
     ...notes.map(({ place, text }) => `${style.changed(at(file, place))}  ${printable(text)}`),
-    ...(left.length === 0 ? [] : [`Not carried: ${pluralize(left.length, 'field')}.`]),
+    ...(left.length === 0 ? [] : [`Not converted: ${pluralize(left.length, 'field')}.`]),
     ...left.map(
       ({ place, field, why }) => `${style.removed(at(file, place))}  ${printable(field)}: ${printable(why)}`,
     ),
   ]
 }
 
-/** The file as it was named, not as it was found. */
+/** The path as given on the command line, not the resolved one. */
 function at(file: string, { line }: Place): string {
   return `${printable(file === '-' ? '<stdin>' : file)}:${line}`
 }

@@ -13,7 +13,7 @@ interface Options {
   readonly prices?: boolean
 }
 
-/** `gw init`: a folder to start from. */
+/** `gw init`: writes a starter folder. */
 export function initCommand(bind: BindHandler): Command {
   return newCommand(
     'init',
@@ -25,10 +25,10 @@ export function initCommand(bind: BindHandler): Command {
       'gw init my-gateway --vendor vllm --model qwen3 --base-url http://gpu-1:8000/v1',
     ],
   )
-    .argument('[dir]', 'the folder; made where it is missing', '.')
+    .argument('[dir]', 'the folder; created if it does not exist', '.')
     .option('--vendor <id>', 'the upstream, by its id in docs/vendors.md (default: the demo upstream)')
     .option('--model <name>', 'the model of that vendor')
-    .option('--base-url <url>', 'its address, where it is not the one in the table')
+    .option('--base-url <url>', 'its address, if it differs from the table')
     .option('--prices', 'take the price of the model from the price list')
     .action(
       bind<Options>(async ({ io, out, signal }, [dir = '.'], options) => {
@@ -41,7 +41,7 @@ export function initCommand(bind: BindHandler): Command {
           text: () => files.map(file => `${here === '' ? file : `${here}/${file}`}\n`).join(''),
           json: () => ({ directory: folder, files: [...files] }),
         })
-        if (ignoreStands) out.info('There is a .gitignore already: let it name data/ and .env.')
+        if (ignoreStands) out.info('A .gitignore exists already: add data/ and .env to it.')
         const variable = upstream?.vendor.keyVariable
         const key = variable === undefined ? '' : `export ${variable}=…, `
         out.info(`Next: ${here === '' ? '' : `cd ${here}, then `}gw validate, gw test, ${key}gw apply.`)
@@ -60,7 +60,7 @@ function upstreamOf({ vendor, model, baseUrl, prices = false }: Options): Chosen
     })
   }
   if (model === undefined && baseUrl === undefined && !prices) return undefined
-  throw new CommandError('GW6001', '--model, --base-url and --prices belong to a vendor.', {
+  throw new CommandError('GW6001', '--model, --base-url and --prices need a vendor.', {
     hint: 'Name it with --vendor, such as --vendor openai.',
   })
 }

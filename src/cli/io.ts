@@ -13,7 +13,7 @@ export interface Sink extends Writable {
 /** A stream to read from, which may be a terminal. */
 export interface Source extends Readable {
   readonly isTTY?: boolean | undefined
-  /** Of a terminal: whether each key comes at once, and none is shown. */
+  /** Of a terminal: raw mode delivers each key at once and shows none. */
   setRawMode?(raw: boolean): unknown
 }
 
@@ -24,35 +24,35 @@ export type EndingSignal = (typeof ENDING_SIGNALS)[number]
 export interface Signals {
   on(signal: EndingSignal, listener: () => void): unknown
   off(signal: EndingSignal, listener: () => void): unknown
-  /** The process ends, by whatever way but a signal that nobody listens to. */
+  /** The process exits, in any way but by a signal without a listener. */
   on(event: 'exit', listener: () => void): unknown
   off(event: 'exit', listener: () => void): unknown
 }
 
-/** The world as a command sees it. A test owns each part of it. */
+/** The environment of a command. Tests replace each part of it. */
 export interface Io {
   readonly stdout: Sink
   readonly stderr: Sink
   readonly stdin: Source
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** Absolute path from which relative ones count. */
+  /** Absolute; relative paths are resolved against it. */
   readonly cwd: string
   readonly clock: Clock
   readonly random: Random
   readonly signals: Signals
 }
 
-/** What cron and systemd leave out: who is at work, by the system's own account. */
+/** Adds the user name of the system account, which cron and systemd do not set. */
 function withUser(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   if (environment['USER'] || environment['LOGNAME']) return environment
   try {
     return { ...environment, USER: userInfo().username }
   } catch {
-    return environment // a user id without an account, as containers have it
+    return environment // a user id without an account, as in containers
   }
 }
 
-/** The world of a real process. Its stdin is opened by the first look at it, so it is looked at late. */
+/** The environment of a real process. The first access to `stdin` opens it, hence the getter. */
 export function processIo(host: NodeJS.Process): Io {
   return {
     stdout: host.stdout,

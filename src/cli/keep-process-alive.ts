@@ -1,9 +1,9 @@
-/** The longest delay that a timer of Node takes. */
+/** The longest delay of a Node timer. */
 const LONG_MS = 2_147_483_647
 
 /**
- * Keeps the process alive while `work` is under way, and no longer. Timers of a `Clock` let it end, and a command
- * that only waits for the next look at a file has nothing else that holds it.
+ * Keeps the process alive until `work` has ended. Timers of a `Clock` are unreferenced, so a command that only waits
+ * for the next poll of a file would exit.
  */
 export async function keepProcessAlive<T>(work: Promise<T>): Promise<T> {
   const awake = setInterval(() => undefined, LONG_MS)

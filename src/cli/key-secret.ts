@@ -3,11 +3,11 @@ import type { SecretFile } from '../app/secret-files.ts'
 import { EXIT, type ExitCode } from '../base/catalogue/command.ts'
 import type { Session } from './session.ts'
 
-/** The secret alone on stdout, so that a pipe can take it; what a person should know goes to stderr. */
+/** Prints only the secret on stdout, for pipes; messages go to stderr. */
 export function reveal(session: Session, issued: Issued): ExitCode {
   const { out } = session
   const { key, secret, graceUntilMs } = issued
-  out.info(`The secret of ${key}, shown this once: only its hash is kept.`)
+  out.info(`The secret of ${key}, shown only once: the store keeps its hash.`)
   if (graceUntilMs !== undefined)
     out.info(`Older secrets work until ${new Date(graceUntilMs).toISOString()}.`)
   warn(session, issued)
@@ -22,11 +22,11 @@ export function reveal(session: Session, issued: Issued): ExitCode {
   return EXIT.done
 }
 
-/** Several: a line for each, with the name of its key, a tab and the secret. */
+/** Several secrets: a line for each, with the name of its key, a tab and the secret. */
 export function revealAll(session: Session, issued: readonly Issued[]): ExitCode {
   const [only] = issued
   if (only && issued.length === 1) return reveal(session, only)
-  session.out.info('Each secret is shown this once: only its hash is kept.')
+  session.out.info('Each secret is shown only once: the store keeps its hash.')
   for (const each of issued) warn(session, each)
   session.out.result({
     text: () => issued.map(({ key, secret }) => `${key}\t${secret}\n`).join(''),
@@ -35,7 +35,7 @@ export function revealAll(session: Session, issued: readonly Issued[]): ExitCode
   return EXIT.done
 }
 
-/** Those that are in files: nothing secret is printed. */
+/** Secrets that were written to files: prints only the paths. */
 export function revealFiles(
   session: Session,
   files: readonly (SecretFile & { readonly minted: Issued })[],

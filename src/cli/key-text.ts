@@ -9,7 +9,7 @@ import { type Column, table } from './table.ts'
 const STATES: Record<KeyState, string> = {
   active: 'active',
   disabled: 'disabled',
-  held: 'disabled by hand',
+  held: 'disabled manually',
   expired: 'expired',
   no_secret: 'no secret',
 }
@@ -19,7 +19,7 @@ const EXPIRES: Column<KeyView> = {
   cell: ({ expiresAtMs: ms }) => (ms === undefined ? '-' : day(ms)),
 }
 
-/** Keys as a table, one a line. The columns are dropped from the right where the terminal is narrow. */
+/** Keys as a table, one a line. On a narrow terminal columns are dropped from the right. */
 export function keysToText(
   keys: readonly KeyView[],
   nowMs: number,
@@ -44,7 +44,7 @@ export function keysToText(
   return table(columns, keys, style, width)
 }
 
-/** One key, a field a line; what is not set is left out. */
+/** One key, one field per line; unset fields are left out. */
 export function keyToText(key: KeyView, style: Style, spend?: KeySpend): string {
   const { budget, place } = key
   const fields: readonly (readonly [string, string | undefined])[] = [
@@ -108,21 +108,21 @@ export function keyToJson(key: KeyView, spend?: KeySpend): Json {
   })
 }
 
-/** As it is written. */
+/** As in the configuration file. */
 function rateJson(written: WrittenRate | undefined): Json | undefined {
   if (typeof written !== 'object') return written
   return present({ limit: written.limit, burst: written.burst })
 }
 
 function stateText(key: KeyView): string {
-  const told: Record<KeyState, string> = {
+  const texts: Record<KeyState, string> = {
     active: 'active',
     disabled: 'disabled in its configuration',
     held: `disabled by \`gw keys disable\`${key.suspendedAtMs === undefined ? '' : ` since ${iso(key.suspendedAtMs)}`}`,
     expired: 'expired',
     no_secret: `no secret yet: \`gw keys issue ${key.name}\``,
   }
-  return told[key.state]
+  return texts[key.state]
 }
 
 function budgetCell({ budget }: KeyView): string {
@@ -144,7 +144,7 @@ function limitsText({ limits }: KeyView): string {
     .join(', ')
 }
 
-/** In a table: `3d`, `3d +1` with an older one in its grace, or where it comes from if not from here. */
+/** In a table: `3d`, `3d +1` with an older one in its grace period, or its source if it was not issued. */
 function secretAge(key: KeyView, nowMs: number): string {
   if (key.secretCreatedAtMs === undefined) return key.secretSource ?? '-'
   const more = key.activeSecrets > 1 ? ` +${key.activeSecrets - 1}` : ''
@@ -153,7 +153,7 @@ function secretAge(key: KeyView, nowMs: number): string {
 
 function secretText({ secretSource, secretCreatedAtMs, activeSecrets }: KeyView): string | undefined {
   if (secretSource === undefined) return undefined
-  if (secretSource !== 'issued') return `brought along as a ${secretSource}`
+  if (secretSource !== 'issued') return `from the configuration, as a ${secretSource}`
   if (secretCreatedAtMs === undefined) return 'issued, and expired'
   const more = activeSecrets > 1 ? `, and ${activeSecrets - 1} older in grace` : ''
   return `issued ${iso(secretCreatedAtMs)}${more}`
@@ -175,7 +175,7 @@ function iso(ms: number): string {
   return new Date(ms).toISOString()
 }
 
-/** Leaves out what is not there: absent and null are not the same, and only absent is true here. */
+/** Drops undefined fields: in JSON absent and null differ, and these are absent. */
 function present(fields: { readonly [name: string]: Json | undefined }): { readonly [name: string]: Json } {
   return Object.fromEntries(
     Object.entries(fields).filter((field): field is [string, Json] => field[1] !== undefined),

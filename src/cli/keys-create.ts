@@ -24,25 +24,31 @@ interface Options {
   readonly issue?: true
 }
 
-/** `gw keys create`: a key beside those of the files, which `gw apply` leaves alone. */
+/** `gw keys create`: a key beside those of the files; `gw apply` does not change it. */
 export function keysCreateCommand(bind: BindHandler): Command {
-  return newCommand('create', 'Make a key that no file declares; gw apply leaves it alone.', [
+  return newCommand('create', 'Create a key that no file declares; gw apply does not change it.', [
     'gw keys create ci-bot --kind platform --issue',
-    'gw keys create trial --tenant acme --models "gpt-*" --budget 50/month --expires 30d --issue',
+    'gw keys create demo --tenant acme --models "gpt-*" --budget 50/month --expires 30d --issue',
   ])
-    .argument('<name>', 'of the key to make')
-    .addOption(new Option('--kind <kind>', 'platform: of no tenant').choices(['platform', 'tenant']))
+    .argument('<name>', 'the name of the new key')
+    .addOption(
+      new Option('--kind <kind>', 'platform: a key without a tenant').choices(['platform', 'tenant']),
+    )
     .option('--tenant <name>', 'the tenant that it belongs to')
-    .option('--display-name <text>', 'a name for people')
+    .option('--display-name <text>', 'a name for display')
     .option('--models <patterns>', 'names or globs, separated by commas (default: all)', listArgument)
     .option('--rpm <n>', 'requests per minute', countArgument)
     .option('--tpm <n>', 'tokens per minute', countArgument)
     .option('--concurrency <n>', 'requests at a time', countArgument)
-    .option('--quota <n>', 'total tokens, for life', countArgument)
+    .option('--quota <n>', 'total tokens in the life of the key', countArgument)
     .option('--budget <amount/per>', 'money: 50/month, 2.5/day or 100/total', budgetArgument)
-    .option('--timezone <zone>', 'where days and months of the budget begin (default: UTC)', timezoneArgument)
+    .option(
+      '--timezone <zone>',
+      'time zone of days and months of the budget (default: UTC)',
+      timezoneArgument,
+    )
     .option('--expires <when>', 'a duration from now, a day or a time')
-    .option('--issue', 'mint its secret as well, and print it alone on stdout')
+    .option('--issue', 'generate its secret as well, and print only that on stdout')
     .action(bind<Options>(handler))
 }
 
@@ -53,28 +59,28 @@ async function handler(session: Session, [name = '']: readonly string[], options
   for (const model of created.unknownModels)
     out.info(`${out.infoStyle.changed('warning')} no publication is named ${printable(model)}.`)
   if (created.issued) {
-    out.info(`Key ${name} made: revision ${created.revision}.`)
+    out.info(`Key ${name} created: revision ${created.revision}.`)
     return reveal(session, created.issued)
   }
   out.result({
     text: () =>
-      `Key ${name} made: revision ${created.revision}. \`gw keys issue ${name}\` mints its secret.\n`,
+      `Key ${name} created: revision ${created.revision}. \`gw keys issue ${name}\` generates its secret.\n`,
     json: () => ({ key: name, revision: created.revision }),
   })
   return EXIT.done
 }
 
-/** The policy as a file would say it. */
+/** The policy in the form of a configuration file. */
 function policyOf(options: Options, nowMs: number): { readonly [field: string]: Json } {
   const { kind, tenant, displayName, models, rpm, tpm, concurrency, quota, budget, timezone, expires } =
     options
   if (kind === undefined && tenant === undefined) {
-    throw new CommandError('GW6001', 'A key belongs to a tenant, or is one of the platform.', {
+    throw new CommandError('GW6001', 'A key needs a tenant or the kind `platform`.', {
       hint: 'Pass --tenant NAME, or --kind platform.',
     })
   }
   if (timezone !== undefined && budget === undefined)
-    throw new CommandError('GW6001', '`--timezone` is that of the budget, and there is none.', {
+    throw new CommandError('GW6001', '`--timezone` belongs to a budget, and none is given.', {
       hint: 'Pass --budget AMOUNT/PER with it.',
     })
   return {
@@ -96,8 +102,8 @@ function policyOf(options: Options, nowMs: number): { readonly [field: string]: 
 function expiryOf(text: string, nowMs: number): string {
   const ms = parseTime('--expires', text, 'ahead', { nowMs, timezone: 'UTC' })
   if (ms > nowMs) return new Date(ms).toISOString()
-  throw new CommandError('GW6001', `\`--expires ${text}\` lies in the past.`, {
-    hint: 'Name a moment that is to come, such as 90d or 2030-01-31.',
+  throw new CommandError('GW6001', `\`--expires ${text}\` is in the past.`, {
+    hint: 'Name a time in the future, such as 90d or 2030-01-31.',
   })
 }
 

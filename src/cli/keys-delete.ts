@@ -6,11 +6,11 @@ import { keyToText } from './key-text.ts'
 import { newCommand } from './new-command.ts'
 import { appPorts, type BindHandler } from './session.ts'
 
-/** `gw keys delete`: for keys that `gw keys create` or REST made; the others are removed from their file. */
+/** `gw keys delete`: for keys created by `gw keys create` or REST; others are removed from their file. */
 export function keysDeleteCommand(bind: BindHandler): Command {
   return newCommand('delete', 'Delete a key that no file declares, with its secrets.', [
-    'gw keys delete trial',
-    'gw keys delete trial --yes',
+    'gw keys delete demo',
+    'gw keys delete demo --yes',
   ])
     .argument('<name>', 'the key')
     .action(
@@ -21,7 +21,7 @@ export function keysDeleteCommand(bind: BindHandler): Command {
           await confirm(session, `Delete the key ${name}?`)
         })
         out.result({
-          text: () => `Key ${name} deleted: revision ${revision}. What it used stays in the ledger.\n`,
+          text: () => `Key ${name} deleted: revision ${revision}. Its usage stays in the ledger.\n`,
           json: () => ({ key: name, revision }),
         })
         return EXIT.done

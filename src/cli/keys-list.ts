@@ -15,8 +15,8 @@ interface Options {
 export function keysListCommand(bind: BindHandler): Command {
   return newCommand('list', 'List the keys and whether they work.', [
     'gw keys list',
-    'gw keys list --expiring 14d   # those that end within two weeks',
-    'gw keys list --unused 30d     # those that nobody has used for a month',
+    'gw keys list --expiring 14d   # those that expire within two weeks',
+    'gw keys list --unused 30d     # those without a call for a month',
     'gw keys list --format json',
   ])
     .option('--expiring <duration>', 'only those that expire within this time', durationArgument)

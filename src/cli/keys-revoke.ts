@@ -5,17 +5,17 @@ import { EXIT } from '../base/catalogue/command.ts'
 import { newCommand } from './new-command.ts'
 import { appPorts, type BindHandler } from './session.ts'
 
-/** `gw keys revoke`: asks nothing, because whoever types it is in a hurry and a new secret can always be minted. */
+/** `gw keys revoke`: without confirmation, because incidents are urgent and a new secret can always be issued. */
 export function keysRevokeCommand(bind: BindHandler): Command {
-  return newCommand('revoke', 'End every secret of a key at once, whatever its configuration says.', [
-    'gw keys revoke my-app         # an incident; gw keys issue my-app mints a new secret',
+  return newCommand('revoke', 'Revoke every secret of a key at once, regardless of its configuration.', [
+    'gw keys revoke my-app         # an incident; gw keys issue my-app generates a new secret',
   ])
     .argument('<name>', 'the key')
     .action(
       bind(async (session, [name = '']) => {
         const { secrets, held } = await revokeKey(name, session.flags.store, appPorts(session))
         session.out.result({
-          text: () => told(name, secrets, held),
+          text: () => revocationText(name, secrets, held),
           json: () => ({ key: name, revoked: secrets, disabled: held }),
         })
         return EXIT.done
@@ -23,13 +23,13 @@ export function keysRevokeCommand(bind: BindHandler): Command {
     )
 }
 
-function told(name: string, secrets: number, held: boolean): string {
+function revocationText(name: string, secrets: number, held: boolean): string {
   if (held) {
     return (
-      `Key ${name} is disabled: its secret is brought along by the configuration, and ends there.\n` +
-      `Replace it and apply, then \`gw keys enable ${name}\`.\n`
+      `Key ${name} is disabled: its secret is defined in the configuration.\n` +
+      `Replace it there and apply, then \`gw keys enable ${name}\`.\n`
     )
   }
-  if (secrets === 0) return `Key ${name} had no secret that works.\n`
-  return `Key ${name}: ${pluralize(secrets, 'secret')} revoked. \`gw keys issue ${name}\` mints a new one.\n`
+  if (secrets === 0) return `Key ${name} had no active secret.\n`
+  return `Key ${name}: ${pluralize(secrets, 'secret')} revoked. \`gw keys issue ${name}\` generates a new one.\n`
 }

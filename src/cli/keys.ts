@@ -15,11 +15,11 @@ import { appPorts, type BindHandler, type Session } from './session.ts'
 
 const MAX_GRACE_MS = 366 * 86_400_000
 
-/** `gw keys`: the secrets of keys, the switches for an incident, and keys beside those of the files. */
+/** `gw keys`: secrets of keys, disabling keys in an incident, and keys beside those of the files. */
 export function keysCommand(bind: BindHandler): Command {
-  return newCommand('keys', 'Issue and look after the secrets of API keys.', [
+  return newCommand('keys', 'Manage API keys and their secrets.', [
     'gw keys issue my-app',
-    'gw keys create trial --tenant acme --budget 50/month --issue',
+    'gw keys create demo --tenant acme --budget 50/month --issue',
     'gw keys rotate my-app --grace 24h',
     'gw keys list',
   ])
@@ -35,13 +35,13 @@ export function keysCommand(bind: BindHandler): Command {
 }
 
 function issueCommand(bind: BindHandler): Command {
-  return newCommand('issue', 'Mint the secrets of keys; each is printed once, or written to a file.', [
+  return newCommand('issue', 'Generate the secrets of keys; each is printed once, or written to a file.', [
     'gw keys issue my-app',
     'gw keys issue my-app | vault kv put secret/my-app key=-',
     'gw keys issue alice bob --to ./keys   # ./keys/alice.key and ./keys/bob.key',
   ])
     .argument('<names...>', 'the keys')
-    .option('--to <folder>', 'write each secret to NAME.key there, which only you can read')
+    .option('--to <folder>', 'write each secret to a file NAME.key in this folder, which only you can read')
     .action(
       bind<{ to?: string }>(async (session, names, { to }) => {
         const ports = appPorts(session)
@@ -54,10 +54,14 @@ function issueCommand(bind: BindHandler): Command {
 }
 
 function rotateCommand(bind: BindHandler): Command {
-  return newCommand('rotate', 'Mint a new secret and end the older ones, at once or after a grace.', [
-    'gw keys rotate my-app --grace 24h',
-    'gw keys rotate my-app               # an incident: the old secret ends now',
-  ])
+  return newCommand(
+    'rotate',
+    'Generate a new secret and end the older ones, at once or after a grace period.',
+    [
+      'gw keys rotate my-app --grace 24h',
+      'gw keys rotate my-app               # an incident: the old secret ends now',
+    ],
+  )
     .argument('<name>', 'the key')
     .option('--grace <duration>', 'how long the older secrets still work', parseGrace, 0)
     .action(
@@ -69,11 +73,9 @@ function rotateCommand(bind: BindHandler): Command {
 }
 
 function showCommand(bind: BindHandler): Command {
-  return newCommand(
-    'show',
-    'Show one key: its policy, its state, what it has spent and where it is declared.',
-    ['gw keys show my-app'],
-  )
+  return newCommand('show', 'Show one key: its policy, its state, its spend and its place in the files.', [
+    'gw keys show my-app',
+  ])
     .argument('<name>', 'the key')
     .action(
       bind(async (session, [name = '']) => {
@@ -88,7 +90,7 @@ function showCommand(bind: BindHandler): Command {
 }
 
 function disableCommand(bind: BindHandler): Command {
-  return newCommand('disable', 'Stop a key at once, whatever its configuration says.', [
+  return newCommand('disable', 'Disable a key at once, regardless of its configuration.', [
     'gw keys disable my-app',
   ])
     .argument('<name>', 'the key')
@@ -101,21 +103,21 @@ function disableCommand(bind: BindHandler): Command {
 }
 
 function enableCommand(bind: BindHandler): Command {
-  return newCommand('enable', 'Take back `gw keys disable`.', ['gw keys enable my-app'])
+  return newCommand('enable', 'Revert `gw keys disable`.', ['gw keys enable my-app'])
     .argument('<name>', 'the key')
     .action(
       bind(async (session, [name = '']) => {
         const changed = await enableKey(name, session.flags.store, appPorts(session))
         const { key } = await showKey(name, session.flags.store, appPorts(session))
-        return switched(session, name, 'enabled', changed, LACKING[key.state]?.(name))
+        return switched(session, name, 'enabled', changed, PROBLEMS[key.state]?.(name))
       }),
     )
 }
 
-/** What an enabled key may still lack before it works. */
-const LACKING: Readonly<Partial<Record<KeyState, (name: string) => string>>> = {
+/** States in which an enabled key does not work yet. */
+const PROBLEMS: Readonly<Partial<Record<KeyState, (name: string) => string>>> = {
   no_secret: name => `It has no secret yet: \`gw keys issue ${name}\`.`,
-  expired: () => 'It has expired: move `expires_at` of its policy.',
+  expired: () => 'It has expired: change `expires_at` in its policy.',
 }
 
 function switched(
@@ -123,9 +125,9 @@ function switched(
   key: string,
   state: 'enabled' | 'disabled',
   changed: boolean,
-  lacking?: string,
+  problem?: string,
 ) {
-  if (lacking !== undefined) out.info(lacking)
+  if (problem !== undefined) out.info(problem)
   out.result({
     text: () => (changed ? `Key ${key} is ${state}.\n` : `Key ${key} was ${state} already.\n`),
     json: () => ({ key, state, changed }),

@@ -3,7 +3,7 @@ import type { Json } from '../schema/kinds.ts'
 import type { Finding } from '../store/ledger/types.ts'
 import { printable, type Style } from './style.ts'
 
-/** Each row that does not fit, with its table before it. */
+/** Each inconsistent row, after the name of its table. */
 export function findingsToText(findings: readonly Finding[], style: Style): string {
   return findings
     .map(({ table, row, problem }) => `${style.fault(printable(`${table} ${row}`))}: ${printable(problem)}\n`)

@@ -7,44 +7,44 @@ import { newCommand } from './new-command.ts'
 import { progressLine } from './progress.ts'
 import { appPorts, type BindHandler } from './session.ts'
 
-/** `gw ledger`: the book of every hold, bill, credit and debit. */
+/** `gw ledger`: the ledger of every hold, charge, credit and debit. */
 export function ledgerCommand(bind: BindHandler): Command {
-  return newCommand('ledger', 'Look after the book of holds, bills, credits and debits.', [
+  return newCommand('ledger', 'Check the ledger of holds, charges, credits and debits.', [
     'gw ledger verify',
   ]).addCommand(verifyCommand(bind))
 }
 
 function verifyCommand(bind: BindHandler): Command {
-  return newCommand('verify', 'Add up every entry again, and name each row that does not fit.', [
+  return newCommand('verify', 'Recalculate every sum, and name each row that does not match.', [
     'gw ledger verify',
-    'gw ledger verify --format json   # exit code 1 where something does not fit',
+    'gw ledger verify --format json   # exit code 1 if a row does not match',
   ]).action(
     bind(async session => {
       const { out, io, flags, signal } = session
       signal.throwIfAborted()
       const progress = progressLine(io)
       const onProgress = (entries: number, ofEntries: number) =>
-        progress.show(`Adding up the ledger: ${entries} of ${ofEntries} entries …`)
+        progress.show(`Checking the ledger: ${entries} of ${ofEntries} entries …`)
       try {
         const checked = await verifyLedger(flags.store, appPorts(session), onProgress).finally(() =>
           progress.clear(),
         )
         out.result({
-          text: () => `${told(checked)}: everything fits.\n`,
+          text: () => `${checkedText(checked)}: all sums match.\n`,
           json: () => ({ fits: true, ...checkedToJson(checked), findings: [] }),
         })
         return EXIT.done
       } catch (error) {
-        // Here the findings are what was asked for, so they are data; the verdict remains talk.
+        // The findings are the result of this command, so they go to stdout; the verdict goes to stderr.
         if (!(error instanceof LedgerBroken)) throw error
-        out.print(`${told(error.checked)}.\n${findingsToText(error.findings, out.style)}`)
+        out.print(`${checkedText(error.checked)}.\n${findingsToText(error.findings, out.style)}`)
         return out.fail(error, 'detailed')
       }
     }),
   )
 }
 
-function told({ entries, openHolds, accounts }: LedgerChecked): string {
-  const many = entries === 1 ? '1 entry' : `${entries} entries`
-  return `Checked ${many}, ${pluralize(openHolds, 'open hold')}, ${pluralize(accounts, 'account')}`
+function checkedText({ entries, openHolds, accounts }: LedgerChecked): string {
+  const count = entries === 1 ? '1 entry' : `${entries} entries`
+  return `Checked ${count}, ${pluralize(openHolds, 'open hold')}, ${pluralize(accounts, 'account')}`
 }

@@ -15,7 +15,7 @@ export function parseListen(text: string): Address {
   const [matched, six, host, digits] = FORM.exec(text) ?? []
   const port = Number(digits)
   if (matched === undefined || port > 65_535) {
-    throw new CommandError('GW6001', `\`--listen ${text}\` is no address.`, {
+    throw new CommandError('GW6001', `\`--listen ${text}\` is not an address.`, {
       hint: 'Write HOST:PORT, such as 127.0.0.1:9101 or [::1]:9101.',
     })
   }

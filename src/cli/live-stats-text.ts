@@ -3,10 +3,10 @@ import type { EndpointLiveStats, Flow, LiveStats } from '../app/live-stats/types
 import type { Json } from '../schema/kinds.ts'
 import { printable } from './style.ts'
 
-/** A look as one line, for where no screen is. */
+/** A sample as one line, for output without a screen. */
 export function liveStatsLine({ atMs, gateways, endpoints, total, storeRevision }: LiveStats): string {
   const states = [...new Set(gateways.map(({ state }) => state))].join(',')
-  const ill = endpoints.filter(({ state }) => state === 'unhealthy').map(({ name }) => name)
+  const unhealthy = endpoints.filter(({ state }) => state === 'unhealthy').map(({ name }) => name)
   const { requestsPerSecond, tokensPerSecond, inFlight, rejectedPerSecond } = total
   const parts = [
     new Date(atMs).toISOString(),
@@ -17,7 +17,7 @@ export function liveStatsLine({ atMs, gateways, endpoints, total, storeRevision 
     `${figure(inFlight)} open`,
     ...(rejectedPerSecond === undefined ? [] : [`${figure(rejectedPerSecond)} rejected/s`]),
     ...slowest(endpoints),
-    ...(ill.length === 0 ? [] : [`unhealthy: ${ill.join(', ')}`]),
+    ...(unhealthy.length === 0 ? [] : [`unhealthy: ${unhealthy.join(', ')}`]),
   ]
   return `${printable(parts.join('  '))}\n`
 }

@@ -18,34 +18,34 @@ interface LoginOptions {
 
 const DEFAULT_URL = new URL('http://127.0.0.1:8080')
 
-/** `gw login`: keeps a token for a control plane, so that other commands can ask it. */
+/** `gw login`: saves a token for a control plane, for other commands. */
 export function loginCommand(bind: BindHandler): Command {
-  return newCommand('login', 'Log in at a control plane, and keep a token for it.', [
+  return newCommand('login', 'Log in to a control plane, and save a token for it.', [
     'gw login --user ada',
     'gw login --url https://gw.example.com --user ada --scope write --expires 8h',
     'vault read -field=password secret/ada | gw login --user ada --password -',
   ])
     .addOption(controlUrlOption(`the control plane (default: ${DEFAULT_URL.origin})`))
-    .option('--user <name>', 'who logs in')
+    .option('--user <name>', 'the user')
     .addOption(
-      new Option('--scope <scope>', 'read: asks and changes nothing; write: all that the user may')
+      new Option('--scope <scope>', 'read: changes nothing; write: everything that the user may do')
         .choices(TOKEN_SCOPES)
         .default('read'),
     )
-    .option('--expires <duration>', 'for how long the token is good', '30d')
-    .option('--password <->', '`-` reads it from stdin; without this flag it is asked for on the terminal')
+    .option('--expires <duration>', 'lifetime of the token', '30d')
+    .option('--password <->', '`-` reads it from stdin; by default the terminal asks for it')
     .addHelpText(
       'after',
       [
         '',
-        'The password opens a session, which makes a personal access token and ends. The token is kept in',
-        '~/.config/gw/login.json (GW_LOGIN_FILE), readable for its owner alone. `gw why --url` uses it; GW_TOKEN in the',
-        'environment comes before it. `gw logout` revokes it.',
+        'The password opens a session, which creates a personal access token and ends. The token is saved in',
+        '~/.config/gw/login.json (GW_LOGIN_FILE), readable only for its owner. `gw why --url` uses it, unless GW_TOKEN is',
+        'set. `gw logout` revokes it.',
       ].join('\n'),
     )
     .action(
       bind<LoginOptions>(async (session, _args, { url = DEFAULT_URL, user, scope, expires, password }) => {
-        if (user === undefined) throw new CommandError('GW6001', 'Name who logs in: `--user NAME`.')
+        if (user === undefined) throw new CommandError('GW6001', 'The user is missing: `--user NAME`.')
         const { login, file } = await logIn(
           { url, user, scope, expiresIn: expires },
           () => oldPassword(session, password),
@@ -68,9 +68,9 @@ export function loginCommand(bind: BindHandler): Command {
     )
 }
 
-/** `gw logout`: revokes what `gw login` has kept. */
+/** `gw logout`: revokes the token of `gw login`. */
 export function logoutCommand(bind: BindHandler): Command {
-  return newCommand('logout', 'Revoke the token of a control plane that `gw login` keeps, and forget it.', [
+  return newCommand('logout', 'Revoke and delete the token that `gw login` has saved.', [
     'gw logout',
     'gw logout --url https://gw.example.com',
   ])

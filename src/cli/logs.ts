@@ -25,7 +25,7 @@ interface Options extends TrafficOptions {
 export function logsCommand(bind: BindHandler): Command {
   const command = newCommand(
     'logs',
-    'Print the call log: a line for each call that went to an endpoint, with its cause where it failed, and a sample of those that were rejected before, with how many were rejected alike in the same second. With --format json it is JSON Lines: one object a line.',
+    'Print the call log: a line for each dispatched call, with its cause if it failed, and a sample of the rejected calls, with the number of equal rejections in the same second. With --format json it is JSON Lines: one object per line.',
     [
       'gw logs --follow',
       'gw logs --outcome rejected --since 1h',
@@ -91,9 +91,10 @@ function filtersOf(options: Options, nowMs: number): CallFilters {
 
 function outcomeOf(text: string): string {
   if ((CALL_OUTCOMES as readonly string[]).includes(text)) return text
-  const near = didYouMean(text, CALL_OUTCOMES)
-  throw new CommandError('GW6001', `\`--outcome ${text}\` is no outcome.`, {
-    hint: near === undefined ? `Write one of ${CALL_OUTCOMES.join(', ')}.` : `Did you mean ${near}?`,
+  const suggestion = didYouMean(text, CALL_OUTCOMES)
+  throw new CommandError('GW6001', `\`--outcome ${text}\` is not an outcome.`, {
+    hint:
+      suggestion === undefined ? `Write one of ${CALL_OUTCOMES.join(', ')}.` : `Did you mean ${suggestion}?`,
   })
 }
 
@@ -104,7 +105,7 @@ function statusRange(text: string): Pick<CallFilters, 'minStatus' | 'maxStatus'>
   if (hundred !== undefined)
     return { minStatus: Number(hundred) * 100, maxStatus: Number(hundred) * 100 + 99 }
   if (least !== undefined) return { minStatus: Number(least) }
-  throw new CommandError('GW6001', `\`--status ${text}\` is no status.`, {
+  throw new CommandError('GW6001', `\`--status ${text}\` is not a status.`, {
     hint: 'Write 429, 4xx, or ">=400" (quoted, for the shell).',
   })
 }

@@ -11,15 +11,15 @@ import { earlyFlag, usageError } from './usage.ts'
 export { processIo } from './io.ts'
 
 /**
- * One run of `gw`, from the words of its command line to its exit code.
+ * One run of `gw`, from its command line to its exit code.
  *
- *     argv ──▶ parse ──▶ the verb's act ──▶ result on stdout ──▶ flushed ──▶ exit code
+ *     argv ──▶ parse ──▶ command handler ──▶ result on stdout ──▶ flushed ──▶ exit code
  *                │            │                                     │
- *           64 usage     1 3 4 5 130 from the catalogue        1 stdout broke
+ *           64 usage     1 3 4 5 130 from the catalogue        1 stdout failed
  *
- * Never throws, and leaves nothing behind but what the verb was asked to do.
+ * Never throws, and leaves nothing running.
  *
- * @param argv without the program's own name.
+ * @param argv without the name of the program.
  */
 export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
   const format = earlyFlag(argv, '--format', FORMATS, 'text')
@@ -71,7 +71,7 @@ async function dispatch(
   return exit
 }
 
-/** Help and version come as errors, too, because commander would otherwise end the process. */
+/** Commander reports help and version as errors as well; otherwise it would end the process. */
 function answerCommander(error: CommanderError, said: Said, out: Output, argv: readonly string[]): ExitCode {
   if (error.exitCode === 0) {
     const text = said.out
@@ -90,7 +90,7 @@ function rejectFormat(command: Command, out: Output, extra: readonly string[]): 
   if (out.format === 'text' || out.format === 'json' || extra.includes(out.format)) return
   const known = ['--format text', 'json', ...extra].map(format => `\`${format}\``)
   const list = `${known.slice(0, -1).join(', ')} and ${known.at(-1)}`
-  throw new CommandError('GW6001', `\`gw ${command.name()}\` knows ${list} only.`)
+  throw new CommandError('GW6001', `\`gw ${command.name()}\` supports only ${list}.`)
 }
 
 interface ProgramOptions {
@@ -110,7 +110,7 @@ function globalFlags(command: Command, io: Io): GlobalFlags {
   }
 }
 
-/** Turns the first signal into an abort, and lets a second one have the system's own effect: the end. */
+/** Turns the first signal into an abort; a second one has its default effect and ends the process. */
 function listen(io: Io): Pick<Session, 'signal' | 'onHangup'> & { close(): void } {
   const controller = new AbortController()
   const hangups: (() => void)[] = []

@@ -18,7 +18,7 @@ import { printable } from './style.ts'
 
 const MESSAGE = /^[^\p{C}]{1,1024}$/u
 
-/** `gw maintenance`: asks nothing, because whoever types it is in a hurry and it can always be taken back. */
+/** `gw maintenance`: without confirmation, because incidents are urgent and it can always be reverted. */
 export function maintenanceCommand(bind: BindHandler): Command {
   return newCommand('maintenance', 'Reject inference with 503 at once, without a deploy.', [
     'gw maintenance on --message "Back at 10:00 UTC."',
@@ -31,18 +31,18 @@ export function maintenanceCommand(bind: BindHandler): Command {
 }
 
 function onCommand(bind: BindHandler): Command {
-  return newCommand('on', 'Reject inference from now on, whatever the settings say, until `off`.', [
+  return newCommand('on', 'Reject inference from now on, regardless of the settings, until `off`.', [
     'gw maintenance on',
-    'gw maintenance on --message "Back at 10:00 UTC."   # also changes the message of one that is on',
+    'gw maintenance on --message "Back at 10:00 UTC."   # also changes the message of an active one',
   ])
-    .option('--message <text>', 'what clients are told (default: the message of the settings)', parseMessage)
+    .option('--message <text>', 'the error message for clients (default: from the settings)', parseMessage)
     .action(
       bind<{ message?: string }>(async (session, _args, { message }) => {
-        const asked = { ...loggedIn(session.io.environment), ...(message !== undefined && { message }) }
+        const request = { ...loggedIn(session.io.environment), ...(message !== undefined && { message }) }
         return switched(
           session,
           await manually(session, 'on', async (store, onChange) => {
-            const done = await switchMaintenanceOn(store, asked)
+            const done = await switchMaintenanceOn(store, request)
             if (done.changed) await onChange()
             return done
           }),
@@ -52,16 +52,17 @@ function onCommand(bind: BindHandler): Command {
 }
 
 function offCommand(bind: BindHandler): Command {
-  return newCommand('off', 'Take back `gw maintenance on`; what the settings say holds again.', [
+  return newCommand('off', 'Revert `gw maintenance on`; the settings decide again.', [
     'gw maintenance off',
   ]).action(bind(async session => switched(session, await manually(session, 'off', switchMaintenanceOff))))
 }
 
 function statusCommand(bind: BindHandler): Command {
-  return newCommand('status', 'Say whether inference is rejected, since when, and by whose word.', [
-    'gw maintenance status',
-    'gw maintenance status --format json | jq .maintenance',
-  ]).action(
+  return newCommand(
+    'status',
+    'Show whether inference is rejected, since when, and by which user or setting.',
+    ['gw maintenance status', 'gw maintenance status --format json | jq .maintenance'],
+  ).action(
     bind(async session => {
       const maintenance = await inStore(session, 'read', maintenanceOf)
       session.out.result({ text: () => toText(maintenance), json: () => toJson(maintenance) })
@@ -70,15 +71,15 @@ function statusCommand(bind: BindHandler): Command {
   )
 }
 
-/** Does it and, where that changed something, leaves a line in the audit, also where the settings keep it up. */
+/** Runs the change and, if it changed something, records it in the audit, even if the settings keep maintenance on. */
 function manually(
   session: Session,
   to: 'on' | 'off',
   work: (store: Store, onChange: () => Promise<void>) => Promise<Switched>,
 ): Promise<Switched> {
   return inStore(session, 'write', store => {
-    const deed = { action: 'set_maintenance', target: `maintenance/${to}` }
-    return work(store, () => record(store, deed, appPorts(session)))
+    const entry = { action: 'set_maintenance', target: `maintenance/${to}` }
+    return work(store, () => record(store, entry, appPorts(session)))
   })
 }
 
@@ -103,10 +104,10 @@ function toText({ on, message, switched: manually, declared, place }: Maintenanc
   if (!on) return 'Maintenance is off.\n'
   const from = place ? ` (${place.file}:${place.line})` : ''
   const words = [
-    ...(manually ? [`by hand since ${new Date(manually.sinceMs).toISOString()}${author(manually)}`] : []),
+    ...(manually ? [`manually since ${new Date(manually.sinceMs).toISOString()}${author(manually)}`] : []),
     ...(declared ? [`by the settings${from}`] : []),
   ]
-  return `Maintenance is on, ${words.join(' and ')}. Clients are told: ${printable(message)}\n`
+  return `Maintenance is on, ${words.join(' and ')}. Message for clients: ${printable(message)}\n`
 }
 
 function author({ author }: { readonly author?: string }): string {

@@ -7,13 +7,13 @@ export function moneyText(nano: bigint, currency: string): string {
   return `${formatNano(nano)} ${currency}`
 }
 
-/** With its sign, which tells what an entry has done: `+12.5`, `-0.003`, `0`. */
+/** With a sign: `+12.5`, `-0.003`, `0`. */
 export function signedText(nano: bigint): string {
   return nano > 0n ? `+${formatNano(nano)}` : formatNano(nano)
 }
 
 /**
- * The amount of an adjustment: as {@link parseAmount}, with a minus where it takes.
+ * The amount of an adjustment: as {@link parseAmount}, and negative for a debit.
  * @throws {CommandError} GW6001
  */
 export function parseSigned(text: string): bigint {
@@ -21,13 +21,13 @@ export function parseSigned(text: string): bigint {
 }
 
 /**
- * The amount of a credit or of a debit: more than nothing, at most nine digits after the point.
+ * The amount of a credit or of a debit: more than 0, at most nine digits after the point.
  * @throws {CommandError} GW6001
  */
 export function parseAmount(text: string): bigint {
   const nano = parseNano(text)
   if (typeof nano === 'bigint' && nano > 0n && nano <= MAX_AMOUNT_NANO) return nano
-  throw new CommandError('GW6001', `\`${text}\` is no amount to book.`, {
+  throw new CommandError('GW6001', `\`${text}\` is not an amount to book.`, {
     hint: `Write more than 0 and at most ${formatNano(MAX_AMOUNT_NANO)}, with a point and at most nine digits after it, such as 12.50.`,
   })
 }

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 
 /**
- * A verb of `gw`, or a group of them. Its help leads with an example, because that is what most people open it for.
+ * A command of `gw`, or a group of commands. The help begins with examples, because most readers look for them.
  *
  * @param examples whole command lines; the first is the most common.
  */
@@ -14,7 +14,7 @@ export function newCommand(name: string, summary: string, examples: readonly str
     .addHelpText('before', `${lead}\n`)
 }
 
-/** Runs `change` on a command and on every one below it. */
+/** Runs `change` on a command and all its subcommands. */
 export function everyCommand(command: Command, change: (each: Command) => void): void {
   change(command)
   for (const below of command.commands) everyCommand(below, change)

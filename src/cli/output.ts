@@ -6,52 +6,52 @@ import type { Format } from './format.ts'
 import type { Io, Sink } from './io.ts'
 import { type ColourWhen, printable, type Style, styleFor } from './style.ts'
 
-/** What a command has to say, in each format. Only the one that is asked for is made. */
+/** The result of a command in each format. Only the requested one is computed. */
 export interface Result {
   /** Ends with a line feed, or is empty. */
   readonly text: () => string
   readonly json: () => Json
-  /** GitHub's workflow commands; where absent, the text. */
+  /** GitHub's workflow commands; absent: the text. */
   readonly github?: () => string
-  /** JUnit's XML; where absent, the text. */
+  /** JUnit's XML; absent: the text. */
   readonly junit?: () => string
 }
 
 /**
  * The rules of output, for every command:
  *
- *     stdout   what was asked for, and nothing else: `--format json` puts exactly one document there,
- *              in success and in failure; a command that prints `lines` puts one on each
- *     stderr   talk: questions, progress, warnings, and in text form the failure
+ *     stdout   the result, and nothing else: `--format json` writes exactly one document, in success and in
+ *              failure; a command that prints `lines` writes one document per line
+ *     stderr   messages: questions, progress, warnings, and in text form the error
  *
- * A reader that goes away (`gw export | head -1`) ends the writing quietly, never the work.
+ * A closed pipe (`gw export | head -1`) ends the output quietly, never the work.
  */
 export interface Output {
   readonly format: Format
   /** Colours for stdout and for stderr, each by whether it is a terminal. */
   readonly style: Style
   readonly infoStyle: Style
-  /** Width of the terminal on stdout; `undefined` where there is none. */
+  /** Width of the terminal on stdout; `undefined` without one. */
   readonly width: number | undefined
-  /** Aborted where stdout takes nothing more: its reader has left, or it failed. */
+  /** Aborted when stdout was closed by its reader or has failed. */
   readonly closed: AbortSignal
   /** The one result of the command. */
   result(result: Result): void
   /**
-   * For a command that answers with lines instead of one result, perhaps without an end: gives what writes each of
-   * them. From then on JSON is JSON Lines (jsonlines.org), an object a line, also in failure.
+   * For a command that prints a possibly endless sequence of results: returns the function that writes one. From then
+   * on JSON is JSON Lines (jsonlines.org), one object per line, also in failure.
    */
   lines(): (line: Result) => void
   /** Text on stdout beside the result: nothing with `--format json`. */
   print(text: string): void
-  /** A line for the person who watches. */
+  /** A line on stderr. */
   info(line: string): void
   /**
-   * Shows why the command failed, and gives its exit code. `detailed` says that the text of the details was shown
-   * already; in JSON they always belong to the one document.
+   * Shows the error, and returns its exit code. `detailed`: the text of the details was shown already; in JSON they are
+   * always part of the document.
    */
   fail(error: unknown, detailed?: 'detailed'): ExitCode
-  /** Waits until all is written. Gives the error that stopped the writing, if it was not the reader's leaving. */
+  /** Waits until everything is written. Returns the error that stopped the output, unless a reader closed the pipe. */
   flush(): Promise<Error | undefined>
 }
 
@@ -103,7 +103,7 @@ export function openOutput(io: Io, format: Format, when: ColourWhen): Output {
   }
 }
 
-/** Nobody reads on behind so many. */
+/** At most so many causes are printed. */
 const MAX_CAUSES = 8
 
 function textIn(format: Format, { text, github, junit }: Result): string {
@@ -111,14 +111,14 @@ function textIn(format: Format, { text, github, junit }: Result): string {
   return format === 'junit' && junit ? junit() : text()
 }
 
-/** Anything that is not ours: its own first line, and its stack only where somebody asks for it. */
+/** Any other exception: its first line, and its stack only with GW_DEBUG. */
 function unexpected(raised: unknown): CommandError {
-  const said = raised instanceof Error ? raised.message : String(raised)
-  const line = said.split('\n', 1)[0] ?? ''
-  return new CommandError('GW9001', line && `Something unexpected went wrong: ${line}`, { cause: raised })
+  const text = raised instanceof Error ? raised.message : String(raised)
+  const line = text.split('\n', 1)[0] ?? ''
+  return new CommandError('GW9001', line && `An unexpected error: ${line}`, { cause: raised })
 }
 
-/** The cause, and what is behind that; of an error only its stack: libraries hang requests on theirs. */
+/** The chain of causes; of an error only its stack, because libraries attach requests to theirs. */
 function trace(error: CommandError): string {
   const stacks: string[] = []
   let cause: unknown = error.cause ?? error
@@ -134,7 +134,7 @@ function errorToJson(error: CommandError): Json {
   return { code, message, hint, ...detailsJson(error) }
 }
 
-/** Names in a message may come from anywhere; its own line breaks stay. */
+/** Escapes control characters of names in a message; line breaks stay. */
 function legible(text: string): string {
   return text.split('\n').map(printable).join('\n')
 }
@@ -147,7 +147,7 @@ function compact(json: Json): string {
   return `${JSON.stringify(json)}\n`
 }
 
-/** One stream of ours. It keeps the first error; a reader that has left (EPIPE) is none. */
+/** One output stream. It keeps the first error; a closed pipe (EPIPE) is not an error. */
 class StreamWriter {
   readonly #sink: Sink
   readonly #closed = new AbortController()
@@ -156,8 +156,7 @@ class StreamWriter {
 
   constructor(sink: Sink) {
     this.#sink = sink
-    // For as long as the stream lives: an error may come after the write that caused it, and one that nobody
-    // listens to ends the process.
+    // Never removed: an error may come after the write that caused it, and without a listener it ends the process.
     sink.on('error', error => this.#broken(error))
   }
 

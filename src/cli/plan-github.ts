@@ -12,10 +12,10 @@ import { styled } from './style.ts'
 type Declared = Pick<Resource, 'kind' | 'name'> & { readonly place: SourceLine }
 
 /**
- * A plan as annotations of a pull request: each change at the line that declares it; as warnings what goes away, what the
- * change brings that deserves a second look, and the keys that it breaks; and the verdict last.
+ * A plan as annotations of a pull request: each change at the line that declares it; deletions, warnings of the plan and
+ * broken keys as warnings; the verdict last.
  *
- * @param declared what the files declare, changed or not.
+ * @param declared all resources of the files, changed or not.
  */
 export function planToGithub(plan: Plan, radius: BlastRadius, declared: readonly Declared[]): string {
   const places = new Map(declared.map(({ kind, name, place }) => [`${kind} ${name}`, lineOf(place)]))
@@ -30,13 +30,13 @@ export function planToGithub(plan: Plan, radius: BlastRadius, declared: readonly
       return workflowCommand('warning', { title, ...place }, accessText(change, styled(false)))
     })
   const harm = breakage(radius)
-  const meant = [radiusToText(radius, styled(false)), verdict(plan, radius)].filter(text => text !== '')
+  const summary = [radiusToText(radius, styled(false)), verdict(plan, radius)].filter(text => text !== '')
   const title = harm.length === 0 ? 'gw diff' : `gw diff: it ${harm.join(', ')}`
-  const last = workflowCommand(harm.length > 0 ? 'warning' : 'notice', { title }, meant.join('\n\n'))
+  const last = workflowCommand(harm.length > 0 ? 'warning' : 'notice', { title }, summary.join('\n\n'))
   return [...plan.changes.map(annotated), ...warnings, ...broken, last].join('')
 }
 
-/** Where a resource is no longer declared, the line is that of another one. */
+/** A deletion has no line, because the former line now belongs to another resource. */
 function annotated(change: ResourceChange): string {
   const { action, place } = change
   const title = `${action} ${subjectText(change)}`

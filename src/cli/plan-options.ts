@@ -1,10 +1,10 @@
 import { InvalidArgumentError, Option } from 'commander'
 
-/** `--adopt`, of every command that plans from files. */
+/** `--adopt` of the commands that plan from files. */
 export function adoptOption(): Option {
   return new Option(
     '--adopt <kind/name>',
-    'take over what the command line or REST has made; may be repeated',
+    'take over a resource created by the command line or REST; may be repeated',
   ).argParser(collect)
 }
 

@@ -10,13 +10,13 @@ import { printable, type Style } from './style.ts'
 
 const SIGN = { create: '+', update: '~', delete: '-' } as const
 const MAKER = { cli: 'with the command line', rest: 'through REST' } as const
-/** So many warnings of one kind are read. */
+/** At most so many warnings of a kind are shown. */
 const ALIKE = 5
 const PAINT = { create: 'added', update: 'changed', delete: 'removed' } as const
 
 /**
- * A plan as an operator reads it: what would change, field by field, then what deserves a second look, and the
- * verdict last, where the eye is after a long list.
+ * A plan for operators: the changes field by field, then the blast radius and warnings, and the verdict last, where it
+ * is visible after a long list.
  *
  *     + endpoint openai                                  config/endpoints.yaml:4
  *         base_url     "https://api.openai.com/v1"
@@ -46,7 +46,7 @@ export function planToText(plan: Plan, style: Style, radius?: BlastRadius): stri
   return `${blocks.filter(block => block !== '').join('\n\n')}\n`
 }
 
-/** Changes one below the other, field by field. */
+/** Changes, field by field. */
 export function changesToText(changes: readonly ResourceChange[], style: Style): string {
   const width = Math.min(
     60,
@@ -70,12 +70,12 @@ function changeToText(change: ResourceChange, width: number, style: Style): stri
   const notes = [
     change.renamedFrom !== undefined && `${style.changed('renamed')} from ${printable(change.renamedFrom)}`,
     change.adoptedFrom &&
-      `${style.changed('adopted')}: made ${MAKER[change.adoptedFrom]}, owned by the files from now on`,
+      `${style.changed('adopted')}: created ${MAKER[change.adoptedFrom]}, owned by the files from now on`,
   ].flatMap(note => (note ? [`    ${note}`] : []))
   return [style[PAINT[change.action]](text) + style.faint(gap + where), ...notes, ...fields].join('\n')
 }
 
-/** The place in the files; of what they no longer hold, where it was when it was last applied. */
+/** The place in the files; for a deletion the place at the last apply. */
 function placeToText({ action, place }: ResourceChange): string {
   if (!place) return ''
   return printable(`${action === 'delete' ? 'was ' : ''}${place.file}:${place.line}`)
@@ -98,10 +98,10 @@ function valueToText(value: Json | undefined): string {
   return value === undefined ? '(not set)' : printable(JSON.stringify(value))
 }
 
-/** What the blast radius tells already is not told twice; of many alike the first ones, and how many more. */
+/** Without the warnings that the blast radius shows already; of many equal ones the first, and the number of the rest. */
 function warningsToText(plan: Plan, radius: BlastRadius | undefined, style: Style): string[] {
-  const told = new Set(radius?.unserved)
-  const shown = plan.warnings.filter(({ code, name }) => code !== 'no_endpoint' || !told.has(name))
+  const shownAlready = new Set(radius?.unserved)
+  const shown = plan.warnings.filter(({ code, name }) => code !== 'no_endpoint' || !shownAlready.has(name))
   const codes = [...new Set(shown.map(({ code }) => code))]
   return codes.flatMap(code => {
     const alike = shown.filter(warning => warning.code === code)
@@ -127,8 +127,8 @@ function breakageToText(radius: BlastRadius | undefined, style: Style): string {
 function unmanaged(plan: Plan): string {
   const parts = [
     plan.unmanaged.otherSets > 0 && `${plan.unmanaged.otherSets} of other sets`,
-    plan.unmanaged.cli > 0 && `${plan.unmanaged.cli} made ${MAKER.cli}`,
-    plan.unmanaged.rest > 0 && `${plan.unmanaged.rest} made ${MAKER.rest}`,
+    plan.unmanaged.cli > 0 && `${plan.unmanaged.cli} created ${MAKER.cli}`,
+    plan.unmanaged.rest > 0 && `${plan.unmanaged.rest} created ${MAKER.rest}`,
   ].filter(part => part !== false)
-  return parts.length === 0 ? '' : `Left alone: ${parts.join(', ')}.`
+  return parts.length === 0 ? '' : `Not managed here: ${parts.join(', ')}.`
 }

@@ -22,33 +22,33 @@ interface PlanOptions {
 
 const DAY_MS = 86_400_000
 
-/** `gw plan`: what `gw apply` would do, written down so that exactly this can be applied later. */
+/** `gw plan`: the plan of `gw apply`, saved to a file so that exactly this plan can be applied later. */
 export function planCommand(bind: BindHandler): Command {
   return newCommand(
     'plan',
-    'Show what apply would change and what it means, and write it down to be applied later.',
+    'Show what apply would change and its effect on callers, and save the plan to be applied later.',
     [
       'gw plan -c ./config -o plan.json',
-      'gw apply plan.json              # exactly that, or nothing: rejected where anything moved since',
+      'gw apply plan.json              # exactly that, or nothing: rejected after any other change',
       'gw plan -c ./config -o plan.json --expires 1h',
     ],
   )
     .option('-o, --output <file>', 'write the plan to this file, which only you may read')
-    .option('--expires <duration>', 'how long the file is good (default: 24h)', durationArgument)
+    .option('--expires <duration>', 'how long the file is valid (default: 24h)', durationArgument)
     .addOption(adoptOption())
     .addHelpText(
       'after',
       [
         '',
-        'The file holds the whole configuration that was planned, references to secrets and never a secret. Its digest',
-        'finds what was changed in it by hand; whoever may write it and run `gw apply` may change the store anyway.',
+        'The file contains the whole planned configuration, with references to secrets and never a secret. Its digest',
+        'detects manual edits. It is not a signature: a user who can run `gw apply` can change the store anyway.',
       ].join('\n'),
     )
     .action(
       bind<PlanOptions>(async (session, _args, { output, expires, adopt = [] }) => {
         const { out, flags } = session
         if (expires !== undefined && output === undefined) {
-          throw new CommandError('GW6001', '`--expires` is of a plan file, and none is written.', {
+          throw new CommandError('GW6001', '`--expires` belongs to a plan file, and none is written.', {
             hint: 'Name the file: `-o plan.json`.',
           })
         }
@@ -66,7 +66,7 @@ export function planCommand(bind: BindHandler): Command {
             const text = planToText(withoutDefaults(plan, tree), out.style, radius)
             if (output === undefined || until === undefined) return text
             const allowance = hasFewDeletes(plan) ? '' : ` --allow-deletes ${plan.counts.delete}`
-            return `${text}\nWrote ${printable(output)}, good until ${until}: \`gw apply ${printable(output)}${allowance}\`\n`
+            return `${text}\nWrote ${printable(output)}, valid until ${until}: \`gw apply ${printable(output)}${allowance}\`\n`
           },
           json: () => ({
             ...planToJson(plan, radius),

@@ -13,7 +13,7 @@ const COLUMNS: readonly Column<ProbeRow>[] = [
   { title: 'RESULT', cell: result },
 ]
 
-/** Behind `cause:`. */
+/** The column after `cause:`. */
 const INDENT = 9
 
 /** A table, then the cause and the hint of each failure, and the verdict last. */
@@ -63,9 +63,9 @@ function failureToText(row: ProbeRow, style: Style, width: number | undefined): 
   if (row.state !== 'failed') return ''
   const { cause, hint } = row.diagnosis
   const head = style.fault(`${row.endpoint}, ${printable(row.model)}`)
-  const said = (text: string) =>
+  const wrapped = (text: string) =>
     width === undefined ? `${printable(text)}\n` : wrapText(printable(text), width, INDENT).slice(INDENT)
-  return `${head}\n  ${style.faint('cause:')} ${said(cause)}  ${style.faint('hint:')}  ${said(hint)}\n`
+  return `${head}\n  ${style.faint('cause:')} ${wrapped(cause)}  ${style.faint('hint:')}  ${wrapped(hint)}\n`
 }
 
 export function probeToJson(row: ProbeRow): Json {

@@ -10,22 +10,22 @@ import { progressLine } from './progress.ts'
 import { appPorts, type BindHandler, type Session } from './session.ts'
 import { durationArgument } from './time-argument.ts'
 
-/** How long an upstream may take for one word, unless told otherwise: models may have to be loaded. */
+/** The default timeout of a probe: long enough for a server that loads the model first. */
 export const PROBE_TIMEOUT_MS = 10_000
 
 interface Options {
   readonly timeout?: number
 }
 
-/** `gw probe`: asks endpoints for one word each, and says what would hint those that do not answer. */
+/** `gw probe`: sends each endpoint a minimal request, with a hint for each failure. */
 export function probeCommand(bind: BindHandler): Command {
   return newCommand(
     'probe',
-    'Ask endpoints for one word each: which answer, how fast, and what would hint the others.',
+    'Send each endpoint a minimal request: shows latency, or the problem and a hint.',
     [
-      'gw probe                        # what the store holds',
+      'gw probe                        # the endpoints of the store',
       'gw probe openai-eu              # one of them',
-      'gw probe -c ./config            # what these files say, before they are applied',
+      'gw probe -c ./config            # those of these files, before they are applied',
       'gw probe --format json --timeout 30s',
     ],
   )
@@ -35,16 +35,16 @@ export function probeCommand(bind: BindHandler): Command {
       'after',
       [
         '',
-        'A chat of one word and one token for each endpoint and model. Endpoints with skip_probe, and disabled',
-        'ones, are listed and never asked. Ends with 5 where one has failed.',
+        'The request is a chat of one word and one output token for each endpoint and model. Endpoints with skip_probe',
+        'and disabled ones are listed but not probed. Ends with 5 if a probe has failed.',
       ].join('\n'),
     )
     .action(
       bind<Options>(async (session, names, { timeout = PROBE_TIMEOUT_MS }) => {
         const { out, flags } = session
         const paths = flags.config.length > 0 ? flags.config : undefined
-        const rows = await withProgress(session, timeout, wishes =>
-          probeEndpoints(names, paths, flags.store, appPorts(session), wishes),
+        const rows = await withProgress(session, timeout, options =>
+          probeEndpoints(names, paths, flags.store, appPorts(session), options),
         )
         if (rows.length === 0) out.info('No endpoints yet: declare one under `endpoints`.')
         out.result({
@@ -53,22 +53,22 @@ export function probeCommand(bind: BindHandler): Command {
         })
         const failed = rows.filter(({ state }) => state === 'failed').length
         if (failed === 0) return EXIT.done
-        // The one JSON document has told everything.
+        // The JSON document is complete already.
         if (out.format === 'json') return EXIT.unhealthy
         return out.fail(
           new CommandError('GW5001', `${pluralize(failed, 'probe')} of ${rows.length} failed.`, {
-            hint: 'Mend what stands above.',
+            hint: 'Correct the causes listed above.',
           }),
         )
       }),
     )
 }
 
-/** Runs probes with a line of progress that is gone when they have ended. */
+/** Runs probes with a progress line, which is removed at the end. */
 export async function withProgress<T>(
   { io }: Session,
   timeoutMs: number,
-  work: (wishes: ProbeOptions) => Promise<T>,
+  work: (options: ProbeOptions) => Promise<T>,
 ): Promise<T> {
   const line = progressLine(io)
   try {
@@ -87,6 +87,6 @@ export async function withProgress<T>(
 /** The argument of `--timeout`. */
 export function timeoutArgument(text: string): number {
   const ms = durationArgument(text)
-  if (ms < 1) throw new InvalidArgumentError('Write a time of a millisecond at the least, such as 10s.')
+  if (ms < 1) throw new InvalidArgumentError('Write a time of at least 1ms, such as 10s.')
   return ms
 }

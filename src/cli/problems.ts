@@ -6,7 +6,7 @@ import type { Format } from './format.ts'
 import { workflowCommand } from './github.ts'
 import { printable, type Style } from './style.ts'
 
-/** Each problem with its place, its frame and its hint, an empty line after each. */
+/** Each problem with its place, its code frame and its hint, an empty line after each. */
 export function problemsToText(problems: readonly Problem[], format: Format, style: Style): string {
   if (format === 'github') return problems.map(annotation).join('')
   return problems.map(problem => `${problemToText(problem, style)}\n\n`).join('')
@@ -21,7 +21,7 @@ export function problemToText(problem: Problem, style: Style): string {
   return formatProblem(legible(problem), { colour: style.colour })
 }
 
-/** A file is quoted as it is, so whatever in it could steer a terminal is made visible first. */
+/** Escapes control characters of quoted file content, which could control the terminal. */
 function legible(problem: Problem): Problem {
   const { message, place, other, frame, hint } = problem
   return {

@@ -6,14 +6,14 @@ import { COLOUR_WHEN } from './style.ts'
 import { gwVersion } from './version.ts'
 
 export const DEFAULT_STORE = 'sqlite:./data/gw.db'
-/** Columns of the help where there is no terminal to ask. */
+/** Width of the help without a terminal. */
 const HELP_WIDTH = 100
 
 /**
- * Every verb, in the order in which `gw --help` lists them. Each is loaded where it is wanted: to load all of them,
- * and what each of them needs, would take half a second before the first does anything.
+ * All commands, in the order of `gw --help`. Each is loaded on demand: loading all of them with their dependencies
+ * would take half a second.
  */
-const VERBS: Readonly<Record<string, () => Promise<MakeCommand>>> = {
+const COMMANDS: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   init: async () => (await import('./init.ts')).initCommand,
   validate: async () => (await import('./validate.ts')).validateCommand,
   test: async () => (await import('./test.ts')).testCommand,
@@ -49,19 +49,19 @@ const VERBS: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   'demo-upstream': async () => (await import('./demo-upstream.ts')).demoUpstreamCommand,
 }
 
-/** These tell of all the others. */
+/** Commands that list all the others. */
 const NEEDS_ALL = ['completion', 'help']
 
-/** What commander wrote, kept for `Output` to show by its own rules. */
+/** The output of commander, kept for `Output` to print. */
 export interface Said {
   out: string
   err: string
 }
 
 /**
- * The command line, made anew for each run.
+ * The command line, created for each run.
  *
- * @param words The words of it that may name a verb; without one that does, every verb is there.
+ * @param words of the command line that may name a command; if none does, all commands are loaded.
  */
 export async function makeProgram(
   bind: BindHandler,
@@ -69,7 +69,7 @@ export async function makeProgram(
   width: number | undefined,
   words: readonly string[] = [],
 ): Promise<Command> {
-  const program = newCommand('gw', 'One door in front of many model servers.', [
+  const program = newCommand('gw', 'One gateway in front of many model servers.', [
     'gw validate -c ./config',
     'gw diff     -c ./config',
     'gw apply    -c ./config',
@@ -81,8 +81,8 @@ export async function makeProgram(
       collect,
     )
     .option('--store <url>', `the database; also GW_STORE (default: ${DEFAULT_STORE})`)
-    .addOption(new Option('--format <format>', 'how to answer; github and junit are for CI').choices(FORMATS))
-    .option('-y, --yes', 'change without asking')
+    .addOption(new Option('--format <format>', 'output format; github and junit are for CI').choices(FORMATS))
+    .option('-y, --yes', 'do not ask for confirmation')
     .option('--no-input', 'never ask: fail, and name the flag to pass')
     .addOption(
       new Option('--color <when>', 'colours; auto: on a terminal without NO_COLOR').choices(COLOUR_WHEN),
@@ -113,11 +113,11 @@ function collect(path: string, before: readonly string[] = []): readonly string[
   return [...before, path]
 }
 
-/** Every verb that is named: the word of another flag may look like one, too. */
+/** All named commands: the value of a flag may look like a command, too. */
 function wanted(words: readonly string[]): Promise<readonly MakeCommand[]> {
-  const named = Object.keys(VERBS).filter(name => words.includes(name))
+  const named = Object.keys(COMMANDS).filter(name => words.includes(name))
   const all = named.length === 0 || NEEDS_ALL.some(name => words.includes(name))
   return Promise.all(
-    (all ? Object.keys(VERBS) : named).map(name => (VERBS[name] as () => Promise<MakeCommand>)()),
+    (all ? Object.keys(COMMANDS) : named).map(name => (COMMANDS[name] as () => Promise<MakeCommand>)()),
   )
 }

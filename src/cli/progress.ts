@@ -4,27 +4,27 @@ const WIDTH = 80
 /** Moves to the first column and erases the line (ECMA-48 §8.3.41, EL 2). */
 const OVER = '\r\u001B[2K'
 
-/** A line that is written over as the work goes on. */
+/** A line that is overwritten during the work. */
 export interface ProgressLine {
   show(text: string): void
-  /** Takes it away, so that what is said next begins on an empty line. */
+  /** Erases the line, so that the next message begins on an empty line. */
   clear(): void
 }
 
-/** Talk on a terminal; nothing at all where there is none. */
+/** Shown only on a terminal. */
 export function progressLine({ stderr, environment }: Pick<Io, 'stderr' | 'environment'>): ProgressLine {
   const isShown = stderr.isTTY === true && environment['TERM'] !== 'dumb'
-  let standing = ''
+  let shown = ''
   return {
     show(text) {
-      if (!isShown || text === standing) return
-      standing = text
-      // Some terminals say that they are 0 wide.
+      if (!isShown || text === shown) return
+      shown = text
+      // Some terminals report a width of 0.
       stderr.write(OVER + text.slice(0, (stderr.columns || WIDTH) - 1))
     },
     clear() {
-      if (standing !== '') stderr.write(OVER)
-      standing = ''
+      if (shown !== '') stderr.write(OVER)
+      shown = ''
     },
   }
 }

@@ -21,18 +21,18 @@ interface RollbackOptions {
   readonly wait?: WaitFlag
 }
 
-/** `gw rollback`: an earlier state of everything, as a new revision, once the plan was seen and agreed to. */
+/** `gw rollback`: an earlier revision as a new one, after the plan is shown and confirmed. */
 export function rollbackCommand(bind: BindHandler): Command {
-  const command = newCommand(
-    'rollback',
-    'Make all that stood at an earlier revision stand again, as a new revision.',
-    ['gw rollback 11', 'gw rollback 11 --dry-run', 'gw rollback 11 --yes'],
-  )
-    .argument('<revision>', 'its number, as `gw history` lists it')
+  const command = newCommand('rollback', 'Restore the content of an earlier revision, as a new revision.', [
+    'gw rollback 11',
+    'gw rollback 11 --dry-run',
+    'gw rollback 11 --yes',
+  ])
+    .argument('<revision>', 'a number from `gw history`')
     .option('--dry-run', 'show the plan and stop: nothing is written')
     .option(
       '--allow-deletes <n>',
-      'so many deletions are meant; without it more than 10, or a fifth of all, are rejected',
+      'allow this many deletions; by default more than 10, or a fifth of all, are rejected',
       deletesArgument,
     )
   return addWaitOptions(command)
@@ -40,9 +40,9 @@ export function rollbackCommand(bind: BindHandler): Command {
       'after',
       [
         '',
-        'Of all owners: files, the command line and REST alike. Nobody is probed. Secrets of keys that were deleted',
-        'meanwhile do not come back: issue new ones. Files that say something else say it again at the next apply;',
-        'where a running gateway follows such files (`gw serve -c`) it is named, and its /health says `drift`.',
+        'Applies to all owners: files, the command line and REST. No endpoint is probed. Secrets of keys that were deleted',
+        'meanwhile are not restored: issue new ones. The next apply of files with another content reverts the rollback;',
+        'running gateways that follow such files (`gw serve -c`) are named, and their /health reports `drift`.',
       ].join('\n'),
     )
     .action(bind<RollbackOptions>(handler))
@@ -61,16 +61,16 @@ async function handler(
     for (const follower of following) out.info(`warning: ${warning(follower)}`)
   }
   if (dryRun) {
-    const foreseen = await planRollbackTo(to, flags.store, ports)
-    if (foreseen.plan.changes.length > 0) warn()
-    out.result({ text: () => shown(foreseen, out.style), json: () => outcome(foreseen, following) })
+    const preview = await planRollbackTo(to, flags.store, ports)
+    if (preview.plan.changes.length > 0) warn()
+    out.result({ text: () => shown(preview, out.style), json: () => outcome(preview, following) })
     return EXIT.done
   }
-  const done = await rollBackTo(to, flags.store, ports, async foreseen => {
-    out.print(shown(foreseen, out.style))
-    if (foreseen.plan.changes.length === 0) return
-    if (out.format === 'json' && !flags.yes) out.info(shown(foreseen, out.infoStyle).trimEnd())
-    assertFewDeletes(foreseen.plan, allowDeletes)
+  const done = await rollBackTo(to, flags.store, ports, async preview => {
+    out.print(shown(preview, out.style))
+    if (preview.plan.changes.length === 0) return
+    if (out.format === 'json' && !flags.yes) out.info(shown(preview, out.infoStyle).trimEnd())
+    assertFewDeletes(preview.plan, allowDeletes)
     warn()
     expectAnswerable(session)
     await confirm(session, `Go back to revision ${to}?`)
@@ -81,8 +81,8 @@ async function handler(
     text: () => {
       const result =
         done.plan.changes.length > 0
-          ? `Revision ${to} stands again: revision ${revision}.\n`
-          : `Nothing to do: revision ${revision} says the same.\n`
+          ? `Restored revision ${to} as revision ${revision}.\n`
+          : `Nothing to do: revision ${revision} has the same content.\n`
       return result + servedText(gateways, wait)
     },
     json: () => ({
@@ -95,7 +95,7 @@ async function handler(
 
 function warning({ gateway, paths, watch }: Follower): string {
   const when = watch ? 'the next save of a file there' : 'SIGHUP, or its next start,'
-  return `the gateway ${gateway} follows ${paths.map(printable).join(', ')}: ${when} undoes this. Change the files, too.`
+  return `the gateway ${gateway} follows ${paths.map(printable).join(', ')}: ${when} reverts this. Change the files, too.`
 }
 
 function shown({ plan, radius, resources }: RollbackWithImpact, style: Style): string {

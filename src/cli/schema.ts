@@ -8,7 +8,7 @@ import type { BindHandler } from './session.ts'
 /** Files of `gw test`. */
 const TESTS = 'tests'
 
-/** `gw schema`: what editors complete and check configuration files by. */
+/** `gw schema`: the JSON Schema with which editors complete and check configuration files. */
 export function schemaCommand(bind: BindHandler): Command {
   return newCommand('schema', 'Print the JSON Schema of a configuration file, or of one kind of resource.', [
     'gw schema > gw.schema.json   # then, first line of a file: # yaml-language-server: $schema=gw.schema.json',
@@ -18,7 +18,7 @@ export function schemaCommand(bind: BindHandler): Command {
     .action(
       bind(async ({ out }, [kind]) => {
         const schema = schemaOf(kind) as Json
-        // JSON is what was asked for in either format.
+        // The schema is JSON in both formats.
         out.result({ text: () => `${JSON.stringify(schema, null, 2)}\n`, json: () => schema })
         return EXIT.done
       }),

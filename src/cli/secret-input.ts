@@ -10,7 +10,7 @@ const ERASE = new Set(['\u0008', '\u007f'])
  * A new password: from stdin with `--password -`, or typed twice on a terminal, where it is not shown. Never from the
  * command line, which other users of the machine and the shell's history can read.
  *
- * @throws {CommandError} GW6001 where nobody can be asked or the two differ, GW9002 where a signal came instead.
+ * @throws {CommandError} GW6001 if input is not possible or the two differ, GW9002 on a signal.
  */
 export async function newPassword(session: Session, flag: string | undefined): Promise<string> {
   const [first, second] = await password(session, flag, ['New password: ', 'Again: '])
@@ -20,7 +20,7 @@ export async function newPassword(session: Session, flag: string | undefined): P
 }
 
 /**
- * The password of a user that stands, from stdin or typed once. @throws as {@link newPassword}.
+ * The password of an existing user, from stdin or typed once. @throws as {@link newPassword}.
  */
 export async function oldPassword(session: Session, flag: string | undefined): Promise<string> {
   const [only = ''] = await password(session, flag, ['Password: '])
@@ -43,7 +43,7 @@ async function password(
     return questions.map(() => piped)
   }
   if (!flags.input || io.stdin.isTTY !== true || io.stderr.isTTY !== true) {
-    throw new CommandError('GW6001', 'A password is needed, and nobody can be asked for it here.', {
+    throw new CommandError('GW6001', 'A password is needed, and the input is not a terminal.', {
       hint: 'Pipe it in with `--password -`.',
     })
   }
@@ -52,7 +52,7 @@ async function password(
   return answers
 }
 
-/** Asks one question after the other, and shows nothing of the answers. */
+/** Asks one question after the other, without showing the answers. */
 async function typed({ io, signal }: Session, questions: readonly string[]): Promise<string[]> {
   const { stdin, stderr } = io
   const answers: string[] = []

@@ -29,26 +29,26 @@ interface Options {
 }
 
 const FILES = `
-With -c the files are applied at the start, without a question and without probes. Files that are wrong, or that would
-delete more than may go unseen, are rejected: what was served before is served, and /health says so. A change of the
-store itself (\`gw apply\`, \`gw keys\`, \`gw maintenance\`) is seen within a second in any case.
+With -c the files are applied at the start, without confirmation and without probes. Invalid files, or files with too
+many deletions, are rejected: the previous state is served, and /health has the reason. Changes of the store
+(\`gw apply\`, \`gw keys\`, \`gw maintenance\`) take effect within a second in any case.
 
 Signals:
   SIGHUP                   applies -c again, and reads the store and every secret again
-  SIGTERM, SIGINT          no new connections, --drain for requests at hand, and the end; a second one ends at once
+  SIGTERM, SIGINT          no new connections; ends after requests in flight, at most --drain; a second one ends at once
 `
 
 const ENVIRONMENT = `
 Environment:
-  METRICS_TOKEN                 opens GET /metrics of the gateway to whoever bears it
-  SERVICE_DOCS_ENABLED=true     serves /docs, /redoc and /openapi.json on the control plane, to anybody who reaches it
-  GW_MASTER_KEY                 seals credentials that are given over REST: 32 bytes in base64 or hexadecimal digits; by
-                                default a file beside the store, which is made when it is needed
-  HTTPS_PROXY, HTTP_PROXY, NO_PROXY  the proxy to upstreams; \`proxy\` of an endpoint comes before them
-  GW_ADMIN_PASSWORD             while nobody may log in to the control plane: makes the user admin, with this password
+  METRICS_TOKEN                 the bearer token for GET /metrics of the gateway
+  SERVICE_DOCS_ENABLED=true     serves /docs, /redoc and /openapi.json on the control plane, without authentication
+  GW_MASTER_KEY                 encrypts credentials set over REST: 32 bytes in base64 or hexadecimal digits; by
+                                default a file beside the store, created when needed
+  HTTPS_PROXY, HTTP_PROXY, NO_PROXY  the proxy to upstreams; \`proxy\` of an endpoint overrides it
+  GW_ADMIN_PASSWORD             creates the user admin with this password, if the control plane has no administrator
 `
 
-/** `gw serve`: serves until a signal comes, which is its ordinary end. */
+/** `gw serve`: serves until a signal, which is its ordinary end. */
 export function serveCommand(bind: BindHandler): Command {
   return newCommand('serve', 'Serve the gateway and the control plane from the store.', [
     'gw serve',
@@ -60,20 +60,27 @@ export function serveCommand(bind: BindHandler): Command {
     .option('--control-listen <host:port>', 'address of the control plane', '127.0.0.1:8080')
     .option(
       '--control-url <url>',
-      'where browsers reach it, where a proxy in front does TLS: https://gw.example.com',
+      'its public URL behind a TLS proxy: https://gw.example.com',
       parseControlUrl,
     )
     .option(
       '--trusted-proxies <list>',
-      'proxies in front of the control plane that tell who asks: 10.0.0.0/8,::1',
+      'proxies in front of the control plane that report client addresses: 10.0.0.0/8,::1',
       parseProxies,
     )
     .option('--watch', 'apply -c on each save')
     .option('--gateway-only', 'no control plane in this process')
     .option('--control-only', 'no gateway in this process')
-    .option('--drain <duration>', 'how long requests at hand may go on after SIGTERM', '30s')
-    .option('--max-connections <n>', 'clients at a time (default: by the limit of open files, up to 20000)')
-    .addOption(new Option('--log-level <level>', 'what is worth a line').choices(LOG_LEVELS).default('info'))
+    .option('--drain <duration>', 'how long requests in flight may continue after SIGTERM', '30s')
+    .option(
+      '--max-connections <n>',
+      'concurrent connections (default: by the limit of open files, up to 20000)',
+    )
+    .addOption(
+      new Option('--log-level <level>', 'the lowest level that is logged')
+        .choices(LOG_LEVELS)
+        .default('info'),
+    )
     .addHelpText('after', FILES + ENVIRONMENT)
     .action(bind<Options>(handler))
 }
@@ -82,14 +89,14 @@ async function handler(session: Session, _args: readonly string[], options: Opti
   const { io, out } = session
   const drainMs = parseDurationMs(options.drain)
   if (drainMs === undefined) {
-    throw new CommandError('GW6001', `\`--drain ${options.drain}\` is no duration.`, {
+    throw new CommandError('GW6001', `\`--drain ${options.drain}\` is not a duration.`, {
       hint: 'Write 30s or 1m30s.',
     })
   }
   if (options.gatewayOnly && options.controlOnly) {
     throw new CommandError('GW6001', '`--gateway-only` and `--control-only` exclude each other.')
   }
-  // Its stdout is the log, an object a line: where it ends in a failure, that is a line of it as well.
+  // Stdout is the log, one JSON object per line, and so is a final error.
   out.lines()
   const isRead = io.stdout.isTTY === true
   const pretty = out.format === 'text' && isRead
@@ -100,13 +107,13 @@ async function handler(session: Session, _args: readonly string[], options: Opti
     colour: out.style.colour,
   })
   try {
-    return await serveUntilTold(session, options, { drainMs, log, pretty })
+    return await serveUntilSignal(session, options, { drainMs, log, pretty })
   } finally {
     lines.flush()
   }
 }
 
-async function serveUntilTold(
+async function serveUntilSignal(
   session: Session,
   options: Options,
   { drainMs, log, pretty }: { drainMs: number; log: Log; pretty: boolean },
@@ -132,7 +139,7 @@ async function serveUntilTold(
     log.info({ signal: 'SIGHUP' }, 'reloading')
     reload().catch((error: unknown) => log.error({ err: error }, 'reloading'))
   })
-  // It comes up while the gateway is loaded.
+  // Starts while the gateway modules are loaded.
   const ledgerThread = wanted.gateway && new LedgerThread()
   const { serve } = await import('../app/serve.ts')
   const serving = await serve(wanted, {
@@ -143,7 +150,7 @@ async function serveUntilTold(
     log,
     ...(ledgerThread && { ledgerThread }),
     signal,
-    // A line of the log has no room for frames; somebody who sits before it wants them.
+    // Log lines have no code frames; a terminal shows them.
     onFilesRejected: ({ problems }) => {
       if (pretty) out.info(problemsToText(problems, out.format, out.infoStyle).trimEnd())
     },
@@ -162,36 +169,36 @@ async function serveUntilTold(
     await serving.close(failure.canBill ? drainMs : 0)
     throw failure.error
   }
-  out.info(`Stopping: requests at hand have ${options.drain}.`)
+  out.info(`Stopping: requests in flight have ${options.drain}.`)
   await serving.close(drainMs)
   return EXIT.done
 }
 
-/** The files to apply: those of `-c`, or with `--watch` alone the usual ones. @throws {CommandError} GW6001 */
+/** The files to apply: those of `-c`, or with only `--watch` the default ones. @throws {CommandError} GW6001 */
 function followed(session: Session, options: Options): ServeOptions['files'] {
   const watch = options.watch === true
   if (!watch && session.flags.config.length === 0) return undefined
   const paths = configPaths(session)
   if (!paths.includes('-')) return { paths, watch }
-  throw new CommandError('GW6001', '`gw serve` applies files again and again, and stdin can be read once.', {
+  throw new CommandError('GW6001', '`gw serve` reads files repeatedly, and stdin can be read only once.', {
     hint: 'Name a file or a directory with -c, or pipe into `gw apply -c -`.',
   })
 }
 
 function parseCount(text: string): number {
   if (/^[1-9]\d{0,6}$/.test(text)) return Number(text)
-  throw new CommandError('GW6001', `\`--max-connections ${text}\` is no number of connections.`, {
+  throw new CommandError('GW6001', `\`--max-connections ${text}\` is not a number of connections.`, {
     hint: 'Write a whole number from 1, such as 20000.',
   })
 }
 
-/** Sessions of browsers are bound to it, so it is an origin and nothing more. */
 function parseProxies(text: string): readonly string[] {
   const proxies = text.split(',').map(proxy => proxy.trim())
   if (proxies.every(isNetwork)) return proxies
   throw new InvalidArgumentError('Write addresses and networks, such as 10.0.0.0/8,::1.')
 }
 
+/** Sessions of browsers are bound to it, so it is only an origin. */
 function parseControlUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`) return url

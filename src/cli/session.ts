@@ -6,54 +6,54 @@ import type { Io } from './io.ts'
 import type { Output } from './output.ts'
 import { readStdin } from './stdin.ts'
 
-/** The flags that every command knows. */
+/** The flags of every command. */
 export interface GlobalFlags {
-  /** Paths of `-c`, in their order; empty where none was given. */
+  /** Paths of `-c`, in their order; empty without `-c`. */
   readonly config: readonly string[]
   /** From `--store`, `GW_STORE` or the default. */
   readonly store: string
   /** `--yes`: do not ask. */
   readonly yes: boolean
-  /** False with `--no-input`: never wait for a person. */
+  /** False with `--no-input`: never wait for input. */
   readonly input: boolean
 }
 
-/** What a command works with. */
+/** The context of a command. */
 export interface Session {
   readonly io: Io
   readonly out: Output
   readonly flags: GlobalFlags
   /**
-   * Aborted, with the error to throw, by the first signal that asks the process to end. A command looks at it
-   * before it changes something, so that "interrupted" always means "nothing was changed"; what has begun to
-   * commit is finished. A second signal ends the process at once.
+   * Aborted by the first ending signal; its reason is the error to throw. A command checks it before each change, so
+   * that "interrupted" always means "nothing was changed"; a commit in progress is finished. A second signal ends the
+   * process at once.
    */
   readonly signal: AbortSignal
-  /** From now on a SIGHUP calls `listener` instead of ending the command, also while it comes to its end. */
+  /** From now on SIGHUP calls `listener` instead of ending the command, also during its shutdown. */
   readonly onHangup: (listener: () => void) => void
 }
 
-/** The work of one command: its arguments as they came, and its own options. */
+/** The handler of one command, with its arguments and its own options. */
 export type CommandHandler<Options extends object> = (
   session: Session,
   args: readonly string[],
   options: Options,
 ) => Promise<ExitCode>
 
-/** Makes the action that commander calls. `formats` are those beyond text and JSON that the command knows. */
+/** Creates the action for commander. `formats` are the formats of the command beyond text and JSON. */
 export type BindHandler = <Options extends object>(
   handler: CommandHandler<Options>,
   formats?: readonly Format[],
 ) => (...received: unknown[]) => Promise<void>
 
 /**
- * A command line of one verb, made anew for each run: commander keeps what it parsed in it.
+ * Creates a command for one run: commander stores parsed values in it.
  *
- * @param program gives the whole command line, once it is complete.
+ * @param program returns the complete program, after all commands were added.
  */
 export type MakeCommand = (bind: BindHandler, program: () => Command) => Command
 
-/** What the use cases of `app` ask of the world. */
+/** The ports of the use cases in `app`. */
 export function appPorts(session: Session): AppPorts {
   const { environment, cwd, clock, random } = session.io
   return {

@@ -15,31 +15,31 @@ interface ShowOptions {
   readonly set?: string
 }
 
-/** `gw show`: what one revision changed, or the configuration that stood then. */
+/** `gw show`: the changes of one revision, or its configuration. */
 export function showCommand(bind: BindHandler): Command {
-  return newCommand('show', 'Show what a revision changed, field by field.', [
+  return newCommand('show', 'Show the changes of a revision, field by field.', [
     'gw show 12',
-    'gw show 12 --yaml > then.yaml   # the configuration as it stood',
+    'gw show 12 --yaml > then.yaml   # its configuration',
   ])
-    .argument('<revision>', 'its number, as `gw history` lists it')
-    .option('--yaml', 'the configuration that stood then, as `gw export` prints it')
-    .option('--set <name>', 'with --yaml: of which set (default: the only one)')
+    .argument('<revision>', 'a number from `gw history`')
+    .option('--yaml', 'the configuration of that revision, as `gw export` prints it')
+    .option('--set <name>', 'with --yaml: the set (default: the only one)')
     .action(
-      bind<ShowOptions>(async (session, [text], { yaml, set }) => {
+      bind<ShowOptions>(async (session, [number], { yaml, set }) => {
         const { out, flags } = session
-        const id = revisionArgument(text)
+        const id = revisionArgument(number)
         const ports = appPorts(session)
         if (yaml) {
           const exported = await exportRevision(id, set, flags.store, ports)
           out.result({ text: () => exported.yaml, json: () => exported.document })
           return EXIT.done
         }
-        if (set !== undefined) throw new CommandError('GW6001', '`--set` is of `--yaml`.')
+        if (set !== undefined) throw new CommandError('GW6001', '`--set` needs `--yaml`.')
         const { revision, changes, resources } = await showRevision(id, flags.store, ports)
         out.result({
           text: () => {
-            const told = changesToText(changesWithoutDefaults(changes, resources), out.style)
-            return `${revisionToText(revision, out.style)}\n${told === '' ? 'No field changed.' : told}\n`
+            const text = changesToText(changesWithoutDefaults(changes, resources), out.style)
+            return `${revisionToText(revision, out.style)}\n${text === '' ? 'No field changed.' : text}\n`
           },
           json: () => ({ ...revisionToJson(revision), changes: changesToJson(changes) }),
         })

@@ -22,20 +22,20 @@ interface Options {
   readonly exitCode?: true
 }
 
-/** `gw status`: which gateways serve what, and what is not as it should be. */
+/** `gw status`: gateways with their revisions, and current problems. */
 export function statusCommand(bind: BindHandler): Command {
-  return newCommand('status', 'Say which gateways serve which revision, and what is not as it should be.', [
+  return newCommand('status', 'Show the gateways with their revisions, and current problems.', [
     'gw status',
     'gw status --format json | jq .problems',
-    'gw status --exit-code || page-somebody     # 5 where something is not as it should be',
+    'gw status --exit-code || send-alert        # 5 if there are problems',
     'gw status --gateway http://10.0.0.5:8090   # a gateway elsewhere',
   ])
     .option('--gateway <url>', 'a gateway elsewhere (default: those that serve the store)', gatewayAddress)
     .addOption(noUrlOption())
-    .option('--exit-code', 'end with 5 where something is not as it should be')
+    .option('--exit-code', 'end with 5 if there are problems')
     .addHelpText(
       'after',
-      '\nAn endpoint is `unknown` until it has answered or failed: `gw probe` asks. With --gateway the health of\nendpoints is known with METRICS_TOKEN alone, that of `gw serve`.\n',
+      '\nAn endpoint is `unknown` until its first answer or failure; `gw probe` checks it. With --gateway the health of\nendpoints needs METRICS_TOKEN, the one of `gw serve`.\n',
     )
     .action(
       bind<Options>(async (session, _args, { gateway, exitCode }) => {
@@ -67,8 +67,7 @@ function verdict(
   style: Style,
   width: number | undefined,
 ): string {
-  if (problems.length === 0)
-    return unanswered === undefined ? 'Everything is as it should be.\n' : 'Nothing is known to be wrong.\n'
+  if (problems.length === 0) return unanswered === undefined ? 'No problems.\n' : 'No known problems.\n'
   return problems
     .map(problem => `${style.removed('!')} ${wrapText(printable(problem), width, 2).slice(2)}`)
     .join('')
@@ -88,7 +87,7 @@ function storeText(
           .join(', ')}.`
       : 'Nothing was applied yet.',
     `Last hour: ${pluralize(lastHour.requests, 'request')}, ${figure(lastHour.tokens)} tokens, ${moneyText(lastHour.amountNano, currency)}.`,
-    ...(maintenance.on ? [`Maintenance is on. Clients are told: ${printable(maintenance.message)}`] : []),
+    ...(maintenance.on ? [`Maintenance is on. Message for clients: ${printable(maintenance.message)}`] : []),
   ]
   return lines.map(line => wrapText(line, width, 0)).join('')
 }

@@ -1,6 +1,6 @@
 import type { Io } from './io.ts'
 
-/** Reads stdin to its end. @throws the signal's reason where one comes first: the rest is then left unread. */
+/** Reads stdin to its end. @throws the reason of the signal if it is aborted first; the rest stays unread. */
 export async function readStdin(io: Pick<Io, 'stdin'>, signal: AbortSignal): Promise<Buffer> {
   signal.throwIfAborted()
   const { stdin } = io

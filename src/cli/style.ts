@@ -1,6 +1,6 @@
 import type { Io, Sink } from './io.ts'
 
-/** Colours by meaning. Without colour each is the text itself. */
+/** Colours by meaning. Without colour each function returns its text. */
 export interface Style {
   readonly colour: boolean
   added(text: string): string
@@ -11,7 +11,7 @@ export interface Style {
   faint(text: string): string
 }
 
-/** SGR parameters (ECMA-48 §8.3.117): what begins a style and what ends it. */
+/** SGR parameters (ECMA-48 §8.3.117): start and end of a style. */
 const SGR = {
   added: ['32', '39'],
   changed: ['33', '39'],
@@ -25,8 +25,8 @@ export type ColourWhen = 'auto' | 'always' | 'never'
 export const COLOUR_WHEN: readonly ColourWhen[] = ['auto', 'always', 'never']
 
 /**
- * The style for one stream: colours on a terminal only, and never with a `NO_COLOR` that is not empty
- * (no-color.org). `--color` overrules both.
+ * The style for one stream: colours only on a terminal, and never with a non-empty `NO_COLOR`
+ * (no-color.org). `--color` overrides both.
  */
 export function styleFor(sink: Sink, io: Pick<Io, 'environment'>, when: ColourWhen): Style {
   const { NO_COLOR: none, TERM: terminal } = io.environment
@@ -53,8 +53,8 @@ export function styled(colour: boolean): Style {
 const CONTROL = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\u2028\u2029]/gu
 
 /**
- * Text from files and databases on one line: control and format characters become `\u{…}`, so that a display
- * name can neither move the cursor nor reorder what an operator reads.
+ * Text from files and databases on one line: control and format characters become `\u{…}`, so that a display name
+ * can neither move the cursor nor reorder the output.
  */
 export function printable(text: string): string {
   return text.replace(CONTROL, character => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)

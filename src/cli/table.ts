@@ -5,10 +5,10 @@ import { printable, type Style } from './style.ts'
 export interface Column<Row> {
   readonly title: string
   readonly cell: (row: Row) => string
-  /** The width down to which it gives way, widest first, where the terminal is narrow. Absent: it never does. */
+  /** The minimum width on a narrow terminal; the widest columns shrink first. Absent: the column never shrinks. */
   readonly narrowest?: number
   readonly align?: 'left' | 'right'
-  /** Left out where the terminal has no room for all: the last of them first. JSON has them all. */
+  /** Dropped on a narrow terminal, the last one first. JSON has all columns. */
   readonly dispensable?: true
 }
 
@@ -16,8 +16,7 @@ const GAP = '  '
 /**
  * An aligned table with a header, each line ended by a line feed.
  *
- * @param width of the terminal; `undefined` where there is none: nothing is ever cut from what a program reads, and
- * no column left out.
+ * @param width of the terminal; `undefined`: no terminal, and no text is cut and no column dropped.
  */
 export function table<Row>(
   all: readonly Column<Row>[],
@@ -44,7 +43,7 @@ function widthsOf<Row>(columns: readonly Column<Row>[], cells: readonly (readonl
   )
 }
 
-/** The columns for which there is room once those that give way have given it. */
+/** The columns that fit at their minimum widths. */
 function fitting<Row>(
   all: readonly Column<Row>[],
   rows: readonly Row[],
@@ -63,7 +62,7 @@ function fitting<Row>(
   return all.filter(column => kept.has(column))
 }
 
-/** Takes one column at a time off the widest one that may give way, until the line fits or none can. */
+/** Shrinks the widest shrinkable column by one character at a time, until the line fits or none can shrink. */
 function shrink<Row>(columns: readonly Column<Row>[], widths: number[], width: number): void {
   const gaps = GAP.length * (columns.length - 1)
   let excess = widths.reduce((sum, each) => sum + each, gaps) - width

@@ -5,7 +5,7 @@ import { workflowCommand } from './github.ts'
 import type { Glyphs } from './glyphs.ts'
 import { printable, type Style } from './style.ts'
 
-/** A line for each test, below its file; what failed with what was expected and what was found. */
+/** A line for each test, below its file; a failed one with the expected and the actual result. */
 export function testsToText(results: readonly TestResult[], style: Style, glyphs: Glyphs): string {
   const lines: string[] = []
   for (const [file, tests] of byFile(results)) {
@@ -40,8 +40,7 @@ export function testsToJson(results: readonly TestResult[]): Json {
 }
 
 /**
- * The XML that CI servers read (the form that Jenkins and GitLab agree on): a suite for each file, a case for each
- * test.
+ * JUnit XML in the form that Jenkins and GitLab both read: a suite for each file, a case for each test.
  */
 export function testsToJunit(results: readonly TestResult[]): string {
   const suites = [...byFile(results)].map(([file, tests]) => {
@@ -88,7 +87,7 @@ function failures(results: readonly TestResult[]): readonly TestResult[] {
   return results.filter(({ judgement }) => !judgement.ok)
 }
 
-/** XML 1.0 §2.2 knows no way to write most control characters, so they are made visible first. */
+/** XML 1.0 §2.2 cannot represent most control characters, so they are escaped first. */
 function xml(text: string): string {
   return text
     .split('\n')

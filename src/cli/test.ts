@@ -14,25 +14,21 @@ interface Options {
   readonly output?: string
 }
 
-/** `gw test`: assertions about a configuration, checked offline by the code that decides for a gateway. */
+/** `gw test`: assertions about a configuration, checked offline with the code of the gateway. */
 export function testCommand(bind: BindHandler): Command {
-  return newCommand(
-    'test',
-    'Check what a configuration promises: who may call what, where it goes, what it costs.',
-    [
-      'gw test -c ./config                                  # every *.test.yaml in it',
-      'gw test -c ./config policies.test.yaml',
-      'gw test -c ./config --format junit -o report.xml     # for CI',
-    ],
-  )
-    .argument('[file...]', 'files of tests (default: every *.test.yaml of the configuration)')
-    .option('-o, --output <file>', 'write the report here, in the form of --format')
+  return newCommand('test', 'Check assertions about a configuration: allowed models, routes and costs.', [
+    'gw test -c ./config                                  # every *.test.yaml in it',
+    'gw test -c ./config policies.test.yaml',
+    'gw test -c ./config --format junit -o report.xml     # for CI',
+  ])
+    .argument('[file...]', 'test files (default: every *.test.yaml of the configuration)')
+    .option('-o, --output <file>', 'write the report to this file, in the format of --format')
     .addHelpText(
       'after',
       [
         '',
         'A test is a few lines of YAML: `- { key: app, may_call: gpt-4o }`. Offline: opens no store and no socket,',
-        'reads no secret. Ends with 4 where a test fails, with 3 where a file cannot be read.',
+        'reads no secret. Ends with 4 if a test fails, with 3 if a file cannot be read.',
       ].join('\n'),
     )
     .action(
@@ -52,7 +48,7 @@ export function testCommand(bind: BindHandler): Command {
           }
           const failed = results.filter(({ judgement }) => !judgement.ok).length
           if (failed === 0) return EXIT.done
-          // The one JSON document has told everything.
+          // The JSON document is complete already.
           if (out.format === 'json') return EXIT.precondition
           return out.fail(
             new CommandError('GW4020', `${pluralize(failed, 'test')} of ${results.length} failed.`),

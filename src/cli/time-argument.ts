@@ -6,18 +6,18 @@ import { timestamp, timeZone } from '../schema/scalars.ts'
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/
 
-/** What a moment is counted from. */
+/** The reference for relative times and days. */
 export interface Now {
   readonly nowMs: number
-  /** Where days begin, such as `Europe/Berlin`. */
+  /** Defines the start of days, such as `Europe/Berlin`. */
   readonly timezone: string
 }
 
 /**
- * A moment as people write it, in milliseconds since the epoch: `30d` (so long ago, or from now on), `2026-11-01`
- * (where that day begins) or `2026-11-01T08:00:00Z`.
+ * Parses a time to milliseconds since the epoch: `30d` (before or after now), `2026-11-01` (the start of that day) or
+ * `2026-11-01T08:00:00Z`.
  *
- * @param flag as it was typed, for the rejection.
+ * @param flag for the error message.
  * @throws {CommandError} GW6001
  */
 export function parseTime(
@@ -29,16 +29,16 @@ export function parseTime(
   const spanMs = parseDurationMs(text)
   if (spanMs !== undefined) return direction === 'ago' ? Math.max(0, nowMs - spanMs) : nowMs + spanMs
   const dateMs = DATE.test(text) ? Date.parse(text) : Number.NaN
-  // A 30 February is read as the second of March.
+  // `Date.parse` reads 30 February as 2 March.
   if (!Number.isNaN(dateMs) && isoDate(dateMs) === text) return dayStart(dateMs, timezone)
   const exact = timestamp.safeDecode(text)
   if (exact.success) return exact.data
-  throw new CommandError('GW6001', `\`${flag} ${text}\` is no time.`, {
+  throw new CommandError('GW6001', `\`${flag} ${text}\` is not a time.`, {
     hint: 'Write a duration such as 30d, a day such as 2026-11-01, or a time such as 2026-11-01T08:00:00Z.',
   })
 }
 
-/** Where the day begins that has `ms` in it. */
+/** The start of the day that contains `ms`. */
 export function startOfDay(ms: number, timezone: string): number {
   return new Calendar().span('day', timezone, ms).startMs
 }

@@ -32,24 +32,24 @@ interface CreateOptions {
 }
 
 function createCommand(bind: BindHandler): Command {
-  return newCommand('create', 'Make a token of a user, and print it alone on stdout, this once.', [
+  return newCommand('create', 'Create a token of a user, and print it once, alone on stdout.', [
     'gw tokens create nightly-report --user ada --expires 30d',
     'gw tokens create deploy --user ada --scope write > token',
-    'gw tokens create billing --user ada --tenant acme   # sees only what is the tenant’s',
+    'gw tokens create billing --user ada --tenant acme   # sees only this tenant',
   ])
-    .argument('<name>', 'what it is for; one of a name for each user')
-    .option('--user <name>', 'whose it is: it never does more than this user may')
+    .argument('<name>', 'its purpose; unique for each user')
+    .option('--user <name>', 'the user; the token never has more permissions than this user')
     .addOption(
-      new Option('--scope <scope>', 'read: asks and changes nothing; write: all that the user may')
+      new Option('--scope <scope>', 'read: changes nothing; write: everything that the user may do')
         .choices(TOKEN_SCOPES)
         .default('read'),
     )
     .option('--tenant <name>', 'bind the token of an administrator to one tenant')
-    .option('--expires <duration>', 'for how long it is good; at most 366d (default: 90d)', durationArgument)
+    .option('--expires <duration>', 'lifetime; at most 366d (default: 90d)', durationArgument)
     .action(
       bind<CreateOptions>(async (session, [name = ''], options) => {
         const { user, scope, tenant, expires: spanMs = DEFAULT_TOKEN_MS } = options
-        if (user === undefined) throw new CommandError('GW6001', 'Name whose token it is: `--user NAME`.')
+        if (user === undefined) throw new CommandError('GW6001', 'The user is missing: `--user NAME`.')
         const { token, stored } = await createToken(
           { name, user, scope, spanMs, ...(tenant !== undefined && { tenant }) },
           session.flags.store,
@@ -69,7 +69,7 @@ function createCommand(bind: BindHandler): Command {
 }
 
 function listCommand(bind: BindHandler): Command {
-  return newCommand('list', 'List tokens, with their end and their last use.', [
+  return newCommand('list', 'List tokens, with their expiry and last use.', [
     'gw tokens list',
     'gw tokens list --user ada',
   ])
@@ -78,7 +78,7 @@ function listCommand(bind: BindHandler): Command {
       bind<{ readonly user?: string }>(async (session, _args, { user }) => {
         const { out, flags, io } = session
         const tokens = await listTokens(user, flags.store, appPorts(session))
-        if (tokens.length === 0) out.info('There is no token: `gw tokens create NAME --user USER`.')
+        if (tokens.length === 0) out.info('No tokens yet: `gw tokens create NAME --user USER`.')
         out.result({
           text: () =>
             tokens.length === 0 ? '' : table(columns(io.clock.nowMs()), tokens, out.style, out.width),
@@ -108,10 +108,8 @@ function columns(nowMs: number): readonly Column<StoredToken>[] {
 }
 
 function revokeCommand(bind: BindHandler): Command {
-  return newCommand('revoke', 'Revoke a token: it opens nothing any more, at once.', [
-    'gw tokens revoke 4f0c21d3a9be',
-  ])
-    .argument('<id>', 'as `gw tokens list` shows it')
+  return newCommand('revoke', 'Revoke a token at once.', ['gw tokens revoke 4f0c21d3a9be'])
+    .argument('<id>', 'an ID from `gw tokens list`')
     .action(
       bind(async (session, [id = '']) => {
         await revokeToken(id, session.flags.store, appPorts(session))
@@ -128,7 +126,7 @@ function scopeText({ scope, role, tenant }: StoredToken): string {
   return tenant === undefined ? `${scope} ${role}` : `${scope} ${role} ${tenant}`
 }
 
-/** A day, or within the next one a time; in UTC. JSON has it exactly. */
+/** A date, or within the next 24 hours a time; in UTC. JSON has it exactly. */
 function endText(ms: number, nowMs: number): string {
   return ms - nowMs < DAY_MS ? `${iso(ms).slice(11, 16)}Z` : iso(ms).slice(0, 10)
 }

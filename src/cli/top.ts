@@ -24,16 +24,16 @@ const LONGEST_MS = 3_600_000
 
 const KEYS = `
 Keys:
-  tab, shift-tab   the next pane, the one before        s   sort by the next column
-  ↑ ↓ or k j       choose a row                         /   show only names with a text in them
-  enter, esc       open its details, and go back        q   quit
+  tab, shift-tab   the next or previous pane            s   sort by the next column
+  ↑ ↓ or k j       choose a row                         /   filter by name
+  enter, esc       open details, and go back            q   quit
 
 Environment:
-  METRICS_TOKEN    that of \`gw serve\`: shows rejections, and latency of every request.
-                   Without it the numbers are those of the store.
+  METRICS_TOKEN    the token of \`gw serve\`: shows rejections, and latency of every request.
+                   Without it the numbers come from the store.
 `
 
-/** `gw top`: what goes on, on a screen that stays; as lines where stdout is no terminal. */
+/** `gw top`: a live screen; lines if stdout is not a terminal. */
 export function topCommand(bind: BindHandler): Command {
   return newCommand('top', 'Watch endpoints, models, keys and rejections live.', [
     'gw top',
@@ -43,8 +43,8 @@ export function topCommand(bind: BindHandler): Command {
   ])
     .option('--gateway <url>', 'a gateway elsewhere (default: those that serve the store)', gatewayAddress)
     .addOption(noUrlOption())
-    .option('--interval <duration>', 'between two looks (default: 2s)', intervalArgument)
-    .option('--count <n>', 'end after so many looks', countArgument)
+    .option('--interval <duration>', 'time between samples (default: 2s)', intervalArgument)
+    .option('--count <n>', 'end after this many samples', countArgument)
     .addHelpText('after', KEYS)
     .action(bind<Options>(handler))
 }
@@ -60,7 +60,7 @@ async function handler(session: Session, _args: readonly string[], options: Opti
     )
   const isScreen = out.format === 'text' && io.stdout.isTTY === true && io.stdin.isTTY === true
   if (!isScreen || io.environment['TERM'] === 'dumb') return keepProcessAlive(lines(session, samples))
-  // Loaded where it is wanted: ink and react take 200 ms of the start.
+  // Loaded on demand: ink and react take 200 ms to load.
   const { showTop } = await import('../tui/top.tsx')
   await showTop(samples, {
     stdin: io.stdin,
@@ -74,20 +74,20 @@ async function handler(session: Session, _args: readonly string[], options: Opti
 }
 
 /**
- * Restores the terminal where the process ends while the screen is shown. Ink would end it by the signal itself once
- * nobody else listens, and the first signal takes our listener away (`listen` in `main.ts`): so one stays.
+ * Restores the terminal if the process ends while the screen is shown. The first signal removes the listener of
+ * `main.ts`, and without any listener ink would end the process by the signal itself: so one stays registered.
  */
 function whileShown(signals: Signals, restore: () => void): () => void {
-  const stay = () => undefined
+  const keepListening = () => undefined
   signals.on('exit', restore)
-  for (const name of ENDING_SIGNALS) signals.on(name, stay)
+  for (const name of ENDING_SIGNALS) signals.on(name, keepListening)
   return () => {
     signals.off('exit', restore)
-    for (const name of ENDING_SIGNALS) signals.off(name, stay)
+    for (const name of ENDING_SIGNALS) signals.off(name, keepListening)
   }
 }
 
-/** A line for each look that has rates. */
+/** A line for each sample with rates. */
 async function lines(
   { out, signal }: Session,
   samples: (signal: AbortSignal) => AsyncIterable<LiveStats>,

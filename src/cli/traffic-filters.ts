@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { UsageFilters } from '../store/ledger/types.ts'
 
-/** The flags that narrow traffic down, as commander gives them. */
+/** The filter flags of traffic, as parsed by commander. */
 export interface TrafficOptions {
   readonly key?: string
   readonly tenant?: string

@@ -18,17 +18,17 @@ interface Options extends TrafficOptions {
   readonly timezone: string
 }
 
-/** `gw usage`: what was used and what it cost, by one of its dimensions. */
+/** `gw usage`: usage and cost, grouped by one dimension. */
 export function usageCommand(bind: BindHandler): Command {
-  const command = newCommand('usage', 'Add up requests, tokens and money over a span of time.', [
+  const command = newCommand('usage', 'Show requests, tokens and cost over a time range.', [
     'gw usage --by model',
     'gw usage --by day --tenant acme --since 2026-11-01 --timezone Europe/Berlin',
     'gw usage --by key --since 24h --format json',
   ])
-    .addOption(new Option('--by <what>', 'a row for each').choices(BY).default('model'))
-    .option('--since <when>', 'a duration, a day or a time; taken to the quarter of an hour', '30d')
-    .option('--until <when>', 'likewise (default: now)')
-    .option('--timezone <zone>', 'where days begin', timezoneArgument, 'UTC')
+    .addOption(new Option('--by <what>', 'one row for each').choices(BY).default('model'))
+    .option('--since <when>', 'a duration, a day or a time; rounded to 15 minutes', '30d')
+    .option('--until <when>', 'the same forms (default: now)')
+    .option('--timezone <zone>', 'time zone of days', timezoneArgument, 'UTC')
   return withTrafficFilters(command).action(bind<Options>(handler))
 }
 
@@ -38,7 +38,7 @@ async function handler(session: Session, _args: readonly string[], options: Opti
   const report = await reportUsage(query, flags.store, appPorts(session))
   const span = `from ${minute(report.fromMs)} to ${minute(report.toMs)}`
   if (report.rows.length === 0) out.info([`No billed calls ${span}.`, ...report.unknownNames].join(' '))
-  else out.info(`What was billed ${span}:`)
+  else out.info(`Billed calls ${span}:`)
   out.result({
     text: () => usageToText(report, query.by, out.style, out.width),
     json: () => usageToJson(report, query.by),
@@ -50,11 +50,11 @@ function queryOf(options: Options, now: Now): UsageQuery {
   const { by, since, until, timezone } = options
   const fromMs = parseTime('--since', since, 'ago', now)
   const untilMs = until === undefined ? now.nowMs : parseTime('--until', until, 'ago', now)
-  // "30d" by days means whole days: the first of them would otherwise look quieter than it was.
+  // "30d" by days means whole days: otherwise the first one would be incomplete.
   const isSpan = parseDurationMs(since) !== undefined
   const sinceMs = by === 'day' && isSpan ? startOfDay(fromMs, timezone) : fromMs
   if (sinceMs < untilMs) return { ...trafficFilters(options), by, sinceMs, untilMs, timezone }
-  throw new CommandError('GW6001', `There is no time from ${minute(sinceMs)} to ${minute(untilMs)}.`, {
+  throw new CommandError('GW6001', `The range from ${minute(sinceMs)} to ${minute(untilMs)} is empty.`, {
     hint: 'Let --since be earlier than --until.',
   })
 }

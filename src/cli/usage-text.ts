@@ -10,15 +10,15 @@ import type { Style } from './style.ts'
 import { type Column, table } from './table.ts'
 
 const WIDEST_CHART = 24
-/** A shorter bar tells nothing. */
+/** A shorter bar is not readable. */
 const NARROWEST_CHART = 6
 const GAP = 2
 
 type By = UsageQuery['by']
 
 /**
- * A row for each, the sums below them, and on a terminal a bar for each: of the money, or of the tokens where nothing
- * is priced. What a narrow terminal has no room for goes in this order: the bars, the rarer columns, the ends of names.
+ * A table with a total, and on a terminal a bar for each row: of the cost, or of the tokens if nothing is priced. A
+ * narrow terminal drops first the bars, then the rarer columns, then the ends of names.
  */
 export function usageToText(
   { rows, currency }: UsageReport,
@@ -30,7 +30,7 @@ export function usageToText(
   const total = rows.reduce(plusUsage, { ...NO_USAGE, label: 'total' })
   const all = [...rows, total]
   const columns = columnsThatFit(all, by, currency, style, width)
-  const chart = chartColumn(rows, room(columns, all, style, width))
+  const chart = chartColumn(rows, freeWidth(columns, all, style, width))
   const lines = table(chart ? [...columns, chart] : columns, all, style, width)
     .trimEnd()
     .split('\n')
@@ -48,7 +48,7 @@ export function usageToJson({ rows, currency, fromMs, toMs }: UsageReport, by: B
   }))
 }
 
-/** Of the rarer columns those that say something and have room; the least telling one goes first. */
+/** With the rarer columns that are not all zero and fit; the least important one is dropped first. */
 function columnsThatFit(
   rows: readonly UsageRow[],
   by: By,
@@ -77,7 +77,7 @@ function columnsThatFit(
   ].filter(column => rows.some(row => column.cell(row) !== '0'))
   for (; ; rare.pop()) {
     const columns = [...plain, ...rare]
-    if (rare.length === 0 || room(columns, rows, style, width) >= 0) return columns
+    if (rare.length === 0 || freeWidth(columns, rows, style, width) >= 0) return columns
   }
 }
 
@@ -85,8 +85,8 @@ function number(title: string, count: (row: UsageRow) => number): Column<UsageRo
   return { title, cell: row => String(count(row)), align: 'right' }
 }
 
-/** Columns of the terminal that the table leaves over; none where there is no terminal. */
-function room(
+/** Terminal columns that the table leaves free; 0 without a terminal. */
+function freeWidth(
   columns: readonly Column<UsageRow>[],
   rows: readonly UsageRow[],
   style: Style,
@@ -108,7 +108,7 @@ function chartColumn(rows: readonly UsageRow[], left: number): Column<UsageRow> 
   return { title: '', cell: row => (charted.has(row) ? barText(size(row), largest, width) : '') }
 }
 
-/** With as many digits after the point as the longest of the column, so that the points stand below each other. */
+/** With as many digits after the point as the longest of the column, so that the points are aligned. */
 function padded(nano: bigint, digits: number): string {
   const text = formatNano(nano)
   if (digits === 0) return text

@@ -4,11 +4,11 @@ import { didYouMean } from '../config/did-you-mean.ts'
 
 const SUGGESTION = /\n\((Did you mean .+\?)\)$/s
 
-/** What commander rejects, as a failure of ours: its suggestion becomes the hint. */
+/** Converts an error of commander: its suggestion becomes the hint. */
 export function usageError(error: CommanderError, argv: readonly string[]): CommandError {
-  const said = error.message.replace(/^error: /, '')
-  const suggestion = SUGGESTION.exec(said)?.[1]
-  const message = said.replace(SUGGESTION, '')
+  const text = error.message.replace(/^error: /, '')
+  const suggestion = SUGGESTION.exec(text)?.[1]
+  const message = text.replace(SUGGESTION, '')
   return new CommandError('GW6001', sentence(message), { ...hintFor(error, suggestion, argv), cause: error })
 }
 
@@ -18,8 +18,8 @@ function hintFor(
   argv: readonly string[],
 ): { hint?: string } {
   if (suggestion !== undefined) return { hint: suggestion }
-  const meant = meantChoice(error.message)
-  if (meant !== undefined) return { hint: `Did you mean ${meant}?` }
+  const choice = similarChoice(error.message)
+  if (choice !== undefined) return { hint: `Did you mean ${choice}?` }
   const [, required] = /^error: required option '(--[a-z-]+)/.exec(error.message) ?? []
   const typed =
     required &&
@@ -28,14 +28,14 @@ function hintFor(
       argv.filter(word => word.startsWith('--')),
     )
   if (typed !== undefined && typed !== required)
-    return { hint: `Did you mean ${required} where you wrote ${typed}?` }
+    return { hint: `Did you mean ${required} instead of ${typed}?` }
   const globbed = argv.some(word => word === '-c' || word === '--config')
   if (error.code !== 'commander.excessArguments' || !globbed) return {}
   return { hint: 'Several paths each need their own flag: `-c a.yaml -c b.yaml`; or name their directory.' }
 }
 
-/** Of the choices that commander lists beside a wrong value, the one that is near it. */
-function meantChoice(message: string): string | undefined {
+/** The most similar of the choices that commander lists for an invalid value. */
+function similarChoice(message: string): string | undefined {
   const [, given, choices] =
     /(?:argument|value) '([^']*)' is invalid.* Allowed choices are (.+)\.$/s.exec(message) ?? []
   return given === undefined || choices === undefined ? undefined : didYouMean(given, choices.split(', '))
@@ -45,7 +45,7 @@ function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`
 }
 
-/** The value of a flag before anything was parsed: also a failure to parse obeys `--format json`. */
+/** The value of a flag before parsing, so that parse errors respect `--format json`. */
 export function earlyFlag<Value extends string>(
   argv: readonly string[],
   flag: `--${string}`,

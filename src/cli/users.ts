@@ -10,9 +10,9 @@ import { appPorts, type BindHandler } from './session.ts'
 import { printable } from './style.ts'
 import { table } from './table.ts'
 
-/** `gw users`: who may log in to the control plane. */
+/** `gw users`: the users of the control plane. */
 export function usersCommand(bind: BindHandler): Command {
-  return newCommand('users', 'Manage the people who may log in to the control plane.', [
+  return newCommand('users', 'Manage the users of the control plane.', [
     'gw users create ada --role admin',
     'gw users create tom --tenant acme',
     'gw users list',
@@ -31,22 +31,22 @@ interface CreateOptions {
 }
 
 const PASSWORD = '--password <->'
-const ABOUT_PASSWORD = '`-` reads it from stdin; without this flag it is asked for on the terminal'
+const ABOUT_PASSWORD = '`-` reads it from stdin; by default the terminal asks for it'
 
 function createCommand(bind: BindHandler): Command {
-  return newCommand('create', 'Let a person log in; the password is asked for.', [
+  return newCommand('create', 'Create a user; the terminal asks for the password.', [
     'gw users create ada --role admin',
     'gw users create tom --tenant acme',
     'vault read -field=password secret/ada | gw users create ada --role admin --password -',
   ])
     .argument('<name>', 'lower-case letters, digits and . _ @ -')
     .addOption(new Option('--role <role>', 'admin does everything; tenant needs --tenant').choices(ROLES))
-    .option('--tenant <name>', 'the tenant whose things alone the user sees')
+    .option('--tenant <name>', 'the only tenant that the user sees')
     .option(PASSWORD, ABOUT_PASSWORD)
     .action(
       bind<CreateOptions>(async (session, [name = ''], { role, tenant, password }) => {
         if (role === undefined && tenant === undefined) {
-          throw new CommandError('GW6001', 'A user is an administrator, or bound to a tenant.', {
+          throw new CommandError('GW6001', 'A user needs a role or a tenant.', {
             hint: 'Pass --role admin, or --tenant NAME.',
           })
         }
@@ -63,11 +63,11 @@ function createCommand(bind: BindHandler): Command {
 }
 
 function listCommand(bind: BindHandler): Command {
-  return newCommand('list', 'List the people who may log in.', ['gw users list']).action(
+  return newCommand('list', 'List the users.', ['gw users list']).action(
     bind(async session => {
       const { out, flags } = session
       const users = await listUsers(flags.store, appPorts(session))
-      if (users.length === 0) out.info('Nobody may log in yet: `gw users create NAME --role admin`.')
+      if (users.length === 0) out.info('No users yet: `gw users create NAME --role admin`.')
       out.result({
         text: () => (users.length === 0 ? '' : usersToText(users, session)),
         json: () => users.map(userToJson),
@@ -98,8 +98,8 @@ function usersToText(users: readonly User[], { out }: Parameters<typeof newPassw
 }
 
 const SWITCHES = {
-  disable: { summary: 'Let a user no longer log in, and end its sessions.', state: 'disabled' },
-  enable: { summary: 'Let a user log in again.', state: 'enabled' },
+  disable: { summary: 'Disable the log-in of a user, and end its sessions.', state: 'disabled' },
+  enable: { summary: 'Enable the log-in of a user.', state: 'enabled' },
 } as const
 
 function switchCommand(bind: BindHandler, to: keyof typeof SWITCHES): Command {

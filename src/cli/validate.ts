@@ -9,7 +9,7 @@ import { newCommand } from './new-command.ts'
 import { problemsToJson, problemsToText } from './problems.ts'
 import { appPorts, type BindHandler } from './session.ts'
 
-/** `gw validate`: reads files and says what is wrong with them. It opens no store and no socket, and reads no secret. */
+/** `gw validate`: checks files. It opens no store and no socket, and reads no secret. */
 export function validateCommand(bind: BindHandler): Command {
   return newCommand('validate', 'Check configuration files, offline and without side effects.', [
     'gw validate -c ./config',
@@ -33,7 +33,7 @@ export function validateCommand(bind: BindHandler): Command {
           })
           return EXIT.done
         } catch (error) {
-          // Here the problems are what was asked for, so they are data; the verdict remains talk.
+          // The problems are the result of this command, so they go to stdout; the verdict goes to stderr.
           if (!(error instanceof ConfigurationInvalid)) throw error
           out.print(problemsToText(error.problems, out.format, out.style))
           return out.fail(error, 'detailed')

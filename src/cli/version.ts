@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** The version of this gw, as package.json has it. */
+/** The version in package.json. */
 export function gwVersion(): string {
   const file = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
   return (JSON.parse(file) as { version: string }).version

@@ -6,10 +6,10 @@ import { keepProcessAlive } from './keep-process-alive.ts'
 import { progressLine } from './progress.ts'
 import { appPorts, type Session } from './session.ts'
 
-/** As commander gives it: a duration, `--wait` alone, `--no-wait`, or nothing of them. */
+/** As parsed by commander: a duration, `--wait` alone (true), `--no-wait` (false), or none of them. */
 export type WaitFlag = number | boolean | undefined
 
-/** Without a flag: a gateway that runs looks at the store ten times a second. */
+/** Enough by default: a running gateway polls the store ten times a second. */
 const DEFAULT_WAIT_MS = 5_000
 const LONG_WAIT_MS = 30_000
 
@@ -18,14 +18,14 @@ export function addWaitOptions(command: Command): Command {
   return command
     .option(
       '--wait [duration]',
-      'wait so long until every gateway serves the revision (default: 5s; 30s with --wait alone)',
+      'wait at most this long for every gateway to serve the revision (default: 5s; --wait alone: 30s)',
       waitArgument,
     )
-    .option('--no-wait', 'do not wait until the gateways serve it')
+    .option('--no-wait', 'do not wait for the gateways')
 }
 
 /**
- * Waits until the gateways of the store serve a revision. How many do; undefined where it was not waited.
+ * Waits until the gateways of the store serve a revision. Returns their number; undefined without waiting.
  * @throws {CommandError} GW5002, GW9002
  */
 export async function awaitServed(
@@ -50,7 +50,7 @@ export async function awaitServed(
   }
 }
 
-/** Ends with a line feed, or is empty: that none serves it is an answer only where it was asked for. */
+/** Ends with a line feed, or is empty. "No gateway" is reported only with `--wait`. */
 export function servedText(gateways: number | undefined, wait: WaitFlag): string {
   if (gateways === undefined || (gateways === 0 && wait === undefined)) return ''
   return gateways === 0

@@ -7,7 +7,7 @@ import { moneyText, signedText } from './money-text.ts'
 import { printable, type Style } from './style.ts'
 import { type Column, table } from './table.ts'
 
-/** One wallet, a field a line. */
+/** One wallet, one field per line. */
 export function walletToText(wallet: WalletShown, style: Style): string {
   const { tenant, billing, currency, balanceNano, heldNano, availableNano } = wallet
   const amounts = [
@@ -18,7 +18,7 @@ export function walletToText(wallet: WalletShown, style: Style): string {
   const width = Math.max(...amounts.map(([, text]) => text?.length ?? 0))
   const fields: readonly (readonly [string, string])[] = [
     ['tenant', printable(tenant)],
-    ['billing', billing ?? 'none: the tenant is gone'],
+    ['billing', billing ?? 'none: the tenant is deleted'],
     ...amounts.flatMap(([name, text]) => (text === undefined ? [] : [[name, text.padStart(width)] as const])),
   ]
   return fields.map(([name, value]) => `${style.strong(name.padEnd(9))}  ${value}\n`).join('')
@@ -36,14 +36,14 @@ export function walletToJson(wallet: WalletShown): Json {
   }
 }
 
-/** What a credit or a debit has done, or why it has done nothing. */
+/** The result of a credit or a debit, or the reason that nothing was booked. */
 export function bookedToText({ entry, isNew, balanceNano, currency }: Booked, tenant: string): string {
   const balance = `The balance of ${tenant} is ${moneyText(balanceNano, currency)}.\n`
   const amount = `${signedText(entry.amountNano)} ${currency}`
   const reference = printable(entry.reference ?? '')
   if (isNew) return `Booked ${amount} for ${reference}. ${balance}`
   const by = entry.author === undefined ? '' : ` by ${printable(entry.author)}`
-  return `Nothing booked: ${reference} stands for ${amount} of ${iso(entry.atMs)}${by} already. ${balance}`
+  return `Nothing booked: ${reference} is already booked: ${amount} at ${iso(entry.atMs)}${by}. ${balance}`
 }
 
 export function bookedToJson({ entry, isNew, balanceNano, currency }: Booked, tenant: string): Json {

@@ -11,9 +11,9 @@ import { bookedToJson, bookedToText, entriesToText, walletToJson, walletToText }
 const REFERENCE = /^[^\p{C}]{1,256}$/u
 const NOTE = /^[^\p{C}]{1,1024}$/u
 
-/** `gw wallet`: what tenants have paid in, and what became of it. */
+/** `gw wallet`: credits, debits and balances of tenants. */
 export function walletCommand(bind: BindHandler): Command {
-  return newCommand('wallet', 'Show and move the balances of tenants.', [
+  return newCommand('wallet', 'Show and change the balances of tenants.', [
     'gw wallet show acme',
     'gw wallet credit acme 50 --reference invoice-2026-017',
     'gw wallet entries acme',
@@ -26,10 +26,10 @@ export function walletCommand(bind: BindHandler): Command {
 }
 
 function showCommand(bind: BindHandler): Command {
-  return newCommand('show', 'Show a balance, what open calls hold of it, and what is left.', [
+  return newCommand('show', 'Show a balance, the amount held by open calls, and the available rest.', [
     'gw wallet show acme',
   ])
-    .argument('<tenant>', 'whose wallet')
+    .argument('<tenant>', 'the tenant of the wallet')
     .action(
       bind(async (session, [tenant = '']) => {
         const { out } = session
@@ -50,7 +50,8 @@ const BOOKINGS = {
     book: creditWallet,
   },
   debit: {
-    summary: 'Take from a balance, once for each reference; never what a prepaid tenant’s open calls hold.',
+    summary:
+      'Subtract from a balance, once for each reference; never the amount held by open calls of a prepaid tenant.',
     examples: [
       'gw wallet debit acme 49.90 --reference refund-2026-004',
       'gw wallet debit acme 5 --reference ticket-91 --note "credited twice"',
@@ -58,8 +59,7 @@ const BOOKINGS = {
     book: debitWallet,
   },
   adjust: {
-    summary:
-      'Put right what a bill has charged, either way, once for each reference: bills are never changed.',
+    summary: 'Correct a charge in either direction, once for each reference: charges are never changed.',
     examples: [
       'gw wallet adjust acme 0.25 --reference req_0123 --note "the upstream counted twice"',
       'gw wallet adjust acme -0.25 --reference req_0124',
@@ -71,10 +71,10 @@ const BOOKINGS = {
 function bookCommand(bind: BindHandler, kind: keyof typeof BOOKINGS): Command {
   const { summary, examples, book } = BOOKINGS[kind]
   return newCommand(kind, summary, examples)
-    .argument('<tenant>', 'whose wallet')
+    .argument('<tenant>', 'the tenant of the wallet')
     .argument('<amount>', kind === 'adjust' ? 'a decimal, such as 0.25 or -0.25' : 'a decimal, such as 49.90')
-    .requiredOption('--reference <text>', 'required: what it is for; to say it again books nothing again')
-    .option('--note <text>', 'for people')
+    .requiredOption('--reference <text>', 'required: unique reference; repeating it books nothing')
+    .option('--note <text>', 'a free text')
     .action(
       bind<{ reference: string; note?: string }>(
         async (session, [tenant = '', amount = ''], { reference, note }) => {
@@ -96,19 +96,19 @@ function bookCommand(bind: BindHandler, kind: keyof typeof BOOKINGS): Command {
 }
 
 function entriesCommand(bind: BindHandler): Command {
-  return newCommand('entries', 'List what has moved a balance, newest first.', [
+  return newCommand('entries', 'List the entries of a wallet, newest first.', [
     'gw wallet entries acme',
     'gw wallet entries acme --limit 500 --format json',
   ])
-    .argument('<tenant>', 'whose wallet')
-    .option('--limit <n>', 'at most so many', countArgument, 50)
+    .argument('<tenant>', 'the tenant of the wallet')
+    .option('--limit <n>', 'at most this many', countArgument, 50)
     .action(
       bind<{ limit: number }>(async (session, [tenant = ''], { limit }) => {
         const { out } = session
         const shown = await walletEntries(tenant, limit, session.flags.store, appPorts(session))
         const { entries } = shown
-        if (entries.length === 0) out.info(`Nothing has moved the balance of ${tenant} yet.`)
-        if (entries.length === limit) out.info(`The newest ${limit}; there may be more: --limit N.`)
+        if (entries.length === 0) out.info(`The wallet of ${tenant} has no entries yet.`)
+        if (entries.length === limit) out.info(`Shows the newest ${limit}; for more: --limit N.`)
         out.result({
           text: () => (entries.length === 0 ? '' : entriesToText(shown, out.style, out.width)),
           json: () => entries.map(entryToJson),
@@ -120,7 +120,7 @@ function entriesCommand(bind: BindHandler): Command {
 
 function checked(flag: string, text: string, form: RegExp): string {
   if (form.test(text)) return text
-  throw new CommandError('GW6001', `\`${flag}\` is empty, too long or holds control characters.`, {
+  throw new CommandError('GW6001', `\`${flag}\` is empty, too long or has control characters.`, {
     hint: 'Write one line of text: 256 characters for a reference, 1024 for a note.',
   })
 }

@@ -3,7 +3,7 @@ import type { Glyphs } from './glyphs.ts'
 import { printable, type Style } from './style.ts'
 import { type Column, table } from './table.ts'
 
-/** An explanation for people: one call as a tree with the verdict last, several as a table. */
+/** An explanation as text: one call as a tree with the verdict last, several as a table. */
 export function whyToText(
   explanation: Explanation,
   style: Style,
@@ -21,7 +21,7 @@ export function whyToText(
 type Model = NonNullable<Explanation['models']>[number]
 type Key = NonNullable<Explanation['keys']>[number]
 
-/** A line for each, and below the table once what would hint those that are rejected alike. */
+/** A row for each call; below the table each hint once, with the names of the calls that it applies to. */
 function listToText<Row extends Model | Key>(
   title: string,
   rows: readonly Row[],
@@ -44,10 +44,10 @@ function listToText<Row extends Model | Key>(
     const hint = row.rejection?.hint
     if (hint !== undefined) hints.set(hint, [...(hints.get(hint) ?? []), name(row)])
   }
-  const told = [...hints].map(
+  const hintLines = [...hints].map(
     ([hint, names]) => `${style.strong(printable(names.join(', ')))} ${glyphs.next} ${printable(hint)}\n`,
   )
-  return table(columns, rows, style, width) + (told.length > 0 ? `\n${told.join('')}` : '')
+  return table(columns, rows, style, width) + (hintLines.length > 0 ? `\n${hintLines.join('')}` : '')
 }
 
 function decisionToText(
@@ -57,7 +57,7 @@ function decisionToText(
   glyphs: Glyphs,
 ): string {
   const { checks, candidates, model, path, key } = decision
-  const who = key === undefined ? 'somebody' : `key ${key}`
+  const who = key === undefined ? 'any key' : `key ${key}`
   const lines = [`${style.strong(printable(`${who}, model ${model}`))}, ${path}`]
   const nameWidth = Math.max(...checks.map(({ check }) => check.length))
   for (const [index, step] of checks.entries()) {
@@ -92,14 +92,14 @@ function stepToText(
     case 'passes':
       return [`${branch}${style.added(glyphs.pass)} ${name}  ${found}`]
     case 'assumed':
-      return [`${branch}${glyphs.assumed} ${name}  ${style.faint(`taken for granted: ${found}`)}`]
+      return [`${branch}${glyphs.assumed} ${name}  ${style.faint(`assumed: ${found}`)}`]
     case 'not_reached':
       return [`${branch}${style.faint(`${glyphs.skip} ${name}  ${found}`)}`]
     case 'rejects':
     case 'would_reject': {
       const paint = (text: string) => (verdict === 'rejects' ? style.fault(text) : style.changed(text))
-      const told = rejection ? `${rejection.status} ${rejection.code}` : ''
-      const also = verdict === 'rejects' ? told : `${told}, were it reached`
+      const error = rejection ? `${rejection.status} ${rejection.code}` : ''
+      const also = verdict === 'rejects' ? error : `${error}, if reached`
       const line = `${branch}${paint(glyphs.fail)} ${name}  ${paint(also)}  ${found}`
       const trunk = isLast ? '   ' : glyphs.trunk
       const hint = rejection?.hint
@@ -136,14 +136,15 @@ function candidateToText(candidate: CandidateJson, nameWidth: number, style: Sty
     `weight ${weight}`,
     health === 'unhealthy' && reason !== undefined ? `unhealthy: ${reason}` : health,
     `${candidate.in_flight}${max === undefined ? '' : ` of ${max}`} in flight`,
-    candidate.cooldown_until !== undefined && `rests until ${candidate.cooldown_until}`,
+    candidate.cooldown_until !== undefined && `cooldown until ${candidate.cooldown_until}`,
     candidate.next_trial !== undefined && `tried again at ${candidate.next_trial}`,
   ].filter(text => text !== false)
   const name = endpoint.padEnd(nameWidth)
-  const rest = style.faint(printable(facts.join(', ')))
-  if (obstacle !== undefined) return `${style.fault(glyphs.fail)} ${name}  ${style.fault(obstacle)}  ${rest}`
-  if (share === 0) return `${glyphs.skip} ${name}  stands by  ${rest}`
-  return `${style.added(glyphs.next)} ${name}  ${style.strong(`next: ${percent(share)}`)}  ${rest}`
+  const details = style.faint(printable(facts.join(', ')))
+  if (obstacle !== undefined)
+    return `${style.fault(glyphs.fail)} ${name}  ${style.fault(obstacle)}  ${details}`
+  if (share === 0) return `${glyphs.skip} ${name}  standby  ${details}`
+  return `${style.added(glyphs.next)} ${name}  ${style.strong(`next: ${percent(share)}`)}  ${details}`
 }
 
 function verdict(
@@ -172,7 +173,7 @@ function percent(share: number): string {
   return `${Math.round(share * 100)} %`
 }
 
-/** What the answer was made of, and what it could not know. */
+/** The source of the answer, and the facts that this source does not have. */
 function knowledge({ source, revision, at, unknown }: Explanation, style: Style): string {
   const from = source === 'files' ? 'By files' : `By the ${source}, revision ${revision ?? 0}`
   const lines = [`${from}, at ${at}.`, ...unknown]

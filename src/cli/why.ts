@@ -25,40 +25,38 @@ interface Options {
   readonly exitCode?: true
 }
 
-/** `gw why`: what would become of a call, check by check, without making it. */
+/** `gw why`: whether a call would be served, check by check, without making it. */
 export function whyCommand(bind: BindHandler): Command {
   return newCommand(
     'why',
-    'Tell why a call would be served or rejected, check by check, without making it.',
+    'Show whether and why a call would be rejected, check by check, without making it.',
     [
       'gw why --key app --model gpt-4o                  # each check, and which endpoint is next',
       'gw why --key app                                 # every model: visible, callable, and why not',
       'gw why --model gpt-4o                            # every key that may call it',
-      'gw why --secret - --model gpt-4o < secret.txt    # by the secret that a client bears',
+      'gw why --secret - --model gpt-4o < secret.txt    # by the secret of a client',
       'gw why -c ./config --key app --model gpt-4o      # by files, before they are applied',
-      'gw why --url http://127.0.0.1:8080 --key app     # by what the running gateway knows',
+      'gw why --url http://127.0.0.1:8080 --key app     # by the state of the running gateway',
     ],
   )
-    .option('--key <name>', 'who calls')
-    .option('--secret <->', 'who calls, by the secret on stdin: `--secret -`')
-    .option('--model <name>', 'what is called')
+    .option('--key <name>', 'the calling key')
+    .option('--secret <->', 'the calling key, by its secret on stdin: `--secret -`')
+    .option('--model <name>', 'the called model')
     .addOption(
-      new Option('--path <path>', 'where (default: the first path that the model is served at)').choices(
+      new Option('--path <path>', 'the called path (default: the first path that serves the model)').choices(
         CALL_PATHS,
       ),
     )
-    .option('--input-tokens <n>', 'how long the input is (default: 1)', count)
-    .option('--max-tokens <n>', 'the limit that the call asks for (default: none)', count)
-    .addOption(
-      controlUrlOption('ask this control plane, with what `gw login` keeps for it, or the token in GW_TOKEN'),
-    )
-    .option('--exit-code', 'end with 4 where the call would be rejected')
+    .option('--input-tokens <n>', 'tokens of the input (default: 1)', count)
+    .option('--max-tokens <n>', 'output limit in the request (default: none)', count)
+    .addOption(controlUrlOption('query this control plane, with the token of `gw login` or GW_TOKEN'))
+    .option('--exit-code', 'end with 4 if the call would be rejected')
     .addHelpText(
       'after',
       [
         '',
-        'Asks files (-c), a control plane (--url), or else the store, by the checks of the gateway itself.',
-        'Nothing is sent, counted or held. Ends with 0 whatever the verdict, unless --exit-code is given.',
+        'Uses files (-c), a control plane (--url), or by default the store, with the checks of the gateway itself.',
+        'Nothing is sent, counted or held. Ends with 0 for any verdict, unless --exit-code is given.',
       ].join('\n'),
     )
     .action(bind<Options>(handler))
@@ -85,7 +83,9 @@ async function ask(question: WhyQuestion, { url }: Options, session: Session): P
   if (flags.config.length > 0) return explainFiles(question, flags.config, appPorts(session))
   const { explanation, gateways } = await explainStore(question, flags.store, appPorts(session))
   if (gateways.length > 0) {
-    out.info(`A gateway serves this store (${gateways.join(', ')}): with --url its control plane tells more.`)
+    out.info(
+      `A gateway serves this store (${gateways.join(', ')}): with --url its control plane has more details.`,
+    )
   }
   return explanation
 }
@@ -98,14 +98,14 @@ async function questionOf(options: Options, { io, signal }: Session): Promise<Wh
     })
   }
   if (key !== undefined && flag !== undefined) {
-    throw new CommandError('GW6001', 'Either --key or --secret says who calls, not both.')
+    throw new CommandError('GW6001', '--key and --secret exclude each other.')
   }
   if (key === undefined && flag === undefined && model === undefined) {
     throw new CommandError('GW6001', 'Name a key, a model, or both: `--key NAME --model NAME`.')
   }
   const secret =
     flag === undefined ? undefined : (await readStdin(io, signal)).toString('utf8').replace(/\r?\n$/, '')
-  if (secret === '') throw new CommandError('GW6001', 'There is no secret on stdin.')
+  if (secret === '') throw new CommandError('GW6001', 'The input has no secret.')
   return { key, secret, model, path, inputTokens, maxTokens }
 }
 

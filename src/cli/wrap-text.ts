@@ -1,16 +1,16 @@
 import { textWidth } from '../base/text-width.ts'
 
-/** Columns of prose where there is no terminal to ask. */
-const PROSE = 100
+/** The maximum line length, also without a terminal. */
+const MAX_WIDTH = 100
 
-/** A paragraph in lines of at most the terminal's width, each with `indent` spaces before it and a line feed behind. */
+/** Wraps a paragraph to the width of the terminal; each line has `indent` spaces before it and a line feed after it. */
 export function wrapText(text: string, width: number | undefined, indent: number): string {
-  const room = Math.max(20, Math.min(width ?? PROSE, PROSE) - indent)
+  const available = Math.max(20, Math.min(width ?? MAX_WIDTH, MAX_WIDTH) - indent)
   const lines: string[] = []
   let line = ''
   for (const word of text.split(' ')) {
     const longer = line === '' ? word : `${line} ${word}`
-    if (line !== '' && textWidth(longer) > room) {
+    if (line !== '' && textWidth(longer) > available) {
       lines.push(line)
       line = word
     } else line = longer

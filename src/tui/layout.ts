@@ -11,7 +11,7 @@ export interface Size {
   readonly rows: number
 }
 
-/** Below this one pane is shown at a time. */
+/** On smaller screens one pane is shown at a time. */
 const NARROW = 60
 const LOW = 16
 const KEYS = 'tab pane · ↑↓ row · enter details · s sort · / filter · q quit'
@@ -19,8 +19,7 @@ const KEYS_NARROW = 'tab ↑↓ enter s / q'
 const GAP = 2
 
 /**
- * The whole screen, line by line, one line less than the terminal has: a terminal that is written to its last line
- * scrolls.
+ * The whole screen, line by line. It leaves the last line of the terminal free, because writing to it scrolls.
  */
 export function layout(liveStats: LiveStats, state: TopState, size: Size): readonly Line[] {
   const width = Math.max(20, size.columns)
@@ -60,13 +59,13 @@ function header(
           `${figure(inFlight)} open`,
           ...(rejectedPerSecond === undefined ? [] : [`${figure(rejectedPerSecond)} rejected/s`]),
         ].join(' · ')
-  const room = width - 'gw top'.length - about.length
+  const available = width - 'gw top'.length - about.length
   return [
     [
       { text: 'gw top', tone: 'strong' },
       { text: about, tone: 'faint' },
       {
-        text: fitted(state, Math.max(0, room)).trimEnd(),
+        text: fitted(state, Math.max(0, available)).trimEnd(),
         tone: isFine && states.length > 0 ? 'good' : 'bad',
       },
     ],
@@ -94,7 +93,7 @@ function footer(
 
 type Panes = Readonly<Record<PaneName, Pane>>
 
-/** One pane, below the names of all. */
+/** One pane, below the names of all panes. */
 function single(panes: Panes, state: TopState, width: number, height: number): readonly Line[] {
   const tabs = PANES.map(name => (name === state.pane ? `[${name}]` : name)).join(' ')
   return [line(fitted(tabs, width).trimEnd(), 'faint'), ...table(panes[state.pane], state, width, height - 1)]
@@ -105,18 +104,18 @@ const BANDS: readonly (readonly PaneName[])[] = [
   ['models', 'keys'],
   ['rejections', 'gateways'],
 ]
-/** Of a band: its head, a row, one for those that find no room, and an empty line. */
+/** The minimum of a band: head, one row, the line that counts hidden rows, and an empty line. */
 const LEAST = 4
 
-/** All of them: endpoints above, then models beside keys, and rejections beside gateways. */
+/** All panes: endpoints above, then models beside keys, and rejections beside gateways. */
 function board(panes: Panes, state: TopState, width: number, height: number): readonly Line[] {
   const half = Math.floor((width - GAP) / 2)
-  const rooms = roomsFor(panes, state, height)
+  const heights = bandHeights(panes, state, height)
   return BANDS.flatMap(([first, second], at) => {
-    const room = (rooms[at] ?? LEAST) - 1
+    const bandHeight = (heights[at] ?? LEAST) - 1
     if (first === undefined) return []
-    const lines = table(panes[first], state, second === undefined ? width : half, room)
-    const others = second === undefined ? [] : table(panes[second], state, width - half - GAP, room)
+    const lines = table(panes[first], state, second === undefined ? width : half, bandHeight)
+    const others = second === undefined ? [] : table(panes[second], state, width - half - GAP, bandHeight)
     const both = Array.from({ length: Math.max(lines.length, others.length) }, (_, row) =>
       second === undefined ? (lines[row] ?? line('')) : beside(lines[row], half + GAP, others[row]),
     )
@@ -124,26 +123,26 @@ function board(panes: Panes, state: TopState, width: number, height: number): re
   })
 }
 
-/** Lines for each band: what it needs, where there is enough; else the one in use is served first. */
-function roomsFor(panes: Panes, state: TopState, height: number): readonly number[] {
+/** Lines for each band: all that it needs if they fit; otherwise the active band grows first. */
+function bandHeights(panes: Panes, state: TopState, height: number): readonly number[] {
   const needs = BANDS.map(
     names => 2 + Math.max(1, ...names.map(name => shownRows(panes[name], state).length)),
   )
-  const rooms = needs.map(need => Math.min(need, LEAST))
-  let left = height - rooms.reduce((sum, room) => sum + room, 0)
-  const used = BANDS.findIndex(names => names.includes(state.pane))
-  while (left > 0 && rooms.some((room, at) => room < (needs[at] ?? 0))) {
-    for (const at of [used, ...BANDS.keys()]) {
-      const room = rooms[at] ?? 0
-      if (left === 0 || room >= (needs[at] ?? 0)) continue
-      rooms[at] = room + 1
+  const heights = needs.map(need => Math.min(need, LEAST))
+  let left = height - heights.reduce((sum, each) => sum + each, 0)
+  const active = BANDS.findIndex(names => names.includes(state.pane))
+  while (left > 0 && heights.some((each, at) => each < (needs[at] ?? 0))) {
+    for (const at of [active, ...BANDS.keys()]) {
+      const current = heights[at] ?? 0
+      if (left === 0 || current >= (needs[at] ?? 0)) continue
+      heights[at] = current + 1
       left--
     }
   }
-  return rooms
+  return heights
 }
 
-/** A pane in so many lines, its head included; what finds no room is counted. */
+/** A pane of `height` lines, including its head; hidden rows are counted in the last line. */
 function table(pane: Pane, state: TopState, width: number, height: number): readonly Line[] {
   const isActive = pane.name === state.pane
   const rows = shownRows(pane, state)
@@ -161,18 +160,15 @@ function table(pane: Pane, state: TopState, width: number, height: number): read
   if (rows.length === 0)
     return [
       head,
-      line(
-        `  ${fitted(pane.rows.length > 0 ? 'nothing of that name' : pane.empty, inner).trimEnd()}`,
-        'faint',
-      ),
+      line(`  ${fitted(pane.rows.length > 0 ? 'no row matches' : pane.empty, inner).trimEnd()}`, 'faint'),
     ]
-  const room = Math.max(1, height - 1)
+  const bodyHeight = Math.max(1, height - 1)
   const chosen = isActive ? chosenRow(state, { [pane.name]: pane } as Panes)?.name : undefined
   const at = Math.max(
     0,
     rows.findIndex(row => row.name === chosen),
   )
-  const fits = rows.length > room ? Math.max(1, room - 1) : room
+  const fits = rows.length > bodyHeight ? Math.max(1, bodyHeight - 1) : bodyHeight
   const from = Math.min(Math.max(0, at - fits + 1), Math.max(0, rows.length - fits))
   const shown = rows.slice(from, from + fits).map(row => {
     const isChosen = row.name === chosen
@@ -180,7 +176,7 @@ function table(pane: Pane, state: TopState, width: number, height: number): read
     return line(isChosen ? text : text.trimEnd(), isChosen && row.tone === 'plain' ? 'chosen' : row.tone)
   })
   const more = rows.length - shown.length
-  return [head, ...shown, ...(more > 0 && room > 1 ? [line(`  … ${more} more`, 'faint')] : [])]
+  return [head, ...shown, ...(more > 0 && bodyHeight > 1 ? [line(`  … ${more} more`, 'faint')] : [])]
 }
 
 function details(
@@ -189,7 +185,7 @@ function details(
   width: number,
   height: number,
 ): readonly Line[] {
-  const known = detailsOf(liveStats, pane, opened) ?? ['It is gone.']
+  const known = detailsOf(liveStats, pane, opened) ?? ['No longer present.']
   return [
     line(fitted(`${pane.replace(/s$/, '')} ${opened}`, width).trimEnd(), 'strong'),
     line(''),

@@ -7,7 +7,7 @@ export interface PaneColumn {
   readonly align: 'left' | 'right'
 }
 
-/** What a piece of text means; the screen knows its colour. */
+/** The meaning of a text; the screen chooses its colour. */
 export type Tone = 'plain' | 'strong' | 'faint' | 'good' | 'warn' | 'bad' | 'chosen'
 
 export interface Span {
@@ -18,12 +18,12 @@ export interface Span {
 /** One line of the screen, never wider than it. */
 export type Line = readonly Span[]
 
-/** A name farther from its numbers than this is hard to follow with the eye. */
+/** With a wider column it is hard to see which numbers belong to a name. */
 const WIDEST_NAME = 48
 
 const CONTROL = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\u2028\u2029]/gu
 
-/** Exactly so many columns: cut with an ellipsis, or filled up. Names come from anywhere, so what steers is taken out. */
+/** Exactly `width` columns: cut with an ellipsis, or padded. Control characters of names are replaced. */
 export function fitted(text: string, width: number, align: 'left' | 'right' = 'left'): string {
   const legible = text.replace(CONTROL, '\u{fffd}')
   const isCut = textWidth(legible) > width
@@ -32,9 +32,9 @@ export function fitted(text: string, width: number, align: 'left' | 'right' = 'l
   return align === 'right' ? padding + shown : shown + padding
 }
 
-/** The cells of a row in their columns; the first column takes what is left. Columns that find no room are left out. */
+/** The cells of a row; the first column takes the remaining width. Columns that do not fit are dropped. */
 export function rowText(cells: readonly string[], columns: readonly PaneColumn[], width: number): string {
-  const shown = columns.length - lacking(columns, width)
+  const shown = columns.length - droppedColumns(columns, width)
   const fixed = columns.slice(1, shown).reduce((sum, column) => sum + column.width + 1, 0)
   return columns
     .slice(0, shown)
@@ -44,15 +44,15 @@ export function rowText(cells: readonly string[], columns: readonly PaneColumn[]
     .join(' ')
 }
 
-/** How many columns from the right find no room beside the narrowest first one. */
-function lacking(columns: readonly PaneColumn[], width: number): number {
+/** The number of columns from the right that do not fit beside the narrowest first one. */
+function droppedColumns(columns: readonly PaneColumn[], width: number): number {
   let used = columns.reduce((sum, column) => sum + column.width + 1, -1)
-  let gone = 0
-  while (used > width && gone < columns.length - 1) {
-    used -= (columns.at(-1 - gone)?.width ?? 0) + 1
-    gone++
+  let dropped = 0
+  while (used > width && dropped < columns.length - 1) {
+    used -= (columns.at(-1 - dropped)?.width ?? 0) + 1
+    dropped++
   }
-  return gone
+  return dropped
 }
 
 export function line(text: string, tone: Tone = 'plain'): Line {
@@ -65,7 +65,7 @@ export function beside(a: Line | undefined, width: number, b: Line | undefined):
   return [...(a ?? []), { text: ' '.repeat(Math.max(0, width - used)), tone: 'plain' }, ...(b ?? [])]
 }
 
-/** What fits into a width. */
+/** Cut to a width. */
 export function clipped(spans: Line, width: number): Line {
   let left = width
   return spans.flatMap(span => {

@@ -10,7 +10,7 @@ import type {
 import type { PaneColumn, Tone } from './lines.ts'
 
 export interface PaneRow {
-  /** What the filter looks at, and what stays selected when rows move. */
+  /** The filter and the selection use it. */
   readonly name: string
   /** One text for each column. */
   readonly cells: readonly string[]
@@ -24,12 +24,12 @@ export type PaneName = (typeof PANES)[number]
 
 export interface Pane {
   readonly name: PaneName
-  /** The first one takes what the others leave. */
+  /** The first one takes the remaining width. */
   readonly columns: readonly PaneColumn[]
   readonly rows: readonly PaneRow[]
-  /** By which column it sorts at first. */
+  /** The default sort column. */
   readonly sort: number
-  /** What to say where there is no row. */
+  /** The text for a pane without rows. */
   readonly empty: string
 }
 
@@ -49,11 +49,11 @@ const COLUMNS: Readonly<Record<PaneName, readonly PaneColumn[]>> = {
   ],
   models: [left('MODEL', NAME_WIDTH), right('REQ/S', 6), right('TOK/S', 6), right('P95', 6)],
   keys: [left('KEY', NAME_WIDTH), left('NEAREST LIMIT', 13), right('USED', 5)],
-  rejections: [left('REFUSAL', NAME_WIDTH), right('PER S', 6), right('TOTAL', 6)],
+  rejections: [left('REJECTION', NAME_WIDTH), right('PER S', 6), right('TOTAL', 6)],
   gateways: [left('GATEWAY', NAME_WIDTH), left('STATE', 11), right('REV', 6), right('OPEN', 5)],
 }
 const SORTS: Readonly<Record<PaneName, number>> = {
-  // What fails comes first.
+  // Failed ones come first.
   endpoints: 1,
   models: 1,
   keys: 2,
@@ -61,7 +61,7 @@ const SORTS: Readonly<Record<PaneName, number>> = {
   gateways: 0,
 }
 
-/** Everything that is shown, pane by pane. */
+/** The content of all panes. */
 export function panesOf(liveStats: LiveStats): Readonly<Record<PaneName, Pane>> {
   const pane = (name: PaneName, rows: readonly PaneRow[], empty: string): Pane => ({
     name,
@@ -146,7 +146,7 @@ function gatewayRow({ name, state, revision, isBehind, inFlight }: GatewayLiveSt
   }
 }
 
-/** What is known of one row, a fact a line; what it means and what to do follow behind an empty line. */
+/** The details of one row, one fact per line; useful commands follow after an empty line. */
 export function detailsOf(liveStats: LiveStats, pane: PaneName, name: string): readonly string[] | undefined {
   const named = <Row extends { readonly name: string }>(rows: readonly Row[]) =>
     rows.find(row => row.name === name)
@@ -158,7 +158,7 @@ export function detailsOf(liveStats: LiveStats, pane: PaneName, name: string): r
   return (
     rejection && [
       `per second   ${figure(rejection.perSecond)}`,
-      `total        ${rejection.total} since the gateway has started`,
+      `total        ${rejection.total} since the start of the gateway`,
       '',
       `gw explain ${name}`,
     ]

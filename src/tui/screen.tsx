@@ -7,7 +7,7 @@ import { panesOf } from './panes.ts'
 import { FIRST_STATE, type Pressed, pressed, type TopState } from './state.ts'
 
 export interface ScreenProps {
-  /** The newest look; undefined until there is one. */
+  /** The newest sample. */
   readonly liveStats: LiveStats
   readonly hasColour: boolean
   readonly onQuit: () => void

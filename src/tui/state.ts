@@ -1,13 +1,13 @@
 import { PANES, type Pane, type PaneName, type PaneRow } from './panes.ts'
 
-/** What a person has chosen to see. */
+/** The view that the user has chosen. */
 export interface TopState {
   readonly pane: PaneName
-  /** By pane: the column it is sorted by; absent: its own. */
+  /** By pane: the sort column; absent: the default. */
   readonly sort: Readonly<Partial<Record<PaneName, number>>>
-  /** By pane: only rows with this in their name. */
+  /** By pane: only rows with this text in their name are shown. */
   readonly filter: Readonly<Partial<Record<PaneName, string>>>
-  /** The filter is being typed. */
+  /** The user is typing the filter. */
   readonly isTyping: boolean
   /** The name of the chosen row; it stays chosen when rows move. */
   readonly chosen: string | undefined
@@ -24,7 +24,7 @@ export const FIRST_STATE: TopState = {
   opened: undefined,
 }
 
-/** A key as it was pressed. */
+/** A key press. */
 export interface Pressed {
   readonly input: string
   readonly name?: 'up' | 'down' | 'tab' | 'back-tab' | 'enter' | 'escape' | 'backspace'
@@ -46,7 +46,7 @@ function compared(a: string | number | undefined, b: string | number | undefined
   return String(a) < String(b) ? -1 : String(a) > String(b) ? 1 : 0
 }
 
-/** What a key does. `quit` is not its concern. */
+/** The state after a key press. The screen handles `quit` itself. */
 export function pressed(state: TopState, key: Pressed, panes: Panes): TopState {
   if (state.isTyping) return typed(state, key)
   if (state.opened !== undefined) {
@@ -95,7 +95,7 @@ function moved(state: TopState, by: number, panes: Panes): TopState {
   return { ...state, chosen: next?.name }
 }
 
-/** The row that `enter` opens: the chosen one, or the first where that is gone. */
+/** The row that `enter` opens: the chosen one, or the first if that no longer exists. */
 export function chosenRow(state: TopState, panes: Panes): PaneRow | undefined {
   const rows = shownRows(panes[state.pane], state)
   return rows.find(row => row.name === state.chosen) ?? rows[0]

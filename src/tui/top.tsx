@@ -3,9 +3,9 @@ import { render } from 'ink'
 import type { LiveStats } from '../app/live-stats/types.ts'
 import { Screen } from './screen.tsx'
 
-/** The second screen of a terminal (DEC private mode 1049): what stood before comes back when it is left. */
+/** The second screen of a terminal (DEC private mode 1049): leaving it restores the former content. */
 const ENTER = '\u001B[?1049h\u001B[H'
-/** The cursor is shown as well, whatever had hidden it. */
+/** Shows the cursor as well, in case it was hidden. */
 const LEAVE = '\u001B[?1049l\u001B[?25h'
 
 export interface TopPorts {
@@ -13,17 +13,17 @@ export interface TopPorts {
   readonly stdout: Writable
   readonly stderr: Writable
   readonly hasColour: boolean
-  /** Calls back when the process ends by whatever way; gives what takes that back. */
+  /** Registers a callback for the exit of the process; returns the function that removes it. */
   readonly onExit: (restore: () => void) => () => void
   readonly signal: AbortSignal
 }
 
 /**
- * Shows one look after the other until somebody quits or the signal comes, and leaves the terminal as it was: also
- * where a look fails, and where the process ends in between.
+ * Shows samples until the user quits or the signal is aborted, and always restores the terminal, also if a sample fails
+ * or the process ends.
  *
  * @param samples ends or throws once `quit` is aborted.
- * @throws what a look has thrown.
+ * @throws the error of a failed sample.
  */
 export async function showTop(
   samples: (quit: AbortSignal) => AsyncIterable<LiveStats>,
@@ -33,7 +33,7 @@ export async function showTop(
   const end = () => quit.abort()
   signal.addEventListener('abort', end, { once: true })
   stdout.write(ENTER)
-  const forget = onExit(() => stdout.write(LEAVE))
+  const removeExitHandler = onExit(() => stdout.write(LEAVE))
   let instance: ReturnType<typeof render> | undefined
   try {
     for await (const liveStats of samples(quit.signal)) {
@@ -52,7 +52,7 @@ export async function showTop(
   } finally {
     instance?.unmount()
     stdout.write(LEAVE)
-    forget()
+    removeExitHandler()
     signal.removeEventListener('abort', end)
   }
 }

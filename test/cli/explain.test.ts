@@ -43,7 +43,7 @@ describe('gw explain', () => {
       expect(JSON.parse(stdout).codes[0]).toMatchObject({ code, title: expect.any(String) })
     }
     expect((await run('explain', 'gw1202')).stdout).toBe(
-      'GW1202  what the configuration is told\n  An unknown field.\n  Remove it or correct its name.\n',
+      'GW1202  error of configuration files\n  An unknown field.\n  Remove it or correct its name.\n',
     )
   })
 

@@ -136,7 +136,7 @@ describe('gw rollback', () => {
     const { exit, stdout } = await run('rollback 3')
     expect({ exit, last: stdout.trimEnd().split('\n').at(-1) }).toEqual({
       exit: 0,
-      last: 'Nothing to do: revision 3 says the same.',
+      last: 'Nothing to do: revision 3 has the same content.',
     })
   })
 

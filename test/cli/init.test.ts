@@ -60,7 +60,7 @@ describe('gw init', () => {
     ],
     ['no address', ['--vendor', 'vllm', '--model', 'a', '--base-url', 'gpu-1:8000'], '--base-url: '],
     ['a model that is not listed', ['--vendor', 'openai', '--model', 'a', '--prices'], 'has no a of OpenAI'],
-    ['a model without a vendor', ['--model', 'a'], 'belong to a vendor'],
+    ['a model without a vendor', ['--model', 'a'], 'need a vendor'],
   ])('rejects %s, and writes nothing', async (_what, words, said) => {
     const dir = tempDir(onTestFinished)
     const { exit, stderr } = await gw(['init', 'mine', ...words], { cwd: dir.path })
@@ -94,7 +94,7 @@ describe('gw init', () => {
     const { exit, stdout, stderr } = await gw(['init', '--format', 'json'], { cwd: dir.path })
     expect(exit).toBe(0)
     expect(JSON.parse(stdout)).toEqual({ directory: dir.path, files: FILES.slice(0, -1) })
-    expect(stderr).toContain('let it name data/ and .env')
+    expect(stderr).toContain('add data/ and .env')
     expect(readFileSync(dir.at('.gitignore'), 'utf8')).toBe('node_modules\n')
   })
 

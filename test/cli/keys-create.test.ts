@@ -28,7 +28,7 @@ describe('gw keys create', () => {
       { environment: { USER: 'ann' } },
     )
     expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' })
-    expect(stdout).toBe('Key trial made: revision 2. `gw keys issue trial` mints its secret.\n')
+    expect(stdout).toBe('Key trial created: revision 2. `gw keys issue trial` generates its secret.\n')
     await expect((await run('keys show trial')).stdout).toMatchFileSnapshot('golden/keys-create-show.txt')
     expect(await json('keys show trial')).toMatchObject({ owner: 'cli', state: 'no_secret' })
   })
@@ -38,7 +38,7 @@ describe('gw keys create', () => {
     expect(exit).toBe(0)
     expect(stdout).toMatch(/^gw_[0-9A-Za-z]{46}\n$/)
     expect(stderr).toBe(
-      'Key bot made: revision 2.\nThe secret of bot, shown this once: only its hash is kept.\n',
+      'Key bot created: revision 2.\nThe secret of bot, shown only once: the store keeps its hash.\n',
     )
     expect(await json('keys show bot')).toMatchObject({ state: 'active', kind: 'platform' })
   })
@@ -55,7 +55,7 @@ describe('gw keys create', () => {
     await run('keys create bot --kind platform')
     const { exit, stdout } = await run('apply --yes --skip-probe')
     expect(exit).toBe(0)
-    expect(stdout).toContain('Left alone: 1 made with the command line.')
+    expect(stdout).toContain('Not managed here: 1 created with the command line.')
     expect((await run('keys show bot')).exit).toBe(0)
   })
 
@@ -79,8 +79,8 @@ describe('gw keys create', () => {
     ['a budget too fine', 'x --kind platform --budget 0.0000000001/day', 64, /budget\.amount: at most nine/],
     ['a zone that is none', 'x --kind platform --budget 1/day --timezone Mars', 64, /Europe\/Berlin/],
     ['a zone without a budget', 'x --kind platform --timezone UTC', 64, /--budget AMOUNT\/PER/],
-    ['a moment that is none', 'x --kind platform --expires soon', 64, /`--expires soon` is no time/],
-    ['the past', 'x --kind platform --expires 2020-01-01', 64, /lies in the past/],
+    ['a moment that is none', 'x --kind platform --expires soon', 64, /`--expires soon` is not a time/],
+    ['the past', 'x --kind platform --expires 2020-01-01', 64, /is in the past/],
   ])('rejects %s', async (_what, words, exit, message) => {
     const ended = await run(`keys create ${words}`)
     expect({ exit: ended.exit, stdout: ended.stdout }).toEqual({ exit, stdout: '' })
@@ -95,7 +95,7 @@ describe('gw keys revoke', () => {
     await run('keys rotate app --grace 24h')
     const { exit, stdout } = await run('keys revoke app')
     expect(exit).toBe(0)
-    expect(stdout).toBe('Key app: 2 secrets revoked. `gw keys issue app` mints a new one.\n')
+    expect(stdout).toBe('Key app: 2 secrets revoked. `gw keys issue app` generates a new one.\n')
     expect(await json('keys show app')).toMatchObject({
       state: 'no_secret',
       secret: { active: 0 },
@@ -108,7 +108,7 @@ describe('gw keys revoke', () => {
   })
 
   it('says so where there was nothing to end', async () => {
-    expect((await run('keys revoke app')).stdout).toBe('Key app had no secret that works.\n')
+    expect((await run('keys revoke app')).stdout).toBe('Key app had no active secret.\n')
     expect(await json('keys revoke app')).toEqual({ key: 'app', revoked: 0, disabled: false })
   })
 
@@ -120,7 +120,7 @@ describe('gw keys revoke', () => {
     expect(await json('keys show brought')).toMatchObject({ state: 'held' })
   })
 
-  it('keeps a key disabled that was disabled by hand', async () => {
+  it('keeps a key disabled that was disabled manually', async () => {
     await run('keys issue app')
     await run('keys disable app')
     expect(await json('keys revoke app')).toEqual({ key: 'app', revoked: 1, disabled: false })

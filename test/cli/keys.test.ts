@@ -33,7 +33,7 @@ describe('gw keys issue', () => {
     expect(exit).toBe(0)
     expect(stdout).toMatch(MINTED)
     expect(isMistyped(stdout.trim())).toBe(false)
-    expect(stderr).toBe('The secret of app, shown this once: only its hash is kept.\n')
+    expect(stderr).toBe('The secret of app, shown only once: the store keeps its hash.\n')
   })
 
   it('prints {"key","secret"} as JSON', async () => {

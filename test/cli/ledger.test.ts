@@ -28,10 +28,10 @@ function tamper(sql: string): void {
 }
 
 describe('gw ledger verify', () => {
-  it('says what it has checked, and ends with 0 where everything fits', async () => {
+  it('says what it has checked, and ends with 0 where all sums match', async () => {
     const { exit, stdout, stderr } = await run('ledger verify')
     expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' })
-    expect(stdout).toBe('Checked 4 entries, 1 open hold, 1 account: everything fits.\n')
+    expect(stdout).toBe('Checked 4 entries, 1 open hold, 1 account: all sums match.\n')
     const json = await run('ledger verify --format json')
     expect(JSON.parse(json.stdout)).toEqual({
       fits: true,
@@ -64,13 +64,13 @@ describe('gw ledger verify', () => {
     expect(stderr).toContain('Adding up the ledger: 4 of 4 entries …')
     // Taken away again before anything else is said.
     expect(stderr.endsWith('\r\u001B[2K')).toBe(true)
-    expect(stdout).toContain('everything fits')
+    expect(stdout).toContain('all sums match')
   })
 
   it('fits in a store that has no entries at all', async () => {
     dir.write('other.yaml', FIRST)
     await run('apply --yes --skip-probe -c other.yaml --store sqlite:./other.db')
     const { stdout } = await run('ledger verify --store sqlite:./other.db')
-    expect(stdout).toBe('Checked 0 entries, 0 open holds, 0 accounts: everything fits.\n')
+    expect(stdout).toBe('Checked 0 entries, 0 open holds, 0 accounts: all sums match.\n')
   })
 })

@@ -158,9 +158,9 @@ describe('gw logs', () => {
   })
 
   it.each<[string, RegExp]>([
-    ['--status 4x', /`--status 4x` is no status/],
-    ['--status 6xx', /is no status/],
-    ['--since lately', /`--since lately` is no time/],
+    ['--status 4x', /`--status 4x` is not a status/],
+    ['--status 6xx', /is not a status/],
+    ['--since lately', /`--since lately` is not a time/],
     ['--limit 0', /whole number, 1 or more/],
   ])('rejects %s', async (words, message) => {
     const { exit, stdout, stderr } = await run(`logs ${words}`)

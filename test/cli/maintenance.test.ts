@@ -26,7 +26,7 @@ describe('gw maintenance', () => {
     expect(await run('maintenance', 'on', '--message', 'Back at ten.')).toEqual({
       exit: 0,
       stdout:
-        'Maintenance is on, by hand since 2026-01-15T12:00:00.000Z, by ada. Clients are told: Back at ten.\n',
+        'Maintenance is on, manually since 2026-01-15T12:00:00.000Z, by ada. Message for clients: Back at ten.\n',
       stderr: '',
     })
     expect((await run('maintenance', 'off')).stdout).toBe('Maintenance is off.\n')
@@ -34,7 +34,7 @@ describe('gw maintenance', () => {
   })
 
   it('tells clients what the settings say, where it has no message of its own', async () => {
-    expect((await run('maintenance', 'on')).stdout).toContain('Clients are told: As declared.')
+    expect((await run('maintenance', 'on')).stdout).toContain('Message for clients: As declared.')
     expect((await run('maintenance', 'on')).stdout).toMatch(/^Nothing to do\. Maintenance is on, by hand/)
   })
 

@@ -86,7 +86,7 @@ describe('a failure', () => {
     const { out, written } = opened()
     expect(out.fail(new TypeError('x is not a function\nmore'))).toBe(1)
     await out.flush()
-    expect(written.stderr).toContain('error GW9001: Something unexpected went wrong: x is not a function\n')
+    expect(written.stderr).toContain('error GW9001: An unexpected error: x is not a function\n')
     expect(written.stderr).not.toContain('at ')
   })
 

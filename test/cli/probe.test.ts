@@ -68,7 +68,7 @@ describe('gw probe', () => {
     await expect(stdout.replaceAll(String(upstream.port), 'PORT')).toMatchFileSnapshot(
       'golden/probe-failed.txt',
     )
-    expect(stderr).toBe('error GW5001: 3 probes of 6 failed.\n  hint: Mend what stands above.\n')
+    expect(stderr).toBe('error GW5001: 3 probes of 6 failed.\n  hint: Correct the causes listed above.\n')
   })
 
   it('tells programs the same as one JSON document, with the same exit code', async () => {

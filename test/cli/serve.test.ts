@@ -69,7 +69,7 @@ describe('gw serve -c', () => {
 
 describe('gw serve', () => {
   it.each([
-    [['-c', '-'], 'stdin can be read once'],
+    [['-c', '-'], 'stdin can be read only once'],
     [['--watch'], 'No configuration'],
   ])('rejects %j', async (words, reason) => {
     const { exit, stderr } = await gw(['serve', ...PORTS, ...words], { cwd: tempDir(onTestFinished).path })

@@ -97,13 +97,13 @@ describe('gw usage', () => {
   it('says its span, as text and as JSON: the quarters of an hour that it has added up', async () => {
     someTraffic()
     const { stderr } = await run('usage --since 2026-01-10T08:07:00Z --until 2026-01-15T11:50:00Z')
-    expect(stderr).toBe('What was billed from 2026-01-10T08:00Z to 2026-01-15T12:00Z:\n')
+    expect(stderr).toBe('Billed calls from 2026-01-10T08:00Z to 2026-01-15T12:00Z:\n')
     const rows = await json('usage --since 2026-01-10T08:07:00Z --until 2026-01-15T11:50:00Z')
     expect(rows.length).toBeGreaterThan(1)
     for (const row of rows) {
       expect(row).toMatchObject({ from: '2026-01-10T08:00:00.000Z', to: '2026-01-15T12:00:00.000Z' })
     }
-    expect((await run('usage')).stderr).toBe('What was billed from 2025-12-16T12:00Z to 2026-01-15T12:00Z:\n')
+    expect((await run('usage')).stderr).toBe('Billed calls from 2025-12-16T12:00Z to 2026-01-15T12:00Z:\n')
   })
 
   it('gives programs an array', async () => {
@@ -152,9 +152,9 @@ describe('gw usage', () => {
 
   it.each<[string, RegExp]>([
     ['--by colour', /key, tenant, model, endpoint, day/],
-    ['--since yesterday', /`--since yesterday` is no time/],
-    ['--since 2026-02-30', /`--since 2026-02-30` is no time/],
-    ['--since 1h --until 2h', /no time from .*\n.*earlier than --until/],
+    ['--since yesterday', /`--since yesterday` is not a time/],
+    ['--since 2026-02-30', /`--since 2026-02-30` is not a time/],
+    ['--since 1h --until 2h', /is empty\.\n.*earlier than --until/],
     ['--timezone Moon', /Europe\/Berlin/],
   ])('rejects %s', async (words, message) => {
     const { exit, stdout, stderr } = await run(`usage ${words}`)

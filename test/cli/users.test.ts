@@ -75,12 +75,12 @@ describe('gw users create', () => {
   })
 
   test.each([
-    ['users create ada --password -', 64, 'is an administrator, or bound to a tenant'],
+    ['users create ada --password -', 64, 'needs a role or a tenant'],
     ['users create ada --role tenant --password -', 64, 'names its tenant'],
     ['users create ada --role admin --tenant acme --password -', 64, 'has no tenant'],
     ['users create Ada --role admin --password -', 64, 'lower-case letters'],
     ['users create ada --tenant none --password -', 4, 'There is no tenant none.'],
-    ['users create ada --role admin', 64, 'nobody can be asked'],
+    ['users create ada --role admin', 64, 'the input is not a terminal'],
     ['users reset-password ada --password -', 4, 'There is no user ada.'],
     ['users disable ada', 4, 'There is no user ada.'],
   ])('%s is rejected', async (words, exit, message) => {
@@ -92,7 +92,7 @@ describe('gw users create', () => {
 
 test('users are listed, disabled, enabled and given a new password', async () => {
   const { run, users } = await setUp()
-  expect((await run('users list')).stderr).toContain('Nobody may log in yet')
+  expect((await run('users list')).stderr).toContain('No users yet')
   await run('users create ada --role admin --password -', { stdin: 'correct horse' })
   await run('users create tom --tenant acme --password -', { stdin: 'correct horse' })
   expect((await run('users list')).stdout).toBe(

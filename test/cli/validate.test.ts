@@ -159,6 +159,6 @@ describe('gw validate of a folder', () => {
   it('knows its formats, and says which', async () => {
     const { exit, stderr } = await gw(['validate', '--format', 'junit'], { cwd: '/' })
     expect(exit).toBe(64)
-    expect(stderr).toContain('knows `--format text`, `json` and `github` only')
+    expect(stderr).toContain('supports only `--format text`, `json` and `github`')
   })
 })

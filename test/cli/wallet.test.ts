@@ -36,7 +36,7 @@ describe('gw wallet credit', () => {
     })
     expect(exit).toBe(0)
     expect(stdout).toBe(
-      'Nothing booked: inv-1 stands for +50 EUR of 2026-01-15T12:00:00.000Z by ann already. ' +
+      'Nothing booked: inv-1 is already booked: +50 EUR at 2026-01-15T12:00:00.000Z by ann. ' +
         'The balance of paid is 50 EUR.\n',
     )
     expect(await json('wallet credit paid 50 --reference inv-1')).toMatchObject({
@@ -66,8 +66,8 @@ describe('gw wallet credit', () => {
   })
 
   it.each<[string, string, number, RegExp]>([
-    ['nothing', 'paid 0 --reference a', 64, /`0` is no amount/],
-    ['less than nothing', 'paid -5 --reference a', 64, /`-5` is no amount/],
+    ['nothing', 'paid 0 --reference a', 64, /`0` is not an amount/],
+    ['less than nothing', 'paid -5 --reference a', 64, /`-5` is not an amount/],
     ['ten digits after the point', 'paid 0.0000000001 --reference a', 64, /at most nine digits/],
     [
       'more than an entry can hold',
@@ -178,7 +178,7 @@ describe('gw wallet show', () => {
     await run('wallet debit blue 5 --reference fee-1')
     dir.write('gw.yaml', 'version: 1\nset: shop\n')
     expect((await run('apply --yes --skip-probe --allow-deletes 10')).exit).toBe(0)
-    expect((await run('wallet show blue')).stdout).toContain('the tenant is gone')
+    expect((await run('wallet show blue')).stdout).toContain('the tenant is deleted')
     expect(await json('wallet entries blue')).toHaveLength(1)
     for (const words of ['show paid', 'entries paid']) {
       const { exit, stderr } = await run(`wallet ${words}`)
@@ -218,13 +218,13 @@ describe('gw wallet entries', () => {
   it('say on stderr that there may be more', async () => {
     const { stdout, stderr } = await run('wallet entries paid --limit 2')
     expect(stdout.split('\n')).toHaveLength(4)
-    expect(stderr).toBe('The newest 2; there may be more: --limit N.\n')
+    expect(stderr).toBe('Shows the newest 2; for more: --limit N.\n')
   })
 
   it('say on stderr that there are none', async () => {
     const { exit, stdout, stderr } = await run('wallet entries blue')
     expect({ exit, stdout }).toEqual({ exit: 0, stdout: '' })
-    expect(stderr).toBe('Nothing has moved the balance of blue yet.\n')
+    expect(stderr).toBe('The wallet of blue has no entries yet.\n')
     expect(await json('wallet entries blue')).toEqual([])
   })
 })

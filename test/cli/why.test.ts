@@ -186,7 +186,7 @@ describe('gw why, of the store', () => {
 describe('gw why is asked wrongly', () => {
   it.each([
     ['', 64, 'Name a key, a model, or both'],
-    ['--key app --secret -', 64, 'not both'],
+    ['--key app --secret -', 64, 'exclude each other'],
     ['--secret gw_abc --model x', 64, 'does not belong on the command line'],
     ['--key nobody', 4, 'There is no key nobody'],
     ['--key ap --model fast-chat', 4, 'Did you mean app?'],

@@ -115,7 +115,7 @@ describe('keys', () => {
       filter: { endpoints: 'open' },
     })
     expect(after({ type: '/open' }, 'enter', 'escape').filter.endpoints).toBe('')
-    expect(shown(after({ type: '/zzz' }), 80, 24)).toContain('nothing of that name')
+    expect(shown(after({ type: '/zzz' }), 80, 24)).toContain('no row matches')
   })
 
   it('enter opens the details of a row, esc goes back', async () => {
@@ -127,6 +127,6 @@ describe('keys', () => {
   })
 
   it('an opened row that goes away says so', () => {
-    expect(shown(after('enter'), 80, 24, busyLiveStats({ endpoints: [] }))).toContain('It is gone.')
+    expect(shown(after('enter'), 80, 24, busyLiveStats({ endpoints: [] }))).toContain('No longer present.')
   })
 })
