@@ -5,11 +5,10 @@ import { resourceId } from '../store/resources.ts'
 import type { Live } from '../store/types.ts'
 
 /**
- * What a tree is told to take over from the command line or REST, as `kind/name`. What it owns already needs no more,
- * so that a command line in CI may stay as it is.
- *
- * @throws {CommandError} GW6001 where it is no `KIND/NAME` or the files do not declare it, GW4005 where nothing of the
- * name stands.
+ * The resources (`kind/name`) that a tree takes over from the command line or REST. Resources that the tree already
+ * owns are accepted, so the same command line works on every run in CI.
+ * @throws {CommandError} GW6001 if an argument is not `KIND/NAME` or the files do not declare it, GW4005 if the
+ * resource does not exist.
  */
 export function adoptions(wanted: readonly string[], tree: Tree, live: Live): ReadonlySet<string> {
   const declared = new Set(tree.resources.map(resourceId))
@@ -17,13 +16,13 @@ export function adoptions(wanted: readonly string[], tree: Tree, live: Live): Re
   for (const id of wanted) {
     const kind = id.slice(0, Math.max(0, id.indexOf('/')))
     if (!KIND_NAMES.some(known => known === kind)) {
-      throw new CommandError('GW6001', `\`--adopt ${id}\` names no resource.`, {
+      throw new CommandError('GW6001', `\`--adopt ${id}\` is not a resource.`, {
         hint: `Write KIND/NAME, such as key/app; kinds are ${KIND_NAMES.join(', ')}.`,
       })
     }
     if (!declared.has(id)) {
       throw new CommandError('GW6001', `The files do not declare ${id}, so they cannot adopt it.`, {
-        hint: 'Declare it in the files as it shall be; `gw export` and `gw keys show` tell how it is.',
+        hint: 'Declare it in the files; `gw export` and `gw keys show` print its current state.',
       })
     }
     if (!standing.has(id)) {

@@ -3,15 +3,15 @@ import type { AuditLine } from '../store/users/types.ts'
 import type { AppPorts } from './ports.ts'
 import { loggedIn } from './revision-author.ts'
 
-/** What was done, in the words of the control plane's operations, so that one question finds both. */
-export type Deed = Pick<AuditLine, 'action' | 'target' | 'revision'>
+/** The action in the vocabulary of the REST operations, so that one audit query finds both. */
+export type AuditedAction = Pick<AuditLine, 'action' | 'target' | 'revision'>
 
-/** Leaves a line in the audit: the person who is logged in to this machine has done it by the command line. */
+/** Writes an audit entry for a CLI action. The user is the one logged in to this machine. */
 export async function record(
   store: Pick<Store, 'users'>,
-  deed: Deed,
+  action: AuditedAction,
   { environment }: Pick<AppPorts, 'environment'>,
 ): Promise<void> {
   const { author: user = 'unknown' } = loggedIn(environment)
-  await store.users.record({ user, role: 'operator', origin: 'cli', ...deed })
+  await store.users.record({ user, role: 'operator', origin: 'cli', ...action })
 }

@@ -15,21 +15,21 @@ type Watch = Omit<CopyWatch, 'signal'>
 export interface BackedUp extends StoreCopy {
   readonly store: string
   readonly file: string
-  /** The file of the key that seals credentials: it is in no backup. */
+  /** The file of the key that seals credentials. No backup contains it. */
   readonly keyFile?: string
 }
 
 export interface Restored extends StoreCopy {
   readonly store: string
   readonly file: string
-  /** Where the former store is now; undefined where there was none. */
+  /** Where the former store is now; undefined if there was no store. */
   readonly former?: string
 }
 
 /**
- * Writes a copy of the store, as of one moment, while gateways serve it: whole or not at all.
- * @throws {CommandError} GW4018 where the file is there and is not to be replaced; GW2009 where the store is damaged;
- * GW2001, GW2003, GW6001; GW9002
+ * Writes a consistent copy of the store while gateways serve it. The file is written completely or not at all.
+ * @throws {CommandError} GW4018 if the file exists and must not be replaced; GW2009 if the store is damaged; GW2001,
+ * GW2003, GW6001; GW9002
  */
 export async function backUp(
   file: string,
@@ -41,18 +41,18 @@ export async function backUp(
   const path = resolve(ports.cwd, file)
   if (fileIdentity(store) === undefined) throw new CommandError('GW2003', `${store} does not exist yet.`)
   assertWritable(path, file, store)
-  if (existsSync(path) && !watch.isForced) throw stands(file)
+  if (existsSync(path) && !watch.isForced) throw alreadyExists(file)
   const fresh = beside(path, ports)
   const copy = await copyStore(store, fresh, { ...watch, signal: ports.signal })
   try {
     if (watch.isForced) {
-      // A log of the former file would spoil the new one.
+      // A write-ahead log of the former file would corrupt the new one.
       for (const side of SIDE_FILES) rmSync(`${path}${side}`, { force: true })
       renameSync(fresh, path)
     } else linkSync(fresh, path)
     syncToDisk(path)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw stands(file)
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw alreadyExists(file)
     throw storeFault(error, path)
   } finally {
     rmSync(fresh, { force: true })
@@ -62,9 +62,9 @@ export async function backUp(
 }
 
 /**
- * Puts a backup in the place of the store, and keeps the former store beside it.
- * @throws {CommandError} GW2006 while a gateway serves the store, GW2005 while another process has it open; GW2009
- * where the file is damaged or no backup, GW2002 where a newer gw wrote it; GW2001, GW6001; GW9002
+ * Replaces the store with a backup, and keeps the former store beside it.
+ * @throws {CommandError} GW2006 while a gateway serves the store, GW2005 while another process has it open; GW2009 if
+ * the file is damaged or not a backup, GW2002 if a newer gw wrote it; GW2001, GW6001; GW9002
  */
 export async function restore(
   file: string,
@@ -79,7 +79,7 @@ export async function restore(
   }
   const named = storePath(storeUrl, ports.cwd)
   const isThere = fileIdentity(named) !== undefined
-  // Behind a symbolic link SQLite keeps its log beside the file itself.
+  // If the path is a symbolic link, SQLite keeps its log beside the target.
   const store = isThere ? realpathSync(named) : named
   if (source === fileIdentity(store)) throw itself(file)
   if (!isThere) makeFolder(dirname(store))
@@ -115,8 +115,8 @@ function itself(file: string): CommandError {
   return usage(`${file} is the store itself.`, 'Name another file.')
 }
 
-function stands(file: string): CommandError {
-  return new CommandError('GW4018', `${file} is there already.`, {
+function alreadyExists(file: string): CommandError {
+  return new CommandError('GW4018', `${file} already exists.`, {
     hint: 'Name another file, or pass --force to replace it; nothing was written.',
   })
 }
@@ -125,7 +125,7 @@ function usage(message: string, hint: string): CommandError {
   return new CommandError('GW6001', message, { hint })
 }
 
-/** A name in the same folder, so that it can be renamed. */
+/** A name in the same folder, so that a rename is atomic. */
 function beside(path: string, { random }: Pick<BackupPorts, 'random'>): string {
   return `${path}.${Buffer.from(random.bytes(4)).toString('hex')}`
 }

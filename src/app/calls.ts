@@ -5,14 +5,14 @@ import { unknownNames } from './names.ts'
 import type { AppPorts } from './ports.ts'
 import { withStore } from './stored.ts'
 
-/** How often a follower looks for new calls: soon enough for a person, and a look costs microseconds. */
+/** How often `--follow` polls for new calls. A poll costs microseconds. */
 const POLL_MS = 500
 const PAGE_ROWS = 1_000
 
 /** Which calls to read. */
 export type CallFilters = Omit<CallLogQuery, 'before' | 'after' | 'limit'>
 
-/** A line of the call log, or of the log of what was rejected before it was dispatched. */
+/** An entry of the call log, or of the log of calls rejected before dispatch. */
 export type LoggedCall = StoredCall | StoredRejection
 
 export function isRejection(call: LoggedCall): call is StoredRejection {
@@ -23,11 +23,11 @@ export interface CallsRead {
   readonly currency: string
   /** Oldest first. */
   readonly calls: readonly LoggedCall[]
-  /** Where nothing was found: a sentence for each filter that names nothing that stands. */
+  /** If nothing was found: a sentence for each filter that names a resource that does not exist. */
   readonly unknownNames: readonly string[]
 }
 
-/** The newest `limit` calls that the filters let through, oldest first. @throws {CommandError} GW2xxx */
+/** The newest `limit` calls that match the filters, oldest first. @throws {CommandError} GW2xxx */
 export async function readCalls(
   filters: CallFilters,
   limit: number,
@@ -46,9 +46,8 @@ export async function readCalls(
 }
 
 /**
- * As {@link readCalls}, and then every new call, until the signal comes; that is its ordinary end.
- *
- * @param show is handed some calls at a time, oldest first, and awaited before the next look.
+ * Like {@link readCalls}, then every new call until the signal aborts. The abort is the normal end.
+ * @param show receives some calls at a time, oldest first, and is awaited before the next poll.
  * @throws {CommandError} GW2xxx
  */
 export async function followCalls(
@@ -78,7 +77,7 @@ export async function followCalls(
   })
 }
 
-/** The newest of both logs, oldest first, and the ids behind which a follower goes on. */
+/** The newest entries of both logs, oldest first, and the ids after which following continues. */
 async function newestOfBoth(
   accounting: Accounting,
   filters: CallFilters,
@@ -102,7 +101,9 @@ function byTime(one: LoggedCall, other: LoggedCall): number {
   return one.atMs - other.atMs
 }
 
-/** `lastId`: behind it a follower goes on; where nothing was found it does not read the whole log with each look. */
+/**
+ * `lastId` is where following continues. It is set even if nothing matched, so that a poll never reads the whole log.
+ */
 async function newest<Row extends { readonly id: number }>(
   read: (query: CallLogQuery) => Promise<readonly Row[]>,
   filters: CallFilters,
@@ -120,7 +121,7 @@ async function newest<Row extends { readonly id: number }>(
     if (page.length === 0) break
     found.push(...page)
   }
-  // A call may have come between the two.
+  // A call may have been logged between the two reads.
   const lastId = Math.max(head?.id ?? 0, found[0]?.id ?? 0)
   return { found: found.reverse(), lastId }
 }

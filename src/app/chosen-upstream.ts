@@ -5,12 +5,12 @@ import { addressParts, VENDORS, type Vendor } from '../config/vendors/table.ts'
 import { endpoint } from '../schema/endpoint.ts'
 import { modelName } from '../schema/scalars.ts'
 
-/** The first upstream of a new configuration, as a command names it. */
+/** The first upstream of a new configuration, as command-line options. */
 export interface UpstreamOptions {
-  /** An id of the table of vendors. */
+  /** An id of the vendor table. */
   readonly vendor: string
   readonly model?: string
-  /** Where the table's address is not the one. */
+  /** Replaces the address of the vendor table. */
   readonly baseUrl?: string
   /** Take the price from the price list. */
   readonly prices: boolean
@@ -23,7 +23,7 @@ export interface ChosenUpstream {
   readonly price?: ListedPrice
 }
 
-/** @throws {CommandError} GW6001 where an option is missing or names nothing. */
+/** @throws {CommandError} GW6001 if an option is missing or unknown. */
 export function chosenUpstream({ vendor: id, model, baseUrl, prices }: UpstreamOptions): ChosenUpstream {
   const vendor = VENDORS.get(id)
   if (vendor === undefined) throw unknownVendor(id)
@@ -37,7 +37,7 @@ export function chosenUpstream({ vendor: id, model, baseUrl, prices }: UpstreamO
   if (parts.length > 0) {
     throw new CommandError(
       'GW6001',
-      `The address of ${vendor.title} holds parts of your own: ${parts.join(', ')}.`,
+      `The address of ${vendor.title} has placeholders: ${parts.join(', ')}.`,
       {
         hint: `Pass it with them filled in: --base-url ${vendor.baseUrl}`,
       },
@@ -54,14 +54,14 @@ function priceOf({ account, title }: Vendor, model: string): ListedPrice {
   const price = listedPrice(account, model)
   if (price !== undefined) return price
   throw new CommandError('GW6001', `The price list of ${PRICES_AS_OF} has no ${model} of ${title}.`, {
-    hint: 'Leave out --prices, and write the price into the file that is made.',
+    hint: 'Leave out --prices, and add the price to the generated file.',
   })
 }
 
 function unknownVendor(id: string): CommandError {
-  const meant = didYouMean(id, VENDORS.keys())
-  const question = meant === undefined ? '' : `; did you mean ${meant}?`
+  const suggestion = didYouMean(id, VENDORS.keys())
+  const question = suggestion === undefined ? '' : `; did you mean ${suggestion}?`
   return new CommandError('GW6001', `There is no vendor ${JSON.stringify(id)} in the table${question}`, {
-    hint: `One of: ${[...VENDORS.keys()].join(', ')}. For any other, take the nearest one and pass --base-url.`,
+    hint: `One of: ${[...VENDORS.keys()].join(', ')}. For any other vendor, use the most similar one and pass --base-url.`,
   })
 }

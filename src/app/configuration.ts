@@ -24,10 +24,10 @@ import { type Authorship, authorship } from './revision-author.ts'
 import { wouldServe } from './serve-check.ts'
 import { liveOrEmpty, withStore } from './stored.ts'
 
-/** The set of a tree that names none. */
+/** The set of a tree that declares none. */
 const DEFAULT_SET = 'default'
 
-/** A tree of files that is valid, and what is doubtful about it. */
+/** A valid tree of files, with the warnings about it. */
 export interface Valid {
   readonly tree: Tree
   readonly warnings: readonly Problem[]
@@ -37,23 +37,23 @@ export interface Planned extends Valid {
   readonly plan: Plan
 }
 
-/** With what it means for those who call. */
+/** A plan with its impact on callers. */
 export interface PlanWithImpact extends Planned {
   readonly radius: BlastRadius
 }
 
-/** Agrees to a plan by returning, rejects it by throwing. */
+/** Accepts a plan by returning, rejects it by throwing. */
 export type Review = (planned: Planned) => Promise<void>
 
 /** The live state of a set, as a file to keep. */
 export interface Exported {
   readonly yaml: string
-  /** The same as data: written as JSON it is a configuration file, too. */
+  /** The same as data. Written as JSON it is a configuration file, too. */
   readonly document: { readonly [member: string]: Json }
 }
 
 /**
- * Checks files by themselves. Opens no store and no socket, reads no secret, writes nothing.
+ * Checks files on their own. Opens no store and no socket, reads no secret, writes nothing.
  * @throws {ConfigurationInvalid} with every problem of every file.
  */
 export async function validateConfiguration(paths: readonly string[], ports: AppPorts): Promise<Valid> {
@@ -61,27 +61,27 @@ export async function validateConfiguration(paths: readonly string[], ports: App
   return { tree, warnings: [...warnings, ...(await firstCallWarnings(tree, ports))] }
 }
 
-/** What of a store a tree of files may take over. */
+/** The resources of a store that a tree of files may take over. */
 export interface PlanOptions {
   /** As `kind/name`; see `adoptions`. */
   readonly adopt?: readonly string[]
 }
 
 /**
- * What an apply would change. A store that does not exist yet is an empty one, and stays uncreated.
+ * The changes that an apply would make. A store that does not exist yet counts as empty, and is not created.
  * @throws {ConfigurationInvalid} and {@link CommandError} GW2xxx, GW4004, GW4005, GW4010, GW6001
  */
 export async function planConfiguration(
   paths: readonly string[],
   storeUrl: string,
   ports: AppPorts,
-  wishes: PlanOptions = {},
+  options: PlanOptions = {},
 ): Promise<PlanWithImpact> {
   const live = await liveOrEmpty(storeUrl, 'read', ports)
-  return planWithImpact(await planned(paths, live, ports, wishes), live, storeUrl, ports)
+  return planWithImpact(await planned(paths, live, ports, options), live, storeUrl, ports)
 }
 
-/** Adds to a plan what it means for those who call. */
+/** Adds the impact on callers to a plan. */
 export function planWithImpact(
   ready: Planned,
   live: Live,
@@ -96,13 +96,13 @@ export function planWithImpact(
 }
 
 export interface ApplyOptions {
-  /** Sees the plan and what it means before anybody is probed, and may reject it. */
+  /** Receives the plan with its impact before any probe, and may reject it by throwing. */
   readonly preview?: (planWithImpact: PlanWithImpact) => Promise<void>
-  /** Absent: nobody is probed. */
+  /** Absent: nothing is probed. */
   readonly probe?: ProbeOptions
 }
 
-/** A plan that was carried out. */
+/** An applied plan. */
 export interface ApplyResult {
   readonly planned: Planned
   readonly probed: readonly ProbeRow[]
@@ -110,35 +110,35 @@ export interface ApplyResult {
 }
 
 /**
- * Brings the store to what the files say.
+ * Makes the store match the files.
  *
  *     load ──▶ plan ──▶ preview ──▶ probe ──▶ review ──▶ author ──▶ one transaction ──▶ revision base + 1
  *       │        │         │          │         │                        │
  *     GW3001   GW4004    GW4002     GW5001    GW4003                GW4001 GW4004
  *              GW4010    GW4015                                     GW4010 GW3002
  *
- * While upstreams are asked and a person reviews, nothing is locked and nothing was created; what moves meanwhile is
- * seen by the transaction (GW4001). Without changes nothing is written.
+ * Nothing is locked or created during probes and review; the transaction detects concurrent changes (GW4001). Without
+ * changes nothing is written.
  */
 export async function applyConfiguration(
   paths: readonly string[],
   storeUrl: string,
   ports: AppPorts,
   review: Review,
-  wishes: ApplyOptions & PlanOptions = {},
+  options: ApplyOptions & PlanOptions = {},
 ): Promise<ApplyResult> {
   const live = await liveOrEmpty(storeUrl, 'upgrade', ports)
-  const ready = await planned(paths, live, ports, wishes)
+  const ready = await planned(paths, live, ports, options)
   return execute(
     { ready, live, paths, author: () => authorship(paths, ports) },
     storeUrl,
     ports,
     review,
-    wishes,
+    options,
   )
 }
 
-/** A plan, against what it was made, and where it came from. */
+/** A plan, the state it was made against, and its origin. */
 export interface PreparedChange {
   readonly ready: Planned
   readonly live: Live
@@ -156,7 +156,7 @@ export async function execute(
 ): Promise<ApplyResult> {
   const { plan: agreed, tree } = ready
   if (preview) await preview(await planWithImpact(ready, live, storeUrl, ports))
-  const probed = probe ? await probeWhatIsNew(paths, live, storeUrl, ready, ports, probe) : []
+  const probed = probe ? await probeNewEndpoints(paths, live, storeUrl, ready, ports, probe) : []
   await review(ready)
   if (agreed.changes.length === 0) {
     return { planned: ready, probed, applied: { revision: agreed.base, counts: agreed.counts } }
@@ -173,17 +173,17 @@ export async function execute(
 }
 
 /** @throws {ProbeError} with every endpoint that does not answer. */
-async function probeWhatIsNew(
+async function probeNewEndpoints(
   paths: readonly string[],
   live: Live,
   storeUrl: string,
   { plan: agreed, tree }: Planned,
   ports: AppPorts,
-  wishes: ProbeOptions,
+  options: ProbeOptions,
 ): Promise<readonly ProbeRow[]> {
   const orders = probeOrders(agreed, live.resources, standingAfter(agreed, live.resources, tree))
   if (orders.length === 0) return []
-  const rows = await probeRound(orders, roundPorts(paths, live, storeUrl, ports, wishes))
+  const rows = await probeRound(orders, roundPorts(paths, live, storeUrl, ports, options))
   const failures = rows.flatMap(row => {
     if (row.state !== 'failed') return []
     const { endpoint, model, diagnosis } = row
@@ -194,8 +194,9 @@ async function probeWhatIsNew(
 }
 
 /**
- * @param set absent: the only one that there is.
- * @throws {CommandError} GW2xxx, GW4005 where there is no such set, GW6001 where several could be meant.
+ * @param set absent: the only set in the store.
+ * @throws {CommandError} GW2xxx, GW4005 if the set does not exist, GW6001 if the store has several sets and none was
+ * named.
  */
 export async function exportConfiguration(
   set: string | undefined,
@@ -205,7 +206,7 @@ export async function exportConfiguration(
   return exportOf(set, await withStore(storeUrl, 'read', ports, store => store.live()))
 }
 
-/** The same of a state that was read. @throws {CommandError} GW4005, GW6001 */
+/** The same for a state that is already loaded. @throws {CommandError} GW4005, GW6001 */
 export function exportOf(set: string | undefined, live: Live): Exported {
   const chosen = chooseSet(set, live)
   const resources = exportSet(live, chosen)
@@ -218,13 +219,13 @@ async function planned(
   ports: AppPorts,
   { adopt = [] }: PlanOptions,
 ): Promise<Planned> {
-  // The set is known only when the files are read, so anything that stands may be referred to; what the tree
-  // itself would delete although it refers to it is found by the plan.
+  // The set is known only after the files are read, so the files may refer to any existing resource. The plan finds
+  // references to resources that the tree itself would delete.
   const valid = await loadTree(paths, knownOutside(live), ports)
   return { ...valid, plan: plan(live, valid.tree, adoptions(adopt, valid.tree, live)) }
 }
 
-/** The tree of the files at `paths`; names that are `known` may be referred to. @throws {ConfigurationInvalid} */
+/** Loads the tree of the files at `paths`. The files may refer to `known` names. @throws {ConfigurationInvalid} */
 export async function loadTree(
   paths: readonly string[],
   known: ReadonlySet<string>,
@@ -242,7 +243,7 @@ function chooseSet(wanted: string | undefined, live: Live): string {
   const [only = DEFAULT_SET] = sets
   if (wanted === undefined) {
     if (sets.length < 2) return only
-    throw new CommandError('GW6001', 'The store holds several sets, and an export is of one.', {
+    throw new CommandError('GW6001', 'The store has several sets, and an export covers one.', {
       hint: `Pass --set with one of these: ${sets.join(', ')}.`,
     })
   }

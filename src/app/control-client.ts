@@ -2,10 +2,10 @@ import { CommandError } from '../base/catalogue/command.ts'
 import { withTimeout } from '../base/with-timeout.ts'
 import { API_PREFIX, type OperationId, operation } from '../schema/api/operations.ts'
 
-/** Where a control plane is, and what opens it. */
+/** The address of a control plane, and its token. */
 export interface ControlAccess {
   readonly url: URL
-  /** Of a session or a user; never shown. Absent where it is about to log in. */
+  /** Of a session or a user; never shown. Absent before the log-in. */
   readonly token?: string
   readonly signal: AbortSignal
 }
@@ -15,16 +15,15 @@ export interface ControlAnswer {
   readonly json: unknown
 }
 
-const PATIENCE_MS = 10_000
-/** Passwords are hashed one by one, and rejections come late. */
-const LOG_IN_PATIENCE_MS = 30_000
-/** A token is sent to nobody but whom it was made for. */
+const TIMEOUT_MS = 10_000
+/** Passwords are hashed one by one, and rejections are delayed. */
+const LOG_IN_TIMEOUT_MS = 30_000
+/** A redirect must not carry the token to another server. */
 const REDIRECT = 'error'
 
 /**
- * Asks a control plane for one operation.
- *
- * @throws {CommandError} GW7001 where there is no answer, another server answers, or the token is not one that may ask.
+ * Calls one operation of a control plane.
+ * @throws {CommandError} GW7001 if there is no answer, another server answers, or the token is not accepted.
  */
 export async function askControl(
   id: OperationId,
@@ -36,7 +35,7 @@ export async function askControl(
   },
 ): Promise<ControlAnswer> {
   const { method, path } = operation(id)
-  const patienceMs = id === 'log_in' ? LOG_IN_PATIENCE_MS : PATIENCE_MS
+  const timeoutMs = id === 'log_in' ? LOG_IN_TIMEOUT_MS : TIMEOUT_MS
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
     encodeURIComponent(sent.params?.[name] ?? ''),
   )
@@ -53,12 +52,12 @@ export async function askControl(
         ...(sent.body && { 'content-type': 'application/json' }),
       },
       ...(sent.body && { body: JSON.stringify(sent.body) }),
-      signal: withTimeout(patienceMs, signal),
+      signal: withTimeout(timeoutMs, signal),
     })
     text = await answer.text()
   } catch (error) {
     signal.throwIfAborted()
-    throw new CommandError('GW7001', `${url.origin} does not answer: ${reasonOf(error, patienceMs)}.`, {
+    throw new CommandError('GW7001', `${url.origin} does not answer: ${reasonOf(error, timeoutMs)}.`, {
       cause: error,
     })
   }
@@ -73,10 +72,10 @@ export async function askControl(
     const { detail } = (json ?? {}) as { readonly detail?: string }
     const why = answer.status === 403 && detail !== undefined ? `: ${detail}` : '.'
     throw new CommandError('GW7001', `${url.origin} rejects the token (${answer.status})${why}`, {
-      hint: `\`gw login --url ${url.origin} --user NAME\` makes another one; GW_TOKEN comes before it.`,
+      hint: `\`gw login --url ${url.origin} --user NAME\` creates a new one; GW_TOKEN takes precedence over it.`,
     })
   }
-  if (json === undefined) throw new CommandError('GW7001', `${url.origin} is no control plane of gw.`)
+  if (json === undefined) throw new CommandError('GW7001', `${url.origin} is not a control plane of gw.`)
   return { status: answer.status, json }
 }
 
@@ -84,17 +83,17 @@ function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    return undefined // what is no JSON is no answer of ours
+    return undefined // not an answer of gw
   }
 }
 
-/** An error in the shape of `/v1`: problem documents have no such member. */
+/** An error in the format of `/v1`; problem documents do not have this member. */
 function isGatewayError(json: unknown): boolean {
   return typeof json === 'object' && json !== null && 'error' in json && !('type' in json && 'title' in json)
 }
 
-function reasonOf(error: unknown, patienceMs: number): string {
-  if (error instanceof Error && error.name === 'TimeoutError') return `nothing within ${patienceMs / 1_000} s`
+function reasonOf(error: unknown, timeoutMs: number): string {
+  if (error instanceof Error && error.name === 'TimeoutError') return `nothing within ${timeoutMs / 1_000} s`
   const cause = error instanceof Error ? (error.cause ?? error) : error
   return cause instanceof Error
     ? cause.message || String((cause as NodeJS.ErrnoException).code)

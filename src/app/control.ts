@@ -16,28 +16,28 @@ import { makeFirstAdmin } from './first-admin.ts'
 import type { HealthAnswer } from './health.ts'
 import { maintenancePort } from './maintenance-port.ts'
 import { recentUse } from './recent-use.ts'
-import { keep } from './secrets.ts'
+import { sealCredential } from './secrets.ts'
 import { wouldServe } from './serve-check.ts'
 import { Hashing } from './threads/hashing.ts'
 import { RemoteConfigurations } from './threads/remote-configurations.ts'
 import { explain } from './why/explain.ts'
 import { contextOfStore } from './why/from-store.ts'
 
-/** What the process around it lends to the control plane. Its questions cross to the thread of the gateway. */
+/** The ports of the control plane. Its queries cross to the thread of the gateway. */
 export interface ControlPlanePorts {
   readonly health: () => Promise<HealthAnswer>
   readonly currency: UseCasePorts['currency']
-  /** How endpoints fare; empty where this process sends no traffic. */
+  /** The health of the endpoints; empty if this process sends no traffic. */
   readonly endpoints: () => Promise<readonly EndpointHealth[]>
-  /** By what the gateway of this process decides by; undefined where there is none. */
+  /** Answers from the state of the gateway in this process; undefined if there is none. */
   readonly explainHere: (question: Asked) => Promise<Explanation | undefined>
   /** The store's URL. */
   readonly storeUrl: string
-  /** Where browsers reach it, where a proxy in front does TLS. */
+  /** The URL for browsers if a proxy in front terminates TLS. */
   readonly publicUrl: URL | undefined
-  /** Addresses and networks of proxies whose word about their clients counts. */
+  /** Addresses and networks of proxies whose forwarding headers are trusted. */
   readonly trustedProxies: readonly string[]
-  /** Of gw, as the document of the control plane tells it. */
+  /** The version of gw, for the API document. */
   readonly version: string
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly cwd: string
@@ -46,17 +46,19 @@ export interface ControlPlanePorts {
   readonly log: Log
 }
 
-/** A control plane that serves, over its store. */
+/** A running control plane with its store. */
 export type ControlPlane = Pick<Listener, 'url' | 'close'> & Pick<Store, 'find'>
 
-/** Log-ins that may wait for the one that is hashed, strangers and acquaintances apart: some seconds each. */
+/**
+ * How many log-ins may wait for the hashing thread, counted separately for known and unknown clients: some seconds
+ * each.
+ */
 const MAX_WAITING = 16
 
 /**
- * Starts the control plane over a connection of its own: the gateway of this process sees what is written here as it
- * sees the commit of any other process. It runs in a thread: see `threads/distant-control.ts`.
- *
- * @throws {CommandError} GW2xxx; GW6001 where the first administrator cannot be made.
+ * Starts the control plane over its own connection. The gateway of this process sees its writes as it sees commits of
+ * other processes. Runs in a thread: see `threads/remote-control.ts`.
+ * @throws {CommandError} GW2xxx; GW6001 if the first administrator cannot be created.
  */
 export async function openControl(address: ListenAddress, ports: ControlPlanePorts): Promise<ControlPlane> {
   const { clock, random, log, cwd, environment } = ports
@@ -84,7 +86,7 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
       recentUse: recentUse(store),
       status: async () => (await ports.health()).body,
       endpointHealth: async () => healthShown(await ports.endpoints()),
-      keep: (secret, boundTo) => keep(secret, boundTo, { masterKey, random, clock }),
+      keep: (secret, boundTo) => sealCredential(secret, boundTo, { masterKey, random, clock }),
       probe: (order, credential) =>
         probeEndpoint(order, credential, { clock, environment, masterKey, store, signal: ended.signal }),
       explain: async question =>

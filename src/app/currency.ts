@@ -1,7 +1,7 @@
 import { decode, KINDS } from '../schema/kinds.ts'
 import type { Live } from '../store/types.ts'
 
-/** The label of amounts of money, by the settings; that of the default where nothing was applied. */
+/** The currency label of amounts, from the settings; the default if nothing was applied. */
 export function currencyOf(live: Live): string {
   const stored = live.resources.find(({ kind }) => kind === 'settings')
   return (stored ? decode('settings', stored.spec) : KINDS.settings.parse({})).currency

@@ -1,16 +1,15 @@
 import { readFile } from 'node:fs/promises'
 import type { Log } from '../base/log.ts'
 
-/** What a gateway opens beside its connections: the store, its journal, the log, pipes of threads. */
+/** Descriptors beside the connections: the store, its journal, the log, pipes of threads. */
 const KEPT_FREE = 256
-/** Each connection of a client may need one to an upstream. */
+/** Each client connection may need an upstream connection. */
 const PER_CONNECTION = 2
 const MOST_CONNECTIONS = 20_000
 
 /**
- * How many clients may be connected at a time: what was asked for, or what the system's limit of open files allows.
- *
- * Node raises the soft limit to the hard one when it starts; only Linux tells what came of it, in proc(5).
+ * The maximum number of client connections: the requested one, or the number that the open-file limit allows.
+ * Node raises the soft limit to the hard limit at its start. Only Linux reports the result, in proc(5).
  */
 export async function maxConnectionsFor(
   wanted: number | undefined,
@@ -23,7 +22,7 @@ export async function maxConnectionsFor(
   if (wanted !== undefined && wanted > fitting) {
     log.warn(
       { max_connections: wanted, fitting, open_files: openFiles },
-      'the limit of open files is low for so many connections, each with an upstream of its own',
+      'the open-file limit is too low for this many connections, each with an upstream connection',
     )
   }
   return wanted ?? Math.min(fitting, MOST_CONNECTIONS)

@@ -8,8 +8,8 @@ const SECTIONS: Partial<Record<Kind, string>> = {
 }
 
 /**
- * Resources as the data of one configuration file, every field written out. JSON is YAML, so what comes of it is
- * a file that `load` reads back to the same resources.
+ * Resources as the data of one configuration file, with every field. JSON is YAML, so `load` reads the result back to
+ * the same resources.
  */
 export function documentOf(set: string, resources: readonly Resource[]): { readonly [member: string]: Json } {
   const sections = new Map<string, Map<string, Json>>()
@@ -34,7 +34,7 @@ export function documentOf(set: string, resources: readonly Resource[]): { reado
   }
 }
 
-/** Values are interpolated when they are read; a dollar sign that means itself is doubled. */
+/** Values are interpolated on reading, so a literal dollar sign is doubled. */
 function escaped(value: Json): Json {
   if (typeof value === 'string') return value.replaceAll('$', '$$$$')
   if (Array.isArray(value)) return value.map(escaped)

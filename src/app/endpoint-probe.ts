@@ -16,8 +16,8 @@ export interface EndpointProbePorts extends SecretPorts {
 }
 
 /**
- * Whether each of an order's models answers: the first that does not, or how long the first one took.
- * @param credential that was given just now, where the endpoint says that one is kept.
+ * Probes each model of an order. Returns the first failure, or the latency of the first model.
+ * @param credential the credential set in this request, if the endpoint uses a stored one.
  */
 export async function probeEndpoint(
   order: ProbeOrder,

@@ -9,35 +9,34 @@ import { allFields, type Field, fieldAt } from '../schema/fields.ts'
 /** One entry of the catalogue of errors. */
 export interface ExplainedCode {
   readonly code: string
-  /** What `error.code` says on the wire, where it is not the code itself: several may share it. */
+  /** The value of `error.code` on the wire, if it differs from the code; several codes may share it. */
   readonly wire?: string
-  /** Who is told of it. */
+  /** Who receives it; a field of the JSON output. */
   readonly told: 'command' | 'configuration' | 'client' | 'control plane' | 'health'
   readonly title: string
   readonly hint: string
-  /** Of a command. */
+  /** Commands only. */
   readonly exit?: number
-  /** Of an answer over HTTP. */
+  /** HTTP answers only. */
   readonly status?: number
 }
 
 export interface ExplainedField extends Field {
-  /** The fields right below it. */
+  /** The direct child fields. */
   readonly members: readonly Field[]
 }
 
-/** What a word means. One code may be told to several, and one name may end several paths. */
+/** The meaning of a word. One code may have several readers, and one name may end several paths. */
 export type Explanation =
   | { readonly of: 'codes'; readonly codes: readonly ExplainedCode[] }
   | { readonly of: 'field'; readonly field: ExplainedField }
   | { readonly of: 'fields'; readonly fields: readonly Field[] }
 
 /**
- * What a field of the configuration or a code of an error means, from the schema and the catalogue.
- *
- * @param word a path as it stands in a file or from its kind down, the last part of one, or a code in any case;
- * absent: the kinds of resources.
- * @throws {CommandError} GW6001 where it means nothing, with what was probably meant.
+ * Explains a field of the configuration or an error code, from the schema and the catalogue.
+ * @param word a path as in a file or from its kind down, the last part of a path, or a code in any case; absent: the
+ * kinds of resources.
+ * @throws {CommandError} GW6001 if the word is unknown, with the most similar one.
  */
 export function explain(word: string | undefined): Explanation {
   const fields = allFields()
@@ -52,11 +51,11 @@ export function explain(word: string | undefined): Explanation {
   const [only] = named
   if (only && named.length === 1) return { of: 'field', field: withMembers(only, fields) }
   if (named.length > 1) return { of: 'fields', fields: named }
-  const meant = meantBy(word, fields)
-  throw new CommandError('GW6001', `Nothing is known of \`${word}\`.`, {
-    hint: meant
-      ? `Did you mean ${meant}?`
-      : 'Name a field such as endpoint.timeouts.idle, or a code such as GW1202; `gw explain` alone lists the kinds.',
+  const suggestion = similarTo(word, fields)
+  throw new CommandError('GW6001', `\`${word}\` is unknown.`, {
+    hint: suggestion
+      ? `Did you mean ${suggestion}?`
+      : 'Pass a field such as endpoint.timeouts.idle, or a code such as GW1202; `gw explain` alone lists the kinds.',
   })
 }
 
@@ -94,28 +93,28 @@ function allCodes(): readonly ExplainedCode[] {
   ]
 }
 
-/** A path is compared part by part first, because one wrong letter in a long path is hard to see. */
-function meantBy(word: string, fields: ReadonlyMap<string, Field>): string | undefined {
+/** Paths are compared part by part first: one wrong letter in a long path is a small relative difference. */
+function similarTo(word: string, fields: ReadonlyMap<string, Field>): string | undefined {
   const paths = [...fields.keys()]
-  const mended = hintPath(word, paths)
-  if (mended !== undefined && fields.has(mended)) return mended
+  const corrected = correctedPath(word, paths)
+  if (corrected !== undefined && fields.has(corrected)) return corrected
   const last = (path: string) => path.slice(path.lastIndexOf('.') + 1)
   const wanted = last(word)
   const near = didYouMean(word, [...paths, ...allCodes().flatMap(({ code, wire }) => wire ?? code)])
   return near ?? didYouMean(wanted, paths.map(last))
 }
 
-/** Each part of a path replaced by the nearest that can stand there; undefined where none is near. */
-function hintPath(word: string, paths: readonly string[]): string | undefined {
+/** Replaces each part of a path with the most similar existing one; undefined if a part has none. */
+function correctedPath(word: string, paths: readonly string[]): string | undefined {
   let right = ''
   for (const part of word.split('.')) {
     const lead = right === '' ? '' : `${right}.`
     const candidates = paths
       .filter(path => path.startsWith(lead))
       .map(path => path.slice(lead.length).split('.', 1)[0] ?? '')
-    const meant = didYouMean(part, new Set(candidates))
-    if (meant === undefined) return undefined
-    right = lead + meant
+    const similar = didYouMean(part, new Set(candidates))
+    if (similar === undefined) return undefined
+    right = lead + similar
   }
   return right
 }

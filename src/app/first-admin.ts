@@ -8,10 +8,9 @@ const VARIABLE = 'GW_ADMIN_PASSWORD'
 const NAME = 'admin'
 
 /**
- * Where nobody may log in yet, makes the user `admin` with the password of `GW_ADMIN_PASSWORD`. Where there are users
- * the variable says nothing: a password that was changed since must not come back with a restart.
- *
- * @throws {CommandError} GW6001 where the password is too short or too long.
+ * Creates the user `admin` with the password of `GW_ADMIN_PASSWORD` if there is no user yet. Otherwise the variable is
+ * ignored: a restart must not restore a password that was changed since.
+ * @throws {CommandError} GW6001 if the password is too short or too long.
  */
 export async function makeFirstAdmin(
   store: Store,
@@ -21,12 +20,12 @@ export async function makeFirstAdmin(
   if ((await store.users.users({ limit: 1 })).length > 0) return
   const password = ports.environment[VARIABLE]
   if (!password) {
-    ports.log.info(`nobody may log in to the control plane yet: gw users create, or ${VARIABLE}`)
+    ports.log.info(`the control plane has no user yet: run gw users create, or set ${VARIABLE}`)
     return
   }
   if (!passwordSchema.safeParse(password).success) {
-    throw new CommandError('GW6001', `${VARIABLE} is no password: 8 to 256 characters.`, {
-      hint: `Set another one, or unset it and run \`gw users create ${NAME} --role admin\`.`,
+    throw new CommandError('GW6001', `${VARIABLE} must have 8 to 256 characters.`, {
+      hint: `Set another password, or unset it and run \`gw users create ${NAME} --role admin\`.`,
     })
   }
   await store.users.createUser({ name: NAME, role: 'admin', passwordHash: await hasher.hash(password) })
@@ -37,5 +36,5 @@ export async function makeFirstAdmin(
     action: 'create_first_admin',
     target: `user/${NAME}`,
   })
-  ports.log.info({ user: NAME }, 'made the first administrator')
+  ports.log.info({ user: NAME }, 'created the first administrator')
 }

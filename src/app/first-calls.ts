@@ -6,11 +6,11 @@ import type { KeyEntry } from '../snapshot/types.ts'
 import type { Store } from '../store/types.ts'
 import type { AppPorts } from './ports.ts'
 import { compiledFiles, freshView } from './why/from-files.ts'
-import { sceneOfState } from './why/from-store.ts'
+import { contextOfState } from './why/from-store.ts'
 
 /**
- * A warning (GW1311) for each key of files whose quota or budget is smaller than what a first call reserves. None
- * where a gateway could not serve the files: applying them says why.
+ * A warning (GW1311) for each key of the files with a quota or budget smaller than the reservation of a first call.
+ * Empty if the files cannot be compiled: an apply reports the reason.
  */
 export async function firstCallWarnings(
   tree: Tree,
@@ -35,14 +35,14 @@ export async function firstCallWarnings(
     const entry = entries.get(name)
     const rejected = entry && !isAmple(entry) ? rejectedFirstCall(entry, calls, view) : undefined
     if (rejected === undefined) return []
-    const message = `keys.${name}: ${rejectedInWords(rejected)}`
+    const message = `keys.${name}: ${rejectionText(rejected)}`
     return { code: 'GW1311', severity: 'warning', message, place } as const
   })
 }
 
 /**
- * The same of one key of a store, with what was spent and what its tenant has. Undefined where each first call would
- * pass, and where no gateway could serve the store: `gw status` says that.
+ * The same for one key of a store, with its spending and its tenant's balance. Undefined if the first call to every
+ * model would pass, or if no gateway could serve the store: `gw status` reports that.
  */
 export async function firstCallWarning(
   store: Store,
@@ -54,18 +54,18 @@ export async function firstCallWarning(
   if (quota === undefined && budget === undefined && tenant === undefined) return undefined
   try {
     const state = await store.readState()
-    // A gateway knows a key by its secrets only: one that stands for the secret that is about to be minted.
+    // A gateway knows a key only by its secrets: this one stands for the secret that is about to be minted.
     const secrets = [...state.secrets, { key: name, digest: keyDigest('') }]
-    const { view } = await sceneOfState(store, { ...state, secrets }, clock, name)
+    const { view } = await contextOfState(store, { ...state, secrets }, clock, name)
     const entry = [...view.snapshot.keys.values()].find(each => each.name === name)
     const rejected = entry && rejectedFirstCall(entry, firstCalls(view), view)
-    return rejected && rejectedInWords(rejected)
+    return rejected && rejectionText(rejected)
   } catch (error) {
     if (error instanceof CommandError && error.code === 'GW4009') return undefined
     throw error
   }
 }
 
-function rejectedInWords({ model, rejection }: RejectedFirstCall): string {
+function rejectionText({ model, rejection }: RejectedFirstCall): string {
   return `"Hello!" to ${model} without \`max_tokens\` would be rejected: ${rejection.message}`
 }

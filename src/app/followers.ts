@@ -3,16 +3,16 @@ import { isAlive } from './heartbeat.ts'
 import type { AppPorts } from './ports.ts'
 import { withStore } from './stored.ts'
 
-/** A running gateway that applies files by itself. */
+/** A running gateway that applies files automatically. */
 export interface Follower {
   /** Its address, or its machine. */
   readonly gateway: string
   readonly paths: readonly string[]
-  /** On each save; otherwise at its start and on SIGHUP. */
+  /** True: on each save. False: at its start and on SIGHUP. */
   readonly watch: boolean
 }
 
-/** The running gateways whose files will undo what is not in them. @throws {CommandError} GW2xxx */
+/** The running gateways that will overwrite changes missing from their files. @throws {CommandError} GW2xxx */
 export async function followers(
   storeUrl: string,
   ports: Pick<AppPorts, 'clock' | 'cwd'>,

@@ -3,11 +3,11 @@ import type { EndpointCounts } from '../routing/health-registry.ts'
 import type { ReloadReport } from '../snapshot/holder.ts'
 import type { Snapshot } from '../snapshot/types.ts'
 
-/** What `/health` says, on both servers (spec/requests.md §8). Needs no key, and tells no secret. */
+/** The answer of `/health`, on both servers (spec/requests.md §8). Needs no key, and contains no secret. */
 export interface HealthAnswer {
   readonly httpStatus: 200 | 503
   readonly json: string
-  /** The same as data: the control plane's `status` is made of it. */
+  /** The same as data, for the `status` operation of the control plane. */
   readonly body: HealthBody
 }
 
@@ -23,27 +23,26 @@ export interface HealthBody {
     readonly problems?: string[]
   }
   readonly ledger?: { readonly ok: boolean }
-  /** Absent where there is no gateway in this process. */
+  /** Absent if this process has no gateway. */
   readonly endpoints?: EndpointCounts
 }
 
-/** What a process knows of itself beside what it serves. */
+/** The state of the process, beside the served snapshot. */
 export interface ProcessHealth {
   readonly draining: boolean
-  /** Requests at hand. */
+  /** Requests in flight. */
   readonly inFlight: number
-  /** Absent where it bills nothing. */
+  /** Absent if this process has no ledger. */
   readonly ledgerHealthy?: boolean
-  /** Absent where it has no gateway. */
+  /** Absent if this process has no gateway. */
   readonly endpoints?: EndpointCounts
-  /** What else is not as it should be, each as `code: sentence`. */
+  /** Further reasons, each as `code: sentence`. */
   readonly reasons: readonly string[]
 }
 
 /**
- * 503 only where a load balancer should send its requests elsewhere: while draining, before the first revision, and
- * while bills cannot be written, so that every inference answers 503. In maintenance the gateway itself has the better
- * answer.
+ * 503 only if a load balancer should send requests elsewhere: while draining, before the first revision, and while the
+ * ledger is unwritable, so that every inference answers 503. In maintenance the gateway itself has the better answer.
  */
 export function healthAnswer(
   snapshot: Snapshot | undefined,
@@ -89,7 +88,7 @@ function ownReasons(
       ? [healthReason('reload_rejected', `revision ${rejected.revision}: ${rejected.problems.join('; ')}`)]
       : []),
     ...(unbillable
-      ? [healthReason('ledger_unwritable', 'bills cannot be written, so inference answers 503')]
+      ? [healthReason('ledger_unwritable', 'charges cannot be written, so inference answers 503')]
       : []),
   ]
 }

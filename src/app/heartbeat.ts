@@ -9,41 +9,43 @@ import type { EndpointNews, GatewayReport, ReportedEndpoint, Store, StoredGatewa
 export interface HeartbeatPorts {
   readonly store: Pick<Store, 'reportGateway' | 'forgetGateway'>
   readonly holder: Pick<SnapshotHolder, 'current' | 'report'>
-  /** Of every endpoint. */
+  /** The health of every endpoint. */
   readonly health: () => readonly EndpointHealth[]
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
-  /** Of gw. */
+  /** The version of gw. */
   readonly version?: string | undefined
   readonly follows?: GatewayReport['follows']
 }
 
-/** How soon others see what is new: a look costs nothing where nothing is. */
+/** How soon others see a change. A check without a change costs nothing. */
 const CHECK_MS = 500
-/** How often it is told where nothing is new, so that a gateway that was killed can be told from a calm one. */
+/** The heartbeat interval without a change: it separates a killed gateway from an idle one. */
 const BEAT_MS = 5_000
-/** Three beats that did not come. */
+/** Three missed beats. */
 const GONE_AFTER_MS = 3 * BEAT_MS + CHECK_MS
 const ID_BYTES = 6
-/** The first problems say enough; the log has all. */
+/** The log has the full text. */
 const LONGEST_REASON = 2_000
 
-/** Tells everybody who reads the store that this gateway lives and what it serves: `gw apply --wait`, `gw status`. */
+/**
+ * Reports to the store that this gateway is alive and which revision it serves, for `gw apply --wait` and `gw status`.
+ */
 export class Heartbeat {
   readonly #ports: HeartbeatPorts
   readonly #id: string
   readonly #startedAtMs: number
   #timer: Timer | undefined
   #reported = ''
-  /** What was told of each endpoint. */
+  /** The last report of each endpoint. */
   readonly #reportedEndpoints = new Map<string, string>()
   #reportedAtMs = Number.NEGATIVE_INFINITY
   #reporting: Promise<void> = Promise.resolve()
   #left = false
-  /** Of the gateway; empty until {@link start}. */
+  /** The URL of the gateway; empty until {@link start}. */
   #url = ''
-  #complained = false
+  #hasLoggedError = false
 
   constructor(ports: HeartbeatPorts) {
     this.#ports = ports
@@ -51,7 +53,7 @@ export class Heartbeat {
     this.#startedAtMs = ports.clock.nowMs()
   }
 
-  /** From now on, until {@link leave}. Does not wait for the store. */
+  /** Reports from now on, until {@link leave}. Does not wait for the store. */
   start(url: string): void {
     if (this.#left) return
     this.#url = url
@@ -61,13 +63,13 @@ export class Heartbeat {
     })
   }
 
-  /** Another revision is served: `gw apply` waits for the report. Nothing before {@link start}. */
+  /** Called when another revision is served: `gw apply` waits for the report. Does nothing before {@link start}. */
   served(): void {
     if (this.#url === '' || this.#left) return
     this.#reporting = this.#reporting.then(() => this.#check())
   }
 
-  /** Takes it back. Never rejects: where the store cannot be written the silence tells the same. */
+  /** Removes the report. Never rejects: if the store cannot be written, the missing beats have the same meaning. */
   async leave(): Promise<void> {
     this.#left = true
     this.#timer?.cancel()
@@ -76,7 +78,7 @@ export class Heartbeat {
     try {
       await this.#ports.store.forgetGateway(this.#id)
     } catch (error) {
-      this.#complain(error)
+      this.#logOnce(error)
     }
   }
 
@@ -84,7 +86,7 @@ export class Heartbeat {
     const { store, clock } = this.#ports
     const report = this.#report()
     const news = JSON.stringify(report)
-    const endpoints = this.#endpointNews()
+    const endpoints = this.#endpointChanges()
     if (!endpoints && news === this.#reported && clock.monotonicMs() - this.#reportedAtMs < BEAT_MS) return
     try {
       await store.reportGateway(report, endpoints)
@@ -93,9 +95,9 @@ export class Heartbeat {
         this.#reportedEndpoints.set(seen.endpoint, JSON.stringify(seen))
       for (const name of endpoints?.forgotten ?? []) this.#reportedEndpoints.delete(name)
       this.#reportedAtMs = clock.monotonicMs()
-      this.#complained = false
+      this.#hasLoggedError = false
     } catch (error) {
-      this.#complain(error)
+      this.#logOnce(error)
     }
   }
 
@@ -121,8 +123,8 @@ export class Heartbeat {
     }
   }
 
-  /** What has changed of the endpoints since they were last told of; undefined where nothing has. */
-  #endpointNews(): EndpointNews | undefined {
+  /** The endpoint changes since the last report; undefined if there are none. */
+  #endpointChanges(): EndpointNews | undefined {
     const known = new Map(
       this.#ports
         .health()
@@ -136,11 +138,11 @@ export class Heartbeat {
     return seen.length + forgotten.length > 0 ? { seen, forgotten } : undefined
   }
 
-  /** Once for each trouble. */
-  #complain(error: unknown): void {
-    if (this.#complained) return
-    this.#complained = true
-    this.#ports.log.warn({ err: error }, 'what this gateway serves cannot be told to others')
+  /** Logs the first error of a series. */
+  #logOnce(error: unknown): void {
+    if (this.#hasLoggedError) return
+    this.#hasLoggedError = true
+    this.#ports.log.warn({ err: error }, 'cannot report the state of this gateway to the store')
   }
 }
 
@@ -154,7 +156,7 @@ function reported({ endpoint, state, sinceMs, reason }: EndpointHealth): Reporte
   }
 }
 
-/** Whether a gateway was heard of lately; one that was not has been killed, or hangs. */
+/** Whether a gateway has reported lately. One that has not was killed, or hangs. */
 export function isAlive({ seenAtMs }: Pick<StoredGateway, 'seenAtMs'>, nowMs: number): boolean {
   return nowMs - seenAtMs <= GONE_AFTER_MS
 }

@@ -26,11 +26,11 @@ export async function listRevisions(
 
 export interface ShownRevision extends Difference {
   readonly revision: Revision
-  /** All that stood at it. */
+  /** The full state at that revision. */
   readonly resources: readonly Resource[]
 }
 
-/** What a revision has changed. @throws {CommandError} GW2xxx, GW4005 */
+/** The changes of a revision. @throws {CommandError} GW2xxx, GW4005 */
 export async function showRevision(
   id: number,
   storeUrl: string,
@@ -44,8 +44,8 @@ export async function showRevision(
 }
 
 /**
- * What files would have had to say to mean what stood at a revision.
- * @throws {CommandError} GW2xxx, GW4005; GW6001 where several sets could be meant.
+ * The files that would produce the state of a revision.
+ * @throws {CommandError} GW2xxx, GW4005; GW6001 if the store has several sets and none was named.
  */
 export async function exportRevision(
   id: number,
@@ -58,51 +58,52 @@ export async function exportRevision(
   )
 }
 
-/** A plan to go back, and what it means for those who call. */
+/** A plan of a rollback, with its impact on callers. */
 export interface RollbackWithImpact {
   readonly plan: Plan
   readonly radius: BlastRadius
-  /** All that is to stand. */
+  /** The full state after the rollback. */
   readonly resources: readonly Resource[]
 }
 
 /**
- * Makes all that stood at a revision stand again, as a new revision.
+ * Restores the full state of a revision, as a new revision.
  *
  *     plan ──▶ review ──▶ one transaction ──▶ revision base + 1
  *       │        │            │
  *     GW4005   GW4003       GW4001 GW3002
  *              GW4015
  *
- * Nobody is probed: what is restored has been served before, and going back should not wait for an upstream.
+ * Nothing is probed: the restored configuration has been served before, and a rollback should not wait for an
+ * upstream.
  *
- * @param review sees it and rejects by throwing.
- * @throws {CommandError} GW2xxx and what stands above.
+ * @param review receives the plan and rejects by throwing.
+ * @throws {CommandError} GW2xxx and the codes above.
  */
 export async function rollBackTo(
   to: number,
   storeUrl: string,
   ports: AppPorts,
-  review: (foreseen: RollbackWithImpact) => Promise<void>,
+  review: (rollback: RollbackWithImpact) => Promise<void>,
 ): Promise<RollbackWithImpact & { readonly done: RolledBack }> {
   return withStore(storeUrl, 'write', ports, async store => {
     const live = await store.live()
-    const rollback = await planRollback(store, live, to)
-    const foreseen = {
-      plan: rollback.plan,
-      radius: await blastRadius(live, rollback.wanted, rollback.plan.renames, recentUse(store)),
-      resources: rollback.wanted,
+    const planned = await planRollback(store, live, to)
+    const rollback = {
+      plan: planned.plan,
+      radius: await blastRadius(live, planned.wanted, planned.plan.renames, recentUse(store)),
+      resources: planned.wanted,
     }
-    await review(foreseen)
+    await review(rollback)
     ports.signal.throwIfAborted()
     const actor = { ...loggedIn(ports.environment), check: wouldServe(ports.signal) }
-    const done = await executeRollback(store, rollback, actor)
+    const done = await executeRollback(store, planned, actor)
     await record(store, { action: 'roll_back', target: `revision/${to}`, revision: done.revision }, ports)
-    return { ...foreseen, done }
+    return { ...rollback, done }
   })
 }
 
-/** What {@link rollBackTo} would do. @throws {CommandError} GW2xxx, GW4005 */
+/** The plan of {@link rollBackTo}. @throws {CommandError} GW2xxx, GW4005 */
 export async function planRollbackTo(
   to: number,
   storeUrl: string,

@@ -5,8 +5,8 @@ import { ConfigurationInvalid } from './invalid.ts'
 import type { AppPorts } from './ports.ts'
 
 /**
- * A `config.yaml` of the LiteLLM proxy as a configuration of gw, which is checked as `gw validate` would.
- * @throws {ConfigurationInvalid} where the file is none, or does not parse.
+ * Converts a `config.yaml` of the LiteLLM proxy into a configuration of gw, and validates it like `gw validate`.
+ * @throws {ConfigurationInvalid} if the file is not such a configuration, or does not parse.
  */
 export async function importedFromLitellm(
   path: string,
@@ -26,6 +26,6 @@ export async function importedFromLitellm(
   const [first] = checked.problems
   throw new CommandError(
     'GW9001',
-    `What was imported is not valid: ${first?.message ?? 'for no reason given'}.`,
+    `The imported configuration is not valid: ${first?.message ?? 'no reason given'}.`,
   )
 }

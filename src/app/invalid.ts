@@ -2,7 +2,7 @@ import { CommandError } from '../base/catalogue/command.ts'
 import type { Problem } from '../config/types.ts'
 import { pluralize } from './pluralize.ts'
 
-/** Files that are not valid, with every problem that was found in them, warnings included. */
+/** Invalid configuration files, with every problem found, warnings included. */
 export class ConfigurationInvalid extends CommandError {
   readonly problems: readonly Problem[]
   constructor(problems: readonly Problem[]) {

@@ -20,16 +20,16 @@ import { withStore } from './stored.ts'
 
 type KeyPorts = Pick<AppPorts, 'clock' | 'cwd' | 'random' | 'environment' | 'signal'>
 
-/** Which keys to list; each filter narrows further. */
+/** Filters for the list of keys, combined with AND. */
 export interface KeyFilters {
-  /** Those that expire within this long, and have not yet. */
+  /** Keys that have not expired, and will within this time. */
   readonly expiringMs?: number
-  /** Those that have existed for this long, and of which no call was settled meanwhile. */
+  /** Keys older than this that settled no call within this time. */
   readonly unusedMs?: number
 }
 
 /**
- * Makes a key of the command line's own, and mints its secret where `isIssued`.
+ * Creates a key owned by the command line, and mints its secret if `isIssued`.
  * @throws {CommandError} GW2xxx, GW3002, GW4005, GW4013, GW6001
  */
 export async function createKey(
@@ -50,7 +50,7 @@ export async function createKey(
 }
 
 /**
- * Ends every secret of a key at once, whoever owns it.
+ * Ends every secret of a key at once, for any owner.
  * @throws {CommandError} GW2xxx, GW4005
  */
 export async function revokeKey(name: string, storeUrl: string, ports: KeyPorts): Promise<RevokedKey> {
@@ -59,9 +59,9 @@ export async function revokeKey(name: string, storeUrl: string, ports: KeyPorts)
 }
 
 /**
- * Deletes a key that no configuration file declares. The number of the new revision.
+ * Deletes a key that no configuration file declares. Returns the number of the new revision.
  *
- * @param review sees the key and rejects by throwing.
+ * @param review receives the key and rejects by throwing.
  * @throws {CommandError} GW2xxx, GW4004, GW4005
  */
 export async function deleteKey(
@@ -82,13 +82,13 @@ export async function deleteKey(
   })
 }
 
-/** A minted secret, and what a person should know before using it. */
+/** A minted secret, with a warning for its user. */
 export interface Issued extends IssuedSecret {
   readonly warning?: string
 }
 
 /**
- * Mints the first secret of each of these keys, or of none of them.
+ * Mints the first secret of each key, or of none on an error.
  * @throws {CommandError} GW2xxx, GW4005, GW4006
  */
 export async function issueKeys(
@@ -105,7 +105,7 @@ export async function issueKeys(
   })
 }
 
-/** Everything that may fail is done before the secret exists: it is shown once. */
+/** Every step that may fail comes before the secret, because a secret is shown only once. */
 async function issue(store: Store, name: string, ports: KeyPorts): Promise<Issued> {
   const warning = await firstCallWarning(store, name, ports)
   const issued = await keys.issueKey(store, ports.random, name)
@@ -128,17 +128,17 @@ export async function rotateKey(
   )
 }
 
-/** Stops a key by hand. False where it was stopped already. @throws {CommandError} GW2xxx, GW4005 */
+/** Disables a key manually. False if it was disabled already. @throws {CommandError} GW2xxx, GW4005 */
 export async function disableKey(name: string, storeUrl: string, ports: KeyPorts): Promise<boolean> {
   return changed('disable_key', name, storeUrl, ports, store => keys.suspendKey(store, name), Boolean)
 }
 
-/** Takes {@link disableKey} back. False where there was nothing to take back. @throws GW2xxx, GW4005, GW4007 */
+/** Reverts {@link disableKey}. False if the key was not disabled. @throws GW2xxx, GW4005, GW4007 */
 export async function enableKey(name: string, storeUrl: string, ports: KeyPorts): Promise<boolean> {
   return changed('enable_key', name, storeUrl, ports, store => keys.resumeKey(store, name), Boolean)
 }
 
-/** All keys, sorted by name, or those that every given filter lets through. @throws {CommandError} GW2xxx */
+/** All keys that match every filter, sorted by name. @throws {CommandError} GW2xxx */
 export async function listKeys(
   { expiringMs, unusedMs }: KeyFilters,
   storeUrl: string,
@@ -156,12 +156,12 @@ export async function listKeys(
   })
 }
 
-/** What was settled for a key; what open requests hold is the gateway's to know. */
+/** The settled amounts of a key. Open holds are known only to the gateway. */
 export interface KeySpend {
-  /** For life. */
+  /** In the life of the key. */
   readonly tokens: number
   readonly amountNano: bigint
-  /** Of the window of its budget; absent without one. */
+  /** In the current window of its budget; absent without a budget. */
   readonly windowNano?: bigint
   readonly currency: string
 }
@@ -178,14 +178,14 @@ export async function showKey(
   })
 }
 
-/** Sums of the ledger are kept by the quarter of an hour. */
+/** The ledger keeps sums per quarter of an hour. */
 const QUARTER_MS = 900_000
 
 async function spendOf(store: Store, { name, budget }: KeyView, nowMs: number): Promise<KeySpend> {
   const found = await store.find({ kind: 'key', name })
   const account = found.resources[0]?.account ?? name
   const { startMs } = new Calendar().span(budget?.per ?? 'total', budget?.timezone ?? 'UTC', nowMs)
-  // A total budget has no start: the sums for life are its own.
+  // A total budget has no start: it uses the sums for life.
   const sinceMs = startMs > 0 ? startMs : nowMs - (nowMs % QUARTER_MS)
   const [sums] = await store.accounting.keySums([{ key: account, sinceMs }])
   const { totalTokens: tokens = 0, totalNano: amountNano = 0n, windowNano = 0n } = sums ?? {}
@@ -197,7 +197,7 @@ async function spendOf(store: Store, { name, budget }: KeyView, nowMs: number): 
   }
 }
 
-/** Does it and, where that changed something, leaves a line in the audit. */
+/** Runs `work` and writes an audit entry if it changed something. */
 async function changed<T>(
   action: string,
   name: string,
@@ -214,7 +214,7 @@ async function changed<T>(
   })
 }
 
-/** The keys of which a call was settled in that time. */
+/** The keys with a settled call in that time. */
 async function usedSince(store: Store, sinceMs: number, untilMs: number): Promise<ReadonlySet<string>> {
   const rows = await store.accounting.usage({ by: 'key', sinceMs, untilMs })
   return new Set(rows.map(({ label }) => label))

@@ -11,28 +11,28 @@ export interface LedgerRuntimePorts {
   readonly clock: Clock
   readonly log: Log
   readonly cwd: string
-  /** One that was started before everything else; by default one is started when it is needed. */
+  /** A thread that was started early; by default one is started on first use. */
   readonly ledgerThread?: LedgerThread
-  /** The ledger has ended by itself: nothing can be billed any more. */
+  /** The ledger has ended by itself: nothing can be charged any more. */
   readonly onDeath: (error: Error) => void
 }
 
 const MAINTENANCE_MS = 1_000
 const SWEEP_EVERY_TICKS = 10
 const PRUNE_EVERY_TICKS = 60
-/** Deleting more at once would hold up bills behind it. */
+/** A larger delete would delay the writes of charges behind it. */
 const PRUNE_ROWS = 500
 
 /**
- * Limits and ledger of one process, kept in step: what the ledger knows is told to the limits before a snapshot is
- * served, credits made elsewhere reach them within a second or two, and what was left behind is swept up.
+ * Keeps the limits and the ledger of one process in sync: loads past usage into the limits before a snapshot is
+ * served, passes credits of other processes to them within two seconds, and ends abandoned holds.
  */
 export class LedgerRuntime {
   readonly limiter: Limiter
   readonly ledger: Ledger
   readonly #ports: LedgerRuntimePorts
   #snapshot: Snapshot | undefined
-  /** The last adjustment that balances are known with; undefined until the first are known. */
+  /** The adjustment version of the loaded balances; undefined until the first load. */
   #walletVersion: number | undefined
   #ticks = 0
   #timer: Timer | undefined
@@ -46,16 +46,16 @@ export class LedgerRuntime {
   }
 
   /**
-   * Becomes the one gateway of a store, and settles what an earlier one has left open.
+   * Takes the store's gateway lease, and settles the holds that an earlier process left open.
    *
-   * @throws {CommandError} GW2006 where another gateway serves the store; GW2001, GW2003.
+   * @throws {CommandError} GW2006 if another gateway serves the store; GW2001, GW2003.
    */
   static async open(store: string, ports: LedgerRuntimePorts): Promise<LedgerRuntime> {
     const { clock, log, cwd, onDeath, ledgerThread } = ports
     const events = {
       onProblem: (message: string) => log.error({ problem: message }, 'the ledger cannot be written'),
-      onRecovered: () => log.info('the ledger is written again, nothing was lost'),
-      onAlarm: (message: string) => log.error({ alarm: message }, 'a row contradicts the ledger'),
+      onRecovered: () => log.info('the ledger can be written again, nothing was lost'),
+      onAlarm: (message: string) => log.error({ alarm: message }, 'a row contradicts the ledger entries'),
       onDeath: (error: Error) => {
         log.error({ err: error }, 'the ledger has ended')
         onDeath(error)
@@ -65,36 +65,36 @@ export class LedgerRuntime {
     const ledger = await openLedger(store, { clock, events, folder: cwd, ...thread })
     const ledgerRuntime = new LedgerRuntime(ledger, ports)
     const recovered = await ledger.recover(clock.nowMs())
-    if (recovered > 0) log.warn({ holds: recovered }, 'settled holds that an earlier process had left')
+    if (recovered > 0) log.warn({ holds: recovered }, 'settled holds that an earlier process left open')
     ledgerRuntime.#schedule()
     return ledgerRuntime
   }
 
-  /** Learns what a snapshot's limits must know of the past. To be awaited before it is served. */
+  /** Loads the past usage that a snapshot's limits need. Await it before the snapshot is served. */
   async prepare(snapshot: Snapshot): Promise<void> {
-    const question = this.limiter.balanceQuery(snapshot)
-    // Both are posted in this turn: the answers belong to this moment. Of a ledger that is closing both are rejected.
+    const query = this.limiter.balanceQuery(snapshot)
+    // Both are posted in the same turn, so the answers belong to one moment. A closing ledger rejects both.
     const [sums, { version, balanceNano }] = await Promise.all([
-      this.ledger.sums(question.queries),
-      this.ledger.balances(question.tenants),
+      this.ledger.sums(query.queries),
+      this.ledger.balances(query.tenants),
     ])
-    question.answerSums(sums)
-    question.answerBalances(balanceNano)
-    // Later ones are of new tenants alone: what others were credited meanwhile is still to be heard of.
+    query.answerSums(sums)
+    query.answerBalances(balanceNano)
+    // Later calls load only new tenants; credits of the others arrive through the adjustments since the first version.
     this.#walletVersion ??= version
   }
 
-  /** The snapshot is served from now on. */
+  /** Called when the snapshot is served. */
   adopt(snapshot: Snapshot): void {
     this.#snapshot = snapshot
     this.limiter.adopt(snapshot)
   }
 
-  /** @returns how many rows could not be committed; the next start settles their holds. */
+  /** @returns the number of rows that could not be committed; the next start settles their holds. */
   async close(): Promise<number> {
     this.#closed = true
     this.#timer?.cancel()
-    // What is being asked of a ledger that cannot be written ends with it.
+    // The close also ends queries that wait for an unwritable ledger.
     const lost = this.ledger.close()
     await this.#maintenance
     return lost
@@ -111,7 +111,7 @@ export class LedgerRuntime {
     const { clock, log } = this.#ports
     this.#ticks++
     try {
-      await this.#hearAdjustments()
+      await this.#loadAdjustments()
       if (this.#ticks % SWEEP_EVERY_TICKS === 0) {
         const overdue = this.limiter.sweep().length
         const held = this.limiter.heldRequests()
@@ -121,18 +121,18 @@ export class LedgerRuntime {
       }
       if (this.#ticks % PRUNE_EVERY_TICKS === 0) await this.#prune()
     } catch (error) {
-      log.error({ err: error }, 'tending the books')
+      log.error({ err: error }, 'ledger maintenance failed')
     }
   }
 
-  /** Credits and debits of other processes. */
-  async #hearAdjustments(): Promise<void> {
+  /** Loads credits and debits of other processes. */
+  async #loadAdjustments(): Promise<void> {
     if (this.#walletVersion === undefined) return
     const { version, changes } = await this.ledger.adjustments(this.#walletVersion)
     if (version === this.#walletVersion) return
-    const question = this.limiter.walletQuery([...new Set(changes.map(({ tenant }) => tenant))])
-    const balances = await this.ledger.balances(question.tenants)
-    question.answerBalances(balances.balanceNano)
+    const query = this.limiter.walletQuery([...new Set(changes.map(({ tenant }) => tenant))])
+    const balances = await this.ledger.balances(query.tenants)
+    query.answerBalances(balances.balanceNano)
     this.#walletVersion = version
   }
 

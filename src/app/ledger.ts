@@ -4,7 +4,7 @@ import { pluralize } from './pluralize.ts'
 import type { AppPorts } from './ports.ts'
 import { withStore } from './stored.ts'
 
-/** What a clean verification has gone through. */
+/** The counts of a verification without findings. */
 export interface LedgerChecked {
   readonly entries: number
   readonly openHolds: number
@@ -24,8 +24,8 @@ export class LedgerBroken extends CommandError {
 }
 
 /**
- * Adds up every entry again and compares all that is kept beside them.
- * @throws {LedgerBroken} with what does not fit; GW2xxx for the store; GW9002 once the signal has come.
+ * Adds up every entry again and compares all derived rows with the sums.
+ * @throws {LedgerBroken} with the contradictions; GW2xxx for the store; GW9002 after an abort.
  */
 export async function verifyLedger(
   storeUrl: string,

@@ -1,25 +1,25 @@
 import { CommandError } from '../base/catalogue/command.ts'
 import type { ListenAddress } from '../http/listen.ts'
 
-/** Why the system does not let a process listen there (listen(2), getaddrinfo(3)), in words. */
+/** Why the system rejects a listening address (listen(2), getaddrinfo(3)), in words. */
 const REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'is in use',
-  EACCES: 'is not ours to listen on',
-  EADDRNOTAVAIL: 'is no address of this machine',
-  ENOTFOUND: 'is no address of this machine',
+  EACCES: 'needs permissions that this process lacks',
+  EADDRNOTAVAIL: 'is not an address of this machine',
+  ENOTFOUND: 'is not an address of this machine',
 }
 
 /**
- * What an operator is told where a server could not take its address: GW4008; any other error as it is.
+ * Converts the error of a failed listen into GW4008; returns any other error unchanged.
  *
- * @param flag The one that sets the address.
+ * @param flag the command-line flag that sets the address.
  */
 export function listenFault(error: unknown, { host, port }: ListenAddress, flag: string): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (!Object.hasOwn(REASONS, code)) return error
   const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
   return new CommandError('GW4008', `${address} ${REASONS[code]}.`, {
-    hint: `Stop the process that holds it, or choose another address of this machine and a port from 1024 on with ${flag}.`,
+    hint: `Stop the process that uses it, or choose another address of this machine and a port of 1024 or above with ${flag}.`,
     cause: error,
   })
 }

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { CommandError } from '../base/catalogue/command.ts'
 import type { AppPorts } from './ports.ts'
 
-/** What opens a control plane, as `gw login` keeps it. */
+/** A log-in of a control plane, as `gw login` stores it. */
 export interface Login {
   readonly token: string
   readonly id: string
@@ -11,7 +11,6 @@ export interface Login {
   readonly expires_at: string
 }
 
-/** The file. */
 interface Content {
   readonly version: 1
   readonly control_planes: Readonly<Record<string, Login>>
@@ -19,7 +18,7 @@ interface Content {
 
 type Environment = AppPorts['environment']
 
-/** Where log-ins are kept: `GW_LOGIN_FILE`, or `gw/login.json` among the user's own configuration. */
+/** The file of log-ins: `GW_LOGIN_FILE`, or `gw/login.json` in the user's configuration folder. */
 function loginFile(environment: Environment): string | undefined {
   const { GW_LOGIN_FILE: named, XDG_CONFIG_HOME: config, HOME: home } = environment
   if (named) return named
@@ -27,26 +26,26 @@ function loginFile(environment: Environment): string | undefined {
   return join(config || join(home ?? '', '.config'), 'gw', 'login.json')
 }
 
-/** The log-in for an origin. @throws {CommandError} GW4016 where the file cannot be trusted or read. */
+/** The log-in for an origin. @throws {CommandError} GW4016 if the file is unsafe or unreadable. */
 export async function loginOf(origin: string, environment: Environment): Promise<Login | undefined> {
   const path = loginFile(environment)
   return path === undefined ? undefined : (await readLogins(path))[origin]
 }
 
-/** Keeps a log-in, or with `undefined` forgets it. Only its owner can read the file. */
+/** Stores a log-in, or deletes it for `undefined`. Only the owner can read the file. */
 export async function keepLogin(
   origin: string,
-  kept: Login | undefined,
+  login: Login | undefined,
   environment: Environment,
 ): Promise<string> {
   const path = loginFile(environment)
   if (path === undefined) {
-    throw new CommandError('GW6001', 'HOME is not set: there is no place to keep a log-in.', {
+    throw new CommandError('GW6001', 'HOME is not set: there is no place to store the log-in.', {
       hint: 'Set GW_LOGIN_FILE, or put a token into GW_TOKEN.',
     })
   }
   const { [origin]: _before, ...others } = await readLogins(path)
-  const next: Content = { version: 1, control_planes: kept ? { ...others, [origin]: kept } : others }
+  const next: Content = { version: 1, control_planes: login ? { ...others, [origin]: login } : others }
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
     const fresh = `${path}.${process.pid}.new`
@@ -65,7 +64,7 @@ async function readLogins(path: string): Promise<Readonly<Record<string, Login>>
     const { mode } = await stat(path)
     if ((mode & 0o077) !== 0) {
       throw new CommandError('GW4016', `Others can read ${path}, which holds tokens.`, {
-        hint: `\`chmod 600 ${path}\`, and revoke what others may have seen.`,
+        hint: `\`chmod 600 ${path}\`, and revoke the tokens that others may have read.`,
       })
     }
     text = await readFile(path, 'utf8')
@@ -79,6 +78,6 @@ async function readLogins(path: string): Promise<Readonly<Record<string, Login>>
     if (json.version === 1 && typeof json.control_planes === 'object') return json.control_planes
     throw new Error('another version')
   } catch (error) {
-    throw new CommandError('GW4016', `${path} is not what gw wrote.`, { cause: error })
+    throw new CommandError('GW4016', `${path} was not written by gw.`, { cause: error })
   }
 }

@@ -9,17 +9,17 @@ export interface WantedLogin {
   readonly url: URL
   readonly user: string
   readonly scope: TokenScope
-  /** As durations are written. */
+  /** In the format of a duration. */
   readonly expiresIn: string
 }
 
 type LoginPorts = Pick<AppPorts, 'environment' | 'signal' | 'clock'>
 
 /**
- * Logs in at a control plane: the password opens a session, the session makes a token, and the session ends.
+ * Logs in at a control plane: the password opens a session, the session creates a token, then the session ends.
  *
  * @param askPassword is called once.
- * @throws {CommandError} GW7001 where it cannot be asked or rejects, GW4016 where the log-in cannot be kept.
+ * @throws {CommandError} GW7001 if the control plane is unreachable or rejects, GW4016 if the log-in cannot be stored.
  */
 export async function logIn(
   { url, user, scope, expiresIn }: WantedLogin,
@@ -45,7 +45,7 @@ export async function logIn(
   }
 }
 
-/** Revokes the token of a log-in, and forgets it. @returns false where there was none. */
+/** Revokes the token of a log-in and deletes the log-in. @returns false if there was none. */
 export async function logOut(url: URL, { environment, signal }: LoginPorts): Promise<boolean> {
   const login = await loginOf(url.origin, environment)
   if (!login) return false
@@ -57,7 +57,7 @@ export async function logOut(url: URL, { environment, signal }: LoginPorts): Pro
   return true
 }
 
-/** What opens a control plane: GW_TOKEN, or what `gw login` has kept. @throws {CommandError} GW4016 */
+/** The token for a control plane: GW_TOKEN, or the stored log-in. @throws {CommandError} GW4016 */
 export async function tokenFor(url: URL, environment: AppPorts['environment']): Promise<string> {
   const given = environment['GW_TOKEN']
   if (given) return given

@@ -2,7 +2,7 @@ import type { MaintenanceShown, UseCasePorts } from '../control/ports.ts'
 import type { Store } from '../store/types.ts'
 import { type Maintenance, maintenanceOf, switchMaintenanceOff, switchMaintenanceOn } from './maintenance.ts'
 
-/** The switch of a store, as the control plane shows and moves it. */
+/** The maintenance switch of a store, for the control plane. */
 export function maintenancePort(store: Pick<Store, 'live'>): UseCasePorts['maintenance'] {
   return {
     show: async () => maintenanceBody(await maintenanceOf(store)),

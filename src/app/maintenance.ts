@@ -4,23 +4,23 @@ import { settings as settingsSchema } from '../schema/settings.ts'
 import type { MaintenanceSwitch } from '../schema/state.ts'
 import type { Live, SourceLine, Store } from '../store/types.ts'
 
-/** Whether inference is rejected with 503 `maintenance`, and by whose word. */
+/** Whether inference is rejected with 503 `maintenance`, and why. */
 export interface Maintenance {
   readonly on: boolean
-  /** What clients are told while it is on. */
+  /** The message to clients while it is on. */
   readonly message: string
-  /** Switched on by hand. Absent: it was not. */
+  /** The manual switch; absent if it is off. */
   readonly switched?: MaintenanceSwitch
-  /** The settings of the configuration say so. */
+  /** The settings of the configuration enable it. */
   readonly declared: boolean
-  /** Where the settings are declared, if they are. */
+  /** The place of the settings in the files, if known. */
   readonly place?: SourceLine
 }
 
-/** What came of a switch. */
+/** The result of a switch. */
 export interface Switched {
   readonly maintenance: Maintenance
-  /** False where it stood so already. */
+  /** False if the switch already had this state. */
   readonly changed: boolean
 }
 
@@ -30,8 +30,8 @@ export async function maintenanceOf(store: Pick<Store, 'live'>): Promise<Mainten
 }
 
 /**
- * Inference is rejected from now on, whatever the settings say, until {@link switchMaintenanceOff}. A running gateway
- * sees it within a second.
+ * Rejects inference, whatever the settings say, until {@link switchMaintenanceOff}. A running gateway sees it within a
+ * second.
  *
  * @throws {CommandError} GW2xxx
  */
@@ -44,10 +44,10 @@ export async function switchMaintenanceOn(
 }
 
 /**
- * Takes the switch back. What the settings say holds again.
+ * Turns the manual switch off. Then the settings apply again.
  *
- * @param onChange is called where the switch was on, also where the settings keep the gateway in maintenance.
- * @throws {CommandError} GW2xxx; GW4014 where the settings keep the gateway in maintenance. The switch is off then.
+ * @param onChange is called if the switch was on, even if the settings keep the gateway in maintenance.
+ * @throws {CommandError} GW2xxx; GW4014 if the settings keep the gateway in maintenance. The switch is off then.
  */
 export async function switchMaintenanceOff(
   store: Store,

@@ -14,12 +14,12 @@ export interface MeasuredPorts {
   readonly holder: SnapshotHolder
   readonly limiter: Limiter
   readonly ledger: Ledger
-  /** Of every endpoint that something is known of. */
+  /** Health of every endpoint that was used or probed. */
   readonly health: () => readonly { readonly endpoint: string; readonly state: string }[]
   readonly connections: () => number
 }
 
-/** The paths that can be labels; everything else is `other`. */
+/** The paths used as labels; every other path is `other`. */
 const PATHS: readonly MeteredPath[] = [
   ...INFERENCE_PATHS.map(({ path, protocol, dialect }) => ({
     path,
@@ -31,7 +31,7 @@ const PATHS: readonly MeteredPath[] = [
   { path: '/metrics', protocol: '' },
 ]
 
-/** What a gateway measures of itself, for whoever may ask. */
+/** The metrics of a gateway. */
 export class Measured {
   readonly port: MetricsPort
   readonly #metrics: Metrics
@@ -41,13 +41,13 @@ export class Measured {
     this.port = { tokenDigest: digestOf(token), scrape: () => metrics.scrape() }
   }
 
-  /** @returns undefined where the token is empty or blank: nobody may ask, and nothing is measured. */
+  /** @returns undefined if the token is empty or blank: then scrapes are rejected, and nothing is measured. */
   static async open(
     { token, version }: { readonly token: string; readonly version: string },
     { clock, holder, limiter, ledger, health, connections }: MeasuredPorts,
   ): Promise<Measured | undefined> {
     if (token.trim() === '') return undefined
-    // Loaded where it is wanted: it takes some milliseconds of the start.
+    // Loaded only if enabled: the import takes some milliseconds of the start.
     const { Metrics } = await import('../metering/metrics/metrics.ts')
     const sources = {
       ledger,
@@ -64,7 +64,7 @@ export class Measured {
     return this.#metrics.requests
   }
 
-  /** The snapshot is served from now on. */
+  /** Called when the snapshot is served. */
   adopt(snapshot: Snapshot): void {
     this.#metrics.retain(snapshot)
   }
@@ -74,7 +74,7 @@ export class Measured {
   }
 }
 
-/** Of the endpoints that are enabled; of one that has neither answered nor failed nothing is said. */
+/** The enabled endpoints; without those that have neither answered nor failed. */
 function healthOf(
   snapshot: Snapshot | undefined,
   known: ReturnType<MeasuredPorts['health']>,

@@ -5,7 +5,7 @@ import type { Live } from '../store/types.ts'
 import type { AppPorts } from './ports.ts'
 import { withStore } from './stored.ts'
 
-/** What each filter names. */
+/** The kind of resource that each filter refers to. */
 const FILTERED = {
   key: 'key',
   tenant: 'tenant',
@@ -13,7 +13,7 @@ const FILTERED = {
   endpoint: 'endpoint',
 } as const satisfies Record<keyof UsageFilters, Kind>
 
-/** Names that may have been meant by one that does not exist: `Did you mean blue or bluebird?` */
+/** Similar names that exist: `Did you mean blue or bluebird?` */
 export function didYouMean(live: Live, kind: Kind, name: string): string | undefined {
   const names = live.resources.filter(resource => resource.kind === kind).map(resource => resource.name)
   const similar = namedAlike(name, names)
@@ -22,30 +22,30 @@ export function didYouMean(live: Live, kind: Kind, name: string): string | undef
 
 const LISTED = 10
 
-/** The names that stand, for whoever has guessed at one: `Those that stand: blue, green.` */
-export function whatStands(live: Live, kind: Kind): string {
+/** The existing names, for an error message: `Existing: blue, green.` */
+export function existingNames(live: Live, kind: Kind): string {
   const names = live.resources.filter(resource => resource.kind === kind).map(resource => resource.name)
-  if (names.length === 0) return `No ${kind} stands in the store yet: declare one, and apply.`
+  if (names.length === 0) return `The store has no ${kind} yet: declare one, and apply.`
   const more = names.length > LISTED ? `, and ${names.length - LISTED} more` : ''
-  return `Those that stand: ${names.slice(0, LISTED).join(', ')}${more}.`
+  return `Existing: ${names.slice(0, LISTED).join(', ')}${more}.`
 }
 
 /**
- * A sentence for each filter that names nothing that stands. It may have stood once, so this is no error; but where
- * nothing is found it is the likely reason.
+ * A sentence for each filter whose resource does not exist. That is no error, because the resource may have existed
+ * once, but it is the likely reason for an empty result.
  */
 export function unknownNames(live: Live, filters: UsageFilters): readonly string[] {
-  const standing = new Set(live.resources.map(({ kind, name }) => `${kind}/${name}`))
+  const existing = new Set(live.resources.map(({ kind, name }) => `${kind}/${name}`))
   return Object.entries(FILTERED).flatMap(([field, kind]) => {
     const name = filters[field as keyof UsageFilters]
-    if (name === undefined || standing.has(`${kind}/${name}`)) return []
-    const meant = didYouMean(live, kind, name)
-    return [`There is no ${kind} ${name} now.${meant === undefined ? '' : ` ${meant}`}`]
+    if (name === undefined || existing.has(`${kind}/${name}`)) return []
+    const suggestion = didYouMean(live, kind, name)
+    return [`There is no ${kind} ${name} now.${suggestion === undefined ? '' : ` ${suggestion}`}`]
   })
 }
 
 /** The names of a kind, sorted. @throws {CommandError} GW2xxx */
-export async function namesStanding(
+export async function listNames(
   kind: Kind,
   storeUrl: string,
   ports: Pick<AppPorts, 'clock' | 'cwd'>,

@@ -3,19 +3,19 @@ import { dirname, join } from 'node:path'
 import { CommandError } from '../base/catalogue/command.ts'
 
 export interface NewFile {
-  /** Below the folder. */
+  /** Relative to the folder. */
   readonly path: string
   readonly content: string
 }
 
-/** Where commands look for a configuration; both at once are rejected. */
+/** The default paths of a configuration; commands reject it if both exist. */
 export const CONFIG_FILE = 'gw.yaml'
 export const CONFIG_FOLDER = 'config'
 
 /**
- * Writes files that are not there yet, folders included: all of them or, where one of them is there, none.
+ * Writes new files and their folders: all of them or, if one already exists, none.
  *
- * @param other What must not be there either, because it would contradict them.
+ * @param other must not exist either, because it would contradict the new files.
  * @throws {CommandError} GW4018
  */
 export async function writeNewFiles(
@@ -23,12 +23,12 @@ export async function writeNewFiles(
   files: readonly NewFile[],
   other: typeof CONFIG_FILE | typeof CONFIG_FOLDER,
 ): Promise<void> {
-  const standing: string[] = []
+  const existing: string[] = []
   for (const path of [other, ...files.map(file => file.path)]) {
-    if (await exists(join(folder, path))) standing.push(path)
+    if (await exists(join(folder, path))) existing.push(path)
   }
-  if (standing.length > 0) {
-    throw new CommandError('GW4018', `In ${folder} there is ${standing.join(', ')} already.`)
+  if (existing.length > 0) {
+    throw new CommandError('GW4018', `${existing.join(', ')} already exists in ${folder}.`)
   }
   for (const { path, content } of files) {
     const full = join(folder, path)

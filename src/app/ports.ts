@@ -1,16 +1,16 @@
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 
-/** What the use cases need of the world around them. */
+/** The environment of the use cases. */
 export interface AppPorts {
-  /** Variables for `${GW_…}`, and what `git` runs with. */
+  /** Variables for `${GW_…}`, and the environment of `git`. */
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** Absolute path from which relative ones count. */
+  /** Absolute base path of relative paths. */
   readonly cwd: string
   readonly clock: Clock
   readonly random: Random
   /** Reads `-c -`. */
   readonly readStdin: () => Promise<Buffer>
-  /** Aborted where the work should end; it is looked at before anything is written, never after. */
+  /** Aborts the work. Checked before anything is written, never after. */
   readonly signal: AbortSignal
 }

@@ -13,10 +13,10 @@ import type { Live } from '../store/types.ts'
 import type { AppPorts } from './ports.ts'
 import { findSecret, type MissingSecret } from './secrets.ts'
 
-/** So many endpoints are asked at a time; one endpoint is asked for one model after the other. */
+/** Concurrent endpoints. The models of one endpoint are probed one after another. */
 const AT_A_TIME = 16
 
-/** What became of one endpoint and one of the models that it is asked for. */
+/** The probe result of one model of an endpoint. */
 export type ProbeRow = {
   readonly endpoint: string
   readonly protocol: Protocol
@@ -36,7 +36,7 @@ export interface ProbeProgress {
   readonly failed: number
 }
 
-/** What whoever asks for probes decides. */
+/** Options of the caller. */
 export interface ProbeOptions {
   /** For each request. */
   readonly timeoutMs: number
@@ -47,17 +47,17 @@ export interface ProbeRoundPorts extends ProbeOptions {
   readonly probe: Probe
   readonly secretOf: (source: SecretSource) => Promise<string | MissingSecret>
   readonly signal: AbortSignal
-  /** Of the environment. */
+  /** From the environment. */
   readonly proxies: EnvironmentProxies
   /**
-   * Where given, a credential goes only where one of these says that it goes already: for a configuration that
-   * nobody could have reviewed on this machine.
+   * If present, a credential is sent only to the destinations in this set: for a configuration that was not reviewed
+   * on this machine.
    */
   readonly onlySendings?: ReadonlySet<string>
 }
 
 /**
- * How a round is carried out for a configuration that came from `paths`, over what is `live` in the store.
+ * The ports of a probe round for a configuration from `paths`, over the `live` state of the store.
  * @throws {CommandError} GW6001
  */
 export function roundPorts(
@@ -65,28 +65,28 @@ export function roundPorts(
   live: Live,
   storeUrl: string,
   { clock, cwd, environment, signal }: AppPorts,
-  wishes: ProbeOptions,
+  options: ProbeOptions,
 ): ProbeRoundPorts {
   const masterKey = MasterKey.of(storeUrl, cwd, environment['GW_MASTER_KEY'])
   return {
-    ...wishes,
+    ...options,
     secretOf: source => findSecret(source, live.kept ?? [], { environment, masterKey }),
     signal,
     proxies: environmentProxies(environment),
     probe: httpProbe({ clock }),
-    // What comes through stdin is no file that somebody has reviewed here (spec/security.md §6).
+    // A configuration from stdin is not a file that was reviewed on this machine (spec/security.md §6).
     ...(paths.includes('-') && { onlySendings: sendings(live.resources) }),
   }
 }
 
 /**
- * Carries orders out, in parallel and bounded; rows come in the order of the orders. Secrets are resolved for the
- * endpoints that are asked and for no other.
+ * Executes probe orders with bounded parallelism; rows have the order of the orders. Resolves secrets only for the
+ * probed endpoints.
  *
- * The first model of an endpoint is asked for a chat; another one only where the upstream does not list it: servers
- * that load a model when it is asked for would otherwise unload one for the other.
+ * The first model of an endpoint gets a chat request; a further one only if the upstream does not list it: a server
+ * that loads models on demand would otherwise unload one for the other.
  *
- * @throws the reason of `signal`, where it was aborted.
+ * @throws the reason of `signal`, if it was aborted.
  */
 export async function probeRound(orders: readonly ProbeOrder[], ports: ProbeRoundPorts): Promise<ProbeRow[]> {
   const rows: ProbeRow[][] = orders.map(() => [])
@@ -99,7 +99,7 @@ export async function probeRound(orders: readonly ProbeOrder[], ports: ProbeRoun
     ports.onProgress({ done, total, failed })
   }
   ports.onProgress({ done, total, failed })
-  // Each probe under way listens; Node warns of more than ten as of a leak.
+  // Each running probe adds a listener; Node reports more than ten as a leak.
   setMaxListeners(2 * AT_A_TIME, ports.signal)
   const queue = [...orders.entries()]
   const work = async () => {
@@ -152,7 +152,7 @@ async function chatWith(target: ProbeTarget, ports: ProbeRoundPorts): Promise<Pr
   return { state: 'ok', latencyMs, by: rateLimited || service === 'models' ? 'rate_limited' : service }
 }
 
-/** The endpoint with its credential, or why it has none. */
+/** The endpoint with its credential, or the diagnosis if the credential is missing. */
 async function targetOf(
   name: string,
   spec: Spec<'endpoint'>,
@@ -160,17 +160,17 @@ async function targetOf(
 ): Promise<ProbeTarget | Diagnosis> {
   const secrets = new Map<string, string>()
   for (const { field, source } of secretsOf(name, spec)) {
-    const what = field === 'upstream_key' ? 'credential' : `header ${field.slice('headers.'.length)}`
+    const label = field === 'upstream_key' ? 'credential' : `header ${field.slice('headers.'.length)}`
     if (onlySendings && !onlySendings.has(sendingOf(source, spec))) {
       return {
         fault: 'secret',
-        cause: `The ${what} ${describe(source)} does not go to ${new URL(spec.base_url).origin} yet, and a configuration from stdin cannot make it.`,
+        cause: `The ${label} ${describe(source)} is not sent to ${new URL(spec.base_url).origin} yet, and a configuration from stdin cannot change that.`,
         hint: 'Write the configuration to a file, review it, and name the file with -c.',
       }
     }
     const secret = await secretOf(source)
     if (typeof secret !== 'string') {
-      return { fault: 'secret', cause: `The ${what}: ${secret.message}.`, hint: secret.hint }
+      return { fault: 'secret', cause: `The ${label}: ${secret.message}.`, hint: secret.hint }
     }
     secrets.set(describe(source), secret)
   }
@@ -188,14 +188,14 @@ async function targetOf(
     return {
       fault: 'secret',
       cause: `The ${problem}.`,
-      hint: 'Look for line breaks and odd characters in it.',
+      hint: 'Check it for line breaks and other invalid characters.',
     }
   }
   const [credential] = secrets.keys()
   return credential === undefined ? entry : { ...entry, credential }
 }
 
-/** What of the secrets of these endpoints goes where. */
+/** The destinations of each secret of these endpoints. */
 function sendings(resources: readonly Resource[]): ReadonlySet<string> {
   return new Set(
     resources

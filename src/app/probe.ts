@@ -10,18 +10,18 @@ import { type ProbeOptions, type ProbeRow, probeRound, roundPorts } from './prob
 import { liveOrEmpty, withStore } from './stored.ts'
 
 /**
- * Probes the endpoints of files, or of the store's revision where `paths` is undefined, each with the models that it
- * is asked for. Disabled ones and those with `skip_probe` are listed and never asked.
+ * Probes the models of endpoints: of files, or of the store's revision if `paths` is undefined. Disabled endpoints and
+ * those with `skip_probe` are listed as skipped.
  *
  * @param names of endpoints; empty for all.
- * @throws {ConfigurationInvalid} and {@link CommandError} GW2xxx, GW4005 where a name is unknown, GW9002.
+ * @throws {ConfigurationInvalid} and {@link CommandError} GW2xxx, GW4005 if a name is unknown, GW9002.
  */
 export async function probeEndpoints(
   names: readonly string[],
   paths: readonly string[] | undefined,
   storeUrl: string,
   ports: AppPorts,
-  wishes: ProbeOptions,
+  options: ProbeOptions,
 ): Promise<readonly ProbeRow[]> {
   const live = await (paths === undefined ? applied(storeUrl, ports) : liveOrEmpty(storeUrl, 'read', ports))
   const resources =
@@ -30,10 +30,10 @@ export async function probeEndpoints(
   const orders = endpoints
     .filter(endpoint => skipReason(endpoint) === undefined)
     .map(endpoint => ({ endpoint, models: modelsAsked(endpoint, resources) }))
-  const asked = await probeRound(orders, roundPorts(paths ?? [], live, storeUrl, ports, wishes))
+  const probed = await probeRound(orders, roundPorts(paths ?? [], live, storeUrl, ports, options))
   return endpoints.flatMap(endpoint => {
     const reason = skipReason(endpoint)
-    if (reason === undefined) return asked.filter(row => row.endpoint === endpoint.name)
+    if (reason === undefined) return probed.filter(row => row.endpoint === endpoint.name)
     const { protocol, served_model: model } = decode('endpoint', endpoint.spec)
     return [{ endpoint: endpoint.name, protocol, model, state: 'skipped', reason }]
   })
@@ -44,7 +44,7 @@ async function applied(storeUrl: string, ports: AppPorts): Promise<Live> {
     return await withStore(storeUrl, 'read', ports, store => store.live())
   } catch (error) {
     if (!(error instanceof CommandError) || error.code !== 'GW2003') throw error
-    const hint = 'Probe files before they are applied with `-c PATH`, or hint --store.'
+    const hint = 'Probe files before they are applied with `-c PATH`, or correct --store.'
     throw new CommandError('GW2003', error.message, { hint, cause: error })
   }
 }

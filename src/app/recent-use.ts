@@ -5,7 +5,7 @@ import type { Store } from '../store/types.ts'
 import type { AppPorts } from './ports.ts'
 import { withStore } from './stored.ts'
 
-/** What a store's ledger tells of recent use. */
+/** Recent use according to the ledger of a store. */
 export function recentUse({ accounting }: Pick<Store, 'accounting'>): RecentUse {
   const calendar = new Calendar()
   return {
@@ -17,7 +17,7 @@ export function recentUse({ accounting }: Pick<Store, 'accounting'>): RecentUse 
   }
 }
 
-/** The same for the length of `work`; nothing was ever used where the store does not exist yet. */
+/** Opens the store for the duration of `work`. A store that does not exist yet has no use. */
 export async function withRecentUse<T>(
   url: string,
   ports: Pick<AppPorts, 'clock' | 'cwd'>,

@@ -13,13 +13,13 @@ import type { ServingStore } from '../store/types.ts'
 import { findSecret, type SecretPorts } from './secrets.ts'
 import { yieldToEventLoop } from './yield-to-event-loop.ts'
 
-/** A commit in another process is seen so soon; a look takes some microseconds. */
+/** The delay until a commit of another process is seen; a poll takes some microseconds. */
 const POLL_MS = 100
-/** Files of secrets are looked at less often: each costs a system call. */
+/** Secret files are checked less often: each check costs a system call. */
 const FILES_MS = 250
-/** What could not be served, for the state of the world and not of the revision, is tried again after this long. */
+/** Retry delay after a failure that depends on the environment, not on the revision. */
 const RETRY_MS = 5_000
-/** How far a start goes back for a revision that can be served. */
+/** How many revisions a start goes back to find one that can be served. */
 const MAX_FALLBACK = 100
 
 export interface ReloaderPorts extends SecretPorts {
@@ -27,9 +27,9 @@ export interface ReloaderPorts extends SecretPorts {
   readonly holder: SnapshotHolder
   readonly clock: Clock
   readonly log: Log
-  /** Awaited before a snapshot is taken over; where it rejects the old one stays. */
+  /** Awaited before a snapshot is swapped in; if it rejects, the old snapshot stays. */
   readonly prepare: (snapshot: Snapshot) => Promise<void>
-  /** Called with each snapshot that was taken over, in the same turn. */
+  /** Called with each new snapshot, in the turn of the swap. */
   readonly onSwap: (snapshot: Snapshot) => void
 }
 
@@ -38,36 +38,36 @@ export interface ReloaderPorts extends SecretPorts {
  *
  *     poll ──▶ moved? ──▶ read ──▶ maintenance switch ──▶ decode ──▶ resolve secrets ──▶ link ──▶ swap
  *                           │        (at once)                            │             │
- *                           └─────────────────────────────────────────────┴─────────────┴─▶ the old one stays,
- *                                                                                           and says why
+ *                           └─────────────────────────────────────────────┴─────────────┴─▶ the old snapshot
+ *                                                                                           stays; error logged
  *
- * Nothing of it holds up the event loop for more than some milliseconds, however large the state is.
+ * No step blocks the event loop for more than some milliseconds, even for a large state.
  */
 export class Reloader {
   readonly #ports: ReloaderPorts
   #timer: Timer | undefined
-  /** One look at a time, each after the other. */
+  /** Checks run one after another. */
   #working: Promise<void> = Promise.resolve()
   #stopped = false
   #retryAtMs = Number.POSITIVE_INFINITY
   #filesAtMs = Number.NEGATIVE_INFINITY
-  /** Of the files that the state's secrets were read from. */
+  /** Stamps of the files that the secrets of the state were read from. */
   #stamps: ReadonlyMap<SecretReference, string> = new Map()
-  /** Of the newest state: little of the next one is new. */
+  /** The newest decoded state: the next decoding reuses its unchanged parts. */
   #decoded: Decoded | undefined
-  /** The rejected revision by which keys were last closed. */
+  /** The rejected revision that keys were last updated for. */
   #closedBy: number | undefined
-  /** The last complaint, so that one that stays is logged once. */
-  #complaint = ''
+  /** The last logged problem: a lasting problem is logged once. */
+  #lastProblem = ''
 
   constructor(ports: ReloaderPorts) {
     this.#ports = ports
   }
 
   /**
-   * Takes over the newest revision, or the newest earlier one that can be served, and begins to poll.
+   * Serves the newest revision, or the newest earlier one that can be served, and starts to poll.
    *
-   * @returns why nothing can be served, or undefined where something is.
+   * @returns the problems if no revision can be served, else undefined.
    */
   async start(): Promise<readonly string[] | undefined> {
     const { store, holder } = this.#ports
@@ -84,12 +84,12 @@ export class Reloader {
     return undefined
   }
 
-  /** Reads the store and every secret again now, moved or not. Resolves when what came of it is served or rejected. */
+  /** Reads the store and every secret again, even if unchanged. Resolves when the result is served or rejected. */
   reload(): Promise<void> {
-    return this.#next(() => this.#check('anew'))
+    return this.#next(() => this.#check('force'))
   }
 
-  /** Ends the polling; resolves when a look that is under way has ended. */
+  /** Ends the polling; resolves after a check in progress. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#timer?.cancel()
@@ -99,7 +99,7 @@ export class Reloader {
   #schedule(): void {
     if (this.#stopped) return
     this.#timer = this.#ports.clock.after(POLL_MS, () => {
-      // Without a promise where nothing has changed: an idle gateway does little else.
+      // No promise if nothing has changed: an idle gateway does little else.
       if (this.#isDue()) void this.#next(() => this.#check()).finally(() => this.#schedule())
       else this.#schedule()
     })
@@ -111,7 +111,7 @@ export class Reloader {
     try {
       return this.#ports.store.changed()
     } catch {
-      // The look fails as well, and says so.
+      // The check fails as well, and logs the error.
       return true
     }
   }
@@ -122,48 +122,48 @@ export class Reloader {
   }
 
   /** Never rejects. */
-  async #check(anew?: 'anew'): Promise<void> {
+  async #check(force?: 'force'): Promise<void> {
     const { store, clock } = this.#ports
     try {
       const isRetry = clock.monotonicMs() >= this.#retryAtMs
-      const isWanted = anew !== undefined || (await this.#secretsMoved())
-      if (store.changed() || isRetry || isWanted)
-        await this.#take(await store.readState(this.#decoded?.state), isWanted)
+      const isForced = force !== undefined || (await this.#secretsMoved())
+      if (store.changed() || isRetry || isForced)
+        await this.#take(await store.readState(this.#decoded?.state), isForced)
     } catch (error) {
       this.#retryAtMs = clock.monotonicMs() + RETRY_MS
-      this.#complain(this.#ports.holder.report().revision, [`the store cannot be read: ${String(error)}`])
+      this.#reject(this.#ports.holder.report().revision, [`the store cannot be read: ${String(error)}`])
     }
   }
 
-  /** @param anew Also where the revision is served already: a secret of it has changed, or somebody asks for it. */
-  async #take(state: ServedState, anew = false): Promise<void> {
+  /** @param force also if the revision is already served: a secret has changed, or a reload was requested. */
+  async #take(state: ServedState, force = false): Promise<void> {
     const { holder, clock, log } = this.#ports
     const served = holder.current()
     const same = served?.revision === state.revision && served.keyVersion === state.keyVersion
-    if (same && holder.report().ok && !anew) return
+    if (same && holder.report().ok && !force) return
     this.#switchMaintenance(state)
     this.#decoded = await yieldToEventLoop(decoding(state, this.#decoded), clock)
     const { sources } = this.#decoded
-    // Before they are read: a write in between is seen by the next look.
+    // Before the files are read, so that the next check sees a concurrent write.
     this.#stamps = await stampsOf(sources.flatMap(source => ('kept' in source ? [] : source)))
     const compiled = await this.#compile(this.#decoded)
     if (!compiled.ok) {
       this.#retryAtMs = clock.monotonicMs() + RETRY_MS
       await this.#keepKeysCurrent(state)
-      return this.#complain(state.revision, compiled.problems)
+      return this.#reject(state.revision, compiled.problems)
     }
     try {
       await this.#swap(compiled.snapshot)
     } catch (error) {
       this.#retryAtMs = clock.monotonicMs() + RETRY_MS
-      return this.#complain(state.revision, [`what was spent before is not known: ${String(error)}`])
+      return this.#reject(state.revision, [`past usage cannot be loaded: ${String(error)}`])
     }
     this.#retryAtMs = Number.POSITIVE_INFINITY
-    this.#complaint = ''
+    this.#lastProblem = ''
     log.info({ revision: state.revision, key_version: state.keyVersion }, 'serving revision')
   }
 
-  /** At once, also where the rest of the state cannot be served: it is what people reach for in an incident. */
+  /** At once, even if the rest of the state cannot be served: the switch must work in an incident. */
   #switchMaintenance(state: ServedState): void {
     const { holder, log } = this.#ports
     const served = holder.current()
@@ -175,8 +175,8 @@ export class Reloader {
   }
 
   /**
-   * A revision that cannot be served must not keep a key alive that was disabled, revoked or dropped, by hand or by that
-   * revision: the served one is compiled anew with the secrets and holds of now.
+   * A revision that cannot be served must not keep a disabled, revoked or deleted key alive. The served revision is
+   * compiled again with the current secrets and suspensions.
    */
   async #keepKeysCurrent(rejected: ServedState): Promise<void> {
     const served = this.#ports.holder.current()
@@ -195,12 +195,12 @@ export class Reloader {
     this.#ports.onSwap(snapshot)
   }
 
-  #complain(revision: number, problems: readonly string[]): void {
+  #reject(revision: number, problems: readonly string[]): void {
     const { holder, clock, log } = this.#ports
     holder.reject(revision, problems, clock.nowMs())
-    const complaint = `${revision} ${problems.join('\n')}`
-    if (complaint === this.#complaint) return
-    this.#complaint = complaint
+    const problem = `${revision} ${problems.join('\n')}`
+    if (problem === this.#lastProblem) return
+    this.#lastProblem = problem
     log.error({ revision, served_revision: holder.report().revision, problems }, 'cannot serve revision')
   }
 

@@ -3,18 +3,18 @@ import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { AppPorts } from './ports.ts'
 
-/** Who made a revision, and out of which commit. */
+/** The author of a revision, and its git commit. */
 export interface Authorship {
   readonly author?: string
-  /** The full hash; `-dirty` follows where the files differ from that commit. */
+  /** The full hash, with the suffix `-dirty` if the files differ from that commit. */
   readonly gitCommit?: string
 }
 
 const GIT_TIMEOUT_MS = 5_000
 
 /**
- * The commit of the repository that holds the files, and its author. A tree outside of any repository, or a
- * machine without git, is as good: then it is the person who is logged in.
+ * The commit and author of the repository that holds the files. Without a repository or without git: the user logged
+ * in to this machine.
  */
 export async function authorship(
   paths: readonly string[],
@@ -36,13 +36,13 @@ export async function authorship(
   return author ? { author, gitCommit } : { ...fallback, gitCommit }
 }
 
-/** The person who is logged in, where the system tells; for what is done without files. */
+/** The user logged in to this machine, if the environment names one; the author of changes without files. */
 export function loggedIn(environment: AppPorts['environment']): Pick<Authorship, 'author'> {
   const author = environment['USER'] || environment['LOGNAME']
   return author ? { author } : {}
 }
 
-/** What git prints, without white space at the end; `undefined` where it fails or is not there. */
+/** The output of git without trailing white space; `undefined` if git fails or is missing. */
 function runGit(
   words: readonly string[],
   folder: string,
@@ -63,6 +63,6 @@ async function isDirectory(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isDirectory()
   } catch {
-    return false // the loader has read it or has told why not
+    return false // the loader reports unreadable paths
   }
 }

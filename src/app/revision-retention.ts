@@ -11,10 +11,10 @@ export interface RevisionRetentionPorts {
 }
 
 const CHECK_MS = 60_000
-/** A batch is written while calls wait for the same lock. */
+/** Small, because calls wait for the same write lock. */
 const BATCH_ROWS = 200
 
-/** Forgets what stood at old revisions, as the settings that are served say: a look a minute, in small batches. */
+/** Deletes the states of old revisions by the retention settings, once a minute, in small batches. */
 export class RevisionRetention {
   readonly #ports: RevisionRetentionPorts
   #timer: Timer | undefined
@@ -32,7 +32,7 @@ export class RevisionRetention {
     })
   }
 
-  /** Resolves when a batch that is under way is written. */
+  /** Resolves after a batch in progress is written. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#timer?.cancel()

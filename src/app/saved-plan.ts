@@ -20,35 +20,35 @@ import { authorship } from './revision-author.ts'
 import { liveOrEmpty } from './stored.ts'
 
 export interface SavePlanOptions extends PlanOptions {
-  /** Where to write it. */
+  /** The path of the plan file. */
   readonly file: string
-  /** How long it is good. */
+  /** The validity of the plan. */
   readonly expiresMs: number
 }
 
-/** A plan that was written down. */
+/** A plan that was written to a file. */
 export interface SavePlanResult extends PlanWithImpact {
   readonly expiresAtMs: number
 }
 
 /**
  * Plans and writes the plan to a file that only its owner may read.
- * @throws what {@link planConfiguration} throws; GW9001 where the file cannot be written.
+ * @throws what {@link planConfiguration} throws; GW9001 if the file cannot be written.
  */
-export async function keepPlan(
+export async function savePlan(
   paths: readonly string[],
   storeUrl: string,
   ports: AppPorts,
-  wishes: SavePlanOptions,
+  options: SavePlanOptions,
 ): Promise<SavePlanResult> {
   const live = await liveOrEmpty(storeUrl, 'read', ports)
-  const made = await planConfiguration(paths, storeUrl, ports, wishes)
+  const made = await planConfiguration(paths, storeUrl, ports, options)
   if (made.plan.base !== live.head.revision) {
-    throw new CommandError('GW4001', 'The store moved while the plan was made.')
+    throw new CommandError('GW4001', 'The store changed during planning.')
   }
   const createdAtMs = ports.clock.nowMs()
-  const expiresAtMs = createdAtMs + wishes.expiresMs
-  const kept = {
+  const expiresAtMs = createdAtMs + options.expiresMs
+  const saved = {
     ...(await authorship(paths, ports)),
     createdAtMs,
     expiresAtMs,
@@ -58,57 +58,57 @@ export async function keepPlan(
     tree: made.tree,
   }
   ports.signal.throwIfAborted()
-  await writeWhole(
-    resolve(ports.cwd, wishes.file),
-    planFileText(kept, verdict(made.plan, made.radius)),
+  await writeAtomically(
+    resolve(ports.cwd, options.file),
+    planFileText(saved, verdict(made.plan, made.radius)),
     ports.random,
   )
   return { ...made, expiresAtMs }
 }
 
 /**
- * What a plan file would change, where it can still be applied.
+ * The plan in a plan file, checked against the store.
  * @throws {CommandError} GW3003, GW4001, GW4019
  */
 export async function planOfFile(file: string, storeUrl: string, ports: AppPorts): Promise<PlanWithImpact> {
-  const { ready, live } = await readyOf(file, storeUrl, 'read', ports)
+  const { ready, live } = await preparePlan(file, storeUrl, 'read', ports)
   return planWithImpact(ready, live, storeUrl, ports)
 }
 
 /**
- * Carries out exactly what a plan file says, as `applyConfiguration` does from the preview on.
- * @throws {CommandError} GW3003 where the file was changed, GW4019 where it has expired, GW4001 where the store is not
- * what it was made against.
+ * Applies a plan file, as `applyConfiguration` does from the preview on.
+ * @throws {CommandError} GW3003 if the file was modified, GW4019 if it has expired, GW4001 if the store has changed
+ * since the plan.
  */
 export async function applyPlan(
   file: string,
   storeUrl: string,
   ports: AppPorts,
   review: Review,
-  wishes: ApplyOptions,
+  options: ApplyOptions,
 ): Promise<ApplyResult> {
-  const { ready, live, author } = await readyOf(file, storeUrl, 'upgrade', ports)
-  return execute({ ready, live, paths: [file], author }, storeUrl, ports, review, wishes)
+  const { ready, live, author } = await preparePlan(file, storeUrl, 'upgrade', ports)
+  return execute({ ready, live, paths: [file], author }, storeUrl, ports, review, options)
 }
 
-async function readyOf(file: string, storeUrl: string, mode: 'read' | 'upgrade', ports: AppPorts) {
-  const kept = readPlanFile(await textOf(resolve(ports.cwd, file), file), file, ports.clock.nowMs())
+async function preparePlan(file: string, storeUrl: string, mode: 'read' | 'upgrade', ports: AppPorts) {
+  const saved = readPlanFile(await textOf(resolve(ports.cwd, file), file), file, ports.clock.nowMs())
   const live = await liveOrEmpty(storeUrl, mode, ports)
-  if (kept.base !== live.head.revision) {
+  if (saved.base !== live.head.revision) {
     throw new CommandError(
       'GW4001',
-      `${file} was made against revision ${kept.base}, but the store is at ${live.head.revision}.`,
+      `${file} was made against revision ${saved.base}, but the store is at ${live.head.revision}.`,
     )
   }
-  if (kept.baseDigest !== stateDigest(live.resources)) {
+  if (saved.baseDigest !== stateDigest(live.resources)) {
     throw new CommandError('GW4001', `${file} was made against another store.`, {
-      hint: 'Pass the --store that it was made for, or plan again; nothing was changed.',
+      hint: 'Pass the --store of the plan, or plan again; nothing was changed.',
     })
   }
-  const { tree, author, gitCommit } = kept
+  const { tree, author, gitCommit } = saved
   return {
     live,
-    ready: { tree, warnings: [], plan: plan(live, tree, new Set(kept.adopted)) },
+    ready: { tree, warnings: [], plan: plan(live, tree, new Set(saved.adopted)) },
     author: async () => ({
       ...(author !== undefined && { author }),
       ...(gitCommit !== undefined && { gitCommit }),
@@ -128,8 +128,8 @@ async function textOf(path: string, name: string): Promise<string> {
   }
 }
 
-/** Whole or not at all: a plan that is half written must not lie where somebody applies it from. */
-async function writeWhole(path: string, text: string, random: Random): Promise<void> {
+/** Written completely or not at all: a half-written plan must never be applied. */
+async function writeAtomically(path: string, text: string, random: Random): Promise<void> {
   const beside = `${path}.${Buffer.from(random.bytes(4)).toString('hex')}`
   try {
     await writeFile(beside, text, { mode: 0o600, flag: 'wx' })

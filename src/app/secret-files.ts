@@ -2,24 +2,24 @@ import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { CommandError } from '../base/catalogue/command.ts'
 
-/** A new file that only its owner can read; its secret does not exist yet. */
+/** A new file that only its owner can read; its secret is not minted yet. */
 interface Reserved {
   readonly key: string
   readonly path: string
   readonly file: FileHandle
 }
 
-/** A secret that is in a file of its own. */
+/** A file with one secret. */
 export interface SecretFile {
   readonly key: string
   readonly path: string
 }
 
 /**
- * Mints secrets into new files, `FOLDER/NAME.key`, one for each key. The files are there before the secrets, so that
- * none is lost to a file that exists or a folder without a right to write; where minting fails they are removed.
+ * Mints one secret per key into new files `FOLDER/NAME.key`. The files are created first, so that no secret is lost to
+ * an existing file or a read-only folder. They are deleted if minting fails.
  *
- * @throws {CommandError} GW4018 where a file exists or cannot be made, and what `mint` throws.
+ * @throws {CommandError} GW4018 if a file exists or cannot be created, and what `mint` throws.
  */
 export async function mintIntoFiles<Secret extends { readonly key: string; readonly secret: string }>(
   folder: string,
@@ -48,18 +48,18 @@ export async function mintIntoFiles<Secret extends { readonly key: string; reado
 }
 
 async function reserve(absolute: string, folder: string, key: string): Promise<Reserved> {
-  // A name may hold a slash, a file's name may not.
+  // A key name may contain a slash, a file name may not.
   const name = `${encodeURIComponent(key)}.key`
   const path = join(folder, name)
   try {
     await mkdir(absolute, { recursive: true, mode: 0o700 })
     return { key, path, file: await open(join(absolute, name), 'wx', 0o600) }
   } catch (error) {
-    throw new CommandError('GW4018', `${path} cannot be made: ${reasonOf(error)}.`, { cause: error })
+    throw new CommandError('GW4018', `${path} cannot be created: ${reasonOf(error)}.`, { cause: error })
   }
 }
 
 function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
-  return code === 'EEXIST' ? 'it is there already' : message
+  return code === 'EEXIST' ? 'it already exists' : message
 }

@@ -8,22 +8,22 @@ import type { MasterKey } from '../store/master-key.ts'
 
 const ID_BYTES = 12
 
-/** Why there is no secret where one should be. Tells where, never what was found. */
+/** The error of a missing secret. Names the place, never a value. */
 export interface MissingSecret extends Error {
-  /** What would hint it. */
+  /** How to fix it. */
   readonly hint: string
 }
 
 export interface SecretPorts {
   /** The variables that `{ env: NAME }` refers to. */
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** Opens what is kept. */
+  /** Opens stored credentials. */
   readonly masterKey: Pick<MasterKey, 'read'>
 }
 
 /**
- * The secret that a source leads to: of a variable, of a file, or out of what is `kept`.
- * @returns why not, where there is none that can be used.
+ * Resolves a secret source: a variable, a file, or a credential in `kept`.
+ * @returns an error if the secret is missing or unusable.
  */
 export async function findSecret(
   source: SecretSource,
@@ -34,12 +34,12 @@ export async function findSecret(
     if (!('kept' in source)) return await resolveSecret(source, { environment })
     const row = kept.find(({ boundTo }) => boundTo === source.kept)
     if (!row) {
-      const hint = 'Give the endpoint its credential over REST again.'
-      return new CommandError('GW3002', 'the credential that was given over REST is not there', { hint })
+      const hint = 'Set the credential of the endpoint over REST again.'
+      return new CommandError('GW3002', 'the credential that was set over REST is missing', { hint })
     }
     const opened = unseal(row, rowOf(row), await masterKey.read())
     if (opened !== undefined) return opened
-    const message = 'the credential that was given over REST is not opened by this master key'
+    const message = 'this master key does not open the credential that was set over REST'
     return new CommandError('GW2008', message)
   } catch (error) {
     if (error instanceof SecretError || error instanceof CommandError) return error
@@ -51,14 +51,14 @@ export async function findSecret(
  * Seals a secret for one use.
  * @throws {CommandError} GW2008
  */
-export async function keep(
+export async function sealCredential(
   secret: string,
   boundTo: string,
   { masterKey, random, clock }: { masterKey: MasterKey; random: Random; clock: Clock },
 ): Promise<StoredCredential> {
   const row = { id: Buffer.from(random.bytes(ID_BYTES)).toString('hex'), boundTo }
   const key = await masterKey.readOrCreate(random)
-  // Of its own: a slice of a pool would be a view on what others are given next.
+  // A copy: a slice of the random pool would be a view of bytes that are reused later.
   const nonce = Uint8Array.from(random.bytes(NONCE_BYTES))
   return { ...row, ...seal(secret, rowOf(row), key, nonce), createdAtMs: clock.nowMs() }
 }

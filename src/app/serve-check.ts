@@ -3,10 +3,10 @@ import type { Check } from '../changes/types.ts'
 import { compile, describe } from '../snapshot/compile.ts'
 
 /**
- * The last look before a commit: would a gateway serve this? Secrets are not resolved here, because only the
- * gateway's own machine has them; each stands for itself, so that all the rest is compiled as it will be.
+ * The check before a commit: whether a gateway could serve the resources. Secrets are not resolved, because only the
+ * gateway's machine has them; a placeholder for each lets the compiler check the rest.
  *
- * @param signal looked at once more: from here on the transaction is on its way.
+ * @param signal is checked once more here; after that the transaction proceeds.
  */
 export function wouldServe(signal: AbortSignal): Check {
   return async resources => {

@@ -25,17 +25,17 @@ import type { Failure, ServeOptions, ServePorts, Serving } from './serving.ts'
 import { unservable } from './unservable.ts'
 import { Upstreams } from './upstreams.ts'
 
-/** How long clients have to take what they are told when their answers are broken off. */
+/** How long clients have to read the error when their answers are cut off. */
 const FAREWELL_MS = 1_000
 
-/** For how long an idle connection stays open, for a request that may be on its way on it. */
+/** How long an idle connection stays open for a request that may already be on its way. */
 const NOTICE_MS = 500
 
 /**
  * Starts the gateway and the control plane over one store.
  *
- * @throws {CommandError} GW2xxx for the store, GW4008 where an address is taken, GW4009 where no revision can be
- * served; whatever had been started by then has been ended.
+ * @throws {CommandError} GW2xxx for the store, GW4008 if an address is in use, GW4009 if no revision can be served.
+ * Everything started so far is closed before the throw.
  */
 export async function serve(options: ServeOptions, ports: ServePorts): Promise<Serving> {
   const { clock, log } = ports
@@ -44,7 +44,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
   const failed = new Promise<Failure>(resolve => {
     fail = resolve
   })
-  const { store, masterKey } = await opened(options, ports)
+  const { store, masterKey } = await openStoreForServing(options, ports)
   const ledgerRuntime =
     options.gateway &&
     (await openLedgerRuntime(store, options.store, {
@@ -79,7 +79,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       heartbeat?.served()
     },
   })
-  const files = options.files && (await followed(options.files.paths, options.store, ports))
+  const files = options.files && (await createFollowedFiles(options.files.paths, options.store, ports))
   const retention = options.gateway && new RevisionRetention({ ...ports, store, holder })
   const heartbeat =
     options.gateway &&
@@ -125,7 +125,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     deadline.cancel()
     await Promise.all([filesClosed, left, retention?.stop()])
     const reloaderStopped = reloader.stop()
-    // Nobody waits for what is left: upstreams that are read on for clients that have gone.
+    // Only upstream answers are left that are read on for clients that have left.
     inFlightRequests.interrupt()
     await inFlightRequests.idle()
     await upstreams.close()
@@ -148,7 +148,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     const gateway =
       options.gateway &&
       ledgerRuntime &&
-      (await claim(startGateway, '--listen', options.gateway, {
+      (await startListener(startGateway, '--listen', options.gateway, {
         current,
         relay: upstreams.relay,
         routing: upstreams.routing,
@@ -170,12 +170,12 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       heartbeat?.start(gateway.url)
       retention?.start()
     }
-    // Loaded behind the gateway, which answers already; its thread takes half a second.
+    // Loaded after the gateway, which already answers; the control-plane thread takes half a second.
     const openControl = options.control && (await import('./threads/remote-control.ts')).openRemoteControl
     const control =
       options.control &&
       openControl &&
-      (await claim(openControl, '--control-listen', options.control, {
+      (await startListener(openControl, '--control-listen', options.control, {
         ...ports,
         storeUrl: options.store,
         publicUrl: options.controlUrl,
@@ -218,7 +218,11 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
   }
 }
 
-async function followed(paths: readonly string[], store: string, ports: ServePorts): Promise<FollowedFiles> {
+async function createFollowedFiles(
+  paths: readonly string[],
+  store: string,
+  ports: ServePorts,
+): Promise<FollowedFiles> {
   const { filesThreadUrl, onFilesRejected } = ports
   const { FollowedFiles } = await import('./files/followed-files.ts')
   return new FollowedFiles({
@@ -230,7 +234,7 @@ async function followed(paths: readonly string[], store: string, ports: ServePor
   })
 }
 
-async function opened(
+async function openStoreForServing(
   { store: url, files }: ServeOptions,
   { clock, cwd, environment, ledgerThread }: ServePorts,
 ): Promise<{ readonly store: ServingStore; readonly masterKey: MasterKey }> {
@@ -257,7 +261,7 @@ async function openLedgerRuntime(
   }
 }
 
-async function claim<Ports, Started>(
+async function startListener<Ports, Started>(
   start: (address: ListenAddress, ports: Ports) => Promise<Started>,
   flag: string,
   address: ListenAddress,

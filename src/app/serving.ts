@@ -8,22 +8,22 @@ import type { FilesRejection } from './files/outcome.ts'
 export interface ServeOptions {
   /** The store's URL, such as `sqlite:./data/gw.db`. */
   readonly store: string
-  /** Applied before anything is served, on each reload that is asked for, and with `watch` on each save. */
+  /** Applied before anything is served, on each requested reload, and with `watch` on each save. */
   readonly files?: { readonly paths: readonly string[]; readonly watch: boolean }
-  /** Absent: not in this process. */
+  /** Absent: no gateway in this process. */
   readonly gateway?: ListenAddress
   readonly control?: ListenAddress
-  /** Where browsers reach the control plane, where a proxy in front does TLS. */
+  /** The URL of the control plane for browsers if a proxy in front terminates TLS. */
   readonly controlUrl?: URL
-  /** Addresses and networks of proxies in front of the control plane whose word about their clients counts. */
+  /** Addresses and networks of proxies in front of the control plane whose forwarding headers are trusted. */
   readonly trustedProxies?: readonly string[]
-  /** Of gw, as others are told of it. */
+  /** The version of gw in reports. */
   readonly version?: string
-  /** Open connections of clients of the gateway; by default as many as the system's descriptors allow for. */
+  /** Maximum client connections of the gateway; by default the number that the open-file limit allows. */
   readonly maxConnections?: number
-  /** Absent: nobody may ask for `/metrics`. */
+  /** Absent: `/metrics` is off. */
   readonly metrics?: {
-    /** Opens it; never logged. Empty or blank: nobody has it. */
+    /** The token for `/metrics`; never logged. Empty or blank: `/metrics` is off. */
     readonly token: string
     readonly version: string
   }
@@ -35,40 +35,40 @@ export interface ServePorts {
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
-  /** See `Books`. */
+  /** See `LedgerRuntime`. */
   readonly ledgerThread?: LedgerThread
   /** See `FollowedFiles`. */
   readonly filesThreadUrl?: URL
-  /** Where the compiled thread of the control plane is; see `openRemoteControl`. */
+  /** The folder of the compiled thread modules; see `openRemoteControl`. */
   readonly threadsUrl?: URL
-  /** Once it is aborted nobody waits any more for what is coming up beside the gateway: it is to be closed. */
+  /** Aborts the start of parts beside the gateway: the process is about to close. */
   readonly signal?: AbortSignal
-  /** Called where files cannot be applied, beside the line in the log. */
+  /** Called if the files cannot be applied, in addition to the log line. */
   readonly onFilesRejected?: (rejection: FilesRejection) => void
 }
 
-/** Why a process cannot go on. */
+/** Why a process must end. */
 export interface Failure {
   readonly error: Error
-  /** Requests at hand can still be billed, and so let finish. */
+  /** Requests in flight can still be charged, so they may finish. */
   readonly canBill: boolean
 }
 
-/** A process that serves. */
+/** A serving process. */
 export interface Serving {
   readonly gatewayUrl?: string
   readonly controlUrl?: string
   readonly revision: number
-  /** Resolves where the process cannot go on: it should be closed, and end. */
+  /** Resolves if the process must be closed and ended. */
   readonly failed: Promise<Failure>
   /**
-   * Applies the files, where there are any, and reads the store and every secret again. Resolves when what came of it
-   * is served or rejected.
+   * Applies the files, if there are any, and reads the store and every secret again. Resolves when the result is
+   * served or rejected.
    */
   reload(): Promise<void>
   /**
-   * Stops accepting, lets requests at hand finish for at most `drainMs`, tells the clients of those that have not, and
-   * gives everything back. The control plane goes last: until then its `/health` tells of the others.
+   * Stops accepting, lets requests in flight finish for at most `drainMs`, sends an error to the remaining clients,
+   * and releases all resources. The control plane closes last: until then its `/health` reports the drain.
    */
   close(drainMs: number): Promise<void>
 }

@@ -4,7 +4,7 @@ import { configSchema } from '../schema/publish.ts'
 import type { ChosenUpstream } from './chosen-upstream.ts'
 import { CONFIG_FILE, exists, type NewFile, writeNewFiles } from './new-files.ts'
 
-/** What the files of a starting configuration name. */
+/** The names in the files of a starter configuration. */
 interface Names {
   readonly endpoint: string
   readonly model: string
@@ -17,24 +17,24 @@ const HEAD = `# yaml-language-server: $schema=../gw.schema.json
 # A gateway to start from: one upstream, one model, one tenant, one key.
 #
 #   gw validate      check it, offline
-#   gw test          check what policies.test.yaml promises, offline
+#   gw test          check the tests of policies.test.yaml, offline
 #   gw diff          see what an apply would change
-#   gw apply         make it so; a running gateway takes it over within a second
+#   gw apply         apply it; a running gateway serves it within a second
 #
-# \`gw explain FIELD\` says what a field is for. Files of this directory are read together, in any arrangement.
+# \`gw explain FIELD\` says what a field is for. All files of this directory are one configuration.
 
 version: 1
 `
 
 const DEMO_UPSTREAM = `
 endpoints:
-  # An echo on this machine, for a first call without an account: \`gw demo-upstream\` in another terminal.
+  # An echo server on this machine, for a first call without an account: \`gw demo-upstream\` in another terminal.
   demo:
     protocol: openai
     base_url: http://127.0.0.1:9101/v1
     served_model: demo-chat
 
-  # An account at a vendor. Never the key itself: the name of the variable that holds it where gw runs.
+  # A vendor account. Never write the key itself: name the environment variable of gw that has it.
   #
   # openai:
   #   protocol: openai
@@ -43,7 +43,7 @@ endpoints:
   #   upstream_key: { env: OPENAI_API_KEY }
 
 publications:
-  # The name that applications call, what it costs per million tokens, and who serves it.
+  # The model name that applications call, its price per million tokens, and its endpoints.
   chat:
     price: { input: "0.15", output: "0.60" }
     max_output_tokens: 4096
@@ -58,7 +58,7 @@ tenants:
     display_name: My team
 
 keys:
-  # The policy of a key. Its secret stands nowhere: \`gw keys issue my-app\` mints it and prints it once.
+  # The policy of a key, without its secret: \`gw keys issue my-app\` mints a secret and prints it once.
   my-app:
     kind: tenant
     tenant: my-team
@@ -68,7 +68,7 @@ keys:
 `
 }
 
-/** An endpoint at a vendor, or at an engine, with the publication that it serves. */
+/** The YAML of an endpoint at a vendor or an engine, with its publication. */
 function chosenEndpoint({ vendor, model, baseUrl, price }: ChosenUpstream): string {
   const { id, title, protocol, auth, keyVariable, note } = vendor
   const lines = [
@@ -84,12 +84,12 @@ function chosenEndpoint({ vendor, model, baseUrl, price }: ChosenUpstream): stri
     ...(keyVariable === undefined
       ? ['    # upstream_key: { env: NAME }']
       : [
-          '    # Never the key itself: the name of the variable that holds it where gw runs.',
+          '    # Never write the key itself: name the environment variable of gw that has it.',
           `    upstream_key: { env: ${keyVariable} }`,
         ]),
     '',
     'publications:',
-    '  # The name that applications call, what it costs per million tokens, and who serves it.',
+    '  # The model name that applications call, its price per million tokens, and its endpoints.',
     `  ${yamlText(model)}:`,
     ...priceLines(price),
     '    max_output_tokens: 4096',
@@ -102,7 +102,7 @@ function chosenEndpoint({ vendor, model, baseUrl, price }: ChosenUpstream): stri
 
 function priceLines(price: ListedPrice | undefined): readonly string[] {
   if (price === undefined)
-    return ['    # price: { input: "0.15", output: "0.60" }    # without one its calls are free']
+    return ['    # price: { input: "0.15", output: "0.60" }    # without a price, calls are free']
   const amounts = Object.entries(price.price).map(([field, amount]) => `${field}: "${amount}"`)
   return [
     `    # ${PRICES_CURRENCY}, as listed on ${PRICES_AS_OF}: ${PRICE_PAGES[price.account] ?? ''}`,
@@ -113,7 +113,7 @@ function priceLines(price: ListedPrice | undefined): readonly string[] {
 
 function tests({ endpoint, model }: Names, cost: boolean): string {
   const lines = [
-    '# What must stay true, whoever changes the files beside this one: `gw test` checks it offline, in CI too.',
+    '# Tests of the configuration in this directory: `gw test` runs them offline, in CI too.',
     '',
     'version: 1',
     '',
@@ -136,7 +136,7 @@ function tests({ endpoint, model }: Names, cost: boolean): string {
   return lines.join('\n')
 }
 
-/** Text as YAML has it: quoted unless it is plainly a name. */
+/** Text as a YAML scalar: quoted unless it is a plain name or URL. */
 function yamlText(text: string): string {
   return /^(?:[A-Za-z][A-Za-z0-9_./-]*|https?:[^\s#,[\]{}"']+)$/.test(text) ? text : JSON.stringify(text)
 }
@@ -146,8 +146,8 @@ data/
 .env
 `
 
-/** Against the state of the base branch in a store of its own: a pull request needs no access to a gateway. */
-const WORKFLOW = `# Checks the configuration of gw in each pull request, and says at its lines what it would change.
+/** Plans against the base branch in a temporary store: a pull request needs no access to a gateway. */
+const WORKFLOW = `# Checks the configuration of gw in each pull request, and annotates its lines with the changes.
 name: gw
 
 on:
@@ -170,7 +170,7 @@ jobs:
         with:
           node-version: 22
       - name: Install gw
-        # The package that \`npm pack\` makes of gw, by address or by path: a variable of this repository.
+        # The package from \`npm pack\` of gw, as a URL or a path: a variable of this repository.
         env:
           GW_PACKAGE: \${{ vars.GW_PACKAGE }}
         run: npm install --global "\${GW_PACKAGE:?set the variable GW_PACKAGE of this repository}"
@@ -193,17 +193,17 @@ jobs:
 const IGNORE_FILE = '.gitignore'
 
 export interface Started {
-  /** What was written, below the folder. */
+  /** The written files, relative to the folder. */
   readonly files: readonly string[]
-  /** There was a `.gitignore` already, which was left alone. */
+  /** A `.gitignore` existed already, and was not changed. */
   readonly ignoreStands: boolean
 }
 
 /**
- * Writes a configuration to start from, with its tests and what checks both in CI.
+ * Writes a starter configuration with its tests and a CI workflow for both.
  *
- * @param upstream Absent: the demo upstream.
- * @throws {CommandError} GW4018 where one of the files is there already; nothing is written then.
+ * @param upstream absent: the demo upstream.
+ * @throws {CommandError} GW4018 if one of the files already exists; then nothing is written.
  */
 export async function startFolder(folder: string, upstream?: ChosenUpstream): Promise<Started> {
   const ignoreStands = await exists(join(folder, IGNORE_FILE))

@@ -7,22 +7,22 @@ import { type Maintenance, maintenanceOf } from './maintenance.ts'
 import type { AppPorts } from './ports.ts'
 import { withStore } from './stored.ts'
 
-/** How things stand, for whoever asks once. */
+/** A single status report. */
 export interface Status {
-  /** Of this moment; it has no rates. */
+  /** Without rates. */
   readonly liveStats: LiveStats
-  /** Absent where a gateway elsewhere was asked. */
+  /** Absent if the address of a gateway was given. */
   readonly store?: StoreStatus
-  /** What is not as it should be, in sentences. */
+  /** The problems found, in sentences. */
   readonly problems: readonly string[]
 }
 
 export interface StoreStatus {
-  /** The newest; absent where nothing was ever applied. */
+  /** The newest; absent if nothing was ever applied. */
   readonly revision?: Revision
   readonly resources: Readonly<Record<string, number>>
   readonly maintenance: Maintenance
-  /** Of the last hour, to a quarter of one. */
+  /** Of the last hour, rounded to quarters. */
   readonly lastHour: { readonly requests: number; readonly tokens: number; readonly amountNano: bigint }
   readonly currency: string
 }
@@ -31,7 +31,7 @@ type StatusPorts = Pick<AppPorts, 'clock' | 'cwd' | 'signal'>
 
 const HOUR_MS = 3_600_000
 
-/** @throws {CommandError} GW2xxx for the store, which is not asked where an address is given. */
+/** @throws {CommandError} GW2xxx for the store, which is not read if an address is given. */
 export async function statusNow(sources: LiveStatsSources, ports: StatusPorts): Promise<Status> {
   const liveStats = await sampleOnce(sources, ports)
   const store = sources.url === undefined ? await storeStatus(sources.storeUrl, ports) : undefined

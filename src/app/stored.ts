@@ -5,7 +5,7 @@ import type { AppPorts } from './ports.ts'
 
 type StorePorts = Pick<AppPorts, 'clock' | 'cwd'>
 
-/** Opens the store for the length of `work`, and closes it whatever happens. */
+/** Opens the store for the duration of `work`, and closes it in any case. */
 export async function withStore<T>(
   url: string,
   mode: 'read' | 'write' | 'create',
@@ -21,15 +21,15 @@ export async function withStore<T>(
 }
 
 /**
- * What stands in the store; nothing where it does not exist yet. `upgrade` brings one that an older gw wrote up to
- * date, `read` changes nothing at all.
+ * The live state of the store; empty if the store does not exist yet. `upgrade` migrates a store of an older gw,
+ * `read` changes nothing.
  */
 export async function liveOrEmpty(url: string, mode: 'read' | 'upgrade', ports: StorePorts): Promise<Live> {
   try {
     return await withStore(url, 'read', ports, store => store.live())
   } catch (error) {
     if (!(error instanceof CommandError)) throw error
-    if (error.code === 'GW2003') return nothing(ports.clock.nowMs())
+    if (error.code === 'GW2003') return emptyState(ports.clock.nowMs())
     if (error.code === 'GW2004' && mode === 'upgrade') {
       return withStore(url, 'write', ports, store => store.live())
     }
@@ -37,6 +37,6 @@ export async function liveOrEmpty(url: string, mode: 'read' | 'upgrade', ports: 
   }
 }
 
-function nothing(atMs: number): Live {
+function emptyState(atMs: number): Live {
   return { head: { revision: 0, keyVersion: 0 }, atMs, resources: [], secrets: [], holds: [] }
 }

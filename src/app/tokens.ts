@@ -9,20 +9,20 @@ import { withStore } from './stored.ts'
 
 type TokenPorts = Pick<AppPorts, 'clock' | 'cwd' | 'random' | 'environment' | 'signal'>
 
-/** A personal access token to make. */
+/** A personal access token to create. */
 export interface WantedToken {
   readonly name: string
-  /** Whose it is to be. */
+  /** The owner of the token. */
   readonly user: string
   readonly scope: TokenScope
-  /** Of an administrator: binds it to one tenant. */
+  /** For an administrator: binds the token to one tenant. */
   readonly tenant?: string
   readonly spanMs: number
 }
 
 /**
- * Makes a token of a user, on the machine of the store.
- * @throws {CommandError} GW2xxx, GW4005 without the user or tenant, GW4013 where the name is taken, GW6001
+ * Creates a token for a user, on the machine of the store.
+ * @throws {CommandError} GW2xxx, GW4005 if the user or tenant does not exist, GW4013 if the name is taken, GW6001
  */
 export async function createToken(
   { spanMs, ...wanted }: WantedToken,
@@ -32,7 +32,7 @@ export async function createToken(
   const [issue] = tokenName.safeParse(wanted.name).error?.issues ?? []
   if (issue) throw new CommandError('GW6001', `A token’s name has ${issue.message}.`)
   if (spanMs < 60_000 || spanMs > MAX_TOKEN_MS)
-    throw new CommandError('GW6001', 'A token is good for a minute to 366 days.')
+    throw new CommandError('GW6001', 'A token must be valid for 1 minute to 366 days.')
   ports.signal.throwIfAborted()
   return withStore(storeUrl, 'write', ports, async store => {
     const { id, token } = newToken(ports.random)

@@ -19,7 +19,7 @@ export interface UpstreamsPorts {
   readonly probe: Pick<Probe, 'check'>
 }
 
-/** What a process knows of its upstreams and holds of them, from one snapshot to the next. */
+/** The state and connections of a process for its upstreams, kept across snapshots. */
 export class Upstreams {
   readonly relay: RelayPorts
   readonly routing: RoutePorts
@@ -38,12 +38,12 @@ export class Upstreams {
     this.#healthChecker.forget(this.health.adopt(snapshot))
   }
 
-  /** The models that cannot be served at the moment, each as `code: sentence`. */
+  /** The models without a usable endpoint, each as `code: sentence`. */
   reasons(snapshot: Snapshot | undefined): readonly string[] {
     return snapshot ? unserved(snapshot, this.health) : []
   }
 
-  /** Ends every probe and every connection. */
+  /** Ends every probe and closes every connection. */
   async close(): Promise<void> {
     this.#healthChecker.stop()
     this.relay.deadlines.stop()

@@ -8,16 +8,16 @@ import { withStore } from './stored.ts'
 
 export interface UsageReport {
   readonly currency: string
-  /** The span that was added up: the quarters of an hour that touch the one that was asked for. */
+  /** The span of the sums: the quarters of an hour that overlap the requested span. */
   readonly fromMs: number
   readonly toMs: number
-  /** The largest amounts first; days in order, those in between without a call included. */
+  /** Largest amounts first. Days are in order, including days without calls. */
   readonly rows: readonly UsageRow[]
-  /** Where nothing was found: a sentence for each filter that names nothing that stands. */
+  /** If nothing was found: a sentence for each filter that names a resource that does not exist. */
   readonly unknownNames: readonly string[]
 }
 
-/** What was settled in a span of time. @throws {CommandError} GW2xxx */
+/** The settled usage in a span of time. @throws {CommandError} GW2xxx */
 export async function reportUsage(
   query: UsageQuery,
   storeUrl: string,
@@ -43,7 +43,7 @@ function quartersOf({ sinceMs, untilMs }: UsageQuery): readonly [number, number]
 }
 
 const DAY_MS = 86_400_000
-/** A row for each day from the first to the last: without the quiet ones a chart would tell another story. */
+/** A row for each day from the first to the last: without the empty days a chart would mislead. */
 function withQuietDays(days: readonly UsageRow[]): UsageRow[] {
   const byDate = new Map(days.map(day => [Date.parse(day.label), day]))
   const dates = [...byDate.keys()]

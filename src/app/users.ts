@@ -4,13 +4,13 @@ import { password as passwordSchema, type Role, userName, userPlace } from '../s
 import type { Store } from '../store/types.ts'
 import type { User } from '../store/users/types.ts'
 import { record } from './audit.ts'
-import { didYouMean, whatStands } from './names.ts'
+import { didYouMean, existingNames } from './names.ts'
 import type { AppPorts } from './ports.ts'
 import { withStore } from './stored.ts'
 
 type UserPorts = Pick<AppPorts, 'clock' | 'cwd' | 'random' | 'environment' | 'signal'>
 
-/** A person to let in. */
+/** A user to create. */
 export interface NewUser {
   readonly name: string
   readonly role: Role
@@ -18,10 +18,10 @@ export interface NewUser {
 }
 
 /**
- * Lets a person log in to the control plane.
+ * Creates a user of the control plane.
  *
- * @param askPassword is called once everything else is known to be right.
- * @throws {CommandError} GW2xxx, GW4005 without the tenant, GW4013 where the name is taken, GW6001
+ * @param askPassword is called after all other checks have passed.
+ * @throws {CommandError} GW2xxx, GW4005 if the tenant does not exist, GW4013 if the name is taken, GW6001
  */
 export async function createUser(
   newUser: NewUser,
@@ -40,7 +40,7 @@ export async function createUser(
     }
     if (tenant !== undefined && (await store.find({ kind: 'tenant', name: tenant })).resources.length === 0) {
       const live = await store.find({ kind: 'tenant' })
-      const hint = didYouMean(live, 'tenant', tenant) ?? whatStands(live, 'tenant')
+      const hint = didYouMean(live, 'tenant', tenant) ?? existingNames(live, 'tenant')
       throw new CommandError('GW4005', `There is no tenant ${tenant}.`, { hint })
     }
     const passwordHash = await hashed(askPassword, ports)
@@ -55,8 +55,8 @@ export async function listUsers(storeUrl: string, ports: UserPorts): Promise<rea
 }
 
 /**
- * Lets a user log in, or no longer; the latter ends its sessions.
- * @throws {CommandError} GW2xxx, GW4005 without such a user, GW4017 where no administrator would be left.
+ * Enables or disables a user; disabling ends the user's sessions.
+ * @throws {CommandError} GW2xxx, GW4005 if the user does not exist, GW4017 if no administrator would be left.
  */
 export async function switchUser(
   name: string,
@@ -76,7 +76,7 @@ export async function switchUser(
 /**
  * Sets a new password, which ends every session of the user.
  *
- * @param askPassword is called once the user is known to be there.
+ * @param askPassword is called after the user was found.
  * @throws {CommandError} GW2xxx, GW4005, GW6001
  */
 export async function resetPassword(
@@ -93,7 +93,7 @@ export async function resetPassword(
   })
 }
 
-/** Does it and, where that changed something, leaves a line in the audit with the person who is logged in to this machine. */
+/** Runs `work` and, if it changed something, writes an audit entry with the user logged in to this machine. */
 async function changed<T>(
   action: string,
   name: string,
@@ -118,7 +118,7 @@ async function hashed(askPassword: () => Promise<string>, { random, signal }: Us
   return hash
 }
 
-/** Says what is wrong, never what was given. */
+/** The error names the rule, never the value. */
 function assertValid(result: {
   readonly error?: { readonly issues: readonly { readonly message: string }[] } | undefined
 }): void {

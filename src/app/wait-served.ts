@@ -9,19 +9,19 @@ import { variableHint } from './unservable.ts'
 
 export interface WaitOptions {
   readonly withinMs: number
-  /** Called with each look. */
+  /** Called after each check. */
   readonly onProgress: (progress: { readonly serving: number; readonly gateways: number }) => void
 }
 
-/** A gateway serves a commit within 100 ms and says so at once. */
+/** A gateway serves a commit within 100 ms and reports it at once. */
 const CHECK_MS = 50
 
 /**
- * Waits until every gateway that is alive serves `revision`, or a later one. How many those are: none where no gateway
+ * Waits until every live gateway serves `revision` or a later one. Returns the number of gateways: 0 if no gateway
  * serves the store.
  *
- * @throws {CommandError} GW5002 where one rejects the revision, or has not got to it in time; GW9002 once the signal has
- * come. The revision stays applied.
+ * @throws {CommandError} GW5002 if a gateway rejects the revision or the time is over; GW9002 after an abort. The
+ * revision stays applied.
  */
 export async function waitUntilServed(
   revision: number,

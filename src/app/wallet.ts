@@ -5,20 +5,20 @@ import type { Adjustment, AdjustmentResult, Wallet, WalletEntry } from '../store
 import type { Live } from '../store/types.ts'
 import { record } from './audit.ts'
 import { currencyOf } from './currency.ts'
-import { didYouMean, whatStands } from './names.ts'
+import { didYouMean, existingNames } from './names.ts'
 import type { AppPorts } from './ports.ts'
 import { loggedIn } from './revision-author.ts'
 import { withStore } from './stored.ts'
 
 type ReadPorts = Pick<AppPorts, 'clock' | 'cwd'>
-type BookPorts = Pick<AppPorts, 'clock' | 'cwd' | 'environment' | 'signal'>
+type WritePorts = Pick<AppPorts, 'clock' | 'cwd' | 'environment' | 'signal'>
 
-/** A tenant's wallet, with what it means under the tenant's billing. */
+/** A tenant's wallet, interpreted by the tenant's billing mode. */
 export interface WalletShown extends Wallet {
   readonly currency: string
-  /** Absent for a tenant that no longer stands and has left entries. */
+  /** Absent for a deleted tenant with ledger entries. */
   readonly billing?: Tenant['billing']
-  /** Of a prepaid tenant: what new calls may still hold. */
+  /** Of a prepaid tenant: the amount that new calls may still hold. */
   readonly availableNano?: bigint
 }
 
@@ -28,11 +28,11 @@ export interface EntriesShown {
   readonly entries: readonly WalletEntry[]
 }
 
-export interface Booked extends AdjustmentResult {
+export interface BookedAdjustment extends AdjustmentResult {
   readonly currency: string
 }
 
-/** @throws {CommandError} GW2xxx, GW4005 where no such tenant stands, and none has left anything. */
+/** @throws {CommandError} GW2xxx, GW4005 if the tenant does not exist and has no entries. */
 export async function showWallet(tenant: string, storeUrl: string, ports: ReadPorts): Promise<WalletShown> {
   return withStore(storeUrl, 'read', ports, async store => {
     const live = await store.live()
@@ -49,7 +49,7 @@ export async function showWallet(tenant: string, storeUrl: string, ports: ReadPo
   })
 }
 
-/** @throws {CommandError} GW2xxx, GW4005 where no such tenant stands, and none has left anything. */
+/** @throws {CommandError} GW2xxx, GW4005 if the tenant does not exist and has no entries. */
 export async function walletEntries(
   tenant: string,
   limit: number,
@@ -65,38 +65,39 @@ export async function walletEntries(
 }
 
 /**
- * Books a credit, once for its reference. The author is the person who is logged in.
- * @throws {CommandError} GW2xxx, GW4005 without such a tenant, GW4011 where the reference stands for something else
+ * Books a credit, once per reference. The author is the user logged in to this machine.
+ * @throws {CommandError} GW2xxx, GW4005 if the tenant does not exist, GW4011 if the reference was used for a different
+ * booking
  */
 export async function creditWallet(
   adjustment: Omit<Adjustment, 'author'>,
   storeUrl: string,
-  ports: BookPorts,
-): Promise<Booked> {
+  ports: WritePorts,
+): Promise<BookedAdjustment> {
   return book('credit', adjustment, storeUrl, ports)
 }
 
 /**
- * Books a debit, once for its reference. A prepaid tenant keeps what its open calls hold.
- * @throws {CommandError} as {@link creditWallet} · GW4012 where a prepaid balance does not cover it
+ * Books a debit, once per reference. The open holds of a prepaid tenant stay covered.
+ * @throws {CommandError} as {@link creditWallet} · GW4012 if a prepaid balance does not cover it
  */
 export async function debitWallet(
   adjustment: Omit<Adjustment, 'author'>,
   storeUrl: string,
-  ports: BookPorts,
-): Promise<Booked> {
+  ports: WritePorts,
+): Promise<BookedAdjustment> {
   return book('debit', adjustment, storeUrl, ports)
 }
 
 /**
- * Puts a balance right by a signed amount, once for its reference: a bill that was wrong is never changed, but what
- * it took can be given back. Otherwise as {@link debitWallet}.
+ * Corrects a balance by a signed amount, once per reference: charges are never changed, but their amount can be
+ * refunded. Otherwise like {@link debitWallet}.
  */
 export async function adjustWallet(
   adjustment: Omit<Adjustment, 'author'>,
   storeUrl: string,
-  ports: BookPorts,
-): Promise<Booked> {
+  ports: WritePorts,
+): Promise<BookedAdjustment> {
   return book('adjust', adjustment, storeUrl, ports)
 }
 
@@ -104,8 +105,8 @@ async function book(
   kind: 'credit' | 'debit' | 'adjust',
   adjustment: Omit<Adjustment, 'author'>,
   storeUrl: string,
-  ports: BookPorts,
-): Promise<Booked> {
+  ports: WritePorts,
+): Promise<BookedAdjustment> {
   ports.signal.throwIfAborted()
   return withStore(storeUrl, 'write', ports, async store => {
     const live = await store.live()
@@ -126,6 +127,6 @@ function tenantSpec(live: Live, name: string): Tenant | undefined {
 
 function noTenant(live: Live, name: string): CommandError {
   return new CommandError('GW4005', `There is no tenant ${name}.`, {
-    hint: didYouMean(live, 'tenant', name) ?? whatStands(live, 'tenant'),
+    hint: didYouMean(live, 'tenant', name) ?? existingNames(live, 'tenant'),
   })
 }

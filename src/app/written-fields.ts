@@ -3,16 +3,15 @@ import type { Plan, ResourceChange } from '../changes/types.ts'
 import { type CanonicalSpec, encode, KINDS, type Kind, type Resource, type Spec } from '../schema/kinds.ts'
 
 /**
- * A plan for people: of what is created only the fields that say something else than their default. Updates are
- * left whole.
+ * A plan for display: created resources show only the fields that differ from their default. Updates are unchanged.
  *
- * @param tree what the plan would make stand.
+ * @param tree the resources after the plan.
  */
 export function withoutDefaults(plan: Plan, tree: { readonly resources: readonly Resource[] }): Plan {
   return { ...plan, changes: changesWithoutDefaults(plan.changes, tree.resources) }
 }
 
-/** The same of changes alone. */
+/** The same for a list of changes. */
 export function changesWithoutDefaults(
   changes: readonly ResourceChange[],
   resources: readonly Resource[],
@@ -36,7 +35,7 @@ function writtenPaths(kind: Kind, spec: CanonicalSpec): Set<string> {
   const defaults = minimal.success ? encode(kind, minimal.data as Spec<typeof kind>) : {}
   const differing = fieldChanges(kind, defaults, spec).map(change => change.path)
   const written = new Set([...Object.keys(required), ...differing])
-  // They are its name.
+  // They are part of the name of a binding.
   if (kind === 'binding') for (const field of ['publication', 'endpoint']) written.delete(field)
   return written
 }

@@ -1,15 +1,15 @@
 import { setImmediate as others } from 'node:timers/promises'
 import type { Clock } from '../base/clock.ts'
 
-/** Nobody notices a wait of this length, and few slices are spent on waiting for a turn. */
+/** Short enough to go unnoticed, long enough to keep the overhead of yielding small. */
 const SLICE_MS = 5
 
-/** Runs work that may be rested at each `yield` to its end, without holding up the event loop. */
+/** Runs a generator to its end, and lets the event loop run at a `yield` when a time slice is over. */
 export async function yieldToEventLoop<Result>(
   work: Generator<undefined, Result>,
   clock: Pick<Clock, 'monotonicMs'>,
 ): Promise<Result> {
-  // What came before in this turn has taken its time, too.
+  // Earlier work of this turn has already used time.
   await others()
   let began = clock.monotonicMs()
   for (;;) {

@@ -1,7 +1,7 @@
 import { Argument, type Command } from 'commander'
 import { explainableWords } from '../app/explain.ts'
 import { listRevisions } from '../app/history.ts'
-import { namesStanding } from '../app/names.ts'
+import { listNames } from '../app/names.ts'
 import { EXIT } from '../base/catalogue/command.ts'
 import type { Kind } from '../schema/kinds.ts'
 import { bashCompletion } from './completion-bash.ts'
@@ -77,7 +77,7 @@ function namesCommand(bind: BindHandler): Command {
 async function namesOf(kind: NamedKind, session: Session): Promise<readonly string[]> {
   const { store } = session.flags
   if (kind === 'fields') return explainableWords()
-  if (kind !== 'revisions') return namesStanding(KINDS[kind], store, appPorts(session))
+  if (kind !== 'revisions') return listNames(KINDS[kind], store, appPorts(session))
   const revisions = await listRevisions(MAX_REVISIONS, store, appPorts(session))
   return revisions.map(({ id }) => String(id))
 }

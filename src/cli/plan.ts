@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { type PlanWithImpact, planConfiguration } from '../app/configuration.ts'
-import { keepPlan } from '../app/saved-plan.ts'
+import { savePlan } from '../app/saved-plan.ts'
 import { withoutDefaults } from '../app/written-fields.ts'
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
 import { hasFewDeletes } from '../changes/delete-guard.ts'
@@ -57,7 +57,7 @@ export function planCommand(bind: BindHandler): Command {
         const made: PlanWithImpact & { readonly expiresAtMs?: number } =
           output === undefined
             ? await planConfiguration(paths, flags.store, ports, { adopt })
-            : await keepPlan(paths, flags.store, ports, { adopt, file: output, expiresMs: expires ?? DAY_MS })
+            : await savePlan(paths, flags.store, ports, { adopt, file: output, expiresMs: expires ?? DAY_MS })
         const { plan, tree, warnings, radius } = made
         printWarnings(out, warnings)
         const until = made.expiresAtMs === undefined ? undefined : new Date(made.expiresAtMs).toISOString()

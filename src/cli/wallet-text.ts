@@ -1,4 +1,4 @@
-import type { Booked, EntriesShown, WalletShown } from '../app/wallet.ts'
+import type { BookedAdjustment, EntriesShown, WalletShown } from '../app/wallet.ts'
 import { formatNano } from '../base/decimal.ts'
 import type { Json } from '../schema/kinds.ts'
 import { entryToJson } from '../store/ledger/to-json.ts'
@@ -37,16 +37,22 @@ export function walletToJson(wallet: WalletShown): Json {
 }
 
 /** The result of a credit or a debit, or the reason that nothing was booked. */
-export function bookedToText({ entry, isNew, balanceNano, currency }: Booked, tenant: string): string {
+export function bookedToText(
+  { entry, isNew, balanceNano, currency }: BookedAdjustment,
+  tenant: string,
+): string {
   const balance = `The balance of ${tenant} is ${moneyText(balanceNano, currency)}.\n`
   const amount = `${signedText(entry.amountNano)} ${currency}`
   const reference = printable(entry.reference ?? '')
-  if (isNew) return `Booked ${amount} for ${reference}. ${balance}`
+  if (isNew) return `BookedAdjustment ${amount} for ${reference}. ${balance}`
   const by = entry.author === undefined ? '' : ` by ${printable(entry.author)}`
   return `Nothing booked: ${reference} is already booked: ${amount} at ${iso(entry.atMs)}${by}. ${balance}`
 }
 
-export function bookedToJson({ entry, isNew, balanceNano, currency }: Booked, tenant: string): Json {
+export function bookedToJson(
+  { entry, isNew, balanceNano, currency }: BookedAdjustment,
+  tenant: string,
+): Json {
   return { tenant, currency, booked: isNew, balance: formatNano(balanceNano), entry: entryToJson(entry) }
 }
 

@@ -123,7 +123,7 @@ test('a gateway with another master key keeps what it serves, and says what it c
   const ask = await admin(elsewhere.controlUrl ?? '')
   expect((await ask('POST', '/endpoints', endpoint(upstream.url, 'sk-sealed-elsewhere'))).status).toBe(201)
   expect(await rejected).toContain(
-    'endpoint embedder: upstream_key: the credential that was given over REST is not opened by this master key',
+    'endpoint embedder: upstream_key: this master key does not open the credential that was set over REST',
   )
   const health = await fetch(`${gateway.gatewayUrl}/health`)
   expect(await health.json()).toMatchObject({ status: 'degraded', revision: 1 })

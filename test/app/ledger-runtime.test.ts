@@ -167,7 +167,7 @@ test('a process that ends while its ledger cannot be written leaves holds, which
   expect(openRequests()).toEqual(['cut', 'whole'])
 
   const next = await open()
-  expect(lines.some(line => line.includes('settled holds that an earlier process had left'))).toBe(true)
+  expect(lines.some(line => line.includes('settled holds that an earlier process left open'))).toBe(true)
   expect(openRequests()).toEqual([])
   const usage = await store.accounting.usage({ by: 'key', sinceMs: 0, untilMs: clock.nowMs() + 1 })
   expect(usage).toMatchObject([

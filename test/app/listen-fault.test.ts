@@ -28,13 +28,13 @@ describe('an address that cannot be listened on', () => {
 
   it('may be one of another machine', async () => {
     const error = listenFault(await rejection('192.0.2.1', 0), { host: '192.0.2.1', port: 9 }, '--listen')
-    expect(error).toMatchObject({ code: 'GW4008', message: '192.0.2.1:9 is no address of this machine.' })
+    expect(error).toMatchObject({ code: 'GW4008', message: '192.0.2.1:9 is not an address of this machine.' })
   })
 
   it('of IPv6 is written as it is typed', () => {
     const cause = Object.assign(new Error('listen EACCES'), { code: 'EACCES' })
     expect(listenFault(cause, { host: '::1', port: 80 }, '--control-listen')).toMatchObject({
-      message: '[::1]:80 is not ours to listen on.',
+      message: '[::1]:80 needs permissions that this process lacks.',
     })
   })
 

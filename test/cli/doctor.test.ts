@@ -95,7 +95,7 @@ describe('gw doctor', () => {
   it('warns of a store that is not there yet', async () => {
     const { exit, of } = await examined(['--store', 'sqlite:./none/gw.db'])
     expect(exit).toBe(0)
-    expect(of('store')).toMatchObject([{ state: 'warn', hint: 'Make it with `gw apply`.' }])
+    expect(of('store')).toMatchObject([{ state: 'warn', hint: 'Create it with `gw apply`.' }])
   })
 
   it('warns of a store that everybody may read', async () => {

@@ -49,7 +49,7 @@ describe('gw import litellm', () => {
     dir.write('mine/config/gateway.yaml', 'version: 1')
     const { exit, stderr } = await gw(['import', 'litellm', 'config.yaml', '-o', 'mine'], { cwd })
     expect(exit).toBe(4)
-    expect(stderr).toContain('there is config already')
+    expect(stderr).toContain('config already exists in')
     expect(existsSync(dir.at('mine/gw.yaml'))).toBe(false)
   })
 

@@ -86,7 +86,7 @@ describe('gw keys issue', () => {
     dir.write('made/night-batch.key', 'mine')
     const { exit, stderr } = await run('keys issue app night-batch --to made')
     expect(exit).toBe(4)
-    expect(stderr).toContain('error GW4018: made/night-batch.key cannot be made: it is there already.')
+    expect(stderr).toContain('error GW4018: made/night-batch.key cannot be created: it already exists.')
     expect(readFileSync(dir.at('made/night-batch.key'), 'utf8')).toBe('mine')
     expect(readdirSync(dir.at('made'))).toEqual(['night-batch.key'])
     expect((await run('keys issue app')).exit).toBe(0)

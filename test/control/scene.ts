@@ -1,6 +1,6 @@
 import { maintenancePort } from '../../src/app/maintenance-port.ts'
 import { recentUse } from '../../src/app/recent-use.ts'
-import { keep } from '../../src/app/secrets.ts'
+import { sealCredential } from '../../src/app/secrets.ts'
 import type { Clock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import { PasswordHasher } from '../../src/base/password.ts'
@@ -123,7 +123,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
       health: async () => ({ httpStatus: 200, json: '{"status":"ok"}' }),
       ...lent,
       configurations: configurationsOn(lent),
-      keep: (secret, boundTo) => keep(secret, boundTo, { masterKey, random: systemRandom, clock }),
+      keep: (secret, boundTo) => sealCredential(secret, boundTo, { masterKey, random: systemRandom, clock }),
       status: async () => ({
         status: 'ok',
         revision: 1,

@@ -111,7 +111,7 @@ test.for(PROBLEMS)(
     await call(CHAT, {})
     expect(over).toEqual([])
 
-    const healed = gateway.logged('the ledger is written again')
+    const healed = gateway.logged('the ledger can be written again')
     await problem.end()
     await healed
     for (const text of await whole) expect(text).toBe(`${EVENT}data: [DONE]\n\n`)

@@ -64,7 +64,7 @@ describe('the screen', () => {
 
   it('says how many endpoints have not answered yet, and what asks them', () => {
     expect(shown(FIRST_STATE, 80, 24, busyLiveStats({ unanswered: 12 }))).toContain(
-      '12 endpoints have not answered yet: `gw probe` asks them.',
+      '12 endpoints have not answered yet: `gw probe` tests them.',
     )
   })
 

@@ -12,24 +12,24 @@ import { priceAt } from '../../snapshot/price-at.ts'
 import type { Snapshot } from '../../snapshot/types.ts'
 import type { LoadedLookup } from '../why/lookup.ts'
 
-/** What came of one test; `expected` and `actual` where it failed. */
+/** The result of one test; `expected` and `actual` if it failed. */
 export type Judgement =
   | { readonly ok: true }
   | {
       readonly ok: false
       readonly expected: string
       readonly actual: string
-      /** What would make it hold, where that is known. */
+      /** What would make the test pass, if known. */
       readonly hint?: string
     }
 
 const HOLDS: Judgement = { ok: true }
 
-/** Whether a test holds, by the code that decides for a gateway. */
+/** Decides whether a test passes, with the code that decides in a gateway. */
 export function judge(test: ConfigTest, view: View, known: LoadedLookup): Judgement {
   const { snapshot } = view
-  const anonymous = anonymousCaller(test, snapshot, known)
-  if (anonymous !== undefined) return { ok: false, expected: expectationOf(test), actual: anonymous }
+  const unknown = unknownName(test, snapshot, known)
+  if (unknown !== undefined) return { ok: false, expected: expectationOf(test), actual: unknown }
   if (test.costs !== undefined) return judgeCost(test, test.costs, view)
   if (test.routes_to) return judgeRoute(test, test.routes_to, view, known)
   const keys = keysOf(test, snapshot, known)
@@ -39,7 +39,7 @@ export function judge(test: ConfigTest, view: View, known: LoadedLookup): Judgem
   return firstFailure(keys, caller => judgeCall(test, decide(caller, callOptionsOf(test), view), known))
 }
 
-/** `served`, or `403 model_not_allowed`: what a test of a call expects. */
+/** `served`, or `403 model_not_allowed`: the expected result of a call test. */
 function expectationOf(test: ConfigTest): string {
   if (test.may_call !== undefined) return 'served'
   if (test.routes_to) return `routes to ${test.routes_to.join(', ')}`
@@ -69,25 +69,25 @@ function rejectionWanted({ status, because, is_rejected: rejected }: ConfigTest)
 }
 
 function compare({ rejected, candidates, caller }: Decision): string {
-  const who = caller.entry ? `key ${caller.entry.name}: ` : ''
+  const prefix = caller.entry ? `key ${caller.entry.name}: ` : ''
   if (rejected) {
     const { code, message } = rejected.rejection
-    return `${who}${WIRE_ERRORS[code].status} ${code} (${message})`
+    return `${prefix}${WIRE_ERRORS[code].status} ${code} (${message})`
   }
   const by = candidates.filter(({ share }) => share > 0).map(({ target }) => target.endpoint.name)
-  return `${who}served by ${by.join(', ')}`
+  return `${prefix}served by ${by.join(', ')}`
 }
 
-/** Tier by tier; within a tier the order says nothing, because the weights decide. */
+/** Compared tier by tier. The order within a tier is ignored, because the weights decide it. */
 function judgeRoute(test: ConfigTest, wanted: readonly string[], view: View, known: LoadedLookup): Judgement {
   const expected = expectationOf(test)
   const callOptions = callOptionsOf(test)
   if (test.key !== undefined || test.tenant !== undefined) {
-    const barred = firstFailure(keysOf(test, view.snapshot, known), caller => {
+    const rejected = firstFailure(keysOf(test, view.snapshot, known), caller => {
       const decision = decide(caller, callOptions, view)
       return decision.rejected ? { ok: false, expected, actual: compare(decision) } : HOLDS
     })
-    if (!barred.ok) return barred
+    if (!rejected.ok) return rejected
   }
   const publication = view.snapshot.publications.get(callOptions.model)
   const { protocol } = callOptions.path ?? pathOf(publication)
@@ -104,7 +104,7 @@ function judgeRoute(test: ConfigTest, wanted: readonly string[], view: View, kno
   })
   if (fits && at === wanted.length) return HOLDS
   const actual = [...tiers.values()].map(tier => tier.join(' or ')).join(', then ')
-  return { ok: false, expected, actual: actual === '' ? 'routes to nobody' : `routes to ${actual}` }
+  return { ok: false, expected, actual: actual === '' ? 'routes to no endpoint' : `routes to ${actual}` }
 }
 
 function judgeCost(test: ConfigTest, wanted: bigint, view: View): Judgement {
@@ -122,7 +122,7 @@ function judgeCost(test: ConfigTest, wanted: bigint, view: View): Judgement {
         })
       : 0n
   if (amount === wanted) return HOLDS
-  const unpriced = dated ? '' : ' (there is no price)'
+  const unpriced = dated ? '' : ' (no price)'
   return { ok: false, expected: expectationOf(test), actual: `costs ${formatNano(amount)}${unpriced}` }
 }
 
@@ -152,8 +152,8 @@ function firstFailure(callers: readonly Caller[], ask: (caller: Caller) => Judge
   return HOLDS
 }
 
-/** A name that nothing bears: a test of it would hold for the wrong reason. */
-function anonymousCaller(test: ConfigTest, snapshot: Snapshot, known: LoadedLookup): string | undefined {
+/** A name that does not exist: a test of it would pass for the wrong reason. */
+function unknownName(test: ConfigTest, snapshot: Snapshot, known: LoadedLookup): string | undefined {
   const { model } = callOptionsOf(test)
   const expectsNone = rejectionWanted(test).code === 'model_not_found'
   const named = [
@@ -166,8 +166,8 @@ function anonymousCaller(test: ConfigTest, snapshot: Snapshot, known: LoadedLook
     const all = new Set<string>(there)
     const missing = names.find(name => !all.has(name))
     if (missing === undefined) continue
-    const meant = didYouMean(missing, all)
-    return `there is no ${kind} ${missing}${meant === undefined ? '' : `; did you mean ${meant}?`}`
+    const suggestion = didYouMean(missing, all)
+    return `there is no ${kind} ${missing}${suggestion === undefined ? '' : `; did you mean ${suggestion}?`}`
   }
   return undefined
 }

@@ -12,7 +12,7 @@ import { LoadedLookup } from '../why/lookup.ts'
 import { type Judgement, judge } from './judge.ts'
 import { Worlds } from './world.ts'
 
-/** A test, and what came of it. */
+/** A test and its result. */
 export interface TestResult {
   readonly name: string
   readonly place: Place
@@ -20,11 +20,10 @@ export interface TestResult {
 }
 
 /**
- * Runs tests against files, by the code that decides for a gateway: offline, without a store.
- *
- * @param testPaths files of tests; none: every `*.test.yaml` in the directories of the configuration, and
- *   `NAME.test.yaml` beside a file `NAME.yaml` of it.
- * @throws {ConfigurationInvalid} for the configuration, or the tests; {@link CommandError} GW3002
+ * Runs tests against files with the code that decides in a gateway: offline, without a store.
+ * @param testPaths test files. If empty: every `*.test.yaml` in the directories of the configuration, and
+ * `NAME.test.yaml` beside each file `NAME.yaml`.
+ * @throws {ConfigurationInvalid} for the configuration or the tests; {@link CommandError} GW3002
  */
 export async function runConfigTests(
   configPaths: readonly string[],
@@ -44,7 +43,7 @@ export async function runConfigTests(
   const context = await contextOfFiles(tree, ports)
   const known = new LoadedLookup(context)
   for (const kind of ['settings', 'endpoint', 'publication', 'tenant', 'key'] as const)
-    await known.learnAll(kind)
+    await known.loadAll(kind)
   const worlds = new Worlds(context, ports.clock)
   return loaded.tests.map(({ test, place }: PlacedTest) => ({
     name: test.name ?? nameOf(test),
@@ -53,14 +52,14 @@ export async function runConfigTests(
   }))
 }
 
-/** The sentence that a test is. */
+/** A generated title for an unnamed test. */
 function nameOf(test: ConfigTest): string {
-  const who = test.key === undefined ? `each key of ${test.tenant}` : `key ${test.key}`
-  if (test.may_call !== undefined) return `${who} may call ${test.may_call}`
-  if (test.may_not_call !== undefined) return `${who} may not call ${test.may_not_call}`
+  const subject = test.key === undefined ? `each key of ${test.tenant}` : `key ${test.key}`
+  if (test.may_call !== undefined) return `${subject} may call ${test.may_call}`
+  if (test.may_not_call !== undefined) return `${subject} may not call ${test.may_not_call}`
   if (test.routes_to) return `${test.model} routes to ${test.routes_to.join(', ')}`
   if (test.costs !== undefined) return `${test.model} costs ${formatNano(test.costs)}`
-  return `${who} is rejected ${test.model}`
+  return `${subject} is rejected ${test.model}`
 }
 
 async function besideAll(configPaths: readonly string[], cwd: string): Promise<readonly string[]> {
@@ -68,7 +67,7 @@ async function besideAll(configPaths: readonly string[], cwd: string): Promise<r
     configPaths.map(async path => {
       const isFolder = await stat(resolve(cwd, path)).then(
         stats => stats.isDirectory(),
-        () => false, // the configuration was read: what cannot be looked at here is told by the loader
+        () => false, // the loader reports unreadable paths
       )
       return isFolder ? path : path.replace(/(\.ya?ml)?$/, '.test.yaml')
     }),

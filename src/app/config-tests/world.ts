@@ -4,7 +4,7 @@ import type { ConfigTest } from '../../schema/config-test.ts'
 import type { WhyContext } from '../why/context.ts'
 import { freshView } from '../why/from-files.ts'
 
-/** What a probe would say of an endpoint that a test takes down. */
+/** The probe failure of an endpoint that a test declares down. */
 const DOWN = {
   countsAsFailure: true,
   wasSent: false,
@@ -13,7 +13,9 @@ const DOWN = {
   reason: 'the test says so',
 } as const
 
-/** The gateway that a test speaks of: at its moment, with its endpoints down. Made once for tests that agree on both. */
+/**
+ * The gateway state for a test: its time, and its endpoints that are down. Tests with the same state share one view.
+ */
 export class Worlds {
   readonly context: WhyContext
   readonly #clock: Clock

@@ -14,8 +14,8 @@ export interface Examined {
 }
 
 /**
- * Looks at everything that gw needs of this machine, and changes nothing.
- * @throws {CommandError} GW6001 where the store's URL is none.
+ * Checks everything that gw needs from this machine. Changes nothing.
+ * @throws {CommandError} GW6001 if the store URL is invalid.
  */
 export async function examine(
   { storeUrl, gateway, control }: Examined,

@@ -13,17 +13,17 @@ const LOW_DISK_BYTES = 1_024 * MIB
 const FULL_DISK_BYTES = 100 * MIB
 const LOW_FILES = 4_096
 const LOW_HEAP_BYTES = 512 * MIB
-/** Lines of Node that get security fixes in 2026 (https://github.com/nodejs/release#release-schedule), and those to come. */
+/** Node lines with security fixes in 2026 (https://github.com/nodejs/release#release-schedule) start here. */
 const MAINTAINED_FROM = 22
 
-/** `bin/gw.js` has rejected what is too old already. */
+/** `bin/gw.js` has already rejected versions that are too old. */
 export function nodeVersion(version: string): Diagnosis {
   const major = Number(/^v?(\d+)/.exec(version)?.[1])
   if (major >= MAINTAINED_FROM && major % 2 === 0) return fine('node', `Node ${version}.`)
   return {
     check: 'node',
     state: 'warn',
-    found: `Node ${version} works, and gets no security fixes any more.`,
+    found: `Node ${version} works, but no longer gets security fixes.`,
     hint: 'Install the newest even version of Node; gw needs 22.22 or newer.',
   }
 }
@@ -40,11 +40,11 @@ export function memory(): Diagnosis {
   }
 }
 
-/** Only Linux tells (proc(5)). */
+/** Only Linux reports the limit (proc(5)). */
 export async function openFiles(limits = '/proc/self/limits'): Promise<Diagnosis> {
   const text = await readFile(limits, 'utf8').catch(() => '')
   const most = Number(/^Max open files +(\d+)/m.exec(text)?.[1] ?? Number.NaN)
-  if (Number.isNaN(most)) return fine('open files', 'The limit of open files is not told here.')
+  if (Number.isNaN(most)) return fine('open files', 'This system does not report its open-file limit.')
   if (most >= LOW_FILES) return fine('open files', `${most} files may be open.`)
   return {
     check: 'open files',
@@ -54,14 +54,14 @@ export async function openFiles(limits = '/proc/self/limits'): Promise<Diagnosis
   }
 }
 
-/** Where the store is, or where it would be. */
+/** The disk of the store, or of its future location. */
 export async function diskSpace(storePath: string): Promise<Diagnosis> {
   const folder = await nearestFolder(dirname(storePath))
   const { bavail, bsize } = await statfs(folder)
   const free = bavail * bsize
   const found = `${Math.round(free / MIB)} MiB are free at ${folder}.`
   const hint =
-    'Make room, or shorten `settings.log.retention`: without it bills cannot be written, and inference answers 503.'
+    'Free some space, or shorten `settings.log.retention`: on a full disk no charge can be written, and inference answers 503.'
   const isWritable = await access(folder, constants.W_OK).then(
     () => true,
     () => false,
@@ -83,7 +83,7 @@ async function nearestFolder(path: string): Promise<string> {
   return stats?.isDirectory() || dirname(path) === path ? path : nearestFolder(dirname(path))
 }
 
-/** Free, or taken by a gw. */
+/** Free, or used by a gw. */
 export async function port(
   flag: string,
   { host, port: number }: ListenAddress,

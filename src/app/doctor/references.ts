@@ -6,7 +6,7 @@ import type { Live } from '../../store/types.ts'
 import type { AppPorts } from '../ports.ts'
 import { type Diagnosis, fine } from './types.ts'
 
-/** Whether what the store refers to can be read from here, as `gw serve` would. Nothing of it is shown. */
+/** Checks that every secret reference of the store can be read from here, as `gw serve` would. Shows no secret. */
 export async function referenceDiagnoses(
   { resources }: Live,
   { environment }: Pick<AppPorts, 'environment'>,
@@ -29,12 +29,12 @@ export async function referenceDiagnoses(
   return [
     fine(
       'secrets',
-      users.size === 0 ? 'Nothing refers to a secret.' : `All ${users.size} references lead to one.`,
+      users.size === 0 ? 'There are no secret references.' : `All ${users.size} references can be read.`,
     ),
   ]
 }
 
-/** What is kept in the store itself is found there. */
+/** Credentials stored in the database itself are skipped. */
 function referencesOf({ kind, name, spec }: Resource): readonly SecretReference[] {
   if (kind === 'key') return [decode(kind, spec).secret].filter(secret => secret !== undefined)
   if (kind !== 'endpoint') return []
@@ -54,17 +54,17 @@ async function faultOf(
   }
 }
 
-/** A variable may well be set where gw serves and not in this shell. */
+/** A variable may be set for `gw serve` and missing in this shell. */
 function missing({ message }: SecretError, { env }: SecretReference, by: readonly string[]): Diagnosis {
   const [first, ...more] = by
-  const who = `${first}${more.length > 0 ? ` and ${more.length} more` : ''}`
+  const users = `${first}${more.length > 0 ? ` and ${more.length} more` : ''}`
   return {
     check: 'secrets',
     state: 'warn',
-    found: `${message}, and ${who} ${more.length > 0 ? 'refer' : 'refers'} to it.`,
+    found: `${message}, and ${users} ${more.length > 0 ? 'refer' : 'refers'} to it.`,
     hint:
       env === undefined
         ? 'Put the file there, readable by the user that gw runs as.'
-        : `Set ${env} in the environment of \`gw serve\`: here is where it was looked for.`,
+        : `Set ${env} in the environment of \`gw serve\`; this check looked in the environment of this shell.`,
   }
 }

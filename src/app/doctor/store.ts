@@ -8,34 +8,34 @@ import { type Diagnosis, fine } from './types.ts'
 
 type StorePorts = Pick<AppPorts, 'clock' | 'cwd' | 'environment'>
 
-/** What stands in a store that can be read. */
+/** The state of a readable store. */
 export interface StoredResources {
   readonly live: Live
   readonly newest?: Revision
 }
 
 const MIB = 1_048_576
-/** Four times what SQLite is told to keep: somebody reads for long, or a process was killed. */
+/** Four times the WAL size limit of SQLite: some process reads for long, or one was killed. */
 const LARGE_WAL_BYTES = 256 * MIB
 const CLOCK_SLACK_MS = 60_000
 
-/** Whether the store can be used, and what stands in it. */
+/** Checks that the store is usable, and returns its state. */
 export async function storeDiagnoses(
   url: string,
   ports: StorePorts,
 ): Promise<{ readonly diagnoses: readonly Diagnosis[]; readonly standing?: StoredResources }> {
-  const file = await told('store', () => inspectStore(url, ports.cwd))
+  const file = await diagnosed('store', () => inspectStore(url, ports.cwd))
   if (file !== undefined && 'check' in file) return { diagnoses: [file] }
   if (file === undefined) {
     const none = {
       check: 'store',
       state: 'warn',
       found: 'It does not exist yet.',
-      hint: 'Make it with `gw apply`.',
+      hint: 'Create it with `gw apply`.',
     } as const
     return { diagnoses: [none] }
   }
-  const opened = await told('store', () => standingIn(url, ports))
+  const opened = await diagnosed('store', () => standingIn(url, ports))
   const about = fileDiagnoses(file)
   if (opened !== undefined && 'check' in opened) return { diagnoses: [opened, ...about] }
   const { live, newest } = opened
@@ -57,14 +57,14 @@ async function standingIn(url: string, ports: StorePorts): Promise<StoredResourc
 function fileDiagnoses({ walBytes, isOpenToOthers, damage, path }: StoreFile): readonly Diagnosis[] {
   return [
     damage === undefined
-      ? fine('integrity', 'Not checked: it is large. `gw ledger verify` adds up the ledger.')
+      ? fine('integrity', 'Not checked: the file is large. `gw ledger verify` adds up the ledger.')
       : damage.length === 0
         ? fine('integrity', 'SQLite finds no damage.')
         : {
             check: 'integrity',
             state: 'fail',
             found: `SQLite finds damage: ${damage.join('; ')}.`,
-            hint: 'Stop gw, keep the file, and go back to a backup (docs/operations.md).',
+            hint: 'Stop gw, keep the file, and restore a backup (docs/operations.md).',
           },
     walBytes <= LARGE_WAL_BYTES
       ? fine('journal', `${Math.round(walBytes / MIB)} MiB wait in the write-ahead log.`)
@@ -72,20 +72,20 @@ function fileDiagnoses({ walBytes, isOpenToOthers, damage, path }: StoreFile): r
           check: 'journal',
           state: 'warn',
           found: `${Math.round(walBytes / MIB)} MiB wait in the write-ahead log.`,
-          hint: 'Some process reads for long: end what has the file open beside gw (`lsof`).',
+          hint: 'Some process reads for a long time: end the other processes that have the file open (`lsof`).',
         },
     isOpenToOthers
       ? {
           check: 'permissions',
           state: 'warn',
-          found: 'Everybody on this machine may read the store: usage, logs and hashes of keys.',
+          found: 'Every user of this machine may read the store: usage, logs and hashes of keys.',
           hint: `chmod 600 ${path}`,
         }
-      : fine('permissions', 'Only its owner and his group may read the store.'),
+      : fine('permissions', 'Only its owner and group may read the store.'),
   ]
 }
 
-/** A clock behind what the store has seen would end budgets late and keys too late. */
+/** A clock behind the newest revision would end budgets late and expire keys late. */
 export function clockDiagnosis(nowMs: number, newest: Revision | undefined): Diagnosis {
   const aheadMs = (newest?.createdAtMs ?? 0) - nowMs
   const now = new Date(nowMs).toISOString()
@@ -98,10 +98,10 @@ export function clockDiagnosis(nowMs: number, newest: Revision | undefined): Dia
   }
 }
 
-/** Needed for credentials that are given over REST alone. */
+/** Only needed for credentials that are set over REST. */
 export async function masterKeyDiagnosis(url: string, { cwd, environment }: StorePorts): Promise<Diagnosis> {
   const given = environment['GW_MASTER_KEY']
-  const found = await told('master key', async () => {
+  const found = await diagnosed('master key', async () => {
     const key = MasterKey.of(url, cwd, given)
     if (given === undefined || given.trim() === '') {
       await key.read()
@@ -109,17 +109,17 @@ export async function masterKeyDiagnosis(url: string, { cwd, environment }: Stor
     }
     return fine('master key', 'GW_MASTER_KEY is a key.')
   })
-  // It is made when it is first needed.
+  // The file is created on first use.
   if (found.state === 'fail' && found.found.includes('does not exist')) {
-    return fine('master key', 'None yet: it is made with the first credential that is given over REST.')
+    return fine('master key', 'None yet: gw creates it with the first credential that is set over REST.')
   }
   return found
 }
 
-/** The failure of a command as a diagnosis. */
-async function told<T>(check: string, look: () => Promise<T>): Promise<T | Diagnosis> {
+/** Converts the error of a check into a diagnosis. */
+async function diagnosed<T>(check: string, run: () => Promise<T>): Promise<T | Diagnosis> {
   try {
-    return await look()
+    return await run()
   } catch (error) {
     if (!(error instanceof CommandError)) throw error
     const state = error.code === 'GW2004' ? 'warn' : 'fail'

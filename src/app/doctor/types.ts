@@ -1,12 +1,12 @@
-/** What one look at this machine has found. */
+/** The result of one check of this machine. */
 export interface Diagnosis {
-  /** What was looked at: `store`, `port 8090`. */
+  /** The subject: `store`, `port 8090`. */
   readonly check: string
-  /** `warn`: it works, and may not for long. `fail`: gw cannot do its work here. */
+  /** `warn`: works, but may fail soon. `fail`: gw cannot work here. */
   readonly state: 'ok' | 'warn' | 'fail'
-  /** What was found, in a sentence. */
+  /** The finding, in a sentence. */
   readonly found: string
-  /** What to do; absent where nothing is to be done. */
+  /** What to do; absent if there is nothing to do. */
   readonly hint?: string
 }
 

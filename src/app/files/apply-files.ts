@@ -9,14 +9,14 @@ import type { AppPorts } from '../ports.ts'
 import { liveOrEmpty } from '../stored.ts'
 import type { FilesJob, FilesOutcome, FilesRejection } from './outcome.ts'
 
-/** How often a plan is made anew because somebody else has committed in between. */
+/** How often a plan is retried after a concurrent commit. */
 const ATTEMPTS = 3
 
 /**
- * One apply of a tree of files without a person who looks: what `gw apply --yes` does, without probes (a gateway that
- * starts must not wait for an upstream that is down) and with the guard against deletes.
+ * Applies a tree of files without a reviewer, like `gw apply --yes`: without probes (a starting gateway must not wait
+ * for an upstream that is down) and with the guard against deletes.
  *
- * Never rejects for what the files hold or the store says.
+ * Never rejects for errors in the files or the store.
  */
 export async function applyFiles(job: FilesJob, signal: AbortSignal): Promise<FilesOutcome> {
   const { paths, store, cwd, environment, last } = job
@@ -26,7 +26,7 @@ export async function applyFiles(job: FilesJob, signal: AbortSignal): Promise<Fi
     signal,
     clock: systemClock,
     random: systemRandom,
-    readStdin: () => Promise.reject(new Error('nobody watches stdin')),
+    readStdin: () => Promise.reject(new Error('stdin cannot be watched')),
   }
   const read = await fingerprint(paths, cwd)
   try {
@@ -56,7 +56,7 @@ async function withoutRaces<T>(attempt: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Why a job could not be done, as it crosses to the main thread. */
+/** The error of a job, in the form that crosses to the main thread. */
 export function rejected(fingerprint: string, error: unknown): FilesOutcome {
   return { is: 'rejected', fingerprint, ...rejection(error) }
 }

@@ -10,8 +10,8 @@ import type { FilesComparison, FilesJob } from './outcome.ts'
 const PAGE = 100
 
 /**
- * Whether the store still is what the files say. The files are read only where an apply or a rollback came after
- * `since`: no other change can touch what files own.
+ * Compares the store with the files. The files are read only after an apply or a rollback since `since`: no other
+ * change can touch resources that files own.
  *
  * @throws {CommandError} GW2xxx
  */
@@ -26,7 +26,7 @@ export async function compareFiles(
     signal,
     clock: systemClock,
     random: systemRandom,
-    readStdin: () => Promise.reject(new Error('nobody watches stdin')),
+    readStdin: () => Promise.reject(new Error('stdin cannot be watched')),
   }
   const { newest, made } = await withStore(url, 'read', ports, store => madeSince(store, since))
   if (made === undefined) return { revision: newest, changes: 0 }
@@ -43,7 +43,7 @@ export async function compareFiles(
   }
 }
 
-/** Of the revisions after `since` the newest that an apply or a rollback made. */
+/** The newest revision after `since` that an apply or a rollback created. */
 async function madeSince(
   store: Pick<Store, 'revisions'>,
   since: number,
@@ -59,7 +59,7 @@ async function madeSince(
   }
 }
 
-/** Files that cannot be planned are another reason, which the next apply of them gives. */
+/** 0 if the files cannot be planned: the next apply of them reports the reason. */
 async function differences(paths: readonly string[], url: string, ports: AppPorts): Promise<number> {
   try {
     const { plan } = await planConfiguration(paths, url, ports)

@@ -2,25 +2,25 @@ import { Worker } from 'node:worker_threads'
 import type { Clock, Timer } from '../../base/clock.ts'
 import type { FilesJob, FilesOutcome } from './outcome.ts'
 
-/** Whoever edits saves again soon; afterwards its memory is worth more than the start of another one. */
+/** Editors save again soon. After this time, freeing the memory is worth a new start. */
 const IDLE_MS = 30_000
 
-/** One life of the thread. */
+/** One run of the thread. */
 interface Running {
   readonly worker: Worker
   readonly exited: Promise<void>
-  /** Who waits for its outcome. */
+  /** Receives the outcome of the current job. */
   answer: (outcome: FilesOutcome) => void
 }
 
-/** The thread that applies files, while it is needed. */
+/** The thread that applies files. Runs only while it is needed. */
 export class FilesThread {
   readonly #url: URL
   readonly #clock: Clock
   #running: Running | undefined
   #idle: Timer | undefined
 
-  /** @param url of the thread's module, compiled: a thread runs what the build made, in tests too. */
+  /** @param url of the compiled thread module: threads run the build, in tests too. */
   constructor(url: URL, clock: Clock) {
     this.#url = url
     this.#clock = clock
@@ -40,7 +40,7 @@ export class FilesThread {
     return outcome
   }
 
-  /** A job that is under way commits or does not. Resolves when the thread has gone. */
+  /** A job in progress commits or does not. Resolves after the thread has exited. */
   async end(): Promise<void> {
     this.#idle?.cancel()
     const running = this.#running
@@ -53,7 +53,7 @@ export class FilesThread {
   #start(): Running {
     const worker = new Worker(this.#url, {
       name: 'files',
-      // What the process was started with is not meant for the thread: it has a module of its own to run.
+      // The thread runs its own module, so it must not inherit the arguments of the process.
       execArgv: [],
     })
     let fault = 'The thread that applies files has ended.'

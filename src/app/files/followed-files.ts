@@ -9,7 +9,7 @@ import { FilesThread } from './files-thread.ts'
 import type { FilesComparison, FilesJob, FilesOutcome, FilesRejection, FilesState } from './outcome.ts'
 
 export interface FollowedFilesPorts {
-  /** Files and directories, as they were given. */
+  /** Files and directories, as passed by the user. */
   readonly paths: readonly string[]
   readonly store: string
   readonly cwd: string
@@ -18,11 +18,11 @@ export interface FollowedFilesPorts {
   readonly log: Log
   /** See {@link FilesThread}. */
   readonly threadUrl?: URL
-  /** For a person who watches: called with what is wrong, once for each state of the files. */
+  /** Called with each new rejection, once per state of the files; for an interactive screen. */
   readonly onRejected?: (rejection: FilesRejection) => void
 }
 
-/** A log line is no report: what is listed is enough to begin with. */
+/** The maximum number of problems in a log line. */
 const LISTED = 20
 
 const ENDING: FilesOutcome = {
@@ -35,11 +35,12 @@ const ENDING: FilesOutcome = {
 }
 
 /**
- * Keeps the store as a tree of files wants it.
+ * Keeps the store in sync with a tree of files.
  *
  *     save ──▶ quiet for 150 ms ──▶ load ──▶ plan ──▶ commit ──▶ the reloader sees the revision
  *                                     │        │        │
- *                                     └────────┴────────┴─▶ what is served stays; loud in the log, degraded in /health
+ *                                     └────────┴────────┴─▶ the served revision stays; error in the log,
+ *                                                           degraded in /health
  */
 export class FollowedFiles {
   readonly #ports: FollowedFilesPorts
@@ -47,15 +48,15 @@ export class FollowedFiles {
   #last: FilesState | undefined
   #rejection: FilesRejection | undefined
   #rejected = ''
-  #blind: string | undefined
-  /** Up to here revisions were compared with the files, or made by them. */
+  #watchError: string | undefined
+  /** Revisions up to this one were compared with the files, or created by them. */
   #compared = 0
   #drift: FilesComparison | undefined
   readonly #thread: FilesThread
   #applying: Promise<FilesOutcome> | undefined
-  /** One more apply, for all that was asked while one was under way. */
+  /** One more apply, for all requests that came during the current one. */
   #next: Promise<FilesOutcome> | undefined
-  /** Jobs of the thread, each after the other. */
+  /** Jobs of the thread run one after another. */
   #jobs: Promise<unknown> = Promise.resolve()
   /** The newest revision that is served. */
   #served = 0
@@ -67,7 +68,7 @@ export class FollowedFiles {
     this.#thread = new FilesThread(ports.threadUrl ?? new URL('./thread.js', import.meta.url), ports.clock)
   }
 
-  /** Applies the files now. Of several calls while one is under way a single one follows. Never rejects. */
+  /** Applies the files now. Several calls during one apply share the next one. Never rejects. */
   apply(): Promise<FilesOutcome> {
     if (!this.#applying) {
       this.#applying = this.#once().finally(() => {
@@ -91,7 +92,7 @@ export class FollowedFiles {
         clock,
         onChange: () => void this.apply(),
         onError: error => {
-          this.#blind = error.message
+          this.#watchError = error.message
           log.error({ err: error }, 'the files cannot be watched; SIGHUP applies them')
         },
       },
@@ -99,8 +100,8 @@ export class FollowedFiles {
   }
 
   /**
-   * A revision is served now. Where the files did not make it they are compared with it, behind whatever they are
-   * applied for; see `drift` in {@link reasons}.
+   * Called when a revision is served. If the files did not create it, it is compared with them after the current
+   * apply; see `drift` in {@link reasons}.
    */
   async compare(revision: number): Promise<void> {
     this.#served = revision
@@ -118,16 +119,17 @@ export class FollowedFiles {
     }
   }
 
-  /** Why what is served may not be what the files say; empty where it is. */
+  /** Reasons why the served revision may differ from the files; empty if it does not. */
   reasons(): readonly string[] {
     const rejected = this.#rejection && [
-      healthReason('files_rejected', `${this.#rejection.message}${first(this.#rejection)}`),
+      healthReason('files_rejected', `${this.#rejection.message}${firstError(this.#rejection)}`),
     ]
-    const blind = this.#blind === undefined ? [] : [healthReason('files_unwatched', this.#blind)]
-    return [...(rejected ?? []), ...blind, ...this.#driftReason()]
+    const unwatched =
+      this.#watchError === undefined ? [] : [healthReason('files_unwatched', this.#watchError)]
+    return [...(rejected ?? []), ...unwatched, ...this.#driftReason()]
   }
 
-  /** Ends the watch; an apply that is under way commits or does not, and ends. */
+  /** Ends the watch. An apply in progress commits or does not, then ends. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#watch?.close()
@@ -152,7 +154,7 @@ export class FollowedFiles {
     return done
   }
 
-  /** @returns false where it could not be done. */
+  /** @returns false if the comparison failed. */
   #compareDone(outcome: FilesOutcome): boolean {
     if (outcome.is !== 'compared') {
       if (outcome.is === 'rejected' && !this.#closed)
@@ -179,7 +181,7 @@ export class FollowedFiles {
     return [
       healthReason(
         'drift',
-        `revision ${made.id}, ${what}${by}, is not what ${this.#ports.paths.join(', ')} says: ${count}; the files undo it when they are applied next`,
+        `revision ${made.id}, ${what}${by}, differs from ${this.#ports.paths.join(', ')}: ${count}; the next apply of the files undoes it`,
       ),
     ]
   }
@@ -204,9 +206,9 @@ export class FollowedFiles {
     if (outcome.is === 'applied') {
       log.info({ revision, files: paths, ...outcome.counts }, 'applied the files')
       for (const { code, message, place } of outcome.warnings)
-        log.warn({ code, place, reason: message }, 'a doubt about the files')
+        log.warn({ code, place, reason: message }, 'warning about the files')
     } else if (this.#rejection) {
-      log.info({ revision, files: paths }, 'the files are as they are served again')
+      log.info({ revision, files: paths }, 'the files match the served revision again')
     }
     this.#last = { revision, fingerprint }
     this.#compared = revision
@@ -216,8 +218,8 @@ export class FollowedFiles {
   }
 }
 
-/** Where to begin to look. */
-function first({ problems }: FilesRejection): string {
+/** The first error: its place, code and message. */
+function firstError({ problems }: FilesRejection): string {
   const problem: Problem | undefined = problems.find(({ severity }) => severity === 'error')
   if (!problem) return ''
   const { place, code, message } = problem

@@ -2,27 +2,27 @@ import type { CommandCode } from '../../base/catalogue/command.ts'
 import type { Problem } from '../../config/types.ts'
 import type { Counts, Revision } from '../../store/types.ts'
 
-/** What is asked of the thread that applies files: plain data, as all that crosses to it and back. */
+/** A job of the thread that applies files: plain data, because it crosses between threads. */
 export interface FilesJob {
-  /** Present: nothing is applied, the files are compared with what was committed after this revision. */
+  /** If present, nothing is applied; the files are compared with the commits after this revision. */
   readonly compareSince?: number
-  /** As they were given, for messages. */
+  /** As passed by the user, for messages. */
   readonly paths: readonly string[]
   readonly store: string
   readonly cwd: string
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** What was applied last: the same files on the same revision are not read again. */
+  /** The last apply: the same files on the same revision are not read again. */
   readonly last?: FilesState
 }
 
 export interface FilesState {
   /** See `fingerprint`. */
   readonly fingerprint: string
-  /** The revision that the files made, or found to be as they want it. */
+  /** The revision that the files created, or already matched. */
   readonly revision: number
 }
 
-/** What came of it. */
+/** The result of a job. */
 export type FilesOutcome =
   | ({ readonly is: 'applied'; readonly counts: Counts; readonly warnings: readonly Problem[] } & FilesState)
   | ({ readonly is: 'unchanged' } & FilesState)
@@ -30,11 +30,11 @@ export type FilesOutcome =
   | ({ readonly is: 'compared' } & FilesComparison)
 
 export interface FilesComparison {
-  /** The newest revision that was looked at. */
+  /** The newest revision that was compared. */
   readonly revision: number
-  /** The newest one since that could differ from the files, which an apply or a rollback made; absent: none. */
+  /** The newest apply or rollback since then, which may differ from the files; absent: none. */
   readonly made?: Pick<Revision, 'id' | 'origin' | 'restores' | 'author'>
-  /** What an apply of the files would change; 0 also where the files cannot be read. */
+  /** The number of changes that an apply of the files would make; 0 also if the files cannot be read. */
   readonly changes: number
 }
 
@@ -42,6 +42,6 @@ export interface FilesRejection {
   readonly code: CommandCode
   readonly message: string
   readonly hint: string
-  /** Each with its place and its frame, secrets masked; empty where it is not the files that are wrong. */
+  /** Each with its place and its code frame, secrets masked; empty if the cause is not in the files. */
   readonly problems: readonly Problem[]
 }

@@ -4,8 +4,8 @@ import { ConfigurationInvalid } from '../invalid.ts'
 import type { FollowedFiles } from './followed-files.ts'
 
 /**
- * Applies the files before anything is served. Where they cannot be, what was good before is served, degraded; only
- * where nothing was ever applied there is nothing to serve.
+ * Applies the files before anything is served. If that fails, the last good revision is served, degraded. Throws only
+ * if nothing was ever applied.
  *
  * @throws {ConfigurationInvalid} and {@link CommandError} as `gw apply`.
  */
@@ -14,7 +14,7 @@ export async function startFiles(
   watch: boolean,
   store: Pick<ServingStore, 'head'>,
 ): Promise<void> {
-  // Before they are read, so that no save falls in between.
+  // Before the files are read, so that no save is missed.
   if (watch) await files.watch()
   const outcome = await files.apply()
   if (outcome.is !== 'rejected' || (await store.head()).revision > 0) return

@@ -5,8 +5,8 @@ import { compareFiles } from './compare-files.ts'
 import type { FilesJob, FilesOutcome } from './outcome.ts'
 
 /**
- * The thread that applies files: to parse and to plan thousands of keys takes seconds, in which the gateway must not
- * stand still. It gives an outcome for each job; `end` asks it to end, before it commits where that has not begun.
+ * The thread that applies files: to parse and plan thousands of keys takes seconds, which must not block the gateway.
+ * Posts an outcome for each job. The message `end` aborts a job that has not begun its commit, and ends the thread.
  */
 const port = parentPort
 if (!port) throw new Error('thread.ts runs in a thread')

@@ -3,24 +3,24 @@ import type { HealthBody } from '../health.ts'
 import { parseSamples, type Samples } from './exposition.ts'
 import { WANTED } from './traffic.ts'
 
-const PATIENCE_MS = 2_000
+const TIMEOUT_MS = 2_000
 
-/** What a gateway says of itself; what it does not say is absent. */
-export interface Heard {
+/** The answers of a gateway; a missing answer is absent. */
+export interface GatewayAnswer {
   readonly health?: HealthBody
   readonly samples?: Samples
-  /** Why there are no samples, where they were asked for. */
+  /** Why requested samples are missing. */
   readonly rejected?: string
 }
 
 /**
- * Asks a gateway for `/health` and, with a token, for `/metrics`. Never throws for what it answers: a gateway that is
- * silent is what a person wants to see.
+ * Reads `/health` of a gateway and, with a token, `/metrics`. Never throws for an answer or a silent gateway: the
+ * caller displays both.
  */
 export async function askGateway(
   url: string,
   { token, signal }: { readonly token: string | undefined; readonly signal: AbortSignal },
-): Promise<Heard> {
+): Promise<GatewayAnswer> {
   const health = await healthOf(url, signal)
   if (health === 'control plane') {
     return { rejected: 'it is a control plane of gw; a gateway listens elsewhere, 127.0.0.1:8090 by default' }
@@ -33,10 +33,10 @@ export async function askGateway(
 
 function rejectionText(status: number): string {
   if (status === 404) return 'it was started without METRICS_TOKEN'
-  return status === 401 ? 'its METRICS_TOKEN is another' : `/metrics answers ${status}`
+  return status === 401 ? 'its METRICS_TOKEN differs' : `/metrics answers ${status}`
 }
 
-/** Also a 503 carries it. */
+/** A 503 has a health body, too. */
 async function healthOf(url: string, signal: AbortSignal): Promise<HealthBody | 'control plane' | undefined> {
   const answer = await ask(new URL('/health', url), signal, {})
   if (answer === undefined) return undefined
@@ -45,7 +45,7 @@ async function healthOf(url: string, signal: AbortSignal): Promise<HealthBody | 
     const body = JSON.parse(answer.text) as Partial<HealthBody>
     return typeof body.status === 'string' && Array.isArray(body.reasons) ? (body as HealthBody) : undefined
   } catch {
-    return undefined // something else listens there
+    return undefined // another program listens there
   }
 }
 
@@ -57,8 +57,8 @@ async function ask(
   try {
     const answer = await fetch(url, {
       headers,
-      redirect: 'error', // a token is sent to nobody but whom it was made for
-      signal: withTimeout(PATIENCE_MS, signal),
+      redirect: 'error', // a redirect must not carry the token to another server
+      signal: withTimeout(TIMEOUT_MS, signal),
     })
     const isControl = answer.headers.get('x-gw-service') === 'control'
     return { status: answer.status, text: await answer.text(), isControl }
@@ -68,7 +68,7 @@ async function ask(
   }
 }
 
-/** An address to ask where a gateway listens on every one of its machine. */
+/** Replaces a wildcard listen address by the loopback address. */
 export function reachable(url: string): string {
   const parsed = new URL(url)
   if (parsed.hostname === '0.0.0.0') parsed.hostname = '127.0.0.1'

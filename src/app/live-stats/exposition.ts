@@ -1,11 +1,11 @@
-/** One line of what Prometheus reads. */
+/** One sample line of the Prometheus text format. */
 export interface Sample {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
 }
 
-/** By the text of name and labels, which names a series. */
+/** Keyed by the text of name and labels, which identifies a series. */
 export type Samples = ReadonlyMap<string, Sample>
 
 const LINE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)(?: \d+)?$/
@@ -13,10 +13,11 @@ const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/g
 const ESCAPED: Readonly<Record<string, string>> = { n: '\n', '"': '"', '\\': '\\' }
 
 /**
- * Reads the text format of Prometheus, version 0.0.4
- * (https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format), as far as `/metrics` writes it.
+ * Parses the Prometheus text format, version 0.0.4
+ * (https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format), in the subset that `/metrics`
+ * writes.
  *
- * @param wanted names to keep; buckets of a histogram count under their own name.
+ * @param wanted names to keep; histogram buckets have their own name.
  */
 export function parseSamples(text: string, wanted: ReadonlySet<string>): Samples {
   const samples = new Map<string, Sample>()
@@ -37,8 +38,8 @@ function unescaped(text: string): string {
 }
 
 /**
- * How much each counter has grown. One that has shrunk belongs to a process that began anew, so all of it is new; one
- * that was not there before is new as well.
+ * The growth of each counter. A counter that has shrunk belongs to a restarted process, so its full value is new; so
+ * is that of a new counter.
  */
 export function growth(before: Samples, after: Samples): readonly Sample[] {
   return [...after].map(([series, sample]) => {
@@ -48,8 +49,8 @@ export function growth(before: Samples, after: Samples): readonly Sample[] {
 }
 
 /**
- * The value below which a share of the observations of a histogram lie, by linear interpolation inside its bucket, as
- * Prometheus' `histogram_quantile` has it. Undefined where there are none.
+ * A quantile of a histogram, by linear interpolation inside its bucket, like Prometheus' `histogram_quantile`.
+ * Undefined without observations.
  *
  * @param buckets samples with the label `le`, cumulative.
  */

@@ -12,7 +12,7 @@ export function figure(value: number): string {
   return digits(value)
 }
 
-/** Milliseconds as people say them: `8ms`, `340ms`, `1.2s`, `3m20s`. */
+/** A duration of milliseconds in short form: `8ms`, `340ms`, `1.2s`, `3m20s`. */
 export function latencyText(ms: number | undefined): string {
   if (ms === undefined) return '-'
   if (ms < 1_000) return `${ms < 10 ? digits(ms) : Math.round(ms)}ms`
@@ -20,13 +20,13 @@ export function latencyText(ms: number | undefined): string {
   return `${Math.floor(ms / 60_000)}m${Math.round((ms % 60_000) / 1_000)}s`
 }
 
-/** A share in percent; more than nothing is never `0%`. */
+/** A share in percent; a share above 0 is never shown as `0%`. */
 export function shareText(share: number): string {
   if (share > 0 && share < 0.01) return '<1%'
   return `${Math.round(share * 100)}%`
 }
 
-/** How long ago, in its largest unit: `4s`, `12m`, `5h`, `3d`. */
+/** A time span in its largest unit: `4s`, `12m`, `5h`, `3d`. */
 export function agoText(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000))
   if (seconds < 60) return `${seconds}s`

@@ -4,24 +4,24 @@ import { openStore } from '../../store/open.ts'
 import type { Store, StoredGateway, StoredResource } from '../../store/types.ts'
 import { isAlive } from '../heartbeat.ts'
 import type { AppPorts } from '../ports.ts'
-import { askGateway, type Heard, reachable } from './ask-gateway.ts'
+import { askGateway, type GatewayAnswer, reachable } from './ask-gateway.ts'
 import { growth, type Sample, type Samples } from './exposition.ts'
 import { type KeysSample, nearLimits, sampleKeys } from './near-limits.ts'
 import { rejectionsOf, type StoreTraffic, type Traffic, trafficOfMetrics, trafficOfStore } from './traffic.ts'
 import type { EndpointLiveStats, Flow, GatewayLiveStats, LiveStats } from './types.ts'
 
-/** Where to look. */
+/** The sources to read. */
 export interface LiveStatsSources {
-  /** A gateway by its address; absent: those that serve the store of this machine. */
+  /** The address of a gateway; absent: the gateways that serve the store of this machine. */
   readonly url?: string
   readonly storeUrl: string
-  /** Opens `/metrics`; never shown. */
+  /** The token for `/metrics`; never shown. */
   readonly metricsToken?: string
 }
 
 type LiveStatsPorts = Pick<AppPorts, 'clock' | 'cwd' | 'signal'>
 
-/** The calls of which the store's view of latency is made. */
+/** The number of calls for the latency from the store. */
 const LAST_CALLS = 500
 const LAST_CALLS_MS = 10_000
 const QUARTER_MS = 900_000
@@ -35,11 +35,11 @@ interface AskedGateway {
 const TOKEN = 'METRICS_TOKEN, the same for `gw serve` and here, also shows'
 const UNSEEN: SeenEndpoint = { state: 'unknown' }
 
-/** Everything that one look has found. */
+/** The result of one sample. */
 interface StatsSample {
   readonly atMs: number
   readonly monotonicMs: number
-  readonly gateways: readonly (AskedGateway & { readonly heard: Heard })[]
+  readonly gateways: readonly (AskedGateway & { readonly answer: GatewayAnswer })[]
   readonly store?: StoreSample
 }
 
@@ -51,15 +51,15 @@ interface StoreSample {
 }
 
 /**
- * Looks at running gateways again and again, and says what went on between two looks. From `/metrics`, where a token
- * is given, else from the store of this machine; in what both know, `/metrics` is the more exact.
+ * Samples running gateways repeatedly, and reports the difference of two samples: from `/metrics` with a token, else
+ * from the store of this machine. If both have a value, `/metrics` is more exact.
  */
 export class LiveStatsMonitor {
   readonly #sources: LiveStatsSources
   readonly #ports: LiveStatsPorts
   readonly #store: Store | undefined
   readonly #calendar = new Calendar()
-  /** Sums of the store are compared from here on, so that they only grow. */
+  /** Store sums are compared from this time on, so that they only grow. */
   readonly #sinceMs: number
   #before: StatsSample | undefined
 
@@ -70,7 +70,7 @@ export class LiveStatsMonitor {
     this.#sinceMs = Math.floor(ports.clock.nowMs() / QUARTER_MS) * QUARTER_MS
   }
 
-  /** @throws {CommandError} GW2xxx for the store, which is not opened where an address is given. */
+  /** @throws {CommandError} GW2xxx for the store, which is not opened if an address is given. */
   static async open(sources: LiveStatsSources, ports: LiveStatsPorts): Promise<LiveStatsMonitor> {
     const { url, storeUrl } = sources
     const store =
@@ -80,7 +80,7 @@ export class LiveStatsMonitor {
     return new LiveStatsMonitor(sources, ports, store)
   }
 
-  /** @throws the signal's reason; {CommandError} GW2xxx where the store fails. */
+  /** @throws the signal's reason; {CommandError} GW2xxx if the store fails. */
   async sample(): Promise<LiveStats> {
     const before = this.#before
     const after = await this.#sampleAll()
@@ -95,16 +95,16 @@ export class LiveStatsMonitor {
   async #sampleAll(): Promise<StatsSample> {
     const { clock, signal } = this.#ports
     const atMs = clock.nowMs()
-    const asked = await this.#gateways()
+    const gateways = await this.#gateways()
     const { metricsToken: token } = this.#sources
-    const heard = await Promise.all(
-      asked.map(async gateway => ({
+    const answered = await Promise.all(
+      gateways.map(async gateway => ({
         ...gateway,
-        heard: gateway.url === undefined ? {} : await askGateway(gateway.url, { token, signal }),
+        answer: gateway.url === undefined ? {} : await askGateway(gateway.url, { token, signal }),
       })),
     )
     const store = this.#store && (await this.#sampleStore(this.#store, atMs))
-    return { atMs, monotonicMs: clock.monotonicMs(), gateways: heard, ...(store && { store }) }
+    return { atMs, monotonicMs: clock.monotonicMs(), gateways: answered, ...(store && { store }) }
   }
 
   async #gateways(): Promise<readonly AskedGateway[]> {
@@ -136,8 +136,8 @@ function liveStatsOf(
   sources: LiveStatsSources,
 ): LiveStats {
   const seconds = before ? Math.max(0.001, (after.monotonicMs - before.monotonicMs) / 1_000) : 0
-  const all = after.gateways.flatMap(({ heard }) => [...(heard.samples?.values() ?? [])])
-  const isMeasured = after.gateways.some(({ heard }) => heard.samples !== undefined)
+  const all = after.gateways.flatMap(({ answer }) => [...(answer.samples?.values() ?? [])])
+  const isMeasured = after.gateways.some(({ answer }) => answer.samples !== undefined)
   const traffic = before && trafficBetween(before, after, seconds, isMeasured)
   const grown = before ? grownSince(before, after) : []
   const rejections = isMeasured ? rejectionsOf(grown, all, seconds) : undefined
@@ -174,22 +174,22 @@ function trafficBetween(
   return trafficOfStore(before.store.traffic, after.store.traffic, seconds)
 }
 
-/** Gateway by gateway: each counts for itself, and one that was not heard before has nothing to compare with. */
+/** Compared per gateway: each has its own counters, and a gateway without an earlier sample has no growth. */
 function grownSince(before: StatsSample, after: StatsSample): readonly Sample[] {
   const earlier = new Map(
-    before.gateways.map(({ name, heard }): [string, Samples | undefined] => [name, heard.samples]),
+    before.gateways.map(({ name, answer }): [string, Samples | undefined] => [name, answer.samples]),
   )
-  return after.gateways.flatMap(({ name, heard }) => {
+  return after.gateways.flatMap(({ name, answer }) => {
     const known = earlier.get(name)
-    return known && heard.samples ? growth(known, heard.samples) : []
+    return known && answer.samples ? growth(known, answer.samples) : []
   })
 }
 
 function gatewayLiveStats(
-  { name, url, stored, heard }: StatsSample['gateways'][number],
+  { name, url, stored, answer }: StatsSample['gateways'][number],
   { atMs, store }: StatsSample,
 ): GatewayLiveStats {
-  const { health } = heard
+  const { health } = answer
   const revision = health?.revision ?? stored?.revision ?? 0
   const isSilent = health === undefined || (stored !== undefined && !isAlive(stored, atMs))
   const rejected = stored?.rejected && [
@@ -210,15 +210,15 @@ function gatewayLiveStats(
 
 type SeenEndpoint = Pick<EndpointLiveStats, 'state' | 'sinceMs' | 'reason'>
 
-/** What the gateways have seen of endpoints: where they disagree the unhealthy one counts. */
+/** The endpoint states that gateways report. If they disagree, unhealthy wins. */
 function seenBy({ gateways, atMs }: StatsSample): ReadonlyMap<string, SeenEndpoint> {
   const health = new Map<string, SeenEndpoint>()
-  for (const { stored, heard } of gateways) {
+  for (const { stored, answer } of gateways) {
     const own = new Map<string, SeenEndpoint>()
     if (stored && isAlive(stored, atMs))
       for (const { endpoint, ...seen } of stored.endpoints) own.set(endpoint, seen)
-    // Newer than what stands in the store, which has the reasons.
-    for (const { name, labels, value } of heard.samples?.values() ?? []) {
+    // Newer than the store, but without the reasons.
+    for (const { name, labels, value } of answer.samples?.values() ?? []) {
       const endpoint = labels['endpoint']
       if (name !== 'gw_endpoint_healthy' || endpoint === undefined) continue
       const state = value === 1 ? 'healthy' : 'unhealthy'
@@ -230,7 +230,7 @@ function seenBy({ gateways, atMs }: StatsSample): ReadonlyMap<string, SeenEndpoi
   return health
 }
 
-/** Those of the configuration, and those of which only traffic is known. */
+/** The configured endpoints, and those known only from traffic. */
 function endpointLiveStats(
   flows: ReadonlyMap<string, Flow>,
   health: ReadonlyMap<string, SeenEndpoint>,
@@ -246,12 +246,12 @@ function endpointLiveStats(
   })
 }
 
-/** Endpoints that are enabled and of which nothing is known, though a gateway serves. */
+/** Enabled endpoints without an answer or failure so far; 0 if no gateway serves. */
 function unansweredIn(endpoints: readonly EndpointLiveStats[], { gateways, store }: StatsSample): number {
-  const serving = gateways.filter(({ heard }) => heard.health !== undefined)
+  const serving = gateways.filter(({ answer }) => answer.health !== undefined)
   if (serving.length === 0) return 0
   if (store) return endpoints.filter(({ state }) => state === 'unknown').length
-  return Math.min(...serving.map(({ heard }) => heard.health?.endpoints?.unknown ?? 0))
+  return Math.min(...serving.map(({ answer }) => answer.health?.endpoints?.unknown ?? 0))
 }
 
 function notesOn(
@@ -260,8 +260,8 @@ function notesOn(
   isMeasured: boolean,
 ): readonly string[] {
   if (gateways.length === 0) return ['No gateway serves this store: start one with `gw serve`.']
-  const rejections = gateways.flatMap(({ name, heard }) =>
-    heard.rejected ? [`${name}: ${heard.rejected}.`] : [],
+  const rejections = gateways.flatMap(({ name, answer }) =>
+    answer.rejected ? [`${name}: ${answer.rejected}.`] : [],
   )
   if (isMeasured || rejections.length > 0) return rejections
   if (store) return [`${TOKEN} rejections and the latency of every request.`]

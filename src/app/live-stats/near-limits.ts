@@ -10,14 +10,14 @@ import type { KeyLiveStats, LimitLiveStats } from './types.ts'
 
 const MINUTE_S = 60
 
-/** What the store says of its keys at a moment. */
+/** The usage of keys in the store at one time. */
 export interface KeysSample {
   readonly keys: readonly StoredResource[]
   readonly sums: ReadonlyMap<string, KeySums>
   readonly usage: readonly UsageRow[]
 }
 
-/** Looks at the keys that have a limit at all. */
+/** Samples the keys that have limits. */
 export async function sampleKeys(
   store: Store,
   calendar: Calendar,
@@ -36,8 +36,8 @@ export async function sampleKeys(
 }
 
 /**
- * Keys with how far their limits are used, those nearest to one first. Requests and tokens per minute are those of the
- * span, taken to a minute: the gateway's own buckets are not asked.
+ * The keys with the use of their limits, nearest to a limit first. Requests and tokens per minute are extrapolated
+ * from the span; the gateway's own rate state is not read.
  */
 export function nearLimits(
   before: KeysSample | undefined,

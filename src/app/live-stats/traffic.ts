@@ -2,7 +2,7 @@ import type { StoredCall, UsageRow } from '../../store/ledger/types.ts'
 import { quantile, type Sample } from './exposition.ts'
 import type { Flow, Rejection } from './types.ts'
 
-/** What went through, by name. */
+/** Traffic by endpoint and by model. */
 export interface Traffic {
   readonly endpoints: ReadonlyMap<string, Flow>
   readonly models: ReadonlyMap<string, Flow>
@@ -10,7 +10,7 @@ export interface Traffic {
   readonly tokensPerSecond: number
 }
 
-/** The metrics that are asked for: the rest of a scrape is not kept. */
+/** The metrics to read; other samples of a scrape are dropped. */
 export const WANTED: ReadonlySet<string> = new Set([
   'gw_requests_total',
   'gw_rejections_total',
@@ -23,7 +23,7 @@ export const WANTED: ReadonlySet<string> = new Set([
 ])
 const DURATION = 'gen_ai_server_request_duration_seconds_bucket'
 
-/** From how much the counters of `/metrics` have grown. */
+/** Computes the traffic from the growth of the counters of `/metrics`. */
 export function trafficOfMetrics(grown: readonly Sample[], seconds: number): Traffic {
   const of = (name: string) => grown.filter(sample => sample.name === name)
   const [requests, tokens, attempts, durations] = [
@@ -35,14 +35,14 @@ export function trafficOfMetrics(grown: readonly Sample[], seconds: number): Tra
   const flow = (name: string, label: string, durationLabel: string): Flow => {
     const own = (samples: readonly Sample[], by = label) =>
       samples.filter(({ labels }) => labels[by] === name)
-    const asked = own(requests)
-    const results = label === 'endpoint' ? sums(own(attempts), 'result') : sums(asked, 'outcome')
+    const ownRequests = own(requests)
+    const results = label === 'endpoint' ? sums(own(attempts), 'result') : sums(ownRequests, 'outcome')
     const tried = results.reduce((sum, [, count]) => sum + count, 0)
     const fine = results.reduce((sum, [result, count]) => (isFine(result) ? sum + count : sum), 0)
     return {
       name,
-      // What was rejected before an endpoint was asked is no load of it.
-      requestsPerSecond: (label === 'endpoint' ? tried : total(asked)) / seconds,
+      // A call rejected before dispatch is no load of an endpoint.
+      requestsPerSecond: (label === 'endpoint' ? tried : total(ownRequests)) / seconds,
       tokensPerSecond: total(own(tokens)) / seconds,
       ...quantiles(own(durations, durationLabel)),
       failed: tried === 0 ? 0 : 1 - fine / tried,
@@ -81,14 +81,14 @@ export function rejectionsOf(
   }))
 }
 
-/** What the store knows: sums by name, and the last calls, of which the latency is taken. */
+/** Sums of the store by name, and the last calls, for the latency. */
 export interface StoreTraffic {
   readonly byEndpoint: readonly UsageRow[]
   readonly byModel: readonly UsageRow[]
   readonly calls: readonly StoredCall[]
 }
 
-/** From two looks at the store. It knows of calls that were billed or logged, and of no rejection. */
+/** Computes the traffic from two samples of the store, which has charged or logged calls and no rejections. */
 export function trafficOfStore(before: StoreTraffic, after: StoreTraffic, seconds: number): Traffic {
   const grownBy = (
     earlier: readonly UsageRow[],
@@ -131,7 +131,7 @@ export function tokensOf({ inputTokens, outputTokens }: UsageRow): number {
   return inputTokens + outputTokens
 }
 
-/** Neither answered nor left by its client is a failure of somebody else. */
+/** Results that are not a failure of the upstream. */
 function isFine(result: string): boolean {
   return result === 'answered' || result === 'client_gone' || result === 'rejected'
 }
@@ -140,7 +140,7 @@ function total(samples: readonly Sample[]): number {
   return samples.reduce((sum, { value }) => sum + value, 0)
 }
 
-/** Largest first; what is 0 is left out. */
+/** Largest first, without zeros. */
 function sums(samples: readonly Sample[], label: string): readonly (readonly [string, number])[] {
   const counts = new Map<string, number>()
   for (const { labels, value } of samples) {

@@ -1,41 +1,41 @@
 import type { HealthBody } from '../health.ts'
 
-/** What gateways did in a span of time, and how things stand at its end. Numbers are of that span alone. */
+/** The activity of gateways in a span of time, and their state at its end. Rates cover only the span. */
 export interface LiveStats {
   readonly atMs: number
-  /** Length of the span; 0 of the first look, which has no rates yet. */
+  /** Length of the span; 0 for the first sample, which has no rates yet. */
   readonly seconds: number
-  /** Of the store; absent where it was not asked. */
+  /** Of the store; absent if the store was not read. */
   readonly storeRevision?: number
   readonly gateways: readonly GatewayLiveStats[]
   readonly endpoints: readonly EndpointLiveStats[]
-  /** How many of them are enabled and have neither answered nor failed; 0 where no gateway serves. */
+  /** Enabled endpoints that have neither answered nor failed; 0 if no gateway serves. */
   readonly unanswered: number
   readonly models: readonly Flow[]
-  /** Absent where nobody may know: only `/metrics` tells. */
+  /** Absent without a metrics token: only `/metrics` has rejections. */
   readonly rejections?: readonly Rejection[]
   readonly keys: readonly KeyLiveStats[]
   readonly total: Total
-  /** What could not be asked, and what would help, in sentences. */
+  /** Sources that could not be read, and what would help, in sentences. */
   readonly notes: readonly string[]
 }
 
 export interface Total {
   readonly requestsPerSecond: number
   readonly tokensPerSecond: number
-  /** Requests that have begun and not ended, streams among them. */
+  /** Requests in flight, streams included. */
   readonly inFlight: number
   readonly rejectedPerSecond?: number
 }
 
 export interface GatewayLiveStats {
-  /** `host:pid`, or its address. */
+  /** `host:pid`, or the address. */
   readonly name: string
   readonly url?: string
   readonly revision: number
-  /** It serves an older revision than the store holds. */
+  /** Serves an older revision than the newest in the store. */
   readonly isBehind: boolean
-  /** `silent`: the store has not heard of it for seconds, or it does not answer. */
+  /** `silent`: no report in the store for seconds, or no answer. */
   readonly state: HealthBody['status'] | 'silent'
   readonly reasons: readonly string[]
   readonly inFlight: number
@@ -43,24 +43,24 @@ export interface GatewayLiveStats {
   readonly startedAtMs?: number
 }
 
-/** What went through an endpoint or a model. */
+/** The traffic of an endpoint or a model. */
 export interface Flow {
   readonly name: string
   readonly requestsPerSecond: number
   readonly tokensPerSecond: number
-  /** Milliseconds from a request's first byte to its answer's last; absent where nothing was answered. */
+  /** Milliseconds from the first byte of a request to the last byte of its answer; absent without answers. */
   readonly p50Ms?: number
   readonly p95Ms?: number
   /** Share of the attempts or calls that were not answered, 0 to 1. */
   readonly failed: number
-  /** Attempts by what came of them, the most frequent first; empty where only `/metrics` tells. */
+  /** Attempts by result, most frequent first; empty without `/metrics`. */
   readonly results: readonly (readonly [result: string, count: number])[]
 }
 
 export interface EndpointLiveStats extends Flow {
-  /** `unknown` until it has answered or failed. */
+  /** `unknown` before the first answer or failure. */
   readonly state: 'healthy' | 'unhealthy' | 'disabled' | 'unknown'
-  /** Milliseconds since the epoch; absent where it is not known. */
+  /** Milliseconds since the epoch; absent if unknown. */
   readonly sinceMs?: number
   /** Why it is unhealthy. */
   readonly reason?: string
@@ -70,17 +70,17 @@ export interface Rejection {
   /** An error code of the catalogue. */
   readonly reason: string
   readonly perSecond: number
-  /** Since the gateway has started. */
+  /** Since the start of the gateway. */
   readonly total: number
 }
 
-/** The limit of a key that it has come nearest to. */
+/** A key with its use of limits. */
 export interface KeyLiveStats {
   readonly name: string
   readonly tenant?: string
   readonly requestsPerSecond: number
   readonly tokensPerSecond: number
-  /** Each limit that it has, the one most used first. */
+  /** Its limits, most used first. */
   readonly limits: readonly LimitLiveStats[]
 }
 
@@ -89,6 +89,6 @@ export interface LimitLiveStats {
   readonly limit: string
   readonly used: string
   readonly of: string
-  /** 1 is all of it. */
+  /** 1 means fully used. */
   readonly share: number
 }

@@ -5,17 +5,17 @@ import type { LiveStats } from './types.ts'
 
 type WatchPorts = Pick<AppPorts, 'clock' | 'cwd' | 'signal'>
 
-/** The first rates should not wait for a whole interval. */
+/** The first rates come early, not after a full interval. */
 const FIRST_MS = 500
 
 export interface Rhythm {
   readonly intervalMs: number
-  /** How many looks with rates there are; without end where absent. */
+  /** The number of samples with rates; absent: unlimited. */
   readonly count?: number
 }
 
 /**
- * Looks again and again, until the signal comes; the first look has no rates, and the second follows soon.
+ * Yields samples until the signal aborts. The first has no rates, and the second follows soon.
  *
  * @throws {CommandError} GW2xxx for the store.
  */
@@ -33,14 +33,14 @@ export async function* watchLiveStats(
       if (!signal.aborted) yield await monitor.sample()
     }
   } catch (error) {
-    // A look that the signal has cut short is no failure.
+    // An aborted sample is not a failure.
     if (!signal.aborted) throw error
   } finally {
     await monitor.close()
   }
 }
 
-/** One look, without rates. @throws {CommandError} GW2xxx for the store. */
+/** One sample, without rates. @throws {CommandError} GW2xxx for the store. */
 export async function sampleOnce(sources: LiveStatsSources, ports: WatchPorts): Promise<LiveStats> {
   const monitor = await LiveStatsMonitor.open(sources, ports)
   try {

@@ -11,7 +11,7 @@ import { wouldServe } from '../serve-check.ts'
 import type { ThreadSettings } from './remote-configurations.ts'
 import { callsOver } from './worker-rpc.ts'
 
-/** The thread that works on configurations which come over the network, one after another. */
+/** The thread that processes configurations from the network, one after another. */
 if (!parentPort) throw new Error('configurations-thread.ts runs in a thread')
 
 const { storeUrl, cwd, environment } = workerData as ThreadSettings
@@ -25,14 +25,14 @@ callsOver<object, Configurations>(parentPort, {
 
 function inTurn<Answer>(work: (configurations: Configurations) => Promise<Answer>): Promise<Answer> {
   const answer = working.then(() => executed(work))
-  // Whatever became of it, and whoever asked has been told.
+  // The caller has already received the error.
   working = answer.catch(() => undefined)
   return answer
 }
 
-/** @throws {ApiError} also for what a command would fail with: its details do not cross. */
+/** @throws {ApiError} also for command errors: their details do not cross. */
 async function executed<Answer>(work: (configurations: Configurations) => Promise<Answer>): Promise<Answer> {
-  // Whoever ends the thread ends all of it.
+  // The thread is terminated as a whole, so the signal never aborts.
   const { signal } = new AbortController()
   try {
     const store = await openStore(storeUrl, { mode: 'write', clock: systemClock, folder: cwd })

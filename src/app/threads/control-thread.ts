@@ -6,20 +6,21 @@ import { createLog } from '../../base/log.ts'
 import { pooledRandom, systemRandom } from '../../base/random.ts'
 import type { ControlPlane } from '../control.ts'
 import type { HealthAnswer } from '../health.ts'
-import { comeBehind } from './priority.ts'
+import { lowerPriority } from './priority.ts'
 import type { ControlThread, MainThread } from './remote-control.ts'
 import { type Calls, callsOver } from './worker-rpc.ts'
 
 /**
- * For how long lines of the log are gathered: each message wakes the gateway's loop, and a client that asks one by one
- * has a line in each turn. No longer, because a line is to stand near what the gateway said at its time.
+ * How long log lines are batched: each message wakes the gateway's event loop, and a client with serial requests
+ * causes a line per turn. Kept short, so that lines stay close in time to those of the gateway.
  */
 const GATHER_MS = 10
 
-/** The thread of the control plane, with an event loop, a heap and a connection to the store of its own. */
+/** The thread of the control plane, with its own event loop, heap and store connection. */
 if (!parentPort) throw new Error('control-thread.ts runs in a thread')
-// Before it loads what it needs: the gateway answers already. It is to answer under load, too, so not the lowest.
-comeBehind(constants.priority.PRIORITY_BELOW_NORMAL)
+// Before further imports: the gateway already answers. Not the lowest priority, because the control plane must answer
+// under load, too.
+lowerPriority(constants.priority.PRIORITY_BELOW_NORMAL)
 serveControl(parentPort)
 
 function serveControl(port: MessagePort): void {
@@ -28,7 +29,7 @@ function serveControl(port: MessagePort): void {
   const main: Calls<MainThread, ControlThread> = callsOver(port, {
     open: async ({ address, publicUrl, logLevel, ...settings }) => {
       const { openControl } = await import('../control.ts')
-      plane = await withItsLines(
+      plane = await withFlushedLines(
         openControl(address, {
           ...settings,
           publicUrl: publicUrl === undefined ? undefined : new URL(publicUrl),
@@ -47,14 +48,14 @@ function serveControl(port: MessagePort): void {
       return plane.url
     },
     find: (...query) => opened().find(...query),
-    close: (...words) => withItsLines(opened().close(...words)),
+    close: (...words) => withFlushedLines(opened().close(...words)),
   })
   const lines = new GatheredLines(text => void main.writeLines.asEvent(text), systemClock, GATHER_MS)
-  // A bug ends the thread as well, and its last lines may tell of it.
+  // An uncaught error ends the thread too, and its last lines may explain it.
   process.once('exit', () => lines.flush())
 
-  /** Whoever hears that it is done has its lines, and may end the thread. */
-  async function withItsLines<Done>(work: Promise<Done>): Promise<Done> {
+  /** Flushes the lines before the result is sent, because the caller may then end the thread. */
+  async function withFlushedLines<Done>(work: Promise<Done>): Promise<Done> {
     try {
       return await work
     } finally {
@@ -65,7 +66,7 @@ function serveControl(port: MessagePort): void {
     lines.flush()
     void main.flushLines.asEvent()
   }
-  /** Anybody may ask, without a key: all who wait at a time are one question to the gateway's loop. */
+  /** Needs no key, so concurrent requests share one message to the gateway's event loop. */
   function askHealth(): Promise<HealthAnswer> {
     health ??= main.health().finally(() => {
       health = undefined

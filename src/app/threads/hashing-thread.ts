@@ -3,23 +3,23 @@ import { constants } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parentPort } from 'node:worker_threads'
 import type { HashingThread } from './hashing.ts'
-import { comeBehind } from './priority.ts'
+import { lowerPriority } from './priority.ts'
 import { callsOver } from './worker-rpc.ts'
 
 /**
- * The thread that hashes passwords. A hash keeps a core busy for a fifth of a second: where the gateway has a use for
- * it, the gateway comes first, and so does the rest of the control plane. After each hash it rests for twice as long as
- * that took: a line of people has a third of a core at most, and no more of the disk that their sessions are written to.
+ * The thread that hashes passwords. A hash occupies a core for a fifth of a second; the gateway and the rest of the
+ * control plane have priority. After each hash the thread pauses for twice its duration, so that a queue of log-ins
+ * uses at most a third of a core, and the same share of the disk that sessions are written to.
  */
 if (!parentPort) throw new Error('hashing-thread.ts runs in a thread')
 
-comeBehind(constants.priority.PRIORITY_LOW)
+lowerPriority(constants.priority.PRIORITY_LOW)
 
-let rested: Promise<unknown> = Promise.resolve()
+let idle: Promise<unknown> = Promise.resolve()
 callsOver<object, HashingThread>(parentPort, {
   derive: ({ password, salt, lengthBytes, options }) =>
     new Promise((resolve, reject) => {
-      rested = rested.then(() => {
+      idle = idle.then(() => {
         const startedMs = performance.now()
         try {
           resolve(scryptSync(password, salt, lengthBytes, options))

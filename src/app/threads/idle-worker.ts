@@ -2,19 +2,19 @@ import { Worker } from 'node:worker_threads'
 import type { Clock, Timer } from '../../base/clock.ts'
 import { type Calls, callsOver, endCalls } from './worker-rpc.ts'
 
-/** Questions come in groups; afterwards the thread's memory is worth more than the start of another one. */
+/** Calls come in bursts. After this time, freeing the memory is worth a new start. */
 const IDLE_MS = 60_000
 
-/** One life of the thread. */
+/** One run of the thread. */
 interface Running<There extends object> {
   readonly worker: Worker
   readonly calls: Calls<There, object>
   readonly exited: Promise<void>
-  /** Questions that wait for their answers. */
+  /** The number of pending calls. */
   waiting: number
 }
 
-/** A thread that answers questions; it is there while it is needed. */
+/** A thread that answers calls. It runs only while it is needed. */
 export class IdleWorker<There extends object> {
   readonly #name: string
   readonly #url: URL
@@ -24,8 +24,8 @@ export class IdleWorker<There extends object> {
   #idle: Timer | undefined
 
   /**
-   * @param url of the thread's module, compiled: a thread runs what the build made, in tests too.
-   * @param settings its `workerData`.
+   * @param url of the compiled thread module: threads run the build, in tests too.
+   * @param settings the `workerData` of the thread.
    */
   constructor(name: string, url: URL, clock: Clock, settings?: unknown) {
     this.#name = name
@@ -34,14 +34,14 @@ export class IdleWorker<There extends object> {
     this.#settings = settings
   }
 
-  /** Rejects as the thread does, and where it fails; the next one starts another. */
-  async ask<Answer>(question: (thread: Calls<There, object>) => Promise<Answer>): Promise<Answer> {
+  /** Rejects with the error of the thread, or if the thread fails; the next call starts a new thread. */
+  async call<Answer>(request: (thread: Calls<There, object>) => Promise<Answer>): Promise<Answer> {
     this.#idle?.cancel()
     this.#running ??= this.#start()
     const running = this.#running
     running.waiting += 1
     try {
-      return await question(running.calls)
+      return await request(running.calls)
     } finally {
       running.waiting -= 1
       if (running.waiting === 0 && this.#running === running) {
@@ -50,7 +50,7 @@ export class IdleWorker<There extends object> {
     }
   }
 
-  /** Whoever still waits is rejected. Resolves when the thread has gone. */
+  /** Rejects pending calls. Resolves after the thread has exited. */
   async end(): Promise<void> {
     this.#idle?.cancel()
     const running = this.#running
@@ -62,7 +62,7 @@ export class IdleWorker<There extends object> {
   #start(): Running<There> {
     const worker = new Worker(this.#url, {
       name: this.#name,
-      // What the process was started with is not meant for the thread: it has a module of its own to run.
+      // The thread runs its own module, so it must not inherit the arguments of the process.
       execArgv: [],
       workerData: this.#settings,
     })

@@ -10,77 +10,77 @@ import type { Store } from '../../store/types.ts'
 import type { HealthAnswer } from '../health.ts'
 import { type Calls, callsOver, endCalls } from './worker-rpc.ts'
 
-/** What the control plane is opened with: all of it crosses as data. */
-export interface ControlOrder {
+/** The options of the control plane: all of them cross as data. */
+export interface ControlOptions {
   readonly address: ListenAddress
   /** The store's URL. */
   readonly storeUrl: string
-  /** Where browsers reach it, where a proxy in front does TLS. */
+  /** The URL for browsers if a proxy in front terminates TLS. */
   readonly publicUrl: string | undefined
-  /** Addresses and networks of proxies whose word about their clients counts. */
+  /** Addresses and networks of proxies whose forwarding headers are trusted. */
   readonly trustedProxies: readonly string[]
-  /** Of gw, as the document of the control plane tells it. */
+  /** The version of gw, for the API document. */
   readonly version: string
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly cwd: string
   readonly logLevel: Log['level']
 }
 
-/** What the thread of the control plane does for the main thread. */
+/** The functions of the control-plane thread. */
 export interface ControlThread {
-  /** @returns the URL. @throws what `openControl` throws, and the system's error where the address cannot be had. */
-  open(order: ControlOrder): Promise<string>
-  /** As the store does it. */
+  /** @returns the URL. @throws what `openControl` throws, and the system's error if the address is not available. */
+  open(options: ControlOptions): Promise<string>
+  /** Like `find` of the store. */
   find(...query: Parameters<Store['find']>): ReturnType<Store['find']>
   /** See {@link Listener}. */
   close(...words: Parameters<Listener['close']>): Promise<void>
 }
 
-/** What the main thread answers to the control plane, and does for it. */
+/** The functions of the main thread for the control plane. */
 export interface MainThread {
   health(): HealthAnswer
-  /** The label of amounts of money. */
+  /** The currency label of amounts. */
   currency(): string
-  /** How endpoints fare; empty where this process sends no traffic. */
+  /** The health of the endpoints; empty if this process sends no traffic. */
   endpoints(): readonly EndpointHealth[]
   /**
-   * By what the gateway of this process decides by; undefined where there is none.
-   * @throws {CommandError} GW4005 where there is no key of that name.
+   * Answers from the state of the gateway in this process; undefined if there is none.
+   * @throws {CommandError} GW4005 if no key has that name.
    */
   explain(question: Asked): Promise<Explanation | undefined>
-  /** Lines for the log, finished, as many as were gathered; flushing follows an error. */
+  /** Complete log lines, as a batch; a flush follows after an error. */
   writeLines(lines: string): void
   flushLines(): void
 }
 
-/** What the process around it lends to the control plane. */
+/** The ports of the control plane in the main thread. */
 export interface RemoteControlPorts
-  extends Omit<ControlOrder, 'address' | 'publicUrl' | 'logLevel'>,
+  extends Omit<ControlOptions, 'address' | 'publicUrl' | 'logLevel'>,
     Pick<MainThread, 'health' | 'currency' | 'endpoints'> {
   readonly publicUrl: URL | undefined
-  /** What the gateway of this process decides by; undefined where there is none. */
+  /** The state of the gateway in this process; undefined if there is none. */
   readonly view: () => View | undefined
-  /** The thread has ended by itself. */
+  /** Called when the thread has ended by itself. */
   readonly onDeath: (error: Error) => void
-  /** Once it is aborted nobody waits any more for a control plane that is coming up. */
+  /** Aborts a start in progress. */
   readonly signal?: AbortSignal
-  /** Where compiled threads are, if not beside this module: tests run those of the build. */
+  /** The folder of compiled thread modules, if not this one: tests run those of the build. */
   readonly threadsUrl?: URL
   readonly clock: Clock
   readonly log: Log
 }
 
 const MODULE = new URL('./control-thread.js', import.meta.url)
-/** A thread within a query of SQLite hears nothing, and cannot be ended: no longer than this does anybody wait for it. */
-const DEAF_MS = 1_000
+/** A thread inside an SQLite query receives no message and cannot be terminated: the longest wait for it. */
+const UNRESPONSIVE_MS = 1_000
 
 /**
- * Starts the control plane in a thread: whatever people and their scripts ask of it, the gateway's event loop has no
- * part in it. What only the gateway knows the thread asks for, a message each.
+ * Starts the control plane in a thread, so that its requests never block the gateway's event loop. The thread requests
+ * state that only the gateway has, one message each.
  *
- * @returns undefined where the signal came first.
- * @throws {CommandError} GW2xxx; GW6001 where the first administrator cannot be made; the system's error where the
- * address cannot be had.
+ * @returns undefined if the signal aborted first.
+ * @throws {CommandError} GW2xxx; GW6001 if the first administrator cannot be created; the system's error if the
+ * address is not available.
  */
 export async function openRemoteControl(
   address: ListenAddress,
@@ -101,7 +101,7 @@ export async function openRemoteControl(
   } = ports
   const worker = new Worker(threadsUrl ? new URL('control-thread.js', threadsUrl) : MODULE, {
     name: 'control',
-    // What the process was started with is not meant for the thread: it has a module of its own to run.
+    // The thread runs its own module, so it must not inherit the arguments of the process.
     execArgv: [],
   })
   const control: Calls<ControlThread, MainThread> = callsOver(worker, {
@@ -115,14 +115,14 @@ export async function openRemoteControl(
     flushLines: () => log.lines.flush?.(),
   })
   let isEnding = false
-  let hasGone = false
-  const gone = new Promise<void>(resolve => {
+  let hasExited = false
+  const exited = new Promise<void>(resolve => {
     let fault = new Error('the thread of the control plane has ended')
     worker.on('error', error => {
       fault = new Error('the thread of the control plane has failed', { cause: error })
     })
     worker.once('exit', () => {
-      hasGone = true
+      hasExited = true
       resolve()
       endCalls(control, fault)
       if (isEnding) return
@@ -132,7 +132,7 @@ export async function openRemoteControl(
   })
   const end = async (): Promise<void> => {
     isEnding = true
-    await within(DEAF_MS, worker.terminate(), clock)
+    await within(UNRESPONSIVE_MS, worker.terminate(), clock)
   }
   try {
     const opening = control.open({
@@ -141,7 +141,7 @@ export async function openRemoteControl(
       publicUrl: publicUrl?.href,
       trustedProxies,
       version,
-      // Not as it is: that of a process does not cross.
+      // A copy: `process.env` itself cannot be cloned.
       environment: { ...environment },
       cwd,
       logLevel: log.level,
@@ -156,10 +156,10 @@ export async function openRemoteControl(
       async close(graceMs, noticeMs) {
         isEnding = true
         const closing = control.close(graceMs, noticeMs).catch((error: unknown) => {
-          if (!hasGone) log.error({ err: error }, 'the control plane has not closed in order')
+          if (!hasExited) log.error({ err: error }, 'the control plane did not close cleanly')
         })
-        // Bills and the lease of the store do not wait for somebody's report.
-        await within(graceMs + DEAF_MS, Promise.race([closing, gone]), clock)
+        // Charges and the store's lease do not wait for a slow control-plane query.
+        await within(graceMs + UNRESPONSIVE_MS, Promise.race([closing, exited]), clock)
         await end()
       },
     }
@@ -169,7 +169,7 @@ export async function openRemoteControl(
   }
 }
 
-/** What `work` comes to, or undefined where the signal comes first. */
+/** The result of `work`, or undefined if the signal aborts first. */
 function unlessAborted<Result>(work: Promise<Result>, signal?: AbortSignal): Promise<Result | undefined> {
   if (!signal) return work
   return new Promise((resolve, reject) => {
@@ -180,7 +180,7 @@ function unlessAborted<Result>(work: Promise<Result>, signal?: AbortSignal): Pro
   })
 }
 
-/** Resolves when `work` is done, or so much later. */
+/** Resolves when `work` is done or the time is over. */
 async function within(ms: number, work: Promise<unknown>, clock: Clock): Promise<void> {
   let timer: Timer | undefined
   const late = new Promise<void>(resolve => {
@@ -190,7 +190,10 @@ async function within(ms: number, work: Promise<unknown>, clock: Clock): Promise
   timer?.cancel()
 }
 
-/** Decided here, where limits and health are; resources are looked up over there. Loaded when somebody asks. */
+/**
+ * Computed here, with the limits and health of the gateway; resources are looked up in the thread. Loaded on first
+ * use.
+ */
 async function explainHere(
   question: Asked,
   { view, clock }: Pick<RemoteControlPorts, 'view' | 'clock'>,

@@ -3,14 +3,14 @@ import { CommandError } from '../../base/catalogue/command.ts'
 
 type DetailsOfApi = NonNullable<ConstructorParameters<typeof ApiError>[2]>
 
-/** What is told of an error in any case. */
+/** The fields common to all errors. */
 interface SerializedBase {
   readonly message: string
   readonly stack?: string
   readonly cause?: SerializedError
 }
 
-/** An error as it crosses between threads: a class does not, and of what hangs on an error nothing does. */
+/** An error as it crosses between threads: the clone algorithm drops classes and extra properties. */
 export type SerializedError =
   | (SerializedBase & {
       readonly is: 'api'
@@ -18,33 +18,33 @@ export type SerializedError =
       readonly details: DetailsOfApi
     })
   | (SerializedBase & { readonly is: 'command'; readonly code: CommandError['code']; readonly hint: string })
-  /** The code is that of the system, such as `EADDRINUSE`. */
+  /** The code is a system code, such as `EADDRINUSE`. */
   | (SerializedBase & { readonly is: 'other'; readonly name: string; readonly code?: string })
 
-/** Causes that are told, each of the one before: whoever reads them has found the reason by then. */
+/** The longest chain of causes that is sent. */
 const MAX_CAUSES = 8
 
-const UNSERIALIZABLE = 'what was thrown cannot be told'
+const UNSERIALIZABLE = 'the thrown value cannot be serialized'
 
 /**
- * What was thrown, as data, whatever it was: who waits for an answer would wait for ever for one that cannot be sent.
- * A class that refines {@link CommandError} becomes one: say before what it says more.
+ * Converts any thrown value to data: a caller would wait for ever for an error that cannot be sent. Subclasses of
+ * {@link CommandError} become a plain CommandError, so extra details must go into the message.
  */
 export function serialize(thrown: unknown): SerializedError {
   return serializeCause([], thrown)
 }
 
-/** @param above what it is the cause of, from the first on. */
+/** @param above the errors that it is the cause of, outermost first. */
 function serializeCause(above: readonly unknown[], thrown: unknown): SerializedError {
   try {
     return dataOf(above, thrown)
   } catch {
-    // What was thrown by looking at it may be no better.
+    // The error thrown by inspecting the value may be just as unusable.
     return { is: 'other', name: 'Error', message: UNSERIALIZABLE }
   }
 }
 
-/** @throws whatever looking at it does, and {@link TypeError} where it is not what an error is. */
+/** @throws any error of a getter, and {@link TypeError} if a field has the wrong type. */
 function dataOf(above: readonly unknown[], thrown: unknown): SerializedError {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown))
   const { message, stack, cause } = error
@@ -66,7 +66,7 @@ function dataOf(above: readonly unknown[], thrown: unknown): SerializedError {
   return { ...common, is: 'other', name, ...code }
 }
 
-/** Copied one by one: what is no data is left out, and does not keep the rest from being told. */
+/** Cloned one by one: a detail that is not data is left out, and the others are kept. */
 function detailsOf({ errors, retryAfterMs, headers, more }: ApiError): DetailsOfApi {
   return Object.fromEntries(
     Object.entries({ errors, retryAfterMs, headers, more }).flatMap(([name, detail]) => {
@@ -80,28 +80,31 @@ function detailsOf({ errors, retryAfterMs, headers, more }: ApiError): DetailsOf
   )
 }
 
-/** @throws {TypeError} where what is to be one is none. */
+/** @throws {TypeError} if the value is not a string. */
 function text<Text extends string>(claimed: Text): Text {
   if (typeof claimed === 'string') return claimed
-  throw new TypeError('not a text')
+  throw new TypeError('not a string')
 }
 
-/** The error that was told of, with the frames of the thread where it was thrown. */
-export function errorOf(serialize: SerializedError): Error {
-  const cause = serialize.cause && { cause: errorOf(serialize.cause) }
-  const error = madeOf(serialize, cause)
-  return serialize.stack === undefined ? error : Object.assign(error, { stack: serialize.stack })
+/** Restores the error, with the stack frames of the thread that threw it. */
+export function errorOf(serialized: SerializedError): Error {
+  const cause = serialized.cause && { cause: errorOf(serialized.cause) }
+  const error = instantiate(serialized, cause)
+  return serialized.stack === undefined ? error : Object.assign(error, { stack: serialized.stack })
 }
 
-function madeOf(serialize: SerializedError, cause: { readonly cause: Error } | undefined): Error {
-  switch (serialize.is) {
+function instantiate(serialized: SerializedError, cause: { readonly cause: Error } | undefined): Error {
+  switch (serialized.is) {
     case 'api':
-      return new ApiError(serialize.code, serialize.message, { ...serialize.details, ...cause })
+      return new ApiError(serialized.code, serialized.message, { ...serialized.details, ...cause })
     case 'command':
-      return new CommandError(serialize.code, serialize.message, { hint: serialize.hint, ...cause })
+      return new CommandError(serialized.code, serialized.message, { hint: serialized.hint, ...cause })
     case 'other': {
-      const { name, code } = serialize
-      return Object.assign(new Error(serialize.message, cause), { name, ...(code !== undefined && { code }) })
+      const { name, code } = serialized
+      return Object.assign(new Error(serialized.message, cause), {
+        name,
+        ...(code !== undefined && { code }),
+      })
     }
   }
 }

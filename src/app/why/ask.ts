@@ -9,7 +9,7 @@ import { contextOfFiles } from './from-files.ts'
 import { contextOfStore } from './from-store.ts'
 
 /**
- * By what files say, before they are applied.
+ * Answers from files, before they are applied.
  * @throws {ConfigurationInvalid} and {@link CommandError} GW3002, GW4005, GW6001
  */
 export async function explainFiles(
@@ -22,9 +22,9 @@ export async function explainFiles(
 }
 
 /**
- * By what stands in a store and was spent.
+ * Answers from the state and spending of a store.
  *
- * @returns also the addresses of gateways that serve it, which know more.
+ * @returns also the addresses of the gateways that serve the store, which have more exact state.
  * @throws {CommandError} GW2xxx, GW4005, GW4009, GW6001
  */
 export async function explainStore(
@@ -34,11 +34,11 @@ export async function explainStore(
 ): Promise<{ readonly explanation: Explanation; readonly gateways: readonly string[] }> {
   return withStore(storeUrl, 'read', ports, async store => ({
     explanation: await explain(question, await contextOfStore(store, ports.clock, question.key), ports.clock),
-    gateways: await living(store, ports.clock.nowMs()),
+    gateways: await liveGateways(store, ports.clock.nowMs()),
   }))
 }
 
-async function living(store: Store, nowMs: number): Promise<readonly string[]> {
+async function liveGateways(store: Store, nowMs: number): Promise<readonly string[]> {
   const gateways = await store.gateways()
   return gateways
     .filter(gateway => isAlive(gateway, nowMs))

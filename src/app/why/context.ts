@@ -3,22 +3,22 @@ import type { DeclaredResource } from '../../gateway/why/lookup.ts'
 import type { Explanation } from '../../gateway/why/to-json.ts'
 import type { Kind } from '../../schema/kinds.ts'
 
-/** A resource as it is declared, and what was done to it by hand. */
+/** A resource as declared, and its manual state. */
 export interface DeclaredState extends DeclaredResource {
   readonly name: string
-  /** Of a key that was disabled by hand. */
+  /** True for a key that was disabled manually. */
   readonly isSuspended?: boolean
 }
 
-/** What a question is answered from. */
+/** The state that a question is answered from. */
 export interface WhyContext {
   readonly source: Explanation['source']
-  /** Absent of files. */
+  /** Absent for files. */
   readonly revision?: number
-  /** What the source cannot know, and what was taken for it. */
+  /** Unknown facts of this source, and the assumptions for them. */
   readonly unknown: readonly string[]
   readonly view: View
-  /** Maintenance was switched on by hand. */
+  /** Maintenance was switched on manually. */
   readonly manualMaintenance: boolean
   one(kind: Kind, name: string): Promise<DeclaredState | undefined>
   all(kind: Kind): Promise<readonly DeclaredState[]>

@@ -10,16 +10,16 @@ import { yieldToEventLoop } from '../yield-to-event-loop.ts'
 import type { WhyContext } from './context.ts'
 import { LoadedLookup } from './lookup.ts'
 
-/** What somebody wants to know. Without a key and a secret: of every key; without a model: of every publication. */
+/** Without a key and a secret: of every key; without a model: of every publication. */
 export type WhyQuestion = Asked
 
-/** The smallest call that there is. */
+/** The size of the smallest call. */
 const DEFAULT_INPUT_TOKENS = 1
 
 /**
- * What would be served to whom, and why not.
+ * Explains which calls would be served, and why others would not.
  *
- * @throws {CommandError} GW4005 where there is no key of that name.
+ * @throws {CommandError} GW4005 if no key has that name.
  */
 export async function explain(
   question: WhyQuestion,
@@ -37,47 +37,48 @@ export async function explain(
     ...(revision !== undefined && { revision }),
     unknown: [...unknown],
   }
-  await lookup.learn('settings', 'settings')
+  await lookup.load('settings', 'settings')
   if (question.key === undefined && question.secret === undefined) {
     if (model === undefined) throw new CommandError('GW6001', 'Name a key, a model, or both.')
-    await lookup.learnModel(model)
-    await Promise.all([lookup.learnAll('key'), lookup.learnAll('tenant')])
+    await lookup.loadModel(model)
+    await Promise.all([lookup.loadAll('key'), lookup.loadAll('tenant')])
     const callers = callersNamed(lookup.names('key'), view.snapshot, lookup)
     const keys = await yieldToEventLoop(explainKeys(callers, { ...call, model }, view, lookup), clock)
     return { ...head, keys }
   }
   const caller = await callerFor(question, context, lookup)
   if (model !== undefined) {
-    await lookup.learnModel(model)
+    await lookup.loadModel(model)
     const callOptions: CallOptions = { ...call, model }
     return { ...head, decision: decisionToJson(decide(caller, callOptions, view), lookup) }
   }
-  await lookup.learnAll('publication')
-  await lookup.learnAll('endpoint')
+  await lookup.loadAll('publication')
+  await lookup.loadAll('endpoint')
   const models = await yieldToEventLoop(explainModels(caller, call, view, lookup), clock)
   return { ...head, models }
 }
 
 async function callerFor(question: WhyQuestion, { view }: WhyContext, lookup: LoadedLookup): Promise<Caller> {
-  if (question.key !== undefined) await lookup.learn('key', question.key)
+  if (question.key !== undefined) await lookup.load('key', question.key)
   const caller =
     question.key === undefined
       ? callerOf(question.secret ?? '', view)
       : callerNamed(question.key, view.snapshot, lookup)
   if (!caller) {
-    await lookup.learnAll('key')
+    await lookup.loadAll('key')
     throw noSuchKey(question.key ?? '', lookup.names('key'))
   }
   const { entry } = caller
   if (entry) {
-    await lookup.learn('key', entry.name)
-    if (entry.tenant) await lookup.learn('tenant', entry.tenant.name)
+    await lookup.load('key', entry.name)
+    if (entry.tenant) await lookup.load('tenant', entry.tenant.name)
   }
   return caller
 }
 
 function noSuchKey(name: string, names: readonly string[]): CommandError {
-  const meant = didYouMean(name, new Set(names))
-  const hint = meant === undefined ? 'List what exists with `gw keys list`.' : `Did you mean ${meant}?`
+  const suggestion = didYouMean(name, new Set(names))
+  const hint =
+    suggestion === undefined ? 'List what exists with `gw keys list`.' : `Did you mean ${suggestion}?`
   return new CommandError('GW4005', `There is no key ${name}.`, { hint })
 }

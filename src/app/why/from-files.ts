@@ -12,20 +12,20 @@ import type { Snapshot } from '../../snapshot/types.ts'
 import { yieldToEventLoop } from '../yield-to-event-loop.ts'
 import type { DeclaredState, WhyContext } from './context.ts'
 
-/** More than any call needs. */
+/** Larger than the cost of any call. */
 const AMPLE_NANO = 2n ** 62n
 
 const UNKNOWN = [
-  'What was used so far: taken as nothing.',
-  'How endpoints fare: each is taken as usable.',
-  'Prepaid balances: taken to cover the call.',
-  'Secrets: each key is taken to have one.',
+  'Usage so far: assumed to be zero.',
+  'Endpoint health: each endpoint is assumed to be usable.',
+  'Prepaid balances: assumed to cover the call.',
+  'Secrets: each key is assumed to have one.',
 ]
 
 /**
- * What a tree of files would mean to a gateway that has just begun to serve it.
+ * The state of a gateway that has just started to serve a tree of files.
  *
- * @throws {CommandError} GW3002 where a gateway could not serve them.
+ * @throws {CommandError} GW3002 if a gateway could not serve them.
  */
 export async function contextOfFiles(
   tree: Tree,
@@ -33,7 +33,7 @@ export async function contextOfFiles(
 ): Promise<WhyContext> {
   const snapshot = await snapshotOfFiles(tree, ports)
   const byName = new Map(tree.resources.map(resource => [`${resource.kind} ${resource.name}`, resource]))
-  const shown = ({ name, spec, place }: Tree['resources'][number]): DeclaredState => {
+  const toDeclared = ({ name, spec, place }: Tree['resources'][number]): DeclaredState => {
     return { name, spec, owner: 'config', file: place.file, line: place.line }
   }
   return {
@@ -43,9 +43,9 @@ export async function contextOfFiles(
     manualMaintenance: false,
     async one(kind, name) {
       const found = byName.get(`${kind} ${name}`)
-      return found && shown(found)
+      return found && toDeclared(found)
     },
-    all: async kind => tree.resources.filter(resource => resource.kind === kind).map(shown),
+    all: async kind => tree.resources.filter(resource => resource.kind === kind).map(toDeclared),
   }
 }
 
@@ -58,18 +58,18 @@ async function snapshotOfFiles(
   throw new CommandError('GW3002', `A gateway could not serve this: ${compiled.problems.join('; ')}.`)
 }
 
-/** A snapshot in which each key has a secret, of which nothing is known. */
+/** A snapshot in which each key has a random, unknown secret. */
 export async function compiledFiles(
   tree: Tree,
   { clock, random }: { readonly clock: Clock; readonly random: Random },
 ): Promise<Compiled> {
   const keys = tree.resources.filter(({ kind, spec }) => kind === 'key' && !spec['hash'] && !spec['secret'])
-  const unguessable = () => keyDigest(Buffer.from(random.bytes(32)).toString('hex'))
+  const randomDigest = () => keyDigest(Buffer.from(random.bytes(32)).toString('hex'))
   const state: ServedState = {
     revision: 0,
     keyVersion: 0,
     resources: tree.resources.map(resource => ({ ...resource, createdAtMs: clock.nowMs() })),
-    secrets: keys.map(({ name }) => ({ key: name, digest: unguessable() })),
+    secrets: keys.map(({ name }) => ({ key: name, digest: randomDigest() })),
     suspendedKeys: [],
   }
   return yieldToEventLoop(
@@ -78,14 +78,12 @@ export async function compiledFiles(
   )
 }
 
-/** Nothing was ever used, and no endpoint was ever asked. */
+/** A view without usage and without endpoint state. */
 export function freshView(snapshot: Snapshot, clock: Clock): View {
   const limiter = new Limiter(clock)
-  const question = limiter.balanceQuery(snapshot)
-  question.answerSums(
-    question.queries.map(({ key }) => ({ key, totalTokens: 0, totalNano: 0n, windowNano: 0n })),
-  )
-  question.answerBalances(new Map(question.tenants.map(tenant => [tenant, AMPLE_NANO])))
+  const query = limiter.balanceQuery(snapshot)
+  query.answerSums(query.queries.map(({ key }) => ({ key, totalTokens: 0, totalNano: 0n, windowNano: 0n })))
+  query.answerBalances(new Map(query.tenants.map(tenant => [tenant, AMPLE_NANO])))
   limiter.adopt(snapshot)
   const health = new HealthRegistry(clock)
   health.adopt(snapshot)
@@ -95,14 +93,12 @@ export function freshView(snapshot: Snapshot, clock: Clock): View {
     clock,
     ledgerHealthy: true,
     limiter: {
-      // A balance that was taken for granted is not shown as one that there is.
-      inspect: (...asked) =>
+      // The assumed balance is not shown as a real one.
+      inspect: (...args) =>
         limiter
-          .inspect(...asked)
-          .map(reading =>
-            reading.name === 'balance'
-              ? { ...reading, usage: { ...reading.usage, used: undefined } }
-              : reading,
+          .inspect(...args)
+          .map(report =>
+            report.name === 'balance' ? { ...report, usage: { ...report.usage, used: undefined } } : report,
           ),
     },
   }

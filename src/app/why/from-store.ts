@@ -16,26 +16,27 @@ import { yieldToEventLoop } from '../yield-to-event-loop.ts'
 import type { DeclaredState, WhyContext } from './context.ts'
 
 const UNKNOWN = [
-  'Rates, and what requests under way hold: only the gateway counts them; taken as nothing.',
-  'How endpoints fare: only the gateway knows; each is taken as usable.',
+  'Rates and the holds of requests in flight: only the gateway counts them; assumed to be zero.',
+  'Endpoint health: only the gateway knows it; each endpoint is assumed to be usable.',
 ]
-const REFERRED = 'Secrets behind references: only the gateway reads them, so none is found by its secret.'
+const REFERRED =
+  'Secrets behind references: only the gateway reads them, so a key is not found by such a secret.'
 
-/** So many resources are read at a time. */
+/** Resources per query. */
 const PAGE = 100
 
 /**
- * What stands in the store, with what the ledger says was spent: as a gateway that has just started would see it.
+ * The resources of the store and the spending in its ledger: the state of a gateway that has just started.
  *
- * @param only the one key whose spending matters; absent: of all.
- * @throws {CommandError} GW2xxx; GW4009 where the newest revision cannot be served.
+ * @param only loads the spending of this key; absent: of all keys.
+ * @throws {CommandError} GW2xxx; GW4009 if the newest revision cannot be served.
  */
 export async function contextOfStore(store: Store, clock: Clock, only?: string): Promise<WhyContext> {
-  return sceneOfState(store, await store.readState(), clock, only)
+  return contextOfState(store, await store.readState(), clock, only)
 }
 
-/** The same of a state that was read. */
-export async function sceneOfState(
+/** The same for a state that is already loaded. */
+export async function contextOfState(
   store: Store,
   state: ServedState,
   clock: Clock,
@@ -52,12 +53,12 @@ export async function sceneOfState(
   }
   const { snapshot } = compiled
   const limiter = new Limiter(clock)
-  const question = limiter.balanceQuery(snapshot)
+  const query = limiter.balanceQuery(snapshot)
   const { accounting } = store
   const account = only === undefined ? undefined : accountOf(only, snapshot)
-  const queries = question.queries.filter(({ key }) => account === undefined || key === account)
-  question.answerSums(await sumsOf(queries, accounting, clock.nowMs(), account))
-  question.answerBalances(await balancesOf(question.tenants, accounting))
+  const queries = query.queries.filter(({ key }) => account === undefined || key === account)
+  query.answerSums(await sumsOf(queries, accounting, clock.nowMs(), account))
+  query.answerBalances(await balancesOf(query.tenants, accounting))
   limiter.adopt(snapshot)
   const health = new HealthRegistry(clock)
   health.adopt(snapshot)
@@ -72,13 +73,13 @@ export async function sceneOfState(
   }
 }
 
-/** Under what a key is counted, where it has a secret. */
+/** The ledger account of a key that has a secret. */
 function accountOf(name: string, { keys }: Snapshot): string {
   for (const key of keys.values()) if (key.name === name) return key.account
   return name
 }
 
-/** What a gateway in this process decides by at this moment, with the resources of its store to speak of. */
+/** The state of the gateway in this process, with the resources of its store. */
 export async function contextOfGateway(view: View, store: Pick<Store, 'find'>): Promise<WhyContext> {
   const { maintenance } = await store.find({ kind: 'settings' })
   return {
@@ -94,14 +95,16 @@ export async function contextOfGateway(view: View, store: Pick<Store, 'find'>): 
 function resourcesOf(store: Pick<Store, 'find'>): Pick<WhyContext, 'one' | 'all'> {
   return {
     async one(kind, name) {
-      const [found] = lookup(await store.find({ kind, name }))
+      const [found] = toDeclared(await store.find({ kind, name }))
       return found
     },
     async all(kind) {
       const found: DeclaredState[] = []
       for (;;) {
         const after = found.at(-1)?.name
-        const page = lookup(await store.find({ kind, limit: PAGE, ...(after !== undefined && { after }) }))
+        const page = toDeclared(
+          await store.find({ kind, limit: PAGE, ...(after !== undefined && { after }) }),
+        )
         found.push(...page)
         if (page.length < PAGE) return found
         await others()
@@ -110,35 +113,35 @@ function resourcesOf(store: Pick<Store, 'find'>): Pick<WhyContext, 'one' | 'all'
   }
 }
 
-function lookup({ resources, holds }: Live): DeclaredState[] {
-  const held = new Set(holds.map(({ key }) => key))
+function toDeclared({ resources, holds }: Live): DeclaredState[] {
+  const suspended = new Set(holds.map(({ key }) => key))
   return resources.map(({ kind, name, spec, owner, place }: StoredResource) => ({
     name,
     spec,
     owner,
     ...(place && { file: place.file, line: place.line }),
-    ...(kind === 'key' && held.has(name) && { isSuspended: true }),
+    ...(kind === 'key' && suspended.has(name) && { isSuspended: true }),
   }))
 }
 
-/** What was settled for each key, for life and since the start of its window: one look for each start that there is. */
+/** The settled usage of each key, for life and since the start of its window: one query per distinct start. */
 async function sumsOf(
   queries: readonly KeySumsQuery[],
   accounting: Accounting,
   untilMs: number,
   only: string | undefined,
 ): Promise<readonly KeySums[]> {
-  const look = async (sinceMs: number) => {
+  const usageSince = async (sinceMs: number) => {
     const key = only !== undefined && { key: only }
-    // A call that ends in this very millisecond counts, too.
+    // Includes calls that end in this very millisecond.
     const rows = await accounting.usage({ by: 'key', sinceMs, untilMs: untilMs + 1, ...key })
     return new Map(rows.map(row => [row.label, row]))
   }
   if (queries.length === 0) return []
-  const life = await look(0)
-  const windows = new Map<number, Awaited<ReturnType<typeof look>>>()
+  const life = await usageSince(0)
+  const windows = new Map<number, Awaited<ReturnType<typeof usageSince>>>()
   for (const { sinceMs } of queries) {
-    if (!windows.has(sinceMs)) windows.set(sinceMs, await look(sinceMs))
+    if (!windows.has(sinceMs)) windows.set(sinceMs, await usageSince(sinceMs))
   }
   return queries.map(({ key, sinceMs }) => {
     const total = life.get(key)
@@ -156,6 +159,8 @@ async function balancesOf(
   accounting: Accounting,
 ): Promise<ReadonlyMap<string, bigint>> {
   if (tenants.length === 0) return new Map()
-  const lookup = new Map((await accounting.wallets()).map(({ tenant, balanceNano }) => [tenant, balanceNano]))
-  return new Map(tenants.map(tenant => [tenant, lookup.get(tenant) ?? 0n]))
+  const balances = new Map(
+    (await accounting.wallets()).map(({ tenant, balanceNano }) => [tenant, balanceNano]),
+  )
+  return new Map(tenants.map(tenant => [tenant, balances.get(tenant) ?? 0n]))
 }

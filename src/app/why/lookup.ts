@@ -3,7 +3,7 @@ import type { WhyLookup } from '../../gateway/why/lookup.ts'
 import type { Kind } from '../../schema/kinds.ts'
 import type { DeclaredState, WhyContext } from './context.ts'
 
-/** What was looked up for one question: a decision is made without waiting. */
+/** The resources loaded for one question, so that the decision itself is synchronous. */
 export class LoadedLookup implements WhyLookup {
   readonly manualMaintenance: boolean
   readonly #context: WhyContext
@@ -14,23 +14,23 @@ export class LoadedLookup implements WhyLookup {
     this.manualMaintenance = context.manualMaintenance
   }
 
-  async learn(kind: Kind, name: string): Promise<void> {
+  async load(kind: Kind, name: string): Promise<void> {
     if (this.#found.has(`${kind} ${name}`)) return
     const found = await this.#context.one(kind, name)
     if (found) this.#found.set(`${kind} ${name}`, found)
   }
 
-  async learnAll(kind: Kind): Promise<void> {
+  async loadAll(kind: Kind): Promise<void> {
     for (const resource of await this.#context.all(kind))
       this.#found.set(`${kind} ${resource.name}`, resource)
   }
 
-  /** The publication, and the endpoints that serve it. */
-  async learnModel(model: string): Promise<void> {
-    await this.learn('publication', model)
+  /** Loads a publication and the endpoints that serve it. */
+  async loadModel(model: string): Promise<void> {
+    await this.load('publication', model)
     const targets = this.#context.view.snapshot.publications.get(model)?.targets
     for (const { endpoint } of [...(targets?.openai ?? []), ...(targets?.anthropic ?? [])]) {
-      await this.learn('endpoint', endpoint.name)
+      await this.load('endpoint', endpoint.name)
     }
   }
 

@@ -6,11 +6,11 @@ import type { WhyQuestion } from './explain.ts'
 /**
  * Asks a running gateway, through its control plane.
  *
- * @throws {CommandError} GW7001 where it cannot be asked; GW4005 where there is no key of that name.
+ * @throws {CommandError} GW7001 if the control plane does not answer; GW4005 if no key has that name.
  */
 export async function explainRemotely(question: WhyQuestion, access: ControlAccess): Promise<Explanation> {
   const { key, secret, model, path, inputTokens, maxTokens } = question
-  const asked = {
+  const fields = {
     ...(model !== undefined && { model }),
     ...(path !== undefined && { path }),
     ...(inputTokens !== undefined && { input_tokens: inputTokens }),
@@ -18,8 +18,8 @@ export async function explainRemotely(question: WhyQuestion, access: ControlAcce
   }
   const answer =
     secret === undefined
-      ? await askControl('explain', access, { query: { ...asked, ...(key !== undefined && { key }) } })
-      : await askControl('explain_secret', access, { body: { ...asked, secret } })
+      ? await askControl('explain', access, { query: { ...fields, ...(key !== undefined && { key }) } })
+      : await askControl('explain_secret', access, { body: { ...fields, secret } })
   if (answer.status === 200) return answer.json as Explanation
   const { detail, hint } = answer.json as { readonly detail?: string; readonly hint?: string }
   const code = answer.status === 404 ? 'GW4005' : 'GW7001'

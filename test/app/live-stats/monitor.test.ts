@@ -98,7 +98,7 @@ describe('a look with a token', () => {
     const watch = await monitor({ metricsToken: 'another' })
     const { gateways, notes } = await watch.sample()
     expect(gateways[0]?.state).toBe('ok')
-    expect(notes[0]).toContain('METRICS_TOKEN is another')
+    expect(notes[0]).toContain('METRICS_TOKEN differs')
     expect(JSON.stringify(notes)).not.toContain(TOKEN)
   })
 })
@@ -239,7 +239,7 @@ keys: { app: { kind: platform } }
     const atFirst = await status()
     expect(atFirst.stdout).toMatch(/well +unknown/)
     expect(atFirst.stdout).toMatch(
-      /4 endpoints have not answered yet: `gw probe` asks them\.\nNothing is known to be wrong\.\n$/,
+      /4 endpoints have not answered yet: `gw probe` tests them\.\nNothing is known to be wrong\.\n$/,
     )
     expect(atFirst.stdout).not.toContain('Everything')
     expect(await (await fetch(`${fresh.gatewayUrl}/health`)).json()).toMatchObject({

@@ -126,7 +126,7 @@ test('where that question fails, each is told, and the next asks anew', async ()
   expect(asked).toBe(2)
 })
 
-const FIRST = expect.stringContaining('nobody may log in')
+const FIRST = expect.stringContaining('no user yet')
 
 test('lines are gathered, and come once, in their order, before it is told that the plane has closed', async () => {
   const { thread, messages, said, open } = await setUp()
