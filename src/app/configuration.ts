@@ -4,7 +4,7 @@ import { blastRadius } from '../changes/blast/radius.ts'
 import type { BlastRadius } from '../changes/blast/types.ts'
 import { exportSet, knownOutside } from '../changes/export.ts'
 import { plan } from '../changes/plan.ts'
-import { probeOrders, standingAfter } from '../changes/probe-orders.ts'
+import { probeOrders, resourcesAfter } from '../changes/probe-orders.ts'
 import { ProbeError } from '../changes/rejections.ts'
 import type { Applied, Plan } from '../changes/types.ts'
 import { load } from '../config/load.ts'
@@ -88,7 +88,7 @@ export function planWithImpact(
   storeUrl: string,
   ports: AppPorts,
 ): Promise<PlanWithImpact> {
-  const after = standingAfter(ready.plan, live.resources, ready.tree)
+  const after = resourcesAfter(ready.plan, live.resources, ready.tree)
   return withRecentUse(storeUrl, ports, async use => ({
     ...ready,
     radius: await blastRadius(live, after, ready.plan.renames, use),
@@ -181,7 +181,7 @@ async function probeNewEndpoints(
   ports: AppPorts,
   options: ProbeOptions,
 ): Promise<readonly ProbeRow[]> {
-  const orders = probeOrders(agreed, live.resources, standingAfter(agreed, live.resources, tree))
+  const orders = probeOrders(agreed, live.resources, resourcesAfter(agreed, live.resources, tree))
   if (orders.length === 0) return []
   const rows = await probeRound(orders, roundPorts(paths, live, storeUrl, ports, options))
   const failures = rows.flatMap(row => {

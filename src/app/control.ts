@@ -3,7 +3,7 @@ import type { Log } from '../base/log.ts'
 import { PasswordHasher } from '../base/password.ts'
 import type { Random } from '../base/random.ts'
 import { readPages } from '../control/pages/pages.ts'
-import type { Asked, EndpointHealthShown, UseCasePorts } from '../control/ports.ts'
+import type { EndpointHealthShown, ExplainQuery, UseCasePorts } from '../control/ports.ts'
 import { startControl } from '../control/server.ts'
 import type { Explanation } from '../gateway/why/to-json.ts'
 import type { ListenAddress, Listener } from '../http/listen.ts'
@@ -30,7 +30,7 @@ export interface ControlPlanePorts {
   /** The health of the endpoints; empty if this process sends no traffic. */
   readonly endpoints: () => Promise<readonly EndpointHealth[]>
   /** Answers from the state of the gateway in this process; undefined if there is none. */
-  readonly explainHere: (question: Asked) => Promise<Explanation | undefined>
+  readonly explainHere: (question: ExplainQuery) => Promise<Explanation | undefined>
   /** The store's URL. */
   readonly storeUrl: string
   /** The URL for browsers if a proxy in front terminates TLS. */
@@ -86,7 +86,7 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
       recentUse: recentUse(store),
       status: async () => (await ports.health()).body,
       endpointHealth: async () => healthShown(await ports.endpoints()),
-      keep: (secret, boundTo) => sealCredential(secret, boundTo, { masterKey, random, clock }),
+      sealCredential: (secret, boundTo) => sealCredential(secret, boundTo, { masterKey, random, clock }),
       probe: (order, credential) =>
         probeEndpoint(order, credential, { clock, environment, masterKey, store, signal: ended.signal }),
       explain: async question =>

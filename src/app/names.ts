@@ -1,4 +1,4 @@
-import { namedAlike } from '../changes/keys-named.ts'
+import { similarNames } from '../changes/keys-named.ts'
 import type { Kind } from '../schema/kinds.ts'
 import type { UsageFilters } from '../store/ledger/types.ts'
 import type { Live } from '../store/types.ts'
@@ -16,7 +16,7 @@ const FILTERED = {
 /** Similar names that exist: `Did you mean blue or bluebird?` */
 export function didYouMean(live: Live, kind: Kind, name: string): string | undefined {
   const names = live.resources.filter(resource => resource.kind === kind).map(resource => resource.name)
-  const similar = namedAlike(name, names)
+  const similar = similarNames(name, names)
   return similar.length > 0 ? `Did you mean ${similar.join(' or ')}?` : undefined
 }
 

@@ -1,7 +1,7 @@
 import { CommandError } from '../base/catalogue/command.ts'
 import { knownOutside } from '../changes/export.ts'
-import { namedAlike } from '../changes/keys-named.ts'
-import { modelsAsked, skipReason } from '../changes/probe-orders.ts'
+import { similarNames } from '../changes/keys-named.ts'
+import { probedModels, skipReason } from '../changes/probe-orders.ts'
 import { decode, type Resource } from '../schema/kinds.ts'
 import type { Live } from '../store/types.ts'
 import { loadTree } from './configuration.ts'
@@ -29,7 +29,7 @@ export async function probeEndpoints(
   const endpoints = chosen(names, resources)
   const orders = endpoints
     .filter(endpoint => skipReason(endpoint) === undefined)
-    .map(endpoint => ({ endpoint, models: modelsAsked(endpoint, resources) }))
+    .map(endpoint => ({ endpoint, models: probedModels(endpoint, resources) }))
   const probed = await probeRound(orders, roundPorts(paths ?? [], live, storeUrl, ports, options))
   return endpoints.flatMap(endpoint => {
     const reason = skipReason(endpoint)
@@ -55,7 +55,7 @@ function chosen(names: readonly string[], resources: readonly Resource[]): reado
   const unknown = [...new Set(names)].filter(name => endpoints.every(endpoint => endpoint.name !== name))
   if (unknown.length === 0) return endpoints.filter(({ name }) => names.includes(name))
   const known = endpoints.map(({ name }) => name)
-  const alike = [...new Set(unknown.flatMap(name => namedAlike(name, known)))]
+  const alike = [...new Set(unknown.flatMap(name => similarNames(name, known)))]
   throw new CommandError('GW4005', `There is no endpoint ${unknown.join(', nor ')}.`, {
     hint:
       alike.length > 0

@@ -6,14 +6,14 @@ import { adoptedBy, owned } from './plan.ts'
 import type { Applied, ApplyContext, Plan } from './types.ts'
 
 /**
- * Makes `desired` so, in one transaction.
+ * Applies `desired` in one transaction.
  *
  *     lock ──▶ still at plan.base? ──▶ owners, references ──▶ check ──▶ write ──▶ revision base + 1
  *                     │                        │                │
  *                  GW4001                GW4004 GW4010        GW3002       nothing written
  *
- * Probes come before, without a lock: an upstream may take its time to answer, and nobody else waits for it. A plan
- * without changes writes nothing.
+ * Probes come earlier, without a lock: an upstream may be slow, and other writers must not wait for it. A plan without
+ * changes writes nothing.
  *
  * @param plan of exactly this `desired`, from `plan()`.
  */
@@ -34,7 +34,7 @@ export async function apply(
     counts,
     ...(author !== undefined && { author }),
     ...(gitCommit !== undefined && { gitCommit }),
-    // All of them, not the changed ones alone: lines move with every edit, and messages name them.
+    // All declared resources, not only the changed ones: line numbers move with every edit, and messages contain them.
     puts: [...desired.resources.map(declared => owned(declared, plan.set)), ...plan.dependents],
     renames: plan.renames,
     deletes: plan.changes

@@ -4,7 +4,7 @@ import { fieldChanges } from './fields.ts'
 import { renamesBetween, underNewNames, withBindings } from './renames.ts'
 import type { ResourceChange } from './types.ts'
 
-/** What differs, in the order of plans, and how much of it. */
+/** The differences, in the order of plans, and their counts. */
 export interface Difference {
   readonly changes: readonly ResourceChange[]
   /** Bindings included. */
@@ -13,8 +13,8 @@ export interface Difference {
 }
 
 /**
- * What makes one state of a store out of another, of all owners. A resource that only changed hands is an update
- * without fields; a line that moved is no change.
+ * The changes between two states of a store, over all owners. A resource with only a new owner is an update without
+ * fields; a new line number is no change.
  */
 export function changesBetween(
   before: readonly StoredResource[],
@@ -63,7 +63,7 @@ function changeOf(
   ]
 }
 
-/** Under what a resource is booked. */
+/** The ledger account of a resource. */
 function accountOf({ name, account = name }: Pick<StoredResource, 'name' | 'account'>): string {
   return account
 }

@@ -1,17 +1,17 @@
 import { CommandError } from '../base/catalogue/command.ts'
 import type { Plan } from './types.ts'
 
-/** So many may go unseen from any set: a resource and what hangs on it. */
+/** Always allowed: a resource with one dependent. */
 const FEW = 2
 const MOST = 10
 const MOST_OF_A_SET = 0.2
 
 /**
- * A folder that was half copied, or a file that was moved away, must not take the service with it, and a long list of
- * deletions is easily nodded through.
+ * Stops accidental mass deletes: a half-copied folder or a moved file must not take the service down, and reviewers
+ * overlook long lists of deletes.
  *
- * @param allowed so many were said to be meant; absent: nobody said anything.
- * @throws {CommandError} GW4015 where the plan deletes more than 10 resources, or more than two and a fifth of its set.
+ * @param allowed the confirmed number of deletes; absent: not confirmed.
+ * @throws {CommandError} GW4015 if the plan deletes more than 10 resources, or more than two and a fifth of its set.
  */
 export function assertFewDeletes(
   { counts, set }: Pick<Plan, 'counts' | 'set'>,
@@ -21,14 +21,14 @@ export function assertFewDeletes(
   const owned = ownedOf(counts)
   throw new CommandError(
     'GW4015',
-    `It would delete ${counts.delete} of the ${owned} resources ${set === '' ? 'that stand' : `of the set ${set}`}.`,
+    `It would delete ${counts.delete} of the ${owned} resources ${set === '' ? 'in the store' : `of the set ${set}`}.`,
     {
-      hint: `Look at \`gw diff\`; if it is meant, pass \`--allow-deletes ${counts.delete}\` to ${set === '' ? '`gw rollback`' : '`gw apply`'}. Nothing was changed.`,
+      hint: `Check \`gw diff\`; if the deletes are intended, pass \`--allow-deletes ${counts.delete}\` to ${set === '' ? '`gw rollback`' : '`gw apply`'}. Nothing was changed.`,
     },
   )
 }
 
-/** Whether a plan may be carried out without a word about its deletions. */
+/** Whether a plan may be applied without a confirmation of its deletes. */
 export function hasFewDeletes({ counts }: Pick<Plan, 'counts'>): boolean {
   const deletes = counts.delete
   return deletes <= FEW || (deletes <= MOST && deletes <= ownedOf(counts) * MOST_OF_A_SET)

@@ -3,7 +3,7 @@ import { resourceId } from '../store/resources.ts'
 import type { Live } from '../store/types.ts'
 import { isOwn } from './ownership.ts'
 
-/** What the files of a set would have to say to mean what stands; sorted by kind and name. */
+/** The resources of a set, sorted by kind and name. */
 export function exportSet(live: Live, set: string): Resource[] {
   return live.resources
     .filter(resource => isOwn(resource, set))
@@ -11,8 +11,8 @@ export function exportSet(live: Live, set: string): Resource[] {
 }
 
 /**
- * What the files of a set may refer to without declaring it, as `kind/name`: all that other owners have. Where the
- * set is not known yet, all that stands; what the tree then deletes although it refers to it is found by `plan`.
+ * The names (`kind/name`) that the files of a set may refer to without declaring them: the resources of other owners.
+ * While the set is unknown: all resources; `plan` finds references to those that the tree itself deletes.
  */
 export function knownOutside(live: Live, set?: string): ReadonlySet<string> {
   return new Set(

@@ -1,18 +1,18 @@
 import type { CanonicalSpec, Json, Kind } from '../schema/kinds.ts'
 import type { FieldChange } from './types.ts'
 
-/** Where secrets stand, or what stands for one: of these fields a plan tells only that they changed. */
+/** Fields with a secret or a reference to one: a plan reports only that they changed. */
 const SECRET_FIELDS: Partial<Record<Kind, readonly string[]>> = {
   endpoint: ['upstream_key'],
   key: ['secret', 'hash'],
 }
-/** Of an endpoint: what is no text there is a reference to a secret. */
+/** Endpoint fields with a secret reference if the value is not text. */
 const HEADER = /^(?:headers[.[]|proxy$)/
 const PLAIN_KEY = /^[A-Za-z0-9_-]+$/
 
 type Fields = { readonly [field: string]: Json }
 
-/** What makes `after` out of `before`, field by field, sorted as the specs are; empty where they are equal. */
+/** The changes from `before` to `after`, field by field, in the order of the specs; empty if equal. */
 export function fieldChanges(kind: Kind, before: CanonicalSpec, after: CanonicalSpec): FieldChange[] {
   const secret = new Set(SECRET_FIELDS[kind])
   return union(before, after).flatMap(field => {
@@ -29,7 +29,7 @@ function changesAt(path: string, before: Json | undefined, after: Json | undefin
   const [from, to] = [before ?? {}, after ?? {}]
   if (isFields(from) && isFields(to)) {
     const members = union(from, to)
-    // Without members one of the two is an empty map and the other nothing: that is told as it is.
+    // Without members, one value is an empty map and the other is absent: that is reported as a value.
     if (members.length > 0) {
       return members.flatMap(member =>
         changesAt(memberPath(path, member), own(from, member), own(to, member)),
@@ -39,7 +39,7 @@ function changesAt(path: string, before: Json | undefined, after: Json | undefin
   if (Array.isArray(before) && Array.isArray(after)) {
     const added = without(after as readonly Json[], before as readonly Json[])
     const removed = without(before as readonly Json[], after as readonly Json[])
-    // Neither: the same items in another order, which only the two lists side by side can show.
+    // If both are empty, only the order differs, which is reported as a value.
     if (added.length + removed.length > 0) return [{ path, type: 'list', added, removed }]
   }
   return [
@@ -47,7 +47,7 @@ function changesAt(path: string, before: Json | undefined, after: Json | undefin
   ]
 }
 
-/** `labels.team`, or `labels["a.b"]` where a dot would tell another story. */
+/** `labels.team`, or `labels["a.b"]` if a dot would be ambiguous. */
 function memberPath(path: string, member: string): string {
   return PLAIN_KEY.test(member) ? `${path}.${member}` : `${path}[${JSON.stringify(member)}]`
 }
@@ -56,7 +56,7 @@ function union(a: Fields, b: Fields): string[] {
   return [...new Set([...Object.keys(a), ...Object.keys(b)])].sort()
 }
 
-/** A label may be called `constructor`. */
+/** A label may be named `constructor`. */
 function own(fields: Fields, field: string): Json | undefined {
   return Object.hasOwn(fields, field) ? fields[field] : undefined
 }
@@ -65,7 +65,7 @@ function isFields(value: Json): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The items of `list` beyond those that `other` holds as well, each as often as it stands there. */
+/** The items of `list` that `other` lacks, counting duplicates. */
 function without(list: readonly Json[], other: readonly Json[]): Json[] {
   const left = other.map(item => JSON.stringify(item))
   return list.filter(item => {
@@ -75,7 +75,7 @@ function without(list: readonly Json[], other: readonly Json[]): Json[] {
   })
 }
 
-/** Canonical values have sorted keys, so equal ones have equal texts. */
+/** Canonical values have sorted keys, so equal values have equal JSON. */
 function isEqual(a: Json | undefined, b: Json | undefined): boolean {
   return JSON.stringify(a) === JSON.stringify(b)
 }

@@ -1,6 +1,6 @@
 import type { Live, StoredSecret } from '../store/types.ts'
 
-/** The secrets that open the gate at `live.atMs`, oldest first, by the name of their key. */
+/** The secrets valid at `live.atMs`, oldest first, by key name. */
 export function activeSecrets(live: Live): Map<string, StoredSecret[]> {
   const byKey = new Map<string, StoredSecret[]>()
   for (const secret of live.secrets) {

@@ -4,7 +4,7 @@ import type { KeySuspension, Live, StoredResource, StoredSecret } from '../store
 import { activeSecrets } from './key-secrets.ts'
 import type { KeyState, KeyView, SecretSource } from './types.ts'
 
-/** What may be told of keys: their policies, their states, the ages of their secrets. Sorted by name. */
+/** The displayable data of keys: policies, states, ages of secrets. Sorted by name. */
 export function viewKeys(live: Live): KeyView[] {
   const active = activeSecrets(live)
   const issued = new Set(
@@ -61,7 +61,7 @@ function secretSource(key: Key, wasIssued: boolean): SecretSource | undefined {
   return wasIssued ? 'issued' : undefined
 }
 
-/** Of several reasons the one that has to be mended first. */
+/** The most significant of several reasons. */
 function keyState(
   key: Key,
   source: SecretSource | undefined,

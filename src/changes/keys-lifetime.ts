@@ -7,7 +7,7 @@ import { type Actor, createManually, deleteManually } from './manual-changes.ts'
 import { ManagedError } from './rejections.ts'
 import type { Check, KeyView } from './types.ts'
 
-/** A key to make, in the words of a configuration file. */
+/** A key to create, with its policy in the format of a configuration file. */
 export interface NewKey {
   readonly name: string
   readonly policy: { readonly [field: string]: Json }
@@ -15,27 +15,27 @@ export interface NewKey {
 
 export interface CreatedKey {
   readonly revision: number
-  /** Names among its models that no publication has: perhaps a typo, perhaps one that comes later. */
+  /** Models of the key without a publication: typos, or publications that come later. */
   readonly unknownModels: readonly string[]
 }
 
-/** What a revocation has ended. */
+/** The result of a revocation. */
 export interface RevokedKey {
-  /** Secrets that were minted here and worked until now. */
+  /** The number of minted secrets that were valid until now. */
   readonly secrets: number
   /**
-   * True where the configuration brings a secret along, which cannot be ended here: the key itself was disabled, as
-   * by `gw keys disable`.
+   * True if the configuration has the secret, which cannot be ended here: the key itself was disabled, as by `gw keys
+   * disable`.
    */
   readonly held: boolean
 }
 
 /**
- * Makes a key that belongs to whose hand it is, as a revision of its own; `gw apply` leaves it alone. It has no
+ * Creates a key for the owner of the actor, as a revision of its own; `gw apply` does not change it. The key has no
  * secret yet.
  *
- * @throws {CommandError} GW6001 for the name or the policy, GW4005 without the tenant, GW4013 where the name is
- * taken, GW3002 where a gateway could not serve the result.
+ * @throws {CommandError} GW6001 for the name or the policy, GW4005 if the tenant does not exist, GW4013 if the name is
+ * taken, GW3002 if a gateway could not serve the result.
  */
 export async function createKey(
   store: Store,
@@ -44,15 +44,15 @@ export async function createKey(
 ): Promise<CreatedKey> {
   const made = { kind: 'key', name, spec: encode('key', parsePolicy(name, policy)) } as const
   const { id } = await createManually(store, made, actor)
-  return { revision: id, unknownModels: await modelsUnknown(store, made) }
+  return { revision: id, unknownModels: await unknownModelsOf(store, made) }
 }
 
 /**
- * Deletes a key with its secrets. What it has used stays in the ledger.
+ * Deletes a key with its secrets. Its usage stays in the ledger.
  *
- * @param review sees the key and rejects by throwing.
- * @throws {CommandError} GW4005 without such a key
- * @throws {ManagedError} GW4004 where a configuration file declares it.
+ * @param review receives the key and rejects by throwing.
+ * @throws {CommandError} GW4005 if the key does not exist
+ * @throws {ManagedError} GW4004 if a configuration file declares it.
  */
 export async function deleteKey(
   store: Store,
@@ -67,10 +67,9 @@ export async function deleteKey(
 }
 
 /**
- * Ends every secret of a key at once, whoever owns the key: this is for an incident. The policy stays, and a new
- * secret may be issued.
+ * Ends every secret of a key at once, for any owner: for incidents. The policy stays, and a new secret may be issued.
  *
- * @throws {CommandError} GW4005 without such a key.
+ * @throws {CommandError} GW4005 if the key does not exist.
  */
 export async function revokeKey(store: Store, name: string): Promise<RevokedKey> {
   const key = await lookUpKey(store, name)
@@ -91,7 +90,7 @@ function parsePolicy(name: string, policy: NewKey['policy']) {
   throw new CommandError('GW6001', faults.join('\n'))
 }
 
-async function modelsUnknown(store: Store, made: Resource): Promise<string[]> {
+async function unknownModelsOf(store: Store, made: Resource): Promise<string[]> {
   const { resources } = await store.find({ kind: 'publication' })
   const known = new Set(resources.map(({ name }) => name))
   return decode('key', made.spec).models.filter(model => !/[*?]/.test(model) && !known.has(model))

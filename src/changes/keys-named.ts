@@ -6,12 +6,12 @@ import type { KeyView } from './types.ts'
 
 const MOST_SIMILAR = 3
 
-/** @throws {CommandError} GW4005, with the names that may have been meant. */
+/** @throws {CommandError} GW4005, with similar names. */
 function findKey(live: Live, name: string): KeyView {
   const keys = viewKeys(live)
   const key = keys.find(candidate => candidate.name === name)
   if (key) return key
-  const similar = namedAlike(
+  const similar = similarNames(
     name,
     keys.map(candidate => candidate.name),
   )
@@ -19,18 +19,18 @@ function findKey(live: Live, name: string): KeyView {
     hint:
       similar.length > 0
         ? `Did you mean ${similar.join(' or ')}? \`gw keys list\` shows all.`
-        : '`gw keys list` shows all; a new key is declared under `keys` and applied, or made by `gw keys create`.',
+        : '`gw keys list` shows all; declare a new key under `keys` and apply, or use `gw keys create`.',
   })
 }
 
-/** The key of that name as it stands. @throws {CommandError} GW4005, with the names that may have been meant. */
+/** Finds a key by name. @throws {CommandError} GW4005, with similar names. */
 export async function lookUpKey(store: Store, name: string): Promise<KeyView> {
   const [key] = viewKeys(await store.find({ kind: 'key', name }))
   return key ?? findKey(await store.find({ kind: 'key' }), name)
 }
 
-/** Up to three names that may have been meant: the nearest one, and those that share a part with it. */
-export function namedAlike(name: string, names: readonly string[]): string[] {
+/** Up to three similar names: the nearest one, and those that share a part with it. */
+export function similarNames(name: string, names: readonly string[]): string[] {
   const wanted = name.toLowerCase()
   const near = didYouMean(name, names)
   const parts = names.filter(candidate => {

@@ -9,7 +9,7 @@ import type { IssuedSecret, KeyView } from './types.ts'
 
 /**
  * Mints the first secret of a key.
- * @throws {CommandError} GW4005 without such a key, GW4006 where it has a secret, minted or brought along.
+ * @throws {CommandError} GW4005 if the key does not exist, GW4006 if it has a minted or configured secret.
  */
 export async function issueKey(store: Store, random: Random, name: string): Promise<IssuedSecret> {
   assertMintable(await lookUpKey(store, name))
@@ -18,7 +18,7 @@ export async function issueKey(store: Store, random: Random, name: string): Prom
   return { key: name, secret }
 }
 
-/** @throws {CommandError} GW4005 without such a key, GW4006 where it has a secret, minted or brought along. */
+/** @throws {CommandError} GW4005 if the key does not exist, GW4006 if it has a minted or configured secret. */
 export async function assertIssuable(store: Store, name: string): Promise<void> {
   const key = await lookUpKey(store, name)
   assertMintable(key)
@@ -26,8 +26,8 @@ export async function assertIssuable(store: Store, name: string): Promise<void> 
 }
 
 /**
- * Mints a further secret; the older ones end after `graceMs`, at once where that is 0.
- * @throws {CommandError} GW4005 without such a key, GW4006 where its secret is brought along by the configuration.
+ * Mints a further secret. The older ones expire after `graceMs`, at once for 0.
+ * @throws {CommandError} GW4005 if the key does not exist, GW4006 if its secret is in the configuration.
  */
 export async function rotateKey(
   store: Store,
@@ -43,15 +43,17 @@ export async function rotateKey(
   return { key: name, secret, ...(hasGrace && { graceUntilMs: createdAtMs + graceMs }) }
 }
 
-/** Disables a key at once, until {@link resumeKey} or until its configuration disables it. False where it was held. */
+/**
+ * Disables a key until {@link resumeKey}, or until its configuration disables it. False if it was suspended already.
+ */
 export async function suspendKey(store: Store, name: string): Promise<boolean> {
   await lookUpKey(store, name)
   return store.suspendKey(name)
 }
 
 /**
- * Takes back {@link suspendKey}. False where the key was not held.
- * @throws {CommandError} GW4005 without such a key, GW4007 where its configuration disables it.
+ * Reverts {@link suspendKey}. False if the key was not suspended.
+ * @throws {CommandError} GW4005 if the key does not exist, GW4007 if its configuration disables it.
  */
 export async function resumeKey(store: Store, name: string): Promise<boolean> {
   const key = await lookUpKey(store, name)
@@ -76,11 +78,11 @@ export async function showKey(store: Store, name: string): Promise<KeyView> {
   return lookUpKey(store, name)
 }
 
-/** A secret that the files bring along is replaced there: a minted one beside it would go on when that one ends. */
+/** A configured secret must be replaced in its file: a minted one would stay valid after the configured one ends. */
 function assertMintable({ name, secretSource, place }: KeyView): void {
   if (secretSource !== 'hash' && secretSource !== 'reference') return
   const field = secretSource === 'hash' ? 'hash' : 'secret'
-  throw new CommandError('GW4006', `The key ${name} has the secret that its configuration brings along.`, {
+  throw new CommandError('GW4006', `The key ${name} has a secret in its configuration.`, {
     hint: `Replace \`${field}\`${place ? ` in ${place.file}:${place.line}` : ''}, or remove it and issue a secret.`,
   })
 }

@@ -11,42 +11,43 @@ import type {
   Store,
   StoredResource,
 } from '../store/types.ts'
-import { namedAlike } from './keys-named.ts'
+import { similarNames } from './keys-named.ts'
 import { assertReferences, references } from './ownership.ts'
 import { ManagedError, UnknownReferenceError } from './rejections.ts'
 import { ownerName, subject } from './subject.ts'
 import type { Check } from './types.ts'
 
 /**
- * Resources that no file declares: made, changed and deleted one at a time, by the command line or over REST. Each
- * change is a revision of its own; `gw apply` leaves them alone, and they leave alone what it has made.
+ * Resources that no file declares, created, changed and deleted one at a time by the command line or REST. Each change
+ * is a revision of its own. `gw apply` does not touch these resources, and manual changes do not touch those of `gw
+ * apply`.
  */
 
-/** Nobody decides anything between the look and the commit, so a revision that comes in between is no conflict. */
+/** Retried without asking: no decision depends on the state between read and commit. */
 const ATTEMPTS = 5
-/** What a key or a binding may name. */
+/** The kinds that keys and bindings refer to. */
 const REFERRED_TO: ReadonlySet<Kind> = new Set(['endpoint', 'publication', 'tenant'])
 const NONE = { create: 0, update: 0, delete: 0, unchanged: 0 }
 
-/** Who makes a change, and what a gateway would say to it. */
+/** The author of a change, with the check of the result. */
 export interface Actor {
   readonly origin: 'cli' | 'rest'
   readonly author?: string
   readonly check?: Check
-  /** Secrets that come with the change, sealed. */
+  /** Sealed secrets that belong to the change. */
   readonly kept?: readonly StoredCredential[]
 }
 
-/** One resource by its name, and what it must still be. */
+/** A resource by name, with its expected version. */
 export interface Target {
   readonly kind: Kind
   readonly name: string
-  /** The `updatedRevision` that the change starts from; absent: whatever stands. */
+  /** The `updatedRevision` that the change is based on; absent: any. */
   readonly version?: number
 }
 
 /**
- * @throws {CommandError} GW4013 where the name is taken, GW3002 where a gateway could not serve the result.
+ * @throws {CommandError} GW4013 if the name is taken, GW3002 if a gateway could not serve the result.
  * @throws {UnknownReferenceError} GW4005
  */
 export function createManually(store: Store, made: Resource, actor: Actor): Promise<Revision> {
@@ -54,7 +55,10 @@ export function createManually(store: Store, made: Resource, actor: Actor): Prom
     const { head, resources } = await store.find(identity(made))
     const [taken] = resources
     if (taken) {
-      throw new CommandError('GW4013', `There is ${oneOf(made)} already; it belongs to ${ownerName(taken)}.`)
+      throw new CommandError(
+        'GW4013',
+        `There already is ${withArticle(made)}; it belongs to ${ownerName(taken)}.`,
+      )
     }
     const puts = [{ ...made, owner: actor.origin }]
     return { base: head.revision, counts: { ...NONE, create: 1 }, puts, deletes: [] }
@@ -62,22 +66,22 @@ export function createManually(store: Store, made: Resource, actor: Actor): Prom
 }
 
 /**
- * @param edit gives what the resource shall say, out of what it says; the same again writes nothing.
- * @returns the revision that the change made, undefined where it changed nothing.
- * @throws {CommandError} GW4005 without such a resource, GW4001 where it is no longer at `version`, GW3002
+ * @param edit returns the new spec of the resource; an equal spec writes nothing.
+ * @returns the new revision, or undefined if nothing changed.
+ * @throws {CommandError} GW4005 if the resource does not exist, GW4001 if it is no longer at `version`, GW3002
  * @throws {UnknownReferenceError} GW4005
- * @throws {ManagedError} GW4004 where a configuration file declares it.
+ * @throws {ManagedError} GW4004 if a configuration file declares it.
  */
 export async function changeManually(
   store: Store,
   target: Target,
-  edit: (standing: StoredResource) => CanonicalSpec,
+  edit: (current: StoredResource) => CanonicalSpec,
   actor: Actor,
 ): Promise<Revision | undefined> {
-  const standing = await look(store, target)
-  if (isSame(edit(standing.resource), standing.resource.spec)) return undefined
+  const current = await readTarget(store, target)
+  if (isSame(edit(current.resource), current.resource.spec)) return undefined
   return commitOnTop(store, actor, async () => {
-    const { head, resource } = await look(store, target)
+    const { head, resource } = await readTarget(store, target)
     const { kind, name, owner } = resource
     const puts = [{ kind, name, owner, spec: edit(resource) }]
     return { base: head.revision, counts: { ...NONE, update: 1 }, puts, deletes: [] }
@@ -85,20 +89,20 @@ export async function changeManually(
 }
 
 /**
- * @throws {CommandError} GW4005 without such a resource, GW4001 where it is no longer at `version`, GW4010 where
- * something else refers to it.
- * @throws {ManagedError} GW4004 where a configuration file declares it.
+ * @throws {CommandError} GW4005 if the resource does not exist, GW4001 if it is no longer at `version`, GW4010 if
+ * another resource refers to it.
+ * @throws {ManagedError} GW4004 if a configuration file declares it.
  */
 export function deleteManually(store: Store, target: Target, actor: Actor): Promise<Revision> {
   return commitOnTop(store, actor, async () => {
-    const { head } = await look(store, target)
+    const { head } = await readTarget(store, target)
     const { kind, name } = target
     const counts = { ...NONE, delete: 1 }
     return { base: head.revision, counts, puts: [], deletes: [{ kind, name }], tenantUsers: 'reject' }
   })
 }
 
-/** Commits what `make` makes of what stands, anew where somebody else was faster. */
+/** Commits the result of `make` on the current state; retries after a concurrent commit. */
 async function commitOnTop(
   store: Store,
   { origin, author, check, kept }: Actor,
@@ -107,7 +111,7 @@ async function commitOnTop(
   const guard: CommitGuard = async view => {
     const gone = view.changed.flatMap(({ before, after }) => (before && !after ? [before] : []))
     if (gone.some(({ kind }) => REFERRED_TO.has(kind))) assertReferences(await view.all(), { resources: [] })
-    const resources = await concerned(view)
+    const resources = await affectedResources(view)
     const problems = (await check?.(resources)) ?? []
     if (problems.length > 0) throw new CommandError('GW3002', problems.join('\n'))
   }
@@ -117,34 +121,34 @@ async function commitOnTop(
     try {
       return await store.commit(commit, guard)
     } catch (error) {
-      const overtaken = error instanceof CommandError && error.code === 'GW4001'
-      if (!overtaken || attempt === ATTEMPTS) throw error
+      const isStale = error instanceof CommandError && error.code === 'GW4001'
+      if (!isStale || attempt === ATTEMPTS) throw error
     }
   }
 }
 
-async function look(
+async function readTarget(
   store: Store,
   target: Target,
 ): Promise<Pick<Live, 'head'> & { resource: StoredResource }> {
   const { head, resources } = await store.find(identity(target))
   const [resource] = resources
-  if (!resource) throw new CommandError('GW4005', `There is no ${bare(target)}.`)
+  if (!resource) throw new CommandError('GW4005', `There is no ${label(target)}.`)
   if (resource.owner === 'config') throw new ManagedError(resource)
   if (target.version !== undefined && target.version !== resource.updatedRevision) {
-    const message = `${resourceId(target)} has changed: it is of revision ${resource.updatedRevision} now.`
+    const message = `${resourceId(target)} has changed: it is at revision ${resource.updatedRevision} now.`
     throw new CommandError('GW4001', message)
   }
   return { head, resource }
 }
 
 /**
- * What a gateway has to look at to tell whether it could serve what was made: that, what it refers to, and the keys that
- * would be opened by the same secret. Nothing else of the state can be spoilt by it.
+ * The resources that a check of the change needs: the changed ones, those they refer to, and keys with the same
+ * secrets. No other resource can be affected.
  *
  * @throws {UnknownReferenceError} GW4005
  */
-async function concerned(view: CommitView): Promise<readonly StoredResource[]> {
+async function affectedResources(view: CommitView): Promise<readonly StoredResource[]> {
   const made = view.changed.flatMap(({ after }) => after ?? [])
   const found = new Map(made.map(resource => [resourceId(resource), resource]))
   for (const resource of made) {
@@ -155,14 +159,14 @@ async function concerned(view: CommitView): Promise<readonly StoredResource[]> {
   for (const resource of found.values()) {
     for (const { kind, name } of references(resource)) {
       const [target] = await view.find({ kind, name })
-      if (!target) throw new UnknownReferenceError(kind, name, namedAlike(name, await namesOf(kind, view)))
+      if (!target) throw new UnknownReferenceError(kind, name, similarNames(name, await namesOf(kind, view)))
       found.set(resourceId(target), target)
     }
   }
   return [...found.values()].sort(compareResources)
 }
 
-/** The fields by which a key brings a secret along, as a query for others that bring the same. */
+/** Queries for other keys with the same configured secret. */
 function secretsOf({ kind, spec }: StoredResource): Record<string, string>[] {
   if (kind !== 'key') return []
   const { hash, secret } = decode('key', spec)
@@ -182,12 +186,12 @@ function identity({ kind, name }: Target): { readonly kind: Kind; readonly name:
 }
 
 /** `key k`, `binding of gpt-4o to openai`. */
-function bare(target: Target): string {
+function label(target: Target): string {
   return subject(target).replace(/^the /, '')
 }
 
-function oneOf(target: Target): string {
-  return `${target.kind === 'endpoint' ? 'an' : 'a'} ${bare(target)}`
+function withArticle(target: Target): string {
+  return `${target.kind === 'endpoint' ? 'an' : 'a'} ${label(target)}`
 }
 
 function isSame(a: CanonicalSpec, b: CanonicalSpec): boolean {

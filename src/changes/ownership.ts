@@ -8,14 +8,14 @@ import type { Conflict } from './types.ts'
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** Whether the files of this set, and nobody else, may change the resource. What the CLI or REST made is in no set. */
+/** Whether the files of this set own the resource. Resources of the CLI or REST are in no set. */
 export function isOwn(resource: OwnedResource, set: string): boolean {
   return resource.set === set
 }
 
 /**
- * A tree may create resources and change its own, never those of another set; those of the command line or of REST only
- * where it is told to adopt them.
+ * Checks that a tree changes only resources of its own set. It may take over resources of the command line or of REST
+ * only by adoption.
  *
  * @param adopted as `kind/name`.
  * @throws {ConflictError} GW4004, with all conflicts at once.
@@ -25,9 +25,9 @@ export function assertOwnership(
   desired: Tree,
   adopted: ReadonlySet<string> = NONE,
 ): void {
-  const standing = new Map(live.map(resource => [resourceId(resource), resource]))
+  const existing = new Map(live.map(resource => [resourceId(resource), resource]))
   const conflicts = desired.resources.flatMap((declared): Conflict[] => {
-    const old = standing.get(resourceId(declared))
+    const old = existing.get(resourceId(declared))
     if (!old || isOwn(old, desired.set)) return []
     if (old.owner !== 'config' && adopted.has(resourceId(declared))) return []
     const { kind, name, place } = declared
@@ -45,17 +45,17 @@ export function assertOwnership(
 }
 
 /**
- * What stands after an apply refers only to what stands, across all owners: a set may not delete an endpoint that
+ * Checks that every reference has its target after an apply, across all owners: a set may not delete an endpoint that
  * another set has bound.
  *
  * @throws {ConflictError} GW4010, with all conflicts at once.
  */
 export function assertReferences(after: readonly OwnedResource[], desired: Pick<Tree, 'resources'>): void {
-  const standing = new Set(after.map(resourceId))
+  const existing = new Set(after.map(resourceId))
   const places = new Map(desired.resources.map(declared => [resourceId(declared), declared.place]))
   const conflicts = after.flatMap(resource =>
     references(resource)
-      .filter(target => !standing.has(resourceId(target)))
+      .filter(target => !existing.has(resourceId(target)))
       .map((target): Conflict => {
         const place = places.get(resourceId(resource))
         if (place) {
@@ -67,14 +67,14 @@ export function assertReferences(after: readonly OwnedResource[], desired: Pick<
             place: { file: place.file, line: place.line },
           }
         }
-        const message = `${subject(target)} cannot go: ${subject(resource)}, which belongs to ${ownerName(resource)}, refers to it.`
+        const message = `${subject(target)} cannot be deleted: ${subject(resource)}, which belongs to ${ownerName(resource)}, refers to it.`
         return { ...target, message: capital(message), ...(resource.place && { other: resource.place }) }
       }),
   )
   if (conflicts.length > 0) throw new ConflictError('GW4010', conflicts)
 }
 
-/** What a resource refers to; the field that does so bears the name of the kind. */
+/** The references of a resource. Each field has the name of the kind it refers to. */
 export function references(resource: Resource): { kind: Kind; name: string }[] {
   if (resource.kind === 'binding') {
     const { publication, endpoint } = decode('binding', resource.spec)

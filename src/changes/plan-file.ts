@@ -10,17 +10,17 @@ import type { OwnedResource } from '../store/types.ts'
 const FORMAT = 'gw plan'
 const VERSION = 1
 
-/** A plan to be looked at now and carried out later, by somebody else, on another machine. */
+/** A plan to review now and apply later, possibly by another person on another machine. */
 export interface SavedPlan {
   readonly createdAtMs: number
   readonly expiresAtMs: number
-  /** The revision that it was made against, and {@link stateDigest} of what stood then. */
+  /** The revision that it was made against, and its {@link stateDigest}. */
   readonly base: number
   readonly baseDigest: string
-  /** Of the files. */
+  /** From the git commit of the files. */
   readonly author?: string
   readonly gitCommit?: string
-  /** What it takes over, as `kind/name`. */
+  /** The adopted resources, as `kind/name`. */
   readonly adopted: readonly string[]
   readonly tree: Tree
 }
@@ -38,7 +38,7 @@ const content = z.strictObject({
   adopted: z.array(z.string()),
   set: setName,
   files: z.array(z.string()),
-  /** For people: nothing is read from it. */
+  /** For readers only; never parsed. */
   summary: z.string(),
   resources: z.array(
     z.strictObject({
@@ -56,20 +56,19 @@ const content = z.strictObject({
 type Content = z.output<typeof content>
 
 /**
- * The plan as a file: JSON with the whole content of the tree, references to secrets as they are, never a secret, and
- * a digest over all of it. The digest finds edits and damage; who can write the file and compute a digest needs no
- * file to apply what they like.
+ * The plan as a file: JSON with the full tree, secret references but no secrets, and a digest over everything. The
+ * digest detects edits and damage. It is no signature: an attacker who can write files can also compute a digest.
  *
- * @param summary a line for whoever opens the file.
+ * @param summary one line for readers of the file.
  */
-export function planFileText(kept: SavedPlan, summary: string): string {
-  const { tree, adopted, base, baseDigest, author, gitCommit } = kept
+export function planFileText(saved: SavedPlan, summary: string): string {
+  const { tree, adopted, base, baseDigest, author, gitCommit } = saved
   const unsigned = {
     format: FORMAT,
     version: VERSION,
     summary,
-    created_at: iso(kept.createdAtMs),
-    expires_at: iso(kept.expiresAtMs),
+    created_at: iso(saved.createdAtMs),
+    expires_at: iso(saved.expiresAtMs),
     base,
     base_digest: baseDigest,
     ...(author !== undefined && { author }),
@@ -90,22 +89,22 @@ export function planFileText(kept: SavedPlan, summary: string): string {
 
 /**
  * @param name of the file, for messages.
- * @throws {CommandError} GW3003 where it is none, was changed, or was written by a gw with other defaults; GW4019 where
- * its time is over.
+ * @throws {CommandError} GW3003 if the file is not a plan, was modified, or was written by a gw with other defaults;
+ * GW4019 if it has expired.
  */
 export function readPlanFile(text: string, name: string, nowMs: number): SavedPlan {
   const read = content.safeParse(parsed(text))
   if (!read.success) {
     const [issue] = read.error.issues
-    const where = issue && issue.path.length > 0 ? ` (${issue.path.join('.')}: ${issue.message})` : ''
-    throw new CommandError('GW3003', `${name} is no plan file that this gw can read${where}.`)
+    const place = issue && issue.path.length > 0 ? ` (${issue.path.join('.')}: ${issue.message})` : ''
+    throw new CommandError('GW3003', `${name} is not a plan file that this gw can read${place}.`)
   }
   const { digest, ...unsigned } = parsed(text) as { readonly digest: string }
   if (digestOf(unsigned) !== digest) {
-    throw new CommandError('GW3003', `${name} was changed since it was written: its digest does not fit.`)
+    throw new CommandError('GW3003', `${name} was modified after it was written: its digest does not match.`)
   }
   const { expires_at: expiresAtMs, created_at: createdAtMs } = read.data
-  if (expiresAtMs <= nowMs) throw new CommandError('GW4019', `${name} was good until ${iso(expiresAtMs)}.`)
+  if (expiresAtMs <= nowMs) throw new CommandError('GW4019', `${name} expired at ${iso(expiresAtMs)}.`)
   return {
     createdAtMs,
     expiresAtMs,
@@ -122,7 +121,7 @@ export function readPlanFile(text: string, name: string, nowMs: number): SavedPl
   }
 }
 
-/** What tells two states of a store apart that have the same number: whose what is, and what it says. */
+/** Distinguishes states with the same revision number: a digest of owners and specs. */
 export function stateDigest(resources: readonly OwnedResource[]): string {
   const lines = resources.map(({ kind, name, owner, set, spec }) =>
     JSON.stringify([kind, name, owner, set ?? null, spec]),
@@ -152,11 +151,11 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    return undefined // told by the schema, as all that is no plan
+    return undefined // the schema reports it
   }
 }
 
-/** Over the members in one order, so that a file that was only formatted anew is the same. */
+/** Over sorted members, so that reformatting the file does not change the digest. */
 function digestOf(unsigned: object): string {
   return sha256(JSON.stringify(sortKeys(unsigned as Json)))
 }

@@ -4,7 +4,7 @@ import type { BlastRadius } from './blast/types.ts'
 import { verdict } from './blast/verdict.ts'
 import type { FieldChange, Plan, ResourceChange } from './types.ts'
 
-/** A plan as `--format json` and REST show it. */
+/** A plan in the format of `--format json` and REST. */
 export function planToJson(plan: Plan, radius?: BlastRadius): { readonly [member: string]: Json } {
   return {
     base: plan.base,
@@ -27,7 +27,7 @@ export function planToJson(plan: Plan, radius?: BlastRadius): { readonly [member
   }
 }
 
-/** Changes as a plan and `gw show` tell them. */
+/** Changes in the format of a plan and of `gw show`. */
 export function changesToJson(changes: readonly ResourceChange[]): Json {
   return changes.map(({ action, kind, name, fields, adoptedFrom, renamedFrom, place }) => ({
     action,
@@ -40,7 +40,7 @@ export function changesToJson(changes: readonly ResourceChange[]): Json {
   }))
 }
 
-/** The members have the same names outside as inside. */
+/** The JSON members have the same names as the fields. */
 function fieldToJson(field: FieldChange): Json {
   return { ...field }
 }

@@ -8,33 +8,33 @@ import type { Plan, ResourceChange, Unmanaged } from './types.ts'
 import { planWarnings } from './warnings.ts'
 
 /**
- * What an apply of `desired` would do to `live`. Both sides are canonical, so that a default that is written out
- * is no change. What the set owns and the tree lacks is deleted; what others own is left alone.
+ * The changes that an apply of `desired` would make to `live`. Both sides are canonical, so that an explicit default
+ * is no change. Resources of the set that the tree lacks are deleted; those of other owners are not touched.
  *
- * @param adopted what the command line or REST made and the tree takes over, as `kind/name`.
- * @throws {ConflictError} GW4004 where the tree declares what another owner has, GW4010 where something would be
- * left with a reference to nothing.
+ * @param adopted resources of the command line or REST that the tree takes over, as `kind/name`.
+ * @throws {ConflictError} GW4004 if the tree declares a resource of another owner, GW4010 if a reference would lose
+ * its target.
  */
 export function plan(live: Live, desired: Tree, adopted: ReadonlySet<string> = new Set()): Plan {
   const mayFollow = dependentsOf(desired.set)
   const renaming = renamesOf(live.resources, desired)
   const renames = withBindings(renaming.renames, live.resources, mayFollow)
-  // From here on what is renamed has always had its new name: what is left are true changes.
+  // From here on, renamed resources count as if they always had the new name: the rest are true changes.
   const renamed = liveUnderNewNames(live, renames, mayFollow)
   const now = renamed.resources
   assertOwnership(now, desired, adopted)
   const after = afterwards(now, desired)
   assertReferences(after, desired)
 
-  const standing = new Map(now.map(resource => [resourceId(resource), resource]))
+  const existing = new Map(now.map(resource => [resourceId(resource), resource]))
   const oldNames = new Map(renames.map(({ kind, from, to }) => [`${kind}/${to}`, from]))
   const kept = new Set(desired.resources.map(resourceId))
-  const following = dependents(live.resources, now, kept)
+  const updates = dependents(live.resources, now, kept)
   const changes = [
     ...desired.resources.flatMap(declared =>
-      changeOf(declared, standing.get(resourceId(declared)), oldNames.get(resourceId(declared))),
+      changeOf(declared, existing.get(resourceId(declared)), oldNames.get(resourceId(declared))),
     ),
-    ...following.map(({ change }) => change),
+    ...updates.map(({ change }) => change),
     ...now.filter(old => isOwn(old, desired.set) && !kept.has(resourceId(old))).map(deletion),
   ].sort(compareResources)
   return {
@@ -42,7 +42,7 @@ export function plan(live: Live, desired: Tree, adopted: ReadonlySet<string> = n
     set: desired.set,
     changes,
     renames,
-    dependents: following.map(({ put }) => put),
+    dependents: updates.map(({ put }) => put),
     counts: countChanges(changes, desired),
     warnings: [
       ...planWarnings(
@@ -60,7 +60,7 @@ export function plan(live: Live, desired: Tree, adopted: ReadonlySet<string> = n
   }
 }
 
-/** What a plan takes over, as `kind/name`. */
+/** The adopted resources of a plan, as `kind/name`. */
 export function adoptedBy({ changes }: Plan): ReadonlySet<string> {
   return new Set(changes.filter(({ adoptedFrom }) => adoptedFrom !== undefined).map(resourceId))
 }
@@ -78,7 +78,7 @@ function afterwards(live: readonly OwnedResource[], desired: Tree): OwnedResourc
   ].sort(compareResources)
 }
 
-/** What no files speak for, and what becomes of it where it refers to something that is renamed. */
+/** Updates of CLI and REST resources that refer to a renamed resource. */
 function dependents(
   before: readonly StoredResource[],
   now: readonly StoredResource[],
@@ -102,7 +102,7 @@ function changeOf(
   const { kind, name, spec, place } = declared
   const fields = fieldChanges(kind, old?.spec ?? {}, spec)
   const adoptedFrom = old?.owner === 'config' ? undefined : old?.owner
-  // A binding has no name of its own: it is told where something else of it changes.
+  // The name of a binding is derived, so a binding is reported only if another field changes.
   const isRenamed = renamedFrom !== undefined && kind !== 'binding'
   if (old && fields.length === 0 && adoptedFrom === undefined && !isRenamed) return []
   const action = old ? 'update' : 'create'

@@ -4,8 +4,8 @@ import type { StoredResource } from '../store/types.ts'
 import { dependentsOf, underNewNames } from './renames.ts'
 import type { Plan, ProbeOrder } from './types.ts'
 
-/** What decides what is sent to an upstream, and where; a new time-out or label says nothing about either. */
-export const TELLING_FIELDS = [
+/** The fields that decide what is sent to an upstream, and to which address; timeouts or labels do not matter. */
+export const PROBED_FIELDS = [
   'base_url',
   'served_model',
   'protocol',
@@ -18,11 +18,10 @@ export const TELLING_FIELDS = [
 ]
 
 /**
- * What is to be asked before `plan` is carried out: of a new or changed endpoint every model that it will be asked
- * for, of another one those that it was not asked for before. Endpoints that are disabled or have `skip_probe` are
- * left out.
+ * The probes before an apply of `plan`: every model of a new or changed endpoint, and new models of an unchanged one.
+ * Endpoints that are disabled or have `skip_probe` are left out.
  *
- * @param after all resources as they will stand, those of other owners included.
+ * @param after all resources after the apply, of all owners.
  */
 export function probeOrders(
   plan: Plan,
@@ -34,43 +33,43 @@ export function probeOrders(
     plan.changes
       .filter(({ kind, action, fields }) => {
         if (kind !== 'endpoint' || action === 'delete') return false
-        return action === 'create' || fields.some(({ path }) => TELLING_FIELDS.includes(rootOf(path)))
+        return action === 'create' || fields.some(({ path }) => PROBED_FIELDS.includes(rootOf(path)))
       })
       .map(({ name }) => name),
   )
   const sorted = after.toSorted((a, b) => (a.name < b.name ? -1 : 1))
   return sorted.flatMap(endpoint => {
     if (endpoint.kind !== 'endpoint' || skipReason(endpoint) !== undefined) return []
-    const asked = modelsAsked(endpoint, after)
-    if (touched.has(endpoint.name)) return [{ endpoint, models: asked }]
+    const models = probedModels(endpoint, after)
+    if (touched.has(endpoint.name)) return [{ endpoint, models }]
     const { served_model: own } = decode('endpoint', endpoint.spec)
-    const known = new Set([...modelsAsked(endpoint, before), own])
-    const models = asked.filter(model => !known.has(model))
-    return models.length > 0 ? [{ endpoint, models }] : []
+    const known = new Set([...probedModels(endpoint, before), own])
+    const added = models.filter(model => !known.has(model))
+    return added.length > 0 ? [{ endpoint, models: added }] : []
   })
 }
 
-/** The names under which an endpoint is asked: those of its bindings, or its own where it has none. */
-export function modelsAsked(endpoint: Resource, resources: readonly Resource[]): string[] {
+/** The model names to probe: those of its bindings, or the endpoint's own without bindings. */
+export function probedModels(endpoint: Resource, resources: readonly Resource[]): string[] {
   const own = decode('endpoint', endpoint.spec).served_model
   const bound = resources
     .filter(({ kind, spec }) => kind === 'binding' && spec['endpoint'] === endpoint.name)
     .map(({ spec }) => decode('binding', spec))
     .filter(({ weight }) => weight > 0)
     .map(({ served_model: model }) => model ?? own)
-  // Its own first: it is the one that a chat is most likely for.
+  // The endpoint's own model first: it most likely supports chat.
   const names = bound.includes(own) ? [own, ...bound] : bound
   return names.length > 0 ? [...new Set(names)] : [own]
 }
 
-/** Why nobody probes this endpoint, if so. */
+/** Why an endpoint is not probed, if so. */
 export function skipReason({ spec }: Resource): 'disabled' | 'skip_probe' | undefined {
   if (spec['enabled'] === false) return 'disabled'
   return spec['skip_probe'] === true ? 'skip_probe' : undefined
 }
 
-/** The resources of `desired` and all that it leaves alone. */
-export function standingAfter(plan: Plan, before: readonly StoredResource[], desired: Tree): Resource[] {
+/** The resources of `desired`, and all that the plan does not touch. */
+export function resourcesAfter(plan: Plan, before: readonly StoredResource[], desired: Tree): Resource[] {
   const now = underNewNames(before, plan.renames, dependentsOf(plan.set))
   const id = ({ kind, name }: Pick<Resource, 'kind' | 'name'>) => `${kind}/${name}`
   const replaced = new Set([

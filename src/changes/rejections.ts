@@ -3,7 +3,7 @@ import type { SourceLine, StoredResource } from '../store/types.ts'
 import { ownerName, subject } from './subject.ts'
 import type { Conflict, ProbeFailure } from './types.ts'
 
-/** A plan that would take something from another owner (GW4004) or leave a reference to nothing (GW4010). */
+/** A plan that would change a resource of another owner (GW4004) or break a reference (GW4010). */
 export class ConflictError extends CommandError {
   readonly conflicts: readonly Conflict[]
   constructor(code: 'GW4004' | 'GW4010', conflicts: readonly Conflict[]) {
@@ -18,7 +18,7 @@ export class ConflictError extends CommandError {
   }
 }
 
-/** Endpoints that an apply would bring in and that do not answer (GW5001). */
+/** New or changed endpoints that do not answer (GW5001). */
 export class ProbeError extends CommandError {
   readonly failures: readonly ProbeFailure[]
   constructor(failures: readonly ProbeFailure[]) {
@@ -30,23 +30,23 @@ export class ProbeError extends CommandError {
   }
 }
 
-/** A change by hand of what a configuration file declares (GW4004). */
+/** A manual change of a resource that a configuration file declares (GW4004). */
 export class ManagedError extends CommandError {
   readonly place: SourceLine | undefined
   constructor(resource: Pick<StoredResource, 'kind' | 'name' | 'owner' | 'set' | 'place'>) {
     const { kind, name, place } = resource
-    const where = place ? ` in ${place.file}:${place.line}` : ' in the files of its set'
+    const location = place ? ` in ${place.file}:${place.line}` : ' in the files of its set'
     const now = kind === 'key' ? ` \`gw keys revoke ${name}\` ends its secrets now.` : ''
     super('GW4004', `${capital(subject(resource))} belongs to ${ownerName(resource)}.`, {
-      hint: `Change or remove it${where}, and apply.${now}`,
+      hint: `Change or remove it${location}, and apply.${now}`,
     })
     this.place = place
   }
 }
 
-/** A resource to be made that refers to one that does not stand (GW4005). */
+/** A new resource that refers to a missing one (GW4005). */
 export class UnknownReferenceError extends CommandError {
-  /** The field that refers. */
+  /** The field with the reference. */
   readonly field: string
   constructor(field: string, name: string, similar: readonly string[]) {
     super(

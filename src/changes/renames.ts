@@ -6,19 +6,19 @@ import { isOwn } from './ownership.ts'
 import { ownerName, subject } from './subject.ts'
 import type { PlanWarning } from './types.ts'
 
-/** What `previous_name` asks for, as far as it can be done. */
+/** The renames that `previous_name` requests, as far as they are possible. */
 export interface Renaming {
-  /** Of endpoints, publications, tenants and keys; bindings follow. */
+  /** Of endpoints, publications, tenants and keys; their bindings are renamed along. */
   readonly renames: readonly Rename[]
   readonly warnings: readonly PlanWarning[]
 }
 
 /**
- * What gets another name: a declared resource that does not stand, whose previous name stands, belongs to the same
- * set, and is declared no more. Everything else is left as it is, with a word where that is not what was meant.
+ * Finds the renames of a tree: a declared resource that does not exist yet, with a previous name that exists, belongs
+ * to the same set, and is no longer declared. Other uses of `previous_name` cause a warning.
  */
 export function renamesOf(live: readonly StoredResource[], desired: Tree): Renaming {
-  const standing = new Map(live.map(resource => [resourceId(resource), resource]))
+  const existing = new Map(live.map(resource => [resourceId(resource), resource]))
   const declared = new Set(desired.resources.map(resourceId))
   const renames: Rename[] = []
   const warnings: PlanWarning[] = []
@@ -28,15 +28,15 @@ export function renamesOf(live: readonly StoredResource[], desired: Tree): Renam
     const warn = (code: 'renamed' | 'not_renamed', message: string) =>
       warnings.push({ code, kind, name, message })
     const from = `${kind}/${previousName}`
-    const old = standing.get(from)
-    if (standing.has(`${kind}/${name}`)) {
-      warn('renamed', '`previous_name` has done its work and may go')
+    const old = existing.get(from)
+    if (existing.has(`${kind}/${name}`)) {
+      warn('renamed', '`previous_name` has taken effect and can be removed')
     } else if (old && declared.has(from)) {
       warn('not_renamed', `\`previous_name\` does nothing: ${subject(old)} is still declared`)
     } else if (old && !isOwn(old, desired.set)) {
       warn('not_renamed', `\`previous_name\` does nothing: ${subject(old)} belongs to ${ownerName(old)}`)
     } else if (old && taken.has(from)) {
-      warn('not_renamed', `\`previous_name\` does nothing: ${subject(old)} becomes another one`)
+      warn('not_renamed', `\`previous_name\` does nothing: ${subject(old)} is renamed to another resource`)
     } else if (old) {
       taken.add(from)
       renames.push({ kind, from: previousName, to: name })
@@ -45,32 +45,32 @@ export function renamesOf(live: readonly StoredResource[], desired: Tree): Renam
   return { renames, warnings }
 }
 
-/** Whose references follow a rename by the files of a set: its own, and those that no files speak for. */
+/** The resources that follow a rename of a set: its own, and those that no files declare. */
 export function dependentsOf(set: string): (resource: StoredResource) => boolean {
   return resource => isOwn(resource, set) || resource.owner !== 'config'
 }
 
-/** The renames that two states of a store differ by: what is booked under one account is one resource. */
+/** The renames between two states of a store: resources with the same ledger account are the same. */
 export function renamesBetween(
   before: readonly StoredResource[],
   after: readonly StoredResource[],
 ): readonly Rename[] {
   const kept = new Set(after.map(resourceId))
-  const standing = new Set(before.map(resourceId))
+  const existing = new Set(before.map(resourceId))
   const gone = new Map(
     before.filter(old => !kept.has(resourceId(old))).map(old => [accountId(old), old.name]),
   )
   return after.flatMap(next => {
-    if (next.kind === 'binding' || standing.has(resourceId(next))) return []
+    if (next.kind === 'binding' || existing.has(resourceId(next))) return []
     const from = gone.get(accountId(next))
     return from === undefined ? [] : [{ kind: next.kind, from, to: next.name }]
   })
 }
 
 /**
- * The renames with those of the bindings that follow from them.
+ * The renames with those of the affected bindings.
  *
- * @param mayFollow says of whom bindings and references follow: a set's files name what they refer to by themselves.
+ * @param mayFollow whether a resource follows renames; other sets change their references themselves.
  */
 export function withBindings(
   renames: readonly Rename[],
@@ -87,7 +87,7 @@ export function withBindings(
   return [...renames, ...dependents]
 }
 
-/** What stands, as if it had always had the new names, references of those who follow included. */
+/** The resources as if they always had the new names, with the references of followers. */
 export function underNewNames(
   live: readonly StoredResource[],
   renames: readonly Rename[],
@@ -99,13 +99,13 @@ export function underNewNames(
     const name = names.get(resourceId(resource))
     const spec = mayFollow(resource) ? following(resource.kind, resource.spec, names) : resource.spec
     if (name === undefined) return { ...resource, spec }
-    // Nothing is booked by binding.
+    // The ledger has no account per binding.
     if (resource.kind === 'binding') return { ...resource, spec, name }
     return { ...resource, spec, name, account: resource.account ?? resource.name }
   })
 }
 
-/** The spec with what it refers to under the new names. */
+/** The spec with its references renamed. */
 function following(kind: Kind, spec: CanonicalSpec, names: ReadonlyMap<string, string>): CanonicalSpec {
   const fields =
     kind === 'binding' ? (['endpoint', 'publication'] as const) : kind === 'key' ? (['tenant'] as const) : []
@@ -131,7 +131,7 @@ function accountId({ kind, name, account = name }: StoredResource): string {
   return `${kind}/${account}`
 }
 
-/** All that is live, under the new names, secrets of keys included. */
+/** The live state under the new names, including the secrets of keys. */
 export function liveUnderNewNames(
   live: Live,
   renames: readonly Rename[],

@@ -2,7 +2,7 @@ import type { Revision } from '../store/types.ts'
 
 const DIRTY = '-dirty'
 
-/** A commit hash, and whether the files differed from it. */
+/** A commit hash, and whether the files differed from the commit. */
 export interface GitCommit {
   readonly hash: string
   readonly dirty: boolean
@@ -14,7 +14,7 @@ export function gitCommitOf({ gitCommit }: Pick<Revision, 'gitCommit'>): GitComm
   return { hash: dirty ? gitCommit.slice(0, -DIRTY.length) : gitCommit, dirty }
 }
 
-/** An entry of the history as `--format json` and REST show it. */
+/** A revision in the format of `--format json` and REST. */
 export function revisionToJson(revision: Revision) {
   const { id, base, origin, set, author, restores, createdAtMs, counts } = revision
   const commit = gitCommitOf(revision)

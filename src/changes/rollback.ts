@@ -8,26 +8,25 @@ import { liveUnderNewNames } from './renames.ts'
 import type { Plan } from './types.ts'
 import { planWarnings } from './warnings.ts'
 
-/** What stands again, and what it took. */
+/** The result of a rollback. */
 export interface RolledBack {
   readonly revision: number
   readonly counts: Counts
 }
 
-/** What makes an earlier revision stand again. */
+/** The plan and the writes of a rollback. */
 export interface Rollback {
   readonly plan: Plan
-  /** All that stood then. */
+  /** The full state of the earlier revision. */
   readonly wanted: readonly StoredResource[]
-  /** Of it what has to be written: also what only follows a rename, which is no change to tell of. */
+  /** The resources to write, including those that only follow a rename, which are not listed as changes. */
   readonly puts: readonly StoredResource[]
 }
 
 /**
- * What it would change to make all that stood at a revision stand again, of every owner: half of a state is none that
- * anybody has seen work.
+ * Plans the return to the state of a revision, over all owners: half of a state was never in use.
  *
- * @throws {CommandError} GW4005 without such a revision.
+ * @throws {CommandError} GW4005 if the revision does not exist.
  */
 export async function planRollback(store: Store, live: Live, to: number): Promise<Rollback> {
   const wanted = await store.resourcesAt(to)
@@ -45,8 +44,8 @@ export async function planRollback(store: Store, live: Live, to: number): Promis
     unmanaged: { otherSets: 0, cli: 0, rest: 0 },
   }
   const changed = new Set([...changes.map(resourceId), ...renames.map(({ kind, to }) => `${kind}/${to}`)])
-  const standing = underNewNames(live.resources, renames)
-  const specs = new Map(standing.map(resource => [resourceId(resource), JSON.stringify(resource.spec)]))
+  const current = underNewNames(live.resources, renames)
+  const specs = new Map(current.map(resource => [resourceId(resource), JSON.stringify(resource.spec)]))
   const puts = wanted.filter(resource => {
     const id = resourceId(resource)
     return changed.has(id) || specs.get(id) !== JSON.stringify(resource.spec)
@@ -55,10 +54,10 @@ export async function planRollback(store: Store, live: Live, to: number): Promis
 }
 
 /**
- * Carries a rollback out, as a new revision. Secrets of keys that were deleted meanwhile have ended and stay so. Where
- * nothing differs nothing is written.
+ * Executes a rollback, as a new revision. Secrets of keys that were deleted meanwhile stay ended. Without differences
+ * nothing is written.
  *
- * @throws {CommandError} GW4001 where the store moved meanwhile, GW3002 where a gateway could not serve the result.
+ * @throws {CommandError} GW4001 if the store has changed meanwhile, GW3002 if a gateway could not serve the result.
  */
 export async function executeRollback(
   store: Store,
@@ -80,7 +79,7 @@ export async function executeRollback(
         name,
         spec,
         owner,
-        // What it had booked is its own again, whatever has come under its name meanwhile.
+        // Restores its ledger account, even if another resource has taken its name meanwhile.
         account,
         ...(set !== undefined && { set }),
         ...(place && { place }),
@@ -95,7 +94,7 @@ export async function executeRollback(
   return { revision: id, counts }
 }
 
-/** Both at once, for whoever asks nobody. @throws what either throws. */
+/** Plans and executes a rollback without a review. @throws what either throws. */
 export async function rollBack(store: Store, to: number, actor: Actor): Promise<RolledBack> {
   return executeRollback(store, await planRollback(store, await store.live(), to), actor)
 }

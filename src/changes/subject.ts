@@ -1,13 +1,13 @@
 import type { Kind } from '../schema/kinds.ts'
 import type { Ownership } from '../store/types.ts'
 
-/** How a sentence names a resource: `the endpoint openai`, `the binding of gpt-4o to openai`, `the settings`. */
+/** A resource in a sentence: `the endpoint openai`, `the binding of gpt-4o to openai`, `the settings`. */
 export function subject({ kind, name }: { readonly kind: Kind; readonly name: string }): string {
   if (kind === 'settings') return 'the settings'
   return `the ${kind} ${kind === 'binding' ? `of ${name.replace(' ', ' to ')}` : name}`
 }
 
-/** How a sentence names an owner: `the set team-b (b/models.yaml:12)`, `the command line`, `REST`. */
+/** An owner in a sentence: `the set team-b (b/models.yaml:12)`, `the command line`, `REST`. */
 export function ownerName({ owner, set, place }: Ownership): string {
   if (owner === 'cli') return 'the command line'
   if (owner === 'rest') return 'REST'

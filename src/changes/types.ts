@@ -4,8 +4,8 @@ import type { ServedResource } from '../schema/state.ts'
 import type { Counts, Origin, OwnedResource, Owner, Rename, SourceLine } from '../store/types.ts'
 
 /**
- * One field that differs, by its path in the canonical spec, such as `timeouts.connect`. `before` is absent where
- * the field is new, `after` where it goes away. Of a secret nothing is told but that it changed.
+ * A changed field, by its path in the canonical spec, such as `timeouts.connect`. `before` is absent for a new field,
+ * `after` for a removed one. Of a secret only the fact of the change is reported.
  */
 export type FieldChange =
   | { readonly path: string; readonly type: 'value'; readonly before?: Json; readonly after?: Json }
@@ -21,13 +21,13 @@ export interface ResourceChange {
   readonly action: 'create' | 'update' | 'delete'
   readonly kind: Kind
   readonly name: string
-  /** Of a created resource all its fields, of a deleted one none. */
+  /** All fields of a created resource, none of a deleted one. */
   readonly fields: readonly FieldChange[]
-  /** Of an update that takes the resource over: whose it was. From then on the files own it. */
+  /** The former owner of an adopted resource; the files own it from now on. */
   readonly adoptedFrom?: 'cli' | 'rest'
-  /** Of an update under another name: the one that it had. */
+  /** The former name of a renamed resource. */
   readonly renamedFrom?: string
-  /** Where the files declare it, or declared it when it was last applied. */
+  /** The place of the declaration, now or at the last apply. */
   readonly place?: SourceLine
 }
 
@@ -43,13 +43,13 @@ export interface PlanWarning {
     | 'wallet_left'
   readonly kind: Kind
   readonly name: string
-  /** A sentence for people. */
+  /** A sentence for display. */
   readonly message: string
-  /** Where the files declare it. */
+  /** The place of the declaration. */
   readonly place?: SourceLine
 }
 
-/** What stands in the store and is none of this set's business. */
+/** The counts of resources in the store that this set does not manage. */
 export interface Unmanaged {
   /** Resources of other sets. */
   readonly otherSets: number
@@ -57,36 +57,36 @@ export interface Unmanaged {
   readonly rest: number
 }
 
-/** What an apply would do to revision `base`. Changes are sorted by kind (order of KIND_NAMES) and name. */
+/** The changes that an apply would make to revision `base`, sorted by kind (order of KIND_NAMES) and name. */
 export interface Plan {
   readonly base: number
-  /** Empty where it is of all owners: a rollback. */
+  /** Empty for a rollback, which covers all owners. */
   readonly set: string
-  /** Of a rollback: the revision that is to stand again. */
+  /** The revision that a rollback restores. */
   readonly restores?: number
   readonly changes: readonly ResourceChange[]
-  /** Bindings included; done before all else. */
+  /** Bindings included; executed first. */
   readonly renames: readonly Rename[]
-  /** What the command line and REST made, as it is to refer to what is renamed. */
+  /** Resources of the command line and REST, with renamed references. */
   readonly dependents: readonly OwnedResource[]
   readonly counts: Counts
   readonly warnings: readonly PlanWarning[]
   readonly unmanaged: Unmanaged
 }
 
-/** Why a plan cannot be made: another owner has the name, or would be left with a dangling reference. */
+/** Why a plan is impossible: another owner has the name, or a reference would lose its target. */
 export interface Conflict {
   readonly kind: Kind
   readonly name: string
-  /** A sentence that names the other owner and, where known, the file and line. */
+  /** A sentence that names the other owner and, if known, the file and line. */
   readonly message: string
-  /** Where this tree declares it. */
+  /** The declaration in this tree. */
   readonly place?: SourceLine
-  /** Where the other owner declares it. */
+  /** The declaration of the other owner. */
   readonly other?: SourceLine
 }
 
-/** An endpoint to probe, and the model names that it will be asked for. */
+/** An endpoint to probe, with the models to request. */
 export interface ProbeOrder {
   readonly endpoint: Resource
   readonly models: readonly string[]
@@ -95,12 +95,12 @@ export interface ProbeOrder {
 export interface ProbeFailure {
   readonly endpoint: string
   readonly model: string
-  /** What went wrong, and what would hint it. Never a secret. */
+  /** The problem, and how to fix it. Never a secret. */
   readonly cause: string
   readonly hint: string
 }
 
-/** Says why a gateway could not serve these resources; empty where it could. */
+/** Returns the reasons why a gateway could not serve these resources; empty if it could. */
 export type Check = (resources: readonly ServedResource[]) => Promise<readonly string[]>
 
 export interface ApplyContext {
@@ -111,21 +111,21 @@ export interface ApplyContext {
 }
 
 export interface Applied {
-  /** The new revision, or the old one where there was nothing to do. */
+  /** The new revision, or the old one if nothing changed. */
   readonly revision: number
   readonly counts: Counts
 }
 
 /**
- * Why a key opens the gate or does not. `disabled`: in its configuration · `held`: by hand · `expired`: the policy,
- * or the last of its secrets · `no_secret`: none was issued.
+ * Why a key works or not. `disabled`: in its configuration · `held`: manually · `expired`: the policy or the last
+ * secret · `no_secret`: none was issued.
  */
 export type KeyState = 'active' | 'disabled' | 'held' | 'expired' | 'no_secret'
 
-/** Where a key's secret comes from: minted here, or brought along by the configuration. */
+/** The source of a key's secret: minted here, or from the configuration. */
 export type SecretSource = 'issued' | 'hash' | 'reference'
 
-/** A key as `gw keys list` and `gw keys show` tell of it; never a secret, never a digest. */
+/** A key in the format of `gw keys list` and `gw keys show`; never a secret or a digest. */
 export interface KeyView {
   readonly name: string
   readonly kind: 'platform' | 'tenant'
@@ -147,17 +147,17 @@ export interface KeyView {
   readonly place?: SourceLine
   readonly createdAtMs: number
   readonly secretSource?: SecretSource
-  /** When the newest active secret was minted, and how long ago. */
+  /** The time and the age of the newest active secret. */
   readonly secretCreatedAtMs?: number
   readonly secretAgeMs?: number
-  /** Secrets that open the gate now: two during the grace of a rotation. */
+  /** The number of valid secrets: two during the grace period of a rotation. */
   readonly activeSecrets: number
 }
 
-/** A secret that was just minted: the only moment at which anyone sees it. */
+/** A new secret; shown only once. */
 export interface IssuedSecret {
   readonly key: string
   readonly secret: string
-  /** End of the grace of the older secrets. */
+  /** The end of the grace period of older secrets. */
   readonly graceUntilMs?: number
 }

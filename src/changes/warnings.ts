@@ -2,22 +2,22 @@ import { formatNano } from '../base/decimal.ts'
 import type { Resource } from '../schema/kinds.ts'
 import { resourceId } from '../store/resources.ts'
 import type { Live, SourceLine } from '../store/types.ts'
-import { moveInWords } from './blast/in-words.ts'
+import { moveText } from './blast/in-words.ts'
 import { comingPrices, pricedFromMs } from './blast/prices.ts'
 import { activeSecrets } from './key-secrets.ts'
 import { publicationsInUse } from './publications-in-use.ts'
 import type { PlanWarning } from './types.ts'
 
-/** How far ahead a plan tells of prices that come into force. */
+/** How far ahead a plan reports coming prices. */
 const COMING_MS = 30 * 86_400_000
 
 type Placed = Resource & { readonly place?: SourceLine }
 
 /**
- * What is allowed and yet seldom meant, of all that would stand `after` an apply of `desired`, and did not stand so
- * before it: a reviewer is shown what the change brings, each at the line of its resource.
+ * Warnings about valid but rarely intended states `after` an apply of `desired`. Reports only those that the change
+ * introduces, each at the line of its resource.
  *
- * @param own what of `live` the same apply owns.
+ * @param own the resources of `live` that the same apply owns.
  */
 export function planWarnings(
   live: Live,
@@ -45,14 +45,14 @@ function warningsOf(live: Live, after: readonly Resource[], desired: readonly Re
   const isRequired = after.some(({ kind, spec }) => kind === 'settings' && spec['require_price'] === true)
   for (const { kind, name, spec } of after) {
     if (kind !== 'publication' || spec['status'] !== 'listed') continue
-    // Free is a decision; free by omission is worth a word (spec/money.md §2).
+    // A free publication must be a decision, not an omission (spec/money.md §2).
     if (declared.has(name) && Object.keys(spec['price'] ?? {}).length === 0) {
       const message = isRequired
         ? 'no price: its calls are rejected, for `settings.require_price`'
         : 'no price: it is free and counted as unpriced'
       warnings.push({ code: 'unpriced', kind, name, message })
     } else if (declared.has(name)) warnings.push(...datedPrices({ name, spec }, live.atMs))
-    // Of other owners only what this apply takes away.
+    // Of other owners, only what this apply breaks.
     if (!usableAfter.has(name) && (declared.has(name) || usableBefore.has(name))) {
       warnings.push({
         code: 'no_endpoint',
@@ -75,19 +75,19 @@ function warningsOf(live: Live, after: readonly Resource[], desired: readonly Re
   return [...warnings, ...usersDisabled(live, after), ...walletsLeft(live, after)]
 }
 
-/** Who may no longer log in, because the tenant goes away. */
+/** The users who can no longer log in, because their tenant is deleted. */
 function usersDisabled({ resources, tenantUsers = [] }: Live, after: readonly Resource[]): PlanWarning[] {
   const kept = new Set(after.filter(({ kind }) => kind === 'tenant').map(({ name }) => name))
   return resources.flatMap(({ kind, name }): PlanWarning[] => {
     if (kind !== 'tenant' || kept.has(name)) return []
     const users = tenantUsers.filter(({ tenant }) => tenant === name).map(user => user.name)
     if (users.length === 0) return []
-    const message = `users who are disabled with it, and whose sessions end: ${users.join(', ')}`
+    const message = `its users are disabled and their sessions end: ${users.join(', ')}`
     return [{ code: 'users_disabled', kind, name, message }]
   })
 }
 
-/** Money or debts of a tenant that goes away: what only seems to be a rename leaves them behind. */
+/** The balance of a deleted tenant: a delete plus a create is not a rename, and leaves the balance behind. */
 function walletsLeft({ resources, balances = [] }: Live, after: readonly Resource[]): PlanWarning[] {
   const kept = new Set(after.filter(({ kind }) => kind === 'tenant').map(({ name }) => name))
   const settings = resources.find(({ kind }) => kind === 'settings')
@@ -96,13 +96,13 @@ function walletsLeft({ resources, balances = [] }: Live, after: readonly Resourc
   return balances.flatMap(({ tenant: name, balanceNano }): PlanWarning[] => {
     if (kept.has(name)) return []
     const message =
-      `its wallet stays behind with ${formatNano(balanceNano)}${label}; ` +
-      `where it gets another name, write \`previous_name: ${name}\` there`
+      `its wallet keeps ${formatNano(balanceNano)}${label}; ` +
+      `if this is a rename, add \`previous_name: ${name}\` to the new tenant`
     return [{ code: 'wallet_left', kind: 'tenant', name, message }]
   })
 }
 
-/** What a calendar will do to prices by itself. */
+/** The price changes that a calendar brings. */
 function datedPrices(publication: Pick<Resource, 'name' | 'spec'>, nowMs: number): PlanWarning[] {
   const { name, spec } = publication
   const firstMs = pricedFromMs(spec, nowMs)
@@ -112,7 +112,7 @@ function datedPrices(publication: Pick<Resource, 'name' | 'spec'>, nowMs: number
   return [
     ...unpriced.map(message => ({ code: 'unpriced', kind: 'publication', name, message }) as const),
     ...coming.map(price => {
-      const moves = price.moves.map(moveInWords).join(', ')
+      const moves = price.moves.map(moveText).join(', ')
       const message = `from ${iso(price.fromMs)} on: ${moves || 'the same price'}`
       return { code: 'price_from', kind: 'publication', name, message } as const
     }),

@@ -1,5 +1,5 @@
 import { formatDurationMs } from '../base/units.ts'
-import { moveInWords } from '../changes/blast/in-words.ts'
+import { moveText } from '../changes/blast/in-words.ts'
 import type { AccessChange, BlastRadius, Ending, LoweredLimit, PriceMove } from '../changes/blast/types.ts'
 import { moneyText } from './money-text.ts'
 import { subjectText } from './plan-subject.ts'
@@ -104,7 +104,7 @@ function limitText(
 function pricesText(moves: readonly PriceMove[]): string[] {
   const byPublication = new Map<string, string[]>()
   for (const move of moves) {
-    byPublication.set(move.publication, [...(byPublication.get(move.publication) ?? []), moveInWords(move)])
+    byPublication.set(move.publication, [...(byPublication.get(move.publication) ?? []), moveText(move)])
   }
   return [...byPublication].map(([name, words]) => `price of ${printable(name)}: ${words.join(', ')}`)
 }

@@ -7,8 +7,8 @@ import type { Caller } from './call.ts'
 import type { LiveSession } from './session/sessions.ts'
 
 /**
- * Who may call: by the table alone, and nobody who is not in it.
- * @returns undefined where the operation is open to anyone.
+ * Authorises an operation by the permission table alone; what the table does not list is forbidden.
+ * @returns undefined if the operation is open to anyone.
  * @throws {ApiError} not_logged_in, forbidden
  */
 export function allow(
@@ -25,19 +25,19 @@ export function allow(
   if (scope === undefined) throw new ApiError('forbidden', `The role ${role} may not do this.`)
   const authority = { session: session.digest, role }
   if (scope === 'all') return { name, role, scope, session, authority }
-  // Bound to nothing it would see everything.
-  if (tenant === undefined) throw new ApiError('forbidden', 'This user is bound to no tenant.')
+  // Without a tenant, the user would see all tenants.
+  if (tenant === undefined) throw new ApiError('forbidden', 'This user is not bound to a tenant.')
   const target = targetOf(id, params)
   return { name, role, scope, tenant, session, authority: { ...authority, ...(target && { target }) } }
 }
 
-/** @throws {ApiError} forbidden, where a personal access token does not open it. */
+/** @throws {ApiError} forbidden if a personal access token may not do this. */
 function assertTokenMay(
   id: OperationId,
   { name }: Readonly<Record<string, string>>,
   { token }: LiveSession,
 ): void {
-  // Each may end itself.
+  // A token may always revoke itself.
   if (!token || (id === 'revoke_token' && name === token.id)) return
   const { method, isReadOnly, needsSession } = operation(id)
   if (needsSession) throw new ApiError('forbidden', 'This needs a session: log in with a password.')
@@ -45,15 +45,15 @@ function assertTokenMay(
   throw new ApiError('forbidden', `The token ${token.name} may only read: its scope is \`read\`.`)
 }
 
-/** What the path names, where that belongs to a tenant. */
+/** The target in the path, if its kind can belong to a tenant. */
 function targetOf(id: OperationId, { name }: Readonly<Record<string, string>>): Authority['target'] {
   const { target: kind } = operation(id)
   return kind && kind !== 'token' && name !== undefined ? { kind, name } : undefined
 }
 
 /**
- * What belongs to another tenant does not exist for a tenant, whatever it wants with it.
- * @throws {ApiError} not_found, as where there is nothing of that name.
+ * Resources of other tenants do not exist for a tenant, for reads and changes alike.
+ * @throws {ApiError} not_found, exactly as for a name that does not exist.
  */
 export async function assertReachable(
   id: OperationId,

@@ -7,60 +7,60 @@ import type { Store } from '../store/types.ts'
 import type { Authority } from '../store/users/types.ts'
 import type { LiveSession } from './session/sessions.ts'
 
-/** Who calls, and what of it all is theirs. */
+/** The caller and its rights. */
 export interface Caller {
   readonly name: string
   readonly role: Role
   readonly scope: Scope
-  /** Whose things alone there are for this caller; absent where the scope is `all`. */
+  /** The only tenant that this caller sees; absent if the scope is `all`. */
   readonly tenant?: string
   readonly session: LiveSession
-  /** By what right this request changes something. */
+  /** The rights under which this request changes something. */
   readonly authority: Authority
 }
 
-/** One request, read and allowed. */
+/** A parsed and authorised request. */
 export interface Call<Id extends OperationId> {
   readonly params: ParamsOf<OperationOf<Id>>
   readonly query: QueryOf<OperationOf<Id>>
   readonly body: BodyOf<OperationOf<Id>>
-  /** The body in the words in which it was sent, checked: for resources, which are stored in words. */
+  /** The body as it was sent, validated; resources are stored in this form. */
   readonly json: Fields
-  /** Of `if-match`: what the change starts from. Absent: whatever stands. */
+  /** The version of `if-match` that the change is based on. Absent: any. */
   readonly version?: number
   readonly caller: (typeof PERMISSIONS)[Id] extends 'anyone' ? undefined : Caller
-  /** For changes: each of them makes sure in its transaction that the caller may still make it. */
+  /** For changes: each transaction checks again that the caller may still make the change. */
   readonly store: (typeof PERMISSIONS)[Id] extends 'anyone' ? undefined : Store
-  /** Of the client: behind trusted proxies the one that they tell. */
+  /** The client's address: behind trusted proxies the one that they report. */
   readonly address: string
-  /** The cookie that a browser keeps from an earlier log-in, of whatever user. */
+  /** The device cookie of the browser from an earlier log-in of any user. */
   readonly device?: string
   readonly requestId: string
-  /** Whether nobody waits for an answer any more: for what takes its turn in a line. */
+  /** Whether the client has disconnected; for requests that wait in a queue. */
   readonly hasLeft: () => boolean
-  /** Everything stood so already: the audit gets no line. */
+  /** Called if nothing has changed: then the audit gets no entry. */
   readonly markUnchanged: () => void
-  /** @throws {ApiError} cross_site, where a browser was made to ask by another site's page. */
+  /** @throws {ApiError} cross_site if a page of another site caused the request. */
   readonly assertSameSite: () => void
 }
 
-/** What a handler answers. */
+/** The answer of a handler. */
 export interface Reply<Id extends OperationId> {
   readonly body: AnswerOf<OperationOf<Id>>
   /** The version for `if-match`. */
   readonly etag?: number
   readonly headers?: Readonly<Record<string, string | string[]>>
-  /** For the audit: what it was about, where the path does not say it, and the revision that it made. */
+  /** For the audit: the target if the path does not name it, and the new revision. */
   readonly target?: string
   readonly revision?: number
-  /** For the audit, where there was no caller. */
+  /** For the audit, if there was no caller. */
   readonly user?: { readonly name: string; readonly role: Role }
 }
 
 export type Handler<Id extends OperationId> = (call: Call<Id>) => Promise<Reply<Id>>
 
-/** One for each operation: a missing one does not compile. */
+/** One handler per operation: a missing one does not compile. */
 export type Handlers = { readonly [Id in OperationId]: Handler<Id> }
 
-/** Those of some operations. */
+/** The handlers of some operations. */
 export type HandlersOf<Ids extends OperationId> = Pick<Handlers, Ids>

@@ -1,17 +1,17 @@
 import { ApiError } from '../base/catalogue/api.ts'
 import type { Clock } from '../base/clock.ts'
 
-/** Changes that a tenant may make at once, and how soon each of them comes back. */
+/** The burst of changes of a tenant, and the refill interval per change. */
 const BURST = 30
 const REFILL_MS = 2_000
 
 /**
- * How fast the users of a tenant may change things, all of them together: each change is written to disk and read by every
- * gateway, which other tenants pay for.
+ * Limits the rate of changes of all users of a tenant together: each change is written to disk and read by every
+ * gateway, at the expense of other tenants.
  */
 export class ChangeRate {
   readonly #clock: Clock
-  /** When the last of its changes will have come back, by tenant. */
+  /** The time when the burst of a tenant is fully refilled. */
   readonly #fullAtMs = new Map<string, number>()
 
   constructor(clock: Clock) {
@@ -28,7 +28,7 @@ export class ChangeRate {
     this.#forget(nowMs)
   }
 
-  /** Those who have made no change of late, the ones that were longest ago first. */
+  /** Drops tenants with a full burst, oldest first. */
   #forget(nowMs: number): void {
     for (const [tenant, fullAtMs] of this.#fullAtMs) {
       if (fullAtMs > nowMs) return

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 
-/** Proxies whose word about their clients counts. */
+/** Proxies whose forwarding headers are trusted. */
 export class TrustedProxies {
   readonly #list = new BlockList()
 
@@ -16,15 +16,15 @@ export class TrustedProxies {
   }
 
   /**
-   * Who asks: the other end of the connection or, behind trusted proxies, the right-most address that is none of theirs.
-   * What stands left of it was written by whoever asks. Where the headers say nothing that can be read, or do not say the
-   * same, it is the proxy.
+   * The client's address: the peer of the connection or, behind trusted proxies, the right-most address that is not a
+   * trusted proxy. Addresses left of it are under the client's control. If the headers are unreadable or contradict
+   * each other, it is the proxy's address.
    */
   clientOf(req: IncomingMessage): string {
     const peer = unmapped(req.socket.remoteAddress ?? '')
     if (!this.#trusts(peer)) return peer
-    const told = [forwardedFor(req), xForwardedFor(req)].filter(chain => chain !== undefined)
-    const clients = new Set(told.map(chain => this.#clientIn(chain) ?? peer))
+    const chains = [forwardedFor(req), xForwardedFor(req)].filter(chain => chain !== undefined)
+    const clients = new Set(chains.map(chain => this.#clientIn(chain) ?? peer))
     const [client = peer] = clients
     return clients.size > 1 ? peer : client
   }
@@ -68,7 +68,7 @@ function withoutPort(hop: string): string {
   return /^\[([^\]]*)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop
 }
 
-/** IPv4 as a socket of IPv6 tells it. */
+/** Unwraps an IPv4-mapped IPv6 address. */
 function unmapped(address: string): string {
   return /^::ffff:([\d.]+)$/i.exec(address)?.[1] ?? address
 }

@@ -5,7 +5,7 @@ import { blastRadius } from '../changes/blast/radius.ts'
 import { knownOutside } from '../changes/export.ts'
 import { plan } from '../changes/plan.ts'
 import { planToJson } from '../changes/plan-json.ts'
-import { probeOrders, standingAfter } from '../changes/probe-orders.ts'
+import { probeOrders, resourcesAfter } from '../changes/probe-orders.ts'
 import { ProbeError } from '../changes/rejections.ts'
 import { rollBack } from '../changes/rollback.ts'
 import type { Plan } from '../changes/types.ts'
@@ -16,26 +16,26 @@ import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf } from '../schema/api/types.ts'
 import type { Live, Store } from '../store/types.ts'
 import type { Configurations, UseCasePorts } from './ports.ts'
-import { assertReferencesStand } from './remote-references.ts'
+import { assertKnownReferences } from './remote-references.ts'
 
-/** On a store, in this thread. */
+/** Processes configurations on a store, in this thread. */
 export function configurationsOn(
   ports: Pick<UseCasePorts, 'check' | 'recentUse' | 'probe'> & { readonly store: Store },
 ): Configurations {
   const { store, check } = ports
   return {
     async validate(yaml) {
-      const { tree, warnings } = await understood(yaml, await store.live())
+      const { tree, warnings } = await parseConfig(yaml, await store.live())
       return { set: tree.set, resources: tree.resources.length, warnings: warnings.map(problemBody) }
     },
     async plan(yaml) {
       const live = await store.live()
-      const { tree } = await understood(yaml, live)
-      assertReferencesStand(tree.resources, live.resources)
+      const { tree } = await parseConfig(yaml, live)
+      assertKnownReferences(tree.resources, live.resources)
       const made = plan(live, tree)
-      const after = standingAfter(made, live.resources, tree)
+      const after = resourcesAfter(made, live.resources, tree)
       const radius = await blastRadius(live, after, made.renames, ports.recentUse)
-      // The same as the schema's in other words: a plan is written once, for the command line as well.
+      // Matches the schema's type, which is written separately from the plan's.
       return planToJson(made, radius) as unknown as AnswerOf<OperationOf<'plan_config'>>
     },
     async apply(body, { author, authority }) {
@@ -46,8 +46,8 @@ export function configurationsOn(
           `The plan was made against revision ${body.base}, but the store is at ${live.head.revision}.`,
         )
       }
-      const { tree } = await understood(body.yaml, live)
-      assertReferencesStand(tree.resources, live.resources)
+      const { tree } = await parseConfig(body.yaml, live)
+      assertKnownReferences(tree.resources, live.resources)
       const agreed = plan(live, tree)
       if (agreed.counts.delete > body.allow_deletes) {
         throw new ApiError(
@@ -55,7 +55,7 @@ export function configurationsOn(
           `It would delete ${agreed.counts.delete} resources, and ${body.allow_deletes} are allowed.`,
         )
       }
-      if (!body.skip_probe) await probed(agreed, tree, live)
+      if (!body.skip_probe) await probeAll(agreed, tree, live)
       const applied = await apply(store.withAuthority(authority), agreed, tree, {
         origin: 'rest',
         author,
@@ -68,8 +68,8 @@ export function configurationsOn(
   }
 
   /** @throws {ProbeError} GW5001 */
-  async function probed(agreed: Plan, tree: Tree, live: Live): Promise<void> {
-    const orders = probeOrders(agreed, live.resources, standingAfter(agreed, live.resources, tree))
+  async function probeAll(agreed: Plan, tree: Tree, live: Live): Promise<void> {
+    const orders = probeOrders(agreed, live.resources, resourcesAfter(agreed, live.resources, tree))
     const verdicts = await Promise.all(orders.map(order => ports.probe(order)))
     const failures = orders.flatMap(({ endpoint, models }, index) => {
       const verdict = verdicts[index]
@@ -81,10 +81,11 @@ export function configurationsOn(
 }
 
 /**
- * What a document says. No variable is filled in: those of this process are not for whoever sends one.
+ * Parses and validates a document. No variable is filled in: the variables of this process must not leak to the
+ * sender.
  * @throws {ApiError} configuration_invalid, with every problem.
  */
-async function understood(
+async function parseConfig(
   yaml: string,
   live: Live,
 ): Promise<{ readonly tree: Tree; readonly warnings: readonly Problem[] }> {

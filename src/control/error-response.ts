@@ -6,11 +6,9 @@ import { ConflictError, ManagedError, ProbeError, UnknownReferenceError } from '
 import { sendJson } from '../http/json.ts'
 import type { HttpRejection } from '../http/rejection.ts'
 
-/**
- * The one place of the control plane that turns an error into bytes.
- */
+/** The single place of the control plane that turns an error into bytes. */
 
-/** What a command would fail with, as an answer. What is not here is a bug of ours where it gets here. */
+/** The answers for command errors. A code that is missing here is reported as an internal error. */
 const ANSWERED: Partial<Record<CommandCode, ApiCode>> = {
   GW2001: 'unavailable',
   GW2002: 'unavailable',
@@ -33,7 +31,7 @@ const ANSWERED: Partial<Record<CommandCode, ApiCode>> = {
   GW5001: 'probe_failed',
 }
 
-/** What was thrown, as something that a client may be told. Anything that is not ours is a bug of ours. */
+/** Converts any thrown value to an API error; unknown errors become internal errors. */
 export function asApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown
   if (thrown instanceof UnknownReferenceError) {
@@ -44,12 +42,12 @@ export function asApiError(thrown: unknown): ApiError {
   if (!(thrown instanceof CommandError) || code === undefined) {
     return new ApiError('internal_error', undefined, { cause: thrown })
   }
-  // What is wrong with the store is for its operator: the message names the file.
+  // Store problems are for the operator: the message names the file.
   if (code === 'unavailable') return new ApiError(code, undefined, { cause: thrown, retryAfterMs: 1_000 })
   return new ApiError(code, thrown.message, { cause: thrown, more: detailsOf(thrown) })
 }
 
-/** What never became a request. That of the data plane which has no name of its own here is a bad request, too. */
+/** Converts an HTTP rejection; codes that only the data plane has are mapped to similar ones. */
 export function asRejected({ code, phrase }: HttpRejection): ApiError {
   const own =
     code === 'unmet_expectation' ? 'bad_request' : code === 'too_many_connections' ? 'unavailable' : code
@@ -92,7 +90,7 @@ export function problemBody(error: ApiError, requestId: string): string {
 
 export const PROBLEM_TYPE = 'application/problem+json'
 
-/** Answers with an error. The head must not have been sent. */
+/** Sends an error. The response head must not have been sent. */
 export function sendProblem(
   res: ServerResponse,
   error: ApiError,

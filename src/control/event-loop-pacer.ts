@@ -1,6 +1,6 @@
 /**
- * Lets tasks through a few at a time, with a turn of the event loop in between. A crowd that asks the control plane at
- * once so shares the loop with `/health` and with those who are logged in, instead of holding them up until it is through.
+ * Runs a few tasks per turn of the event loop. A burst of requests to the control plane then shares the loop with
+ * `/health` and with logged-in users.
  */
 export class EventLoopPacer {
   readonly #perTurn: number
@@ -11,8 +11,8 @@ export class EventLoopPacer {
     this.#perTurn = perTurn
   }
 
-  /** In the order in which they come; never at once. */
-  pass(task: () => void): void {
+  /** Queues a task in order; it never runs synchronously. */
+  schedule(task: () => void): void {
     this.#waiting.push(task)
     if (this.#isTurning) return
     this.#isTurning = true
@@ -20,9 +20,9 @@ export class EventLoopPacer {
   }
 
   #turn(): void {
-    const through = this.#waiting.splice(0, this.#perTurn)
+    const batch = this.#waiting.splice(0, this.#perTurn)
     this.#isTurning = this.#waiting.length > 0
     if (this.#isTurning) setImmediate(() => this.#turn())
-    for (const task of through) task()
+    for (const task of batch) task()
   }
 }

@@ -1,26 +1,26 @@
 import { isIP } from 'node:net'
 import { ApiError } from '../base/catalogue/api.ts'
 
-/** Addresses that stand for every address of a machine. */
+/** Wildcard listen addresses. */
 const EVERY_ADDRESS: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
 
 /**
- * The names under which the control plane is asked. A page of another site can point a name of its own at this address
- * (DNS rebinding), and its script would then be of the same origin as the control plane: so a name has to be known. An
- * address is none that such a page could have.
+ * The accepted host names of the control plane. A page of another site can point its own name at this address (DNS
+ * rebinding); its script would then have the origin of the control plane, so names must be known. IP addresses are
+ * safe, because no such page can have one.
  */
 export class Hosts {
   readonly #known: ReadonlySet<string>
   readonly #isAnyAddress: boolean
 
-  /** @param host that is listened on. */
+  /** @param host the listen address. */
   constructor(host: string, publicUrl: URL | undefined) {
     this.#known = new Set([host.toLowerCase(), ...(publicUrl ? [bare(publicUrl.host)] : [])])
     this.#isAnyAddress = EVERY_ADDRESS.has(host)
   }
 
   /**
-   * @param host the header; undefined in HTTP/1.0, which no browser speaks.
+   * @param host the header; undefined in HTTP/1.0, which browsers do not use.
    * @throws {ApiError} misdirected
    */
   assertKnown(host: string | undefined): void {
@@ -31,7 +31,7 @@ export class Hosts {
   }
 }
 
-/** Without its port, and the brackets of IPv6. */
+/** Removes the port, and the brackets of IPv6. */
 function bare(host: string): string {
   return host
     .toLowerCase()

@@ -8,10 +8,10 @@ const BACKSLASH = 0x5c
 const COLON = 0x3a
 
 /**
- * What `JSON.parse` settles in silence: of two members of one name the last one counts, and `__proto__` becomes a name
- * that few programs treat as one. Neither is ever meant.
+ * Finds member names that `JSON.parse` resolves silently: of duplicate names the last one wins, and `__proto__` is a
+ * name that many programs mishandle. Neither is ever intended.
  *
- * @param bytes the text, of which `members` are those at its root and `value` is what `JSON.parse` made of it.
+ * @param bytes the text; `members` are those at its root and `value` is its parsed form.
  */
 export function faultOfNames(
   bytes: Uint8Array,
@@ -20,16 +20,16 @@ export function faultOfNames(
 ): FieldFault | undefined {
   const seen = new Set<string>()
   for (const { name, kind, start, end } of members) {
-    if (seen.has(name)) return { pointer: pointerOf([name]), detail: 'this member is there twice' }
+    if (seen.has(name)) return { pointer: pointerOf([name]), detail: 'duplicate member' }
     seen.add(name)
     const child = value[name]
     if (child === undefined || (kind !== 'object' && kind !== 'array')) continue
     if (namesIn(bytes, start, end) !== membersOf(child)) {
-      return { pointer: pointerOf([name]), detail: 'a member inside it is there twice' }
+      return { pointer: pointerOf([name]), detail: 'contains a duplicate member' }
     }
   }
   const path = pathToProto(value)
-  return path && { pointer: pointerOf(path), detail: 'no name for a member' }
+  return path && { pointer: pointerOf(path), detail: 'invalid member name' }
 }
 
 /** A JSON pointer (RFC 6901). */
@@ -37,7 +37,7 @@ export function pointerOf(path: readonly PropertyKey[]): string {
   return path.map(step => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }
 
-/** How many members are written in a valid text: as many as colons outside of strings. */
+/** The number of members written in a valid text: the colons outside of strings. */
 function namesIn(bytes: Uint8Array, start: number, end: number): number {
   let count = 0
   for (let at = start; at < end; at++) {
@@ -55,7 +55,7 @@ function endOfString(bytes: Uint8Array, opening: number): number {
   return at
 }
 
-/** How many members have come out of it. Its depth is bounded where it was read. */
+/** The number of members after parsing. The depth was limited on reading. */
 function membersOf(value: Json): number {
   if (typeof value !== 'object' || value === null) return 0
   const children = Object.values(value)

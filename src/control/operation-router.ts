@@ -4,23 +4,23 @@ export type OperationMatch =
   | { readonly found: true; readonly id: OperationId; readonly params: Readonly<Record<string, string>> }
   | {
       readonly found: false
-      /** Methods that the path does have. */
+      /** The methods that the path supports. */
       readonly allow: readonly string[]
     }
 
 interface Row {
   readonly id: OperationId
   readonly method: string
-  /** `{name}` stands for any segment. */
+  /** `{name}` matches any segment. */
   readonly segments: readonly string[]
 }
 
 const PARAMETER = /^\{(\w+)\}$/
 
 /**
- * Finds the operation of a request by its raw path, segment by segment. A segment that is a parameter is decoded once;
- * one that another encoding of the same text would not spell the same way matches nothing, so that every name has one
- * path and no proxy in front can read it otherwise.
+ * Finds the operation of a request by its raw path, segment by segment. Parameters are decoded once. A segment in a
+ * non-canonical encoding matches nothing, so that every name has exactly one path, which a proxy in front cannot
+ * interpret differently.
  */
 export class OperationRouter {
   readonly #rows = new Map<number, Row[]>()
@@ -69,16 +69,16 @@ function paramsOf(
   return params
 }
 
-/** A name out of a segment as `encodeURIComponent` writes it; `:` and `@` may stand for themselves (RFC 3986 §3.3). */
+/** Decodes a segment in the form of `encodeURIComponent`; `:` and `@` may be unescaped (RFC 3986 §3.3). */
 function decoded(segment: string): string | undefined {
   if (segment === '') return undefined
   let text: string
   try {
     text = decodeURIComponent(segment)
   } catch {
-    return undefined // half an escape, or bytes that are no UTF-8
+    return undefined // a broken escape, or invalid UTF-8
   }
-  const spelled = (escaped: string) => escaped.replace(/%(3A|40)/gi, escape => decodeURIComponent(escape))
+  const canonical = (escaped: string) => escaped.replace(/%(3A|40)/gi, escape => decodeURIComponent(escape))
   const upper = segment.replace(/%[0-9a-f]{2}/gi, escape => escape.toUpperCase())
-  return spelled(upper) === spelled(encodeURIComponent(text)) ? text : undefined
+  return canonical(upper) === canonical(encodeURIComponent(text)) ? text : undefined
 }

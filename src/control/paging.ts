@@ -1,17 +1,17 @@
 import { invalid } from './reading.ts'
 
-/** One page of a list, as it is answered. */
+/** One page of a list. */
 export interface Page<Item> {
   readonly data: Item[]
   readonly next_cursor: string | null
 }
 
 /**
- * Reads one item more than is asked for, which tells whether there is a next page.
+ * Reads one item more than requested, to find out whether there is a next page.
  *
- * @param read gives what comes behind a name or an id.
+ * @param read returns the items after a name or an id.
  * @param markOf the name or id of an item.
- * @throws {ApiError} invalid_request where the cursor is none that was given out.
+ * @throws {ApiError} invalid_request if the cursor was not issued by {@link pageOf}.
  */
 export async function pageOf<Item, Shown>(
   { limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined },
@@ -26,7 +26,7 @@ export async function pageOf<Item, Shown>(
   return { data: page.map(show), next_cursor: hasMore ? cursorOf(String(markOf(last))) : null }
 }
 
-/** An id that a list is read before. @throws {ApiError} invalid_request */
+/** Decodes the id before which a list is read. @throws {ApiError} invalid_request */
 export function idBefore(mark: string | undefined): { readonly before?: number } {
   if (mark === undefined) return {}
   if (!/^\d{1,15}$/.test(mark)) throw badCursor()
@@ -44,5 +44,5 @@ function markIn(cursor: string): string {
 }
 
 function badCursor() {
-  return invalid([{ parameter: 'cursor', detail: 'not one that was given out' }])
+  return invalid([{ parameter: 'cursor', detail: 'not a cursor of this list' }])
 }

@@ -11,12 +11,12 @@ import type { StoredCredential } from '../schema/stored-credential.ts'
 import type { Store, StoreReads } from '../store/types.ts'
 import type { Authority } from '../store/users/types.ts'
 
-/** What became of a minimal chat. */
+/** The result of a minimal chat request. */
 export type ProbeVerdict =
   | { readonly ok: true; readonly latencyMs?: number }
   | { readonly ok: false; readonly latencyMs?: number; readonly cause: string; readonly hint: string }
 
-/** Whether inference is rejected, and by whose word. */
+/** Whether inference is rejected, and why. */
 export type MaintenanceShown = AnswerOf<OperationOf<'get_maintenance'>>
 
 export interface EndpointHealthShown {
@@ -27,8 +27,8 @@ export interface EndpointHealthShown {
   readonly reason?: string
 }
 
-/** About whom a decision is asked: by name or by secret, of a model or of all. */
-export interface Asked {
+/** The question of an explanation: by key name or secret, for one model or all. */
+export interface ExplainQuery {
   readonly key?: string | undefined
   readonly secret?: string | undefined
   readonly model?: string | undefined
@@ -37,20 +37,20 @@ export interface Asked {
   readonly maxTokens?: number | undefined
 }
 
-/** What was applied, and as which set. */
+/** The result of an apply, with the set. */
 export interface AppliedSet extends Applied {
   readonly set: string
 }
 
-/** Who makes a change, and by what right. */
+/** The author of a change and its rights. */
 export interface ChangeAuthor {
   readonly author: string
   readonly authority: Authority
 }
 
 /**
- * What is done with whole configurations. All of it goes over thousands of resources at once, and a transaction cannot
- * rest: whoever shares an event loop with others has this done elsewhere. Arguments and answers are plain data.
+ * Operations on whole configurations. They process thousands of resources in one synchronous transaction, so a server
+ * runs them in another thread. Arguments and answers are plain data.
  */
 export interface Configurations {
   /** @throws {ApiError} configuration_invalid, with every problem. */
@@ -63,41 +63,41 @@ export interface Configurations {
   rollBack(revision: number, by: ChangeAuthor): Promise<RolledBack>
 }
 
-/** What the control plane needs of the process around it. */
+/** The ports of the control plane's use cases. */
 export interface UseCasePorts {
-  /** To read from; what changes something does it on the store of its call. */
+  /** For reads; changes use the store of their call. */
   readonly store: StoreReads
   readonly clock: Clock
   readonly random: Random
   readonly hasher: PasswordHasher
   readonly configurations: Configurations
-  /** Whether a gateway could serve what would stand. */
+  /** Whether a gateway could serve the changed resources. */
   readonly check: Check
-  /** What was used lately, for what a plan means to those who call. */
+  /** Recent use, for the impact of a plan. */
   readonly recentUse: RecentUse
   /**
-   * Asks an endpoint for a chat with each of its models, until one fails. Rejects only where the store fails.
-   * @param credential that was given just now, where the endpoint says that one is kept.
+   * Sends a chat request to each model of an endpoint until one fails. Rejects only if the store fails.
+   * @param credential the credential set in this request, if the endpoint uses a stored one.
    */
   readonly probe: (order: ProbeOrder, credential?: string) => Promise<ProbeVerdict>
   /** Seals a secret for one use. @throws {CommandError} GW2008 */
-  readonly keep: (secret: string, boundTo: string) => Promise<StoredCredential>
-  /** This and the two that follow are known to the gateway, which may be in another thread. */
+  readonly sealCredential: (secret: string, boundTo: string) => Promise<StoredCredential>
+  /** Answered by the gateway, which may be in another thread; so are the next two. */
   readonly status: () => Promise<Omit<AnswerOf<OperationOf<'get_status'>>, 'store_revision'>>
-  /** How endpoints fare, by name; empty where this process sends no traffic. */
+  /** Endpoint health by name; empty if this process sends no traffic. */
   readonly endpointHealth: () => Promise<ReadonlyMap<string, EndpointHealthShown>>
-  /** The label of amounts of money. */
+  /** The currency label of amounts. */
   readonly currency: () => Promise<string>
   /**
-   * What would be served to whom, and why not; nothing is counted or held.
-   * @throws {CommandError} GW4005 where there is no key of that name.
+   * Explains which calls would be served; counts and holds nothing.
+   * @throws {CommandError} GW4005 if no key has that name.
    */
-  readonly explain: (question: Asked) => Promise<AnswerOf<OperationOf<'explain'>>>
+  readonly explain: (query: ExplainQuery) => Promise<AnswerOf<OperationOf<'explain'>>>
   readonly maintenance: {
     show(): Promise<MaintenanceShown>
     /**
      * @param store of the caller.
-     * @throws {CommandError} GW4014 where the settings keep it on.
+     * @throws {CommandError} GW4014 if the settings keep maintenance on.
      */
     set(
       wanted: { readonly enabled: boolean; readonly message?: string; readonly author: string },

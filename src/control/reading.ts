@@ -12,24 +12,24 @@ import { faultOfNames, pointerOf } from './member-names.ts'
 import { isJson } from './session/credentials.ts'
 
 const MAX_DEPTH = 32
-/** Nobody reads more, and a body full of them must cost no more than it cost to send. */
+/** More errors help no client, and the answer must not cost more than the request. */
 const MAX_FAULTS = 32
 
 /**
- * The body as a JSON object; undefined where nothing was sent.
+ * The body as a JSON object; undefined if it is empty.
  *
  * @throws {ApiError} request_too_large, unsupported_media_type, invalid_json, bad_request, request_timeout;
- * invalid_request where a member is there twice.
+ * invalid_request for duplicate members.
  */
 export async function readJson(req: IncomingMessage, limitBytes: number): Promise<Fields | undefined> {
   if (req.headers['content-encoding'] !== undefined) {
-    throw new ApiError('unsupported_media_type', 'A compressed body is not inflated.')
+    throw new ApiError('unsupported_media_type', 'A compressed body is not supported.')
   }
   const scanner = new JsonScanner(MAX_DEPTH)
   const read = await readBody(req, limitBytes, piece => scanner.push(piece))
   if (!read.ok) {
     if (read.fault === 'too_large') {
-      throw new ApiError('request_too_large', `The body is over the limit of ${limitBytes} bytes.`)
+      throw new ApiError('request_too_large', `The body exceeds the limit of ${limitBytes} bytes.`)
     }
     if (read.fault === 'unwanted') throw new ApiError('invalid_json')
     throw read.fault === 'aborted' ? new ApiError('bad_request') : asRejected(read.fault)
@@ -44,36 +44,36 @@ export async function readJson(req: IncomingMessage, limitBytes: number): Promis
   return value
 }
 
-/** @throws {ApiError} invalid_request, with a pointer to each field that is wrong. */
+/** @throws {ApiError} invalid_request, with a pointer to each invalid field. */
 export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const result = schema.safeParse(value)
   if (result.success) return result.data
   throw invalid(faultsOf(result.error, schema))
 }
 
-/** Each issue as a pointer into the value. Nothing of the value itself is told: it may hold a secret. */
+/** Each issue as a pointer into the value. Never contains the value, which may be a secret. */
 function faultsOf(error: z.ZodError, schema: z.ZodType): FieldFault[] {
   const issues = (error.issues as unknown as readonly Issue[]).flatMap(
     unfolded,
   ) as unknown as readonly z.core.$ZodIssue[]
-  const told = issues.slice(0, MAX_FAULTS).flatMap(issue => {
+  const faults = issues.slice(0, MAX_FAULTS).flatMap(issue => {
     if (issue.code === 'unrecognized_keys') {
       const known = fieldsAt(schema, issue.path)
       return issue.keys.slice(0, MAX_FAULTS).map(key => {
         const near = didYouMean(key, known)
-        const meant = near === undefined ? '' : `; did you mean ${near}?`
-        return { pointer: pointerOf([...issue.path, key]), detail: `unknown field${meant}` }
+        const suggestion = near === undefined ? '' : `; did you mean ${near}?`
+        return { pointer: pointerOf([...issue.path, key]), detail: `unknown field${suggestion}` }
       })
     }
-    return [{ pointer: pointerOf(issue.path), detail: inWords(issue) }]
+    return [{ pointer: pointerOf(issue.path), detail: issueText(issue) }]
   })
-  return told.slice(0, MAX_FAULTS)
+  return faults.slice(0, MAX_FAULTS)
 }
 
 /**
- * The parameters of a query string. Numbers and booleans are read where the schema asks for them.
+ * Parses the parameters of a query string; converts numbers and booleans if the schema expects them.
  *
- * @throws {ApiError} invalid_request, with the name of each parameter that is wrong or given twice.
+ * @throws {ApiError} invalid_request, with the name of each invalid or repeated parameter.
  */
 export function checkedQuery<Schema extends z.ZodObject>(
   schema: Schema | undefined,
@@ -92,7 +92,7 @@ export function checkedQuery<Schema extends z.ZodObject>(
     faults.push(
       ...result.error.issues.map(issue => ({
         parameter: String(issue.path[0] ?? ''),
-        detail: inWords(issue),
+        detail: issueText(issue),
       })),
     )
   }
@@ -101,8 +101,8 @@ export function checkedQuery<Schema extends z.ZodObject>(
 }
 
 /**
- * The version that `if-match` names; undefined for `*`, and where it was not sent.
- * @throws {ApiError} precondition_required, changed_meanwhile where it is no version that was ever given out.
+ * The version in `if-match`; undefined for `*` and without the header.
+ * @throws {ApiError} precondition_required, changed_meanwhile if the value is not a version.
  */
 export function versionOf(req: IncomingMessage, isRequired: boolean): number | undefined {
   const sent = req.headers['if-match']
@@ -120,12 +120,12 @@ export function invalid(errors: readonly FieldFault[]): ApiError {
   const [first] = errors
   const place = first?.pointer ?? first?.parameter ?? first?.header
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : ''
-  const told = first ? `${place ? `${place}: ` : ''}${first.detail}${more}` : undefined
-  return new ApiError('invalid_request', told, { errors })
+  const detail = first ? `${place ? `${place}: ` : ''}${first.detail}${more}` : undefined
+  return new ApiError('invalid_request', detail, { errors })
 }
 
-function inWords(issue: z.core.$ZodIssue): string {
-  // The issue of a key or of a member of a union says more than that there is one.
+function issueText(issue: z.core.$ZodIssue): string {
+  // The inner issue of a key or of a union member is more specific.
   const inner =
     issue.code === 'invalid_key' || issue.code === 'invalid_element'
       ? issue.issues[0]
@@ -160,7 +160,7 @@ function stepInto(schema: z.ZodType, step: PropertyKey): z.ZodType | undefined {
   return shape && Object.hasOwn(shape, step) ? shape[String(step)] : undefined
 }
 
-/** What may lie below a schema beside a shape. */
+/** The nesting of a schema that has no shape. */
 interface Below {
   readonly options?: readonly z.ZodType[]
   readonly element?: z.ZodType

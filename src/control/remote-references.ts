@@ -4,29 +4,25 @@ import type { SecretReference } from '../schema/scalars.ts'
 import { destinationOf, secretsOf } from '../schema/stored-credential.ts'
 
 /**
- * Rejects a document that would make this machine read a secret which it does not read yet, or send one to a host to
- * which it does not go yet. Files on this machine are reviewed by people who may read its secrets anyway; a document
- * that comes over the network would turn the right to configure into the right to read files and variables.
+ * Rejects a document that would make this machine read a new secret, or send a known one to a new host. Files on this
+ * machine are reviewed by people who can read its secrets anyway; a document from the network would turn the right to
+ * configure into the right to read files and variables.
  *
  * @throws {ApiError} reference_rejected
  */
-export function assertReferencesStand(wanted: readonly Resource[], standing: readonly Resource[]): void {
-  const known = new Set(standing.flatMap(usesOf).map(({ use }) => use))
-  const strange = wanted.flatMap(usesOf).filter(({ use }) => !known.has(use))
-  const [first] = strange
+export function assertKnownReferences(wanted: readonly Resource[], existing: readonly Resource[]): void {
+  const known = new Set(existing.flatMap(usesOf).map(({ use }) => use))
+  const unknown = wanted.flatMap(usesOf).filter(({ use }) => !known.has(use))
+  const [first] = unknown
   if (!first) return
-  throw new ApiError(
-    'reference_rejected',
-    `The ${first.resource} refers to a secret in a way that does not stand yet.`,
-    {
-      more: { resources: strange.map(({ resource }) => resource) },
-    },
-  )
+  throw new ApiError('reference_rejected', `The ${first.resource} has a new use of a secret.`, {
+    more: { resources: unknown.map(({ resource }) => resource) },
+  })
 }
 
 interface Use {
   readonly resource: string
-  /** The reference and where what it leads to is sent. */
+  /** The reference, and the destination of its secret. */
   readonly use: string
 }
 
@@ -34,7 +30,7 @@ function usesOf(resource: Resource): Use[] {
   const name = `${resource.kind} ${resource.name}`
   if (resource.kind === 'endpoint') {
     const spec = decode('endpoint', resource.spec)
-    // What is kept goes to one origin only, whoever says what; and no document can say it.
+    // A stored credential is sent to one origin only, and a document cannot contain one.
     return secretsOf(resource.name, spec).flatMap(({ source }) =>
       'kept' in source ? [] : [{ resource: name, use: `${textOf(source)} to ${destinationOf(spec)}` }],
     )

@@ -9,12 +9,12 @@ import { type Page, pageOf } from './paging.ts'
 import type { UseCasePorts } from './ports.ts'
 import { checked } from './reading.ts'
 
-/** What is common to all kinds of resources: how they are read, made, changed and shown. */
+/** The operations common to all kinds of resources: read, create, change, show. */
 
 type ReadPorts = Pick<UseCasePorts, 'store'>
 type ChangePorts = Pick<UseCasePorts, 'store' | 'check'>
 
-/** Of a call that changes something. */
+/** The part of a call that a change needs. */
 interface Change {
   readonly caller: Caller
   readonly store: Store
@@ -26,23 +26,23 @@ function actorOf(caller: Caller, { check }: Pick<UseCasePorts, 'check'>): Actor 
   return { origin: 'rest', author: caller.name, check }
 }
 
-/** The canonical form of what was sent. @throws {ApiError} invalid_request */
+/** The canonical form of a request body. @throws {ApiError} invalid_request */
 export function canonicalOf(kind: Kind, fields: Fields): CanonicalSpec {
   return encode(kind, checked(KINDS[kind], fields) as Spec<typeof kind>)
 }
 
-/** A JSON merge patch (RFC 7396): null takes a member away, an object is merged, anything else replaces. */
-export function patched(standing: Fields, patch: Fields): Fields {
-  const result: Record<string, Json> = { ...standing }
+/** Applies a JSON merge patch (RFC 7396): null removes a member, an object is merged, any other value replaces. */
+export function patched(before: Fields, patch: Fields): Fields {
+  const result: Record<string, Json> = { ...before }
   for (const [name, value] of Object.entries(patch)) {
-    const before = Object.hasOwn(standing, name) ? standing[name] : undefined
+    const old = Object.hasOwn(before, name) ? before[name] : undefined
     if (value === null) delete result[name]
-    else result[name] = isFields(value) ? patched(isFields(before) ? before : {}, value) : value
+    else result[name] = isFields(value) ? patched(isFields(old) ? old : {}, value) : value
   }
   return result
 }
 
-/** The one of that name. @throws {CommandError} GW4005 */
+/** Finds a resource by name. @throws {CommandError} GW4005 */
 export async function find(
   { store }: ReadPorts,
   kind: Kind,
@@ -73,8 +73,8 @@ export function list<Shown>(
 }
 
 /**
- * @param json the body: the name, where the kind has one of its own, and the fields.
- * @param kept secrets that the fields refer to.
+ * @param json the body: the fields and, if the kind has one, the name.
+ * @param kept stored credentials that the fields refer to.
  * @throws {ApiError} invalid_request, and what {@link createManually} throws.
  */
 export async function create(
@@ -85,8 +85,8 @@ export async function create(
   kept: readonly StoredCredential[] = [],
 ): Promise<StoredResource> {
   const { name: _name, ...fields } = json
-  const hand = { ...actorOf(caller, ports), kept }
-  await createManually(store, { kind, name, spec: canonicalOf(kind, fields) }, hand)
+  const actor = { ...actorOf(caller, ports), kept }
+  await createManually(store, { kind, name, spec: canonicalOf(kind, fields) }, actor)
   return (await find(ports, kind, name)).resource
 }
 
@@ -108,7 +108,7 @@ export async function update(
   return (await find(ports, kind, name)).resource
 }
 
-/** The revision in which it went. @throws what {@link deleteManually} throws. */
+/** Returns the revision of the delete. @throws what {@link deleteManually} throws. */
 export async function remove(
   ports: ChangePorts,
   kind: Kind,
@@ -120,7 +120,7 @@ export async function remove(
   return { body: { revision: id }, revision: id }
 }
 
-/** The answer that shows one resource, with its version; `changed` where it was just changed. */
+/** The answer with one resource and its version; {@link changedReply} after a change. */
 export function shownReply<Body>(resource: StoredResource, body: Body) {
   return { body, etag: resource.updatedRevision }
 }
@@ -130,12 +130,12 @@ export function changedReply<Body>(resource: StoredResource, body: Body) {
   return { body, etag: resource.updatedRevision, revision: resource.updatedRevision, target }
 }
 
-/** A resource in the words of a file, and whose it is. */
+/** A resource in the format of a configuration file, with its owner and origin. */
 export function shown({ name, spec, ...resource }: StoredResource) {
-  return { name, ...spec, ...standingOf(resource) }
+  return { name, ...spec, ...originOf(resource) }
 }
 
-function standingOf(resource: Omit<StoredResource, 'kind' | 'name' | 'spec'>) {
+function originOf(resource: Omit<StoredResource, 'kind' | 'name' | 'spec'>) {
   const { owner, set, place, createdAtMs, createdRevision, updatedRevision } = resource
   return {
     owner,

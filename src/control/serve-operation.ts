@@ -22,22 +22,22 @@ export interface OperationPorts {
   readonly sessions: Sessions
   readonly cookie: SessionCookie
   readonly changeRate: ChangeRate
-  /** Where browsers reach the control plane, if not under the address that they name in `host`. */
+  /** The URL of the control plane for browsers, if it differs from their `host` header. */
   readonly publicUrl: URL | undefined
 }
 
-/** How a request is answered. */
+/** The connection, and the common headers of an answer. */
 export interface AnswerPorts {
   readonly connection: ServedConnection
-  /** Of every answer. */
+  /** Sent with every answer. */
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** A request whose operation is known. */
+/** A request with a known operation. */
 export interface OperationCall {
   readonly id: OperationId
   readonly params: Readonly<Record<string, string>>
-  /** With its question mark; empty where there is none. */
+  /** With its question mark; empty without a query. */
   readonly query: string
   readonly requestId: string
   readonly address: string
@@ -45,23 +45,22 @@ export interface OperationCall {
 
 const BODY_BYTES = 262_144
 const CONFIG_BYTES = 16 * 1_048_576
-/** Of those whom nobody knows yet: a name and a password, each character an escape. */
+/** The body limit before authentication: a name and a password, each character an escape. */
 const ANONYMOUS_BYTES = 16_384
-/** And how long theirs may be on its way. */
+/** The body timeout before authentication. */
 const ANONYMOUS_MS = 5_000
 
 /**
- * One operation of the control plane.
+ * Serves one operation of the control plane.
  *
  *     admit ──▶ read ──▶ admit ──▶ check ──▶ handle ──▶ audit ──▶ answer
  *       │         │        │         │         │
  *    401 403   400 408    401     422 428   401 404 409
  *      404     413 415  403 404     404     412 422 429 503
  *
- * Any stage may throw; `rescue` answers for it. Nothing of a body is read before its sender may send it, and what the
- * sender may do is found out anew behind its last byte: a body may be on its way for an hour, and by then the session
- * may have ended. What a handler changes, it changes on a store that looks at the session a last time, in the
- * transaction.
+ * Any stage may throw; `error-response` sends the answer. A body is read only if its sender may send it, and the
+ * rights are checked again after its last byte: a body may take an hour, and the session may end meanwhile. A handler
+ * changes a store that checks the session once more in the transaction.
  */
 export async function serveOperation(
   req: IncomingMessage,
@@ -87,7 +86,7 @@ export async function serveOperation(
 
   const device = ports.cookie.deviceOf(req)
   let isChanged = isChange && !op.isReadOnly
-  // The table and the type of the handlers say that these fit each other.
+  // Safe: the table and the handler types are checked against each other at compile time.
   const handler = ports.handlers[id] as Handler<OperationId>
   const call = {
     params,
@@ -114,7 +113,7 @@ export async function serveOperation(
 }
 
 /**
- * Who may go on with this request, by what the store says now.
+ * The authorised caller, by the current state of the store.
  * @throws {ApiError} not_logged_in, forbidden, cross_site, not_found
  */
 async function admit(
@@ -148,14 +147,14 @@ function answer(
   else sendJson(res, status, JSON.stringify(body), all)
 }
 
-/** A name that no resource can have is that of no resource. */
+/** An invalid name is reported like an unknown one. */
 function paramsIn({ params }: Operation, raw: Readonly<Record<string, string>>): unknown {
   const result = params?.safeParse(raw)
   if (result?.success) return result.data
   throw new ApiError('not_found')
 }
 
-/** @throws {ApiError} invalid_request where something was sent to an operation that reads nothing. */
+/** @throws {ApiError} invalid_request if an operation without a body received one. */
 function assertEmpty(json: Readonly<Record<string, unknown>>): undefined {
   const [name] = Object.keys(json)
   if (name === undefined) return undefined
@@ -164,7 +163,7 @@ function assertEmpty(json: Readonly<Record<string, unknown>>): undefined {
   })
 }
 
-/** What a line of the audit calls what stands under a tag. */
+/** The resource kind in audit targets, by tag. */
 const TARGETS: Partial<Record<Tag, string>> = {
   users: 'user',
   tokens: 'token',
@@ -177,8 +176,8 @@ const TARGETS: Partial<Record<Tag, string>> = {
 }
 
 /**
- * After the change, because only then it has happened. Where the line cannot be written the change stands all the same,
- * so it is told as done, and the log says what the audit lacks.
+ * Writes the audit entry after the change. If that fails, the change remains and is reported as done; the log has the
+ * missing entry.
  */
 async function record(
   { id, params, address, requestId }: OperationCall,
@@ -187,13 +186,13 @@ async function record(
   reply: Reply<OperationId>,
   { store, log }: OperationPorts,
 ): Promise<void> {
-  const who = caller ?? reply.user
-  if (!who) return
+  const user = caller ?? reply.user
+  if (!user) return
   const names = Object.values(params)
   const target = reply.target ?? (names.length > 0 ? `${TARGETS[tag] ?? tag}/${names.join(' ')}` : undefined)
   const line = {
-    user: who.name,
-    role: who.role,
+    user: user.name,
+    role: user.role,
     origin: 'rest',
     address,
     action: id,
@@ -204,6 +203,6 @@ async function record(
   try {
     await store.users.record(line)
   } catch (error) {
-    log.error({ err: error, audit: line }, 'the audit could not be written')
+    log.error({ err: error, audit: line }, 'cannot write the audit entry')
   }
 }

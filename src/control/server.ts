@@ -24,28 +24,28 @@ import { Sessions } from './session/sessions.ts'
 import { Tarpit } from './tarpit.ts'
 
 export interface ControlPorts extends UseCasePorts {
-  /** A connection of its own: who serves must see what is written here as it sees what any other process writes. */
+  /** A separate connection: the gateway must see these writes like those of any other process. */
   readonly store: Store
   readonly log: Log
-  /** What `/health` answers. */
+  /** The answer of `/health`. */
   readonly health: () => Promise<{ readonly httpStatus: 200 | 503; readonly json: string }>
-  /** Where browsers reach it, if not under the address that they name in `host`: behind a proxy that does TLS. */
+  /** The URL for browsers, if it differs from their `host` header: behind a proxy that terminates TLS. */
   readonly publicUrl: URL | undefined
-  /** Addresses and networks of proxies whose word about their clients counts. */
+  /** Addresses and networks of proxies whose forwarding headers are trusted. */
   readonly trustedProxies: readonly string[]
-  /** What people read in a browser; absent: there is none of it. */
+  /** The documentation pages; absent: none are served. */
   readonly pages?: Pages | undefined
 }
 
-/** Far more than people and their scripts need. */
+/** Far more than users and their scripts need. */
 const MAX_CONNECTIONS = 1_000
 const ID_BYTES = 12
-/** Each costs some tenths of a millisecond before it waits for anything. */
+/** Requests per turn of the event loop; each costs some tenths of a millisecond before its first wait. */
 const PER_TURN = 2
-/** What a crowd is rejected with. */
-const LATE_CODES: ReadonlySet<ApiCode> = new Set(['busy', 'too_many_attempts'])
+/** Rejections that are delayed under load. */
+const DELAYED_CODES: ReadonlySet<ApiCode> = new Set(['busy', 'too_many_attempts'])
 
-/** What every answer carries (OWASP, "HTTP Security Response Headers"). There is no CORS: other sites are not served. */
+/** Sent with every answer (OWASP, "HTTP Security Response Headers"). No CORS: other sites are not served. */
 const HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -54,7 +54,7 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
 } as const
 
-/** The control plane: `/api/v1/*`, `/health`, and its pages where they are wanted. */
+/** The control plane: `/api/v1/*`, `/health`, and the pages if enabled. */
 export function startControl(address: ListenAddress, ports: ControlPorts): Promise<Listener> {
   const { store, clock, random, log } = ports
   const sessions = new Sessions({ users: store.users, clock, random })
@@ -73,7 +73,7 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
       changeRate: new ChangeRate(clock),
       publicUrl: ports.publicUrl,
     },
-    late: new Tarpit(clock),
+    tarpit: new Tarpit(clock),
     proxies,
     hosts: new Hosts(address.host, ports.publicUrl),
     welcome: welcomePages(ports.pages !== undefined),
@@ -84,10 +84,10 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
     log,
     maxConnections: MAX_CONNECTIONS,
     onRequest: (req, res, connection) => {
-      // Whoever it is: until a session is found it is anonymous.
+      // A client is anonymous until its session is found.
       connection.mayEvict(proxies.clientOf(req))
-      if (asksForHealth(req)) void answerHealth(res, ports)
-      else eventLoopPacer.pass(() => void handle(req, res, { ...parts, connection }, ports))
+      if (isHealthRequest(req)) void answerHealth(res, ports)
+      else eventLoopPacer.schedule(() => void handle(req, res, { ...parts, connection }, ports))
     },
     rejectionAnswer: rejection => {
       const requestId = newRequestId(ports)
@@ -105,14 +105,14 @@ interface Parts {
   readonly connection: ServedConnection
   readonly router: OperationRouter
   readonly operations: OperationPorts
-  readonly late: Tarpit
+  readonly tarpit: Tarpit
   readonly welcome: ReturnType<typeof welcomePages>
 }
 
 async function handle(
   req: IncomingMessage,
   res: ServerResponse,
-  { router, operations, late, hosts, proxies, connection, welcome }: Parts,
+  { router, operations, tarpit, hosts, proxies, connection, welcome }: Parts,
   ports: ControlPorts,
 ): Promise<void> {
   const startedMs = ports.clock.monotonicMs()
@@ -128,7 +128,7 @@ async function handle(
     const page = pageFor(req, ports.pages) ?? welcomeFor(req, welcome)
     if (page) sendPage(req, res, page, headers)
     else {
-      const { id, params, query } = found(req, router)
+      const { id, params, query } = matchOperation(req, router)
       seen['operation'] = id
       const operationCall = { id, params, query, requestId, address }
       const { user } = await serveOperation(req, res, operationCall, { ...operations, connection, headers })
@@ -138,7 +138,7 @@ async function handle(
     failure = thrown
     const error = asApiError(thrown)
     seen['error_code'] = error.code
-    if (LATE_CODES.has(error.code)) await late.turnOf(res)
+    if (DELAYED_CODES.has(error.code)) await tarpit.delay(res)
     if (res.headersSent) res.destroy()
     else sendProblem(res, error, requestId, { ...headers, ...(isRejected(req) && { connection: 'close' }) })
   }
@@ -153,7 +153,7 @@ async function handle(
 }
 
 /** @throws {ApiError} unknown_path, method_not_allowed */
-function found(req: IncomingMessage, router: OperationRouter) {
+function matchOperation(req: IncomingMessage, router: OperationRouter) {
   const { path, query } = targetOf(req)
   const match = router.match(req.method ?? '', path)
   if (match.found) return { ...match, query }
@@ -168,7 +168,7 @@ function pageFor(req: IncomingMessage, pages: Pages | undefined): Page | undefin
   throw new ApiError('method_not_allowed', undefined, { headers: { allow: 'GET, HEAD' } })
 }
 
-/** What stands at the root: for whoever has followed the address that `gw serve` says. */
+/** The page at `/`, for users who open the URL that `gw serve` prints. */
 function welcomeFor(req: IncomingMessage, { html, json }: Parts['welcome']): Page | undefined {
   if (targetOf(req).path !== '/' || (req.method !== 'GET' && req.method !== 'HEAD')) return undefined
   return wantsHtml(req.headers.accept) ? html : json
@@ -180,7 +180,7 @@ function targetOf({ url = '' }: IncomingMessage): { readonly path: string; reado
   return cut === -1 ? { path: url, query: '' } : { path: url.slice(0, cut), query: url.slice(cut) }
 }
 
-function asksForHealth(req: IncomingMessage): boolean {
+function isHealthRequest(req: IncomingMessage): boolean {
   return req.url === '/health' && (req.method === 'GET' || req.method === 'HEAD') && !rejectionOf(req)
 }
 
@@ -189,7 +189,7 @@ async function answerHealth(res: ServerResponse, ports: ControlPorts): Promise<v
   const headers = { ...HEADERS, 'x-request-id': requestId }
   try {
     const { httpStatus, json } = await ports.health()
-    // The same body as the gateway's: whoever has the wrong port can tell by this.
+    // The body is that of the gateway's `/health`; this header reveals that it is the control plane's port.
     sendJson(res, httpStatus, json, { ...headers, 'x-gw-service': 'control' })
   } catch (thrown) {
     ports.log.error({ request_id: requestId, err: thrown }, 'health')
@@ -201,7 +201,7 @@ function isRejected(req: IncomingMessage): boolean {
   return rejectionOf(req) !== undefined
 }
 
-/** What the log is told: the client was not. */
+/** The cause for the log; the client does not see it. */
 function causeOf(thrown: unknown): unknown {
   return thrown instanceof ApiError ? (thrown.cause ?? thrown) : thrown
 }

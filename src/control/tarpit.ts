@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../base/clock.ts'
 
-/** The first one waits so long. */
-const LATE_MS = 1_500
-/** And each that others wait before, so much longer: a crowd is answered one by one, and comes back one by one. */
-const APART_MS = 100
+/** The delay of the first waiting rejection. */
+const BASE_DELAY_MS = 1_500
+/** The extra delay per waiting rejection: clients are answered one by one, and return one by one. */
+const STEP_MS = 100
 
-/** Holds back the rejections whose `retry-after` a guesser would not heed: who asks in haste is answered at leisure. */
+/** Delays rejections, because password guessers ignore `retry-after`. */
 export class Tarpit {
   readonly #clock: Clock
   #waiting = 0
@@ -15,8 +15,8 @@ export class Tarpit {
     this.#clock = clock
   }
 
-  /** Resolves when the answer may go, or when nobody waits for it any more. */
-  turnOf(res: ServerResponse): Promise<void> {
+  /** Resolves when the answer may be sent, or when the client has disconnected. */
+  delay(res: ServerResponse): Promise<void> {
     return new Promise(resolve => {
       const done = () => {
         timer.cancel()
@@ -24,7 +24,7 @@ export class Tarpit {
         this.#waiting--
         resolve()
       }
-      const timer = this.#clock.after(LATE_MS + this.#waiting * APART_MS, done)
+      const timer = this.#clock.after(BASE_DELAY_MS + this.#waiting * STEP_MS, done)
       this.#waiting++
       res.once('close', done)
       if (res.destroyed) done()

@@ -94,7 +94,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     const slow = overtaken(store, () => put(store, madeBy('rest', key('k'))))
     await expect(createKey(slow, { name: 'k', policy: PLATFORM }, signed)).rejects.toMatchObject({
       code: 'GW4013',
-      message: 'There is a key k already; it belongs to REST.',
+      message: 'There already is a key k; it belongs to REST.',
     })
   })
 

@@ -70,7 +70,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
       createManually(store, { ...target, spec: endpoint('declared').spec }, REST),
     ).rejects.toMatchObject({
       code: 'GW4013',
-      message: 'There is an endpoint declared already; it belongs to the set default (gw.yaml:3).',
+      message: 'There already is an endpoint declared; it belongs to the set default (gw.yaml:3).',
     })
     expect((await store.head()).revision).toBe(1)
   })
@@ -100,7 +100,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     await createManually(store, binding, REST)
     await expect(deleteManually(store, publication, REST)).rejects.toMatchObject({
       code: 'GW4010',
-      message: expect.stringContaining('The publication chat cannot go'),
+      message: expect.stringContaining('The publication chat cannot be deleted'),
     })
     await deleteManually(store, binding, REST)
     await deleteManually(store, publication, REST)

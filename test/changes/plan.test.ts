@@ -156,7 +156,7 @@ describe('references', () => {
       expect.objectContaining({
         code: 'GW4010',
         message:
-          'The endpoint a cannot go: the binding of m to a, which belongs to the set team-b (team-b.yaml:4), refers to it.',
+          'The endpoint a cannot be deleted: the binding of m to a, which belongs to the set team-b (team-b.yaml:4), refers to it.',
         conflicts: [
           expect.objectContaining({ kind: 'endpoint', name: 'a', other: { file: 'team-b.yaml', line: 4 } }),
         ],
@@ -170,7 +170,7 @@ describe('references', () => {
       madeBy('cli', key('k', { kind: 'tenant', tenant: 't' })),
     ])
     expect(() => plan(live, tree())).toThrow(
-      'The tenant t cannot go: the key k, which belongs to the command line, refers to it.',
+      'The tenant t cannot be deleted: the key k, which belongs to the command line, refers to it.',
     )
   })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../src/changes/plan.ts'
-import { modelsAsked, probeOrders, standingAfter } from '../../src/changes/probe-orders.ts'
+import { probedModels, probeOrders, resourcesAfter } from '../../src/changes/probe-orders.ts'
 import { ProbeError } from '../../src/changes/rejections.ts'
 import type { Tree } from '../../src/config/types.ts'
 import { binding, endpoint, key, liveWith, ownedBy, publication, tree } from './trees.ts'
@@ -9,7 +9,7 @@ import { binding, endpoint, key, liveWith, ownedBy, publication, tree } from './
 function asked(before: Tree, after: Tree): Record<string, readonly string[]> {
   const live = liveWith(before.resources.map(resource => ownedBy('default', resource)))
   const made = plan(live, after)
-  const orders = probeOrders(made, live.resources, standingAfter(made, live.resources, after))
+  const orders = probeOrders(made, live.resources, resourcesAfter(made, live.resources, after))
   return Object.fromEntries(orders.map(order => [order.endpoint.name, order.models]))
 }
 
@@ -71,10 +71,10 @@ describe('what an apply probes', () => {
 
 test('an endpoint is asked for the models of its bindings, its own first, and for its own where it has none', () => {
   const a = endpoint('a')
-  expect(modelsAsked(a, [a])).toEqual(['m'])
+  expect(probedModels(a, [a])).toEqual(['m'])
   const overrides = [binding('p', 'a', { served_model: 'x' }), binding('q', 'a', { served_model: 'x' })]
-  expect(modelsAsked(a, [a, ...overrides, binding('p', 'b', { served_model: 'y' })])).toEqual(['x'])
-  expect(modelsAsked(a, [a, ...overrides, binding('r', 'a')])).toEqual(['m', 'x'])
+  expect(probedModels(a, [a, ...overrides, binding('p', 'b', { served_model: 'y' })])).toEqual(['x'])
+  expect(probedModels(a, [a, ...overrides, binding('r', 'a')])).toEqual(['m', 'x'])
 })
 
 test('a failed probe names the endpoint, the model, the cause and the hint', () => {

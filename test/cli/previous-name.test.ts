@@ -93,7 +93,7 @@ describe('previous_name', () => {
     await run('apply --yes')
     const { exit, stdout } = await run('diff --exit-code')
     expect(exit).toBe(0)
-    expect(stdout).toContain('`previous_name` has done its work and may go')
+    expect(stdout).toContain('`previous_name` has taken effect and can be removed')
     dir.write('gw.yaml', RENAMED.replaceAll(/previous_name: \w+, /g, ''))
     expect((await run('diff --exit-code')).exit).toBe(0)
   })
@@ -171,7 +171,7 @@ describe('a previous_name that cannot be followed', () => {
         '  app: { kind: tenant, tenant: blue, quota: 100000 }',
         '  a1: { previous_name: app, kind: platform }\n  a2: { previous_name: app, kind: platform }',
       ),
-      'becomes another one',
+      'is renamed to another resource',
     ],
   ])('%s is left, with a word', async (_, yaml, words) => {
     dir.write('gw.yaml', yaml)

@@ -47,7 +47,7 @@ describe('a tenant that is deleted by its files', () => {
   it('takes its users along, and the plan names them', async () => {
     dir.write('gw.yaml', REST)
     const { stdout } = await run('diff')
-    expect(stdout).toContain('users who are disabled with it, and whose sessions end: tom')
+    expect(stdout).toContain('its users are disabled and their sessions end: tom')
     await apply(REST)
     const { users } = await opened()
     expect(await users.user('tom')).toMatchObject({ enabled: false, sessions: 0 })
@@ -59,14 +59,14 @@ describe('a tenant that is deleted by its files', () => {
     dir.write('gw.yaml', renamed('azure'))
     const balance = (await json('wallet show blue')).balance
     const { stdout } = await run('diff')
-    expect(stdout).toContain(`its wallet stays behind with ${balance}`)
-    expect(stdout).toContain('where it gets another name, write `previous_name: blue` there')
+    expect(stdout).toContain(`its wallet keeps ${balance}`)
+    expect(stdout).toContain('if this is a rename, add `previous_name: blue` to the new tenant')
     const diff = await json('diff')
     expect(diff.warnings).toContainEqual(
       expect.objectContaining({ code: 'wallet_left', kind: 'tenant', name: 'blue' }),
     )
     dir.write('gw.yaml', renamed('azure').replace('prepaid }', 'prepaid, previous_name: blue }'))
-    expect((await run('diff')).stdout).not.toContain('wallet stays behind')
+    expect((await run('diff')).stdout).not.toContain('its wallet keeps')
     expect((await run('apply --yes')).exit).toBe(0)
     expect((await json('wallet show azure')).balance).toBe(balance)
   })

@@ -55,31 +55,31 @@ describe('a body', () => {
   })
 
   test.each([
-    ['at its root', '{"name":"a","name":"b"}', '/name', 'this member is there twice'],
-    ['spelled in two ways', '{"name":"a","n\\u0061me":"b"}', '/name', 'this member is there twice'],
+    ['at its root', '{"name":"a","name":"b"}', '/name', 'duplicate member'],
+    ['spelled in two ways', '{"name":"a","n\\u0061me":"b"}', '/name', 'duplicate member'],
     [
       'inside a member',
       '{"name":"a","limits":{"rpm":1,"\\u0072pm":2}}',
       '/limits',
-      'a member inside it is there twice',
+      'contains a duplicate member',
     ],
     [
       'beside strings that look like members',
       '{"name":"a","limits":{"x":"\\":","rpm":1,"rpm":1}}',
       '/limits',
-      'a member inside it is there twice',
+      'contains a duplicate member',
     ],
     [
       'that is a prototype',
       '{"name":"a","__proto__":{"billing":"prepaid"}}',
       '/__proto__',
-      'no name for a member',
+      'invalid member name',
     ],
     [
       'that is a prototype further down',
       '{"name":"a","limits":{"__proto__":{"rpm":1}}}',
       '/limits/__proto__',
-      'no name for a member',
+      'invalid member name',
     ],
   ])('with one name too many %s is rejected', async (_, text, pointer, detail) => {
     expect(told(await post(text))).toEqual([422, 'invalid_request', { pointer, detail }])

@@ -5,7 +5,7 @@ import { EventLoopPacer } from '../../src/control/event-loop-pacer.ts'
 test('a crowd passes a few at a time, in its order, with turns for others in between', async () => {
   const eventLoopPacer = new EventLoopPacer(2)
   const passed: number[] = []
-  for (let index = 0; index < 5; index++) eventLoopPacer.pass(() => void passed.push(index))
+  for (let index = 0; index < 5; index++) eventLoopPacer.schedule(() => void passed.push(index))
   const counts: number[] = [passed.length]
   while (passed.length < 5) {
     await turn()
@@ -20,13 +20,13 @@ test('a crowd passes a few at a time, in its order, with turns for others in bet
 test('one that comes later passes, too', async () => {
   const eventLoopPacer = new EventLoopPacer(1)
   const passed: string[] = []
-  eventLoopPacer.pass(() => {
+  eventLoopPacer.schedule(() => {
     passed.push('first')
-    eventLoopPacer.pass(() => void passed.push('from within'))
+    eventLoopPacer.schedule(() => void passed.push('from within'))
   })
   await turn()
   await turn()
-  eventLoopPacer.pass(() => void passed.push('later'))
+  eventLoopPacer.schedule(() => void passed.push('later'))
   await turn()
   expect(passed).toEqual(['first', 'from within', 'later'])
 })

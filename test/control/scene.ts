@@ -123,7 +123,8 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
       health: async () => ({ httpStatus: 200, json: '{"status":"ok"}' }),
       ...lent,
       configurations: configurationsOn(lent),
-      keep: (secret, boundTo) => sealCredential(secret, boundTo, { masterKey, random: systemRandom, clock }),
+      sealCredential: (secret, boundTo) =>
+        sealCredential(secret, boundTo, { masterKey, random: systemRandom, clock }),
       status: async () => ({
         status: 'ok',
         revision: 1,

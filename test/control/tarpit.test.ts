@@ -10,7 +10,7 @@ test('a crowd is answered late, and one by one', async () => {
   const clock = testClock()
   const late = new Tarpit(clock)
   const answered: number[] = []
-  for (let index = 0; index < 5; index++) void late.turnOf(answer()).then(() => answered.push(index))
+  for (let index = 0; index < 5; index++) void late.delay(answer()).then(() => answered.push(index))
 
   clock.advance(1_499)
   await Promise.resolve()
@@ -28,14 +28,14 @@ test('whoever leaves gives the place up', async () => {
   const clock = testClock()
   const late = new Tarpit(clock)
   const leaving = answer()
-  const left = late.turnOf(leaving)
+  const left = late.delay(leaving)
 
   leaving.emit('close')
   await left
   expect(clock.pending).toBe(0)
 
   const answered: string[] = []
-  void late.turnOf(answer()).then(() => answered.push('the next one'))
+  void late.delay(answer()).then(() => answered.push('the next one'))
   clock.advance(1_500)
   await Promise.resolve()
   expect(answered).toEqual(['the next one'])

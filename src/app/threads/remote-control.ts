@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock, Timer } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
-import type { Asked } from '../../control/ports.ts'
+import type { ExplainQuery } from '../../control/ports.ts'
 import type { View } from '../../gateway/why/decide.ts'
 import type { Explanation } from '../../gateway/why/to-json.ts'
 import type { ListenAddress, Listener } from '../../http/listen.ts'
@@ -47,7 +47,7 @@ export interface MainThread {
    * Answers from the state of the gateway in this process; undefined if there is none.
    * @throws {CommandError} GW4005 if no key has that name.
    */
-  explain(question: Asked): Promise<Explanation | undefined>
+  explain(question: ExplainQuery): Promise<Explanation | undefined>
   /** Complete log lines, as a batch; a flush follows after an error. */
   writeLines(lines: string): void
   flushLines(): void
@@ -195,7 +195,7 @@ async function within(ms: number, work: Promise<unknown>, clock: Clock): Promise
  * use.
  */
 async function explainHere(
-  question: Asked,
+  question: ExplainQuery,
   { view, clock }: Pick<RemoteControlPorts, 'view' | 'clock'>,
   store: Pick<Store, 'find'>,
 ): Promise<Explanation | undefined> {

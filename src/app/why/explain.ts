@@ -1,7 +1,7 @@
 import { CommandError } from '../../base/catalogue/command.ts'
 import type { Clock } from '../../base/clock.ts'
 import { didYouMean } from '../../config/did-you-mean.ts'
-import type { Asked } from '../../control/ports.ts'
+import type { ExplainQuery } from '../../control/ports.ts'
 import { INFERENCE_PATHS } from '../../gateway/endpoints.ts'
 import { type Caller, type CallOptions, decide } from '../../gateway/why/decide.ts'
 import { callerNamed, callerOf, callersNamed, explainKeys, explainModels } from '../../gateway/why/explain.ts'
@@ -11,7 +11,7 @@ import type { WhyContext } from './context.ts'
 import { LoadedLookup } from './lookup.ts'
 
 /** Without a key and a secret: of every key; without a model: of every publication. */
-export type WhyQuestion = Asked
+export type WhyQuestion = ExplainQuery
 
 /** The size of the smallest call. */
 const DEFAULT_INPUT_TOKENS = 1

@@ -2,21 +2,21 @@ import type { Json, Resource } from '../../schema/kinds.ts'
 import { common, isEmpty, type ModelSet, ModelSets, without } from './model-sets.ts'
 import type { AccessChange } from './types.ts'
 
-/** How a plan changes who may call what. */
+/** How a plan changes which key may call which model. */
 export interface AccessChanges {
   readonly changes: readonly AccessChange[]
-  /** Keys that could call something and lose some of it, those that go away or are switched off included. */
+  /** Keys that lose some or all of their models, including deleted and disabled keys. */
   readonly broken: number
 }
 
-/** What may be called by each key that is enabled and not held; what `GET /v1/models` would list for it. */
+/** The models of each enabled key that is not suspended: the content of `GET /v1/models`. */
 type Access = ReadonlyMap<string, ModelSet>
 
 /**
- * Compares what each key may call, by the same rules as admission: listed, not banned for the tenant, among the
+ * Compares the models that each key may call, by the rules of admission: listed, not banned for the tenant, among the
  * models of the key and of its tenant.
  *
- * @param held names of keys that are disabled by hand, before and after.
+ * @param held names of suspended keys, before and after.
  */
 export function accessChanges(
   before: readonly Resource[],
@@ -79,12 +79,12 @@ function listed(resources: readonly Resource[]): string[] {
     .map(({ name }) => name)
 }
 
-/** Canonical specs hold every list that has a default. */
+/** Canonical specs contain every list that has a default. */
 function texts(list: Json | undefined): readonly string[] {
   return Array.isArray(list) ? list.filter((item): item is string => typeof item === 'string') : []
 }
 
-/** Losses first, of many keys before those of few. */
+/** Losses first, those of many keys before those of few. */
 function byWeight(a: AccessChange, b: AccessChange): number {
   const losing = Number(b.loses.length > 0) - Number(a.loses.length > 0)
   return losing || b.keys.length - a.keys.length || ((a.keys[0] ?? '') < (b.keys[0] ?? '') ? -1 : 1)

@@ -7,14 +7,14 @@ type Gone = Omit<Ending, 'day' | 'lastUsedAtMs'>
 type Use = Omit<NamedUse, 'name' | 'endpoint'>
 
 const DAY_MS = 86_400_000
-/** Further back nobody looks: what was not used for a month is not in use. */
+/** A resource without use for a month is not in use. */
 const LAST_USE_MS = 30 * DAY_MS
 const NOTHING: Traffic = { requests: 0, tokens: 0, amountNano: 0n }
 
 /**
- * What served before and will no more, with what went through it.
+ * The resources that stop serving, with their recent traffic.
  *
- * @param touched what the plan changes or deletes, as it stands; `after` is undefined where it is deleted.
+ * @param touched the resources that the plan changes or deletes; `after` is undefined for a delete.
  */
 export async function endings(
   touched: readonly { readonly before: Resource; readonly after?: Resource | undefined }[],
@@ -26,19 +26,19 @@ export async function endings(
     return [{ kind: before.kind, name: before.name, how: after ? 'disabled' : 'deleted' }]
   })
   const ids = new Set(gone.map(({ kind, name }) => `${kind}/${name}`))
-  // A binding goes with either of its ends, and is told by it.
-  const told = gone.filter(({ kind, name }) => {
+  // A binding that ends with one of its ends is not reported separately.
+  const reported = gone.filter(({ kind, name }) => {
     if (kind !== 'binding') return true
     const { publication, endpoint } = endsOf(name)
     return !ids.has(`publication/${publication}`) && !ids.has(`endpoint/${endpoint}`)
   })
-  const day = await inTheLastDay(told, use, nowMs)
+  const day = await inTheLastDay(reported, use, nowMs)
   const last = await lastUses(
-    told.filter(one => !day.has(idOf(one))),
+    reported.filter(one => !day.has(idOf(one))),
     use,
     nowMs,
   )
-  return told.map(one => {
+  return reported.map(one => {
     const used = day.get(idOf(one))
     const lastUsedAtMs = used?.lastUsedAtMs ?? last.get(idOf(one))
     const { requests, tokens, amountNano } = used ?? NOTHING
@@ -90,7 +90,7 @@ async function lastUses(
   nowMs: number,
 ): Promise<ReadonlyMap<string, number>> {
   const found = new Map<string, number>()
-  // Of a binding the last day must do: its publication may have been used through others.
+  // For a binding only the last day counts: its publication may have been used through other bindings.
   const others = gone.filter(({ kind }) => kind !== 'binding')
   for (const query of queriesFor(others, nowMs - LAST_USE_MS)) {
     for (const [name, atMs] of await use.lastUse(query)) found.set(`${query.by}/${name}`, atMs)
@@ -129,7 +129,7 @@ function idOf({ kind, name }: Gone): string {
   return `${kind}/${name}`
 }
 
-/** Of a binding's name; neither holds a space. */
+/** Splits the name of a binding; its two parts contain no space. */
 function endsOf(name: string): { readonly publication: string; readonly endpoint: string } {
   const [publication = '', endpoint = ''] = name.split(' ')
   return { publication, endpoint }

@@ -4,10 +4,10 @@ import type { PeakUse } from '../../store/ledger/types.ts'
 import type { LoweredLimit } from './types.ts'
 import type { RecentUse } from './use.ts'
 
-/** A limit that a plan lowers, before anybody has asked what was used. */
+/** A lowered limit, before its recent use is known. */
 type Candidate = Omit<LoweredLimit, 'used'> & { readonly spec: Resource['spec'] }
 
-/** A resource before and after. */
+/** A resource before and after the plan. */
 export interface Pair {
   readonly before: Resource
   readonly after: Resource
@@ -15,7 +15,7 @@ export interface Pair {
 
 const DAY_MS = 86_400_000
 
-/** Limits of keys and tenants that are lowered, or new, and below what was used lately. */
+/** Lowered or new limits of keys and tenants that are below recent use. */
 export async function loweredLimits(
   pairs: readonly Pair[],
   use: RecentUse,
@@ -52,7 +52,7 @@ function candidatesOf({ before, after }: Pair): Candidate[] {
   if (kind === 'tenant') return found
   compare('quota', countAt(before.spec, 'quota'), countAt(spec, 'quota'))
   const [old, next] = [before.spec['budget'], spec['budget']]
-  // Of a day and of a month are not to be compared: what the new one says counts.
+  // Windows of different lengths cannot be compared: then the new budget counts.
   const isAlike = windowOf(old) === windowOf(next)
   compare('budget', isAlike ? amountOf(old) : undefined, amountOf(next))
   return found.filter(({ limit }) => limit !== 'budget' || JSON.stringify(old) !== JSON.stringify(next))
@@ -107,7 +107,7 @@ function countAt(spec: Resource['spec'], ...path: readonly string[]): bigint | u
   return typeof value === 'number' ? BigInt(value) : undefined
 }
 
-/** Of a rate, also of one that is written with its burst. */
+/** A rate, also one with a burst. */
 function rateAt(spec: Resource['spec'], limit: 'rpm' | 'tpm'): bigint | undefined {
   return countAt(spec, 'limits', limit) ?? countAt(spec, 'limits', limit, 'limit')
 }

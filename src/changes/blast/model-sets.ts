@@ -1,14 +1,14 @@
 import { modelFilter } from '../../snapshot/model-filter.ts'
 
-/** Some of the models of a {@link ModelSets}, a bit for each. */
+/** A subset of the models of a {@link ModelSets}, as bits. */
 export type ModelSet = Uint32Array
 
 const BITS = 32
 const GLOB = /[*?]/
 
 /**
- * Sets of models by the patterns that name them. Each pattern is matched once, however many keys share it: ten
- * thousand keys and five hundred models are five million questions, asked one by one.
+ * Sets of models by their name patterns. Each pattern is matched once for all keys that share it: ten thousand keys
+ * and five hundred models would need five million matches.
  */
 export class ModelSets {
   readonly #models: readonly string[]
@@ -21,7 +21,7 @@ export class ModelSets {
     this.#places = new Map(this.#models.map((model, place) => [model, place]))
   }
 
-  /** The models that names and globs stand for. */
+  /** The models that match names and globs. */
   matching(patterns: readonly string[]): ModelSet {
     const id = patterns.join('\n')
     let set = this.#byPatterns.get(id)
@@ -69,12 +69,12 @@ function union(into: ModelSet, other: ModelSet): void {
   for (const [word, bits] of other.entries()) into[word] = (into[word] ?? 0) | bits
 }
 
-/** What is in all of the sets. */
+/** The intersection of all sets. */
 export function common(first: ModelSet, ...others: readonly ModelSet[]): ModelSet {
   return first.map((bits, word) => others.reduce((left, other) => left & (other[word] ?? 0), bits))
 }
 
-/** What is in the first and not in the second. */
+/** The first set without the second. */
 export function without(first: ModelSet, second: ModelSet): ModelSet {
   return first.map((bits, word) => bits & ~(second[word] ?? 0))
 }

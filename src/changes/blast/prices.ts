@@ -3,7 +3,7 @@ import { decode } from '../../schema/kinds.ts'
 import { effectivePrice, type PriceFrom, type PriceTerms, pricesOf } from '../../schema/price.ts'
 import { PRICE_PARTS, type PriceMove, type PricePart } from './types.ts'
 
-/** A price that comes into force by itself, and what it moves. */
+/** A price that takes effect on a date, with its changes. */
 export interface ComingPrice {
   readonly publication: string
   readonly fromMs: number
@@ -12,13 +12,13 @@ export interface ComingPrice {
 
 type Publication = Pick<Resource, 'name' | 'spec'>
 
-/** What moves at `nowMs`, where `before` becomes `after`. */
+/** The price changes at `nowMs` from `before` to `after`. */
 export function priceMoves(before: Publication, after: Publication, nowMs: number): PriceMove[] {
   if (JSON.stringify(before.spec['price']) === JSON.stringify(after.spec['price'])) return []
   return movesBetween(after.name, inForce(before.spec, nowMs), inForce(after.spec, nowMs))
 }
 
-/** What comes into force after `nowMs` and up to `untilMs`, each against the price before it. */
+/** The prices that take effect after `nowMs` and up to `untilMs`, each compared with the previous price. */
 export function comingPrices({ name, spec }: Publication, nowMs: number, untilMs: number): ComingPrice[] {
   const prices = pricesIn(spec)
   return prices.flatMap(({ fromMs, terms }, at) => {
@@ -27,7 +27,7 @@ export function comingPrices({ name, spec }: Publication, nowMs: number, untilMs
   })
 }
 
-/** When a publication that has prices has the first of them; undefined where it has one at `nowMs`, or never. */
+/** When the first price of a publication takes effect; undefined if one applies at `nowMs`, or there is none. */
 export function pricedFromMs(spec: CanonicalSpec, nowMs: number): number | undefined {
   const [first] = pricesIn(spec)
   return first && first.fromMs > nowMs ? first.fromMs : undefined
@@ -47,7 +47,7 @@ function movesBetween(
   after: PriceTerms | undefined,
 ): PriceMove[] {
   return PRICE_PARTS.flatMap(part => {
-    // What is written on neither side follows another part, which is told.
+    // A part that neither side declares follows another part, which is reported.
     if (before?.[part] === undefined && after?.[part] === undefined) return []
     const [beforeNano, afterNano] = [amountOf(before, part), amountOf(after, part)]
     if (beforeNano === afterNano) return []

@@ -12,11 +12,11 @@ import type { BlastRadius } from './types.ts'
 import type { RecentUse } from './use.ts'
 
 /**
- * What it means for those who call, where `after` stands instead of what is `live`.
+ * The impact on callers when `after` replaces `live`.
  *
- * @param renames of the plan. An endpoint, a tenant or a key goes on under its new name; a publication does not: who
- * calls it by its old one is told that there is none.
- * @param use of the same store; asked only for what goes away or is limited further.
+ * @param renames of the plan. Endpoints, tenants and keys continue under their new name; a publication does not: calls
+ * with its old name are rejected.
+ * @param use of the same store; queried only for resources that end or get lower limits.
  */
 export async function blastRadius(
   live: Live,

@@ -3,7 +3,7 @@ import type { Json } from '../../schema/kinds.ts'
 import type { BlastRadius, LoweredLimit } from './types.ts'
 import { inUse } from './verdict.ts'
 
-/** A blast radius as `--format json` and REST show it. Nothing is folded. */
+/** A blast radius in the format of `--format json` and REST. Nothing is abbreviated. */
 export function radiusToJson(radius: BlastRadius): { readonly [member: string]: Json } {
   return {
     breaks_keys: radius.brokenKeys,

@@ -1,27 +1,27 @@
 import type { Kind } from '../../schema/kinds.ts'
 
-/** What a plan means for those who call: what its fields do not say. All lists are sorted. */
+/** The impact of a plan on callers, beyond its changed fields. All lists are sorted. */
 export interface BlastRadius {
   readonly access: readonly AccessChange[]
-  /** Keys that could call something before and lose some of it, or all. */
+  /** Keys that lose some or all of their models. */
   readonly brokenKeys: number
   /** Publications that lose their last usable endpoint: calls will answer 503. */
   readonly unserved: readonly string[]
   readonly prices: readonly PriceMove[]
   readonly limits: readonly LoweredLimit[]
   readonly endings: readonly Ending[]
-  /** A label for amounts of money. */
+  /** The currency label of amounts. */
   readonly currency: string
-  /** The moment that it is of, milliseconds since the epoch. */
+  /** The time of the analysis, milliseconds since the epoch. */
   readonly atMs: number
 }
 
-/** Keys that lose and gain the same models. Keys that are new, or go away, are not among them. */
+/** Keys that lose and gain the same models; without new and deleted keys. */
 export interface AccessChange {
   readonly keys: readonly string[]
   readonly loses: readonly string[]
   readonly gains: readonly string[]
-  /** Nothing is left that they may call. */
+  /** The keys may call no model any more. */
   readonly losesAll: boolean
 }
 
@@ -35,39 +35,40 @@ export const PRICE_PARTS = [
 ] as const
 export type PricePart = (typeof PRICE_PARTS)[number]
 
-/** A part of a price that is another one as soon as the plan is applied. */
+/** A part of a price that changes with the apply. */
 export interface PriceMove {
   readonly publication: string
   readonly part: PricePart
-  /** Absent where the publication has no price then. */
+  /** Absent if there is no price then. */
   readonly beforeNano?: bigint
   readonly afterNano?: bigint
-  /** To a tenth; absent where there is nothing to compare with. */
+  /** Rounded to a tenth; absent if there is nothing to compare with. */
   readonly percent?: number
 }
 
-/** A limit that would reject what was used lately. Money in nano-units, all else in counts. */
+/** A limit that would reject the recent use. Money in nano-units, all else in counts. */
 export interface LoweredLimit {
   readonly kind: 'key' | 'tenant'
   readonly name: string
   readonly limit: 'rpm' | 'tpm' | 'quota' | 'budget'
-  /** Absent where there was none. */
+  /** Absent if there was no limit. */
   readonly before?: bigint
   readonly after: bigint
   /**
-   * Of a rate the average minute of the busiest quarter of an hour in the last 24 hours; else what is spent already.
+   * For a rate: the average minute of the busiest quarter of an hour in the last 24 hours; else the amount already
+   * spent.
    */
   readonly used: bigint
 }
 
-/** Something that served or was served, and will no more: it is deleted, or switched off. */
+/** A resource in service that is deleted or disabled. */
 export interface Ending {
   readonly kind: Kind
   readonly name: string
   readonly how: 'deleted' | 'disabled'
-  /** Of the last 24 hours. */
+  /** In the last 24 hours. */
   readonly day: Traffic
-  /** To a quarter of an hour; absent where nothing was settled in the last 30 days. */
+  /** Rounded to a quarter of an hour; absent if nothing was settled in the last 30 days. */
   readonly lastUsedAtMs?: number
 }
 

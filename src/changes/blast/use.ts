@@ -1,12 +1,12 @@
 import type { Accounting } from '../../store/ledger/types.ts'
 
-/** What was used lately, by the ledger's sums. */
+/** Recent use, from the sums of the ledger. */
 export interface RecentUse extends Pick<Accounting, 'use' | 'lastUse' | 'peaks' | 'keySums'> {
-  /** When the day or month of a budget began that `nowMs` is in. */
+  /** The start of the budget window that contains `nowMs`. */
   budgetStartMs(per: 'day' | 'month', timezone: string, nowMs: number): number
 }
 
-/** Of a store that does not exist yet. */
+/** For a store that does not exist yet. */
 export const NEVER_USED: RecentUse = {
   use: async () => [],
   lastUse: async () => new Map(),

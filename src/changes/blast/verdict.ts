@@ -1,14 +1,14 @@
 import type { Plan } from '../types.ts'
 import type { BlastRadius, Ending } from './types.ts'
 
-/** What goes away although it was used within the last 24 hours. */
+/** Resources that stop serving although they were used within the last 24 hours. */
 export function inUse({ endings }: Pick<BlastRadius, 'endings'>): Ending[] {
   return endings.filter(({ day }) => day.requests > 0)
 }
 
 /**
- * A plan in a line: `1 to create, 3 to update, 1 to delete; breaks 2 keys; nothing in use goes away`. What only
- * creates can break nothing, and says so by its counts alone.
+ * A plan in one line: `1 to create, 3 to update, 1 to delete; breaks 2 keys; nothing in use goes away`. A plan that
+ * only creates breaks nothing, so it shows only its counts.
  */
 export function verdict({ counts }: Pick<Plan, 'counts'>, radius: BlastRadius | undefined): string {
   const { create, update, delete: remove } = counts
@@ -23,7 +23,7 @@ export function verdict({ counts }: Pick<Plan, 'counts'>, radius: BlastRadius | 
   return parts.join('; ')
 }
 
-/** What of a plan breaks callers, in a few words; empty where nothing does. */
+/** The ways in which a plan breaks callers, in a few words; empty if it does not. */
 export function breakage(radius: BlastRadius): readonly string[] {
   const used = inUse(radius).length
   return [

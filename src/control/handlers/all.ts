@@ -14,7 +14,7 @@ import { userHandlers } from './users.ts'
 import { walletHandlers } from './wallet.ts'
 import { whyHandlers } from './why.ts'
 
-/** A handler for each operation of the table; one that is missing does not compile. */
+/** All handlers; a missing one does not compile. */
 export function allHandlers(ports: UseCasePorts, sessions: SessionPorts): Handlers {
   return {
     ...sessionHandlers(ports, sessions),

@@ -13,29 +13,29 @@ export function bindingHandlers(ports: UseCasePorts): HandlersOf<Ids> {
         ...(publication !== undefined && { publication }),
         ...(endpoint !== undefined && { endpoint }),
       }
-      return { body: await list(ports, 'binding', page, nameless, { where }) }
+      return { body: await list(ports, 'binding', page, withoutName, { where }) }
     },
     async create_binding(call) {
       const name = bindingName(call.body.publication, call.body.endpoint)
       const binding = await create(ports, 'binding', name, call)
-      return changedReply(binding, nameless(binding))
+      return changedReply(binding, withoutName(binding))
     },
     async get_binding({ params }) {
       const { resource } = await find(ports, 'binding', bindingName(params.publication, params.endpoint))
-      return shownReply(resource, nameless(resource))
+      return shownReply(resource, withoutName(resource))
     },
     async update_binding(call) {
       const { publication, endpoint } = call.params
       const binding = await update(ports, 'binding', bindingName(publication, endpoint), call)
-      return changedReply(binding, nameless(binding))
+      return changedReply(binding, withoutName(binding))
     },
     delete_binding: call =>
       remove(ports, 'binding', bindingName(call.params.publication, call.params.endpoint), call),
   }
 }
 
-/** What it binds is its name. */
-function nameless(resource: StoredResource) {
-  const { name: _name, ...rest } = shown(resource)
-  return rest
+/** The name of a binding only repeats its two fields. */
+function withoutName(resource: StoredResource) {
+  const { name: _name, ...others } = shown(resource)
+  return others
 }

@@ -16,7 +16,7 @@ export function configHandlers({ store, configurations }: UseCasePorts): Handler
     },
     async apply_config({ body, caller, markUnchanged }) {
       const { revision, counts, set } = await configurations.apply(body, authorOf(caller))
-      if (isNothing(counts)) markUnchanged()
+      if (isEmpty(counts)) markUnchanged()
       return { body: { revision, counts }, revision, target: `set/${set}` }
     },
     async list_revisions({ query }) {
@@ -31,7 +31,7 @@ export function configHandlers({ store, configurations }: UseCasePorts): Handler
     },
     async roll_back({ body, caller, markUnchanged }) {
       const { revision, counts } = await configurations.rollBack(body.revision, authorOf(caller))
-      if (isNothing(counts)) markUnchanged()
+      if (isEmpty(counts)) markUnchanged()
       return { body: { revision, counts }, revision, target: `revision/${body.revision}` }
     },
   }
@@ -41,6 +41,6 @@ function authorOf({ name: author, authority }: Caller): ChangeAuthor {
   return { author, authority }
 }
 
-function isNothing(counts: Counts): boolean {
+function isEmpty(counts: Counts): boolean {
   return counts.create + counts.update + counts.delete === 0
 }

@@ -1,5 +1,5 @@
 import { ApiError } from '../../base/catalogue/api.ts'
-import { skipReason, TELLING_FIELDS } from '../../changes/probe-orders.ts'
+import { PROBED_FIELDS, skipReason } from '../../changes/probe-orders.ts'
 import { ManagedError, ProbeError } from '../../changes/rejections.ts'
 import type { Fields } from '../../schema/api/reshape.ts'
 import { secretHeaders } from '../../schema/endpoint.ts'
@@ -33,16 +33,16 @@ type Ids =
   | 'delete_endpoint'
   | 'probe_endpoint'
 
-/** What was sent, and the secret that was among it. */
-interface Apart {
+/** The fields of a body, with its plaintext credential replaced by a sealed one. */
+interface SealedBody {
   readonly fields: Fields
   readonly kept: readonly StoredCredential[]
   readonly credential?: string
 }
 
 export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
-  /** Of all endpoints, or of one that was just read. */
-  const showing = async () => {
+  /** Prepares a function that shows endpoints; it may show any number of them. */
+  const endpointPresenter = async () => {
     const health = await ports.endpointHealth()
     const kept = new Map((await ports.store.kept()).map(({ boundTo, createdAtMs }) => [boundTo, createdAtMs]))
     return (resource: StoredResource) => {
@@ -57,27 +57,27 @@ export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
     call: Pick<Call<'enable_endpoint'>, 'caller' | 'store' | 'version' | 'markUnchanged'>,
   ) {
     const { resource } = await find(ports, 'endpoint', name)
-    // Nobody is asked for a chat that nothing comes of.
+    // Checked before the probe, which would be useless.
     if (resource.owner === 'config') throw new ManagedError(resource)
     assertPlainHeaders(sent['headers'])
     const { base_url: before } = decode('endpoint', resource.spec)
     const url = typeof sent['base_url'] === 'string' ? sent['base_url'] : before
-    const { fields, kept, credential } = await secretApart(name, url, sent)
+    const { fields, kept, credential } = await sealBody(name, url, sent)
     const spec = canonicalOf('endpoint', patched(resource.spec, fields))
     if (!Object.hasOwn(sent, 'upstream_key')) assertSameOrigin(resource.spec, spec)
-    const isTelling = TELLING_FIELDS.some(
+    const needsProbe = PROBED_FIELDS.some(
       field => JSON.stringify(spec[field]) !== JSON.stringify(resource.spec[field]),
     )
-    if (isTelling) await probeFirst({ kind: 'endpoint', name, spec }, credential)
+    if (needsProbe) await probeFirst({ kind: 'endpoint', name, spec }, credential)
     const endpoint = await update(ports, 'endpoint', name, { ...call, json: fields }, kept)
-    return changedReply(endpoint, (await showing())(endpoint))
+    return changedReply(endpoint, (await endpointPresenter())(endpoint))
   }
 
-  /** The fields as they are to stand; the secret among them is sealed for this endpoint and the origin of `url`. */
-  async function secretApart(name: string, url: string, sent: Fields): Promise<Apart> {
+  /** Seals the credential of a body for this endpoint and the origin of `url`. */
+  async function sealBody(name: string, url: string, sent: Fields): Promise<SealedBody> {
     const { upstream_key: credential, ...others } = sent
     if (typeof credential !== 'string') return { fields: sent, kept: [] }
-    const secret = await ports.keep(credential, storedFor(name, url))
+    const secret = await ports.sealCredential(credential, storedFor(name, url))
     return { fields: { ...others, upstream_key: { stored: secret.id } }, kept: [secret], credential }
   }
 
@@ -99,19 +99,19 @@ export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
 
   return {
     async list_endpoints({ query }) {
-      return { body: await list(ports, 'endpoint', query, await showing()) }
+      return { body: await list(ports, 'endpoint', query, await endpointPresenter()) }
     },
     async create_endpoint(call) {
       const { name, base_url: url } = call.body
       const { name: _name, ...sent } = call.json
-      const { fields, kept, credential } = await secretApart(name, url, sent)
+      const { fields, kept, credential } = await sealBody(name, url, sent)
       await probeFirst({ kind: 'endpoint', name, spec: canonicalOf('endpoint', fields) }, credential)
       const endpoint = await create(ports, 'endpoint', name, { ...call, json: fields }, kept)
-      return changedReply(endpoint, (await showing())(endpoint))
+      return changedReply(endpoint, (await endpointPresenter())(endpoint))
     },
     async get_endpoint({ params }) {
       const { resource } = await find(ports, 'endpoint', params.name)
-      return shownReply(resource, (await showing())(resource))
+      return shownReply(resource, (await endpointPresenter())(resource))
     },
     update_endpoint: call => save(call.params.name, call.json, call),
     enable_endpoint: switchTo(true),
@@ -133,16 +133,19 @@ export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
   }
 }
 
-/** A patch is checked member by member, and a header is a secret by its name and its value. @throws {ApiError} invalid_request */
+/**
+ * Rejects headers that look like secrets. Checks the members of a patch one by one. @throws {ApiError} invalid_request
+ */
 function assertPlainHeaders(headers: Json | undefined): void {
   if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) return
   const [first] = secretHeaders(headers as Fields)
   if (first === undefined) return
-  const detail = 'it looks like a secret: give it as upstream_key, or as a reference in a configuration file'
+  const detail =
+    'this looks like a secret: send it as upstream_key, or as a reference in a configuration file'
   throw invalid([{ pointer: `/headers/${first}`, detail }])
 }
 
-/** That there is a credential, and since when: what was given here is not shown again, to nobody. */
+/** Shows that a credential is stored, and since when; never the credential itself. */
 function credentialShown({ name, spec }: StoredResource, kept: ReadonlyMap<string, number>) {
   const { upstream_key: reference, base_url: url } = decode('endpoint', spec)
   if (!reference || !('stored' in reference)) return {}
@@ -151,15 +154,13 @@ function credentialShown({ name, spec }: StoredResource, kept: ReadonlyMap<strin
 }
 
 /**
- * A credential goes where whoever gave it has sent it, and nowhere else: to lead an endpoint elsewhere must not be a
- * way to read it there.
+ * A stored credential is sent only to the origin it was set for: a new base_url must not be a way to read it there.
  *
  * @throws {ApiError} invalid_request
  */
 function assertSameOrigin(before: CanonicalSpec, after: CanonicalSpec): void {
   const [from, to] = [decode('endpoint', before), decode('endpoint', after)]
   if (!to.upstream_key || destinationOf(from) === destinationOf(to)) return
-  const detail =
-    'to be sent again with a new origin in base_url, or a new proxy on the way there, or null for none'
+  const detail = 'must be sent again with a new origin in base_url or a new proxy, or be null for none'
   throw invalid([{ pointer: '/upstream_key', detail }])
 }

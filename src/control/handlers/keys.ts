@@ -22,15 +22,15 @@ type Ids =
 
 export function keyHandlers(ports: UseCasePorts): HandlersOf<Ids> {
   const { random } = ports
-  const look = async (name: string) => {
+  const readKey = async (name: string) => {
     const { resource, live } = await find(ports, 'key', name)
     return { resource, body: showKeys(live)[0] ?? fail(name) }
   }
   return {
-    async list_keys({ query: { tenant: asked, ...page }, caller }) {
-      const tenant = caller.tenant ?? asked
+    async list_keys({ query: { tenant: wanted, ...page }, caller }) {
+      const tenant = caller.tenant ?? wanted
       // Another tenant's keys do not exist for this caller.
-      if (asked !== undefined && asked !== tenant) return { body: { data: [], next_cursor: null } }
+      if (wanted !== undefined && wanted !== tenant) return { body: { data: [], next_cursor: null } }
       const read = async (limit: number, after: string | undefined) => {
         const where = tenant === undefined ? {} : { where: { tenant } }
         return showKeys(
@@ -48,15 +48,15 @@ export function keyHandlers(ports: UseCasePorts): HandlersOf<Ids> {
     },
     async create_key(call) {
       const made = await create(ports, 'key', call.body.name, call)
-      return changedReply(made, (await look(made.name)).body)
+      return changedReply(made, (await readKey(made.name)).body)
     },
     async get_key({ params }) {
-      const { resource, body } = await look(params.name)
+      const { resource, body } = await readKey(params.name)
       return shownReply(resource, body)
     },
     async update_key(call) {
       const key = await update(ports, 'key', call.params.name, call)
-      return changedReply(key, (await look(key.name)).body)
+      return changedReply(key, (await readKey(key.name)).body)
     },
     delete_key: call => remove(ports, 'key', call.params.name, call),
 
@@ -84,7 +84,7 @@ export function keyHandlers(ports: UseCasePorts): HandlersOf<Ids> {
   }
 }
 
-/** Keys as answers show them: the policy in the words of a file, and what is known of the secret. */
+/** Keys in the format of answers: the policy as in a file, and the state of the secret. */
 function showKeys(live: Live) {
   const views = new Map(viewKeys(live).map(view => [view.name, view]))
   return live.resources.map(resource => showKey(resource, views.get(resource.name) ?? fail(resource.name)))
@@ -109,5 +109,5 @@ function issuedBody({ key, secret, graceUntilMs }: IssuedSecret) {
 }
 
 function fail(name: string): never {
-  throw new Error(`the key ${name} was read and is not there`)
+  throw new Error(`the key ${name} is missing from its own view`)
 }

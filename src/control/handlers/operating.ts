@@ -22,7 +22,7 @@ export function operatingHandlers(ports: UseCasePorts): HandlersOf<Ids> {
       return { body: { ...(await ports.status()), store_revision: revision } }
     },
     async list_audit({ query: { limit, cursor, user, action, target } }) {
-      const asked = {
+      const filters = {
         ...(user !== undefined && { user }),
         ...(action !== undefined && { action }),
         ...(target !== undefined && { target }),
@@ -30,7 +30,7 @@ export function operatingHandlers(ports: UseCasePorts): HandlersOf<Ids> {
       return {
         body: await pageOf(
           { limit, cursor },
-          (limit, mark) => store.users.audit({ ...asked, limit, ...idBefore(mark) }),
+          (limit, mark) => store.users.audit({ ...filters, limit, ...idBefore(mark) }),
           line => line.id,
           ({ atMs, requestId, ...line }) => ({
             ...line,

@@ -10,14 +10,14 @@ import type { LiveSession, Sessions } from '../session/sessions.ts'
 
 type Ids = 'log_in' | 'get_session' | 'log_out' | 'log_out_everywhere' | 'change_password'
 
-/** What sessions need beside the use cases. */
+/** The ports of the session operations. */
 export interface SessionPorts {
   readonly sessions: Sessions
   readonly loginThrottle: LoginThrottle
   readonly cookie: SessionCookie
 }
 
-type Asker = Pick<Call<Ids>, 'address' | 'device' | 'hasLeft'>
+type LoginClient = Pick<Call<Ids>, 'address' | 'device' | 'hasLeft'>
 
 export function sessionHandlers(
   { store, hasher, clock, random }: Pick<UseCasePorts, 'store' | 'hasher' | 'clock' | 'random'>,
@@ -26,14 +26,14 @@ export function sessionHandlers(
   const { users } = store
 
   /**
-   * One answer and one duration for every name, known, disabled or made up.
-   * @returns what the password was verified with.
-   * @throws {ApiError} wrong_credentials, too_many_attempts, busy; bad_request, which nobody reads, where the asker has left
+   * Takes the same time and gives the same answer for known, disabled and unknown names.
+   * @returns the hash that the password was verified with.
+   * @throws {ApiError} wrong_credentials, too_many_attempts, busy; bad_request if the client has disconnected
    */
   async function verifiedHash(
     name: string,
     password: string,
-    { address, device, hasLeft }: Asker,
+    { address, device, hasLeft }: LoginClient,
   ): Promise<string> {
     const origin = await originOf(name, address, device)
     const assertNoPause = () => {
@@ -49,7 +49,7 @@ export function sessionHandlers(
       ...turn,
       onTurn() {
         if (hasLeft()) throw new ApiError('bad_request')
-        // Guesses that were sent side by side are slowed down by what became of those before them.
+        // Parallel guesses are slowed down by the failures of those before them.
         assertNoPause()
       },
     })
@@ -61,30 +61,30 @@ export function sessionHandlers(
     throw new ApiError('wrong_credentials')
   }
 
-  /** Asked for in the same way whether there is such a user or not. */
+  /** The same query for known and unknown users. */
   async function originOf(name: string, address: string, device: string | undefined): Promise<LoginOrigin> {
     const { network, site } = networksOf(address)
     const digest = device === undefined ? undefined : keyDigest(device)
-    const asked = [networkMark(network), ...(digest === undefined ? [] : [deviceMark(digest)])]
-    const known = await users.knownOrigins(name, asked)
+    const candidates = [networkMark(network), ...(digest === undefined ? [] : [deviceMark(digest)])]
+    const known = await users.knownOrigins(name, candidates)
     const hasDevice = digest !== undefined && known.has(deviceMark(digest))
     return { network, site, isKnown: known.size > 0, ...(hasDevice && { device: digest }) }
   }
 
   return {
     async log_in({ body: { username, password, carrier }, address, device, hasLeft, assertSameSite }) {
-      // Another site's page must not log its visitor in as somebody else, either.
+      // A page of another site must not log its visitor in as another user, either.
       if (carrier === 'cookie') assertSameSite()
-      const asker = { address, hasLeft, ...(device !== undefined && { device }) }
-      const passwordHash = await verifiedHash(username, password, asker)
-      // A new one each time: what somebody else has planted is worth nothing.
+      const client = { address, hasLeft, ...(device !== undefined && { device }) }
+      const passwordHash = await verifiedHash(username, password, client)
+      // A new token at each log-in: a planted cookie is worthless.
       const newDevice = carrier === 'cookie' ? cookie.newDevice(random) : undefined
       const origins = [
         networkMark(networksOf(address).network),
         ...(newDevice === undefined ? [] : [deviceMark(keyDigest(newDevice))]),
       ]
       const opened = await sessions.open({ user: username, passwordHash, carrier, address, origins })
-      // The password is another one by now.
+      // The password was changed meanwhile.
       if (!opened) throw new ApiError('wrong_credentials')
       const { token, session } = opened
       return {
@@ -106,21 +106,21 @@ export function sessionHandlers(
     },
     async log_out({ caller: { session }, store: changing }) {
       await changing.users.endSession(session.digest)
-      return { body: undefined, ...farewell(session) }
+      return { body: undefined, ...clearCookie(session) }
     },
     async log_out_everywhere({ caller, store: changing }) {
       await changing.users.endSessions(caller.name)
-      return { body: undefined, ...farewell(caller.session) }
+      return { body: undefined, ...clearCookie(caller.session) }
     },
     async change_password({ body, caller, store: changing, address, device, hasLeft }) {
-      const asker = { address, hasLeft, ...(device !== undefined && { device }) }
-      await verifiedHash(caller.name, body.current_password, asker)
+      const client = { address, hasLeft, ...(device !== undefined && { device }) }
+      await verifiedHash(caller.name, body.current_password, client)
       await changing.users.setPassword(caller.name, await hasher.hash(body.new_password))
-      return { body: undefined, ...farewell(caller.session) }
+      return { body: undefined, ...clearCookie(caller.session) }
     },
   }
 
-  function farewell({ carrier }: LiveSession) {
+  function clearCookie({ carrier }: LiveSession) {
     return carrier === 'cookie' ? { headers: { 'set-cookie': cookie.clear() } } : {}
   }
 }

@@ -52,7 +52,7 @@ export function tokenHandlers({
   }
 }
 
-/** Whose tokens alone there are for a caller; undefined: everybody's. */
+/** The only owner whose tokens a caller sees; undefined: all. */
 function ownerOf({ scope, name }: Caller): string | undefined {
   return scope === 'all' ? undefined : name
 }

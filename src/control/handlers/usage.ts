@@ -9,7 +9,7 @@ type Ids = 'get_usage' | 'list_calls'
 
 const DEFAULT_SPAN_MS = 30 * 86_400_000
 
-/** What both lists can be narrowed to. */
+/** The filters of both lists. */
 interface Filters {
   readonly key?: string | undefined
   readonly tenant?: string | undefined
@@ -40,7 +40,7 @@ export function usageHandlers(ports: UseCasePorts): HandlersOf<Ids> {
       caller,
     }) {
       const own = ownFilters(filters, caller)
-      const asked = {
+      const callQuery = {
         ...own,
         ...(request_id !== undefined && { requestId: request_id }),
         ...(min_status !== undefined && { minStatus: min_status }),
@@ -52,7 +52,7 @@ export function usageHandlers(ports: UseCasePorts): HandlersOf<Ids> {
       return {
         body: await pageOf(
           { limit, cursor },
-          async (limit, mark) => (own ? accounting.callLogs({ ...asked, limit, ...idBefore(mark) }) : []),
+          async (limit, mark) => (own ? accounting.callLogs({ ...callQuery, limit, ...idBefore(mark) }) : []),
           call => call.id,
           call => callToJson(caller.tenant === undefined ? call : withoutCauses(call), currency),
         ),
@@ -61,15 +61,15 @@ export function usageHandlers(ports: UseCasePorts): HandlersOf<Ids> {
   }
 }
 
-/** Causes name endpoints and what their operators see. */
+/** Failure reasons reveal endpoints and upstream errors, which are for operators only. */
 function withoutCauses({ reason: _reason, failedAttempts: _failed, ...call }: StoredCall): StoredCall {
   return call
 }
 
-/** The filters within what is the caller's; undefined where nothing is. */
-function ownFilters({ key, tenant: asked, model, endpoint }: Filters, caller: Caller) {
-  const tenant = caller.tenant ?? asked
-  if (asked !== undefined && asked !== tenant) return undefined
+/** The filters within the caller's tenant; undefined if nothing can match. */
+function ownFilters({ key, tenant: wanted, model, endpoint }: Filters, caller: Caller) {
+  const tenant = caller.tenant ?? wanted
+  if (wanted !== undefined && wanted !== tenant) return undefined
   return {
     ...(key !== undefined && { key }),
     ...(tenant !== undefined && { tenant }),

@@ -27,18 +27,18 @@ export function userHandlers({ store, hasher }: UseCasePorts): HandlersOf<Ids> {
       return { body: userBody(user), etag: user.version, target: `user/${name}` }
     },
     async get_user({ params }) {
-      const user = await known(users, params.name)
+      const user = await findUser(users, params.name)
       return { body: userBody(user), etag: user.version }
     },
     async update_user({ params, json, version, store: changing, markUnchanged }) {
-      const before = await known(users, params.name)
+      const before = await findUser(users, params.name)
       const change = changeOf(before, json)
       const user = await withKnownTenant(() => changing.users.changeUser(params.name, change, version))
       if (user.version === before.version) markUnchanged()
       return { body: userBody(user), etag: user.version }
     },
     async reset_password({ params, body, store: changing }) {
-      await known(users, params.name)
+      await findUser(users, params.name)
       await changing.users.setPassword(params.name, await hasher.hash(body.password))
       return { body: undefined }
     },
@@ -49,7 +49,7 @@ export function userHandlers({ store, hasher }: UseCasePorts): HandlersOf<Ids> {
   }
 }
 
-/** A merge patch, as a change: role and tenant go together. @throws {ApiError} invalid_request */
+/** Converts a merge patch to a change: role and tenant change together. @throws {ApiError} invalid_request */
 function changeOf({ role, tenant }: User, { enabled, ...patch }: Fields): UserChange {
   const change = typeof enabled === 'boolean' ? { enabled } : {}
   if (Object.keys(patch).length === 0) return change
@@ -60,13 +60,13 @@ function changeOf({ role, tenant }: User, { enabled, ...patch }: Fields): UserCh
   }
 }
 
-async function known(users: UserStoreReads, name: string): Promise<User> {
+async function findUser(users: UserStoreReads, name: string): Promise<User> {
   const user = await users.user(name)
   if (user) return user
   throw new ApiError('not_found', `There is no user ${name}.`)
 }
 
-/** That there is no such tenant is a fault of the body, not of the path. */
+/** An unknown tenant is an error of the body, not of the path. */
 async function withKnownTenant(work: () => Promise<User>): Promise<User> {
   try {
     return await work()

@@ -9,7 +9,7 @@ import { find } from '../resources.ts'
 
 type Ids = 'get_wallet' | 'list_wallet_entries' | 'credit_wallet' | 'debit_wallet'
 
-/** What a credit and a debit have in common. */
+/** The parts of a call that credits and debits use. */
 type Booking = Pick<Call<'credit_wallet'>, 'params' | 'body' | 'caller' | 'store' | 'markUnchanged'>
 
 export function walletHandlers(ports: UseCasePorts): HandlersOf<Ids> {

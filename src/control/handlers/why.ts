@@ -4,7 +4,7 @@ import type { UseCasePorts } from '../ports.ts'
 
 type Ids = 'explain' | 'explain_secret'
 
-/** Why a call would be served or rejected: a question, whatever its method. */
+/** Explains why a call would be served or rejected; read-only for any method. */
 export function whyHandlers({ explain }: Pick<UseCasePorts, 'explain'>): HandlersOf<Ids> {
   return {
     async explain({ query: { key, model, path, input_tokens: inputTokens, max_tokens: maxTokens } }) {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 
-/** What one path answers, ready to be sent. */
+/** A prepared response body. */
 export interface Page {
   readonly contentType: string
   readonly bytes: Buffer
-  /** Of the bytes, so that a browser that has them is told so. */
+  /** Of the bytes, for `if-none-match`. */
   readonly etag: string
 }
 

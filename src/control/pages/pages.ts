@@ -6,7 +6,7 @@ import { type Page, page } from './page.ts'
 import { REDOC_HTML, REDOC_LOGO, REDOC_START } from './redoc.ts'
 import { SWAGGER_HTML, SWAGGER_START, SWAGGER_STYLE } from './swagger.ts'
 
-/** The document of the control plane and the pages that show it, by raw path. */
+/** The API document and its pages, by raw path. */
 export type Pages = ReadonlyMap<string, Page>
 
 const HTML = 'text/html; charset=utf-8'
@@ -14,8 +14,8 @@ const SCRIPT = 'text/javascript; charset=utf-8'
 const STYLE = 'text/css; charset=utf-8'
 
 /**
- * Everything comes from here and nothing else is fetched. Both pages style elements while they run, and Redoc searches
- * in a worker that it makes of its own text: neither lets a script in that was not served from here.
+ * All content comes from this server. Both pages set inline styles, and Redoc searches in a worker made from its own
+ * text; neither allows scripts from elsewhere.
  */
 const POLICY = [
   "default-src 'none'",
@@ -30,7 +30,7 @@ const POLICY = [
 ].join('; ')
 
 /**
- * Reads all that the pages need, once: what is served later is what was there at the start.
+ * Reads all files of the pages once, so that an upgrade on disk does not change a running server.
  *
  * @param version of gw, for the document.
  */
@@ -52,12 +52,12 @@ export async function readPages(version: string): Promise<Pages> {
     ['/docs/icon.png', page('image/png', icon)],
     ['/redoc', page(HTML, REDOC_HTML)],
     ['/redoc/start.js', page(SCRIPT, REDOC_START)],
-    // It would ask its vendor for a picture; where that is missing it shows none.
+    // Redoc would load a logo from its vendor; the replacement shows none.
     ['/redoc/redoc.standalone.js', page(SCRIPT, redocScript.replaceAll(REDOC_LOGO, 'data:,'))],
   ])
 }
 
-/** Answers GET and HEAD with a page, or that the browser has it already. */
+/** Answers GET and HEAD with the page, or with 304. */
 export function sendPage(
   req: IncomingMessage,
   res: ServerResponse,
@@ -67,11 +67,11 @@ export function sendPage(
   const own = {
     ...headers,
     'content-security-policy': POLICY,
-    // Kept, but never used unasked: after an upgrade the pages must not be those of the gw before.
+    // Cached, but always revalidated: after an upgrade the old pages must not be shown.
     'cache-control': 'no-cache',
     etag,
   }
-  if (knows(req.headers['if-none-match'], etag)) {
+  if (matchesEtag(req.headers['if-none-match'], etag)) {
     res.writeHead(304, own).end()
     return
   }
@@ -79,8 +79,8 @@ export function sendPage(
   res.end(req.method === 'HEAD' ? undefined : bytes)
 }
 
-/** RFC 9110 §13.1.2: compared weakly, because proxies weaken what they compress. */
-function knows(ifNoneMatch: string | undefined, etag: string): boolean {
+/** RFC 9110 §13.1.2: a weak comparison, because proxies weaken the tags of compressed bodies. */
+function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
   const known = ifNoneMatch?.split(',').map(each => each.trim().replace(/^W\//, '')) ?? []
   return known.includes(etag) || known.includes('*')
 }

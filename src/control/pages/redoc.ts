@@ -1,4 +1,4 @@
-/** `/redoc`: the document to read, as Redoc shows it (https://github.com/Redocly/redoc). */
+/** `/redoc`: the API document for reading, with Redoc (https://github.com/Redocly/redoc). */
 export const REDOC_HTML = `<!doctype html>
 <html lang="en">
   <head>
@@ -16,13 +16,13 @@ export const REDOC_HTML = `<!doctype html>
 </html>
 `
 
-/** The picture that Redoc asks its vendor for. */
+/** The logo that Redoc loads from its vendor. */
 export const REDOC_LOGO = 'https://cdn.redoc.ly/redoc/logo-mini.svg'
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
 const CODE_FONT = 'ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace'
 
-/** No font is asked of anybody: those of the reader's own system do. */
+/** System fonts only: no request to a font server. */
 export const REDOC_START = `Redoc.init(
   '/openapi.json',
   {

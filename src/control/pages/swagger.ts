@@ -1,4 +1,4 @@
-/** `/docs`: the document to try out, as Swagger UI shows it (https://github.com/swagger-api/swagger-ui). */
+/** `/docs`: the API document for trying out, with Swagger UI (https://github.com/swagger-api/swagger-ui). */
 export const SWAGGER_HTML = `<!doctype html>
 <html lang="en">
   <head>
@@ -17,21 +17,21 @@ export const SWAGGER_HTML = `<!doctype html>
 </html>
 `
 
-/** There is one server, this one; and the headings of the introduction are not the page's. */
+/** Hides the server list, because this is the only server, and shrinks the headings of the introduction. */
 export const SWAGGER_STYLE = `body { margin: 0 }
 .swagger-ui .schemes-server-container { visibility: hidden }
 .swagger-ui .info .description h1, .swagger-ui .info .renderedMarkdown h1 { font-size: 20px; margin: 24px 0 8px }
 `
 
 /**
- * Whoever logs in by "Try it out" is logged in for all that follows: a bearer token fills in the Authorize button, and
- * the CSRF token of a cookie goes along with each change. A tab that was loaded anew asks for the latter with its first
- * change, not before: nobody is asked who they are for reading.
+ * A log-in through "Try it out" applies to all later requests: a bearer token is filled into the Authorize button, and
+ * the CSRF token of a cookie is sent with each change. A reloaded tab fetches the CSRF token before its first change,
+ * because reads do not need it.
  */
 export const SWAGGER_START = `const SESSION = '/api/v1/session'
 let csrfToken
 
-async function askForCsrfToken() {
+async function fetchCsrfToken() {
   const answer = await fetch(SESSION)
   return answer.ok ? (await answer.json()).csrf_token : undefined
 }
@@ -49,12 +49,12 @@ const ui = SwaggerUIBundle({
   requestSnippetsEnabled: false,
   async requestInterceptor(request) {
     const isChange = !['GET', 'HEAD'].includes(request.method?.toUpperCase() ?? 'GET')
-    const bears = Object.keys(request.headers).some(name => name.toLowerCase() === 'authorization')
+    const hasToken = Object.keys(request.headers).some(name => name.toLowerCase() === 'authorization')
     const isLogIn = request.method === 'POST' && new URL(request.url, location).pathname === SESSION
-    if (!isChange || bears || isLogIn) return request
-    csrfToken ??= await askForCsrfToken()
+    if (!isChange || hasToken || isLogIn) return request
+    csrfToken ??= await fetchCsrfToken()
     if (csrfToken) request.headers['x-csrf-token'] = csrfToken
-    // An operation without a body is a change by cookie all the same.
+    // Without a body, a change by cookie must be application/json, too.
     request.headers['Content-Type'] ??= 'application/json'
     return request
   },

@@ -1,6 +1,6 @@
 import { type Page, page } from './page.ts'
 
-/** What stands at `/`: what this is, and where to go on. */
+/** The page at `/`: a description of the control plane, with links. */
 export function welcomePages(hasDocs: boolean): { readonly html: Page; readonly json: Page } {
   const links = {
     health: '/health',
@@ -21,7 +21,7 @@ export function welcomePages(hasDocs: boolean): { readonly html: Page; readonly 
   }
 }
 
-/** Whether a browser asks, by what it would rather have (RFC 9110 §12.5.1, as far as it is needed here). */
+/** Whether the client prefers HTML (RFC 9110 §12.5.1, simplified). */
 export function wantsHtml(accept: string | undefined): boolean {
   return accept?.includes('text/html') === true
 }

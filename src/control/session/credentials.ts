@@ -4,23 +4,23 @@ import { ApiError } from '../../base/catalogue/api.ts'
 import type { Random } from '../../base/random.ts'
 import type { Carrier } from '../../schema/user.ts'
 
-/** What a request bears. */
+/** The credential of a request. */
 export interface PresentedCredential {
   readonly token: string
   readonly carrier: Carrier
 }
 
-/** The cookie of a session, by whether the control plane stands behind TLS. */
+/** The session cookie. Its name and attributes depend on TLS in front of the control plane. */
 export interface SessionCookie {
   readonly name: string
-  /** The header that hands it out. */
+  /** The header that sets it. */
   set(token: string, maxAgeMs: number): string
-  /** The header that takes it back. */
+  /** The header that deletes it. */
   clear(): string
-  /** By what a browser is known that has logged in before: it opens nothing. */
+  /** A token that identifies a browser with an earlier log-in; it grants no access. */
   newDevice(random: Random): string
   setDevice(device: string): string
-  /** What a request bears of it. */
+  /** The device token of a request. */
   deviceOf(req: IncomingMessage): string | undefined
 }
 
@@ -29,8 +29,8 @@ const DEVICE = /^[\w-]{43}$/
 const DEVICE_MAX_AGE_S = 365 * 86_400
 
 /**
- * @param publicUrl where browsers reach the control plane. With `https:` the cookie is `Secure` and bound to the very
- * host (`__Host-`, RFC 6265bis §4.1.3.2); without, a browser would not send such a one.
+ * @param publicUrl the URL of the control plane for browsers. With `https:` the cookie is `Secure` and bound to the
+ * exact host (`__Host-`, RFC 6265bis §4.1.3.2); without TLS a browser would not send such a cookie.
  */
 export function sessionCookie(publicUrl: URL | undefined): SessionCookie {
   const isSecure = publicUrl?.protocol === 'https:'
@@ -52,9 +52,9 @@ export function sessionCookie(publicUrl: URL | undefined): SessionCookie {
 }
 
 /**
- * The one credential that counts: with both a bearer and a cookie the bearer alone, whatever the cookie says.
+ * The credential of a request. With both a bearer token and a cookie, only the bearer token counts.
  *
- * @throws {ApiError} not_logged_in where one is repeated: which of two counts must never be a matter of taste.
+ * @throws {ApiError} not_logged_in if one is repeated: the choice between two would be ambiguous.
  */
 export function presentedCredential(
   req: IncomingMessage,
@@ -74,8 +74,8 @@ export function presentedCredential(
 }
 
 /**
- * A browser sends the cookie along with whatever any page makes it ask. That a change was meant is shown by what
- * another site's page cannot send (OWASP, "Cross-Site Request Forgery Prevention").
+ * Rejects cross-site changes. A browser attaches the cookie to requests of any page, so a change must also carry what
+ * a page of another site cannot send (OWASP, "Cross-Site Request Forgery Prevention").
  *
  * @throws {ApiError} cross_site
  */
@@ -87,7 +87,7 @@ export function assertSameSite(
   const site = req.headers['sec-fetch-site']
   const { origin } = req.headers
   const reject = (message: string) => new ApiError('cross_site', message)
-  if (!isJson(req)) throw reject('A change by cookie is sent as application/json.')
+  if (!isJson(req)) throw reject('A change by cookie must be sent as application/json.')
   if (site === undefined && origin === undefined) throw reject('Neither Sec-Fetch-Site nor Origin was sent.')
   if (site !== undefined && site !== 'same-origin') throw reject('The request comes from another site.')
   if (origin !== undefined && !isOwnOrigin(origin, req.headers.host ?? '', publicUrl))
@@ -98,7 +98,7 @@ export function assertSameSite(
     throw reject('The x-csrf-token of the session is missing or wrong.')
 }
 
-/** Whether the body says that it is JSON. */
+/** Whether the content type is JSON. */
 export function isJson(req: IncomingMessage): boolean {
   return /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i.test(req.headers['content-type'] ?? '')
 }

@@ -6,34 +6,33 @@ interface Failures {
   lastMs: number
 }
 
-/** Where a log-in comes from. */
+/** The origin of a log-in. */
 export interface LoginOrigin {
-  /** An address, or the /64 of one of IPv6 (RFC 4291 §2.5.4): whoever has one has all that follow it. */
+  /** The address, or the /64 of an IPv6 address (RFC 4291 §2.5.4): a client usually controls a whole /64. */
   readonly network: string
-  /** The /48 of IPv6, of which one site has 65,536 of those; else as `network`. */
+  /** The /48 of an IPv6 address, because one site has 65,536 /64 networks; else the same as `network`. */
   readonly site: string
-  /** SHA-256 of the cookie of a browser that the account has logged in with before. */
+  /** SHA-256 of the device cookie, if the account has logged in with this browser before. */
   readonly device?: string
-  /** Whether the account has logged in from here before: with this device, or in this network. */
+  /** Whether the account has logged in from this device or network before. */
   readonly isKnown: boolean
 }
 
-/** So many failures cost nothing: people mistype. */
+/** Failures without a pause: people mistype. */
 const FREE_OF_PAIR = 5
 const FREE_OF_ADDRESS = 20
 const FREE_OF_SITE = 100
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 30_000
-/** Failures are forgotten when none has followed for so long. */
+/** Failures expire after this time without another one. */
 const FORGET_MS = 15 * 60_000
 const MAX_REMEMBERED = 10_000
 
 /**
- * Slows guessing down, per account and place, and per place over all accounts; in memory, of one process.
+ * Slows down password guessing per account and origin, and per origin over all accounts; in the memory of one process.
  *
- * It never locks an account: failures from elsewhere do not count against a place from which the account has logged in
- * before, a known device is a place of its own wherever it is, a pause is half a minute at the longest, and attempts
- * within it do not prolong it.
+ * It never locks an account: failures elsewhere do not affect an origin with an earlier log-in, a known device counts
+ * as its own origin, a pause lasts at most half a minute, and attempts during a pause do not extend it.
  */
 export class LoginThrottle {
   readonly #clock: Clock
@@ -45,7 +44,7 @@ export class LoginThrottle {
     this.#clock = clock
   }
 
-  /** Milliseconds until the next attempt may be made; 0: now. */
+  /** Milliseconds until the next allowed attempt; 0: now. */
   pauseMs(account: string, origin: LoginOrigin): number {
     const pair = this.#pauseOf(this.#ofPair, pairOf(account, origin), FREE_OF_PAIR)
     if (origin.isKnown) return pair
@@ -56,7 +55,7 @@ export class LoginThrottle {
     )
   }
 
-  /** How many log-ins of the site have failed of late: those with fewer go first. */
+  /** The number of recent failures of the site: sites with fewer have priority. */
   failuresOf({ site }: LoginOrigin): number {
     const { count, lastMs } = this.#ofSite.get(site) ?? { count: 0, lastMs: 0 }
     return this.#clock.monotonicMs() - lastMs > FORGET_MS ? 0 : count
@@ -83,19 +82,19 @@ export class LoginThrottle {
   #count(failures: Map<string, Failures>, name: string): void {
     const nowMs = this.#clock.monotonicMs()
     const before = failures.get(name)
-    const goesOn = before && nowMs - before.lastMs <= FORGET_MS
+    const continues = before && nowMs - before.lastMs <= FORGET_MS
     failures.delete(name)
-    failures.set(name, { count: goesOn ? before.count + 1 : 1, lastMs: nowMs })
-    shorten(failures)
+    failures.set(name, { count: continues ? before.count + 1 : 1, lastMs: nowMs })
+    dropOldest(failures)
   }
 }
 
-/** An account comes behind the space. */
+/** The origin, a space, and the account. */
 function pairOf(account: string, { device, network }: LoginOrigin): string {
   return `${device ?? network} ${account}`
 }
 
-/** @param address as node:net writes it: `192.0.2.1`, `::ffff:192.0.2.1`, `2001:db8::1`, `fe80::1%eth0`. */
+/** @param address in the format of node:net: `192.0.2.1`, `::ffff:192.0.2.1`, `2001:db8::1`, `fe80::1%eth0`. */
 export function networksOf(address: string): Pick<LoginOrigin, 'network' | 'site'> {
   const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1]
   const groups = mapped === undefined ? ipv6Groups(address) : undefined
@@ -108,7 +107,7 @@ export function networksOf(address: string): Pick<LoginOrigin, 'network' | 'site
   return { network: `${prefix(4)}::/64`, site: `${prefix(3)}::/48` }
 }
 
-function shorten(remembered: Map<string, unknown>): void {
+function dropOldest(remembered: Map<string, unknown>): void {
   if (remembered.size <= MAX_REMEMBERED) return
   const [oldest] = remembered.keys()
   if (oldest !== undefined) remembered.delete(oldest)

@@ -7,28 +7,28 @@ import type { Carrier } from '../../schema/user.ts'
 import type { NewSession, OpenSession, StoredToken, UserStore } from '../../store/users/types.ts'
 
 const TOKEN_BYTES = 32
-/** A scanner can find it, and it is no API key. */
+/** Lets secret scanners find the token, and separates it from API keys. */
 const PREFIX = 'gws_'
 const TOKEN = /^gws_[\w-]{43}$/
 const IDLE_MS = 30 * 60_000
 const ABSOLUTE_MS = 12 * 3_600_000
-/** A session that is used is noted this often: every request need not write. */
+/** How often the use of a session is written. */
 const TOUCH_MS = 60_000
-/** And those that are over are cleared away this often: they let nobody in meanwhile. */
+/** How often expired sessions are deleted; they are invalid before that. */
 const PRUNE_MS = 60_000
 
-/** A session that is good now. */
+/** A valid session. */
 export interface LiveSession extends OpenSession {
   readonly digest: string
   readonly idleExpiresAtMs: number
   readonly expiresAtMs: number
-  /** To be sent with each change that a cookie makes: who can only send the cookie does not know it. */
+  /** Must be sent with each change by cookie: an attacker who can only send the cookie does not know it. */
   readonly csrfToken: string
-  /** Where it is none, but a personal access token: which. */
+  /** The personal access token, if this is not a real session. */
   readonly token?: StoredToken
 }
 
-/** Opens, finds and ends sessions. A token is 32 random bytes; only its hash is kept. */
+/** Opens, finds and ends sessions. A token has 32 random bytes; only its hash is stored. */
 export class Sessions {
   readonly #users: UserStore
   readonly #clock: Clock
@@ -41,7 +41,7 @@ export class Sessions {
     this.#random = ports.random
   }
 
-  /** @returns undefined where the user is gone or disabled by now, or has another password. */
+  /** @returns undefined if the user was deleted or disabled, or has another password by now. */
   async open(
     opening: Omit<NewSession, 'digest'>,
   ): Promise<{ readonly token: string; readonly session: LiveSession } | undefined> {
@@ -50,10 +50,10 @@ export class Sessions {
     const token = PREFIX + Buffer.from(this.#random.bytes(TOKEN_BYTES)).toString('base64url')
     const digest = keyDigest(token)
     const opened = await this.#users.openSession({ ...opening, digest })
-    return opened && { token, session: living(opened, token, digest) }
+    return opened && { token, session: liveSession(opened, token, digest) }
   }
 
-  /** The session of a token, if it is carried as it was given out, and neither idle for too long nor too old. */
+  /** The session of a token, if it arrives by its original carrier and has not expired. */
   async find(token: string, carrier: Carrier): Promise<LiveSession | undefined> {
     if (isAccessToken(token)) return carrier === 'bearer' ? this.#findToken(token) : undefined
     if (!TOKEN.test(token)) return undefined
@@ -61,17 +61,17 @@ export class Sessions {
     const found = await this.#users.session(digest)
     if (!found || found.carrier !== carrier) return undefined
     const nowMs = this.#clock.nowMs()
-    const session = living(found, token, digest)
+    const session = liveSession(found, token, digest)
     if (nowMs >= session.expiresAtMs || nowMs >= session.idleExpiresAtMs) {
       await this.#users.endSession(digest)
       return undefined
     }
     if (nowMs - found.usedAtMs < TOUCH_MS) return session
     await this.#users.touchSession(digest)
-    return living({ ...found, usedAtMs: nowMs }, token, digest)
+    return liveSession({ ...found, usedAtMs: nowMs }, token, digest)
   }
 
-  /** A personal access token as the session that its bearer may act by. */
+  /** A personal access token as a session with its rights. */
   async #findToken(text: string): Promise<LiveSession | undefined> {
     const digest = keyDigest(text)
     const found = await this.#users.usedToken(digest)
@@ -101,7 +101,7 @@ export class Sessions {
   }
 }
 
-function living(session: OpenSession, token: string, digest: string): LiveSession {
+function liveSession(session: OpenSession, token: string, digest: string): LiveSession {
   const expiresAtMs = session.createdAtMs + ABSOLUTE_MS
   return {
     ...session,

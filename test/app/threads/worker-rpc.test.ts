@@ -101,22 +101,22 @@ test.each<readonly [string, () => unknown, string]>([
   ['a circle of causes', circle, 'one'],
   ['a chain of 20,000 causes', () => chain(20_000), '19999'],
   ['a cause that cannot be put into words', () => new Error('outer', { cause: bare() }), 'outer'],
-  ['what cannot be put into words', bare, 'cannot be told'],
+  ['what cannot be put into words', bare, 'cannot be serialized'],
   ['a symbol', () => Symbol('a sign'), 'Symbol(a sign)'],
   ['a function', () => () => 1, '() => 1'],
-  ['a message that is a function', () => withMember('message', () => 1), 'cannot be told'],
+  ['a message that is a function', () => withMember('message', () => 1), 'cannot be serialized'],
   ['a stack that is a function', () => withMember('stack', () => 1), 'odd'],
   ['a name that is a function', () => withMember('name', () => 1), 'odd'],
   [
     'a hint that is a function',
     () => withMember('hint', () => 1, new CommandError('GW2001')),
-    'cannot be told',
+    'cannot be serialized',
   ],
-  ['a message that cannot be looked at', () => guarded('message'), 'cannot be told'],
-  ['a stack that cannot be looked at', () => guarded('stack'), 'cannot be told'],
-  ['a cause that cannot be looked at', () => guarded('cause'), 'cannot be told'],
-  ['a code that cannot be looked at', () => guarded('code'), 'cannot be told'],
-  ['a proxy that has been revoked', revoked, 'cannot be told'],
+  ['a message that cannot be looked at', () => guarded('message'), 'cannot be serialized'],
+  ['a stack that cannot be looked at', () => guarded('stack'), 'cannot be serialized'],
+  ['a cause that cannot be looked at', () => guarded('cause'), 'cannot be serialized'],
+  ['a code that cannot be looked at', () => guarded('code'), 'cannot be serialized'],
+  ['a proxy that has been revoked', revoked, 'cannot be serialized'],
 ])('nobody waits for ever for an error that cannot be told: %s', async (_what, thrown, message) => {
   const error = await rejection(thrown())
   expect(error).toBeInstanceOf(Error)
@@ -167,7 +167,7 @@ test('the side that threw what cannot be told answers the next one', async () =>
     if (question === 'odd') throw odd
     return question
   })
-  await expect(calls.ask('odd')).rejects.toThrow('cannot be told')
+  await expect(calls.ask('odd')).rejects.toThrow('cannot be serialized')
   expect(await calls.ask('even')).toBe('even')
 })
 
