@@ -5,7 +5,7 @@ import type { Node } from './node.ts'
 import type { Path } from './path.ts'
 import type { Report } from './report.ts'
 
-/** As much of a zod schema as is needed to ask it. */
+/** The part of a zod schema that validation needs. */
 export interface Schema<Output> extends Described {
   safeParse(
     value: unknown,
@@ -15,15 +15,15 @@ export interface Schema<Output> extends Described {
 }
 
 /**
- * Rounds of asking. Each takes out what the one before found wrong, because zod skips the checks of a whole
- * object while one of its fields is wrong.
+ * The number of validation rounds. Each round removes the invalid parts found before, because zod skips the checks of
+ * an object while one of its fields is invalid.
  */
 const ROUNDS = 3
 
 /**
- * Asks the schema about a node and reports everything that is wrong with it.
+ * Validates a node against the schema and reports every error.
  *
- * @returns the decoded value, or `undefined` where anything was wrong.
+ * @returns the decoded value, or `undefined` after any error.
  */
 export function check<Output>(
   schema: Schema<Output>,
@@ -51,10 +51,10 @@ export function check<Output>(
   return undefined
 }
 
-/** Paths of which something was said already: whatever is wrong there or below follows from it. */
+/** Paths with a reported error; errors there or below are consequences. */
 class Struck {
   readonly #paths = new Set<string>()
-  /** Every path above a struck one, so that asking stays cheap when a file is wrong a hundred thousand times. */
+  /** Every path above an excluded one, so that a lookup stays cheap in a file with a hundred thousand errors. */
   readonly #above = new Set<string>()
 
   get isEmpty(): boolean {
@@ -75,13 +75,13 @@ class Struck {
     return false
   }
 
-  /** Whether an issue at `path` follows from what is struck: there, above, or inside the value at `path`. */
+  /** Whether an issue at `path` is a consequence: at, below, or around an excluded path. */
   explains(path: readonly PropertyKey[]): boolean {
     return this.has(path) || this.#above.has(JSON.stringify(path))
   }
 }
 
-/** The plain value of a node. What is broken is reported, struck, and `undefined` in its place. */
+/** The plain value of a node. Broken nodes are reported, excluded, and become `undefined`. */
 function toJson(node: Node, report: Report, struck: Struck, at: Path): Json | undefined {
   const inner: (string | number)[] = []
   const plain = (node: Node): Json | undefined => {

@@ -3,9 +3,9 @@ import { printable } from './path.ts'
 import { mergeRanges, type Source, type Span } from './source.ts'
 
 const LINES_AROUND = 2
-/** A shown line is cut to this many characters around the marker. */
+/** Shown lines are cut to this many characters around the marker. */
 const WIDTH = 120
-/** A line longer than this is searched for secrets only so far to each side of the marker. */
+/** In a longer line, only this distance to each side of the marker is searched for secrets. */
 const SEARCHED = 4_096
 
 /**
@@ -16,7 +16,7 @@ const SEARCHED = 4_096
  *            |     ^^^^^^^^
  *         13 |     upstream_key: ********
  *
- * `undefined` where there is no text to show.
+ * `undefined` if there is no text to show.
  */
 export function codeFrame(span: Span): string | undefined {
   const { source, start, end } = span
@@ -45,7 +45,7 @@ interface Focus {
   readonly to: number
 }
 
-/** One line, masked and cut, and where the focus went. */
+/** One line, masked and cut, with the new position of the focus. */
 function drawLine(
   source: Source,
   [start, end]: readonly [number, number],
@@ -55,7 +55,7 @@ function drawLine(
   const to = Math.min(end, start + focus.from + SEARCHED)
   const line = source.text.slice(from, to)
   const hidden = source.redactedWithin(from, to).map(([a, b]) => [a - from, b - from] as const)
-  // A cut may have gone through a secret, which then no longer looks like one.
+  // A cut may split a secret, which then no longer looks like one.
   const cutOff = from > start ? [[0, /^\S*/.exec(line)?.[0].length ?? 0] as const] : []
   const ranges = mergeRanges([...hidden, ...secretShapes(line), ...secretsAside(line, source), ...cutOff])
   const masked = replaceRanges(line, ranges, {
@@ -65,12 +65,12 @@ function drawLine(
   return cut({ ...masked, text: printable(masked.text) })
 }
 
-/** Secrets named in a comment, or in a line of which YAML made nothing. */
+/** Secrets after a secret's name in a comment, or in a line that YAML could not parse. */
 function secretsAside(line: string, source: Source): [number, number][] {
   return namedSecrets(line).filter(([start]) => source.unread || line.lastIndexOf('#', start) !== -1)
 }
 
-/** Replaces ranges by stars and moves the focus along. */
+/** Replaces ranges by stars and shifts the focus accordingly. */
 function replaceRanges(
   line: string,
   ranges: readonly (readonly [number, number])[],

@@ -10,19 +10,19 @@ import type { Source } from './source.ts'
 import type { LoadPorts, Place, Problem } from './types.ts'
 import { parseYaml } from './yaml.ts'
 
-/** A test, and where it is written. */
+/** A test with its place. */
 export interface PlacedTest {
   readonly test: ConfigTest
   readonly place: Place
 }
 
-/** Either every test of every file, or every problem at once. */
+/** Either every test of every file, or all problems at once. */
 export type LoadedTests =
   | { readonly ok: true; readonly tests: readonly PlacedTest[] }
   | { readonly ok: false; readonly problems: readonly Problem[] }
 
 /**
- * Reads files of tests, as {@link load} reads a configuration: every problem with its place.
+ * Reads test files like {@link load} reads a configuration: every problem with its place.
  *
  * @param paths files, or directories with every `*.test.yaml` and `*.test.yml` below them.
  */
@@ -65,7 +65,7 @@ function placed(item: Node, index: number, report: Report): PlacedTest[] {
   return [{ test, place: source.placeAt(start) }]
 }
 
-/** All but the tests, which are checked one by one, and what is free to hold anchors. */
+/** The root without the tests, which are checked one by one, and without the free `x-` fields. */
 function headOf(root: MapNode): MapNode {
   const kept = [...root.entries].filter(([field]) => field !== 'tests' && !field.startsWith('x-'))
   return { ...root, entries: new Map(kept) }

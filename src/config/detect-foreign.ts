@@ -2,11 +2,11 @@ import { isMap, isScalar, type ParsedNode } from 'yaml'
 import type { Finding } from './report.ts'
 import type { Source } from './source.ts'
 
-/** Root keys of a LiteLLM proxy `config.yaml`, the first of which is always there in practice. */
+/** Root keys of a LiteLLM proxy `config.yaml`; the first is always present in practice. */
 const LITELLM_KEYS = ['model_list', 'litellm_settings', 'router_settings', 'general_settings']
 const GW_SECTIONS = ['endpoints', 'publications', 'tenants', 'keys', 'bindings']
 
-/** One finding for a file that was never meant for gw, in place of one for each of its fields. */
+/** A single finding for a file of another program, instead of one per field. */
 export function detectForeign(contents: ParsedNode | null, source: Source): Finding | undefined {
   if (!isMap(contents)) return undefined
   const keys = new Map<string, ParsedNode>()

@@ -9,20 +9,20 @@ import { type Path, shorten } from './path.ts'
 import type { Report } from './report.ts'
 import type { Span } from './source.ts'
 
-/** One resource as a file writes it, before anyone has asked whether it is valid. */
+/** A resource as declared in a file, not validated yet. */
 export interface Declaration {
   readonly kind: Kind
-  /** Absent where it could not be read: a binding whose endpoint is not a text. */
+  /** Absent if unreadable: a binding with an endpoint that is not text. */
   readonly name?: string
   readonly node: Node
-  /** The key, or the start of the list item, that declares it. */
+  /** The key, or the start of the list item, of the declaration. */
   readonly home: Span
   readonly path: Path
-  /** For a binding inside a publication: that publication's name. */
+  /** For an inline binding: the name of its publication. */
   readonly publication?: string
 }
 
-/** What one file declares. */
+/** The declarations of one file. */
 export interface Declared {
   readonly declarations: readonly Declaration[]
   readonly set?: { readonly name: string; readonly span: Span }
@@ -31,7 +31,7 @@ export interface Declared {
 const ROOT_FIELDS = Object.keys(document.shape)
 const SECTIONS = { endpoints: 'endpoint', tenants: 'tenant', keys: 'key' } as const
 
-/** Takes a file apart into the resources that it declares, and reports what is wrong at its root. */
+/** Splits a file into its resource declarations, and reports errors at the root. */
 export function extractDeclarations(root: Node, report: Report): Declared {
   if (root.kind !== 'map') {
     const text = `expected a map with \`version: 1\` and sections such as \`endpoints\`, got ${kindOf(root)}`
@@ -112,7 +112,7 @@ interface NameSchema {
   ): { readonly success: true } | { readonly success: false; readonly error: { readonly issues: unknown } }
 }
 
-/** The entries of a section that is a map by name. */
+/** The entries of a section that maps names to resources. */
 function named(root: MapNode, section: string, schema: NameSchema, report: Report): NamedNode[] {
   const node = root.entries.get(section)?.value
   if (node === undefined) return []
@@ -131,7 +131,7 @@ function named(root: MapNode, section: string, schema: NameSchema, report: Repor
   })
 }
 
-/** A publication, and each of the bindings inside it. */
+/** A publication, and its inline bindings. */
 function publication(name: string, node: Node, home: Span, report: Report): Declaration[] {
   const path = ['publications', name]
   if (node.kind !== 'map') return [{ kind: 'publication', name, node, home, path }]
@@ -150,7 +150,7 @@ function publication(name: string, node: Node, home: Span, report: Report): Decl
   return [{ kind: 'publication', name, node: { ...node, entries: own }, home, path }, ...bindings]
 }
 
-/** The items of the list that `path` ends in. */
+/** The items of the list at `path`. */
 function items(parent: MapNode, path: Path, report: Report): readonly Node[] {
   const node = parent.entries.get('bindings')?.value
   if (node === undefined) return []
@@ -170,7 +170,7 @@ function reportKind(node: Node, wanted: string, path: Path, report: Report): voi
     span: node.span,
     path,
     text: `expected ${wanted}, got ${kindOf(node)}`,
-    ...(isNothing && { hint: 'write something below it, or remove the line' }),
+    ...(isNothing && { hint: 'add content below it, or remove the line' }),
   })
 }
 
@@ -188,7 +188,7 @@ function textAt(node: Node, field: string): string | undefined {
 function readSet(root: MapNode, report: Report): { name: string; span: Span } | undefined {
   const entry = root.entries.get('set')
   if (entry === undefined) return undefined
-  const asked = { node: entry.value, path: ['set'], home: entry.key }
-  const name = check(setName, asked, report)
+  const context = { node: entry.value, path: ['set'], home: entry.key }
+  const name = check(setName, context, report)
   return name === undefined ? undefined : { name, span: entry.value.span }
 }

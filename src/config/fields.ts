@@ -1,12 +1,12 @@
 import { secretReference } from '../schema/scalars.ts'
 import type { Path } from './path.ts'
 
-/** A zod schema, as far as other files need to know it. */
+/** A zod schema, as other files need it. */
 export interface Described {
   readonly def: { readonly type: string }
 }
 
-/** The same, as far as its fields can be told from it. */
+/** The schema internals that describe fields. */
 interface Inspected extends Described {
   readonly def: {
     readonly type: string
@@ -20,7 +20,7 @@ interface Inspected extends Described {
   meta(): { readonly examples?: unknown } | undefined
 }
 
-/** The schema of the value at `path`, without its defaults; `undefined` where there is none. */
+/** The schema of the value at `path`, without its defaults; `undefined` for an unknown path. */
 function schemaAt(schema: Described, path: Path): Inspected | undefined {
   let at: Inspected | undefined = bare(schema as Inspected)
   for (const step of path) {
@@ -31,7 +31,7 @@ function schemaAt(schema: Described, path: Path): Inspected | undefined {
 }
 
 function below({ def }: Inspected, step: string | number): Inspected | undefined {
-  // Of a choice between shapes the one that such a step leads into.
+  // In a union, the option that supports this step.
   for (const option of def.options ?? []) {
     const inner = bare(option)
     const fits = typeof step === 'number' ? inner.def.element : inner.def.shape
@@ -41,13 +41,13 @@ function below({ def }: Inspected, step: string | number): Inspected | undefined
   return Object.hasOwn(def.shape, step) ? def.shape[step] : undefined
 }
 
-/** The names of the fields at `path`; none where any name is allowed. */
+/** The names of the fields at `path`; empty if any name is allowed. */
 export function fieldsAt(schema: Described, path: Path): string[] {
   const { shape, options = [] } = schemaAt(schema, path)?.def ?? {}
   return Object.keys(shape ?? options.find(option => option.def.shape)?.def.shape ?? {})
 }
 
-/** Fields one level below `path`, as `limits.rpm`, by their own name. */
+/** The fields one level below `path`, such as `limits.rpm`, by their last name. */
 export function fieldsBelow(schema: Described, path: Path): Map<string, string> {
   const below = new Map<string, string>()
   for (const field of fieldsAt(schema, path)) {
@@ -56,12 +56,12 @@ export function fieldsBelow(schema: Described, path: Path): Map<string, string> 
   return below
 }
 
-/** Whether the value at `path` is a reference to a secret. */
+/** Whether the value at `path` is a secret reference. */
 export function isSecretReference(schema: Described, path: Path): boolean {
   return schemaAt(schema, path) === (secretReference as Described as Inspected)
 }
 
-/** A value that may stand at `path`, where the schema knows one. */
+/** An example value for `path` from the schema, if there is one. */
 export function exampleAt(schema: Described, path: Path): string | undefined {
   const at = schemaAt(schema, path)
   const examples = (at?.def.in ?? at)?.meta()?.examples

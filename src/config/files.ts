@@ -7,18 +7,18 @@ import type { Report } from './report.ts'
 import { Source } from './source.ts'
 import type { LoadPorts } from './types.ts'
 
-/** The largest file that is read. */
+/** The file size limit. */
 const FILE_LIMIT_BYTES = 16 * 1_048_576
 const YAML_FILE = /\.ya?ml$/
-/** Assertions about a configuration stand beside it, and are none of it. */
+/** Test files are not part of the configuration. */
 const TEST_FILE = /\.test\.ya?ml$/
 const STDIN = '-'
 const STDIN_NAME = '<stdin>'
 
-/** What of a directory is read. A file that is named is read, whatever its name says. */
+/** The kind of files to read from a directory. An explicitly named file is always read. */
 export type Wanted = 'configuration' | 'tests'
 
-/** The files of a tree that could be read. */
+/** The readable files of a tree. */
 export interface Files {
   readonly sources: readonly Source[]
   /** Whether a file could not be read, so that names may be missing. */
@@ -26,9 +26,9 @@ export interface Files {
 }
 
 /**
- * Reads every file that the paths name: a file, a directory with all that is below it, or `-` for stdin. A file
- * that is reached twice, by two paths or by a link (a Kubernetes ConfigMap is all links), is read once. Hidden
- * files and `node_modules` are left out.
+ * Reads every file of the paths: a file, a directory with everything below it, or `-` for stdin. A file that is
+ * reached twice, by two paths or a link (a Kubernetes ConfigMap consists of links), is read once. Hidden files and
+ * `node_modules` are skipped.
  */
 export async function readFiles(
   paths: readonly string[],
@@ -52,11 +52,11 @@ class FileReader {
   readonly #ports: LoadPorts
   readonly #report: Report
   readonly #wanted: Wanted
-  /** Real paths of files and directories already seen. */
+  /** Real paths of the visited files and directories. */
   readonly #seen = new Set<string>()
   #order = 0
-  /** Files with a YAML name that were met, read before or not. */
-  #met = 0
+  /** The number of files with a YAML name, including repeated ones. */
+  #yamlFiles = 0
 
   constructor(ports: LoadPorts, report: Report, wanted: Wanted) {
     this.#ports = ports
@@ -76,12 +76,14 @@ class FileReader {
       if (this.#isNew(found.real)) await this.#read(path, found.stats)
       return
     }
-    const before = this.#met
+    const before = this.#yamlFiles
     const isRead = await this.#directory(path, found.real)
-    if (isRead && this.#met === before) this.#reject('GW1002', path, NOTHING_FOUND[this.#wanted])
+    if (isRead && this.#yamlFiles === before) this.#reject('GW1002', path, NOTHING_FOUND[this.#wanted])
   }
 
-  /** False where it cannot be read. Sorted, so that the order of problems and of a merge never depends on the file system. */
+  /**
+   * Returns false if unreadable. Sorted, so that the order of problems and merges does not depend on the file system.
+   */
   async #directory(path: string, real: string): Promise<boolean> {
     if (!this.#isNew(real)) return true
     let names: string[]
@@ -101,14 +103,14 @@ class FileReader {
   }
 
   async #entry(path: string): Promise<void> {
-    this.#met++
+    this.#yamlFiles++
     const found = await this.#stat(path)
     if (found === undefined) return
     if (found.stats.isDirectory()) await this.#directory(path, found.real)
     else if (found.stats.isFile() && this.#isNew(found.real)) await this.#read(path, found.stats)
   }
 
-  /** Anything without a YAML name matters only if it is a directory; a dangling link is nobody's concern. */
+  /** Other names matter only if they are directories; dangling links are ignored. */
   async #subdirectory(path: string): Promise<void> {
     const at = this.#at(path)
     const stats = await stat(at).catch(() => undefined)
@@ -125,7 +127,7 @@ class FileReader {
     }
   }
 
-  /** Files are shown as they were named, and looked for from the folder. */
+  /** Resolves a path against the folder; messages show the path as it was given. */
   #at(path: string): string {
     return resolve(this.#ports.folder ?? '.', path)
   }
@@ -195,7 +197,7 @@ async function readUpTo(path: string, limit: number): Promise<Buffer> {
   }
 }
 
-/** The length of the longest prefix that is UTF-8. */
+/** The length of the longest valid UTF-8 prefix. */
 function validPrefix(bytes: Buffer): number {
   let low = 0
   let high = bytes.length
@@ -204,7 +206,7 @@ function validPrefix(bytes: Buffer): number {
     if (decodes(bytes.subarray(0, middle))) low = middle
     else high = middle - 1
   }
-  // The last character may be a part of one that goes on wrongly.
+  // The last character may be an incomplete part of an invalid one.
   while (low > 0 && !isUtf8(bytes.subarray(0, low))) low--
   return low
 }
@@ -229,7 +231,7 @@ function reasonOf(error: unknown): string {
     case 'ELOOP':
       return 'a link that leads to itself'
     case 'ENOTDIR':
-      return 'a part of the path is no directory'
+      return 'a part of the path is not a directory'
     default:
       return `it cannot be read${typeof code === 'string' ? ` (${code})` : ''}`
   }

@@ -1,7 +1,7 @@
 import { CONFIG_FAULTS, type ConfigCode } from '../base/catalogue/config.ts'
 import type { Place, Problem } from './types.ts'
 
-/** A problem as JSON output and REST show it. Line and column count from 1. */
+/** A problem in the format of JSON output and REST. Lines and columns start at 1. */
 export interface ProblemJson {
   readonly code: string
   readonly severity: 'error' | 'warning'
@@ -9,10 +9,10 @@ export interface ProblemJson {
   readonly file: string
   readonly line: number
   readonly column: number
-  /** The other place, where two collide. */
+  /** The other place of a conflict. */
   readonly other?: { readonly file: string; readonly line: number; readonly column: number }
   readonly frame?: string
-  /** How to hint it. */
+  /** How to fix it. */
   readonly hint: string
 }
 
@@ -42,11 +42,11 @@ const COLOURS: Record<keyof typeof PLAIN, string> = {
   off: '\u001b[0m',
 }
 
-/** Codes whose message says it all: the catalogue's hint would only send the reader back to it. */
-const SAID = new Set<ConfigCode>(['GW1101', 'GW1201', 'GW1203', 'GW1204', 'GW1205', 'GW1206'])
+/** Codes with complete messages: the catalogue's hint would add nothing. */
+const COMPLETE = new Set<ConfigCode>(['GW1101', 'GW1201', 'GW1203', 'GW1204', 'GW1205', 'GW1206'])
 
 /**
- * A problem as people read it, without a line break at its end:
+ * A problem as text, without a final line break:
  *
  *     config/a.yaml:12:5 GW1202 error endpoints.openai: unknown field `base_ulr`
  *       > 12 |     base_ulr: https://api.openai.com/v1
@@ -57,14 +57,14 @@ export function formatProblem(problem: Problem, { colour }: { colour: boolean })
   const { code, severity, message, place, other, frame, hint } = problem
   const paint = colour ? COLOURS : PLAIN
   const tone = severity === 'error' ? paint.red : paint.yellow
-  const where = `${paint.bold}${formatPlace(place)}${paint.off}`
-  const lines = [`${where} ${code} ${tone}${severity}${paint.off} ${message}`]
+  const heading = `${paint.bold}${formatPlace(place)}${paint.off}`
+  const lines = [`${heading} ${code} ${tone}${severity}${paint.off} ${message}`]
   for (const line of frame?.split('\n') ?? []) {
     const shade = line.startsWith('>') ? '' : /^ +\| +\^+$/.test(line) ? tone : paint.dim
     lines.push(`  ${shade}${line}${shade && paint.off}`)
   }
   if (other) lines.push(`  see also: ${formatPlace(other)}`)
-  const shownHint = hint ?? (SAID.has(code) ? undefined : CONFIG_FAULTS[code].hint)
+  const shownHint = hint ?? (COMPLETE.has(code) ? undefined : CONFIG_FAULTS[code].hint)
   if (shownHint !== undefined) lines.push(`  ${paint.cyan}hint:${paint.off} ${shownHint}`)
   return lines.join('\n')
 }

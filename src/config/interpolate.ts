@@ -2,7 +2,7 @@ import type { ConfigCode } from '../base/catalogue/config.ts'
 import { didYouMean } from './did-you-mean.ts'
 import type { Plain } from './node.ts'
 
-/** What became of a text: the text with its variables filled in, or why not. Offsets are into the given text. */
+/** The interpolated text, or the errors. Offsets are into the given text. */
 export type Interpolated =
   | { readonly ok: true; readonly text: string; readonly usesVariables: boolean }
   | { readonly ok: false; readonly faults: readonly InterpolationFault[] }
@@ -19,8 +19,8 @@ const ALONE = /^\$\{[^}]*\}$/
 const LISTED_FAULTS = 10
 
 /**
- * Fills in `${GW_NAME}` and `${GW_NAME:-default}` (for a variable that is unset or empty, as in a shell), and
- * turns `$$` into `$`. Once: what a variable holds is text, never another `${…}`.
+ * Replaces `${GW_NAME}` and `${GW_NAME:-default}` (used if the variable is unset or empty, as in a shell), and `$$` by
+ * `$`. Not recursive: the value of a variable is never interpolated again.
  */
 export function interpolate(
   text: string,
@@ -45,7 +45,7 @@ export function interpolate(
   return faults.length > 0 ? { ok: false, faults } : { ok: true, text: filled, usesVariables }
 }
 
-/** Whether a text is one `${…}` and nothing else, so that its value may be a number or a boolean. */
+/** Whether a text is a single `${…}`, so that its value may be a number or a boolean. */
 export function isOneVariable(text: string): boolean {
   return ALONE.test(text)
 }
@@ -76,7 +76,7 @@ function evaluate(
   }
 }
 
-/** What an unquoted text means in the core schema (YAML 1.2 §10.3.2). */
+/** The value of an unquoted text in the core schema (YAML 1.2 §10.3.2). */
 export function plainValue(text: string): Plain {
   if (/^(?:~|null|Null|NULL|)$/.test(text)) return null
   if (/^(?:true|True|TRUE)$/.test(text)) return true

@@ -6,7 +6,7 @@ import { formatPath, type Path, shorten } from './path.ts'
 import type { Finding } from './report.ts'
 import type { Span } from './source.ts'
 
-/** As much of a zod issue as is read here. */
+/** The part of a zod issue that is used here. */
 export interface Issue {
   readonly code: string
   readonly path: readonly PropertyKey[]
@@ -23,79 +23,76 @@ export interface Issue {
 }
 
 /**
- * Of a choice between shapes the issues of the one that was meant: the only one whose kind fits. What fits none, or
- * several, stays one issue.
+ * The issues of the intended option of a union: the only one with the right type. If no option or several match, it
+ * stays one issue.
  */
 export function unfolded(issue: Issue): readonly Issue[] {
   if (issue.code !== 'invalid_union') return [issue]
-  const meant = (issue.errors ?? []).filter(
+  const matching = (issue.errors ?? []).filter(
     branch => !branch.some(({ code, path }) => code === 'invalid_type' && path.length === 0),
   )
-  const [only] = meant
-  if (!only || meant.length > 1) return [issue]
+  const [only] = matching
+  if (!only || matching.length > 1) return [issue]
   return only.flatMap(inner => unfolded({ ...inner, path: [...issue.path, ...inner.path] }))
 }
 
-/** What was asked of the schema, and where the answer is to be shown. */
+/** The validated node, and its place for messages. */
 export interface IssueContext {
   readonly schema: Described
   readonly node: Node
   /** The path of `node` in its document. */
   readonly path: Path
-  /** Where a field that is missing at the top is shown: the key of the resource. */
+  /** The place for a field that is missing at the top: the key of the resource. */
   readonly home: Span
-  /** Fields that are read elsewhere but may be meant by a typo. */
+  /** Fields that are parsed elsewhere, but count for suggestions. */
   readonly extraFields?: readonly string[]
 }
 
 type IssueText = Omit<Finding, 'span' | 'path'>
 
-/**
- * zod's issues in the words of an operator, each at the place where it is mended. A required field that is there
- * under a misspelt name is one mistake, not two.
- */
-export function findingsOf(issues: readonly Issue[], asked: IssueContext): Finding[] {
+/** Converts zod's issues to findings, each at the place to fix. A misspelt required field is one error, not two. */
+export function findingsOf(issues: readonly Issue[], context: IssueContext): Finding[] {
   const misspelt = new Set(
     issues.flatMap(({ keys = [], path }) => {
       const inner = stepsOf(path)
-      return keys.map(key => formatPath([...inner, meantBy(key, asked, inner) ?? '']))
+      return keys.map(key => formatPath([...inner, suggestedField(key, context, inner) ?? '']))
     }),
   )
   return issues
     .filter(({ path }) => !misspelt.has(formatPath(stepsOf(path))))
-    .flatMap(issue => findingsOfOne(issue, asked))
+    .flatMap(issue => findingsOfOne(issue, context))
 }
 
 function stepsOf(path: readonly PropertyKey[]): Path {
   return path.filter(step => typeof step !== 'symbol')
 }
 
-function findingsOfOne(issue: Issue, asked: IssueContext): Finding[] {
+function findingsOfOne(issue: Issue, context: IssueContext): Finding[] {
   const inner = stepsOf(issue.path)
-  const { node, found, home } = locate(asked, inner)
-  const path = [...asked.path, ...inner]
+  const { node, found, home } = locate(context, inner)
+  const path = [...context.path, ...inner]
   if (issue.code === 'unrecognized_keys') {
     return (issue.keys ?? []).map(key => ({
-      ...unknownField(key, asked, inner),
+      ...unknownField(key, context, inner),
       span: node.kind === 'map' ? (node.entries.get(key)?.key ?? home) : home,
       path,
     }))
   }
   if (!found) return [{ ...missing(issue, inner), span: home, path: path.slice(0, -1) }]
   if (issue.code === 'invalid_key') {
-    const text = inWords(issue.issues?.[0] ?? issue)
+    const text = messageOf(issue.issues?.[0] ?? issue)
     return [{ code: 'GW1205', text, span: home, path }]
   }
-  const finding = told(issue, node, asked, inner)
-  // Frames are drawn last: whatever is called a secret is in none of them.
+  const finding = findingText(issue, node, context, inner)
+  // Frames are drawn last, so that no frame contains a value found to be a secret.
   if (finding.code === 'GW1404') node.span.source.redact(node.span.start, node.span.end)
   return [{ ...finding, span: node.span, path }]
 }
 
-/** The node at `inner`, or the deepest one on the way there, and the key that leads to it. */
-function locate(asked: IssueContext, inner: Path): { node: Node; found: boolean; home: Span } {
-  let node = asked.node
-  let home = asked.home
+/** The node at `inner`, or the deepest one on the path, with the key that leads to it. */
+function locate(context: IssueContext, inner: Path): { node: Node; found: boolean; home: Span } {
+  let node = context.node
+  let home = context.home
   for (const step of inner) {
     if (node.kind === 'list' && typeof step === 'number') {
       const item = node.items[step]
@@ -112,22 +109,22 @@ function locate(asked: IssueContext, inner: Path): { node: Node; found: boolean;
   return { node, found: true, home }
 }
 
-function unknownField(key: string, asked: IssueContext, inner: Path): IssueText {
-  const near = meantBy(key, asked, inner)
+function unknownField(key: string, context: IssueContext, inner: Path): IssueText {
+  const near = suggestedField(key, context, inner)
   const hint =
     near === undefined
-      ? `the fields here are ${listed(fieldsHere(asked, inner))}`
+      ? `the fields here are ${listed(fieldsHere(context, inner))}`
       : `did you mean \`${near}\`?`
   return { code: 'GW1202', text: `unknown field \`${shorten(key)}\``, hint }
 }
 
-/** The field that was probably meant by `key`. */
-function meantBy(key: string, asked: IssueContext, inner: Path): string | undefined {
-  const fields = fieldsHere(asked, inner)
+/** The field that `key` most likely stands for. */
+function suggestedField(key: string, context: IssueContext, inner: Path): string | undefined {
+  const fields = fieldsHere(context, inner)
   return (
     KNOWN_ELSEWHERE.get(key)?.find(field => fields.includes(field)) ??
     didYouMean(key, fields) ??
-    fieldsBelow(asked.schema, inner).get(key)
+    fieldsBelow(context.schema, inner).get(key)
   )
 }
 
@@ -135,7 +132,7 @@ function fieldsHere({ schema, extraFields = [] }: IssueContext, inner: Path): st
   return [...fieldsAt(schema, inner), ...(inner.length === 0 ? extraFields : [])]
 }
 
-/** What other gateways call it. */
+/** Field names of other gateways. */
 const KNOWN_ELSEWHERE: ReadonlyMap<string, readonly string[]> = new Map([
   ['api_key', ['upstream_key', 'secret']],
   ['token', ['upstream_key', 'secret']],
@@ -155,21 +152,21 @@ function missing(issue: Issue, inner: Path): IssueText {
   return { code: 'GW1203', text: `\`${field}\` is missing`, ...hint }
 }
 
-function told(issue: Issue, node: Node, asked: IssueContext, inner: Path): IssueText {
-  if (isSecretReference(asked.schema, inner) && node.kind === 'scalar' && node.value !== null) {
+function findingText(issue: Issue, node: Node, context: IssueContext, inner: Path): IssueText {
+  if (isSecretReference(context.schema, inner) && node.kind === 'scalar' && node.value !== null) {
     return { code: 'GW1404', text: 'a secret in plain text (it is not shown here)' }
   }
   switch (issue.code) {
     case 'invalid_type':
-      return wrongKind([issue.expected ?? ''], node, asked, inner)
+      return wrongKind([issue.expected ?? ''], node, context, inner)
     case 'invalid_union': {
       const expected = (issue.errors ?? []).flatMap(([first]) => first?.expected ?? [])
-      return wrongKind(expected, node, asked, inner)
+      return wrongKind(expected, node, context, inner)
     }
     case 'invalid_value':
       return noneOf((issue.values ?? []).map(String), node)
     default:
-      return { code: faultOf(issue) ?? 'GW1205', text: inWords(issue) }
+      return { code: faultOf(issue) ?? 'GW1205', text: messageOf(issue) }
   }
 }
 
@@ -183,12 +180,12 @@ const KIND_WORDS: Readonly<Record<string, string | undefined>> = {
   array: 'a list',
 }
 
-function wrongKind(expected: readonly string[], node: Node, asked: IssueContext, inner: Path): IssueText {
-  const { schema } = asked
+function wrongKind(expected: readonly string[], node: Node, context: IssueContext, inner: Path): IssueText {
+  const { schema } = context
   const words = expected.map(kind => KIND_WORDS[kind] ?? kind).join(' or ')
   const example = expected.includes('string') ? exampleAt(schema, inner) : undefined
   const wanted = example === undefined ? words : `${words} such as \`${example}\``
-  const hint = formHint(node, [...asked.path, ...inner]) ?? quotingHint(expected, node, example)
+  const hint = formHint(node, [...context.path, ...inner]) ?? quotingHint(expected, node, example)
   return {
     code: 'GW1201',
     text: `expected ${wanted}, got ${kindOf(node)}`,
@@ -196,7 +193,7 @@ function wrongKind(expected: readonly string[], node: Node, asked: IssueContext,
   }
 }
 
-/** Of fields that people write in a shorter form than there is: the one to write. */
+/** The correct form of fields that are often written in a shorter form. */
 function formHint(node: Node, path: Path): string | undefined {
   if (node.kind !== 'scalar' || node.value === null || node.interpolated) return undefined
   const written = shorten(node.written)
@@ -244,7 +241,7 @@ function noneOf(values: readonly string[], node: Node): IssueText {
   const near = node.interpolated ? undefined : didYouMean(node.written, values)
   return {
     code: 'GW1204',
-    text: `\`${shorten(node.written)}\` is none of ${listed(values)}`,
+    text: `\`${shorten(node.written)}\` is not one of ${listed(values)}`,
     ...(near !== undefined && { hint: `did you mean \`${near}\`?` }),
   }
 }
@@ -253,13 +250,13 @@ export function listed(names: readonly string[]): string {
   return names.map(name => `\`${name}\``).join(', ')
 }
 
-/** The schema's own words, or ours where it has only zod's. */
-function inWords(issue: Issue): string {
+/** The message of our schema, or a replacement for zod's generic one. */
+function messageOf(issue: Issue): string {
   if (!/^(?:Too small|Too big|Invalid)/.test(issue.message)) return issue.message
   const unit = issue.origin === 'string' ? ' characters' : issue.origin === 'array' ? ' entries' : ''
   if (issue.minimum !== undefined) return `at least ${issue.minimum}${unit}`
   if (issue.maximum !== undefined) return `at most ${issue.maximum}${unit}`
-  return 'a value of the wrong form'
+  return 'a value in the wrong format'
 }
 
 function faultOf(issue: Issue): ConfigCode | undefined {

@@ -4,15 +4,15 @@ import type { Path } from './path.ts'
 import type { Report } from './report.ts'
 import { VENDORS } from './vendors/table.ts'
 
-/** What the gateway appends by itself. */
+/** Path suffixes that the gateway appends. */
 const APPENDED =
   /\/(?:chat\/completions|completions|messages(?:\/count_tokens)?|embeddings|rerank|responses)\/?$/
 const ORIGIN = /^https?:\/\/[^/]+/
-/** No model is so cheap for a million tokens, and few are so dear for one. */
+/** Plausible prices per million tokens are higher, and prices per token are lower. */
 const LEAST_PER_MILLION = 0.0005
 const PER_MILLION = ['input', 'output', 'cached_input', 'cache_write'] as const
 
-/** Reports what is allowed and probably meant otherwise: addresses and prices of another form. */
+/** Warns about valid values that are probably mistakes: addresses and prices in another format. */
 export function checkLikelyMistakes(declarations: readonly Declaration[], report: Report): void {
   for (const { kind, node, path } of declarations) {
     if (kind === 'endpoint') checkBaseUrl(node, [...path, 'base_url'], report)
@@ -41,7 +41,7 @@ function checkBaseUrl(endpoint: Node, path: Path, report: Report): void {
   warn('there is no version path', `most servers need one: \`${base}\``)
 }
 
-/** The addresses at this origin in the table of vendors, or at the usual port of an engine; the protocol's first. */
+/** The vendor addresses at this origin, or at the usual port of an engine; those of the protocol first. */
 function knownBases(url: URL, protocol: unknown): string[] {
   const rows = [...VENDORS.values()].filter(({ kind, baseUrl }) => {
     const known = ORIGIN.exec(baseUrl)?.[0] ?? ''

@@ -18,17 +18,17 @@ import { parseYaml } from './yaml.ts'
 const DEFAULT_SET = 'default'
 
 /**
- * Reads a tree of configuration files: all of it, or every problem in it.
+ * Loads a tree of configuration files: the full tree, or every problem in it.
  *
- *     paths ──▶ files ──▶ yaml ──▶ understand ──▶ declare ──▶ check ──▶ references ──▶ tree
- *                 │         │          │             │           │           │
- *               GW100x   GW100x     GW110x        GW12xx      GW12xx      GW13xx
- *                        GW110x     GW14xx                    GW1404
+ *     paths ──▶ files ──▶ yaml ──▶ resolve ──▶ declare ──▶ check ──▶ references ──▶ tree
+ *                 │         │          │          │           │           │
+ *               GW100x   GW100x     GW110x     GW12xx      GW12xx      GW13xx
+ *                        GW110x     GW14xx                 GW1404
  *
- * A stage that finds a mistake reports it and goes on with what is left: a file that does not parse says nothing
- * about the others, nor a bad resource about its neighbours. Never throws for what a file holds.
+ * A stage that finds an error reports it and continues with the rest: an unparsable file does not affect other files,
+ * and an invalid resource does not affect its neighbours. Never throws for the content of a file.
  *
- * @param paths files, directories (everything below them), or `-` for stdin; names are shown as given here.
+ * @param paths files, directories (everything below them), or `-` for stdin; messages show them as given.
  */
 export async function load(paths: readonly string[], ports: LoadPorts): Promise<Loaded> {
   const report = new Report()
@@ -48,7 +48,7 @@ export async function load(paths: readonly string[], ports: LoadPorts): Promise<
   }
 }
 
-/** What one file declares, or nothing where it cannot be read as a whole. */
+/** The declarations of one file, or undefined if the file is rejected as a whole. */
 function readSource(source: Source, report: Report, ports: LoadPorts): Declared | undefined {
   const { contents, finding } = parseYaml(source)
   const rejection = detectForeign(contents, source) ?? finding ?? emptiness(contents, source)
@@ -69,7 +69,7 @@ function emptiness(contents: ParsedNode | null, source: Source): Finding | undef
   return { code: 'GW1003', span: { source, start: 0, end: 1 }, text: 'nothing but white space and comments' }
 }
 
-/** The canonical form of one resource, or nothing where its declaration is wrong. */
+/** The canonical form of a resource, or undefined if its declaration is invalid. */
 function resource(declaration: Declaration, report: Report): DeclaredResource | undefined {
   const { kind, name, home } = declaration
   const declared = canonical(declaration, report)
@@ -82,15 +82,15 @@ function canonical(
   report: Report,
 ): Pick<DeclaredResource, 'spec' | 'previousName'> | undefined {
   const { kind, node, home, path, publication } = declaration
-  const asked = { node, home, path, extraFields: kind === 'publication' ? ['bindings'] : [] }
+  const context = { node, home, path, extraFields: kind === 'publication' ? ['bindings'] : [] }
   if (publication !== undefined) {
-    const inline = check(inlineBinding, asked, report)
-    // A publication whose name is wrong was reported; its bindings have no name to go by.
+    const inline = check(inlineBinding, context, report)
+    // An invalid publication name is already reported; its bindings have no valid name either.
     if (!inline || !modelName.safeParse(publication).success) return undefined
     return { spec: encode('binding', { ...inline, publication }) }
   }
   const schema: Schema<unknown> = DECLARED_KINDS[kind]
-  const decoded = check(schema, asked, report)
+  const decoded = check(schema, context, report)
   if (decoded === undefined) return undefined
   const { previous_name: previousName, ...spec } = decoded as Spec<typeof kind> & Renamed
   return {
@@ -117,7 +117,7 @@ function oneSet(declared: readonly Declared[], report: Report): string {
   return first?.name ?? DEFAULT_SET
 }
 
-/** A name that stands somewhere in a file that could not be read is not called missing. */
+/** A name that occurs in an unreadable file is not reported as missing. */
 function unreadNames({ sources, incomplete }: Files): (name: string) => boolean {
   const texts = sources.filter(source => source.unread).map(source => source.text)
   return name => incomplete || texts.some(text => text.includes(name))

@@ -2,15 +2,15 @@ import { SECRET_NAME, SECRET_SHAPES } from '../base/secret-shapes.ts'
 import { didYouMean } from './did-you-mean.ts'
 import { mergeRanges, type Source } from './source.ts'
 
-/** What stands for a secret. Of a fixed length: the length of a secret is nobody's business, either. */
+/** The replacement of a secret. Of fixed length, because the length of a secret is confidential, too. */
 export const MASK = '********'
 
-/** A name of a field that may hold a reference to a secret. */
+/** A field name that may take a secret reference. */
 const SLOT_NAME = /(?:^|[_-])(?:key|token|secret|password|credential)$/i
-/** The same in a line that may not even be YAML: the value is everything after the colon. */
+/** The same for a line that may not be YAML: the value is everything after the colon. */
 const SECRET_LINE =
   /(?:key|token|secret|passw\w*|credential|authorization|cookie)["']?\s*[:=]\s*(?!\{\s*["']?(?:env|file)\b)(\S.*)/dgi
-/** The fields that hold a reference to a secret; a typo in their name does not make a secret public. */
+/** The fields with a secret reference; a misspelt name must not expose the secret. */
 const SLOTS = ['upstream_key', 'secret', 'hash'] as const
 const DIGEST = /^sha256:[0-9a-f]{64}$/
 const VARIABLE = /^[A-Z][A-Z0-9_]*$/
@@ -21,17 +21,17 @@ export function holdsSecret(name: string, value: string): boolean {
   return SECRET_NAME.test(name) || didYouMean(name, SLOTS) !== undefined
 }
 
-/** Whether `name` is a field that takes a reference to a secret, such as `upstream_key`. */
+/** Whether `name` is a field for a secret reference, such as `upstream_key`. */
 export function isSecretSlot(name: string): boolean {
   return SLOT_NAME.test(name)
 }
 
-/** Whether this is part of a sound reference to a secret, which is none itself. */
+/** Whether this is part of a valid secret reference, which is not a secret itself. */
 export function isReferencePart(name: string, value: string): boolean {
   return (name === 'env' && VARIABLE.test(value)) || (name === 'file' && value.startsWith('/'))
 }
 
-/** The parts of a line that look like secrets by themselves. */
+/** The parts of a line that look like secrets. */
 export function secretShapes(line: string): [start: number, end: number][] {
   const found: [number, number][] = []
   for (const shape of SECRET_SHAPES) {
@@ -40,7 +40,7 @@ export function secretShapes(line: string): [start: number, end: number][] {
   return found
 }
 
-/** The parts of a line that a secret's name precedes, read without YAML: for comments and broken files. */
+/** The parts of a line after a secret's name, found without YAML: for comments and broken files. */
 export function namedSecrets(line: string): [start: number, end: number][] {
   return [...line.matchAll(SECRET_LINE)].flatMap(match => {
     const range = match.indices?.[1]
@@ -48,7 +48,7 @@ export function namedSecrets(line: string): [start: number, end: number][] {
   })
 }
 
-/** A text with everything that looks like a secret replaced by stars. */
+/** Replaces everything that looks like a secret by stars. */
 export function maskText(text: string): string {
   let shown = ''
   let at = 0
@@ -59,13 +59,12 @@ export function maskText(text: string): string {
   return shown + text.slice(at)
 }
 
-/** Lines longer than this are guessed at only when they are shown. */
+/** In longer lines, secrets are searched only when the line is shown. */
 const GUESSED_LENGTH = 4_096
 const BLOCK_VALUE = /(?:key|token|secret|passw\w*|credential|authorization)["']?\s*:\s*[|>]/i
 
 /**
- * From now on every value of this file that a secret's name precedes is taken for a secret, whether or not it
- * stands where YAML would see it; block texts with all their lines.
+ * Redacts every value of this file after a secret's name, independent of the YAML structure; of block texts all lines.
  */
 export function redactUnread(source: Source): void {
   source.unread = true

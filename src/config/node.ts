@@ -2,17 +2,17 @@ import type { Finding } from './report.ts'
 import type { Span } from './source.ts'
 
 /**
- * A file as it was meant: aliases followed, merges done, variables filled in. Each node keeps the span at which
- * it is written, so that a mistake in an anchor is shown at the anchor. Aliased nodes are shared, not copied:
- * `size` and `height` say how large they would be if they were.
+ * A resolved YAML node: aliases followed, merges applied, variables filled in. Each node keeps its span, so that an
+ * error in an anchor is shown at the anchor. Aliased nodes are shared, not copied: `size` and `height` are those of
+ * the expanded tree.
  */
 export type Node = ScalarNode | MapNode | ListNode | BrokenNode
 
 interface Measured {
   readonly span: Span
-  /** Nodes in all, this one included, with aliases written out. */
+  /** All nodes including this one, with aliases expanded. */
   readonly size: number
-  /** Levels in all, this one included. */
+  /** All levels including this one. */
   readonly height: number
 }
 
@@ -21,7 +21,7 @@ export type Plain = string | number | boolean | null
 export interface ScalarNode extends Measured {
   readonly kind: 'scalar'
   readonly value: Plain
-  /** The text may be shown; where variables were filled in, it is the text before that. */
+  /** The source text for messages; without the values of variables. */
   readonly written: string
   readonly interpolated: boolean
 }
@@ -41,7 +41,7 @@ export interface ListNode extends Measured {
   readonly items: readonly Node[]
 }
 
-/** A value that cannot be used. Its findings are reported where it is used, not where it is only anchored. */
+/** An unusable value. Its findings are reported at each use, not at the anchor alone. */
 export interface BrokenNode extends Measured {
   readonly kind: 'broken'
   readonly findings: readonly Finding[]

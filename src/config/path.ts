@@ -1,4 +1,4 @@
-/** Where a value stands in a document: `['endpoints', 'openai', 'timeouts', 'connect']`. */
+/** The path of a value in a document: `['endpoints', 'openai', 'timeouts', 'connect']`. */
 export type Path = readonly (string | number)[]
 
 const PLAIN = /^[\w-]+$/
@@ -15,15 +15,15 @@ export function formatPath(path: Path): string {
     .join('')
 }
 
-/** A name or a value for a message: on one line, printable, and not endless. */
+/** A name or a value for a message: on one line, printable, of limited length. */
 export function shorten(text: string): string {
   const short = text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}…` : text
   return printable(short)
 }
 
 /**
- * Replaces what could steer a terminal or reorder a line: control characters, and the bidirectional controls of
- * "Trojan Source" (CVE-2021-42574).
+ * Replaces characters that can control a terminal or reorder a line: control characters, and the bidirectional
+ * controls of "Trojan Source" (CVE-2021-42574).
  */
 export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, control =>

@@ -1,7 +1,7 @@
 import { holdsSecret, isReferencePart, isSecretSlot } from './mask.ts'
 import type { Node } from './node.ts'
 
-/** Hides what stands at a secret's place, wherever an alias says that it is written. */
+/** Redacts the value of a secret field, at its anchor if it is an alias. */
 export function redactSecrets(name: string, value: Node): void {
   if (value.kind === 'list') for (const item of value.items) redactScalar(name, item)
   else if (value.kind !== 'map') redactScalar(name, value)

@@ -6,25 +6,25 @@ import { shorten } from './path.ts'
 import type { Report } from './report.ts'
 import type { Span } from './source.ts'
 
-/** Names that the tree does not declare but that may exist. */
+/** Names that may exist although the tree does not declare them. */
 export interface Elsewhere {
-  /** `kind/name` of what exists outside the tree. */
+  /** `kind/name` of the resources outside of the tree. */
   readonly known: ReadonlySet<string>
-  /** Whether a file that could not be read may declare this name. */
+  /** Whether an unreadable file may declare this name. */
   mayDeclare(name: string): boolean
 }
 
-/** Suggestions compare with every name, so a tree that refers to nothing real gets only so many. */
+/** The limit of suggestions: each is a comparison with every name. */
 const SUGGESTIONS = 100
 const GLOB = /[*?]/
 
-/** Reports names that lead nowhere, names declared twice, and what will serve nobody. */
+/** Reports references without a target, duplicate names, and publications without an endpoint. */
 export function checkReferences(
   declarations: readonly Declaration[],
   elsewhere: Elsewhere,
   report: Report,
 ): void {
-  reportTwice(declarations, report)
+  reportDuplicates(declarations, report)
   reportSharedHashes(declarations, report)
   const references = new References(declarations, elsewhere, report)
   for (const declaration of declarations) {
@@ -43,7 +43,7 @@ export function checkReferences(
   references.checkPriced()
 }
 
-function reportTwice(declarations: readonly Declaration[], report: Report): void {
+function reportDuplicates(declarations: readonly Declaration[], report: Report): void {
   const first = new Map<string, Span>()
   for (const { kind, name, home } of declarations) {
     if (name === undefined) continue
@@ -53,17 +53,17 @@ function reportTwice(declarations: readonly Declaration[], report: Report): void
       continue
     }
     const { file, line, column } = other.source.placeAt(other.start)
-    const what = kind === 'settings' ? '`settings`' : `the ${kind} \`${shorten(name)}\``
+    const label = kind === 'settings' ? '`settings`' : `the ${kind} \`${shorten(name)}\``
     report.add({
       code: kind === 'settings' ? 'GW1304' : 'GW1301',
       span: home,
       other,
-      text: `${what} is already at ${file}:${line}:${column}`,
+      text: `${label} is already at ${file}:${line}:${column}`,
     })
   }
 }
 
-/** One secret opens one key: with two, which policy holds would be chance. */
+/** A secret must identify one key: with two, the effective policy would be random. */
 function reportSharedHashes(declarations: readonly Declaration[], report: Report): void {
   const first = new Map<string, { home: Span; name: string }>()
   for (const { kind, name, node, path } of declarations) {
@@ -115,7 +115,7 @@ class References {
     return near === undefined ? {} : { hint: `did you mean \`${near}\`?` }
   }
 
-  /** A field that holds the name of another resource. */
+  /** Checks a field that names another resource. */
   check({ node, path }: Declaration, field: string, kind: string): void {
     const scalar = scalarAt(node, field)
     if (scalar === undefined || typeof scalar.value !== 'string' || this.#exists(kind, scalar.value)) return
@@ -128,7 +128,7 @@ class References {
     })
   }
 
-  /** Model names without a glob that no publication has: legal, because a model may come later. */
+  /** Warns about model names without a glob and without a publication: valid, because a model may come later. */
   checkModels({ node, path }: Declaration, field: string): void {
     const list = node.kind === 'map' ? node.entries.get(field)?.value : undefined
     if (list?.kind !== 'list') return
@@ -147,15 +147,15 @@ class References {
     }
   }
 
-  /** Publications that are offered but that nothing serves. */
+  /** Warns about listed publications without an endpoint. */
   checkBound(): void {
     const bound = new Set<string>()
     for (const name of this.#names.get('binding') ?? []) bound.add(name.slice(0, name.lastIndexOf(' ')))
-    // One that is wrong is a mistake of its own; it says nothing about what it was to bind.
+    // An invalid binding is already reported; its publication counts as bound.
     for (const { kind, name, node, publication } of this.#declarations) {
       if (kind !== 'binding' || name !== undefined) continue
-      const meant = publication ?? (node.kind === 'scalar' ? node.written : undefined)
-      if (meant !== undefined) bound.add(meant)
+      const target = publication ?? (node.kind === 'scalar' ? node.written : undefined)
+      if (target !== undefined) bound.add(target)
     }
     for (const { kind, name, node, home, path } of this.#declarations) {
       if (kind !== 'publication' || name === undefined || bound.has(name)) continue
@@ -166,7 +166,7 @@ class References {
     }
   }
 
-  /** With `settings.require_price`: publications that are offered and whose calls would be rejected. */
+  /** With `settings.require_price`: warns about listed publications with calls that would be rejected. */
   checkPriced(): void {
     const settings = this.#declarations.find(({ kind }) => kind === 'settings')
     if (settings === undefined || scalarAt(settings.node, 'require_price')?.value !== true) return
@@ -174,7 +174,7 @@ class References {
       if (kind !== 'publication' || (node.kind === 'map' && node.entries.has('price'))) continue
       const status = scalarAt(node, 'status')
       if (status !== undefined && status.value !== 'listed') continue
-      const text = 'without a price, which `settings.require_price` asks for: every call would answer 403'
+      const text = 'without a price, which `settings.require_price` demands: every call would answer 403'
       this.#report.add({ code: 'GW1308', severity: 'warning', span: home, path, text })
     }
   }

@@ -7,16 +7,16 @@ const SECTIONS = [
   ['tenant', 'tenants'],
   ['key', 'keys'],
 ] as const
-/** Text that may do without quotes; whether it must have them is left to the writer. */
+/** Text that needs no quotes in most cases; the YAML writer decides the rest. */
 const SIMPLE = /^(?:[A-Za-z][A-Za-z0-9_./:@-]*|\d+[A-Za-z]+)$/
-/** What YAML 1.1 takes for booleans: quoted, because this file may pass through other tools. */
+/** Booleans of YAML 1.1: quoted, because other tools may read this file. */
 const BOOLEAN_ELSEWHERE = /^(?:y|yes|n|no|on|off)$/i
 
 type Fields = Record<string, Json>
 
 /**
- * Resources as one configuration file that `load` reads back to the same resources. Fields that say what the
- * default says are left out; a binding stands in its publication, or by itself where that is not among them.
+ * Renders resources as one configuration file that `load` reads back to the same resources. Fields with their default
+ * are left out. A binding is rendered inside its publication, or separately if that is missing.
  */
 export function render(set: string, resources: readonly Resource[]): string {
   const root = new Map<string, unknown>([['version', 1]])
@@ -36,8 +36,8 @@ export function render(set: string, resources: readonly Resource[]): string {
     }
     if (named.size > 0) root.set(section, named)
   }
-  const apart = [...inline].flatMap(([publication, bindings]) => (own.has(publication) ? [] : bindings))
-  if (apart.length > 0) root.set('bindings', apart)
+  const separate = [...inline].flatMap(([publication, bindings]) => (own.has(publication) ? [] : bindings))
+  if (separate.length > 0) root.set('bindings', separate)
   return write(root)
 }
 
@@ -45,7 +45,7 @@ function bindingsByPublication(resources: readonly Resource[]): Map<string, Fiel
   const inline = new Map<string, Fields[]>()
   for (const { kind, name, spec } of resources) {
     if (kind !== 'binding') continue
-    // A binding is named by both, and neither holds a space (`bindingName`).
+    // The name of a binding is its publication, a space, and its endpoint (`bindingName`).
     const publication = name.slice(0, name.indexOf(' '))
     const bindings = inline.get(publication) ?? []
     bindings.push(withoutDefaults(kind, spec))
@@ -58,7 +58,7 @@ function withoutPublication(binding: Fields): Fields {
   return Object.fromEntries(Object.entries(binding).filter(([field]) => field !== 'publication'))
 }
 
-/** What makes a resource of each kind valid: all the rest may be left to defaults. */
+/** The required fields of each kind; all others have defaults. */
 const REQUIRED: Record<Kind, readonly string[]> = {
   settings: [],
   endpoint: ['protocol', 'base_url', 'served_model'],
@@ -76,16 +76,16 @@ function withoutDefaults(kind: Kind, spec: CanonicalSpec): Fields {
     }),
   )
   const defaults = encode(kind, decode(kind, required))
-  return { ...required, ...less(spec, defaults, REQUIRED[kind]) }
+  return { ...required, ...differing(spec, defaults, REQUIRED[kind]) }
 }
 
-/** The fields of `spec` that differ from `defaults`, inside nested maps, too. */
-function less(spec: CanonicalSpec, defaults: CanonicalSpec, omit: readonly string[] = []): Fields {
+/** The fields of `spec` that differ from `defaults`, including nested maps. */
+function differing(spec: CanonicalSpec, defaults: CanonicalSpec, omit: readonly string[] = []): Fields {
   const kept: Fields = {}
   for (const [field, value] of Object.entries(spec)) {
     const preset = defaults[field]
     if (omit.includes(field) || JSON.stringify(value) === JSON.stringify(preset)) continue
-    kept[field] = isFields(value) && isFields(preset) ? less(value, preset) : value
+    kept[field] = isFields(value) && isFields(preset) ? differing(value, preset) : value
   }
   return kept
 }
@@ -100,7 +100,7 @@ function write(root: ReadonlyMap<string, unknown>): string {
     Scalar(at, node) {
       if (typeof node.value !== 'string') return
       if (!SIMPLE.test(node.value) || BOOLEAN_ELSEWHERE.test(node.value)) node.type = Scalar.QUOTE_DOUBLE
-      // Only values are interpolated on the way back.
+      // Only values are interpolated on reading.
       if (at !== 'key') node.value = node.value.replaceAll('$', '$$$$')
     },
     Map(_, node) {

@@ -5,11 +5,11 @@ import { formatPath, type Path } from './path.ts'
 import type { Span } from './source.ts'
 import type { Problem } from './types.ts'
 
-/** One mistake, at a span; the report makes a {@link Problem} of it. */
+/** An error at a span; the report converts it to a {@link Problem}. */
 export interface Finding {
   readonly code: ConfigCode
   readonly span: Span
-  /** What is wrong, without the field's path. */
+  /** The error, without the path of the field. */
   readonly text: string
   readonly path?: Path
   readonly severity?: 'error' | 'warning'
@@ -17,12 +17,12 @@ export interface Finding {
   readonly hint?: string
 }
 
-/** A file with more mistakes than this is one mistake: the rest is counted, not listed. */
+/** The limit of listed problems per file; the others are counted. */
 const LISTED_PER_FILE = 500
 
 /**
- * Gathers what is wrong with a tree. A value that several aliases lead to is reported once. Frames are drawn
- * last, when every secret of every file has been found and hidden.
+ * Collects the problems of a tree. A value that several aliases use is reported once. Frames are drawn last, after
+ * every secret of every file was found and redacted.
  */
 export class Report {
   readonly #findings = new Map<string, Finding>()
@@ -40,7 +40,7 @@ export class Report {
     return this.#errors > 0
   }
 
-  /** Every problem, in the order of the files and of the lines in them. */
+  /** Every problem, ordered by file and line. */
   problems(): Problem[] {
     const byFile = new Map<number, Finding[]>()
     for (const finding of this.#findings.values()) {
@@ -61,13 +61,13 @@ function listed(findings: Finding[]): Problem[] {
 
 function toProblem(finding: Finding, unlisted: number): Problem {
   const { code, severity = 'error', span, other, path, text, hint } = finding
-  const where = path && path.length > 0 ? `${formatPath(path)}: ` : ''
+  const prefix = path && path.length > 0 ? `${formatPath(path)}: ` : ''
   const more = unlisted > 0 ? ` (and ${unlisted} more in this file)` : ''
   const drawn = codeFrame(span)
   return {
     code,
     severity,
-    message: maskText(where + text) + more,
+    message: maskText(prefix + text) + more,
     place: span.source.placeAt(span.start),
     ...(other && { other: other.source.placeAt(other.start) }),
     ...(drawn !== undefined && { frame: drawn }),

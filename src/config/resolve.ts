@@ -8,19 +8,19 @@ import type { Source, Span } from './source.ts'
 
 /** The deepest nesting, aliases included. */
 const DEPTH_LIMIT = 32
-/** What aliases and merges may add: this much, and this many times what the file itself holds. */
+/** The expansion that aliases and merges may add: a fixed amount, and a multiple of the file's own size. */
 const EXPANSION_ALLOWANCE = 100_000
 const EXPANSION_FACTOR = 10
-/** The tags of values that YAML 1.2 gives by itself. */
+/** The tags of the values of YAML 1.2. */
 const CORE_TAG = /^tag:yaml\.org,2002:(?:str|int|float|bool|null|map|seq)$/
 
 /**
- * What a syntax tree means: aliases followed, merges done, variables filled in, secrets hidden.
+ * Resolves a syntax tree: follows aliases, applies merges, fills in variables, redacts secrets.
  *
- * Work is linear in the file: an aliased node is shared, and its size counted where it is used, so that an alias
- * bomb is rejected before anything is expanded.
+ * Linear in the file size: an aliased node is shared, and its size is counted at each use, so that an alias bomb is
+ * rejected before any expansion.
  *
- * @returns `undefined` where the file is rejected as a whole.
+ * @returns `undefined` if the file is rejected as a whole.
  */
 export function resolveDocument(
   contents: ParsedNode,
@@ -34,12 +34,12 @@ export function resolveDocument(
 }
 
 interface Anchor {
-  /** Absent while the anchored value is still being read: an alias to it would contain itself. */
+  /** Absent while the anchored value is being read: an alias to it would contain itself. */
   node?: Node
 }
 
 class Reader {
-  /** Set once the file asks for too much; from then on nothing is read. */
+  /** Set when the file exceeds a limit; then reading stops. */
   rejected = false
   readonly #source: Source
   readonly #report: Report
@@ -82,7 +82,7 @@ class Reader {
 
   #tagged(ast: ParsedNode, span: Span): BrokenNode | undefined {
     if (ast.tag === undefined || CORE_TAG.test(ast.tag)) return undefined
-    this.#report.add({ code: 'GW1104', span, text: `the tag of this value is not one that gw knows` })
+    this.#report.add({ code: 'GW1104', span, text: `gw does not support the tag of this value` })
     return broken(span)
   }
 
@@ -93,8 +93,8 @@ class Reader {
       return broken(span)
     }
     if (anchor.node === undefined) {
-      const text = 'the alias stands inside the value that it names'
-      this.#report.add({ code: 'GW1106', span, text, hint: 'write out the value that is meant' })
+      const text = 'the alias is inside the value that it refers to'
+      this.#report.add({ code: 'GW1106', span, text, hint: 'write the value in full' })
       return broken(span)
     }
     if (!this.#afford(anchor.node.size)) return this.#rejectExpansion(span)

@@ -2,7 +2,7 @@ import { open, stat } from 'node:fs/promises'
 import { CONFIG_FAULTS, type ConfigCode } from '../base/catalogue/config.ts'
 import type { SecretReference } from '../schema/scalars.ts'
 
-/** A secret is a line or a certificate, never more than this. */
+/** The size limit: a secret is a line or a certificate. */
 const LIMIT_BYTES = 65_536
 
 export interface SecretPorts {
@@ -10,7 +10,7 @@ export interface SecretPorts {
   readonly environment: Readonly<Record<string, string | undefined>>
 }
 
-/** A reference that leads to no secret. Names the reference, never what was found there. */
+/** A reference without a usable secret. Names the reference, never a value. */
 export class SecretError extends Error {
   override readonly name = 'SecretError'
   readonly code: ConfigCode = 'GW1405'
@@ -28,10 +28,10 @@ function formatReference({ env, file }: SecretReference): string {
 }
 
 /**
- * The secret that a reference leads to, without the line break at the end of a file. Read anew each time: who
- * holds it decides how long it is good for.
+ * Reads the secret of a reference, without the line break at the end of a file. Not cached: the caller decides how
+ * long a secret is valid.
  *
- * @throws {SecretError} where there is none, it is empty, or larger than 64 KiB.
+ * @throws {SecretError} if the secret is missing, empty, or larger than 64 KiB.
  */
 export async function resolveSecret(reference: SecretReference, ports: SecretPorts): Promise<string> {
   const { env, file } = reference
@@ -47,8 +47,8 @@ export async function resolveSecret(reference: SecretReference, ports: SecretPor
 }
 
 /**
- * What tells that a secret's file was written or replaced; the same for as long as it was not. Empty for a variable,
- * which cannot change while a process runs.
+ * A stamp of a secret's file that changes when the file is written or replaced. Empty for a variable, which cannot
+ * change while the process runs.
  */
 export async function secretStamp({ file }: SecretReference): Promise<string> {
   if (file === undefined) return ''

@@ -1,13 +1,13 @@
 import type { Place } from './types.ts'
 
-/** The text of one file, and the parts of it that no message may show. */
+/** The text of one file, with the parts that no message may show. */
 export class Source {
-  /** The name as the command line gave it. */
+  /** The name as given on the command line. */
   readonly file: string
   readonly text: string
-  /** Position among the files of a tree, which is the order in which problems are printed. */
+  /** The position among the files of a tree; problems are printed in this order. */
   readonly order: number
-  /** Whether YAML could make nothing of it, so that secrets in it can only be guessed at. */
+  /** Whether YAML could not parse it, so that secrets are found only by guessing. */
   unread = false
   readonly #lineStarts: readonly number[]
   #masks: [start: number, end: number][] = []
@@ -20,7 +20,7 @@ export class Source {
     this.#lineStarts = lineStartsOf(text)
   }
 
-  /** Line and column from 1; a column is a UTF-16 unit, as editors count. */
+  /** Line and column from 1; a column is a UTF-16 unit, as in editors. */
   placeAt(offset: number): Place {
     const line = lastAtMost(this.#lineStarts, offset)
     return { file: this.file, line: line + 1, column: offset - (this.#lineStarts[line] ?? 0) + 1 }
@@ -35,13 +35,13 @@ export class Source {
     return [start, this.text[next - 2] === '\r' ? next - 2 : next - 1]
   }
 
-  /** From now on this part of the text is shown as stars. */
+  /** Redacts this part of the text. */
   redact(start: number, end: number): void {
     this.#masks.push([start, end])
     this.#masksSorted = false
   }
 
-  /** The hidden parts that touch `start` to `end`, in order and without overlaps. */
+  /** The redacted parts between `start` and `end`, sorted and without overlaps. */
   redactedWithin(start: number, end: number): readonly (readonly [start: number, end: number])[] {
     if (!this.#masksSorted) {
       this.#masks = mergeRanges(this.#masks)
@@ -64,7 +64,7 @@ export interface Span {
   readonly end: number
 }
 
-/** Sorts ranges and joins those that touch. */
+/** Sorts ranges and merges those that touch. */
 export function mergeRanges(ranges: readonly (readonly [number, number])[]): [number, number][] {
   const merged: [number, number][] = []
   for (const [start, end] of ranges.toSorted((a, b) => a[0] - b[0])) {

@@ -8,29 +8,29 @@ export interface Place {
   readonly column: number
 }
 
-/** One thing that is wrong with a configuration, ready to be shown. */
+/** A problem of a configuration, ready for display. */
 export interface Problem {
   readonly code: ConfigCode
   readonly severity: 'error' | 'warning'
-  /** What is wrong here, with the field's path; never a secret. */
+  /** The error, with the path of the field; never a secret. */
   readonly message: string
   readonly place: Place
-  /** The other place, where two collide. */
+  /** The other place of a conflict. */
   readonly other?: Place
-  /** A few lines around the place with a marker under it, secrets masked. */
+  /** A few lines around the place with a marker, secrets masked. */
   readonly frame?: string
-  /** A did-you-mean, or how to hint it where that is more particular than the catalogue's. */
+  /** A suggestion or a fix, if it is more specific than the catalogue's hint. */
   readonly hint?: string
 }
 
-/** A resource as a file declares it, in canonical form. */
+/** A declared resource in canonical form. */
 export interface DeclaredResource extends Resource {
   readonly place: Place
-  /** The name that it had until now. */
+  /** Its name before a rename. */
   readonly previousName?: string
 }
 
-/** A whole tree of files, valid. */
+/** A valid tree of files. */
 export interface Tree {
   readonly set: string
   /** Sorted by kind and name. */
@@ -38,22 +38,22 @@ export interface Tree {
   readonly files: readonly string[]
 }
 
-/** Either a tree (and perhaps warnings), or every problem at once. */
+/** Either a tree, perhaps with warnings, or all problems at once. */
 export type Loaded =
   | { readonly ok: true; readonly tree: Tree; readonly problems: readonly Problem[] }
   | { readonly ok: false; readonly problems: readonly Problem[] }
 
-/** What the world outside lends to the loader. */
+/** The environment of the loader. */
 export interface LoadPorts {
-  /** Absolute path from which relative ones count; the working directory of the process by default. */
+  /** Absolute base path of relative paths; by default the working directory of the process. */
   readonly folder?: string
   /** Variables for `${GW_…}`. */
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Reads `-c -`. */
   readonly readStdin: () => Promise<Buffer>
   /**
-   * Names that exist outside this tree, as `kind/name`: a reference to one of them is not an error. Empty
-   * where a tree is validated by itself.
+   * Names that exist outside of this tree, as `kind/name`: references to them are valid. Empty if a tree is validated
+   * on its own.
    */
   readonly known: ReadonlySet<string>
 }

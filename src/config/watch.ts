@@ -4,30 +4,30 @@ import { type FSWatcher, watch as watchWithChokidar } from 'chokidar'
 import type { Clock, Timer } from '../base/clock.ts'
 import { matters, watchedDirectories } from './watched.ts'
 
-/** A save is several events: editors write beside, rename, and remove. */
+/** A save causes several events: editors write a new file, rename it, and delete the old one. */
 const DEBOUNCE_MS = 150
-/** A file that is written without end is looked at all the same. */
+/** The longest delay for a file that is written continuously. */
 const MAX_WAIT_MS = 1_000
 
 export interface WatchPorts {
   readonly clock: Clock
-  /** Something has happened that may have changed what the files say, and is over. */
+  /** Called after a burst of events that may have changed the content of the files. */
   readonly onChange: () => void
-  /** The system watches no more: what happens from now on may go unseen. */
+  /** Called when the system stops watching: later changes may be missed. */
   readonly onError: (error: Error) => void
 }
 
-/** Files that are watched until they are closed. */
+/** An active watch, until it is closed. */
 export interface Watch {
   close(): Promise<void>
 }
 
 /**
- * Watches a tree of files, on the directories that hold it ({@link watchedDirectories}), so that a save by rename, a
- * link that is swapped and a file that comes or goes are all seen.
+ * Watches a tree of files through its directories ({@link watchedDirectories}), which detects saves by rename, swapped
+ * links, and new and deleted files.
  *
  * @param paths absolute.
- * @returns as soon as nothing goes unseen any more.
+ * @returns when all directories are watched.
  */
 export async function watchFiles(paths: readonly string[], ports: WatchPorts): Promise<Watch> {
   const watched = new WatchedFiles(paths, ports)
@@ -39,7 +39,7 @@ class WatchedFiles implements Watch {
   readonly #paths: readonly string[]
   readonly #ports: WatchPorts
   #watcher: FSWatcher | undefined
-  /** Which directories are watched, by name and inode: one that was replaced is another. */
+  /** The watched directories by name and inode: a replaced directory has another inode. */
   #identity = ''
   #timer: Timer | undefined
   #waitingSinceMs: number | undefined
@@ -58,7 +58,7 @@ class WatchedFiles implements Watch {
     await this.#watcher?.close()
   }
 
-  /** Watches what is there now. Resolves when all of it is watched. */
+  /** Watches the current directories. Resolves when all are watched. */
   async renew(): Promise<void> {
     const wanted = watchedDirectories(this.#paths)
     const identity = identityOf(wanted.keys())
@@ -76,7 +76,7 @@ class WatchedFiles implements Watch {
     watcher.on('all', (_event, path) => {
       if (isOurs(path)) this.#touched()
     })
-    // What chokidar compares and finds to be the same, such as a link that leads elsewhere by now.
+    // Paths that chokidar considers unchanged, such as a link with a new target.
     watcher.on('raw', (_event, name: string | null, details) => {
       const { watchedPath } = details as { readonly watchedPath?: string }
       if (watchedPath === undefined || !wanted.has(watchedPath)) return
@@ -100,7 +100,7 @@ class WatchedFiles implements Watch {
 
   #quiet(): void {
     this.#waitingSinceMs = undefined
-    // Told only once the watch is whole again: what happens from then on is seen, what has happened is read.
+    // Reported only when the watch is complete again: later changes are detected, earlier ones are read.
     this.#settling = this.#settling.then(() => this.#notify())
   }
 

@@ -1,24 +1,24 @@
 import { type Dirent, lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { basename, join, parse, resolve, sep } from 'node:path'
 
-/** What of a directory matters: each of its entries, or these alone. */
+/** The relevant entries of a directory: all, or only these. */
 export type Wanted = 'everything' | ReadonlySet<string>
 
 const YAML_FILE = /\.ya?ml$/
 const IGNORED = 'node_modules'
-/** A link that leads to itself ends somewhere. */
+/** The limit of links in a path: a link may lead to itself. */
 const MAX_LINKS = 40
 
 /**
- * The directories in which something may happen that changes what a tree of files says:
+ * The directories in which a change can affect the content of a tree of files:
  *
- * - each directory of the tree, links to directories followed, as the loader reads it
- * - of each path, each directory on it that holds a link: a Kubernetes ConfigMap (`..data`) and a checkout of git-sync
- *   are brought up to date by swapping one link, and nothing happens where that leads to
- * - the directory above, where a file or directory that is replaced as a whole comes back
+ * - each directory of the tree, following links to directories, like the loader
+ * - of each path, each directory with a link on the path: a Kubernetes ConfigMap (`..data`) and a checkout of git-sync
+ * are updated by swapping one link, without an event at its target
+ * - the parent directory, in which a replaced file or directory reappears
  *
  * @param paths absolute.
- * @returns real paths of directories that exist.
+ * @returns real paths of existing directories.
  */
 export function watchedDirectories(paths: readonly string[]): ReadonlyMap<string, Wanted> {
   const wanted = new Map<string, Wanted>()
@@ -29,14 +29,14 @@ export function watchedDirectories(paths: readonly string[]): ReadonlyMap<string
   return wanted
 }
 
-/** Whether an entry of a watched directory can matter: the databases beside a file change with every request. */
+/** Whether an entry of a watched directory is relevant: a database beside a file changes with every request. */
 export function matters(directory: string, name: string, wanted: ReadonlyMap<string, Wanted>): boolean {
   const which = wanted.get(directory)
   if (which === undefined || which !== 'everything') return which?.has(name) === true
   if (YAML_FILE.test(name)) return !name.startsWith('.')
   if (name === IGNORED) return false
   const entry = lstatSync(join(directory, name), { throwIfNoEntry: false })
-  // One that has gone may have been anything.
+  // A deleted entry may have been of any kind.
   return !entry?.isFile()
 }
 
@@ -54,7 +54,7 @@ function tree(path: string, wanted: Map<string, Wanted>, seen: Set<string>): voi
   }
 }
 
-/** Walks a path from its root, through every link. */
+/** Walks a path from its root, following every link. */
 function follow(path: string, wanted: Map<string, Wanted>): void {
   const { root } = parse(path)
   let here = root

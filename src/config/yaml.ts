@@ -3,25 +3,25 @@ import type { Finding } from './report.ts'
 import type { Source } from './source.ts'
 
 /**
- * How much one file may ask of the parser. A million tokens are some 13,000 keys and two seconds; without this,
- * 16 MiB of brackets take minutes and gigabytes.
+ * The token limit per file. A million tokens are about 13,000 keys and two seconds; without the limit, 16 MiB of
+ * brackets take minutes and gigabytes.
  */
 const TOKEN_LIMIT = 1_000_000
-/** Open brackets and indentations. The composer recurses, so that this also guards the stack. */
+/** Open brackets and indentations. Also protects the stack, because the composer recurses. */
 const STACK_LIMIT = 200
-/** Anchors and tags in a row: each one too many costs an error object. */
+/** Consecutive anchors and tags: each superfluous one costs an error object. */
 const PROPERTIES_LIMIT = 4
 
 interface ParsedFile {
-  /** The first document, as far as it could be read. */
+  /** The first document, as far as it is readable. */
   readonly contents: ParsedNode | null
-  /** Why the rest of the file cannot be trusted. */
+  /** Why the rest of the file is unreliable. */
   readonly finding?: Finding
 }
 
 /**
- * The syntax tree of one file, YAML 1.2 with the core schema and nothing else. Duplicate keys, tags, aliases and
- * merges are left to `understand`, which knows their places.
+ * Parses one file to a syntax tree: YAML 1.2 with the core schema only. Duplicate keys, tags, aliases and merges are
+ * checked by `resolve`, which knows their places.
  */
 export function parseYaml(source: Source): ParsedFile {
   const { tokens, finding } = tokenize(source)
@@ -35,7 +35,7 @@ export function parseYaml(source: Source): ParsedFile {
   return { contents, ...(finding && { finding }) }
 }
 
-/** Reads tokens up to the end of the first document, or to the first thing that gw rejects whatever follows. */
+/** Reads tokens up to the end of the first document, or to the first one that gw rejects. */
 function tokenize(source: Source): { tokens: CST.Token[]; finding?: Finding } {
   const tokens: CST.Token[] = []
   const parser = new Parser()
@@ -72,7 +72,7 @@ function rejectedToken(
   before: readonly CST.Token[],
 ): Pick<Finding, 'code' | 'text'> | undefined {
   if (token.type === 'directive') {
-    return { code: 'GW1103', text: 'a `%` directive: gw reads YAML 1.2 and nothing else' }
+    return { code: 'GW1103', text: 'a `%` directive: gw supports only YAML 1.2' }
   }
   if (token.type === 'error') return { code: 'GW1101', text: SYNTAX.UNEXPECTED_TOKEN }
   if (token.type === 'document' && before.some(earlier => earlier.type === 'document')) {
@@ -100,7 +100,7 @@ function compose(tokens: readonly CST.Token[]): Document.Parsed | undefined {
   return first
 }
 
-/** Our own words for the library's errors: theirs quote the file, which may hold a secret. */
+/** Our own messages for the library's errors, because its messages quote the file, which may contain a secret. */
 const SYNTAX: Record<YAMLError['code'], string> = {
   ALIAS_PROPS: 'an alias cannot have an anchor or a tag',
   BAD_ALIAS: 'an anchor or alias without a usable name',

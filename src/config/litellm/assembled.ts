@@ -17,7 +17,7 @@ import { providerFor, sameAccountIn } from './providers.ts'
 interface Endpoint {
   readonly name: string
   readonly account: Account
-  /** Of the first deployment on it; others override it in their bindings. */
+  /** Of its first deployment; the others override it in their bindings. */
   readonly servedModel: string
 }
 
@@ -38,16 +38,16 @@ interface Publication {
 }
 
 /**
- * Deployments as endpoints, publications and bindings. What shares address, credential and limits is one endpoint;
- * a model with two deployments on one account gets a second endpoint of the same account, for a binding is one of
- * each.
+ * Converts deployments to endpoints, publications and bindings. Deployments with the same address, credential and
+ * limits share one endpoint. A model with two deployments on one account gets a second endpoint of that account,
+ * because a publication has only one binding per endpoint.
  */
 export class Assembly {
   readonly #endpoints: Endpoint[] = []
   readonly #publications = new Map<string, Publication>()
   readonly #usesPriceList: boolean
 
-  /** @param usesPriceList What has no price in the file gets that of the price list, where it is listed. */
+  /** @param usesPriceList models without a price in the file get the listed price, if there is one. */
   constructor(usesPriceList: boolean) {
     this.#usesPriceList = usesPriceList
   }
@@ -71,9 +71,7 @@ export class Assembly {
     this.#bind(publication, deployment.account, deployment)
   }
 
-  /**
-   * The endpoints of `others` as the next tiers of a publication: those that are asked where no earlier one is usable.
-   */
+  /** Adds the endpoints of `others` as the next tiers of a publication, used if no earlier endpoint is usable. */
   fallBack(name: string, others: readonly Part[]): void {
     const publication = this.#publications.get(name)
     if (publication === undefined) return
@@ -82,7 +80,7 @@ export class Assembly {
     for (const part of others) {
       const other = part.text === undefined ? undefined : this.#publications.get(part.text)
       if (other === undefined) {
-        part.leave('no model of that name was carried')
+        part.leave('no model of that name was imported')
         continue
       }
       const own = standIns(other, protocols)
@@ -94,13 +92,13 @@ export class Assembly {
       part.keep()
       for (const { account, servedModel, weight, title } of own) {
         if (title !== undefined)
-          part.note(`it speaks another protocol: a second endpoint, ${title}, stands in with the same key`)
+          part.note(`it has another protocol: a second endpoint, ${title}, uses the same key`)
         this.#bind(publication, account, { servedModel, weight, priority })
       }
     }
   }
 
-  /** Another name for a publication. False where the name is taken, or there is no such publication. */
+  /** Adds another name for a publication. False if the name is taken, or the publication does not exist. */
   alias(name: string, target: string): boolean {
     const known = this.#publications.get(target)
     if (known === undefined || this.#publications.has(name)) return false
@@ -139,7 +137,7 @@ export class Assembly {
     return [...endpoints, ...rest]
   }
 
-  /** What the file says, else what is listed; that its calls would be free is never left unsaid. */
+  /** The price of the file, else the listed price; free calls always cause a note. */
   #priceOf({ price, named, account, servedModel }: Deployment): Amounts {
     if (Object.keys(price.amounts).length > 0) return price.amounts
     const vendor = providerFor(account.providerName, undefined)?.vendor
@@ -164,7 +162,7 @@ export class Assembly {
     for (const endpoint of alike) {
       const binding = taken.get(endpoint)
       if (binding?.servedModel !== servedModel) continue
-      // The same twice is the same with more weight; in a later tier it would never be asked.
+      // A repeated binding adds its weight; in a later tier it would never be used.
       if (binding.priority === priority) binding.weight += weight
       return
     }
@@ -187,18 +185,18 @@ interface StandIn {
   readonly account: Account
   readonly servedModel: string
   readonly weight: number
-  /** What it is called, where it is another address than that of the model itself. */
+  /** The model name, if its address differs from that of the model itself. */
   readonly title?: string
 }
 
-/** The bindings of the first tier that a publication of `protocols` can use: as they are, or at another address. */
+/** The usable bindings of the first tier for a publication of `protocols`: unchanged, or at another address. */
 function standIns({ bindings }: Publication, protocols: ReadonlySet<Protocol>): readonly StandIn[] {
   const first = bindings.filter(binding => binding.priority === 0)
   const own = first.filter(({ endpoint }) => protocols.has(endpoint.account.protocol))
   if (own.length > 0) return own.map(binding => ({ ...binding, account: binding.endpoint.account }))
   return first.flatMap(({ endpoint: { account }, servedModel, weight }) => {
     const provider = providerFor(account.providerName, undefined)
-    // The credential goes to its vendor alone: what stands at an address of its own has no other one.
+    // The credential must go only to its vendor, so a custom address has no second one.
     if (provider === undefined || provider.baseUrl !== account.baseUrl) return []
     const vendors = [...protocols].flatMap(protocol => sameAccountIn(provider, protocol) ?? [])
     return vendors.map(({ id, title, protocol, baseUrl, auth }) => ({
@@ -214,7 +212,7 @@ function same(a: Account, b: Account): boolean {
   return JSON.stringify(a) === JSON.stringify(b)
 }
 
-/** The provider, and the host where it is a server of one's own. */
+/** The provider, and the host of a self-hosted server. */
 function nameOf({ providerName, baseUrl }: Account): string {
   const provider =
     providerName
@@ -244,7 +242,7 @@ function endpointSpec({ account, servedModel }: Endpoint): Json {
   }
 }
 
-/** Half an hour, the longest exchange by default: a longer silence needs a longer one. */
+/** Half an hour, the default limit of an exchange: a longer idle timeout needs a longer limit. */
 const TOTAL_MS = 1_800_000
 
 function timeoutsOf({ text, ms }: Silence): Json {
@@ -269,7 +267,7 @@ function bindingSpec(publication: string, { endpoint, servedModel, weight, prior
   }
 }
 
-/** @throws where the schema rejects what was assembled, which is a mistake of the import itself. */
+/** @throws if the schema rejects the result, which is a bug of the import. */
 export function resource(kind: Kind, name: string, spec: Json): Resource {
   return { kind, name, spec: encode(kind, KINDS[kind].parse(spec) as Spec<Kind>) }
 }

@@ -6,37 +6,37 @@ import type { Part } from './parts.ts'
 import { isTranslated, type NamedModel, namedModel, type Provider, providerFor } from './providers.ts'
 import { variableIn, variableName } from './variables.ts'
 
-/** The endpoint of one deployment, without its name: two that are alike in all this are one account. */
+/** The endpoint of one deployment, without its name: deployments with equal fields share an account. */
 export interface Account {
   readonly providerName: string
   readonly protocol: Protocol
   readonly baseUrl: string
-  /** A variable of the environment that holds the credential. */
+  /** The environment variable with the credential. */
   readonly keyVariable?: string
-  /** Only where it is not the default of the protocol. */
+  /** Only if it differs from the protocol's default. */
   readonly auth?: 'bearer' | 'x-api-key'
   readonly headers: Headers
-  /** How long it may be silent: before the first byte and between two. */
+  /** The longest silence: before the first byte and between two bytes. */
   readonly silence?: Silence
   readonly maxConcurrency?: number
 }
 
-/** A value that is secret is a reference to a variable. */
+/** A secret value as a reference to a variable. */
 type Headers = Readonly<Record<string, string | { readonly env: string }>>
 
 /**
- * LiteLLM's `timeout` is that of its HTTP client: of each wait for bytes, and not of a whole answer, so a stream that
- * goes on is never cut by it.
+ * LiteLLM's `timeout` is that of its HTTP client: it limits each wait for bytes, not the whole answer, so it never
+ * cuts a stream that continues.
  */
 export interface Silence {
   readonly text: string
   readonly ms: number
 }
 
-/** One entry of `model_list`, understood. */
+/** A parsed entry of `model_list`. */
 export interface Deployment {
   readonly publication: string
-  /** Where its name stands. */
+  /** The place of its name. */
   readonly named: Part
   readonly account: Account
   readonly servedModel: string
@@ -46,17 +46,17 @@ export interface Deployment {
   readonly window: Window
 }
 
-/** How much a model reads and writes, in tokens. */
+/** The token limits of a model. */
 export interface Window {
   readonly maxInput: number | undefined
   readonly maxOutput: number | undefined
-  /** Where it stands. */
+  /** Its place. */
   readonly parts: readonly Part[]
 }
 
 const MODES = new Set(['chat', 'embedding', 'rerank'])
 const MODEL_NAME = /^[^\s\p{C}*]{1,256}$/u
-/** What people write where a server wants no key and a client library insists on one. */
+/** Placeholder keys for servers without a key, because client libraries require one. */
 const NO_KEY = /^(?:|none|null|empty|dummy|fake|fake-key|no-key|not-needed|anything)$/i
 
 /** An element of `credential_list`. */
@@ -65,13 +65,13 @@ export interface Credential {
   readonly values: Part
 }
 
-/** Fields that several entries share: a credential by its name, and the timeout of the whole file. */
+/** Fields shared by several entries: named credentials, and the timeout of the whole file. */
 export interface Shared {
   readonly credentials: ReadonlyMap<string, Credential>
   readonly silence?: Silence
 }
 
-/** @returns undefined where the entry cannot be carried; why not is told to its part. */
+/** @returns undefined if the entry cannot be imported; its part gets the reason. */
 export function readDeployment(entry: Part, shared: Shared): Deployment | undefined {
   const params = entry.member('litellm_params')
   const nameOf = entry.member('model_name')
@@ -81,7 +81,7 @@ export function readDeployment(entry: Part, shared: Shared): Deployment | undefi
   }
   if (!MODEL_NAME.test(nameOf.text)) {
     return entry.leave(
-      `\`${nameOf.text}\`: gw publishes single models: a name with \`*\` or spaces stands for none`,
+      `\`${nameOf.text}\`: gw publishes single models: a name with \`*\` or spaces is not supported`,
     )
   }
   const info = entry.member('model_info')
@@ -122,12 +122,12 @@ export function readDeployment(entry: Part, shared: Shared): Deployment | undefi
   }
 }
 
-/** A provider of which nothing is known is taken for one of OpenAI's protocol, where an address is given. */
+/** An unknown provider with an address is assumed to use the OpenAI protocol. */
 function providerOf(named: NamedModel, params: Part, mode: string | undefined): Provider | undefined {
   const known = providerFor(named.providerName, mode)
   if (known || isTranslated(named.providerName)) return known
   const base = params.member('api_base') ?? params.member('base_url')
-  base?.note(`\`${named.providerName}\` is taken for a server of the OpenAI protocol: probe it`)
+  base?.note(`\`${named.providerName}\` is assumed to be a server of the OpenAI protocol: probe it`)
   return base && { protocol: 'openai' }
 }
 
@@ -159,25 +159,25 @@ function baseUrlOf(provider: Provider, places: Places): string | undefined {
   const variable = variableIn(given.text)
   if (variable !== undefined) {
     given.tally.addresses.add(variable)
-    given.keep().note(`the address stood in ${variable}: set GW_${variable} where gw runs`)
+    given.keep().note(`the address was in ${variable}: set GW_${variable} in the environment of gw`)
     return `${unknownAddress(variable)}${suffix}`
   }
   const url = URL.canParse(given.text) ? new URL(given.text) : undefined
   if (url === undefined || url.username || url.password || url.search || url.hash) return undefined
   given.keep()
-  // Azure's older addresses go on with the deployment, which is the model here.
+  // Azure's older addresses continue with the deployment, which is the model here.
   const path = url.pathname.replace(/\/openai\/deployments\/.*$|\/chat\/completions$/, '').replace(/\/+$/, '')
   if (path !== url.pathname.replace(/\/+$/, ''))
     given.note('gw appends the path of each request itself: cut off here')
   return url.origin + (path.endsWith(suffix) ? path : path + suffix)
 }
 
-/** Resolves nowhere (RFC 2606) until the variable is set. */
+/** Never resolves (RFC 2606), until the variable is set. */
 export function unknownAddress(variable: string): string {
   return `https://${variable.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}.invalid`
 }
 
-/** The key of a vendor goes to that vendor alone, unless the file itself sends it elsewhere. */
+/** The key of a vendor is sent only to that vendor, unless the file sends it elsewhere. */
 function keyOf(
   provider: Provider,
   baseUrl: string,
@@ -200,7 +200,7 @@ function keyOf(
     return {}
   }
   const keyVariable = given.tally.variableFor(given.text, `${variableName(publication)}_API_KEY`)
-  given.keep().note(`a key stands in the file, and was not copied: put it into ${keyVariable}`)
+  given.keep().note(`the file contains a key, which was not copied: put it into ${keyVariable}`)
   return { keyVariable }
 }
 
@@ -216,7 +216,7 @@ function headersOf(params: Part, publication: string): Headers {
       headers[name] = { env: variable }
     } else if (holdsSecret(name, text) || secretShapes(text).length > 0 || looksSecret(name, text)) {
       const env = part.tally.variableFor(text, `${variableName(publication)}_${variableName(name)}`)
-      part.keep().note(`a secret stands in the file, and was not copied: put it into ${env}`)
+      part.keep().note(`the file contains a secret, which was not copied: put it into ${env}`)
       headers[name] = { env }
     } else {
       part.keep()
@@ -236,7 +236,7 @@ function timeoutOf(params: Part, shared: Shared): { silence?: Silence } {
   return silence === undefined ? {} : { silence }
 }
 
-/** Seconds as LiteLLM has them, as a duration of gw. */
+/** LiteLLM's seconds as a duration of gw. */
 export function silenceOf(part: Part | undefined): Silence | undefined {
   const ms = Math.round(Number(part?.text ?? Number.NaN) * 1_000)
   if (!(ms >= 1 && ms <= 86_400_000)) return undefined

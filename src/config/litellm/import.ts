@@ -10,22 +10,22 @@ import { type Credential, readDeployment, silenceOf, unknownAddress } from './de
 import { type Left, type Note, Part, Tally } from './parts.ts'
 import { reasonFor } from './reasons.ts'
 
-/** What a LiteLLM configuration becomes. */
+/** The result of an import. */
 export interface Imported {
-  /** A configuration file of gw that validates. */
+  /** A valid configuration file of gw. */
   readonly yaml: string
   readonly resources: readonly Resource[]
-  /** Every field that was not carried, in the order of the file. */
+  /** Every field that was not imported, in the order of the file. */
   readonly left: readonly Left[]
   readonly notes: readonly Note[]
 }
 
 export interface ImportOptions {
-  /** Take prices from the price list where the file has none. */
+  /** Use the price list for models without a price in the file. */
   readonly prices?: boolean
 }
 
-/** So that what was imported can be called at once: `gw keys issue` mints the secret. */
+/** A tenant and a key, so that the models can be called at once: `gw keys issue` mints the secret. */
 export const IMPORTED_TENANT = 'my-team'
 export const IMPORTED_KEY = 'my-app'
 
@@ -33,16 +33,16 @@ export type ImportOutcome =
   | { readonly ok: true; readonly imported: Imported }
   | { readonly ok: false; readonly problems: readonly Problem[] }
 
-/** Settings of the proxy that hold fields; each field of them is told by itself. */
+/** Settings with fields that are reported one by one. */
 const SECTIONS = ['litellm_settings', 'router_settings', 'general_settings']
 
 /**
- * Reads a `config.yaml` of the LiteLLM proxy (docs.litellm.ai, "Config.yaml") as a configuration of gw.
+ * Converts a `config.yaml` of the LiteLLM proxy (docs.litellm.ai, "Config.yaml") to a configuration of gw.
  *
  *     model_list ──▶ deployments ──▶ endpoints, publications, bindings
- *     aliases, fallbacks ──▶ publications, tiers          everything else ──▶ told, with its place
+ *     aliases, fallbacks ──▶ publications, tiers          everything else ──▶ reported, with its place
  *
- * A literal credential is never carried: a reference to a variable takes its place.
+ * A literal credential is never copied: a reference to a variable replaces it.
  */
 export async function importLitellm(
   path: string,
@@ -60,7 +60,7 @@ export async function importLitellm(
     report.add({
       code: 'GW1203',
       span: node.span,
-      text: 'no `model_list`: this is no configuration of the LiteLLM proxy',
+      text: 'no `model_list`: this is not a configuration of the LiteLLM proxy',
     })
   }
   if (report.hasErrors || !node) return { ok: false, problems: report.problems() }
@@ -109,12 +109,12 @@ function credentialsOf(root: Part): ReadonlyMap<string, Credential> {
   return credentials
 }
 
-/** `fallbacks: [{ a: [b, c] }]`: b, and then c, where a has no usable endpoint. */
+/** `fallbacks: [{ a: [b, c] }]`: b, then c, if a has no usable endpoint. */
 function carryFallbacks(fallbacks: Part | undefined, assembly: Assembly): void {
   for (const item of fallbacks?.items() ?? []) {
     for (const [name, others] of item.members()) {
       if (assembly.has(name)) assembly.fallBack(name, others.items())
-      else others.leave('no model of that name was carried')
+      else others.leave('no model of that name was imported')
     }
   }
 }
@@ -124,8 +124,8 @@ function carryAliases(aliases: Part | undefined, assembly: Assembly): void {
   for (const [name, part] of aliases?.members() ?? []) {
     const target = part.member('model') ?? part
     if (target.text !== undefined && assembly.alias(name, target.text)) target.keep()
-    else part.leave('no model of that name was carried, or the alias is taken')
-    part.member('hidden')?.leave('what can be called is listed: `status: listed`')
+    else part.leave('no model of that name was imported, or the alias is taken')
+    part.member('hidden')?.leave('gw lists every callable model: `status: listed`')
   }
 }
 
@@ -145,7 +145,7 @@ function noteOnProtocols(root: Part, assembly: Assembly): void {
   }
 }
 
-/** Every field that nothing took, at the highest place of which nothing was taken. */
+/** Reports every unused field, at the highest unused level. */
 function leaveTheRest(root: Part): void {
   const visit = (part: Part): void => {
     const { tally, path } = part
@@ -160,7 +160,7 @@ function leaveTheRest(root: Part): void {
   visit(root)
 }
 
-/** The file, with a variable of gw wherever an address stood in one. */
+/** The file, with gw variables in the place of LiteLLM address variables. */
 function written(resources: readonly Resource[], { addresses }: Tally): string {
   let yaml = render('default', resources)
   for (const variable of addresses) {

@@ -2,13 +2,13 @@ import { parseNano } from '../../base/decimal.ts'
 import type { Part } from './parts.ts'
 
 export interface Price {
-  /** By the fields of a publication. */
+  /** Keyed by the price fields of a publication. */
   readonly amounts: Readonly<Record<string, string>>
-  /** Where they stand. */
+  /** Their places. */
   readonly parts: readonly Part[]
 }
 
-/** LiteLLM's fields, in money for one token, and ours, for a million. */
+/** LiteLLM's fields per token, and ours per million tokens. */
 const PER_TOKEN = {
   input_cost_per_token: 'input',
   output_cost_per_token: 'output',
@@ -18,7 +18,7 @@ const PER_TOKEN = {
 const PER_CALL = { input_cost_per_request: 'per_request', input_cost_per_query: 'per_search_unit' } as const
 const DECIMAL = /^(\d*)\.?(\d*)(?:[eE]([+-]?\d{1,3}))?$/
 
-/** What a deployment costs, where the file says so: the first place that has a field wins. */
+/** The price of a deployment from the file; the first place with a field wins. */
 export function priceOf(places: readonly (Part | undefined)[]): Price {
   const amounts: Record<string, string> = {}
   const parts: Part[] = []
@@ -39,7 +39,7 @@ export function priceOf(places: readonly (Part | undefined)[]): Price {
   return { amounts, parts }
 }
 
-/** A written decimal times a power of ten, exactly: `1.5e-7` by 6 is `0.15`. */
+/** Multiplies a decimal text by a power of ten, exactly: `1.5e-7` by 6 is `0.15`. */
 export function shifted(text: string, places: number): string | undefined {
   const [matched, whole = '', part = '', exponent = '0'] = DECIMAL.exec(text) ?? []
   if (matched === undefined || whole + part === '') return undefined

@@ -2,7 +2,7 @@ import type { Entry, Node } from '../node.ts'
 import { formatPath, type Path } from '../path.ts'
 import type { Place } from '../types.ts'
 
-/** A field of the file that gw has no place for, or no use. Never its value. */
+/** A field of the file without an equivalent in gw. Never its value. */
 export interface Left {
   /** `model_list[2].litellm_params.rpm` */
   readonly field: string
@@ -10,24 +10,24 @@ export interface Left {
   readonly why: string
 }
 
-/** Something that was carried over with a change, or that needs a hand. */
+/** A field that was imported with a change, or needs manual work. */
 export interface Note {
   readonly place: Place
   readonly text: string
 }
 
-/** What became of each field of one file. */
+/** The import state of each field of one file. */
 export class Tally {
   readonly left: Left[] = []
   readonly notes: Note[] = []
-  /** Variables of the environment that hold addresses. */
+  /** Environment variables with addresses. */
   readonly addresses = new Set<string>()
-  /** Literal keys, and the variables that stand for them: what is one key stays one. */
+  /** Literal keys and their variables: the same key always gets the same variable. */
   readonly #keyVariables = new Map<string, string>()
   readonly #kept = new Set<string>()
   readonly #left = new Set<string>()
 
-  /** The variable for a key that stands in the file: `wanted`, or `wanted_2` where another key has that. */
+  /** The variable for a literal key: `wanted`, or `wanted_2` if another key uses that name. */
   variableFor(secret: string, wanted: string): string {
     const known = this.#keyVariables.get(secret)
     if (known !== undefined) return known
@@ -45,12 +45,12 @@ export class Tally {
   leave(part: Part, why: string): void {
     if (this.#left.has(identity(part.path))) return
     this.#left.add(identity(part.path))
-    // What stands around it is told by its parts from now on.
+    // Its parents are now reported by their parts.
     this.keep(part.path.slice(0, -1))
     this.left.push({ field: formatPath(part.path), place: part.place, why })
   }
 
-  /** Whether anything in it was carried. */
+  /** Whether any part of it was imported. */
   isKept(path: Path): boolean {
     return this.#kept.has(identity(path))
   }
@@ -64,7 +64,7 @@ function identity(path: Path): string {
   return JSON.stringify(path)
 }
 
-/** A value of the file with its place. What is taken out of it by a reader counts as carried. */
+/** A value of the file with its place. A value that a reader takes counts as imported. */
 export class Part {
   readonly node: Node
   readonly path: Path
@@ -82,7 +82,7 @@ export class Part {
     return new Part(node, [], node.span.source.placeAt(node.span.start), tally)
   }
 
-  /** Of a map. A field that is there and empty counts as absent. */
+  /** A member of a map. An empty field counts as absent. */
   member(name: string): Part | undefined {
     const entry = this.node.kind === 'map' ? this.node.entries.get(name) : undefined
     return entry && !isEmpty(entry.value) ? this.#below(name, entry) : undefined
@@ -102,13 +102,13 @@ export class Part {
     })
   }
 
-  /** The text of a scalar; a number as it is written. Nothing is marked. */
+  /** The text of a scalar; a number as it is written. Does not mark it. */
   get text(): string | undefined {
     if (this.node.kind !== 'scalar' || this.node.value === null) return undefined
     return typeof this.node.value === 'boolean' ? undefined : this.node.written
   }
 
-  /** Counts as carried from now on, with what is in it. */
+  /** Marks it and its content as imported. */
   keep(): this {
     this.tally.keep(this.path)
     return this

@@ -1,25 +1,25 @@
 import type { Protocol } from '../../schema/endpoint.ts'
 import { inProtocol, type Vendor, type VendorService, vendor } from '../vendors/table.ts'
 
-/** How gw reaches what LiteLLM calls a provider. */
+/** The gw counterpart of a LiteLLM provider. */
 export interface Provider {
   readonly protocol: Protocol
-  /** Where it stands unless `api_base` says otherwise; absent: `api_base` must be given. */
+  /** Its address without `api_base`; absent: `api_base` is required. */
   readonly baseUrl?: string
-  /** What gw needs behind an `api_base`, where that does not end with it already. */
+  /** The path that gw needs at the end of an `api_base`. */
   readonly suffix?: string
-  /** The variable that LiteLLM reads where no `api_key` is given. */
+  /** The variable that LiteLLM reads without an `api_key`. */
   readonly keyVariable?: string
-  /** Its row in the table of vendors; absent for servers that the table does not know. */
+  /** Its row in the vendor table; absent for servers that the table lacks. */
   readonly vendor?: Vendor
 }
 
-/** What LiteLLM knows otherwise than the table of vendors. */
+/** Differences between LiteLLM and the vendor table. */
 interface Spelling {
-  /** The variable that LiteLLM reads, where it is not the vendor's. */
+  /** LiteLLM's variable, if it differs from the vendor's. */
   readonly keyVariable?: string
   readonly suffix?: string
-  /** A server of one's own: LiteLLM has no address for it. */
+  /** A self-hosted server: LiteLLM has no address for it. */
   readonly addressGiven?: true
 }
 
@@ -37,11 +37,11 @@ function known(id: string, spelling: Spelling = {}): Provider {
 
 const ANY_OPENAI: Provider = { protocol: 'openai' }
 
-/** LiteLLM's names of what speaks the OpenAI or the Anthropic protocol. */
+/** LiteLLM's names of providers with the OpenAI or the Anthropic protocol. */
 const PROVIDERS: Readonly<Record<string, Provider>> = {
   openai: known('openai'),
   anthropic: known('anthropic', { suffix: '/v1' }),
-  // Azure's v1 API takes the names of deployments as models, and its keys as bearers.
+  // Azure's v1 API accepts deployment names as models, and its keys as bearer tokens.
   azure: known('azure', { suffix: '/openai/v1', keyVariable: 'AZURE_API_KEY', addressGiven: true }),
   groq: known('groq'),
   mistral: known('mistral'),
@@ -70,24 +70,24 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
   infinity: ANY_OPENAI,
 }
 
-/** Cohere has one address for chats and embeddings of OpenAI's shape, and another for reranking. */
+/** Cohere has one address for OpenAI-compatible chats and embeddings, and another for reranking. */
 const COHERE_RERANK = known('cohere-rerank')
 const COHERE_COMPATIBLE = known('cohere')
 
-/** Those that LiteLLM translates for: gw translates nothing. */
+/** Providers with their own protocol, which LiteLLM translates and gw does not support. */
 const TRANSLATED =
   /^(?:bedrock|vertex_ai|sagemaker|watsonx|replicate|palm|azure_text|text-completion|aleph_alpha|nlp_cloud|petals|predibase|snowflake|databricks|triton|oci|huggingface|cloudflare|github_copilot|clarifai|baseten|maritalk|topaz|recraft|elevenlabs|deepgram|assemblyai)/
 
-/** Models that LiteLLM knows without a provider before them. */
+/** Models that LiteLLM knows without a provider prefix. */
 const ANTHROPIC_MODEL = /^claude/
 
 export interface NamedModel {
   readonly providerName: string
-  /** The name that the upstream accepts. */
+  /** The upstream's model name. */
   readonly model: string
 }
 
-/** `openai/gpt-4o` and the like; the provider may also be named beside it. */
+/** Parses `openai/gpt-4o`; the provider may also be a separate field. */
 export function namedModel(model: string, custom: string | undefined): NamedModel {
   if (custom !== undefined) {
     return {
@@ -105,7 +105,7 @@ export function isTranslated(providerName: string): boolean {
   return TRANSLATED.test(providerName)
 }
 
-/** Undefined where nothing is known of it. */
+/** Undefined if the provider is unknown. */
 export function providerFor(name: string, mode: string | undefined): Provider | undefined {
   if (name === 'cohere' || name === 'cohere_chat')
     return mode === 'rerank' ? COHERE_RERANK : COHERE_COMPATIBLE

@@ -1,24 +1,24 @@
-/** Why a field of LiteLLM has no place in gw, by its path without positions; the first that fits. */
+/** Why gw has no equivalent of a LiteLLM field, by its path without positions; the first match wins. */
 const REASONS: readonly (readonly [path: RegExp, why: string])[] = [
   [/litellm_params\.(?:rpm|tpm)$/, 'gw limits keys and tenants by rate, and endpoints by `max_concurrency`'],
   [
     /litellm_params\.(?:temperature|top_p|max_tokens|n|stop|seed|frequency_penalty|presence_penalty|response_format|tools|tool_choice|stream|reasoning_effort|thinking|extra_body)\b/,
-    'requests pass byte for byte: clients set their own parameters',
+    'requests are forwarded byte for byte: clients set their own parameters',
   ],
   [
     /drop_params|modify_params|additional_drop_params/,
-    'requests pass byte for byte: nothing is dropped or changed',
+    'requests are forwarded byte for byte: nothing is dropped or changed',
   ],
   [/api_version$/, "Azure's v1 API needs none"],
   [
     /litellm_params\.stream_timeout$/,
     '`timeouts.first_byte` and `timeouts.idle` bound streams; see `gw explain timeouts`',
   ],
-  [/litellm_params\.(?:api_key|api_base|base_url)$/, 'another field says it already'],
+  [/litellm_params\.(?:api_key|api_base|base_url)$/, 'another field has the same value'],
   [/(?:input|output)_cost_per_|_cost/, 'gw prices tokens, requests and search units'],
-  [/litellm_params\./, 'endpoints of gw have no such field'],
+  [/litellm_params\./, 'endpoints of gw do not have this field'],
   [/model_info\./, 'gw needs no description of models beyond price and window'],
-  [/master_key$/, 'people log in to the control plane: `gw users create`'],
+  [/master_key$/, 'users log in to the control plane: `gw users create`'],
   [/(?:database|db)|store_model_in_db|salt_key/, '`--store` names the database of gw'],
   [/redis|cache/, 'gw keeps no answers, and one gateway needs no Redis'],
   [
@@ -28,12 +28,12 @@ const REASONS: readonly (readonly [path: RegExp, why: string])[] = [
   [/alert|slack|email|smtp/, 'Prometheus alerts: docs/alerts.yaml'],
   [
     /context_window_fallbacks|content_policy_fallbacks/,
-    'gw falls back where an endpoint fails, never for what it answers',
+    'gw falls back if an endpoint fails, never for the content of an answer',
   ],
   [/fallbacks/, 'gw falls back from tier to tier of one publication: `priority` of its bindings'],
   [
     /retr|allowed_fails|cooldown|health_check/,
-    'gw fails over by itself; `settings.health` says when an endpoint is out',
+    'gw fails over automatically; `settings.health` defines when an endpoint is unhealthy',
   ],
   [/routing_strategy|enable_pre_call_checks|lowest_latency/, 'gw routes by tier, weight and load'],
   [/timeout/, 'endpoints have `timeouts`'],
@@ -41,17 +41,17 @@ const REASONS: readonly (readonly [path: RegExp, why: string])[] = [
     /max_budget|budget|max_user|team|user|key_generation|default_key|upperbound/,
     'tenants and keys of gw have limits and budgets: declare them',
   ],
-  [/^environment_variables/, 'set in the environment of gw what is referred to; values were not copied'],
+  [/^environment_variables/, 'set the referenced variables in the environment of gw; values were not copied'],
   [
     /guardrail|moderation|mcp|pass_through|vector_store|search_tools|prompt|agent|policies/,
-    'gw relays chats, embeddings and reranking, and nothing else',
+    'gw relays chats, embeddings and reranking only',
   ],
-  [/^credential_list/, 'no model that was carried refers to it'],
-  [/^include/, 'import each of these files by itself'],
+  [/^credential_list/, 'no imported model refers to it'],
+  [/^include/, 'import each of these files separately'],
   [/parallel_requests/, '`limits.concurrency` of keys and tenants, `max_concurrency` of endpoints'],
-  [/spend_logs|retention/, '`settings.log.retention` says how long call logs are kept'],
+  [/spend_logs|retention/, '`settings.log.retention` limits the age of call logs'],
 ]
 
 export function reasonFor(path: string): string {
-  return REASONS.find(([pattern]) => pattern.test(path))?.[1] ?? 'gw has no such setting'
+  return REASONS.find(([pattern]) => pattern.test(path))?.[1] ?? 'gw does not have this setting'
 }

@@ -5,7 +5,7 @@ export function variableIn(text: string): string | undefined {
   return REFERENCE.exec(text)?.[1]
 }
 
-/** A name of a model as the name of a variable: `openai/gpt-4.1` is `OPENAI_GPT_4_1`. */
+/** A model name as a variable name: `openai/gpt-4.1` is `OPENAI_GPT_4_1`. */
 export function variableName(name: string): string {
   const bare = name
     .toUpperCase()

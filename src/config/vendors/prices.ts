@@ -1,23 +1,23 @@
 /**
- * What well-known models cost at their vendors, for `gw init --prices` and `gw import --prices`. Nothing else reads
- * it: what a gateway charges stands in its configuration. Rows come from the vendor's page, else from public
- * price lists, on the day of `PRICES_AS_OF`; models whose price could not be confirmed are left out.
+ * The prices of well-known models at their vendors, only for `gw init --prices` and `gw import --prices`: a gateway
+ * charges by its configuration. Rows come from the vendor's page, else from public price lists, on the day of
+ * `PRICES_AS_OF`; models without a confirmed price are left out.
  */
 export interface ListedPrice {
-  /** `account` of the table of vendors. */
+  /** `account` of the vendor table. */
   readonly account: string
-  /** The exact name that the vendor serves. */
+  /** The exact model name of the vendor. */
   readonly model: string
   /** As `price` of a publication: US dollars per million tokens. */
   readonly price: Readonly<Record<string, string>>
-  /** Where the vendor charges more or less than this. */
+  /** When the vendor charges more or less than this. */
   readonly note?: string
 }
 
 export const PRICES_AS_OF = '2026-11-22'
 export const PRICES_CURRENCY = 'USD'
 
-/** Where each vendor publishes its prices. */
+/** The price page of each vendor. */
 export const PRICE_PAGES: Readonly<Record<string, string>> = {
   openai: 'https://developers.openai.com/api/docs/pricing',
   anthropic: 'https://platform.claude.com/docs/en/about-claude/pricing',

@@ -1,31 +1,31 @@
 import type { Protocol } from '../../schema/endpoint.ts'
 
-/** What an upstream serves below its `base_url`. */
+/** The services below a `base_url`. */
 export type VendorService = 'chat' | 'embeddings' | 'rerank' | 'messages' | 'count_tokens'
 
 /**
- * One upstream in one protocol: what its endpoint needs, as the upstream's own documentation gives it. The table is
- * the only place of these facts: `gw init --vendor`, `gw import` and docs/vendors.md take them from here.
+ * One upstream in one protocol: the fields of its endpoint, from the upstream's own documentation. The only place of
+ * these facts: `gw init --vendor`, `gw import` and docs/vendors.md use this table.
  */
 export interface Vendor {
   /** `gw init --vendor ID`. */
   readonly id: string
   readonly title: string
-  /** `vendor`: an account there; `engine`: a server of one's own. */
+  /** `vendor`: a hosted service; `engine`: a self-hosted server. */
   readonly kind: 'vendor' | 'engine'
-  /** Rows of one account share it: another protocol of the same upstream. */
+  /** Shared by the rows of one upstream in several protocols. */
   readonly account: string
   readonly protocol: Protocol
-  /** With `{parts}` that each account has of its own. */
+  /** May contain `{parts}` that differ per account. */
   readonly baseUrl: string
-  /** The variable that the upstream's documentation names for the key; absent: it needs none by default. */
+  /** The variable for the key in the upstream's documentation; absent: no key by default. */
   readonly keyVariable?: string
-  /** Only where it differs from the protocol's default. */
+  /** Only if it differs from the protocol's default. */
   readonly auth?: 'bearer' | 'x-api-key'
   readonly services: readonly VendorService[]
-  /** What to know or to set beside. */
+  /** What else to know or to configure. */
   readonly note?: string
-  /** The page that says so. */
+  /** The source of these facts. */
   readonly source: string
 }
 
@@ -493,17 +493,17 @@ const VENDOR_ROWS: readonly Vendor[] = [
   },
 ]
 
-/** By id. */
+/** Rows by id. */
 export const VENDORS: ReadonlyMap<string, Vendor> = new Map(VENDOR_ROWS.map(row => [row.id, row]))
 
-/** The row of an id that is known to be in the table. */
+/** The row of an id that must be in the table. */
 export function vendor(id: string): Vendor {
   const row = VENDORS.get(id)
   if (row === undefined) throw new Error(`no vendor ${id} in the table`)
   return row
 }
 
-/** The same account in another protocol, where its upstream offers one for `service`. */
+/** The same account in another protocol, if its upstream offers one for `service`. */
 export function inProtocol(
   { account }: Vendor,
   protocol: Protocol,
@@ -514,7 +514,7 @@ export function inProtocol(
   )
 }
 
-/** The parts of the address that each account has of its own: `resource` of `https://{resource}.example`. */
+/** The account-specific parts of an address: `resource` of `https://{resource}.example`. */
 export function addressParts({ baseUrl }: Vendor): readonly string[] {
   return [...new Set([...baseUrl.matchAll(/\{(\w+)\}/g)].map(([, part]) => part ?? ''))]
 }
