@@ -18,9 +18,7 @@ describe('gw import litellm', () => {
     const { exit, stdout, stderr } = await gw(['import', 'litellm', 'config.yaml'], { cwd })
     expect(exit).toBe(0)
     expect(stdout).toMatch(/^version: 1\nendpoints:\n/)
-    expect(stderr).toContain(
-      'config.yaml:28  general_settings.master_key: users log in to the control plane',
-    )
+    expect(stderr).toContain('config.yaml:28  general_settings.master_key: users log in to the control plane')
     const validated = await gw(['validate', '-c', '-'], { cwd, stdin: stdout })
     expect(validated.exit).toBe(0)
   })
