@@ -69,7 +69,7 @@ test(
     await once(last.child, 'exit')
     expect(await gw(dir, ['ledger', 'verify'])).toEqual({
       exit: 0,
-      stdout: expect.stringContaining('everything fits'),
+      stdout: expect.stringContaining('all sums match'),
     })
 
     const { booked, open } = readBooks(path)

@@ -135,7 +135,7 @@ test(
     }
     child.kill('SIGTERM')
     await new Promise(resolve => child.once('exit', resolve))
-    expect((await gw(dir, ['ledger', 'verify'])).stdout).toContain('everything fits')
+    expect((await gw(dir, ['ledger', 'verify'])).stdout).toContain('all sums match')
   },
   60_000 + SECONDS * 6_000,
 )
