@@ -12,7 +12,7 @@ import type { Live } from '../store/types.ts'
  */
 export function adoptions(wanted: readonly string[], tree: Tree, live: Live): ReadonlySet<string> {
   const declared = new Set(tree.resources.map(resourceId))
-  const standing = new Set(live.resources.map(resourceId))
+  const existing = new Set(live.resources.map(resourceId))
   for (const id of wanted) {
     const kind = id.slice(0, Math.max(0, id.indexOf('/')))
     if (!KIND_NAMES.some(known => known === kind)) {
@@ -25,7 +25,7 @@ export function adoptions(wanted: readonly string[], tree: Tree, live: Live): Re
         hint: 'Declare it in the files; `gw export` and `gw keys show` print its current state.',
       })
     }
-    if (!standing.has(id)) {
+    if (!existing.has(id)) {
       throw new CommandError('GW4005', `There is no ${id.replace('/', ' ')} to adopt.`, {
         hint: 'Leave --adopt out: an apply creates it.',
       })

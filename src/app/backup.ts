@@ -105,7 +105,7 @@ function assertWritable(path: string, file: string, store: string): void {
   if (isPart || (target !== undefined && target === fileIdentity(store))) throw itself(file)
   const folder = dirname(path)
   if (!existsSync(folder))
-    throw usage(`There is no folder ${folder}.`, 'Make it first, or name another file.')
+    throw usage(`There is no folder ${folder}.`, 'Create it first, or name another file.')
   if (target !== undefined && statSync(path).isDirectory()) {
     throw usage(`${file} is a folder.`, 'Name a file in it.')
   }

@@ -31,7 +31,7 @@ export function existingNames(live: Live, kind: Kind): string {
 }
 
 /**
- * A sentence for each filter whose resource does not exist. That is no error, because the resource may have existed
+ * A sentence for each filter that names a missing resource. That is no error, because the resource may have existed
  * once, but it is the likely reason for an empty result.
  */
 export function unknownNames(live: Live, filters: UsageFilters): readonly string[] {

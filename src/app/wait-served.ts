@@ -72,6 +72,6 @@ function interrupted(revision: number, waiting: number): CommandError {
   return new CommandError(
     'GW9002',
     `Interrupted: revision ${revision} is applied, and ${pluralize(waiting, 'gateway')} did not serve it yet.`,
-    { hint: '`gw status` tells which revision each gateway serves.' },
+    { hint: '`gw status` shows which revision each gateway serves.' },
   )
 }

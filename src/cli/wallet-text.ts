@@ -44,7 +44,7 @@ export function bookedToText(
   const balance = `The balance of ${tenant} is ${moneyText(balanceNano, currency)}.\n`
   const amount = `${signedText(entry.amountNano)} ${currency}`
   const reference = printable(entry.reference ?? '')
-  if (isNew) return `BookedAdjustment ${amount} for ${reference}. ${balance}`
+  if (isNew) return `Booked ${amount} for ${reference}. ${balance}`
   const by = entry.author === undefined ? '' : ` by ${printable(entry.author)}`
   return `Nothing booked: ${reference} is already booked: ${amount} at ${iso(entry.atMs)}${by}. ${balance}`
 }

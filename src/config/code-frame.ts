@@ -16,7 +16,7 @@ const SEARCHED = 4_096
  *            |     ^^^^^^^^
  *         13 |     upstream_key: ********
  *
- * `undefined` if there is no text to show.
+ * `undefined` without text to show.
  */
 export function codeFrame(span: Span): string | undefined {
   const { source, start, end } = span

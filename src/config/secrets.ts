@@ -56,7 +56,7 @@ export async function secretStamp({ file }: SecretReference): Promise<string> {
     const { ino, size, mtimeMs, ctimeMs } = await stat(file)
     return [ino, size, mtimeMs, ctimeMs].join(' ')
   } catch {
-    return 'missing' // whoever reads it will say why
+    return 'missing' // the next read reports the error
   }
 }
 

@@ -97,7 +97,7 @@ function realDirectory(path: string): string | undefined {
     const real = realpathSync(path)
     return statSync(real).isDirectory() ? real : undefined
   } catch {
-    return undefined // not there at this moment: the directory above tells when it comes
+    return undefined // missing now: the directory above reports when it appears
   }
 }
 

@@ -113,7 +113,7 @@ const SYNTAX: Record<YAMLError['code'], string> = {
   BAD_SCALAR_START: 'a plain text cannot start with this character: quote it',
   BLOCK_AS_IMPLICIT_KEY:
     'a map or list cannot start on this line: is the indentation right, or a quote missing?',
-  BLOCK_IN_FLOW: 'a block cannot stand inside `[ ]` or `{ }`',
+  BLOCK_IN_FLOW: 'a block is not allowed inside `[ ]` or `{ }`',
   DUPLICATE_KEY: 'the same key twice',
   IMPOSSIBLE: 'the YAML cannot be understood here',
   KEY_OVER_1024_CHARS: 'a key of more than 1024 characters: is a line break missing?',

@@ -98,7 +98,7 @@ test('a store that cannot be written is complained of once, and disturbs nothing
     await look(500).catch(() => undefined)
     await new Promise(resolve => setImmediate(resolve))
   }
-  expect(lines.filter(line => line.includes('cannot be told'))).toHaveLength(1)
+  expect(lines.filter(line => line.includes('cannot report the state of this gateway'))).toHaveLength(1)
 })
 
 test('a gateway tells what it has seen of its endpoints as it changes, and nothing of those that have not answered', async () => {

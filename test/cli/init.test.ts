@@ -56,7 +56,7 @@ describe('gw init', () => {
     [
       'an address with parts of one’s own',
       ['--vendor', 'azure', '--model', 'a'],
-      'parts of your own: resource',
+      'has placeholders: resource',
     ],
     ['no address', ['--vendor', 'vllm', '--model', 'a', '--base-url', 'gpu-1:8000'], '--base-url: '],
     ['a model that is not listed', ['--vendor', 'openai', '--model', 'a', '--prices'], 'has no a of OpenAI'],

@@ -170,7 +170,7 @@ describe('gw probe', () => {
   it('sends no credential to a host that only stdin names', async () => {
     const { exit, stdout } = await run('probe -c -', { stdin: config() })
     expect(exit).toBe(5)
-    expect(stdout).toContain('a configuration from stdin cannot make it')
+    expect(stdout).toContain('a configuration from stdin cannot change that')
     expect(upstream.connectionsMade).toBe(0)
     await run('apply --yes --skip-probe')
     expect((await run('probe -c -', { stdin: config() })).exit).toBe(0)

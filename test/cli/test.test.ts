@@ -70,7 +70,7 @@ describe('a test of a configuration holds or fails:', () => {
       '{ model: chat, at: 2026-02-01T00:00:00Z, usage: { input: 1000, output: 500 }, costs: "0.005" }',
       undefined,
     ],
-    ['{ model: sonnet, usage: { input: 1000 }, costs: "1" }', 'costs 0 (there is no price)'],
+    ['{ model: sonnet, usage: { input: 1000 }, costs: "1" }', 'costs 0 (no price)'],
     // A misspelt name would make these hold for ever.
     ['{ key: app, may_not_call: sonet }', 'there is no publication sonet; did you mean sonnet?'],
     ['{ key: app, may_not_call: o9, because: model_not_found }', undefined],

@@ -93,8 +93,8 @@ export async function port(
   const fault = await listenFaultOf(host, number)
   if (fault === undefined) return fine(check, 'It is free.')
   const name = host.includes(':') ? `[${host}]` : host
-  const heard = await askGateway(`http://${name}:${number}`, { token: undefined, signal })
-  if (heard.health) return fine(check, `A gw answers there, with revision ${heard.health.revision}.`)
+  const answer = await askGateway(`http://${name}:${number}`, { token: undefined, signal })
+  if (answer.health) return fine(check, `A gw answers there, with revision ${answer.health.revision}.`)
   return {
     check,
     state: 'warn',
