@@ -96,7 +96,7 @@ describe('a gateway over files', () => {
     const rollback = await gwProcess(['rollback', '1', '--yes', '--store', 'sqlite:./gw.db'], world)
     expect(rollback).toMatchObject({ exit: 0, stdout: expect.stringContaining('Served by 1 gateway.') })
     expect(rollback.stderr).toContain(
-      `follows ${dir.at('gw.yaml')}: the next save of a file there undoes this. Change the files, too.`,
+      `follows ${dir.at('gw.yaml')}: the next save of a file there reverts this. Change the files, too.`,
     )
     expect(await models()).toEqual(['first'])
     await expect

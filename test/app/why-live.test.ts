@@ -91,7 +91,7 @@ describe('gw why --url', () => {
     const { stdout, stderr } = await run(`why --store sqlite:${dir.at('store')}/gw.db --key app --model chat`)
     expect(stdout).toContain('By the store, revision 1')
     expect(stderr).toBe(
-      `A gateway serves this store (${gateway.gatewayUrl}): with --url its control plane tells more.\n`,
+      `A gateway serves this store (${gateway.gatewayUrl}): with --url its control plane has more details.\n`,
     )
   })
 

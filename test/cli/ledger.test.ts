@@ -61,7 +61,7 @@ describe('gw ledger verify', () => {
 
   it('tells the person at a terminal that it is at work', async () => {
     const { stdout, stderr } = await run('ledger verify --color never', { terminal: 80 })
-    expect(stderr).toContain('Adding up the ledger: 4 of 4 entries …')
+    expect(stderr).toContain('Checking the ledger: 4 of 4 entries …')
     // Taken away again before anything else is said.
     expect(stderr.endsWith('\r\u001B[2K')).toBe(true)
     expect(stdout).toContain('all sums match')

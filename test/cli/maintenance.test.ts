@@ -35,14 +35,14 @@ describe('gw maintenance', () => {
 
   it('tells clients what the settings say, where it has no message of its own', async () => {
     expect((await run('maintenance', 'on')).stdout).toContain('Message for clients: As declared.')
-    expect((await run('maintenance', 'on')).stdout).toMatch(/^Nothing to do\. Maintenance is on, by hand/)
+    expect((await run('maintenance', 'on')).stdout).toMatch(/^Nothing to do\. Maintenance is on, manually/)
   })
 
   it('is independent of what is applied: an apply neither switches it on nor off', async () => {
     await run('maintenance', 'on')
     dir.write('gw.yaml', 'version: 1\nsettings: { currency: EUR }\n')
     expect((await run('apply', '--yes', '--skip-probe')).exit).toBe(0)
-    expect((await run('maintenance', 'status')).stdout).toContain('by hand')
+    expect((await run('maintenance', 'status')).stdout).toContain('manually')
     expect((await run('export')).stdout).toBe('version: 1\nsettings:\n  currency: EUR\n')
   })
 

@@ -169,7 +169,7 @@ describe('--adopt', () => {
     expect((await run('diff')).stderr).toContain('GW4004')
     const { exit, stdout } = await run('diff --adopt key/robot')
     expect(exit).toBe(0)
-    expect(stdout).toContain('adopted: made with the command line, owned by the files from now on')
+    expect(stdout).toContain('adopted: created with the command line, owned by the files from now on')
     expect((await run('apply --yes --skip-probe --adopt key/robot')).exit).toBe(0)
     const shown = JSON.parse((await run('keys show robot --format json')).stdout)
     expect(shown).toMatchObject({ owner: 'config', set: 'shop', limits: { rpm: 5 }, state: 'active' })

@@ -77,7 +77,7 @@ describe('wrong usage', () => {
     ['a flag of another command', ['diff', '--yess'], "Unknown option '--yess'.", 'Did you mean --yes?'],
     ['a missing argument', ['keys', 'show'], "Missing required argument 'name'.", 'gw --help'],
     ['an unknown format', ['diff', '--format', 'xml'], 'xml', 'gw --help'],
-    ['a format of another command', ['apply', '--format', 'github'], '`gw apply` knows', 'gw --help'],
+    ['a format of another command', ['apply', '--format', 'github'], '`gw apply` supports only', 'gw --help'],
     [
       'a path without its flag',
       ['validate', '-c', 'a.yaml', 'b.yaml'],
