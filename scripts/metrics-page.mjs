@@ -15,7 +15,7 @@ export function metricsPage(catalogue) {
 
 Generated from \`src/metering/metrics/catalogue.ts\` by \`npm run generate\`; a test fails when the two drift.
 
-\`GET /metrics\` on the gateway answers in the text format of Prometheus to whoever bears the token that stands in the
+\`GET /metrics\` on the gateway answers in the text format of Prometheus to a request with the bearer token in the
 environment variable \`METRICS_TOKEN\` of \`gw serve\`. Without one, or with an empty one, the path does not exist (404) and
 nothing is measured. A wrong token is a 401. Keys of the configuration do not open it, and the token opens nothing else.
 Only GET and HEAD; a scrape has no line in the request log unless it is rejected.
@@ -33,7 +33,7 @@ scrape_configs:
 **Labels.** None takes a value from a request: a made-up model, path or key never makes a series. Series exist from
 their first count on, and those of a publication or an endpoint that the configuration no longer names are dropped at
 the reload. A model that is called through one endpoint has about 100 lines; 1,000 models at three endpoints each are 41 MB
-that are written in pieces of 64 KiB, between which requests go on. Where that is too much, drop the buckets that nobody
+that are written in pieces of 64 KiB, between which requests go on. Where that is too much, drop the buckets that no one
 looks at with \`metric_relabel_configs\`.
 
 **Names.** \`gw_*\` are the gateway's own. \`gen_ai_*\` are the instruments of OpenTelemetry's conventions for generative AI

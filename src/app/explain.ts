@@ -12,7 +12,7 @@ export interface ExplainedCode {
   /** The value of `error.code` on the wire, if it differs from the code; several codes may share it. */
   readonly wire?: string
   /** Who receives it; a field of the JSON output. */
-  readonly told: 'command' | 'configuration' | 'client' | 'control plane' | 'health'
+  readonly audience: 'command' | 'configuration' | 'client' | 'control plane' | 'health'
   readonly title: string
   readonly hint: string
   /** Commands only. */
@@ -76,19 +76,19 @@ function codesOf(word: string): readonly ExplainedCode[] {
 function allCodes(): readonly ExplainedCode[] {
   return [
     ...Object.entries(COMMAND_FAULTS).map(([code, { title, hint, exit }]) => {
-      return { code, told: 'command', title, hint, exit } as const
+      return { code, audience: 'command', title, hint, exit } as const
     }),
     ...Object.entries(CONFIG_FAULTS).map(([code, { title, hint }]) => {
-      return { code, told: 'configuration', title, hint } as const
+      return { code, audience: 'configuration', title, hint } as const
     }),
     ...Object.entries<WireError>(WIRE_ERRORS).map(([code, { title, hint, status, code: wire }]) => {
-      return { code, told: 'client', title, hint, status, ...(wire !== undefined && { wire }) } as const
+      return { code, audience: 'client', title, hint, status, ...(wire !== undefined && { wire }) } as const
     }),
     ...Object.entries(API_FAULTS).map(([code, { title, hint, status }]) => {
-      return { code, told: 'control plane', title, hint, status } as const
+      return { code, audience: 'control plane', title, hint, status } as const
     }),
     ...Object.entries(HEALTH_REASONS).map(([code, { title, hint }]) => {
-      return { code, told: 'health', title, hint } as const
+      return { code, audience: 'health', title, hint } as const
     }),
   ]
 }

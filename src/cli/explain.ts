@@ -9,7 +9,7 @@ import type { Style } from './style.ts'
 import { table } from './table.ts'
 import { wrapText } from './wrap-text.ts'
 
-const SOURCES: Record<ExplainedCode['told'], string> = {
+const SOURCES: Record<ExplainedCode['audience'], string> = {
   command: 'error of commands',
   configuration: 'error of configuration files',
   client: 'error of /v1',
@@ -48,13 +48,13 @@ function toText(explanation: Explanation, style: Style, width: number | undefine
 }
 
 function codeToText(
-  { code, wire, told, title, hint, exit, status }: ExplainedCode,
+  { code, wire, audience, title, hint, exit, status }: ExplainedCode,
   style: Style,
   width: number | undefined,
 ): string {
   const number = exit === undefined ? status && `, status ${status}` : `, exit code ${exit}`
   const named = wire === undefined ? '' : `, as \`${wire}\``
-  const about = `${SOURCES[told]}${number ?? ''}${named}`
+  const about = `${SOURCES[audience]}${number ?? ''}${named}`
   return `${style.strong(code)}  ${style.faint(about)}\n${wrapText(title, width, 2)}${wrapText(hint, width, 2)}`
 }
 
