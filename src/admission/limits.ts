@@ -218,7 +218,8 @@ function rate(
   }
 }
 
-function rejectionOf(check: () => void): GwError | undefined {
+/** The error that a check throws, or undefined if it passes. */
+export function rejectionOf(check: () => void): GwError | undefined {
   try {
     check()
     return undefined

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { CommandError } from '../base/catalogue/command.ts'
+import { iso } from '../base/iso.ts'
 import type { DeclaredResource, Tree } from '../config/types.ts'
 import { setName } from '../schema/document.ts'
 import { type CanonicalSpec, decode, encode, type Json, KIND_NAMES, sortKeys } from '../schema/kinds.ts'
@@ -162,8 +163,4 @@ function digestOf(unsigned: object): string {
 
 function sha256(text: string): string {
   return `sha256:${createHash('sha256').update(text).digest('hex')}`
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString()
 }

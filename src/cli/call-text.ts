@@ -1,4 +1,5 @@
 import { isRejection, type LoggedCall } from '../app/calls.ts'
+import { iso } from '../base/iso.ts'
 import { textWidth } from '../base/text-width.ts'
 import type { StoredCall, StoredRejection } from '../store/ledger/types.ts'
 import { moneyText } from './money-text.ts'
@@ -133,8 +134,4 @@ function widest(before: number, names: readonly string[]): number {
 
 function pad(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - textWidth(text)))
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString()
 }

@@ -1,5 +1,6 @@
 import type { KeySpend } from '../app/keys.ts'
 import { formatNano } from '../base/decimal.ts'
+import { iso } from '../base/iso.ts'
 import type { KeyState, KeyView } from '../changes/types.ts'
 import type { Json } from '../schema/kinds.ts'
 import { rateText, type WrittenRate } from '../schema/limits.ts'
@@ -169,10 +170,6 @@ function ageText(ms: number): string {
 
 function day(ms: number): string {
   return iso(ms).slice(0, 10)
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString()
 }
 
 /** Drops undefined fields: in JSON absent and null differ, and these are absent. */

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import { createToken, listTokens, revokeToken } from '../app/tokens.ts'
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
+import { iso } from '../base/iso.ts'
 import type { Json } from '../schema/kinds.ts'
 import { DEFAULT_TOKEN_MS, TOKEN_SCOPES, type TokenScope } from '../schema/token.ts'
 import type { StoredToken } from '../store/users/types.ts'
@@ -140,8 +141,4 @@ function tokenToJson({ createdAtMs, expiresAtMs, usedAtMs, ...token }: StoredTok
     expires_at: iso(expiresAtMs),
     ...(usedAtMs !== undefined && { last_used_at: iso(usedAtMs) }),
   }
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString()
 }

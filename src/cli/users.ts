@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import { createUser, listUsers, resetPassword, switchUser } from '../app/users.ts'
 import { CommandError, EXIT } from '../base/catalogue/command.ts'
+import { iso } from '../base/iso.ts'
 import type { Json } from '../schema/kinds.ts'
 import { ROLES, type Role } from '../schema/user.ts'
 import type { User } from '../store/users/types.ts'
@@ -154,8 +155,4 @@ function userToJson(user: User): Json {
     created_at: iso(createdAtMs),
     ...(lastLoginAtMs !== undefined && { last_login_at: iso(lastLoginAtMs) }),
   }
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString()
 }

@@ -1,5 +1,6 @@
 import type { BookedAdjustment, EntriesShown, WalletShown } from '../app/wallet.ts'
 import { formatNano } from '../base/decimal.ts'
+import { iso } from '../base/iso.ts'
 import type { Json } from '../schema/kinds.ts'
 import { entryToJson } from '../store/ledger/to-json.ts'
 import type { WalletEntry } from '../store/ledger/types.ts'
@@ -75,8 +76,4 @@ export function entriesToText(
 
 function noteText({ note, publication, flags }: WalletEntry): string {
   return [note, publication, ...flags].filter(part => part !== undefined).join(' ')
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString()
 }

@@ -1,4 +1,5 @@
 import { CommandError } from '../base/catalogue/command.ts'
+import { iso } from '../base/iso.ts'
 import { type Actor, changeManually, createManually, deleteManually } from '../changes/manual-changes.ts'
 import type { Fields } from '../schema/api/reshape.ts'
 import { type CanonicalSpec, encode, type Json, KINDS, type Kind, type Spec } from '../schema/kinds.ts'
@@ -145,10 +146,6 @@ function originOf(resource: Omit<StoredResource, 'kind' | 'name' | 'spec'>) {
     created_revision: createdRevision,
     updated_revision: updatedRevision,
   }
-}
-
-export function iso(ms: number): string {
-  return new Date(ms).toISOString()
 }
 
 function isFields(value: Json | undefined): value is Fields {

@@ -1,3 +1,4 @@
+import { iso } from '../../base/iso.ts'
 import { viewKeys } from '../../changes/key-view.ts'
 import { issueKey, resumeKey, rotateKey, suspendKey } from '../../changes/keys.ts'
 import { revokeKey } from '../../changes/keys-lifetime.ts'
@@ -6,7 +7,7 @@ import type { Live, StoredResource } from '../../store/types.ts'
 import type { HandlersOf } from '../call.ts'
 import { pageOf } from '../paging.ts'
 import type { UseCasePorts } from '../ports.ts'
-import { changedReply, create, find, iso, remove, shown, shownReply, update } from '../resources.ts'
+import { changedReply, create, find, remove, shown, shownReply, update } from '../resources.ts'
 
 type Ids =
   | 'list_keys'

@@ -1,7 +1,7 @@
+import { iso } from '../../base/iso.ts'
 import type { HandlersOf } from '../call.ts'
 import { idBefore, pageOf } from '../paging.ts'
 import type { UseCasePorts } from '../ports.ts'
-import { iso } from '../resources.ts'
 
 type Ids = 'get_maintenance' | 'set_maintenance' | 'get_status' | 'list_audit'
 

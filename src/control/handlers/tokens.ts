@@ -2,12 +2,12 @@ import { newToken } from '../../base/access-token.ts'
 import { keyDigest } from '../../base/api-key.ts'
 import { ApiError } from '../../base/catalogue/api.ts'
 import { CommandError } from '../../base/catalogue/command.ts'
+import { iso } from '../../base/iso.ts'
 import type { StoredToken } from '../../store/users/types.ts'
 import type { Caller, HandlersOf } from '../call.ts'
 import { pageOf } from '../paging.ts'
 import type { UseCasePorts } from '../ports.ts'
 import { invalid } from '../reading.ts'
-import { iso } from '../resources.ts'
 
 type Ids = 'list_tokens' | 'create_token' | 'revoke_token'
 

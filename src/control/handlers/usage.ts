@@ -1,9 +1,9 @@
+import { iso } from '../../base/iso.ts'
 import { callToJson, sumsToJson } from '../../store/ledger/to-json.ts'
 import type { StoredCall } from '../../store/ledger/types.ts'
 import type { Caller, HandlersOf } from '../call.ts'
 import { idBefore, pageOf } from '../paging.ts'
 import type { UseCasePorts } from '../ports.ts'
-import { iso } from '../resources.ts'
 
 type Ids = 'get_usage' | 'list_calls'
 

@@ -1,5 +1,6 @@
 import { ApiError } from '../../base/catalogue/api.ts'
 import { CommandError } from '../../base/catalogue/command.ts'
+import { iso } from '../../base/iso.ts'
 import type { Fields } from '../../schema/api/reshape.ts'
 import { userPlace } from '../../schema/user.ts'
 import type { User, UserChange, UserStoreReads } from '../../store/users/types.ts'
@@ -7,7 +8,7 @@ import type { HandlersOf } from '../call.ts'
 import { pageOf } from '../paging.ts'
 import type { UseCasePorts } from '../ports.ts'
 import { checked, invalid } from '../reading.ts'
-import { iso, patched } from '../resources.ts'
+import { patched } from '../resources.ts'
 
 type Ids = 'list_users' | 'create_user' | 'get_user' | 'update_user' | 'reset_password' | 'end_user_sessions'
 

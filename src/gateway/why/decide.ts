@@ -10,7 +10,7 @@ import {
 import { type Estimate, estimate } from '../../admission/estimate.ts'
 import { checkKey } from '../../admission/identify.ts'
 import type { Limiter } from '../../admission/limiter.ts'
-import type { LimitReport } from '../../admission/limits.ts'
+import { type LimitReport, rejectionOf } from '../../admission/limits.ts'
 import { GwError } from '../../base/catalogue/wire.ts'
 import type { Clock } from '../../base/clock.ts'
 import { boundTo, type Candidate, inspect, noEndpointError } from '../../routing/candidates.ts'
@@ -195,15 +195,5 @@ class CheckRun {
       this.rejected = { check, verdict: 'rejects', rejection, ...more }
       this.steps.push(this.rejected)
     }
-  }
-}
-
-function rejectionOf(test: () => void): GwError | undefined {
-  try {
-    test()
-    return undefined
-  } catch (error) {
-    if (error instanceof GwError) return error
-    throw error
   }
 }

@@ -1,4 +1,5 @@
 import { formatNano } from '../../base/decimal.ts'
+import { iso } from '../../base/iso.ts'
 import type { StoredCall, StoredRejection, UsageRow, WalletEntry } from './types.ts'
 
 /** The JSON of a call, in the CLI and in REST. */
@@ -93,8 +94,4 @@ function tokensToJson(usage: Tokens) {
     output_tokens: usage.outputTokens,
     search_units: usage.searchUnits,
   }
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString()
 }
