@@ -1,4 +1,5 @@
 import { ApiError } from '../../base/catalogue/api.ts'
+import { iso } from '../../base/iso.ts'
 import { PROBED_FIELDS, skipReason } from '../../changes/probe-orders.ts'
 import { ManagedError, ProbeError } from '../../changes/rejections.ts'
 import type { Fields } from '../../schema/api/reshape.ts'
@@ -14,7 +15,6 @@ import {
   changedReply,
   create,
   find,
-  iso,
   list,
   patched,
   remove,
