@@ -6,11 +6,11 @@ const LAYERS = [
   ['base'],
   ['schema'],
   ['store', 'config', 'http'],
-  ['snapshot', 'relay'],
-  ['admission', 'routing', 'metering', 'changes'],
-  ['gateway', 'control', 'demo'],
-  ['app'],
-  ['tui'],
+  ['snapshot'],
+  ['limits', 'upstream', 'metering'],
+  ['gateway', 'services', 'demo'],
+  ['admin'],
+  ['server'],
   ['cli'],
 ]
 
@@ -29,18 +29,18 @@ const layers = LAYERS.flatMap((modules, layer) =>
 )
 
 const HOMES = {
-  undici: ['relay'],
+  undici: ['upstream'],
   kysely: ['store'],
   'better-sqlite3': ['store'],
   yaml: ['config'],
-  zod: ['schema', 'changes', 'control'],
+  zod: ['schema', 'services', 'admin'],
   pino: ['base'],
   commander: ['cli'],
-  birpc: ['app'],
+  birpc: ['server'],
   chokidar: ['config'],
   'prom-client': ['metering'],
-  ink: ['tui'],
-  react: ['tui'],
+  ink: ['cli'],
+  react: ['cli'],
 }
 
 const homes = Object.entries(HOMES).map(([name, modules]) => ({
@@ -72,12 +72,12 @@ module.exports = {
       comment: 'base uses no file, no socket and no process',
       severity: 'error',
       from: { path: '^src/base/' },
-      to: { dependencyTypes: ['core'], pathNot: '^(node:)?(crypto|zlib|buffer|perf_hooks)$' },
+      to: { dependencyTypes: ['core'], pathNot: '^(node:)?(crypto|zlib|buffer|perf_hooks|timers/promises)$' },
     },
     {
-      name: 'sockets-live-in-http-relay-demo',
+      name: 'sockets-have-few-homes',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(http|relay|demo|gateway|control|app)/' },
+      from: { path: '^src/', pathNot: '^src/(http|upstream|demo|gateway|admin|services|server)/' },
       to: { dependencyTypes: ['core'], path: '^(node:)?(http|https|http2|net|tls|dns)$' },
     },
     ...layers,

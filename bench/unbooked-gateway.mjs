@@ -6,16 +6,16 @@
  *     node unbooked-gateway.mjs PORT STORE
  */
 import process from 'node:process'
-import { Limiter } from '../dist/admission/limiter.js'
-import { Reloader } from '../dist/app/reloader.js'
-import { Upstreams } from '../dist/app/upstreams.js'
 import { pooledChance, systemChance } from '../dist/base/chance.js'
 import { systemClock as clock } from '../dist/base/clock.js'
 import { createLog } from '../dist/base/log.js'
 import { Drains } from '../dist/gateway/drains.js'
 import { startGateway } from '../dist/gateway/server.js'
 import { Underway } from '../dist/gateway/underway.js'
+import { Limiter } from '../dist/limits/limiter.js'
 import { UNMEASURED } from '../dist/metering/metrics/request-meter.js'
+import { Reloader } from '../dist/server/reloader.js'
+import { Upstreams } from '../dist/server/upstreams.js'
 import { SnapshotHolder } from '../dist/snapshot/holder.js'
 import { openStore } from '../dist/store/open.js'
 

@@ -18,10 +18,10 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const ENTRIES = [
   'dist/cli/main.js',
   'dist/store/ledger/worker.js',
-  'dist/app/files/thread.js',
-  'dist/app/threads/control-thread.js',
-  'dist/app/threads/configurations-thread.js',
-  'dist/app/threads/hashing-thread.js',
+  'dist/server/files/thread.js',
+  'dist/server/workers/control-thread.js',
+  'dist/server/workers/configurations-thread.js',
+  'dist/server/workers/hashing-thread.js',
 ]
 
 const [folder = 'dist/bundle', ...named] = process.argv.slice(2)

@@ -1,13 +1,13 @@
-import { ConfigurationInvalid } from '../app/invalid.ts'
-import { LedgerBroken } from '../app/ledger.ts'
 import type { CommandError } from '../base/catalogue/command.ts'
-import { ConflictError, ProbeError } from '../changes/rejections.ts'
 import type { Json } from '../schema/kinds.ts'
+import { ConflictError, ProbeError } from '../services/changes/rejections.ts'
+import { ConfigurationInvalid } from '../services/invalid.ts'
+import { LedgerBroken } from '../services/ledger.ts'
 import type { SourceLine } from '../store/types.ts'
 import type { Format } from './format.ts'
-import { checkedToJson, findingsToJson, findingsToText } from './ledger-text.ts'
-import { problemsToJson, problemsToText } from './problems.ts'
-import type { Style } from './style.ts'
+import { checkedToJson, findingsToJson, findingsToText } from './output/ledger-text.ts'
+import { problemsToJson, problemsToText } from './output/problems.ts'
+import type { Style } from './output/style.ts'
 
 /** Details of an error beyond its message, which names conflicts and probes already. */
 export function detailsText(error: CommandError, format: Format, style: Style): string {

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander'
-import type { LiveStatsSources } from '../app/live-stats/monitor.ts'
+import type { LiveStatsSources } from '../services/live-stats/monitor.ts'
 import type { Session } from './session.ts'
 
 /** The argument of `--gateway`: only an origin, since a token may be sent there. */

@@ -1,6 +1,6 @@
-import type { Issued } from '../app/keys.ts'
-import type { SecretFile } from '../app/secret-files.ts'
 import { EXIT, type ExitCode } from '../base/catalogue/command.ts'
+import type { Issued } from '../services/keys.ts'
+import type { SecretFile } from '../services/secret-files.ts'
 import type { Session } from './session.ts'
 
 /** Prints only the secret on stdout, for pipes; messages go to stderr. */

@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander'
 import { FORMATS } from './format.ts'
 import { everyCommand, newCommand } from './new-command.ts'
+import { COLOUR_WHEN } from './output/style.ts'
 import type { BindHandler, MakeCommand } from './session.ts'
-import { COLOUR_WHEN } from './style.ts'
 import { gwVersion } from './version.ts'
 
 export const DEFAULT_STORE = 'sqlite:./data/gw.db'
@@ -14,39 +14,39 @@ const HELP_WIDTH = 100
  * would take half a second.
  */
 const COMMANDS: Readonly<Record<string, () => Promise<MakeCommand>>> = {
-  init: async () => (await import('./init.ts')).initCommand,
-  validate: async () => (await import('./validate.ts')).validateCommand,
-  test: async () => (await import('./test.ts')).testCommand,
-  diff: async () => (await import('./diff.ts')).diffCommand,
-  plan: async () => (await import('./plan.ts')).planCommand,
-  apply: async () => (await import('./apply.ts')).applyCommand,
-  history: async () => (await import('./history.ts')).historyCommand,
-  show: async () => (await import('./show.ts')).showCommand,
-  rollback: async () => (await import('./rollback.ts')).rollbackCommand,
-  export: async () => (await import('./export.ts')).exportCommand,
-  probe: async () => (await import('./probe.ts')).probeCommand,
-  why: async () => (await import('./why.ts')).whyCommand,
-  keys: async () => (await import('./keys.ts')).keysCommand,
-  wallet: async () => (await import('./wallet.ts')).walletCommand,
-  usage: async () => (await import('./usage-report.ts')).usageCommand,
-  logs: async () => (await import('./logs.ts')).logsCommand,
-  ledger: async () => (await import('./ledger.ts')).ledgerCommand,
-  serve: async () => (await import('./serve.ts')).serveCommand,
-  status: async () => (await import('./status.ts')).statusCommand,
-  top: async () => (await import('./top.ts')).topCommand,
-  backup: async () => (await import('./backup.ts')).backupCommand,
-  restore: async () => (await import('./backup.ts')).restoreCommand,
-  maintenance: async () => (await import('./maintenance.ts')).maintenanceCommand,
-  users: async () => (await import('./users.ts')).usersCommand,
-  tokens: async () => (await import('./tokens.ts')).tokensCommand,
-  login: async () => (await import('./login.ts')).loginCommand,
-  logout: async () => (await import('./login.ts')).logoutCommand,
-  doctor: async () => (await import('./doctor.ts')).doctorCommand,
-  import: async () => (await import('./import.ts')).importCommand,
-  explain: async () => (await import('./explain.ts')).explainCommand,
-  schema: async () => (await import('./schema.ts')).schemaCommand,
-  completion: async () => (await import('./completion.ts')).completionCommand,
-  'demo-upstream': async () => (await import('./demo-upstream.ts')).demoUpstreamCommand,
+  init: async () => (await import('./commands/init.ts')).initCommand,
+  validate: async () => (await import('./commands/validate.ts')).validateCommand,
+  test: async () => (await import('./commands/test.ts')).testCommand,
+  diff: async () => (await import('./commands/diff.ts')).diffCommand,
+  plan: async () => (await import('./commands/plan.ts')).planCommand,
+  apply: async () => (await import('./commands/apply.ts')).applyCommand,
+  history: async () => (await import('./commands/history.ts')).historyCommand,
+  show: async () => (await import('./commands/show.ts')).showCommand,
+  rollback: async () => (await import('./commands/rollback.ts')).rollbackCommand,
+  export: async () => (await import('./commands/export.ts')).exportCommand,
+  probe: async () => (await import('./commands/probe.ts')).probeCommand,
+  why: async () => (await import('./commands/why.ts')).whyCommand,
+  keys: async () => (await import('./commands/keys.ts')).keysCommand,
+  wallet: async () => (await import('./commands/wallet.ts')).walletCommand,
+  usage: async () => (await import('./output/usage-report.ts')).usageCommand,
+  logs: async () => (await import('./commands/logs.ts')).logsCommand,
+  ledger: async () => (await import('./commands/ledger.ts')).ledgerCommand,
+  serve: async () => (await import('./commands/serve.ts')).serveCommand,
+  status: async () => (await import('./commands/status.ts')).statusCommand,
+  top: async () => (await import('./commands/top.ts')).topCommand,
+  backup: async () => (await import('./commands/backup.ts')).backupCommand,
+  restore: async () => (await import('./commands/backup.ts')).restoreCommand,
+  maintenance: async () => (await import('./commands/maintenance.ts')).maintenanceCommand,
+  users: async () => (await import('./commands/users.ts')).usersCommand,
+  tokens: async () => (await import('./commands/tokens.ts')).tokensCommand,
+  login: async () => (await import('./commands/login.ts')).loginCommand,
+  logout: async () => (await import('./commands/login.ts')).logoutCommand,
+  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
+  import: async () => (await import('./commands/import.ts')).importCommand,
+  explain: async () => (await import('./commands/explain.ts')).explainCommand,
+  schema: async () => (await import('./commands/schema.ts')).schemaCommand,
+  completion: async () => (await import('./commands/completion.ts')).completionCommand,
+  'demo-upstream': async () => (await import('./commands/demo-upstream.ts')).demoUpstreamCommand,
 }
 
 /** Commands that list all the others. */

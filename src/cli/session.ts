@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import type { AppPorts } from '../app/ports.ts'
 import type { ExitCode } from '../base/catalogue/command.ts'
+import type { AppPorts } from '../services/context.ts'
 import type { Format } from './format.ts'
 import type { Io } from './io.ts'
-import type { Output } from './output.ts'
+import type { Output } from './output/output.ts'
 import { readStdin } from './stdin.ts'
 
 /** The flags of every command. */

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander'
-import { Calendar } from '../admission/calendar.ts'
 import { CommandError } from '../base/catalogue/command.ts'
 import { parseDurationMs } from '../base/units.ts'
+import { Calendar } from '../limits/calendar.ts'
 import { timestamp, timeZone } from '../schema/scalars.ts'
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/

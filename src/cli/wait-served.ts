@@ -1,9 +1,9 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { pluralize } from '../app/pluralize.ts'
-import { waitUntilServed } from '../app/wait-served.ts'
+import { pluralize } from '../base/pluralize.ts'
 import { parseDurationMs } from '../base/units.ts'
+import { waitUntilServed } from '../services/wait-served.ts'
 import { keepProcessAlive } from './keep-process-alive.ts'
-import { progressLine } from './progress.ts'
+import { progressLine } from './output/progress.ts'
 import { appPorts, type Session } from './session.ts'
 
 /** As parsed by commander: a duration, `--wait` alone (true), `--no-wait` (false), or none of them. */

@@ -1,18 +1,17 @@
-import type { Permit } from '../admission/authorise.ts'
-import { checkPriced } from '../admission/authorise.ts'
-import { measureContent } from '../admission/content.ts'
-import { estimate } from '../admission/estimate.ts'
-import type { Limiter } from '../admission/limiter.ts'
-import type { Reservation } from '../admission/reservation.ts'
 import type { Clock } from '../base/clock.ts'
+import type { Permit } from '../limits/authorise.ts'
+import { checkPriced } from '../limits/authorise.ts'
+import { measureContent } from '../limits/content.ts'
+import { estimate, PRODUCES } from '../limits/estimate.ts'
+import type { Limiter } from '../limits/limiter.ts'
+import type { Reservation } from '../limits/reservation.ts'
 import { AnswerMeter } from '../metering/answer-meter.ts'
 import { Bill } from '../metering/bill.ts'
 import type { LedgerPort } from '../metering/ledger-port.ts'
-import type { UsageDialect } from '../metering/usage.ts'
-import type { Route } from '../routing/route.ts'
+import type { InferencePath } from '../schema/paths.ts'
 import { priceAt } from '../snapshot/price-at.ts'
+import type { Route } from '../upstream/routing/route.ts'
 import type { Call } from './call.ts'
-import type { InferencePath } from './endpoints.ts'
 
 export interface AccountPorts {
   readonly limiter: Limiter
@@ -46,13 +45,6 @@ export class Account {
 
 /** How long a hold may outlive the total timeout before a sweeper ends it (spec/money.md §1). */
 const HOLD_GRACE_MS = 60_000
-
-export const PRODUCES = {
-  openai_chat: 'text',
-  anthropic_messages: 'text',
-  embeddings: 'embeddings',
-  rerank: 'ranking',
-} as const satisfies Record<UsageDialect, string>
 
 /**
  * Reserves the request's share of every limit and creates its bill. The request may be dispatched once the bill is open.

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { checkStanding, isVisible } from '../admission/authorise.ts'
 import { GwError } from '../base/catalogue/wire.ts'
 import { sendJson } from '../http/json.ts'
+import { checkStanding, isVisible } from '../limits/authorise.ts'
 import type { PublicationEntry } from '../snapshot/types.ts'
 import { idHeaders, setHeaders } from './error-response.ts'
 import { enter, type PipelinePorts } from './pipeline.ts'

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import { type Edit, extract, splice } from '../base/splice.ts'
-import { responseHeaders } from '../relay/headers.ts'
-import { askForUsage } from '../relay/include-usage.ts'
-import type { Head, UpstreamRequest } from '../relay/types.ts'
+import type { InferencePath } from '../schema/paths.ts'
 import type { Target } from '../snapshot/types.ts'
+import { responseHeaders } from '../upstream/headers.ts'
+import { askForUsage } from '../upstream/include-usage.ts'
+import type { Head, UpstreamRequest } from '../upstream/types.ts'
 import type { Call } from './call.ts'
 import { withoutOrigin } from './cors.ts'
-import type { InferencePath } from './endpoints.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** All differences between a client's request and its upstream request, and between their answers. */

@@ -1,5 +1,6 @@
 import type { Usage } from '../schema/ledger.ts'
-import { type UsageDialect, UsageReader } from './usage.ts'
+import type { UsageDialect } from '../schema/paths.ts'
+import { UsageReader } from './usage.ts'
 
 /**
  * The end of an answer, for its bill: complete, left by its client, broken off by its upstream, or interrupted by a

@@ -1,7 +1,5 @@
 import type { Usage } from '../schema/ledger.ts'
-
-/** Kinds of answers by the format of their usage. */
-export type UsageDialect = 'openai_chat' | 'anthropic_messages' | 'embeddings' | 'rerank'
+import type { UsageDialect } from '../schema/paths.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

@@ -3,8 +3,8 @@ import { Writable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { CommandError } from '../../src/base/catalogue/command.ts'
 import type { Format } from '../../src/cli/format.ts'
-import { openOutput } from '../../src/cli/output.ts'
-import type { ColourWhen } from '../../src/cli/style.ts'
+import { openOutput } from '../../src/cli/output/output.ts'
+import type { ColourWhen } from '../../src/cli/output/style.ts'
 
 interface Options {
   readonly format?: Format

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { problemsToText } from '../../src/cli/problems.ts'
-import { styled } from '../../src/cli/style.ts'
+import { problemsToText } from '../../src/cli/output/problems.ts'
+import { styled } from '../../src/cli/output/style.ts'
 import type { Problem } from '../../src/config/types.ts'
 
 const plain = styled(false)

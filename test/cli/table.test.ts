@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { textWidth } from '../../src/base/text-width.ts'
-import { printable, styled } from '../../src/cli/style.ts'
-import { type Column, table } from '../../src/cli/table.ts'
+import { printable, styled } from '../../src/cli/output/style.ts'
+import { type Column, table } from '../../src/cli/output/table.ts'
 
 interface Row {
   readonly name: string

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { isMap, isScalar, isSeq, parseDocument, parse as parseYaml } from 'yaml'
-import { type Imported, importLitellm } from '../../src/config/litellm/import.ts'
-import { shifted } from '../../src/config/litellm/money.ts'
 import { load } from '../../src/config/load.ts'
 import { formatPath, type Path } from '../../src/config/path.ts'
+import { type Imported, importLitellm } from '../../src/services/litellm/import.ts'
+import { shifted } from '../../src/services/litellm/money.ts'
 
 const FOLDER = fileURLToPath(new URL('litellm', import.meta.url))
 const CASES = readdirSync(FOLDER).filter(file => file.endsWith('.yaml'))

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
-import { httpProbe } from '../../src/relay/probe/http-probe.ts'
+import { httpProbe } from '../../src/upstream/probe/http-probe.ts'
 import { json, reply, reset, silence } from '../support/answers.ts'
 import { freePort } from '../support/free-port.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { keyDigest } from '../../src/base/api-key.ts'
-import { fieldChanges } from '../../src/changes/fields.ts'
 import { render } from '../../src/config/render.ts'
 import { encode, KINDS } from '../../src/schema/kinds.ts'
+import { fieldChanges } from '../../src/services/changes/fields.ts'
 import { compile, describe as sourceName } from '../../src/snapshot/compile.ts'
 
 const spec = (headers: object) =>

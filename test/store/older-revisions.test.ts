@@ -1,16 +1,16 @@
 import { readFileSync, statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { systemRandom } from '../../src/base/random.ts'
+import { planToJson } from '../../src/services/changes/plan-json.ts'
+import type { AppPorts } from '../../src/services/context.ts'
 import {
   exportRevision,
   listRevisions,
   planRollbackTo,
   rollBackTo,
   showRevision,
-} from '../../src/app/history.ts'
-import type { AppPorts } from '../../src/app/ports.ts'
-import { systemRandom } from '../../src/base/random.ts'
-import { planToJson } from '../../src/changes/plan-json.ts'
+} from '../../src/services/history.ts'
 import { openServingStore, openStore } from '../../src/store/open.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { testClock } from '../support/test-clock.ts'

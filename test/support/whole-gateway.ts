@@ -1,12 +1,12 @@
 import { fileURLToPath } from 'node:url'
-import { applyConfiguration } from '../../src/app/configuration.ts'
-import { disableKey, enableKey, issueKeys } from '../../src/app/keys.ts'
-import type { AppPorts } from '../../src/app/ports.ts'
-import { serve } from '../../src/app/serve.ts'
-import type { Serving } from '../../src/app/serving.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import { systemRandom } from '../../src/base/random.ts'
+import { serve } from '../../src/server/serve.ts'
+import type { Serving } from '../../src/server/serving.ts'
+import { applyConfiguration } from '../../src/services/configuration.ts'
+import type { AppPorts } from '../../src/services/context.ts'
+import { disableKey, enableKey, issueKeys } from '../../src/services/keys.ts'
 import { LedgerThread } from '../../src/store/ledger/ledger-thread.ts'
 import { tempDir } from './temp-dir.ts'
 import type { WhenOver } from './when-over.ts'
@@ -35,7 +35,7 @@ export interface WholeGateway {
 
 /** Threads run compiled modules: the build's, which `npm test` makes first. */
 const LEDGER_WORKER = new URL('../../dist/store/ledger/worker.js', import.meta.url)
-export const CONTROL_THREADS = new URL('../../dist/app/threads/', import.meta.url)
+export const CONTROL_THREADS = new URL('../../dist/server/workers/', import.meta.url)
 
 export async function wholeGateway(
   whenOver: WhenOver,

@@ -1,7 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { chosenUpstream } from '../../src/app/chosen-upstream.ts'
-import { startFolder } from '../../src/app/starter.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import {
   addressParts,
@@ -11,8 +9,10 @@ import {
   type VendorService,
   vendor,
 } from '../../src/config/vendors/table.ts'
-import { httpProbe } from '../../src/relay/probe/http-probe.ts'
 import { DEFAULT_AUTH } from '../../src/schema/endpoint.ts'
+import { chosenUpstream } from '../../src/services/chosen-upstream.ts'
+import { startFolder } from '../../src/services/starter.ts'
+import { httpProbe } from '../../src/upstream/probe/http-probe.ts'
 import { json } from '../support/answers.ts'
 import { testGateway } from '../support/gateway.ts'
 import { type ScriptedUpstream, scriptedUpstream } from '../support/scripted-upstream.ts'

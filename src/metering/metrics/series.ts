@@ -1,7 +1,7 @@
 import { formatNano } from '../../base/decimal.ts'
+import type { UsageDialect } from '../../schema/paths.ts'
 import type { Charge } from '../bill.ts'
 import type { RequestRecord } from '../request-log.ts'
-import type { UsageDialect } from '../usage.ts'
 import { TRAFFIC_METRICS } from './catalogue.ts'
 import { Buckets, labelText, sample } from './exposition.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { checkedQuery } from '../../../src/control/reading.ts'
+import { checkedQuery } from '../../../src/admin/reading.ts'
 import { openApi } from '../../../src/schema/api/openapi.ts'
 import { API_PREFIX, type OperationId, operation } from '../../../src/schema/api/operations.ts'
 import { modelName } from '../../../src/schema/scalars.ts'

@@ -1,0 +1,97 @@
+import type { Clock } from '../base/clock.ts'
+import type { PasswordHasher } from '../base/password.ts'
+import type { Random } from '../base/random.ts'
+import type { OperationOf } from '../schema/api/operations.ts'
+import type { AnswerOf, BodyOf } from '../schema/api/types.ts'
+import type { StoredCredential } from '../schema/stored-credential.ts'
+import type { RecentUse } from '../services/changes/blast/use.ts'
+import type { RolledBack } from '../services/changes/rollback.ts'
+import type { Applied, Check, ProbeOrder } from '../services/changes/types.ts'
+import type { ExplainQuery } from '../services/why/explain.ts'
+import type { Store, StoreReads } from '../store/types.ts'
+import type { Authority } from '../store/users/types.ts'
+
+/** The result of a minimal chat request. */
+export type ProbeVerdict =
+  | { readonly ok: true; readonly latencyMs?: number }
+  | { readonly ok: false; readonly latencyMs?: number; readonly cause: string; readonly hint: string }
+
+/** Whether inference is rejected, and why. */
+export type MaintenanceShown = AnswerOf<OperationOf<'get_maintenance'>>
+
+export interface EndpointHealthShown {
+  readonly state: 'unknown' | 'healthy' | 'unhealthy'
+  /** RFC 3339. */
+  readonly since: string
+  /** Why it is unhealthy. */
+  readonly reason?: string
+}
+
+/** The result of an apply, with the set. */
+export interface AppliedSet extends Applied {
+  readonly set: string
+}
+
+/** The author of a change and its rights. */
+export interface ChangeAuthor {
+  readonly author: string
+  readonly authority: Authority
+}
+
+/**
+ * Operations on whole configurations. They process thousands of resources in one synchronous transaction, so a server
+ * runs them in another thread. Arguments and answers are plain data.
+ */
+export interface Configurations {
+  /** @throws {ApiError} configuration_invalid, with every problem. */
+  validate(yaml: string): Promise<AnswerOf<OperationOf<'validate_config'>>>
+  /** @throws {ApiError} configuration_invalid, reference_rejected; {@link CommandError} as `plan` of changes throws. */
+  plan(yaml: string): Promise<AnswerOf<OperationOf<'plan_config'>>>
+  /** @throws what `plan` throws; {ApiError} too_many_deletes; {ProbeError} GW5001; and as `apply` of changes throws. */
+  apply(body: BodyOf<OperationOf<'apply_config'>>, by: ChangeAuthor): Promise<AppliedSet>
+  /** @throws as `rollBack` of changes throws. */
+  rollBack(revision: number, by: ChangeAuthor): Promise<RolledBack>
+}
+
+/** The ports of the control plane's use cases. */
+export interface UseCasePorts {
+  /** For reads; changes use the store of their call. */
+  readonly store: StoreReads
+  readonly clock: Clock
+  readonly random: Random
+  readonly hasher: PasswordHasher
+  readonly configurations: Configurations
+  /** Whether a gateway could serve the changed resources. */
+  readonly check: Check
+  /** Recent use, for the impact of a plan. */
+  readonly recentUse: RecentUse
+  /**
+   * Sends a chat request to each model of an endpoint until one fails. Rejects only if the store fails.
+   * @param credential the credential set in this request, if the endpoint uses a stored one.
+   */
+  readonly probe: (order: ProbeOrder, credential?: string) => Promise<ProbeVerdict>
+  /** Seals a secret for one use. @throws {CommandError} GW2008 */
+  readonly sealCredential: (secret: string, boundTo: string) => Promise<StoredCredential>
+  /** Answered by the gateway, which may be in another thread; so are the next two. */
+  readonly status: () => Promise<Omit<AnswerOf<OperationOf<'get_status'>>, 'store_revision'>>
+  /** Endpoint health by name; empty if this process sends no traffic. */
+  readonly endpointHealth: () => Promise<ReadonlyMap<string, EndpointHealthShown>>
+  /** The currency label of amounts. */
+  readonly currency: () => Promise<string>
+  /**
+   * Explains which calls would be served; counts and holds nothing.
+   * @throws {CommandError} GW4005 if no key has that name.
+   */
+  readonly explain: (query: ExplainQuery) => Promise<AnswerOf<OperationOf<'explain'>>>
+  readonly maintenance: {
+    show(): Promise<MaintenanceShown>
+    /**
+     * @param store of the caller.
+     * @throws {CommandError} GW4014 if the settings keep maintenance on.
+     */
+    set(
+      wanted: { readonly enabled: boolean; readonly message?: string; readonly author: string },
+      store: Store,
+    ): Promise<MaintenanceShown & { readonly changed: boolean }>
+  }
+}

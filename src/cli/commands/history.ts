@@ -1,0 +1,34 @@
+import type { Command } from 'commander'
+import { EXIT } from '../../base/catalogue/command.ts'
+import { revisionToJson } from '../../services/changes/revision-json.ts'
+import { listRevisions } from '../../services/history.ts'
+import { newCommand } from '../new-command.ts'
+import { countArgument } from '../numbers.ts'
+import { historyToText } from '../output/history-text.ts'
+import { appPorts, type BindHandler } from '../session.ts'
+
+const LIMIT = 20
+
+/** `gw history`: all revisions, from files, the command line and REST. */
+export function historyCommand(bind: BindHandler): Command {
+  return newCommand('history', 'List the revisions: time, author, origin, and number of changes.', [
+    'gw history',
+    'gw history --limit 100 --format json',
+    'gw show 12        # the changes of one of them, field by field',
+    'gw rollback 11    # return to an earlier one',
+  ])
+    .option('--limit <n>', `at most this many (default: ${LIMIT})`, countArgument)
+    .addHelpText('after', '\nA star after a commit: the applied files differed from it.')
+    .action(
+      bind<{ limit?: number }>(async (session, _args, { limit = LIMIT }) => {
+        const { out, flags } = session
+        const revisions = await listRevisions(limit, flags.store, appPorts(session))
+        if (revisions.length === 0) out.info('No revisions yet: nothing was ever applied.')
+        out.result({
+          text: () => (revisions.length === 0 ? '' : historyToText(revisions, out.style, out.width)),
+          json: () => revisions.map(revisionToJson),
+        })
+        return EXIT.done
+      }),
+    )
+}

@@ -1,0 +1,118 @@
+import type { Command } from 'commander'
+import { EXIT } from '../../base/catalogue/command.ts'
+import type { Json } from '../../schema/kinds.ts'
+import { assertFewDeletes } from '../../services/changes/delete-guard.ts'
+import { planToJson } from '../../services/changes/plan-json.ts'
+import { type Follower, followers } from '../../services/followers.ts'
+import { planRollbackTo, type RollbackWithImpact, rollBackTo } from '../../services/history.ts'
+import { withoutDefaults } from '../../services/written-fields.ts'
+import { confirm, expectAnswerable } from '../confirm.ts'
+import { newCommand } from '../new-command.ts'
+import { planToText } from '../output/plan-text.ts'
+import { printable, type Style } from '../output/style.ts'
+import { deletesArgument } from '../plan-options.ts'
+import { revisionArgument } from '../revision-argument.ts'
+import { appPorts, type BindHandler, type Session } from '../session.ts'
+import { addWaitOptions, awaitServed, servedText, type WaitFlag } from '../wait-served.ts'
+
+interface RollbackOptions {
+  readonly dryRun?: true
+  readonly allowDeletes?: number
+  readonly wait?: WaitFlag
+}
+
+/** `gw rollback`: an earlier revision as a new one, after the plan is shown and confirmed. */
+export function rollbackCommand(bind: BindHandler): Command {
+  const command = newCommand('rollback', 'Restore the content of an earlier revision, as a new revision.', [
+    'gw rollback 11',
+    'gw rollback 11 --dry-run',
+    'gw rollback 11 --yes',
+  ])
+    .argument('<revision>', 'a number from `gw history`')
+    .option('--dry-run', 'show the plan and stop: nothing is written')
+    .option(
+      '--allow-deletes <n>',
+      'allow this many deletions; by default more than 10, or a fifth of all, are rejected',
+      deletesArgument,
+    )
+  return addWaitOptions(command)
+    .addHelpText(
+      'after',
+      [
+        '',
+        'Applies to all owners: files, the command line and REST. No endpoint is probed. Secrets of keys that were deleted',
+        'meanwhile are not restored: issue new ones. The next apply of files with another content reverts the rollback;',
+        'running gateways that follow such files (`gw serve -c`) are named, and their /health reports `drift`.',
+      ].join('\n'),
+    )
+    .action(bind<RollbackOptions>(handler))
+}
+
+async function handler(
+  session: Session,
+  [text]: readonly string[],
+  { dryRun, allowDeletes, wait }: RollbackOptions,
+) {
+  const { out, flags } = session
+  const to = revisionArgument(text)
+  const ports = appPorts(session)
+  const following = await followers(flags.store, ports)
+  const warn = () => {
+    for (const follower of following) out.info(`warning: ${warning(follower)}`)
+  }
+  if (dryRun) {
+    const preview = await planRollbackTo(to, flags.store, ports)
+    if (preview.plan.changes.length > 0) warn()
+    out.result({ text: () => shown(preview, out.style), json: () => outcome(preview, following) })
+    return EXIT.done
+  }
+  const done = await rollBackTo(to, flags.store, ports, async preview => {
+    out.print(shown(preview, out.style))
+    if (preview.plan.changes.length === 0) return
+    if (out.format === 'json' && !flags.yes) out.info(shown(preview, out.infoStyle).trimEnd())
+    assertFewDeletes(preview.plan, allowDeletes)
+    warn()
+    expectAnswerable(session)
+    await confirm(session, `Go back to revision ${to}?`)
+  })
+  const { revision } = done.done
+  const gateways = await awaitServed(session, revision, wait)
+  out.result({
+    text: () => {
+      const result =
+        done.plan.changes.length > 0
+          ? `Restored revision ${to} as revision ${revision}.\n`
+          : `Nothing to do: revision ${revision} has the same content.\n`
+      return result + servedText(gateways, wait)
+    },
+    json: () => ({
+      ...outcome(done, following, revision),
+      ...(gateways !== undefined && { served_by: gateways }),
+    }),
+  })
+  return EXIT.done
+}
+
+function warning({ gateway, paths, watch }: Follower): string {
+  const when = watch ? 'the next save of a file there' : 'SIGHUP, or its next start,'
+  return `the gateway ${gateway} follows ${paths.map(printable).join(', ')}: ${when} reverts this. Change the files, too.`
+}
+
+function shown({ plan, radius, resources }: RollbackWithImpact, style: Style): string {
+  return planToText(withoutDefaults(plan, { resources }), style, radius)
+}
+
+function outcome(
+  { plan, radius }: RollbackWithImpact,
+  following: readonly Follower[],
+  revision?: number,
+): { readonly [member: string]: Json } {
+  return {
+    applied: revision !== undefined && plan.changes.length > 0,
+    revision: revision ?? plan.base,
+    plan: planToJson(plan, radius),
+    ...(following.length > 0 && {
+      followed_files: following.map(({ gateway, paths, watch }) => ({ gateway, paths: [...paths], watch })),
+    }),
+  }
+}

@@ -1,0 +1,206 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { CommandError, EXIT, type ExitCode } from '../../base/catalogue/command.ts'
+import { GatheredLines } from '../../base/gathered-lines.ts'
+import { isNetwork } from '../../base/ip-address.ts'
+import { createLog, type Log } from '../../base/log.ts'
+import { parseDurationMs } from '../../base/units.ts'
+import type { ServeOptions } from '../../server/serving.ts'
+import { LedgerThread } from '../../store/ledger/ledger-thread.ts'
+import { configPaths } from '../config-paths.ts'
+import { parseListen } from '../listen.ts'
+import { newCommand } from '../new-command.ts'
+import { problemsToText } from '../output/problems.ts'
+import type { BindHandler, Session } from '../session.ts'
+import { gwVersion } from '../version.ts'
+
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
+
+interface Options {
+  readonly listen: string
+  readonly controlListen: string
+  readonly controlUrl?: URL
+  readonly trustedProxies?: readonly string[]
+  readonly gatewayOnly?: true
+  readonly controlOnly?: true
+  readonly drain: string
+  readonly watch?: true
+  readonly maxConnections?: string
+  readonly logLevel: (typeof LOG_LEVELS)[number]
+}
+
+const FILES = `
+With -c the files are applied at the start, without confirmation and without probes. Invalid files, or files with too
+many deletions, are rejected: the previous state is served, and /health has the reason. Changes of the store
+(\`gw apply\`, \`gw keys\`, \`gw maintenance\`) take effect within a second in any case.
+
+Signals:
+  SIGHUP                   applies -c again, and reads the store and every secret again
+  SIGTERM, SIGINT          no new connections; ends after requests in flight, at most --drain; a second one ends at once
+`
+
+const ENVIRONMENT = `
+Environment:
+  METRICS_TOKEN                 the bearer token for GET /metrics of the gateway
+  SERVICE_DOCS_ENABLED=true     serves /docs, /redoc and /openapi.json on the control plane, without authentication
+  GW_MASTER_KEY                 encrypts credentials set over REST: 32 bytes in base64 or hexadecimal digits; by
+                                default a file beside the store, created when needed
+  HTTPS_PROXY, HTTP_PROXY, NO_PROXY  the proxy to upstreams; \`proxy\` of an endpoint overrides it
+  GW_ADMIN_PASSWORD             creates the user admin with this password, if the control plane has no administrator
+`
+
+/** `gw serve`: serves until a signal, which is its ordinary end. */
+export function serveCommand(bind: BindHandler): Command {
+  return newCommand('serve', 'Serve the gateway and the control plane from the store.', [
+    'gw serve',
+    'gw serve -c ./config --watch   # applies the directory on each save',
+    'gw serve --listen 0.0.0.0:8090 --control-listen 127.0.0.1:8080',
+    'gw serve --gateway-only --store sqlite:/var/lib/gw/gw.db',
+  ])
+    .option('--listen <host:port>', 'address of the gateway', '127.0.0.1:8090')
+    .option('--control-listen <host:port>', 'address of the control plane', '127.0.0.1:8080')
+    .option(
+      '--control-url <url>',
+      'its public URL behind a TLS proxy: https://gw.example.com',
+      parseControlUrl,
+    )
+    .option(
+      '--trusted-proxies <list>',
+      'proxies in front of the control plane that report client addresses: 10.0.0.0/8,::1',
+      parseProxies,
+    )
+    .option('--watch', 'apply -c on each save')
+    .option('--gateway-only', 'no control plane in this process')
+    .option('--control-only', 'no gateway in this process')
+    .option('--drain <duration>', 'how long requests in flight may continue after SIGTERM', '30s')
+    .option(
+      '--max-connections <n>',
+      'concurrent connections (default: by the limit of open files, up to 20000)',
+    )
+    .addOption(
+      new Option('--log-level <level>', 'the lowest level that is logged')
+        .choices(LOG_LEVELS)
+        .default('info'),
+    )
+    .addHelpText('after', FILES + ENVIRONMENT)
+    .action(bind<Options>(handler))
+}
+
+async function handler(session: Session, _args: readonly string[], options: Options): Promise<ExitCode> {
+  const { io, out } = session
+  const drainMs = parseDurationMs(options.drain)
+  if (drainMs === undefined) {
+    throw new CommandError('GW6001', `\`--drain ${options.drain}\` is not a duration.`, {
+      hint: 'Write 30s or 1m30s.',
+    })
+  }
+  if (options.gatewayOnly && options.controlOnly) {
+    throw new CommandError('GW6001', '`--gateway-only` and `--control-only` exclude each other.')
+  }
+  // Stdout is the log, one JSON object per line, and so is a final error.
+  out.lines()
+  const isRead = io.stdout.isTTY === true
+  const pretty = out.format === 'text' && isRead
+  const lines = new GatheredLines(text => void io.stdout.write(text), io.clock)
+  const log = createLog(isRead ? { write: line => void io.stdout.write(line) } : lines, {
+    level: options.logLevel,
+    pretty: pretty && (await import('../../base/readable-lines.ts')).readableLines,
+    colour: out.style.colour,
+  })
+  try {
+    return await serveUntilSignal(session, options, { drainMs, log, pretty })
+  } finally {
+    lines.flush()
+  }
+}
+
+async function serveUntilSignal(
+  session: Session,
+  options: Options,
+  { drainMs, log, pretty }: { drainMs: number; log: Log; pretty: boolean },
+): Promise<ExitCode> {
+  const { io, out, flags, signal } = session
+  const files = followed(session, options)
+  const token = io.environment['METRICS_TOKEN']
+  const wanted: ServeOptions = {
+    store: flags.store,
+    version: gwVersion(),
+    ...(files && { files }),
+    ...(options.maxConnections !== undefined && { maxConnections: parseCount(options.maxConnections) }),
+    ...(!options.controlOnly && { gateway: parseListen(options.listen) }),
+    ...(!options.gatewayOnly && { control: parseListen(options.controlListen) }),
+    ...(options.controlUrl && { controlUrl: options.controlUrl }),
+    ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
+    ...(token !== undefined && { metrics: { token, version: gwVersion() } }),
+  }
+  signal.throwIfAborted()
+  const { environment, cwd, clock, random } = io
+  let reload = (): Promise<void> => Promise.resolve()
+  session.onHangup(() => {
+    log.info({ signal: 'SIGHUP' }, 'reloading')
+    reload().catch((error: unknown) => log.error({ err: error }, 'reloading'))
+  })
+  // Starts while the gateway modules are loaded.
+  const ledgerThread = wanted.gateway && new LedgerThread()
+  const { serve } = await import('../../server/serve.ts')
+  const serving = await serve(wanted, {
+    environment,
+    cwd,
+    clock,
+    random,
+    log,
+    ...(ledgerThread && { ledgerThread }),
+    signal,
+    // Log lines have no code frames; a terminal shows them.
+    onFilesRejected: ({ problems }) => {
+      if (pretty) out.info(problemsToText(problems, out.format, out.infoStyle).trimEnd())
+    },
+  })
+  reload = () => serving.reload()
+  if (serving.gatewayUrl) out.info(`Gateway on ${serving.gatewayUrl}`)
+  if (serving.controlUrl) out.info(`Control plane on ${serving.controlUrl}`)
+  out.info(`Serving revision ${serving.revision}.`)
+  const stopped = new Promise<undefined>(resolve => {
+    if (signal.aborted) resolve(undefined)
+    else signal.addEventListener('abort', () => resolve(undefined), { once: true })
+  })
+  const failure = await Promise.race([stopped, serving.failed])
+  if (failure) {
+    out.info(`Stopping: ${failure.error.message}.`)
+    await serving.close(failure.canBill ? drainMs : 0)
+    throw failure.error
+  }
+  out.info(`Stopping: requests in flight have ${options.drain}.`)
+  await serving.close(drainMs)
+  return EXIT.done
+}
+
+/** The files to apply: those of `-c`, or with only `--watch` the default ones. @throws {CommandError} GW6001 */
+function followed(session: Session, options: Options): ServeOptions['files'] {
+  const watch = options.watch === true
+  if (!watch && session.flags.config.length === 0) return undefined
+  const paths = configPaths(session)
+  if (!paths.includes('-')) return { paths, watch }
+  throw new CommandError('GW6001', '`gw serve` reads files repeatedly, and stdin can be read only once.', {
+    hint: 'Name a file or a directory with -c, or pipe into `gw apply -c -`.',
+  })
+}
+
+function parseCount(text: string): number {
+  if (/^[1-9]\d{0,6}$/.test(text)) return Number(text)
+  throw new CommandError('GW6001', `\`--max-connections ${text}\` is not a number of connections.`, {
+    hint: 'Write a whole number from 1, such as 20000.',
+  })
+}
+
+function parseProxies(text: string): readonly string[] {
+  const proxies = text.split(',').map(proxy => proxy.trim())
+  if (proxies.every(isNetwork)) return proxies
+  throw new InvalidArgumentError('Write addresses and networks, such as 10.0.0.0/8,::1.')
+}
+
+/** Sessions of browsers are bound to it, so it is only an origin. */
+function parseControlUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`) return url
+  throw new InvalidArgumentError('Write https:// and a host, without a path.')
+}

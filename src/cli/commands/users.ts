@@ -1,0 +1,158 @@
+import { type Command, Option } from 'commander'
+import { CommandError, EXIT } from '../../base/catalogue/command.ts'
+import { iso } from '../../base/iso.ts'
+import type { Json } from '../../schema/kinds.ts'
+import { ROLES, type Role } from '../../schema/user.ts'
+import { createUser, listUsers, resetPassword, switchUser } from '../../services/users.ts'
+import type { User } from '../../store/users/types.ts'
+import { newCommand } from '../new-command.ts'
+import { printable } from '../output/style.ts'
+import { table } from '../output/table.ts'
+import { newPassword } from '../secret-input.ts'
+import { appPorts, type BindHandler } from '../session.ts'
+
+/** `gw users`: the users of the control plane. */
+export function usersCommand(bind: BindHandler): Command {
+  return newCommand('users', 'Manage the users of the control plane.', [
+    'gw users create ada --role admin',
+    'gw users create tom --tenant acme',
+    'gw users list',
+  ])
+    .addCommand(createCommand(bind))
+    .addCommand(listCommand(bind))
+    .addCommand(switchCommand(bind, 'disable'))
+    .addCommand(switchCommand(bind, 'enable'))
+    .addCommand(resetCommand(bind))
+}
+
+interface CreateOptions {
+  readonly role?: Role
+  readonly tenant?: string
+  readonly password?: string
+}
+
+const PASSWORD = '--password <->'
+const ABOUT_PASSWORD = '`-` reads it from stdin; by default the terminal asks for it'
+
+function createCommand(bind: BindHandler): Command {
+  return newCommand('create', 'Create a user; the terminal asks for the password.', [
+    'gw users create ada --role admin',
+    'gw users create tom --tenant acme',
+    'vault read -field=password secret/ada | gw users create ada --role admin --password -',
+  ])
+    .argument('<name>', 'lower-case letters, digits and . _ @ -')
+    .addOption(new Option('--role <role>', 'admin does everything; tenant needs --tenant').choices(ROLES))
+    .option('--tenant <name>', 'the only tenant that the user sees')
+    .option(PASSWORD, ABOUT_PASSWORD)
+    .action(
+      bind<CreateOptions>(async (session, [name = ''], { role, tenant, password }) => {
+        if (role === undefined && tenant === undefined) {
+          throw new CommandError('GW6001', 'A user needs a role or a tenant.', {
+            hint: 'Pass --role admin, or --tenant NAME.',
+          })
+        }
+        const newUser = { name, role: role ?? 'tenant', ...(tenant !== undefined && { tenant }) }
+        const ask = () => newPassword(session, password)
+        const user = await createUser(newUser, ask, session.flags.store, appPorts(session))
+        session.out.result({
+          text: () => `User ${user.name} may log in as ${placeText(user)}.\n`,
+          json: () => userToJson(user),
+        })
+        return EXIT.done
+      }),
+    )
+}
+
+function listCommand(bind: BindHandler): Command {
+  return newCommand('list', 'List the users.', ['gw users list']).action(
+    bind(async session => {
+      const { out, flags } = session
+      const users = await listUsers(flags.store, appPorts(session))
+      if (users.length === 0) out.info('No users yet: `gw users create NAME --role admin`.')
+      out.result({
+        text: () => (users.length === 0 ? '' : usersToText(users, session)),
+        json: () => users.map(userToJson),
+      })
+      return EXIT.done
+    }),
+  )
+}
+
+function usersToText(users: readonly User[], { out }: Parameters<typeof newPassword>[0]): string {
+  return table(
+    [
+      { title: 'NAME', cell: (user: User) => user.name, narrowest: 16 },
+      { title: 'STATE', cell: user => (user.enabled ? 'enabled' : 'disabled') },
+      { title: 'ROLE', cell: user => user.role },
+      { title: 'TENANT', cell: user => user.tenant ?? '-', narrowest: 8 },
+      { title: 'SESSIONS', cell: user => String(user.sessions), align: 'right', dispensable: true },
+      {
+        title: 'LAST LOG-IN',
+        dispensable: true,
+        cell: user => (user.lastLoginAtMs === undefined ? '-' : iso(user.lastLoginAtMs)),
+      },
+    ],
+    users,
+    out.style,
+    out.width,
+  )
+}
+
+const SWITCHES = {
+  disable: { summary: 'Disable the log-in of a user, and end its sessions.', state: 'disabled' },
+  enable: { summary: 'Enable the log-in of a user.', state: 'enabled' },
+} as const
+
+function switchCommand(bind: BindHandler, to: keyof typeof SWITCHES): Command {
+  const { summary, state } = SWITCHES[to]
+  return newCommand(to, summary, [`gw users ${to} tom`])
+    .argument('<name>', 'the user')
+    .action(
+      bind(async (session, [name = '']) => {
+        const { changed } = await switchUser(name, to === 'enable', session.flags.store, appPorts(session))
+        session.out.result({
+          text: () =>
+            `User ${printable(name)} ${changed ? 'is' : 'was'} ${state}${changed ? '' : ' already'}.\n`,
+          json: () => ({ user: name, state, changed }),
+        })
+        return EXIT.done
+      }),
+    )
+}
+
+function resetCommand(bind: BindHandler): Command {
+  return newCommand('reset-password', 'Set a new password, and end every session of the user.', [
+    'gw users reset-password ada',
+    'vault read -field=password secret/ada | gw users reset-password ada --password -',
+  ])
+    .argument('<name>', 'the user')
+    .option(PASSWORD, ABOUT_PASSWORD)
+    .action(
+      bind<{ password?: string }>(async (session, [name = ''], { password }) => {
+        const ask = () => newPassword(session, password)
+        await resetPassword(name, ask, session.flags.store, appPorts(session))
+        session.out.result({
+          text: () => `User ${printable(name)} has a new password; its sessions have ended.\n`,
+          json: () => ({ user: name, password_set: true }),
+        })
+        return EXIT.done
+      }),
+    )
+}
+
+function placeText({ role, tenant }: User): string {
+  return tenant === undefined ? role : `${role} ${tenant}`
+}
+
+function userToJson(user: User): Json {
+  const { name, role, tenant, enabled, sessions, createdAtMs, lastLoginAtMs } = user
+  return {
+    name,
+    role,
+    ...(tenant !== undefined && { tenant }),
+    enabled,
+    sessions,
+    created_at: iso(createdAtMs),
+    ...(lastLoginAtMs !== undefined && { last_login_at: iso(lastLoginAtMs) }),
+  }
+}

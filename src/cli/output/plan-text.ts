@@ -1,0 +1,134 @@
+import { pluralize } from '../../base/pluralize.ts'
+import { textWidth } from '../../base/text-width.ts'
+import type { Json } from '../../schema/kinds.ts'
+import type { BlastRadius } from '../../services/changes/blast/types.ts'
+import { verdict } from '../../services/changes/blast/verdict.ts'
+import type { FieldChange, Plan, ResourceChange } from '../../services/changes/types.ts'
+import { radiusToText } from './blast-text.ts'
+import { subjectText } from './plan-subject.ts'
+import { printable, type Style } from './style.ts'
+
+const SIGN = { create: '+', update: '~', delete: '-' } as const
+const MAKER = { cli: 'with the command line', rest: 'through REST' } as const
+/** At most so many warnings of a kind are shown. */
+const ALIKE = 5
+const PAINT = { create: 'added', update: 'changed', delete: 'removed' } as const
+
+/**
+ * A plan for operators: the changes field by field, then the blast radius and warnings, and the verdict last, where it
+ * is visible after a long list.
+ *
+ *     + endpoint openai                                  config/endpoints.yaml:4
+ *         base_url     "https://api.openai.com/v1"
+ *     ~ publication gpt-4o                               config/models.yaml:12
+ *         price.input  "2.5" → "3"
+ *     - key old-app                                      was config/keys.yaml:30
+ *
+ *     Blast radius:
+ *         key app loses gpt-4o
+ *
+ *     warning this change breaks 1 key
+ *
+ *     1 to create, 1 to update, 1 to delete; breaks 1 key; nothing in use goes away
+ */
+export function planToText(plan: Plan, style: Style, radius?: BlastRadius): string {
+  const head = plan.base === 0 ? 'nothing was applied yet' : `against revision ${plan.base}`
+  const what = plan.restores === undefined ? `Set ${plan.set}` : `Back to revision ${plan.restores}`
+  const blocks = [
+    style.faint(`${what}, ${head}.`),
+    changesToText(plan.changes, style),
+    radius ? radiusToText(radius, style) : '',
+    [...warningsToText(plan, radius, style), breakageToText(radius, style), unmanaged(plan)]
+      .filter(line => line !== '')
+      .join('\n'),
+    style.strong(verdict(plan, radius)),
+  ]
+  return `${blocks.filter(block => block !== '').join('\n\n')}\n`
+}
+
+/** Changes, field by field. */
+export function changesToText(changes: readonly ResourceChange[], style: Style): string {
+  const width = Math.min(
+    60,
+    changes.reduce((most, change) => Math.max(most, textWidth(title(change))), 0),
+  )
+  return changes.map(change => changeToText(change, width, style)).join('\n')
+}
+
+function title(change: ResourceChange): string {
+  return `${SIGN[change.action]} ${subjectText(change)}`
+}
+
+function changeToText(change: ResourceChange, width: number, style: Style): string {
+  const text = title(change)
+  const where = placeToText(change)
+  const gap = where && `${' '.repeat(Math.max(0, width - textWidth(text)))}  `
+  const fieldWidth = Math.max(0, ...change.fields.map(field => field.path.length))
+  const fields = change.fields.map(
+    field => `    ${printable(field.path.padEnd(fieldWidth))}  ${fieldToText(field, change.action, style)}`,
+  )
+  const notes = [
+    change.renamedFrom !== undefined && `${style.changed('renamed')} from ${printable(change.renamedFrom)}`,
+    change.adoptedFrom &&
+      `${style.changed('adopted')}: created ${MAKER[change.adoptedFrom]}, owned by the files from now on`,
+  ].flatMap(note => (note ? [`    ${note}`] : []))
+  return [style[PAINT[change.action]](text) + style.faint(gap + where), ...notes, ...fields].join('\n')
+}
+
+/** The place in the files; for a deletion the place at the last apply. */
+function placeToText({ action, place }: ResourceChange): string {
+  if (!place) return ''
+  return printable(`${action === 'delete' ? 'was ' : ''}${place.file}:${place.line}`)
+}
+
+function fieldToText(field: FieldChange, action: ResourceChange['action'], style: Style): string {
+  if (field.type === 'secret')
+    return action === 'create' ? '(secret reference)' : '(secret reference changed)'
+  if (field.type === 'list') {
+    return [
+      ...field.added.map(item => style.added(`+ ${valueToText(item)}`)),
+      ...field.removed.map(item => style.removed(`- ${valueToText(item)}`)),
+    ].join('  ')
+  }
+  if (action === 'create') return valueToText(field.after)
+  return `${valueToText(field.before)} → ${valueToText(field.after)}`
+}
+
+function valueToText(value: Json | undefined): string {
+  return value === undefined ? '(not set)' : printable(JSON.stringify(value))
+}
+
+/** Without the warnings that the blast radius shows already; of many equal ones the first, and the number of the rest. */
+function warningsToText(plan: Plan, radius: BlastRadius | undefined, style: Style): string[] {
+  const shownAlready = new Set(radius?.unserved)
+  const shown = plan.warnings.filter(({ code, name }) => code !== 'no_endpoint' || !shownAlready.has(name))
+  const codes = [...new Set(shown.map(({ code }) => code))]
+  return codes.flatMap(code => {
+    const alike = shown.filter(warning => warning.code === code)
+    const lines = alike.slice(0, alike.length > ALIKE + 1 ? ALIKE : alike.length)
+    const rest = alike.length - lines.length
+    const more = rest > 0 ? [`${style.changed('warning')} and ${rest} more like the last one`] : []
+    return [...lines.map(warning => warningToText(warning, style)), ...more]
+  })
+}
+
+function warningToText(warning: Plan['warnings'][number], style: Style): string {
+  const { place } = warning
+  const where = place ? style.faint(`  ${printable(`${place.file}:${place.line}`)}`) : ''
+  return `${style.changed('warning')} ${subjectText(warning)}: ${printable(warning.message)}${where}`
+}
+
+function breakageToText(radius: BlastRadius | undefined, style: Style): string {
+  const count = radius?.brokenKeys ?? 0
+  if (count === 0) return ''
+  return `${style.changed('warning')} this change ${style.removed(`breaks ${pluralize(count, 'key')}`)}`
+}
+
+function unmanaged(plan: Plan): string {
+  const parts = [
+    plan.unmanaged.otherSets > 0 && `${plan.unmanaged.otherSets} of other sets`,
+    plan.unmanaged.cli > 0 && `${plan.unmanaged.cli} created ${MAKER.cli}`,
+    plan.unmanaged.rest > 0 && `${plan.unmanaged.rest} created ${MAKER.rest}`,
+  ].filter(part => part !== false)
+  return parts.length === 0 ? '' : `Not managed here: ${parts.join(', ')}.`
+}

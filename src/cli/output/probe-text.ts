@@ -1,0 +1,89 @@
+import { pluralize } from '../../base/pluralize.ts'
+import type { Json } from '../../schema/kinds.ts'
+import type { ProbeProgress, ProbeRow } from '../../services/probe-round.ts'
+import { printable, type Style } from './style.ts'
+import { type Column, table } from './table.ts'
+import { wrapText } from './wrap-text.ts'
+
+const COLUMNS: readonly Column<ProbeRow>[] = [
+  { title: 'ENDPOINT', cell: row => row.endpoint, narrowest: 8 },
+  { title: 'PROTOCOL', cell: row => row.protocol, dispensable: true },
+  { title: 'MODEL', cell: row => row.model, narrowest: 8, dispensable: true },
+  { title: 'LATENCY', cell: latency, align: 'right' },
+  { title: 'RESULT', cell: result },
+]
+
+/** The column after `cause:`. */
+const INDENT = 9
+
+/** A table, then the cause and the hint of each failure, and the verdict last. */
+export function probesToText(rows: readonly ProbeRow[], style: Style, width: number | undefined): string {
+  if (rows.length === 0) return ''
+  const failures = rows.map(row => failureToText(row, style, width)).join('')
+  return `${table(COLUMNS, rows, style, width)}\n${failures}${verdict(rows)}\n`
+}
+
+export function probesToJson(rows: readonly ProbeRow[]): Json {
+  const count = (state: ProbeRow['state']) => rows.filter(row => row.state === state).length
+  return {
+    ok: count('ok'),
+    failed: count('failed'),
+    skipped: count('skipped'),
+    probes: rows.map(probeToJson),
+  }
+}
+
+/** `probing: 3 of 12, 1 failed` */
+export function progressToText({ done, total, failed }: ProbeProgress): string {
+  return `probing: ${done} of ${total}${failed > 0 ? `, ${failed} failed` : ''}`
+}
+
+function verdict(rows: readonly ProbeRow[]): string {
+  const count = (state: ProbeRow['state']) => rows.filter(row => row.state === state).length
+  return `${pluralize(rows.length, 'probe')}: ${count('ok')} ok, ${count('failed')} failed, ${count('skipped')} skipped`
+}
+
+function latency(row: ProbeRow): string {
+  const ms = 'latencyMs' in row ? row.latencyMs : undefined
+  return ms === undefined ? '–' : `${Math.round(ms)} ms`
+}
+
+function result(row: ProbeRow): string {
+  switch (row.state) {
+    case 'ok':
+      return row.by === 'chat' ? 'ok' : `ok (${row.by.replace('_', ' ')})`
+    case 'failed':
+      return `failed: ${row.diagnosis.fault.replaceAll('_', ' ')}`
+    case 'skipped':
+      return row.reason === 'disabled' ? 'skipped: disabled' : 'skipped: skip_probe'
+  }
+}
+
+function failureToText(row: ProbeRow, style: Style, width: number | undefined): string {
+  if (row.state !== 'failed') return ''
+  const { cause, hint } = row.diagnosis
+  const head = style.fault(`${row.endpoint}, ${printable(row.model)}`)
+  const wrapped = (text: string) =>
+    width === undefined ? `${printable(text)}\n` : wrapText(printable(text), width, INDENT).slice(INDENT)
+  return `${head}\n  ${style.faint('cause:')} ${wrapped(cause)}  ${style.faint('hint:')}  ${wrapped(hint)}\n`
+}
+
+export function probeToJson(row: ProbeRow): Json {
+  const { endpoint, protocol, model, state } = row
+  const ms = 'latencyMs' in row ? row.latencyMs : undefined
+  return {
+    endpoint,
+    protocol,
+    model,
+    state,
+    latency_ms: ms === undefined ? null : Math.round(ms),
+    ...(row.state === 'ok' && { by: row.by }),
+    ...(row.state === 'skipped' && { reason: row.reason }),
+    ...(row.state === 'failed' && {
+      fault: row.diagnosis.fault,
+      status: row.diagnosis.status ?? null,
+      cause: row.diagnosis.cause,
+      hint: row.diagnosis.hint,
+    }),
+  }
+}

@@ -1,0 +1,64 @@
+import { type Command, Option } from 'commander'
+import { CommandError, EXIT } from '../../base/catalogue/command.ts'
+import { parseDurationMs } from '../../base/units.ts'
+import { reportUsage } from '../../services/usage.ts'
+import type { UsageQuery } from '../../store/ledger/types.ts'
+import { newCommand } from '../new-command.ts'
+import { appPorts, type BindHandler, type Session } from '../session.ts'
+import { type Now, parseTime, startOfDay, timezoneArgument } from '../time-argument.ts'
+import { type TrafficOptions, trafficFilters, withTrafficFilters } from '../traffic-filters.ts'
+import { usageToJson, usageToText } from './usage-text.ts'
+
+const BY = ['key', 'tenant', 'model', 'endpoint', 'day'] as const satisfies readonly UsageQuery['by'][]
+
+interface Options extends TrafficOptions {
+  readonly by: UsageQuery['by']
+  readonly since: string
+  readonly until?: string
+  readonly timezone: string
+}
+
+/** `gw usage`: usage and cost, grouped by one dimension. */
+export function usageCommand(bind: BindHandler): Command {
+  const command = newCommand('usage', 'Show requests, tokens and cost over a time range.', [
+    'gw usage --by model',
+    'gw usage --by day --tenant acme --since 2026-11-01 --timezone Europe/Berlin',
+    'gw usage --by key --since 24h --format json',
+  ])
+    .addOption(new Option('--by <what>', 'one row for each').choices(BY).default('model'))
+    .option('--since <when>', 'a duration, a day or a time; rounded to 15 minutes', '30d')
+    .option('--until <when>', 'the same forms (default: now)')
+    .option('--timezone <zone>', 'time zone of days', timezoneArgument, 'UTC')
+  return withTrafficFilters(command).action(bind<Options>(handler))
+}
+
+async function handler(session: Session, _args: readonly string[], options: Options) {
+  const { out, flags, io } = session
+  const query = queryOf(options, { nowMs: io.clock.nowMs(), timezone: options.timezone })
+  const report = await reportUsage(query, flags.store, appPorts(session))
+  const span = `from ${minute(report.fromMs)} to ${minute(report.toMs)}`
+  if (report.rows.length === 0) out.info([`No billed calls ${span}.`, ...report.unknownNames].join(' '))
+  else out.info(`Billed calls ${span}:`)
+  out.result({
+    text: () => usageToText(report, query.by, out.style, out.width),
+    json: () => usageToJson(report, query.by),
+  })
+  return EXIT.done
+}
+
+function queryOf(options: Options, now: Now): UsageQuery {
+  const { by, since, until, timezone } = options
+  const fromMs = parseTime('--since', since, 'ago', now)
+  const untilMs = until === undefined ? now.nowMs : parseTime('--until', until, 'ago', now)
+  // "30d" by days means whole days: otherwise the first one would be incomplete.
+  const isSpan = parseDurationMs(since) !== undefined
+  const sinceMs = by === 'day' && isSpan ? startOfDay(fromMs, timezone) : fromMs
+  if (sinceMs < untilMs) return { ...trafficFilters(options), by, sinceMs, untilMs, timezone }
+  throw new CommandError('GW6001', `The range from ${minute(sinceMs)} to ${minute(untilMs)} is empty.`, {
+    hint: 'Let --since be earlier than --until.',
+  })
+}
+
+function minute(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 16)}Z`
+}

@@ -1,0 +1,121 @@
+import { readPages } from '../admin/pages/pages.ts'
+import type { EndpointHealthShown, UseCasePorts } from '../admin/ports.ts'
+import { startControl } from '../admin/server.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import { PasswordHasher } from '../base/password.ts'
+import type { Random } from '../base/random.ts'
+import type { ListenAddress, Listener } from '../http/listen.ts'
+import { makeFirstAdmin } from '../services/first-admin.ts'
+import type { HealthAnswer } from '../services/health.ts'
+import { recentUse } from '../services/recent-use.ts'
+import { sealCredential } from '../services/secrets.ts'
+import { wouldServe } from '../services/serve-check.ts'
+import { type ExplainQuery, explain } from '../services/why/explain.ts'
+import { contextOfStore } from '../services/why/from-store.ts'
+import type { Explanation } from '../services/why/to-json.ts'
+import { MasterKey } from '../store/master-key.ts'
+import { openStore } from '../store/open.ts'
+import type { Store } from '../store/types.ts'
+import type { EndpointHealth } from '../upstream/routing/endpoint-state.ts'
+import { probeEndpoint } from './endpoint-probe.ts'
+import { maintenancePort } from './maintenance-port.ts'
+import { Hashing } from './workers/hashing.ts'
+import { RemoteConfigurations } from './workers/remote-configurations.ts'
+
+/** The ports of the control plane. Its queries cross to the thread of the gateway. */
+export interface ControlPlanePorts {
+  readonly health: () => Promise<HealthAnswer>
+  readonly currency: UseCasePorts['currency']
+  /** The health of the endpoints; empty if this process sends no traffic. */
+  readonly endpoints: () => Promise<readonly EndpointHealth[]>
+  /** Answers from the state of the gateway in this process; undefined if there is none. */
+  readonly explainHere: (question: ExplainQuery) => Promise<Explanation | undefined>
+  /** The store's URL. */
+  readonly storeUrl: string
+  /** The URL for browsers if a proxy in front terminates TLS. */
+  readonly publicUrl: URL | undefined
+  /** Addresses and networks of proxies whose forwarding headers are trusted. */
+  readonly trustedProxies: readonly string[]
+  /** The version of gw, for the API document. */
+  readonly version: string
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+}
+
+/** A running control plane with its store. */
+export type ControlPlane = Pick<Listener, 'url' | 'close'> & Pick<Store, 'find'>
+
+/**
+ * How many log-ins may wait for the hashing thread, counted separately for known and unknown clients: some seconds
+ * each.
+ */
+const MAX_WAITING = 16
+
+/**
+ * Starts the control plane over its own connection. The gateway of this process sees its writes as it sees commits of
+ * other processes. Runs in a thread: see `threads/remote-control.ts`.
+ * @throws {CommandError} GW2xxx; GW6001 if the first administrator cannot be created.
+ */
+export async function openControl(address: ListenAddress, ports: ControlPlanePorts): Promise<ControlPlane> {
+  const { clock, random, log, cwd, environment } = ports
+  const masterKey = MasterKey.of(ports.storeUrl, cwd, environment['GW_MASTER_KEY'])
+  const store = await openStore(ports.storeUrl, { mode: 'write', clock, folder: cwd })
+  const ended = new AbortController()
+  const hashing = new Hashing(clock)
+  const settings = { storeUrl: ports.storeUrl, cwd, environment }
+  const configurations = new RemoteConfigurations(settings, clock)
+  try {
+    const hasher = new PasswordHasher({
+      random,
+      atOnce: 1,
+      maxWaiting: MAX_WAITING,
+      derive: derivation => hashing.derive(derivation),
+    })
+    await makeFirstAdmin(store, hasher, { environment, log })
+    const listener = await startControl(address, {
+      ...ports,
+      ...(environment['SERVICE_DOCS_ENABLED'] === 'true' && { pages: await readPages(ports.version) }),
+      store,
+      hasher,
+      check: wouldServe(ended.signal),
+      configurations,
+      recentUse: recentUse(store),
+      status: async () => (await ports.health()).body,
+      endpointHealth: async () => healthShown(await ports.endpoints()),
+      sealCredential: (secret, boundTo) => sealCredential(secret, boundTo, { masterKey, random, clock }),
+      probe: (order, credential) =>
+        probeEndpoint(order, credential, { clock, environment, masterKey, store, signal: ended.signal }),
+      explain: async question =>
+        (await ports.explainHere(question)) ??
+        explain(question, await contextOfStore(store, clock, question.key), clock),
+      maintenance: maintenancePort(store),
+    })
+    return {
+      url: listener.url,
+      find: query => store.find(query),
+      async close(...words) {
+        await listener.close(...words)
+        ended.abort()
+        await Promise.all([hashing.end(), configurations.end()])
+        await store.close()
+      },
+    }
+  } catch (error) {
+    await Promise.all([hashing.end(), configurations.end()])
+    await store.close()
+    throw error
+  }
+}
+
+function healthShown(report: readonly EndpointHealth[]): ReadonlyMap<string, EndpointHealthShown> {
+  return new Map(
+    report.map(({ endpoint, state, sinceMs, reason }) => [
+      endpoint,
+      { state, since: new Date(sinceMs).toISOString(), ...(reason !== undefined && { reason }) },
+    ]),
+  )
+}

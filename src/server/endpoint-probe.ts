@@ -1,0 +1,49 @@
+import type { ProbeVerdict } from '../admin/ports.ts'
+import type { Clock } from '../base/clock.ts'
+import { environmentProxies } from '../base/proxies.ts'
+import type { ProbeOrder } from '../services/changes/types.ts'
+import { type ProbeRow, probeRound } from '../services/probe-round.ts'
+import { findSecret, type SecretPorts } from '../services/secrets.ts'
+import type { Store } from '../store/types.ts'
+import { httpProbe } from '../upstream/probe/http-probe.ts'
+
+const PROBE_TIMEOUT_MS = 10_000
+
+export interface EndpointProbePorts extends SecretPorts {
+  readonly clock: Clock
+  readonly store: Store
+  readonly signal: AbortSignal
+}
+
+/**
+ * Probes each model of an order. Returns the first failure, or the latency of the first model.
+ * @param credential the credential set in this request, if the endpoint uses a stored one.
+ */
+export async function probeEndpoint(
+  order: ProbeOrder,
+  credential: string | undefined,
+  ports: EndpointProbePorts,
+): Promise<ProbeVerdict> {
+  const rows = await probeRound([order], {
+    secretOf: async source => {
+      if (!('kept' in source)) return findSecret(source, [], ports)
+      return credential ?? findSecret(source, await ports.store.kept(), ports)
+    },
+    signal: ports.signal,
+    proxies: environmentProxies(ports.environment),
+    probe: httpProbe({ clock: ports.clock }),
+    timeoutMs: PROBE_TIMEOUT_MS,
+    onProgress: () => undefined,
+  })
+  const failed = rows.find(row => row.state === 'failed')
+  if (failed) {
+    const { cause, hint } = failed.diagnosis
+    return { ok: false, cause, hint, ...latencyOf(failed) }
+  }
+  const [first] = rows
+  return { ok: true, ...(first && latencyOf(first)) }
+}
+
+function latencyOf(row: ProbeRow): { latencyMs?: number } {
+  return 'latencyMs' in row && row.latencyMs !== undefined ? { latencyMs: row.latencyMs } : {}
+}

@@ -1,0 +1,69 @@
+import { CommandError } from '../../base/catalogue/command.ts'
+import { systemClock } from '../../base/clock.ts'
+import { systemRandom } from '../../base/random.ts'
+import { fingerprint } from '../../config/fingerprint.ts'
+import { assertFewDeletes } from '../../services/changes/delete-guard.ts'
+import { applyConfiguration } from '../../services/configuration.ts'
+import type { AppPorts } from '../../services/context.ts'
+import { ConfigurationInvalid } from '../../services/invalid.ts'
+import { liveOrEmpty } from '../../services/stored.ts'
+import type { FilesJob, FilesOutcome, FilesRejection } from './outcome.ts'
+
+/** How often a plan is retried after a concurrent commit. */
+const ATTEMPTS = 3
+
+/**
+ * Applies a tree of files without a reviewer, like `gw apply --yes`: without probes (a starting gateway must not wait
+ * for an upstream that is down) and with the guard against deletes.
+ *
+ * Never rejects for errors in the files or the store.
+ */
+export async function applyFiles(job: FilesJob, signal: AbortSignal): Promise<FilesOutcome> {
+  const { paths, store, cwd, environment, last } = job
+  const ports: AppPorts = {
+    environment,
+    cwd,
+    signal,
+    clock: systemClock,
+    random: systemRandom,
+    readStdin: () => Promise.reject(new Error('stdin cannot be watched')),
+  }
+  const read = await fingerprint(paths, cwd)
+  try {
+    if (last?.fingerprint === read) {
+      const { head } = await liveOrEmpty(store, 'upgrade', ports)
+      if (head.revision === last.revision) return { is: 'unchanged', ...last }
+    }
+    const { planned, applied } = await withoutRaces(() =>
+      applyConfiguration(paths, store, ports, async ({ plan }) => assertFewDeletes(plan, undefined)),
+    )
+    const state = { fingerprint: read, revision: applied.revision }
+    if (planned.plan.changes.length === 0) return { is: 'unchanged', ...state }
+    return { is: 'applied', ...state, counts: applied.counts, warnings: planned.warnings }
+  } catch (error) {
+    return rejected(read, error)
+  }
+}
+
+async function withoutRaces<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let count = 1; ; count++) {
+    try {
+      return await attempt()
+    } catch (error) {
+      const isStale = error instanceof CommandError && error.code === 'GW4001'
+      if (!isStale || count === ATTEMPTS) throw error
+    }
+  }
+}
+
+/** The error of a job, in the form that crosses to the main thread. */
+export function rejected(fingerprint: string, error: unknown): FilesOutcome {
+  return { is: 'rejected', fingerprint, ...rejection(error) }
+}
+
+function rejection(error: unknown): FilesRejection {
+  const known =
+    error instanceof CommandError ? error : new CommandError('GW9001', String(error), { cause: error })
+  const { code, message, hint } = known
+  return { code, message, hint, problems: known instanceof ConfigurationInvalid ? known.problems : [] }
+}

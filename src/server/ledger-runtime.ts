@@ -1,0 +1,144 @@
+import type { Clock, Timer } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import { yieldToEventLoop } from '../base/yield-to-event-loop.ts'
+import { Limiter } from '../limits/limiter.ts'
+import type { Snapshot } from '../snapshot/types.ts'
+import type { LedgerThread } from '../store/ledger/ledger-thread.ts'
+import { openLedger } from '../store/ledger/open-ledger.ts'
+import type { Ledger } from '../store/ledger/types.ts'
+
+export interface LedgerRuntimePorts {
+  readonly clock: Clock
+  readonly log: Log
+  readonly cwd: string
+  /** A thread that was started early; by default one is started on first use. */
+  readonly ledgerThread?: LedgerThread
+  /** The ledger has ended by itself: nothing can be charged any more. */
+  readonly onDeath: (error: Error) => void
+}
+
+const MAINTENANCE_MS = 1_000
+const SWEEP_EVERY_TICKS = 10
+const PRUNE_EVERY_TICKS = 60
+/** A larger delete would delay the writes of charges behind it. */
+const PRUNE_ROWS = 500
+
+/**
+ * Keeps the limits and the ledger of one process in sync: loads past usage into the limits before a snapshot is
+ * served, passes credits of other processes to them within two seconds, and ends abandoned holds.
+ */
+export class LedgerRuntime {
+  readonly limiter: Limiter
+  readonly ledger: Ledger
+  readonly #ports: LedgerRuntimePorts
+  #snapshot: Snapshot | undefined
+  /** The adjustment version of the loaded balances; undefined until the first load. */
+  #walletVersion: number | undefined
+  #ticks = 0
+  #timer: Timer | undefined
+  #maintenance: Promise<void> = Promise.resolve()
+  #closed = false
+
+  private constructor(ledger: Ledger, ports: LedgerRuntimePorts) {
+    this.ledger = ledger
+    this.limiter = new Limiter(ports.clock)
+    this.#ports = ports
+  }
+
+  /**
+   * Takes the store's gateway lease, and settles the holds that an earlier process left open.
+   *
+   * @throws {CommandError} GW2006 if another gateway serves the store; GW2001, GW2003.
+   */
+  static async open(store: string, ports: LedgerRuntimePorts): Promise<LedgerRuntime> {
+    const { clock, log, cwd, onDeath, ledgerThread } = ports
+    const events = {
+      onProblem: (message: string) => log.error({ problem: message }, 'the ledger cannot be written'),
+      onRecovered: () => log.info('the ledger can be written again, nothing was lost'),
+      onAlarm: (message: string) => log.error({ alarm: message }, 'a row contradicts the ledger entries'),
+      onDeath: (error: Error) => {
+        log.error({ err: error }, 'the ledger has ended')
+        onDeath(error)
+      },
+    }
+    const thread = ledgerThread && { thread: ledgerThread }
+    const ledger = await openLedger(store, { clock, events, folder: cwd, ...thread })
+    const ledgerRuntime = new LedgerRuntime(ledger, ports)
+    const recovered = await ledger.recover(clock.nowMs())
+    if (recovered > 0) log.warn({ holds: recovered }, 'settled holds that an earlier process left open')
+    ledgerRuntime.#schedule()
+    return ledgerRuntime
+  }
+
+  /** Loads the past usage that a snapshot's limits need. Await it before the snapshot is served. */
+  async prepare(snapshot: Snapshot): Promise<void> {
+    const query = this.limiter.balanceQuery(snapshot)
+    // Both are posted in the same turn, so the answers belong to one moment. A closing ledger rejects both.
+    const [sums, { version, balanceNano }] = await Promise.all([
+      this.ledger.sums(query.queries),
+      this.ledger.balances(query.tenants),
+    ])
+    query.answerSums(sums)
+    query.answerBalances(balanceNano)
+    // Later calls load only new tenants; credits of the others arrive through the adjustments since the first version.
+    this.#walletVersion ??= version
+  }
+
+  /** Called when the snapshot is served. */
+  adopt(snapshot: Snapshot): void {
+    this.#snapshot = snapshot
+    this.limiter.adopt(snapshot)
+  }
+
+  /** @returns the number of rows that could not be committed; the next start settles their holds. */
+  async close(): Promise<number> {
+    this.#closed = true
+    this.#timer?.cancel()
+    // The close also ends queries that wait for an unwritable ledger.
+    const lost = this.ledger.close()
+    await this.#maintenance
+    return lost
+  }
+
+  #schedule(): void {
+    if (this.#closed) return
+    this.#timer = this.#ports.clock.after(MAINTENANCE_MS, () => {
+      this.#maintenance = this.#runMaintenance().finally(() => this.#schedule())
+    })
+  }
+
+  async #runMaintenance(): Promise<void> {
+    const { clock, log } = this.#ports
+    this.#ticks++
+    try {
+      await this.#loadAdjustments()
+      if (this.#ticks % SWEEP_EVERY_TICKS === 0) {
+        const overdue = this.limiter.sweep().length
+        const held = this.limiter.heldRequests()
+        const swept = await this.ledger.sweep(clock.nowMs(), requestId => held.has(requestId))
+        if (overdue + swept > 0) log.warn({ overdue, swept }, 'ended holds past their deadline')
+        await yieldToEventLoop(this.limiter.forgetting(), clock)
+      }
+      if (this.#ticks % PRUNE_EVERY_TICKS === 0) await this.#prune()
+    } catch (error) {
+      log.error({ err: error }, 'ledger maintenance failed')
+    }
+  }
+
+  /** Loads credits and debits of other processes. */
+  async #loadAdjustments(): Promise<void> {
+    if (this.#walletVersion === undefined) return
+    const { version, changes } = await this.ledger.adjustments(this.#walletVersion)
+    if (version === this.#walletVersion) return
+    const query = this.limiter.walletQuery([...new Set(changes.map(({ tenant }) => tenant))])
+    const balances = await this.ledger.balances(query.tenants)
+    query.answerBalances(balances.balanceNano)
+    this.#walletVersion = version
+  }
+
+  async #prune(): Promise<void> {
+    if (!this.#snapshot) return
+    const beforeMs = this.#ports.clock.nowMs() - this.#snapshot.logRetentionMs
+    while (!this.#closed && (await this.ledger.pruneCallLogs(beforeMs, PRUNE_ROWS)) === PRUNE_ROWS);
+  }
+}

@@ -1,0 +1,275 @@
+import type { ServerResponse } from 'node:http'
+import { resolve } from 'node:path'
+import { pooledRandom } from '../base/random.ts'
+import { Drains } from '../gateway/drains.ts'
+import { InFlightRequests } from '../gateway/in-flight-requests.ts'
+import { startGateway } from '../gateway/server.ts'
+import { sendJson } from '../http/json.ts'
+import type { ListenAddress, Listener } from '../http/listen.ts'
+import { UNMEASURED } from '../metering/metrics/request-meter.ts'
+import { healthAnswer } from '../services/health.ts'
+import { unservable } from '../services/unservable.ts'
+import { SnapshotHolder } from '../snapshot/holder.ts'
+import { MasterKey } from '../store/master-key.ts'
+import { openServingStore } from '../store/open.ts'
+import type { ServingStore } from '../store/types.ts'
+import { httpProbe } from '../upstream/probe/http-probe.ts'
+import { maxConnectionsFor } from './descriptors.ts'
+import type { FollowedFiles } from './files/followed-files.ts'
+import { Heartbeat } from './heartbeat.ts'
+import { LedgerRuntime, type LedgerRuntimePorts } from './ledger-runtime.ts'
+import { listenFault } from './listen-fault.ts'
+import { Measured } from './metrics.ts'
+import { Reloader } from './reloader.ts'
+import { RevisionRetention } from './revision-retention.ts'
+import type { Failure, ServeOptions, ServePorts, Serving } from './serving.ts'
+import { Upstreams } from './upstreams.ts'
+
+/** How long clients have to read the error when their answers are cut off. */
+const FAREWELL_MS = 1_000
+
+/** How long an idle connection stays open for a request that may already be on its way. */
+const NOTICE_MS = 500
+
+/**
+ * Starts the gateway and the control plane over one store.
+ *
+ * @throws {CommandError} GW2xxx for the store, GW4008 if an address is in use, GW4009 if no revision can be served.
+ * Everything started so far is closed before the throw.
+ */
+export async function serve(options: ServeOptions, ports: ServePorts): Promise<Serving> {
+  const { clock, log } = ports
+  const random = pooledRandom(ports.random)
+  let fail: (failure: Failure) => void = () => undefined
+  const failed = new Promise<Failure>(resolve => {
+    fail = resolve
+  })
+  const { store, masterKey } = await openStoreForServing(options, ports)
+  const ledgerRuntime =
+    options.gateway &&
+    (await openLedgerRuntime(store, options.store, {
+      ...ports,
+      onDeath: error => fail({ error, canBill: false }),
+    }))
+  const holder = new SnapshotHolder()
+  let listening: Listener | undefined
+  const upstreams = new Upstreams({ clock, random, log, probe: httpProbe({ clock }) })
+  const measured =
+    ledgerRuntime &&
+    options.metrics &&
+    (await Measured.open(options.metrics, {
+      clock,
+      holder,
+      limiter: ledgerRuntime.limiter,
+      ledger: ledgerRuntime.ledger,
+      health: () => upstreams.health.report(),
+      connections: () => listening?.connections ?? 0,
+    }))
+  const reloader = new Reloader({
+    ...ports,
+    store,
+    holder,
+    masterKey,
+    prepare: async snapshot => ledgerRuntime?.prepare(snapshot),
+    onSwap: snapshot => {
+      ledgerRuntime?.adopt(snapshot)
+      measured?.adopt(snapshot)
+      upstreams.adopt(snapshot)
+      void files?.compare(snapshot.revision)
+      heartbeat?.served()
+    },
+  })
+  const files = options.files && (await createFollowedFiles(options.files.paths, options.store, ports))
+  const retention = options.gateway && new RevisionRetention({ ...ports, store, holder })
+  const heartbeat =
+    options.gateway &&
+    new Heartbeat({
+      ...ports,
+      store,
+      holder,
+      health: () => upstreams.health.report(),
+      version: options.version,
+      ...(options.files && {
+        follows: {
+          paths: options.files.paths.map(path => resolve(ports.cwd, path)),
+          watch: options.files.watch,
+        },
+      }),
+    })
+  const listeners: Pick<Listener, 'close'>[] = []
+  const inFlightRequests = new InFlightRequests()
+  let draining = false
+
+  const healthNow = () =>
+    healthAnswer(holder.current(), holder.report(), {
+      draining,
+      inFlight: inFlightRequests.size,
+      ...(options.gateway && { endpoints: upstreams.health.counts() }),
+      reasons: [...(files?.reasons() ?? []), ...upstreams.reasons(holder.current())],
+      ...(ledgerRuntime && { ledgerHealthy: ledgerRuntime.ledger.healthy }),
+    })
+  const health = (res: ServerResponse) => {
+    const { httpStatus, json } = healthNow()
+    sendJson(res, httpStatus, json, { 'cache-control': 'no-store' })
+  }
+  const close = async (drainMs: number) => {
+    draining = true
+    const endsAtMs = clock.monotonicMs() + drainMs
+    const filesClosed = files?.close()
+    const left = heartbeat?.leave()
+    const deadline = clock.after(drainMs, () => inFlightRequests.interrupt())
+    for (const listener of listeners) {
+      const leftMs = Math.max(0, endsAtMs - clock.monotonicMs())
+      await listener.close(leftMs + FAREWELL_MS, Math.min(leftMs, NOTICE_MS))
+    }
+    deadline.cancel()
+    await Promise.all([filesClosed, left, retention?.stop()])
+    const reloaderStopped = reloader.stop()
+    // Only upstream answers are left that are read on for clients that have left.
+    inFlightRequests.interrupt()
+    await inFlightRequests.idle()
+    await upstreams.close()
+    measured?.close()
+    const [lost] = await Promise.all([ledgerRuntime?.close(), reloaderStopped])
+    if (lost) log.error({ rows: lost }, 'rows were not committed; their holds are settled at the next start')
+    await store.close()
+  }
+
+  try {
+    if (files) {
+      const { startFiles } = await import('./files/start-files.ts')
+      await startFiles(files, options.files?.watch ?? false, store)
+    }
+    const problems = await reloader.start()
+    if (problems) {
+      throw unservable(problems)
+    }
+    const current = () => holder.current()
+    const gateway =
+      options.gateway &&
+      ledgerRuntime &&
+      (await startListener(startGateway, '--listen', options.gateway, {
+        current,
+        relay: upstreams.relay,
+        routing: upstreams.routing,
+        drains: new Drains(),
+        inFlightRequests,
+        limiter: ledgerRuntime.limiter,
+        ledger: ledgerRuntime.ledger,
+        clock,
+        random,
+        log,
+        health,
+        maxConnections: await maxConnectionsFor(options.maxConnections, log),
+        requests: measured?.requests ?? UNMEASURED,
+        ...(measured?.port && { metrics: measured.port }),
+      }))
+    listening = gateway
+    if (gateway) {
+      listeners.push(gateway)
+      heartbeat?.start(gateway.url)
+      retention?.start()
+    }
+    // Loaded after the gateway, which already answers; the control-plane thread takes half a second.
+    const openControl = options.control && (await import('./workers/remote-control.ts')).openRemoteControl
+    const control =
+      options.control &&
+      openControl &&
+      (await startListener(openControl, '--control-listen', options.control, {
+        ...ports,
+        storeUrl: options.store,
+        publicUrl: options.controlUrl,
+        trustedProxies: options.trustedProxies ?? [],
+        version: options.version ?? '',
+        health: healthNow,
+        currency: () => current()?.currency ?? '',
+        endpoints: () => (gateway ? upstreams.health.report() : []),
+        view: () => {
+          const snapshot = current()
+          return (
+            snapshot &&
+            gateway &&
+            ledgerRuntime && {
+              snapshot,
+              limiter: ledgerRuntime.limiter,
+              health: upstreams.health,
+              clock,
+              ledgerHealthy: ledgerRuntime.ledger.healthy,
+            }
+          )
+        },
+        onDeath: error => fail({ error, canBill: true }),
+      }))
+    if (control) listeners.push(control)
+    return {
+      ...(gateway && { gatewayUrl: gateway.url }),
+      ...(control && { controlUrl: control.url }),
+      revision: holder.report().revision,
+      failed,
+      reload: async () => {
+        await files?.apply()
+        await reloader.reload()
+      },
+      close,
+    }
+  } catch (error) {
+    await close(0)
+    throw error
+  }
+}
+
+async function createFollowedFiles(
+  paths: readonly string[],
+  store: string,
+  ports: ServePorts,
+): Promise<FollowedFiles> {
+  const { filesThreadUrl, onFilesRejected } = ports
+  const { FollowedFiles } = await import('./files/followed-files.ts')
+  return new FollowedFiles({
+    ...ports,
+    paths,
+    store,
+    ...(filesThreadUrl && { threadUrl: filesThreadUrl }),
+    ...(onFilesRejected && { onRejected: onFilesRejected }),
+  })
+}
+
+async function openStoreForServing(
+  { store: url, files }: ServeOptions,
+  { clock, cwd, environment, ledgerThread }: ServePorts,
+): Promise<{ readonly store: ServingStore; readonly masterKey: MasterKey }> {
+  try {
+    const masterKey = MasterKey.of(url, cwd, environment['GW_MASTER_KEY'])
+    const mode = files ? 'create' : 'write'
+    return { masterKey, store: await openServingStore(url, { mode, clock, folder: cwd }) }
+  } catch (error) {
+    await ledgerThread?.end()
+    throw error
+  }
+}
+
+async function openLedgerRuntime(
+  store: ServingStore,
+  url: string,
+  ports: LedgerRuntimePorts,
+): Promise<LedgerRuntime> {
+  try {
+    return await LedgerRuntime.open(url, ports)
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+async function startListener<Ports, Started>(
+  start: (address: ListenAddress, ports: Ports) => Promise<Started>,
+  flag: string,
+  address: ListenAddress,
+  ports: Ports,
+): Promise<Started> {
+  try {
+    return await start(address, ports)
+  } catch (error) {
+    throw listenFault(error, address, flag)
+  }
+}

@@ -1,0 +1,52 @@
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import type { Random } from '../base/random.ts'
+import type { Snapshot } from '../snapshot/types.ts'
+import { Deadlines } from '../upstream/deadlines.ts'
+import type { RelayPorts } from '../upstream/exchange.ts'
+import { Pools } from '../upstream/pools.ts'
+import type { Probe } from '../upstream/probe.ts'
+import { HealthChecker } from '../upstream/routing/health-checker.ts'
+import { HealthRegistry } from '../upstream/routing/health-registry.ts'
+import { RetryBudget } from '../upstream/routing/retry-budget.ts'
+import type { RoutePorts } from '../upstream/routing/route.ts'
+import { unserved } from '../upstream/routing/unserved-models.ts'
+
+export interface UpstreamsPorts {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  readonly probe: Pick<Probe, 'check'>
+}
+
+/** The state and connections of a process for its upstreams, kept across snapshots. */
+export class Upstreams {
+  readonly relay: RelayPorts
+  readonly routing: RoutePorts
+  readonly health: HealthRegistry
+  readonly #healthChecker: HealthChecker
+
+  constructor({ clock, random, log, probe }: UpstreamsPorts) {
+    this.health = new HealthRegistry(clock)
+    this.#healthChecker = new HealthChecker({ health: this.health, probe, clock, random, log })
+    this.relay = { pools: new Pools(), deadlines: new Deadlines(clock), clock }
+    this.routing = { health: this.health, budget: new RetryBudget(clock), random, clock }
+  }
+
+  adopt(snapshot: Snapshot): void {
+    this.relay.pools.retain(snapshot.endpoints.values())
+    this.#healthChecker.forget(this.health.adopt(snapshot))
+  }
+
+  /** The models without a usable endpoint, each as `code: sentence`. */
+  reasons(snapshot: Snapshot | undefined): readonly string[] {
+    return snapshot ? unserved(snapshot, this.health) : []
+  }
+
+  /** Ends every probe and closes every connection. */
+  async close(): Promise<void> {
+    this.#healthChecker.stop()
+    this.relay.deadlines.stop()
+    await this.relay.pools.destroy()
+  }
+}

@@ -1,0 +1,131 @@
+import { existsSync, linkSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { CommandError } from '../base/catalogue/command.ts'
+import { type CopyWatch, copyStore, SIDE_FILES, type StoreCopy, syncToDisk } from '../store/copy.ts'
+import { fileIdentity, makeFolder } from '../store/database.ts'
+import { storeFault } from '../store/faults.ts'
+import { takeLease } from '../store/ledger/lease.ts'
+import { replaceStore } from '../store/replace.ts'
+import { storePath } from '../store/url.ts'
+import type { AppPorts } from './context.ts'
+
+type BackupPorts = Pick<AppPorts, 'cwd' | 'random' | 'clock' | 'signal'>
+type Watch = Omit<CopyWatch, 'signal'>
+
+export interface BackedUp extends StoreCopy {
+  readonly store: string
+  readonly file: string
+  /** The file of the key that seals credentials. No backup contains it. */
+  readonly keyFile?: string
+}
+
+export interface Restored extends StoreCopy {
+  readonly store: string
+  readonly file: string
+  /** Where the former store is now; undefined if there was no store. */
+  readonly former?: string
+}
+
+/**
+ * Writes a consistent copy of the store while gateways serve it. The file is written completely or not at all.
+ * @throws {CommandError} GW4018 if the file exists and must not be replaced; GW2009 if the store is damaged; GW2001,
+ * GW2003, GW6001; GW9002
+ */
+export async function backUp(
+  file: string,
+  storeUrl: string,
+  ports: BackupPorts,
+  watch: Watch & { readonly isForced: boolean },
+): Promise<BackedUp> {
+  const store = storePath(storeUrl, ports.cwd)
+  const path = resolve(ports.cwd, file)
+  if (fileIdentity(store) === undefined) throw new CommandError('GW2003', `${store} does not exist yet.`)
+  assertWritable(path, file, store)
+  if (existsSync(path) && !watch.isForced) throw alreadyExists(file)
+  const fresh = beside(path, ports)
+  const copy = await copyStore(store, fresh, { ...watch, signal: ports.signal })
+  try {
+    if (watch.isForced) {
+      // A write-ahead log of the former file would corrupt the new one.
+      for (const side of SIDE_FILES) rmSync(`${path}${side}`, { force: true })
+      renameSync(fresh, path)
+    } else linkSync(fresh, path)
+    syncToDisk(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw alreadyExists(file)
+    throw storeFault(error, path)
+  } finally {
+    rmSync(fresh, { force: true })
+  }
+  const keyFile = `${store}.key`
+  return { ...copy, store, file: path, ...(existsSync(keyFile) && { keyFile }) }
+}
+
+/**
+ * Replaces the store with a backup, and keeps the former store beside it.
+ * @throws {CommandError} GW2006 while a gateway serves the store, GW2005 while another process has it open; GW2009 if
+ * the file is damaged or not a backup, GW2002 if a newer gw wrote it; GW2001, GW6001; GW9002
+ */
+export async function restore(
+  file: string,
+  storeUrl: string,
+  ports: BackupPorts,
+  watch: Watch,
+): Promise<Restored> {
+  const path = resolve(ports.cwd, file)
+  const source = fileIdentity(path)
+  if (source === undefined) {
+    throw usage(`There is no file ${file}.`, 'Name a file that `gw backup FILE` has written.')
+  }
+  const named = storePath(storeUrl, ports.cwd)
+  const isThere = fileIdentity(named) !== undefined
+  // If the path is a symbolic link, SQLite keeps its log beside the target.
+  const store = isThere ? realpathSync(named) : named
+  if (source === fileIdentity(store)) throw itself(file)
+  if (!isThere) makeFolder(dirname(store))
+  const lease = isThere ? takeLease(store) : undefined
+  try {
+    const fresh = beside(store, ports)
+    const copy = await copyStore(path, fresh, { ...watch, signal: ports.signal })
+    try {
+      const former = `${store}.before-${new Date(ports.clock.nowMs()).toISOString().replaceAll(/[:.]/g, '-')}`
+      const hadFormer = replaceStore(fresh, store, former)
+      return { ...copy, store, file: path, ...(hadFormer && { former }) }
+    } finally {
+      rmSync(fresh, { force: true })
+    }
+  } finally {
+    lease?.release()
+  }
+}
+
+function assertWritable(path: string, file: string, store: string): void {
+  const target = fileIdentity(path)
+  const isPart = ['', ...SIDE_FILES].some(side => path === `${store}${side}`)
+  if (isPart || (target !== undefined && target === fileIdentity(store))) throw itself(file)
+  const folder = dirname(path)
+  if (!existsSync(folder))
+    throw usage(`There is no folder ${folder}.`, 'Create it first, or name another file.')
+  if (target !== undefined && statSync(path).isDirectory()) {
+    throw usage(`${file} is a folder.`, 'Name a file in it.')
+  }
+}
+
+function itself(file: string): CommandError {
+  return usage(`${file} is the store itself.`, 'Name another file.')
+}
+
+function alreadyExists(file: string): CommandError {
+  return new CommandError('GW4018', `${file} already exists.`, {
+    hint: 'Name another file, or pass --force to replace it; nothing was written.',
+  })
+}
+
+function usage(message: string, hint: string): CommandError {
+  return new CommandError('GW6001', message, { hint })
+}
+
+/** A name in the same folder, so that a rename is atomic. */
+function beside(path: string, { random }: Pick<BackupPorts, 'random'>): string {
+  return `${path}.${Buffer.from(random.bytes(4)).toString('hex')}`
+}

@@ -1,0 +1,80 @@
+import type { Kind } from '../../../schema/kinds.ts'
+
+/** The impact of a plan on callers, beyond its changed fields. All lists are sorted. */
+export interface BlastRadius {
+  readonly access: readonly AccessChange[]
+  /** Keys that lose some or all of their models. */
+  readonly brokenKeys: number
+  /** Publications that lose their last usable endpoint: calls will answer 503. */
+  readonly unserved: readonly string[]
+  readonly prices: readonly PriceMove[]
+  readonly limits: readonly LoweredLimit[]
+  readonly endings: readonly Ending[]
+  /** The currency label of amounts. */
+  readonly currency: string
+  /** The time of the analysis, milliseconds since the epoch. */
+  readonly atMs: number
+}
+
+/** Keys that lose and gain the same models; without new and deleted keys. */
+export interface AccessChange {
+  readonly keys: readonly string[]
+  readonly loses: readonly string[]
+  readonly gains: readonly string[]
+  /** The keys may call no model any more. */
+  readonly losesAll: boolean
+}
+
+export const PRICE_PARTS = [
+  'input',
+  'output',
+  'cached_input',
+  'cache_write',
+  'per_request',
+  'per_search_unit',
+] as const
+export type PricePart = (typeof PRICE_PARTS)[number]
+
+/** A part of a price that changes with the apply. */
+export interface PriceMove {
+  readonly publication: string
+  readonly part: PricePart
+  /** Absent if there is no price then. */
+  readonly beforeNano?: bigint
+  readonly afterNano?: bigint
+  /** Rounded to a tenth; absent if there is nothing to compare with. */
+  readonly percent?: number
+}
+
+/** A limit that would reject the recent use. Money in nano-units, all else in counts. */
+export interface LoweredLimit {
+  readonly kind: 'key' | 'tenant'
+  readonly name: string
+  readonly limit: 'rpm' | 'tpm' | 'quota' | 'budget'
+  /** Absent if there was no limit. */
+  readonly before?: bigint
+  readonly after: bigint
+  /**
+   * For a rate: the average minute of the busiest quarter of an hour in the last 24 hours; else the amount already
+   * spent.
+   */
+  readonly used: bigint
+}
+
+/** A resource in service that is deleted or disabled. */
+export interface Ending {
+  readonly kind: Kind
+  readonly name: string
+  readonly how: 'deleted' | 'disabled'
+  /** In the last 24 hours. */
+  readonly day: Traffic
+  /** Rounded to a quarter of an hour; absent if nothing was settled in the last 30 days. */
+  readonly lastUsedAtMs?: number
+}
+
+export interface Traffic {
+  readonly requests: number
+  /** Input and output. */
+  readonly tokens: number
+  readonly amountNano: bigint
+}

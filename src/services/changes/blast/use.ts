@@ -1,0 +1,17 @@
+import type { Accounting } from '../../../store/ledger/types.ts'
+
+/** Recent use, from the sums of the ledger. */
+export interface RecentUse extends Pick<Accounting, 'use' | 'lastUse' | 'peaks' | 'keySums'> {
+  /** The start of the budget window that contains `nowMs`. */
+  budgetStartMs(per: 'day' | 'month', timezone: string, nowMs: number): number
+}
+
+/** For a store that does not exist yet. */
+export const NEVER_USED: RecentUse = {
+  use: async () => [],
+  lastUse: async () => new Map(),
+  peaks: async () => new Map(),
+  keySums: async queries =>
+    queries.map(({ key }) => ({ key, totalTokens: 0, totalNano: 0n, windowNano: 0n })),
+  budgetStartMs: (_per, _timezone, nowMs) => nowMs,
+}

@@ -1,0 +1,96 @@
+import type { Tree } from '../../config/types.ts'
+import { decode, type Kind, type Resource } from '../../schema/kinds.ts'
+import { resourceId } from '../../store/resources.ts'
+import type { OwnedResource } from '../../store/types.ts'
+import { ConflictError } from './rejections.ts'
+import { ownerName, subject } from './subject.ts'
+import type { Conflict } from './types.ts'
+
+const NONE: ReadonlySet<string> = new Set()
+
+/** Whether the files of this set own the resource. Resources of the CLI or REST are in no set. */
+export function isOwn(resource: OwnedResource, set: string): boolean {
+  return resource.set === set
+}
+
+/**
+ * Checks that a tree changes only resources of its own set. It may take over resources of the command line or of REST
+ * only by adoption.
+ *
+ * @param adopted as `kind/name`.
+ * @throws {ConflictError} GW4004, with all conflicts at once.
+ */
+export function assertOwnership(
+  live: readonly OwnedResource[],
+  desired: Tree,
+  adopted: ReadonlySet<string> = NONE,
+): void {
+  const existing = new Map(live.map(resource => [resourceId(resource), resource]))
+  const conflicts = desired.resources.flatMap((declared): Conflict[] => {
+    const old = existing.get(resourceId(declared))
+    if (!old || isOwn(old, desired.set)) return []
+    if (old.owner !== 'config' && adopted.has(resourceId(declared))) return []
+    const { kind, name, place } = declared
+    return [
+      {
+        kind,
+        name,
+        message: `${at(place)}: ${subject(declared)} belongs to ${ownerName(old)}.`,
+        place: { file: place.file, line: place.line },
+        ...(old.place && { other: old.place }),
+      },
+    ]
+  })
+  if (conflicts.length > 0) throw new ConflictError('GW4004', conflicts)
+}
+
+/**
+ * Checks that every reference has its target after an apply, across all owners: a set may not delete an endpoint that
+ * another set has bound.
+ *
+ * @throws {ConflictError} GW4010, with all conflicts at once.
+ */
+export function assertReferences(after: readonly OwnedResource[], desired: Pick<Tree, 'resources'>): void {
+  const existing = new Set(after.map(resourceId))
+  const places = new Map(desired.resources.map(declared => [resourceId(declared), declared.place]))
+  const conflicts = after.flatMap(resource =>
+    references(resource)
+      .filter(target => !existing.has(resourceId(target)))
+      .map((target): Conflict => {
+        const place = places.get(resourceId(resource))
+        if (place) {
+          const message = `${at(place)}: ${subject(resource)} refers to ${subject(target)}, which does not exist.`
+          return {
+            kind: resource.kind,
+            name: resource.name,
+            message,
+            place: { file: place.file, line: place.line },
+          }
+        }
+        const message = `${subject(target)} cannot be deleted: ${subject(resource)}, which belongs to ${ownerName(resource)}, refers to it.`
+        return { ...target, message: capital(message), ...(resource.place && { other: resource.place }) }
+      }),
+  )
+  if (conflicts.length > 0) throw new ConflictError('GW4010', conflicts)
+}
+
+/** The references of a resource. Each field has the name of the kind it refers to. */
+export function references(resource: Resource): { kind: Kind; name: string }[] {
+  if (resource.kind === 'binding') {
+    const { publication, endpoint } = decode('binding', resource.spec)
+    return [
+      { kind: 'publication', name: publication },
+      { kind: 'endpoint', name: endpoint },
+    ]
+  }
+  const tenant = resource.kind === 'key' ? resource.spec['tenant'] : undefined
+  return typeof tenant === 'string' ? [{ kind: 'tenant', name: tenant }] : []
+}
+
+function at(place: { readonly file: string; readonly line: number }): string {
+  return `${place.file}:${place.line}`
+}
+
+function capital(sentence: string): string {
+  return sentence.charAt(0).toUpperCase() + sentence.slice(1)
+}

@@ -1,0 +1,100 @@
+import { CommandError } from '../../base/catalogue/command.ts'
+import { underNewNames } from '../../store/renames.ts'
+import { resourceId } from '../../store/resources.ts'
+import type { Counts, Live, Store, StoredResource } from '../../store/types.ts'
+import { changesBetween } from './between.ts'
+import type { Actor } from './manual-changes.ts'
+import { liveUnderNewNames } from './renames.ts'
+import type { Plan } from './types.ts'
+import { planWarnings } from './warnings.ts'
+
+/** The result of a rollback. */
+export interface RolledBack {
+  readonly revision: number
+  readonly counts: Counts
+}
+
+/** The plan and the writes of a rollback. */
+export interface Rollback {
+  readonly plan: Plan
+  /** The full state of the earlier revision. */
+  readonly wanted: readonly StoredResource[]
+  /** The resources to write, including those that only follow a rename, which are not listed as changes. */
+  readonly puts: readonly StoredResource[]
+}
+
+/**
+ * Plans the return to the state of a revision, over all owners: half of a state was never in use.
+ *
+ * @throws {CommandError} GW4005 if the revision does not exist.
+ */
+export async function planRollback(store: Store, live: Live, to: number): Promise<Rollback> {
+  const wanted = await store.resourcesAt(to)
+  const { changes, counts, renames } = changesBetween(live.resources, wanted)
+  const now = liveUnderNewNames(live, renames, () => true)
+  const plan: Plan = {
+    base: live.head.revision,
+    set: '',
+    restores: to,
+    changes,
+    renames,
+    dependents: [],
+    counts,
+    warnings: planWarnings(now, wanted, wanted, now.resources),
+    unmanaged: { otherSets: 0, cli: 0, rest: 0 },
+  }
+  const changed = new Set([...changes.map(resourceId), ...renames.map(({ kind, to }) => `${kind}/${to}`)])
+  const current = underNewNames(live.resources, renames)
+  const specs = new Map(current.map(resource => [resourceId(resource), JSON.stringify(resource.spec)]))
+  const puts = wanted.filter(resource => {
+    const id = resourceId(resource)
+    return changed.has(id) || specs.get(id) !== JSON.stringify(resource.spec)
+  })
+  return { plan, wanted, puts }
+}
+
+/**
+ * Executes a rollback, as a new revision. Secrets of keys that were deleted meanwhile stay ended. Without differences
+ * nothing is written.
+ *
+ * @throws {CommandError} GW4001 if the store has changed meanwhile, GW3002 if a gateway could not serve the result.
+ */
+export async function executeRollback(
+  store: Store,
+  { plan, puts }: Rollback,
+  { author, check }: Pick<Actor, 'author' | 'check'>,
+): Promise<RolledBack> {
+  const { base, counts, changes, renames, restores } = plan
+  if (changes.length === 0) return { revision: base, counts }
+  const { id } = await store.commit(
+    {
+      base,
+      origin: 'rollback',
+      ...(restores !== undefined && { restores }),
+      ...(author !== undefined && { author }),
+      counts,
+      renames,
+      puts: puts.map(({ kind, name, spec, owner, set, place, account = name }) => ({
+        kind,
+        name,
+        spec,
+        owner,
+        // Restores its ledger account, even if another resource has taken its name meanwhile.
+        account,
+        ...(set !== undefined && { set }),
+        ...(place && { place }),
+      })),
+      deletes: changes.filter(({ action }) => action === 'delete').map(({ kind, name }) => ({ kind, name })),
+    },
+    async view => {
+      const problems = (await check?.(await view.all())) ?? []
+      if (problems.length > 0) throw new CommandError('GW3002', problems.join('\n'))
+    },
+  )
+  return { revision: id, counts }
+}
+
+/** Plans and executes a rollback without a review. @throws what either throws. */
+export async function rollBack(store: Store, to: number, actor: Actor): Promise<RolledBack> {
+  return executeRollback(store, await planRollback(store, await store.live(), to), actor)
+}

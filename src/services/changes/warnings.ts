@@ -1,0 +1,127 @@
+import { formatNano } from '../../base/decimal.ts'
+import type { Resource } from '../../schema/kinds.ts'
+import { resourceId } from '../../store/resources.ts'
+import type { Live, SourceLine } from '../../store/types.ts'
+import { moveText } from './blast/in-words.ts'
+import { comingPrices, pricedFromMs } from './blast/prices.ts'
+import { activeSecrets } from './key-secrets.ts'
+import { publicationsInUse } from './publications-in-use.ts'
+import type { PlanWarning } from './types.ts'
+
+/** How far ahead a plan reports coming prices. */
+const COMING_MS = 30 * 86_400_000
+
+type Placed = Resource & { readonly place?: SourceLine }
+
+/**
+ * Warnings about valid but rarely intended states `after` an apply of `desired`. Reports only those that the change
+ * introduces, each at the line of its resource.
+ *
+ * @param own the resources of `live` that the same apply owns.
+ */
+export function planWarnings(
+  live: Live,
+  after: readonly Resource[],
+  desired: readonly Placed[],
+  own: readonly Resource[],
+): PlanWarning[] {
+  const identity = ({ code, kind, name, message }: PlanWarning) => [code, kind, name, message].join(' ')
+  const before = new Set(warningsOf(live, live.resources, own).map(identity))
+  const places = new Map(desired.map(resource => [resourceId(resource), resource.place]))
+  return warningsOf(live, after, desired)
+    .filter(warning => !before.has(identity(warning)))
+    .map(warning => {
+      const place = places.get(resourceId(warning))
+      return place ? { ...warning, place: { file: place.file, line: place.line } } : warning
+    })
+}
+
+function warningsOf(live: Live, after: readonly Resource[], desired: readonly Resource[]): PlanWarning[] {
+  const active = activeSecrets(live)
+  const usableBefore = publicationsInUse(live.resources)
+  const usableAfter = publicationsInUse(after)
+  const declared = new Set(desired.filter(({ kind }) => kind === 'publication').map(({ name }) => name))
+  const warnings: PlanWarning[] = []
+  const isRequired = after.some(({ kind, spec }) => kind === 'settings' && spec['require_price'] === true)
+  for (const { kind, name, spec } of after) {
+    if (kind !== 'publication' || spec['status'] !== 'listed') continue
+    // A free publication must be a decision, not an omission (spec/money.md §2).
+    if (declared.has(name) && Object.keys(spec['price'] ?? {}).length === 0) {
+      const message = isRequired
+        ? 'no price: its calls are rejected, for `settings.require_price`'
+        : 'no price: it is free and counted as unpriced'
+      warnings.push({ code: 'unpriced', kind, name, message })
+    } else if (declared.has(name)) warnings.push(...datedPrices({ name, spec }, live.atMs))
+    // Of other owners, only what this apply breaks.
+    if (!usableAfter.has(name) && (declared.has(name) || usableBefore.has(name))) {
+      warnings.push({
+        code: 'no_endpoint',
+        kind,
+        name,
+        message: 'no enabled endpoint serves it: calls answer 503',
+      })
+    }
+  }
+  for (const { kind, name, spec } of desired) {
+    if (kind !== 'key' || spec['enabled'] === false || 'hash' in spec || 'secret' in spec) continue
+    if (active.has(name)) continue
+    warnings.push({
+      code: 'no_secret',
+      kind,
+      name,
+      message: `no secret yet: \`gw keys issue ${name}\` mints one`,
+    })
+  }
+  return [...warnings, ...usersDisabled(live, after), ...walletsLeft(live, after)]
+}
+
+/** The users who can no longer log in, because their tenant is deleted. */
+function usersDisabled({ resources, tenantUsers = [] }: Live, after: readonly Resource[]): PlanWarning[] {
+  const kept = new Set(after.filter(({ kind }) => kind === 'tenant').map(({ name }) => name))
+  return resources.flatMap(({ kind, name }): PlanWarning[] => {
+    if (kind !== 'tenant' || kept.has(name)) return []
+    const users = tenantUsers.filter(({ tenant }) => tenant === name).map(user => user.name)
+    if (users.length === 0) return []
+    const message = `its users are disabled and their sessions end: ${users.join(', ')}`
+    return [{ code: 'users_disabled', kind, name, message }]
+  })
+}
+
+/** The balance of a deleted tenant: a delete plus a create is not a rename, and leaves the balance behind. */
+function walletsLeft({ resources, balances = [] }: Live, after: readonly Resource[]): PlanWarning[] {
+  const kept = new Set(after.filter(({ kind }) => kind === 'tenant').map(({ name }) => name))
+  const settings = resources.find(({ kind }) => kind === 'settings')
+  const currency = settings?.spec['currency']
+  const label = typeof currency === 'string' ? ` ${currency}` : ''
+  return balances.flatMap(({ tenant: name, balanceNano }): PlanWarning[] => {
+    if (kept.has(name)) return []
+    const message =
+      `its wallet keeps ${formatNano(balanceNano)}${label}; ` +
+      `if this is a rename, add \`previous_name: ${name}\` to the new tenant`
+    return [{ code: 'wallet_left', kind: 'tenant', name, message }]
+  })
+}
+
+/** The price changes that a calendar brings. */
+function datedPrices(publication: Pick<Resource, 'name' | 'spec'>, nowMs: number): PlanWarning[] {
+  const { name, spec } = publication
+  const firstMs = pricedFromMs(spec, nowMs)
+  const unpriced =
+    firstMs === undefined ? [] : [`no price until ${iso(firstMs)}: it is free and counted as unpriced`]
+  const coming = comingPrices(publication, nowMs, nowMs + COMING_MS)
+  return [
+    ...unpriced.map(message => ({ code: 'unpriced', kind: 'publication', name, message }) as const),
+    ...coming.map(price => {
+      const moves = price.moves.map(moveText).join(', ')
+      const message = `from ${iso(price.fromMs)} on: ${moves || 'the same price'}`
+      return { code: 'price_from', kind: 'publication', name, message } as const
+    }),
+  ]
+}
+
+function iso(ms: number): string {
+  return new Date(ms)
+    .toISOString()
+    .replace(/:00\.000Z$/, 'Z')
+    .replace('T00:00Z', '')
+}

@@ -1,0 +1,75 @@
+import { stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { formatNano } from '../../base/decimal.ts'
+import { loadTests, type PlacedTest } from '../../config/config-tests.ts'
+import type { Place } from '../../config/types.ts'
+import type { ConfigTest } from '../../schema/config-test.ts'
+import { loadTree } from '../configuration.ts'
+import type { AppPorts } from '../context.ts'
+import { ConfigurationInvalid } from '../invalid.ts'
+import { contextOfFiles } from '../why/from-files.ts'
+import { LoadedLookup } from '../why/loaded-lookup.ts'
+import { type Judgement, judge } from './judge.ts'
+import { Worlds } from './world.ts'
+
+/** A test and its result. */
+export interface TestResult {
+  readonly name: string
+  readonly place: Place
+  readonly judgement: Judgement
+}
+
+/**
+ * Runs tests against files with the code that decides in a gateway: offline, without a store.
+ * @param testPaths test files. If empty: every `*.test.yaml` in the directories of the configuration, and
+ * `NAME.test.yaml` beside each file `NAME.yaml`.
+ * @throws {ConfigurationInvalid} for the configuration or the tests; {@link CommandError} GW3002
+ */
+export async function runConfigTests(
+  configPaths: readonly string[],
+  testPaths: readonly string[],
+  ports: AppPorts,
+): Promise<readonly TestResult[]> {
+  const { tree } = await loadTree(configPaths, new Set(), ports)
+  const paths = testPaths.length > 0 ? testPaths : await besideAll(configPaths, ports.cwd)
+  const { environment, readStdin } = ports
+  const loaded = await loadTests(paths, {
+    environment,
+    readStdin,
+    known: new Set(),
+    folder: ports.cwd,
+  })
+  if (!loaded.ok) throw new ConfigurationInvalid(loaded.problems)
+  const context = await contextOfFiles(tree, ports)
+  const known = new LoadedLookup(context)
+  for (const kind of ['settings', 'endpoint', 'publication', 'tenant', 'key'] as const)
+    await known.loadAll(kind)
+  const worlds = new Worlds(context, ports.clock)
+  return loaded.tests.map(({ test, place }: PlacedTest) => ({
+    name: test.name ?? nameOf(test),
+    place,
+    judgement: judge(test, worlds.viewFor(test), known),
+  }))
+}
+
+/** A generated title for an unnamed test. */
+function nameOf(test: ConfigTest): string {
+  const subject = test.key === undefined ? `each key of ${test.tenant}` : `key ${test.key}`
+  if (test.may_call !== undefined) return `${subject} may call ${test.may_call}`
+  if (test.may_not_call !== undefined) return `${subject} may not call ${test.may_not_call}`
+  if (test.routes_to) return `${test.model} routes to ${test.routes_to.join(', ')}`
+  if (test.costs !== undefined) return `${test.model} costs ${formatNano(test.costs)}`
+  return `${subject} is rejected ${test.model}`
+}
+
+async function besideAll(configPaths: readonly string[], cwd: string): Promise<readonly string[]> {
+  return Promise.all(
+    configPaths.map(async path => {
+      const isFolder = await stat(resolve(cwd, path)).then(
+        stats => stats.isDirectory(),
+        () => false, // the loader reports unreadable paths
+      )
+      return isFolder ? path : path.replace(/(\.ya?ml)?$/, '.test.yaml')
+    }),
+  )
+}

@@ -1,0 +1,273 @@
+import { listedPrice, PRICE_PAGES, PRICES_AS_OF } from '../../config/vendors/prices.ts'
+import { VENDORS } from '../../config/vendors/table.ts'
+import type { Protocol } from '../../schema/endpoint.ts'
+import {
+  bindingName,
+  encode,
+  type Json,
+  KINDS,
+  type Kind,
+  type Resource,
+  type Spec,
+} from '../../schema/kinds.ts'
+import type { Account, Deployment, Silence } from './deployment.ts'
+import type { Part } from './parts.ts'
+import { providerFor, sameAccountIn } from './providers.ts'
+
+interface Endpoint {
+  readonly name: string
+  readonly account: Account
+  /** Of its first deployment; the others override it in their bindings. */
+  readonly servedModel: string
+}
+
+interface Binding {
+  readonly endpoint: Endpoint
+  readonly servedModel: string
+  weight: number
+  readonly priority: number
+}
+
+type Amounts = Readonly<Record<string, string>>
+
+interface Publication {
+  readonly name: string
+  readonly first: Deployment
+  readonly price: Amounts
+  readonly bindings: Binding[]
+}
+
+/**
+ * Converts deployments to endpoints, publications and bindings. Deployments with the same address, credential and
+ * limits share one endpoint. A model with two deployments on one account gets a second endpoint of that account,
+ * because a publication has only one binding per endpoint.
+ */
+export class Assembly {
+  readonly #endpoints: Endpoint[] = []
+  readonly #publications = new Map<string, Publication>()
+  readonly #usesPriceList: boolean
+
+  /** @param usesPriceList models without a price in the file get the listed price, if there is one. */
+  constructor(usesPriceList: boolean) {
+    this.#usesPriceList = usesPriceList
+  }
+
+  add(deployment: Deployment): void {
+    const { publication: name, price, window } = deployment
+    const publication = this.#publications.get(name) ?? {
+      name,
+      first: deployment,
+      price: this.#priceOf(deployment),
+      bindings: [],
+    }
+    this.#publications.set(name, publication)
+    const { first } = publication
+    if (JSON.stringify(price.amounts) !== JSON.stringify(first.price.amounts)) {
+      for (const part of price.parts) part.leave(`\`${name}\` has one price in gw, that of its first entry`)
+    }
+    if (window.maxInput !== first.window.maxInput || window.maxOutput !== first.window.maxOutput) {
+      for (const part of window.parts) part.leave(`\`${name}\` has one window in gw, that of its first entry`)
+    }
+    this.#bind(publication, deployment.account, deployment)
+  }
+
+  /** Adds the endpoints of `others` as the next tiers of a publication, used if no earlier endpoint is usable. */
+  fallBack(name: string, others: readonly Part[]): void {
+    const publication = this.#publications.get(name)
+    if (publication === undefined) return
+    const protocols = new Set(publication.bindings.map(({ endpoint }) => endpoint.account.protocol))
+    let priority = Math.max(...publication.bindings.map(binding => binding.priority))
+    for (const part of others) {
+      const other = part.text === undefined ? undefined : this.#publications.get(part.text)
+      if (other === undefined) {
+        part.leave('no model of that name was imported')
+        continue
+      }
+      const own = standIns(other, protocols)
+      if (own.length === 0) {
+        part.leave('of another protocol, in which its vendor has no address: gw translates nothing')
+        continue
+      }
+      priority++
+      part.keep()
+      for (const { account, servedModel, weight, title } of own) {
+        if (title !== undefined)
+          part.note(`it has another protocol: a second endpoint, ${title}, uses the same key`)
+        this.#bind(publication, account, { servedModel, weight, priority })
+      }
+    }
+  }
+
+  /** Adds another name for a publication. False if the name is taken, or the publication does not exist. */
+  alias(name: string, target: string): boolean {
+    const known = this.#publications.get(target)
+    if (known === undefined || this.#publications.has(name)) return false
+    this.#publications.set(name, { ...known, name, bindings: [...known.bindings] })
+    return true
+  }
+
+  has(name: string): boolean {
+    return this.#publications.has(name)
+  }
+
+  /** Protocols by publication. */
+  protocols(): ReadonlyMap<string, ReadonlySet<string>> {
+    return new Map(
+      [...this.#publications].map(([name, { bindings }]) => [
+        name,
+        new Set(bindings.map(({ endpoint }) => endpoint.account.protocol)),
+      ]),
+    )
+  }
+
+  resources(): readonly Resource[] {
+    const endpoints = this.#endpoints.map(endpoint =>
+      resource('endpoint', endpoint.name, endpointSpec(endpoint)),
+    )
+    const rest = [...this.#publications.values()].flatMap(publication => [
+      resource('publication', publication.name, publicationSpec(publication)),
+      ...publication.bindings.map(binding =>
+        resource(
+          'binding',
+          bindingName(publication.name, binding.endpoint.name),
+          bindingSpec(publication.name, binding),
+        ),
+      ),
+    ])
+    return [...endpoints, ...rest]
+  }
+
+  /** The price of the file, else the listed price; free calls always cause a note. */
+  #priceOf({ price, named, account, servedModel }: Deployment): Amounts {
+    if (Object.keys(price.amounts).length > 0) return price.amounts
+    const vendor = providerFor(account.providerName, undefined)?.vendor
+    const listed = vendor && listedPrice(vendor.account, servedModel)
+    if (listed === undefined || !this.#usesPriceList) {
+      const hint = listed === undefined ? '' : `; --prices takes that of ${PRICES_AS_OF}`
+      named.note(`\`${named.text}\` has no price: its calls are free, and counted as unpriced${hint}`)
+      return {}
+    }
+    const note = listed.note === undefined ? '' : `; ${listed.note}`
+    named.note(`\`${named.text}\` has the price of ${PRICES_AS_OF} (${PRICE_PAGES[listed.account]})${note}`)
+    return listed.price
+  }
+
+  #bind(
+    publication: Publication,
+    account: Account,
+    { servedModel, weight, priority }: Pick<Deployment, 'servedModel' | 'weight' | 'priority'>,
+  ): void {
+    const alike = this.#endpoints.filter(endpoint => same(endpoint.account, account))
+    const taken = new Map(publication.bindings.map(binding => [binding.endpoint, binding]))
+    for (const endpoint of alike) {
+      const binding = taken.get(endpoint)
+      if (binding?.servedModel !== servedModel) continue
+      // A repeated binding adds its weight; in a later tier it would never be used.
+      if (binding.priority === priority) binding.weight += weight
+      return
+    }
+    const free = alike.find(endpoint => !taken.has(endpoint)) ?? this.#newEndpoint(account, servedModel)
+    publication.bindings.push({ endpoint: free, servedModel, weight, priority })
+  }
+
+  #newEndpoint(account: Account, servedModel: string): Endpoint {
+    const base = nameOf(account)
+    const names = new Set(this.#endpoints.map(({ name }) => name))
+    let name = base
+    for (let count = 2; names.has(name); count++) name = `${base}-${count}`
+    const endpoint = { name, account, servedModel }
+    this.#endpoints.push(endpoint)
+    return endpoint
+  }
+}
+
+interface StandIn {
+  readonly account: Account
+  readonly servedModel: string
+  readonly weight: number
+  /** The model name, if its address differs from that of the model itself. */
+  readonly title?: string
+}
+
+/** The usable bindings of the first tier for a publication of `protocols`: unchanged, or at another address. */
+function standIns({ bindings }: Publication, protocols: ReadonlySet<Protocol>): readonly StandIn[] {
+  const first = bindings.filter(binding => binding.priority === 0)
+  const own = first.filter(({ endpoint }) => protocols.has(endpoint.account.protocol))
+  if (own.length > 0) return own.map(binding => ({ ...binding, account: binding.endpoint.account }))
+  return first.flatMap(({ endpoint: { account }, servedModel, weight }) => {
+    const provider = providerFor(account.providerName, undefined)
+    // The credential must go only to its vendor, so a custom address has no second one.
+    if (provider === undefined || provider.baseUrl !== account.baseUrl) return []
+    const vendors = [...protocols].flatMap(protocol => sameAccountIn(provider, protocol) ?? [])
+    return vendors.map(({ id, title, protocol, baseUrl, auth }) => ({
+      account: { ...account, providerName: id, protocol, baseUrl, ...(auth && { auth }) },
+      servedModel,
+      weight,
+      title,
+    }))
+  })
+}
+
+function same(a: Account, b: Account): boolean {
+  return JSON.stringify(a) === JSON.stringify(b)
+}
+
+/** The provider, and the host of a self-hosted server. */
+function nameOf({ providerName, baseUrl }: Account): string {
+  const provider =
+    providerName
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9]+/g, '-')
+      .replaceAll(/^-+|-+$/g, '') || 'upstream'
+  const known = providerFor(providerName, undefined) ?? VENDORS.get(providerName)
+  if (known?.baseUrl === baseUrl) return provider
+  const { hostname } = new URL(baseUrl)
+  const host = /^[\d.[\]:]+$/.test(hostname)
+    ? hostname.replaceAll(/[^0-9a-f]+/g, '-')
+    : (hostname.split('.', 1)[0] ?? '')
+  return `${provider}-${host}`.replaceAll(/-+/g, '-').replace(/-$/, '').slice(0, 64)
+}
+
+function endpointSpec({ account, servedModel }: Endpoint): Json {
+  const { protocol, baseUrl, keyVariable, headers, silence, maxConcurrency, auth } = account
+  return {
+    protocol,
+    base_url: baseUrl,
+    served_model: servedModel,
+    ...(keyVariable !== undefined && { upstream_key: { env: keyVariable } }),
+    ...(Object.keys(headers).length > 0 && { headers: { ...headers } }),
+    ...(auth !== undefined && { auth }),
+    ...(silence !== undefined && { timeouts: timeoutsOf(silence) }),
+    ...(maxConcurrency !== undefined && { max_concurrency: maxConcurrency }),
+  }
+}
+
+/** Half an hour, the default limit of an exchange: a longer idle timeout needs a longer limit. */
+const TOTAL_MS = 1_800_000
+
+function timeoutsOf({ text, ms }: Silence): Json {
+  return { first_byte: text, idle: text, ...(ms > TOTAL_MS && { total: '24h' }) }
+}
+
+function publicationSpec({ first: { window }, price }: Publication): Json {
+  return {
+    ...(Object.keys(price).length > 0 && { price: { ...price } }),
+    ...(window.maxInput !== undefined && { max_input_tokens: window.maxInput }),
+    ...(window.maxOutput !== undefined && { max_output_tokens: window.maxOutput }),
+  }
+}
+
+function bindingSpec(publication: string, { endpoint, servedModel, weight, priority }: Binding): Json {
+  return {
+    publication,
+    endpoint: endpoint.name,
+    weight: Math.min(weight, 1_000_000),
+    priority: Math.min(priority, 1_000),
+    ...(servedModel !== endpoint.servedModel && { served_model: servedModel }),
+  }
+}
+
+/** @throws if the schema rejects the result, which is a bug of the import. */
+export function resource(kind: Kind, name: string, spec: Json): Resource {
+  return { kind, name, spec: encode(kind, KINDS[kind].parse(spec) as Spec<Kind>) }
+}

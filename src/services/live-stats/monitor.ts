@@ -1,0 +1,269 @@
+import { Calendar } from '../../limits/calendar.ts'
+import { decode } from '../../schema/kinds.ts'
+import { openStore } from '../../store/open.ts'
+import type { Store, StoredGateway, StoredResource } from '../../store/types.ts'
+import type { AppPorts } from '../context.ts'
+import { isAlive } from '../gateways.ts'
+import { askGateway, type GatewayAnswer, reachable } from './ask-gateway.ts'
+import { growth, type Sample, type Samples } from './exposition.ts'
+import { type KeysSample, nearLimits, sampleKeys } from './near-limits.ts'
+import { rejectionsOf, type StoreTraffic, type Traffic, trafficOfMetrics, trafficOfStore } from './traffic.ts'
+import type { EndpointLiveStats, Flow, GatewayLiveStats, LiveStats } from './types.ts'
+
+/** The sources to read. */
+export interface LiveStatsSources {
+  /** The address of a gateway; absent: the gateways that serve the store of this machine. */
+  readonly url?: string
+  readonly storeUrl: string
+  /** The token for `/metrics`; never shown. */
+  readonly metricsToken?: string
+}
+
+type LiveStatsPorts = Pick<AppPorts, 'clock' | 'cwd' | 'signal'>
+
+/** The number of calls for the latency from the store. */
+const LAST_CALLS = 500
+const LAST_CALLS_MS = 10_000
+const QUARTER_MS = 900_000
+
+interface AskedGateway {
+  readonly name: string
+  readonly url: string | undefined
+  readonly stored?: StoredGateway
+}
+
+const TOKEN = 'METRICS_TOKEN, the same for `gw serve` and here, also shows'
+const UNSEEN: SeenEndpoint = { state: 'unknown' }
+
+/** The result of one sample. */
+interface StatsSample {
+  readonly atMs: number
+  readonly monotonicMs: number
+  readonly gateways: readonly (AskedGateway & { readonly answer: GatewayAnswer })[]
+  readonly store?: StoreSample
+}
+
+interface StoreSample {
+  readonly revision: number
+  readonly endpoints: readonly StoredResource[]
+  readonly keys: KeysSample
+  readonly traffic: StoreTraffic
+}
+
+/**
+ * Samples running gateways repeatedly, and reports the difference of two samples: from `/metrics` with a token, else
+ * from the store of this machine. If both have a value, `/metrics` is more exact.
+ */
+export class LiveStatsMonitor {
+  readonly #sources: LiveStatsSources
+  readonly #ports: LiveStatsPorts
+  readonly #store: Store | undefined
+  readonly #calendar = new Calendar()
+  /** Store sums are compared from this time on, so that they only grow. */
+  readonly #sinceMs: number
+  #before: StatsSample | undefined
+
+  private constructor(sources: LiveStatsSources, ports: LiveStatsPorts, store: Store | undefined) {
+    this.#sources = sources
+    this.#ports = ports
+    this.#store = store
+    this.#sinceMs = Math.floor(ports.clock.nowMs() / QUARTER_MS) * QUARTER_MS
+  }
+
+  /** @throws {CommandError} GW2xxx for the store, which is not opened if an address is given. */
+  static async open(sources: LiveStatsSources, ports: LiveStatsPorts): Promise<LiveStatsMonitor> {
+    const { url, storeUrl } = sources
+    const store =
+      url === undefined
+        ? await openStore(storeUrl, { mode: 'read', clock: ports.clock, folder: ports.cwd })
+        : undefined
+    return new LiveStatsMonitor(sources, ports, store)
+  }
+
+  /** @throws the signal's reason; {CommandError} GW2xxx if the store fails. */
+  async sample(): Promise<LiveStats> {
+    const before = this.#before
+    const after = await this.#sampleAll()
+    this.#before = after
+    return liveStatsOf(before, after, this.#sources)
+  }
+
+  async close(): Promise<void> {
+    await this.#store?.close()
+  }
+
+  async #sampleAll(): Promise<StatsSample> {
+    const { clock, signal } = this.#ports
+    const atMs = clock.nowMs()
+    const gateways = await this.#gateways()
+    const { metricsToken: token } = this.#sources
+    const answered = await Promise.all(
+      gateways.map(async gateway => ({
+        ...gateway,
+        answer: gateway.url === undefined ? {} : await askGateway(gateway.url, { token, signal }),
+      })),
+    )
+    const store = this.#store && (await this.#sampleStore(this.#store, atMs))
+    return { atMs, monotonicMs: clock.monotonicMs(), gateways: answered, ...(store && { store }) }
+  }
+
+  async #gateways(): Promise<readonly AskedGateway[]> {
+    const { url } = this.#sources
+    if (url !== undefined || this.#store === undefined) return [{ name: url ?? '', url }]
+    const stored = await this.#store.gateways()
+    return stored.map(gateway => ({
+      name: `${gateway.host}:${gateway.pid}`,
+      url: gateway.url === undefined ? undefined : reachable(gateway.url),
+      stored: gateway,
+    }))
+  }
+
+  async #sampleStore(store: Store, nowMs: number): Promise<StoreSample> {
+    const span = { sinceMs: this.#sinceMs, untilMs: nowMs }
+    const { revision } = await store.head()
+    const { resources: endpoints } = await store.find({ kind: 'endpoint' })
+    const keys = await sampleKeys(store, this.#calendar, { sinceMs: this.#sinceMs, nowMs })
+    const byEndpoint = await store.accounting.usage({ by: 'endpoint', ...span })
+    const byModel = await store.accounting.usage({ by: 'model', ...span })
+    const calls = await store.accounting.callLogs({ sinceMs: nowMs - LAST_CALLS_MS, limit: LAST_CALLS })
+    return { revision, endpoints, keys, traffic: { byEndpoint, byModel, calls } }
+  }
+}
+
+function liveStatsOf(
+  before: StatsSample | undefined,
+  after: StatsSample,
+  sources: LiveStatsSources,
+): LiveStats {
+  const seconds = before ? Math.max(0.001, (after.monotonicMs - before.monotonicMs) / 1_000) : 0
+  const all = after.gateways.flatMap(({ answer }) => [...(answer.samples?.values() ?? [])])
+  const isMeasured = after.gateways.some(({ answer }) => answer.samples !== undefined)
+  const traffic = before && trafficBetween(before, after, seconds, isMeasured)
+  const grown = before ? grownSince(before, after) : []
+  const rejections = isMeasured ? rejectionsOf(grown, all, seconds) : undefined
+  const gateways = after.gateways.map(gateway => gatewayLiveStats(gateway, after))
+  const endpoints = endpointLiveStats(traffic?.endpoints ?? new Map(), seenBy(after), after.store?.endpoints)
+  return {
+    atMs: after.atMs,
+    seconds,
+    ...(after.store && { storeRevision: after.store.revision }),
+    gateways,
+    endpoints,
+    unanswered: unansweredIn(endpoints, after),
+    models: [...(traffic?.models.values() ?? [])],
+    ...(rejections && { rejections }),
+    keys: after.store ? nearLimits(before?.store?.keys, after.store.keys, seconds) : [],
+    total: {
+      requestsPerSecond: traffic?.requestsPerSecond ?? 0,
+      tokensPerSecond: traffic?.tokensPerSecond ?? 0,
+      inFlight: gateways.reduce((sum, { inFlight }) => sum + inFlight, 0),
+      ...(rejections && { rejectedPerSecond: rejections.reduce((sum, { perSecond }) => sum + perSecond, 0) }),
+    },
+    notes: notesOn(after, sources, isMeasured),
+  }
+}
+
+function trafficBetween(
+  before: StatsSample,
+  after: StatsSample,
+  seconds: number,
+  isMeasured: boolean,
+): Traffic | undefined {
+  if (isMeasured) return trafficOfMetrics(grownSince(before, after), seconds)
+  if (!before.store || !after.store) return undefined
+  return trafficOfStore(before.store.traffic, after.store.traffic, seconds)
+}
+
+/** Compared per gateway: each has its own counters, and a gateway without an earlier sample has no growth. */
+function grownSince(before: StatsSample, after: StatsSample): readonly Sample[] {
+  const earlier = new Map(
+    before.gateways.map(({ name, answer }): [string, Samples | undefined] => [name, answer.samples]),
+  )
+  return after.gateways.flatMap(({ name, answer }) => {
+    const known = earlier.get(name)
+    return known && answer.samples ? growth(known, answer.samples) : []
+  })
+}
+
+function gatewayLiveStats(
+  { name, url, stored, answer }: StatsSample['gateways'][number],
+  { atMs, store }: StatsSample,
+): GatewayLiveStats {
+  const { health } = answer
+  const revision = health?.revision ?? stored?.revision ?? 0
+  const isSilent = health === undefined || (stored !== undefined && !isAlive(stored, atMs))
+  const rejected = stored?.rejected && [
+    `rejects revision ${stored.rejected.revision}: ${stored.rejected.reason}`,
+  ]
+  return {
+    name,
+    ...(url !== undefined && { url }),
+    revision,
+    isBehind: store !== undefined && revision < store.revision,
+    state: isSilent ? 'silent' : health.status,
+    reasons: health?.reasons ?? rejected ?? [],
+    inFlight: health?.in_flight ?? 0,
+    ...(stored?.version !== undefined && { version: stored.version }),
+    ...(stored && { startedAtMs: stored.startedAtMs }),
+  }
+}
+
+type SeenEndpoint = Pick<EndpointLiveStats, 'state' | 'sinceMs' | 'reason'>
+
+/** The endpoint states that gateways report. If they disagree, unhealthy wins. */
+function seenBy({ gateways, atMs }: StatsSample): ReadonlyMap<string, SeenEndpoint> {
+  const health = new Map<string, SeenEndpoint>()
+  for (const { stored, answer } of gateways) {
+    const own = new Map<string, SeenEndpoint>()
+    if (stored && isAlive(stored, atMs))
+      for (const { endpoint, ...seen } of stored.endpoints) own.set(endpoint, seen)
+    // Newer than the store, but without the reasons.
+    for (const { name, labels, value } of answer.samples?.values() ?? []) {
+      const endpoint = labels['endpoint']
+      if (name !== 'gw_endpoint_healthy' || endpoint === undefined) continue
+      const state = value === 1 ? 'healthy' : 'unhealthy'
+      if (own.get(endpoint)?.state !== state) own.set(endpoint, { state })
+    }
+    for (const [endpoint, seen] of own)
+      if (health.get(endpoint)?.state !== 'unhealthy') health.set(endpoint, seen)
+  }
+  return health
+}
+
+/** The configured endpoints, and those known only from traffic. */
+function endpointLiveStats(
+  flows: ReadonlyMap<string, Flow>,
+  health: ReadonlyMap<string, SeenEndpoint>,
+  declared: readonly StoredResource[] = [],
+): readonly EndpointLiveStats[] {
+  const disabled = new Set(
+    declared.filter(({ spec }) => !decode('endpoint', spec).enabled).map(({ name }) => name),
+  )
+  const names = new Set([...declared.map(({ name }) => name), ...health.keys(), ...flows.keys()])
+  return [...names].map(name => {
+    const flow = flows.get(name) ?? { name, requestsPerSecond: 0, tokensPerSecond: 0, failed: 0, results: [] }
+    return { ...flow, ...(disabled.has(name) ? { state: 'disabled' } : (health.get(name) ?? UNSEEN)) }
+  })
+}
+
+/** Enabled endpoints without an answer or failure so far; 0 if no gateway serves. */
+function unansweredIn(endpoints: readonly EndpointLiveStats[], { gateways, store }: StatsSample): number {
+  const serving = gateways.filter(({ answer }) => answer.health !== undefined)
+  if (serving.length === 0) return 0
+  if (store) return endpoints.filter(({ state }) => state === 'unknown').length
+  return Math.min(...serving.map(({ answer }) => answer.health?.endpoints?.unknown ?? 0))
+}
+
+function notesOn(
+  { gateways, store }: StatsSample,
+  sources: LiveStatsSources,
+  isMeasured: boolean,
+): readonly string[] {
+  if (gateways.length === 0) return ['No gateway serves this store: start one with `gw serve`.']
+  const rejections = gateways.flatMap(({ name, answer }) =>
+    answer.rejected ? [`${name}: ${answer.rejected}.`] : [],
+  )
+  if (isMeasured || rejections.length > 0) return rejections
+  if (store) return [`${TOKEN} rejections and the latency of every request.`]
+  return sources.metricsToken === undefined ? [`${TOKEN} endpoints, their health, and rejections.`] : []
+}

@@ -1,0 +1,212 @@
+import { setMaxListeners } from 'node:events'
+import { type EnvironmentProxies, environmentProxies } from '../base/proxies.ts'
+import type { Protocol } from '../schema/endpoint.ts'
+import { decode, type Resource, type Spec } from '../schema/kinds.ts'
+import { destinationOf, type SecretSource, secretsOf } from '../schema/stored-credential.ts'
+import { describe } from '../snapshot/compile.ts'
+import { endpointEntry } from '../snapshot/entries.ts'
+import { MasterKey } from '../store/master-key.ts'
+import type { Live } from '../store/types.ts'
+import { httpProbe } from '../upstream/probe/http-probe.ts'
+import type { Diagnosis, Probe, ProbedService, ProbeTarget } from '../upstream/probe.ts'
+import type { ProbeOrder } from './changes/types.ts'
+import type { AppPorts } from './context.ts'
+import { findSecret, type MissingSecret } from './secrets.ts'
+
+/** Concurrent endpoints. The models of one endpoint are probed one after another. */
+const AT_A_TIME = 16
+
+/** The probe result of one model of an endpoint. */
+export type ProbeRow = {
+  readonly endpoint: string
+  readonly protocol: Protocol
+  readonly model: string
+} & ProbeResult
+
+export type ProbeResult =
+  /** `listed`: another model of the endpoint has answered, and the upstream lists this one. */
+  | { readonly state: 'ok'; readonly latencyMs: number; readonly by: ProbedService | 'rate_limited' }
+  | { readonly state: 'ok'; readonly by: 'listed' }
+  | { readonly state: 'failed'; readonly diagnosis: Diagnosis; readonly latencyMs?: number }
+  | { readonly state: 'skipped'; readonly reason: 'disabled' | 'skip_probe' }
+
+export interface ProbeProgress {
+  readonly done: number
+  readonly total: number
+  readonly failed: number
+}
+
+/** Options of the caller. */
+export interface ProbeOptions {
+  /** For each request. */
+  readonly timeoutMs: number
+  readonly onProgress: (progress: ProbeProgress) => void
+}
+
+export interface ProbeRoundPorts extends ProbeOptions {
+  readonly probe: Probe
+  readonly secretOf: (source: SecretSource) => Promise<string | MissingSecret>
+  readonly signal: AbortSignal
+  /** From the environment. */
+  readonly proxies: EnvironmentProxies
+  /**
+   * If present, a credential is sent only to the destinations in this set: for a configuration that was not reviewed
+   * on this machine.
+   */
+  readonly onlySendings?: ReadonlySet<string>
+}
+
+/**
+ * The ports of a probe round for a configuration from `paths`, over the `live` state of the store.
+ * @throws {CommandError} GW6001
+ */
+export function roundPorts(
+  paths: readonly string[],
+  live: Live,
+  storeUrl: string,
+  { clock, cwd, environment, signal }: AppPorts,
+  options: ProbeOptions,
+): ProbeRoundPorts {
+  const masterKey = MasterKey.of(storeUrl, cwd, environment['GW_MASTER_KEY'])
+  return {
+    ...options,
+    secretOf: source => findSecret(source, live.kept ?? [], { environment, masterKey }),
+    signal,
+    proxies: environmentProxies(environment),
+    probe: httpProbe({ clock }),
+    // A configuration from stdin is not a file that was reviewed on this machine (spec/security.md §6).
+    ...(paths.includes('-') && { onlySendings: sendings(live.resources) }),
+  }
+}
+
+/**
+ * Executes probe orders with bounded parallelism; rows have the order of the orders. Resolves secrets only for the
+ * probed endpoints.
+ *
+ * The first model of an endpoint gets a chat request; a further one only if the upstream does not list it: a server
+ * that loads models on demand would otherwise unload one for the other.
+ *
+ * @throws the reason of `signal`, if it was aborted.
+ */
+export async function probeRound(orders: readonly ProbeOrder[], ports: ProbeRoundPorts): Promise<ProbeRow[]> {
+  const rows: ProbeRow[][] = orders.map(() => [])
+  const total = orders.reduce((sum, { models }) => sum + models.length, 0)
+  let done = 0
+  let failed = 0
+  const onRow = ({ state }: ProbeRow) => {
+    done++
+    if (state === 'failed') failed++
+    ports.onProgress({ done, total, failed })
+  }
+  ports.onProgress({ done, total, failed })
+  // Each running probe adds a listener; Node reports more than ten as a leak.
+  setMaxListeners(2 * AT_A_TIME, ports.signal)
+  const queue = [...orders.entries()]
+  const work = async () => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      const [at, order] = next
+      rows[at] = await probeEndpoint(order, ports, onRow)
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(AT_A_TIME, orders.length) }, work))
+  ports.signal.throwIfAborted()
+  return rows.flat()
+}
+
+async function probeEndpoint(
+  { endpoint, models }: ProbeOrder,
+  ports: ProbeRoundPorts,
+  onRow: (row: ProbeRow) => void,
+): Promise<ProbeRow[]> {
+  const spec = decode('endpoint', endpoint.spec)
+  const row = (model: string, result: ProbeResult): ProbeRow => ({
+    endpoint: endpoint.name,
+    protocol: spec.protocol,
+    model,
+    ...result,
+  })
+  const target = await targetOf(endpoint.name, spec, ports)
+  const rows: ProbeRow[] = []
+  let listed: readonly string[] | undefined
+  for (const model of models) {
+    if (ports.signal.aborted) break
+    const isAnother = rows.some(({ state }) => state === 'ok')
+    if (isAnother && 'headers' in target) listed ??= (await ports.probe.list(target, ports)) ?? []
+    const result: ProbeResult =
+      'fault' in target
+        ? { state: 'failed', diagnosis: target }
+        : isAnother && listed?.includes(model)
+          ? { state: 'ok', by: 'listed' }
+          : await chatWith({ ...target, servedModel: model }, ports)
+    rows.push(row(model, result))
+    onRow(row(model, result))
+  }
+  return rows
+}
+
+async function chatWith(target: ProbeTarget, ports: ProbeRoundPorts): Promise<ProbeResult> {
+  const outcome = await ports.probe.chat(target, ports)
+  const { latencyMs } = outcome
+  if (!outcome.ok) return { state: 'failed', latencyMs, diagnosis: outcome.diagnosis }
+  const { service, rateLimited } = outcome
+  return { state: 'ok', latencyMs, by: rateLimited || service === 'models' ? 'rate_limited' : service }
+}
+
+/** The endpoint with its credential, or the diagnosis if the credential is missing. */
+async function targetOf(
+  name: string,
+  spec: Spec<'endpoint'>,
+  { secretOf, onlySendings, proxies }: ProbeRoundPorts,
+): Promise<ProbeTarget | Diagnosis> {
+  const secrets = new Map<string, string>()
+  for (const { field, source } of secretsOf(name, spec)) {
+    const label = field === 'upstream_key' ? 'credential' : `header ${field.slice('headers.'.length)}`
+    if (onlySendings && !onlySendings.has(sendingOf(source, spec))) {
+      return {
+        fault: 'secret',
+        cause: `The ${label} ${describe(source)} is not sent to ${new URL(spec.base_url).origin} yet, and a configuration from stdin cannot change that.`,
+        hint: 'Write the configuration to a file, review it, and name the file with -c.',
+      }
+    }
+    const secret = await secretOf(source)
+    if (typeof secret !== 'string') {
+      return { fault: 'secret', cause: `The ${label}: ${secret.message}.`, hint: secret.hint }
+    }
+    secrets.set(describe(source), secret)
+  }
+  const problems: string[] = []
+  const entry = endpointEntry(
+    { name, account: name, spec, createdAtMs: 0 },
+    {
+      problems,
+      resolve: (_owner, source) => secrets.get(describe(source)) ?? '',
+      environmentProxies: proxies,
+    },
+  )
+  const [problem] = problems
+  if (problem !== undefined) {
+    return {
+      fault: 'secret',
+      cause: `The ${problem}.`,
+      hint: 'Check it for line breaks and other invalid characters.',
+    }
+  }
+  const [credential] = secrets.keys()
+  return credential === undefined ? entry : { ...entry, credential }
+}
+
+/** The destinations of each secret of these endpoints. */
+function sendings(resources: readonly Resource[]): ReadonlySet<string> {
+  return new Set(
+    resources
+      .filter(({ kind }) => kind === 'endpoint')
+      .flatMap(({ name, spec }) => {
+        const decoded = decode('endpoint', spec)
+        return secretsOf(name, decoded).map(({ source }) => sendingOf(source, decoded))
+      }),
+  )
+}
+
+function sendingOf(source: SecretSource, spec: Spec<'endpoint'>): string {
+  return `${describe(source)} ${destinationOf(spec)}`
+}

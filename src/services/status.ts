@@ -1,0 +1,89 @@
+import type { Revision } from '../store/types.ts'
+import type { AppPorts } from './context.ts'
+import { currencyOf } from './currency.ts'
+import type { LiveStatsSources } from './live-stats/monitor.ts'
+import type { LiveStats } from './live-stats/types.ts'
+import { sampleOnce } from './live-stats/watch.ts'
+import { type Maintenance, maintenanceOf } from './maintenance.ts'
+import { withStore } from './stored.ts'
+
+/** A single status report. */
+export interface Status {
+  /** Without rates. */
+  readonly liveStats: LiveStats
+  /** Absent if the address of a gateway was given. */
+  readonly store?: StoreStatus
+  /** The problems found, in sentences. */
+  readonly problems: readonly string[]
+}
+
+export interface StoreStatus {
+  /** The newest; absent if nothing was ever applied. */
+  readonly revision?: Revision
+  readonly resources: Readonly<Record<string, number>>
+  readonly maintenance: Maintenance
+  /** Of the last hour, rounded to quarters. */
+  readonly lastHour: { readonly requests: number; readonly tokens: number; readonly amountNano: bigint }
+  readonly currency: string
+}
+
+type StatusPorts = Pick<AppPorts, 'clock' | 'cwd' | 'signal'>
+
+const HOUR_MS = 3_600_000
+
+/** @throws {CommandError} GW2xxx for the store, which is not read if an address is given. */
+export async function statusNow(sources: LiveStatsSources, ports: StatusPorts): Promise<Status> {
+  const liveStats = await sampleOnce(sources, ports)
+  const store = sources.url === undefined ? await storeStatus(sources.storeUrl, ports) : undefined
+  return { liveStats, ...(store && { store }), problems: problemsOf(liveStats, store) }
+}
+
+async function storeStatus(url: string, ports: StatusPorts): Promise<StoreStatus> {
+  return withStore(url, 'read', ports, async store => {
+    const live = await store.live()
+    const [revision] = await store.revisions({ limit: 1 })
+    const untilMs = ports.clock.nowMs()
+    const usage = await store.accounting.usage({ by: 'model', sinceMs: untilMs - HOUR_MS, untilMs })
+    const resources: Record<string, number> = {}
+    for (const { kind } of live.resources) resources[kind] = (resources[kind] ?? 0) + 1
+    return {
+      ...(revision && { revision }),
+      resources,
+      maintenance: await maintenanceOf(store),
+      lastHour: {
+        requests: usage.reduce((sum, row) => sum + row.requests, 0),
+        tokens: usage.reduce((sum, row) => sum + row.inputTokens + row.outputTokens, 0),
+        amountNano: usage.reduce((sum, row) => sum + row.amountNano, 0n),
+      },
+      currency: currencyOf(live),
+    }
+  })
+}
+
+function problemsOf(
+  { gateways, endpoints, storeRevision }: LiveStats,
+  store: StoreStatus | undefined,
+): readonly string[] {
+  const serving = gateways.filter(({ state }) => state !== 'silent')
+  return [
+    ...(serving.length === 0 ? ['No gateway serves.'] : []),
+    ...gateways.flatMap(({ name, state, isBehind, revision, reasons }) => [
+      ...(state === 'silent' && serving.length > 0 ? [`${name} is silent.`] : []),
+      ...(isBehind && state !== 'silent'
+        ? [`${name} serves revision ${revision}, and the store holds ${storeRevision}.`]
+        : []),
+      ...reasons,
+    ]),
+    ...endpoints
+      .filter(({ state }) => state === 'unhealthy')
+      .map(
+        ({ name, reason }) =>
+          `Endpoint ${name} is unhealthy${reason === undefined ? '.' : `: ${sentence(reason)}`}`,
+      ),
+    ...(store?.maintenance.on && serving.length === 0 ? ['Maintenance is on.'] : []),
+  ]
+}
+
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`
+}

@@ -1,0 +1,46 @@
+import type { Store } from '../../store/types.ts'
+import { loadTree } from '../configuration.ts'
+import type { AppPorts } from '../context.ts'
+import { isAlive } from '../gateways.ts'
+import { withStore } from '../stored.ts'
+import { type ExplainQuery, explain } from './explain.ts'
+import { contextOfFiles } from './from-files.ts'
+import { contextOfStore } from './from-store.ts'
+import type { Explanation } from './to-json.ts'
+
+/**
+ * Answers from files, before they are applied.
+ * @throws {ConfigurationInvalid} and {@link CommandError} GW3002, GW4005, GW6001
+ */
+export async function explainFiles(
+  question: ExplainQuery,
+  paths: readonly string[],
+  ports: AppPorts,
+): Promise<Explanation> {
+  const { tree } = await loadTree(paths, new Set(), ports)
+  return explain(question, await contextOfFiles(tree, ports), ports.clock)
+}
+
+/**
+ * Answers from the state and spending of a store.
+ *
+ * @returns also the addresses of the gateways that serve the store, which have more exact state.
+ * @throws {CommandError} GW2xxx, GW4005, GW4009, GW6001
+ */
+export async function explainStore(
+  question: ExplainQuery,
+  storeUrl: string,
+  ports: Pick<AppPorts, 'clock' | 'cwd'>,
+): Promise<{ readonly explanation: Explanation; readonly gateways: readonly string[] }> {
+  return withStore(storeUrl, 'read', ports, async store => ({
+    explanation: await explain(question, await contextOfStore(store, ports.clock, question.key), ports.clock),
+    gateways: await liveGateways(store, ports.clock.nowMs()),
+  }))
+}
+
+async function liveGateways(store: Store, nowMs: number): Promise<readonly string[]> {
+  const gateways = await store.gateways()
+  return gateways
+    .filter(gateway => isAlive(gateway, nowMs))
+    .map(({ url, host, pid }) => url ?? `${host}:${pid}`)
+}

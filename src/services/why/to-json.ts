@@ -1,0 +1,116 @@
+import { retryAfterSeconds } from '../../base/catalogue/retry-after.ts'
+import { type GwError, WIRE_ERRORS } from '../../base/catalogue/wire.ts'
+import { formatNano } from '../../base/decimal.ts'
+import type { LimitReport } from '../../limits/limits.ts'
+import type { OperationOf } from '../../schema/api/operations.ts'
+import type { AnswerOf } from '../../schema/api/types.ts'
+import type { CALL_PATHS } from '../../schema/api/why.ts'
+import type { Candidate } from '../../upstream/routing/candidates.ts'
+import type { Decision } from './decide.ts'
+import { detailOf } from './detail.ts'
+import { hintOf } from './hint.ts'
+import type { WhyLookup } from './lookup.ts'
+
+/** The explanation of a call, in the JSON of REST and of `gw why --format json`. */
+export type Explanation = AnswerOf<OperationOf<'explain'>>
+export type DecisionJson = NonNullable<Explanation['decision']>
+export type CheckJson = DecisionJson['checks'][number]
+export type CandidateJson = DecisionJson['candidates'][number]
+type CallPath = (typeof CALL_PATHS)[number]
+
+export function decisionToJson(decision: Decision, lookup: WhyLookup): DecisionJson {
+  const { caller, callOptions, path, estimate, steps, candidates } = decision
+  const { served, visible, rejection } = verdictToJson(decision, lookup)
+  return {
+    served,
+    ...(caller.entry && { key: caller.entry.name }),
+    ...(caller.entry?.tenant && { tenant: caller.entry.tenant.name }),
+    model: callOptions.model,
+    path: path.path as CallPath,
+    visible,
+    ...(rejection && { rejection }),
+    ...(estimate && {
+      estimate: {
+        input_tokens: estimate.inputTokens,
+        output_tokens: estimate.outputTokens,
+        amount: formatNano(estimate.amountNano),
+      },
+    }),
+    checks: steps.map(step => ({
+      check: step.check,
+      verdict: step.verdict,
+      detail: detailOf(step, decision, lookup),
+      ...(step.rejection && { rejection: rejectionToJson(step.rejection, hintOf(step, decision, lookup)) }),
+      ...(step.report && { usage: usageToJson(step.report) }),
+    })),
+    candidates: candidates.map(candidateToJson),
+  }
+}
+
+/** The verdict alone, for lists. */
+export function verdictToJson(decision: Decision, lookup: WhyLookup) {
+  const { rejected, path, visible } = decision
+  return {
+    visible,
+    served: !rejected,
+    path: path.path as CallPath,
+    ...(rejected && {
+      rejection: {
+        check: rejected.check,
+        ...rejectionToJson(rejected.rejection, hintOf(rejected, decision, lookup)),
+      },
+    }),
+  }
+}
+
+function rejectionToJson({ code, message, retryAfterMs }: GwError, hint: string | undefined) {
+  return {
+    status: WIRE_ERRORS[code].status,
+    code,
+    message,
+    ...(retryAfterMs !== undefined && { retry_after_seconds: retryAfterSeconds(retryAfterMs) }),
+    ...(hint !== undefined && { hint }),
+  }
+}
+
+const UNITS = {
+  concurrency: 'requests',
+  rpm: 'requests',
+  tpm: 'tokens',
+  quota: 'tokens',
+  budget: 'money',
+  balance: 'money',
+} as const satisfies Record<LimitReport['name'], string>
+
+function usageToJson({ name, usage: { limit, burst, used, held, needed, freshAtMs } }: LimitReport) {
+  const amountJson = (amount: number | bigint) => (typeof amount === 'bigint' ? formatNano(amount) : amount)
+  return {
+    unit: UNITS[name],
+    ...(limit !== undefined && { limit: amountJson(limit) }),
+    ...(burst !== undefined && { burst }),
+    ...(used !== undefined && { used: amountJson(used) }),
+    held: amountJson(held),
+    needed: amountJson(needed),
+    ...(freshAtMs !== undefined && { fresh_at: new Date(freshAtMs).toISOString() }),
+  }
+}
+
+function candidateToJson({ target, health, obstacle, share }: Candidate): CandidateJson {
+  const { endpoint, servedModel, priority, weight } = target
+  const time = (ms: number) => new Date(ms).toISOString()
+  return {
+    endpoint: endpoint.name,
+    served_model: servedModel,
+    priority,
+    weight,
+    health: health.state,
+    ...(health.state !== 'unknown' && { health_since: time(health.sinceMs) }),
+    ...(health.reason !== undefined && { reason: health.reason }),
+    ...(obstacle && { obstacle }),
+    in_flight: health.inFlight,
+    ...(Number.isFinite(endpoint.maxConcurrency) && { max_concurrency: endpoint.maxConcurrency }),
+    ...(health.cooldownUntilMs !== undefined && { cooldown_until: time(health.cooldownUntilMs) }),
+    ...(health.nextProbeMs !== undefined && { next_trial: time(health.nextProbeMs) }),
+    share,
+  }
+}

@@ -1,0 +1,120 @@
+import { GwError } from '../../base/catalogue/wire.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Protocol } from '../../schema/endpoint.ts'
+import type { PublicationEntry, Target } from '../../snapshot/types.ts'
+import type { UpstreamFailure } from '../classify.ts'
+import type { EndpointHealth, Obstacle } from './endpoint-state.ts'
+import type { HealthRegistry } from './health-registry.ts'
+
+/** The path of each protocol, to name in the error for a call on the wrong one. */
+const HOME_PATHS: Record<Protocol, string> = { openai: '/v1/chat/completions', anthropic: '/v1/messages' }
+
+const FULL_RETRY_AFTER_MS = 1_000
+
+interface CandidatePorts {
+  readonly health: HealthRegistry
+  readonly clock: Clock
+}
+
+/** The endpoints with a path's protocol, by tier. @throws {GwError} wrong_protocol if the publication has none */
+export function boundTo(publication: PublicationEntry, protocol: Protocol): readonly Target[] {
+  const bound = publication.targets[protocol]
+  if (bound.length === 0) throw wrongProtocol(publication, protocol)
+  return bound
+}
+
+/** Why a target is currently unusable; `unweighted`: its binding takes no new traffic. Undefined: it is usable. */
+export function obstacleOf(
+  target: Target,
+  { health, clock }: CandidatePorts,
+  isLastResort = false,
+): Obstacle | 'unweighted' | undefined {
+  if (target.weight === 0) return 'unweighted'
+  return health.of(target.endpoint).obstacle(target.endpoint, clock.monotonicMs(), isLastResort)
+}
+
+/** The target with fewer requests in flight for its weight; of equals the first. */
+export function leastLoaded(one: Target, other: Target, health: HealthRegistry): Target {
+  return loadOf(other, health) < loadOf(one, health) ? other : one
+}
+
+function loadOf({ endpoint, weight }: Target, health: HealthRegistry): number {
+  return health.of(endpoint).inFlight / weight
+}
+
+/** An endpoint of a publication in its current state. */
+export interface Candidate {
+  readonly target: Target
+  readonly health: EndpointHealth
+  readonly obstacle?: Obstacle | 'unweighted'
+  /** Probability that the next request goes there first, from 0 to 1. */
+  readonly share: number
+}
+
+/** The current state of every bound endpoint. Chooses, enters and counts nothing. */
+export function inspect(bound: readonly Target[], ports: CandidatePorts): readonly Candidate[] {
+  const obstaclesOf = (isLastResort: boolean) =>
+    bound.map(target => ({ target, obstacle: obstacleOf(target, ports, isLastResort) }))
+  let states = obstaclesOf(false)
+  if (states.every(({ obstacle }) => obstacle !== undefined)) states = obstaclesOf(true)
+  const [first] = states.filter(({ obstacle }) => obstacle === undefined)
+  const tier = states.flatMap(({ target, obstacle }) =>
+    obstacle === undefined && target.priority === first?.target.priority ? target : [],
+  )
+  return states.map(({ target, obstacle }) => ({
+    target,
+    health: ports.health.of(target.endpoint).report(),
+    ...(obstacle && { obstacle }),
+    share: tier.includes(target) ? shareOf(target, tier, ports.health) : 0,
+  }))
+}
+
+/** `Route` draws two targets by weight, possibly the same twice: sums the probability of the pairs that `target` wins. */
+function shareOf(target: Target, tier: readonly Target[], health: HealthRegistry): number {
+  const sum = tier.reduce((weights, { weight }) => weights + weight, 0)
+  let pairs = 0
+  for (const one of tier) {
+    for (const other of tier) {
+      if (leastLoaded(one, other, health) === target) pairs += one.weight * other.weight
+    }
+  }
+  return pairs / (sum * sum)
+}
+
+/** The error when no endpoint is usable: cooling down, full, or unhealthy. */
+export function noEndpointError(bound: readonly Target[], { health, clock }: CandidatePorts): GwError {
+  const nowMs = clock.monotonicMs()
+  const weighted = bound.filter(({ weight }) => weight > 0)
+  const obstacles: { readonly name: string; readonly obstacle: Obstacle }[] = []
+  let soonest: { failure: UpstreamFailure; forMs: number } | undefined
+  for (const target of weighted) {
+    const state = health.of(target.endpoint)
+    const obstacle = state.obstacle(target.endpoint, nowMs, true)
+    if (obstacle) obstacles.push({ name: target.endpoint.name, obstacle })
+    const cooldown = obstacle === 'resting' ? state.cooldown(nowMs) : undefined
+    if (cooldown && (!soonest || cooldown.forMs < soonest.forMs)) soonest = cooldown
+  }
+  const reason =
+    weighted.length === 0
+      ? 'no binding has a weight'
+      : obstacles.map(({ name, obstacle }) => `${name} is ${obstacle}`).join(', ')
+  if (soonest) {
+    const { failure, forMs } = soonest
+    return new GwError(failure.code, failure.message, { reason, retryAfterMs: forMs })
+  }
+  if (!obstacles.some(({ obstacle }) => obstacle === 'full'))
+    return new GwError('no_healthy_endpoint', undefined, { reason })
+  return new GwError('no_healthy_endpoint', 'Every endpoint of this model has as many requests as it may.', {
+    reason,
+    retryAfterMs: FULL_RETRY_AFTER_MS,
+  })
+}
+
+function wrongProtocol(publication: PublicationEntry, protocol: Protocol): GwError {
+  const other: Protocol = protocol === 'openai' ? 'anthropic' : 'openai'
+  const message =
+    publication.targets[other].length > 0
+      ? `The model \`${publication.name}\` is served at ${HOME_PATHS[other]}, not at this path.`
+      : `The model \`${publication.name}\` is not served at this path.`
+  return new GwError('wrong_protocol', message)
+}

@@ -1,0 +1,87 @@
+import type { Clock } from '../../base/clock.ts'
+import type { EndpointEntry, HealthSettings, Snapshot } from '../../snapshot/types.ts'
+import { type EndpointHealth, EndpointState } from './endpoint-state.ts'
+
+const DEFAULTS: HealthSettings = { unhealthyAfter: 3, probeMinMs: 5_000, probeMaxMs: 120_000 }
+
+/** Numbers of enabled endpoints by state. */
+export interface EndpointCounts {
+  readonly healthy: number
+  readonly unhealthy: number
+  /** Not used yet. */
+  readonly unknown: number
+}
+
+/**
+ * The health of every endpoint. It is outside of the snapshot, so that a reload keeps the state of an endpoint, unless
+ * its address, model or headers change.
+ */
+export class HealthRegistry {
+  readonly #clock: Clock
+  readonly #states = new Map<string, EndpointState>()
+  #settings = DEFAULTS
+  /** Called when an endpoint has become unhealthy or healthy. */
+  onTurn: (state: EndpointState) => void = () => undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  get settings(): HealthSettings {
+    return this.#settings
+  }
+
+  /** The state of an endpoint of the current snapshot, or of the snapshot of an older request. */
+  of(endpoint: EndpointEntry): EndpointState {
+    const known = this.#states.get(endpoint.name)
+    if (known) return known
+    const state = new EndpointState(endpoint, {
+      clock: this.#clock,
+      settings: () => this.#settings,
+      onTurn: turned => this.onTurn(turned),
+    })
+    this.#states.set(endpoint.name, state)
+    return state
+  }
+
+  /** @returns the discarded states: their endpoints were removed or changed. */
+  adopt(snapshot: Snapshot): readonly EndpointState[] {
+    this.#settings = snapshot.health
+    const forgotten: EndpointState[] = []
+    for (const state of this.#states.values()) {
+      const now = snapshot.endpoints.get(state.endpoint.name)
+      if (now && isSameUpstream(now, state.endpoint)) continue
+      this.#states.delete(state.endpoint.name)
+      forgotten.push(state)
+    }
+    for (const endpoint of snapshot.endpoints.values()) this.of(endpoint)
+    return forgotten
+  }
+
+  counts(): EndpointCounts {
+    const counts = { healthy: 0, unhealthy: 0, unknown: 0 }
+    for (const state of this.#states.values()) if (state.endpoint.enabled) counts[state.state]++
+    return counts
+  }
+
+  /** The health of every endpoint, sorted by name. */
+  report(): readonly EndpointHealth[] {
+    return [...this.#states.values()]
+      .map(state => state.report())
+      .sort((a, b) => (a.endpoint < b.endpoint ? -1 : 1))
+  }
+}
+
+/** Whether two entries send equal requests to the same upstream, so that the health of one is valid for the other. */
+function isSameUpstream(a: EndpointEntry, b: EndpointEntry): boolean {
+  return (
+    a.protocol === b.protocol &&
+    a.origin === b.origin &&
+    a.basePath === b.basePath &&
+    a.servedModel === b.servedModel &&
+    a.enabled === b.enabled &&
+    a.proxy === b.proxy &&
+    a.headers.length === b.headers.length &&
+    a.headers.every((text, index) => text === b.headers[index])
+  )
+}

@@ -1,0 +1,153 @@
+import type { GwError } from '../../base/catalogue/wire.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
+import type { Protocol } from '../../schema/endpoint.ts'
+import type { PublicationEntry, Target } from '../../snapshot/types.ts'
+import type { UpstreamFailure } from '../classify.ts'
+import { boundTo, leastLoaded, noEndpointError, obstacleOf } from './candidates.ts'
+import type { EndpointState, FailureInfo } from './endpoint-state.ts'
+import type { HealthRegistry } from './health-registry.ts'
+import type { RetryBudget } from './retry-budget.ts'
+
+const MAX_ATTEMPTS = 3
+
+export interface RoutePorts {
+  readonly health: HealthRegistry
+  readonly budget: RetryBudget
+  readonly random: Random
+  readonly clock: Clock
+}
+
+/**
+ * Chooses the endpoint for one request from its publication (spec/requests.md §4), and the next one if that fails. The
+ * request counts as in flight at the chosen endpoint until `leave`.
+ *
+ *     usable (enabled, healthy, not cooling down, not full) ──▶ lowest tier ──▶ two drawn by weight ──▶ the less loaded
+ *       └─ none: unhealthy ones that answer
+ */
+export class Route {
+  readonly #bound: readonly Target[]
+  readonly #ports: RoutePorts
+  readonly #source: string
+  #target: Target
+  #state: EndpointState
+  #tried: EndpointState[] | undefined
+  #attempts = 1
+  /** Error codes that endpoints have answered this request with. */
+  #answers: string[] | undefined
+  #isIn = true
+
+  /**
+   * Chooses the first endpoint.
+   *
+   * @param source The tenant or key of the request, by which failures are counted: see `EndpointState`.
+   * @throws {GwError} wrong_protocol if no binding has the path's protocol; no_healthy_endpoint if none of them is usable;
+   * the upstream's own error if it asked for a cooldown that is in effect.
+   */
+  constructor(publication: PublicationEntry, protocol: Protocol, ports: RoutePorts, source: string) {
+    this.#bound = boundTo(publication, protocol)
+    this.#ports = ports
+    this.#source = source
+    const target = this.#pick()
+    if (!target) throw noEndpointError(this.#bound, ports)
+    ports.budget.deposit()
+    this.#target = target
+    this.#state = ports.health.of(target.endpoint)
+    this.#state.enter()
+  }
+
+  /** The current endpoint. */
+  get target(): Target {
+    return this.#target
+  }
+
+  /** Number of endpoints tried, including the current one. */
+  get attempts(): number {
+    return this.#attempts
+  }
+
+  /** The longest total timeout of the endpoints. */
+  get longestMs(): number {
+    return this.#bound.reduce((longest, { endpoint }) => Math.max(longest, endpoint.totalMs), 0)
+  }
+
+  /** The current endpoint has failed. @returns whether another one was chosen. */
+  tryNext(failure: UpstreamFailure): boolean {
+    this.#failed(failure, failure.code)
+    if (!failure.mayTryNext || this.#attempts >= MAX_ATTEMPTS) return false
+    this.#tried = [...(this.#tried ?? []), this.#state]
+    const target = this.#pick()
+    if (!target || !this.#ports.budget.withdraw()) return false
+    this.leave()
+    this.#attempts++
+    this.#target = target
+    this.#state = this.#ports.health.of(target.endpoint)
+    this.#state.enter()
+    this.#isIn = true
+    return true
+  }
+
+  /** The current endpoint has failed, and no other may be tried. */
+  failed(failure: UpstreamFailure): void {
+    this.#failed(failure, failure.code)
+  }
+
+  /** The current endpoint has answered completely. */
+  succeeded(): void {
+    this.#state.succeeded(this.#source)
+  }
+
+  /** The answer broke off or was invalid: too late for another endpoint. */
+  failedMidway(error: GwError): void {
+    const reason = error.reason ?? error.message
+    this.#failed(
+      { countsAsFailure: true, wasSent: true, hasAnswered: true, cooldownMs: undefined, reason },
+      error.code,
+    )
+  }
+
+  /** The request has ended; idempotent. */
+  leave(): void {
+    if (this.#isIn) this.#state.leave()
+    this.#isIn = false
+  }
+
+  /** If two endpoints answer with the same error, the request is the cause: only the first endpoint counts a failure. */
+  #failed(failure: FailureInfo, code: string): void {
+    if (failure.hasAnswered && this.#answers?.includes(code)) return this.#state.coolDown(failure)
+    if (failure.hasAnswered) this.#answers = [...(this.#answers ?? []), code]
+    this.#state.failed(failure, this.#source)
+  }
+
+  /** Draws two usable targets of the lowest tier by weight, and picks the less loaded. */
+  #pick(): Target | undefined {
+    const [only] = this.#bound
+    if (this.#bound.length === 1 && only)
+      return this.#isUsable(only) || this.#isUsable(only, true) ? only : undefined
+    let usable = this.#bound.filter(target => this.#isUsable(target))
+    if (usable.length === 0) usable = this.#bound.filter(target => this.#isUsable(target, true))
+    const [first] = usable
+    if (!first || usable.length === 1) return first
+    const tier = usable.filter(({ priority }) => priority === first.priority)
+    if (tier.length === 1) return first
+    const sum = tier.reduce((weights, { weight }) => weights + weight, 0)
+    const one = pickWeighted(tier, sum * this.#ports.random.fraction()) ?? first
+    const other = pickWeighted(tier, sum * this.#ports.random.fraction()) ?? first
+    return leastLoaded(one, other, this.#ports.health)
+  }
+
+  #isUsable(target: Target, isLastResort = false): boolean {
+    if (obstacleOf(target, this.#ports, isLastResort)) return false
+    return !this.#tried?.includes(this.#ports.health.of(target.endpoint))
+  }
+}
+
+/** The target at position `at` in the cumulative weights. */
+function pickWeighted(tier: readonly Target[], at: number): Target | undefined {
+  let rest = at
+  for (const target of tier) {
+    rest -= target.weight
+    if (rest < 0) return target
+  }
+  return undefined
+}

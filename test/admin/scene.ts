@@ -1,0 +1,220 @@
+import { configurationsOn } from '../../src/admin/configurations.ts'
+import type { ProbeVerdict } from '../../src/admin/ports.ts'
+import { startControl } from '../../src/admin/server.ts'
+import type { Clock } from '../../src/base/clock.ts'
+import { createLog } from '../../src/base/log.ts'
+import { PasswordHasher } from '../../src/base/password.ts'
+import { systemRandom } from '../../src/base/random.ts'
+import { API_PREFIX, type OperationId, operation } from '../../src/schema/api/operations.ts'
+import type { Carrier, Role } from '../../src/schema/user.ts'
+import { maintenancePort } from '../../src/server/maintenance-port.ts'
+import type { ProbeOrder } from '../../src/services/changes/types.ts'
+import { recentUse } from '../../src/services/recent-use.ts'
+import { sealCredential } from '../../src/services/secrets.ts'
+import { MasterKey } from '../../src/store/master-key.ts'
+import { openStore } from '../../src/store/open.ts'
+import type { Store } from '../../src/store/types.ts'
+import { canonical, MINE, put } from '../store/samples.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { testClock } from '../support/test-clock.ts'
+import type { WhenOver } from '../support/when-over.ts'
+
+export const PASSWORD = 'correct horse battery'
+/** As dear as it should be it would be most of the time of these tests. */
+const HASHER = { random: systemRandom, atOnce: 2, maxWaiting: 16, cost: { N: 2 ** 8, r: 8, p: 1 } }
+const HASHED = new PasswordHasher(HASHER).hash(PASSWORD)
+
+/** What a test sends beside what the operation says. */
+export interface Sent {
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string>>
+  readonly body?: unknown
+  /** Of a session, as {@link ControlScene.logIn} gives it. */
+  readonly as?: LoggedIn
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** JSON, and those of its members that tests look into. */
+export interface Told {
+  readonly [member: string]: unknown
+  readonly code: string
+  readonly detail: string
+  readonly errors: readonly {
+    readonly pointer?: string
+    readonly parameter?: string
+    readonly detail: string
+  }[]
+  readonly data: readonly Told[]
+  readonly next_cursor: string | null
+  readonly name: string
+  readonly token: string
+  readonly csrf_token: string
+  readonly secret: string
+  readonly revision: number
+}
+
+export interface Answered {
+  readonly status: number
+  readonly headers: Headers
+  /** Undefined where it is no JSON. */
+  readonly body: Told
+}
+
+/** The headers that a session is carried by. */
+export interface LoggedIn {
+  readonly headers: Readonly<Record<string, string>>
+  readonly token: string
+}
+
+/** A control plane on port 0 over a real store, with one tenant of its own and one of others. */
+export interface ControlScene {
+  readonly url: string
+  readonly store: Store
+  /** The file of the store, for those who write into it as another process would. */
+  readonly storePath: string
+  readonly clock: ReturnType<typeof testClock>
+  readonly log: readonly Record<string, unknown>[]
+  /** What probes say from now on. */
+  verdict: ProbeVerdict
+  readonly probed: readonly ProbeOrder[]
+  readonly addUser: (name: string, role: Role, tenant?: string) => Promise<void>
+  readonly logIn: (name: string, carrier?: Carrier) => Promise<LoggedIn>
+  readonly call: (id: OperationId, sent?: Sent) => Promise<Answered>
+  /** The same by hand. */
+  readonly send: (method: string, path: string, init?: RequestInit) => Promise<Answered>
+}
+
+export interface SceneOptions {
+  readonly clock?: Clock & ReturnType<typeof testClock>
+  readonly publicUrl?: URL
+  readonly trustedProxies?: readonly string[]
+  readonly hasher?: PasswordHasher
+}
+
+export async function controlScene(whenOver: WhenOver, options: SceneOptions = {}): Promise<ControlScene> {
+  const clock = options.clock ?? testClock()
+  const folder = tempDir(whenOver)
+  const store = await openStore('sqlite:gw.db', { mode: 'create', clock, folder: folder.path })
+  const log: Record<string, unknown>[] = []
+  const probed: ProbeOrder[] = []
+  const hasher = options.hasher ?? new PasswordHasher(HASHER)
+  const masterKey = MasterKey.of('sqlite:gw.db', folder.path, undefined)
+  const scene = { verdict: { ok: true, latencyMs: 5 } as ProbeVerdict }
+  const lent = {
+    store,
+    check: async () => [],
+    recentUse: recentUse(store),
+    probe: async (order: ProbeOrder) => {
+      probed.push(order)
+      return scene.verdict
+    },
+  }
+  const listener = await startControl(
+    { host: '127.0.0.1', port: 0 },
+    {
+      // Sockets have deadlines of their own, which the time of a test must not meet.
+      clock,
+      random: systemRandom,
+      hasher,
+      log: createLog(
+        { write: line => void log.push(JSON.parse(line) as Record<string, unknown>) },
+        { level: 'info', pretty: false, colour: false },
+      ),
+      health: async () => ({ httpStatus: 200, json: '{"status":"ok"}' }),
+      ...lent,
+      configurations: configurationsOn(lent),
+      sealCredential: (secret, boundTo) =>
+        sealCredential(secret, boundTo, { masterKey, random: systemRandom, clock }),
+      status: async () => ({
+        status: 'ok',
+        revision: 1,
+        reasons: [],
+        in_flight: 0,
+        reload: { ok: true, at: new Date(clock.nowMs()).toISOString() },
+      }),
+      endpointHealth: async () =>
+        new Map([['declared', { state: 'healthy', since: '2026-01-15T12:00:00.000Z' }]]),
+      currency: async () => 'EUR',
+      explain: async () => ({ source: 'gateway', at: '2026-01-15T12:00:00.000Z', unknown: [] }),
+      maintenance: maintenancePort(store),
+      publicUrl: options.publicUrl,
+      trustedProxies: options.trustedProxies ?? [],
+    },
+  )
+  whenOver(async () => {
+    await listener.close(0)
+    await store.close()
+  })
+  await put(
+    store,
+    { kind: 'tenant', name: 'acme', spec: canonical('tenant', {}), ...MINE },
+    { kind: 'tenant', name: 'other', spec: canonical('tenant', {}), ...MINE },
+  )
+
+  const send = async (method: string, path: string, init: RequestInit = {}): Promise<Answered> => {
+    const answer = await fetch(`${listener.url}${path}`, { redirect: 'manual', ...init, method })
+    const text = await answer.text()
+    const isJson = /json/.test(answer.headers.get('content-type') ?? '')
+    return {
+      status: answer.status,
+      headers: answer.headers,
+      body: (isJson ? JSON.parse(text) : undefined) as Told,
+    }
+  }
+  const call = (id: OperationId, sent: Sent = {}): Promise<Answered> => {
+    const { method, path } = operation(id)
+    const filled = path.replace(/\{(\w+)\}/g, (_, name: string) =>
+      encodeURIComponent(sent.params?.[name] ?? ''),
+    )
+    const query = sent.query ? `?${new URLSearchParams(sent.query).toString()}` : ''
+    return send(method, `${API_PREFIX}${filled}${query}`, {
+      headers: {
+        ...(sent.body !== undefined && { 'content-type': 'application/json' }),
+        ...sent.as?.headers,
+        ...sent.headers,
+      },
+      ...(sent.body !== undefined && { body: JSON.stringify(sent.body) }),
+    })
+  }
+  return {
+    url: listener.url,
+    store,
+    storePath: `${folder.path}/gw.db`,
+    clock,
+    log,
+    probed,
+    get verdict() {
+      return scene.verdict
+    },
+    set verdict(verdict) {
+      scene.verdict = verdict
+    },
+    async addUser(name, role, tenant) {
+      const place = tenant === undefined ? {} : { tenant }
+      await store.users.createUser({ name, role, ...place, passwordHash: await HASHED })
+    },
+    async logIn(name, carrier = 'bearer') {
+      const answer = await call('log_in', {
+        body: { username: name, password: PASSWORD, carrier },
+        ...(carrier === 'cookie' && { headers: { 'sec-fetch-site': 'same-origin' } }),
+      })
+      if (answer.status !== 201) throw new Error(JSON.stringify(answer.body))
+      if (carrier === 'bearer') {
+        const token = answer.body.token
+        return { token, headers: { authorization: `Bearer ${token}` } }
+      }
+      const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? ''
+      return {
+        token: cookie.slice(cookie.indexOf('=') + 1),
+        headers: {
+          cookie,
+          'content-type': 'application/json',
+          'sec-fetch-site': 'same-origin',
+          'x-csrf-token': answer.body.csrf_token,
+        },
+      }
+    },
+    call,
+    send,
+  }
+}

@@ -1,0 +1,178 @@
+import Database from 'better-sqlite3'
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/base/clock.ts'
+import { createLog } from '../../src/base/log.ts'
+import type { Reservation } from '../../src/limits/reservation.ts'
+import { LedgerRuntime } from '../../src/server/ledger-runtime.ts'
+import { LedgerThread } from '../../src/store/ledger/ledger-thread.ts'
+import { openStore } from '../../src/store/open.ts'
+import { holding, keyEntry, MODEL, snapshotOf, tenantEntry, used } from '../limits/limits-scene.ts'
+import { canonical, MINE, put } from '../store/samples.ts'
+import { makeReadOnly, READ_ONLY_WORKER } from '../support/read-only-ledger.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { type TestClock, testClock } from '../support/test-clock.ts'
+
+const DAY_MS = 86_400_000
+const KEY = keyEntry('app')
+
+async function scene() {
+  const folder = tempDir(onTestFinished)
+  const store = await openStore(`sqlite:${folder.at('gw.db')}`, { mode: 'create', clock: systemClock })
+  onTestFinished(() => store.close())
+  const raw = new Database(folder.at('gw.db'), { readonly: true })
+  onTestFinished(() => void raw.close())
+  const lines: string[] = []
+  const log = createLog({ write: line => lines.push(line) }, { level: 'info', pretty: false, colour: false })
+  const clock = testClock()
+  return {
+    store,
+    clock,
+    lines,
+    path: folder.at('gw.db'),
+    openRequests: () =>
+      raw.prepare('select request_id from open_holds join ledger on id = entry_id order by 1').pluck().all(),
+    open: async () => {
+      const books = await LedgerRuntime.open(`sqlite:${folder.at('gw.db')}`, {
+        clock,
+        log,
+        cwd: folder.path,
+        ledgerThread: new LedgerThread(READ_ONLY_WORKER),
+        onDeath: error => lines.push(`death: ${error.message}`),
+      })
+      onTestFinished(() => books.ledger.close(0).then(() => undefined))
+      await books.prepare(snapshotOf(KEY))
+      books.adopt(snapshotOf(KEY))
+      return books
+    },
+  }
+}
+
+const claimOf = (requestId: string) => {
+  return { requestId, attempt: 1, key: 'app', publication: MODEL.name, endpoint: 'east' }
+}
+
+/** A request that has its hold, in the limits and in the ledger. */
+async function admitted(books: LedgerRuntime, requestId: string): Promise<Reservation> {
+  const { limiter, ledger } = books
+  const reservation = limiter.admit({
+    requestId,
+    key: KEY,
+    publication: MODEL,
+    estimate: holding(100, 50, 10n),
+    holdForMs: 600_000,
+  })
+  await ledger.open({ ...claimOf(requestId), ...reservation.hold })
+  return reservation
+}
+
+/** Twenty looks after the books, of which two sweep. */
+async function tended(books: LedgerRuntime, clock: TestClock): Promise<void> {
+  for (let second = 0; second < 20; second++) {
+    clock.advance(1_000)
+    // Twice: what is asked because of an answer is behind the first.
+    await books.ledger.flush()
+    await books.ledger.flush()
+  }
+}
+
+test('a wall clock that is set forward or back sweeps no request that goes on, and hides none that was lost', async () => {
+  const { clock, open, openRequests, store, lines } = await scene()
+  const books = await open()
+  const going = await admitted(books, 'going')
+  // As a crash of a part would leave it: in the ledger, and nobody knows of it.
+  await books.ledger.open({ ...going.hold, ...claimOf('lost') })
+
+  await tended(books, clock)
+  expect(openRequests()).toEqual(['going', 'lost'])
+  const noonMs = clock.nowMs()
+  clock.setNowMs(noonMs + DAY_MS)
+  await tended(books, clock)
+  expect(openRequests()).toEqual(['going'])
+  clock.setNowMs(noonMs - DAY_MS)
+  await tended(books, clock)
+  expect(openRequests()).toEqual(['going'])
+  expect(books.limiter.openHolds).toBe(1)
+
+  expect(going.settle(used(70, 30), 7n)).toBe(true)
+  going.leave()
+  const bill = {
+    kind: 'settle',
+    endedAtMs: clock.nowMs(),
+    amountNano: 7n,
+    usage: used(70, 30),
+    flags: [],
+  } as const
+  await books.ledger.end({ ...claimOf('going'), ...bill })
+  expect(lines.filter(line => line.includes('contradicts'))).toEqual([])
+  expect(await store.accounting.verify()).toEqual({ entries: 4, openHolds: 0, findings: [] })
+  expect(await books.close()).toBe(0)
+})
+
+test('the first credit of a store reaches a running gateway, also where a revision follows before it is heard of', async () => {
+  const { clock, open, store } = await scene()
+  const spec = canonical('tenant', { billing: 'prepaid' })
+  await put(store, { kind: 'tenant', name: 'acme', spec, ...MINE })
+  const paying = keyEntry('paying', { tenant: tenantEntry('acme', { billing: 'prepaid' }) })
+  const books = await open()
+  const serve = async () => {
+    await books.prepare(snapshotOf(paying))
+    books.adopt(snapshotOf(paying))
+  }
+  const admit = (requestId: string) =>
+    books.limiter.admit({
+      requestId,
+      key: paying,
+      publication: MODEL,
+      estimate: holding(100, 50, 10n),
+      holdForMs: 600_000,
+    })
+  await serve()
+  expect(() => admit('too early')).toThrow(expect.objectContaining({ code: 'insufficient_balance' }))
+  await store.accounting.credit({ tenant: 'acme', amountNano: 1_000n, reference: 'first' })
+  await serve()
+  await tended(books, clock)
+  expect(admit('paid').hold.amountNano).toBe(10n)
+})
+
+test('who asks for a snapshot while the books close is rejected, and nothing is left unheard', async () => {
+  const books = await (await scene()).open()
+  const closing = books.close()
+  const wanted = snapshotOf(keyEntry('other', { quotaTokens: 10 }))
+  await expect(books.prepare(wanted)).rejects.toMatchObject({ reason: 'the ledger is closing' })
+  expect(await closing).toBe(0)
+})
+
+test('a process that ends while its ledger cannot be written leaves holds, which the next start bills and logs', async () => {
+  const { clock, open, openRequests, path, store, lines } = await scene()
+  const books = await open()
+  const [whole, cut] = [await admitted(books, 'whole'), await admitted(books, 'cut')]
+  await books.ledger.flush()
+  await makeReadOnly(path, true)
+  whole.settle(used(70, 30), 7n)
+  const bill = {
+    kind: 'settle',
+    endedAtMs: clock.nowMs(),
+    amountNano: 7n,
+    usage: used(70, 30),
+    flags: [],
+  } as const
+  const settled = books.ledger.end({ ...claimOf('whole'), ...bill }).catch((error: Error) => error.name)
+
+  const closing = books.close()
+  await new Promise(resolve => setImmediate(resolve))
+  clock.advance(10_000)
+  expect(await closing).toBe(1)
+  // Its client was never sent the last bytes of it.
+  expect(await settled).toBe('GwError')
+  expect(openRequests()).toEqual(['cut', 'whole'])
+
+  const next = await open()
+  expect(lines.some(line => line.includes('settled holds that an earlier process left open'))).toBe(true)
+  expect(openRequests()).toEqual([])
+  const usage = await store.accounting.usage({ by: 'key', sinceMs: 0, untilMs: clock.nowMs() + 1 })
+  expect(usage).toMatchObject([
+    { label: 'app', requests: 2, inputTokens: 2 * cut.hold.inputTokens, estimated: 2 },
+  ])
+  expect(await store.accounting.verify()).toMatchObject({ openHolds: 0, findings: [] })
+  expect(await next.close()).toBe(0)
+})

@@ -1,0 +1,106 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { configurationsOn } from '../../../src/admin/configurations.ts'
+import { asApiError } from '../../../src/admin/error-response.ts'
+import { systemClock } from '../../../src/base/clock.ts'
+import { RemoteConfigurations } from '../../../src/server/workers/remote-configurations.ts'
+import { recentUse } from '../../../src/services/recent-use.ts'
+import { openStore } from '../../../src/store/open.ts'
+import { digest } from '../../store/samples.ts'
+import { tempDir } from '../../support/temp-dir.ts'
+
+/** As `npm test` has built it. */
+const MODULES = new URL('../../../dist/server/workers/', import.meta.url)
+const STORE_URL = 'sqlite:gw.db'
+
+const ADA = { author: 'ada', authority: { session: digest('a'), role: 'admin' } } as const
+const BOB = { author: 'bob', authority: { session: digest('b'), role: 'admin' } } as const
+
+/** Configurations of one store, in a thread and without. */
+async function setUp() {
+  const cwd = tempDir(onTestFinished).path
+  const store = await openStore(STORE_URL, { mode: 'create', clock: systemClock, folder: cwd })
+  onTestFinished(() => store.close())
+  for (const { author, authority } of [ADA, BOB]) {
+    await store.users.createUser({ name: author, role: 'admin', passwordHash: 'none' })
+    const session = { user: author, passwordHash: 'none', carrier: 'bearer', address: '::1' } as const
+    await store.users.openSession({ ...session, digest: authority.session })
+  }
+  const settings = { storeUrl: STORE_URL, cwd, environment: {} }
+  const remote = new RemoteConfigurations(settings, systemClock, MODULES)
+  onTestFinished(() => remote.end())
+  const here = configurationsOn({
+    store,
+    check: async () => [],
+    recentUse: recentUse(store),
+    probe: async () => ({ ok: true }),
+  })
+  return { store, remote, here }
+}
+
+const keys = (count: number) =>
+  `version: 1\ntenants: { t: {} }\nkeys:\n${Array.from({ length: count }, (_, index) => `  k${index}: { kind: tenant, tenant: t }\n`).join('')}`
+
+const NOTHING_ALLOWED = { allow_deletes: 0, skip_probe: true }
+
+test('says of a configuration what is said without a thread: its plan, or what is wrong with it', async () => {
+  const { remote, here } = await setUp()
+  for (const yaml of [keys(3), keys(2).replace('tenant: t', 'tenat: t'), ': nonsense', '']) {
+    const told = (answer: Promise<unknown>) =>
+      answer.catch((error: unknown) => {
+        const { code, message, errors, more } = asApiError(error)
+        return { code, message, errors, more }
+      })
+    expect(await told(remote.validate(yaml))).toEqual(await told(here.validate(yaml)))
+    expect(await told(remote.plan(yaml))).toEqual(await told(here.plan(yaml)))
+  }
+})
+
+test('applies and rolls back, in the name of who asks', async () => {
+  const { remote, store } = await setUp()
+  const applied = await remote.apply({ yaml: keys(2), base: 0, ...NOTHING_ALLOWED }, ADA)
+  expect(applied).toEqual({
+    revision: 1,
+    counts: { create: 3, update: 0, delete: 0, unchanged: 0 },
+    set: 'default',
+  })
+  const late = remote.apply({ yaml: keys(1), base: 0, ...NOTHING_ALLOWED }, ADA)
+  await expect(late).rejects.toMatchObject({ code: 'changed_meanwhile' })
+  const fewer = remote.apply({ yaml: keys(1), base: 1, ...NOTHING_ALLOWED }, ADA)
+  await expect(fewer).rejects.toMatchObject({ code: 'too_many_deletes' })
+  expect(await remote.rollBack(1, BOB)).toMatchObject({ revision: 1 })
+  await expect(remote.rollBack(7, BOB)).rejects.toMatchObject({ code: 'not_found' })
+  expect(await store.revision(1)).toMatchObject({ origin: 'rest', author: 'ada' })
+})
+
+test('applies and rolls back nothing for a session that has ended', async () => {
+  const { remote, store } = await setUp()
+  await remote.apply({ yaml: keys(2), base: 0, ...NOTHING_ALLOWED }, ADA)
+  await remote.apply({ yaml: keys(3), base: 1, ...NOTHING_ALLOWED }, ADA)
+  await store.users.endSessions('ada')
+  const applied = remote.apply({ yaml: keys(4), base: 2, ...NOTHING_ALLOWED }, ADA)
+  await expect(applied).rejects.toMatchObject({ code: 'not_logged_in' })
+  await expect(remote.rollBack(1, ADA)).rejects.toMatchObject({ code: 'not_logged_in' })
+  expect((await store.head()).revision).toBe(2)
+})
+
+test('lets others go on while it works on thousands of keys, and answers in order', async () => {
+  const { remote, store } = await setUp()
+  await remote.validate(keys(1)) // the thread has started
+  let turns = 0
+  const counting = setInterval(() => turns++, 1)
+  onTestFinished(() => clearInterval(counting))
+  const [many, few] = await Promise.all([
+    remote.apply({ yaml: keys(2_000), base: 0, ...NOTHING_ALLOWED }, ADA),
+    remote.validate(keys(2)),
+  ])
+  expect([many.counts.create, few.resources, (await store.head()).revision]).toEqual([2_001, 3, 1])
+  expect(turns).toBeGreaterThan(20)
+})
+
+test('tells what it cannot do without a store', async () => {
+  const cwd = tempDir(onTestFinished).path
+  const settings = { storeUrl: STORE_URL, cwd, environment: {} }
+  const remote = new RemoteConfigurations(settings, systemClock, MODULES)
+  onTestFinished(() => remote.end())
+  await expect(remote.plan(keys(1))).rejects.toMatchObject({ code: 'unavailable' })
+})

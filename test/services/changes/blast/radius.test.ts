@@ -1,0 +1,178 @@
+import { expect, test } from 'vitest'
+import type { Resource } from '../../../../src/schema/kinds.ts'
+import { blastRadius } from '../../../../src/services/changes/blast/radius.ts'
+import { NEVER_USED } from '../../../../src/services/changes/blast/use.ts'
+import { verdict } from '../../../../src/services/changes/blast/verdict.ts'
+import { inMemory } from '../../../store/ledger/in-memory.ts'
+import { hold, NOON_MS, settle } from '../../../store/ledger/rows.ts'
+import { binding, endpoint, key, liveWith, ownedBy, publication, tenant } from '../trees.ts'
+
+const HOUR_MS = 3_600_000
+
+/** A ledger in which key `app` of tenant `acme` has called `gpt` on `east`, so often and so long ago. */
+function used(
+  ...calls: readonly { readonly agoMs: number; readonly count?: number; readonly key?: string }[]
+) {
+  const { book, accounting } = inMemory(() => NOON_MS)
+  for (const [at, { agoMs, count = 1, key: name = 'app' }] of calls.entries()) {
+    for (let call = 0; call < count; call++) {
+      const id = `r${at}-${call}`
+      book.write([
+        ['hold', hold(id, { key: name })],
+        ['end', settle(id, { key: name, endedAtMs: NOON_MS - agoMs })],
+      ])
+    }
+  }
+  return {
+    use: accounting.use.bind(accounting),
+    lastUse: accounting.lastUse.bind(accounting),
+    peaks: accounting.peaks.bind(accounting),
+    keySums: accounting.keySums.bind(accounting),
+    budgetStartMs: () => NOON_MS - 12 * HOUR_MS,
+  }
+}
+
+const radius = (before: Resource[], after: Resource[], use = NEVER_USED) =>
+  blastRadius(
+    liveWith(
+      before.map(resource => ownedBy('default', { ...resource, place: { file: 'f', line: 1, column: 1 } })),
+      { atMs: NOON_MS },
+    ),
+    after,
+    [],
+    use,
+  )
+
+const served = [endpoint('east'), publication('gpt'), binding('gpt', 'east')]
+
+test('what goes away is told with its traffic of the last day and its last use', async () => {
+  const before = [...served, endpoint('west'), tenant('acme'), key('app', { kind: 'tenant', tenant: 'acme' })]
+  const { endings } = await radius(before, [], used({ agoMs: HOUR_MS, count: 2 }, { agoMs: 30 * HOUR_MS }))
+  const day = { requests: 2, tokens: 800, amountNano: 800n }
+  const lastUsedAtMs = NOON_MS - HOUR_MS
+  expect(endings).toEqual([
+    { kind: 'endpoint', name: 'east', how: 'deleted', day, lastUsedAtMs },
+    { kind: 'endpoint', name: 'west', how: 'deleted', day: { requests: 0, tokens: 0, amountNano: 0n } },
+    { kind: 'publication', name: 'gpt', how: 'deleted', day, lastUsedAtMs },
+    { kind: 'tenant', name: 'acme', how: 'deleted', day, lastUsedAtMs },
+    { kind: 'key', name: 'app', how: 'deleted', day, lastUsedAtMs },
+  ])
+})
+
+test('a last use of days ago is told, one of more than 30 days ago is not', async () => {
+  const lastUse = async (days: number) =>
+    (await radius(served, [], used({ agoMs: days * 24 * HOUR_MS }))).endings[0]?.lastUsedAtMs
+  expect(await lastUse(20)).toBe(NOON_MS - 20 * 24 * HOUR_MS)
+  expect(await lastUse(31)).toBeUndefined()
+})
+
+test('what is switched off goes away as well, and what was off before does not', async () => {
+  const before = [
+    endpoint('east'),
+    endpoint('off', { enabled: false }),
+    publication('gpt'),
+    publication('draft', { status: 'draft' }),
+    binding('gpt', 'east'),
+    tenant('acme'),
+    key('app'),
+  ]
+  const after = [
+    endpoint('east', { enabled: false }),
+    publication('gpt', { status: 'unlisted' }),
+    binding('gpt', 'east', { weight: 0 }),
+    tenant('acme', { status: 'disabled' }),
+    key('app', { enabled: false }),
+  ]
+  const { endings } = await radius(before, after)
+  expect(endings.map(({ kind, how }) => `${kind} ${how}`)).toEqual([
+    'endpoint disabled',
+    'publication disabled',
+    'tenant disabled',
+    'key disabled',
+  ])
+})
+
+test('a binding that goes alone is told with the traffic of its publication on its endpoint', async () => {
+  const before = [...served, endpoint('west'), binding('gpt', 'west')]
+  const { endings } = await radius(before, [...served, endpoint('west')], used({ agoMs: HOUR_MS }))
+  expect(endings).toMatchObject([{ kind: 'binding', name: 'gpt west', day: { requests: 0 } }])
+  const other = await radius(
+    before,
+    before.filter(({ name }) => name !== 'gpt east'),
+    used({ agoMs: HOUR_MS }),
+  )
+  expect(other.endings).toMatchObject([{ name: 'gpt east', day: { requests: 1, tokens: 400 } }])
+})
+
+test('a publication that loses its last usable endpoint is named, one that never had any is not', async () => {
+  const before = [...served, publication('bare')]
+  const after = [endpoint('east', { enabled: false }), ...before.slice(1)]
+  expect((await radius(before, after)).unserved).toEqual(['gpt'])
+})
+
+test('a price that moves is told by its parts, in percent; what follows another part is not told again', async () => {
+  const before = [publication('gpt', { price: { input: '2', output: '10', per_request: '0.01' } })]
+  const after = [publication('gpt', { price: { input: '2.5', output: '10', cached_input: '0' } })]
+  const { prices } = await radius(before, after)
+  expect(prices.map(({ part, percent }) => [part, percent])).toEqual([
+    ['input', 25],
+    ['cached_input', -100],
+    ['per_request', -100],
+  ])
+  const first = await radius([publication('gpt', { price: undefined })], after)
+  expect(first.prices[0]).toEqual({ publication: 'gpt', part: 'input', afterNano: 2_500_000_000n })
+})
+
+test('of prices with dates the one in force counts', async () => {
+  const dated = (from: string) => [publication('gpt', { price: [{ input: '1' }, { from, input: '2' }] })]
+  expect((await radius(dated('2027-01-01'), dated('2028-01-01'))).prices).toEqual([])
+  expect((await radius(dated('2027-01-01'), dated('2025-01-01'))).prices).toMatchObject([{ percent: 100 }])
+})
+
+test('a rate below the busiest quarter of an hour of the last day is told, one that has room is not', async () => {
+  const use = used({ agoMs: HOUR_MS, count: 30 })
+  const rpm = (limit: number | undefined) => [
+    key('app', { limits: limit === undefined ? {} : { rpm: limit } }),
+  ]
+  expect((await radius(rpm(60), rpm(1), use)).limits).toEqual([
+    { kind: 'key', name: 'app', limit: 'rpm', before: 60n, after: 1n, used: 2n },
+  ])
+  expect((await radius(rpm(undefined), rpm(1), use)).limits).toHaveLength(1)
+  expect((await radius(rpm(60), rpm(2), use)).limits).toEqual([])
+  expect((await radius(rpm(1), rpm(2), use)).limits).toEqual([])
+  const tenants = [
+    tenant('acme', { limits: { tpm: 1000 } }),
+    tenant('acme', { limits: { tpm: 100 } }),
+  ] as const
+  expect((await radius([tenants[0]], [tenants[1]], use)).limits).toMatchObject([{ limit: 'tpm', used: 800n }])
+})
+
+test('a quota or a budget that is spent already is told', async () => {
+  const use = used({ agoMs: HOUR_MS, count: 3 }, { agoMs: 48 * HOUR_MS })
+  const quota = (tokens: number) => [key('app', { quota: tokens })]
+  expect((await radius(quota(5000), quota(1600), use)).limits).toMatchObject([
+    { limit: 'quota', used: 1600n },
+  ])
+  expect((await radius(quota(5000), quota(1601), use)).limits).toEqual([])
+  const budget = (amount: string, per: string) => [key('app', { budget: { amount, per } })]
+  const spent = await radius(budget('1', 'day'), budget('0.0000012', 'day'), use)
+  expect(spent.limits).toMatchObject([{ limit: 'budget', before: 10n ** 9n, after: 1_200n, used: 1_200n }])
+  const total = await radius(budget('1', 'day'), budget('0.0000014', 'total'), use)
+  expect(total.limits, 'another window is another budget').toMatchObject([{ limit: 'budget', used: 1_600n }])
+  expect(total.limits[0]).not.toHaveProperty('before')
+})
+
+test('the verdict counts what matters, and says where nothing does', async () => {
+  const counts = { create: 0, update: 1, delete: 3, unchanged: 0 }
+  const none = await radius(served, served)
+  expect(verdict({ counts }, none)).toBe(
+    '0 to create, 1 to update, 3 to delete; breaks no key; nothing in use goes away',
+  )
+  const all = await radius([...served, key('app')], [key('app')], used({ agoMs: HOUR_MS }))
+  expect(verdict({ counts }, all)).toBe(
+    '0 to create, 1 to update, 3 to delete; breaks 1 key; 2 in use go away',
+  )
+  expect(verdict({ counts: { ...counts, update: 0, delete: 0 } }, none)).toBe(
+    '0 to create, 0 to update, 0 to delete',
+  )
+})

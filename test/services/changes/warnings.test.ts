@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import { plan } from '../../../src/services/changes/plan.ts'
+import { emptyLive } from '../../../src/store/empty.ts'
+import { binding, endpoint, key, liveWith, ownedBy, publication, tree } from './trees.ts'
+
+const codes = (made: ReturnType<typeof plan>) => made.warnings.map(({ code, name }) => `${code} ${name}`)
+const served = (name: string) => [endpoint(`${name}-ep`), publication(name), binding(name, `${name}-ep`)]
+
+test('a listed publication without a price, and no other', () => {
+  const bound = ['free', 'empty', 'priced', 'draft'].map(name => binding(name, 'a'))
+  const made = plan(
+    emptyLive(0),
+    tree(
+      endpoint('a'),
+      publication('free', { price: undefined }),
+      publication('empty', { price: {} }),
+      publication('priced', { price: { output: 0 } }),
+      publication('draft', { price: undefined, status: 'draft' }),
+      ...bound,
+    ),
+  )
+  expect(codes(made)).toEqual(['unpriced empty', 'unpriced free'])
+})
+
+test('a listed publication that no enabled endpoint serves', () => {
+  const made = plan(
+    emptyLive(0),
+    tree(
+      endpoint('on'),
+      endpoint('off', { enabled: false }),
+      ...['good', 'bare', 'down', 'weightless', 'draft'].map(name =>
+        publication(name, name === 'draft' ? { status: 'draft' } : {}),
+      ),
+      binding('good', 'off'),
+      binding('good', 'on'),
+      binding('down', 'off'),
+      binding('weightless', 'on', { weight: 0 }),
+    ),
+  )
+  expect(codes(made)).toEqual(['no_endpoint bare', 'no_endpoint down', 'no_endpoint weightless'])
+})
+
+test('another set’s publication only where this apply takes its last endpoint', () => {
+  const others = [publication('m'), binding('m', 'a'), publication('bare')].map(r => ownedBy('team-b', r))
+  const live = liveWith([ownedBy('default', endpoint('a')), ...others])
+  expect(codes(plan(live, tree(endpoint('a'))))).toEqual([])
+  expect(codes(plan(live, tree(endpoint('a', { enabled: false }))))).toEqual(['no_endpoint m'])
+})
+
+test('an enabled key without any secret that opens', () => {
+  const secrets = [
+    { id: 1, key: 'issued', createdAtMs: 1 },
+    { id: 2, key: 'revoked', createdAtMs: 1, revokedAtMs: 2 },
+    { id: 3, key: 'over', createdAtMs: 1, expiresAtMs: 5_000 },
+    { id: 4, key: 'grace', createdAtMs: 1, expiresAtMs: 5_001 },
+  ]
+  const made = plan(
+    liveWith([], { secrets }),
+    tree(
+      ...['issued', 'revoked', 'over', 'grace', 'bare'].map(name => key(name)),
+      key('off', { enabled: false }),
+      key('hashed', { hash: `sha256:${'a'.repeat(64)}` }),
+      key('brought', { secret: { env: 'X' } }),
+    ),
+  )
+  expect(codes(made)).toEqual(['no_secret bare', 'no_secret over', 'no_secret revoked'])
+  expect(made.warnings[0]?.message).toContain('gw keys issue bare')
+})
+
+test('nothing where all is well', () => {
+  expect(plan(emptyLive(0), tree(...served('m'))).warnings).toEqual([])
+})
+
+test('only what the change brings, each with its line: what stood before is not said again', () => {
+  const standing = [
+    ...Array.from({ length: 23 }, (_, at) => key(`key-${at}`)),
+    ...served('m'),
+    endpoint('off', { enabled: false }),
+    publication('down', { price: undefined }),
+    binding('down', 'off'),
+  ]
+  const live = liveWith(standing.map(resource => ownedBy('default', resource)))
+  expect(plan(live, tree(...standing)).warnings).toEqual([])
+  const changed = [
+    ...standing.filter(({ name }) => name !== 'm-ep' && name !== 'm m-ep'),
+    key('fresh', {}, 77),
+    endpoint('m-ep', { enabled: false }),
+    binding('m', 'm-ep'),
+  ]
+  expect(plan(live, tree(...changed)).warnings).toEqual([
+    expect.objectContaining({
+      code: 'no_endpoint',
+      name: 'm',
+      place: { file: 'gw.yaml', line: expect.any(Number) },
+    }),
+    expect.objectContaining({ code: 'no_secret', name: 'fresh', place: { file: 'gw.yaml', line: 77 } }),
+  ])
+})

@@ -1,0 +1,82 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, it, onTestFinished } from 'vitest'
+import { systemClock as clock } from '../../src/base/clock.ts'
+import { Deadlines } from '../../src/upstream/deadlines.ts'
+import { Exchange } from '../../src/upstream/exchange.ts'
+import { Pools } from '../../src/upstream/pools.ts'
+import type { AnswerHandler, BodySink, Head } from '../../src/upstream/types.ts'
+
+const NOWHERE: BodySink = { onPiece: () => true, onEnd: () => undefined, onBreak: () => undefined }
+
+/** An upstream that begins its answer when it has heard a whole request, and an exchange with it. */
+async function exchanging(body: Buffer[], isLong = false) {
+  let heardBytes = 0
+  const server = createServer((req, res) => {
+    req.on('data', (piece: Buffer) => {
+      heardBytes += piece.length
+    })
+    req.on('end', () => res.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders())
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const [pools, deadlines] = [new Pools(), new Deadlines(clock)]
+  onTestFinished(async () => {
+    deadlines.stop()
+    await pools.destroy()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const upstream = {
+    name: 'far',
+    origin: `http://127.0.0.1:${port}`,
+    basePath: '',
+    headers: [],
+    connectMs: 5_000,
+    firstByteMs: 5_000,
+    idleMs: 5_000,
+    totalMs: 60_000,
+  }
+  const lengthBytes = Buffer.concat(body).length
+  const request = { upstream, pathAndQuery: '/', headers: [], body, lengthBytes, isLong }
+  const head = new Promise<Head>((resolve, reject) => {
+    const taker: AnswerHandler = {
+      onAnswer: answering => {
+        resolve(answering.head)
+        return NOWHERE
+      },
+      onNoAnswer: reject,
+    }
+    const exchange = new Exchange(request, { pools, deadlines, clock }, clock.monotonicMs(), taker)
+    onTestFinished(() => exchange.abort(new Error('the test is over')))
+  })
+  return { head, heardBytes: () => heardBytes }
+}
+
+it('lets go of a request’s body once it has gone and its answer has begun, and not before', async () => {
+  const body = Array.from({ length: 3 }, () => Buffer.alloc(500_000))
+  const { head, heardBytes } = await exchanging(body)
+  expect(body).toHaveLength(3)
+  expect(await head).toMatchObject({ status: 200 })
+  expect(heardBytes()).toBe(1_500_000)
+  expect(body).toEqual([])
+})
+
+it.each([
+  ['nothing of a prompt that is streamed an answer', { isLong: true, sizes: [30_000, 10_000] }, []],
+  ['nor of a small one', { isLong: true, sizes: [400] }, []],
+  ['one piece of what is answered at once', { isLong: false, sizes: [30_000, 10_000] }, Buffer.alloc(40_000)],
+])('leaves undici %s', async (_what, { isLong, sizes }, left) => {
+  const bodies: unknown[] = []
+  const look = (message: unknown) => bodies.push((message as { request: { body: unknown } }).request.body)
+  subscribe('undici:request:create', look)
+  onTestFinished(() => void unsubscribe('undici:request:create', look))
+  const { head, heardBytes } = await exchanging(
+    sizes.map(size => Buffer.alloc(size)),
+    isLong,
+  )
+  await head
+  expect(heardBytes()).toBe(sizes.reduce((sum, size) => sum + size))
+  expect(bodies).toEqual([left])
+})

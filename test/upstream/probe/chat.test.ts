@@ -1,0 +1,193 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../../src/base/clock.ts'
+import { httpProbe } from '../../../src/upstream/probe/http-probe.ts'
+import { json } from '../../support/answers.ts'
+import { scriptedUpstream } from '../../support/scripted-upstream.ts'
+import {
+  ANTHROPIC_CHAT,
+  anthropicError,
+  chat,
+  models,
+  OPENAI_CHAT,
+  openaiError,
+  SECRET,
+  serving,
+  target,
+} from './targets.ts'
+
+const TIMEOUT = { timeoutMs: 10_000 }
+
+describe('a chat', () => {
+  test('is one word in the protocol openai, answered by one token, without a stream', async () => {
+    const upstream = await serving({ 'POST /v1/chat/completions': json(OPENAI_CHAT) })
+    expect(await chat(target(`${upstream.url}/v1`))).toEqual({
+      ok: true,
+      latencyMs: expect.any(Number),
+      service: 'chat',
+      rateLimited: false,
+    })
+    const [request] = upstream.requests
+    expect(upstream.requests).toHaveLength(1)
+    expect(request?.json()).toEqual({
+      model: 'gpt-x',
+      messages: [{ role: 'user', content: 'ping' }],
+      max_tokens: 1,
+    })
+    expect(request?.header('authorization')).toBe(`Bearer ${SECRET}`)
+    expect(request?.header('accept-encoding')).toBe('identity')
+  })
+
+  test('is the same in the protocol anthropic, with its version unless the endpoint names another', async () => {
+    const upstream = await serving({ 'POST /v1/messages': json(ANTHROPIC_CHAT) })
+    const endpoint = target(`${upstream.url}/v1`, { protocol: 'anthropic', headers: ['x-api-key', SECRET] })
+    expect(await chat(endpoint)).toMatchObject({ ok: true, service: 'chat' })
+    expect(await chat({ ...endpoint, headers: ['Anthropic-Version', '2099-01-01'] })).toMatchObject({
+      ok: true,
+    })
+    const [first, second] = upstream.requests
+    expect(first?.json()).toMatchObject({ model: 'gpt-x', max_tokens: 1 })
+    expect(first?.header('anthropic-version')).toBe('2023-06-01')
+    expect(first?.header('x-api-key')).toBe(SECRET)
+    expect(second?.header('anthropic-version')).toBe('2099-01-01')
+  })
+
+  test('leaves no connection behind', async () => {
+    const upstream = await serving({ 'POST /v1/chat/completions': json(OPENAI_CHAT) })
+    await chat(target(`${upstream.url}/v1`))
+    await expect.poll(() => upstream.connections).toBe(0)
+  })
+
+  test('is asked again with max_completion_tokens where the model wants that', async () => {
+    const upstream = await scriptedUpstream(onTestFinished)
+    upstream.answerNext(
+      openaiError(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", {
+        param: 'max_tokens',
+        code: 'unsupported_parameter',
+      }),
+      json(OPENAI_CHAT),
+    )
+    expect(await chat(target(`${upstream.url}/v1`))).toMatchObject({ ok: true, service: 'chat' })
+    expect(upstream.lastRequest.json()).toEqual({
+      model: 'gpt-x',
+      messages: [{ role: 'user', content: 'ping' }],
+      max_completion_tokens: 16,
+    })
+  })
+
+  test('that runs out of tokens while the model thinks is a sign of life', async () => {
+    const answer = openaiError(400, 'Could not finish the message because max_tokens was reached.')
+    const upstream = await serving({ 'POST /v1/chat/completions': answer })
+    expect(await chat(target(`${upstream.url}/v1`))).toMatchObject({ ok: true })
+  })
+
+  test.each([
+    ['openai', openaiError(429, 'Rate limit reached', { code: 'rate_limit_exceeded' })],
+    ['anthropic', anthropicError(429, 'rate_limit_error', 'Too many requests')],
+  ] as const)('that %s answers with 429 is alive, and has enough to do', async (protocol, answer) => {
+    const upstream = await scriptedUpstream(onTestFinished)
+    upstream.answer(answer)
+    expect(await chat(target(`${upstream.url}/v1`, { protocol }))).toMatchObject({
+      ok: true,
+      service: 'chat',
+      rateLimited: true,
+    })
+  })
+})
+
+describe('where there is no chat', () => {
+  const noChat = openaiError(404, 'This is not a chat model and thus not supported in this endpoint.', {
+    param: 'model',
+  })
+
+  test.each([
+    ['embeddings', { data: [{ embedding: [0.1] }] }, { model: 'gpt-x', input: 'ping' }],
+    ['rerank', { results: [{ index: 0 }] }, { model: 'gpt-x', query: 'ping', documents: ['ping'] }],
+  ])('%s are a sign of life', async (service, answer, asked) => {
+    for (const rejection of [noChat, json({ detail: 'Not Found' }, { status: 404 })]) {
+      const upstream = await serving({
+        'POST /v1/chat/completions': rejection,
+        [`POST /v1/${service}`]: json(answer),
+      })
+      expect(await chat(target(`${upstream.url}/v1`))).toMatchObject({ ok: true, service })
+      expect(upstream.lastRequest.json()).toEqual(asked)
+    }
+  })
+
+  test('a limit of another service is none', async () => {
+    const upstream = await serving({
+      'POST /v1/chat/completions': noChat,
+      'POST /v1/embeddings': openaiError(429, 'slow down'),
+    })
+    expect(await chat(target(`${upstream.url}/v1`))).toMatchObject({ ok: false })
+  })
+})
+
+describe('in the background', () => {
+  const probe = httpProbe({ clock: systemClock })
+  const asked = (upstream: Awaited<ReturnType<typeof serving>>) =>
+    upstream.requests.map(({ method, target: path }) => `${method} ${path}`)
+
+  test('an endpoint that lists its model is healthy, and never sees a chat', async () => {
+    const upstream = await serving({ 'GET /v1/models': models('other', 'gpt-x') })
+    expect(await probe.check(target(`${upstream.url}/v1`), false, TIMEOUT)).toMatchObject({
+      ok: true,
+      service: 'models',
+    })
+    expect(asked(upstream)).toEqual(['GET /v1/models'])
+  })
+
+  test.each([
+    ['lists other models', models('other')],
+    ['has no list', json({ detail: 'Not Found' }, { status: 404 })],
+    ['lets this credential not list', openaiError(403, 'Missing scopes: api.model.read')],
+    ['lists nonsense', json('<html>')],
+  ])('an endpoint that %s is asked for a chat', async (_title, list) => {
+    const upstream = await serving({ 'GET /v1/models': list, 'POST /v1/chat/completions': json(OPENAI_CHAT) })
+    expect(await probe.check(target(`${upstream.url}/v1`), false, TIMEOUT)).toMatchObject({
+      ok: true,
+      service: 'chat',
+    })
+    expect(asked(upstream)).toEqual(['GET /v1/models', 'POST /v1/chat/completions'])
+  })
+
+  test.each([
+    [401, 'credential'],
+    [500, 'upstream'],
+    [503, 'upstream'],
+  ])('a %i for the list is not healthy, and no chat follows', async (status, fault) => {
+    const upstream = await serving({ 'GET /v1/models': openaiError(status, 'no') })
+    expect(await probe.check(target(`${upstream.url}/v1`), false, TIMEOUT)).toMatchObject({
+      ok: false,
+      diagnosis: { fault, status },
+    })
+    expect(upstream.requests).toHaveLength(1)
+  })
+
+  test('a list proves nothing where the endpoint answered wrongly before', async () => {
+    const upstream = await serving({
+      'GET /v1/models': models('gpt-x'),
+      'POST /v1/chat/completions': openaiError(500, 'out of memory'),
+    })
+    expect(await probe.check(target(`${upstream.url}/v1`), true, TIMEOUT)).toMatchObject({
+      ok: false,
+      diagnosis: { fault: 'upstream', cause: expect.stringContaining('“out of memory”') },
+    })
+    expect(asked(upstream)).toEqual(['POST /v1/chat/completions'])
+  })
+
+  test('nobody plays the detective', async () => {
+    const upstream = await serving({ 'POST /v1/chat/completions': openaiError(418, 'teapot') })
+    expect(await probe.check(target(`${upstream.url}/v1`), true, TIMEOUT)).toMatchObject({ ok: false })
+    expect(upstream.requests).toHaveLength(1)
+  })
+})
+
+test('a list of models is what it says, and undefined where there is none', async () => {
+  const probe = httpProbe({ clock: systemClock })
+  const upstream = await serving({ 'GET /v1/models': models('a', 'b') })
+  const { url } = upstream
+  expect(await probe.list(target(`${url}/v1`), TIMEOUT)).toEqual(['a', 'b'])
+  expect(await probe.list(target(`${url}/v2`), TIMEOUT)).toBeUndefined()
+  await upstream.close()
+  expect(await probe.list(target(`${url}/v1`), TIMEOUT)).toBeUndefined()
+})

@@ -1,0 +1,100 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { inspect } from '../../../src/upstream/routing/candidates.ts'
+import { HealthRegistry } from '../../../src/upstream/routing/health-registry.ts'
+import { RetryBudget } from '../../../src/upstream/routing/retry-budget.ts'
+import { Route } from '../../../src/upstream/routing/route.ts'
+import { snapshotOf } from '../../snapshot/configured.ts'
+import { testClock } from '../../support/test-clock.ts'
+
+describe('a survey of candidates', () => {
+  it('gives each endpoint the share of requests that a route begins there with', async () => {
+    const bound = fc.record({
+      weight: fc.integer({ min: 0, max: 4 }),
+      priority: fc.constantFrom(0, 0, 1),
+      inFlight: fc.integer({ min: 0, max: 3 }),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(bound, { minLength: 1, maxLength: 4 }), async bindings => {
+        const { publication, ports, stateOf } = await scene(bindings)
+        for (const [index, { inFlight }] of bindings.entries()) stateOf(`e${index}`).inFlight = inFlight
+        const told = inspect(publication.targets.openai, ports)
+        // Every pair of draws, each as likely as the others: all flags of the summed weights, twice.
+        const tier = told.filter(({ share }) => share > 0)
+        const sum = tier.reduce((weights, { target }) => weights + target.weight, 0)
+        const begun = new Map<string, number>()
+        for (let one = 0; one < sum; one++) {
+          for (let other = 0; other < sum; other++) {
+            const flags = [(one + 0.5) / sum, (other + 0.5) / sum]
+            const random = { fraction: () => flags.shift() ?? 0, bytes: () => new Uint8Array() }
+            const route = new Route(publication, 'openai', { ...ports, random }, 'key k')
+            const { name } = route.target.endpoint
+            begun.set(name, (begun.get(name) ?? 0) + 1)
+            route.leave()
+          }
+        }
+        for (const { target, share } of told)
+          expect(share).toBeCloseTo((begun.get(target.endpoint.name) ?? 0) / (sum * sum || 1), 12)
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  it('enters nobody, and leaves a trial to a request', async () => {
+    const { publication, ports, stateOf } = await scene([{ weight: 1, priority: 0, inFlight: 0 }])
+    const state = stateOf('e0')
+    for (let failures = 0; failures < 3; failures++)
+      state.failed(
+        {
+          countsAsFailure: true,
+          wasSent: false,
+          hasAnswered: false,
+          cooldownMs: undefined,
+          reason: 'rejected',
+        },
+        'key k',
+      )
+    state.startHalfOpen(0)
+    for (let again = 0; again < 3; again++) {
+      const [told] = inspect(publication.targets.openai, ports)
+      expect(told).toMatchObject({ share: 1, health: { state: 'unhealthy', inFlight: 0 } })
+      expect(told?.obstacle).toBeUndefined()
+    }
+  })
+})
+
+async function scene(
+  bindings: readonly { readonly weight: number; readonly priority: number; readonly inFlight: number }[],
+) {
+  const snapshot = await snapshotOf(
+    JSON.stringify({
+      version: 1,
+      endpoints: Object.fromEntries(
+        bindings.map((_, index) => [
+          `e${index}`,
+          { protocol: 'openai', base_url: 'http://x/v1', served_model: 'm' },
+        ]),
+      ),
+      publications: {
+        m: {
+          bindings: bindings.map(({ weight, priority }, index) => ({
+            endpoint: `e${index}`,
+            weight,
+            priority,
+          })),
+        },
+      },
+    }),
+  )
+  const publication = snapshot.publications.get('m')
+  if (!publication) throw new Error('no publication')
+  const clock = testClock()
+  const health = new HealthRegistry(clock)
+  health.adopt(snapshot)
+  const stateOf = (name: string) => {
+    const endpoint = snapshot.endpoints.get(name)
+    if (!endpoint) throw new Error(`no endpoint ${name}`)
+    return health.of(endpoint)
+  }
+  return { publication, stateOf, ports: { health, clock, budget: new RetryBudget(clock) } }
+}
