@@ -6,12 +6,12 @@
  *     node unbooked-gateway.mjs PORT STORE
  */
 import process from 'node:process'
-import { pooledChance, systemChance } from '../dist/base/chance.js'
 import { systemClock as clock } from '../dist/base/clock.js'
 import { createLog } from '../dist/base/log.js'
+import { pooledRandom, systemRandom } from '../dist/base/random.js'
 import { Drains } from '../dist/gateway/drains.js'
+import { InFlightRequests } from '../dist/gateway/in-flight-requests.js'
 import { startGateway } from '../dist/gateway/server.js'
-import { Underway } from '../dist/gateway/underway.js'
 import { Limiter } from '../dist/limits/limiter.js'
 import { UNMEASURED } from '../dist/metering/metrics/request-meter.js'
 import { Reloader } from '../dist/server/reloader.js'
@@ -20,13 +20,13 @@ import { SnapshotHolder } from '../dist/snapshot/holder.js'
 import { openStore } from '../dist/store/open.js'
 
 const [port = '', url = ''] = process.argv.slice(2)
-const chance = pooledChance(systemChance)
+const random = pooledRandom(systemRandom)
 const log = createLog({ write: () => undefined }, { level: 'silent', pretty: false, colour: false })
 const probe = { heal: async () => ({ ok: true }) }
 const store = await openStore(url, { mode: 'write', clock, folder: process.cwd() })
 const holder = new SnapshotHolder()
 const limiter = new Limiter(clock)
-const upstreams = new Upstreams({ clock, chance, log, probe: /** @type {any} */ (probe) })
+const upstreams = new Upstreams({ clock, random, log, probe: /** @type {any} */ (probe) })
 const reloader = new Reloader({
   store,
   holder,
@@ -50,11 +50,11 @@ await startGateway(
     relay: upstreams.relay,
     routing: upstreams.routing,
     drains: new Drains(),
-    underway: new Underway(),
+    inFlightRequests: new InFlightRequests(),
     limiter,
     ledger: noLedger,
     clock,
-    chance,
+    random,
     log,
     health: res => void res.end('{}'),
     requests: UNMEASURED,

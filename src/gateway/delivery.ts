@@ -2,29 +2,22 @@ import type { ServerResponse } from 'node:http'
 import { GwError } from '../base/catalogue/wire.ts'
 import type { Clock } from '../base/clock.ts'
 import { ChunkedBody } from '../http/chunked-body.ts'
+import { isEventStream } from '../upstream/answer/choose.ts'
 import type { AnswerFilter } from '../upstream/answer/filter.ts'
 import type { Answered, BodySink } from '../upstream/types.ts'
 import { CLIENT_GONE, ClientGone, type Delivered } from './delivered.ts'
-import { type Drain, type Drains, drainForUsage } from './drains.ts'
-import { asGwError } from './error-response.ts'
+import type { Drain } from './drains.ts'
+import { asGwError, errorEvent } from './error-response.ts'
+import type { RequestContext } from './request-context.ts'
 
-export interface DeliveryOptions {
-  readonly exchange: Answered
-  readonly clock: Clock
-  readonly filter: AnswerFilter
-  readonly res: ServerResponse
-  readonly status: number
-  /** The headers, names and values alternate. The caller owns the array and may extend it; called once. */
-  takeHeaders(): string[]
-  /** The answer is an event stream: its head is sent before the first event, and an error can be sent as an event. */
-  readonly isStream: boolean
-  /** Formats an error as an event. */
-  errorEvent(error: unknown): string
+/** The request whose answer is delivered. */
+export interface DeliveryHandler {
   /** Called when the answer is complete, before its last bytes are sent. */
   settle(): Promise<void>
   /** The answer broke off after its head. It ends with an error event or is cut, even if the client does not read it. */
   onBroken(error: unknown): void
-  onFirstByte(): void
+  /** The client disconnected. @returns a drain to read on for a while, to learn the usage; else the exchange is aborted. */
+  onClientLeft(exchange: Answered): Drain | undefined
   /**
    * The last byte has been written to the socket, or the client has disconnected; in the second case with the upstream's
    * error if the drained answer broke. Either this or `onUndelivered` is called, once, as the last callback.
@@ -32,10 +25,18 @@ export interface DeliveryOptions {
   onDelivered(delivered: Delivered): void
   /** The upstream broke before a byte of the answer had been sent. */
   onUndelivered(error: unknown): void
-  /** Present: continue reading for a while after a client disconnect, to learn the usage. */
-  readonly drains: Drains | undefined
-  /** The model has finished, but its usage has not arrived. */
-  readonly awaitsUsage: boolean
+}
+
+export interface DeliveryOptions {
+  readonly exchange: Answered
+  readonly filter: AnswerFilter
+  readonly res: ServerResponse
+  readonly context: RequestContext
+  readonly clock: Clock
+  readonly status: number
+  /** Names and values alternate. The delivery owns the array. */
+  readonly headers: string[]
+  readonly handler: DeliveryHandler
 }
 
 /** Time for the client to read the buffered end of an answer: at 1 kB/s it is enough, because the buffers are small. */
@@ -60,7 +61,17 @@ export class Delivery implements BodySink {
     sendWhole: (delivery: Delivery, text: string): void => delivery.#sendWhole(text),
   }
 
-  readonly #options: DeliveryOptions
+  readonly #exchange: Answered
+  readonly #filter: AnswerFilter
+  readonly #res: ServerResponse
+  readonly #context: RequestContext
+  readonly #clock: Clock
+  readonly #status: number
+  readonly #handler: DeliveryHandler
+  /** The answer is an event stream: its head is sent before the first event, and an error can be sent as an event. */
+  readonly #isStream: boolean
+  /** Emptied once the head has been written. */
+  #headers: string[]
   /** Set once the head of an answer without `content-length` has been sent. */
   #body: ChunkedBody | undefined
   /** Bytes received in this tick, to be written at its end. */
@@ -79,7 +90,15 @@ export class Delivery implements BodySink {
   #reported = false
 
   constructor(options: DeliveryOptions) {
-    this.#options = options
+    this.#exchange = options.exchange
+    this.#filter = options.filter
+    this.#res = options.res
+    this.#context = options.context
+    this.#clock = options.clock
+    this.#status = options.status
+    this.#handler = options.handler
+    this.#isStream = isEventStream(options.filter)
+    this.#headers = options.headers
   }
 
   /**
@@ -88,34 +107,31 @@ export class Delivery implements BodySink {
    * @param drain Present: the client has disconnected, and the answer is read only for its usage.
    */
   begin(drain?: Drain): void {
-    const { exchange, res, isStream } = this.#options
     this.#drain = drain
     if (drain) return
-    if (res.destroyed) {
+    if (this.#res.destroyed) {
       this.#over = true
-      exchange.abort(new ClientGone())
+      this.#exchange.abort(new ClientGone())
       this.#notify(CLIENT_GONE)
-    } else if (isStream) process.nextTick(Delivery.#AT_TICK_END.showHead, this)
+    } else if (this.#isStream) process.nextTick(Delivery.#AT_TICK_END.showHead, this)
   }
 
   /** Sends the head of a stream alone if no event arrived with it. */
   #showHead(): void {
-    const { res } = this.#options
     const isDue = !this.#body && !this.#upstreamEnded && this.#gathered.length === 0
-    if (!isDue || this.#over || res.destroyed) return
+    if (!isDue || this.#over || this.#res.destroyed) return
     this.#body = this.#openBody()
-    res.flushHeaders()
+    this.#res.flushHeaders()
   }
 
   onPiece(piece: Buffer): boolean {
     if (this.#over) return true
-    const { filter, exchange } = this.#options
     let bytes: readonly Buffer[]
     try {
-      bytes = filter.push(piece)
+      bytes = this.#filter.push(piece)
     } catch (error) {
       // Leads to `onBreak`.
-      exchange.abort(asGwError(error))
+      this.#exchange.abort(asGwError(error))
       return true
     }
     if (this.#drain) {
@@ -123,13 +139,13 @@ export class Delivery implements BodySink {
       return true
     }
     this.#gather(bytes)
-    if (filter.atLast && !this.#settling) void this.#settle()
+    if (this.#filter.atLast && !this.#settling) void this.#settle()
     return !this.#isFull
   }
 
   onEnd(): void {
     this.#upstreamEnded = true
-    const error = this.#options.filter.end()
+    const error = this.#filter.end()
       ? undefined
       : new GwError('upstream_error', 'The answer of the model server ended before it was complete.', {
           reason: 'the answer ended before it was whole',
@@ -141,9 +157,9 @@ export class Delivery implements BodySink {
   }
 
   onBreak(error: unknown): void {
-    if (this.#drain) return this.#endDrain(this.#drain, this.#options.filter.atLast ? undefined : error)
+    if (this.#drain) return this.#endDrain(this.#drain, this.#filter.atLast ? undefined : error)
     // After the last event the answer is complete: only the end of the transfer failed.
-    if (this.#options.filter.atLast) this.onEnd()
+    if (this.#filter.atLast) this.onEnd()
     else this.#break(error)
   }
 
@@ -151,51 +167,49 @@ export class Delivery implements BodySink {
   async #settle(): Promise<void> {
     this.#settling = true
     try {
-      await this.#options.settle()
+      await this.#handler.settle()
       this.#afterSettling()
     } catch (error) {
       this.#break(error)
-      this.#options.exchange.abort(new Error('the answer was not settled', { cause: error }))
+      this.#exchange.abort(new Error('the answer was not settled', { cause: error }))
     }
   }
 
   #afterSettling(): void {
     this.#settled = true
-    if (this.#over || this.#options.res.destroyed) return
+    if (this.#over || this.#res.destroyed) return
     if (this.#upstreamEnded) this.#finish()
-    else this.#gather(this.#options.filter.takeLast())
+    else this.#gather(this.#filter.takeLast())
   }
 
   #break(error: unknown): void {
-    const { filter, res, isStream } = this.#options
-    if (this.#over || res.destroyed) return
+    if (this.#over || this.#res.destroyed) return
     this.#flush()
     this.#over = true
     if (!this.#body) {
       this.#reported = true
-      return this.#options.onUndelivered(error)
+      return this.#handler.onUndelivered(error)
     }
     this.#failure = error
-    this.#options.onBroken(error)
-    if (!isStream) return void res.destroy()
-    this.#body.end([Buffer.from((filter.insideEvent ? '\n\n' : '') + this.#options.errorEvent(error))])
+    this.#handler.onBroken(error)
+    if (!this.#isStream) return void this.#res.destroy()
+    const event = errorEvent(asGwError(error), this.#context)
+    this.#body.end([Buffer.from(this.#filter.insideEvent ? `\n\n${event}` : event)])
     this.#awaitReader()
   }
 
   #finish(): void {
-    const { filter, res } = this.#options
-    if (this.#over || res.destroyed) return
+    if (this.#over || this.#res.destroyed) return
     this.#over = true
-    this.#gathered.push(...filter.takeLast())
+    this.#gathered.push(...this.#filter.takeLast())
     if (!this.#body) return this.#finishWhole(joined(this.#gathered))
     this.#body.end(this.#gathered)
     this.#awaitReader()
   }
 
   #finishWhole(whole: Buffer): void {
-    const headers = this.#options.takeHeaders()
-    headers.push('content-length', String(whole.length))
-    this.#writeHead(headers)
+    this.#headers.push('content-length', String(whole.length))
+    this.#writeHead()
     // node:http joins a string with the head in one write; latin1 keeps every byte.
     process.nextTick(Delivery.#AT_TICK_END.sendWhole, this, whole.toString('latin1'))
   }
@@ -206,23 +220,21 @@ export class Delivery implements BodySink {
    * the write.
    */
   #sendWhole(text: string): void {
-    const { res } = this.#options
-    if (res.destroyed) return
+    if (this.#res.destroyed) return
     // `end` alone would append an empty string: a writev of two buffers, which costs a tenth of a small answer.
-    res.socket?.cork()
-    res.write(text, 'latin1')
-    res.socket?.uncork()
-    res.end()
+    this.#res.socket?.cork()
+    this.#res.write(text, 'latin1')
+    this.#res.socket?.uncork()
+    this.#res.end()
     this.#awaitReader()
   }
 
   /** Limits the time in which the client must read the end of the answer. */
   #awaitReader(): void {
-    const { clock, res } = this.#options
     // Nearly always the kernel has accepted all of it by now.
-    if (!res.socket?.writableLength) return
-    const timeout = clock.after(MAX_UNREAD_MS, () => res.destroy())
-    res.once('close', () => timeout.cancel())
+    if (!this.#res.socket?.writableLength) return
+    const timeout = this.#clock.after(MAX_UNREAD_MS, () => this.#res.destroy())
+    this.#res.once('close', () => timeout.cancel())
   }
 
   #gather(bytes: readonly Buffer[]): void {
@@ -233,51 +245,44 @@ export class Delivery implements BodySink {
 
   /** Writes the gathered pieces. */
   #flush(): void {
-    const { res, exchange } = this.#options
     const gathered = this.#gathered
-    if (gathered.length === 0 || this.#over || res.destroyed) return
+    if (gathered.length === 0 || this.#over || this.#res.destroyed) return
     this.#gathered = []
     this.#body ??= this.#openBody()
     if (this.#body.write(gathered) || this.#isFull) return
     this.#isFull = true
-    res.once('drain', () => {
+    this.#res.once('drain', () => {
       this.#isFull = false
-      exchange.resume()
+      this.#exchange.resume()
     })
   }
 
   #openBody(): ChunkedBody {
-    this.#writeHead(this.#options.takeHeaders())
-    return new ChunkedBody(this.#options.res)
+    this.#writeHead()
+    return new ChunkedBody(this.#res)
   }
 
-  #writeHead(headers: string[]): void {
-    const { res, status } = this.#options
-    this.#options.onFirstByte()
-    res.writeHead(status, headers)
+  #writeHead(): void {
+    this.#context.firstByte()
+    this.#res.writeHead(this.#status, this.#headers)
+    this.#headers = []
   }
 
   /** The client's connection has closed. */
   clientLeft(): void {
-    const { exchange } = this.#options
     if (this.#over) return this.#notify(this.#delivered())
     if (this.#settled) {
       // The last bytes have been written: only the upstream's end was missing.
-      exchange.abort(new ClientGone())
+      this.#exchange.abort(new ClientGone())
       return this.#notify({ outcome: 'answered' })
     }
-    const drain = this.#settling ? undefined : this.#enterDrain()
+    const drain = this.#settling ? undefined : this.#handler.onClientLeft(this.#exchange)
     if (!drain) {
-      exchange.abort(new ClientGone())
+      this.#exchange.abort(new ClientGone())
       return this.#notify(CLIENT_GONE)
     }
     this.#drain = drain
-    exchange.resume()
-  }
-
-  #enterDrain(): Drain | undefined {
-    const { exchange, clock, drains, awaitsUsage } = this.#options
-    return drains?.enter(exchange, clock) ?? (awaitsUsage ? drainForUsage(exchange, clock) : undefined)
+    this.#exchange.resume()
   }
 
   /** @param error Present if the answer is incomplete. */
@@ -288,18 +293,18 @@ export class Delivery implements BodySink {
     if (error === undefined || error instanceof ClientGone) return this.#notify(CLIENT_GONE)
     if (this.#body) return this.#notify({ ...CLIENT_GONE, error })
     this.#reported = true
-    this.#options.onUndelivered(error)
+    this.#handler.onUndelivered(error)
   }
 
   #notify(delivered: Delivered): void {
     if (this.#reported) return
     this.#reported = true
-    this.#options.onDelivered(delivered)
+    this.#handler.onDelivered(delivered)
   }
 
   #delivered(): Delivered {
     if (this.#failure !== undefined) return { outcome: 'broken', error: this.#failure }
-    return { outcome: this.#options.res.writableFinished ? 'answered' : 'client_gone' }
+    return { outcome: this.#res.writableFinished ? 'answered' : 'client_gone' }
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '../base/clock.ts'
+import type { Answered } from '../upstream/types.ts'
 import { ClientGone } from './delivered.ts'
 
 /** Limits the connections that drains may take from connected clients. */
@@ -13,10 +14,8 @@ interface DrainBounds {
   readonly maxBytes: number
 }
 
-/** An exchange. */
-interface Abortable {
-  abort(reason: Error): void
-}
+/** An exchange, or the request that owns it. */
+type Abortable = Pick<Answered, 'abort'>
 
 /** Limits how many exchanges are read to their end after a client disconnect, to learn their usage. */
 export class Drains {

@@ -1,5 +1,6 @@
 import { GwError } from '../base/catalogue/wire.ts'
-import { ABSENT, IndexedSet, type IndexedSetMember } from '../base/indexed-set.ts'
+import { IndexedSet, type IndexedSetMember } from '../base/indexed-set.ts'
+import type { Answered } from '../upstream/types.ts'
 
 /** Abort reason of requests that a shutdown interrupts. */
 export class Interrupted extends GwError {
@@ -8,76 +9,44 @@ export class Interrupted extends GwError {
   }
 }
 
+/** A request, from before its hold until its reservation is released. */
+type InFlightRequest = IndexedSetMember & Pick<Answered, 'abort'>
+
 /**
  * The requests in flight. A shutdown ends them before it closes the ledger: each answer ends with an in-band error,
  * and each bill reaches the ledger.
  */
 export class InFlightRequests {
-  readonly #inFlight = new IndexedSet<InFlightRequest>()
+  readonly #requests = new IndexedSet<InFlightRequest>()
   #interrupted: Interrupted | undefined
   #empty: () => void = () => undefined
 
   get size(): number {
-    return this.#inFlight.size
+    return this.#requests.size
   }
 
-  enter(): InFlightRequest {
-    const inFlight = new InFlightRequest(this)
-    this.#inFlight.add(inFlight)
-    return inFlight
+  /** Aborts the request if `interrupt` was called. */
+  add(request: InFlightRequest): void {
+    this.#requests.add(request)
+    if (this.#interrupted) request.abort(this.#interrupted)
   }
 
-  /** Set once `interrupt` was called. */
-  get interrupted(): Interrupted | undefined {
-    return this.#interrupted
+  delete(request: InFlightRequest): void {
+    this.#requests.delete(request)
+    if (this.#requests.size === 0) this.#empty()
   }
 
-  left(inFlight: InFlightRequest): void {
-    this.#inFlight.delete(inFlight)
-    if (this.#inFlight.size === 0) this.#empty()
-  }
-
-  /** Aborts every upstream exchange, also those that start later. */
+  /** Aborts every request, also those that start later. */
   interrupt(): void {
     this.#interrupted ??= new Interrupted()
-    for (const inFlight of this.#inFlight) inFlight.interrupt(this.#interrupted)
+    for (const request of this.#requests) request.abort(this.#interrupted)
   }
 
   /** Resolves when no request is in flight. */
   async idle(): Promise<void> {
-    if (this.#inFlight.size === 0) return
+    if (this.#requests.size === 0) return
     await new Promise<void>(resolve => {
       this.#empty = resolve
     })
   }
-}
-
-/** A request in flight, from before its hold until its reservation is released. */
-export class InFlightRequest implements IndexedSetMember {
-  place = ABSENT
-  readonly #inFlight: InFlightRequests
-  #exchange: Abortable | undefined
-
-  constructor(inFlightRequests: InFlightRequests) {
-    this.#inFlight = inFlightRequests
-  }
-
-  /** Registers the exchange for `interrupt`; aborts it immediately if that was already called. */
-  interruptible(exchange: Abortable): void {
-    const { interrupted } = this.#inFlight
-    if (interrupted) exchange.abort(interrupted)
-    else this.#exchange = exchange
-  }
-
-  interrupt(reason: Interrupted): void {
-    this.#exchange?.abort(reason)
-  }
-
-  leave(): void {
-    this.#inFlight.left(this)
-  }
-}
-
-interface Abortable {
-  abort(reason: Error): void
 }

@@ -4,26 +4,18 @@ import type { Random } from '../base/random.ts'
 import { admit, checkStanding } from '../limits/authorise.ts'
 import { identify } from '../limits/identify.ts'
 import type { InferencePath } from '../schema/paths.ts'
-import type { KeyEntry, PublicationEntry, Snapshot } from '../snapshot/types.ts'
+import type { KeyEntry, Snapshot } from '../snapshot/types.ts'
 import { Route, type RoutePorts } from '../upstream/routing/route.ts'
-import { type Account, type AccountPorts, openAccount } from './account.ts'
 import { readCall } from './call.ts'
 import { CLIENT_GONE, type Delivered } from './delivered.ts'
-import type { Drains } from './drains.ts'
-import { forward, leave } from './forward.ts'
-import { end, type ForwardPorts } from './forwarded-answer.ts'
-import type { InFlightRequests } from './in-flight-requests.ts'
+import { ProxiedRequest, type ProxyPorts } from './proxied-request.ts'
 import type { RequestContext } from './request-context.ts'
-import type { OutputCapEdit } from './rewrite.ts'
-import { RoutedCall } from './routed-call.ts'
 
-export interface PipelinePorts extends AccountPorts, ForwardPorts {
+export interface PipelinePorts extends ProxyPorts {
   /** The current snapshot; undefined before the first. */
   readonly current: () => Snapshot | undefined
   readonly routing: RoutePorts
   readonly random: Random
-  readonly drains: Drains
-  readonly inFlightRequests: InFlightRequests
 }
 
 /**
@@ -61,34 +53,12 @@ export async function serveInference(
   const route = new Route(permit.publication, path.protocol, ports.routing, sourceOf(key))
   context.endpoint = route.target.endpoint.name
 
-  const inFlight = ports.inFlightRequests.enter()
-  let account: Account | undefined
-  try {
-    account = openAccount(context.requestId, permit, call, route, path, ports)
-    await account.bill?.open()
-  } catch (error) {
-    leave(account, route, inFlight)
-    throw error
-  }
-  const { bill } = account
+  const request = new ProxiedRequest({ res, context, path, query, permit, call, route }, ports)
+  await request.open()
+  const { bill } = request
   context.bill = bill
   context.isCall = bill !== undefined && (path.dialect !== 'embeddings' || snapshot.logEmbeddings)
-  // The client disconnected while the hold was written: no dispatch.
-  if (res.destroyed) {
-    end(bill?.release('client_gone'), ports)
-    leave(account, route, inFlight)
-    return CLIENT_GONE
-  }
-  const { publication } = permit
-  const cap = capOf(publication.outputCap, account.capTokens)
-  const routed = new RoutedCall({ req, call, path, query, route, bill, context, cap })
-  const drains = publication.onDisconnect === 'drain' ? ports.drains : undefined
-  context.dispatched()
-  return forward({ routed, res, path, publication, account, context, drains, inFlight }, ports)
-}
-
-function capOf(field: PublicationEntry['outputCap'], tokens: number | undefined): OutputCapEdit | undefined {
-  return field === 'none' || tokens === undefined ? undefined : { field, tokens }
+  return request.forward()
 }
 
 /** The source of a request for failure counts: all keys of a tenant are one source. */

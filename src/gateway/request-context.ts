@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../base/clock.ts'
-import type { Bill } from '../metering/bill.ts'
 import type { Attempt, Outcome, RequestRecord } from '../metering/request-log.ts'
 import type { Protocol } from '../schema/endpoint.ts'
 import type { KeyEntry } from '../snapshot/types.ts'
+import type { Bill } from './bill.ts'
 import { asGwError } from './error-response.ts'
 import type { RequestIds } from './request-ids.ts'
 

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { type Edit, extract, splice } from '../base/splice.ts'
 import type { InferencePath } from '../schema/paths.ts'
 import type { Target } from '../snapshot/types.ts'
@@ -51,7 +50,7 @@ function sorted(edits: readonly Edit[]): readonly Edit[] {
 }
 
 export function upstreamRequest(
-  req: IncomingMessage,
+  rawHeaders: readonly string[],
   call: Call,
   edits: readonly Edit[],
   target: Target,
@@ -64,7 +63,7 @@ export function upstreamRequest(
   return {
     upstream: target.endpoint,
     pathAndQuery: path.suffix + query,
-    headers: context.corsHeaders.length > 0 ? withoutOrigin(req.rawHeaders) : req.rawHeaders,
+    headers: context.corsHeaders.length > 0 ? withoutOrigin(rawHeaders) : rawHeaders,
     body: splice(call.pieces, edits),
     lengthBytes: call.lengthBytes + grown,
     isLong: call.stream,

@@ -1,73 +1,176 @@
 import type { Usage } from '../schema/ledger.ts'
 import type { UsageDialect } from '../schema/paths.ts'
-import { UsageReader } from './usage.ts'
 
-/**
- * The end of an answer, for its bill: complete, left by its client, broken off by its upstream, or interrupted by a
- * shutdown of the gateway.
- */
-export type AnswerEnding = 'answered' | 'client_gone' | 'broken' | 'interrupted'
+type Fields = Readonly<Record<string, unknown>>
 
+/** The usage of an answer, as far as it is known. */
 export interface Measured {
-  readonly usage: Usage
-  /** The upstream did not report the usage, or not all of it. */
-  readonly estimated: boolean
+  /** As the upstream reported it; undefined if it is absent or invalid: negative, fractional, or implausibly large. */
+  readonly reported: Usage | undefined
+  /** A final report has arrived, not only the initial one of a stream. */
+  readonly isFinal: boolean
+  /** The text that passed, if the output of this kind of answer is charged. */
+  readonly textBytes: number
+  /** The estimated input; never more than was held. */
+  readonly inputTokens: number
 }
 
-/** Bytes of text per token in estimates (spec/wire.md §4 counts characters; in English both are equal). */
-const BYTES_PER_TOKEN = 4
-
 /**
- * Measures the usage of a streaming answer. Usage reported by the upstream takes precedence. If it is missing, for example
- * because the answer broke off, the input is estimated from the request and the output from the text that passed.
+ * Measures the usage of a streaming answer: what the upstream reports, and the text that passes.
+ *
+ * A later report overrides an earlier one field by field: a missing or null field keeps its value, an explicit 0 is a 0.
+ * Reports are never added up.
  */
 export class AnswerMeter {
-  readonly #reader: UsageReader
+  readonly #dialect: UsageDialect
   readonly #inputTokens: number
+  #fields: Fields | undefined
+  #meta: Fields | undefined
+  #isFinal = false
   #textBytes = 0
-  #began = false
+  #hasBegun = false
 
-  /** @param inputTokens The charged input if none is reported; never more than was held. */
+  /** @param inputTokens The estimated input. */
   constructor(dialect: UsageDialect, inputTokens: number) {
-    this.#reader = new UsageReader(dialect)
+    this.#dialect = dialect
     this.#inputTokens = inputTokens
   }
 
   /** Whether a part of the answer's body has arrived. */
-  get began(): boolean {
-    return this.#began
+  get hasBegun(): boolean {
+    return this.#hasBegun
   }
 
   /** Whether the final usage of the answer has arrived. */
   get isFinal(): boolean {
-    return this.#reader.isFinal
+    return this.#isFinal
   }
 
-  /** A member that may contain usage has passed; `json` is its value. */
+  /**
+   * A member that may contain usage has passed.
+   *
+   * @param name `usage`, `meta`, or `message.usage` for the initial usage of an Anthropic stream.
+   * @param json Its value. Ignored if it is not a JSON object.
+   */
   onMember(name: string, json: Buffer): void {
-    this.#reader.observe(name, json)
+    const fields = parseObject(json)
+    if (!fields) return
+    if (name === 'meta') this.#meta = fields
+    else this.#fields = this.#fields ? overridden(this.#fields, fields) : fields
+    this.#isFinal ||= name !== 'message.usage'
   }
 
   /** A part of the body has passed, with this many bytes of text written by the model. */
   onText(bytes: number): void {
-    this.#began = true
+    this.#hasBegun = true
     this.#textBytes += bytes
   }
 
-  measure(ending: AnswerEnding): Measured {
-    const reported = this.#reader.read()
-    if (reported && (ending === 'answered' || this.#reader.isFinal))
-      return { usage: reported, estimated: false }
-    const outputTokens = this.#reader.hasOutput ? Math.ceil(this.#textBytes / BYTES_PER_TOKEN) : 0
-    if (reported) {
-      // Anthropic reports the input first and the output last: an answer that broke off has only the input.
-      const usage = { ...reported, outputTokens: Math.max(reported.outputTokens, outputTokens) }
-      return { usage, estimated: true }
-    }
-    const inputTokens = this.#inputTokens
+  measured(): Measured {
+    const isText = this.#dialect === 'openai_chat' || this.#dialect === 'anthropic_messages'
     return {
-      usage: { inputTokens, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens, searchUnits: 0 },
-      estimated: true,
+      reported: this.#reported(),
+      isFinal: this.#isFinal,
+      textBytes: isText ? this.#textBytes : 0,
+      inputTokens: this.#inputTokens,
     }
+  }
+
+  #reported(): Usage | undefined {
+    switch (this.#dialect) {
+      case 'openai_chat':
+        return this.#fields && openaiChat(this.#fields)
+      case 'anthropic_messages':
+        return this.#fields && anthropicMessages(this.#fields)
+      case 'embeddings':
+        return this.#fields && inputOnly(this.#fields['prompt_tokens'] ?? this.#fields['total_tokens'])
+      case 'rerank':
+        return rerank(this.#fields ?? {}, this.#meta ?? {})
+    }
+  }
+}
+
+function openaiChat(fields: Fields): Usage | undefined {
+  const details = asObject(fields['prompt_tokens_details'])
+  return usage({
+    input: fields['prompt_tokens'],
+    cached: details['cached_tokens'] ?? 0,
+    cacheWrite: 0,
+    output: fields['completion_tokens'],
+  })
+}
+
+function anthropicMessages(fields: Fields): Usage | undefined {
+  const cached = fields['cache_read_input_tokens'] ?? 0
+  const cacheWrite = fields['cache_creation_input_tokens'] ?? 0
+  const fresh = fields['input_tokens']
+  const input = [fresh, cached, cacheWrite].every(isCount)
+    ? Number(fresh) + Number(cached) + Number(cacheWrite)
+    : undefined
+  return usage({ input, cached, cacheWrite, output: fields['output_tokens'] ?? 0 })
+}
+
+function rerank(fields: Fields, meta: Fields): Usage | undefined {
+  const billed = asObject(meta['billed_units'])
+  const input =
+    fields['total_tokens'] ??
+    fields['prompt_tokens'] ??
+    asObject(meta['tokens'])['input_tokens'] ??
+    billed['input_tokens'] ??
+    undefined
+  const searchUnits = billed['search_units'] ?? undefined
+  if (input === undefined && searchUnits === undefined) return undefined
+  const read = inputOnly(input ?? 0)
+  if (!read || (searchUnits !== undefined && !isCount(searchUnits))) return undefined
+  return { ...read, searchUnits: searchUnits ?? 0 }
+}
+
+function inputOnly(input: unknown): Usage | undefined {
+  return usage({ input, cached: 0, cacheWrite: 0, output: 0 })
+}
+
+function usage(parts: {
+  input: unknown
+  cached: unknown
+  cacheWrite: unknown
+  output: unknown
+}): Usage | undefined {
+  const { input, cached, cacheWrite, output } = parts
+  if (!isCount(input) || !isCount(cached) || !isCount(cacheWrite) || !isCount(output)) return undefined
+  return {
+    inputTokens: input,
+    cachedInputTokens: Math.min(cached, input),
+    cacheWriteTokens: cacheWrite,
+    outputTokens: output,
+    searchUnits: 0,
+  }
+}
+
+/** No answer has a billion tokens: a wrong report must not empty a wallet. */
+const MAX_COUNT = 1_000_000_000
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_COUNT
+}
+
+function asObject(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? (value as Fields) : {}
+}
+
+/** A field that is null in the later report keeps its earlier value; in the first report null means absent. */
+function overridden(earlier: Fields, later: Fields): Fields {
+  const fields = { ...earlier }
+  for (const [name, value] of Object.entries(later)) if (value !== null) fields[name] = value
+  return fields
+}
+
+function parseObject(json: Buffer): Fields | undefined {
+  try {
+    // latin1 suffices for numbers, and is cheaper to parse than UTF-8.
+    const value: unknown = JSON.parse(json.toString('latin1'))
+    return typeof value === 'object' && value !== null ? (value as Fields) : undefined
+  } catch {
+    // The member passed through as bytes; the client handles invalid JSON.
+    return undefined
   }
 }

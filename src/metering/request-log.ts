@@ -1,7 +1,7 @@
 import { formatNano } from '../base/decimal.ts'
 import type { Log } from '../base/log.ts'
 import type { Protocol } from '../schema/endpoint.ts'
-import type { Charge } from './bill.ts'
+import type { Charge } from './charge.ts'
 
 /** How a request ended. */
 export type Outcome = 'answered' | 'rejected' | 'failed' | 'client_gone' | 'broken'

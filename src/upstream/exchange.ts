@@ -190,10 +190,10 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
   }
 
   #deliver(handler: AnswerHandler, head: Head, coding: Coding | 'unknown' | undefined): BodySink {
-    if (coding === undefined || coding === 'unknown') return handler.onAnswer({ exchange: this, head })
+    if (coding === undefined || coding === 'unknown') return handler.onAnswer(this, head)
     const { name: endpoint, totalMs: readTimeoutMs } = this.#upstream
     const body = new DecodedBody(this, { coding, endpoint, readTimeoutMs, clock: this.#ports.clock })
-    return body.to(handler.onAnswer({ exchange: body, head }))
+    return body.to(handler.onAnswer(body, head))
   }
 
   /** Decides an ambiguous answer by the received part of its body. */

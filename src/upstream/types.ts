@@ -41,18 +41,12 @@ export interface Head {
 /** Receives the result of a request: exactly one of these callbacks, once, never before the starting call has returned. */
 export interface AnswerHandler {
   /** An answer has begun. @returns the sink of its body. */
-  onAnswer(answering: Answering): BodySink
+  onAnswer(exchange: Answered, head: Head): BodySink
   /** The request failed, or `onAnswer` threw `error`. */
   onNoAnswer(error: unknown): void
 }
 
-/** An exchange whose head has arrived. */
-export interface Answering {
-  readonly exchange: Answered
-  readonly head: Head
-}
-
-/** Controls an exchange while its body is streaming. */
+/** Controls an exchange whose head has arrived, while its body is streaming. */
 export interface Answered {
   /** Continues after {@link BodySink.onPiece} returned false. */
   resume(): void

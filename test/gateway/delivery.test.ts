@@ -2,8 +2,11 @@ import { createServer, type ServerResponse } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { GwError } from '../../src/base/catalogue/wire.ts'
 import { systemClock } from '../../src/base/clock.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import type { Delivered } from '../../src/gateway/delivered.ts'
-import { Delivery, type DeliveryOptions } from '../../src/gateway/delivery.ts'
+import { Delivery } from '../../src/gateway/delivery.ts'
+import { RequestContext } from '../../src/gateway/request-context.ts'
+import { RequestIds } from '../../src/gateway/request-ids.ts'
 import type { AnswerFilter } from '../../src/upstream/answer/filter.ts'
 import { JsonAnswer } from '../../src/upstream/answer/json.ts'
 import { SseAnswer } from '../../src/upstream/answer/sse.ts'
@@ -55,25 +58,27 @@ async function delivery(kind: 'stream' | 'json', settle: () => Promise<void>): P
     ended = both
   })
   delivered.catch(() => undefined) // looked at by those tests that expect it
-  const options = {
+  const res = await answered
+  const sink = new Delivery({
     exchange,
     clock: systemClock,
-    drains: undefined,
-    awaitsUsage: false,
     filter,
-    res: await answered,
+    res,
+    context: new RequestContext('POST', '/v1/chat/completions', 'openai', {
+      clock: systemClock,
+      ids: new RequestIds({ clock: systemClock, random: systemRandom }),
+    }),
     status: 200,
-    takeHeaders: () => [],
-    isStream: kind === 'stream',
-    errorEvent: () => 'data: broken\n\n',
-    settle,
-    onBroken: () => undefined,
-    onFirstByte: () => undefined,
-    onDelivered: told => ended?.[0](told),
-    onUndelivered: error => ended?.[1](error),
-  } satisfies DeliveryOptions & Record<string, unknown>
-  const sink = new Delivery(options)
-  options.res.on('close', () => sink.clientLeft())
+    headers: [],
+    handler: {
+      settle,
+      onBroken: () => undefined,
+      onClientLeft: () => undefined,
+      onDelivered: told => ended?.[0](told),
+      onUndelivered: error => ended?.[1](error),
+    },
+  })
+  res.on('close', () => sink.clientLeft())
   sink.begin()
   return { sink, client, delivered, aborted }
 }
@@ -141,7 +146,8 @@ describe('the last bytes of an answer', () => {
     // What the upstream still says goes nowhere.
     sink.onPiece(bytes(EVENT))
     const answer = await client.answer()
-    expect(answer.text()).toBe(`${EVENT}data: broken\n\n`)
+    expect(answer.text().startsWith(`${EVENT}data: {"error":{`)).toBe(true)
+    expect(answer.text()).toContain('"code":"internal_error"')
     expect(await delivered).toMatchObject({ outcome: 'broken', error: new Error('disk full') })
     sink.onBreak(new Error('gone'))
   })

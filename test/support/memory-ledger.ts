@@ -1,4 +1,4 @@
-import type { LedgerPort } from '../../src/metering/ledger-port.ts'
+import type { LedgerPort } from '../../src/gateway/bill.ts'
 import type { CallRecord, Hold, HoldEnd, RejectedCall } from '../../src/schema/ledger.ts'
 
 /** A ledger in memory, for tests of what is told to it. Its promises resolve when the test lets them. */

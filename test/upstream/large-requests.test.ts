@@ -42,8 +42,8 @@ async function exchanging(body: Buffer[], isLong = false) {
   const request = { upstream, pathAndQuery: '/', headers: [], body, lengthBytes, isLong }
   const head = new Promise<Head>((resolve, reject) => {
     const taker: AnswerHandler = {
-      onAnswer: answering => {
-        resolve(answering.head)
+      onAnswer: (_exchange, head) => {
+        resolve(head)
         return NOWHERE
       },
       onNoAnswer: reject,

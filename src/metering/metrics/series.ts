@@ -1,6 +1,6 @@
 import { formatNano } from '../../base/decimal.ts'
 import type { UsageDialect } from '../../schema/paths.ts'
-import type { Charge } from '../bill.ts'
+import type { Charge } from '../charge.ts'
 import type { RequestRecord } from '../request-log.ts'
 import { TRAFFIC_METRICS } from './catalogue.ts'
 import { Buckets, labelText, sample } from './exposition.ts'

@@ -1,7 +1,7 @@
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { LedgerPort } from '../../../src/metering/ledger-port.ts'
+import type { LedgerPort } from '../../../src/gateway/bill.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { testClock } from '../../support/test-clock.ts'
 import { put } from '../samples.ts'

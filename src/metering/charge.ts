@@ -1,0 +1,79 @@
+import { cost } from '../schema/cost.ts'
+import type { Flag, Price, Usage } from '../schema/ledger.ts'
+import type { Measured } from './answer-meter.ts'
+
+/** The charge of a request. */
+export interface Charge {
+  readonly usage: Usage
+  readonly amountNano: bigint
+  readonly flags: readonly Flag[]
+}
+
+/** The end of a request that has a hold, with all that determines its charge. */
+export interface RequestEnd {
+  /**
+   * - `answered`: the answer is complete.
+   * - `failed`: the client got an error in place of an answer, or would have got one if it had stayed.
+   * - `broken`: the upstream broke its answer off, or sent an error inside it.
+   * - `client_gone`: the client disconnected first.
+   * - `interrupted`: the gateway shut down first.
+   */
+  readonly outcome: 'answered' | 'failed' | 'broken' | 'client_gone' | 'interrupted'
+  /** The error of a `failed`, `broken` or `interrupted` request. */
+  readonly errorCode?: string | undefined
+  /** The status of the upstream's answer; 0 before it has one. */
+  readonly status: number
+  /** Sending to the endpoint had begun. */
+  readonly wasSent: boolean
+  /** A part of the answer had arrived. */
+  readonly hasBegun: boolean
+  /** The client had disconnected before. */
+  readonly clientLeft: boolean
+  readonly usage: Measured
+  readonly onUpstreamError: 'charge' | 'free'
+  /** The price in force at dispatch; absent: free, and counted as unpriced. */
+  readonly price: Price | undefined
+}
+
+/** The end of a hold: a charge, or the reason why there is none. */
+export type Verdict =
+  | { readonly charge: Charge; readonly reason?: undefined }
+  | { readonly charge?: undefined; readonly reason: string }
+
+/** Bytes of text per token in estimates (spec/wire.md §4 counts characters; in English both are equal). */
+const BYTES_PER_TOKEN = 4
+
+/** What a request is charged: the table of spec/money.md §2. */
+export function chargeFor(end: RequestEnd): Verdict {
+  const { outcome, status, errorCode = outcome } = end
+  if (outcome === 'failed') return { reason: errorCode }
+  if (status >= 400) return { reason: `upstream_${status}` }
+  switch (outcome) {
+    case 'answered':
+      return charged(end)
+    case 'broken':
+      if (!end.hasBegun || end.onUpstreamError === 'free') return { reason: errorCode }
+      return charged(end, end.clientLeft ? 'client_gone' : 'partial')
+    case 'client_gone':
+      return end.wasSent ? charged(end, 'client_gone') : { reason: 'client_gone' }
+    case 'interrupted':
+      return end.hasBegun ? charged(end, 'interrupted') : { reason: errorCode }
+  }
+}
+
+function charged({ outcome, usage: measured, price }: RequestEnd, flag?: Flag): Verdict {
+  const isExact = measured.isFinal || outcome === 'answered'
+  const usage = isExact && measured.reported ? measured.reported : estimated(measured)
+  const flags: Flag[] = flag ? [flag] : []
+  if (usage !== measured.reported) flags.push('estimated')
+  if (!price) flags.push('unpriced')
+  return { charge: { usage, amountNano: price ? cost(price, usage) : 0n, flags } }
+}
+
+/** The usage by what has passed, for an answer without a final report. */
+function estimated({ reported, inputTokens, textBytes }: Measured): Usage {
+  const outputTokens = Math.ceil(textBytes / BYTES_PER_TOKEN)
+  // Anthropic reports the input first and the output last: an answer that broke off has only the input.
+  if (reported) return { ...reported, outputTokens: Math.max(reported.outputTokens, outputTokens) }
+  return { inputTokens, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens, searchUnits: 0 }
+}
