@@ -109,7 +109,7 @@ invalid · 4 precondition failed · 5 committed but unhealthy, or a probe failed
 
 ${table(
   ['code', 'exit', 'meaning', 'hint'],
-  Object.entries(COMMAND_FAULTS).map(([code, fault]) => [code, String(fault.exit), fault.title, fault.hint]),
+  Object.values(COMMAND_FAULTS).map(fault => [fault.number, String(fault.exit), fault.title, fault.hint]),
 )}`
 }
 
@@ -126,7 +126,7 @@ ${error.title} ${error.hint}
 }
 
 function faultRows(faults) {
-  return Object.entries(faults).map(([code, fault]) => [code, fault.title, fault.hint])
+  return Object.values(faults).map(({ number, title, hint }) => [number, title, hint])
 }
 
 function table(head, rows) {

@@ -22,8 +22,10 @@ describe('docs/errors.md', () => {
     const problems = [...Object.keys(API_FAULTS), ...Object.keys(HEALTH_REASONS)].map(
       code => `problem ${code}`,
     )
-    const others = [WIRE_ERRORS, CONFIG_FAULTS, COMMAND_FAULTS].flatMap(part => Object.keys(part))
-    const catalogue = [...others, ...problems]
+    const numbers = [CONFIG_FAULTS, COMMAND_FAULTS].flatMap(part =>
+      Object.values(part).map(({ number }) => number),
+    )
+    const catalogue = [...Object.keys(WIRE_ERRORS), ...numbers, ...problems]
     expect(new Set(documented)).toEqual(new Set(catalogue))
     expect(documented).toHaveLength(catalogue.length)
   })
@@ -101,13 +103,13 @@ test('the manifest of docs/kubernetes.md runs one gateway, which ends before the
 })
 
 test('codes of commands and of the configuration are complete and in order in each hundred', () => {
-  const gapsIn = (codes: readonly string[]) => {
-    const numbers = codes.map(code => Number(code.slice(2)))
+  const gapsIn = (faults: readonly { readonly number: string }[]) => {
+    const numbers = faults.map(fault => Number(fault.number.slice(2)))
     return numbers.filter((number, at) => {
       const isFirst = at === 0 || Math.floor(number / 100) !== Math.floor((numbers[at - 1] ?? 0) / 100)
       return isFirst ? number % 100 !== 1 : number !== (numbers[at - 1] ?? 0) + 1
     })
   }
-  expect(gapsIn(Object.keys(COMMAND_FAULTS))).toEqual([])
-  expect(gapsIn(Object.keys(CONFIG_FAULTS))).toEqual([])
+  expect(gapsIn(Object.values(COMMAND_FAULTS))).toEqual([])
+  expect(gapsIn(Object.values(CONFIG_FAULTS))).toEqual([])
 })

@@ -42,7 +42,7 @@ export function configurationsOn(
       const live = await store.live()
       if (live.head.revision !== body.base) {
         throw new CommandError(
-          'GW4001',
+          'revision_changed',
           `The plan was made against revision ${body.base}, but the store is at ${live.head.revision}.`,
         )
       }
@@ -67,7 +67,7 @@ export function configurationsOn(
       rollBack(store.withAuthority(authority), revision, { origin: 'rest', author, check }),
   }
 
-  /** @throws {ProbeError} GW5001 */
+  /** @throws {ProbeError} probe_failed */
   async function probeAll(agreed: Plan, tree: Tree, live: Live): Promise<void> {
     const orders = probeOrders(agreed, live.resources, resourcesAfter(agreed, live.resources, tree))
     const verdicts = await Promise.all(orders.map(order => ports.probe(order)))

@@ -47,7 +47,7 @@ export interface Configurations {
   validate(yaml: string): Promise<AnswerOf<OperationOf<'validate_config'>>>
   /** @throws {ApiError} configuration_invalid, reference_rejected; {@link CommandError} as `plan` of changes throws. */
   plan(yaml: string): Promise<AnswerOf<OperationOf<'plan_config'>>>
-  /** @throws what `plan` throws; {ApiError} too_many_deletes; {ProbeError} GW5001; and as `apply` of changes throws. */
+  /** @throws what `plan` throws; {ApiError} too_many_deletes; {ProbeError} probe_failed; and as `apply` of changes throws. */
   apply(body: BodyOf<OperationOf<'apply_config'>>, by: ChangeAuthor): Promise<AppliedSet>
   /** @throws as `rollBack` of changes throws. */
   rollBack(revision: number, by: ChangeAuthor): Promise<RolledBack>
@@ -70,7 +70,7 @@ export interface UseCasePorts {
    * @param credential the credential set in this request, if the endpoint uses a stored one.
    */
   readonly probe: (order: ProbeOrder, credential?: string) => Promise<ProbeVerdict>
-  /** Seals a secret for one use. @throws {CommandError} GW2008 */
+  /** Seals a secret for one use. @throws {CommandError} master_key_unusable */
   readonly sealCredential: (secret: string, boundTo: string) => Promise<StoredCredential>
   /** Answered by the gateway, which may be in another thread; so are the next two. */
   readonly status: () => Promise<Omit<AnswerOf<OperationOf<'get_status'>>, 'store_revision'>>
@@ -80,14 +80,14 @@ export interface UseCasePorts {
   readonly currency: () => Promise<string>
   /**
    * Explains which calls would be served; counts and holds nothing.
-   * @throws {CommandError} GW4005 if no key has that name.
+   * @throws {CommandError} not_found if no key has that name.
    */
   readonly explain: (query: ExplainQuery) => Promise<AnswerOf<OperationOf<'explain'>>>
   readonly maintenance: {
     show(): Promise<MaintenanceShown>
     /**
      * @param store of the caller.
-     * @throws {CommandError} GW4014 if the settings keep maintenance on.
+     * @throws {CommandError} maintenance_in_file if the settings keep maintenance on.
      */
     set(
       wanted: { readonly enabled: boolean; readonly message?: string; readonly author: string },

@@ -48,7 +48,7 @@ export function patched(before: Fields, patch: Fields): Fields {
   return result
 }
 
-/** Finds a resource by name. @throws {CommandError} GW4005 */
+/** Finds a resource by name. @throws {CommandError} not_found */
 export async function find(
   { store }: ReadPorts,
   kind: Kind,
@@ -56,7 +56,7 @@ export async function find(
 ): Promise<{ readonly resource: StoredResource; readonly live: Live }> {
   const live = await store.find({ kind, name })
   const [resource] = live.resources
-  if (!resource) throw new CommandError('GW4005', `There is no ${kind} ${name.replace(' ', ' / ')}.`)
+  if (!resource) throw new CommandError('not_found', `There is no ${kind} ${name.replace(' ', ' / ')}.`)
   return { resource, live }
 }
 

@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
+import { CommandError } from './catalogue/command.ts'
 
 /** Structured logging: one JSON object per line, control characters escaped. */
 export interface Log extends Pick<Logger, 'info' | 'warn' | 'error' | 'debug'> {
@@ -40,10 +41,15 @@ function describeError(error: unknown): unknown {
   return {
     type: error.name,
     message: error.message,
-    ...('code' in error && typeof error.code === 'string' && { code: error.code }),
+    ...codeOf(error),
     stack: error.stack,
     ...(error.cause !== undefined && { cause: describeError(error.cause) }),
   }
+}
+
+function codeOf(error: Error): { readonly code?: string } {
+  if (error instanceof CommandError) return { code: error.number }
+  return 'code' in error && typeof error.code === 'string' ? { code: error.code } : {}
 }
 
 export function createLog(destination: LogDestination, options: LogOptions): Log {

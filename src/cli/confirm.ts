@@ -6,7 +6,7 @@ import type { Session } from './session.ts'
  * Asks before a change. `--yes` answers the question. Without a terminal on both ends, with `--no-input`, or with a
  * configuration from stdin no answer is possible, so it fails at once.
  *
- * @throws {CommandError} GW4002 if no answer is possible, GW4003 if the answer is not yes, GW9002 on a signal.
+ * @throws {CommandError} confirmation_required if no answer is possible, not_confirmed if the answer is not yes, interrupted on a signal.
  */
 export async function confirm(session: Session, question: string): Promise<void> {
   const { io, flags, out, signal } = session
@@ -29,15 +29,15 @@ export async function confirm(session: Session, question: string): Promise<void>
   // Ctrl-C and Ctrl-D leave the cursor behind the question.
   if (answer === undefined) out.info('')
   signal.throwIfAborted()
-  if (!/^y(es)?$/i.test(answer?.trim() ?? '')) throw new CommandError('GW4003')
+  if (!/^y(es)?$/i.test(answer?.trim() ?? '')) throw new CommandError('not_confirmed')
 }
 
-/** Checks early that {@link confirm} can ask later. @throws {CommandError} GW4002 */
+/** Checks early that {@link confirm} can ask later. @throws {CommandError} confirmation_required */
 export function expectAnswerable(session: Session): void {
   const { io, flags } = session
   if (flags.yes) return
   const asked = flags.input && io.stdin.isTTY === true && io.stderr.isTTY === true
-  if (!asked || flags.config.includes('-')) throw new CommandError('GW4002', whyNot(session))
+  if (!asked || flags.config.includes('-')) throw new CommandError('confirmation_required', whyNot(session))
 }
 
 function whyNot({ flags, io }: Session): string {

@@ -81,7 +81,7 @@ function answerCommander(error: CommanderError, said: Said, out: Output, argv: r
   }
   if (error.code === 'commander.help') {
     if (out.format !== 'json') out.info(said.err)
-    return out.fail(new CommandError('GW6001', 'A command is missing.'))
+    return out.fail(new CommandError('usage', 'A command is missing.'))
   }
   return out.fail(usageError(error, argv))
 }
@@ -90,7 +90,7 @@ function rejectFormat(command: Command, out: Output, extra: readonly string[]): 
   if (out.format === 'text' || out.format === 'json' || extra.includes(out.format)) return
   const known = ['--format text', 'json', ...extra].map(format => `\`${format}\``)
   const list = `${known.slice(0, -1).join(', ')} and ${known.at(-1)}`
-  throw new CommandError('GW6001', `\`gw ${command.name()}\` supports only ${list}.`)
+  throw new CommandError('usage', `\`gw ${command.name()}\` supports only ${list}.`)
 }
 
 interface ProgramOptions {
@@ -119,7 +119,7 @@ function listen(io: Io): Pick<Session, 'signal' | 'onHangup'> & { close(): void 
   }
   const interrupted = () => {
     end()
-    controller.abort(new CommandError('GW9002'))
+    controller.abort(new CommandError('interrupted'))
   }
   for (const name of ENDING_SIGNALS) io.signals.on(name, interrupted)
   return {

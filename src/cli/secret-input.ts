@@ -10,13 +10,13 @@ const ERASE = new Set(['\u0008', '\u007f'])
  * A new password: from stdin with `--password -`, or typed twice on a terminal, where it is not shown. Never from the
  * command line, which other users of the machine and the shell's history can read.
  *
- * @throws {CommandError} GW6001 if input is not possible or the two differ, GW9002 on a signal.
+ * @throws {CommandError} usage if input is not possible or the two differ, interrupted on a signal.
  */
 export async function newPassword(session: Session, flag: string | undefined): Promise<string> {
   const [first, second] = await password(session, flag, ['New password: ', 'Again: '])
   if (first === second) return first ?? ''
   session.out.info('')
-  throw new CommandError('GW6001', 'The two passwords differ.', { hint: 'Nothing was changed: try again.' })
+  throw new CommandError('usage', 'The two passwords differ.', { hint: 'Nothing was changed: try again.' })
 }
 
 /**
@@ -34,7 +34,7 @@ async function password(
 ): Promise<readonly string[]> {
   const { io, flags, signal } = session
   if (flag !== undefined && flag !== '-') {
-    throw new CommandError('GW6001', 'A password does not belong on the command line.', {
+    throw new CommandError('usage', 'A password does not belong on the command line.', {
       hint: 'Pipe it in with `--password -`, or leave the flag out and type it.',
     })
   }
@@ -43,7 +43,7 @@ async function password(
     return questions.map(() => piped)
   }
   if (!flags.input || io.stdin.isTTY !== true || io.stderr.isTTY !== true) {
-    throw new CommandError('GW6001', 'A password is needed, and the input is not a terminal.', {
+    throw new CommandError('usage', 'A password is needed, and the input is not a terminal.', {
       hint: 'Pipe it in with `--password -`.',
     })
   }
@@ -64,7 +64,7 @@ async function typed({ io, signal }: Session, questions: readonly string[]): Pro
       const ask = () => stderr.write(questions[answers.length] ?? '')
       const take = (text: string) => {
         for (const character of text) {
-          if (character === INTERRUPT) return reject(new CommandError('GW9002'))
+          if (character === INTERRUPT) return reject(new CommandError('interrupted'))
           if (character === '\r' || character === '\n' || character === END) {
             answers.push(line)
             line = ''
@@ -76,8 +76,8 @@ async function typed({ io, signal }: Session, questions: readonly string[]): Pro
         }
       }
       stdin.on('data', take)
-      stdin.once('end', () => reject(new CommandError('GW9002')))
-      signal.addEventListener('abort', () => reject(new CommandError('GW9002')), { once: true })
+      stdin.once('end', () => reject(new CommandError('interrupted')))
+      signal.addEventListener('abort', () => reject(new CommandError('interrupted')), { once: true })
       ask()
     })
   } finally {

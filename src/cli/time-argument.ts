@@ -18,7 +18,7 @@ export interface Now {
  * `2026-11-01T08:00:00Z`.
  *
  * @param flag for the error message.
- * @throws {CommandError} GW6001
+ * @throws {CommandError} usage
  */
 export function parseTime(
   flag: string,
@@ -33,7 +33,7 @@ export function parseTime(
   if (!Number.isNaN(dateMs) && isoDate(dateMs) === text) return dayStart(dateMs, timezone)
   const exact = timestamp.safeDecode(text)
   if (exact.success) return exact.data
-  throw new CommandError('GW6001', `\`${flag} ${text}\` is not a time.`, {
+  throw new CommandError('usage', `\`${flag} ${text}\` is not a time.`, {
     hint: 'Write a duration such as 30d, a day such as 2026-11-01, or a time such as 2026-11-01T08:00:00Z.',
   })
 }

@@ -26,7 +26,7 @@ export function addWaitOptions(command: Command): Command {
 
 /**
  * Waits until the gateways of the store serve a revision. Returns their number; undefined without waiting.
- * @throws {CommandError} GW5002, GW9002
+ * @throws {CommandError} not_served, interrupted
  */
 export async function awaitServed(
   session: Session,

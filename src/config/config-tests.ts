@@ -38,13 +38,13 @@ function testsIn(source: Source, report: Report, environment: LoadPorts['environ
   const root = contents === null ? undefined : resolveDocument(contents, source, report, environment)
   if (finding || root === undefined) {
     const span = { source, start: 0, end: 1 }
-    report.add(finding ?? { code: 'GW1003', span, text: 'nothing but white space and comments' })
+    report.add(finding ?? { code: 'file_empty', span, text: 'nothing but white space and comments' })
     redactUnread(source)
     return []
   }
   if (root.kind !== 'map') {
     const text = `expected a map with \`version: 1\` and \`tests\`, got ${kindOf(root)}`
-    report.add({ code: 'GW1201', span: root.span, text })
+    report.add({ code: 'wrong_type', span: root.span, text })
     return []
   }
   const start = { ...root.span, end: root.span.start + 1 }
@@ -52,7 +52,11 @@ function testsIn(source: Source, report: Report, environment: LoadPorts['environ
   const list = root.entries.get('tests')
   if (list?.value.kind !== 'list') {
     const span = list ? list.value.span : start
-    report.add({ code: list ? 'GW1201' : 'GW1203', span, text: 'expected a list of tests under `tests`' })
+    report.add({
+      code: list ? 'wrong_type' : 'missing_field',
+      span,
+      text: 'expected a list of tests under `tests`',
+    })
     return []
   }
   return list.value.items.flatMap((item, index) => placed(item, index, report))

@@ -17,11 +17,15 @@ export function detectForeign(contents: ParsedNode | null, source: Source): Find
   const apiVersion = keys.get('apiVersion')
   if (apiVersion && keys.has('kind')) {
     const text = 'this is a Kubernetes manifest'
-    return { code: 'GW1006', span: spanOf(apiVersion, source), text }
+    return { code: 'kubernetes_manifest', span: spanOf(apiVersion, source), text }
   }
   const litellm = LITELLM_KEYS.flatMap(name => keys.get(name) ?? [])[0]
   if (litellm)
-    return { code: 'GW1007', span: spanOf(litellm, source), text: 'this is a LiteLLM configuration' }
+    return {
+      code: 'litellm_configuration',
+      span: spanOf(litellm, source),
+      text: 'this is a LiteLLM configuration',
+    }
   return undefined
 }
 

@@ -35,7 +35,7 @@ const SECTIONS = { endpoints: 'endpoint', tenants: 'tenant', keys: 'key' } as co
 export function extractDeclarations(root: Node, report: Report): Declared {
   if (root.kind !== 'map') {
     const text = `expected a map with \`version: 1\` and sections such as \`endpoints\`, got ${kindOf(root)}`
-    report.add({ code: 'GW1201', span: root.span, text })
+    report.add({ code: 'wrong_type', span: root.span, text })
     return { declarations: [] }
   }
   checkVersion(root, report)
@@ -66,7 +66,12 @@ function checkVersion(root: MapNode, report: Report): void {
   const version = root.entries.get('version')?.value
   if (version === undefined) {
     const span = { ...root.span, end: root.span.start + 1 }
-    report.add({ code: 'GW1203', span, text: '`version` is missing', hint: 'write `version: 1` at the root' })
+    report.add({
+      code: 'missing_field',
+      span,
+      text: '`version` is missing',
+      hint: 'write `version: 1` at the root',
+    })
     return
   }
   if (version.kind === 'broken') {
@@ -76,7 +81,7 @@ function checkVersion(root: MapNode, report: Report): void {
   if (version.kind === 'scalar' && version.value === 1) return
   const isText = version.kind === 'scalar' && version.value === '1'
   report.add({
-    code: 'GW1207',
+    code: 'unknown_version',
     span: version.span,
     path: ['version'],
     text: 'this gw reads version 1 only',
@@ -89,7 +94,7 @@ function reportUnknown(root: MapNode, report: Report): void {
     if (field.startsWith('x-') || ROOT_FIELDS.includes(field)) continue
     const near = didYouMean(field, ROOT_FIELDS)
     report.add({
-      code: 'GW1202',
+      code: 'unknown_field',
       span: key,
       text: `unknown field \`${shorten(field)}\` at the root`,
       hint:
@@ -125,7 +130,7 @@ function named(root: MapNode, section: string, schema: NameSchema, report: Repor
     if (!result.success) {
       const [issue] = result.error.issues as Issue[]
       const text = `\`${shorten(name)}\` cannot be a name: ${issue?.message ?? 'malformed'}`
-      report.add({ code: 'GW1205', span: key, path: [section], text })
+      report.add({ code: 'value_out_of_range', span: key, path: [section], text })
     }
     return { name, node: value, home: key }
   })
@@ -166,7 +171,7 @@ function reportKind(node: Node, wanted: string, path: Path, report: Report): voi
   }
   const isNothing = node.kind === 'scalar' && node.value === null
   report.add({
-    code: 'GW1201',
+    code: 'wrong_type',
     span: node.span,
     path,
     text: `expected ${wanted}, got ${kindOf(node)}`,

@@ -78,7 +78,8 @@ class FileReader {
     }
     const before = this.#yamlFiles
     const isRead = await this.#directory(path, found.real)
-    if (isRead && this.#yamlFiles === before) this.#reject('GW1002', path, NOTHING_FOUND[this.#wanted])
+    if (isRead && this.#yamlFiles === before)
+      this.#reject('directory_empty', path, NOTHING_FOUND[this.#wanted])
   }
 
   /**
@@ -90,7 +91,7 @@ class FileReader {
     try {
       names = await readdir(this.#at(path))
     } catch (error) {
-      this.#reject('GW1001', path, reasonOf(error))
+      this.#reject('path_unreadable', path, reasonOf(error))
       return false
     }
     for (const name of names.sort()) {
@@ -122,7 +123,7 @@ class FileReader {
       const at = this.#at(path)
       return { stats: await stat(at), real: await realpath(at) }
     } catch (error) {
-      this.#reject('GW1001', path, reasonOf(error))
+      this.#reject('path_unreadable', path, reasonOf(error))
       return undefined
     }
   }
@@ -140,19 +141,19 @@ class FileReader {
 
   async #read(path: string, stats: Stats): Promise<void> {
     if (stats.isFile() && stats.size > FILE_LIMIT_BYTES) {
-      this.#reject('GW1004', path, `${stats.size} bytes`)
+      this.#reject('file_too_large', path, `${stats.size} bytes`)
       return
     }
     try {
       this.#accept(path, await readUpTo(this.#at(path), FILE_LIMIT_BYTES + 1))
     } catch (error) {
-      this.#reject('GW1001', path, reasonOf(error))
+      this.#reject('path_unreadable', path, reasonOf(error))
     }
   }
 
   #accept(file: string, bytes: Buffer): void {
     if (bytes.length > FILE_LIMIT_BYTES) {
-      this.#reject('GW1004', file, `more than ${FILE_LIMIT_BYTES} bytes`)
+      this.#reject('file_too_large', file, `more than ${FILE_LIMIT_BYTES} bytes`)
       return
     }
     const isText = isUtf8(bytes)
@@ -166,7 +167,7 @@ class FileReader {
     this.incomplete = true
     const start = source.text.length
     this.#report.add({
-      code: 'GW1005',
+      code: 'not_utf8',
       span: { source, start, end: start + 1 },
       text: 'not UTF-8 from here on',
     })

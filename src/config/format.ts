@@ -18,7 +18,7 @@ export interface ProblemJson {
 
 export function problemJson({ code, severity, message, place, other, frame, hint }: Problem): ProblemJson {
   return {
-    code,
+    code: CONFIG_FAULTS[code].number,
     severity,
     message,
     ...placeJson(place),
@@ -43,7 +43,14 @@ const COLOURS: Record<keyof typeof PLAIN, string> = {
 }
 
 /** Codes with complete messages: the catalogue's hint would add nothing. */
-const COMPLETE = new Set<ConfigCode>(['GW1101', 'GW1201', 'GW1203', 'GW1204', 'GW1205', 'GW1206'])
+const COMPLETE = new Set<ConfigCode>([
+  'yaml_syntax',
+  'wrong_type',
+  'missing_field',
+  'unknown_value',
+  'value_out_of_range',
+  'fields_conflict',
+])
 
 /**
  * A problem as text, without a final line break:
@@ -58,7 +65,7 @@ export function formatProblem(problem: Problem, { colour }: { colour: boolean })
   const paint = colour ? COLOURS : PLAIN
   const tone = severity === 'error' ? paint.red : paint.yellow
   const heading = `${paint.bold}${formatPlace(place)}${paint.off}`
-  const lines = [`${heading} ${code} ${tone}${severity}${paint.off} ${message}`]
+  const lines = [`${heading} ${CONFIG_FAULTS[code].number} ${tone}${severity}${paint.off} ${message}`]
   for (const line of frame?.split('\n') ?? []) {
     const shade = line.startsWith('>') ? '' : /^ +\| +\^+$/.test(line) ? tone : paint.dim
     lines.push(`  ${shade}${line}${shade && paint.off}`)

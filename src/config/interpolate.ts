@@ -50,7 +50,7 @@ export function isOneVariable(text: string): boolean {
   return ALONE.test(text)
 }
 
-const MALFORMED: InterpolationFault = { code: 'GW1402', text: 'a malformed `${…}`' }
+const MALFORMED: InterpolationFault = { code: 'malformed_interpolation', text: 'a malformed `${…}`' }
 
 function evaluate(
   expression: string,
@@ -60,7 +60,7 @@ function evaluate(
   if (name === undefined || preset?.includes('${')) return MALFORMED
   if (!name.startsWith('GW_')) {
     const hint = `only GW_… may be read into a configuration; a secret is a reference: \`{ env: ${name} }\``
-    return { code: 'GW1403', text: `\`${name}\` does not start with GW_`, hint }
+    return { code: 'variable_not_allowed', text: `\`${name}\` does not start with GW_`, hint }
   }
   const value = Object.hasOwn(environment, name) ? environment[name] : undefined
   if (value !== undefined && (value !== '' || preset === undefined)) return value
@@ -70,7 +70,7 @@ function evaluate(
     Object.keys(environment).filter(other => other.startsWith('GW_')),
   )
   return {
-    code: 'GW1401',
+    code: 'variable_not_set',
     text: `the environment variable \`${name}\` is not set`,
     ...(near !== undefined && { hint: `did you mean \`${near}\`?` }),
   }

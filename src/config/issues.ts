@@ -81,11 +81,11 @@ function findingsOfOne(issue: Issue, context: IssueContext): Finding[] {
   if (!found) return [{ ...missing(issue, inner), span: home, path: path.slice(0, -1) }]
   if (issue.code === 'invalid_key') {
     const text = messageOf(issue.issues?.[0] ?? issue)
-    return [{ code: 'GW1205', text, span: home, path }]
+    return [{ code: 'value_out_of_range', text, span: home, path }]
   }
   const finding = findingText(issue, node, context, inner)
   // Frames are drawn last, so that no frame contains a value found to be a secret.
-  if (finding.code === 'GW1404') node.span.source.redact(node.span.start, node.span.end)
+  if (finding.code === 'literal_secret') node.span.source.redact(node.span.start, node.span.end)
   return [{ ...finding, span: node.span, path }]
 }
 
@@ -115,7 +115,7 @@ function unknownField(key: string, context: IssueContext, inner: Path): IssueTex
     near === undefined
       ? `the fields here are ${listed(fieldsHere(context, inner))}`
       : `did you mean \`${near}\`?`
-  return { code: 'GW1202', text: `unknown field \`${shorten(key)}\``, hint }
+  return { code: 'unknown_field', text: `unknown field \`${shorten(key)}\``, hint }
 }
 
 /** The field that `key` most likely stands for. */
@@ -149,12 +149,12 @@ function missing(issue: Issue, inner: Path): IssueText {
   const field = shorten(String(inner.at(-1)))
   if (code !== undefined && issue.code === 'custom') return { code, text: issue.message }
   const hint = issue.values === undefined ? {} : { hint: `one of ${listed(issue.values.map(String))}` }
-  return { code: 'GW1203', text: `\`${field}\` is missing`, ...hint }
+  return { code: 'missing_field', text: `\`${field}\` is missing`, ...hint }
 }
 
 function findingText(issue: Issue, node: Node, context: IssueContext, inner: Path): IssueText {
   if (isSecretReference(context.schema, inner) && node.kind === 'scalar' && node.value !== null) {
-    return { code: 'GW1404', text: 'a secret in plain text (it is not shown here)' }
+    return { code: 'literal_secret', text: 'a secret in plain text (it is not shown here)' }
   }
   switch (issue.code) {
     case 'invalid_type':
@@ -166,7 +166,7 @@ function findingText(issue: Issue, node: Node, context: IssueContext, inner: Pat
     case 'invalid_value':
       return noneOf((issue.values ?? []).map(String), node)
     default:
-      return { code: faultOf(issue) ?? 'GW1205', text: messageOf(issue) }
+      return { code: faultOf(issue) ?? 'value_out_of_range', text: messageOf(issue) }
   }
 }
 
@@ -187,7 +187,7 @@ function wrongKind(expected: readonly string[], node: Node, context: IssueContex
   const wanted = example === undefined ? words : `${words} such as \`${example}\``
   const hint = formHint(node, [...context.path, ...inner]) ?? quotingHint(expected, node, example)
   return {
-    code: 'GW1201',
+    code: 'wrong_type',
     text: `expected ${wanted}, got ${kindOf(node)}`,
     ...(hint !== undefined && { hint }),
   }
@@ -236,11 +236,11 @@ export function kindOf(node: Node): string {
 
 function noneOf(values: readonly string[], node: Node): IssueText {
   if (node.kind !== 'scalar' || node.value === null) {
-    return { code: 'GW1201', text: `expected one of ${listed(values)}, got ${kindOf(node)}` }
+    return { code: 'wrong_type', text: `expected one of ${listed(values)}, got ${kindOf(node)}` }
   }
   const near = node.interpolated ? undefined : didYouMean(node.written, values)
   return {
-    code: 'GW1204',
+    code: 'unknown_value',
     text: `\`${shorten(node.written)}\` is not one of ${listed(values)}`,
     ...(near !== undefined && { hint: `did you mean \`${near}\`?` }),
   }

@@ -25,7 +25,7 @@ function checkBaseUrl(endpoint: Node, path: Path, report: Report): void {
   if (node?.kind !== 'scalar' || typeof node.value !== 'string' || !URL.canParse(node.value)) return
   const url = new URL(node.value)
   const warn = (text: string, hint: string): void =>
-    report.add({ code: 'GW1309', severity: 'warning', span: node.span, path, text, hint })
+    report.add({ code: 'suspicious_base_url', severity: 'warning', span: node.span, path, text, hint })
   const appended = APPENDED.exec(url.pathname)?.[0]
   if (appended !== undefined) {
     const base = url.origin + url.pathname.slice(0, -appended.length)
@@ -63,7 +63,7 @@ function checkPrice(node: Node | undefined, path: Path, report: Report): void {
     const value = amount?.kind === 'scalar' ? numberIn(amount) : undefined
     if (amount === undefined || value === undefined || value <= 0 || value >= LEAST_PER_MILLION) continue
     report.add({
-      code: 'GW1310',
+      code: 'suspicious_price',
       severity: 'warning',
       span: amount.span,
       path: [...path, part],

@@ -66,7 +66,11 @@ function emptiness(contents: ParsedNode | null, source: Source): Finding | undef
   const isEmpty =
     contents === null || (isScalar(contents) && contents.value === null && contents.source === '')
   if (!isEmpty) return undefined
-  return { code: 'GW1003', span: { source, start: 0, end: 1 }, text: 'nothing but white space and comments' }
+  return {
+    code: 'file_empty',
+    span: { source, start: 0, end: 1 },
+    text: 'nothing but white space and comments',
+  }
 }
 
 /** The canonical form of a resource, or undefined if its declaration is invalid. */
@@ -108,7 +112,7 @@ function oneSet(declared: readonly Declared[], report: Report): string {
   for (const { name, span } of others) {
     if (first === undefined || name === first.name) continue
     report.add({
-      code: 'GW1303',
+      code: 'duplicate_set',
       span,
       other: first.span,
       text: `the tree already has the set \`${first.name}\``,

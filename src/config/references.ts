@@ -55,7 +55,7 @@ function reportDuplicates(declarations: readonly Declaration[], report: Report):
     const { file, line, column } = other.source.placeAt(other.start)
     const label = kind === 'settings' ? '`settings`' : `the ${kind} \`${shorten(name)}\``
     report.add({
-      code: kind === 'settings' ? 'GW1304' : 'GW1301',
+      code: kind === 'settings' ? 'duplicate_settings' : 'duplicate_name',
       span: home,
       other,
       text: `${label} is already at ${file}:${line}:${column}`,
@@ -73,7 +73,13 @@ function reportSharedHashes(declarations: readonly Declaration[], report: Report
     if (other === undefined) first.set(hash.value, { home: hash.span, name })
     else if (other.name !== name) {
       const text = `the key \`${shorten(other.name)}\` has the same hash`
-      report.add({ code: 'GW1307', span: hash.span, other: other.home, path: [...path, 'hash'], text })
+      report.add({
+        code: 'duplicate_secret',
+        span: hash.span,
+        other: other.home,
+        path: [...path, 'hash'],
+        text,
+      })
     }
   }
 }
@@ -120,7 +126,7 @@ class References {
     const scalar = scalarAt(node, field)
     if (scalar === undefined || typeof scalar.value !== 'string' || this.#exists(kind, scalar.value)) return
     this.#report.add({
-      code: 'GW1302',
+      code: 'unknown_reference',
       span: scalar.span,
       path: [...path, field],
       text: `there is no ${kind} \`${shorten(scalar.written)}\``,
@@ -137,7 +143,7 @@ class References {
       if (!modelPattern.safeParse(item.value).success) continue
       if (this.#exists('publication', item.value)) continue
       this.#report.add({
-        code: 'GW1305',
+        code: 'unknown_model',
         severity: 'warning',
         span: item.span,
         path: [...path, field, index],
@@ -162,7 +168,7 @@ class References {
       const status = scalarAt(node, 'status')
       if ((status !== undefined && status.value !== 'listed') || this.#elsewhere.mayDeclare(name)) continue
       const text = 'listed, but without a binding: every call would answer 404'
-      this.#report.add({ code: 'GW1306', severity: 'warning', span: home, path, text })
+      this.#report.add({ code: 'listed_without_binding', severity: 'warning', span: home, path, text })
     }
   }
 
@@ -175,7 +181,7 @@ class References {
       const status = scalarAt(node, 'status')
       if (status !== undefined && status.value !== 'listed') continue
       const text = 'without a price, which `settings.require_price` demands: every call would answer 403'
-      this.#report.add({ code: 'GW1308', severity: 'warning', span: home, path, text })
+      this.#report.add({ code: 'listed_without_price', severity: 'warning', span: home, path, text })
     }
   }
 }

@@ -60,7 +60,7 @@ class Reader {
     this.#written++
     if (isAlias(ast)) return this.#alias(ast.source, span, depth)
     if (depth > DEPTH_LIMIT)
-      return this.#reject('GW1108', span, `nested more than ${DEPTH_LIMIT} levels deep`)
+      return this.#reject('nesting_too_deep', span, `nested more than ${DEPTH_LIMIT} levels deep`)
     const anchor = ast.anchor === undefined ? undefined : this.#open(ast.anchor)
     const node = this.#tagged(ast, span) ?? this.#untagged(ast, span, depth)
     if (anchor) anchor.node = node
@@ -82,24 +82,28 @@ class Reader {
 
   #tagged(ast: ParsedNode, span: Span): BrokenNode | undefined {
     if (ast.tag === undefined || CORE_TAG.test(ast.tag)) return undefined
-    this.#report.add({ code: 'GW1104', span, text: `gw does not support the tag of this value` })
+    this.#report.add({ code: 'unknown_tag', span, text: `gw does not support the tag of this value` })
     return broken(span)
   }
 
   #alias(name: string, span: Span, depth: number): Node {
     const anchor = this.#anchors.get(name)
     if (anchor === undefined) {
-      this.#report.add({ code: 'GW1106', span, text: 'no anchor of this name before the alias' })
+      this.#report.add({ code: 'alias_undefined', span, text: 'no anchor of this name before the alias' })
       return broken(span)
     }
     if (anchor.node === undefined) {
       const text = 'the alias is inside the value that it refers to'
-      this.#report.add({ code: 'GW1106', span, text, hint: 'write the value in full' })
+      this.#report.add({ code: 'alias_undefined', span, text, hint: 'write the value in full' })
       return broken(span)
     }
     if (!this.#afford(anchor.node.size)) return this.#rejectExpansion(span)
     if (depth + anchor.node.height - 1 > DEPTH_LIMIT) {
-      return this.#reject('GW1108', span, `nested more than ${DEPTH_LIMIT} levels deep, through this alias`)
+      return this.#reject(
+        'nesting_too_deep',
+        span,
+        `nested more than ${DEPTH_LIMIT} levels deep, through this alias`,
+      )
     }
     return anchor.node
   }
@@ -110,7 +114,7 @@ class Reader {
   }
 
   #rejectExpansion(span: Span): BrokenNode {
-    return this.#reject('GW1105', span, 'aliases and merges make this file too large')
+    return this.#reject('alias_limit', span, 'aliases and merges make this file too large')
   }
 
   #reject(code: Finding['code'], span: Span, text: string): BrokenNode {
@@ -136,7 +140,7 @@ class Reader {
       if (isMergeKey(pair.key)) {
         if (merges[0]) {
           this.#report.add({
-            code: 'GW1107',
+            code: 'duplicate_map_key',
             span: key,
             other: merges[0].key,
             text: 'a second `<<` in one map',
@@ -150,7 +154,7 @@ class Reader {
       if (earlier) {
         const { line } = this.#source.placeAt(earlier.key.start)
         this.#report.add({
-          code: 'GW1107',
+          code: 'duplicate_map_key',
           span: key,
           other: earlier.key,
           text: `\`${shorten(name)}\` is already on line ${line}`,
@@ -170,7 +174,7 @@ class Reader {
     for (const map of maps) {
       if (map.kind === 'broken') continue
       if (map.kind !== 'map') {
-        this.#report.add({ code: 'GW1110', span: key, text: '`<<` takes a map or a list of maps' })
+        this.#report.add({ code: 'merge_not_map', span: key, text: '`<<` takes a map or a list of maps' })
         continue
       }
       if (!this.#afford(map.entries.size)) {
@@ -192,7 +196,7 @@ class Reader {
       const hint =
         isScalar(ast) && ast.source !== undefined ? `quote it: "${shorten(ast.source)}"` : undefined
       this.#report.add({
-        code: 'GW1109',
+        code: 'map_key_not_text',
         span,
         text: 'a key that is not text',
         ...(hint !== undefined && { hint }),
@@ -203,7 +207,7 @@ class Reader {
       this.#open(ast.anchor).node = scalar(span, ast.value, ast.value, false)
     }
     if (ast.value === '__proto__') {
-      this.#report.add({ code: 'GW1111', span, text: '`__proto__` cannot be a key' })
+      this.#report.add({ code: 'reserved_map_key', span, text: '`__proto__` cannot be a key' })
       return undefined
     }
     return ast.value
@@ -235,7 +239,7 @@ function isMergeKey(ast: ParsedNode): boolean {
 function finite(node: ScalarNode): ScalarNode | BrokenNode {
   if (typeof node.value !== 'number' || Number.isFinite(node.value)) return node
   const text = Number.isNaN(node.value) ? '`.nan` is not a number that gw takes' : 'an infinite number'
-  return { ...broken(node.span), findings: [{ code: 'GW1205', span: node.span, text }] }
+  return { ...broken(node.span), findings: [{ code: 'value_out_of_range', span: node.span, text }] }
 }
 
 function broken(span: Span): BrokenNode {

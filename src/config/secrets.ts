@@ -13,9 +13,9 @@ export interface SecretPorts {
 /** A reference without a usable secret. Names the reference, never a value. */
 export class SecretError extends Error {
   override readonly name = 'SecretError'
-  readonly code: ConfigCode = 'GW1405'
+  readonly code: ConfigCode = 'secret_unresolved'
   readonly reference: SecretReference
-  readonly hint: string = CONFIG_FAULTS.GW1405.hint
+  readonly hint: string = CONFIG_FAULTS.secret_unresolved.hint
   constructor(reference: SecretReference, reason: string, cause?: unknown) {
     super(`${formatReference(reference)} ${reason}`, { cause })
     this.reference = reference

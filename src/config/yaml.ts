@@ -48,16 +48,16 @@ function tokenize(source: Source): { tokens: CST.Token[]; finding?: Finding } {
   for (const lexeme of new Lexer().lex(source.text)) {
     const start = parser.offset
     read++
-    if (read > TOKEN_LIMIT) return reject('GW1004', `more than ${TOKEN_LIMIT} YAML tokens`, start)
+    if (read > TOKEN_LIMIT) return reject('file_too_large', `more than ${TOKEN_LIMIT} YAML tokens`, start)
     if (/^[&!]/.test(lexeme)) properties++
     else if (lexeme.trim() !== '') properties = 0
-    if (properties > PROPERTIES_LIMIT) return reject('GW1101', 'more than one anchor or tag', start)
+    if (properties > PROPERTIES_LIMIT) return reject('yaml_syntax', 'more than one anchor or tag', start)
     for (const token of parser.next(lexeme)) {
       const stop = rejectedToken(token, tokens)
       if (stop) return reject(stop.code, stop.text, token.offset, lengthOf(token))
       tokens.push(token)
     }
-    if (parser.stack.length > STACK_LIMIT) return reject('GW1108', 'nested too deep', start)
+    if (parser.stack.length > STACK_LIMIT) return reject('nesting_too_deep', 'nested too deep', start)
   }
   for (const token of parser.end()) {
     const stop = rejectedToken(token, tokens)
@@ -72,11 +72,11 @@ function rejectedToken(
   before: readonly CST.Token[],
 ): Pick<Finding, 'code' | 'text'> | undefined {
   if (token.type === 'directive') {
-    return { code: 'GW1103', text: 'a `%` directive: gw supports only YAML 1.2' }
+    return { code: 'yaml_directive', text: 'a `%` directive: gw supports only YAML 1.2' }
   }
-  if (token.type === 'error') return { code: 'GW1101', text: SYNTAX.UNEXPECTED_TOKEN }
+  if (token.type === 'error') return { code: 'yaml_syntax', text: SYNTAX.UNEXPECTED_TOKEN }
   if (token.type === 'document' && before.some(earlier => earlier.type === 'document')) {
-    return { code: 'GW1102', text: 'a second document begins here' }
+    return { code: 'several_documents', text: 'a second document begins here' }
   }
   return undefined
 }
@@ -134,7 +134,7 @@ function syntaxFinding(source: Source, error: YAMLError): Finding {
   const line = source.lineRange(source.placeAt(start).line)
   const hasVariable = line !== undefined && /[[{,].*\$\{/.test(source.text.slice(...line).slice(0, 4_096))
   return {
-    code: 'GW1101',
+    code: 'yaml_syntax',
     text: SYNTAX[error.code] ?? SYNTAX.IMPOSSIBLE,
     span: { source, start: Math.min(start, source.text.length), end },
     ...(hasVariable && { hint: 'inside `[ ]` and `{ }` quote variables: "${GW_NAME}"' }),

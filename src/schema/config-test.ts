@@ -70,29 +70,36 @@ export const configTest = z
     costs: money.optional().describe('The exact cost of an answer of `model` with `usage`.'),
   })
   .superRefine((test, ctx) => {
-    const fault = (field: string, message: string, fault: 'GW1203' | 'GW1206') =>
+    const fault = (field: string, message: string, fault: 'missing_field' | 'fields_conflict') =>
       ctx.addIssue({ code: 'custom', path: [field], message, params: { fault } })
     const claims = CLAIMS.filter(claim => test[claim] !== undefined)
     const [claim, second] = claims
     if (claim === undefined) {
-      fault('may_call', `a test claims one of ${CLAIMS.map(each => `\`${each}\``).join(', ')}`, 'GW1203')
+      fault(
+        'may_call',
+        `a test claims one of ${CLAIMS.map(each => `\`${each}\``).join(', ')}`,
+        'missing_field',
+      )
       return
     }
-    if (second) fault(second, `a test claims one thing: \`${claim}\` or \`${second}\``, 'GW1206')
+    if (second) fault(second, `a test claims one thing: \`${claim}\` or \`${second}\``, 'fields_conflict')
     const names = claim === 'may_call' || claim === 'may_not_call'
-    if (names && test.model !== undefined) fault('model', `\`${claim}\` names the model already`, 'GW1206')
-    if (!names && test.model === undefined) fault('model', `\`${claim}\` is of a model`, 'GW1203')
+    if (names && test.model !== undefined)
+      fault('model', `\`${claim}\` names the model already`, 'fields_conflict')
+    if (!names && test.model === undefined) fault('model', `\`${claim}\` is of a model`, 'missing_field')
     if (test.key !== undefined && test.tenant !== undefined)
-      fault('tenant', 'either a key or a tenant calls, not both', 'GW1206')
+      fault('tenant', 'either a key or a tenant calls, not both', 'fields_conflict')
     const needsCaller = names || claim === 'is_rejected'
     if (needsCaller && test.key === undefined && test.tenant === undefined)
-      fault('key', `\`${claim}\` is of a key, or of a tenant`, 'GW1203')
+      fault('key', `\`${claim}\` is of a key, or of a tenant`, 'missing_field')
     for (const field of ['because', 'status'] as const) {
       if (claim !== 'may_not_call' && test[field] !== undefined)
-        fault(field, `\`${field}\` goes with \`may_not_call\``, 'GW1206')
+        fault(field, `\`${field}\` goes with \`may_not_call\``, 'fields_conflict')
     }
-    if (claim === 'costs' && test.usage === undefined) fault('usage', '`costs` is of a `usage`', 'GW1203')
-    if (claim !== 'costs' && test.usage !== undefined) fault('usage', '`usage` goes with `costs`', 'GW1206')
+    if (claim === 'costs' && test.usage === undefined)
+      fault('usage', '`costs` is of a `usage`', 'missing_field')
+    if (claim !== 'costs' && test.usage !== undefined)
+      fault('usage', '`usage` goes with `costs`', 'fields_conflict')
   })
   .meta({ id: 'config_test', description: 'One assertion about a configuration.' })
 

@@ -71,7 +71,7 @@ function rejectSecrets(
       code: 'custom',
       path: [header],
       message: 'a secret in plain text (it is not shown here)',
-      params: { fault: 'GW1404' },
+      params: { fault: 'literal_secret' },
     })
   }
 }
@@ -106,7 +106,7 @@ function checkProxy(value: string, ctx: z.RefinementCtx<string>): void {
       ? {
           code: 'custom',
           message: 'a password in plain text (it is not shown here)',
-          params: { fault: 'GW1404' },
+          params: { fault: 'literal_secret' },
           input: value,
         }
       : {

@@ -41,7 +41,7 @@ export const key = z
         code: 'custom',
         path: ['tenant'],
         message: 'a key of kind `tenant` names its tenant',
-        params: { fault: 'GW1203' },
+        params: { fault: 'missing_field' },
       })
     }
     if (value.kind === 'platform' && value.tenant !== undefined) {
@@ -49,7 +49,7 @@ export const key = z
         code: 'custom',
         path: ['tenant'],
         message: 'a key of kind `platform` has no tenant',
-        params: { fault: 'GW1206' },
+        params: { fault: 'fields_conflict' },
       })
     }
     if (value.hash !== undefined && value.secret !== undefined) {
@@ -57,7 +57,7 @@ export const key = z
         code: 'custom',
         path: ['secret'],
         message: 'either `hash` or `secret`, not both',
-        params: { fault: 'GW1206' },
+        params: { fault: 'fields_conflict' },
       })
     }
   })

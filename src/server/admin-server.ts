@@ -58,7 +58,7 @@ const MAX_WAITING = 16
 /**
  * Starts the control plane over its own connection. The gateway of this process sees its writes as it sees commits of
  * other processes. Runs in a thread: see `threads/remote-control.ts`.
- * @throws {CommandError} GW2xxx; GW6001 if the first administrator cannot be created.
+ * @throws {CommandError} store_…; usage if the first administrator cannot be created.
  */
 export async function openControl(address: ListenAddress, ports: ControlPlanePorts): Promise<ControlPlane> {
   const { clock, random, log, cwd, environment } = ports

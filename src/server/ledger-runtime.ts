@@ -48,7 +48,7 @@ export class LedgerRuntime {
   /**
    * Takes the store's gateway lease, and settles the holds that an earlier process left open.
    *
-   * @throws {CommandError} GW2006 if another gateway serves the store; GW2001, GW2003.
+   * @throws {CommandError} store_in_use if another gateway serves the store; store_unavailable, store_missing.
    */
   static async open(store: string, ports: LedgerRuntimePorts): Promise<LedgerRuntime> {
     const { clock, log, cwd, onDeath, ledgerThread } = ports

@@ -10,7 +10,7 @@ const REASONS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Converts the error of a failed listen into GW4008; returns any other error unchanged.
+ * Converts the error of a failed listen into address_unavailable; returns any other error unchanged.
  *
  * @param flag the command-line flag that sets the address.
  */
@@ -18,7 +18,7 @@ export function listenFault(error: unknown, { host, port }: ListenAddress, flag:
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (!Object.hasOwn(REASONS, code)) return error
   const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
-  return new CommandError('GW4008', `${address} ${REASONS[code]}.`, {
+  return new CommandError('address_unavailable', `${address} ${REASONS[code]}.`, {
     hint: `Stop the process that uses it, or choose another address of this machine and a port of 1024 or above with ${flag}.`,
     cause: error,
   })

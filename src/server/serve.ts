@@ -34,7 +34,7 @@ const NOTICE_MS = 500
 /**
  * Starts the gateway and the control plane over one store.
  *
- * @throws {CommandError} GW2xxx for the store, GW4008 if an address is in use, GW4009 if no revision can be served.
+ * @throws {CommandError} store_… for the store, address_unavailable if an address is in use, nothing_to_serve if no revision can be served.
  * Everything started so far is closed before the throw.
  */
 export async function serve(options: ServeOptions, ports: ServePorts): Promise<Serving> {

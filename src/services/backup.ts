@@ -28,8 +28,8 @@ export interface Restored extends StoreCopy {
 
 /**
  * Writes a consistent copy of the store while gateways serve it. The file is written completely or not at all.
- * @throws {CommandError} GW4018 if the file exists and must not be replaced; GW2009 if the store is damaged; GW2001,
- * GW2003, GW6001; GW9002
+ * @throws {CommandError} file_exists if the file exists and must not be replaced; backup_damaged if the store is damaged; store_unavailable,
+ * store_missing, usage; interrupted
  */
 export async function backUp(
   file: string,
@@ -39,7 +39,8 @@ export async function backUp(
 ): Promise<BackedUp> {
   const store = storePath(storeUrl, ports.cwd)
   const path = resolve(ports.cwd, file)
-  if (fileIdentity(store) === undefined) throw new CommandError('GW2003', `${store} does not exist yet.`)
+  if (fileIdentity(store) === undefined)
+    throw new CommandError('store_missing', `${store} does not exist yet.`)
   assertWritable(path, file, store)
   if (existsSync(path) && !watch.isForced) throw alreadyExists(file)
   const fresh = beside(path, ports)
@@ -63,8 +64,8 @@ export async function backUp(
 
 /**
  * Replaces the store with a backup, and keeps the former store beside it.
- * @throws {CommandError} GW2006 while a gateway serves the store, GW2005 while another process has it open; GW2009 if
- * the file is damaged or not a backup, GW2002 if a newer gw wrote it; GW2001, GW6001; GW9002
+ * @throws {CommandError} store_in_use while a gateway serves the store, store_locked while another process has it open; backup_damaged if
+ * the file is damaged or not a backup, store_too_new if a newer gw wrote it; store_unavailable, usage; interrupted
  */
 export async function restore(
   file: string,
@@ -116,13 +117,13 @@ function itself(file: string): CommandError {
 }
 
 function alreadyExists(file: string): CommandError {
-  return new CommandError('GW4018', `${file} already exists.`, {
+  return new CommandError('file_exists', `${file} already exists.`, {
     hint: 'Name another file, or pass --force to replace it; nothing was written.',
   })
 }
 
 function usage(message: string, hint: string): CommandError {
-  return new CommandError('GW6001', message, { hint })
+  return new CommandError('usage', message, { hint })
 }
 
 /** A name in the same folder, so that a rename is atomic. */

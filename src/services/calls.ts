@@ -27,7 +27,7 @@ export interface CallsRead {
   readonly unknownNames: readonly string[]
 }
 
-/** The newest `limit` calls that match the filters, oldest first. @throws {CommandError} GW2xxx */
+/** The newest `limit` calls that match the filters, oldest first. @throws {CommandError} store_… */
 export async function readCalls(
   filters: CallFilters,
   limit: number,
@@ -48,7 +48,7 @@ export async function readCalls(
 /**
  * Like {@link readCalls}, then every new call until the signal aborts. The abort is the normal end.
  * @param show receives some calls at a time, oldest first, and is awaited before the next poll.
- * @throws {CommandError} GW2xxx
+ * @throws {CommandError} store_…
  */
 export async function followCalls(
   filters: CallFilters,

@@ -23,29 +23,25 @@ export interface ChosenUpstream {
   readonly price?: ListedPrice
 }
 
-/** @throws {CommandError} GW6001 if an option is missing or unknown. */
+/** @throws {CommandError} usage if an option is missing or unknown. */
 export function chosenUpstream({ vendor: id, model, baseUrl, prices }: UpstreamOptions): ChosenUpstream {
   const vendor = VENDORS.get(id)
   if (vendor === undefined) throw unknownVendor(id)
   if (model === undefined || !modelName.safeParse(model).success) {
-    throw new CommandError('GW6001', `Which model of ${vendor.title}? Pass --model NAME, without spaces.`, {
+    throw new CommandError('usage', `Which model of ${vendor.title}? Pass --model NAME, without spaces.`, {
       hint: 'The name that the upstream accepts; applications call it by the same name.',
     })
   }
   const address = baseUrl ?? vendor.baseUrl
   const parts = addressParts({ ...vendor, baseUrl: address })
   if (parts.length > 0) {
-    throw new CommandError(
-      'GW6001',
-      `The address of ${vendor.title} has placeholders: ${parts.join(', ')}.`,
-      {
-        hint: `Pass it with them filled in: --base-url ${vendor.baseUrl}`,
-      },
-    )
+    throw new CommandError('usage', `The address of ${vendor.title} has placeholders: ${parts.join(', ')}.`, {
+      hint: `Pass it with them filled in: --base-url ${vendor.baseUrl}`,
+    })
   }
   const checked = endpoint.safeParse({ protocol: vendor.protocol, base_url: address, served_model: model })
   if (!checked.success) {
-    throw new CommandError('GW6001', `--base-url: ${checked.error.issues[0]?.message ?? 'not an address'}.`)
+    throw new CommandError('usage', `--base-url: ${checked.error.issues[0]?.message ?? 'not an address'}.`)
   }
   return { vendor, model, baseUrl: checked.data.base_url, ...(prices && { price: priceOf(vendor, model) }) }
 }
@@ -53,7 +49,7 @@ export function chosenUpstream({ vendor: id, model, baseUrl, prices }: UpstreamO
 function priceOf({ account, title }: Vendor, model: string): ListedPrice {
   const price = listedPrice(account, model)
   if (price !== undefined) return price
-  throw new CommandError('GW6001', `The price list of ${PRICES_AS_OF} has no ${model} of ${title}.`, {
+  throw new CommandError('usage', `The price list of ${PRICES_AS_OF} has no ${model} of ${title}.`, {
     hint: 'Leave out --prices, and add the price to the generated file.',
   })
 }
@@ -61,7 +57,7 @@ function priceOf({ account, title }: Vendor, model: string): ListedPrice {
 function unknownVendor(id: string): CommandError {
   const suggestion = didYouMean(id, VENDORS.keys())
   const question = suggestion === undefined ? '' : `; did you mean ${suggestion}?`
-  return new CommandError('GW6001', `There is no vendor ${JSON.stringify(id)} in the table${question}`, {
+  return new CommandError('usage', `There is no vendor ${JSON.stringify(id)} in the table${question}`, {
     hint: `One of: ${[...VENDORS.keys()].join(', ')}. For any other vendor, use the most similar one and pass --base-url.`,
   })
 }

@@ -69,7 +69,7 @@ export interface PlanOptions {
 
 /**
  * The changes that an apply would make. A store that does not exist yet counts as empty, and is not created.
- * @throws {ConfigurationInvalid} and {@link CommandError} GW2xxx, GW4004, GW4005, GW4010, GW6001
+ * @throws {ConfigurationInvalid} and {@link CommandError} store_…, owned_by_other, not_found, still_referenced, usage
  */
 export async function planConfiguration(
   paths: readonly string[],
@@ -112,12 +112,21 @@ export interface ApplyResult {
 /**
  * Makes the store match the files.
  *
- *     load ──▶ plan ──▶ preview ──▶ probe ──▶ review ──▶ author ──▶ one transaction ──▶ revision base + 1
- *       │        │         │          │         │                        │
- *     GW3001   GW4004    GW4002     GW5001    GW4003                GW4001 GW4004
- *              GW4010    GW4015                                     GW4010 GW3002
+ *     load               configuration_invalid
+ *       ▼
+ *     plan               owned_by_other, still_referenced
+ *       ▼
+ *     preview            confirmation_required, too_many_deletes
+ *       ▼
+ *     probe              probe_failed
+ *       ▼
+ *     review, author     not_confirmed
+ *       ▼
+ *     one transaction    revision_changed, owned_by_other, still_referenced, not_servable
+ *       ▼
+ *     revision base + 1
  *
- * Nothing is locked or created during probes and review; the transaction detects concurrent changes (GW4001). Without
+ * Nothing is locked or created during probes and review; the transaction detects concurrent changes (revision_changed). Without
  * changes nothing is written.
  */
 export async function applyConfiguration(
@@ -195,7 +204,7 @@ async function probeNewEndpoints(
 
 /**
  * @param set absent: the only set in the store.
- * @throws {CommandError} GW2xxx, GW4005 if the set does not exist, GW6001 if the store has several sets and none was
+ * @throws {CommandError} store_…, not_found if the set does not exist, usage if the store has several sets and none was
  * named.
  */
 export async function exportConfiguration(
@@ -206,7 +215,7 @@ export async function exportConfiguration(
   return exportOf(set, await withStore(storeUrl, 'read', ports, store => store.live()))
 }
 
-/** The same for a state that is already loaded. @throws {CommandError} GW4005, GW6001 */
+/** The same for a state that is already loaded. @throws {CommandError} not_found, usage */
 export function exportOf(set: string | undefined, live: Live): Exported {
   const chosen = chooseSet(set, live)
   const resources = exportSet(live, chosen)
@@ -243,12 +252,12 @@ function chooseSet(wanted: string | undefined, live: Live): string {
   const [only = DEFAULT_SET] = sets
   if (wanted === undefined) {
     if (sets.length < 2) return only
-    throw new CommandError('GW6001', 'The store has several sets, and an export covers one.', {
+    throw new CommandError('usage', 'The store has several sets, and an export covers one.', {
       hint: `Pass --set with one of these: ${sets.join(', ')}.`,
     })
   }
   if (sets.includes(wanted)) return wanted
-  throw new CommandError('GW4005', `There is no set ${wanted} in the store.`, {
+  throw new CommandError('not_found', `There is no set ${wanted} in the store.`, {
     hint: sets.length > 0 ? `Pass --set with one of these: ${sets.join(', ')}.` : 'Nothing was applied yet.',
   })
 }

@@ -23,7 +23,7 @@ const REDIRECT = 'error'
 
 /**
  * Calls one operation of a control plane.
- * @throws {CommandError} GW7001 if there is no answer, another server answers, or the token is not accepted.
+ * @throws {CommandError} control_plane_unreachable if there is no answer, another server answers, or the token is not accepted.
  */
 export async function askControl(
   id: OperationId,
@@ -57,25 +57,38 @@ export async function askControl(
     text = await answer.text()
   } catch (error) {
     signal.throwIfAborted()
-    throw new CommandError('GW7001', `${url.origin} does not answer: ${reasonOf(error, timeoutMs)}.`, {
-      cause: error,
-    })
+    throw new CommandError(
+      'control_plane_unreachable',
+      `${url.origin} does not answer: ${reasonOf(error, timeoutMs)}.`,
+      {
+        cause: error,
+      },
+    )
   }
   if (answer.status === 204) return { status: 204, json: undefined }
   const json = jsonOf(text)
   if (isGatewayError(json)) {
-    throw new CommandError('GW7001', `${url.origin} is the gateway for inference, not the control plane.`, {
-      hint: 'The control plane listens elsewhere: 127.0.0.1:8080, or as `gw serve --control-listen` says.',
-    })
+    throw new CommandError(
+      'control_plane_unreachable',
+      `${url.origin} is the gateway for inference, not the control plane.`,
+      {
+        hint: 'The control plane listens elsewhere: 127.0.0.1:8080, or as `gw serve --control-listen` says.',
+      },
+    )
   }
   if (token !== undefined && (answer.status === 401 || answer.status === 403)) {
     const { detail } = (json ?? {}) as { readonly detail?: string }
     const why = answer.status === 403 && detail !== undefined ? `: ${detail}` : '.'
-    throw new CommandError('GW7001', `${url.origin} rejects the token (${answer.status})${why}`, {
-      hint: `\`gw login --url ${url.origin} --user NAME\` creates a new one; GW_TOKEN takes precedence over it.`,
-    })
+    throw new CommandError(
+      'control_plane_unreachable',
+      `${url.origin} rejects the token (${answer.status})${why}`,
+      {
+        hint: `\`gw login --url ${url.origin} --user NAME\` creates a new one; GW_TOKEN takes precedence over it.`,
+      },
+    )
   }
-  if (json === undefined) throw new CommandError('GW7001', `${url.origin} is not a control plane of gw.`)
+  if (json === undefined)
+    throw new CommandError('control_plane_unreachable', `${url.origin} is not a control plane of gw.`)
   return { status: answer.status, json }
 }
 

@@ -36,7 +36,7 @@ export type Explanation =
  * Explains a field of the configuration or an error code, from the schema and the catalogue.
  * @param word a path as in a file or from its kind down, the last part of a path, or a code in any case; absent: the
  * kinds of resources.
- * @throws {CommandError} GW6001 if the word is unknown, with the most similar one.
+ * @throws {CommandError} usage if the word is unknown, with the most similar one.
  */
 export function explain(word: string | undefined): Explanation {
   const fields = allFields()
@@ -52,7 +52,7 @@ export function explain(word: string | undefined): Explanation {
   if (only && named.length === 1) return { of: 'field', field: withMembers(only, fields) }
   if (named.length > 1) return { of: 'fields', fields: named }
   const suggestion = similarTo(word, fields)
-  throw new CommandError('GW6001', `\`${word}\` is unknown.`, {
+  throw new CommandError('usage', `\`${word}\` is unknown.`, {
     hint: suggestion
       ? `Did you mean ${suggestion}?`
       : 'Pass a field such as endpoint.timeouts.idle, or a code such as GW1202; `gw explain` alone lists the kinds.',
@@ -75,11 +75,11 @@ function codesOf(word: string): readonly ExplainedCode[] {
 
 function allCodes(): readonly ExplainedCode[] {
   return [
-    ...Object.entries(COMMAND_FAULTS).map(([code, { title, hint, exit }]) => {
-      return { code, audience: 'command', title, hint, exit } as const
+    ...Object.values(COMMAND_FAULTS).map(({ number, title, hint, exit }) => {
+      return { code: number, audience: 'command', title, hint, exit } as const
     }),
-    ...Object.entries(CONFIG_FAULTS).map(([code, { title, hint }]) => {
-      return { code, audience: 'configuration', title, hint } as const
+    ...Object.values(CONFIG_FAULTS).map(({ number, title, hint }) => {
+      return { code: number, audience: 'configuration', title, hint } as const
     }),
     ...Object.entries<WireError>(WIRE_ERRORS).map(([code, { title, hint, status, code: wire }]) => {
       return { code, audience: 'client', title, hint, status, ...(wire !== undefined && { wire }) } as const

@@ -10,7 +10,7 @@ const NAME = 'admin'
 /**
  * Creates the user `admin` with the password of `GW_ADMIN_PASSWORD` if there is no user yet. Otherwise the variable is
  * ignored: a restart must not restore a password that was changed since.
- * @throws {CommandError} GW6001 if the password is too short or too long.
+ * @throws {CommandError} usage if the password is too short or too long.
  */
 export async function makeFirstAdmin(
   store: Store,
@@ -24,7 +24,7 @@ export async function makeFirstAdmin(
     return
   }
   if (!passwordSchema.safeParse(password).success) {
-    throw new CommandError('GW6001', `${VARIABLE} must have 8 to 256 characters.`, {
+    throw new CommandError('usage', `${VARIABLE} must have 8 to 256 characters.`, {
       hint: `Set another password, or unset it and run \`gw users create ${NAME} --role admin\`.`,
     })
   }

@@ -9,7 +9,7 @@ import { compiledFiles, freshView } from './why/from-files.ts'
 import { contextOfState } from './why/from-store.ts'
 
 /**
- * A warning (GW1311) for each key of the files with a quota or budget smaller than the reservation of a first call.
+ * A warning (limit_below_first_call) for each key of the files with a quota or budget smaller than the reservation of a first call.
  * Empty if the files cannot be compiled: an apply reports the reason.
  */
 export async function firstCallWarnings(
@@ -36,7 +36,7 @@ export async function firstCallWarnings(
     const rejected = entry && !isAmple(entry) ? rejectedFirstCall(entry, calls, view) : undefined
     if (rejected === undefined) return []
     const message = `keys.${name}: ${rejectionText(rejected)}`
-    return { code: 'GW1311', severity: 'warning', message, place } as const
+    return { code: 'limit_below_first_call', severity: 'warning', message, place } as const
   })
 }
 
@@ -61,7 +61,7 @@ export async function firstCallWarning(
     const rejected = entry && rejectedFirstCall(entry, firstCalls(view), view)
     return rejected && rejectionText(rejected)
   } catch (error) {
-    if (error instanceof CommandError && error.code === 'GW4009') return undefined
+    if (error instanceof CommandError && error.code === 'nothing_to_serve') return undefined
     throw error
   }
 }

@@ -12,7 +12,7 @@ export interface Follower {
   readonly watch: boolean
 }
 
-/** The running gateways that will overwrite changes missing from their files. @throws {CommandError} GW2xxx */
+/** The running gateways that will overwrite changes missing from their files. @throws {CommandError} store_… */
 export async function followers(
   storeUrl: string,
   ports: Pick<AppPorts, 'clock' | 'cwd'>,

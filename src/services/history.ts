@@ -15,7 +15,7 @@ import { withStore } from './stored.ts'
 
 type HistoryPorts = Pick<AppPorts, 'clock' | 'cwd'>
 
-/** The newest revisions first. @throws {CommandError} GW2xxx */
+/** The newest revisions first. @throws {CommandError} store_… */
 export async function listRevisions(
   limit: number,
   storeUrl: string,
@@ -30,7 +30,7 @@ export interface ShownRevision extends Difference {
   readonly resources: readonly Resource[]
 }
 
-/** The changes of a revision. @throws {CommandError} GW2xxx, GW4005 */
+/** The changes of a revision. @throws {CommandError} store_…, not_found */
 export async function showRevision(
   id: number,
   storeUrl: string,
@@ -45,7 +45,7 @@ export async function showRevision(
 
 /**
  * The files that would produce the state of a revision.
- * @throws {CommandError} GW2xxx, GW4005; GW6001 if the store has several sets and none was named.
+ * @throws {CommandError} store_…, not_found; usage if the store has several sets and none was named.
  */
 export async function exportRevision(
   id: number,
@@ -69,16 +69,16 @@ export interface RollbackWithImpact {
 /**
  * Restores the full state of a revision, as a new revision.
  *
- *     plan ──▶ review ──▶ one transaction ──▶ revision base + 1
- *       │        │            │
- *     GW4005   GW4003       GW4001 GW3002
- *              GW4015
+ *     plan ──────▶ review ────────────▶ one transaction ──▶ revision base + 1
+ *       │            │                    │
+ *     not_found   not_confirmed         revision_changed
+ *                 too_many_deletes      not_servable
  *
  * Nothing is probed: the restored configuration has been served before, and a rollback should not wait for an
  * upstream.
  *
  * @param review receives the plan and rejects by throwing.
- * @throws {CommandError} GW2xxx and the codes above.
+ * @throws {CommandError} store_… and the codes above.
  */
 export async function rollBackTo(
   to: number,
@@ -103,7 +103,7 @@ export async function rollBackTo(
   })
 }
 
-/** The plan of {@link rollBackTo}. @throws {CommandError} GW2xxx, GW4005 */
+/** The plan of {@link rollBackTo}. @throws {CommandError} store_…, not_found */
 export async function planRollbackTo(
   to: number,
   storeUrl: string,

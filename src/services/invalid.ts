@@ -9,7 +9,7 @@ export class ConfigurationInvalid extends CommandError {
     const errors = problems.filter(problem => problem.severity === 'error')
     const files = new Set(errors.map(problem => problem.place.file))
     super(
-      'GW3001',
+      'configuration_invalid',
       `The configuration is not valid: ${pluralize(errors.length, 'error')} in ${pluralize(files.size, 'file')}.`,
     )
     this.problems = problems

@@ -30,7 +30,7 @@ export interface KeyFilters {
 
 /**
  * Creates a key owned by the command line, and mints its secret if `isIssued`.
- * @throws {CommandError} GW2xxx, GW3002, GW4005, GW4013, GW6001
+ * @throws {CommandError} store_…, not_servable, not_found, already_exists, usage
  */
 export async function createKey(
   key: NewKey,
@@ -51,7 +51,7 @@ export async function createKey(
 
 /**
  * Ends every secret of a key at once, for any owner.
- * @throws {CommandError} GW2xxx, GW4005
+ * @throws {CommandError} store_…, not_found
  */
 export async function revokeKey(name: string, storeUrl: string, ports: KeyPorts): Promise<RevokedKey> {
   const hasEnded = ({ secrets, held }: RevokedKey) => secrets > 0 || held
@@ -62,7 +62,7 @@ export async function revokeKey(name: string, storeUrl: string, ports: KeyPorts)
  * Deletes a key that no configuration file declares. Returns the number of the new revision.
  *
  * @param review receives the key and rejects by throwing.
- * @throws {CommandError} GW2xxx, GW4004, GW4005
+ * @throws {CommandError} store_…, owned_by_other, not_found
  */
 export async function deleteKey(
   name: string,
@@ -89,7 +89,7 @@ export interface Issued extends IssuedSecret {
 
 /**
  * Mints the first secret of each key, or of none on an error.
- * @throws {CommandError} GW2xxx, GW4005, GW4006
+ * @throws {CommandError} store_…, not_found, has_secret
  */
 export async function issueKeys(
   names: readonly string[],
@@ -115,7 +115,7 @@ async function issue(store: Store, name: string, ports: KeyPorts): Promise<Issue
 
 /**
  * @param graceMs how long the older secrets still work; 0 ends them at once.
- * @throws {CommandError} GW2xxx, GW4005, GW4006
+ * @throws {CommandError} store_…, not_found, has_secret
  */
 export async function rotateKey(
   name: string,
@@ -128,17 +128,17 @@ export async function rotateKey(
   )
 }
 
-/** Disables a key manually. False if it was disabled already. @throws {CommandError} GW2xxx, GW4005 */
+/** Disables a key manually. False if it was disabled already. @throws {CommandError} store_…, not_found */
 export async function disableKey(name: string, storeUrl: string, ports: KeyPorts): Promise<boolean> {
   return changed('disable_key', name, storeUrl, ports, store => keys.suspendKey(store, name), Boolean)
 }
 
-/** Reverts {@link disableKey}. False if the key was not disabled. @throws GW2xxx, GW4005, GW4007 */
+/** Reverts {@link disableKey}. False if the key was not disabled. @throws store_…, not_found, disabled_in_file */
 export async function enableKey(name: string, storeUrl: string, ports: KeyPorts): Promise<boolean> {
   return changed('enable_key', name, storeUrl, ports, store => keys.resumeKey(store, name), Boolean)
 }
 
-/** All keys that match every filter, sorted by name. @throws {CommandError} GW2xxx */
+/** All keys that match every filter, sorted by name. @throws {CommandError} store_… */
 export async function listKeys(
   { expiringMs, unusedMs }: KeyFilters,
   storeUrl: string,
@@ -166,7 +166,7 @@ export interface KeySpend {
   readonly currency: string
 }
 
-/** @throws {CommandError} GW2xxx, GW4005 */
+/** @throws {CommandError} store_…, not_found */
 export async function showKey(
   name: string,
   storeUrl: string,

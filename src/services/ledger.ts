@@ -17,7 +17,7 @@ export class LedgerBroken extends CommandError {
   readonly checked: LedgerChecked
   readonly findings: readonly Finding[]
   constructor(checked: LedgerChecked, findings: readonly Finding[]) {
-    super('GW2007', `The ledger does not add up: ${pluralize(findings.length, 'finding')}.`)
+    super('ledger_inconsistent', `The ledger does not add up: ${pluralize(findings.length, 'finding')}.`)
     this.checked = checked
     this.findings = findings
   }
@@ -25,7 +25,7 @@ export class LedgerBroken extends CommandError {
 
 /**
  * Adds up every entry again and compares all derived rows with the sums.
- * @throws {LedgerBroken} with the contradictions; GW2xxx for the store; GW9002 after an abort.
+ * @throws {LedgerBroken} with the contradictions; store_… for the store; interrupted after an abort.
  */
 export async function verifyLedger(
   storeUrl: string,

@@ -26,7 +26,7 @@ function loginFile(environment: Environment): string | undefined {
   return join(config || join(home ?? '', '.config'), 'gw', 'login.json')
 }
 
-/** The log-in for an origin. @throws {CommandError} GW4016 if the file is unsafe or unreadable. */
+/** The log-in for an origin. @throws {CommandError} not_logged_in if the file is unsafe or unreadable. */
 export async function loginOf(origin: string, environment: Environment): Promise<Login | undefined> {
   const path = loginFile(environment)
   return path === undefined ? undefined : (await readLogins(path))[origin]
@@ -40,7 +40,7 @@ export async function keepLogin(
 ): Promise<string> {
   const path = loginFile(environment)
   if (path === undefined) {
-    throw new CommandError('GW6001', 'HOME is not set: there is no place to store the log-in.', {
+    throw new CommandError('usage', 'HOME is not set: there is no place to store the log-in.', {
       hint: 'Set GW_LOGIN_FILE, or put a token into GW_TOKEN.',
     })
   }
@@ -53,7 +53,7 @@ export async function keepLogin(
     await chmod(fresh, 0o600)
     await rename(fresh, path)
   } catch (error) {
-    throw new CommandError('GW4016', `${path} cannot be written.`, { cause: error })
+    throw new CommandError('not_logged_in', `${path} cannot be written.`, { cause: error })
   }
   return path
 }
@@ -63,7 +63,7 @@ async function readLogins(path: string): Promise<Readonly<Record<string, Login>>
   try {
     const { mode } = await stat(path)
     if ((mode & 0o077) !== 0) {
-      throw new CommandError('GW4016', `Others can read ${path}, which holds tokens.`, {
+      throw new CommandError('not_logged_in', `Others can read ${path}, which holds tokens.`, {
         hint: `\`chmod 600 ${path}\`, and revoke the tokens that others may have read.`,
       })
     }
@@ -71,13 +71,13 @@ async function readLogins(path: string): Promise<Readonly<Record<string, Login>>
   } catch (error) {
     if (error instanceof CommandError) throw error
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
-    throw new CommandError('GW4016', `${path} cannot be read.`, { cause: error })
+    throw new CommandError('not_logged_in', `${path} cannot be read.`, { cause: error })
   }
   try {
     const json = JSON.parse(text) as Partial<Content>
     if (json.version === 1 && typeof json.control_planes === 'object') return json.control_planes
     throw new Error('another version')
   } catch (error) {
-    throw new CommandError('GW4016', `${path} was not written by gw.`, { cause: error })
+    throw new CommandError('not_logged_in', `${path} was not written by gw.`, { cause: error })
   }
 }

@@ -19,7 +19,7 @@ type LoginPorts = Pick<AppPorts, 'environment' | 'signal' | 'clock'>
  * Logs in at a control plane: the password opens a session, the session creates a token, then the session ends.
  *
  * @param askPassword is called once.
- * @throws {CommandError} GW7001 if the control plane is unreachable or rejects, GW4016 if the log-in cannot be stored.
+ * @throws {CommandError} control_plane_unreachable if the control plane is unreachable or rejects, not_logged_in if the log-in cannot be stored.
  */
 export async function logIn(
   { url, user, scope, expiresIn }: WantedLogin,
@@ -57,13 +57,13 @@ export async function logOut(url: URL, { environment, signal }: LoginPorts): Pro
   return true
 }
 
-/** The token for a control plane: GW_TOKEN, or the stored log-in. @throws {CommandError} GW4016 */
+/** The token for a control plane: GW_TOKEN, or the stored log-in. @throws {CommandError} not_logged_in */
 export async function tokenFor(url: URL, environment: AppPorts['environment']): Promise<string> {
   const given = environment['GW_TOKEN']
   if (given) return given
   const login = await loginOf(url.origin, environment)
   if (login) return login.token
-  throw new CommandError('GW4016', `There is no log-in for ${url.origin}.`, {
+  throw new CommandError('not_logged_in', `There is no log-in for ${url.origin}.`, {
     hint: `\`gw login --url ${url.origin} --user NAME\`, or put a token into GW_TOKEN.`,
   })
 }
@@ -72,7 +72,7 @@ function expected({ status, json }: ControlAnswer, wanted: number, url: URL): un
   if (status === wanted) return json
   const { detail, hint } = json as { readonly detail?: string; readonly hint?: string }
   throw new CommandError(
-    'GW7001',
+    'control_plane_unreachable',
     detail ?? `${url.origin} answers ${status}.`,
     hint === undefined ? {} : { hint },
   )

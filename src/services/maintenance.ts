@@ -24,7 +24,7 @@ export interface Switched {
   readonly changed: boolean
 }
 
-/** @throws {CommandError} GW2xxx */
+/** @throws {CommandError} store_… */
 export async function maintenanceOf(store: Pick<Store, 'live'>): Promise<Maintenance> {
   return described(await store.live())
 }
@@ -33,7 +33,7 @@ export async function maintenanceOf(store: Pick<Store, 'live'>): Promise<Mainten
  * Rejects inference, whatever the settings say, until {@link switchMaintenanceOff}. A running gateway sees it within a
  * second.
  *
- * @throws {CommandError} GW2xxx
+ * @throws {CommandError} store_…
  */
 export async function switchMaintenanceOn(
   store: Store,
@@ -47,7 +47,7 @@ export async function switchMaintenanceOn(
  * Turns the manual switch off. Then the settings apply again.
  *
  * @param onChange is called if the switch was on, even if the settings keep the gateway in maintenance.
- * @throws {CommandError} GW2xxx; GW4014 if the settings keep the gateway in maintenance. The switch is off then.
+ * @throws {CommandError} store_…; maintenance_in_file if the settings keep the gateway in maintenance. The switch is off then.
  */
 export async function switchMaintenanceOff(
   store: Store,
@@ -59,7 +59,7 @@ export async function switchMaintenanceOff(
   if (!maintenance.declared) return { changed, maintenance }
   const place = maintenance.place && `${maintenance.place.file}:${maintenance.place.line}`
   throw new CommandError(
-    'GW4014',
+    'maintenance_in_file',
     `The switch is off, but the settings${place ? ` of ${place}` : ''} keep the gateway in maintenance.`,
     place ? { hint: `Set \`maintenance.enabled: false\` in ${place}, and apply.` } : {},
   )

@@ -44,7 +44,7 @@ export function unknownNames(live: Live, filters: UsageFilters): readonly string
   })
 }
 
-/** The names of a kind, sorted. @throws {CommandError} GW2xxx */
+/** The names of a kind, sorted. @throws {CommandError} store_… */
 export async function listNames(
   kind: Kind,
   storeUrl: string,

@@ -16,7 +16,7 @@ export const CONFIG_FOLDER = 'config'
  * Writes new files and their folders: all of them or, if one already exists, none.
  *
  * @param other must not exist either, because it would contradict the new files.
- * @throws {CommandError} GW4018
+ * @throws {CommandError} file_exists
  */
 export async function writeNewFiles(
   folder: string,
@@ -28,7 +28,7 @@ export async function writeNewFiles(
     if (await exists(join(folder, path))) existing.push(path)
   }
   if (existing.length > 0) {
-    throw new CommandError('GW4018', `${existing.join(', ')} already exists in ${folder}.`)
+    throw new CommandError('file_exists', `${existing.join(', ')} already exists in ${folder}.`)
   }
   for (const { path, content } of files) {
     const full = join(folder, path)

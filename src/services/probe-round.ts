@@ -58,7 +58,7 @@ export interface ProbeRoundPorts extends ProbeOptions {
 
 /**
  * The ports of a probe round for a configuration from `paths`, over the `live` state of the store.
- * @throws {CommandError} GW6001
+ * @throws {CommandError} usage
  */
 export function roundPorts(
   paths: readonly string[],

@@ -14,7 +14,7 @@ import { liveOrEmpty, withStore } from './stored.ts'
  * those with `skip_probe` are listed as skipped.
  *
  * @param names of endpoints; empty for all.
- * @throws {ConfigurationInvalid} and {@link CommandError} GW2xxx, GW4005 if a name is unknown, GW9002.
+ * @throws {ConfigurationInvalid} and {@link CommandError} store_…, not_found if a name is unknown, interrupted.
  */
 export async function probeEndpoints(
   names: readonly string[],
@@ -43,9 +43,9 @@ async function applied(storeUrl: string, ports: AppPorts): Promise<Live> {
   try {
     return await withStore(storeUrl, 'read', ports, store => store.live())
   } catch (error) {
-    if (!(error instanceof CommandError) || error.code !== 'GW2003') throw error
+    if (!(error instanceof CommandError) || error.code !== 'store_missing') throw error
     const hint = 'Probe files before they are applied with `-c PATH`, or correct --store.'
-    throw new CommandError('GW2003', error.message, { hint, cause: error })
+    throw new CommandError('store_missing', error.message, { hint, cause: error })
   }
 }
 
@@ -56,7 +56,7 @@ function chosen(names: readonly string[], resources: readonly Resource[]): reado
   if (unknown.length === 0) return endpoints.filter(({ name }) => names.includes(name))
   const known = endpoints.map(({ name }) => name)
   const alike = [...new Set(unknown.flatMap(name => similarNames(name, known)))]
-  throw new CommandError('GW4005', `There is no endpoint ${unknown.join(', nor ')}.`, {
+  throw new CommandError('not_found', `There is no endpoint ${unknown.join(', nor ')}.`, {
     hint:
       alike.length > 0
         ? `Did you mean ${alike.join(' or ')}? \`gw probe\` without a name probes all.`

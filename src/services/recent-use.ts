@@ -26,7 +26,8 @@ export async function withRecentUse<T>(
   try {
     return await withStore(url, 'read', ports, store => work(recentUse(store)))
   } catch (error) {
-    const isMissing = error instanceof CommandError && (error.code === 'GW2003' || error.code === 'GW2004')
+    const isMissing =
+      error instanceof CommandError && (error.code === 'store_missing' || error.code === 'store_outdated')
     if (isMissing) return work(NEVER_USED)
     throw error
   }

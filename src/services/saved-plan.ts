@@ -33,7 +33,7 @@ export interface SavePlanResult extends PlanWithImpact {
 
 /**
  * Plans and writes the plan to a file that only its owner may read.
- * @throws what {@link planConfiguration} throws; GW9001 if the file cannot be written.
+ * @throws what {@link planConfiguration} throws; unexpected if the file cannot be written.
  */
 export async function savePlan(
   paths: readonly string[],
@@ -44,7 +44,7 @@ export async function savePlan(
   const live = await liveOrEmpty(storeUrl, 'read', ports)
   const made = await planConfiguration(paths, storeUrl, ports, options)
   if (made.plan.base !== live.head.revision) {
-    throw new CommandError('GW4001', 'The store changed during planning.')
+    throw new CommandError('revision_changed', 'The store changed during planning.')
   }
   const createdAtMs = ports.clock.nowMs()
   const expiresAtMs = createdAtMs + options.expiresMs
@@ -68,7 +68,7 @@ export async function savePlan(
 
 /**
  * The plan in a plan file, checked against the store.
- * @throws {CommandError} GW3003, GW4001, GW4019
+ * @throws {CommandError} plan_file_invalid, revision_changed, plan_expired
  */
 export async function planOfFile(file: string, storeUrl: string, ports: AppPorts): Promise<PlanWithImpact> {
   const { ready, live } = await preparePlan(file, storeUrl, 'read', ports)
@@ -77,7 +77,7 @@ export async function planOfFile(file: string, storeUrl: string, ports: AppPorts
 
 /**
  * Applies a plan file, as `applyConfiguration` does from the preview on.
- * @throws {CommandError} GW3003 if the file was modified, GW4019 if it has expired, GW4001 if the store has changed
+ * @throws {CommandError} plan_file_invalid if the file was modified, plan_expired if it has expired, revision_changed if the store has changed
  * since the plan.
  */
 export async function applyPlan(
@@ -96,12 +96,12 @@ async function preparePlan(file: string, storeUrl: string, mode: 'read' | 'upgra
   const live = await liveOrEmpty(storeUrl, mode, ports)
   if (saved.base !== live.head.revision) {
     throw new CommandError(
-      'GW4001',
+      'revision_changed',
       `${file} was made against revision ${saved.base}, but the store is at ${live.head.revision}.`,
     )
   }
   if (saved.baseDigest !== stateDigest(live.resources)) {
-    throw new CommandError('GW4001', `${file} was made against another store.`, {
+    throw new CommandError('revision_changed', `${file} was made against another store.`, {
       hint: 'Pass the --store of the plan, or plan again; nothing was changed.',
     })
   }
@@ -122,7 +122,7 @@ async function textOf(path: string, name: string): Promise<string> {
   } catch (error) {
     const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
     if (!isMissing) throw error
-    throw new CommandError('GW6001', `There is no plan file ${name}.`, {
+    throw new CommandError('usage', `There is no plan file ${name}.`, {
       hint: 'Write one with `gw plan -o FILE`, or name configuration files with -c.',
     })
   }

@@ -19,7 +19,7 @@ export interface SecretFile {
  * Mints one secret per key into new files `FOLDER/NAME.key`. The files are created first, so that no secret is lost to
  * an existing file or a read-only folder. They are deleted if minting fails.
  *
- * @throws {CommandError} GW4018 if a file exists or cannot be created, and what `mint` throws.
+ * @throws {CommandError} file_exists if a file exists or cannot be created, and what `mint` throws.
  */
 export async function mintIntoFiles<Secret extends { readonly key: string; readonly secret: string }>(
   folder: string,
@@ -55,7 +55,7 @@ async function reserve(absolute: string, folder: string, key: string): Promise<R
     await mkdir(absolute, { recursive: true, mode: 0o700 })
     return { key, path, file: await open(join(absolute, name), 'wx', 0o600) }
   } catch (error) {
-    throw new CommandError('GW4018', `${path} cannot be created: ${reasonOf(error)}.`, { cause: error })
+    throw new CommandError('file_exists', `${path} cannot be created: ${reasonOf(error)}.`, { cause: error })
   }
 }
 

@@ -35,12 +35,12 @@ export async function findSecret(
     const row = kept.find(({ boundTo }) => boundTo === source.kept)
     if (!row) {
       const hint = 'Set the credential of the endpoint over REST again.'
-      return new CommandError('GW3002', 'the credential that was set over REST is missing', { hint })
+      return new CommandError('not_servable', 'the credential that was set over REST is missing', { hint })
     }
     const opened = unseal(row, rowOf(row), await masterKey.read())
     if (opened !== undefined) return opened
     const message = 'this master key does not open the credential that was set over REST'
-    return new CommandError('GW2008', message)
+    return new CommandError('master_key_unusable', message)
   } catch (error) {
     if (error instanceof SecretError || error instanceof CommandError) return error
     throw error
@@ -49,7 +49,7 @@ export async function findSecret(
 
 /**
  * Seals a secret for one use.
- * @throws {CommandError} GW2008
+ * @throws {CommandError} master_key_unusable
  */
 export async function sealCredential(
   secret: string,

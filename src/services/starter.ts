@@ -203,7 +203,7 @@ export interface Started {
  * Writes a starter configuration with its tests and a CI workflow for both.
  *
  * @param upstream absent: the demo upstream.
- * @throws {CommandError} GW4018 if one of the files already exists; then nothing is written.
+ * @throws {CommandError} file_exists if one of the files already exists; then nothing is written.
  */
 export async function startFolder(folder: string, upstream?: ChosenUpstream): Promise<Started> {
   const ignoreStands = await exists(join(folder, IGNORE_FILE))

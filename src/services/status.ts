@@ -31,7 +31,7 @@ type StatusPorts = Pick<AppPorts, 'clock' | 'cwd' | 'signal'>
 
 const HOUR_MS = 3_600_000
 
-/** @throws {CommandError} GW2xxx for the store, which is not read if an address is given. */
+/** @throws {CommandError} store_… for the store, which is not read if an address is given. */
 export async function statusNow(sources: LiveStatsSources, ports: StatusPorts): Promise<Status> {
   const liveStats = await sampleOnce(sources, ports)
   const store = sources.url === undefined ? await storeStatus(sources.storeUrl, ports) : undefined

@@ -29,8 +29,8 @@ export async function liveOrEmpty(url: string, mode: 'read' | 'upgrade', ports: 
     return await withStore(url, 'read', ports, store => store.live())
   } catch (error) {
     if (!(error instanceof CommandError)) throw error
-    if (error.code === 'GW2003') return emptyState(ports.clock.nowMs())
-    if (error.code === 'GW2004' && mode === 'upgrade') {
+    if (error.code === 'store_missing') return emptyState(ports.clock.nowMs())
+    if (error.code === 'store_outdated' && mode === 'upgrade') {
       return withStore(url, 'write', ports, store => store.live())
     }
     throw error

@@ -22,7 +22,7 @@ export interface WantedToken {
 
 /**
  * Creates a token for a user, on the machine of the store.
- * @throws {CommandError} GW2xxx, GW4005 if the user or tenant does not exist, GW4013 if the name is taken, GW6001
+ * @throws {CommandError} store_…, not_found if the user or tenant does not exist, already_exists if the name is taken, usage
  */
 export async function createToken(
   { spanMs, ...wanted }: WantedToken,
@@ -30,9 +30,9 @@ export async function createToken(
   ports: TokenPorts,
 ): Promise<{ readonly token: string; readonly stored: StoredToken }> {
   const [issue] = tokenName.safeParse(wanted.name).error?.issues ?? []
-  if (issue) throw new CommandError('GW6001', `A token’s name has ${issue.message}.`)
+  if (issue) throw new CommandError('usage', `A token’s name has ${issue.message}.`)
   if (spanMs < 60_000 || spanMs > MAX_TOKEN_MS)
-    throw new CommandError('GW6001', 'A token must be valid for 1 minute to 366 days.')
+    throw new CommandError('usage', 'A token must be valid for 1 minute to 366 days.')
   ports.signal.throwIfAborted()
   return withStore(storeUrl, 'write', ports, async store => {
     const { id, token } = newToken(ports.random)
@@ -43,7 +43,7 @@ export async function createToken(
   })
 }
 
-/** @throws {CommandError} GW2xxx */
+/** @throws {CommandError} store_… */
 export async function listTokens(
   user: string | undefined,
   storeUrl: string,
@@ -54,12 +54,12 @@ export async function listTokens(
   )
 }
 
-/** @throws {CommandError} GW2xxx, GW4005 */
+/** @throws {CommandError} store_…, not_found */
 export async function revokeToken(id: string, storeUrl: string, ports: TokenPorts): Promise<void> {
   ports.signal.throwIfAborted()
   await withStore(storeUrl, 'write', ports, async store => {
     if (!(await store.users.revokeToken(id))) {
-      throw new CommandError('GW4005', `There is no token ${id}.`, { hint: '`gw tokens list` shows all.' })
+      throw new CommandError('not_found', `There is no token ${id}.`, { hint: '`gw tokens list` shows all.' })
     }
     await record(store, { action: 'revoke_token', target: `token/${id}` }, ports)
   })

@@ -16,8 +16,8 @@ export function variableHint(problem: string): string | undefined {
 export function unservable(problems: readonly string[]): CommandError {
   const variables = new Set(problems.flatMap(problem => VARIABLE.exec(problem)?.[1] ?? []))
   const message = `No revision in the store can be served: ${problems.join('; ')}.`
-  if (variables.size === 0) return new CommandError('GW4009', message)
-  return new CommandError('GW4009', message, {
+  if (variables.size === 0) return new CommandError('nothing_to_serve', message)
+  return new CommandError('nothing_to_serve', message, {
     hint: `Set ${[...variables].join(', ')} in the environment of \`gw serve\`, and start it again.`,
   })
 }

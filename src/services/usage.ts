@@ -17,7 +17,7 @@ export interface UsageReport {
   readonly unknownNames: readonly string[]
 }
 
-/** The settled usage in a span of time. @throws {CommandError} GW2xxx */
+/** The settled usage in a span of time. @throws {CommandError} store_… */
 export async function reportUsage(
   query: UsageQuery,
   storeUrl: string,

@@ -21,7 +21,7 @@ export interface NewUser {
  * Creates a user of the control plane.
  *
  * @param askPassword is called after all other checks have passed.
- * @throws {CommandError} GW2xxx, GW4005 if the tenant does not exist, GW4013 if the name is taken, GW6001
+ * @throws {CommandError} store_…, not_found if the tenant does not exist, already_exists if the name is taken, usage
  */
 export async function createUser(
   newUser: NewUser,
@@ -34,14 +34,14 @@ export async function createUser(
   assertValid(userPlace.safeParse({ role, ...(tenant !== undefined && { tenant }) }))
   return changed('create_user', name, storeUrl, ports, async store => {
     if (await store.users.user(name)) {
-      throw new CommandError('GW4013', `There is a user ${name} already.`, {
+      throw new CommandError('already_exists', `There is a user ${name} already.`, {
         hint: `Set a new password with \`gw users reset-password ${name}\`, or choose another name.`,
       })
     }
     if (tenant !== undefined && (await store.find({ kind: 'tenant', name: tenant })).resources.length === 0) {
       const live = await store.find({ kind: 'tenant' })
       const hint = didYouMean(live, 'tenant', tenant) ?? existingNames(live, 'tenant')
-      throw new CommandError('GW4005', `There is no tenant ${tenant}.`, { hint })
+      throw new CommandError('not_found', `There is no tenant ${tenant}.`, { hint })
     }
     const passwordHash = await hashed(askPassword, ports)
     const place = { role, ...(tenant !== undefined && { tenant }) }
@@ -49,14 +49,14 @@ export async function createUser(
   })
 }
 
-/** All users, by name. @throws {CommandError} GW2xxx */
+/** All users, by name. @throws {CommandError} store_… */
 export async function listUsers(storeUrl: string, ports: UserPorts): Promise<readonly User[]> {
   return withStore(storeUrl, 'read', ports, store => store.users.users({ limit: Number.MAX_SAFE_INTEGER }))
 }
 
 /**
  * Enables or disables a user; disabling ends the user's sessions.
- * @throws {CommandError} GW2xxx, GW4005 if the user does not exist, GW4017 if no administrator would be left.
+ * @throws {CommandError} store_…, not_found if the user does not exist, last_admin if no administrator would be left.
  */
 export async function switchUser(
   name: string,
@@ -77,7 +77,7 @@ export async function switchUser(
  * Sets a new password, which ends every session of the user.
  *
  * @param askPassword is called after the user was found.
- * @throws {CommandError} GW2xxx, GW4005, GW6001
+ * @throws {CommandError} store_…, not_found, usage
  */
 export async function resetPassword(
   name: string,
@@ -87,7 +87,7 @@ export async function resetPassword(
 ): Promise<void> {
   await changed('reset_password', name, storeUrl, ports, async store => {
     if (!(await store.users.user(name))) {
-      throw new CommandError('GW4005', `There is no user ${name}.`, { hint: '`gw users list` shows all.' })
+      throw new CommandError('not_found', `There is no user ${name}.`, { hint: '`gw users list` shows all.' })
     }
     await store.users.setPassword(name, await hashed(askPassword, ports))
   })
@@ -123,5 +123,5 @@ function assertValid(result: {
   readonly error?: { readonly issues: readonly { readonly message: string }[] } | undefined
 }): void {
   const [issue] = result.error?.issues ?? []
-  if (issue) throw new CommandError('GW6001', `${issue.message}.`)
+  if (issue) throw new CommandError('usage', `${issue.message}.`)
 }

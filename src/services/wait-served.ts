@@ -20,7 +20,7 @@ const CHECK_MS = 50
  * Waits until every live gateway serves `revision` or a later one. Returns the number of gateways: 0 if no gateway
  * serves the store.
  *
- * @throws {CommandError} GW5002 if a gateway rejects the revision or the time is over; GW9002 after an abort. The
+ * @throws {CommandError} not_served if a gateway rejects the revision or the time is over; interrupted after an abort. The
  * revision stays applied.
  */
 export async function waitUntilServed(
@@ -62,7 +62,7 @@ function named({ host, pid, url }: StoredGateway): string {
 
 function unserved(revision: number, why: string, hint?: string): CommandError {
   return new CommandError(
-    'GW5002',
+    'not_served',
     `Revision ${revision} is applied, but ${why}.`,
     hint === undefined ? {} : { hint },
   )
@@ -70,7 +70,7 @@ function unserved(revision: number, why: string, hint?: string): CommandError {
 
 function interrupted(revision: number, waiting: number): CommandError {
   return new CommandError(
-    'GW9002',
+    'interrupted',
     `Interrupted: revision ${revision} is applied, and ${pluralize(waiting, 'gateway')} did not serve it yet.`,
     { hint: '`gw status` shows which revision each gateway serves.' },
   )

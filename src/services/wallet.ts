@@ -32,7 +32,7 @@ export interface BookedAdjustment extends AdjustmentResult {
   readonly currency: string
 }
 
-/** @throws {CommandError} GW2xxx, GW4005 if the tenant does not exist and has no entries. */
+/** @throws {CommandError} store_…, not_found if the tenant does not exist and has no entries. */
 export async function showWallet(tenant: string, storeUrl: string, ports: ReadPorts): Promise<WalletShown> {
   return withStore(storeUrl, 'read', ports, async store => {
     const live = await store.live()
@@ -49,7 +49,7 @@ export async function showWallet(tenant: string, storeUrl: string, ports: ReadPo
   })
 }
 
-/** @throws {CommandError} GW2xxx, GW4005 if the tenant does not exist and has no entries. */
+/** @throws {CommandError} store_…, not_found if the tenant does not exist and has no entries. */
 export async function walletEntries(
   tenant: string,
   limit: number,
@@ -66,7 +66,7 @@ export async function walletEntries(
 
 /**
  * Books a credit, once per reference. The author is the user logged in to this machine.
- * @throws {CommandError} GW2xxx, GW4005 if the tenant does not exist, GW4011 if the reference was used for a different
+ * @throws {CommandError} store_…, not_found if the tenant does not exist, reference_taken if the reference was used for a different
  * booking
  */
 export async function creditWallet(
@@ -79,7 +79,7 @@ export async function creditWallet(
 
 /**
  * Books a debit, once per reference. The open holds of a prepaid tenant stay covered.
- * @throws {CommandError} as {@link creditWallet} · GW4012 if a prepaid balance does not cover it
+ * @throws {CommandError} as {@link creditWallet} · balance_too_low if a prepaid balance does not cover it
  */
 export async function debitWallet(
   adjustment: Omit<Adjustment, 'author'>,
@@ -126,7 +126,7 @@ function tenantSpec(live: Live, name: string): Tenant | undefined {
 }
 
 function noTenant(live: Live, name: string): CommandError {
-  return new CommandError('GW4005', `There is no tenant ${name}.`, {
+  return new CommandError('not_found', `There is no tenant ${name}.`, {
     hint: didYouMean(live, 'tenant', name) ?? existingNames(live, 'tenant'),
   })
 }

@@ -23,11 +23,11 @@ import { applyToTenantUsers } from './users/tenant-users.ts'
  *
  *     still at base? ──▶ named resources ──▶ revision, changes, resources ──▶ guard ──▶ credentials, accounts, keys
  *           │                                                                  │             │
- *        GW4001                                                         error of the guard  GW3002
+ * revision_changed                                                error of the guard  not_servable
  *
  * It reads and writes only the named resources, so the cost of one more key does not depend on their number.
  * @returns whether a secret or a suspension of a key changed.
- * @throws {CommandError} GW4001, GW3002, GW4010, and the errors of the guard.
+ * @throws {CommandError} revision_changed, not_servable, still_referenced, and the errors of the guard.
  */
 export async function writeCommit(
   db: Kysely<Tables>,
@@ -38,7 +38,7 @@ export async function writeCommit(
 ): Promise<{ readonly revision: Revision; readonly keysChanged: boolean }> {
   if (head.revision !== commit.base) {
     throw new CommandError(
-      'GW4001',
+      'revision_changed',
       `The plan was made against revision ${commit.base}, but the store is at ${head.revision}.`,
     )
   }

@@ -36,7 +36,7 @@ export class Connection {
 
   /**
    * A session on the file that the path names now.
-   * @throws {CommandError} GW2001, GW2002, GW2003, GW2004, GW2005
+   * @throws {CommandError} store_unavailable, store_too_new, store_missing, store_outdated, store_locked
    */
   async current(): Promise<Session> {
     if (this.#closed) throw new Error('the store is closed')
@@ -73,13 +73,13 @@ export class Connection {
    */
   async #reopen(): Promise<Session> {
     if (fileIdentity(this.path) === undefined)
-      throw new CommandError('GW2003', `${this.path} no longer exists.`)
+      throw new CommandError('store_missing', `${this.path} no longer exists.`)
     const wal = `${this.path}-wal`
     const old = this.#session
     const walBytes = statSync(wal, { throwIfNoEntry: false })?.size ?? 0
     if (old && walBytes > 0 && fileIdentity(wal) === old.walFile) {
       throw new CommandError(
-        'GW2001',
+        'store_unavailable',
         `${this.path} was replaced, but ${wal} still belongs to the old file.`,
         {
           hint: `Remove ${wal} and ${this.path}-shm, too; next time stop every gw before the file is replaced.`,

@@ -31,7 +31,7 @@ export interface StoreCopy {
  * Copies the database at `from`, as of one moment, into the new file `to`, which only its owner may read. Other
  * connections may read and write `from` meanwhile. The copy is one file without a write-ahead log, verified and synced
  * to disk; there is no `to` if this throws.
- * @throws {CommandError} GW2009 if the copy is damaged or not a store; GW2002 if a newer gw wrote it; GW2001, GW2003
+ * @throws {CommandError} backup_damaged if the copy is damaged or not a store; store_too_new if a newer gw wrote it; store_unavailable, store_missing
  */
 export async function copyStore(from: string, to: string, watch: CopyWatch): Promise<StoreCopy> {
   try {
@@ -103,7 +103,7 @@ async function verifyCopy(path: string, name: string): Promise<{ readonly revisi
     const rows = session.raw.pragma(`integrity_check(${DAMAGES})`) as readonly { integrity_check: string }[]
     const damages = rows.map(row => row.integrity_check).filter(text => text !== 'ok')
     if (damages.length > 0) {
-      throw new CommandError('GW2009', `${name} is damaged: ${damages.join('; ')}.`)
+      throw new CommandError('backup_damaged', `${name} is damaged: ${damages.join('; ')}.`)
     }
     await migrate(session, 'read').catch(acceptOlder)
     return readHead(session.raw)
@@ -114,17 +114,22 @@ async function verifyCopy(path: string, name: string): Promise<{ readonly revisi
 
 /** An older store is accepted: the next command that opens it for writing migrates it. */
 function acceptOlder(error: unknown): void {
-  if (!(error instanceof CommandError) || error.code !== 'GW2004') throw error
+  if (!(error instanceof CommandError) || error.code !== 'store_outdated') throw error
 }
 
 /** Not a database, or the database of another program. */
 function foreignFault(error: unknown, name: string): unknown {
-  const isEmpty = error instanceof CommandError && (error.code === 'GW2001' || error.code === 'GW2003')
+  const isEmpty =
+    error instanceof CommandError && (error.code === 'store_unavailable' || error.code === 'store_missing')
   const isForeign = error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code)
   if (isForeign || isEmpty) {
-    return new CommandError('GW2009', `${name} is not a store of gw, or it is damaged: ${error.message}`, {
-      cause: error,
-    })
+    return new CommandError(
+      'backup_damaged',
+      `${name} is not a store of gw, or it is damaged: ${error.message}`,
+      {
+        cause: error,
+      },
+    )
   }
   return storeFault(error, name)
 }

@@ -26,11 +26,11 @@ const BUSY_PAUSE_MS = 20
 
 /**
  * The only function that opens a connection. Throws raw errors of SQLite and of the file system.
- * @throws {CommandError} GW2003 if the file is missing and the mode is not `create`.
+ * @throws {CommandError} store_missing if the file is missing and the mode is not `create`.
  */
 export async function openDatabase(path: string, mode: StoreMode): Promise<OpenDatabase> {
   if (mode === 'create') createFile(path)
-  if (fileIdentity(path) === undefined) throw new CommandError('GW2003', `${path} does not exist yet.`)
+  if (fileIdentity(path) === undefined) throw new CommandError('store_missing', `${path} does not exist yet.`)
 
   const raw = new Database(path, { readonly: mode === 'read', fileMustExist: true, timeout: BUSY_MS })
   try {

@@ -13,13 +13,13 @@ export function isBusy(error: unknown): boolean {
  */
 export function storeFault(error: unknown, path: string): unknown {
   if (isBusy(error))
-    return new CommandError('GW2005', `${path} is locked by another process.`, { cause: error })
+    return new CommandError('store_locked', `${path} is locked by another process.`, { cause: error })
   const fileFault =
     error instanceof Database.SqliteError
       ? /^SQLITE_(IOERR|FULL|READONLY|CANTOPEN|NOTADB|CORRUPT|PERM|AUTH|NOLFS|PROTOCOL)/.test(error.code)
       : error instanceof Error && 'syscall' in error
   if (!fileFault) return error
-  return new CommandError('GW2001', `${path} cannot be used: ${reasonOf(error, path)}.`, {
+  return new CommandError('store_unavailable', `${path} cannot be used: ${reasonOf(error, path)}.`, {
     ...hintFor(error, path),
     cause: error,
   })

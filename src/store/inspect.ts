@@ -23,7 +23,7 @@ const DAMAGES = 5
 
 /**
  * Inspects a database without writing to it. Undefined if there is none.
- * @throws {CommandError} GW6001 for the URL; GW2001, GW2005 if it cannot be read.
+ * @throws {CommandError} usage for the URL; store_unavailable, store_locked if it cannot be read.
  */
 export async function inspectStore(url: string, folder: string): Promise<StoreFile | undefined> {
   const path = storePath(url, folder)

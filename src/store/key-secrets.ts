@@ -57,7 +57,7 @@ function only<Of extends { readonly key: string }>(keys: readonly string[] | und
 
 /**
  * Adds the first secret of a key.
- * @throws {CommandError} GW4005, GW4006
+ * @throws {CommandError} not_found, has_secret
  */
 export async function insertFirstSecret(
   db: Kysely<Tables>,
@@ -71,7 +71,7 @@ export async function insertFirstSecret(
 }
 
 export function hasSecret(key: string): CommandError {
-  return new CommandError('GW4006', `The key ${key} already has a secret.`, {
+  return new CommandError('has_secret', `The key ${key} already has a secret.`, {
     hint: `Replace it with \`gw keys rotate ${key}\`.`,
   })
 }
@@ -82,7 +82,7 @@ const MAX_ENDED = 8
 /**
  * Adds a secret and ends the older ones: the newest of them after `graceMs`, unless it ends earlier anyway, all others
  * at once. So at most two are active at a time.
- * @throws {CommandError} GW4005
+ * @throws {CommandError} not_found
  */
 export async function replaceSecrets(
   db: Kysely<Tables>,
@@ -110,7 +110,7 @@ export async function replaceSecrets(
   return insertSecret(db, key, digest, nowMs)
 }
 
-/** Ends every secret of a key; returns how many were active. @throws {CommandError} GW4005 */
+/** Ends every secret of a key; returns how many were active. @throws {CommandError} not_found */
 export async function endSecrets(db: Kysely<Tables>, key: string, nowMs: number): Promise<number> {
   await assertKey(db, key)
   const count = await countActive(db, key, nowMs)
@@ -118,7 +118,7 @@ export async function endSecrets(db: Kysely<Tables>, key: string, nowMs: number)
   return count
 }
 
-/** Returns whether the key was not suspended before. @throws {CommandError} GW4005 */
+/** Returns whether the key was not suspended before. @throws {CommandError} not_found */
 export async function insertSuspension(db: Kysely<Tables>, key: string, nowMs: number): Promise<boolean> {
   await assertKey(db, key)
   const { numInsertedOrUpdatedRows } = await db
@@ -129,7 +129,7 @@ export async function insertSuspension(db: Kysely<Tables>, key: string, nowMs: n
   return numInsertedOrUpdatedRows !== 0n
 }
 
-/** Returns whether the key was suspended before. @throws {CommandError} GW4005 */
+/** Returns whether the key was suspended before. @throws {CommandError} not_found */
 export async function deleteSuspension(db: Kysely<Tables>, key: string): Promise<boolean> {
   await assertKey(db, key)
   const { numDeletedRows } = await db
@@ -223,7 +223,7 @@ async function assertKey(db: Kysely<Tables>, key: string): Promise<void> {
     .where('kind', '=', 'key')
     .where('name', '=', key)
     .executeTakeFirst()
-  if (!row) throw new CommandError('GW4005', `There is no key ${key}.`)
+  if (!row) throw new CommandError('not_found', `There is no key ${key}.`)
 }
 
 function toSecret(row: Selectable<KeySecretsTable>): StoredSecret {

@@ -27,24 +27,24 @@ export class MasterKey {
   /**
    * @param url of the store; the key file is beside the database: `gw.db.key` beside `gw.db`.
    * @param text `GW_MASTER_KEY`; undefined or empty: use the file.
-   * @throws {CommandError} GW6001
+   * @throws {CommandError} usage
    */
   static of(url: string, folder: string, text: string | undefined): MasterKey {
     const path = `${storePath(url, folder)}.key`
     if (text === undefined || text.trim() === '') return new MasterKey(undefined, path)
     const given = parseSealKey(text)
     if (given) return new MasterKey(given, path)
-    throw new CommandError('GW6001', 'GW_MASTER_KEY is not a key of 32 bytes.', {
+    throw new CommandError('usage', 'GW_MASTER_KEY is not a key of 32 bytes.', {
       hint: 'Make one with `openssl rand -base64 32`. It cannot open secrets that were sealed with another key.',
     })
   }
 
-  /** @throws {CommandError} GW2008 if there is no key, or its file is readable by others. */
+  /** @throws {CommandError} master_key_unusable if there is no key, or its file is readable by others. */
   async read(): Promise<Uint8Array> {
     return this.#given ?? (await this.#readFile()) ?? this.#reject('does not exist')
   }
 
-  /** The same, but creates a missing file. @throws {CommandError} GW2008 */
+  /** The same, but creates a missing file. @throws {CommandError} master_key_unusable */
   async readOrCreate(random: Random): Promise<Uint8Array> {
     const found = this.#given ?? (await this.#readFile())
     if (found) return found
@@ -107,6 +107,6 @@ export class MasterKey {
   }
 
   #reject(reason: string, cause?: unknown): never {
-    throw new CommandError('GW2008', `The key file ${this.#path} ${reason}.`, { cause })
+    throw new CommandError('master_key_unusable', `The key file ${this.#path} ${reason}.`, { cause })
   }
 }

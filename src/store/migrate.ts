@@ -6,8 +6,8 @@ import { immediately, type Session } from './session.ts'
 
 /**
  * Applies all pending migrations, in one transaction; two processes that migrate at once take turns.
- * @throws {CommandError} GW2001 if the file is the database of another program, GW2002 if a newer gw wrote it; for
- * readers, which cannot migrate, GW2003 if it is empty and GW2004 if an older gw wrote it.
+ * @throws {CommandError} store_unavailable if the file is the database of another program, store_too_new if a newer gw wrote it; for
+ * readers, which cannot migrate, store_missing if it is empty and store_outdated if an older gw wrote it.
  */
 export async function migrate(session: Session, mode: StoreMode): Promise<void> {
   const done = migrationsOf(session)
@@ -16,7 +16,7 @@ export async function migrate(session: Session, mode: StoreMode): Promise<void> 
   const newer = done.filter(name => !Object.hasOwn(MIGRATIONS, name))
   if (newer.length > 0) {
     throw new CommandError(
-      'GW2002',
+      'store_too_new',
       `${session.path} has the migrations ${newer.join(', ')}, which this gw does not know.`,
     )
   }
@@ -24,8 +24,8 @@ export async function migrate(session: Session, mode: StoreMode): Promise<void> 
   if (pending.length === 0) return
   if (mode === 'read') {
     throw done.length === 0
-      ? new CommandError('GW2003', `${session.path} is empty.`)
-      : new CommandError('GW2004', `${session.path} lacks ${pending.join(', ')}.`)
+      ? new CommandError('store_missing', `${session.path} is empty.`)
+      : new CommandError('store_outdated', `${session.path} lacks ${pending.join(', ')}.`)
   }
   const { Migrator } = await import('kysely/migration')
   await immediately(session, async db => {
@@ -46,7 +46,7 @@ function migrationsOf({ raw, path }: Session): string[] {
   if (tables.includes('kysely_migration'))
     return column(raw, 'select name from kysely_migration order by name')
   if (tables.length === 0) return []
-  throw new CommandError('GW2001', `${path} is the database of another program.`)
+  throw new CommandError('store_unavailable', `${path} is the database of another program.`)
 }
 
 function column(raw: Database.Database, query: string): string[] {

@@ -19,8 +19,8 @@ export interface OpenOptions {
 /**
  * Opens the store behind `--store`, such as `sqlite:./data/gw.db`.
  *
- * @throws {CommandError} GW6001 wrong URL · GW2001 cannot be opened · GW2002 written by a newer gw · GW2003 does not
- * exist · GW2004 written by an older gw (`read` only) · GW2005 locked.
+ * @throws {CommandError} usage wrong URL · store_unavailable cannot be opened · store_too_new written by a newer gw · store_missing does not
+ * exist · store_outdated written by an older gw (`read` only) · store_locked locked.
  */
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
   const { SqliteStore } = await import('./sqlite-store.ts')

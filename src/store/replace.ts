@@ -12,10 +12,10 @@ const BUSY_MS = 2_000
  * SQLite side files. The caller must have the lease of the store, and no other process may have it open.
  *
  *     alone? ──▶ former: a second name ──▶ fresh renamed to path
- *       └─ no: GW2005    (a crash here leaves the former store in its place)
+ *       └─ no: store_locked    (a crash here leaves the former store in its place)
  *
  * @returns whether there was a former store.
- * @throws {CommandError} GW2005 while another process has it open; GW2001
+ * @throws {CommandError} store_locked while another process has it open; store_unavailable
  */
 export function replaceStore(fresh: string, path: string, former: string): boolean {
   try {
@@ -53,13 +53,13 @@ function openAlone(path: string): Database.Database | undefined {
     raw = new Database(path, { fileMustExist: true, timeout: BUSY_MS })
     // Leaving WAL mode succeeds only if no other connection has the store open.
     const mode = raw.pragma('journal_mode = delete', { simple: true })
-    if (mode !== 'delete') throw new CommandError('GW2005', `${path} is open in another process.`)
+    if (mode !== 'delete') throw new CommandError('store_locked', `${path} is open in another process.`)
     raw.exec('begin exclusive')
     return raw
   } catch (error) {
     raw?.close()
     if (isBusy(error)) {
-      throw new CommandError('GW2005', `${path} is open in another process.`, { cause: error })
+      throw new CommandError('store_locked', `${path} is open in another process.`, { cause: error })
     }
     if (error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code)) return undefined
     throw error

@@ -35,7 +35,7 @@ const MADE_AT = `
  * the event loop between two pages.
  * For resources that the revision changed, a line refers to the files of that revision; for any other resource it is
  * the last line that this version of the resource had.
- * @throws {CommandError} GW4005 if there is no such revision, or its state is no longer kept.
+ * @throws {CommandError} not_found if there is no such revision, or its state is no longer kept.
  */
 export async function readResourcesAt(raw: Database.Database, revision: number): Promise<StoredResource[]> {
   if (revision === 0) return []
@@ -61,7 +61,7 @@ export async function readResourcesAt(raw: Database.Database, revision: number):
   return withPlaces(raw, revision, resources.sort(compareResources))
 }
 
-/** @throws {CommandError} GW4005 */
+/** @throws {CommandError} not_found */
 function assertKept(raw: Database.Database, revision: number): void {
   const known = raw.prepare<[number], number>('select 1 from revisions where id = ?').pluck().get(revision)
   if (known === undefined) throw noRevision(revision)

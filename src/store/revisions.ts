@@ -33,7 +33,7 @@ export async function selectRevisions(
   return (await query.execute()).map(toRevision)
 }
 
-/** @throws {CommandError} GW4005 */
+/** @throws {CommandError} not_found */
 export async function selectRevision(db: Kysely<Tables>, id: number): Promise<Revision> {
   const row = await db.selectFrom('revisions').select(INFO).where('id', '=', id).executeTakeFirst()
   if (row) return toRevision(row)
@@ -41,14 +41,14 @@ export async function selectRevision(db: Kysely<Tables>, id: number): Promise<Re
 }
 
 export function noRevision(id: number): CommandError {
-  return new CommandError('GW4005', `There is no revision ${id}.`, {
+  return new CommandError('not_found', `There is no revision ${id}.`, {
     hint: 'Revisions count from 1; `gw history` lists them.',
   })
 }
 
 /** The revision is in the history, but retention has deleted its state. */
 export function stateNotKept(id: number, statesFrom: number): CommandError {
-  return new CommandError('GW4005', `The state of revision ${id} is no longer kept.`, {
+  return new CommandError('not_found', `The state of revision ${id} is no longer kept.`, {
     hint: `States are kept from revision ${statesFrom} on; \`revisions\` in the settings sets for how long.`,
   })
 }

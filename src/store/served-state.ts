@@ -61,7 +61,7 @@ export async function readServed(
  * The resources of an earlier revision with the current secrets, suspensions and maintenance. Keys are matched by
  * account, whatever their current name. A key that the newest revision disables or no longer has counts as suspended:
  * it was closed on purpose, and a suspension that it may have had ended with that revision.
- * @throws {CommandError} GW4005
+ * @throws {CommandError} not_found
  */
 export async function readServedAt(
   raw: Database.Database,

@@ -20,7 +20,7 @@ export async function selectStored(db: Kysely<Tables>): Promise<StoredCredential
  * Applies a commit to stored credentials: `given` ones replace those of the same use, and those of an endpoint that was
  * deleted, or no longer refers to one, are deleted. A credential for a former origin of an endpoint stays for a
  * rollback, as long as the endpoint still refers to a stored one.
- * @throws {CommandError} GW3002 if an endpoint refers to a credential that is not stored.
+ * @throws {CommandError} not_servable if an endpoint refers to a credential that is not stored.
  */
 export async function applyToStored(
   db: Kysely<Tables>,
@@ -44,7 +44,7 @@ export async function applyToStored(
   const missing = [...uses.values()].filter(({ boundTo }) => !stored.has(boundTo))
   const [first] = missing
   if (!first) return
-  throw new CommandError('GW3002', missing.map(({ sentence }) => sentence).join('\n'), {
+  throw new CommandError('not_servable', missing.map(({ sentence }) => sentence).join('\n'), {
     hint: 'A credential that was set over REST is deleted with its endpoint: set it again over REST. Nothing was changed.',
   })
 }

@@ -154,7 +154,7 @@ export interface Commit {
    */
   readonly deletes: readonly { readonly kind: Kind; readonly name: string }[]
   /**
-   * What happens to users of a deleted tenant who may log in: `reject` fails the commit (GW4010); by default they are
+   * What happens to users of a deleted tenant who may log in: `reject` fails the commit (still_referenced); by default they are
    * disabled, and their sessions end. A later tenant of the same name is a different tenant.
    */
   readonly tenantUsers?: 'reject'
@@ -233,7 +233,7 @@ export interface StoredGateway extends GatewayReport {
 /**
  * The database of the configuration, its history and the secrets of keys. All methods but `changed` are asynchronous,
  * so that a database across a network fits the same interface.
- * Every method may throw CommandError GW2001 (the database fails), GW2003 (it no longer exists) or GW2005 (it was
+ * Every method may throw CommandError store_unavailable (the database fails), store_missing (it no longer exists) or store_locked (it was
  * locked for seconds).
  */
 export interface Store {
@@ -253,7 +253,7 @@ export interface Store {
   /**
    * The resources of an earlier revision with the current secrets and suspensions, for a gateway that falls back.
    * Anything closed since then stays closed: see {@link ServedState.suspendedKeys}.
-   * @throws {CommandError} GW4005 if there is no such revision.
+   * @throws {CommandError} not_found if there is no such revision.
    */
   readStateAt(revision: number): Promise<ServedState>
   /**
@@ -266,37 +266,37 @@ export interface Store {
   /**
    * All resources as of a revision. For resources that the revision changed, a line refers to the files of that
    * revision; for any other resource it is the last line that this version of the resource had.
-   * @throws {CommandError} GW4005 if there is no such revision, or its state is no longer kept.
+   * @throws {CommandError} not_found if there is no such revision, or its state is no longer kept.
    */
   resourcesAt(revision: number): Promise<readonly StoredResource[]>
-  /** @throws {CommandError} GW4005 */
+  /** @throws {CommandError} not_found */
   revision(id: number): Promise<Revision>
   /** Newest first. */
   revisions(page?: { readonly limit?: number; readonly before?: number }): Promise<readonly Revision[]>
   /**
-   * @throws {CommandError} GW4001 if the store has moved past `commit.base`, GW3002 if an endpoint would refer to a
+   * @throws {CommandError} revision_changed if the store has moved past `commit.base`, not_servable if an endpoint would refer to a
    * credential that is not stored.
    */
   commit(commit: Commit, guard?: CommitGuard): Promise<Revision>
 
   /**
    * Adds the first secret of a key.
-   * @throws {CommandError} GW4005 without such a key, GW4006 if it already has an active secret.
+   * @throws {CommandError} not_found without such a key, has_secret if it already has an active secret.
    */
   issueSecret(key: string, digest: string): Promise<StoredSecret>
   /**
    * Adds a secret; older secrets end after `graceMs`, at once if that is 0.
-   * @throws {CommandError} GW4005 without such a key.
+   * @throws {CommandError} not_found without such a key.
    */
   rotateSecret(key: string, digest: string, graceMs: number): Promise<StoredSecret>
   /**
    * Ends every secret of a key at once, and returns how many were active.
-   * @throws {CommandError} GW4005 without such a key.
+   * @throws {CommandError} not_found without such a key.
    */
   revokeSecrets(key: string): Promise<number>
-  /** Disables a key manually. False if it was already suspended. @throws {CommandError} GW4005 */
+  /** Disables a key manually. False if it was already suspended. @throws {CommandError} not_found */
   suspendKey(key: string): Promise<boolean>
-  /** Ends the suspension. False if there was none. @throws {CommandError} GW4005 */
+  /** Ends the suspension. False if there was none. @throws {CommandError} not_found */
   resumeKey(key: string): Promise<boolean>
 
   /** Switches maintenance on, or changes its message. False if nothing changed. */

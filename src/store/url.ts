@@ -6,10 +6,10 @@ const HINT = 'Write sqlite: and a path, such as sqlite:./data/gw.db or sqlite:/v
 /**
  * `sqlite:./data/gw.db` → an absolute path; relative paths start from `folder`. `sqlite:///abs` works as well.
  * Error messages never repeat the URL: with another scheme it may contain a password.
- * @throws {CommandError} GW6001
+ * @throws {CommandError} usage
  */
 export function storePath(url: string, folder: string): string {
-  const reject = (message: string) => new CommandError('GW6001', message, { hint: HINT })
+  const reject = (message: string) => new CommandError('usage', message, { hint: HINT })
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase()
   if (scheme === undefined) throw reject('--store is not a URL: write sqlite: and a path.')
   if (scheme !== 'sqlite') throw reject(`--store has the scheme ${scheme}: only sqlite is supported.`)

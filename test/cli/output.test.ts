@@ -38,7 +38,7 @@ function opened({ format = 'text', when = 'auto', terminal = false, environment 
 }
 
 describe('colours', () => {
-  const error = new CommandError('GW4003')
+  const error = new CommandError('not_confirmed')
   it.each<[string, Options, boolean]>([
     ['are used on a terminal', { terminal: true }, true],
     ['are not used in a pipe', { terminal: false }, false],
@@ -62,7 +62,7 @@ describe('colours', () => {
 describe('a failure', () => {
   it('goes to stderr with its code, its message and what to do, and leaves stdout empty', async () => {
     const { out, written } = opened()
-    expect(out.fail(new CommandError('GW4001'))).toBe(4)
+    expect(out.fail(new CommandError('revision_changed'))).toBe(4)
     await out.flush()
     expect(written).toEqual({
       stdout: '',
@@ -74,7 +74,7 @@ describe('a failure', () => {
 
   it('is one JSON document on stdout with --format json', async () => {
     const { out, written } = opened({ format: 'json' })
-    expect(out.fail(new CommandError('GW4005', 'no such key', { hint: 'look' }))).toBe(4)
+    expect(out.fail(new CommandError('not_found', 'no such key', { hint: 'look' }))).toBe(4)
     await out.flush()
     expect(written.stderr).toBe('')
     expect(JSON.parse(written.stdout)).toEqual({

@@ -5,7 +5,7 @@ import type { Problem } from '../../src/config/types.ts'
 
 const plain = styled(false)
 const problem: Problem = {
-  code: 'GW1205',
+  code: 'value_out_of_range',
   severity: 'error',
   message: '50% of a:b,c\r\nis not much',
   place: { file: 'a,b:c%.yaml', line: 3, column: 7 },

@@ -42,13 +42,13 @@ describe('interpolate', () => {
 
   it('names each kind of mistake', () => {
     expect(filled('${GW_A} ${PATH} ${GW_ } ${GW_B:-${GW_C}} ${')).toEqual([
-      'GW1401',
-      'GW1403',
-      'GW1402',
-      'GW1402',
-      'GW1402',
+      'variable_not_set',
+      'variable_not_allowed',
+      'malformed_interpolation',
+      'malformed_interpolation',
+      'malformed_interpolation',
     ])
-    expect(filled('${toString} ${GW_X')).toEqual(['GW1403', 'GW1402'])
+    expect(filled('${toString} ${GW_X')).toEqual(['variable_not_allowed', 'malformed_interpolation'])
   })
 })
 

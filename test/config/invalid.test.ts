@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { CONFIG_FAULTS } from '../../src/base/catalogue/config.ts'
 import { formatPlace, formatProblem, problemJson } from '../../src/config/format.ts'
 import { load } from '../../src/config/load.ts'
 import type { Problem } from '../../src/config/types.ts'
@@ -30,7 +31,7 @@ function parseCase(text: string): { files: Map<string, string>; expected: string
 function describeLike(expected: string | undefined, problem: Problem, folder: string): string {
   const { code, severity, message, place } = problem
   const hint = problemJson(problem).hint
-  const head = `${formatPlace({ ...place, file: place.file.replace(`${folder}/`, '') })} ${code} ${severity}`
+  const head = `${formatPlace({ ...place, file: place.file.replace(`${folder}/`, '') })} ${CONFIG_FAULTS[code].number} ${severity}`
   const [wantedMessage = '', wantedHint] = (expected ?? '').slice(head.length + 1).split(' | ')
   const isAsWanted =
     expected?.startsWith(`${head} `) === true &&

@@ -100,7 +100,7 @@ tenants:
       `version: 1\nx-name: &name "\${HOME}"\ntenants: {acme: {display_name: *name}}\n`,
     )
     expect(used.problems.map(({ code, place }) => `${code} ${place.line}:${place.column}`)).toEqual([
-      'GW1403 2:15',
+      'variable_not_allowed 2:15',
     ])
   })
 
@@ -150,13 +150,16 @@ tenants:
 
   it('may refer to what exists outside of it', async () => {
     const text = 'version: 1\nkeys: {ci: {kind: tenant, tenant: acme}}\n'
-    expect(codesOf(await loadText(text))).toEqual(['GW1302'])
+    expect(codesOf(await loadText(text))).toEqual(['unknown_reference'])
     expect(codesOf(await loadText(text, { known: new Set(['tenant/acme']) }))).toEqual([])
   })
 
   it('has warnings and is valid all the same', async () => {
     const loaded = await loadText('version: 1\npublications: {m: {}}\n')
-    expect(loaded).toMatchObject({ ok: true, problems: [{ code: 'GW1306', severity: 'warning' }] })
+    expect(loaded).toMatchObject({
+      ok: true,
+      problems: [{ code: 'listed_without_binding', severity: 'warning' }],
+    })
   })
 })
 
@@ -203,11 +206,11 @@ describe('files', () => {
     symlinkSync('nowhere', dir.at('dangling.yaml'))
     dir.write('text/notes.txt', 'hello')
     const codes = async (...paths: string[]) => codesOf(await load(paths, ports()))
-    expect(await codes(dir.at('missing'))).toEqual(['GW1001'])
-    expect(await codes(dir.at('empty'))).toEqual(['GW1002'])
-    expect(await codes(dir.at('text'))).toEqual(['GW1002'])
-    expect(await codes(dir.at('dangling.yaml'))).toEqual(['GW1001'])
-    expect(await codes('-')).toEqual(['GW1003'])
+    expect(await codes(dir.at('missing'))).toEqual(['path_unreadable'])
+    expect(await codes(dir.at('empty'))).toEqual(['directory_empty'])
+    expect(await codes(dir.at('text'))).toEqual(['directory_empty'])
+    expect(await codes(dir.at('dangling.yaml'))).toEqual(['path_unreadable'])
+    expect(await codes('-')).toEqual(['file_empty'])
     expect(await load([], ports())).toMatchObject({ ok: false })
   })
 
@@ -218,16 +221,18 @@ describe('files', () => {
       Buffer.from('\n'),
     ])
     const { problems } = await load(['-'], ports({ readStdin: async () => bytes }))
-    expect(problems.map(({ code, place }) => `${code} ${place.line}:${place.column}`)).toEqual(['GW1005 2:7'])
+    expect(problems.map(({ code, place }) => `${code} ${place.line}:${place.column}`)).toEqual([
+      'not_utf8 2:7',
+    ])
   })
 
   it('calls nothing missing that a file which could not be read may declare', async () => {
     const dir = tempDir(onTestFinished)
     dir.write('a.yaml', 'version: 1\ntenants: {acme: {}\n')
     dir.write('b.yaml', 'version: 1\nkeys: {ci: {kind: tenant, tenant: acme}}\n')
-    expect(codesOf(await load([dir.path], ports()))).toEqual(['GW1101'])
+    expect(codesOf(await load([dir.path], ports()))).toEqual(['yaml_syntax'])
     dir.write('a.yaml', Buffer.from([0xff]))
-    expect(codesOf(await load([dir.path], ports()))).toEqual(['GW1005'])
+    expect(codesOf(await load([dir.path], ports()))).toEqual(['not_utf8'])
   })
 })
 
@@ -272,16 +277,16 @@ publications:
   expect(
     problems.map(({ code, place }) => `${formatPlace(place).replace(`${dir.path}/`, '')} ${code}`),
   ).toEqual([
-    'endpoints.yaml:4:15 GW1204',
-    'endpoints.yaml:5:5 GW1202',
-    'endpoints.yaml:7:19 GW1404',
-    'endpoints.yaml:10:15 GW1205',
-    'endpoints.yaml:11:19 GW1201',
-    'endpoints.yaml:12:25 GW1201',
-    'keys.yaml:3:30 GW1302',
-    'keys.yaml:4:38 GW1401',
-    'keys.yaml:5:3 GW1107',
-    'models.yaml:1:10 GW1207',
-    'models.yaml:5:19 GW1302',
+    'endpoints.yaml:4:15 unknown_value',
+    'endpoints.yaml:5:5 unknown_field',
+    'endpoints.yaml:7:19 literal_secret',
+    'endpoints.yaml:10:15 value_out_of_range',
+    'endpoints.yaml:11:19 wrong_type',
+    'endpoints.yaml:12:25 wrong_type',
+    'keys.yaml:3:30 unknown_reference',
+    'keys.yaml:4:38 variable_not_set',
+    'keys.yaml:5:3 duplicate_map_key',
+    'models.yaml:1:10 unknown_version',
+    'models.yaml:5:19 unknown_reference',
   ])
 })

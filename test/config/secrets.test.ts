@@ -6,7 +6,7 @@ const environment = { A_KEY: 'sk-from-the-environment', EMPTY: '' }
 const reasonOf = async (reference: { env?: string; file?: string }) => {
   const error: unknown = await resolveSecret(reference, { environment }).catch((thrown: unknown) => thrown)
   if (!(error instanceof SecretError)) throw new Error('expected a SecretError')
-  expect(error.code).toBe('GW1405')
+  expect(error.code).toBe('secret_unresolved')
   return error.message
 }
 

@@ -142,7 +142,7 @@ test('a gateway does not start on a database that is read-only, and says so', as
   const options = { store: gateway.store, gateway: { host: '127.0.0.1', port: 0 } }
   const log = createLog({ write: () => undefined }, { level: 'silent', pretty: false, colour: false })
   await expect(serve(options, { ...ports, random: systemRandom, log })).rejects.toMatchObject({
-    code: 'GW2001',
+    code: 'store_unavailable',
     message: expect.stringContaining('gw.db'),
   })
 })

@@ -61,7 +61,7 @@ describe('settings.require_price', () => {
       const loaded = await load(['-'], { environment: {}, known: new Set(), readStdin })
       return loaded.problems.map(({ code, place }) => [code, place.line])
     }
-    expect(await warnings('require_price: true')).toEqual([['GW1308', 9]])
+    expect(await warnings('require_price: true')).toEqual([['listed_without_price', 9]])
     expect(await warnings('')).toEqual([])
   })
 })

@@ -18,7 +18,7 @@ describe('an address that cannot be listened on', () => {
     const { port } = first.address() as { port: number }
     const cause = await rejection('127.0.0.1', port)
     expect(listenFault(cause, { host: '127.0.0.1', port }, '--listen')).toMatchObject({
-      code: 'GW4008',
+      code: 'address_unavailable',
       hint: expect.stringContaining('with --listen'),
       message: `127.0.0.1:${port} is in use.`,
       cause,
@@ -28,7 +28,10 @@ describe('an address that cannot be listened on', () => {
 
   it('may be one of another machine', async () => {
     const error = listenFault(await rejection('192.0.2.1', 0), { host: '192.0.2.1', port: 9 }, '--listen')
-    expect(error).toMatchObject({ code: 'GW4008', message: '192.0.2.1:9 is not an address of this machine.' })
+    expect(error).toMatchObject({
+      code: 'address_unavailable',
+      message: '192.0.2.1:9 is not an address of this machine.',
+    })
   })
 
   it('of IPv6 is written as it is typed', () => {

@@ -54,7 +54,7 @@ test('a gateway forgets what stood at old revisions, in small batches, as its se
   // 247 rows are needed for what is older than three revisions back.
   expect(batches).toEqual([200, 47])
   expect(await store.resourcesAt(247)).toHaveLength(247)
-  await expect(store.resourcesAt(246)).rejects.toMatchObject({ code: 'GW4005' })
+  await expect(store.resourcesAt(246)).rejects.toMatchObject({ code: 'not_found' })
   expect(await store.revisions({ limit: 500 })).toHaveLength(250)
 })
 
@@ -68,5 +68,5 @@ test('a store that cannot be pruned is told of, and tried again a minute later',
   expect(lines.join('')).toContain('old states of the configuration cannot be deleted')
   database.execute('drop trigger full')
   await look()
-  await expect(store.resourcesAt(1)).rejects.toMatchObject({ code: 'GW4005' })
+  await expect(store.resourcesAt(1)).rejects.toMatchObject({ code: 'not_found' })
 })

@@ -148,8 +148,8 @@ describe('a gateway over files', () => {
     const dir = tempDir(onTestFinished)
     const paths = [dir.write('gw.yaml', 'version: 1\nendpoints: [')]
     await expect(start(dir, { paths, watch: true })).rejects.toMatchObject({
-      code: 'GW3001',
-      problems: [expect.objectContaining({ code: 'GW1101' })],
+      code: 'configuration_invalid',
+      problems: [expect.objectContaining({ code: 'yaml_syntax' })],
     })
   })
 })

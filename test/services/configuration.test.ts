@@ -74,7 +74,7 @@ describe('applying a tree', () => {
     const rejection = new Error('no')
     const reject = () => Promise.reject(rejection)
     await expect(applyConfiguration([file], STORE, world(dir), reject)).rejects.toBe(rejection)
-    await expect(revisions(dir)).rejects.toMatchObject({ code: 'GW2003' })
+    await expect(revisions(dir)).rejects.toMatchObject({ code: 'store_missing' })
   })
 
   it('ends before the transaction where a signal came during the review', async () => {
@@ -85,7 +85,7 @@ describe('applying a tree', () => {
     const interrupt = async () => controller.abort(reason)
     const ports = world(dir, { signal: controller.signal })
     await expect(applyConfiguration([file], STORE, ports, interrupt)).rejects.toBe(reason)
-    await expect(revisions(dir)).rejects.toMatchObject({ code: 'GW2003' })
+    await expect(revisions(dir)).rejects.toMatchObject({ code: 'store_missing' })
   })
 
   it('writes nothing that no gateway could serve, and says why', async () => {
@@ -95,7 +95,7 @@ describe('applying a tree', () => {
     const second = dir.write('b.yaml', `version: 1\nset: b\nkeys: { two: ${key} }\n`)
     await applyConfiguration([first], STORE, world(dir), agree)
     await expect(applyConfiguration([second], STORE, world(dir), agree)).rejects.toMatchObject({
-      code: 'GW3002',
+      code: 'not_servable',
       message: expect.stringContaining('two'),
     })
     expect(await revisions(dir)).toHaveLength(1)
@@ -124,8 +124,8 @@ describe('validating', () => {
     const dir = tempDir(onTestFinished)
     const file = dir.write('gw.yaml', 'version: 1\nendpoints: { a: {}, b: { protocol: x } }\n')
     await expect(validateConfiguration([file], world(dir))).rejects.toMatchObject({
-      code: 'GW3001',
-      problems: expect.arrayContaining([expect.objectContaining({ code: 'GW1203' })]),
+      code: 'configuration_invalid',
+      problems: expect.arrayContaining([expect.objectContaining({ code: 'missing_field' })]),
     })
   })
 })

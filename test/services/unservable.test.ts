@@ -7,7 +7,7 @@ it('where variables are missing, they are what is to be set: an apply would chan
     'endpoint two: the variable TWO_KEY is empty',
     'endpoint three: the variable ONE_KEY is not set',
   ])
-  expect(error.code).toBe('GW4009')
+  expect(error.code).toBe('nothing_to_serve')
   expect(error.hint).toBe('Set ONE_KEY, TWO_KEY in the environment of `gw serve`, and start it again.')
 })
 

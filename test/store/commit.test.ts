@@ -99,7 +99,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     ])
     expect(results.map(result => result.status).sort()).toEqual(['fulfilled', 'rejected'])
     expect(results.find(result => result.status === 'rejected')?.reason).toMatchObject({
-      code: 'GW4001',
+      code: 'revision_changed',
       message: 'The plan was made against revision 0, but the store is at 1.',
     })
     expect((await store.live()).resources).toHaveLength(1)

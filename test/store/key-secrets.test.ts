@@ -27,7 +27,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     const { store, digests } = await setUp()
     await store.issueSecret('k', digest('1'))
     await store.issueSecret('other', digest('3'))
-    await expect(store.issueSecret('k', digest('2'))).rejects.toMatchObject({ code: 'GW4006' })
+    await expect(store.issueSecret('k', digest('2'))).rejects.toMatchObject({ code: 'has_secret' })
     expect(await digests()).toEqual([digest('1'), digest('3')])
   })
 
@@ -39,7 +39,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
       store.suspendKey('x'),
       store.resumeKey('x'),
     ]) {
-      await expect(attempt).rejects.toMatchObject({ code: 'GW4005', message: 'There is no key x.' })
+      await expect(attempt).rejects.toMatchObject({ code: 'not_found', message: 'There is no key x.' })
     }
     expect(await store.head()).toEqual({ revision: 1, keyVersion: 0 })
   })

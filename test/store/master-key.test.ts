@@ -15,7 +15,7 @@ function setUp(text?: string) {
 describe('the master key', () => {
   test('is made when it is first needed, beside the store, for its owner alone', async () => {
     const { dir, key } = setUp()
-    await expect(key.read()).rejects.toMatchObject({ code: 'GW2008', message: /does not exist/ })
+    await expect(key.read()).rejects.toMatchObject({ code: 'master_key_unusable', message: /does not exist/ })
     expect(readdirSync(dir.path)).toEqual([])
     const made = await key.readOrCreate(systemRandom)
     expect(made).toHaveLength(32)
@@ -48,7 +48,7 @@ describe('the master key', () => {
   test('that was given and is none is rejected at the start, without being repeated', () => {
     const text = 'hunter2-hunter2'
     expect(() => MasterKey.of(STORE, '.', text)).toThrow(
-      expect.objectContaining({ code: 'GW6001', message: expect.not.stringContaining(text) }) as Error,
+      expect.objectContaining({ code: 'usage', message: expect.not.stringContaining(text) }) as Error,
     )
   })
 
@@ -56,15 +56,15 @@ describe('the master key', () => {
     const { dir, key } = setUp()
     await key.readOrCreate(systemRandom)
     chmodSync(dir.at('gw.db.key'), mode)
-    await expect(key.read()).rejects.toMatchObject({ code: 'GW2008', message: /chmod 600/ })
-    await expect(key.readOrCreate(systemRandom)).rejects.toMatchObject({ code: 'GW2008' })
+    await expect(key.read()).rejects.toMatchObject({ code: 'master_key_unusable', message: /chmod 600/ })
+    await expect(key.readOrCreate(systemRandom)).rejects.toMatchObject({ code: 'master_key_unusable' })
   })
 
   test('is not replaced where its file holds something else', async () => {
     const { dir, key } = setUp()
     writeFileSync(dir.at('gw.db.key'), 'no key\n', { mode: 0o600 })
     await expect(key.readOrCreate(systemRandom)).rejects.toMatchObject({
-      code: 'GW2008',
+      code: 'master_key_unusable',
       message: expect.not.stringContaining('no key\n') as string,
     })
     expect(readFileSync(dir.at('gw.db.key'), 'utf8')).toBe('no key\n')
@@ -82,7 +82,7 @@ describe('the master key', () => {
     const { dir } = setUp()
     const key = MasterKey.of('sqlite:./missing/gw.db', dir.path, undefined)
     await expect(key.readOrCreate(systemRandom)).rejects.toMatchObject({
-      code: 'GW2008',
+      code: 'master_key_unusable',
       message: expect.stringContaining(dir.at('missing/gw.db.key')) as string,
     })
   })

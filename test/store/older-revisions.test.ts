@@ -100,7 +100,7 @@ test('a store of a gw that kept whole states goes back to any of its revisions a
     const back = rollBackTo(id, STORE, ports, async () => {})
     if (id === 8 || id === 9) {
       // Its endpoint has gone since, and the credential that was kept for it.
-      await expect(back).rejects.toMatchObject({ code: 'GW3002' })
+      await expect(back).rejects.toMatchObject({ code: 'not_servable' })
       continue
     }
     await back

@@ -46,14 +46,14 @@ describe('the file', () => {
 
   test.each(['read', 'write'] as const)('is not created by mode %s', async mode => {
     const { folder, open } = setUp()
-    await expect(open(mode, 'sqlite:data/gw.db')).rejects.toMatchObject({ code: 'GW2003' })
+    await expect(open(mode, 'sqlite:data/gw.db')).rejects.toMatchObject({ code: 'store_missing' })
     expect(readdirSync(folder.path)).toEqual([])
   })
 
   test('that is empty is no store yet for a reader, and becomes one for a writer', async () => {
     const { folder, open } = setUp()
     folder.write('gw.db', '')
-    await expect(open('read')).rejects.toMatchObject({ code: 'GW2003' })
+    await expect(open('read')).rejects.toMatchObject({ code: 'store_missing' })
     await put(await open('write'), endpoint('a'))
     expect(await (await open('read')).head()).toEqual({ revision: 1, keyVersion: 0 })
   })
@@ -61,7 +61,7 @@ describe('the file', () => {
   test.each(EVERY_MODE)('that is no database is rejected in mode %s and left as it is', async mode => {
     const { folder, open } = setUp()
     folder.write('gw.db', 'x'.repeat(4_096))
-    await expect(open(mode)).rejects.toMatchObject({ code: 'GW2001' })
+    await expect(open(mode)).rejects.toMatchObject({ code: 'store_unavailable' })
     expect(readdirSync(folder.path)).toEqual(['gw.db'])
     expect(statSync(folder.at('gw.db')).size).toBe(4_096)
   })
@@ -69,19 +69,19 @@ describe('the file', () => {
   test.each(EVERY_MODE)('that is a folder is rejected in mode %s', async mode => {
     const { folder, open } = setUp()
     mkdirSync(folder.at('gw.db'))
-    await expect(open(mode)).rejects.toMatchObject({ code: 'GW2001' })
+    await expect(open(mode)).rejects.toMatchObject({ code: 'store_unavailable' })
   })
 
   test('below something that is no folder is rejected', async () => {
     const { folder, open } = setUp()
     folder.write('file', '')
-    await expect(open('create', 'sqlite:file/gw.db')).rejects.toMatchObject({ code: 'GW2001' })
-    await expect(open('read', 'sqlite:file/gw.db')).rejects.toMatchObject({ code: 'GW2001' })
+    await expect(open('create', 'sqlite:file/gw.db')).rejects.toMatchObject({ code: 'store_unavailable' })
+    await expect(open('read', 'sqlite:file/gw.db')).rejects.toMatchObject({ code: 'store_unavailable' })
   })
 
   test('in a file system that makes no folders is an error at once', async () => {
     const { open } = setUp()
-    await expect(open('create', 'sqlite:/proc/x/y.db')).rejects.toMatchObject({ code: 'GW2001' })
+    await expect(open('create', 'sqlite:/proc/x/y.db')).rejects.toMatchObject({ code: 'store_unavailable' })
   })
 
   test('in folders that are missing has them made, for their owner alone', async () => {
@@ -94,7 +94,7 @@ describe('the file', () => {
     const { open, raw } = setUp()
     raw('create table users (id integer)')
     await expect(open(mode)).rejects.toMatchObject({
-      code: 'GW2001',
+      code: 'store_unavailable',
       message: expect.stringContaining('another program'),
     })
   })
@@ -104,7 +104,7 @@ describe('the file', () => {
     await (await open('create')).close()
     raw(`insert into kysely_migration values ('9999-future', 'now')`)
     await expect(open(mode)).rejects.toMatchObject({
-      code: 'GW2002',
+      code: 'store_too_new',
       message: expect.stringContaining('9999-future'),
     })
   })
@@ -141,7 +141,7 @@ describe('the file', () => {
        alter table head drop column states_from; alter table revisions add column document text not null default '[]'`,
     )
     await expect(open('read')).rejects.toMatchObject({
-      code: 'GW2004',
+      code: 'store_outdated',
       message: expect.stringContaining('0003-ledger'),
     })
     await (await open('write')).close()
@@ -154,7 +154,7 @@ describe('the file', () => {
     const reader = await open('read')
     await put(writer, endpoint('a'))
     expect((await reader.live()).resources).toHaveLength(1)
-    await expect(put(reader, endpoint('b'))).rejects.toMatchObject({ code: 'GW2001' })
+    await expect(put(reader, endpoint('b'))).rejects.toMatchObject({ code: 'store_unavailable' })
   })
 })
 
@@ -234,7 +234,7 @@ describe('a file that is replaced', () => {
     await put(store, endpoint('in-the-log'))
     renameSync(folder.at('new.db'), folder.at('gw.db'))
     await expect(store.readState()).rejects.toMatchObject({
-      code: 'GW2001',
+      code: 'store_unavailable',
       hint: expect.stringContaining('gw.db-wal'),
     })
     expect(store.changed()).toBe(true)
@@ -246,7 +246,7 @@ describe('a file that is replaced', () => {
     const { folder, store } = await replaceable('write')
     for (const side of ['', '-wal', '-shm']) rmSync(folder.at(`gw.db${side}`), { force: true })
     expect(store.changed()).toBe(false)
-    await expect(put(store, endpoint('lost'))).rejects.toMatchObject({ code: 'GW2003' })
+    await expect(put(store, endpoint('lost'))).rejects.toMatchObject({ code: 'store_missing' })
     renameSync(folder.at('new.db'), folder.at('gw.db'))
     expect(store.changed()).toBe(true)
     expect(await store.readState()).toMatchObject({ revision: 2 })
@@ -257,7 +257,8 @@ describe('a file that is replaced', () => {
     rmSync(folder.at('gw.db-wal'))
     writeFileSync(folder.at('half.db'), 'x'.repeat(4_096))
     renameSync(folder.at('half.db'), folder.at('gw.db'))
-    for (const _ of [1, 2]) await expect(store.readState()).rejects.toMatchObject({ code: 'GW2001' })
+    for (const _ of [1, 2])
+      await expect(store.readState()).rejects.toMatchObject({ code: 'store_unavailable' })
     expect(store.changed()).toBe(true)
     renameSync(folder.at('new.db'), folder.at('gw.db'))
     expect(await store.readState()).toMatchObject({ revision: 2 })

@@ -28,8 +28,10 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
       version: 1,
       sessions: 0,
     })
-    await expect(users.createUser(ADMIN)).rejects.toMatchObject({ code: 'GW4013' })
-    await expect(users.createUser({ ...OF_ACME, tenant: 'none' })).rejects.toMatchObject({ code: 'GW4005' })
+    await expect(users.createUser(ADMIN)).rejects.toMatchObject({ code: 'already_exists' })
+    await expect(users.createUser({ ...OF_ACME, tenant: 'none' })).rejects.toMatchObject({
+      code: 'not_found',
+    })
     expect(await users.createUser(OF_ACME)).toMatchObject({ tenant: 'acme' })
     expect((await users.users()).map(user => user.name)).toEqual(['ada', 'tom'])
     expect((await users.users({ after: 'ada', limit: 1 })).map(user => user.name)).toEqual(['tom'])
@@ -40,19 +42,21 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
   test('a change names the version that it starts from, and the last administrator stays', async () => {
     const { users } = await setUp()
     await users.createUser(ADMIN)
-    await expect(users.changeUser('ada', { enabled: false })).rejects.toMatchObject({ code: 'GW4017' })
+    await expect(users.changeUser('ada', { enabled: false })).rejects.toMatchObject({ code: 'last_admin' })
     await expect(
       users.changeUser('ada', { place: { role: 'tenant', tenant: 'acme' } }),
-    ).rejects.toMatchObject({ code: 'GW4017' })
+    ).rejects.toMatchObject({ code: 'last_admin' })
     await users.createUser({ ...ADMIN, name: 'bob' })
     expect(await users.changeUser('ada', { enabled: false }, 1)).toMatchObject({
       enabled: false,
       version: 2,
     })
-    await expect(users.changeUser('ada', { enabled: true }, 1)).rejects.toMatchObject({ code: 'GW4001' })
+    await expect(users.changeUser('ada', { enabled: true }, 1)).rejects.toMatchObject({
+      code: 'revision_changed',
+    })
     expect(await users.changeUser('ada', { enabled: false }, 2)).toMatchObject({ version: 2 })
-    await expect(users.changeUser('bob', { enabled: false })).rejects.toMatchObject({ code: 'GW4017' })
-    await expect(users.changeUser('nobody', {})).rejects.toMatchObject({ code: 'GW4005' })
+    await expect(users.changeUser('bob', { enabled: false })).rejects.toMatchObject({ code: 'last_admin' })
+    await expect(users.changeUser('nobody', {})).rejects.toMatchObject({ code: 'not_found' })
   })
 
   test('a session is found by the digest of its token while its user may log in', async () => {

@@ -34,7 +34,7 @@ test('of several processes that create the store and commit at once, one wins an
   const answers = await Promise.all(
     ['a', 'b', 'c', 'd'].map(async author => (await text(run(COMMIT_ON_0, path, author).stdout)).trim()),
   )
-  expect(answers.sort()).toEqual(['GW4001', 'GW4001', 'GW4001', 'won'])
+  expect(answers.sort()).toEqual(['revision_changed', 'revision_changed', 'revision_changed', 'won'])
   const store = await openStore(`sqlite:${path}`, { mode: 'read', clock: systemClock })
   onTestFinished(() => store.close())
   expect(await store.revisions()).toHaveLength(1)

@@ -155,11 +155,11 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
       expect(await store.resourcesAt(4)).toEqual(stood)
       expect(plain(await store.readStateAt(4))).toEqual(served)
       await expect(store.resourcesAt(3)).rejects.toMatchObject({
-        code: 'GW4005',
+        code: 'not_found',
         message: 'The state of revision 3 is no longer kept.',
         hint: expect.stringContaining('from revision 4 on'),
       })
-      await expect(store.readStateAt(3)).rejects.toMatchObject({ code: 'GW4005' })
+      await expect(store.readStateAt(3)).rejects.toMatchObject({ code: 'not_found' })
     })
 
     test('is no change to a gateway that serves the store', async () => {

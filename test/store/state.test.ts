@@ -42,7 +42,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
       secrets: [{ key: 'k', digest: digest('1') }],
     })
     expect(await store.readStateAt(0)).toMatchObject({ revision: 0, resources: [] })
-    await expect(store.readStateAt(3)).rejects.toMatchObject({ code: 'GW4005' })
+    await expect(store.readStateAt(3)).rejects.toMatchObject({ code: 'not_found' })
   })
 
   test('what still stands as it stood is given as the same object', async () => {

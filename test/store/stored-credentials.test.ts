@@ -82,7 +82,7 @@ describe.each(Object.entries(STORES))('secrets that %s keeps', (_, emptyDatabase
     await commit(store, { puts: [keeping('e', A, given)], kept: [given] })
     await remove(store, { kind: 'endpoint', name: 'e' })
     await expect(commit(store, { puts: [keeping('e', A, given)] })).rejects.toMatchObject({
-      code: 'GW3002',
+      code: 'not_servable',
       message: 'endpoint e: no credential is stored for https://a.example.com',
     })
     expect((await store.head()).revision).toBe(2)
@@ -93,7 +93,7 @@ describe.each(Object.entries(STORES))('secrets that %s keeps', (_, emptyDatabase
     const given = secret('e', A)
     await commit(store, { puts: [keeping('e', A, given)], kept: [given] })
     for (const put of [keeping('e', B, given), keeping('f', A, given)]) {
-      await expect(commit(store, { puts: [put] })).rejects.toMatchObject({ code: 'GW3002' })
+      await expect(commit(store, { puts: [put] })).rejects.toMatchObject({ code: 'not_servable' })
     }
     // Another path of the same origin is the same upstream.
     await commit(store, { puts: [keeping('e', `${A}/openai`, given)] })

@@ -24,7 +24,7 @@ test.each([
   'postgres://gw@db/gw',
 ])('%j is rejected as wrong usage', url => {
   expect(() => storePath(url, '/home')).toThrow(
-    expect.objectContaining({ code: 'GW6001', hint: expect.stringContaining('sqlite:./data/gw.db') }),
+    expect.objectContaining({ code: 'usage', hint: expect.stringContaining('sqlite:./data/gw.db') }),
   )
 })
 

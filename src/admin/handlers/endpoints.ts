@@ -81,7 +81,7 @@ export function endpointHandlers(ports: UseCasePorts): HandlersOf<Ids> {
     return { fields: { ...others, upstream_key: { stored: secret.id } }, kept: [secret], credential }
   }
 
-  /** @throws {ProbeError} GW5001 */
+  /** @throws {ProbeError} probe_failed */
   async function probeFirst(endpoint: Resource, credential?: string): Promise<void> {
     const { spec, name } = endpoint
     if (skipReason(endpoint) !== undefined) return

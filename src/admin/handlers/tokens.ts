@@ -59,8 +59,8 @@ function ownerOf({ scope, name }: Caller): string | undefined {
 
 function asApiError(error: unknown): unknown {
   if (!(error instanceof CommandError)) return error
-  if (error.code === 'GW4013') return new ApiError('already_exists', error.message)
-  const isTenants = error.code === 'GW4005' || error.code === 'GW6001'
+  if (error.code === 'already_exists') return new ApiError('already_exists', error.message)
+  const isTenants = error.code === 'not_found' || error.code === 'usage'
   return isTenants ? invalid([{ pointer: '/tenant', detail: error.message }]) : error
 }
 

@@ -72,7 +72,7 @@ async function withKnownTenant(work: () => Promise<User>): Promise<User> {
   try {
     return await work()
   } catch (error) {
-    if (!(error instanceof CommandError) || error.code !== 'GW4005') throw error
+    if (!(error instanceof CommandError) || error.code !== 'not_found') throw error
     throw invalid([{ pointer: '/tenant', detail: error.message }])
   }
 }

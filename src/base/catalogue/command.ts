@@ -1,9 +1,14 @@
+/** The number of an error: what users see. Code uses the name of the entry. */
+export type ErrorNumber = `GW${number}`
+
 /**
  * The errors of commands. GW20xx: the store · GW30xx: the configuration ·
  * GW40xx: preconditions · GW50xx: upstreams ·
  * GW60xx: usage · GW70xx: requests to a control plane · GW90xx: unexpected errors.
  */
 export interface CommandFault {
+  /** The code in messages, JSON and docs/errors.md. */
+  readonly number: ErrorNumber
   readonly exit: ExitCode
   readonly title: string
   readonly hint: string
@@ -23,185 +28,235 @@ export const EXIT = {
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
 export const COMMAND_FAULTS = {
-  GW2001: {
+  store_unavailable: {
+    number: 'GW2001',
     exit: EXIT.unexpected,
     title: 'The store cannot be opened.',
     hint: 'Check the path of --store, its permissions and the free space.',
   },
-  GW2002: {
+  store_too_new: {
+    number: 'GW2002',
     exit: EXIT.unexpected,
     title: 'The store was written by a newer gw.',
     hint: 'Use the gw that wrote it, or a newer one.',
   },
-  GW2003: {
+  store_missing: {
+    number: 'GW2003',
     exit: EXIT.precondition,
     title: 'The store does not exist yet.',
     hint: 'Create it with `gw apply`, or correct --store.',
   },
-  GW2004: {
+  store_outdated: {
+    number: 'GW2004',
     exit: EXIT.unexpected,
     title: 'The store was written by an older gw.',
     hint: 'Bring it up to date: `gw apply` and `gw serve` do so when they open it.',
   },
-  GW2005: {
+  store_locked: {
+    number: 'GW2005',
     exit: EXIT.unexpected,
     title: 'The store is locked by another process.',
     hint: 'Try again; if the error persists, find the process that has it open for writing.',
   },
-  GW2006: {
+  store_in_use: {
+    number: 'GW2006',
     exit: EXIT.precondition,
     title: 'Another gateway serves this store.',
     hint: 'Stop the other one first: a store in SQLite has one gateway at a time.',
   },
-  GW2007: {
+  ledger_inconsistent: {
+    number: 'GW2007',
     exit: EXIT.unexpected,
     title: 'The sums of the ledger do not match.',
     hint: 'Keep a copy of the database, find the other program that wrote to it, and report it; nothing was changed.',
   },
-  GW2008: {
+  master_key_unusable: {
+    number: 'GW2008',
     exit: EXIT.unexpected,
     title: 'The master key of stored secrets cannot be used.',
     hint: 'Set GW_MASTER_KEY to the key that sealed them, or restore its file beside the store, with mode 0600.',
   },
-  GW2009: {
+  backup_damaged: {
+    number: 'GW2009',
     exit: EXIT.precondition,
     title: 'The file is not an intact store of gw.',
     hint: 'Use another backup, and keep the damaged file; nothing was changed.',
   },
-  GW3001: {
+  configuration_invalid: {
+    number: 'GW3001',
     exit: EXIT.invalid,
     title: 'The configuration is not valid.',
     hint: 'Correct the listed problems; nothing was changed.',
   },
-  GW3002: {
+  not_servable: {
+    number: 'GW3002',
     exit: EXIT.invalid,
     title: 'A gateway could not serve the result.',
     hint: 'Correct the cause in the message; nothing was changed.',
   },
-  GW3003: {
+  plan_file_invalid: {
+    number: 'GW3003',
     exit: EXIT.invalid,
     title: 'The plan file cannot be applied as it is.',
     hint: 'Create a new one with `gw plan -o`, and apply that; nothing was changed.',
   },
-  GW4001: {
+  revision_changed: {
+    number: 'GW4001',
     exit: EXIT.precondition,
     title: 'The configuration has changed since the plan was made.',
     hint: 'Run the command again to plan against the new revision; nothing was changed.',
   },
-  GW4002: {
+  confirmation_required: {
+    number: 'GW4002',
     exit: EXIT.precondition,
     title: 'The change needs a confirmation, and the input is not a terminal.',
     hint: 'Review with `gw diff`, then pass --yes.',
   },
-  GW4003: { exit: EXIT.precondition, title: 'The change was not confirmed.', hint: 'Nothing was changed.' },
-  GW4004: {
+  not_confirmed: {
+    number: 'GW4003',
+    exit: EXIT.precondition,
+    title: 'The change was not confirmed.',
+    hint: 'Nothing was changed.',
+  },
+  owned_by_other: {
+    number: 'GW4004',
     exit: EXIT.precondition,
     title: 'A resource of this name belongs to another owner.',
     hint: 'Rename yours, or remove it from the other set first; nothing was changed.',
   },
-  GW4005: {
+  not_found: {
+    number: 'GW4005',
     exit: EXIT.precondition,
     title: 'No resource has this name.',
     hint: 'List the existing names and correct this one.',
   },
-  GW4006: {
+  has_secret: {
+    number: 'GW4006',
     exit: EXIT.precondition,
     title: 'The key has a secret already.',
     hint: 'Replace it with `gw keys rotate NAME`.',
   },
-  GW4007: {
+  disabled_in_file: {
+    number: 'GW4007',
     exit: EXIT.precondition,
     title: 'The key is disabled in its configuration file.',
     hint: 'Set `enabled: true` at the place in the message, and apply.',
   },
-  GW4008: {
+  address_unavailable: {
+    number: 'GW4008',
     exit: EXIT.precondition,
     title: 'The gateway cannot listen on the address.',
     hint: 'Stop the process that uses it, or choose another address of this machine and a port from 1024 on.',
   },
-  GW4009: {
+  nothing_to_serve: {
+    number: 'GW4009',
     exit: EXIT.precondition,
     title: 'No revision in the store can be served.',
     hint: 'Correct the cause in the message and run `gw apply`.',
   },
-  GW4010: {
+  still_referenced: {
+    number: 'GW4010',
     exit: EXIT.precondition,
     title: 'The change would leave a reference to a missing resource.',
     hint: 'Remove the reference in the message first; nothing was changed.',
   },
-  GW4011: {
+  reference_taken: {
+    number: 'GW4011',
     exit: EXIT.precondition,
     title: 'The reference belongs to another credit or debit.',
     hint: 'Use a new reference for a new payment; nothing was booked.',
   },
-  GW4012: {
+  balance_too_low: {
+    number: 'GW4012',
     exit: EXIT.precondition,
     title: 'The balance does not cover the debit.',
     hint: 'Debit less, or credit the tenant first; nothing was booked.',
   },
-  GW4013: {
+  already_exists: {
+    number: 'GW4013',
     exit: EXIT.precondition,
     title: 'A resource of this name exists already.',
     hint: 'Choose another name, or delete the existing resource first; nothing was changed.',
   },
-  GW4014: {
+  maintenance_in_file: {
+    number: 'GW4014',
     exit: EXIT.precondition,
     title: 'The configuration keeps the gateway in maintenance.',
     hint: 'Set `maintenance.enabled: false` in its settings, and apply.',
   },
-  GW4015: {
+  too_many_deletes: {
+    number: 'GW4015',
     exit: EXIT.precondition,
     title: 'The change deletes more resources than allowed.',
     hint: 'Review `gw diff`; if the deletions are intended, pass `--allow-deletes` with their number. Nothing was changed.',
   },
-  GW4016: {
+  not_logged_in: {
+    number: 'GW4016',
     exit: EXIT.precondition,
     title: 'No usable log-in for this control plane.',
     hint: 'Log in with `gw login --url URL --user NAME`, or put a token into GW_TOKEN.',
   },
-  GW4017: {
+  last_admin: {
+    number: 'GW4017',
     exit: EXIT.precondition,
     title: 'The change would leave no administrator who can log in.',
     hint: 'Create or enable another administrator first; nothing was changed.',
   },
-  GW4018: {
+  file_exists: {
+    number: 'GW4018',
     exit: EXIT.precondition,
     title: 'A file to be written exists already.',
     hint: 'Name another directory, or move the file away; nothing was written.',
   },
-  GW4019: {
+  plan_expired: {
+    number: 'GW4019',
     exit: EXIT.precondition,
     title: 'The plan has expired.',
     hint: 'Plan again with `gw plan -o`; `--expires` sets how long a plan is valid. Nothing was changed.',
   },
-  GW4020: {
+  tests_failed: {
+    number: 'GW4020',
     exit: EXIT.precondition,
     title: 'The configuration does not pass its tests.',
     hint: 'Correct the configuration or the test that the failures name.',
   },
-  GW5001: {
+  probe_failed: {
+    number: 'GW5001',
     exit: EXIT.unhealthy,
     title: 'The probe of an endpoint failed.',
     hint: 'Correct the cause in the message, pass --skip-probe, or set `skip_probe: true` for an endpoint that cannot be probed; nothing was changed.',
   },
-  GW5002: {
+  not_served: {
+    number: 'GW5002',
     exit: EXIT.unhealthy,
     title: 'The revision is applied, but a gateway does not serve it.',
     hint: 'See the log and `/health` of the gateway that the message names; until then it serves the previous revision.',
   },
-  GW6001: { exit: EXIT.usage, title: 'Wrong usage.', hint: 'See `gw --help` and `gw COMMAND --help`.' },
-  GW7001: {
+  usage: {
+    number: 'GW6001',
+    exit: EXIT.usage,
+    title: 'Wrong usage.',
+    hint: 'See `gw --help` and `gw COMMAND --help`.',
+  },
+  control_plane_unreachable: {
+    number: 'GW7001',
     exit: EXIT.unexpected,
     title: 'The control plane cannot be reached.',
     hint: 'Check --url, which names the control plane, and log in with `gw login`, or put a token into GW_TOKEN.',
   },
-  GW9001: {
+  unexpected: {
+    number: 'GW9001',
     exit: EXIT.unexpected,
     title: 'An unexpected error.',
     hint: 'Run again with `GW_DEBUG=1` for the cause, and report it.',
   },
-  GW9002: { exit: EXIT.interrupted, title: 'Interrupted.', hint: 'Nothing was changed.' },
-} as const satisfies Record<`GW${string}`, CommandFault>
+  interrupted: {
+    number: 'GW9002',
+    exit: EXIT.interrupted,
+    title: 'Interrupted.',
+    hint: 'Nothing was changed.',
+  },
+} as const satisfies Record<string, CommandFault>
 
 export type CommandCode = keyof typeof COMMAND_FAULTS
 
@@ -209,11 +264,14 @@ export type CommandCode = keyof typeof COMMAND_FAULTS
 export class CommandError extends Error {
   override readonly name = 'CommandError'
   readonly code: CommandCode
+  /** The code that users see. */
+  readonly number: ErrorNumber
   /** More specific than the hint of the catalogue, if given. */
   readonly hint: string
   constructor(code: CommandCode, message?: string, more: { hint?: string; cause?: unknown } = {}) {
     super(message ?? COMMAND_FAULTS[code].title, { cause: more.cause })
     this.code = code
+    this.number = COMMAND_FAULTS[code].number
     this.hint = more.hint ?? COMMAND_FAULTS[code].hint
   }
 }

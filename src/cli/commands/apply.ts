@@ -143,11 +143,11 @@ async function agreement(session: Session, { plan }: Planned): Promise<void> {
   if (plan.changes.length > 0) await confirm(session, 'Apply these changes?')
 }
 
-/** A plan file already contains the files and the adoptions. @throws {CommandError} GW6001 */
+/** A plan file already contains the files and the adoptions. @throws {CommandError} usage */
 function expectPlanAlone({ flags }: Session, { adopt }: ApplyOptions): void {
   if (flags.config.length === 0 && adopt === undefined) return
   throw new CommandError(
-    'GW6001',
+    'usage',
     `A plan is complete: ${adopt ? '`--adopt`' : '`-c`'} belongs to \`gw plan\`.`,
     {
       hint: 'Leave it out, or plan again with it.',

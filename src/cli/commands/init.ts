@@ -60,7 +60,7 @@ function upstreamOf({ vendor, model, baseUrl, prices = false }: Options): Chosen
     })
   }
   if (model === undefined && baseUrl === undefined && !prices) return undefined
-  throw new CommandError('GW6001', '--model, --base-url and --prices need a vendor.', {
+  throw new CommandError('usage', '--model, --base-url and --prices need a vendor.', {
     hint: 'Name it with --vendor, such as --vendor openai.',
   })
 }

@@ -75,12 +75,12 @@ function policyOf(options: Options, nowMs: number): { readonly [field: string]: 
   const { kind, tenant, displayName, models, rpm, tpm, concurrency, quota, budget, timezone, expires } =
     options
   if (kind === undefined && tenant === undefined) {
-    throw new CommandError('GW6001', 'A key needs a tenant or the kind `platform`.', {
+    throw new CommandError('usage', 'A key needs a tenant or the kind `platform`.', {
       hint: 'Pass --tenant NAME, or --kind platform.',
     })
   }
   if (timezone !== undefined && budget === undefined)
-    throw new CommandError('GW6001', '`--timezone` belongs to a budget, and none is given.', {
+    throw new CommandError('usage', '`--timezone` belongs to a budget, and none is given.', {
       hint: 'Pass --budget AMOUNT/PER with it.',
     })
   return {
@@ -102,7 +102,7 @@ function policyOf(options: Options, nowMs: number): { readonly [field: string]: 
 function expiryOf(text: string, nowMs: number): string {
   const ms = parseTime('--expires', text, 'ahead', { nowMs, timezone: 'UTC' })
   if (ms > nowMs) return new Date(ms).toISOString()
-  throw new CommandError('GW6001', `\`--expires ${text}\` is in the past.`, {
+  throw new CommandError('usage', `\`--expires ${text}\` is in the past.`, {
     hint: 'Name a time in the future, such as 90d or 2030-01-31.',
   })
 }

@@ -45,7 +45,7 @@ export function loginCommand(bind: BindHandler): Command {
     )
     .action(
       bind<LoginOptions>(async (session, _args, { url = DEFAULT_URL, user, scope, expires, password }) => {
-        if (user === undefined) throw new CommandError('GW6001', 'The user is missing: `--user NAME`.')
+        if (user === undefined) throw new CommandError('usage', 'The user is missing: `--user NAME`.')
         const { login, file } = await logIn(
           { url, user, scope, expiresIn: expires },
           () => oldPassword(session, password),

@@ -98,7 +98,7 @@ function filtersOf(options: Options, nowMs: number): CallFilters {
 function outcomeOf(text: string): string {
   if ((CALL_OUTCOMES as readonly string[]).includes(text)) return text
   const suggestion = didYouMean(text, CALL_OUTCOMES)
-  throw new CommandError('GW6001', `\`--outcome ${text}\` is not an outcome.`, {
+  throw new CommandError('usage', `\`--outcome ${text}\` is not an outcome.`, {
     hint:
       suggestion === undefined ? `Write one of ${CALL_OUTCOMES.join(', ')}.` : `Did you mean ${suggestion}?`,
   })
@@ -111,7 +111,7 @@ function statusRange(text: string): Pick<CallFilters, 'minStatus' | 'maxStatus'>
   if (hundred !== undefined)
     return { minStatus: Number(hundred) * 100, maxStatus: Number(hundred) * 100 + 99 }
   if (least !== undefined) return { minStatus: Number(least) }
-  throw new CommandError('GW6001', `\`--status ${text}\` is not a status.`, {
+  throw new CommandError('usage', `\`--status ${text}\` is not a status.`, {
     hint: 'Write 429, 4xx, or ">=400" (quoted, for the shell).',
   })
 }

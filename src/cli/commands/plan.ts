@@ -48,7 +48,7 @@ export function planCommand(bind: BindHandler): Command {
       bind<PlanOptions>(async (session, _args, { output, expires, adopt = [] }) => {
         const { out, flags } = session
         if (expires !== undefined && output === undefined) {
-          throw new CommandError('GW6001', '`--expires` belongs to a plan file, and none is written.', {
+          throw new CommandError('usage', '`--expires` belongs to a plan file, and none is written.', {
             hint: 'Name the file: `-o plan.json`.',
           })
         }

@@ -56,7 +56,7 @@ export function probeCommand(bind: BindHandler): Command {
         // The JSON document is complete already.
         if (out.format === 'json') return EXIT.unhealthy
         return out.fail(
-          new CommandError('GW5001', `${pluralize(failed, 'probe')} of ${rows.length} failed.`, {
+          new CommandError('probe_failed', `${pluralize(failed, 'probe')} of ${rows.length} failed.`, {
             hint: 'Correct the causes listed above.',
           }),
         )

@@ -89,12 +89,12 @@ async function handler(session: Session, _args: readonly string[], options: Opti
   const { io, out } = session
   const drainMs = parseDurationMs(options.drain)
   if (drainMs === undefined) {
-    throw new CommandError('GW6001', `\`--drain ${options.drain}\` is not a duration.`, {
+    throw new CommandError('usage', `\`--drain ${options.drain}\` is not a duration.`, {
       hint: 'Write 30s or 1m30s.',
     })
   }
   if (options.gatewayOnly && options.controlOnly) {
-    throw new CommandError('GW6001', '`--gateway-only` and `--control-only` exclude each other.')
+    throw new CommandError('usage', '`--gateway-only` and `--control-only` exclude each other.')
   }
   // Stdout is the log, one JSON object per line, and so is a final error.
   out.lines()
@@ -174,20 +174,20 @@ async function serveUntilSignal(
   return EXIT.done
 }
 
-/** The files to apply: those of `-c`, or with only `--watch` the default ones. @throws {CommandError} GW6001 */
+/** The files to apply: those of `-c`, or with only `--watch` the default ones. @throws {CommandError} usage */
 function followed(session: Session, options: Options): ServeOptions['files'] {
   const watch = options.watch === true
   if (!watch && session.flags.config.length === 0) return undefined
   const paths = configPaths(session)
   if (!paths.includes('-')) return { paths, watch }
-  throw new CommandError('GW6001', '`gw serve` reads files repeatedly, and stdin can be read only once.', {
+  throw new CommandError('usage', '`gw serve` reads files repeatedly, and stdin can be read only once.', {
     hint: 'Name a file or a directory with -c, or pipe into `gw apply -c -`.',
   })
 }
 
 function parseCount(text: string): number {
   if (/^[1-9]\d{0,6}$/.test(text)) return Number(text)
-  throw new CommandError('GW6001', `\`--max-connections ${text}\` is not a number of connections.`, {
+  throw new CommandError('usage', `\`--max-connections ${text}\` is not a number of connections.`, {
     hint: 'Write a whole number from 1, such as 20000.',
   })
 }

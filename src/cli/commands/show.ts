@@ -34,7 +34,7 @@ export function showCommand(bind: BindHandler): Command {
           out.result({ text: () => exported.yaml, json: () => exported.document })
           return EXIT.done
         }
-        if (set !== undefined) throw new CommandError('GW6001', '`--set` needs `--yaml`.')
+        if (set !== undefined) throw new CommandError('usage', '`--set` needs `--yaml`.')
         const { revision, changes, resources } = await showRevision(id, flags.store, ports)
         out.result({
           text: () => {

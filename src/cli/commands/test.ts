@@ -51,7 +51,7 @@ export function testCommand(bind: BindHandler): Command {
           // The JSON document is complete already.
           if (out.format === 'json') return EXIT.precondition
           return out.fail(
-            new CommandError('GW4020', `${pluralize(failed, 'test')} of ${results.length} failed.`),
+            new CommandError('tests_failed', `${pluralize(failed, 'test')} of ${results.length} failed.`),
           )
         },
         ['github', 'junit'],

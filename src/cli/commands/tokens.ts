@@ -50,7 +50,7 @@ function createCommand(bind: BindHandler): Command {
     .action(
       bind<CreateOptions>(async (session, [name = ''], options) => {
         const { user, scope, tenant, expires: spanMs = DEFAULT_TOKEN_MS } = options
-        if (user === undefined) throw new CommandError('GW6001', 'The user is missing: `--user NAME`.')
+        if (user === undefined) throw new CommandError('usage', 'The user is missing: `--user NAME`.')
         const { token, stored } = await createToken(
           { name, user, scope, spanMs, ...(tenant !== undefined && { tenant }) },
           session.flags.store,

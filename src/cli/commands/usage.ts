@@ -9,7 +9,7 @@ export function usageError(error: CommanderError, argv: readonly string[]): Comm
   const text = error.message.replace(/^error: /, '')
   const suggestion = SUGGESTION.exec(text)?.[1]
   const message = text.replace(SUGGESTION, '')
-  return new CommandError('GW6001', sentence(message), { ...hintFor(error, suggestion, argv), cause: error })
+  return new CommandError('usage', sentence(message), { ...hintFor(error, suggestion, argv), cause: error })
 }
 
 function hintFor(

@@ -47,7 +47,7 @@ function createCommand(bind: BindHandler): Command {
     .action(
       bind<CreateOptions>(async (session, [name = ''], { role, tenant, password }) => {
         if (role === undefined && tenant === undefined) {
-          throw new CommandError('GW6001', 'A user needs a role or a tenant.', {
+          throw new CommandError('usage', 'A user needs a role or a tenant.', {
             hint: 'Pass --role admin, or --tenant NAME.',
           })
         }

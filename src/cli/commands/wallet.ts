@@ -126,7 +126,7 @@ function entriesCommand(bind: BindHandler): Command {
 
 function checked(flag: string, text: string, form: RegExp): string {
   if (form.test(text)) return text
-  throw new CommandError('GW6001', `\`${flag}\` is empty, too long or has control characters.`, {
+  throw new CommandError('usage', `\`${flag}\` is empty, too long or has control characters.`, {
     hint: 'Write one line of text: 256 characters for a reference, 1024 for a note.',
   })
 }

@@ -93,19 +93,19 @@ async function ask(question: ExplainQuery, { url }: Options, session: Session): 
 async function questionOf(options: Options, { io, signal }: Session): Promise<ExplainQuery> {
   const { key, secret: flag, model, path, inputTokens, maxTokens } = options
   if (flag !== undefined && flag !== '-') {
-    throw new CommandError('GW6001', 'A secret does not belong on the command line.', {
+    throw new CommandError('usage', 'A secret does not belong on the command line.', {
       hint: 'Pipe it in with `--secret -`.',
     })
   }
   if (key !== undefined && flag !== undefined) {
-    throw new CommandError('GW6001', '--key and --secret exclude each other.')
+    throw new CommandError('usage', '--key and --secret exclude each other.')
   }
   if (key === undefined && flag === undefined && model === undefined) {
-    throw new CommandError('GW6001', 'Name a key, a model, or both: `--key NAME --model NAME`.')
+    throw new CommandError('usage', 'Name a key, a model, or both: `--key NAME --model NAME`.')
   }
   const secret =
     flag === undefined ? undefined : (await readStdin(io, signal)).toString('utf8').replace(/\r?\n$/, '')
-  if (secret === '') throw new CommandError('GW6001', 'The input has no secret.')
+  if (secret === '') throw new CommandError('usage', 'The input has no secret.')
   return { key, secret, model, path, inputTokens, maxTokens }
 }
 

@@ -14,7 +14,7 @@ export function signedText(nano: bigint): string {
 
 /**
  * The amount of an adjustment: as {@link parseAmount}, and negative for a debit.
- * @throws {CommandError} GW6001
+ * @throws {CommandError} usage
  */
 export function parseSigned(text: string): bigint {
   return text.startsWith('-') ? -parseAmount(text.slice(1)) : parseAmount(text)
@@ -22,12 +22,12 @@ export function parseSigned(text: string): bigint {
 
 /**
  * The amount of a credit or of a debit: more than 0, at most nine digits after the point.
- * @throws {CommandError} GW6001
+ * @throws {CommandError} usage
  */
 export function parseAmount(text: string): bigint {
   const nano = parseNano(text)
   if (typeof nano === 'bigint' && nano > 0n && nano <= MAX_AMOUNT_NANO) return nano
-  throw new CommandError('GW6001', `\`${text}\` is not an amount to book.`, {
+  throw new CommandError('usage', `\`${text}\` is not an amount to book.`, {
     hint: `Write more than 0 and at most ${formatNano(MAX_AMOUNT_NANO)}, with a point and at most nine digits after it, such as 12.50.`,
   })
 }

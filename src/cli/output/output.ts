@@ -70,7 +70,7 @@ export function openOutput(io: Io, format: Format, when: ColourWhen): Output {
 
   function failText(error: CommandError, detailed: boolean): void {
     if (!detailed) stderr.write(detailsText(error, format, infoStyle))
-    stderr.write(`${infoStyle.fault(`error ${error.code}:`)} ${legible(error.message)}\n`)
+    stderr.write(`${infoStyle.fault(`error ${error.number}:`)} ${legible(error.message)}\n`)
     stderr.write(`  ${infoStyle.faint('hint:')} ${legible(error.hint)}\n`)
   }
 
@@ -115,7 +115,7 @@ function textIn(format: Format, { text, github, junit }: Result): string {
 function unexpected(raised: unknown): CommandError {
   const text = raised instanceof Error ? raised.message : String(raised)
   const line = text.split('\n', 1)[0] ?? ''
-  return new CommandError('GW9001', line && `An unexpected error: ${line}`, { cause: raised })
+  return new CommandError('unexpected', line && `An unexpected error: ${line}`, { cause: raised })
 }
 
 /** The chain of causes; of an error only its stack, because libraries attach requests to theirs. */
@@ -130,8 +130,8 @@ function trace(error: CommandError): string {
 }
 
 function errorToJson(error: CommandError): Json {
-  const { code, message, hint } = error
-  return { code, message, hint, ...detailsJson(error) }
+  const { number, message, hint } = error
+  return { code: number, message, hint, ...detailsJson(error) }
 }
 
 /** Escapes control characters of names in a message; line breaks stay. */

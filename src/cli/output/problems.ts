@@ -35,6 +35,6 @@ function legible(problem: Problem): Problem {
 }
 
 function annotation({ code, severity, message, place, hint }: Problem): string {
-  const at = { file: place.file, line: place.line, col: place.column, title: code }
+  const at = { file: place.file, line: place.line, col: place.column, title: CONFIG_FAULTS[code].number }
   return workflowCommand(severity, at, `${message}\n${hint ?? CONFIG_FAULTS[code].hint}`)
 }

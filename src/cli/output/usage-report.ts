@@ -54,7 +54,7 @@ function queryOf(options: Options, now: Now): UsageQuery {
   const isSpan = parseDurationMs(since) !== undefined
   const sinceMs = by === 'day' && isSpan ? startOfDay(fromMs, timezone) : fromMs
   if (sinceMs < untilMs) return { ...trafficFilters(options), by, sinceMs, untilMs, timezone }
-  throw new CommandError('GW6001', `The range from ${minute(sinceMs)} to ${minute(untilMs)} is empty.`, {
+  throw new CommandError('usage', `The range from ${minute(sinceMs)} to ${minute(untilMs)} is empty.`, {
     hint: 'Let --since be earlier than --until.',
   })
 }

@@ -50,7 +50,7 @@ async function withoutRaces<T>(attempt: () => Promise<T>): Promise<T> {
     try {
       return await attempt()
     } catch (error) {
-      const isStale = error instanceof CommandError && error.code === 'GW4001'
+      const isStale = error instanceof CommandError && error.code === 'revision_changed'
       if (!isStale || count === ATTEMPTS) throw error
     }
   }
@@ -63,7 +63,7 @@ export function rejected(fingerprint: string, error: unknown): FilesOutcome {
 
 function rejection(error: unknown): FilesRejection {
   const known =
-    error instanceof CommandError ? error : new CommandError('GW9001', String(error), { cause: error })
+    error instanceof CommandError ? error : new CommandError('unexpected', String(error), { cause: error })
   const { code, message, hint } = known
   return { code, message, hint, problems: known instanceof ConfigurationInvalid ? known.problems : [] }
 }

@@ -13,7 +13,7 @@ const PAGE = 100
  * Compares the store with the files. The files are read only after an apply or a rollback since `since`: no other
  * change can touch resources that files own.
  *
- * @throws {CommandError} GW2xxx
+ * @throws {CommandError} store_…
  */
 export async function compareFiles(
   { paths, store: url, cwd, environment }: FilesJob,

@@ -80,7 +80,7 @@ function failed(message: string): FilesOutcome {
   return {
     is: 'rejected',
     fingerprint: '',
-    code: 'GW9001',
+    code: 'unexpected',
     message,
     hint: 'Nothing was changed. Report it, with the lines of the log before this one.',
     problems: [],

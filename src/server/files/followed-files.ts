@@ -1,4 +1,6 @@
 import { resolve } from 'node:path'
+import { COMMAND_FAULTS } from '../../base/catalogue/command.ts'
+import { CONFIG_FAULTS } from '../../base/catalogue/config.ts'
 import { healthReason } from '../../base/catalogue/health.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
@@ -28,7 +30,7 @@ const LISTED = 20
 const ENDING: FilesOutcome = {
   is: 'rejected',
   fingerprint: '',
-  code: 'GW9002',
+  code: 'interrupted',
   message: 'The gateway is ending.',
   hint: 'Nothing was changed.',
   problems: [],
@@ -195,7 +197,12 @@ export class FollowedFiles {
       if (this.#closed || rejected === this.#rejected) return
       this.#rejected = rejected
       log.error(
-        { code, reason: message, hint, problems: problems.slice(0, LISTED).map(problemJson) },
+        {
+          code: COMMAND_FAULTS[code].number,
+          reason: message,
+          hint,
+          problems: problems.slice(0, LISTED).map(problemJson),
+        },
         'cannot apply the files',
       )
       onRejected?.(outcome)
@@ -206,7 +213,7 @@ export class FollowedFiles {
     if (outcome.is === 'applied') {
       log.info({ revision, files: paths, ...outcome.counts }, 'applied the files')
       for (const { code, message, place } of outcome.warnings)
-        log.warn({ code, place, reason: message }, 'warning about the files')
+        log.warn({ code: CONFIG_FAULTS[code].number, place, reason: message }, 'warning about the files')
     } else if (this.#rejection) {
       log.info({ revision, files: paths }, 'the files match the served revision again')
     }
@@ -223,5 +230,5 @@ function firstError({ problems }: FilesRejection): string {
   const problem: Problem | undefined = problems.find(({ severity }) => severity === 'error')
   if (!problem) return ''
   const { place, code, message } = problem
-  return ` ${place.file}:${place.line}:${place.column} ${code} ${message}`
+  return ` ${place.file}:${place.line}:${place.column} ${CONFIG_FAULTS[code].number} ${message}`
 }

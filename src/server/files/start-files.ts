@@ -19,5 +19,7 @@ export async function startFiles(
   const outcome = await files.apply()
   if (outcome.is !== 'rejected' || (await store.head()).revision > 0) return
   const { code, message, hint, problems } = outcome
-  throw code === 'GW3001' ? new ConfigurationInvalid(problems) : new CommandError(code, message, { hint })
+  throw code === 'configuration_invalid'
+    ? new ConfigurationInvalid(problems)
+    : new CommandError(code, message, { hint })
 }

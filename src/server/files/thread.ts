@@ -15,7 +15,7 @@ const ending = new AbortController()
 let working: Promise<void> = Promise.resolve()
 port.on('message', (message: FilesJob | 'end') => {
   if (message === 'end') {
-    ending.abort(new CommandError('GW9002'))
+    ending.abort(new CommandError('interrupted'))
     void working.finally(() => port.close())
     return
   }

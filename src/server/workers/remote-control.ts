@@ -45,7 +45,7 @@ export interface MainThread {
   endpoints(): readonly EndpointHealth[]
   /**
    * Answers from the state of the gateway in this process; undefined if there is none.
-   * @throws {CommandError} GW4005 if no key has that name.
+   * @throws {CommandError} not_found if no key has that name.
    */
   explain(question: ExplainQuery): Promise<Explanation | undefined>
   /** Complete log lines, as a batch; a flush follows after an error. */
@@ -79,7 +79,7 @@ const UNRESPONSIVE_MS = 1_000
  * state that only the gateway has, one message each.
  *
  * @returns undefined if the signal aborted first.
- * @throws {CommandError} GW2xxx; GW6001 if the first administrator cannot be created; the system's error if the
+ * @throws {CommandError} store_…; usage if the first administrator cannot be created; the system's error if the
  * address is not available.
  */
 export async function openRemoteControl(

@@ -10,7 +10,8 @@ import type { Applied, ApplyContext, Plan } from './types.ts'
  *
  *     lock ──▶ still at plan.base? ──▶ owners, references ──▶ check ──▶ write ──▶ revision base + 1
  *                     │                        │                │
- *                  GW4001                GW4004 GW4010        GW3002       nothing written
+ *            revision_changed      owned_by_other        not_servable    nothing written
+ *                                 still_referenced
  *
  * Probes come earlier, without a lock: an upstream may be slow, and other writers must not wait for it. A plan without
  * changes writes nothing.
@@ -50,7 +51,7 @@ export async function apply(
     const after = await view.all()
     assertReferences(after, desired)
     const problems = await context.check(after)
-    if (problems.length > 0) throw new CommandError('GW3002', problems.join('\n'))
+    if (problems.length > 0) throw new CommandError('not_servable', problems.join('\n'))
   })
   return { revision: revision.id, counts }
 }

@@ -11,7 +11,7 @@ const MOST_OF_A_SET = 0.2
  * overlook long lists of deletes.
  *
  * @param allowed the confirmed number of deletes; absent: not confirmed.
- * @throws {CommandError} GW4015 if the plan deletes more than 10 resources, or more than two and a fifth of its set.
+ * @throws {CommandError} too_many_deletes if the plan deletes more than 10 resources, or more than two and a fifth of its set.
  */
 export function assertFewDeletes(
   { counts, set }: Pick<Plan, 'counts' | 'set'>,
@@ -20,7 +20,7 @@ export function assertFewDeletes(
   if (allowed === undefined ? hasFewDeletes({ counts }) : counts.delete <= allowed) return
   const owned = ownedOf(counts)
   throw new CommandError(
-    'GW4015',
+    'too_many_deletes',
     `It would delete ${counts.delete} of the ${owned} resources ${set === '' ? 'in the store' : `of the set ${set}`}.`,
     {
       hint: `Check \`gw diff\`; if the deletes are intended, pass \`--allow-deletes ${counts.delete}\` to ${set === '' ? '`gw rollback`' : '`gw apply`'}. Nothing was changed.`,

@@ -34,8 +34,8 @@ export interface RevokedKey {
  * Creates a key for the owner of the actor, as a revision of its own; `gw apply` does not change it. The key has no
  * secret yet.
  *
- * @throws {CommandError} GW6001 for the name or the policy, GW4005 if the tenant does not exist, GW4013 if the name is
- * taken, GW3002 if a gateway could not serve the result.
+ * @throws {CommandError} usage for the name or the policy, not_found if the tenant does not exist, already_exists if the name is
+ * taken, not_servable if a gateway could not serve the result.
  */
 export async function createKey(
   store: Store,
@@ -51,8 +51,8 @@ export async function createKey(
  * Deletes a key with its secrets. Its usage stays in the ledger.
  *
  * @param review receives the key and rejects by throwing.
- * @throws {CommandError} GW4005 if the key does not exist
- * @throws {ManagedError} GW4004 if a configuration file declares it.
+ * @throws {CommandError} not_found if the key does not exist
+ * @throws {ManagedError} owned_by_other if a configuration file declares it.
  */
 export async function deleteKey(
   store: Store,
@@ -69,7 +69,7 @@ export async function deleteKey(
 /**
  * Ends every secret of a key at once, for any owner: for incidents. The policy stays, and a new secret may be issued.
  *
- * @throws {CommandError} GW4005 if the key does not exist.
+ * @throws {CommandError} not_found if the key does not exist.
  */
 export async function revokeKey(store: Store, name: string): Promise<RevokedKey> {
   const key = await lookUpKey(store, name)
@@ -87,7 +87,7 @@ function parsePolicy(name: string, policy: NewKey['policy']) {
     ...(key.error?.issues ?? []).map(issue => `${issue.path.join('.')}: ${issue.message}.`),
   ]
   if (faults.length === 0 && key.success) return key.data
-  throw new CommandError('GW6001', faults.join('\n'))
+  throw new CommandError('usage', faults.join('\n'))
 }
 
 async function unknownModelsOf(store: Store, made: Resource): Promise<string[]> {

@@ -6,7 +6,7 @@ import type { KeyView } from './types.ts'
 
 const MOST_SIMILAR = 3
 
-/** @throws {CommandError} GW4005, with similar names. */
+/** @throws {CommandError} not_found, with similar names. */
 function findKey(live: Live, name: string): KeyView {
   const keys = viewKeys(live)
   const key = keys.find(candidate => candidate.name === name)
@@ -15,7 +15,7 @@ function findKey(live: Live, name: string): KeyView {
     name,
     keys.map(candidate => candidate.name),
   )
-  throw new CommandError('GW4005', `There is no key ${name}.`, {
+  throw new CommandError('not_found', `There is no key ${name}.`, {
     hint:
       similar.length > 0
         ? `Did you mean ${similar.join(' or ')}? \`gw keys list\` shows all.`
@@ -23,7 +23,7 @@ function findKey(live: Live, name: string): KeyView {
   })
 }
 
-/** Finds a key by name. @throws {CommandError} GW4005, with similar names. */
+/** Finds a key by name. @throws {CommandError} not_found, with similar names. */
 export async function lookUpKey(store: Store, name: string): Promise<KeyView> {
   const [key] = viewKeys(await store.find({ kind: 'key', name }))
   return key ?? findKey(await store.find({ kind: 'key' }), name)

@@ -9,7 +9,7 @@ import type { IssuedSecret, KeyView } from './types.ts'
 
 /**
  * Mints the first secret of a key.
- * @throws {CommandError} GW4005 if the key does not exist, GW4006 if it has a minted or configured secret.
+ * @throws {CommandError} not_found if the key does not exist, has_secret if it has a minted or configured secret.
  */
 export async function issueKey(store: Store, random: Random, name: string): Promise<IssuedSecret> {
   assertMintable(await lookUpKey(store, name))
@@ -18,7 +18,7 @@ export async function issueKey(store: Store, random: Random, name: string): Prom
   return { key: name, secret }
 }
 
-/** @throws {CommandError} GW4005 if the key does not exist, GW4006 if it has a minted or configured secret. */
+/** @throws {CommandError} not_found if the key does not exist, has_secret if it has a minted or configured secret. */
 export async function assertIssuable(store: Store, name: string): Promise<void> {
   const key = await lookUpKey(store, name)
   assertMintable(key)
@@ -27,7 +27,7 @@ export async function assertIssuable(store: Store, name: string): Promise<void> 
 
 /**
  * Mints a further secret. The older ones expire after `graceMs`, at once for 0.
- * @throws {CommandError} GW4005 if the key does not exist, GW4006 if its secret is in the configuration.
+ * @throws {CommandError} not_found if the key does not exist, has_secret if its secret is in the configuration.
  */
 export async function rotateKey(
   store: Store,
@@ -53,14 +53,14 @@ export async function suspendKey(store: Store, name: string): Promise<boolean> {
 
 /**
  * Reverts {@link suspendKey}. False if the key was not suspended.
- * @throws {CommandError} GW4005 if the key does not exist, GW4007 if its configuration disables it.
+ * @throws {CommandError} not_found if the key does not exist, disabled_in_file if its configuration disables it.
  */
 export async function resumeKey(store: Store, name: string): Promise<boolean> {
   const key = await lookUpKey(store, name)
   if (key.state === 'disabled') {
     const place = key.place && `${key.place.file}:${key.place.line}`
     throw new CommandError(
-      'GW4007',
+      'disabled_in_file',
       `The key ${name} is disabled in its configuration${place ? `, ${place}` : ''}.`,
       place ? { hint: `Set \`enabled: true\` in ${place}, and apply.` } : {},
     )
@@ -73,7 +73,7 @@ export async function listKeys(store: Store): Promise<KeyView[]> {
   return viewKeys(await store.live())
 }
 
-/** @throws {CommandError} GW4005 */
+/** @throws {CommandError} not_found */
 export async function showKey(store: Store, name: string): Promise<KeyView> {
   return lookUpKey(store, name)
 }
@@ -82,7 +82,7 @@ export async function showKey(store: Store, name: string): Promise<KeyView> {
 function assertMintable({ name, secretSource, place }: KeyView): void {
   if (secretSource !== 'hash' && secretSource !== 'reference') return
   const field = secretSource === 'hash' ? 'hash' : 'secret'
-  throw new CommandError('GW4006', `The key ${name} has a secret in its configuration.`, {
+  throw new CommandError('has_secret', `The key ${name} has a secret in its configuration.`, {
     hint: `Replace \`${field}\`${place ? ` in ${place.file}:${place.line}` : ''}, or remove it and issue a secret.`,
   })
 }

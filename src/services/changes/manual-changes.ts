@@ -47,8 +47,8 @@ export interface Target {
 }
 
 /**
- * @throws {CommandError} GW4013 if the name is taken, GW3002 if a gateway could not serve the result.
- * @throws {UnknownReferenceError} GW4005
+ * @throws {CommandError} already_exists if the name is taken, not_servable if a gateway could not serve the result.
+ * @throws {UnknownReferenceError} not_found
  */
 export function createManually(store: Store, made: Resource, actor: Actor): Promise<Revision> {
   return commitOnTop(store, actor, async () => {
@@ -56,7 +56,7 @@ export function createManually(store: Store, made: Resource, actor: Actor): Prom
     const [taken] = resources
     if (taken) {
       throw new CommandError(
-        'GW4013',
+        'already_exists',
         `There already is ${withArticle(made)}; it belongs to ${ownerName(taken)}.`,
       )
     }
@@ -68,9 +68,9 @@ export function createManually(store: Store, made: Resource, actor: Actor): Prom
 /**
  * @param edit returns the new spec of the resource; an equal spec writes nothing.
  * @returns the new revision, or undefined if nothing changed.
- * @throws {CommandError} GW4005 if the resource does not exist, GW4001 if it is no longer at `version`, GW3002
- * @throws {UnknownReferenceError} GW4005
- * @throws {ManagedError} GW4004 if a configuration file declares it.
+ * @throws {CommandError} not_found if the resource does not exist, revision_changed if it is no longer at `version`, not_servable
+ * @throws {UnknownReferenceError} not_found
+ * @throws {ManagedError} owned_by_other if a configuration file declares it.
  */
 export async function changeManually(
   store: Store,
@@ -89,9 +89,9 @@ export async function changeManually(
 }
 
 /**
- * @throws {CommandError} GW4005 if the resource does not exist, GW4001 if it is no longer at `version`, GW4010 if
+ * @throws {CommandError} not_found if the resource does not exist, revision_changed if it is no longer at `version`, still_referenced if
  * another resource refers to it.
- * @throws {ManagedError} GW4004 if a configuration file declares it.
+ * @throws {ManagedError} owned_by_other if a configuration file declares it.
  */
 export function deleteManually(store: Store, target: Target, actor: Actor): Promise<Revision> {
   return commitOnTop(store, actor, async () => {
@@ -113,7 +113,7 @@ async function commitOnTop(
     if (gone.some(({ kind }) => REFERRED_TO.has(kind))) assertReferences(await view.all(), { resources: [] })
     const resources = await affectedResources(view)
     const problems = (await check?.(resources)) ?? []
-    if (problems.length > 0) throw new CommandError('GW3002', problems.join('\n'))
+    if (problems.length > 0) throw new CommandError('not_servable', problems.join('\n'))
   }
   for (let attempt = 1; ; attempt++) {
     const signed = { origin, ...(author !== undefined && { author }), ...(kept && { kept }) }
@@ -121,7 +121,7 @@ async function commitOnTop(
     try {
       return await store.commit(commit, guard)
     } catch (error) {
-      const isStale = error instanceof CommandError && error.code === 'GW4001'
+      const isStale = error instanceof CommandError && error.code === 'revision_changed'
       if (!isStale || attempt === ATTEMPTS) throw error
     }
   }
@@ -133,11 +133,11 @@ async function readTarget(
 ): Promise<Pick<Live, 'head'> & { resource: StoredResource }> {
   const { head, resources } = await store.find(identity(target))
   const [resource] = resources
-  if (!resource) throw new CommandError('GW4005', `There is no ${label(target)}.`)
+  if (!resource) throw new CommandError('not_found', `There is no ${label(target)}.`)
   if (resource.owner === 'config') throw new ManagedError(resource)
   if (target.version !== undefined && target.version !== resource.updatedRevision) {
     const message = `${resourceId(target)} has changed: it is at revision ${resource.updatedRevision} now.`
-    throw new CommandError('GW4001', message)
+    throw new CommandError('revision_changed', message)
   }
   return { head, resource }
 }
@@ -146,7 +146,7 @@ async function readTarget(
  * The resources that a check of the change needs: the changed ones, those they refer to, and keys with the same
  * secrets. No other resource can be affected.
  *
- * @throws {UnknownReferenceError} GW4005
+ * @throws {UnknownReferenceError} not_found
  */
 async function affectedResources(view: CommitView): Promise<readonly StoredResource[]> {
   const made = view.changed.flatMap(({ after }) => after ?? [])

@@ -18,7 +18,7 @@ export function isOwn(resource: OwnedResource, set: string): boolean {
  * only by adoption.
  *
  * @param adopted as `kind/name`.
- * @throws {ConflictError} GW4004, with all conflicts at once.
+ * @throws {ConflictError} owned_by_other, with all conflicts at once.
  */
 export function assertOwnership(
   live: readonly OwnedResource[],
@@ -41,14 +41,14 @@ export function assertOwnership(
       },
     ]
   })
-  if (conflicts.length > 0) throw new ConflictError('GW4004', conflicts)
+  if (conflicts.length > 0) throw new ConflictError('owned_by_other', conflicts)
 }
 
 /**
  * Checks that every reference has its target after an apply, across all owners: a set may not delete an endpoint that
  * another set has bound.
  *
- * @throws {ConflictError} GW4010, with all conflicts at once.
+ * @throws {ConflictError} still_referenced, with all conflicts at once.
  */
 export function assertReferences(after: readonly OwnedResource[], desired: Pick<Tree, 'resources'>): void {
   const existing = new Set(after.map(resourceId))
@@ -71,7 +71,7 @@ export function assertReferences(after: readonly OwnedResource[], desired: Pick<
         return { ...target, message: capital(message), ...(resource.place && { other: resource.place }) }
       }),
   )
-  if (conflicts.length > 0) throw new ConflictError('GW4010', conflicts)
+  if (conflicts.length > 0) throw new ConflictError('still_referenced', conflicts)
 }
 
 /** The references of a resource. Each field has the name of the kind it refers to. */

@@ -90,22 +90,25 @@ export function planFileText(saved: SavedPlan, summary: string): string {
 
 /**
  * @param name of the file, for messages.
- * @throws {CommandError} GW3003 if the file is not a plan, was modified, or was written by a gw with other defaults;
- * GW4019 if it has expired.
+ * @throws {CommandError} plan_file_invalid if the file is not a plan, was modified, or was written by a gw with other defaults;
+ * plan_expired if it has expired.
  */
 export function readPlanFile(text: string, name: string, nowMs: number): SavedPlan {
   const read = content.safeParse(parsed(text))
   if (!read.success) {
     const [issue] = read.error.issues
     const place = issue && issue.path.length > 0 ? ` (${issue.path.join('.')}: ${issue.message})` : ''
-    throw new CommandError('GW3003', `${name} is not a plan file that this gw can read${place}.`)
+    throw new CommandError('plan_file_invalid', `${name} is not a plan file that this gw can read${place}.`)
   }
   const { digest, ...unsigned } = parsed(text) as { readonly digest: string }
   if (digestOf(unsigned) !== digest) {
-    throw new CommandError('GW3003', `${name} was modified after it was written: its digest does not match.`)
+    throw new CommandError(
+      'plan_file_invalid',
+      `${name} was modified after it was written: its digest does not match.`,
+    )
   }
   const { expires_at: expiresAtMs, created_at: createdAtMs } = read.data
-  if (expiresAtMs <= nowMs) throw new CommandError('GW4019', `${name} expired at ${iso(expiresAtMs)}.`)
+  if (expiresAtMs <= nowMs) throw new CommandError('plan_expired', `${name} expired at ${iso(expiresAtMs)}.`)
   return {
     createdAtMs,
     expiresAtMs,
@@ -137,11 +140,11 @@ function declared(resource: Content['resources'][number], file: string): Declare
   try {
     again = encode(kind, decode(kind, canonical))
   } catch (error) {
-    throw new CommandError('GW3003', `${file}: ${kind} ${name} cannot be read.`, { cause: error })
+    throw new CommandError('plan_file_invalid', `${file}: ${kind} ${name} cannot be read.`, { cause: error })
   }
   if (JSON.stringify(again) !== JSON.stringify(canonical)) {
     throw new CommandError(
-      'GW3003',
+      'plan_file_invalid',
       `${file} was written by another gw: ${kind} ${name} means something else here.`,
     )
   }

@@ -26,7 +26,7 @@ export interface Rollback {
 /**
  * Plans the return to the state of a revision, over all owners: half of a state was never in use.
  *
- * @throws {CommandError} GW4005 if the revision does not exist.
+ * @throws {CommandError} not_found if the revision does not exist.
  */
 export async function planRollback(store: Store, live: Live, to: number): Promise<Rollback> {
   const wanted = await store.resourcesAt(to)
@@ -57,7 +57,7 @@ export async function planRollback(store: Store, live: Live, to: number): Promis
  * Executes a rollback, as a new revision. Secrets of keys that were deleted meanwhile stay ended. Without differences
  * nothing is written.
  *
- * @throws {CommandError} GW4001 if the store has changed meanwhile, GW3002 if a gateway could not serve the result.
+ * @throws {CommandError} revision_changed if the store has changed meanwhile, not_servable if a gateway could not serve the result.
  */
 export async function executeRollback(
   store: Store,
@@ -88,7 +88,7 @@ export async function executeRollback(
     },
     async view => {
       const problems = (await check?.(await view.all())) ?? []
-      if (problems.length > 0) throw new CommandError('GW3002', problems.join('\n'))
+      if (problems.length > 0) throw new CommandError('not_servable', problems.join('\n'))
     },
   )
   return { revision: id, counts }

@@ -23,7 +23,7 @@ export interface TestResult {
  * Runs tests against files with the code that decides in a gateway: offline, without a store.
  * @param testPaths test files. If empty: every `*.test.yaml` in the directories of the configuration, and
  * `NAME.test.yaml` beside each file `NAME.yaml`.
- * @throws {ConfigurationInvalid} for the configuration or the tests; {@link CommandError} GW3002
+ * @throws {ConfigurationInvalid} for the configuration or the tests; {@link CommandError} not_servable
  */
 export async function runConfigTests(
   configPaths: readonly string[],

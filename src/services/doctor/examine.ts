@@ -15,7 +15,7 @@ export interface Examined {
 
 /**
  * Checks everything that gw needs from this machine. Changes nothing.
- * @throws {CommandError} GW6001 if the store URL is invalid.
+ * @throws {CommandError} usage if the store URL is invalid.
  */
 export async function examine(
   { storeUrl, gateway, control }: Examined,

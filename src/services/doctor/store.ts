@@ -122,7 +122,7 @@ async function diagnosed<T>(check: string, run: () => Promise<T>): Promise<T | D
     return await run()
   } catch (error) {
     if (!(error instanceof CommandError)) throw error
-    const state = error.code === 'GW2004' ? 'warn' : 'fail'
-    return { check, state, found: `${error.code}: ${error.message}`, hint: error.hint }
+    const state = error.code === 'store_outdated' ? 'warn' : 'fail'
+    return { check, state, found: `${error.number}: ${error.message}`, hint: error.hint }
   }
 }

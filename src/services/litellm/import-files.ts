@@ -25,7 +25,7 @@ export async function importedFromLitellm(
   if (checked.ok) return imported
   const [first] = checked.problems
   throw new CommandError(
-    'GW9001',
+    'unexpected',
     `The imported configuration is not valid: ${first?.message ?? 'no reason given'}.`,
   )
 }

@@ -58,7 +58,7 @@ export async function importLitellm(
   const node = contents && resolveDocument(contents, source, report, {})
   if (node && (node.kind !== 'map' || !node.entries.has('model_list'))) {
     report.add({
-      code: 'GW1203',
+      code: 'missing_field',
       span: node.span,
       text: 'no `model_list`: this is not a configuration of the LiteLLM proxy',
     })

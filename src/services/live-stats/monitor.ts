@@ -70,7 +70,7 @@ export class LiveStatsMonitor {
     this.#sinceMs = Math.floor(ports.clock.nowMs() / QUARTER_MS) * QUARTER_MS
   }
 
-  /** @throws {CommandError} GW2xxx for the store, which is not opened if an address is given. */
+  /** @throws {CommandError} store_… for the store, which is not opened if an address is given. */
   static async open(sources: LiveStatsSources, ports: LiveStatsPorts): Promise<LiveStatsMonitor> {
     const { url, storeUrl } = sources
     const store =
@@ -80,7 +80,7 @@ export class LiveStatsMonitor {
     return new LiveStatsMonitor(sources, ports, store)
   }
 
-  /** @throws the signal's reason; {CommandError} GW2xxx if the store fails. */
+  /** @throws the signal's reason; {CommandError} store_… if the store fails. */
   async sample(): Promise<LiveStats> {
     const before = this.#before
     const after = await this.#sampleAll()

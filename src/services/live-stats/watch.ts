@@ -17,7 +17,7 @@ export interface Rhythm {
 /**
  * Yields samples until the signal aborts. The first has no rates, and the second follows soon.
  *
- * @throws {CommandError} GW2xxx for the store.
+ * @throws {CommandError} store_… for the store.
  */
 export async function* watchLiveStats(
   sources: LiveStatsSources,
@@ -40,7 +40,7 @@ export async function* watchLiveStats(
   }
 }
 
-/** One sample, without rates. @throws {CommandError} GW2xxx for the store. */
+/** One sample, without rates. @throws {CommandError} store_… for the store. */
 export async function sampleOnce(sources: LiveStatsSources, ports: WatchPorts): Promise<LiveStats> {
   const monitor = await LiveStatsMonitor.open(sources, ports)
   try {

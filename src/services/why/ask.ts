@@ -10,7 +10,7 @@ import type { Explanation } from './to-json.ts'
 
 /**
  * Answers from files, before they are applied.
- * @throws {ConfigurationInvalid} and {@link CommandError} GW3002, GW4005, GW6001
+ * @throws {ConfigurationInvalid} and {@link CommandError} not_servable, not_found, usage
  */
 export async function explainFiles(
   question: ExplainQuery,
@@ -25,7 +25,7 @@ export async function explainFiles(
  * Answers from the state and spending of a store.
  *
  * @returns also the addresses of the gateways that serve the store, which have more exact state.
- * @throws {CommandError} GW2xxx, GW4005, GW4009, GW6001
+ * @throws {CommandError} store_…, not_found, nothing_to_serve, usage
  */
 export async function explainStore(
   question: ExplainQuery,

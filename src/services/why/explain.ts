@@ -26,7 +26,7 @@ const DEFAULT_INPUT_TOKENS = 1
 /**
  * Explains which calls would be served, and why others would not.
  *
- * @throws {CommandError} GW4005 if no key has that name.
+ * @throws {CommandError} not_found if no key has that name.
  */
 export async function explain(
   question: ExplainQuery,
@@ -46,7 +46,7 @@ export async function explain(
   }
   await lookup.load('settings', 'settings')
   if (question.key === undefined && question.secret === undefined) {
-    if (model === undefined) throw new CommandError('GW6001', 'Name a key, a model, or both.')
+    if (model === undefined) throw new CommandError('usage', 'Name a key, a model, or both.')
     await lookup.loadModel(model)
     await Promise.all([lookup.loadAll('key'), lookup.loadAll('tenant')])
     const callers = callersNamed(lookup.names('key'), view.snapshot, lookup)
@@ -91,5 +91,5 @@ function noSuchKey(name: string, names: readonly string[]): CommandError {
   const suggestion = didYouMean(name, new Set(names))
   const hint =
     suggestion === undefined ? 'List what exists with `gw keys list`.' : `Did you mean ${suggestion}?`
-  return new CommandError('GW4005', `There is no key ${name}.`, { hint })
+  return new CommandError('not_found', `There is no key ${name}.`, { hint })
 }

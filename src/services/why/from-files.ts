@@ -25,7 +25,7 @@ const UNKNOWN = [
 /**
  * The state of a gateway that has just started to serve a tree of files.
  *
- * @throws {CommandError} GW3002 if a gateway could not serve them.
+ * @throws {CommandError} not_servable if a gateway could not serve them.
  */
 export async function contextOfFiles(
   tree: Tree,
@@ -55,7 +55,7 @@ async function snapshotOfFiles(
 ): Promise<Snapshot> {
   const compiled = await compiledFiles(tree, ports)
   if (compiled.ok) return compiled.snapshot
-  throw new CommandError('GW3002', `A gateway could not serve this: ${compiled.problems.join('; ')}.`)
+  throw new CommandError('not_servable', `A gateway could not serve this: ${compiled.problems.join('; ')}.`)
 }
 
 /** A snapshot in which each key has a random, unknown secret. */

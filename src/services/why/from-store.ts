@@ -29,7 +29,7 @@ const PAGE = 100
  * The resources of the store and the spending in its ledger: the state of a gateway that has just started.
  *
  * @param only loads the spending of this key; absent: of all keys.
- * @throws {CommandError} GW2xxx; GW4009 if the newest revision cannot be served.
+ * @throws {CommandError} store_…; nothing_to_serve if the newest revision cannot be served.
  */
 export async function contextOfStore(store: Store, clock: Clock, only?: string): Promise<WhyContext> {
   return contextOfState(store, await store.readState(), clock, only)
@@ -49,7 +49,7 @@ export async function contextOfState(
   )
   if (!compiled.ok) {
     const problems = compiled.problems.join('; ')
-    throw new CommandError('GW4009', `Revision ${state.revision} cannot be served: ${problems}.`)
+    throw new CommandError('nothing_to_serve', `Revision ${state.revision} cannot be served: ${problems}.`)
   }
   const { snapshot } = compiled
   const limiter = new Limiter(clock)

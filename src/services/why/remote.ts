@@ -6,7 +6,7 @@ import type { Explanation } from './to-json.ts'
 /**
  * Asks a running gateway, through its control plane.
  *
- * @throws {CommandError} GW7001 if the control plane does not answer; GW4005 if no key has that name.
+ * @throws {CommandError} control_plane_unreachable if the control plane does not answer; not_found if no key has that name.
  */
 export async function explainRemotely(question: ExplainQuery, access: ControlAccess): Promise<Explanation> {
   const { key, secret, model, path, inputTokens, maxTokens } = question
@@ -22,6 +22,6 @@ export async function explainRemotely(question: ExplainQuery, access: ControlAcc
       : await askControl('explain_secret', access, { body: { ...fields, secret } })
   if (answer.status === 200) return answer.json as Explanation
   const { detail, hint } = answer.json as { readonly detail?: string; readonly hint?: string }
-  const code = answer.status === 404 ? 'GW4005' : 'GW7001'
+  const code = answer.status === 404 ? 'not_found' : 'control_plane_unreachable'
   throw new CommandError(code, detail, hint === undefined ? {} : { hint })
 }

@@ -11,8 +11,8 @@ export interface Lease {
 /**
  * Takes the lease of the database at `path`: an exclusive lock on the file `<path>.gateway`, in a transaction that is
  * never committed. The kernel owns the lock, so it ends with the process in any case.
- * @throws {CommandError} GW2006 if another process, or another part of this one, holds it; GW2003 without such a
- * database; GW2001
+ * @throws {CommandError} store_in_use if another process, or another part of this one, holds it; store_missing without such a
+ * database; store_unavailable
  */
 export function takeLease(path: string): Lease {
   // Two paths to one file must share one lease.
@@ -24,7 +24,7 @@ export function takeLease(path: string): Lease {
   } catch (error) {
     raw?.close()
     if (!isBusy(error)) throw storeFault(error, lockPath)
-    throw new CommandError('GW2006', `Another gateway serves ${path}.`, { cause: error })
+    throw new CommandError('store_in_use', `Another gateway serves ${path}.`, { cause: error })
   }
   const held = raw
   return { release: () => void held.close() }
@@ -35,6 +35,6 @@ function realPath(path: string): string {
     return realpathSync(path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw storeFault(error, path)
-    throw new CommandError('GW2003', `${path} does not exist yet.`)
+    throw new CommandError('store_missing', `${path} does not exist yet.`)
   }
 }

@@ -26,7 +26,7 @@ const STALL_MARGIN_MS = 3_000
 
 /**
  * Becomes the one gateway of a store that `openStore` has migrated, with a thread that writes.
- * @throws {CommandError} GW2006 if another gateway serves the store; GW2001, GW2003, GW6001
+ * @throws {CommandError} store_in_use if another gateway serves the store; store_unavailable, store_missing, usage
  */
 export async function openLedger(url: string, options: OpenLedgerOptions): Promise<Ledger> {
   const thread = options.thread ?? new LedgerThread()
@@ -49,7 +49,7 @@ async function openWith(thread: LedgerThread, url: string, options: OpenLedgerOp
   } catch (error) {
     lease.release()
     if (error instanceof CommandError) throw error
-    throw new CommandError('GW2001', `${path} cannot be written: ${(error as Error).message}.`, {
+    throw new CommandError('store_unavailable', `${path} cannot be written: ${(error as Error).message}.`, {
       cause: error,
     })
   }

@@ -107,13 +107,13 @@ export interface Accounting {
   walletEntries(tenant: string, page?: EntriesPage): Promise<readonly WalletEntry[]>
   /**
    * Idempotent: the same reference with the same amount returns the first entry, with `isNew` false.
-   * @throws {CommandError} GW4005 without such a tenant · GW4011 if the reference belongs to a different entry
+   * @throws {CommandError} not_found without such a tenant · reference_taken if the reference belongs to a different entry
    */
   credit(adjustment: Adjustment): Promise<AdjustmentResult>
   /**
    * As {@link credit}. The part of a prepaid balance that open calls hold cannot be debited, so the balance never falls
    * below 0.
-   * @throws {CommandError} GW4005, GW4011 · GW4012 if the tenant is prepaid and its balance does not cover it
+   * @throws {CommandError} not_found, reference_taken · balance_too_low if the tenant is prepaid and its balance does not cover it
    */
   debit(adjustment: Adjustment): Promise<AdjustmentResult>
   /** As {@link credit} or, with a negative amount, as {@link debit}: corrects a charge. */

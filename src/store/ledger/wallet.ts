@@ -105,7 +105,7 @@ export async function selectWalletEntries(
 
 /**
  * Records a credit, a debit or an adjustment, once per reference. Runs in a transaction that holds the write lock.
- * @throws {CommandError} GW4005, GW4011, GW4012
+ * @throws {CommandError} not_found, reference_taken, balance_too_low
  */
 export async function adjust(
   db: Kysely<Tables>,
@@ -133,7 +133,7 @@ export async function adjust(
   // Under the same lock the gateway's writer holds no more than the balance covers: so it never falls below 0.
   if (movedNano < 0n && billing === 'prepaid' && balanceNano < wallet.heldNano) {
     throw new CommandError(
-      'GW4012',
+      'balance_too_low',
       `${kind === 'debit' ? 'A debit' : 'An adjustment'} of ${formatNano(amountNano)} would leave ${formatNano(balanceNano - wallet.heldNano)}: ` +
         `balance ${formatNano(wallet.balanceNano)}, held ${formatNano(wallet.heldNano)}.`,
     )
@@ -185,7 +185,7 @@ async function billingOf(db: Kysely<Tables>, tenant: string): Promise<Tenant['bi
     // By account, as in the whole ledger.
     .where(eb => eb.fn.coalesce('account', 'name'), '=', tenant)
     .executeTakeFirst()
-  if (!row) throw new CommandError('GW4005', `There is no tenant ${tenant}.`)
+  if (!row) throw new CommandError('not_found', `There is no tenant ${tenant}.`)
   return (JSON.parse(row.spec) as Partial<Tenant>).billing
 }
 
@@ -193,7 +193,7 @@ async function billingOf(db: Kysely<Tables>, tenant: string): Promise<Tenant['bi
 function assertSame(kind: AdjustmentKind, { amountNano, reference }: Adjustment, first: EntryRow): void {
   if (first.kind === kind && BigInt(first.nano) === amountNano) return
   throw new CommandError(
-    'GW4011',
+    'reference_taken',
     `${reference} is ${nounOf(first.kind)} of ${formatNano(BigInt(first.nano))} already, entry ${first.id}.`,
   )
 }

@@ -13,7 +13,7 @@ export async function selectTenantUsers(db: Kysely<Tables>): Promise<NonNullable
 
 /**
  * Applies a commit to the users of deleted tenants: see {@link Commit.tenantUsers}. Call it after the renames.
- * @throws {CommandError} GW4010
+ * @throws {CommandError} still_referenced
  */
 export async function applyToTenantUsers(db: Kysely<Tables>, commit: Commit): Promise<void> {
   for (const { kind, name: tenant } of commit.deletes) {
@@ -23,7 +23,7 @@ export async function applyToTenantUsers(db: Kysely<Tables>, commit: Commit): Pr
     const names = users.map(({ name }) => name).join(', ')
     if (users.length > 0 && commit.tenantUsers === 'reject') {
       throw new CommandError(
-        'GW4010',
+        'still_referenced',
         `The tenant ${tenant} cannot be deleted: ${names} may log in for it.`,
         {
           hint: 'Disable these users first, or bind them to another tenant.',

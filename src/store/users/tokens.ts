@@ -9,21 +9,21 @@ type Db = Kysely<Tables>
 /** The limit per user: a script that makes a token per run must not fill the table. */
 const MAX_PER_USER = 100
 
-/** Runs in a transaction. @throws {CommandError} GW4005, GW4013, GW6001 */
+/** Runs in a transaction. @throws {CommandError} not_found, already_exists, usage */
 export async function insertToken(db: Db, made: NewToken, nowMs: number): Promise<StoredToken> {
   const { id: userId, user } = await known(db, made.user)
   const { id, digest, name, scope, expiresAtMs } = made
   const tenant = user.tenant ?? made.tenant
   if (user.tenant !== undefined && made.tenant !== undefined && made.tenant !== user.tenant)
-    throw new CommandError('GW6001', `${user.name} is bound to the tenant ${user.tenant}.`)
+    throw new CommandError('usage', `${user.name} is bound to the tenant ${user.tenant}.`)
   if (tenant !== undefined) await assertTenant(db, tenant)
   await db.deleteFrom('tokens').where('user_id', '=', userId).where('expires_at_ms', '<=', nowMs).execute()
   const existing = await db.selectFrom('tokens').select('name').where('user_id', '=', userId).execute()
   if (existing.some(other => other.name === name))
-    throw new CommandError('GW4013', `${user.name} already has a token ${name}.`)
+    throw new CommandError('already_exists', `${user.name} already has a token ${name}.`)
   if (existing.length >= MAX_PER_USER)
     throw new CommandError(
-      'GW4013',
+      'already_exists',
       `${user.name} has ${MAX_PER_USER} tokens: revoke those that are not used.`,
     )
   const row = {
@@ -113,7 +113,7 @@ async function assertTenant(db: Db, tenant: string): Promise<void> {
     .where('kind', '=', 'tenant')
     .where('name', '=', tenant)
     .executeTakeFirst()
-  if (!found) throw new CommandError('GW4005', `There is no tenant ${tenant}.`)
+  if (!found) throw new CommandError('not_found', `There is no tenant ${tenant}.`)
 }
 
 function toToken(row: Selectable<TokensTable> & { readonly user: string }): StoredToken {

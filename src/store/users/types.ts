@@ -136,16 +136,16 @@ export interface UserStore {
   credential(name: string): Promise<{ readonly user: User; readonly passwordHash: string } | undefined>
   /** The given origins from which the user has logged in before. */
   knownOrigins(user: string, origins: readonly string[]): Promise<ReadonlySet<string>>
-  /** @throws {CommandError} GW4013 if the name is taken, GW4005 without the tenant */
+  /** @throws {CommandError} already_exists if the name is taken, not_found without the tenant */
   createUser(user: NewUser): Promise<User>
   /**
    * Disabling a user, or changing its place, ends its sessions.
    * @param version the expected version; absent: any.
-   * @throws {CommandError} GW4005 without such a user or tenant · GW4001 at another version · GW4017 if no enabled
+   * @throws {CommandError} not_found without such a user or tenant · revision_changed at another version · last_admin if no enabled
    * administrator would be left
    */
   changeUser(name: string, change: UserChange, version?: number): Promise<User>
-  /** Ends every session of the user, and deletes its known devices. @throws {CommandError} GW4005 */
+  /** Ends every session of the user, and deletes its known devices. @throws {CommandError} not_found */
   setPassword(name: string, passwordHash: string): Promise<void>
 
   /**
@@ -157,12 +157,12 @@ export interface UserStore {
   session(digest: string): Promise<OpenSession | undefined>
   touchSession(digest: string): Promise<void>
   endSession(digest: string): Promise<void>
-  /** Returns how many it ended. @throws {CommandError} GW4005 */
+  /** Returns how many it ended. @throws {CommandError} not_found */
   endSessions(user: string): Promise<number>
   /** Deletes sessions that were opened, or last used, before the given times. */
   pruneSessions(before: { readonly createdAtMs: number; readonly usedAtMs: number }): Promise<void>
 
-  /** @throws {CommandError} GW4005 without the user or tenant · GW4013 if the name is taken · GW6001 */
+  /** @throws {CommandError} not_found without the user or tenant · already_exists if the name is taken · usage */
   createToken(token: NewToken): Promise<StoredToken>
   /** Sorted by id, including expired ones. */
   tokens(query?: TokenQuery): Promise<readonly StoredToken[]>

@@ -24,10 +24,10 @@ export async function selectUser(
   return row && { id: row.id, user: toUser(row), passwordHash: row.password_hash }
 }
 
-/** Runs in a transaction. @throws {CommandError} GW4013, GW4005 */
+/** Runs in a transaction. @throws {CommandError} already_exists, not_found */
 export async function insertUser(db: Db, made: NewUser, nowMs: number): Promise<User> {
   const { name, role, tenant, passwordHash } = made
-  if (await selectUser(db, name)) throw new CommandError('GW4013', `A user ${name} already exists.`)
+  if (await selectUser(db, name)) throw new CommandError('already_exists', `A user ${name} already exists.`)
   await assertTenant(db, tenant)
   const row = { name, role, tenant: tenant ?? null, enabled: 1, password_hash: passwordHash }
   await db
@@ -37,7 +37,7 @@ export async function insertUser(db: Db, made: NewUser, nowMs: number): Promise<
   return (await known(db, name)).user
 }
 
-/** Runs in a transaction. @throws {CommandError} GW4005, GW4001, GW4017 */
+/** Runs in a transaction. @throws {CommandError} not_found, revision_changed, last_admin */
 export async function updateUser(
   db: Db,
   name: string,
@@ -46,7 +46,7 @@ export async function updateUser(
 ): Promise<User> {
   const { id, user } = await known(db, name)
   if (version !== undefined && version !== user.version) {
-    throw new CommandError('GW4001', `The user ${name} has changed since it was read.`)
+    throw new CommandError('revision_changed', `The user ${name} has changed since it was read.`)
   }
   const role = place?.role ?? user.role
   const tenant = place ? place.tenant : user.tenant
@@ -63,7 +63,7 @@ export async function updateUser(
   return (await known(db, name)).user
 }
 
-/** Runs in a transaction. @throws {CommandError} GW4005 */
+/** Runs in a transaction. @throws {CommandError} not_found */
 export async function updatePassword(db: Db, name: string, passwordHash: string): Promise<void> {
   const { id, user } = await known(db, name)
   const set = { password_hash: passwordHash, version: user.version + 1 }
@@ -72,14 +72,14 @@ export async function updatePassword(db: Db, name: string, passwordHash: string)
   await deleteSessions(db, id)
 }
 
-/** @throws {CommandError} GW4005 */
+/** @throws {CommandError} not_found */
 export async function known(
   db: Db,
   name: string,
 ): Promise<{ readonly id: number; readonly user: User; readonly passwordHash: string }> {
   const found = await selectUser(db, name)
   if (found) return found
-  throw new CommandError('GW4005', `There is no user ${name}.`, { hint: '`gw users list` shows all.' })
+  throw new CommandError('not_found', `There is no user ${name}.`, { hint: '`gw users list` shows all.' })
 }
 
 /** Returns how many it deleted. */
@@ -119,7 +119,7 @@ async function assertTenant(db: Db, tenant: string | undefined): Promise<void> {
     .where('kind', '=', 'tenant')
     .where('name', '=', tenant)
     .executeTakeFirst()
-  if (!row) throw new CommandError('GW4005', `There is no tenant ${tenant}.`)
+  if (!row) throw new CommandError('not_found', `There is no tenant ${tenant}.`)
 }
 
 /** Without an enabled administrator no user could log in to enable one. */
@@ -130,5 +130,5 @@ async function assertAdmin(db: Db, name: string): Promise<void> {
     .where('role', '=', 'admin')
     .where('enabled', '=', 1)
     .executeTakeFirst()
-  if (!admin) throw new CommandError('GW4017', `${name} is the last administrator who can log in.`)
+  if (!admin) throw new CommandError('last_admin', `${name} is the last administrator who can log in.`)
 }

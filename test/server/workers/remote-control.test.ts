@@ -159,7 +159,7 @@ test('an address that is taken is told with its hint', async () => {
   const error = await controlOnly({}, { host: '127.0.0.1', port }).catch((caught: unknown) => caught)
   expect(error).toBeInstanceOf(CommandError)
   expect(error).toMatchObject({
-    code: 'GW4008',
+    code: 'address_unavailable',
     message: `127.0.0.1:${port} is in use.`,
     hint: expect.stringContaining('with --control-listen'),
   })
@@ -167,7 +167,7 @@ test('an address that is taken is told with its hint', async () => {
 
 test('what an administrator is told who gave no password is told through the thread', async () => {
   await expect(controlOnly({ GW_ADMIN_PASSWORD: 'short' })).rejects.toMatchObject({
-    code: 'GW6001',
+    code: 'usage',
     hint: expect.stringContaining('gw users create admin'),
   })
 })

@@ -34,7 +34,7 @@ test('what clients are told of arrives as what it was', async () => {
     retryAfterMs: 5,
     headers: { allow: 'GET' },
     more: { line: 3 },
-    cause: new CommandError('GW2001', 'no store', { cause: new Error('disk') }),
+    cause: new CommandError('store_unavailable', 'no store', { cause: new Error('disk') }),
   })
   const error = await thrower(thrown).catch((caught: unknown) => caught)
   expect(error).toBeInstanceOf(ApiError)
@@ -46,17 +46,17 @@ test('what clients are told of arrives as what it was', async () => {
     more: thrown.more,
     message: 'Come later.',
     stack: thrown.stack,
-    cause: { code: 'GW2001', message: 'no store', cause: { message: 'disk' } },
+    cause: { code: 'store_unavailable', message: 'no store', cause: { message: 'disk' } },
   })
   expect((error as ApiError).cause).toBeInstanceOf(CommandError)
 })
 
 test('what operators are told of arrives with its hint', async () => {
-  const error = await thrower(new CommandError('GW4008', 'taken', { hint: 'another port' })).catch(
-    (caught: unknown) => caught,
-  )
+  const error = await thrower(
+    new CommandError('address_unavailable', 'taken', { hint: 'another port' }),
+  ).catch((caught: unknown) => caught)
   expect(error).toBeInstanceOf(CommandError)
-  expect(error).toMatchObject({ code: 'GW4008', message: 'taken', hint: 'another port' })
+  expect(error).toMatchObject({ code: 'address_unavailable', message: 'taken', hint: 'another port' })
 })
 
 test('an error of the system keeps its name and code, and whatever else was thrown is an error', async () => {
@@ -109,7 +109,7 @@ test.each<readonly [string, () => unknown, string]>([
   ['a name that is a function', () => withMember('name', () => 1), 'odd'],
   [
     'a hint that is a function',
-    () => withMember('hint', () => 1, new CommandError('GW2001')),
+    () => withMember('hint', () => 1, new CommandError('store_unavailable')),
     'cannot be serialized',
   ],
   ['a message that cannot be looked at', () => guarded('message'), 'cannot be serialized'],

@@ -79,7 +79,9 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
       apply(other, plans[1], theirs, CONTEXT),
     ])
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
-    expect(results.find(result => result.status === 'rejected')?.reason).toMatchObject({ code: 'GW4001' })
+    expect(results.find(result => result.status === 'rejected')?.reason).toMatchObject({
+      code: 'revision_changed',
+    })
     expect(await store.revisions()).toHaveLength(1)
   })
 
@@ -105,9 +107,11 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
       dependents: [],
       unmanaged: { otherSets: 0, cli: 0, rest: 0 },
     }
-    await expect(apply(store, careless, desired, CONTEXT)).rejects.toMatchObject({ code: 'GW4004' })
+    await expect(apply(store, careless, desired, CONTEXT)).rejects.toMatchObject({ code: 'owned_by_other' })
     const dangling = tree(publication('m'), binding('m', 'nothing'))
-    await expect(apply(store, careless, dangling, CONTEXT)).rejects.toMatchObject({ code: 'GW4010' })
+    await expect(apply(store, careless, dangling, CONTEXT)).rejects.toMatchObject({
+      code: 'still_referenced',
+    })
     expect((await store.live()).resources).toMatchObject([{ set: 'team-b' }])
   })
 
@@ -121,7 +125,10 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
         return ['first reason', 'second reason']
       },
     })
-    await expect(rejected).rejects.toMatchObject({ code: 'GW3002', message: 'first reason\nsecond reason' })
+    await expect(rejected).rejects.toMatchObject({
+      code: 'not_servable',
+      message: 'first reason\nsecond reason',
+    })
     expect(checked).toEqual(['a', 'other'])
     expect(await store.head()).toMatchObject({ revision: 1 })
   })

@@ -41,7 +41,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     const { store, clock, digests } = await setUp(key('k'))
     const first = await issueKey(store, systemRandom, 'k')
     await expect(issueKey(store, systemRandom, 'k')).rejects.toMatchObject({
-      code: 'GW4006',
+      code: 'has_secret',
       hint: expect.stringContaining('gw keys rotate k'),
     })
     const second = await rotateKey(store, systemRandom, 'k', 100)
@@ -64,7 +64,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     const { store } = await setUp(key('k', more, 4))
     for (const attempt of [issueKey(store, systemRandom, 'k'), rotateKey(store, systemRandom, 'k', 0)]) {
       await expect(attempt).rejects.toMatchObject({
-        code: 'GW4006',
+        code: 'has_secret',
         hint: expect.stringContaining(`\`${field}\` in default.yaml:4`),
       })
     }
@@ -78,9 +78,9 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
         () => expect.unreachable(),
         (error: { code: string; hint: string }) => `${error.code} ${error.hint}`,
       )
-    expect(await hint('mobil-app')).toBe('GW4005 Did you mean mobile-app? `gw keys list` shows all.')
+    expect(await hint('mobil-app')).toBe('not_found Did you mean mobile-app? `gw keys list` shows all.')
     expect(await hint('mobile')).toBe(
-      'GW4005 Did you mean mobile-app or mobile-app-test? `gw keys list` shows all.',
+      'not_found Did you mean mobile-app or mobile-app-test? `gw keys list` shows all.',
     )
     expect(await hint('zzz')).not.toContain('Did you mean')
   })
@@ -94,7 +94,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
       resumeKey(store, 'x'),
       showKey(store, 'x'),
     ]) {
-      await expect(attempt).rejects.toMatchObject({ code: 'GW4005', message: 'There is no key x.' })
+      await expect(attempt).rejects.toMatchObject({ code: 'not_found', message: 'There is no key x.' })
     }
   })
 
@@ -110,7 +110,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
   test('what the configuration disables is enabled there, at the line that the rejection names', async () => {
     const { store } = await setUp(key('k', { enabled: false }, 12))
     await expect(resumeKey(store, 'k')).rejects.toMatchObject({
-      code: 'GW4007',
+      code: 'disabled_in_file',
       message: 'The key k is disabled in its configuration, default.yaml:12.',
       hint: expect.stringContaining('default.yaml:12'),
     })

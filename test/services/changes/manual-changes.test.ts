@@ -68,12 +68,12 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
         (thrown: unknown) => thrown,
       )
       expect(error).toBeInstanceOf(ManagedError)
-      expect(error).toMatchObject({ code: 'GW4004', place: { file: 'gw.yaml', line: 3 } })
+      expect(error).toMatchObject({ code: 'owned_by_other', place: { file: 'gw.yaml', line: 3 } })
     }
     await expect(
       createManually(store, { ...target, spec: endpoint('declared').spec }, REST),
     ).rejects.toMatchObject({
-      code: 'GW4013',
+      code: 'already_exists',
       message: 'There already is an endpoint declared; it belongs to the set default (gw.yaml:3).',
     })
     expect((await store.head()).revision).toBe(1)
@@ -84,10 +84,10 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     await createManually(store, publication, REST)
     const stale = { kind: 'publication', name: 'chat', version: 1 } as const
     const edit = () => canonical('publication', { status: 'banned' })
-    await expect(changeManually(store, stale, edit, REST)).rejects.toMatchObject({ code: 'GW4001' })
-    await expect(deleteManually(store, stale, REST)).rejects.toMatchObject({ code: 'GW4001' })
+    await expect(changeManually(store, stale, edit, REST)).rejects.toMatchObject({ code: 'revision_changed' })
+    await expect(deleteManually(store, stale, REST)).rejects.toMatchObject({ code: 'revision_changed' })
     await expect(deleteManually(store, { kind: 'publication', name: 'none' }, REST)).rejects.toMatchObject({
-      code: 'GW4005',
+      code: 'not_found',
       message: 'There is no publication none.',
     })
   })
@@ -103,7 +103,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     await createManually(store, publication, REST)
     await createManually(store, binding, REST)
     await expect(deleteManually(store, publication, REST)).rejects.toMatchObject({
-      code: 'GW4010',
+      code: 'still_referenced',
       message: expect.stringContaining('The publication chat cannot be deleted'),
     })
     await deleteManually(store, binding, REST)
@@ -114,7 +114,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     const store = await setUp()
     const check = async () => ['it clashes']
     await expect(createManually(store, publication, { ...REST, check })).rejects.toMatchObject({
-      code: 'GW3002',
+      code: 'not_servable',
       message: 'it clashes',
     })
     expect((await store.head()).revision).toBe(1)

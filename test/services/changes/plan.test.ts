@@ -119,7 +119,7 @@ describe('owners', () => {
     const desired = tree(endpoint('b', {}, 3), key('c', {}, 5), tenant('t', {}, 7), key('mine'))
     expect(() => plan(live, desired)).toThrow(
       expect.objectContaining({
-        code: 'GW4004',
+        code: 'owned_by_other',
         message: [
           '3 conflicts:',
           '  gw.yaml:3: the endpoint b belongs to the set team-b (team-b.yaml:12).',
@@ -154,7 +154,7 @@ describe('references', () => {
     ])
     expect(() => plan(live, tree())).toThrow(
       expect.objectContaining({
-        code: 'GW4010',
+        code: 'still_referenced',
         message:
           'The endpoint a cannot be deleted: the binding of m to a, which belongs to the set team-b (team-b.yaml:4), refers to it.',
         conflicts: [

@@ -83,7 +83,7 @@ test('a failed probe names the endpoint, the model, the cause and the hint', () 
     { endpoint: 'b', model: 'n', cause: 'It is full.', hint: 'Wait.' },
   ]
   expect(new ProbeError(failures)).toMatchObject({
-    code: 'GW5001',
+    code: 'probe_failed',
     failures,
     message: expect.stringContaining('The endpoint b (n): It is full. Wait.'),
   })

@@ -97,16 +97,16 @@ describe('a credit', () => {
     expect(await accounting.credit({ ...payment, note: 'again' })).toEqual({ ...first, isNew: false })
     expect(await accounting.credit({ ...payment, tenant: 'beta' })).toMatchObject({ isNew: true })
     await expect(accounting.credit({ ...payment, amountNano: 501n })).rejects.toMatchObject({
-      code: 'GW4011',
+      code: 'reference_taken',
     })
-    await expect(accounting.debit(payment)).rejects.toMatchObject({ code: 'GW4011' })
+    await expect(accounting.debit(payment)).rejects.toMatchObject({ code: 'reference_taken' })
     expect(await accounting.wallet('acme')).toMatchObject({ balanceNano: 500n })
   })
 
   test('needs a tenant and an amount', async () => {
     const { accounting } = setUp()
     const none = accounting.credit({ tenant: 'nobody', amountNano: 1n, reference: 'r' })
-    await expect(none).rejects.toMatchObject({ code: 'GW4005' })
+    await expect(none).rejects.toMatchObject({ code: 'not_found' })
     const nothing = accounting.credit({ tenant: 'acme', amountNano: 0n, reference: 'r' })
     await expect(nothing).rejects.toThrow(RangeError)
   })
@@ -140,7 +140,7 @@ describe('a debit', () => {
     const debit = (amountNano: bigint) =>
       accounting.debit({ tenant: 'acme', amountNano, reference: `out ${amountNano}` })
     await expect(debit(101n)).rejects.toMatchObject({
-      code: 'GW4012',
+      code: 'balance_too_low',
       message: expect.stringContaining('balance 0.000001, held 0.0000009'),
     })
     expect(await debit(100n)).toMatchObject({ isNew: true, balanceNano: 900n })

@@ -84,7 +84,9 @@ test('any history of rows leaves what a plain map of them says, and adds up', as
             error => error.code,
           )
           if (!booked) oracle.adjustments.push({ ...adjustment, amountNano })
-          expect(await outcome).toBe(booked ? (booked.amountNano === amountNano ? false : 'GW4011') : true)
+          expect(await outcome).toBe(
+            booked ? (booked.amountNano === amountNano ? false : 'reference_taken') : true,
+          )
           continue
         }
         if (one.is === 'fail') {

@@ -22,7 +22,7 @@ test('is held by one process at a time, and goes with kill -9', async () => {
   const path = database()
   const other = run(TAKE, path)
   await once(other.stdout, 'data')
-  expect(() => takeLease(path)).toThrow(expect.objectContaining({ code: 'GW2006' }))
+  expect(() => takeLease(path)).toThrow(expect.objectContaining({ code: 'store_in_use' }))
   await kill(other)
   takeLease(path).release()
 })
@@ -30,7 +30,8 @@ test('is held by one process at a time, and goes with kill -9', async () => {
 test('is held by one part of a process at a time, too, and can be given back', () => {
   const path = database()
   const lease = takeLease(path)
-  for (const _ of [1, 2]) expect(() => takeLease(path)).toThrow(expect.objectContaining({ code: 'GW2006' }))
+  for (const _ of [1, 2])
+    expect(() => takeLease(path)).toThrow(expect.objectContaining({ code: 'store_in_use' }))
   lease.release()
   takeLease(path).release()
 })
@@ -41,17 +42,17 @@ test('is one lease for all paths to the same file', () => {
   symlinkSync(path, folder.at('link.db'))
   const lease = takeLease(path)
   onTestFinished(() => lease.release())
-  expect(() => takeLease(folder.at('link.db'))).toThrow(expect.objectContaining({ code: 'GW2006' }))
+  expect(() => takeLease(folder.at('link.db'))).toThrow(expect.objectContaining({ code: 'store_in_use' }))
 })
 
 test('needs a database to be the lease of', () => {
   const folder = tempDir(onTestFinished)
-  expect(() => takeLease(folder.at('gw.db'))).toThrow(expect.objectContaining({ code: 'GW2003' }))
+  expect(() => takeLease(folder.at('gw.db'))).toThrow(expect.objectContaining({ code: 'store_missing' }))
 })
 
 test('a second gateway of a store is rejected until the first has closed its ledger', async () => {
   const { ledger, open, store } = await openBoth()
-  await expect(open()).rejects.toMatchObject({ code: 'GW2006' })
+  await expect(open()).rejects.toMatchObject({ code: 'store_in_use' })
   expect(await store.head()).toMatchObject({ revision: 0 })
   await ledger.close()
   await (await open()).flush()

@@ -91,7 +91,7 @@ const DEBITS = `
   for (let count = 0; booked < 60 && count < 5000; count++) {
     const debit = { tenant: 'acme', amountNano: 7n, reference: 'out ' + count }
     await store.accounting.debit(debit).then(() => booked++, error => {
-      if (error.code !== 'GW4012') throw error
+      if (error.code !== 'balance_too_low') throw error
       rejected++
     })
     await new Promise(resume => setTimeout(resume, 5))
