@@ -1,18 +1,10 @@
 import type { KeySums, KeySumsQuery } from '../schema/ledger.ts'
 import type { Snapshot } from '../snapshot/types.ts'
-import { KeyAccount, Wallet } from './accounts.ts'
 import { Calendar } from './calendar.ts'
-import { RateState } from './rate-state.ts'
+import type { Limit } from './limit.ts'
+import { createLimits, type KeyLimits, type TenantLimits } from './limits.ts'
 
-export interface KeyLimitState {
-  readonly rates: RateState
-  readonly account: KeyAccount
-}
-
-export interface TenantLimitState {
-  readonly rates: RateState
-  readonly wallet: Wallet
-}
+const QUARTER_MS = 900_000
 
 /**
  * The ledger queries that a limiter needs before it can admit some keys. They refer to the time of their creation: pass
@@ -38,8 +30,8 @@ interface CountedState {
  * of a removed key or tenant is deleted once it has no request in flight and its rates are full.
  */
 export class LimitStates {
-  readonly #keys = new Map<string, KeyLimitState>()
-  readonly #tenants = new Map<string, TenantLimitState>()
+  readonly #keys = new Map<string, KeyLimits>()
+  readonly #tenants = new Map<string, TenantLimits>()
   readonly #calendar = new Calendar()
   #served: Snapshot | undefined
   /** The next snapshot, whose states must be loaded before it is served. */
@@ -48,31 +40,31 @@ export class LimitStates {
   #counted: CountedState | undefined
 
   /** @param account The account of the key, which stays the same if the key is renamed. */
-  key(account: string): KeyLimitState {
+  key(account: string): KeyLimits {
     let state = this.#keys.get(account)
     if (!state) {
-      state = { rates: new RateState('key', account), account: new KeyAccount() }
+      state = createLimits('key', account)
       this.#keys.set(account, state)
     }
     return state
   }
 
-  tenant(account: string): TenantLimitState {
+  tenant(account: string): TenantLimits {
     let state = this.#tenants.get(account)
     if (!state) {
-      state = { rates: new RateState('tenant', account), wallet: new Wallet() }
+      state = createLimits('tenant', account)
       this.#tenants.set(account, state)
     }
     return state
   }
 
   /** Like {@link key}, but stores no new state: a key without usage equals a new one. */
-  lookUpKey(account: string): KeyLimitState {
-    return this.#keys.get(account) ?? { rates: new RateState('key', account), account: new KeyAccount() }
+  lookUpKey(account: string): KeyLimits {
+    return this.#keys.get(account) ?? createLimits('key', account)
   }
 
-  lookUpTenant(account: string): TenantLimitState {
-    return this.#tenants.get(account) ?? { rates: new RateState('tenant', account), wallet: new Wallet() }
+  lookUpTenant(account: string): TenantLimits {
+    return this.#tenants.get(account) ?? createLimits('tenant', account)
   }
 
   get size(): number {
@@ -87,13 +79,23 @@ export class LimitStates {
     // A key has an entry for each of its secrets; its limits are the same in all.
     for (const { account, quotaTokens, budget } of snapshot.keys.values()) {
       if ((quotaTokens === undefined && budget === undefined) || asked.has(account)) continue
-      const missing = this.key(account).account.query({ quotaTokens, budget }, this.#calendar, nowMs)
-      if (!missing) continue
-      asked.set(account, { query: { key: account, sinceMs: missing.sinceMs }, answer: missing.answer })
+      const limits = this.key(account)
+      const window = budget && limits.budget.query(budget, this.#calendar, nowMs)
+      const isLoaded = quotaTokens === undefined || limits.quota.spentTokens !== undefined
+      if (isLoaded && (!window || window.isLoaded)) continue
+      const answerTokens = limits.quota.query()
+      const sinceMs = window && window.startMs > 0 ? window.startMs : nowMs - (nowMs % QUARTER_MS)
+      asked.set(account, {
+        query: { key: account, sinceMs },
+        answer: sums => {
+          answerTokens(sums.totalTokens)
+          window?.answer(sums)
+        },
+      })
     }
     const tenants = [...snapshot.tenants.values()].filter(
       ({ account, billing }) =>
-        billing === 'prepaid' && this.tenant(account).wallet.balanceNano === undefined,
+        billing === 'prepaid' && this.tenant(account).balance.balanceNano === undefined,
     )
     return {
       queries: [...asked.values()].map(({ query }) => query),
@@ -109,7 +111,7 @@ export class LimitStates {
     const asked = new Map<string, (balanceNano: bigint) => void>()
     for (const account of accounts) {
       const state = this.#tenants.get(account)
-      if (state) asked.set(account, state.wallet.query())
+      if (state) asked.set(account, state.balance.query())
     }
     return {
       tenants: [...asked.keys()],
@@ -137,17 +139,21 @@ export class LimitStates {
     const counted = this.#counted ?? (yield* countedIn(served, prospective))
     if (isOld()) return
     this.#counted = counted
-    for (const [name, { rates, account }] of this.#keys) {
-      if (!counted.keys.has(name) && account.isIdle && rates.isIdle(tickMs)) this.#keys.delete(name)
+    for (const [name, limits] of this.#keys) {
+      if (!counted.keys.has(name) && isIdle(limits, tickMs)) this.#keys.delete(name)
       yield
       if (isOld()) return
     }
-    for (const [name, { rates, wallet }] of this.#tenants) {
-      if (!counted.tenants.has(name) && wallet.isIdle && rates.isIdle(tickMs)) this.#tenants.delete(name)
+    for (const [name, limits] of this.#tenants) {
+      if (!counted.tenants.has(name) && isIdle(limits, tickMs)) this.#tenants.delete(name)
       yield
       if (isOld()) return
     }
   }
+}
+
+function isIdle(limits: Readonly<Record<string, Limit>>, tickMs: number): boolean {
+  return Object.values(limits).every(limit => limit.isIdle(tickMs))
 }
 
 function* countedIn(...snapshots: readonly (Snapshot | undefined)[]): Generator<undefined, CountedState> {

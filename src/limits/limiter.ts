@@ -2,19 +2,12 @@ import type { Clock } from '../base/clock.ts'
 import { IndexedSet } from '../base/indexed-set.ts'
 import type { Protocol } from '../schema/endpoint.ts'
 import type { KeyEntry, PublicationEntry, RateLimits, Snapshot } from '../snapshot/types.ts'
-import { takeRates } from './checks.ts'
 import { type Estimate, fitted, inputOnly } from './estimate.ts'
-import { type BalanceQuery, type KeyLimitState, LimitStates, type TenantLimitState } from './limit-states.ts'
-import {
-  COUNT_LIMITS,
-  INFERENCE_LIMITS,
-  type LimitReport,
-  type LimitRequest,
-  readAll,
-  remainingFor,
-} from './limits.ts'
+import type { LimitRequest } from './limit.ts'
+import { type BalanceQuery, LimitStates } from './limit-states.ts'
+import { type CallKind, type LimitReport, limitsFor, remainingFor, reportsOf } from './limits.ts'
 import { OutputEstimators } from './output-estimator.ts'
-import { rateLines } from './rate-headers.ts'
+import { type RateHolder, rateLines } from './rate-headers.ts'
 import { type LimiterCallbacks, Reservation } from './reservation.ts'
 
 export interface Admission {
@@ -37,15 +30,13 @@ export interface LimitStatus {
 const MAX_OUTPUT_ESTIMATORS = 10_000
 
 /**
- * All limits of one process, in memory. Admission is atomic because there is no await between the checks and the hold.
+ * All limits of one process, in memory; `limits.ts` has their list. Admission is atomic because there is no await between
+ * the checks and the hold.
  *
- *     admit ──▶ permits ──▶ RPM ──▶ TPM ──▶ quota ──▶ budget ──▶ balance ──▶ take all ──▶ Reservation
- *                 │          │       │        │          │          │
- *                429        429     429      429        429        402        nothing was taken
- *
- *     Reservation ──▶ settle | release (ends the hold) · leave (ends the permit) · sweep (ends both, too late)
- *
- * Each of the first three is checked for the key, then for its tenant.
+ *     admit ──▶ check each limit, in order ──▶ take each ──▶ Reservation
+ *                 │                                              │
+ *               429 402, nothing was taken                      settle | release (ends the hold)
+ *                                                               leave (ends the permit) · sweep (ends both, too late)
  */
 export class Limiter {
   readonly #clock: Clock
@@ -131,26 +122,20 @@ export class Limiter {
     const tickMs = this.#tickMs()
     const key = this.#limitStates.key(entry.account)
     const tenant = entry.tenant && this.#limitStates.tenant(entry.tenant.account)
-    const { limits } = entry
     const estimate = wanted.cap ? fitted(wanted, remainingFor(entry, key, tenant, nowMs)) : wanted
-    const tenantLimits = entry.tenant?.limits
     const { inputTokens, outputTokens, amountNano } = estimate
-    const rated = limits.tpm !== undefined || tenantLimits?.tpm !== undefined
+    const isRated = entry.limits.tpm !== undefined || entry.tenant?.limits.tpm !== undefined
     const outputEstimator =
-      rated && outputTokens > 0 ? this.#outputEstimators.of(entry.account, publication.account) : undefined
+      isRated && outputTokens > 0 ? this.#outputEstimators.of(entry.account, publication.account) : undefined
     const ratedTokens =
       inputTokens + (outputEstimator ? Math.min(outputTokens, outputEstimator.capTokens) : outputTokens)
     const tokens = inputTokens + outputTokens
-    const prepaid = entry.tenant?.billing === 'prepaid'
-    const currency = this.#currency
-    const limitRequest = { entry, key, tenant, tokens, ratedTokens, amountNano, nowMs, tickMs, currency }
-    for (const limit of INFERENCE_LIMITS) limit.check(limitRequest)
-
-    // Nothing throws from here on, so that all limits are debited or none.
-    takeRates(key.rates, limits, ratedTokens)
-    if (tenant && tenantLimits) takeRates(tenant.rates, tenantLimits, ratedTokens)
-    key.account.hold(tokens, amountNano)
-    tenant?.wallet.hold(amountNano)
+    const request = { entry, tokens, ratedTokens, amountNano, nowMs, tickMs, currency: this.#currency }
+    const limits = limitsFor('inference', key, tenant)
+    // Nothing throws after the checks, so that all limits are debited or none.
+    for (const limit of limits) limit.check(request)
+    for (const limit of limits) limit.take(request)
+    const balance = tenant?.balance
     const reservation = new Reservation(
       {
         requestId,
@@ -160,22 +145,10 @@ export class Limiter {
         tokens,
         inputTokens: estimate.likelyInputTokens,
         inputAmountNano: estimate.likelyInputNano,
-        prepaid,
+        prepaid: entry.tenant?.billing === 'prepaid',
       },
       tickMs + holdForMs,
-      {
-        key: key.rates,
-        account: key.account,
-        tenant: tenant?.rates,
-        wallet: tenant?.wallet,
-        walletSettledNano: tenant?.wallet.settledNano ?? 0n,
-        keyCounted: limits.rpm !== undefined,
-        tenantCounted: tenantLimits?.rpm !== undefined,
-        keyRated: limits.tpm !== undefined,
-        tenantRated: tenantLimits?.tpm !== undefined,
-        outputEstimator,
-        ratedTokens,
-      },
+      { limits, request, balance, balanceSettledNano: balance?.settledNano ?? 0n, outputEstimator },
       this.#callbacks,
       estimate.cap && outputTokens / estimate.cap.answers,
     )
@@ -190,13 +163,12 @@ export class Limiter {
    * @throws {GwError} rate_limit_requests
    */
   countTokens(entry: KeyEntry): void {
-    const { account, limits, tenant: tenantEntry } = entry
-    const key = this.#limitStates.key(account)
-    const tenant = tenantEntry && this.#limitStates.tenant(tenantEntry.account)
-    const limitRequest = this.#emptyRequest(entry, key, tenant)
-    for (const limit of COUNT_LIMITS) limit.check(limitRequest)
-    if (limits.rpm !== undefined) key.rates.counts.take(1)
-    if (tenant && tenantEntry.limits.rpm !== undefined) tenant.rates.counts.take(1)
+    const key = this.#limitStates.key(entry.account)
+    const tenant = entry.tenant && this.#limitStates.tenant(entry.tenant.account)
+    const request = this.#emptyRequest(entry)
+    const limits = limitsFor('count', key, tenant)
+    for (const limit of limits) limit.check(request)
+    for (const limit of limits) limit.take(request)
   }
 
   /**
@@ -208,24 +180,24 @@ export class Limiter {
   inspect(entry: KeyEntry, request?: Pick<Admission, 'publication' | 'estimate'>): readonly LimitReport[] {
     const key = this.#limitStates.lookUpKey(entry.account)
     const tenant = entry.tenant && this.#limitStates.lookUpTenant(entry.tenant.account)
-    const limitRequest = this.#emptyRequest(entry, key, tenant)
-    if (!request) return readAll(COUNT_LIMITS, limitRequest)
+    const empty = this.#emptyRequest(entry)
+    if (!request) return reportsOf(limitsFor('count', key, tenant), empty)
     const { estimate } = request
     const { inputTokens, outputTokens, amountNano } = estimate.cap
-      ? fitted(estimate, remainingFor(entry, key, tenant, limitRequest.nowMs))
+      ? fitted(estimate, remainingFor(entry, key, tenant, empty.nowMs))
       : estimate
     const capTokens = this.#outputEstimators.capOf(entry.account, request.publication.account)
-    return readAll(INFERENCE_LIMITS, {
-      ...limitRequest,
+    return reportsOf(limitsFor('inference', key, tenant), {
+      ...empty,
       tokens: inputTokens + outputTokens,
       ratedTokens: inputTokens + Math.min(outputTokens, capTokens),
       amountNano,
     })
   }
 
-  #emptyRequest(entry: KeyEntry, key: KeyLimitState, tenant: TenantLimitState | undefined): LimitRequest {
+  #emptyRequest(entry: KeyEntry): LimitRequest {
     const [nowMs, tickMs, currency] = [this.#clock.nowMs(), this.#tickMs(), this.#currency]
-    return { entry, key, tenant, tokens: 0, ratedTokens: 0, amountNano: 0n, nowMs, tickMs, currency }
+    return { entry, tokens: 0, ratedTokens: 0, amountNano: 0n, nowMs, tickMs, currency }
   }
 
   /**
@@ -234,30 +206,30 @@ export class Limiter {
    *
    * @param kind `count` for answers to `count_tokens`.
    */
-  rateHeaders(protocol: Protocol, entry: KeyEntry, kind: 'inference' | 'count' = 'inference'): string[] {
+  rateHeaders(protocol: Protocol, entry: KeyEntry, kind: CallKind = 'inference'): string[] {
     const { limits, tenant } = entry
     if (!isRated(limits) && !(tenant && isRated(tenant.limits))) return []
-    const holders = [{ rates: this.#limitStates.key(entry.account).rates, limits }]
-    if (tenant) holders.push({ rates: this.#limitStates.tenant(tenant.account).rates, limits: tenant.limits })
+    const holders: RateHolder[] = [{ states: this.#limitStates.key(entry.account), limits }]
+    if (tenant) holders.push({ states: this.#limitStates.tenant(tenant.account), limits: tenant.limits })
     return rateLines(protocol, kind, holders, { tickMs: this.#tickMs(), nowMs: this.#clock.nowMs() })
   }
 
   /** The current status of a key's strict limits; omits limits that are not loaded yet. */
   limitStatus(entry: KeyEntry): LimitStatus {
-    const { account } = this.#limitStates.key(entry.account)
-    const spent = entry.quotaTokens === undefined ? undefined : account.spentTokens()
-    const spentNano = entry.budget && account.spentNano(entry.budget, this.#clock.nowMs())
-    const wallet =
-      entry.tenant?.billing === 'prepaid' ? this.#limitStates.tenant(entry.tenant.account).wallet : undefined
-    const balanceNano = wallet?.balanceNano
+    const { quota, budget } = this.#limitStates.key(entry.account)
+    const spent = entry.quotaTokens === undefined ? undefined : quota.spentTokens
+    const spentNano = entry.budget && budget.spentNano(entry.budget, this.#clock.nowMs())
+    const balance =
+      entry.tenant?.billing === 'prepaid' ? this.#limitStates.tenant(entry.tenant.account).balance : undefined
+    const balanceNano = balance?.balanceNano
     return {
       ...(entry.quotaTokens !== undefined &&
-        spent !== undefined && { quota: { limit: entry.quotaTokens, spent, held: account.heldTokens } }),
+        spent !== undefined && { quota: { limit: entry.quotaTokens, spent, held: quota.heldTokens } }),
       ...(entry.budget &&
         spentNano !== undefined && {
-          budget: { limitNano: entry.budget.amountNano, spentNano, heldNano: account.heldNano },
+          budget: { limitNano: entry.budget.amountNano, spentNano, heldNano: budget.heldNano },
         }),
-      ...(wallet && balanceNano !== undefined && { balance: { balanceNano, heldNano: wallet.heldNano } }),
+      ...(balance && balanceNano !== undefined && { balance: { balanceNano, heldNano: balance.heldNano } }),
     }
   }
 

@@ -1,221 +1,122 @@
 import { GwError } from '../base/catalogue/wire.ts'
-import type { Rate } from '../schema/limits.ts'
 import type { KeyEntry } from '../snapshot/types.ts'
-import { checkBalance, checkBudget, checkPermits, checkQuota, checkRequests, checkTokens } from './checks.ts'
+import { Balance } from './balance.ts'
+import { Budget } from './budget.ts'
+import { Concurrency } from './concurrency.ts'
 import type { Remaining } from './estimate.ts'
-import type { KeyLimitState, TenantLimitState } from './limit-states.ts'
-import type { RateState } from './rate-state.ts'
+import type { Limit, LimitRequest, LimitUsage, Owner } from './limit.ts'
+import { Quota } from './quota.ts'
+import { countsPerMinute, requestsPerMinute } from './requests-per-minute.ts'
+import { tokensPerMinute } from './tokens-per-minute.ts'
 
-/** The needs of one request, computed once for all limits. */
-export interface LimitRequest {
-  readonly entry: KeyEntry
-  readonly key: KeyLimitState
-  readonly tenant: TenantLimitState | undefined
-  /** Upper bound. */
-  readonly tokens: number
-  /** The part that counts for tokens per minute. */
-  readonly ratedTokens: number
-  readonly amountNano: bigint
-  readonly nowMs: number
-  readonly tickMs: number
-  readonly currency: string
+/**
+ * All limits, in the order of their checks; a limit of both is checked for the key, then for its tenant. The first
+ * rejection is the answer. A new limit is a file and a line here.
+ */
+const LIMITS = {
+  concurrency: {
+    of: ['key', 'tenant'],
+    calls: 'inference',
+    create: (owner: Owner) => new Concurrency(owner),
+  },
+  requests: { of: ['key', 'tenant'], calls: 'inference', create: requestsPerMinute },
+  counts: { of: ['key', 'tenant'], calls: 'count', create: countsPerMinute },
+  tokens: { of: ['key', 'tenant'], calls: 'inference', create: tokensPerMinute },
+  quota: { of: ['key'], calls: 'inference', create: (owner: Owner) => new Quota(owner) },
+  budget: { of: ['key'], calls: 'inference', create: (owner: Owner) => new Budget(owner) },
+  balance: { of: ['tenant'], calls: 'inference', create: (owner: Owner) => new Balance(owner) },
+} as const satisfies Record<
+  string,
+  { of: readonly Owner['kind'][]; calls: CallKind; create: (owner: Owner) => Limit }
+>
+
+/** `count_tokens` has limits of its own. */
+export type CallKind = 'inference' | 'count'
+
+type Limits = typeof LIMITS
+/** The limits of an owner, with their states. */
+type LimitsOf<Kind extends Owner['kind']> = {
+  readonly [name in keyof Limits as Kind extends Limits[name]['of'][number] ? name : never]: ReturnType<
+    Limits[name]['create']
+  >
+}
+export type KeyLimits = LimitsOf<'key'>
+export type TenantLimits = LimitsOf<'tenant'>
+
+export function createLimits<Kind extends Owner['kind']>(kind: Kind, name: string): LimitsOf<Kind> {
+  const owner = { kind, name }
+  const entries = Object.entries(LIMITS).filter(([, { of }]) => (of as readonly string[]).includes(kind))
+  return Object.fromEntries(entries.map(([limit, { create }]) => [limit, create(owner)])) as LimitsOf<Kind>
 }
 
-/** The usage of a limit, in requests, tokens, or nano-units of money. */
-export interface LimitUsage<Amount extends number | bigint = number | bigint> {
-  /** Absent for a balance. */
-  readonly limit?: Amount
-  /** For a rate: the units that may be used at once. */
-  readonly burst?: number
-  /** Undefined until loaded. For a balance: the current balance. */
-  readonly used: Amount | undefined
-  /** Held by requests in flight. */
-  readonly held: Amount
-  readonly needed: Amount
-  /** Wall clock: when the usage is back to zero. Absent if it does not recover with time. */
-  readonly freshAtMs?: number
+/** The order of the checks, by kind of call. */
+const ORDER: Readonly<Record<CallKind, readonly { name: keyof Limits; of: Owner['kind'] }[]>> = {
+  inference: orderOf('inference'),
+  count: orderOf('count'),
 }
 
-/** One limit, of a key or of its tenant. */
-interface Limit {
-  readonly name: 'concurrency' | 'rpm' | 'tpm' | 'quota' | 'budget' | 'balance'
-  readonly of: 'key' | 'tenant'
-  /** Takes nothing. @throws {GwError} the error for the rejected client */
-  check(limitRequest: LimitRequest): void
-  /** Undefined if the limit is not set. */
-  read(limitRequest: LimitRequest): LimitUsage | undefined
+function orderOf(kind: CallKind) {
+  return Object.entries(LIMITS).flatMap(([name, { of, calls }]) =>
+    calls === kind ? of.map(owner => ({ name: name as keyof Limits, of: owner })) : [],
+  )
+}
+
+/** The limits that apply to a request, in the order of their checks. */
+export function limitsFor(
+  calls: CallKind,
+  key: KeyLimits,
+  tenant: TenantLimits | undefined,
+): readonly Limit[] {
+  const limits: Limit[] = []
+  for (const { name, of } of ORDER[calls]) {
+    const limit = of === 'key' ? key[name as keyof KeyLimits] : tenant?.[name as keyof TenantLimits]
+    if (limit) limits.push(limit)
+  }
+  return limits
 }
 
 /** The usage and verdict of one limit for one request. */
-export interface LimitReport extends Pick<Limit, 'name' | 'of'> {
+export interface LimitReport {
+  readonly name: ReturnType<Limits[keyof Limits]['create']>['name']
+  readonly of: Owner['kind']
   readonly usage: LimitUsage
   /** Present if the limit rejects the request. */
   readonly rejection?: GwError
 }
 
-/** The limits of an inference request, in the order of their checks: the first rejection is the answer. */
-export const INFERENCE_LIMITS: readonly Limit[] = [
-  {
-    name: 'concurrency',
-    of: 'key',
-    check: ({ key, entry }) => checkPermits(key.rates, entry.limits),
-    read: ({ key, entry }) => permits(key.rates, entry.limits.concurrency),
-  },
-  {
-    name: 'concurrency',
-    of: 'tenant',
-    check({ tenant, entry }) {
-      if (tenant && entry.tenant) checkPermits(tenant.rates, entry.tenant.limits)
-    },
-    read: ({ tenant, entry }) => tenant && permits(tenant.rates, entry.tenant?.limits.concurrency),
-  },
-  ...requestLimits('requests'),
-  {
-    name: 'tpm',
-    of: 'key',
-    check: ({ key, entry, ratedTokens, tickMs }) => checkTokens(key.rates, entry.limits, ratedTokens, tickMs),
-    read: limitRequest =>
-      rate(
-        limitRequest.key.rates,
-        'tokens',
-        limitRequest.entry.limits.tpm,
-        limitRequest,
-        limitRequest.ratedTokens,
-      ),
-  },
-  {
-    name: 'tpm',
-    of: 'tenant',
-    check({ tenant, entry, ratedTokens, tickMs }) {
-      if (tenant && entry.tenant) checkTokens(tenant.rates, entry.tenant.limits, ratedTokens, tickMs)
-    },
-    read: limitRequest =>
-      limitRequest.tenant &&
-      rate(
-        limitRequest.tenant.rates,
-        'tokens',
-        limitRequest.entry.tenant?.limits.tpm,
-        limitRequest,
-        limitRequest.ratedTokens,
-      ),
-  },
-  {
-    name: 'quota',
-    of: 'key',
-    check: ({ key, entry, tokens }) => checkQuota(key, entry.quotaTokens, tokens),
-    read({ key: { account }, entry: { quotaTokens: limit }, tokens: needed }) {
-      if (limit === undefined) return undefined
-      return { limit, used: account.spentTokens(), held: account.heldTokens, needed }
-    },
-  },
-  {
-    name: 'budget',
-    of: 'key',
-    check: ({ key, entry, amountNano, nowMs, currency }) =>
-      checkBudget(key, entry.budget, amountNano, nowMs, currency),
-    read({ key: { account }, entry: { budget }, amountNano: needed, nowMs }) {
-      if (!budget) return undefined
-      const used = account.spentNano(budget, nowMs)
-      const freshAtMs = account.resetsAtMs(budget)
-      const held = account.heldNano
-      return { limit: budget.amountNano, used, held, needed, ...(freshAtMs !== undefined && { freshAtMs }) }
-    },
-  },
-  {
-    name: 'balance',
-    of: 'tenant',
-    check({ tenant, entry, amountNano, currency }) {
-      if (tenant && entry.tenant?.billing === 'prepaid') checkBalance(tenant, amountNano, currency)
-    },
-    read({ tenant, entry, amountNano: needed }) {
-      if (!tenant || entry.tenant?.billing !== 'prepaid') return undefined
-      return { used: tenant.wallet.balanceNano, held: tenant.wallet.heldNano, needed }
-    },
-  },
-]
-
-/** The limits of `count_tokens`, which has separate buckets. */
-export const COUNT_LIMITS: readonly Limit[] = requestLimits('counts')
-
-/** Reports of all limits that are set, in their order. */
-export function readAll(limits: readonly Limit[], limitRequest: LimitRequest): readonly LimitReport[] {
+/** Reports of all limits that are set, in their order, also after the first rejection. */
+export function reportsOf(limits: readonly Limit[], request: LimitRequest): readonly LimitReport[] {
   return limits.flatMap(limit => {
-    const usage = limit.read(limitRequest)
+    const usage = limit.report(request)
     if (!usage) return []
-    const rejection = rejectionOf(() => limit.check(limitRequest))
-    return { name: limit.name, of: limit.of, usage, ...(rejection && { rejection }) }
+    const rejection = rejectionOf(() => limit.check(request))
+    const name = limit.name as LimitReport['name']
+    return { name, of: limit.owner.kind, usage, ...(rejection && { rejection }) }
   })
 }
 
 /** The remainder of the strict limits; ignores a limit that is not loaded yet. */
 export function remainingFor(
-  { quotaTokens, budget, tenant: tenantEntry }: KeyEntry,
-  { account }: KeyLimitState,
-  tenant: TenantLimitState | undefined,
+  { quotaTokens, budget: terms, tenant: tenantEntry }: KeyEntry,
+  { quota, budget }: KeyLimits,
+  tenant: TenantLimits | undefined,
   nowMs: number,
 ): Remaining {
-  const spentTokens = quotaTokens === undefined ? undefined : account.spentTokens()
+  const spentTokens = quotaTokens === undefined ? undefined : quota.spentTokens
   const tokens =
     quotaTokens === undefined || spentTokens === undefined
       ? Number.POSITIVE_INFINITY
-      : quotaTokens - spentTokens - account.heldTokens
-  const spentNano = budget && account.spentNano(budget, nowMs)
-  const ofBudget = budget && spentNano !== undefined && budget.amountNano - spentNano - account.heldNano
-  const balanceNano = tenantEntry?.billing === 'prepaid' ? tenant?.wallet.balanceNano : undefined
-  const ofBalance = tenant && balanceNano !== undefined && balanceNano - tenant.wallet.heldNano
+      : quotaTokens - spentTokens - quota.heldTokens
+  const spentNano = terms && budget.spentNano(terms, nowMs)
+  const ofBudget = terms && spentNano !== undefined && terms.amountNano - spentNano - budget.heldNano
+  const balanceNano = tenantEntry?.billing === 'prepaid' ? tenant?.balance.balanceNano : undefined
+  const ofBalance = tenant && balanceNano !== undefined && balanceNano - tenant.balance.heldNano
   const amounts = [ofBudget, ofBalance].filter(amount => typeof amount === 'bigint')
   const nano = amounts.reduce<bigint | undefined>(
     (least, amount) => (least === undefined || amount < least ? amount : least),
     undefined,
   )
   return { tokens, nano }
-}
-
-function requestLimits(unit: 'requests' | 'counts'): Limit[] {
-  return [
-    {
-      name: 'rpm',
-      of: 'key',
-      check: ({ key, entry, tickMs }) => checkRequests(key.rates, unit, entry.limits, tickMs),
-      read: limitRequest =>
-        rate(limitRequest.key.rates, unit, limitRequest.entry.limits.rpm, limitRequest, 1),
-    },
-    {
-      name: 'rpm',
-      of: 'tenant',
-      check({ tenant, entry, tickMs }) {
-        if (tenant && entry.tenant) checkRequests(tenant.rates, unit, entry.tenant.limits, tickMs)
-      },
-      read: limitRequest =>
-        limitRequest.tenant &&
-        rate(limitRequest.tenant.rates, unit, limitRequest.entry.tenant?.limits.rpm, limitRequest, 1),
-    },
-  ]
-}
-
-function permits({ permits: held }: RateState, limit: number | undefined): LimitUsage | undefined {
-  return limit === undefined ? undefined : { limit, used: 0, held, needed: 1 }
-}
-
-function rate(
-  rates: RateState,
-  unit: 'requests' | 'tokens' | 'counts',
-  rate: Rate | undefined,
-  { tickMs, nowMs }: LimitRequest,
-  needed: number,
-): LimitUsage | undefined {
-  if (rate === undefined) return undefined
-  const { limit, burst } = rate
-  const used = burst - rates[unit].remaining(rate, tickMs)
-  const resetMs = rates[unit].resetMs(rate, tickMs)
-  return {
-    limit,
-    ...(burst !== limit && { burst }),
-    used,
-    held: 0,
-    needed,
-    ...(resetMs > 0 && { freshAtMs: nowMs + resetMs }),
-  }
 }
 
 /** The error that a check throws, or undefined if it passes. */

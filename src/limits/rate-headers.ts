@@ -1,10 +1,12 @@
 import type { Protocol } from '../schema/endpoint.ts'
 import type { RateLimits } from '../snapshot/types.ts'
-import type { RateState } from './rate-state.ts'
+import type { CallKind, KeyLimits } from './limits.ts'
 
-/** A key or a tenant with its current limits. */
-interface Holder {
-  readonly rates: RateState
+type Unit = 'requests' | 'counts' | 'tokens'
+
+/** The rates of a key or a tenant, with its current limits. */
+export interface RateHolder {
+  readonly states: Pick<KeyLimits, Unit>
   readonly limits: RateLimits
 }
 
@@ -28,8 +30,8 @@ interface Gauge {
  */
 export function rateLines(
   protocol: Protocol,
-  kind: 'inference' | 'count',
-  holders: readonly Holder[],
+  kind: CallKind,
+  holders: readonly RateHolder[],
   times: Times,
 ): string[] {
   const lines: string[] = []
@@ -41,16 +43,16 @@ export function rateLines(
 }
 
 function tightest(
-  holders: readonly Holder[],
-  unit: 'requests' | 'counts' | 'tokens',
+  holders: readonly RateHolder[],
+  unit: Unit,
   limitOf: 'rpm' | 'tpm',
   tickMs: number,
 ): Gauge | undefined {
   let found: Gauge | undefined
-  for (const { rates, limits } of holders) {
+  for (const { states, limits } of holders) {
     const rate = limits[limitOf]
     if (rate === undefined) continue
-    const bucket = rates[unit]
+    const { bucket } = states[unit]
     const remaining = bucket.remaining(rate, tickMs)
     const resetMs = bucket.resetMs(rate, tickMs)
     const isTighter =

@@ -1,28 +1,20 @@
 import type { GwError } from '../base/catalogue/wire.ts'
 import { ABSENT, type IndexedSetMember } from '../base/indexed-set.ts'
 import type { BalanceShort, Usage } from '../schema/ledger.ts'
-import type { KeyAccount, Wallet } from './accounts.ts'
+import type { Balance } from './balance.ts'
+import type { Limit, LimitEnd, LimitRequest } from './limit.ts'
 import type { OutputEstimator } from './output-estimator.ts'
-import type { RateState } from './rate-state.ts'
-import { balanceRejection } from './rejections.ts'
 
-/** The states that a reservation was taken from. */
-export interface Sources {
-  readonly key: RateState
-  readonly account: KeyAccount
-  readonly tenant: RateState | undefined
-  readonly wallet: Wallet | undefined
-  /** The wallet's settled amount at the time of the reservation, to which the ledger's answer to the hold refers. */
-  readonly walletSettledNano: bigint
-  /** Whether a request per minute was taken from the key, and from the tenant. */
-  readonly keyCounted: boolean
-  readonly tenantCounted: boolean
-  /** Whether tokens per minute were taken from the key, and from the tenant: nothing is taken without a limit. */
-  readonly keyRated: boolean
-  readonly tenantRated: boolean
-  /** Present if either was rated and the answer is text. */
+/** The share that a reservation was taken with. */
+export interface Share {
+  /** Those that apply, in order. */
+  readonly limits: readonly Limit[]
+  readonly request: LimitRequest
+  readonly balance: Balance | undefined
+  /** The settled amount of the balance at the time of the reservation, to which the ledger's answer to the hold refers. */
+  readonly balanceSettledNano: bigint
+  /** Present if a limit of tokens per minute is set and the answer is text. */
   readonly outputEstimator: OutputEstimator | undefined
-  readonly ratedTokens: number
 }
 
 /** The amounts of a hold, as in the ledger's `Hold`. */
@@ -50,7 +42,7 @@ export interface LimiterCallbacks {
 }
 
 /**
- * The reservation of one admitted request: a hold, which ends with its bill, and a concurrency permit, which ends with
+ * The reservation of one admitted request: a hold, which ends with its charge, and a concurrency permit, which ends with
  * its last byte. Ending either is idempotent.
  */
 export class Reservation implements IndexedSetMember {
@@ -60,7 +52,7 @@ export class Reservation implements IndexedSetMember {
   readonly capTokens: number | undefined
   /** Monotonic clock. */
   readonly #deadlineTickMs: number
-  readonly #sources: Sources
+  readonly #share: Share
   readonly #callbacks: LimiterCallbacks
   #held = true
   #permitted = true
@@ -68,14 +60,14 @@ export class Reservation implements IndexedSetMember {
   constructor(
     hold: HoldAmounts,
     deadlineTickMs: number,
-    sources: Sources,
+    share: Share,
     callbacks: LimiterCallbacks,
     capTokens?: number,
   ) {
     this.hold = hold
     this.capTokens = capTokens
     this.#deadlineTickMs = deadlineTickMs
-    this.#sources = sources
+    this.#share = share
     this.#callbacks = callbacks
   }
 
@@ -92,11 +84,9 @@ export class Reservation implements IndexedSetMember {
    * @returns false if the hold had already ended: nothing was changed.
    */
   settle(usage: Usage, amountNano: bigint, endedAtMs: number = this.#callbacks.nowMs()): boolean {
-    if (!this.#endHold(usage.inputTokens + usage.outputTokens)) return false
-    const { account, wallet, outputEstimator } = this.#sources
-    account.spend(usage.inputTokens + usage.outputTokens, amountNano, endedAtMs)
-    wallet?.spend(amountNano)
-    if (usage.outputTokens > 0) outputEstimator?.observe(usage.outputTokens)
+    const tokens = usage.inputTokens + usage.outputTokens
+    if (!this.#endHold(false, { tokens, amountNano, endedAtMs })) return false
+    if (usage.outputTokens > 0) this.#share.outputEstimator?.observe(usage.outputTokens)
     return true
   }
 
@@ -106,39 +96,31 @@ export class Reservation implements IndexedSetMember {
    * @returns false if the hold had already ended.
    */
   release(): boolean {
-    return this.#endHold(0)
+    return this.#endHold(false)
   }
 
   /** Releases everything, including the request: a rejected request consumes nothing. */
   withdraw(): void {
-    if (!this.#endHold(0)) return
-    const { key, tenant, keyCounted, tenantCounted } = this.#sources
-    if (!keyCounted && !tenantCounted) return
-    const tickMs = this.#callbacks.tickMs()
-    if (keyCounted) key.requests.correct(-1, tickMs)
-    if (tenantCounted) tenant?.requests.correct(-1, tickMs)
+    this.#endHold(true)
   }
 
   /**
    * The ledger rejected the hold, because another process has debited the balance. Releases everything and corrects the
    * balance, so that the next request is rejected without a query.
    */
-  uncovered({ balanceNano, heldNano }: BalanceShort): GwError {
-    const { tenant, wallet, walletSettledNano } = this.#sources
-    if (!tenant || !wallet) throw new Error(`hold ${this.hold.requestId} has no balance that could be short`)
-    wallet.setBalance(balanceNano, walletSettledNano)
+  uncovered(short: BalanceShort): GwError {
+    const { balance, balanceSettledNano, request } = this.#share
+    if (!balance) throw new Error(`hold ${this.hold.requestId} has no balance that could be short`)
+    balance.setBalance(short.balanceNano, balanceSettledNano)
     this.withdraw()
-    const usage = { balance: balanceNano, held: heldNano, needed: this.hold.amountNano }
-    return balanceRejection(tenant, usage, this.#callbacks.currency())
+    return balance.error({ amountNano: request.amountNano, currency: this.#callbacks.currency() }, short)
   }
 
   /** Releases the permit: the last byte was sent, or the client has disconnected. */
   leave(): void {
     if (!this.#permitted) return
     this.#permitted = false
-    const { key, tenant } = this.#sources
-    key.permits--
-    if (tenant) tenant.permits--
+    this.#release('last_byte', { tickMs: this.#callbacks.tickMs(), charge: undefined, isWithdrawn: false })
     if (!this.#held) this.#callbacks.closed(this)
   }
 
@@ -146,19 +128,17 @@ export class Reservation implements IndexedSetMember {
     return tickMs >= this.#deadlineTickMs
   }
 
-  #endHold(usedTokens: number): boolean {
+  #endHold(isWithdrawn: boolean, charge?: LimitEnd['charge']): boolean {
     if (!this.#held) return false
     this.#held = false
-    const { key, account, tenant, wallet, keyRated, tenantRated, ratedTokens } = this.#sources
-    account.free(this.hold.tokens, this.hold.amountNano)
-    wallet?.free(this.hold.amountNano)
-    if (keyRated || tenantRated) {
-      const tickMs = this.#callbacks.tickMs()
-      if (keyRated) key.tokens.correct(usedTokens - ratedTokens, tickMs)
-      if (tenantRated) tenant?.tokens.correct(usedTokens - ratedTokens, tickMs)
-    }
+    this.#release('charge', { tickMs: this.#callbacks.tickMs(), charge, isWithdrawn })
     this.#callbacks.holdEnded()
     if (!this.#permitted) this.#callbacks.closed(this)
     return true
+  }
+
+  #release(until: Limit['heldUntil'], end: LimitEnd): void {
+    const { limits, request } = this.#share
+    for (const limit of limits) if (limit.heldUntil === until) limit.release(request, end)
   }
 }

@@ -1,0 +1,160 @@
+import { GwError } from '../base/catalogue/wire.ts'
+import type { KeySums } from '../schema/ledger.ts'
+import type { Budget as BudgetTerms } from '../snapshot/types.ts'
+import type { Calendar, Span } from './calendar.ts'
+import {
+  type Limit,
+  type LimitEnd,
+  type LimitRequest,
+  type LimitUsage,
+  nameOf,
+  notLoaded,
+  numbers,
+  type Owner,
+} from './limit.ts'
+
+/** The current budget and earlier ones: limit of reloads during one request. */
+const MAX_WINDOWS = 4
+
+/** The money that a key may spend in a day, a month, or in total: spent + held never exceeds the limit. */
+export class Budget implements Limit {
+  readonly owner: Owner
+  #heldNano = 0n
+  #settledNano = 0n
+  /** The newest first. A request that began before a reload uses the budget of its own snapshot. */
+  #windows: BudgetWindow[] = []
+
+  constructor(owner: Owner) {
+    this.owner = owner
+  }
+
+  get name() {
+    return 'budget' as const
+  }
+
+  get heldUntil() {
+    return 'charge' as const
+  }
+
+  get heldNano(): bigint {
+    return this.#heldNano
+  }
+
+  /** Money spent in the budget's window; undefined until loaded from the ledger. */
+  spentNano(terms: BudgetTerms, nowMs: number): bigint | undefined {
+    const window = this.#windows.find(known => known.isOf(terms))
+    if (!window) return undefined
+    window.roll(nowMs, this.#settledNano)
+    return window.baseNano === undefined ? undefined : window.baseNano + this.#settledNano
+  }
+
+  /** Prepares for a budget. @returns its window, and the callback for the ledger's answer to a query made now. */
+  query(
+    terms: BudgetTerms,
+    calendar: Calendar,
+    nowMs: number,
+  ): { readonly isLoaded: boolean; readonly startMs: number; readonly answer: (sums: KeySums) => void } {
+    const window = this.#windowOf(terms, calendar, nowMs)
+    const { span } = window
+    const notedNano = this.#settledNano
+    return {
+      isLoaded: window.baseNano !== undefined,
+      startMs: span.startMs,
+      answer: sums => {
+        // A window that began meanwhile started empty here.
+        if (window.span === span)
+          window.baseNano = (window.per === 'total' ? sums.totalNano : sums.windowNano) - notedNano
+      },
+    }
+  }
+
+  #windowOf(terms: BudgetTerms, calendar: Calendar, nowMs: number): BudgetWindow {
+    let window = this.#windows.find(known => known.isOf(terms))
+    if (window) window.roll(nowMs, this.#settledNano)
+    else window = new BudgetWindow(terms, calendar, nowMs)
+    this.#windows = [window, ...this.#windows.filter(other => other !== window)].slice(0, MAX_WINDOWS)
+    return window
+  }
+
+  check(request: LimitRequest): void {
+    const { entry, amountNano, nowMs } = request
+    const { budget } = entry
+    if (!budget) return
+    const spent = this.spentNano(budget, nowMs)
+    if (spent === undefined) throw notLoaded(this.owner)
+    if (amountNano > 0n && spent + this.#heldNano + amountNano > budget.amountNano) throw this.error(request)
+  }
+
+  take({ amountNano }: LimitRequest): void {
+    if (amountNano !== 0n) this.#heldNano += amountNano
+  }
+
+  /** Counts a charge in the window of its end. */
+  release({ amountNano }: LimitRequest, { charge }: LimitEnd): void {
+    if (amountNano !== 0n) this.#heldNano -= amountNano
+    if (!charge) return
+    for (const window of this.#windows) window.roll(charge.endedAtMs, this.#settledNano)
+    if (charge.amountNano !== 0n) this.#settledNano += charge.amountNano
+  }
+
+  report({ entry: { budget }, amountNano: needed, nowMs }: LimitRequest): LimitUsage | undefined {
+    if (!budget) return undefined
+    const used = this.spentNano(budget, nowMs)
+    const endMs = this.#windows.find(known => known.isOf(budget))?.span.endMs
+    const hasEnd = endMs !== undefined && Number.isFinite(endMs)
+    return {
+      limit: budget.amountNano,
+      used,
+      held: this.#heldNano,
+      needed,
+      ...(hasEnd && { freshAtMs: endMs }),
+    }
+  }
+
+  error({ entry: { budget }, amountNano: needed, nowMs, currency }: LimitRequest): GwError {
+    if (!budget) throw new Error(`${nameOf(this.owner)} has no budget that could be exceeded`)
+    const spent = this.spentNano(budget, nowMs) ?? 0n
+    const window = budget.per === 'total' ? 'in total' : `per ${budget.per} (${budget.timezone})`
+    const usage = { limit: budget.amountNano, spent, held: this.#heldNano, needed }
+    return new GwError(
+      'budget_exceeded',
+      `The budget of ${nameOf(this.owner)} ${window} does not cover this call, in ${currency}: ${numbers(usage)}.`,
+    )
+  }
+
+  isIdle(): boolean {
+    return this.#heldNano === 0n
+  }
+}
+
+/** The current window of a budget. It only moves forward: setting the clock back refills no budget. */
+class BudgetWindow {
+  readonly per: BudgetTerms['per']
+  readonly #timezone: string
+  readonly #calendar: Calendar
+  #span: Span
+  /** Spent in this window, minus everything ever settled here; undefined until loaded from the ledger. */
+  baseNano: bigint | undefined
+
+  constructor({ per, timezone }: BudgetTerms, calendar: Calendar, nowMs: number) {
+    this.per = per
+    this.#timezone = timezone
+    this.#calendar = calendar
+    this.#span = calendar.span(per, timezone, nowMs)
+  }
+
+  get span(): Span {
+    return this.#span
+  }
+
+  isOf(terms: BudgetTerms): boolean {
+    return this.per === terms.per && this.#timezone === terms.timezone
+  }
+
+  /** Moves to the window of `nowMs`, which begins empty, even if the ledger has not answered yet. */
+  roll(nowMs: number, settledNano: bigint): void {
+    if (nowMs < this.#span.endMs) return
+    this.#span = this.#calendar.span(this.per, this.#timezone, nowMs)
+    this.baseNano = -settledNano
+  }
+}

@@ -1,0 +1,23 @@
+import type { Owner } from './limit.ts'
+import { RateLimit, type RateUnit } from './rate-limit.ts'
+
+const REQUESTS: RateUnit = {
+  name: 'rpm',
+  code: 'rate_limit_requests',
+  title: 'Requests',
+  needed: () => 1,
+  // A released request still counts, one that was not admitted does not.
+  correction: (_request, { isWithdrawn }) => (isWithdrawn ? -1 : undefined),
+}
+
+const COUNTS: RateUnit = { ...REQUESTS, title: 'Calls of count_tokens' }
+
+/** Requests per minute. */
+export function requestsPerMinute(owner: Owner): RateLimit {
+  return new RateLimit(owner, REQUESTS)
+}
+
+/** Calls of `count_tokens`: agents send bursts of them, which must not starve inference (spec/wire.md §6). */
+export function countsPerMinute(owner: Owner): RateLimit {
+  return new RateLimit(owner, COUNTS)
+}

@@ -1,0 +1,15 @@
+import type { Owner } from './limit.ts'
+import { RateLimit, type RateUnit } from './rate-limit.ts'
+
+const TOKENS: RateUnit = {
+  name: 'tpm',
+  code: 'rate_limit_tokens',
+  title: 'Tokens',
+  needed: ({ ratedTokens }) => ratedTokens,
+  correction: ({ ratedTokens }, { charge }) => (charge?.tokens ?? 0) - ratedTokens,
+}
+
+/** Tokens per minute: a request takes its estimate, and is corrected by its usage; an excess is debt. */
+export function tokensPerMinute(owner: Owner): RateLimit {
+  return new RateLimit(owner, TOKENS)
+}
