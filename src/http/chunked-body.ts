@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { takeChunking } from './node-internals.ts'
 
 /** Up to this size a chunk is copied into one buffer with its frame; beyond it a copy costs more than a writev. */
 const JOIN_BYTES = 16_384
@@ -18,8 +19,7 @@ export class ChunkedBody {
   /** @param res An answer whose head is set, without a length. */
   constructor(res: ServerResponse) {
     this.#res = res
-    this.#isChunked = res.chunkedEncoding
-    res.chunkedEncoding = false
+    this.#isChunked = takeChunking(res)
   }
 
   /** @returns false if the client reads too slowly: the answer emits `drain` later. */

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import type { EvictableConnections } from './evictable-connections.ts'
+import { beforeDestroy, closeAfter } from './node-internals.ts'
 import { Progress } from './progress.ts'
 import { type HttpRejection, TIMEOUT } from './rejection.ts'
 
@@ -79,12 +80,11 @@ export class Connection implements ServedConnection {
     this.socket = socket
     this.#ports = ports
     socket.once('end', () => this.#halfClosed())
-    const destroySoon = socket.destroySoon.bind(socket)
-    // Node closes immediately after a last answer; if the client is still sending, the reset would discard the answer.
-    socket.destroySoon = () => {
-      if (this.#rejection || this.#current?.req.complete === false) this.#leave()
-      else destroySoon()
-    }
+    beforeDestroy(socket, () => {
+      const isSending = this.#rejection !== undefined || this.#current?.req.complete === false
+      if (isSending) this.#leave()
+      return isSending
+    })
   }
 
   /** Serves a request, or queues it. */
@@ -126,7 +126,7 @@ export class Connection implements ServedConnection {
     this.#partingSinceMs = clock.monotonicMs()
     const answer = this.#current
     if (answer === undefined) return
-    if (!answer.headersSent) answer.shouldKeepAlive = false
+    if (!answer.headersSent) closeAfter(answer)
     answer.once('close', () => {
       this.#partingSinceMs = clock.monotonicMs()
     })
@@ -142,7 +142,7 @@ export class Connection implements ServedConnection {
 
   #serve(req: IncomingMessage, res: ServerResponse): void {
     this.#current = res
-    if (this.#partingSinceMs !== undefined) res.shouldKeepAlive = false
+    if (this.#partingSinceMs !== undefined) closeAfter(res)
     this.idleSinceMs = undefined
     this.#bodyEndsAtMs = Number.POSITIVE_INFINITY
     this.#ports.onRequest(req, res, this)
@@ -158,7 +158,7 @@ export class Connection implements ServedConnection {
     if (this.#rejection) return
     this.#rejection = rejection
     const answer = this.#newest
-    if (answer !== undefined && !answer.headersSent) answer.shouldKeepAlive = false
+    if (answer !== undefined && !answer.headersSent) closeAfter(answer)
     if (answer === undefined) this.#sendRejection(rejection, target)
     else if (answer.req.complete) afterEnd(answer, () => this.#sendRejection(rejection, target))
     else if (answer.writableEnded) afterEnd(answer, () => this.#leave())

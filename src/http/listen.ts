@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { ServedConnection } from './connection.ts'
 import { ConnectionManager } from './connection-manager.ts'
+import { allowHalfOpen, stopAccepting } from './node-internals.ts'
 import {
   BAD_REQUEST,
   type HttpRejection,
@@ -79,8 +80,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   const server = createServer({ ...LIMITS, headersTimeout: headMs, noDelay: true })
   // `rejectionOf` limits header lines; silently dropping some (the default) would hide a header.
   server.maxHeadersCount = 0
-  // A client may end its side after its request (the option is missing in Node's types).
-  Object.assign(server, { httpAllowHalfOpen: true })
+  allowHalfOpen(server)
   await opened(server, address)
   const connectionManager = new ConnectionManager({
     ...options,
@@ -163,8 +163,7 @@ function closed(
       server.close() // stops the timers of node:http
       resolve()
     })
-    // Not the method of node:http, which closes idle connections immediately.
-    NetServer.prototype.close.call(server)
+    stopAccepting(server)
     if (graceMs === 0) server.closeAllConnections()
   })
 }

@@ -1,0 +1,50 @@
+import type { Server, ServerResponse } from 'node:http'
+import { Server as NetServer, type Socket } from 'node:net'
+
+/**
+ * All parts of Node below its documented interface that this gateway relies on. Tested on Node 22.22, 24 and 26
+ * (`npm run check:node`); `test/http/node-internals.test.ts` fails first if a version differs.
+ */
+
+/** Lets a client end its side after its request. Undocumented option of `http.Server`, off by default. */
+export function allowHalfOpen(server: Server): void {
+  Object.assign(server, { httpAllowHalfOpen: true })
+}
+
+/**
+ * Stops accepting connections. The method of `http.Server` would also close idle connections at once, on which a request
+ * may be in transit. Call `server.close()` when all have closed: it stops the timers of `http.Server`.
+ */
+export function stopAccepting(server: Server): void {
+  NetServer.prototype.close.call(server)
+}
+
+/** The answer announces `connection: close`. Undocumented; must be called before its head is sent. */
+export function closeAfter(answer: ServerResponse): void {
+  answer.shouldKeepAlive = false
+}
+
+/**
+ * Replaces the end of a connection after its last answer: `http.Server` calls `socket.destroySoon` then, which resets a
+ * client that is still sending, so that the answer is lost.
+ *
+ * @param linger Ends the connection itself. @returns false to let Node do it.
+ */
+export function beforeDestroy(socket: Socket, linger: () => boolean): void {
+  const destroySoon = socket.destroySoon.bind(socket)
+  socket.destroySoon = () => {
+    if (!linger()) destroySoon()
+  }
+}
+
+/**
+ * Takes the chunks of a body over from `http.ServerResponse`, once its head has been written: from now on bytes pass
+ * unframed.
+ *
+ * @returns whether the caller must write chunks: for clients of HTTP/1.0 the end of the connection ends the body.
+ */
+export function takeChunking(res: ServerResponse): boolean {
+  const isChunked = res.chunkedEncoding
+  res.chunkedEncoding = false
+  return isChunked
+}
