@@ -1,6 +1,5 @@
-import { QUARTER_MS } from '../store/ledger/sums.ts'
 import type { UsageQuery, UsageRow } from '../store/ledger/types.ts'
-import { NO_USAGE } from '../store/ledger/usage-row.ts'
+import { NO_USAGE, QUARTER_MS } from '../store/ledger/usage-sums.ts'
 import type { AppPorts } from './context.ts'
 import { currencyOf } from './currency.ts'
 import { unknownNames } from './names.ts'

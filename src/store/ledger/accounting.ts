@@ -25,7 +25,7 @@ import type {
   WalletEntry,
 } from './types.ts'
 import { selectUsage } from './usage-report.ts'
-import { verifyLedger } from './verify.ts'
+import { verifyLedger } from './verify/verify.ts'
 import { adjust, selectWalletEntries, selectWallets } from './wallet.ts'
 
 /** The store's read and write transactions. */

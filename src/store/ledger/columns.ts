@@ -1,7 +1,8 @@
 import type { Flag } from '../../schema/ledger.ts'
 
-/** An amount of money in two columns, each of 64 bits, is `units` × this + `nano` (migration 0003). */
-const NANO_PER_UNIT = 1_000_000_000n
+/** An amount of money in two columns, each of 64 bits, is `units` × this + `nano`. */
+export const NANO_PER_UNIT = 1_000_000_000
+const NANO = BigInt(NANO_PER_UNIT)
 
 /** An amount of money as selected: cast to text, so that no digit is lost. Null if there was nothing to add. */
 export interface NanoParts {
@@ -10,11 +11,11 @@ export interface NanoParts {
 }
 
 export function toNano(parts: NanoParts | undefined): bigint {
-  return BigInt(parts?.units ?? 0) * NANO_PER_UNIT + BigInt(parts?.nano ?? 0)
+  return BigInt(parts?.units ?? 0) * NANO + BigInt(parts?.nano ?? 0)
 }
 
 export function parts(nano: bigint): readonly [units: bigint, rest: bigint] {
-  return [nano / NANO_PER_UNIT, nano % NANO_PER_UNIT]
+  return [nano / NANO, nano % NANO]
 }
 
 export function fromFlags(flags: readonly Flag[]): string {
@@ -23,4 +24,15 @@ export function fromFlags(flags: readonly Flag[]): string {
 
 export function toFlags(text: string | null): readonly Flag[] {
   return text ? (text.split(',') as Flag[]) : []
+}
+
+/** A whole number: a bigint only where a number would lose digits, because bigints cost an allocation each. */
+export type Whole = number | bigint
+
+export function plus(a: Whole, b: Whole): Whole {
+  if (typeof a === 'number' && typeof b === 'number') {
+    const sum = a + b
+    if (Number.isSafeInteger(sum)) return sum
+  }
+  return BigInt(a) + BigInt(b)
 }

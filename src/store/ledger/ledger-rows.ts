@@ -5,6 +5,7 @@ import { type OpenHold, OpenHolds } from './open-holds.ts'
 import type { Row, RowFault } from './rows.ts'
 import * as sql from './statements.ts'
 import { BatchSums } from './sums.ts'
+import { addUsageTo, usageValues } from './usage-sums.ts'
 import { onceUnlocked } from './write-lock.ts'
 
 /**
@@ -61,7 +62,7 @@ export class LedgerRows {
     this.#release = raw.prepare(sql.INSERT_RELEASE)
     this.#endOf = raw.prepare(sql.SELECT_END)
     this.#call = raw.prepare(sql.INSERT_CALL)
-    this.#quarter = raw.prepare(sql.ADD_TO_QUARTER)
+    this.#quarter = raw.prepare(addUsageTo('usage_quarters'))
     this.#key = raw.prepare(sql.ADD_TO_KEY)
     this.#wallet = raw.prepare(sql.ADD_TO_WALLET)
     this.#balance = raw.prepare(sql.SELECT_BALANCE)
@@ -226,24 +227,7 @@ export class LedgerRows {
   }
 
   #addSums(sums: BatchSums): void {
-    for (const sum of sums.quarters.values()) {
-      this.#quarter.run(
-        sum.key,
-        sum.quarter,
-        sum.tenant,
-        sum.publication,
-        sum.endpoint,
-        sum.requests,
-        sum.inputTokens,
-        sum.cachedInputTokens,
-        sum.cacheWriteTokens,
-        sum.outputTokens,
-        sum.searchUnits,
-        ...parts(sum.amountNano),
-        sum.estimated,
-        sum.unpriced,
-      )
-    }
+    for (const sum of sums.quarters.values()) this.#quarter.run(...usageValues(sum))
     for (const [key, { tokens, amountNano }] of sums.keys) {
       this.#key.run(key, tokens, ...parts(amountNano))
     }

@@ -4,7 +4,7 @@ import { type NanoParts, toNano } from './columns.ts'
 import { insertRejected, pruneRejected } from './rejected-calls.ts'
 import type { Answers, LedgerQuery } from './rows.ts'
 import { SELECT_BALANCE } from './statements.ts'
-import { QUARTER_MS } from './sums.ts'
+import { QUARTER_MS } from './usage-sums.ts'
 import { onceUnlocked } from './write-lock.ts'
 
 const PAGE_ROWS = 1_000

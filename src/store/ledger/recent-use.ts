@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely'
 import type { KeySums, KeySumsQuery } from '../../schema/ledger.ts'
 import type { Tables } from '../tables.ts'
 import { toNano } from './columns.ts'
-import { QUARTER_MS } from './sums.ts'
 import type { NamedUse, PeakUse, UseQuery } from './types.ts'
+import { QUARTER_MS } from './usage-sums.ts'
 
 const COLUMNS = {
   key: 'key_name',

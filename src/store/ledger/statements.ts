@@ -37,23 +37,6 @@ export const INSERT_CALL = `
     amount_nano, flags, latency_ms, first_byte_ms, attempts, reason, failed_attempts)
   values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-export const ADD_TO_QUARTER = `
-  insert into usage_quarters (key_name, quarter, tenant, publication, endpoint, requests, input_tokens,
-    cached_input_tokens, cache_write_tokens, output_tokens, search_units, amount_units, amount_nano,
-    estimated, unpriced)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-  on conflict do update set
-    requests = requests + excluded.requests,
-    input_tokens = input_tokens + excluded.input_tokens,
-    cached_input_tokens = cached_input_tokens + excluded.cached_input_tokens,
-    cache_write_tokens = cache_write_tokens + excluded.cache_write_tokens,
-    output_tokens = output_tokens + excluded.output_tokens,
-    search_units = search_units + excluded.search_units,
-    amount_units = amount_units + excluded.amount_units,
-    amount_nano = amount_nano + excluded.amount_nano,
-    estimated = estimated + excluded.estimated,
-    unpriced = unpriced + excluded.unpriced`
-
 export const ADD_TO_KEY = `
   insert into key_totals (key_name, tokens, amount_units, amount_nano) values (?, ?, ?, ?)
   on conflict do update set

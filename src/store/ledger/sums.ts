@@ -1,29 +1,8 @@
 import type { Settlement } from '../../schema/ledger.ts'
-
-/** The smallest span that usage is kept for. */
-export const QUARTER_MS = 900_000
-
-function quarterOf(ms: number): number {
-  return Math.floor(ms / QUARTER_MS)
-}
+import { NO_USAGE, QUARTER_MS, type UsagePlace, type UsageSums } from './usage-sums.ts'
 
 /** The sum of settlements for one row of `usage_quarters`. */
-export interface QuarterSum {
-  readonly key: string
-  readonly quarter: number
-  readonly tenant: string
-  readonly publication: string
-  readonly endpoint: string
-  requests: number
-  inputTokens: number
-  cachedInputTokens: number
-  cacheWriteTokens: number
-  outputTokens: number
-  searchUnits: number
-  amountNano: bigint
-  estimated: number
-  unpriced: number
-}
+type QuarterSum = UsagePlace & { -readonly [Sum in keyof UsageSums]: UsageSums[Sum] }
 
 export interface KeySum {
   tokens: number
@@ -40,10 +19,17 @@ export class BatchSums {
   add(end: Settlement): void {
     const { key, amountNano, usage, flags } = end
     const tenant = end.tenant ?? ''
-    const quarter = quarterOf(end.endedAtMs)
+    const quarter = Math.floor(end.endedAtMs / QUARTER_MS)
     // No name contains a line break (schema/scalars.ts).
     const id = `${quarter}\n${key}\n${tenant}\n${end.publication}\n${end.endpoint}`
-    const sum = this.quarters.get(id) ?? empty(end, quarter, tenant)
+    const sum = this.quarters.get(id) ?? {
+      ...NO_USAGE,
+      key,
+      quarter,
+      tenant,
+      publication: end.publication,
+      endpoint: end.endpoint,
+    }
     sum.requests += 1
     sum.inputTokens += usage.inputTokens
     sum.cachedInputTokens += usage.cachedInputTokens
@@ -63,24 +49,5 @@ export class BatchSums {
     if (end.tenant !== undefined) {
       this.spent.set(end.tenant, (this.spent.get(end.tenant) ?? 0n) + amountNano)
     }
-  }
-}
-
-function empty(end: Settlement, quarter: number, tenant: string): QuarterSum {
-  return {
-    key: end.key,
-    quarter,
-    tenant,
-    publication: end.publication,
-    endpoint: end.endpoint,
-    requests: 0,
-    inputTokens: 0,
-    cachedInputTokens: 0,
-    cacheWriteTokens: 0,
-    outputTokens: 0,
-    searchUnits: 0,
-    amountNano: 0n,
-    estimated: 0,
-    unpriced: 0,
   }
 }

@@ -7,6 +7,7 @@ import type {
   KeySumsQuery,
   RejectedCall,
 } from '../../schema/ledger.ts'
+import type { UsageSums } from './usage-sums.ts'
 
 /**
  * Events of the ledger that no caller's promise can report. Each callback runs on the main thread and must not throw.
@@ -235,19 +236,9 @@ export interface UsageFilters {
   readonly endpoint?: string
 }
 
-export interface UsageRow {
+export interface UsageRow extends UsageSums {
   /** A name, or a day such as `2026-03-29`; empty for calls of platform keys by tenant. */
   readonly label: string
-  readonly requests: number
-  readonly inputTokens: number
-  readonly cachedInputTokens: number
-  readonly cacheWriteTokens: number
-  readonly outputTokens: number
-  readonly searchUnits: number
-  readonly amountNano: bigint
-  /** Counts of requests: with estimated usage, and without a price. */
-  readonly estimated: number
-  readonly unpriced: number
 }
 
 export interface CallLogQuery extends UsageFilters {

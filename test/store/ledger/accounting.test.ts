@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import type { Row } from '../../../src/store/ledger/rows.ts'
-import { QUARTER_MS } from '../../../src/store/ledger/sums.ts'
 import type { UsageQuery } from '../../../src/store/ledger/types.ts'
+import { NO_USAGE, plusUsage, QUARTER_MS } from '../../../src/store/ledger/usage-sums.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { put } from '../samples.ts'
@@ -152,6 +152,25 @@ describe('a debit', () => {
     expect(await accounting.debit(debit)).toMatchObject({ balanceNano: -100n })
   })
 })
+
+test.each(['key', 'model', 'tenant', 'endpoint', 'day'] as const)(
+  'usage by %s adds up the same rows, however long its span is',
+  async by => {
+    const { raw, accounting } = inMemory(() => NOON_MS)
+    raw.exec(`
+      with recursive n (i) as (select 0 union all select i + 1 from n where i < 399)
+      insert into usage_quarters
+      select 'key-' || (i % 3), 1000 + i, 't' || (i % 2), 'm' || (i % 5), 'e', 1, i, 0, 0, 1, 0, i % 2, i, 0, 0 from n`)
+    const usage = async (from: number, to: number) => {
+      const rows = await accounting.usage({ by, sinceMs: from * QUARTER_MS, untilMs: to * QUARTER_MS })
+      return rows.reduce(plusUsage, { ...NO_USAGE, label: 'total' })
+    }
+    const parts = await Promise.all([0, 1, 2, 3, 4].map(at => usage(1_000 + 80 * at, 1_080 + 80 * at)))
+    const whole = await usage(0, 9_999)
+    expect(whole).toMatchObject({ requests: 400, inputTokens: 79_800, amountNano: 200_000_079_800n })
+    expect(parts.reduce(plusUsage)).toEqual(whole)
+  },
+)
 
 describe('usage', () => {
   const ALL: Omit<UsageQuery, 'by'> = { sinceMs: 0, untilMs: NOON_MS * 2 }

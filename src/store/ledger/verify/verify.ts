@@ -1,13 +1,13 @@
 import { setImmediate as others } from 'node:timers/promises'
 import type Database from 'better-sqlite3'
-import type { Price } from '../../schema/ledger.ts'
-import { priceFromText } from '../../schema/price.ts'
-import { type NanoParts, toNano } from './columns.ts'
+import type { Price } from '../../../schema/ledger.ts'
+import { priceFromText } from '../../../schema/price.ts'
+import { type NanoParts, toNano, type Whole } from '../columns.ts'
+import { SWEEP_AFTER_MS } from '../recovery.ts'
+import type { Finding, Verification, VerifyWatch } from '../types.ts'
 import { entryPages } from './entries.ts'
+import { QuarterRecount } from './quarter-recount.ts'
 import { type KeyUse, Recount } from './recount.ts'
-import { QuarterRecount } from './recount-quarters.ts'
-import { SWEEP_AFTER_MS } from './recovery.ts'
-import type { Finding, Verification, VerifyWatch } from './types.ts'
 
 const MAX_FINDINGS = 100
 /** The sweeper runs at least once a minute. */
@@ -23,14 +23,12 @@ export async function verifyLedger(
   nowMs: number,
   { onProgress, signal }: VerifyWatch = {},
 ): Promise<Verification> {
-  const recount = new Recount(selectPrices(raw), MAX_FINDINGS)
   const quarters = new QuarterRecount(raw)
-  const add = quarters.add.bind(quarters)
-  const last = raw.prepare<[], number | null>('select max(id) from ledger').pluck().get() ?? 0
+  const recount = new Recount(selectPrices(raw), quarters, MAX_FINDINGS)
   for (const page of entryPages(raw)) {
-    recount.add(page, add)
+    recount.add(page)
     quarters.compareComplete()
-    onProgress?.(page.upTo, last)
+    onProgress?.(page.upTo, page.last)
     await others()
     signal?.throwIfAborted()
   }
@@ -48,7 +46,7 @@ export async function verifyLedger(
   ]
   return {
     entries: recount.entries,
-    openHolds: recount.openHolds.size,
+    openHolds: recount.openHolds.all().length,
     findings: findings.slice(0, MAX_FINDINGS),
   }
 }
@@ -122,7 +120,7 @@ function compareKeys(raw: Database.Database, keys: ReadonlyMap<string, KeyUse>):
 
 function compareHolds(raw: Database.Database, recount: Recount, nowMs: number): Finding[] {
   const findings: Finding[] = []
-  const missing = new Map([...recount.openHolds.values()].map(([id, requestId]) => [id, requestId]))
+  const missing = new Map(recount.openHolds.all().map(({ id, request }) => [id, request]))
   const rows = raw
     .prepare<
       [],
@@ -143,7 +141,8 @@ function compareHolds(raw: Database.Database, recount: Recount, nowMs: number): 
       )
     }
   }
-  for (const [id, requestId] of missing) {
+  for (const [id, request] of missing) {
+    const [requestId] = request.split('\n')
     findings.push(finding('open_holds', `request ${requestId}`, `is missing, but entry ${id} has no end`))
   }
   return findings
@@ -154,16 +153,13 @@ function compare(
   table: Finding['table'],
   what: string,
   kept: ReadonlyMap<string, bigint>,
-  added: ReadonlyMap<string, bigint>,
+  added: ReadonlyMap<string, Whole>,
 ): Finding[] {
   return [...new Set([...kept.keys(), ...added.keys()])]
-    .filter(name => (kept.get(name) ?? 0n) !== (added.get(name) ?? 0n))
-    .map(name =>
-      finding(
-        table,
-        `${what} ${name}`,
-        `is ${kept.get(name) ?? 0n}, but the entries come to ${added.get(name) ?? 0n}`,
-      ),
+    .map(name => ({ name, has: kept.get(name) ?? 0n, sum: BigInt(added.get(name) ?? 0) }))
+    .filter(({ has, sum }) => has !== sum)
+    .map(({ name, has, sum }) =>
+      finding(table, `${what} ${name}`, `is ${has}, but the entries come to ${sum}`),
     )
 }
 

@@ -1,0 +1,116 @@
+import { parts } from './columns.ts'
+
+/** The smallest span that usage is kept for. */
+export const QUARTER_MS = 900_000
+
+/** The sums of some settlements. Token counts stay far below 2⁵³ (`check` of the table `ledger`). */
+export interface UsageSums {
+  readonly requests: number
+  readonly inputTokens: number
+  readonly cachedInputTokens: number
+  readonly cacheWriteTokens: number
+  readonly outputTokens: number
+  readonly searchUnits: number
+  readonly amountNano: bigint
+  /** Counts of requests: with estimated usage, and without a price. */
+  readonly estimated: number
+  readonly unpriced: number
+}
+
+/** The primary key of a row of `usage_quarters`. */
+export interface UsagePlace {
+  readonly key: string
+  /** Quarters of an hour since the epoch. */
+  readonly quarter: number
+  /** Empty for platform keys. */
+  readonly tenant: string
+  readonly publication: string
+  readonly endpoint: string
+}
+
+/** The sums of a row without calls. */
+export const NO_USAGE: UsageSums = {
+  requests: 0,
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  searchUnits: 0,
+  amountNano: 0n,
+  estimated: 0,
+  unpriced: 0,
+}
+
+/** The sum of two rows; other fields are those of the first. */
+export function plusUsage<Row extends UsageSums>(a: Row, b: UsageSums): Row {
+  return {
+    ...a,
+    requests: a.requests + b.requests,
+    inputTokens: a.inputTokens + b.inputTokens,
+    cachedInputTokens: a.cachedInputTokens + b.cachedInputTokens,
+    cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    searchUnits: a.searchUnits + b.searchUnits,
+    amountNano: a.amountNano + b.amountNano,
+    estimated: a.estimated + b.estimated,
+    unpriced: a.unpriced + b.unpriced,
+  }
+}
+
+/** The same sums with the opposite sign. */
+export function minusUsage(sums: UsageSums): UsageSums {
+  return {
+    requests: -sums.requests,
+    inputTokens: -sums.inputTokens,
+    cachedInputTokens: -sums.cachedInputTokens,
+    cacheWriteTokens: -sums.cacheWriteTokens,
+    outputTokens: -sums.outputTokens,
+    searchUnits: -sums.searchUnits,
+    amountNano: -sums.amountNano,
+    estimated: -sums.estimated,
+    unpriced: -sums.unpriced,
+  }
+}
+
+/** The columns of a row of `usage_quarters`: its primary key, and its sums, with the amount in two parts. */
+const PLACE_COLUMNS = ['key_name', 'quarter', 'tenant', 'publication', 'endpoint'] as const
+export const SUM_COLUMNS = [
+  'requests',
+  'input_tokens',
+  'cached_input_tokens',
+  'cache_write_tokens',
+  'output_tokens',
+  'search_units',
+  'amount_units',
+  'amount_nano',
+  'estimated',
+  'unpriced',
+] as const
+
+/** A statement that adds a row to a table with these columns. */
+export function addUsageTo(table: string): string {
+  return `
+    insert into ${table} (${[...PLACE_COLUMNS, ...SUM_COLUMNS].join(', ')})
+    values (${[...PLACE_COLUMNS, ...SUM_COLUMNS].map(() => '?').join(', ')})
+    on conflict do update set ${SUM_COLUMNS.map(column => `${column} = ${column} + excluded.${column}`).join(', ')}`
+}
+
+/** The parameters of {@link addUsageTo}. */
+export function usageValues(row: UsagePlace & UsageSums): (string | number | bigint)[] {
+  return [
+    row.key,
+    row.quarter,
+    row.tenant,
+    row.publication,
+    row.endpoint,
+    row.requests,
+    row.inputTokens,
+    row.cachedInputTokens,
+    row.cacheWriteTokens,
+    row.outputTokens,
+    row.searchUnits,
+    ...parts(row.amountNano),
+    row.estimated,
+    row.unpriced,
+  ]
+}
