@@ -72,6 +72,8 @@ export class SseSplitter {
     if (this.#afterCr && at < bytes.length) {
       if (bytes[at] === LF) at++
       this.#afterCr = false
+      // The CR ended an event: its LF is not a part of the next one, which may be removed.
+      if (!this.#held && !this.#passing) eventStart = at
     }
     let cr = bytes.indexOf(CR, at)
     while (at < bytes.length) {

@@ -188,6 +188,15 @@ describe('usage that the client did not ask for', () => {
   const chunk = (usage: string) => `data: {"model":${named},"choices":[{"index":0}]${usage}}\n\n`
   const only = `data: {"id":"u","choices":[ ],"model":${named},"usage":{"prompt_tokens":3}}\n\n`
 
+  it('leaves the event before it whole, wherever the CRLF of that event is cut', () => {
+    const kept = 'data: {"choices":[1]}\r\n\r\n'
+    const hidden = 'data: {"choices":[],"usage":{}}\r\n\r\n'
+    const text = `${kept}${hidden}${kept}${hidden}${hidden}data: [DONE]\r\n\r\n`
+    for (let at = 0; at <= text.length; at++)
+      for (let next = at; next <= at + 2; next++)
+        expect(sse(text, [at, next], { hideUsage: true }).bytes).toBe(`${kept}${kept}data: [DONE]\r\n\r\n`)
+  })
+
   it('is taken out with its chunk, and out of the others where it is null, cut anywhere', () => {
     const text = `${chunk(',"usage":null')}${chunk(', "usage" : null ,"z":1')}data: {"usage":null,"model":${named},"choices":[]}\n\n${only}data: [DONE]\n\n`
     const expected = renamed(

@@ -123,8 +123,7 @@ export class SseAnswer implements AnswerFilter {
   }
 
   end(): boolean {
-    let rest = this.#splitter.end()
-    if (this.#removesLineFeed && rest?.[0] === LF) rest = rest.subarray(1)
+    const rest = this.#splitter.end()
     let complete = this.atLast || this.#errorSeen
     this.#withheld ??= []
     // An incomplete event is dropped: it may end within a model name.
