@@ -7,7 +7,7 @@ import type { InferencePath } from '../schema/paths.ts'
 import type { KeyEntry, Snapshot } from '../snapshot/types.ts'
 import { Route, type RoutePorts } from '../upstream/routing/route.ts'
 import { readCall } from './call.ts'
-import { CLIENT_GONE, type Delivered } from './delivered.ts'
+import { CLIENT_GONE, type Delivered } from './endings.ts'
 import { ProxiedRequest, type ProxyPorts } from './proxied-request.ts'
 import type { RequestContext } from './request-context.ts'
 

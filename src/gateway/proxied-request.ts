@@ -12,11 +12,18 @@ import type { Route } from '../upstream/routing/route.ts'
 import type { Answered, AnswerHandler, BodySink, Head } from '../upstream/types.ts'
 import { type Bill, type BillPorts, type RequestFacts, reserve } from './bill.ts'
 import type { Call } from './call.ts'
-import { CLIENT_GONE, ClientGone, type Delivered } from './delivered.ts'
 import { Delivery, type DeliveryHandler } from './delivery.ts'
-import { type Drain, type Drains, drainForUsage } from './drains.ts'
+import {
+  CLIENT_GONE,
+  ClientGone,
+  type Delivered,
+  type Drain,
+  type Drains,
+  drainForUsage,
+  type InFlightRequests,
+  Interrupted,
+} from './endings.ts'
 import { asGwError } from './error-response.ts'
-import { type InFlightRequests, Interrupted } from './in-flight-requests.ts'
 import type { RequestContext } from './request-context.ts'
 import { answerHeaders, editsFor, type OutputCapEdit, upstreamRequest } from './rewrite.ts'
 

@@ -1,8 +1,8 @@
+import { JsonScanner } from '../base/json/scanner.ts'
 import { type Edit, extract, splice } from '../base/splice.ts'
 import type { InferencePath } from '../schema/paths.ts'
 import type { Target } from '../snapshot/types.ts'
 import { responseHeaders } from '../upstream/headers.ts'
-import { askForUsage } from '../upstream/include-usage.ts'
 import type { Head, UpstreamRequest } from '../upstream/types.ts'
 import type { Call } from './call.ts'
 import { withoutOrigin } from './cors.ts'
@@ -80,4 +80,36 @@ export function answerHeaders(head: Head, target: Target, context: RequestContex
   if (context.showsEndpoints) lines.push('x-gw-endpoint', target.endpoint.name)
   lines.push('x-gw-revision', String(context.revision))
   return lines
+}
+
+const OPTIONS = Buffer.from('{"include_usage":true}')
+const OPTIONS_MEMBER = Buffer.from('"stream_options":{"include_usage":true},')
+const TRUE = Buffer.from('true')
+
+/** Position and bytes of `stream_options` in a body. */
+export interface StreamOptions {
+  readonly start: number
+  readonly end: number
+  readonly json: Buffer
+}
+
+/**
+ * The edits that make an OpenAI-style stream end with its usage (spec/wire.md §3). None if the client requested usage
+ * itself, or sent a value that the upstream must validate.
+ *
+ * @param objectStart Offset after the opening brace of the body; the body has at least one member.
+ */
+export function askForUsage(options: StreamOptions | undefined, objectStart: number): readonly Edit[] {
+  if (!options) return [{ start: objectStart, end: objectStart, bytes: OPTIONS_MEMBER }]
+  const scanner = new JsonScanner()
+  scanner.push(options.json, options.start)
+  if (scanner.rootKind === 'null') return [{ start: options.start, end: options.end, bytes: OPTIONS }]
+  if (scanner.rootKind !== 'object') return []
+  const present = scanner.members.filter(member => member.name === 'include_usage')
+  const unset = present.filter(member => member.kind === 'false' || member.kind === 'null')
+  // Of duplicate members the last one counts in JSON.parse and most other parsers; all are set.
+  if (present.length > 0) return unset.map(({ start, end }) => ({ start, end, bytes: TRUE }))
+  const inside = options.start + 1
+  const comma = scanner.members.length > 0 ? ',' : ''
+  return [{ start: inside, end: inside, bytes: Buffer.from(`"include_usage":true${comma}`) }]
 }

@@ -4,19 +4,16 @@ import { type ListenAddress, type Listener, listen, type RejectionAnswer } from 
 import { type HttpRejection, rejectionOf } from '../http/rejection.ts'
 import { type Match, type Route, Router } from '../http/routes.ts'
 import { callRecord, rejectedCall } from '../metering/call-log.ts'
-import type { RequestMeter } from '../metering/metrics/request-meter.ts'
-import { logRequest } from '../metering/request-log.ts'
+import { logRequest, type RequestMeter } from '../metering/request-log.ts'
 import type { Protocol } from '../schema/endpoint.ts'
 import { INFERENCE_PATHS, protocolOfPath } from '../schema/paths.ts'
 import { answerPreflight, corsHeaders, isPreflight } from './cors.ts'
-import type { Delivered } from './delivered.ts'
+import type { Delivered } from './endings.ts'
 import { asGwError, errorAnswer, sendError } from './error-response.ts'
 import { answerScrape, type MetricsPort } from './metrics.ts'
 import { listModels, showModel } from './models.ts'
-import { pathHint } from './path-hint.ts'
 import { type PipelinePorts, serveInference } from './pipeline.ts'
-import { RequestContext } from './request-context.ts'
-import { RequestIds } from './request-ids.ts'
+import { RequestContext, RequestIds } from './request-context.ts'
 
 export interface GatewayPorts extends PipelinePorts {
   /** Answers `/health`. */
@@ -215,4 +212,47 @@ function protocolOf(path: string, req: IncomingMessage): Protocol {
   const shared = path === '/v1/models' || path.startsWith('/v1/models/')
   if (shared) return req.headers['anthropic-version'] === undefined ? 'openai' : 'anthropic'
   return protocolOfPath(path)
+}
+
+/** A common mistake in the base URL of a client, and its correction. */
+interface Mistake {
+  readonly found: RegExp
+  readonly right: string
+  readonly hint: string
+}
+
+const MISTAKES: readonly Mistake[] = [
+  { found: /\/{2,}/g, right: '/', hint: 'end the base URL of the client without a slash' },
+  {
+    found: /^(?:\/v1){2,}(?=\/)/,
+    right: '/v1',
+    hint: 'the client adds `/v1` by itself: end its base URL before that',
+  },
+  { found: /(?<=.)\/$/, right: '', hint: 'leave out the slash at the end' },
+  { found: /^(?!\/v1\/)/, right: '/v1', hint: 'end the base URL of the client in `/v1`' },
+]
+
+/**
+ * For an unknown path: the similar path that is served, and what to change in the client. The answer never repeats the
+ * received path.
+ *
+ * @param path As received, without the query.
+ * @param isServed Whether the path exists, for any method.
+ */
+function pathHint(path: string, isServed: (path: string) => boolean): string | undefined {
+  let corrected = path
+  const hints: string[] = []
+  for (const { found, right, hint } of MISTAKES) {
+    const next = corrected.replace(found, right)
+    if (next === corrected) continue
+    corrected = next
+    hints.push(hint)
+    if (isServed(corrected)) return `Call \`${shown(corrected)}\`: ${hints.join('; ')}.`
+  }
+  return undefined
+}
+
+/** Replaces the id of a model, which came from the client. */
+function shown(path: string): string {
+  return path.startsWith('/v1/models/') ? '/v1/models/{id}' : path
 }

@@ -7,10 +7,8 @@ import type { RelayPorts } from '../upstream/exchange.ts'
 import { Pools } from '../upstream/pools.ts'
 import type { Probe } from '../upstream/probe.ts'
 import { HealthChecker } from '../upstream/routing/health-checker.ts'
-import { HealthRegistry } from '../upstream/routing/health-registry.ts'
-import { RetryBudget } from '../upstream/routing/retry-budget.ts'
-import type { RoutePorts } from '../upstream/routing/route.ts'
-import { unserved } from '../upstream/routing/unserved-models.ts'
+import { HealthRegistry, unserved } from '../upstream/routing/health-registry.ts'
+import { RetryBudget, type RoutePorts } from '../upstream/routing/route.ts'
 
 export interface UpstreamsPorts {
   readonly clock: Clock

@@ -2,10 +2,9 @@ import { MAX_RETRY_AFTER_MS } from '../base/catalogue/retry-after.ts'
 import { GwError, type GwErrorOptions, type WireCode } from '../base/catalogue/wire.ts'
 import { type Coding, decodedAtOnce } from './coding.ts'
 import { headerValue } from './headers.ts'
-import { readMessage } from './probe/read-answer.ts'
 import { ProxyError } from './proxy.ts'
+import { isUnpaid, readMessage } from './read-answer.ts'
 import type { Head } from './types.ts'
-import { isUnpaid } from './unpaid.ts'
 
 const DEFAULT_RETRY_AFTER_MS = 1_000
 /** Limit of a decoded error message. */

@@ -2,14 +2,13 @@ import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
 import { ABSENT } from '../base/indexed-set.ts'
 import { fromDeadline, fromHead, fromTransport, UpstreamFailure } from './classify.ts'
-import type { ClientPool, PooledClient } from './client-pool.ts'
 import { type Coding, codingOf } from './coding.ts'
 import type { Deadlines, Timed } from './deadlines.ts'
 import { DecodedBody } from './decoded-body.ts'
 import { requestHeaders } from './headers.ts'
-import type { Pools } from './pools.ts'
+import type { ClientPool, PooledClient, Pools } from './pools.ts'
+import { PERHAPS_UNPAID } from './read-answer.ts'
 import type { Answered, AnswerHandler, BodySink, Head, Upstream, UpstreamRequest } from './types.ts'
-import { PERHAPS_UNPAID } from './unpaid.ts'
 
 /** Up to this size a body is joined into one write; a larger one is sent in its pieces, uncopied. */
 const JOIN_BYTES = 65_536

@@ -1,5 +1,146 @@
-import { ClientPool } from './client-pool.ts'
+import type { Dispatcher } from 'undici'
+import { ABSENT, IndexedSet, type IndexedSetMember } from '../base/indexed-set.ts'
+import { parseProxy } from '../base/proxies.ts'
+import { guardedLookup } from './lookup.ts'
+import { proxyConnector } from './proxy.ts'
 import type { Upstream } from './types.ts'
+import { buildConnector, Client, parseContinue } from './undici.ts'
+
+/** undici's keep-alive default; a shorter time in the upstream's `keep-alive` header takes precedence. */
+const KEEP_ALIVE_MS = 4_000
+
+/** A client with one connection, which serves one request at a time. */
+export interface PooledClient {
+  readonly client: Client
+  /** Its connection has served a request before. The other side may have closed it unnoticed. */
+  reused: boolean
+}
+
+interface Slot extends PooledClient, IndexedSetMember {
+  /** In the list of idle clients. */
+  idle: boolean
+  /** Its connection closed while idle: `take` skips it. */
+  closed: boolean
+}
+
+/**
+ * The connections to one origin. The last one to become idle is taken first, so that few connections stay warm. Taking
+ * one is O(1) even with ten thousand open streams (undici's `Pool` searches all of them for every request).
+ */
+export class ClientPool {
+  /** Prefix of each path: a plain HTTP proxy requires the absolute form (RFC 9112 §3.2.2). */
+  readonly pathPrefix: string = ''
+  /** Headers for such a proxy; names and values alternate. */
+  readonly proxyHeaders: readonly string[] = []
+  /** Shared: each client would parse a string again. */
+  readonly #origin: URL
+  readonly #options: Client.Options
+  /** The newest last. */
+  #idle: Slot[] = []
+  #closedIdle = 0
+  readonly #taken = new IndexedSet<Slot>()
+  #retired = false
+
+  /** @param proxyUrl Absent: connects directly. */
+  constructor(origin: string, connectMs: number, proxyUrl?: string) {
+    this.#origin = new URL(origin)
+    const proxy = proxyUrl === undefined ? undefined : parseProxy(proxyUrl)
+    if (proxy && this.#origin.protocol === 'http:') {
+      this.pathPrefix = origin
+      const { authorization } = proxy
+      if (authorization !== undefined) this.proxyHeaders = ['proxy-authorization', authorization]
+    }
+    this.#options = {
+      pipelining: 1,
+      // Shared by all clients, because it caches TLS sessions.
+      connect: proxy
+        ? proxyConnector(this.#origin, proxy, connectMs, guardedLookup())
+        : buildConnector({ timeout: connectMs, lookup: guardedLookup(), allowH2: false }),
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      // The exchange has its own deadlines after connecting.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    }
+  }
+
+  /** Number of requests in flight. */
+  get taken(): number {
+    return this.#taken.size
+  }
+
+  /** The client that became idle last, or a new one. The caller must release or drop it. */
+  take(): PooledClient {
+    for (;;) {
+      const slot = this.#idle.pop()
+      if (!slot) return this.fresh()
+      if (slot.closed) {
+        this.#closedIdle--
+        continue
+      }
+      slot.idle = false
+      this.#taken.add(slot)
+      return slot
+    }
+  }
+
+  /** A client without a connection yet. */
+  fresh(): PooledClient {
+    const client = new Client(this.#origin, this.#options)
+    const slot: Slot = { client, reused: false, idle: false, closed: false, place: ABSENT }
+    parseContinue(client)
+    client.on('disconnect', () => this.#disconnected(slot))
+    this.#taken.add(slot)
+    return slot
+  }
+
+  /** Returns a client whose answer is complete, for reuse. */
+  release(pooled: PooledClient): void {
+    const slot = pooled as Slot
+    if (!this.#taken.delete(slot)) return
+    if (this.#retired) return destroy(slot)
+    slot.reused = true
+    slot.idle = true
+    this.#idle.push(slot)
+  }
+
+  /** Destroys a client whose request failed or was aborted. */
+  drop(pooled: PooledClient): void {
+    const slot = pooled as Slot
+    if (this.#taken.delete(slot)) destroy(slot)
+  }
+
+  /** Closes idle clients now, the others when they are released. */
+  retire(): void {
+    this.#retired = true
+    const idle = this.#idle
+    this.#idle = []
+    for (const slot of idle) destroy(slot)
+  }
+
+  /** Ends every connection now. */
+  async destroy(): Promise<void> {
+    const taken = [...this.#taken]
+    this.retire()
+    this.#taken.clear()
+    await Promise.all(taken.map(({ client }) => client.destroy()))
+  }
+
+  #disconnected(slot: Slot): void {
+    slot.reused = false
+    if (!slot.idle || slot.closed) return
+    slot.closed = true
+    this.#closedIdle++
+    if (this.#closedIdle * 2 <= this.#idle.length) return
+    this.#idle = this.#idle.filter(({ closed }) => !closed)
+    this.#closedIdle = 0
+  }
+}
+
+/** undici always resolves this promise; there is no need to wait for the socket to close. */
+function destroy({ client }: Slot): void {
+  const dispatcher: Dispatcher = client
+  void dispatcher.destroy()
+}
 
 /**
  * One connection pool for each origin, connect timeout and proxy. Pools outlive snapshots: a reload keeps the connections

@@ -1,7 +1,6 @@
-import type { RequestRecord } from '../request-log.ts'
+import type { RequestMeter, RequestRecord } from '../request-log.ts'
 import { TRAFFIC_METRICS } from './catalogue.ts'
 import { Buckets, familyHead, labelText, sample } from './exposition.ts'
-import type { RequestMeter } from './request-meter.ts'
 import { EndpointSeries, type MeteredPath, ModelSeries } from './series.ts'
 
 /** The names that may be labels, from the served configuration. */

@@ -1,8 +1,6 @@
 import type { Diagnosis, ProbeFault, ProbeTarget } from '../probe.ts'
-import { isUnpaid } from '../unpaid.ts'
+import { isUnpaid, readMessage, redactQuote, type UpstreamMessage, withoutSecrets } from '../read-answer.ts'
 import type { Answer } from './ask.ts'
-import { readMessage, type UpstreamMessage } from './read-answer.ts'
-import { redactQuote, withoutSecrets } from './redact.ts'
 
 const OTHER = { openai: 'anthropic', anthropic: 'openai' } as const
 const MODEL_CODES = /^(?:model_not_found|invalid_model|unknown_model|model_not_available)$/

@@ -3,10 +3,9 @@ import { connect as connectTls } from 'node:tls'
 import type { buildConnector } from 'undici'
 import { type Proxy, parseProxy } from '../../base/proxies.ts'
 import { codingOf, decodedAtOnce } from '../coding.ts'
-import { parseContinue } from '../interim.ts'
 import { guardedLookup, type Lookup } from '../lookup.ts'
 import { authorityOf, openTunnel, ProxyError, readyEvent, socketToProxy } from '../proxy.ts'
-import { Client, request as requestOn } from '../undici.ts'
+import { Client, parseContinue, request as requestOn } from '../undici.ts'
 
 /** Progress of a request, which determines the meaning of a timeout. */
 export type Phase = 'resolving' | 'connecting' | 'securing' | 'waiting' | 'reading'

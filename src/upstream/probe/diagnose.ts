@@ -1,11 +1,16 @@
 import { didYouMean } from '../../config/did-you-mean.ts'
 import type { Diagnosis, ProbeTarget } from '../probe.ts'
+import { listedModels, readMessage, redactQuote, withoutSecrets } from '../read-answer.ts'
 import { isModelUnknown, isPathUnknown, statusDiagnosis } from './answers.ts'
-import type { Answer, Failure, ProbeRequest } from './ask.ts'
-import { isFailure } from './ask.ts'
-import { listedModels, readMessage } from './read-answer.ts'
-import { redactQuote, withoutSecrets } from './redact.ts'
-import { chatPath, chatRequest, modelsRequest } from './requests.ts'
+import {
+  type Answer,
+  chatPath,
+  chatRequest,
+  type Failure,
+  isFailure,
+  modelsRequest,
+  type ProbeRequest,
+} from './ask.ts'
 
 /** Limit of model names in a diagnosis. */
 const MAX_NAMES = 10

@@ -1,10 +1,18 @@
 import type { Diagnosis, Probe, ProbedService, ProbeOptions, ProbeOutcome, ProbeTarget } from '../probe.ts'
-import { isUnpaid } from '../unpaid.ts'
+import { isAnswerOf, isUnpaid, listedModels, readMessage } from '../read-answer.ts'
 import { mayLackChat, ranOutOfTokens, statusDiagnosis, wantsOtherBound } from './answers.ts'
-import { type Answer, type AskPorts, ask, type Failure, isFailure, type ProbeRequest } from './ask.ts'
+import {
+  type Answer,
+  type AskPorts,
+  ask,
+  chatRequest,
+  type Failure,
+  isFailure,
+  modelsRequest,
+  otherRequest,
+  type ProbeRequest,
+} from './ask.ts'
 import { type AskAgain, diagnose } from './diagnose.ts'
-import { isAnswerOf, listedModels, readMessage } from './read-answer.ts'
-import { chatRequest, modelsRequest, otherRequest } from './requests.ts'
 import { transportDiagnosis } from './transport-faults.ts'
 
 /** Services to try if there is no chat; the first that answers suffices. */

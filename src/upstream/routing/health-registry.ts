@@ -1,5 +1,7 @@
+import { healthReason } from '../../base/catalogue/health.ts'
 import type { Clock } from '../../base/clock.ts'
-import type { EndpointEntry, HealthSettings, Snapshot } from '../../snapshot/types.ts'
+import { PROTOCOLS } from '../../schema/endpoint.ts'
+import type { EndpointEntry, HealthSettings, PublicationEntry, Snapshot } from '../../snapshot/types.ts'
 import { type EndpointHealth, EndpointState } from './endpoint-state.ts'
 
 const DEFAULTS: HealthSettings = { unhealthyAfter: 3, probeMinMs: 5_000, probeMaxMs: 120_000 }
@@ -84,4 +86,35 @@ function isSameUpstream(a: EndpointEntry, b: EndpointEntry): boolean {
     a.headers.length === b.headers.length &&
     a.headers.every((text, index) => text === b.headers[index])
   )
+}
+
+/** Limit of named models; the others are counted. */
+const MAX_NAMED = 10
+
+/**
+ * The listed models whose endpoints are all unhealthy, each as `code: sentence`. A model that is available on one
+ * protocol only is listed with the other.
+ */
+export function unserved(snapshot: Snapshot, health: HealthRegistry): readonly string[] {
+  if (!health.report().some(({ state }) => state === 'unhealthy')) return []
+  const dead = [...snapshot.publications.values()]
+    .filter(({ status }) => status === 'listed')
+    .flatMap(publication =>
+      PROTOCOLS.filter(protocol => isDead(publication, protocol, health)).map(protocol =>
+        healthReason('no_healthy_endpoint', `no endpoint of ${publication.name} (${protocol}) is healthy`),
+      ),
+    )
+  const named = dead.slice(0, MAX_NAMED)
+  if (dead.length > named.length)
+    named.push(healthReason('no_healthy_endpoint', `and ${dead.length - named.length} more`))
+  return named
+}
+
+function isDead(
+  { targets }: PublicationEntry,
+  protocol: keyof PublicationEntry['targets'],
+  health: HealthRegistry,
+): boolean {
+  const candidates = targets[protocol].filter(({ weight, endpoint }) => weight > 0 && endpoint.enabled)
+  return candidates.length > 0 && candidates.every(({ endpoint }) => !health.of(endpoint).healthy)
 }

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest'
 import { UpstreamFailure } from '../../../src/upstream/classify.ts'
-import { HealthRegistry } from '../../../src/upstream/routing/health-registry.ts'
-import { unserved } from '../../../src/upstream/routing/unserved-models.ts'
+import { HealthRegistry, unserved } from '../../../src/upstream/routing/health-registry.ts'
 import { snapshotOf } from '../../snapshot/configured.ts'
 import { testClock } from '../../support/test-clock.ts'
 

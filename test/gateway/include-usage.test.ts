@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { splice } from '../../src/base/splice.ts'
-import { askForUsage } from '../../src/upstream/include-usage.ts'
+import { askForUsage } from '../../src/gateway/rewrite.ts'
 
 /** A body with `options` as its `stream_options`, after the edits. */
 function asked(options: string | undefined, prefix = '{"a":1,"stream_options":'): string {
