@@ -1,17 +1,25 @@
 import type Database from 'better-sqlite3'
 import { CommandError } from '../base/catalogue/command.ts'
 import type { StoreMode } from './database.ts'
-import { MIGRATION_NAMES } from './migrations/names.ts'
+import { DEVELOPMENT_MIGRATION, MIGRATION_NAMES } from './migrations/names.ts'
 import { immediately, type Session } from './session.ts'
 
 /**
  * Applies all pending migrations, in one transaction; two processes that migrate at once take turns.
- * @throws {CommandError} store_unavailable if the file is the database of another program, store_too_new if a newer gw wrote it; for
- * readers, which cannot migrate, store_missing if it is empty and store_outdated if an older gw wrote it.
+ * @throws {CommandError} store_unavailable if the file is the database of another program, or of a development
+ * version before the baseline; store_too_new if a newer gw wrote it; for readers, which cannot migrate, store_missing if
+ * it is empty and store_outdated if an older gw wrote it.
  */
 export async function migrate(session: Session, mode: StoreMode): Promise<void> {
   const done = migrationsOf(session)
   if (isComplete(done)) return
+  if (done.includes(DEVELOPMENT_MIGRATION)) {
+    throw new CommandError(
+      'store_unavailable',
+      `${session.path} was made by a development version of gw, before the first release: it is not converted.`,
+      { hint: 'Run `gw export` with that version, then `gw apply` with this one and a new store.' },
+    )
+  }
   const { MIGRATIONS } = await import('./migrations/list.ts')
   const newer = done.filter(name => !Object.hasOwn(MIGRATIONS, name))
   if (newer.length > 0) {

@@ -1,5 +1,7 @@
-import { mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import Database from 'better-sqlite3'
+import { sql } from 'kysely'
+import type { Migration } from 'kysely/migration'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import type { StoreMode } from '../../src/store/database.ts'
@@ -12,6 +14,20 @@ import { tempDir } from '../support/temp-dir.ts'
 import { endpoint, put } from './samples.ts'
 
 const EVERY_MODE: StoreMode[] = ['read', 'write', 'create']
+
+const LATER = '0002-later'
+
+/** Adds a migration for the duration of the test. */
+function addMigration(up: Migration['up']): void {
+  const names: unknown[] = MIGRATION_NAMES as never
+  const migrations: Record<string, Migration> = MIGRATIONS
+  names.push(LATER)
+  migrations[LATER] = { up }
+  onTestFinished(() => {
+    names.pop()
+    delete migrations[LATER]
+  })
+}
 
 function setUp() {
   const folder = tempDir(onTestFinished)
@@ -110,43 +126,43 @@ describe('the file', () => {
   })
 
   test('that an older gw wrote is for writers to bring up to date', async () => {
-    const { open, raw } = setUp()
-    await (await open('create')).close()
-    const later = [
-      'accounts',
-      'gateways',
-      'endpoint_health',
-      'tokens',
-      'login_origins',
-      'sessions',
-      'users',
-      'audit',
-      'stored_secrets',
-      'maintenance',
-      'open_holds',
-      'wallets',
-      'key_totals',
-      'usage_quarters',
-      'call_logs',
-      'rejected_calls',
-      'ledger_head',
-      'ledger_prices',
-      'ledger',
-      'revision_changes',
-    ]
-    raw(
-      `delete from kysely_migration where name >= '0003-ledger';
-       alter table key_suspensions rename to key_holds; alter table key_holds rename column suspended_at_ms to held_at_ms; ${later.map(t => `drop table ${t}`).join(';')};
-       alter table revisions drop column restores; alter table resources drop column account;
-       alter table head drop column states_from; alter table revisions add column document text not null default '[]'`,
-    )
+    const { open } = setUp()
+    const older = await open('create')
+    await put(older, endpoint('a'))
+    await older.close()
+    addMigration(async db => {
+      await sql`create table later (id integer primary key)`.execute(db)
+    })
     await expect(open('read')).rejects.toMatchObject({
       code: 'store_outdated',
-      message: expect.stringContaining('0003-ledger'),
+      message: expect.stringContaining(LATER),
     })
     await (await open('write')).close()
-    expect(await (await open('read')).accounting.verify()).toMatchObject({ entries: 0, findings: [] })
+    const store = await open('read')
+    expect((await store.live()).resources).toHaveLength(1)
+    expect(await store.accounting.verify()).toMatchObject({ entries: 0, findings: [] })
   })
+
+  test.each(EVERY_MODE)(
+    'that a development version before the baseline wrote is rejected in mode %s',
+    async mode => {
+      const { folder, open, raw } = setUp()
+      raw(`
+      create table kysely_migration (name text primary key, timestamp text not null);
+      insert into kysely_migration values ('0001-configuration', 'now'), ('0014-revision-changes', 'now');
+      create table head (id integer)`)
+      const before = readFileSync(folder.at('gw.db'))
+      await expect(open(mode)).rejects.toMatchObject({
+        code: 'store_unavailable',
+        message: expect.stringContaining('development version'),
+        hint: expect.stringContaining('gw export'),
+      })
+      const db = new Database(folder.at('gw.db'), { readonly: true })
+      onTestFinished(() => void db.close())
+      expect(db.prepare('select count(*) from kysely_migration').pluck().get()).toBe(2)
+      expect(before.length).toBe(statSync(folder.at('gw.db')).size)
+    },
+  )
 
   test('of a reader can be read while others write, and cannot be written', async () => {
     const { open } = setUp()
@@ -167,11 +183,7 @@ describe('the schema', () => {
 
   test('is made whole or not at all', async () => {
     const { folder, open } = setUp()
-    const last = '0003-ledger'
-    const whole = MIGRATIONS[last]
-    const broken = { ...MIGRATIONS, [last]: { up: () => Promise.reject(new Error('broken')) } }
-    Object.assign(MIGRATIONS, broken)
-    onTestFinished(() => void Object.assign(MIGRATIONS, { [last]: whole }))
+    addMigration(() => Promise.reject(new Error('broken')))
     await expect(open('create')).rejects.toThrow('broken')
     const raw = new Database(folder.at('gw.db'))
     onTestFinished(() => void raw.close())
