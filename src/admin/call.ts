@@ -3,7 +3,7 @@ import type { PERMISSIONS, Scope } from '../schema/api/permissions.ts'
 import type { Fields } from '../schema/api/reshape.ts'
 import type { AnswerOf, BodyOf, ParamsOf, QueryOf } from '../schema/api/types.ts'
 import type { Role } from '../schema/user.ts'
-import type { Store } from '../store/types.ts'
+import type { Actor, Context } from '../services/context.ts'
 import type { Authority } from '../store/users/types.ts'
 import type { LiveSession } from './session/sessions.ts'
 
@@ -29,8 +29,10 @@ export interface Call<Id extends OperationId> {
   /** The version of `if-match` that the change is based on. Absent: any. */
   readonly version?: number
   readonly caller: (typeof PERMISSIONS)[Id] extends 'anyone' ? undefined : Caller
-  /** For changes: each transaction checks again that the caller may still make the change. */
-  readonly store: (typeof PERMISSIONS)[Id] extends 'anyone' ? undefined : Store
+  /** Each transaction checks again that the caller may still make the change. */
+  readonly context: (typeof PERMISSIONS)[Id] extends 'anyone' ? undefined : Context
+  /** Writes the audit line of an operation without a caller. */
+  readonly contextOf: (user: Pick<Actor, 'name' | 'role'>) => Pick<Context, 'actor' | 'auditLog'>
   /** The client's address: behind trusted proxies the one that they report. */
   readonly address: string
   /** The device cookie of the browser from an earlier log-in of any user. */
@@ -38,8 +40,6 @@ export interface Call<Id extends OperationId> {
   readonly requestId: string
   /** Whether the client has disconnected; for requests that wait in a queue. */
   readonly hasLeft: () => boolean
-  /** Called if nothing has changed: then the audit gets no entry. */
-  readonly markUnchanged: () => void
   /** @throws {ApiError} cross_site if a page of another site caused the request. */
   readonly assertSameSite: () => void
 }
@@ -50,11 +50,8 @@ export interface Reply<Id extends OperationId> {
   /** The version for `if-match`. */
   readonly etag?: number
   readonly headers?: Readonly<Record<string, string | string[]>>
-  /** For the audit: the target if the path does not name it, and the new revision. */
-  readonly target?: string
-  readonly revision?: number
-  /** For the audit, if there was no caller. */
-  readonly user?: { readonly name: string; readonly role: Role }
+  /** For the log, if there was no caller. */
+  readonly user?: string
 }
 
 export type Handler<Id extends OperationId> = (call: Call<Id>) => Promise<Reply<Id>>

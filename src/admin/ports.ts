@@ -3,29 +3,13 @@ import type { PasswordHasher } from '../base/password.ts'
 import type { Random } from '../base/random.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf, BodyOf } from '../schema/api/types.ts'
-import type { StoredCredential } from '../schema/stored-credential.ts'
 import type { RecentUse } from '../services/changes/blast/use.ts'
 import type { RolledBack } from '../services/changes/rollback.ts'
-import type { Applied, Check, ProbeOrder } from '../services/changes/types.ts'
+import type { Applied, Check } from '../services/changes/types.ts'
+import type { EndpointContext } from '../services/endpoints.ts'
 import type { ExplainQuery } from '../services/why/explain.ts'
-import type { Store, StoreReads } from '../store/types.ts'
+import type { StoreReads } from '../store/types.ts'
 import type { Authority } from '../store/users/types.ts'
-
-/** The result of a minimal chat request. */
-export type ProbeVerdict =
-  | { readonly ok: true; readonly latencyMs?: number }
-  | { readonly ok: false; readonly latencyMs?: number; readonly cause: string; readonly hint: string }
-
-/** Whether inference is rejected, and why. */
-export type MaintenanceShown = AnswerOf<OperationOf<'get_maintenance'>>
-
-export interface EndpointHealthShown {
-  readonly state: 'unknown' | 'healthy' | 'unhealthy'
-  /** RFC 3339. */
-  readonly since: string
-  /** Why it is unhealthy. */
-  readonly reason?: string
-}
 
 /** The result of an apply, with the set. */
 export interface AppliedSet extends Applied {
@@ -65,33 +49,16 @@ export interface UseCasePorts {
   readonly check: Check
   /** Recent use, for the impact of a plan. */
   readonly recentUse: RecentUse
-  /**
-   * Sends a chat request to each model of an endpoint until one fails. Rejects only if the store fails.
-   * @param credential the credential set in this request, if the endpoint uses a stored one.
-   */
-  readonly probe: (order: ProbeOrder, credential?: string) => Promise<ProbeVerdict>
-  /** Seals a secret for one use. @throws {CommandError} master_key_unusable */
-  readonly sealCredential: (secret: string, boundTo: string) => Promise<StoredCredential>
+  readonly probe: EndpointContext['probe']
+  readonly sealCredential: EndpointContext['sealCredential']
   /** Answered by the gateway, which may be in another thread; so are the next two. */
   readonly status: () => Promise<Omit<AnswerOf<OperationOf<'get_status'>>, 'store_revision'>>
-  /** Endpoint health by name; empty if this process sends no traffic. */
-  readonly endpointHealth: () => Promise<ReadonlyMap<string, EndpointHealthShown>>
-  /** The currency label of amounts. */
-  readonly currency: () => Promise<string>
+  readonly endpointHealth: EndpointContext['endpointHealth']
   /**
    * Explains which calls would be served; counts and holds nothing.
    * @throws {CommandError} not_found if no key has that name.
    */
   readonly explain: (query: ExplainQuery) => Promise<AnswerOf<OperationOf<'explain'>>>
-  readonly maintenance: {
-    show(): Promise<MaintenanceShown>
-    /**
-     * @param store of the caller.
-     * @throws {CommandError} maintenance_in_file if the settings keep maintenance on.
-     */
-    set(
-      wanted: { readonly enabled: boolean; readonly message?: string; readonly author: string },
-      store: Store,
-    ): Promise<MaintenanceShown & { readonly changed: boolean }>
-  }
+  /** Aborted when the control plane has ended. */
+  readonly signal: AbortSignal
 }

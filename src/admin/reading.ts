@@ -7,6 +7,7 @@ import { didYouMean } from '../config/did-you-mean.ts'
 import { type Issue, unfolded } from '../config/issues.ts'
 import { readBody } from '../http/body.ts'
 import type { Fields } from '../schema/api/reshape.ts'
+import { invalid } from '../services/invalid.ts'
 import { asRejected } from './error-response.ts'
 import { faultOfNames, pointerOf } from './member-names.ts'
 import { isJson } from './session/credentials.ts'
@@ -114,14 +115,6 @@ export function versionOf(req: IncomingMessage, isRequired: boolean): number | u
   const version = /^"(\d{1,15})"$/.exec(sent)?.[1]
   if (version === undefined) throw new ApiError('changed_meanwhile')
   return Number(version)
-}
-
-export function invalid(errors: readonly FieldFault[]): ApiError {
-  const [first] = errors
-  const place = first?.pointer ?? first?.parameter ?? first?.header
-  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : ''
-  const detail = first ? `${place ? `${place}: ` : ''}${first.detail}${more}` : undefined
-  return new ApiError('invalid_request', detail, { errors })
 }
 
 function issueText(issue: z.core.$ZodIssue): string {

@@ -5,7 +5,8 @@ import type { ServedConnection } from '../http/connection.ts'
 import { sendJson } from '../http/json.ts'
 import { type OperationId, operation } from '../schema/api/operations.ts'
 import { isCounted } from '../schema/api/permissions.ts'
-import type { Operation, Tag } from '../schema/api/types.ts'
+import type { Operation } from '../schema/api/types.ts'
+import type { Actor, Context } from '../services/context.ts'
 import type { Store } from '../store/types.ts'
 import { allow, assertReachable } from './authorise.ts'
 import type { Call, Caller, Handler, Handlers, Reply } from './call.ts'
@@ -22,6 +23,8 @@ export interface OperationPorts {
   readonly sessions: Sessions
   readonly cookie: SessionCookie
   readonly changeRate: ChangeRate
+  /** The parts of a context that all operations share. */
+  readonly shared: Pick<Context, 'clock' | 'random' | 'signal' | 'check' | 'hasher'>
   /** The URL of the control plane for browsers, if it differs from their `host` header. */
   readonly publicUrl: URL | undefined
 }
@@ -53,7 +56,7 @@ const ANONYMOUS_MS = 5_000
 /**
  * Serves one operation of the control plane.
  *
- *     admit ──▶ read ──▶ admit ──▶ check ──▶ handle ──▶ audit ──▶ answer
+ *     admit ──▶ read ──▶ admit ──▶ check ──▶ handle ──▶ answer
  *       │         │        │         │         │
  *    401 403   400 408    401     422 428   401 404 409
  *      404     413 415  403 404     404     412 422 429 503
@@ -85,7 +88,23 @@ export async function serveOperation(
   const body = op.body ? checked(op.body, json) : assertEmpty(json)
 
   const device = ports.cookie.deviceOf(req)
-  let isChanged = isChange && !op.isReadOnly
+  const contextOf = (
+    { name, role }: Pick<Actor, 'name' | 'role'>,
+    tenant: string | undefined,
+    store: Store,
+  ): Context => ({
+    ...ports.shared,
+    store,
+    actor: {
+      origin: 'rest',
+      ...(name !== undefined && { name }),
+      role,
+      ...(tenant !== undefined && { tenant }),
+      address: operationCall.address,
+      requestId: operationCall.requestId,
+    },
+    auditLog: auditLog(ports),
+  })
   // Safe: the table and the handler types are checked against each other at compile time.
   const handler = ports.handlers[id] as Handler<OperationId>
   const call = {
@@ -94,21 +113,18 @@ export async function serveOperation(
     body,
     json,
     caller,
-    store: caller && ports.store.withAuthority(caller.authority),
+    context: caller && contextOf(caller, caller.tenant, ports.store.withAuthority(caller.authority)),
+    contextOf: (user: Pick<Actor, 'name' | 'role'>) => contextOf(user, undefined, ports.store),
     address: operationCall.address,
     ...(device !== undefined && { device }),
     requestId: operationCall.requestId,
     hasLeft: () => res.destroyed,
-    markUnchanged: () => {
-      isChanged = false
-    },
     assertSameSite: () => assertSameSite(req, undefined, ports.publicUrl),
     ...(version !== undefined && { version }),
   } as unknown as Call<OperationId>
   const reply = await handler(call)
-  if (isChanged) await record(operationCall, op, caller, reply, ports)
   answer(res, op, reply, headers)
-  const user = caller?.name ?? reply.user?.name
+  const user = caller?.name ?? reply.user
   return { status: op.answer.status, ...(user !== undefined && { user }) }
 }
 
@@ -163,46 +179,18 @@ function assertEmpty(json: Readonly<Record<string, unknown>>): undefined {
   })
 }
 
-/** The resource kind in audit targets, by tag. */
-const TARGETS: Partial<Record<Tag, string>> = {
-  users: 'user',
-  tokens: 'token',
-  endpoints: 'endpoint',
-  publications: 'publication',
-  bindings: 'binding',
-  tenants: 'tenant',
-  wallet: 'tenant',
-  keys: 'key',
-}
-
 /**
- * Writes the audit entry after the change. If that fails, the change remains and is reported as done; the log has the
- * missing entry.
+ * The audit, written after the change. If that fails, the change remains and is reported as done; the log has the
+ * missing line.
  */
-async function record(
-  { id, params, address, requestId }: OperationCall,
-  { tag }: Operation,
-  caller: Caller | undefined,
-  reply: Reply<OperationId>,
-  { store, log }: OperationPorts,
-): Promise<void> {
-  const user = caller ?? reply.user
-  if (!user) return
-  const names = Object.values(params)
-  const target = reply.target ?? (names.length > 0 ? `${TARGETS[tag] ?? tag}/${names.join(' ')}` : undefined)
-  const line = {
-    user: user.name,
-    role: user.role,
-    origin: 'rest',
-    address,
-    action: id,
-    requestId,
-    ...(target !== undefined && { target }),
-    ...(reply.revision !== undefined && { revision: reply.revision }),
-  } as const
-  try {
-    await store.users.record(line)
-  } catch (error) {
-    log.error({ err: error, audit: line }, 'cannot write the audit entry')
+function auditLog({ store, log }: OperationPorts): Context['auditLog'] {
+  return {
+    async record(line) {
+      try {
+        await store.users.record(line)
+      } catch (error) {
+        log.error({ err: error, audit: line }, 'cannot write the audit entry')
+      }
+    },
   }
 }

@@ -72,6 +72,13 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
       cookie,
       changeRate: new ChangeRate(clock),
       publicUrl: ports.publicUrl,
+      shared: {
+        clock,
+        random,
+        signal: ports.signal,
+        check: ports.check,
+        hasher: ports.hasher,
+      },
     },
     tarpit: new Tarpit(clock),
     proxies,

@@ -1,12 +1,12 @@
 import { type Command, CommanderError } from 'commander'
 import { CommandError, EXIT, type ExitCode } from '../base/catalogue/command.ts'
-import { earlyFlag, usageError } from './commands/usage.ts'
 import { FORMATS } from './format.ts'
 import { ENDING_SIGNALS, type Io } from './io.ts'
 import { type Output, openOutput } from './output/output.ts'
 import { COLOUR_WHEN } from './output/style.ts'
 import { DEFAULT_STORE, makeProgram, type Said } from './program.ts'
 import type { BindHandler, GlobalFlags, Session } from './session.ts'
+import { earlyFlag, usageError } from './usage-error.ts'
 
 export { processIo } from './io.ts'
 

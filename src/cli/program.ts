@@ -28,7 +28,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   why: async () => (await import('./commands/why.ts')).whyCommand,
   keys: async () => (await import('./commands/keys.ts')).keysCommand,
   wallet: async () => (await import('./commands/wallet.ts')).walletCommand,
-  usage: async () => (await import('./output/usage-report.ts')).usageCommand,
+  usage: async () => (await import('./commands/usage.ts')).usageCommand,
   logs: async () => (await import('./commands/logs.ts')).logsCommand,
   ledger: async () => (await import('./commands/ledger.ts')).ledgerCommand,
   serve: async () => (await import('./commands/serve.ts')).serveCommand,

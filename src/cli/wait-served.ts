@@ -2,9 +2,10 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { pluralize } from '../base/pluralize.ts'
 import { parseDurationMs } from '../base/units.ts'
 import { waitUntilServed } from '../services/wait-served.ts'
+import type { Store } from '../store/types.ts'
 import { keepProcessAlive } from './keep-process-alive.ts'
 import { progressLine } from './output/progress.ts'
-import { appPorts, type Session } from './session.ts'
+import type { Session } from './session.ts'
 
 /** As parsed by commander: a duration, `--wait` alone (true), `--no-wait` (false), or none of them. */
 export type WaitFlag = number | boolean | undefined
@@ -30,6 +31,7 @@ export function addWaitOptions(command: Command): Command {
  */
 export async function awaitServed(
   session: Session,
+  store: Store,
   revision: number,
   wait: WaitFlag,
 ): Promise<number | undefined> {
@@ -39,7 +41,9 @@ export async function awaitServed(
   const line = progressLine(session.io)
   try {
     return await keepProcessAlive(
-      waitUntilServed(revision, session.flags.store, appPorts(session), {
+      waitUntilServed(store, revision, {
+        clock: session.io.clock,
+        signal: session.signal,
         withinMs,
         onProgress: ({ serving, gateways }) =>
           line.show(`Revision ${revision}: served by ${serving} of ${pluralize(gateways, 'gateway')}`),

@@ -1,5 +1,13 @@
 import { Document, isScalar, Scalar, visit } from 'yaml'
-import { type CanonicalSpec, decode, encode, type Json, type Kind, type Resource } from '../schema/kinds.ts'
+import {
+  type CanonicalSpec,
+  decode,
+  encode,
+  isFields,
+  type Json,
+  type Kind,
+  type Resource,
+} from '../schema/kinds.ts'
 
 const SECTIONS = [
   ['endpoint', 'endpoints'],
@@ -88,10 +96,6 @@ function differing(spec: CanonicalSpec, defaults: CanonicalSpec, omit: readonly 
     kept[field] = isFields(value) && isFields(preset) ? differing(value, preset) : value
   }
   return kept
-}
-
-function isFields(value: Json | undefined): value is CanonicalSpec {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
 
 function write(root: ReadonlyMap<string, unknown>): string {

@@ -31,6 +31,11 @@ export type Spec<K extends Kind> = z.output<(typeof KINDS)[K]>
 export type CanonicalSpec = { readonly [field: string]: Json }
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
+/** Whether a value is a JSON object. */
+export function isFields(value: Json | undefined): value is CanonicalSpec {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** One resource in canonical form. `kind` and `name` together are its identity. */
 export interface Resource {
   readonly kind: Kind

@@ -1,11 +1,11 @@
 import { readPages } from '../admin/pages/pages.ts'
-import type { EndpointHealthShown, UseCasePorts } from '../admin/ports.ts'
 import { startControl } from '../admin/server.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { PasswordHasher } from '../base/password.ts'
 import type { Random } from '../base/random.ts'
 import type { ListenAddress, Listener } from '../http/listen.ts'
+import type { EndpointHealthShown } from '../services/endpoints.ts'
 import { makeFirstAdmin } from '../services/first-admin.ts'
 import type { HealthAnswer } from '../services/health.ts'
 import { recentUse } from '../services/recent-use.ts'
@@ -19,14 +19,12 @@ import { openStore } from '../store/open.ts'
 import type { Store } from '../store/types.ts'
 import type { EndpointHealth } from '../upstream/routing/endpoint-state.ts'
 import { probeEndpoint } from './endpoint-probe.ts'
-import { maintenancePort } from './maintenance-port.ts'
 import { Hashing } from './workers/hashing.ts'
 import { RemoteConfigurations } from './workers/remote-configurations.ts'
 
 /** The ports of the control plane. Its queries cross to the thread of the gateway. */
 export interface ControlPlanePorts {
   readonly health: () => Promise<HealthAnswer>
-  readonly currency: UseCasePorts['currency']
   /** The health of the endpoints; empty if this process sends no traffic. */
   readonly endpoints: () => Promise<readonly EndpointHealth[]>
   /** Answers from the state of the gateway in this process; undefined if there is none. */
@@ -92,7 +90,7 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
       explain: async question =>
         (await ports.explainHere(question)) ??
         explain(question, await contextOfStore(store, clock, question.key), clock),
-      maintenance: maintenancePort(store),
+      signal: ended.signal,
     })
     return {
       url: listener.url,

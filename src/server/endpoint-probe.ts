@@ -1,7 +1,7 @@
-import type { ProbeVerdict } from '../admin/ports.ts'
 import type { Clock } from '../base/clock.ts'
 import { environmentProxies } from '../base/proxies.ts'
 import type { ProbeOrder } from '../services/changes/types.ts'
+import type { ProbeVerdict } from '../services/endpoints.ts'
 import { type ProbeRow, probeRound } from '../services/probe-round.ts'
 import { findSecret, type SecretPorts } from '../services/secrets.ts'
 import type { Store } from '../store/types.ts'

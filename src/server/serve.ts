@@ -181,7 +181,6 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         trustedProxies: options.trustedProxies ?? [],
         version: options.version ?? '',
         health: healthNow,
-        currency: () => current()?.currency ?? '',
         endpoints: () => (gateway ? upstreams.health.report() : []),
         view: () => {
           const snapshot = current()

@@ -1,17 +1,51 @@
-import type { Store } from '../store/types.ts'
+import { iso } from '../base/iso.ts'
+import type { OperationId, OperationOf } from '../schema/api/operations.ts'
+import type { AnswerOf, QueryOf } from '../schema/api/types.ts'
 import type { AuditLine } from '../store/users/types.ts'
-import type { AppPorts } from './context.ts'
-import { loggedIn } from './revision-author.ts'
+import type { Context } from './context.ts'
+import { idBefore, pageOf } from './paging.ts'
 
-/** The action in the vocabulary of the REST operations, so that one audit query finds both. */
-export type AuditedAction = Pick<AuditLine, 'action' | 'target' | 'revision'>
+type AuditQuery = QueryOf<OperationOf<'list_audit'>>
 
-/** Writes an audit entry for a CLI action. The user is the one logged in to this machine. */
+/** A change, in the vocabulary of the REST operations: one query of the audit finds a change of either interface. */
+export interface AuditedChange extends Pick<AuditLine, 'target' | 'revision'> {
+  readonly action: OperationId | 'adjust_wallet'
+}
+
+/** Writes the line of a change. Each operation calls it once, and only if something has changed. */
 export async function record(
-  store: Pick<Store, 'users'>,
-  action: AuditedAction,
-  { environment }: Pick<AppPorts, 'environment'>,
+  { actor, auditLog }: Pick<Context, 'actor' | 'auditLog'>,
+  change: AuditedChange,
 ): Promise<void> {
-  const { author: user = 'unknown' } = loggedIn(environment)
-  await store.users.record({ user, role: 'operator', origin: 'cli', ...action })
+  const { name: user = 'unknown', role, origin, address, requestId } = actor
+  await auditLog.record({
+    user,
+    role,
+    origin,
+    ...(address !== undefined && { address }),
+    ...(requestId !== undefined && { requestId }),
+    ...change,
+  })
+}
+
+/** The lines of the audit, newest first. */
+export function listAudit(
+  { store }: Pick<Context, 'store'>,
+  { user, action, target, ...page }: AuditQuery,
+): Promise<AnswerOf<OperationOf<'list_audit'>>> {
+  const filters = {
+    ...(user !== undefined && { user }),
+    ...(action !== undefined && { action }),
+    ...(target !== undefined && { target }),
+  }
+  return pageOf(
+    page,
+    (limit, mark) => store.users.audit({ ...filters, limit, ...idBefore(mark) }),
+    line => line.id,
+    ({ atMs, requestId, ...line }) => ({
+      ...line,
+      at: iso(atMs),
+      ...(requestId !== undefined && { request_id: requestId }),
+    }),
+  )
 }

@@ -1,9 +1,17 @@
 import { pause } from '../base/clock.ts'
-import type { Accounting, CallLogQuery, StoredCall, StoredRejection } from '../store/ledger/types.ts'
-import type { AppPorts } from './context.ts'
-import { currencyOf } from './currency.ts'
-import { unknownNames } from './names.ts'
-import { withStore } from './stored.ts'
+import type { OperationOf } from '../schema/api/operations.ts'
+import type { AnswerOf } from '../schema/api/types.ts'
+import { callToJson } from '../store/ledger/to-json.ts'
+import type {
+  Accounting,
+  CallLogQuery,
+  StoredCall,
+  StoredRejection,
+  UsageFilters,
+} from '../store/ledger/types.ts'
+import type { Actor, Context } from './context.ts'
+import { readCurrency } from './currency.ts'
+import { idBefore, type PageQuery, pageOf } from './paging.ts'
 
 /** How often `--follow` polls for new calls. A poll costs microseconds. */
 const POLL_MS = 500
@@ -19,62 +27,77 @@ export function isRejection(call: LoggedCall): call is StoredRejection {
   return 'count' in call
 }
 
+/** Dispatched calls, newest first, of the tenant of the actor. */
+export async function listCalls(
+  { store, actor }: Context,
+  filters: CallFilters,
+  page: PageQuery,
+): Promise<AnswerOf<OperationOf<'list_calls'>>> {
+  const own = ownTenant(filters, actor)
+  const currency = await readCurrency(store)
+  return pageOf(
+    page,
+    async (limit, mark) => (own ? store.accounting.callLogs({ ...own, limit, ...idBefore(mark) }) : []),
+    call => call.id,
+    call => callToJson(actor.tenant === undefined ? call : withoutCauses(call), currency),
+  )
+}
+
+/** Failure reasons reveal endpoints and upstream errors, which are for operators only. */
+function withoutCauses({ reason: _reason, failedAttempts: _failed, ...call }: StoredCall): StoredCall {
+  return call
+}
+
+/** The filters within the tenant of the actor; undefined if nothing can match. */
+export function ownTenant<Filters extends UsageFilters>(
+  filters: Filters,
+  { tenant }: Pick<Actor, 'tenant'>,
+): Filters | undefined {
+  if (tenant === undefined) return filters
+  return filters.tenant === undefined || filters.tenant === tenant ? { ...filters, tenant } : undefined
+}
+
+/** Both logs: dispatched calls, and calls that were rejected before dispatch. */
 export interface CallsRead {
   readonly currency: string
   /** Oldest first. */
   readonly calls: readonly LoggedCall[]
-  /** If nothing was found: a sentence for each filter that names a resource that does not exist. */
-  readonly unknownNames: readonly string[]
 }
 
-/** The newest `limit` calls that match the filters, oldest first. @throws {CommandError} store_… */
+/** The newest `limit` lines of both logs that match the filters. */
 export async function readCalls(
+  { store }: Pick<Context, 'store'>,
   filters: CallFilters,
   limit: number,
-  storeUrl: string,
-  ports: Pick<AppPorts, 'clock' | 'cwd'>,
 ): Promise<CallsRead> {
-  return withStore(storeUrl, 'read', ports, async store => {
-    const live = await store.live()
-    const calls = await newestOfBoth(store.accounting, filters, limit)
-    return {
-      currency: currencyOf(live),
-      calls: calls.lines,
-      unknownNames: calls.lines.length > 0 ? [] : unknownNames(live, filters),
-    }
-  })
+  const { lines } = await newestOfBoth(store.accounting, filters, limit)
+  return { currency: await readCurrency(store), calls: lines }
 }
 
 /**
- * Like {@link readCalls}, then every new call until the signal aborts. The abort is the normal end.
- * @param show receives some calls at a time, oldest first, and is awaited before the next poll.
- * @throws {CommandError} store_…
+ * Like {@link readCalls}, then every new line until the signal aborts. The abort is the normal end.
+ * @param show receives some lines at a time, oldest first, and is awaited before the next poll.
  */
 export async function followCalls(
+  { store, clock, signal }: Pick<Context, 'store' | 'clock' | 'signal'>,
   filters: CallFilters,
   limit: number,
-  storeUrl: string,
-  ports: Pick<AppPorts, 'clock' | 'cwd' | 'signal'>,
   show: (read: CallsRead) => Promise<void>,
 ): Promise<void> {
-  const { clock, signal } = ports
-  await withStore(storeUrl, 'read', ports, async store => {
-    const live = await store.live()
-    const currency = currencyOf(live)
-    const first = await newestOfBoth(store.accounting, filters, limit)
-    await show({ currency, calls: first.lines, unknownNames: unknownNames(live, filters) })
-    let { lastCall, lastRejection } = first
-    while (!signal.aborted) {
-      const page = { ...filters, limit: PAGE_ROWS }
-      const calls = await store.accounting.callLogs({ ...page, after: lastCall })
-      const rejected = await store.accounting.rejectedCalls({ ...page, after: lastRejection })
-      const lines = [...calls, ...rejected].sort(byTime)
-      if (lines.length > 0) await show({ currency, calls: lines, unknownNames: [] })
-      lastCall = calls.at(-1)?.id ?? lastCall
-      lastRejection = rejected.at(-1)?.id ?? lastRejection
-      if (calls.length + rejected.length === 0) await pause(clock, POLL_MS, signal)
-    }
-  })
+  const currency = await readCurrency(store)
+  const first = await newestOfBoth(store.accounting, filters, limit)
+  await show({ currency, calls: first.lines })
+  let { lastCall, lastRejection } = first
+  while (!signal.aborted) {
+    const page = { ...filters, limit: PAGE_ROWS }
+    const calls = await store.accounting.callLogs({ ...page, after: lastCall })
+    const rejected = await store.accounting.rejectedCalls({ ...page, after: lastRejection })
+    const lines = [...calls, ...rejected].sort(byTime)
+    if (lines.length > 0) await show({ currency, calls: lines })
+    lastCall = calls.at(-1)?.id ?? lastCall
+    lastRejection = rejected.at(-1)?.id ?? lastRejection
+    if (calls.length + rejected.length === 0) await pause(clock, POLL_MS, signal)
+  }
 }
 
 /** The newest entries of both logs, oldest first, and the ids after which following continues. */

@@ -14,15 +14,14 @@ import { plan } from './changes/plan.ts'
 import { probeOrders, resourcesAfter } from './changes/probe-orders.ts'
 import { ProbeError } from './changes/rejections.ts'
 import type { Applied, Plan } from './changes/types.ts'
-import type { AppPorts } from './context.ts'
+import type { AppPorts, Context } from './context.ts'
 import { documentOf } from './document.ts'
 import { firstCallWarnings } from './first-calls.ts'
 import { ConfigurationInvalid } from './invalid.ts'
 import { type ProbeOptions, type ProbeRow, probeRound, roundPorts } from './probe-round.ts'
 import { withRecentUse } from './recent-use.ts'
 import { type Authorship, authorship } from './revision-author.ts'
-import { wouldServe } from './serve-check.ts'
-import { liveOrEmpty, withStore } from './stored.ts'
+import { liveOrEmpty, localContext, withStore } from './stored.ts'
 
 /** The set of a tree that declares none. */
 const DEFAULT_SET = 'default'
@@ -173,9 +172,9 @@ export async function execute(
   const by = await author()
   ports.signal.throwIfAborted()
   const applied = await withStore(storeUrl, 'create', ports, async store => {
-    const actor = { origin: 'apply', ...by, check: wouldServe(ports.signal) } as const
-    const done = await apply(store, agreed, tree, actor)
-    await record(store, { action: 'apply_config', target: `set/${tree.set}`, revision: done.revision }, ports)
+    const context = localContext(store, ports)
+    const done = await apply(store, agreed, tree, { origin: 'apply', ...by, check: context.check })
+    await record(context, { action: 'apply_config', target: `set/${tree.set}`, revision: done.revision })
     return done
   })
   return { planned: ready, probed, applied }
@@ -208,11 +207,10 @@ async function probeNewEndpoints(
  * named.
  */
 export async function exportConfiguration(
-  set: string | undefined,
-  storeUrl: string,
-  ports: AppPorts,
+  { store }: Pick<Context, 'store'>,
+  { set }: { readonly set: string | undefined },
 ): Promise<Exported> {
-  return exportOf(set, await withStore(storeUrl, 'read', ports, store => store.live()))
+  return exportOf(set, await store.live())
 }
 
 /** The same for a state that is already loaded. @throws {CommandError} not_found, usage */

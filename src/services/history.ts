@@ -1,61 +1,55 @@
 import type { Resource } from '../schema/kinds.ts'
-import type { Revision } from '../store/types.ts'
 import { record } from './audit.ts'
 import { changesBetween, type Difference } from './changes/between.ts'
 import { blastRadius } from './changes/blast/radius.ts'
 import type { BlastRadius } from './changes/blast/types.ts'
+import { type RevisionShown, revisionToJson } from './changes/revision-json.ts'
 import { executeRollback, planRollback, type RolledBack } from './changes/rollback.ts'
 import type { Plan } from './changes/types.ts'
 import { type Exported, exportOf } from './configuration.ts'
-import type { AppPorts } from './context.ts'
+import type { Context } from './context.ts'
+import { isAlive } from './gateways.ts'
+import { idBefore, type Page, type PageQuery, pageOf } from './paging.ts'
 import { recentUse } from './recent-use.ts'
-import { loggedIn } from './revision-author.ts'
-import { wouldServe } from './serve-check.ts'
-import { withStore } from './stored.ts'
 
-type HistoryPorts = Pick<AppPorts, 'clock' | 'cwd'>
-
-/** The newest revisions first. @throws {CommandError} store_… */
-export async function listRevisions(
-  limit: number,
-  storeUrl: string,
-  ports: HistoryPorts,
-): Promise<readonly Revision[]> {
-  return withStore(storeUrl, 'read', ports, store => store.revisions({ limit }))
+/** The revisions, newest first. */
+export function listRevisions(
+  { store }: Pick<Context, 'store'>,
+  query: PageQuery,
+): Promise<Page<RevisionShown>> {
+  return pageOf(
+    query,
+    (limit, mark) => store.revisions({ limit, ...idBefore(mark) }),
+    revision => revision.id,
+    revisionToJson,
+  )
 }
 
 export interface ShownRevision extends Difference {
-  readonly revision: Revision
+  readonly revision: RevisionShown
   /** The full state at that revision. */
   readonly resources: readonly Resource[]
 }
 
-/** The changes of a revision. @throws {CommandError} store_…, not_found */
+/** The changes of a revision. @throws {CommandError} not_found */
 export async function showRevision(
-  id: number,
-  storeUrl: string,
-  ports: HistoryPorts,
+  { store }: Pick<Context, 'store'>,
+  { id }: { readonly id: number },
 ): Promise<ShownRevision> {
-  return withStore(storeUrl, 'read', ports, async store => {
-    const revision = await store.revision(id)
-    const [before, after] = [await store.resourcesAt(revision.base), await store.resourcesAt(id)]
-    return { revision, resources: after, ...changesBetween(before, after) }
-  })
+  const revision = await store.revision(id)
+  const [before, after] = [await store.resourcesAt(revision.base), await store.resourcesAt(id)]
+  return { revision: revisionToJson(revision), resources: after, ...changesBetween(before, after) }
 }
 
 /**
  * The files that would produce the state of a revision.
- * @throws {CommandError} store_…, not_found; usage if the store has several sets and none was named.
+ * @throws {CommandError} not_found; usage if the store has several sets and none was named.
  */
 export async function exportRevision(
-  id: number,
-  set: string | undefined,
-  storeUrl: string,
-  ports: HistoryPorts,
+  { store }: Pick<Context, 'store'>,
+  { id, set }: { readonly id: number; readonly set: string | undefined },
 ): Promise<Exported> {
-  return withStore(storeUrl, 'read', ports, async store =>
-    exportOf(set, { ...(await store.live()), resources: await store.resourcesAt(id) }),
-  )
+  return exportOf(set, { ...(await store.live()), resources: await store.resourcesAt(id) })
 }
 
 /** A plan of a rollback, with its impact on callers. */
@@ -69,10 +63,10 @@ export interface RollbackWithImpact {
 /**
  * Restores the full state of a revision, as a new revision.
  *
- *     plan ──────▶ review ────────────▶ one transaction ──▶ revision base + 1
- *       │            │                    │
- *     not_found   not_confirmed         revision_changed
- *                 too_many_deletes      not_servable
+ *     plan ──▶ review ──▶ one transaction ──▶ revision base + 1
+ *       │        │            │
+ *     not_found   not_confirmed       revision_changed not_servable
+ *              too_many_deletes
  *
  * Nothing is probed: the restored configuration has been served before, and a rollback should not wait for an
  * upstream.
@@ -81,41 +75,55 @@ export interface RollbackWithImpact {
  * @throws {CommandError} store_… and the codes above.
  */
 export async function rollBackTo(
+  context: Context,
   to: number,
-  storeUrl: string,
-  ports: AppPorts,
   review: (rollback: RollbackWithImpact) => Promise<void>,
 ): Promise<RollbackWithImpact & { readonly done: RolledBack }> {
-  return withStore(storeUrl, 'write', ports, async store => {
-    const live = await store.live()
-    const planned = await planRollback(store, live, to)
-    const rollback = {
-      plan: planned.plan,
-      radius: await blastRadius(live, planned.wanted, planned.plan.renames, recentUse(store)),
-      resources: planned.wanted,
-    }
-    await review(rollback)
-    ports.signal.throwIfAborted()
-    const actor = { ...loggedIn(ports.environment), check: wouldServe(ports.signal) }
-    const done = await executeRollback(store, planned, actor)
-    await record(store, { action: 'roll_back', target: `revision/${to}`, revision: done.revision }, ports)
-    return { ...rollback, done }
-  })
+  const { store, actor, check, signal } = context
+  const { planned, rollback } = await prepareRollback(context, to)
+  await review(rollback)
+  signal.throwIfAborted()
+  const author = actor.name === undefined ? {} : { author: actor.name }
+  const done = await executeRollback(store, planned, { ...author, check })
+  if (rollback.plan.changes.length > 0)
+    await record(context, { action: 'roll_back', target: `revision/${to}`, revision: done.revision })
+  return { ...rollback, done }
 }
 
-/** The plan of {@link rollBackTo}. @throws {CommandError} store_…, not_found */
+/** The plan of {@link rollBackTo}. @throws {CommandError} not_found */
 export async function planRollbackTo(
+  context: Pick<Context, 'store'>,
   to: number,
-  storeUrl: string,
-  ports: HistoryPorts,
 ): Promise<RollbackWithImpact> {
-  return withStore(storeUrl, 'read', ports, async store => {
-    const live = await store.live()
-    const { plan, wanted } = await planRollback(store, live, to)
-    return {
-      plan,
-      radius: await blastRadius(live, wanted, plan.renames, recentUse(store)),
-      resources: wanted,
-    }
-  })
+  return (await prepareRollback(context, to)).rollback
+}
+
+async function prepareRollback({ store }: Pick<Context, 'store'>, to: number) {
+  const live = await store.live()
+  const planned = await planRollback(store, live, to)
+  const rollback: RollbackWithImpact = {
+    plan: planned.plan,
+    radius: await blastRadius(live, planned.wanted, planned.plan.renames, recentUse(store)),
+    resources: planned.wanted,
+  }
+  return { planned, rollback }
+}
+
+/** A running gateway that applies files automatically. */
+export interface Follower {
+  /** Its address, or its machine. */
+  readonly gateway: string
+  readonly paths: readonly string[]
+  /** True: on each save. False: at its start and on SIGHUP. */
+  readonly watch: boolean
+}
+
+/** The running gateways that will overwrite changes missing from their files. */
+export async function followers({
+  store,
+  clock,
+}: Pick<Context, 'store' | 'clock'>): Promise<readonly Follower[]> {
+  return (await store.gateways())
+    .filter(gateway => isAlive(gateway, clock.nowMs()))
+    .flatMap(({ follows, url, host }) => (follows ? [{ gateway: url ?? host, ...follows }] : []))
 }

@@ -1,3 +1,4 @@
+import { ApiError, type FieldFault } from '../base/catalogue/api.ts'
 import { CommandError } from '../base/catalogue/command.ts'
 import { pluralize } from '../base/pluralize.ts'
 import type { Problem } from '../config/types.ts'
@@ -14,4 +15,13 @@ export class ConfigurationInvalid extends CommandError {
     )
     this.problems = problems
   }
+}
+
+/** An invalid request: the error names the first invalid field. */
+export function invalid(errors: readonly FieldFault[]): ApiError {
+  const [first] = errors
+  const place = first?.pointer ?? first?.parameter ?? first?.header
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : ''
+  const detail = first ? `${place ? `${place}: ` : ''}${first.detail}${more}` : undefined
+  return new ApiError('invalid_request', detail, { errors })
 }

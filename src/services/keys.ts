@@ -1,221 +1,386 @@
+import { keyDigest, mintKey } from '../base/api-key.ts'
+import { CommandError } from '../base/catalogue/command.ts'
+import { formatNano } from '../base/decimal.ts'
+import { iso } from '../base/iso.ts'
 import { Calendar } from '../limits/calendar.ts'
-import type { Store } from '../store/types.ts'
+import type { OperationOf } from '../schema/api/operations.ts'
+import type { AnswerOf } from '../schema/api/types.ts'
+import { type CanonicalSpec, encode, type Json, KINDS } from '../schema/kinds.ts'
+import type { WrittenRate } from '../schema/limits.ts'
+import { name as resourceName } from '../schema/scalars.ts'
+import { hasSecret } from '../store/key-secrets.ts'
+import type { Live, StoredResource } from '../store/types.ts'
 import { record } from './audit.ts'
-import * as keys from './changes/keys.ts'
-import {
-  type CreatedKey,
-  createKey as createOwnKey,
-  deleteKey as deleteOwnKey,
-  type NewKey,
-  type RevokedKey,
-  revokeKey as revokeSecrets,
-} from './changes/keys-lifetime.ts'
-import type { IssuedSecret, KeyView } from './changes/types.ts'
-import type { AppPorts } from './context.ts'
-import { currencyOf } from './currency.ts'
+import { viewKeys } from './changes/key-view.ts'
+import { ManagedError } from './changes/rejections.ts'
+import type { KeyView } from './changes/types.ts'
+import type { Context } from './context.ts'
+import { readCurrency } from './currency.ts'
 import { firstCallWarning } from './first-calls.ts'
-import { loggedIn } from './revision-author.ts'
-import { wouldServe } from './serve-check.ts'
-import { withStore } from './stored.ts'
+import { similarNames } from './names.ts'
+import { type Page, type PageQuery, pageOf } from './paging.ts'
+import { create, remove, shown, update } from './resources.ts'
 
-type KeyPorts = Pick<AppPorts, 'clock' | 'cwd' | 'random' | 'environment' | 'signal'>
-
-/** Filters for the list of keys, combined with AND. */
-export interface KeyFilters {
-  /** Keys that have not expired, and will within this time. */
-  readonly expiringMs?: number
-  /** Keys older than this that settled no call within this time. */
-  readonly unusedMs?: number
-}
-
-/**
- * Creates a key owned by the command line, and mints its secret if `isIssued`.
- * @throws {CommandError} store_…, not_servable, not_found, already_exists, usage
- */
-export async function createKey(
-  key: NewKey,
-  isIssued: boolean,
-  storeUrl: string,
-  ports: KeyPorts,
-): Promise<CreatedKey & { readonly issued?: Issued }> {
-  ports.signal.throwIfAborted()
-  return withStore(storeUrl, 'write', ports, async store => {
-    const actor = { origin: 'cli', ...loggedIn(ports.environment), check: wouldServe(ports.signal) } as const
-    const created = await createOwnKey(store, key, actor)
-    const target = `key/${key.name}`
-    await record(store, { action: 'create_key', target, revision: created.revision }, ports)
-    if (!isIssued) return created
-    return { ...created, issued: await issue(store, key.name, ports) }
-  })
-}
-
-/**
- * Ends every secret of a key at once, for any owner.
- * @throws {CommandError} store_…, not_found
- */
-export async function revokeKey(name: string, storeUrl: string, ports: KeyPorts): Promise<RevokedKey> {
-  const hasEnded = ({ secrets, held }: RevokedKey) => secrets > 0 || held
-  return changed('revoke_key', name, storeUrl, ports, store => revokeSecrets(store, name), hasEnded)
-}
-
-/**
- * Deletes a key that no configuration file declares. Returns the number of the new revision.
- *
- * @param review receives the key and rejects by throwing.
- * @throws {CommandError} store_…, owned_by_other, not_found
- */
-export async function deleteKey(
-  name: string,
-  storeUrl: string,
-  ports: KeyPorts,
-  review: (key: KeyView) => Promise<void>,
-): Promise<number> {
-  const agreed = async (key: KeyView) => {
-    await review(key)
-    ports.signal.throwIfAborted()
+/** The document of a key: the policy as in a file, and the state of its secret. */
+export interface KeyShown extends ReturnType<typeof shown> {
+  readonly kind: 'platform' | 'tenant'
+  readonly display_name?: string
+  readonly tenant?: string
+  readonly models: readonly string[]
+  readonly limits: {
+    readonly rpm?: WrittenRate
+    readonly tpm?: WrittenRate
+    readonly concurrency?: number
   }
-  const actor = { origin: 'cli', ...loggedIn(ports.environment) } as const
-  return withStore(storeUrl, 'write', ports, async store => {
-    const { id: revision } = await deleteOwnKey(store, name, actor, agreed)
-    await record(store, { action: 'delete_key', target: `key/${name}`, revision }, ports)
-    return revision
-  })
-}
-
-/** A minted secret, with a warning for its user. */
-export interface Issued extends IssuedSecret {
-  readonly warning?: string
-}
-
-/**
- * Mints the first secret of each key, or of none on an error.
- * @throws {CommandError} store_…, not_found, has_secret
- */
-export async function issueKeys(
-  names: readonly string[],
-  storeUrl: string,
-  ports: KeyPorts,
-): Promise<readonly Issued[]> {
-  ports.signal.throwIfAborted()
-  return withStore(storeUrl, 'write', ports, async store => {
-    for (const name of names) await keys.assertIssuable(store, name)
-    const issued: Issued[] = []
-    for (const name of names) issued.push(await issue(store, name, ports))
-    return issued
-  })
-}
-
-/** Every step that may fail comes before the secret, because a secret is shown only once. */
-async function issue(store: Store, name: string, ports: KeyPorts): Promise<Issued> {
-  const warning = await firstCallWarning(store, name, ports)
-  const issued = await keys.issueKey(store, ports.random, name)
-  await record(store, { action: 'issue_key', target: `key/${name}` }, ports)
-  return { ...issued, ...(warning !== undefined && { warning }) }
-}
-
-/**
- * @param graceMs how long the older secrets still work; 0 ends them at once.
- * @throws {CommandError} store_…, not_found, has_secret
- */
-export async function rotateKey(
-  name: string,
-  graceMs: number,
-  storeUrl: string,
-  ports: KeyPorts,
-): Promise<IssuedSecret> {
-  return changed('rotate_key', name, storeUrl, ports, store =>
-    keys.rotateKey(store, ports.random, name, graceMs),
-  )
-}
-
-/** Disables a key manually. False if it was disabled already. @throws {CommandError} store_…, not_found */
-export async function disableKey(name: string, storeUrl: string, ports: KeyPorts): Promise<boolean> {
-  return changed('disable_key', name, storeUrl, ports, store => keys.suspendKey(store, name), Boolean)
-}
-
-/** Reverts {@link disableKey}. False if the key was not disabled. @throws store_…, not_found, disabled_in_file */
-export async function enableKey(name: string, storeUrl: string, ports: KeyPorts): Promise<boolean> {
-  return changed('enable_key', name, storeUrl, ports, store => keys.resumeKey(store, name), Boolean)
-}
-
-/** All keys that match every filter, sorted by name. @throws {CommandError} store_… */
-export async function listKeys(
-  { expiringMs, unusedMs }: KeyFilters,
-  storeUrl: string,
-  ports: KeyPorts,
-): Promise<readonly KeyView[]> {
-  return withStore(storeUrl, 'read', ports, async store => {
-    const nowMs = ports.clock.nowMs()
-    const all = await keys.listKeys(store)
-    const used = unusedMs === undefined ? undefined : await usedSince(store, nowMs - unusedMs, nowMs)
-    return all.filter(({ name, createdAtMs, expiresAtMs }) => {
-      if (used && (used.has(name) || createdAtMs > nowMs - (unusedMs ?? 0))) return false
-      if (expiringMs === undefined) return true
-      return expiresAtMs !== undefined && expiresAtMs > nowMs && expiresAtMs <= nowMs + expiringMs
-    })
-  })
+  readonly quota?: number
+  readonly budget?: {
+    /** An exact decimal. */
+    readonly amount: string
+    readonly per: 'day' | 'month' | 'total'
+    readonly timezone: string
+  }
+  readonly expires_at?: string
+  readonly state: KeyView['state']
+  readonly suspended_at?: string
+  readonly secret: {
+    readonly source?: KeyView['secretSource']
+    readonly created_at?: string
+    readonly active: number
+  }
+  readonly spend?: KeySpend
 }
 
 /** The settled amounts of a key. Open holds are known only to the gateway. */
-export interface KeySpend {
-  /** In the life of the key. */
+interface KeySpend {
   readonly tokens: number
-  readonly amountNano: bigint
-  /** In the current window of its budget; absent without a budget. */
-  readonly windowNano?: bigint
+  readonly amount: string
+  readonly in_budget?: string
   readonly currency: string
 }
 
-/** @throws {CommandError} store_…, not_found */
-export async function showKey(
-  name: string,
-  storeUrl: string,
-  ports: KeyPorts,
-): Promise<{ readonly key: KeyView; readonly spend: KeySpend }> {
-  return withStore(storeUrl, 'read', ports, async store => {
-    const key = await keys.showKey(store, name)
-    return { key, spend: await spendOf(store, key, ports.clock.nowMs()) }
+type IssuedSecret = AnswerOf<OperationOf<'issue_key'>>
+type KeySwitched = AnswerOf<OperationOf<'disable_key'>>
+type KeyRevoked = AnswerOf<OperationOf<'revoke_key'>>
+
+/** Which keys to list; filters are combined with AND. */
+export interface KeyQuery extends PageQuery {
+  readonly tenant?: string | undefined
+  /** Only keys that have not expired, and will within this time. */
+  readonly expiringMs?: number
+  /** Only keys older than this that settled no call within this time. */
+  readonly unusedMs?: number
+}
+
+/** Keys by name. Keys of other tenants do not exist for a tenant. */
+export async function listKeys(context: Context, query: KeyQuery): Promise<Page<KeyShown>> {
+  const { store, actor } = context
+  const tenant = actor.tenant ?? query.tenant
+  const own = tenant === undefined ? {} : { where: { tenant } }
+  const isForeign = query.tenant !== undefined && query.tenant !== tenant
+  const isFiltered = query.expiringMs !== undefined || query.unusedMs !== undefined
+  const read = async (limit: number, after: string | undefined): Promise<readonly KeyShown[]> => {
+    if (isForeign) return []
+    const page = { ...own, ...(after !== undefined && { after }) }
+    if (!isFiltered) return documents(await store.find({ kind: 'key', limit, ...page }))
+    return (await matching(documents(await store.find({ kind: 'key', ...page })), query, context)).slice(
+      0,
+      limit,
+    )
+  }
+  return pageOf(
+    query,
+    read,
+    key => key.name,
+    key => key,
+  )
+}
+
+/** A key with its spend. @throws {CommandError} not_found */
+export async function showKey(context: Context, { name }: { readonly name: string }): Promise<KeyShown> {
+  const live = await stored(context, name)
+  const [key] = documents(live)
+  const [view] = viewKeys(live)
+  if (!key || !view) throw new Error(`the key ${name} is missing from its own view`)
+  return { ...key, spend: await spendOf(context, view, live) }
+}
+
+/**
+ * Creates a key that no file declares, as a revision of its own. It has no secret yet, unless its policy has one.
+ *
+ * @param spec the policy in its canonical form; see {@link keySpec}.
+ * @throws {CommandError} not_found if the tenant does not exist, already_exists if the name is taken, not_servable if a gateway could
+ * not serve the result.
+ */
+export async function createKey(
+  context: Context,
+  { name, spec }: { readonly name: string; readonly spec: CanonicalSpec },
+): Promise<KeyShown> {
+  context.signal.throwIfAborted()
+  await create(context, 'create_key', { kind: 'key', name, spec })
+  return showKey(context, { name })
+}
+
+/** @throws what {@link changeManually} throws. */
+export async function updateKey(
+  context: Context,
+  { name, version }: { readonly name: string; readonly version?: number | undefined },
+  edit: (spec: CanonicalSpec) => CanonicalSpec,
+): Promise<KeyShown> {
+  const target = { kind: 'key', name, ...(version !== undefined && { version }) } as const
+  await update(context, 'update_key', target, edit)
+  return showKey(context, { name })
+}
+
+/**
+ * Deletes a key that no configuration file declares, with its secrets. Its usage stays in the ledger.
+ *
+ * @param review receives the key and rejects by throwing.
+ * @throws {CommandError} not_found
+ * @throws {ManagedError} owned_by_other if a configuration file declares the key.
+ */
+export async function deleteKey(
+  context: Context,
+  { name, version }: { readonly name: string; readonly version?: number | undefined },
+  review?: (key: KeyShown) => Promise<void>,
+): Promise<{ readonly revision: number }> {
+  if (review) {
+    const key = await showKey(context, { name })
+    if (key.owner === 'config') throw new ManagedError(managed(await stored(context, name)))
+    await review(key)
+    context.signal.throwIfAborted()
+  }
+  return remove(context, 'delete_key', { kind: 'key', name, ...(version !== undefined && { version }) })
+}
+
+/**
+ * Mints the first secret of a key.
+ * @throws {CommandError} not_found, has_secret if it has a minted or configured secret.
+ */
+export async function issueKey(context: Context, { name }: { readonly name: string }): Promise<IssuedSecret> {
+  context.signal.throwIfAborted()
+  assertMintable(await lookUpKey(context, name))
+  const secret = mintKey(context.random)
+  await context.store.issueSecret(name, keyDigest(secret))
+  await record(context, { action: 'issue_key', target: `key/${name}` })
+  return { key: name, secret }
+}
+
+/** The first secrets of several keys, or of none on an error. @throws as {@link issueKey} */
+export async function issueKeys(
+  context: Context,
+  { names }: { readonly names: readonly string[] },
+): Promise<readonly IssuedSecret[]> {
+  for (const name of names) {
+    const key = await lookUpKey(context, name)
+    assertMintable(key)
+    if (key.activeSecrets > 0) throw hasSecret(name)
+  }
+  const issued: IssuedSecret[] = []
+  for (const name of names) issued.push(await issueKey(context, { name }))
+  return issued
+}
+
+/** Undefined if the first call of the key to every model would pass. See {@link firstCallWarning}. */
+export function firstCallProblem(
+  { store, clock }: Context,
+  { name }: { readonly name: string },
+): Promise<string | undefined> {
+  return firstCallWarning(store, name, { clock })
+}
+
+/**
+ * Mints a further secret. The older ones expire after `graceMs`, at once for 0.
+ * @throws {CommandError} not_found, has_secret if the secret is in the configuration.
+ */
+export async function rotateKey(
+  context: Context,
+  { name, graceMs }: { readonly name: string; readonly graceMs: number },
+): Promise<IssuedSecret> {
+  context.signal.throwIfAborted()
+  const key = await lookUpKey(context, name)
+  assertMintable(key)
+  const secret = mintKey(context.random)
+  const { createdAtMs } = await context.store.rotateSecret(name, keyDigest(secret), graceMs)
+  await record(context, { action: 'rotate_key', target: `key/${name}` })
+  const hasGrace = graceMs > 0 && key.activeSecrets > 0
+  return { key: name, secret, ...(hasGrace && { grace_until: iso(createdAtMs + graceMs) }) }
+}
+
+/** Suspends a key until {@link enableKey}, or until its configuration disables it. @throws {CommandError} not_found */
+export async function disableKey(
+  context: Context,
+  { name }: { readonly name: string },
+): Promise<KeySwitched> {
+  context.signal.throwIfAborted()
+  await lookUpKey(context, name)
+  const changed = await context.store.suspendKey(name)
+  if (changed) await record(context, { action: 'disable_key', target: `key/${name}` })
+  return { key: name, state: 'disabled', changed }
+}
+
+/** Reverts {@link disableKey}. @throws {CommandError} not_found, disabled_in_file if the configuration disables the key. */
+export async function enableKey(context: Context, { name }: { readonly name: string }): Promise<KeySwitched> {
+  context.signal.throwIfAborted()
+  const key = await lookUpKey(context, name)
+  if (key.state === 'disabled') {
+    const place = key.place && `${key.place.file}:${key.place.line}`
+    throw new CommandError(
+      'disabled_in_file',
+      `The key ${name} is disabled in its configuration${place ? `, ${place}` : ''}.`,
+      place ? { hint: `Set \`enabled: true\` in ${place}, and apply.` } : {},
+    )
+  }
+  const changed = await context.store.resumeKey(name)
+  if (changed) await record(context, { action: 'enable_key', target: `key/${name}` })
+  return { key: name, state: 'enabled', changed }
+}
+
+/**
+ * Ends every secret of a key at once, for any owner: for incidents. The policy stays, and a new secret may be issued. A
+ * configured secret cannot be ended here, so the key itself is suspended.
+ *
+ * @throws {CommandError} not_found
+ */
+export async function revokeKey(context: Context, { name }: { readonly name: string }): Promise<KeyRevoked> {
+  context.signal.throwIfAborted()
+  const key = await lookUpKey(context, name)
+  const secrets = await context.store.revokeSecrets(name)
+  const held = key.secretSource === 'hash' || key.secretSource === 'reference'
+  if (held) await context.store.suspendKey(name)
+  if (secrets > 0 || held) await record(context, { action: 'revoke_key', target: `key/${name}` })
+  return { key: name, secrets, held }
+}
+
+/** The canonical form of a policy as in a configuration file. @throws {CommandError} usage, with every fault. */
+export function keySpec(name: string, policy: { readonly [field: string]: Json }): CanonicalSpec {
+  const checked = resourceName.safeParse(name)
+  const key = KINDS.key.safeParse(policy)
+  const faults = [
+    ...(checked.error?.issues ?? []).map(issue => `The name ${name}: ${issue.message}.`),
+    ...(key.error?.issues ?? []).map(issue => `${issue.path.join('.')}: ${issue.message}.`),
+  ]
+  if (faults.length === 0 && key.success) return encode('key', key.data)
+  throw new CommandError('usage', faults.join('\n'))
+}
+
+/** The models of a key without a publication: typos, or publications that come later. */
+export async function unknownModels(
+  { store }: Pick<Context, 'store'>,
+  { models }: Pick<KeyShown, 'models'>,
+): Promise<readonly string[]> {
+  const { resources } = await store.find({ kind: 'publication' })
+  const known = new Set(resources.map(({ name }) => name))
+  return models.filter(model => !/[*?]/.test(model) && !known.has(model))
+}
+
+/** The documents of the keys in `live`, without their spend. */
+function documents(live: Live): KeyShown[] {
+  const views = new Map(viewKeys(live).map(view => [view.name, view]))
+  return live.resources.flatMap(resource => {
+    const view = views.get(resource.name)
+    return view ? [documentOf(resource, view)] : []
+  })
+}
+
+function documentOf(resource: StoredResource, view: KeyView): KeyShown {
+  const { hash: _hash, ...spec } = resource.spec
+  // The canonical form of a policy has the types of its fields in a file.
+  return {
+    ...shown({ ...resource, spec }),
+    state: view.state,
+    ...(view.suspendedAtMs !== undefined && { suspended_at: iso(view.suspendedAtMs) }),
+    secret: {
+      ...(view.secretSource && { source: view.secretSource }),
+      ...(view.secretCreatedAtMs !== undefined && { created_at: iso(view.secretCreatedAtMs) }),
+      active: view.activeSecrets,
+    },
+  } as unknown as KeyShown
+}
+
+/** @throws {CommandError} not_found, with similar names. */
+async function stored({ store }: Pick<Context, 'store'>, name: string): Promise<Live> {
+  const live = await store.find({ kind: 'key', name })
+  if (live.resources.length > 0) return live
+  const { resources } = await store.find({ kind: 'key' })
+  const similar = similarNames(
+    name,
+    resources.map(candidate => candidate.name),
+  )
+  throw new CommandError('not_found', `There is no key ${name}.`, {
+    hint:
+      similar.length > 0
+        ? `Did you mean ${similar.join(' or ')}? \`gw keys list\` shows all.`
+        : '`gw keys list` shows all; declare a new key under `keys` and apply, or use `gw keys create`.',
+  })
+}
+
+/** @throws {CommandError} not_found, with similar names. */
+async function lookUpKey(context: Pick<Context, 'store'>, name: string): Promise<KeyView> {
+  const [key] = viewKeys(await stored(context, name))
+  if (!key) throw new Error(`the key ${name} is missing from its own view`)
+  return key
+}
+
+function managed({ resources }: Live): StoredResource {
+  const [resource] = resources
+  if (!resource) throw new Error('the key is missing')
+  return resource
+}
+
+/** A configured secret must be replaced in its file: a minted one would stay valid after the configured one ends. */
+function assertMintable({ name, secretSource, place }: KeyView): void {
+  if (secretSource !== 'hash' && secretSource !== 'reference') return
+  const field = secretSource === 'hash' ? 'hash' : 'secret'
+  throw new CommandError('has_secret', `The key ${name} has a secret in its configuration.`, {
+    hint: `Replace \`${field}\`${place ? ` in ${place.file}:${place.line}` : ''}, or remove it and issue a secret.`,
   })
 }
 
 /** The ledger keeps sums per quarter of an hour. */
 const QUARTER_MS = 900_000
 
-async function spendOf(store: Store, { name, budget }: KeyView, nowMs: number): Promise<KeySpend> {
-  const found = await store.find({ kind: 'key', name })
-  const account = found.resources[0]?.account ?? name
+async function spendOf(
+  { store, clock }: Pick<Context, 'store' | 'clock'>,
+  { name, budget }: KeyView,
+  { resources }: Live,
+): Promise<KeySpend> {
+  const nowMs = clock.nowMs()
+  const account = resources[0]?.account ?? name
   const { startMs } = new Calendar().span(budget?.per ?? 'total', budget?.timezone ?? 'UTC', nowMs)
   // A total budget has no start: it uses the sums for life.
   const sinceMs = startMs > 0 ? startMs : nowMs - (nowMs % QUARTER_MS)
   const [sums] = await store.accounting.keySums([{ key: account, sinceMs }])
-  const { totalTokens: tokens = 0, totalNano: amountNano = 0n, windowNano = 0n } = sums ?? {}
+  const { totalTokens: tokens = 0, totalNano = 0n, windowNano = 0n } = sums ?? {}
   return {
     tokens,
-    amountNano,
-    ...(budget && { windowNano: budget.per === 'total' ? amountNano : windowNano }),
-    currency: currencyOf(await store.find({ kind: 'settings' })),
+    amount: formatNano(totalNano),
+    ...(budget && { in_budget: formatNano(budget.per === 'total' ? totalNano : windowNano) }),
+    currency: await readCurrency(store),
   }
 }
 
-/** Runs `work` and writes an audit entry if it changed something. */
-async function changed<T>(
-  action: string,
-  name: string,
-  storeUrl: string,
-  ports: KeyPorts,
-  work: (store: Store) => Promise<T>,
-  hasChanged: (result: T) => boolean = () => true,
-): Promise<T> {
-  ports.signal.throwIfAborted()
-  return withStore(storeUrl, 'write', ports, async store => {
-    const result = await work(store)
-    if (hasChanged(result)) await record(store, { action, target: `key/${name}` }, ports)
-    return result
+async function matching(
+  keys: readonly KeyShown[],
+  { expiringMs, unusedMs }: KeyQuery,
+  { store, clock }: Context,
+): Promise<readonly KeyShown[]> {
+  const nowMs = clock.nowMs()
+  const used = unusedMs === undefined ? undefined : await usedSince(store, nowMs - unusedMs, nowMs)
+  return keys.filter(({ name, created_at: createdAt, expires_at: expiresAt }) => {
+    if (used && (used.has(name) || Date.parse(createdAt) > nowMs - (unusedMs ?? 0))) return false
+    if (expiringMs === undefined) return true
+    if (expiresAt === undefined) return false
+    const expiresAtMs = Date.parse(expiresAt)
+    return expiresAtMs > nowMs && expiresAtMs <= nowMs + expiringMs
   })
 }
 
 /** The keys with a settled call in that time. */
-async function usedSince(store: Store, sinceMs: number, untilMs: number): Promise<ReadonlySet<string>> {
-  const rows = await store.accounting.usage({ by: 'key', sinceMs, untilMs })
+async function usedSince(
+  { accounting }: Context['store'],
+  sinceMs: number,
+  untilMs: number,
+): Promise<ReadonlySet<string>> {
+  const rows = await accounting.usage({ by: 'key', sinceMs, untilMs })
   return new Set(rows.map(({ label }) => label))
 }

@@ -1,8 +1,7 @@
 import { CommandError } from '../base/catalogue/command.ts'
 import { pluralize } from '../base/pluralize.ts'
 import type { Finding } from '../store/ledger/types.ts'
-import type { AppPorts } from './context.ts'
-import { withStore } from './stored.ts'
+import type { Context } from './context.ts'
 
 /** The counts of a verification without findings. */
 export interface LedgerChecked {
@@ -28,14 +27,11 @@ export class LedgerBroken extends CommandError {
  * @throws {LedgerBroken} with the contradictions; store_… for the store; interrupted after an abort.
  */
 export async function verifyLedger(
-  storeUrl: string,
-  ports: Pick<AppPorts, 'clock' | 'cwd' | 'signal'>,
+  { store: { accounting }, signal }: Pick<Context, 'store' | 'signal'>,
   onProgress: (entries: number, ofEntries: number) => void = () => undefined,
 ): Promise<LedgerChecked> {
-  return withStore(storeUrl, 'read', ports, async ({ accounting }) => {
-    const { entries, openHolds, findings } = await accounting.verify({ onProgress, signal: ports.signal })
-    const checked = { entries, openHolds, accounts: (await accounting.wallets()).length }
-    if (findings.length > 0) throw new LedgerBroken(checked, findings)
-    return checked
-  })
+  const { entries, openHolds, findings } = await accounting.verify({ onProgress, signal })
+  const checked = { entries, openHolds, accounts: (await accounting.wallets()).length }
+  if (findings.length > 0) throw new LedgerBroken(checked, findings)
+  return checked
 }

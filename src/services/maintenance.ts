@@ -1,63 +1,44 @@
 import { CommandError } from '../base/catalogue/command.ts'
+import { iso } from '../base/iso.ts'
+import type { OperationOf } from '../schema/api/operations.ts'
+import type { AnswerOf } from '../schema/api/types.ts'
 import { decode } from '../schema/kinds.ts'
 import { settings as settingsSchema } from '../schema/settings.ts'
-import type { MaintenanceSwitch } from '../schema/state.ts'
-import type { Live, SourceLine, Store } from '../store/types.ts'
+import type { Live } from '../store/types.ts'
+import { record } from './audit.ts'
+import type { Context } from './context.ts'
 
-/** Whether inference is rejected with 503 `maintenance`, and why. */
-export interface Maintenance {
-  readonly on: boolean
-  /** The message to clients while it is on. */
-  readonly message: string
-  /** The manual switch; absent if it is off. */
-  readonly switched?: MaintenanceSwitch
-  /** The settings of the configuration enable it. */
-  readonly declared: boolean
-  /** The place of the settings in the files, if known. */
-  readonly place?: SourceLine
-}
+/** The document of maintenance mode: whether inference is rejected with 503 `maintenance`, and why. */
+export type MaintenanceShown = AnswerOf<OperationOf<'get_maintenance'>>
+export type MaintenanceSwitched = AnswerOf<OperationOf<'set_maintenance'>>
 
-/** The result of a switch. */
-export interface Switched {
-  readonly maintenance: Maintenance
-  /** False if the switch already had this state. */
-  readonly changed: boolean
-}
-
-/** @throws {CommandError} store_… */
-export async function maintenanceOf(store: Pick<Store, 'live'>): Promise<Maintenance> {
-  return described(await store.live())
+export async function showMaintenance({ store }: Pick<Context, 'store'>): Promise<MaintenanceShown> {
+  return maintenanceOf(await store.live())
 }
 
 /**
- * Rejects inference, whatever the settings say, until {@link switchMaintenanceOff}. A running gateway sees it within a
- * second.
+ * Switched on: inference is rejected, whatever the settings say. Off: the settings apply again. A running gateway sees
+ * it within a second.
  *
- * @throws {CommandError} store_…
+ * @throws {CommandError} maintenance_in_file if the settings keep the gateway in maintenance. The switch is off then.
  */
-export async function switchMaintenanceOn(
-  store: Store,
-  more: Pick<MaintenanceSwitch, 'message' | 'author'>,
-): Promise<Switched> {
-  const changed = await store.switchMaintenanceOn(more)
-  return { changed, maintenance: await maintenanceOf(store) }
-}
-
-/**
- * Turns the manual switch off. Then the settings apply again.
- *
- * @param onChange is called if the switch was on, even if the settings keep the gateway in maintenance.
- * @throws {CommandError} store_…; maintenance_in_file if the settings keep the gateway in maintenance. The switch is off then.
- */
-export async function switchMaintenanceOff(
-  store: Store,
-  onChange: () => Promise<void> = async () => undefined,
-): Promise<Switched> {
-  const changed = await store.switchMaintenanceOff()
-  if (changed) await onChange()
-  const maintenance = await maintenanceOf(store)
-  if (!maintenance.declared) return { changed, maintenance }
-  const place = maintenance.place && `${maintenance.place.file}:${maintenance.place.line}`
+export async function setMaintenance(
+  context: Context,
+  { enabled, message }: { readonly enabled: boolean; readonly message?: string | undefined },
+): Promise<MaintenanceSwitched> {
+  const { store, actor, signal } = context
+  signal.throwIfAborted()
+  const more = {
+    ...(message !== undefined && { message }),
+    ...(actor.name !== undefined && { author: actor.name }),
+  }
+  const changed = enabled ? await store.switchMaintenanceOn(more) : await store.switchMaintenanceOff()
+  const target = `maintenance/${enabled ? 'on' : 'off'}`
+  if (changed) await record(context, { action: 'set_maintenance', target })
+  const maintenance = await showMaintenance(context)
+  if (enabled || !maintenance.declared) return { ...maintenance, changed }
+  const { file, line } = maintenance
+  const place = file === undefined ? undefined : `${file}:${line}`
   throw new CommandError(
     'maintenance_in_file',
     `The switch is off, but the settings${place ? ` of ${place}` : ''} keep the gateway in maintenance.`,
@@ -65,14 +46,20 @@ export async function switchMaintenanceOff(
   )
 }
 
-function described({ resources, maintenance: switched }: Live): Maintenance {
+export function maintenanceOf({ resources, maintenance: switched }: Live): MaintenanceShown {
   const stored = resources.find(({ kind }) => kind === 'settings')
   const declared = (stored ? decode('settings', stored.spec) : settingsSchema.parse({})).maintenance
   return {
     on: declared.enabled || switched !== undefined,
     message: switched?.message ?? declared.message,
     declared: declared.enabled,
-    ...(switched && { switched }),
-    ...(stored?.place && { place: stored.place }),
+    ...(switched && {
+      switched: {
+        since: iso(switched.sinceMs),
+        ...(switched.author !== undefined && { author: switched.author }),
+        ...(switched.message !== undefined && { message: switched.message }),
+      },
+    }),
+    ...(stored?.place && { file: stored.place.file, line: stored.place.line }),
   }
 }

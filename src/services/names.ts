@@ -1,9 +1,8 @@
+import { didYouMean as nearest } from '../config/did-you-mean.ts'
 import type { Kind } from '../schema/kinds.ts'
 import type { UsageFilters } from '../store/ledger/types.ts'
 import type { Live } from '../store/types.ts'
-import { similarNames } from './changes/keys-named.ts'
-import type { AppPorts } from './context.ts'
-import { withStore } from './stored.ts'
+import type { Context } from './context.ts'
 
 /** The kind of resource that each filter refers to. */
 const FILTERED = {
@@ -34,7 +33,12 @@ export function existingNames(live: Live, kind: Kind): string {
  * A sentence for each filter that names a missing resource. That is no error, because the resource may have existed
  * once, but it is the likely reason for an empty result.
  */
-export function unknownNames(live: Live, filters: UsageFilters): readonly string[] {
+export async function unknownNames(
+  { store }: Pick<Context, 'store'>,
+  filters: UsageFilters,
+): Promise<readonly string[]> {
+  if (Object.keys(FILTERED).every(field => filters[field as keyof UsageFilters] === undefined)) return []
+  const live = await store.live()
   const existing = new Set(live.resources.map(({ kind, name }) => `${kind}/${name}`))
   return Object.entries(FILTERED).flatMap(([field, kind]) => {
     const name = filters[field as keyof UsageFilters]
@@ -44,14 +48,20 @@ export function unknownNames(live: Live, filters: UsageFilters): readonly string
   })
 }
 
-/** The names of a kind, sorted. @throws {CommandError} store_… */
-export async function listNames(
-  kind: Kind,
-  storeUrl: string,
-  ports: Pick<AppPorts, 'clock' | 'cwd'>,
-): Promise<readonly string[]> {
-  return withStore(storeUrl, 'read', ports, async store => {
-    const { resources } = await store.find({ kind })
-    return resources.map(({ name }) => name)
+/** The names of a kind, sorted. */
+export async function listNames({ store }: Pick<Context, 'store'>, kind: Kind): Promise<readonly string[]> {
+  return (await store.find({ kind })).resources.map(({ name }) => name)
+}
+
+const MOST_SIMILAR = 3
+
+/** Up to three similar names: the nearest one, and those that share a part with it. */
+export function similarNames(name: string, names: readonly string[]): string[] {
+  const wanted = name.toLowerCase()
+  const near = nearest(name, names)
+  const parts = names.filter(candidate => {
+    const other = candidate.toLowerCase()
+    return other.includes(wanted) || (other.length > 2 && wanted.includes(other))
   })
+  return [...new Set([...(near === undefined ? [] : [near]), ...parts])].slice(0, MOST_SIMILAR)
 }

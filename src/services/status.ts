@@ -1,11 +1,9 @@
-import type { Revision } from '../store/types.ts'
+import type { Revision, Store } from '../store/types.ts'
 import type { AppPorts } from './context.ts'
 import { currencyOf } from './currency.ts'
-import type { LiveStatsSources } from './live-stats/monitor.ts'
+import { LiveStatsMonitor, type LiveStatsSources } from './live-stats/monitor.ts'
 import type { LiveStats } from './live-stats/types.ts'
-import { sampleOnce } from './live-stats/watch.ts'
-import { type Maintenance, maintenanceOf } from './maintenance.ts'
-import { withStore } from './stored.ts'
+import { type MaintenanceShown, maintenanceOf } from './maintenance.ts'
 
 /** A single status report. */
 export interface Status {
@@ -21,7 +19,7 @@ export interface StoreStatus {
   /** The newest; absent if nothing was ever applied. */
   readonly revision?: Revision
   readonly resources: Readonly<Record<string, number>>
-  readonly maintenance: Maintenance
+  readonly maintenance: MaintenanceShown
   /** Of the last hour, rounded to quarters. */
   readonly lastHour: { readonly requests: number; readonly tokens: number; readonly amountNano: bigint }
   readonly currency: string
@@ -33,31 +31,33 @@ const HOUR_MS = 3_600_000
 
 /** @throws {CommandError} store_… for the store, which is not read if an address is given. */
 export async function statusNow(sources: LiveStatsSources, ports: StatusPorts): Promise<Status> {
-  const liveStats = await sampleOnce(sources, ports)
-  const store = sources.url === undefined ? await storeStatus(sources.storeUrl, ports) : undefined
-  return { liveStats, ...(store && { store }), problems: problemsOf(liveStats, store) }
+  const monitor = await LiveStatsMonitor.open(sources, ports)
+  try {
+    const liveStats = await monitor.sample()
+    const store = monitor.store && (await storeStatus(monitor.store, ports.clock.nowMs()))
+    return { liveStats, ...(store && { store }), problems: problemsOf(liveStats, store) }
+  } finally {
+    await monitor.close()
+  }
 }
 
-async function storeStatus(url: string, ports: StatusPorts): Promise<StoreStatus> {
-  return withStore(url, 'read', ports, async store => {
-    const live = await store.live()
-    const [revision] = await store.revisions({ limit: 1 })
-    const untilMs = ports.clock.nowMs()
-    const usage = await store.accounting.usage({ by: 'model', sinceMs: untilMs - HOUR_MS, untilMs })
-    const resources: Record<string, number> = {}
-    for (const { kind } of live.resources) resources[kind] = (resources[kind] ?? 0) + 1
-    return {
-      ...(revision && { revision }),
-      resources,
-      maintenance: await maintenanceOf(store),
-      lastHour: {
-        requests: usage.reduce((sum, row) => sum + row.requests, 0),
-        tokens: usage.reduce((sum, row) => sum + row.inputTokens + row.outputTokens, 0),
-        amountNano: usage.reduce((sum, row) => sum + row.amountNano, 0n),
-      },
-      currency: currencyOf(live),
-    }
-  })
+async function storeStatus(store: Store, untilMs: number): Promise<StoreStatus> {
+  const live = await store.live()
+  const [revision] = await store.revisions({ limit: 1 })
+  const usage = await store.accounting.usage({ by: 'model', sinceMs: untilMs - HOUR_MS, untilMs })
+  const resources: Record<string, number> = {}
+  for (const { kind } of live.resources) resources[kind] = (resources[kind] ?? 0) + 1
+  return {
+    ...(revision && { revision }),
+    resources,
+    maintenance: maintenanceOf(live),
+    lastHour: {
+      requests: usage.reduce((sum, row) => sum + row.requests, 0),
+      tokens: usage.reduce((sum, row) => sum + row.inputTokens + row.outputTokens, 0),
+      amountNano: usage.reduce((sum, row) => sum + row.amountNano, 0n),
+    },
+    currency: currencyOf(live),
+  }
 }
 
 function problemsOf(

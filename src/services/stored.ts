@@ -1,7 +1,10 @@
 import { CommandError } from '../base/catalogue/command.ts'
+import { PasswordHasher } from '../base/password.ts'
 import { openStore } from '../store/open.ts'
 import type { Live, Store } from '../store/types.ts'
-import type { AppPorts } from './context.ts'
+import type { AppPorts, Context } from './context.ts'
+import { loggedIn } from './revision-author.ts'
+import { wouldServe } from './serve-check.ts'
 
 type StorePorts = Pick<AppPorts, 'clock' | 'cwd'>
 
@@ -17,6 +20,22 @@ export async function withStore<T>(
     return await work(store)
   } finally {
     await store.close()
+  }
+}
+
+/** The context of operations by the user who is logged in to this machine. */
+export function localContext(store: Store, ports: Omit<AppPorts, 'cwd' | 'readStdin'>): Context {
+  const { clock, random, signal, environment } = ports
+  const { author: name } = loggedIn(environment)
+  return {
+    store,
+    actor: { origin: 'cli', ...(name !== undefined && { name }), role: 'operator' },
+    clock,
+    random,
+    signal,
+    check: wouldServe(signal),
+    hasher: new PasswordHasher({ random, atOnce: 1, maxWaiting: 1 }),
+    auditLog: store.users,
   }
 }
 

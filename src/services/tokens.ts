@@ -1,13 +1,19 @@
 import { newToken } from '../base/access-token.ts'
 import { keyDigest } from '../base/api-key.ts'
 import { CommandError } from '../base/catalogue/command.ts'
+import { iso } from '../base/iso.ts'
+import type { OperationOf } from '../schema/api/operations.ts'
+import type { AnswerOf } from '../schema/api/types.ts'
 import { MAX_TOKEN_MS, type TokenScope, tokenName } from '../schema/token.ts'
 import type { StoredToken } from '../store/users/types.ts'
 import { record } from './audit.ts'
-import type { AppPorts } from './context.ts'
-import { withStore } from './stored.ts'
+import type { Actor, Context } from './context.ts'
+import { type Page, type PageQuery, pageOf } from './paging.ts'
 
-type TokenPorts = Pick<AppPorts, 'clock' | 'cwd' | 'random' | 'environment' | 'signal'>
+type IssuedToken = AnswerOf<OperationOf<'create_token'>>
+
+/** The document of a personal access token; never the token itself. */
+export type TokenShown = Omit<IssuedToken, 'token'>
 
 /** A personal access token to create. */
 export interface WantedToken {
@@ -16,51 +22,76 @@ export interface WantedToken {
   readonly user: string
   readonly scope: TokenScope
   /** For an administrator: binds the token to one tenant. */
-  readonly tenant?: string
+  readonly tenant?: string | undefined
   readonly spanMs: number
 }
 
-/**
- * Creates a token for a user, on the machine of the store.
- * @throws {CommandError} store_…, not_found if the user or tenant does not exist, already_exists if the name is taken, usage
- */
+/** Tokens by id. Users of a tenant see their own. */
+export function listTokens(
+  { store, actor }: Context,
+  query: PageQuery & { readonly user?: string | undefined },
+): Promise<Page<TokenShown>> {
+  const user = onlyOwner(actor) ?? query.user
+  return pageOf(
+    query,
+    (limit, after) =>
+      store.users.tokens({
+        limit,
+        ...(after !== undefined && { after }),
+        ...(user !== undefined && { user }),
+      }),
+    token => token.id,
+    shown,
+  )
+}
+
+/** @throws {CommandError} not_found if the user or the tenant does not exist, already_exists if the name is taken, usage */
 export async function createToken(
-  { spanMs, ...wanted }: WantedToken,
-  storeUrl: string,
-  ports: TokenPorts,
-): Promise<{ readonly token: string; readonly stored: StoredToken }> {
+  context: Context,
+  { spanMs, tenant, ...wanted }: WantedToken,
+): Promise<IssuedToken> {
   const [issue] = tokenName.safeParse(wanted.name).error?.issues ?? []
   if (issue) throw new CommandError('usage', `A token’s name has ${issue.message}.`)
   if (spanMs < 60_000 || spanMs > MAX_TOKEN_MS)
     throw new CommandError('usage', 'A token must be valid for 1 minute to 366 days.')
-  ports.signal.throwIfAborted()
-  return withStore(storeUrl, 'write', ports, async store => {
-    const { id, token } = newToken(ports.random)
-    const expiresAtMs = ports.clock.nowMs() + spanMs
-    const stored = await store.users.createToken({ ...wanted, id, digest: keyDigest(token), expiresAtMs })
-    await record(store, { action: 'create_token', target: `token/${id}` }, ports)
-    return { token, stored }
+  context.signal.throwIfAborted()
+  const { id, token } = newToken(context.random)
+  const stored = await context.store.users.createToken({
+    ...wanted,
+    ...(tenant !== undefined && { tenant }),
+    id,
+    digest: keyDigest(token),
+    expiresAtMs: context.clock.nowMs() + spanMs,
   })
+  await record(context, { action: 'create_token', target: `token/${id}` })
+  return { ...shown(stored), token }
 }
 
-/** @throws {CommandError} store_… */
-export async function listTokens(
-  user: string | undefined,
-  storeUrl: string,
-  ports: TokenPorts,
-): Promise<readonly StoredToken[]> {
-  return withStore(storeUrl, 'read', ports, store =>
-    store.users.tokens({ limit: Number.MAX_SAFE_INTEGER, ...(user !== undefined && { user }) }),
-  )
+/** @throws {CommandError} not_found if the actor sees no such token. */
+export async function revokeToken(context: Context, { id }: { readonly id: string }): Promise<void> {
+  context.signal.throwIfAborted()
+  if (!(await context.store.users.revokeToken(id, onlyOwner(context.actor)))) {
+    throw new CommandError('not_found', `There is no token ${id}.`, { hint: '`gw tokens list` shows all.' })
+  }
+  await record(context, { action: 'revoke_token', target: `token/${id}` })
 }
 
-/** @throws {CommandError} store_…, not_found */
-export async function revokeToken(id: string, storeUrl: string, ports: TokenPorts): Promise<void> {
-  ports.signal.throwIfAborted()
-  await withStore(storeUrl, 'write', ports, async store => {
-    if (!(await store.users.revokeToken(id))) {
-      throw new CommandError('not_found', `There is no token ${id}.`, { hint: '`gw tokens list` shows all.' })
-    }
-    await record(store, { action: 'revoke_token', target: `token/${id}` }, ports)
-  })
+/** The only user whose tokens the actor sees; undefined: all. */
+function onlyOwner({ tenant, name }: Actor): string | undefined {
+  return tenant === undefined ? undefined : name
+}
+
+function shown(stored: StoredToken): TokenShown {
+  const { id, name, user, role, tenant, scope, createdAtMs, expiresAtMs, usedAtMs } = stored
+  return {
+    id,
+    name,
+    user,
+    role,
+    ...(tenant !== undefined && { tenant }),
+    scope,
+    created_at: iso(createdAtMs),
+    expires_at: iso(expiresAtMs),
+    ...(usedAtMs !== undefined && { last_used_at: iso(usedAtMs) }),
+  }
 }

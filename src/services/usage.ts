@@ -1,44 +1,42 @@
+import { iso } from '../base/iso.ts'
+import type { OperationOf } from '../schema/api/operations.ts'
+import type { AnswerOf } from '../schema/api/types.ts'
+import { sumsToJson } from '../store/ledger/to-json.ts'
 import type { UsageQuery, UsageRow } from '../store/ledger/types.ts'
 import { NO_USAGE, QUARTER_MS } from '../store/ledger/usage-sums.ts'
-import type { AppPorts } from './context.ts'
-import { currencyOf } from './currency.ts'
-import { unknownNames } from './names.ts'
-import { withStore } from './stored.ts'
+import { ownTenant } from './calls.ts'
+import type { Context } from './context.ts'
+import { readCurrency } from './currency.ts'
 
-export interface UsageReport {
-  readonly currency: string
-  /** The span of the sums: the quarters of an hour that overlap the requested span. */
-  readonly fromMs: number
-  readonly toMs: number
-  /** Largest amounts first. Days are in order, including days without calls. */
-  readonly rows: readonly UsageRow[]
-  /** If nothing was found: a sentence for each filter that names a resource that does not exist. */
-  readonly unknownNames: readonly string[]
+/**
+ * The document of the settled usage in a span of time: largest amounts first; days in order, including days without
+ * calls.
+ */
+export type UsageReport = AnswerOf<OperationOf<'get_usage'>>
+
+/** The settled usage in a span of time, of the tenant of the actor. */
+export async function reportUsage({ store, actor }: Context, query: UsageQuery): Promise<UsageReport> {
+  const own = ownTenant(query, actor)
+  const found = own ? await store.accounting.usage(own) : []
+  const rows = query.by === 'day' ? withQuietDays(found) : found
+  const [sinceMs, untilMs] = quartersOf(query)
+  return {
+    by: query.by,
+    currency: await readCurrency(store),
+    since: iso(sinceMs),
+    until: iso(untilMs),
+    // Platform keys have no tenant.
+    data: rows.map(row => ({ label: row.label === '' ? null : row.label, ...sumsToJson(row) })),
+  }
 }
 
-/** The settled usage in a span of time. @throws {CommandError} store_… */
-export async function reportUsage(
-  query: UsageQuery,
-  storeUrl: string,
-  ports: Pick<AppPorts, 'clock' | 'cwd'>,
-): Promise<UsageReport> {
-  return withStore(storeUrl, 'read', ports, async store => {
-    const live = await store.live()
-    const found = await store.accounting.usage(query)
-    const rows = query.by === 'day' ? withQuietDays(found) : found
-    const [fromMs, toMs] = quartersOf(query)
-    return {
-      currency: currencyOf(live),
-      fromMs,
-      toMs,
-      rows,
-      unknownNames: rows.length > 0 ? [] : unknownNames(live, query),
-    }
-  })
-}
+/** The last time with a year of four digits. */
+const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
+/** The quarters of an hour that overlap the requested span: sums are kept for each. */
 function quartersOf({ sinceMs, untilMs }: UsageQuery): readonly [number, number] {
-  return [Math.floor(sinceMs / QUARTER_MS) * QUARTER_MS, Math.ceil(untilMs / QUARTER_MS) * QUARTER_MS]
+  const endMs = Math.ceil(untilMs / QUARTER_MS) * QUARTER_MS
+  return [Math.floor(sinceMs / QUARTER_MS) * QUARTER_MS, Math.min(endMs, LAST_MS)]
 }
 
 const DAY_MS = 86_400_000

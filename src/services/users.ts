@@ -1,119 +1,123 @@
 import { CommandError } from '../base/catalogue/command.ts'
-import { PasswordHasher } from '../base/password.ts'
+import { iso } from '../base/iso.ts'
+import type { OperationOf } from '../schema/api/operations.ts'
+import type { AnswerOf } from '../schema/api/types.ts'
 import { password as passwordSchema, type Role, userName, userPlace } from '../schema/user.ts'
-import type { Store } from '../store/types.ts'
-import type { User } from '../store/users/types.ts'
+import type { User, UserChange } from '../store/users/types.ts'
 import { record } from './audit.ts'
-import type { AppPorts } from './context.ts'
+import type { Context } from './context.ts'
 import { didYouMean, existingNames } from './names.ts'
-import { withStore } from './stored.ts'
+import { type Page, type PageQuery, pageOf } from './paging.ts'
 
-type UserPorts = Pick<AppPorts, 'clock' | 'cwd' | 'random' | 'environment' | 'signal'>
+/** The document of a user of the control plane. */
+export type UserShown = AnswerOf<OperationOf<'get_user'>>
 
 /** A user to create. */
 export interface NewUser {
   readonly name: string
   readonly role: Role
-  readonly tenant?: string
+  readonly tenant?: string | undefined
+}
+
+/** Users by name. */
+export function listUsers({ store }: Context, query: PageQuery): Promise<Page<UserShown>> {
+  return pageOf(
+    query,
+    (limit, after) => store.users.users({ limit, ...(after !== undefined && { after }) }),
+    user => user.name,
+    shown,
+  )
+}
+
+/** @throws {CommandError} not_found */
+export async function showUser(context: Context, { name }: { readonly name: string }): Promise<UserShown> {
+  return shown(await findUser(context, name))
 }
 
 /**
  * Creates a user of the control plane.
  *
  * @param askPassword is called after all other checks have passed.
- * @throws {CommandError} store_…, not_found if the tenant does not exist, already_exists if the name is taken, usage
+ * @throws {CommandError} not_found if the tenant does not exist, already_exists if the name is taken, usage
  */
 export async function createUser(
-  newUser: NewUser,
+  context: Context,
+  { name, role, tenant }: NewUser,
   askPassword: () => Promise<string>,
-  storeUrl: string,
-  ports: UserPorts,
-): Promise<User> {
-  const { name, role, tenant } = newUser
+): Promise<UserShown> {
+  const { store, signal } = context
+  const place = { role, ...(tenant !== undefined && { tenant }) }
   assertValid(userName.safeParse(name))
-  assertValid(userPlace.safeParse({ role, ...(tenant !== undefined && { tenant }) }))
-  return changed('create_user', name, storeUrl, ports, async store => {
-    if (await store.users.user(name)) {
-      throw new CommandError('already_exists', `There is a user ${name} already.`, {
-        hint: `Set a new password with \`gw users reset-password ${name}\`, or choose another name.`,
-      })
-    }
-    if (tenant !== undefined && (await store.find({ kind: 'tenant', name: tenant })).resources.length === 0) {
-      const live = await store.find({ kind: 'tenant' })
-      const hint = didYouMean(live, 'tenant', tenant) ?? existingNames(live, 'tenant')
-      throw new CommandError('not_found', `There is no tenant ${tenant}.`, { hint })
-    }
-    const passwordHash = await hashed(askPassword, ports)
-    const place = { role, ...(tenant !== undefined && { tenant }) }
-    return store.users.createUser({ name, passwordHash, ...place })
-  })
-}
-
-/** All users, by name. @throws {CommandError} store_… */
-export async function listUsers(storeUrl: string, ports: UserPorts): Promise<readonly User[]> {
-  return withStore(storeUrl, 'read', ports, store => store.users.users({ limit: Number.MAX_SAFE_INTEGER }))
+  assertValid(userPlace.safeParse(place))
+  signal.throwIfAborted()
+  if (await store.users.user(name)) {
+    throw new CommandError('already_exists', `There is a user ${name} already.`, {
+      hint: `Set a new password with \`gw users reset-password ${name}\`, or choose another name.`,
+    })
+  }
+  if (tenant !== undefined && (await store.find({ kind: 'tenant', name: tenant })).resources.length === 0) {
+    const live = await store.find({ kind: 'tenant' })
+    const hint = didYouMean(live, 'tenant', tenant) ?? existingNames(live, 'tenant')
+    throw new CommandError('not_found', `There is no tenant ${tenant}.`, { hint })
+  }
+  const passwordHash = await hashed(context, askPassword)
+  const user = await store.users.createUser({ name, passwordHash, ...place })
+  await record(context, { action: 'create_user', target: `user/${name}` })
+  return shown(user)
 }
 
 /**
- * Enables or disables a user; disabling ends the user's sessions.
- * @throws {CommandError} store_…, not_found if the user does not exist, last_admin if no administrator would be left.
+ * Changes a user; a disabled user, and one with another role or tenant, loses its sessions.
+ *
+ * @param version the expected version; absent: any.
+ * @throws {CommandError} revision_changed at another version, not_found, last_admin if no administrator would be left.
  */
-export async function switchUser(
-  name: string,
-  enabled: boolean,
-  storeUrl: string,
-  ports: UserPorts,
-): Promise<{ readonly user: User; readonly changed: boolean }> {
-  const hasChanged = (result: { readonly changed: boolean }) => result.changed
-  const work = async (store: Store) => {
-    const before = await store.users.user(name)
-    const user = await store.users.changeUser(name, { enabled })
-    return { user, changed: before?.enabled !== user.enabled }
-  }
-  return changed('update_user', name, storeUrl, ports, work, hasChanged)
+export async function updateUser(
+  context: Context,
+  { name, version }: { readonly name: string; readonly version?: number | undefined },
+  edit: (before: User) => UserChange,
+): Promise<UserShown> {
+  context.signal.throwIfAborted()
+  const before = await findUser(context, name)
+  const user = await context.store.users.changeUser(name, edit(before), version)
+  if (user.version !== before.version)
+    await record(context, { action: 'update_user', target: `user/${name}` })
+  return shown(user)
 }
 
 /**
  * Sets a new password, which ends every session of the user.
  *
  * @param askPassword is called after the user was found.
- * @throws {CommandError} store_…, not_found, usage
+ * @throws {CommandError} not_found, usage
  */
 export async function resetPassword(
-  name: string,
+  context: Context,
+  { name }: { readonly name: string },
   askPassword: () => Promise<string>,
-  storeUrl: string,
-  ports: UserPorts,
 ): Promise<void> {
-  await changed('reset_password', name, storeUrl, ports, async store => {
-    if (!(await store.users.user(name))) {
-      throw new CommandError('not_found', `There is no user ${name}.`, { hint: '`gw users list` shows all.' })
-    }
-    await store.users.setPassword(name, await hashed(askPassword, ports))
-  })
+  context.signal.throwIfAborted()
+  await findUser(context, name)
+  await context.store.users.setPassword(name, await hashed(context, askPassword))
+  await record(context, { action: 'reset_password', target: `user/${name}` })
 }
 
-/** Runs `work` and, if it changed something, writes an audit entry with the user logged in to this machine. */
-async function changed<T>(
-  action: string,
-  name: string,
-  storeUrl: string,
-  ports: UserPorts,
-  work: (store: Store) => Promise<T>,
-  hasChanged: (result: T) => boolean = () => true,
-): Promise<T> {
-  ports.signal.throwIfAborted()
-  return withStore(storeUrl, 'write', ports, async store => {
-    const result = await work(store)
-    if (hasChanged(result)) await record(store, { action, target: `user/${name}` }, ports)
-    return result
-  })
+/** Ends every session of a user. @throws {CommandError} not_found */
+export async function endUserSessions(context: Context, { name }: { readonly name: string }): Promise<void> {
+  const ended = await context.store.users.endSessions(name)
+  if (ended > 0) await record(context, { action: 'end_user_sessions', target: `user/${name}` })
 }
 
-async function hashed(askPassword: () => Promise<string>, { random, signal }: UserPorts): Promise<string> {
+async function findUser({ store }: Context, name: string): Promise<User> {
+  const user = await store.users.user(name)
+  if (user) return user
+  throw new CommandError('not_found', `There is no user ${name}.`, { hint: '`gw users list` shows all.' })
+}
+
+async function hashed({ hasher, signal }: Context, askPassword: () => Promise<string>): Promise<string> {
   const password = await askPassword()
   assertValid(passwordSchema.safeParse(password))
-  const hash = await new PasswordHasher({ random, atOnce: 1, maxWaiting: 1 }).hash(password)
+  const hash = await hasher.hash(password)
   signal.throwIfAborted()
   return hash
 }
@@ -124,4 +128,18 @@ function assertValid(result: {
 }): void {
   const [issue] = result.error?.issues ?? []
   if (issue) throw new CommandError('usage', `${issue.message}.`)
+}
+
+function shown(user: User): UserShown {
+  const { name, role, tenant, enabled, sessions, createdAtMs, lastLoginAtMs, version } = user
+  return {
+    name,
+    role,
+    ...(tenant !== undefined && { tenant }),
+    enabled,
+    sessions,
+    created_at: iso(createdAtMs),
+    ...(lastLoginAtMs !== undefined && { last_login_at: iso(lastLoginAtMs) }),
+    version,
+  }
 }

@@ -1,13 +1,12 @@
 import { CommandError } from '../base/catalogue/command.ts'
 import { pause } from '../base/clock.ts'
 import { pluralize } from '../base/pluralize.ts'
-import type { StoredGateway } from '../store/types.ts'
+import type { Store, StoredGateway } from '../store/types.ts'
 import type { AppPorts } from './context.ts'
 import { isAlive } from './gateways.ts'
-import { withStore } from './stored.ts'
 import { variableHint } from './unservable.ts'
 
-export interface WaitOptions {
+export interface WaitOptions extends Pick<AppPorts, 'clock' | 'signal'> {
   readonly withinMs: number
   /** Called after each check. */
   readonly onProgress: (progress: { readonly serving: number; readonly gateways: number }) => void
@@ -24,32 +23,28 @@ const CHECK_MS = 50
  * revision stays applied.
  */
 export async function waitUntilServed(
+  store: Pick<Store, 'gateways'>,
   revision: number,
-  storeUrl: string,
-  ports: Pick<AppPorts, 'clock' | 'cwd' | 'signal'>,
-  { withinMs, onProgress }: WaitOptions,
+  { withinMs, onProgress, clock, signal }: WaitOptions,
 ): Promise<number> {
-  const { clock, signal } = ports
   const endsAtMs = clock.monotonicMs() + withinMs
-  return withStore(storeUrl, 'read', ports, async store => {
-    for (;;) {
-      const alive = (await store.gateways()).filter(gateway => isAlive(gateway, clock.nowMs()))
-      const waiting = alive.filter(gateway => !isServing(gateway, revision))
-      onProgress({ serving: alive.length - waiting.length, gateways: alive.length })
-      if (waiting.length === 0) return alive.length
-      const rejecting = waiting.find(({ rejected }) => rejected && rejected.revision >= revision)
-      if (rejecting) {
-        const reason = rejecting.rejected?.reason ?? ''
-        throw unserved(revision, `${named(rejecting)} rejects it: ${reason}`, variableHint(reason))
-      }
-      if (clock.monotonicMs() >= endsAtMs) {
-        const behind = waiting.map(gateway => `${named(gateway)} serves ${gateway.revision}`).join(', ')
-        throw unserved(revision, `after ${Math.round(withinMs / 1_000)} s ${behind}`)
-      }
-      await pause(clock, CHECK_MS, signal)
-      if (signal.aborted) throw interrupted(revision, waiting.length)
+  for (;;) {
+    const alive = (await store.gateways()).filter(gateway => isAlive(gateway, clock.nowMs()))
+    const waiting = alive.filter(gateway => !isServing(gateway, revision))
+    onProgress({ serving: alive.length - waiting.length, gateways: alive.length })
+    if (waiting.length === 0) return alive.length
+    const rejecting = waiting.find(({ rejected }) => rejected && rejected.revision >= revision)
+    if (rejecting) {
+      const reason = rejecting.rejected?.reason ?? ''
+      throw unserved(revision, `${named(rejecting)} rejects it: ${reason}`, variableHint(reason))
     }
-  })
+    if (clock.monotonicMs() >= endsAtMs) {
+      const behind = waiting.map(gateway => `${named(gateway)} serves ${gateway.revision}`).join(', ')
+      throw unserved(revision, `after ${Math.round(withinMs / 1_000)} s ${behind}`)
+    }
+    await pause(clock, CHECK_MS, signal)
+    if (signal.aborted) throw interrupted(revision, waiting.length)
+  }
 }
 
 function isServing({ revision: served, rejected }: StoredGateway, wanted: number): boolean {

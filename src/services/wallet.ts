@@ -1,131 +1,101 @@
 import { CommandError } from '../base/catalogue/command.ts'
+import { formatNano } from '../base/decimal.ts'
+import type { OperationOf } from '../schema/api/operations.ts'
+import type { AnswerOf } from '../schema/api/types.ts'
 import { decode } from '../schema/kinds.ts'
 import type { Tenant } from '../schema/tenant.ts'
-import type { Adjustment, AdjustmentResult, Wallet, WalletEntry } from '../store/ledger/types.ts'
-import type { Live } from '../store/types.ts'
+import { entryToJson } from '../store/ledger/to-json.ts'
+import type { Adjustment } from '../store/ledger/types.ts'
 import { record } from './audit.ts'
-import type { AppPorts } from './context.ts'
-import { currencyOf } from './currency.ts'
+import type { Context } from './context.ts'
+import { readCurrency } from './currency.ts'
 import { didYouMean, existingNames } from './names.ts'
-import { loggedIn } from './revision-author.ts'
-import { withStore } from './stored.ts'
+import { idBefore, type Page, type PageQuery, pageOf } from './paging.ts'
 
-type ReadPorts = Pick<AppPorts, 'clock' | 'cwd'>
-type WritePorts = Pick<AppPorts, 'clock' | 'cwd' | 'environment' | 'signal'>
+/** The document of a balance. */
+export type WalletShown = AnswerOf<OperationOf<'get_wallet'>>
 
-/** A tenant's wallet, interpreted by the tenant's billing mode. */
-export interface WalletShown extends Wallet {
-  readonly currency: string
-  /** Absent for a deleted tenant with ledger entries. */
-  readonly billing?: Tenant['billing']
-  /** Of a prepaid tenant: the amount that new calls may still hold. */
-  readonly availableNano?: bigint
+/** The document of a credit, a debit or a correction. */
+export type BookedAdjustment = AnswerOf<OperationOf<'credit_wallet'>>
+
+/** The document of one entry. */
+export type EntryShown = ReturnType<typeof entryToJson>
+
+/** @throws {CommandError} not_found if the tenant does not exist and has no entries. */
+export async function showWallet(
+  { store }: Context,
+  { tenant }: { readonly tenant: string },
+): Promise<WalletShown> {
+  const billing = await billingOf(store, tenant)
+  const { balanceNano, heldNano } = await store.accounting.wallet(tenant)
+  return {
+    tenant,
+    currency: await readCurrency(store),
+    ...(billing && { billing }),
+    balance: formatNano(balanceNano),
+    held: formatNano(heldNano),
+    ...(billing === 'prepaid' && { available: formatNano(balanceNano - heldNano) }),
+  }
 }
 
-export interface EntriesShown {
-  readonly currency: string
-  /** Newest first. */
-  readonly entries: readonly WalletEntry[]
-}
-
-export interface BookedAdjustment extends AdjustmentResult {
-  readonly currency: string
-}
-
-/** @throws {CommandError} store_…, not_found if the tenant does not exist and has no entries. */
-export async function showWallet(tenant: string, storeUrl: string, ports: ReadPorts): Promise<WalletShown> {
-  return withStore(storeUrl, 'read', ports, async store => {
-    const live = await store.live()
-    const wallet = await store.accounting.wallet(tenant)
-    const spec = tenantSpec(live, tenant)
-    if (!spec && (await store.accounting.walletEntries(tenant, { limit: 1 })).length === 0)
-      throw noTenant(live, tenant)
-    return {
-      ...wallet,
-      currency: currencyOf(live),
-      ...(spec && { billing: spec.billing }),
-      ...(spec?.billing === 'prepaid' && { availableNano: wallet.balanceNano - wallet.heldNano }),
-    }
-  })
-}
-
-/** @throws {CommandError} store_…, not_found if the tenant does not exist and has no entries. */
+/** The entries of a balance, newest first. @throws {CommandError} not_found as {@link showWallet} */
 export async function walletEntries(
-  tenant: string,
-  limit: number,
-  storeUrl: string,
-  ports: ReadPorts,
-): Promise<EntriesShown> {
-  return withStore(storeUrl, 'read', ports, async store => {
-    const live = await store.live()
-    const entries = await store.accounting.walletEntries(tenant, { limit })
-    if (entries.length === 0 && !tenantSpec(live, tenant)) throw noTenant(live, tenant)
-    return { currency: currencyOf(live), entries }
-  })
+  { store }: Context,
+  { tenant, ...query }: PageQuery & { readonly tenant: string },
+): Promise<Page<EntryShown>> {
+  await billingOf(store, tenant)
+  return pageOf(
+    query,
+    (limit, mark) => store.accounting.walletEntries(tenant, { limit, ...idBefore(mark) }),
+    entry => entry.id,
+    entryToJson,
+  )
 }
 
 /**
- * Books a credit, once per reference. The author is the user logged in to this machine.
- * @throws {CommandError} store_…, not_found if the tenant does not exist, reference_taken if the reference was used for a different
- * booking
+ * Books an amount, once per reference. `credit` adds to a balance, `debit` subtracts from it, but never from the open
+ * holds of a prepaid tenant. `adjust` corrects a balance by a signed amount: charges are never changed, but their amount
+ * can be refunded.
+ *
+ * @throws {CommandError} not_found if the tenant does not exist, reference_taken if the reference was used for a different booking,
+ * balance_too_low if a prepaid balance does not cover it.
  */
-export async function creditWallet(
-  adjustment: Omit<Adjustment, 'author'>,
-  storeUrl: string,
-  ports: WritePorts,
-): Promise<BookedAdjustment> {
-  return book('credit', adjustment, storeUrl, ports)
-}
-
-/**
- * Books a debit, once per reference. The open holds of a prepaid tenant stay covered.
- * @throws {CommandError} as {@link creditWallet} · balance_too_low if a prepaid balance does not cover it
- */
-export async function debitWallet(
-  adjustment: Omit<Adjustment, 'author'>,
-  storeUrl: string,
-  ports: WritePorts,
-): Promise<BookedAdjustment> {
-  return book('debit', adjustment, storeUrl, ports)
-}
-
-/**
- * Corrects a balance by a signed amount, once per reference: charges are never changed, but their amount can be
- * refunded. Otherwise like {@link debitWallet}.
- */
-export async function adjustWallet(
-  adjustment: Omit<Adjustment, 'author'>,
-  storeUrl: string,
-  ports: WritePorts,
-): Promise<BookedAdjustment> {
-  return book('adjust', adjustment, storeUrl, ports)
-}
-
-async function book(
+export async function bookWallet(
+  context: Context,
   kind: 'credit' | 'debit' | 'adjust',
   adjustment: Omit<Adjustment, 'author'>,
-  storeUrl: string,
-  ports: WritePorts,
 ): Promise<BookedAdjustment> {
-  ports.signal.throwIfAborted()
-  return withStore(storeUrl, 'write', ports, async store => {
-    const live = await store.live()
-    if (!tenantSpec(live, adjustment.tenant)) throw noTenant(live, adjustment.tenant)
-    const signed = { ...adjustment, ...loggedIn(ports.environment) }
-    ports.signal.throwIfAborted()
-    const booked = await store.accounting[kind](signed)
-    if (booked.isNew)
-      await record(store, { action: `${kind}_wallet`, target: `tenant/${adjustment.tenant}` }, ports)
-    return { ...booked, currency: currencyOf(live) }
-  })
+  const { store, actor, signal } = context
+  const { tenant } = adjustment
+  if (!(await specOf(store, tenant))) throw await noTenant(store, tenant)
+  signal.throwIfAborted()
+  const author = actor.name === undefined ? {} : { author: actor.name }
+  const { entry, isNew, balanceNano } = await store.accounting[kind]({ ...adjustment, ...author })
+  if (isNew) await record(context, { action: `${kind}_wallet`, target: `tenant/${tenant}` })
+  return {
+    tenant,
+    currency: await readCurrency(store),
+    booked: isNew,
+    balance: formatNano(balanceNano),
+    entry: entryToJson(entry),
+  }
 }
 
-function tenantSpec(live: Live, name: string): Tenant | undefined {
-  const stored = live.resources.find(resource => resource.kind === 'tenant' && resource.name === name)
+/** Undefined for a deleted tenant with entries. @throws {CommandError} not_found */
+async function billingOf(store: Context['store'], tenant: string): Promise<Tenant['billing'] | undefined> {
+  const spec = await specOf(store, tenant)
+  if (!spec && (await store.accounting.walletEntries(tenant, { limit: 1 })).length === 0)
+    throw await noTenant(store, tenant)
+  return spec?.billing
+}
+
+async function specOf(store: Context['store'], name: string): Promise<Tenant | undefined> {
+  const [stored] = (await store.find({ kind: 'tenant', name })).resources
   return stored && decode('tenant', stored.spec)
 }
 
-function noTenant(live: Live, name: string): CommandError {
+async function noTenant(store: Context['store'], name: string): Promise<CommandError> {
+  const live = await store.find({ kind: 'tenant' })
   return new CommandError('not_found', `There is no tenant ${name}.`, {
     hint: didYouMean(live, 'tenant', name) ?? existingNames(live, 'tenant'),
   })

@@ -1,5 +1,4 @@
 import { configurationsOn } from '../../src/admin/configurations.ts'
-import type { ProbeVerdict } from '../../src/admin/ports.ts'
 import { startControl } from '../../src/admin/server.ts'
 import type { Clock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
@@ -7,8 +6,8 @@ import { PasswordHasher } from '../../src/base/password.ts'
 import { systemRandom } from '../../src/base/random.ts'
 import { API_PREFIX, type OperationId, operation } from '../../src/schema/api/operations.ts'
 import type { Carrier, Role } from '../../src/schema/user.ts'
-import { maintenancePort } from '../../src/server/maintenance-port.ts'
 import type { ProbeOrder } from '../../src/services/changes/types.ts'
+import type { ProbeVerdict } from '../../src/services/endpoints.ts'
 import { recentUse } from '../../src/services/recent-use.ts'
 import { sealCredential } from '../../src/services/secrets.ts'
 import { MasterKey } from '../../src/store/master-key.ts'
@@ -134,9 +133,8 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
       }),
       endpointHealth: async () =>
         new Map([['declared', { state: 'healthy', since: '2026-01-15T12:00:00.000Z' }]]),
-      currency: async () => 'EUR',
       explain: async () => ({ source: 'gateway', at: '2026-01-15T12:00:00.000Z', unknown: [] }),
-      maintenance: maintenancePort(store),
+      signal: new AbortController().signal,
       publicUrl: options.publicUrl,
       trustedProxies: options.trustedProxies ?? [],
     },

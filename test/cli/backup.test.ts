@@ -35,7 +35,7 @@ beforeEach(async () => {
   await run('wallet credit blue 50 --reference inv-1')
 })
 
-const revisions = async (line: string) => JSON.parse((await run(`${line} --format json`)).stdout).length
+const revisions = async (line: string) => JSON.parse((await run(`${line} --format json`)).stdout).data.length
 
 /** More than one step of a copy. */
 function fill(rows: number): void {

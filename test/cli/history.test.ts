@@ -32,7 +32,7 @@ describe('gw history', () => {
 
   it('lists as many as are asked for', async () => {
     const { stdout } = await run('history --limit 1 --format json')
-    expect(JSON.parse(stdout).map(({ id }: { id: number }) => id)).toEqual([3])
+    expect(JSON.parse(stdout).data.map(({ id }: { id: number }) => id)).toEqual([3])
     expect((await run('history --limit 0')).exit).toBe(64)
   })
 
@@ -95,7 +95,7 @@ describe('gw rollback', () => {
     dir.write('gw.yaml', FIRST)
     expect((await run('diff --exit-code')).exit).toBe(0)
     expect((await run('keys show robot')).exit, 'it did not stand at 1').toBe(4)
-    const [newest] = JSON.parse((await run('history --format json')).stdout)
+    const [newest] = JSON.parse((await run('history --format json')).stdout).data
     expect(newest).toMatchObject({ id: 4, origin: 'rollback', restores: 1, author: 'ada' })
     expect((await run('history')).stdout).toContain('rollback to 1')
   })
@@ -108,7 +108,7 @@ describe('gw rollback', () => {
       revision: 3,
       plan: { base: 3, restores: 2, blast_radius: { goes_away: [{ kind: 'tenant', name: 'green' }] } },
     })
-    expect(JSON.parse((await run('history --format json')).stdout)).toHaveLength(3)
+    expect(JSON.parse((await run('history --format json')).stdout).data).toHaveLength(3)
   })
 
   it('asks, rejects without a person, and takes no for an answer', async () => {

@@ -44,7 +44,7 @@ describe('gw keys create', () => {
   })
 
   it('tells programs the revision, or the secret', async () => {
-    expect(await json('keys create a --kind platform')).toEqual({ key: 'a', revision: 2 })
+    expect(await json('keys create a --kind platform')).toMatchObject({ name: 'a', created_revision: 2 })
     expect(await json('keys create b --kind platform --issue')).toEqual({
       key: 'b',
       secret: expect.stringMatching(/^gw_\w{46}$/),
@@ -85,7 +85,7 @@ describe('gw keys create', () => {
     const ended = await run(`keys create ${words}`)
     expect({ exit: ended.exit, stdout: ended.stdout }).toEqual({ exit, stdout: '' })
     expect(ended.stderr).toMatch(message)
-    expect(await json('keys list')).toHaveLength(2)
+    expect((await json('keys list')).data).toHaveLength(2)
   })
 })
 
@@ -109,7 +109,7 @@ describe('gw keys revoke', () => {
 
   it('says so where there was nothing to end', async () => {
     expect((await run('keys revoke app')).stdout).toBe('Key app had no active secret.\n')
-    expect(await json('keys revoke app')).toEqual({ key: 'app', revoked: 0, disabled: false })
+    expect(await json('keys revoke app')).toEqual({ key: 'app', secrets: 0, held: false })
   })
 
   it('disables a key whose secret the configuration brings along', async () => {
@@ -123,7 +123,7 @@ describe('gw keys revoke', () => {
   it('keeps a key disabled that was disabled manually', async () => {
     await run('keys issue app')
     await run('keys disable app')
-    expect(await json('keys revoke app')).toEqual({ key: 'app', revoked: 1, disabled: false })
+    expect(await json('keys revoke app')).toEqual({ key: 'app', secrets: 1, held: false })
     expect(await json('keys show app')).toMatchObject({ state: 'held' })
   })
 
@@ -137,7 +137,7 @@ describe('gw keys revoke', () => {
 describe('gw keys delete', () => {
   it('deletes a key that the command line made, with its secrets', async () => {
     await run('keys create bot --kind platform --issue')
-    expect(await json('keys delete bot --yes')).toEqual({ key: 'bot', revision: 3 })
+    expect(await json('keys delete bot --yes')).toEqual({ revision: 3 })
     expect((await run('keys show bot')).exit).toBe(4)
     await run('keys create bot --kind platform')
     expect(await json('keys show bot')).toMatchObject({ state: 'no_secret' })

@@ -135,11 +135,11 @@ describe('gw keys list and show', () => {
     await expect(stdout).toMatchFileSnapshot('golden/keys-list.narrow.txt')
   })
 
-  it('give programs an array, and one object', async () => {
+  it('give programs a page, and one object', async () => {
     await run('keys issue app')
     const { stdout } = await run('keys list --format json')
     await expect(stdout).toMatchFileSnapshot('golden/keys-list.json.txt')
-    const [app] = JSON.parse(stdout).filter((key: { name: string }) => key.name === 'app')
+    const [app] = JSON.parse(stdout).data.filter((key: { name: string }) => key.name === 'app')
     const { spend, ...shown } = await json('keys show app')
     expect(shown).toEqual(app)
     expect(spend).toEqual({ tokens: 0, amount: '0', currency: 'EUR' })
@@ -200,7 +200,7 @@ describe('gw keys list and show', () => {
     const { exit, stdout, stderr } = await run('keys list')
     expect({ exit, stdout }).toEqual({ exit: 0, stdout: '' })
     expect(stderr).toContain('No keys yet')
-    expect(await json('keys list')).toEqual([])
+    expect((await json('keys list')).data).toEqual([])
   })
 })
 

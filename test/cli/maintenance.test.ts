@@ -61,12 +61,12 @@ describe('gw maintenance', () => {
   it('answers in JSON', async () => {
     const json = async (...words: string[]) =>
       JSON.parse((await run('maintenance', ...words, '--format', 'json')).stdout)
-    const off = { maintenance: false, message: null, by_hand: null, declared: false }
+    const off = { on: false, declared: false }
     expect(await json('status')).toMatchObject(off)
     expect(await json('on', '--message', 'Soon.')).toMatchObject({
-      maintenance: true,
+      on: true,
       message: 'Soon.',
-      by_hand: { since: '2026-01-15T12:00:00.000Z', author: 'ada' },
+      switched: { since: '2026-01-15T12:00:00.000Z', author: 'ada', message: 'Soon.' },
       changed: true,
     })
     expect(await json('off')).toMatchObject({ ...off, changed: true })

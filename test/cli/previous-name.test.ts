@@ -61,20 +61,22 @@ describe('previous_name', () => {
   it('keeps usage, spend, wallet, secrets and calls, under the new name', async () => {
     const before = {
       wallet: await json('wallet show blue'),
-      usage: await json('usage --by key --since 24h'),
-      entries: await json('wallet entries blue'),
+      usage: (await json('usage --by key --since 24h')).data,
+      entries: (await json('wallet entries blue')).data,
     }
     expect((await run('apply --yes')).exit).toBe(0)
     expect(await json('wallet show azure')).toEqual({ ...before.wallet, tenant: 'azure' })
-    expect(await json('usage --by key --since 24h')).toEqual([{ ...before.usage[0], key: 'application' }])
+    expect((await json('usage --by key --since 24h')).data).toEqual([
+      { ...before.usage[0], label: 'application' },
+    ])
     for (const [by, name] of [
       ['tenant', 'azure'],
       ['model', 'talk'],
       ['endpoint', 'quick'],
     ]) {
-      expect(await json(`usage --by ${by} --since 24h`)).toMatchObject([{ [by ?? '']: name, requests: 2 }])
+      expect((await json(`usage --by ${by} --since 24h`)).data).toMatchObject([{ label: name, requests: 2 }])
     }
-    expect(await json('wallet entries azure')).toHaveLength(before.entries.length)
+    expect((await json('wallet entries azure')).data).toHaveLength(before.entries.length)
     expect(await json('keys show application')).toMatchObject({ state: 'active' })
     const calls = (await run('logs --key application --format json')).stdout.trim().split('\n')
     expect(calls).toHaveLength(2)
@@ -102,7 +104,9 @@ describe('previous_name', () => {
     await run('apply --yes')
     dir.write('gw.yaml', `${RENAMED}  app: { kind: tenant, tenant: azure }\n`)
     await run('apply --yes')
-    expect(await json('usage --by key --since 24h')).toMatchObject([{ key: 'application', requests: 2 }])
+    expect((await json('usage --by key --since 24h')).data).toMatchObject([
+      { label: 'application', requests: 2 },
+    ])
     expect((await run('logs --key app --format json')).stdout).toBe('')
     expect(await json('keys show app')).toMatchObject({ state: 'no_secret' })
   })
@@ -114,7 +118,7 @@ describe('previous_name', () => {
     expect(stdout).toContain('renamed from application')
     expect(stdout).toContain('0 to create, 4 to update, 0 to delete')
     expect(stdout).not.toContain('no secret')
-    expect(await json('usage --by key --since 24h')).toMatchObject([{ key: 'app', requests: 2 }])
+    expect((await json('usage --by key --since 24h')).data).toMatchObject([{ label: 'app', requests: 2 }])
     expect(await json('keys show app')).toMatchObject({ state: 'active' })
     dir.write('gw.yaml', FIRST)
     expect((await run('diff --exit-code')).exit).toBe(0)

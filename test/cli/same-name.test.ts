@@ -77,9 +77,9 @@ describe('a tenant that is deleted by its files', () => {
     const { users } = await opened()
     expect(await users.user('tom')).toMatchObject({ enabled: false, sessions: 0 })
     expect(await json('wallet show blue')).toMatchObject({ balance: '0' })
-    expect(await json('wallet entries blue')).toEqual([])
+    expect((await json('wallet entries blue')).data).toEqual([])
     expect((await run('logs --key app --format json')).stdout).toBe('')
-    const names = (await json('usage --by key --since 24h')).map(({ key }: { key: string }) => key)
+    const names = (await json('usage --by key --since 24h')).data.map(({ label }: { label: string }) => label)
     expect(names).toEqual(['app~until-r3'])
     expect((await run('ledger verify')).exit).toBe(0)
   })
@@ -90,7 +90,7 @@ describe('a tenant that is deleted by its files', () => {
     await apply(WITH_TENANT)
     expect((await run('rollback 1 --yes')).exit).toBe(0)
     expect(await json('wallet show blue')).toEqual(before)
-    expect(await json('usage --by key --since 24h')).toMatchObject([{ key: 'app', requests: 1 }])
+    expect((await json('usage --by key --since 24h')).data).toMatchObject([{ label: 'app', requests: 1 }])
   })
 
   it('leaves nothing to a tenant that bears the name which it had got by a rename', async () => {

@@ -42,7 +42,7 @@ describe('gw tokens', () => {
     const token = made.stdout.trim()
     expect((await users(token)).status).toBe(200)
     const listed = await run('tokens list --format json')
-    const [row] = JSON.parse(listed.stdout)
+    const [row] = JSON.parse(listed.stdout).data
     expect(row).toMatchObject({ name: 'nightly', user: 'admin', role: 'admin', scope: 'read' })
     const spanMs = Date.parse(row.expires_at) - Date.parse(row.created_at)
     expect(Math.abs(spanMs - 30 * 86_400_000)).toBeLessThan(1_000)

@@ -98,15 +98,14 @@ describe('gw usage', () => {
     someTraffic()
     const { stderr } = await run('usage --since 2026-01-10T08:07:00Z --until 2026-01-15T11:50:00Z')
     expect(stderr).toBe('Billed calls from 2026-01-10T08:00Z to 2026-01-15T12:00Z:\n')
-    const rows = await json('usage --since 2026-01-10T08:07:00Z --until 2026-01-15T11:50:00Z')
-    expect(rows.length).toBeGreaterThan(1)
-    for (const row of rows) {
-      expect(row).toMatchObject({ from: '2026-01-10T08:00:00.000Z', to: '2026-01-15T12:00:00.000Z' })
-    }
+    expect(await json('usage --since 2026-01-10T08:07:00Z --until 2026-01-15T11:50:00Z')).toMatchObject({
+      since: '2026-01-10T08:00:00.000Z',
+      until: '2026-01-15T12:00:00.000Z',
+    })
     expect((await run('usage')).stderr).toBe('Billed calls from 2025-12-16T12:00Z to 2026-01-15T12:00Z:\n')
   })
 
-  it('gives programs an array', async () => {
+  it('gives programs one document', async () => {
     someTraffic()
     const { stdout } = await run('usage --by tenant --format json')
     await expect(stdout).toMatchFileSnapshot('golden/usage-tenant.json.txt')
@@ -115,7 +114,7 @@ describe('gw usage', () => {
   it('counts what the filters let through, and nothing else', async () => {
     someTraffic()
     const requests = async (words: string) =>
-      (await json(`usage ${words}`)).map((row: { requests: number }) => row.requests)
+      (await json(`usage ${words}`)).data.map((row: { requests: number }) => row.requests)
     expect(await requests('--key app')).toEqual([1, 1])
     expect(await requests('--tenant blue --model chat')).toEqual([2])
     expect(await requests('--endpoint slow')).toEqual([1])
@@ -126,19 +125,21 @@ describe('gw usage', () => {
 
   it('begins days where the zone does', async () => {
     traffic(...billed({ id: 'late', atMs: Date.UTC(2026, 0, 14, 23, 30) }))
-    expect(await json('usage --by day')).toMatchObject([{ day: '2026-01-14' }])
-    expect(await json('usage --by day --timezone Europe/Berlin')).toMatchObject([{ day: '2026-01-15' }])
-    expect(await json('usage --since 2026-01-15 --timezone Europe/Berlin')).toHaveLength(1)
-    expect(await json('usage --since 2026-01-15')).toHaveLength(0)
+    expect((await json('usage --by day')).data).toMatchObject([{ label: '2026-01-14' }])
+    expect((await json('usage --by day --timezone Europe/Berlin')).data).toMatchObject([
+      { label: '2026-01-15' },
+    ])
+    expect((await json('usage --since 2026-01-15 --timezone Europe/Berlin')).data).toHaveLength(1)
+    expect((await json('usage --since 2026-01-15')).data).toHaveLength(0)
     expect(
-      await json('usage --since 2026-01-14 --until 2026-01-15 --timezone America/New_York'),
+      (await json('usage --since 2026-01-14 --until 2026-01-15 --timezone America/New_York')).data,
     ).toHaveLength(1)
   })
 
   it('by days of the last two days begins with a whole day', async () => {
     traffic(...billed({ id: 'early', atMs: NOON_MS - 2 * DAY_MS - 3_600_000 }))
-    expect(await json('usage --by day --since 2d')).toHaveLength(1)
-    expect(await json('usage --by key --since 2d')).toHaveLength(0)
+    expect((await json('usage --by day --since 2d')).data).toHaveLength(1)
+    expect((await json('usage --by key --since 2d')).data).toHaveLength(0)
   })
 
   it('says kindly that there was nothing, and which name may be the reason', async () => {
@@ -147,7 +148,7 @@ describe('gw usage', () => {
     expect(stderr).toBe(
       'No billed calls from 2026-01-08T12:00Z to 2026-01-15T12:00Z. There is no key ap now. Did you mean app?\n',
     )
-    expect(await json('usage')).toEqual([])
+    expect((await json('usage')).data).toEqual([])
   })
 
   it.each<[string, RegExp]>([
@@ -170,7 +171,7 @@ describe('gw keys list', () => {
     await run('keys create idle --kind platform')
     clock.advance(DAY_MS)
     const names = async (words: string) =>
-      (await json(`keys list ${words}`)).map((key: { name: string }) => key.name)
+      (await json(`keys list ${words}`)).data.map((key: { name: string }) => key.name)
     expect(await names('--unused 31d')).toEqual([])
     expect(await names('--unused 29d')).toEqual(['app'])
     expect(await names('--unused 1d')).toEqual(['app', 'idle'])
@@ -182,7 +183,7 @@ describe('gw keys list', () => {
     await run('keys create never --kind platform')
     const { stdout } = await run('keys list --expiring 14d')
     await expect(stdout).toMatchFileSnapshot('golden/keys-list-expiring.txt')
-    expect(await json('keys list --expiring 14d --unused 1h')).toEqual([])
+    expect((await json('keys list --expiring 14d --unused 1h')).data).toEqual([])
     clock.advance(10 * DAY_MS)
     expect((await run('keys list --expiring 14d')).stderr).toBe('No such keys.\n')
   })

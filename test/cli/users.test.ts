@@ -104,15 +104,14 @@ test('users are listed, disabled, enabled and given a new password', async () =>
   expect((await run('users disable tom')).stdout).toBe('User tom was disabled already.\n')
   const last = await run('users disable ada')
   expect([last.exit, last.stderr]).toEqual([4, expect.stringContaining('GW4017')])
-  expect(JSON.parse((await run('users enable tom --format json')).stdout)).toEqual({
-    user: 'tom',
-    state: 'enabled',
-    changed: true,
+  expect(JSON.parse((await run('users enable tom --format json')).stdout)).toMatchObject({
+    name: 'tom',
+    enabled: true,
   })
   const before = await (await users()).credential('tom')
   expect((await run('users reset-password tom --password -', { stdin: 'another horse' })).exit).toBe(0)
   expect((await (await users()).credential('tom'))?.passwordHash).not.toBe(before?.passwordHash)
-  expect(JSON.parse((await run('users list --format json')).stdout)).toMatchObject([
+  expect(JSON.parse((await run('users list --format json')).stdout).data).toMatchObject([
     { name: 'ada', role: 'admin', enabled: true, sessions: 0 },
     { name: 'tom', role: 'tenant', tenant: 'acme' },
   ])

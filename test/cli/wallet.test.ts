@@ -44,7 +44,7 @@ describe('gw wallet credit', () => {
       balance: '50',
       entry: { id: 1, author: 'ann' },
     })
-    expect(await json('wallet entries paid')).toHaveLength(1)
+    expect((await json('wallet entries paid')).data).toHaveLength(1)
   })
 
   it('of another amount under the same reference is rejected', async () => {
@@ -125,7 +125,7 @@ describe('gw wallet adjust', () => {
     expect((await run('wallet adjust paid 1.5 --reference req_2')).stderr).toContain(
       'req_2 is an adjustment of -1.5',
     )
-    expect(await json('wallet entries paid')).toMatchObject([
+    expect((await json('wallet entries paid')).data).toMatchObject([
       { kind: 'adjust', amount: '-1.5', reference: 'req_2' },
       { kind: 'adjust', amount: '0.25' },
       { kind: 'credit' },
@@ -179,7 +179,7 @@ describe('gw wallet show', () => {
     dir.write('gw.yaml', 'version: 1\nset: shop\n')
     expect((await run('apply --yes --skip-probe --allow-deletes 10')).exit).toBe(0)
     expect((await run('wallet show blue')).stdout).toContain('the tenant is deleted')
-    expect(await json('wallet entries blue')).toHaveLength(1)
+    expect((await json('wallet entries blue')).data).toHaveLength(1)
     for (const words of ['show paid', 'entries paid']) {
       const { exit, stderr } = await run(`wallet ${words}`)
       expect(exit).toBe(4)
@@ -210,7 +210,7 @@ describe('gw wallet entries', () => {
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80)
   })
 
-  it('give programs an array', async () => {
+  it('give programs a page', async () => {
     const { stdout } = await run('wallet entries paid --format json')
     await expect(stdout).toMatchFileSnapshot('golden/wallet-entries.json.txt')
   })
@@ -225,6 +225,6 @@ describe('gw wallet entries', () => {
     const { exit, stdout, stderr } = await run('wallet entries blue')
     expect({ exit, stdout }).toEqual({ exit: 0, stdout: '' })
     expect(stderr).toBe('The wallet of blue has no entries yet.\n')
-    expect(await json('wallet entries blue')).toEqual([])
+    expect(await json('wallet entries blue')).toEqual({ data: [], next_cursor: null })
   })
 })

@@ -8,7 +8,7 @@ import { formatNano } from '../../src/base/decimal.ts'
 import { createLog } from '../../src/base/log.ts'
 import { systemRandom } from '../../src/base/random.ts'
 import { serve } from '../../src/server/serve.ts'
-import { creditWallet } from '../../src/services/wallet.ts'
+import { bookWallet } from '../../src/services/wallet.ts'
 import { openStore } from '../../src/store/open.ts'
 import { json, sse } from '../support/answers.ts'
 import { gate } from '../support/gate.ts'
@@ -149,14 +149,14 @@ test('a gateway does not start on a database that is read-only, and says so', as
 
 test('a credit that another process books reaches a prepaid tenant of a running gateway: 402 before, 200 soon after', async () => {
   const folder = tempDir(onTestFinished).path
-  const { upstream, call, ports, gateway } = await scene(folder, 'billing: prepaid')
+  const { upstream, call, gateway } = await scene(folder, 'billing: prepaid')
   upstream.answer(json({ usage: USAGE }))
   const rejected = await call(CHAT, {})
   expect(rejected.status).toBe(402)
   expect(await rejected.text()).toContain('balance 0, held 0, needed 0.0')
   expect(upstream.requests).toEqual([])
   const adjustment = { tenant: 'acme', amountNano: 1_000_000_000n, reference: 'invoice-1' }
-  await creditWallet(adjustment, gateway.store, ports)
+  await gateway.inStore(context => bookWallet(context, 'credit', adjustment))
   const booked = performance.now()
   let status = 402
   while (status === 402 && performance.now() - booked < 5_000) status = (await call(CHAT, {})).status
@@ -169,13 +169,10 @@ test('a debit of another process is off the balance at once: what it took is nei
   const folder = tempDir(onTestFinished).path
   const store = await openStore(`sqlite:${folder}/gw.db`, { mode: 'create', clock: systemClock })
   onTestFinished(() => store.close())
-  const { upstream, call, ports, gateway } = await scene(folder, 'billing: prepaid, limits: { rpm: 10 }')
+  const { upstream, call, gateway } = await scene(folder, 'billing: prepaid, limits: { rpm: 10 }')
   upstream.answer(json({ usage: USAGE }))
-  await creditWallet(
-    { tenant: 'acme', amountNano: 1_000_000_000n, reference: 'invoice-1' },
-    gateway.store,
-    ports,
-  )
+  const credit = { tenant: 'acme', amountNano: 1_000_000_000n, reference: 'invoice-1' }
+  await gateway.inStore(context => bookWallet(context, 'credit', credit))
   let status = 402
   while (status === 402) status = (await call(CHAT, {})).status
   expect(status).toBe(200)

@@ -1,6 +1,5 @@
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
-import { switchMaintenanceOff, switchMaintenanceOn } from '../../src/services/maintenance.ts'
 import { withStore } from '../../src/services/stored.ts'
 import type { Store } from '../../src/store/types.ts'
 import { json } from '../support/answers.ts'
@@ -121,7 +120,7 @@ describe('a running gateway', () => {
     await gateway.apply(config('never', 'upstream_key: { env: NOT_SET_ANYWHERE }'))
     await rejected
     const switchedAt = performance.now()
-    await inStore(store => switchMaintenanceOn(store, { message: 'Back at ten.' }))
+    await inStore(store => store.switchMaintenanceOn({ message: 'Back at ten.' }))
     await gateway.logged('"maintenance"')
     expect(performance.now() - switchedAt).toBeLessThan(1_000)
     const answer = await chat('healed')
@@ -135,7 +134,7 @@ describe('a running gateway', () => {
       reasons: ['maintenance: Back at ten.', expect.stringMatching(/^reload_rejected: revision \d+: /)],
     })
     const off = gateway.logged('"maintenance"')
-    await inStore(switchMaintenanceOff)
+    await inStore(store => store.switchMaintenanceOff())
     await off
     expect((await chat('never')).status).toBe(404)
     const healed = gateway.reloaded()

@@ -8,6 +8,7 @@ import {
   validateConfiguration,
 } from '../../src/services/configuration.ts'
 import type { AppPorts } from '../../src/services/context.ts'
+import { withStore } from '../../src/services/stored.ts'
 import { openStore } from '../../src/store/open.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import { testClock } from '../support/test-clock.ts'
@@ -106,7 +107,13 @@ describe('applying a tree', () => {
     const file = dir.write('gw.yaml', TREE)
     const { applied } = await applyConfiguration([file], STORE, world(dir), agree)
     expect(applied.revision).toBe(1)
-    expect((await exportConfiguration(undefined, STORE, world(dir))).yaml).toContain('env: NOT_SET')
+    expect(
+      (
+        await withStore(STORE, 'read', world(dir), store =>
+          exportConfiguration({ store }, { set: undefined }),
+        )
+      ).yaml,
+    ).toContain('env: NOT_SET')
   })
 })
 

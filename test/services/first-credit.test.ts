@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../src/base/clock.ts'
-import { creditWallet } from '../../src/services/wallet.ts'
+import { bookWallet } from '../../src/services/wallet.ts'
 import { json } from '../support/answers.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -37,8 +36,8 @@ keys:
     return answer.status
   }
   expect(await chat()).toBe(402)
-  const ports = { cwd: dir.path, clock: systemClock, environment: {}, signal: new AbortController().signal }
-  await creditWallet({ tenant: 'acme', amountNano: 10n ** 10n, reference: 'first' }, gateway.store, ports)
+  const credit = { tenant: 'acme', amountNano: 10n ** 10n, reference: 'first' }
+  await gateway.inStore(context => bookWallet(context, 'credit', credit))
   const served = gateway.reloaded()
   await gateway.apply(config('EUR'))
   await served

@@ -94,7 +94,7 @@ test('a credential that was given over REST is what the upstream is sent, also a
   expect(readdirSync(dir.path)).toContain('gw.db.key')
 
   // It is no business of the files: what they would have to say is what they say.
-  const { yaml } = await exportConfiguration(undefined, gateway.store, ports(dir.path))
+  const { yaml } = await gateway.inStore(context => exportConfiguration(context, { set: undefined }))
   const exported = { ...ports(dir.path), readStdin: () => Promise.resolve(Buffer.from(yaml)) }
   expect((await planConfiguration(['-'], gateway.store, exported)).plan.changes).toEqual([])
   expect(yaml).not.toMatch(/embedder|stored/)

@@ -5,8 +5,9 @@ import { systemRandom } from '../../src/base/random.ts'
 import { serve } from '../../src/server/serve.ts'
 import type { Serving } from '../../src/server/serving.ts'
 import { applyConfiguration } from '../../src/services/configuration.ts'
-import type { AppPorts } from '../../src/services/context.ts'
+import type { AppPorts, Context } from '../../src/services/context.ts'
 import { disableKey, enableKey, issueKeys } from '../../src/services/keys.ts'
+import { localContext, withStore } from '../../src/services/stored.ts'
 import { LedgerThread } from '../../src/store/ledger/ledger-thread.ts'
 import { tempDir } from './temp-dir.ts'
 import type { WhenOver } from './when-over.ts'
@@ -17,6 +18,8 @@ export interface WholeGateway {
   readonly gatewayUrl: string
   readonly controlUrl: string
   readonly store: string
+  /** Runs services as `gw` would. */
+  inStore<T>(work: (context: Context) => Promise<T>): Promise<T>
   /** Lines of the log, as they were written. */
   readonly log: readonly string[]
   /** Applies a file or directory to the store, as another process would. Gives the new revision. */
@@ -59,6 +62,8 @@ export async function wholeGateway(
     const { applied } = await applyConfiguration([from], store, ports, async () => undefined)
     return applied.revision
   }
+  const inStore = <T>(work: (context: Context) => Promise<T>): Promise<T> =>
+    withStore(store, 'write', ports, opened => work(localContext(opened, ports)))
   const log: string[] = []
   const waiting = new Set<{ readonly message: string; readonly resolve: (line: string) => void }>()
   const write = (line: string): void => {
@@ -97,15 +102,16 @@ export async function wholeGateway(
     gatewayUrl: serving.gatewayUrl ?? '',
     controlUrl: serving.controlUrl ?? '',
     store,
+    inStore,
     log,
     apply,
     reloaded,
     logged,
-    enable: async key => void (await enableKey(key, store, ports)),
-    disable: async key => void (await disableKey(key, store, ports)),
+    enable: async key => void (await inStore(context => enableKey(context, { name: key }))),
+    disable: async key => void (await inStore(context => disableKey(context, { name: key }))),
     issue: async key => {
       const known = reloaded()
-      const [issued] = await issueKeys([key], store, ports)
+      const [issued] = await inStore(context => issueKeys(context, { names: [key] }))
       await known
       return issued?.secret ?? ''
     },

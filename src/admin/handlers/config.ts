@@ -1,12 +1,12 @@
-import { revisionToJson } from '../../services/changes/revision-json.ts'
+import { record } from '../../services/audit.ts'
+import { listRevisions } from '../../services/history.ts'
 import type { Counts } from '../../store/types.ts'
 import type { Caller, HandlersOf } from '../call.ts'
-import { idBefore, pageOf } from '../paging.ts'
 import type { ChangeAuthor, UseCasePorts } from '../ports.ts'
 
 type Ids = 'validate_config' | 'plan_config' | 'apply_config' | 'list_revisions' | 'roll_back'
 
-export function configHandlers({ store, configurations }: UseCasePorts): HandlersOf<Ids> {
+export function configHandlers({ configurations }: Pick<UseCasePorts, 'configurations'>): HandlersOf<Ids> {
   return {
     async validate_config({ body }) {
       return { body: await configurations.validate(body.yaml) }
@@ -14,25 +14,20 @@ export function configHandlers({ store, configurations }: UseCasePorts): Handler
     async plan_config({ body }) {
       return { body: await configurations.plan(body.yaml) }
     },
-    async apply_config({ body, caller, markUnchanged }) {
+    async apply_config({ body, caller, context }) {
       const { revision, counts, set } = await configurations.apply(body, authorOf(caller))
-      if (isEmpty(counts)) markUnchanged()
-      return { body: { revision, counts }, revision, target: `set/${set}` }
+      const change = { action: 'apply_config', target: `set/${set}`, revision } as const
+      if (!isEmpty(counts)) await record(context, change)
+      return { body: { revision, counts } }
     },
-    async list_revisions({ query }) {
-      return {
-        body: await pageOf(
-          query,
-          (limit, mark) => store.revisions({ limit, ...idBefore(mark) }),
-          revision => revision.id,
-          revisionToJson,
-        ),
-      }
+    async list_revisions({ query, context }) {
+      return { body: await listRevisions(context, query) }
     },
-    async roll_back({ body, caller, markUnchanged }) {
+    async roll_back({ body, caller, context }) {
       const { revision, counts } = await configurations.rollBack(body.revision, authorOf(caller))
-      if (isEmpty(counts)) markUnchanged()
-      return { body: { revision, counts }, revision, target: `revision/${body.revision}` }
+      const change = { action: 'roll_back', target: `revision/${body.revision}`, revision } as const
+      if (!isEmpty(counts)) await record(context, change)
+      return { body: { revision, counts } }
     },
   }
 }

@@ -1,6 +1,6 @@
+import { create, find, list, remove, shown, update } from '../../services/resources.ts'
 import type { HandlersOf } from '../call.ts'
-import type { UseCasePorts } from '../ports.ts'
-import { changedReply, create, find, list, remove, shown, shownReply, update } from '../resources.ts'
+import { canonicalOf, patchedSpec, versionedReply } from '../merge-patch.ts'
 
 type Ids =
   | 'list_publications'
@@ -9,23 +9,26 @@ type Ids =
   | 'update_publication'
   | 'delete_publication'
 
-export function publicationHandlers(ports: UseCasePorts): HandlersOf<Ids> {
-  return {
-    async list_publications({ query }) {
-      return { body: await list(ports, 'publication', query, shown) }
-    },
-    async create_publication(call) {
-      const publication = await create(ports, 'publication', call.body.name, call)
-      return changedReply(publication, shown(publication))
-    },
-    async get_publication({ params }) {
-      const { resource } = await find(ports, 'publication', params.name)
-      return shownReply(resource, shown(resource))
-    },
-    async update_publication(call) {
-      const publication = await update(ports, 'publication', call.params.name, call)
-      return changedReply(publication, shown(publication))
-    },
-    delete_publication: call => remove(ports, 'publication', call.params.name, call),
-  }
+const kind = 'publication'
+
+export const publicationHandlers: HandlersOf<Ids> = {
+  async list_publications({ query, context }) {
+    return { body: await list(context, kind, query, shown) }
+  },
+  async create_publication({ json: { name: _name, ...fields }, body: { name }, context }) {
+    const made = { kind, name, spec: canonicalOf(kind, fields) } as const
+    return versionedReply(shown(await create(context, 'create_publication', made)))
+  },
+  async get_publication({ params, context }) {
+    return versionedReply(shown((await find(context, kind, params.name)).resource))
+  },
+  async update_publication({ params, json, version, context }) {
+    const edit = patchedSpec(kind, json)
+    return versionedReply(
+      shown(await update(context, 'update_publication', { kind, ...params, version }, edit)),
+    )
+  },
+  async delete_publication({ params, version, context }) {
+    return { body: await remove(context, 'delete_publication', { kind, ...params, version }) }
+  },
 }

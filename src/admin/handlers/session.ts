@@ -2,6 +2,7 @@ import { keyDigest } from '../../base/api-key.ts'
 import { ApiError } from '../../base/catalogue/api.ts'
 import { iso } from '../../base/iso.ts'
 import { userName } from '../../schema/user.ts'
+import { record } from '../../services/audit.ts'
 import type { Call, HandlersOf } from '../call.ts'
 import type { UseCasePorts } from '../ports.ts'
 import type { SessionCookie } from '../session/credentials.ts'
@@ -72,7 +73,14 @@ export function sessionHandlers(
   }
 
   return {
-    async log_in({ body: { username, password, carrier }, address, device, hasLeft, assertSameSite }) {
+    async log_in({
+      body: { username, password, carrier },
+      address,
+      device,
+      hasLeft,
+      assertSameSite,
+      contextOf,
+    }) {
       // A page of another site must not log its visitor in as another user, either.
       if (carrier === 'cookie') assertSameSite()
       const client = { address, hasLeft, ...(device !== undefined && { device }) }
@@ -87,10 +95,10 @@ export function sessionHandlers(
       // The password was changed meanwhile.
       if (!opened) throw new ApiError('wrong_credentials')
       const { token, session } = opened
+      await record(contextOf(session.user), { action: 'log_in', target: `user/${username}` })
       return {
         body: { ...sessionBody(session), ...(newDevice === undefined && { token }) },
-        user: session.user,
-        target: `user/${username}`,
+        user: username,
         ...(newDevice !== undefined && {
           headers: {
             'set-cookie': [
@@ -104,18 +112,21 @@ export function sessionHandlers(
     async get_session({ caller }) {
       return { body: sessionBody(caller.session) }
     },
-    async log_out({ caller: { session }, store: changing }) {
-      await changing.users.endSession(session.digest)
+    async log_out({ caller: { session }, context }) {
+      await context.store.users.endSession(session.digest)
+      await record(context, { action: 'log_out' })
       return { body: undefined, ...clearCookie(session) }
     },
-    async log_out_everywhere({ caller, store: changing }) {
-      await changing.users.endSessions(caller.name)
+    async log_out_everywhere({ caller, context }) {
+      await context.store.users.endSessions(caller.name)
+      await record(context, { action: 'log_out_everywhere' })
       return { body: undefined, ...clearCookie(caller.session) }
     },
-    async change_password({ body, caller, store: changing, address, device, hasLeft }) {
+    async change_password({ body, caller, context, address, device, hasLeft }) {
       const client = { address, hasLeft, ...(device !== undefined && { device }) }
       await verifiedHash(caller.name, body.current_password, client)
-      await changing.users.setPassword(caller.name, await hasher.hash(body.new_password))
+      await context.store.users.setPassword(caller.name, await hasher.hash(body.new_password))
+      await record(context, { action: 'change_password' })
       return { body: undefined, ...clearCookie(caller.session) }
     },
   }

@@ -1,53 +1,51 @@
-import { ApiError } from '../../base/catalogue/api.ts'
 import { CommandError } from '../../base/catalogue/command.ts'
-import { iso } from '../../base/iso.ts'
 import type { Fields } from '../../schema/api/reshape.ts'
 import { userPlace } from '../../schema/user.ts'
-import type { User, UserChange, UserStoreReads } from '../../store/users/types.ts'
+import { invalid } from '../../services/invalid.ts'
+import {
+  createUser,
+  endUserSessions,
+  listUsers,
+  resetPassword,
+  showUser,
+  type UserShown,
+  updateUser,
+} from '../../services/users.ts'
+import type { User, UserChange } from '../../store/users/types.ts'
 import type { HandlersOf } from '../call.ts'
-import { pageOf } from '../paging.ts'
-import type { UseCasePorts } from '../ports.ts'
-import { checked, invalid } from '../reading.ts'
-import { patched } from '../resources.ts'
+import { patched } from '../merge-patch.ts'
+import { checked } from '../reading.ts'
 
 type Ids = 'list_users' | 'create_user' | 'get_user' | 'update_user' | 'reset_password' | 'end_user_sessions'
 
-export function userHandlers({ store, hasher }: UseCasePorts): HandlersOf<Ids> {
-  const { users } = store
-  return {
-    async list_users({ query }) {
-      const read = (limit: number, after: string | undefined) =>
-        users.users({ limit, ...(after !== undefined && { after }) })
-      return { body: await pageOf(query, read, user => user.name, userBody) }
-    },
-    async create_user({ body: { name, password, role, tenant }, store: changing }) {
-      if (await users.user(name)) throw new ApiError('already_exists', `There is a user ${name} already.`)
-      const passwordHash = await hasher.hash(password)
-      const place = { role, ...(tenant !== undefined && { tenant }) }
-      const user = await withKnownTenant(() => changing.users.createUser({ name, passwordHash, ...place }))
-      return { body: userBody(user), etag: user.version, target: `user/${name}` }
-    },
-    async get_user({ params }) {
-      const user = await findUser(users, params.name)
-      return { body: userBody(user), etag: user.version }
-    },
-    async update_user({ params, json, version, store: changing, markUnchanged }) {
-      const before = await findUser(users, params.name)
-      const change = changeOf(before, json)
-      const user = await withKnownTenant(() => changing.users.changeUser(params.name, change, version))
-      if (user.version === before.version) markUnchanged()
-      return { body: userBody(user), etag: user.version }
-    },
-    async reset_password({ params, body, store: changing }) {
-      await findUser(users, params.name)
-      await changing.users.setPassword(params.name, await hasher.hash(body.password))
-      return { body: undefined }
-    },
-    async end_user_sessions({ params, store: changing, markUnchanged }) {
-      if ((await changing.users.endSessions(params.name)) === 0) markUnchanged()
-      return { body: undefined }
-    },
-  }
+export const userHandlers: HandlersOf<Ids> = {
+  async list_users({ query, context }) {
+    return { body: await listUsers(context, query) }
+  },
+  async create_user({ body: { password, ...newUser }, context }) {
+    return reply(await withKnownTenant(() => createUser(context, newUser, async () => password)))
+  },
+  async get_user({ params, context }) {
+    return reply(await showUser(context, params))
+  },
+  async update_user({ params, json, version, context }) {
+    // Outside: of a missing user the path is wrong, not the body.
+    const { name } = await showUser(context, params)
+    const edit = (before: User) => changeOf(before, json)
+    return reply(await withKnownTenant(() => updateUser(context, { name, version }, edit)))
+  },
+  async reset_password({ params, body, context }) {
+    await resetPassword(context, params, async () => body.password)
+    return { body: undefined }
+  },
+  async end_user_sessions({ params, context }) {
+    await endUserSessions(context, params)
+    return { body: undefined }
+  },
+}
+
+function reply(body: UserShown) {
+  return { body, etag: body.version }
 }
 
 /** Converts a merge patch to a change: role and tenant change together. @throws {ApiError} invalid_request */
@@ -61,26 +59,12 @@ function changeOf({ role, tenant }: User, { enabled, ...patch }: Fields): UserCh
   }
 }
 
-async function findUser(users: UserStoreReads, name: string): Promise<User> {
-  const user = await users.user(name)
-  if (user) return user
-  throw new ApiError('not_found', `There is no user ${name}.`)
-}
-
 /** An unknown tenant is an error of the body, not of the path. */
-async function withKnownTenant(work: () => Promise<User>): Promise<User> {
+async function withKnownTenant(work: () => Promise<UserShown>): Promise<UserShown> {
   try {
     return await work()
   } catch (error) {
     if (!(error instanceof CommandError) || error.code !== 'not_found') throw error
     throw invalid([{ pointer: '/tenant', detail: error.message }])
-  }
-}
-
-function userBody({ createdAtMs, lastLoginAtMs, ...user }: User) {
-  return {
-    ...user,
-    created_at: iso(createdAtMs),
-    ...(lastLoginAtMs !== undefined && { last_login_at: iso(lastLoginAtMs) }),
   }
 }

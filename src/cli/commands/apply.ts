@@ -18,6 +18,7 @@ import { applyPlan, planOfFile } from '../../services/saved-plan.ts'
 import { withoutDefaults } from '../../services/written-fields.ts'
 import { configPaths } from '../config-paths.ts'
 import { confirm, expectAnswerable } from '../confirm.ts'
+import { inStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
 import { planToText } from '../output/plan-text.ts'
 import { probeToJson } from '../output/probe-text.ts'
@@ -103,7 +104,10 @@ async function handler(session: Session, [file]: readonly string[], options: App
       : applyPlan(file, flags.store, ports, review, more)
   }
   const { planned, probed, applied } = await withProgress(session, timeout, execute)
-  const gateways = await awaitServed(session, applied.revision, wait)
+  const gateways =
+    applied.revision === 0
+      ? undefined
+      : await inStore(session, 'read', ({ store }) => awaitServed(session, store, applied.revision, wait))
   const changed = planned.plan.changes.length > 0
   out.result({
     text: () => {

@@ -8,9 +8,10 @@ import { bashCompletion } from '../completion/bash.ts'
 import { fishCompletion } from '../completion/fish.ts'
 import { type CompletedCommand, completedCommands, NAMED_KINDS, type NamedKind } from '../completion/tree.ts'
 import { zshCompletion } from '../completion/zsh.ts'
+import { inStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
 import { printable } from '../output/style.ts'
-import { appPorts, type BindHandler, type Session } from '../session.ts'
+import type { BindHandler, Session } from '../session.ts'
 
 const SHELLS: Readonly<Record<string, (commands: readonly CompletedCommand[]) => string>> = {
   bash: bashCompletion,
@@ -75,9 +76,9 @@ function namesCommand(bind: BindHandler): Command {
 }
 
 async function namesOf(kind: NamedKind, session: Session): Promise<readonly string[]> {
-  const { store } = session.flags
   if (kind === 'fields') return explainableWords()
-  if (kind !== 'revisions') return listNames(KINDS[kind], store, appPorts(session))
-  const revisions = await listRevisions(MAX_REVISIONS, store, appPorts(session))
-  return revisions.map(({ id }) => String(id))
+  return inStore(session, 'read', async context => {
+    if (kind !== 'revisions') return listNames(context, KINDS[kind])
+    return (await listRevisions(context, { limit: MAX_REVISIONS })).data.map(({ id }) => String(id))
+  })
 }

@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
 import { EXIT } from '../../base/catalogue/command.ts'
 import { exportConfiguration } from '../../services/configuration.ts'
+import { inStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
-import { appPorts, type BindHandler } from '../session.ts'
+import type { BindHandler } from '../session.ts'
 
 /** `gw export`: the live state of a set as a configuration file, with references instead of secrets. */
 export function exportCommand(bind: BindHandler): Command {
@@ -13,8 +14,8 @@ export function exportCommand(bind: BindHandler): Command {
     .option('--set <name>', 'the set to export (default: the only one)')
     .action(
       bind<{ set?: string }>(async (session, _args, { set }) => {
-        const { out, flags } = session
-        const exported = await exportConfiguration(set, flags.store, appPorts(session))
+        const { out } = session
+        const exported = await inStore(session, 'read', context => exportConfiguration(context, { set }))
         out.result({ text: () => exported.yaml, json: () => exported.document })
         return EXIT.done
       }),

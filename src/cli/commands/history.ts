@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import { EXIT } from '../../base/catalogue/command.ts'
-import { revisionToJson } from '../../services/changes/revision-json.ts'
 import { listRevisions } from '../../services/history.ts'
+import { inStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
 import { countArgument } from '../numbers.ts'
 import { historyToText } from '../output/history-text.ts'
-import { appPorts, type BindHandler } from '../session.ts'
+import type { BindHandler } from '../session.ts'
 
 const LIMIT = 20
 
@@ -21,12 +21,13 @@ export function historyCommand(bind: BindHandler): Command {
     .addHelpText('after', '\nA star after a commit: the applied files differed from it.')
     .action(
       bind<{ limit?: number }>(async (session, _args, { limit = LIMIT }) => {
-        const { out, flags } = session
-        const revisions = await listRevisions(limit, flags.store, appPorts(session))
+        const { out } = session
+        const page = await inStore(session, 'read', context => listRevisions(context, { limit }))
+        const revisions = page.data
         if (revisions.length === 0) out.info('No revisions yet: nothing was ever applied.')
         out.result({
           text: () => (revisions.length === 0 ? '' : historyToText(revisions, out.style, out.width)),
-          json: () => revisions.map(revisionToJson),
+          json: () => page,
         })
         return EXIT.done
       }),

@@ -2,10 +2,11 @@ import type { Command } from 'commander'
 import { EXIT } from '../../base/catalogue/command.ts'
 import { pluralize } from '../../base/pluralize.ts'
 import { LedgerBroken, type LedgerChecked, verifyLedger } from '../../services/ledger.ts'
+import { inStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
 import { checkedToJson, findingsToText } from '../output/ledger-text.ts'
 import { progressLine } from '../output/progress.ts'
-import { appPorts, type BindHandler } from '../session.ts'
+import type { BindHandler } from '../session.ts'
 
 /** `gw ledger`: the ledger of every hold, charge, credit and debit. */
 export function ledgerCommand(bind: BindHandler): Command {
@@ -20,14 +21,14 @@ function verifyCommand(bind: BindHandler): Command {
     'gw ledger verify --format json   # exit code 1 if a row does not match',
   ]).action(
     bind(async session => {
-      const { out, io, flags, signal } = session
+      const { out, io, signal } = session
       signal.throwIfAborted()
       const progress = progressLine(io)
       const onProgress = (entries: number, ofEntries: number) =>
         progress.show(`Checking the ledger: ${entries} of ${ofEntries} entries …`)
       try {
-        const checked = await verifyLedger(flags.store, appPorts(session), onProgress).finally(() =>
-          progress.clear(),
+        const checked = await inStore(session, 'read', context => verifyLedger(context, onProgress)).finally(
+          () => progress.clear(),
         )
         out.result({
           text: () => `${checkedText(checked)}: all sums match.\n`,

@@ -9,12 +9,14 @@ import {
   isRejection,
   readCalls,
 } from '../../services/calls.ts'
+import { unknownNames } from '../../services/names.ts'
 import { callToJson, rejectionToJson } from '../../store/ledger/to-json.ts'
+import { inStore } from '../in-store.ts'
 import { keepProcessAlive } from '../keep-process-alive.ts'
 import { newCommand } from '../new-command.ts'
 import { countArgument } from '../numbers.ts'
 import { type CallLines, callLines } from '../output/call-text.ts'
-import { appPorts, type BindHandler, type Session } from '../session.ts'
+import type { BindHandler, Session } from '../session.ts'
 import { parseTime } from '../time-argument.ts'
 import { type TrafficOptions, trafficFilters, withTrafficFilters } from '../traffic-filters.ts'
 
@@ -51,22 +53,27 @@ export function logsCommand(bind: BindHandler): Command {
 }
 
 async function handler(session: Session, _args: readonly string[], options: Options) {
-  const { out, flags, io } = session
+  const { out, io } = session
   const print = printer(session)
   const filters = filtersOf(options, io.clock.nowMs())
-  const ports = appPorts(session)
   if (!options.follow) {
-    const read = await readCalls(filters, options.limit, flags.store, ports)
-    if (read.calls.length === 0) out.info(['No such calls.', ...read.unknownNames].join(' '))
+    const read = await inStore(session, 'read', async context => {
+      const read = await readCalls(context, filters, options.limit)
+      if (read.calls.length === 0)
+        out.info(['No such calls.', ...(await unknownNames(context, filters))].join(' '))
+      return read
+    })
     print(read)
     return EXIT.done
   }
   const signal = AbortSignal.any([session.signal, out.closed])
   await keepProcessAlive(
-    followCalls(filters, options.limit, flags.store, { ...ports, signal }, async read => {
-      print(read)
-      await out.flush()
-    }),
+    inStore(session, 'read', context =>
+      followCalls({ ...context, signal }, filters, options.limit, async read => {
+        print(read)
+        await out.flush()
+      }),
+    ),
   )
   return EXIT.done
 }

@@ -3,16 +3,22 @@ import { EXIT } from '../../base/catalogue/command.ts'
 import type { Json } from '../../schema/kinds.ts'
 import { assertFewDeletes } from '../../services/changes/delete-guard.ts'
 import { planToJson } from '../../services/changes/plan-json.ts'
-import { type Follower, followers } from '../../services/followers.ts'
-import { planRollbackTo, type RollbackWithImpact, rollBackTo } from '../../services/history.ts'
+import {
+  type Follower,
+  followers,
+  planRollbackTo,
+  type RollbackWithImpact,
+  rollBackTo,
+} from '../../services/history.ts'
 import { withoutDefaults } from '../../services/written-fields.ts'
 import { confirm, expectAnswerable } from '../confirm.ts'
+import { inStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
 import { planToText } from '../output/plan-text.ts'
 import { printable, type Style } from '../output/style.ts'
 import { deletesArgument } from '../plan-options.ts'
 import { revisionArgument } from '../revision-argument.ts'
-import { appPorts, type BindHandler, type Session } from '../session.ts'
+import type { BindHandler, Session } from '../session.ts'
 import { addWaitOptions, awaitServed, servedText, type WaitFlag } from '../wait-served.ts'
 
 interface RollbackOptions {
@@ -53,30 +59,34 @@ async function handler(
   [text]: readonly string[],
   { dryRun, allowDeletes, wait }: RollbackOptions,
 ) {
-  const { out, flags } = session
+  const { out } = session
   const to = revisionArgument(text)
-  const ports = appPorts(session)
-  const following = await followers(flags.store, ports)
-  const warn = () => {
+  const warn = (following: readonly Follower[]) => {
     for (const follower of following) out.info(`warning: ${warning(follower)}`)
   }
   if (dryRun) {
-    const preview = await planRollbackTo(to, flags.store, ports)
-    if (preview.plan.changes.length > 0) warn()
+    const { preview, following } = await inStore(session, 'read', async context => ({
+      preview: await planRollbackTo(context, to),
+      following: await followers(context),
+    }))
+    if (preview.plan.changes.length > 0) warn(following)
     out.result({ text: () => shown(preview, out.style), json: () => outcome(preview, following) })
     return EXIT.done
   }
-  const done = await rollBackTo(to, flags.store, ports, async preview => {
-    out.print(shown(preview, out.style))
-    if (preview.plan.changes.length === 0) return
-    if (out.format === 'json' && !flags.yes) out.info(shown(preview, out.infoStyle).trimEnd())
-    assertFewDeletes(preview.plan, allowDeletes)
-    warn()
-    expectAnswerable(session)
-    await confirm(session, `Go back to revision ${to}?`)
+  const { done, following, gateways } = await inStore(session, 'write', async context => {
+    const following = await followers(context)
+    const done = await rollBackTo(context, to, async preview => {
+      out.print(shown(preview, out.style))
+      if (preview.plan.changes.length === 0) return
+      if (out.format === 'json' && !session.flags.yes) out.info(shown(preview, out.infoStyle).trimEnd())
+      assertFewDeletes(preview.plan, allowDeletes)
+      warn(following)
+      expectAnswerable(session)
+      await confirm(session, `Go back to revision ${to}?`)
+    })
+    return { done, following, gateways: await awaitServed(session, context.store, done.done.revision, wait) }
   })
   const { revision } = done.done
-  const gateways = await awaitServed(session, revision, wait)
   out.result({
     text: () => {
       const result =

@@ -1,14 +1,13 @@
 import { type Command, Option } from 'commander'
 import { CommandError, EXIT } from '../../base/catalogue/command.ts'
-import { iso } from '../../base/iso.ts'
-import type { Json } from '../../schema/kinds.ts'
 import { DEFAULT_TOKEN_MS, TOKEN_SCOPES, type TokenScope } from '../../schema/token.ts'
-import { createToken, listTokens, revokeToken } from '../../services/tokens.ts'
-import type { StoredToken } from '../../store/users/types.ts'
+import { ALL_ROWS } from '../../services/paging.ts'
+import { createToken, listTokens, revokeToken, type TokenShown } from '../../services/tokens.ts'
+import { inStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
 import { printable } from '../output/style.ts'
 import { type Column, table } from '../output/table.ts'
-import { appPorts, type BindHandler } from '../session.ts'
+import type { BindHandler } from '../session.ts'
 import { durationArgument } from '../time-argument.ts'
 
 const DAY_MS = 86_400_000
@@ -51,18 +50,13 @@ function createCommand(bind: BindHandler): Command {
       bind<CreateOptions>(async (session, [name = ''], options) => {
         const { user, scope, tenant, expires: spanMs = DEFAULT_TOKEN_MS } = options
         if (user === undefined) throw new CommandError('usage', 'The user is missing: `--user NAME`.')
-        const { token, stored } = await createToken(
-          { name, user, scope, spanMs, ...(tenant !== undefined && { tenant }) },
-          session.flags.store,
-          appPorts(session),
-        )
+        const wanted = { name, user, scope, spanMs, tenant }
+        const issued = await inStore(session, 'write', context => createToken(context, wanted))
         if (session.out.format === 'text')
-          session.out.info(
-            `Token ${stored.id} of ${user}, ${scopeText(stored)}, until ${iso(stored.expiresAtMs)}:`,
-          )
+          session.out.info(`Token ${issued.id} of ${user}, ${scopeText(issued)}, until ${issued.expires_at}:`)
         session.out.result({
-          text: () => `${token}\n`,
-          json: () => ({ ...tokenToJson(stored), token }),
+          text: () => `${issued.token}\n`,
+          json: () => issued,
         })
         return EXIT.done
       }),
@@ -77,20 +71,22 @@ function listCommand(bind: BindHandler): Command {
     .option('--user <name>', 'only those of this user')
     .action(
       bind<{ readonly user?: string }>(async (session, _args, { user }) => {
-        const { out, flags, io } = session
-        const tokens = await listTokens(user, flags.store, appPorts(session))
+        const { out, io } = session
+        const query = { limit: ALL_ROWS, user }
+        const page = await inStore(session, 'read', context => listTokens(context, query))
+        const tokens = page.data
         if (tokens.length === 0) out.info('No tokens yet: `gw tokens create NAME --user USER`.')
         out.result({
           text: () =>
             tokens.length === 0 ? '' : table(columns(io.clock.nowMs()), tokens, out.style, out.width),
-          json: () => tokens.map(tokenToJson),
+          json: () => page,
         })
         return EXIT.done
       }),
     )
 }
 
-function columns(nowMs: number): readonly Column<StoredToken>[] {
+function columns(nowMs: number): readonly Column<TokenShown>[] {
   return [
     { title: 'ID', cell: ({ id }) => id },
     { title: 'NAME', cell: ({ name }) => name, narrowest: 12 },
@@ -98,12 +94,12 @@ function columns(nowMs: number): readonly Column<StoredToken>[] {
     { title: 'SCOPE', cell: scopeText },
     {
       title: 'EXPIRES',
-      cell: ({ expiresAtMs }) => (expiresAtMs <= nowMs ? 'expired' : endText(expiresAtMs, nowMs)),
+      cell: ({ expires_at: at }) => (Date.parse(at) <= nowMs ? 'expired' : endText(at, nowMs)),
     },
     {
       title: 'LAST USE',
       dispensable: true,
-      cell: ({ usedAtMs }) => (usedAtMs === undefined ? '-' : iso(usedAtMs)),
+      cell: ({ last_used_at: at }) => at ?? '-',
     },
   ]
 }
@@ -113,7 +109,7 @@ function revokeCommand(bind: BindHandler): Command {
     .argument('<id>', 'an ID from `gw tokens list`')
     .action(
       bind(async (session, [id = '']) => {
-        await revokeToken(id, session.flags.store, appPorts(session))
+        await inStore(session, 'write', context => revokeToken(context, { id }))
         session.out.result({
           text: () => `Token ${printable(id)} is revoked.\n`,
           json: () => ({ token: id, revoked: true }),
@@ -123,22 +119,11 @@ function revokeCommand(bind: BindHandler): Command {
     )
 }
 
-function scopeText({ scope, role, tenant }: StoredToken): string {
+function scopeText({ scope, role, tenant }: TokenShown): string {
   return tenant === undefined ? `${scope} ${role}` : `${scope} ${role} ${tenant}`
 }
 
 /** A date, or within the next 24 hours a time; in UTC. JSON has it exactly. */
-function endText(ms: number, nowMs: number): string {
-  return ms - nowMs < DAY_MS ? `${iso(ms).slice(11, 16)}Z` : iso(ms).slice(0, 10)
-}
-
-function tokenToJson({ createdAtMs, expiresAtMs, usedAtMs, ...token }: StoredToken): {
-  readonly [member: string]: Json
-} {
-  return {
-    ...token,
-    created_at: iso(createdAtMs),
-    expires_at: iso(expiresAtMs),
-    ...(usedAtMs !== undefined && { last_used_at: iso(usedAtMs) }),
-  }
+function endText(at: string, nowMs: number): string {
+  return Date.parse(at) - nowMs < DAY_MS ? `${at.slice(11, 16)}Z` : at.slice(0, 10)
 }

@@ -1,64 +1,71 @@
-import type { CommanderError } from 'commander'
-import { CommandError } from '../../base/catalogue/command.ts'
-import { didYouMean } from '../../config/did-you-mean.ts'
+import { type Command, Option } from 'commander'
+import { CommandError, EXIT } from '../../base/catalogue/command.ts'
+import { iso } from '../../base/iso.ts'
+import { parseDurationMs } from '../../base/units.ts'
+import { unknownNames } from '../../services/names.ts'
+import { reportUsage } from '../../services/usage.ts'
+import type { UsageQuery } from '../../store/ledger/types.ts'
+import { inStore } from '../in-store.ts'
+import { newCommand } from '../new-command.ts'
+import { usageToText } from '../output/usage-text.ts'
+import type { BindHandler, Session } from '../session.ts'
+import { type Now, parseTime, startOfDay, timezoneArgument } from '../time-argument.ts'
+import { type TrafficOptions, trafficFilters, withTrafficFilters } from '../traffic-filters.ts'
 
-const SUGGESTION = /\n\((Did you mean .+\?)\)$/s
+const BY = ['key', 'tenant', 'model', 'endpoint', 'day'] as const satisfies readonly UsageQuery['by'][]
 
-/** Converts an error of commander: its suggestion becomes the hint. */
-export function usageError(error: CommanderError, argv: readonly string[]): CommandError {
-  const text = error.message.replace(/^error: /, '')
-  const suggestion = SUGGESTION.exec(text)?.[1]
-  const message = text.replace(SUGGESTION, '')
-  return new CommandError('usage', sentence(message), { ...hintFor(error, suggestion, argv), cause: error })
+interface Options extends TrafficOptions {
+  readonly by: UsageQuery['by']
+  readonly since: string
+  readonly until?: string
+  readonly timezone: string
 }
 
-function hintFor(
-  error: CommanderError,
-  suggestion: string | undefined,
-  argv: readonly string[],
-): { hint?: string } {
-  if (suggestion !== undefined) return { hint: suggestion }
-  const choice = similarChoice(error.message)
-  if (choice !== undefined) return { hint: `Did you mean ${choice}?` }
-  const [, required] = /^error: required option '(--[a-z-]+)/.exec(error.message) ?? []
-  const typed =
-    required &&
-    didYouMean(
-      required,
-      argv.filter(word => word.startsWith('--')),
-    )
-  if (typed !== undefined && typed !== required)
-    return { hint: `Did you mean ${required} instead of ${typed}?` }
-  const globbed = argv.some(word => word === '-c' || word === '--config')
-  if (error.code !== 'commander.excessArguments' || !globbed) return {}
-  return { hint: 'Several paths each need their own flag: `-c a.yaml -c b.yaml`; or name their directory.' }
+/** `gw usage`: usage and cost, grouped by one dimension. */
+export function usageCommand(bind: BindHandler): Command {
+  const command = newCommand('usage', 'Show requests, tokens and cost over a time range.', [
+    'gw usage --by model',
+    'gw usage --by day --tenant acme --since 2026-11-01 --timezone Europe/Berlin',
+    'gw usage --by key --since 24h --format json',
+  ])
+    .addOption(new Option('--by <what>', 'one row for each').choices(BY).default('model'))
+    .option('--since <when>', 'a duration, a day or a time; rounded to 15 minutes', '30d')
+    .option('--until <when>', 'the same forms (default: now)')
+    .option('--timezone <zone>', 'time zone of days', timezoneArgument, 'UTC')
+  return withTrafficFilters(command).action(bind<Options>(handler))
 }
 
-/** The most similar of the choices that commander lists for an invalid value. */
-function similarChoice(message: string): string | undefined {
-  const [, given, choices] =
-    /(?:argument|value) '([^']*)' is invalid.* Allowed choices are (.+)\.$/s.exec(message) ?? []
-  return given === undefined || choices === undefined ? undefined : didYouMean(given, choices.split(', '))
+async function handler(session: Session, _args: readonly string[], options: Options) {
+  const { out, io } = session
+  const query = queryOf(options, { nowMs: io.clock.nowMs(), timezone: options.timezone })
+  const { report, unknown } = await inStore(session, 'read', async context => {
+    const report = await reportUsage(context, query)
+    return { report, unknown: report.data.length > 0 ? [] : await unknownNames(context, query) }
+  })
+  const span = `from ${minute(report.since)} to ${minute(report.until)}`
+  if (report.data.length === 0) out.info([`No billed calls ${span}.`, ...unknown].join(' '))
+  else out.info(`Billed calls ${span}:`)
+  out.result({ text: () => usageToText(report, out.style, out.width), json: () => report })
+  return EXIT.done
 }
 
-function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`
+function queryOf(options: Options, now: Now): UsageQuery {
+  const { by, since, until, timezone } = options
+  const fromMs = parseTime('--since', since, 'ago', now)
+  const untilMs = until === undefined ? now.nowMs : parseTime('--until', until, 'ago', now)
+  // "30d" by days means whole days: otherwise the first one would be incomplete.
+  const isSpan = parseDurationMs(since) !== undefined
+  const sinceMs = by === 'day' && isSpan ? startOfDay(fromMs, timezone) : fromMs
+  if (sinceMs < untilMs) return { ...trafficFilters(options), by, sinceMs, untilMs, timezone }
+  throw new CommandError(
+    'usage',
+    `The range from ${minute(iso(sinceMs))} to ${minute(iso(untilMs))} is empty.`,
+    {
+      hint: 'Let --since be earlier than --until.',
+    },
+  )
 }
 
-/** The value of a flag before parsing, so that parse errors respect `--format json`. */
-export function earlyFlag<Value extends string>(
-  argv: readonly string[],
-  flag: `--${string}`,
-  values: readonly Value[],
-  fallback: Value,
-): Value {
-  const end = argv.indexOf('--')
-  const flags = end < 0 ? argv : argv.slice(0, end)
-  let found = fallback
-  for (const [at, word] of flags.entries()) {
-    const text =
-      word === flag ? flags[at + 1] : word.startsWith(`${flag}=`) ? word.slice(flag.length + 1) : undefined
-    found = values.find(value => value === text) ?? found
-  }
-  return found
+function minute(time: string): string {
+  return `${time.slice(0, 16)}Z`
 }

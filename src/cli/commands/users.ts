@@ -1,15 +1,21 @@
 import { type Command, Option } from 'commander'
 import { CommandError, EXIT } from '../../base/catalogue/command.ts'
-import { iso } from '../../base/iso.ts'
-import type { Json } from '../../schema/kinds.ts'
 import { ROLES, type Role } from '../../schema/user.ts'
-import { createUser, listUsers, resetPassword, switchUser } from '../../services/users.ts'
-import type { User } from '../../store/users/types.ts'
+import { ALL_ROWS } from '../../services/paging.ts'
+import {
+  createUser,
+  listUsers,
+  resetPassword,
+  showUser,
+  type UserShown,
+  updateUser,
+} from '../../services/users.ts'
+import { inStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
 import { printable } from '../output/style.ts'
 import { table } from '../output/table.ts'
 import { newPassword } from '../secret-input.ts'
-import { appPorts, type BindHandler } from '../session.ts'
+import type { BindHandler } from '../session.ts'
 
 /** `gw users`: the users of the control plane. */
 export function usersCommand(bind: BindHandler): Command {
@@ -53,10 +59,10 @@ function createCommand(bind: BindHandler): Command {
         }
         const newUser = { name, role: role ?? 'tenant', ...(tenant !== undefined && { tenant }) }
         const ask = () => newPassword(session, password)
-        const user = await createUser(newUser, ask, session.flags.store, appPorts(session))
+        const user = await inStore(session, 'write', context => createUser(context, newUser, ask))
         session.out.result({
           text: () => `User ${user.name} may log in as ${placeText(user)}.\n`,
-          json: () => userToJson(user),
+          json: () => user,
         })
         return EXIT.done
       }),
@@ -66,22 +72,23 @@ function createCommand(bind: BindHandler): Command {
 function listCommand(bind: BindHandler): Command {
   return newCommand('list', 'List the users.', ['gw users list']).action(
     bind(async session => {
-      const { out, flags } = session
-      const users = await listUsers(flags.store, appPorts(session))
+      const { out } = session
+      const page = await inStore(session, 'read', context => listUsers(context, { limit: ALL_ROWS }))
+      const users = page.data
       if (users.length === 0) out.info('No users yet: `gw users create NAME --role admin`.')
       out.result({
         text: () => (users.length === 0 ? '' : usersToText(users, session)),
-        json: () => users.map(userToJson),
+        json: () => page,
       })
       return EXIT.done
     }),
   )
 }
 
-function usersToText(users: readonly User[], { out }: Parameters<typeof newPassword>[0]): string {
+function usersToText(users: readonly UserShown[], { out }: Parameters<typeof newPassword>[0]): string {
   return table(
     [
-      { title: 'NAME', cell: (user: User) => user.name, narrowest: 16 },
+      { title: 'NAME', cell: (user: UserShown) => user.name, narrowest: 16 },
       { title: 'STATE', cell: user => (user.enabled ? 'enabled' : 'disabled') },
       { title: 'ROLE', cell: user => user.role },
       { title: 'TENANT', cell: user => user.tenant ?? '-', narrowest: 8 },
@@ -89,7 +96,7 @@ function usersToText(users: readonly User[], { out }: Parameters<typeof newPassw
       {
         title: 'LAST LOG-IN',
         dispensable: true,
-        cell: user => (user.lastLoginAtMs === undefined ? '-' : iso(user.lastLoginAtMs)),
+        cell: user => user.last_login_at ?? '-',
       },
     ],
     users,
@@ -109,11 +116,15 @@ function switchCommand(bind: BindHandler, to: keyof typeof SWITCHES): Command {
     .argument('<name>', 'the user')
     .action(
       bind(async (session, [name = '']) => {
-        const { changed } = await switchUser(name, to === 'enable', session.flags.store, appPorts(session))
+        const { before, user } = await inStore(session, 'write', async context => ({
+          before: await showUser(context, { name }),
+          user: await updateUser(context, { name }, () => ({ enabled: to === 'enable' })),
+        }))
+        const changed = before.enabled !== user.enabled
         session.out.result({
           text: () =>
             `User ${printable(name)} ${changed ? 'is' : 'was'} ${state}${changed ? '' : ' already'}.\n`,
-          json: () => ({ user: name, state, changed }),
+          json: () => user,
         })
         return EXIT.done
       }),
@@ -130,7 +141,7 @@ function resetCommand(bind: BindHandler): Command {
     .action(
       bind<{ password?: string }>(async (session, [name = ''], { password }) => {
         const ask = () => newPassword(session, password)
-        await resetPassword(name, ask, session.flags.store, appPorts(session))
+        await inStore(session, 'write', context => resetPassword(context, { name }, ask))
         session.out.result({
           text: () => `User ${printable(name)} has a new password; its sessions have ended.\n`,
           json: () => ({ user: name, password_set: true }),
@@ -140,19 +151,6 @@ function resetCommand(bind: BindHandler): Command {
     )
 }
 
-function placeText({ role, tenant }: User): string {
+function placeText({ role, tenant }: UserShown): string {
   return tenant === undefined ? role : `${role} ${tenant}`
-}
-
-function userToJson(user: User): Json {
-  const { name, role, tenant, enabled, sessions, createdAtMs, lastLoginAtMs } = user
-  return {
-    name,
-    role,
-    ...(tenant !== undefined && { tenant }),
-    enabled,
-    sessions,
-    created_at: iso(createdAtMs),
-    ...(lastLoginAtMs !== undefined && { last_login_at: iso(lastLoginAtMs) }),
-  }
 }

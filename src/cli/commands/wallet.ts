@@ -1,18 +1,13 @@
 import type { Command } from 'commander'
 import { CommandError, EXIT } from '../../base/catalogue/command.ts'
-import { adjustWallet, creditWallet, debitWallet, showWallet, walletEntries } from '../../services/wallet.ts'
-import { entryToJson } from '../../store/ledger/to-json.ts'
+import { readCurrency } from '../../services/currency.ts'
+import { bookWallet, showWallet, walletEntries } from '../../services/wallet.ts'
+import { inStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
 import { countArgument } from '../numbers.ts'
 import { parseAmount, parseSigned } from '../output/money-text.ts'
-import {
-  bookedToJson,
-  bookedToText,
-  entriesToText,
-  walletToJson,
-  walletToText,
-} from '../output/wallet-text.ts'
-import { appPorts, type BindHandler } from '../session.ts'
+import { bookedToText, entriesToText, walletToText } from '../output/wallet-text.ts'
+import type { BindHandler } from '../session.ts'
 
 const REFERENCE = /^[^\p{C}]{1,256}$/u
 const NOTE = /^[^\p{C}]{1,1024}$/u
@@ -39,8 +34,8 @@ function showCommand(bind: BindHandler): Command {
     .action(
       bind(async (session, [tenant = '']) => {
         const { out } = session
-        const wallet = await showWallet(tenant, session.flags.store, appPorts(session))
-        out.result({ text: () => walletToText(wallet, out.style), json: () => walletToJson(wallet) })
+        const wallet = await inStore(session, 'read', context => showWallet(context, { tenant }))
+        out.result({ text: () => walletToText(wallet, out.style), json: () => wallet })
         return EXIT.done
       }),
     )
@@ -53,7 +48,6 @@ const BOOKINGS = {
       'gw wallet credit acme 49.90 --reference invoice-2026-017',
       'gw wallet credit acme 5 --reference ticket-88 --note "outage of 3 May"',
     ],
-    book: creditWallet,
   },
   debit: {
     summary:
@@ -62,7 +56,6 @@ const BOOKINGS = {
       'gw wallet debit acme 49.90 --reference refund-2026-004',
       'gw wallet debit acme 5 --reference ticket-91 --note "credited twice"',
     ],
-    book: debitWallet,
   },
   adjust: {
     summary: 'Correct a charge in either direction, once for each reference: charges are never changed.',
@@ -70,12 +63,11 @@ const BOOKINGS = {
       'gw wallet adjust acme 0.25 --reference req_0123 --note "the upstream counted twice"',
       'gw wallet adjust acme -0.25 --reference req_0124',
     ],
-    book: adjustWallet,
   },
 } as const
 
 function bookCommand(bind: BindHandler, kind: keyof typeof BOOKINGS): Command {
-  const { summary, examples, book } = BOOKINGS[kind]
+  const { summary, examples } = BOOKINGS[kind]
   return newCommand(kind, summary, examples)
     .argument('<tenant>', 'the tenant of the wallet')
     .argument('<amount>', kind === 'adjust' ? 'a decimal, such as 0.25 or -0.25' : 'a decimal, such as 49.90')
@@ -90,11 +82,8 @@ function bookCommand(bind: BindHandler, kind: keyof typeof BOOKINGS): Command {
             reference: checked('--reference', reference, REFERENCE),
             ...(note !== undefined && { note: checked('--note', note, NOTE) }),
           }
-          const booked = await book(adjustment, session.flags.store, appPorts(session))
-          session.out.result({
-            text: () => bookedToText(booked, tenant),
-            json: () => bookedToJson(booked, tenant),
-          })
+          const booked = await inStore(session, 'write', context => bookWallet(context, kind, adjustment))
+          session.out.result({ text: () => bookedToText(booked), json: () => booked })
           return EXIT.done
         },
       ),
@@ -111,13 +100,16 @@ function entriesCommand(bind: BindHandler): Command {
     .action(
       bind<{ limit: number }>(async (session, [tenant = ''], { limit }) => {
         const { out } = session
-        const shown = await walletEntries(tenant, limit, session.flags.store, appPorts(session))
-        const { entries } = shown
+        const { page, currency } = await inStore(session, 'read', async context => ({
+          page: await walletEntries(context, { tenant, limit }),
+          currency: await readCurrency(context.store),
+        }))
+        const entries = page.data
         if (entries.length === 0) out.info(`The wallet of ${tenant} has no entries yet.`)
         if (entries.length === limit) out.info(`Shows the newest ${limit}; for more: --limit N.`)
         out.result({
-          text: () => (entries.length === 0 ? '' : entriesToText(shown, out.style, out.width)),
-          json: () => entries.map(entryToJson),
+          text: () => (entries.length === 0 ? '' : entriesToText(entries, currency, out.style, out.width)),
+          json: () => page,
         })
         return EXIT.done
       }),

@@ -1,13 +1,13 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { CommandError, EXIT } from '../../base/catalogue/command.ts'
 import { CALL_PATHS } from '../../schema/api/why.ts'
-import type { Json } from '../../schema/kinds.ts'
 import { tokenFor } from '../../services/login.ts'
 import { explainFiles, explainStore } from '../../services/why/ask.ts'
 import type { ExplainQuery } from '../../services/why/explain.ts'
 import { explainRemotely } from '../../services/why/remote.ts'
 import type { Explanation } from '../../services/why/to-json.ts'
 import { controlUrlOption } from '../control-address.ts'
+import { inStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
 import { glyphsFor } from '../output/glyphs.ts'
 import { whyToText } from '../output/why-text.ts'
@@ -68,7 +68,7 @@ async function handler(session: Session, _args: readonly string[], options: Opti
   const explanation = await ask(question, options, session)
   out.result({
     text: () => whyToText(explanation, out.style, glyphsFor(io), out.width),
-    json: () => explanation as Json,
+    json: () => explanation,
   })
   const isRejected = explanation.decision?.served === false
   return options.exitCode && isRejected ? EXIT.precondition : EXIT.done
@@ -81,7 +81,7 @@ async function ask(question: ExplainQuery, { url }: Options, session: Session): 
     return explainRemotely(question, { url, token, signal })
   }
   if (flags.config.length > 0) return explainFiles(question, flags.config, appPorts(session))
-  const { explanation, gateways } = await explainStore(question, flags.store, appPorts(session))
+  const { explanation, gateways } = await inStore(session, 'read', context => explainStore(context, question))
   if (gateways.length > 0) {
     out.info(
       `A gateway serves this store (${gateways.join(', ')}): with --url its control plane has more details.`,

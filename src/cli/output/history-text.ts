@@ -1,5 +1,5 @@
-import { gitCommitOf } from '../../services/changes/revision-json.ts'
-import type { Counts, Revision } from '../../store/types.ts'
+import type { RevisionShown } from '../../services/changes/revision-json.ts'
+import type { Counts } from '../../store/types.ts'
 import type { Style } from './style.ts'
 import { type Column, table } from './table.ts'
 
@@ -13,16 +13,16 @@ const NONE = '-'
  *     2         2026-01-15T12:10:00Z  Ada <ada@example.com>  apply (shop)   0f3c9d1a2b*  ~3 -1
  */
 export function historyToText(
-  revisions: readonly Revision[],
+  revisions: readonly RevisionShown[],
   style: Style,
   width: number | undefined,
 ): string {
-  const columns: Column<Revision>[] = [
+  const columns: Column<RevisionShown>[] = [
     { title: 'REVISION', cell: ({ id }) => String(id) },
-    { title: 'WHEN', cell: ({ createdAtMs }) => whenText(createdAtMs) },
+    { title: 'WHEN', cell: ({ created_at: at }) => whenText(at) },
     { title: 'BY', cell: ({ author }) => author ?? NONE, narrowest: 6, dispensable: true },
     { title: 'FROM', cell: originText, narrowest: 5, dispensable: true },
-    ...(revisions.some(({ gitCommit }) => gitCommit !== undefined)
+    ...(revisions.some(({ git_commit: commit }) => commit !== undefined)
       ? [{ title: 'COMMIT', cell: commitText, narrowest: 8, dispensable: true as const }]
       : []),
     { title: 'CHANGES', cell: ({ counts }) => countsText(counts) },
@@ -31,29 +31,27 @@ export function historyToText(
 }
 
 /** The head of `gw show`: one field per line. */
-export function revisionToText(revision: Revision, style: Style): string {
-  const { id, author, createdAtMs } = revision
-  const commit = gitCommitOf(revision)
+export function revisionToText(revision: RevisionShown, style: Style): string {
+  const { id, author, created_at: at, git_commit: commit, dirty } = revision
   const fields = [
     ['revision', String(id)],
-    ['when', whenText(createdAtMs)],
+    ['when', whenText(at)],
     ['by', author ?? NONE],
     ['from', originText(revision)],
-    ...(commit ? [['commit', commit.hash + (commit.dirty ? ', and files that differed from it' : '')]] : []),
+    ...(commit ? [['commit', commit + (dirty ? ', and files that differed from it' : '')]] : []),
   ]
   return fields.map(([name = '', value = '']) => `${style.strong(name.padEnd(8))}  ${value}\n`).join('')
 }
 
-function originText({ origin, set, restores }: Revision): string {
+function originText({ origin, set, restores }: RevisionShown): string {
   if (restores !== undefined) return `rollback to ${restores}`
   const words = { apply: 'apply', cli: 'command line', rest: 'REST', rollback: 'rollback' }[origin]
   return set === undefined ? words : `${words} (${set})`
 }
 
 /** With a star if the files differed from the commit. */
-function commitText(revision: Revision): string {
-  const commit = gitCommitOf(revision)
-  return commit ? commit.hash.slice(0, HASH_DIGITS) + (commit.dirty ? '*' : '') : ''
+function commitText({ git_commit: commit = '', dirty }: RevisionShown): string {
+  return commit.slice(0, HASH_DIGITS) + (dirty ? '*' : '')
 }
 
 function countsText({ create, update, delete: remove }: Counts): string {
@@ -61,6 +59,6 @@ function countsText({ create, update, delete: remove }: Counts): string {
   return parts.filter(part => part !== false).join(' ') || NONE
 }
 
-function whenText(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z')
+function whenText(at: string): string {
+  return at.replace(/\.\d{3}Z$/, 'Z')
 }

@@ -8,8 +8,8 @@ export function moneyText(nano: bigint, currency: string): string {
 }
 
 /** With a sign: `+12.5`, `-0.003`, `0`. */
-export function signedText(nano: bigint): string {
-  return nano > 0n ? `+${formatNano(nano)}` : formatNano(nano)
+export function signedText(amount: string): string {
+  return amount.startsWith('-') || amount === '0' ? amount : `+${amount}`
 }
 
 /**

@@ -10,7 +10,7 @@ import { type ColourWhen, printable, type Style, styleFor } from './style.ts'
 export interface Result {
   /** Ends with a line feed, or is empty. */
   readonly text: () => string
-  readonly json: () => Json
+  readonly json: () => Json | object
   /** GitHub's workflow commands; absent: the text. */
   readonly github?: () => string
   /** JUnit's XML; absent: the text. */
@@ -139,11 +139,11 @@ function legible(text: string): string {
   return text.split('\n').map(printable).join('\n')
 }
 
-function indented(json: Json): string {
+function indented(json: Json | object): string {
   return `${JSON.stringify(json, null, 2)}\n`
 }
 
-function compact(json: Json): string {
+function compact(json: Json | object): string {
   return `${JSON.stringify(json)}\n`
 }
 

@@ -1,10 +1,6 @@
-import { formatNano } from '../../base/decimal.ts'
+import { formatNano, parseNano } from '../../base/decimal.ts'
 import { textWidth } from '../../base/text-width.ts'
-import type { Json } from '../../schema/kinds.ts'
 import type { UsageReport } from '../../services/usage.ts'
-import { sumsToJson } from '../../store/ledger/to-json.ts'
-import type { UsageQuery, UsageRow } from '../../store/ledger/types.ts'
-import { NO_USAGE, plusUsage } from '../../store/ledger/usage-sums.ts'
 import { barText } from './bar.ts'
 import type { Style } from './style.ts'
 import { type Column, table } from './table.ts'
@@ -14,21 +10,20 @@ const WIDEST_CHART = 24
 const NARROWEST_CHART = 6
 const GAP = 2
 
-type By = UsageQuery['by']
+type By = UsageReport['by']
+type UsageRow = UsageReport['data'][number]
 
 /**
  * A table with a total, and on a terminal a bar for each row: of the cost, or of the tokens if nothing is priced. A
  * narrow terminal drops first the bars, then the rarer columns, then the ends of names.
  */
 export function usageToText(
-  { rows, currency }: UsageReport,
-  by: By,
+  { by, data: rows, currency }: UsageReport,
   style: Style,
   width: number | undefined,
 ): string {
   if (rows.length === 0) return ''
-  const total = rows.reduce(plusUsage, { ...NO_USAGE, label: 'total' })
-  const all = [...rows, total]
+  const all = [...rows, totalOf(rows)]
   const columns = columnsThatFit(all, by, currency, style, width)
   const chart = chartColumn(rows, freeWidth(columns, all, style, width))
   const lines = table(chart ? [...columns, chart] : columns, all, style, width)
@@ -37,15 +32,26 @@ export function usageToText(
   return lines.map((line, at) => `${at === lines.length - 1 ? style.strong(line) : line}\n`).join('')
 }
 
-export function usageToJson({ rows, currency, fromMs, toMs }: UsageReport, by: By): Json {
-  return rows.map(row => ({
-    // Platform keys have no tenant.
-    [by]: by === 'tenant' && row.label === '' ? null : row.label,
-    ...sumsToJson(row),
-    currency,
-    from: new Date(fromMs).toISOString(),
-    to: new Date(toMs).toISOString(),
-  }))
+function totalOf(rows: readonly UsageRow[]): UsageRow {
+  const sum = (count: (row: UsageRow) => number) => rows.reduce((total, row) => total + count(row), 0)
+  return {
+    label: 'total',
+    requests: sum(row => row.requests),
+    input_tokens: sum(row => row.input_tokens),
+    cached_input_tokens: sum(row => row.cached_input_tokens),
+    cache_write_tokens: sum(row => row.cache_write_tokens),
+    output_tokens: sum(row => row.output_tokens),
+    search_units: sum(row => row.search_units),
+    cost: formatNano(rows.reduce((total, row) => total + nanoOf(row), 0n)),
+    estimated: sum(row => row.estimated),
+    unpriced: sum(row => row.unpriced),
+  }
+}
+
+function nanoOf({ cost }: UsageRow): bigint {
+  const nano = parseNano(cost)
+  if (typeof nano !== 'bigint') throw new Error(`the cost ${cost} is not a decimal`)
+  return nano
 }
 
 /** With the rarer columns that are not all zero and fit; the least important one is dropped first. */
@@ -56,7 +62,7 @@ function columnsThatFit(
   style: Style,
   width: number | undefined,
 ): Column<UsageRow>[] {
-  const digits = Math.max(...rows.map(({ amountNano }) => fraction(formatNano(amountNano)).length))
+  const digits = Math.max(...rows.map(({ cost }) => fraction(cost).length))
   const name: Column<UsageRow> = {
     title: by.toUpperCase(),
     cell: row => row.label || '(platform)',
@@ -65,15 +71,15 @@ function columnsThatFit(
   const plain = [
     name,
     number('REQUESTS', row => row.requests),
-    number('INPUT', row => row.inputTokens),
-    number('OUTPUT', row => row.outputTokens),
-    { title: `COST (${currency})`, cell: (row: UsageRow) => padded(row.amountNano, digits), align: 'right' },
+    number('INPUT', row => row.input_tokens),
+    number('OUTPUT', row => row.output_tokens),
+    { title: `COST (${currency})`, cell: (row: UsageRow) => padded(row.cost, digits), align: 'right' },
   ] as const
   const rare = [
     number('UNPRICED', row => row.unpriced),
     number('ESTIMATED', row => row.estimated),
-    number('SEARCHES', row => row.searchUnits),
-    number('CACHED', row => row.cachedInputTokens),
+    number('SEARCHES', row => row.search_units),
+    number('CACHED', row => row.cached_input_tokens),
   ].filter(column => rows.some(row => column.cell(row) !== '0'))
   for (; ; rare.pop()) {
     const columns = [...plain, ...rare]
@@ -101,16 +107,15 @@ function freeWidth(
 function chartColumn(rows: readonly UsageRow[], left: number): Column<UsageRow> | undefined {
   const width = Math.min(WIDEST_CHART, left - GAP)
   if (width < NARROWEST_CHART) return undefined
-  const isPriced = rows.some(row => row.amountNano > 0n)
-  const size = (row: UsageRow) => (isPriced ? row.amountNano : BigInt(row.inputTokens + row.outputTokens))
+  const isPriced = rows.some(row => nanoOf(row) > 0n)
+  const size = (row: UsageRow) => (isPriced ? nanoOf(row) : BigInt(row.input_tokens + row.output_tokens))
   const largest = rows.reduce((most, row) => (size(row) > most ? size(row) : most), 0n)
   const charted = new Set(rows)
   return { title: '', cell: row => (charted.has(row) ? barText(size(row), largest, width) : '') }
 }
 
 /** With as many digits after the point as the longest of the column, so that the points are aligned. */
-function padded(nano: bigint, digits: number): string {
-  const text = formatNano(nano)
+function padded(text: string, digits: number): string {
   if (digits === 0) return text
   const [whole = ''] = text.split('.')
   return `${whole}.${fraction(text).padEnd(digits, '0')}`

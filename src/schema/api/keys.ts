@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { key } from '../key.ts'
 import { duration, name } from '../scalars.ts'
 import { patchOf, shownShape } from './reshape.ts'
-import { byName, ownershipFields, pageOf, pageQuery, revised, time } from './shapes.ts'
+import { amount, byName, ownershipFields, pageOf, pageQuery, revised, time } from './shapes.ts'
 import type { Operation } from './types.ts'
 
 // References to files or variables of this machine are only for configuration files, which its operators review.
@@ -24,6 +24,15 @@ const shown = z
         active: z.int().describe('Active issued secrets: two during the grace period of a rotation.'),
       })
       .describe('Facts about its secret; never the secret or its hash.'),
+    spend: z
+      .strictObject({
+        tokens: z.int().describe('In the life of the key.'),
+        amount: amount.describe('In the life of the key.'),
+        in_budget: amount.optional().describe('In the present window of its budget.'),
+        currency: z.string(),
+      })
+      .optional()
+      .describe('The settled usage; in the answer about one key.'),
     ...ownershipFields,
   })
   .meta({ id: 'key_shown', description: 'The present state of an API key.' })

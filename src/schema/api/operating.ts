@@ -79,7 +79,13 @@ export const maintenanceOperations = {
         message: text.optional().describe('The error message for clients.'),
       })
       .meta({ id: 'maintenance_switch' }),
-    answer: { status: 200, description: 'The new state of maintenance mode.', schema: maintenance },
+    answer: {
+      status: 200,
+      description: 'The new state of maintenance mode.',
+      schema: maintenance
+        .safeExtend({ changed: z.boolean().describe('False if nothing changed.') })
+        .meta({ id: 'maintenance_switched' }),
+    },
     errors: ['managed_by_config'],
   },
 } as const satisfies Record<string, Operation>

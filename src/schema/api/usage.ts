@@ -75,13 +75,13 @@ export const usageOperations = {
     }),
     answer: {
       status: 200,
-      description: 'Largest amounts first; days in order.',
+      description: 'Largest amounts first; days in order, including days without calls.',
       schema: z
         .strictObject({
           by: z.enum(['key', 'tenant', 'model', 'endpoint', 'day']),
           currency: z.string(),
-          since: time,
-          until: time,
+          since: time.describe('Rounded down to a quarter of an hour.'),
+          until: time.describe('Rounded up to a quarter of an hour.'),
           data: z.array(row),
         })
         .meta({ id: 'usage' }),

@@ -9,7 +9,7 @@ const wallet = z
   .strictObject({
     tenant: z.string(),
     currency: z.string(),
-    billing: z.enum(['postpaid', 'prepaid']),
+    billing: z.enum(['postpaid', 'prepaid']).optional().describe('Absent for a deleted tenant.'),
     balance: amount.describe('Credits − debits − settlements.'),
     held: amount.describe('The part that open calls reserve.'),
     available: amount.optional().describe('Only for prepaid tenants: the part that new calls can reserve.'),

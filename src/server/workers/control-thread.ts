@@ -40,7 +40,6 @@ function serveControl(port: MessagePort): void {
             { level: logLevel, pretty: false, colour: false },
           ),
           health: askHealth,
-          currency: () => main.currency(),
           endpoints: () => main.endpoints(),
           explainHere: question => main.explain(question),
         }),

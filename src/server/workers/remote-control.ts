@@ -39,8 +39,6 @@ export interface ControlThread {
 /** The functions of the main thread for the control plane. */
 export interface MainThread {
   health(): HealthAnswer
-  /** The currency label of amounts. */
-  currency(): string
   /** The health of the endpoints; empty if this process sends no traffic. */
   endpoints(): readonly EndpointHealth[]
   /**
@@ -56,7 +54,7 @@ export interface MainThread {
 /** The ports of the control plane in the main thread. */
 export interface RemoteControlPorts
   extends Omit<ControlOptions, 'address' | 'publicUrl' | 'logLevel'>,
-    Pick<MainThread, 'health' | 'currency' | 'endpoints'> {
+    Pick<MainThread, 'health' | 'endpoints'> {
   readonly publicUrl: URL | undefined
   /** The state of the gateway in this process; undefined if there is none. */
   readonly view: () => View | undefined
@@ -106,7 +104,6 @@ export async function openRemoteControl(
   })
   const control: Calls<ControlThread, MainThread> = callsOver(worker, {
     health: ports.health,
-    currency: ports.currency,
     endpoints: ports.endpoints,
     explain: question => explainHere(question, ports, { find: query => control.find(query) }),
     writeLines: lines => {

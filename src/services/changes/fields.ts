@@ -1,4 +1,4 @@
-import type { CanonicalSpec, Json, Kind } from '../../schema/kinds.ts'
+import { type CanonicalSpec, isFields, type Json, type Kind } from '../../schema/kinds.ts'
 import type { FieldChange } from './types.ts'
 
 /** Fields with a secret or a reference to one: a plan reports only that they changed. */
@@ -59,10 +59,6 @@ function union(a: Fields, b: Fields): string[] {
 /** A label may be named `constructor`. */
 function own(fields: Fields, field: string): Json | undefined {
   return Object.hasOwn(fields, field) ? fields[field] : undefined
-}
-
-function isFields(value: Json): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** The items of `list` that `other` lacks, counting duplicates. */

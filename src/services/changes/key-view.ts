@@ -1,7 +1,6 @@
 import type { Key } from '../../schema/key.ts'
 import { decode } from '../../schema/kinds.ts'
 import type { KeySuspension, Live, StoredResource, StoredSecret } from '../../store/types.ts'
-import { activeSecrets } from './key-secrets.ts'
 import type { KeyState, KeyView, SecretSource } from './types.ts'
 
 /** The displayable data of keys: policies, states, ages of secrets. Sorted by name. */
@@ -74,4 +73,17 @@ function keyState(
   if (key.expires_at !== undefined && key.expires_at <= atMs) return 'expired'
   if (source === undefined) return 'no_secret'
   return isOpen ? 'active' : 'expired'
+}
+
+/** The secrets valid at `live.atMs`, oldest first, by key name. */
+export function activeSecrets(live: Live): Map<string, StoredSecret[]> {
+  const byKey = new Map<string, StoredSecret[]>()
+  for (const secret of live.secrets) {
+    const { key, revokedAtMs, expiresAtMs } = secret
+    if (revokedAtMs !== undefined || (expiresAtMs !== undefined && expiresAtMs <= live.atMs)) continue
+    const secrets = byKey.get(key)
+    if (secrets) secrets.push(secret)
+    else byKey.set(key, [secret])
+  }
+  return byKey
 }

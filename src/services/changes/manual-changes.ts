@@ -11,7 +11,7 @@ import type {
   Store,
   StoredResource,
 } from '../../store/types.ts'
-import { similarNames } from './keys-named.ts'
+import { similarNames } from '../names.ts'
 import { assertReferences, references } from './ownership.ts'
 import { ManagedError, UnknownReferenceError } from './rejections.ts'
 import { ownerName, subject } from './subject.ts'
@@ -30,7 +30,7 @@ const REFERRED_TO: ReadonlySet<Kind> = new Set(['endpoint', 'publication', 'tena
 const NONE = { create: 0, update: 0, delete: 0, unchanged: 0 }
 
 /** The author of a change, with the check of the result. */
-export interface Actor {
+export interface Author {
   readonly origin: 'cli' | 'rest'
   readonly author?: string
   readonly check?: Check
@@ -43,14 +43,14 @@ export interface Target {
   readonly kind: Kind
   readonly name: string
   /** The `updatedRevision` that the change is based on; absent: any. */
-  readonly version?: number
+  readonly version?: number | undefined
 }
 
 /**
  * @throws {CommandError} already_exists if the name is taken, not_servable if a gateway could not serve the result.
  * @throws {UnknownReferenceError} not_found
  */
-export function createManually(store: Store, made: Resource, actor: Actor): Promise<Revision> {
+export function createManually(store: Store, made: Resource, actor: Author): Promise<Revision> {
   return commitOnTop(store, actor, async () => {
     const { head, resources } = await store.find(identity(made))
     const [taken] = resources
@@ -76,12 +76,14 @@ export async function changeManually(
   store: Store,
   target: Target,
   edit: (current: StoredResource) => CanonicalSpec,
-  actor: Actor,
+  actor: Author,
 ): Promise<Revision | undefined> {
   const current = await readTarget(store, target)
   if (isSame(edit(current.resource), current.resource.spec)) return undefined
+  let unused: typeof current | undefined = current
   return commitOnTop(store, actor, async () => {
-    const { head, resource } = await readTarget(store, target)
+    const { head, resource } = unused ?? (await readTarget(store, target))
+    unused = undefined
     const { kind, name, owner } = resource
     const puts = [{ kind, name, owner, spec: edit(resource) }]
     return { base: head.revision, counts: { ...NONE, update: 1 }, puts, deletes: [] }
@@ -93,7 +95,7 @@ export async function changeManually(
  * another resource refers to it.
  * @throws {ManagedError} owned_by_other if a configuration file declares it.
  */
-export function deleteManually(store: Store, target: Target, actor: Actor): Promise<Revision> {
+export function deleteManually(store: Store, target: Target, actor: Author): Promise<Revision> {
   return commitOnTop(store, actor, async () => {
     const { head } = await readTarget(store, target)
     const { kind, name } = target
@@ -105,7 +107,7 @@ export function deleteManually(store: Store, target: Target, actor: Actor): Prom
 /** Commits the result of `make` on the current state; retries after a concurrent commit. */
 async function commitOnTop(
   store: Store,
-  { origin, author, check, kept }: Actor,
+  { origin, author, check, kept }: Author,
   make: () => Promise<Omit<Commit, 'origin' | 'author'>>,
 ): Promise<Revision> {
   const guard: CommitGuard = async view => {

@@ -1,23 +1,16 @@
+import { iso } from '../../base/iso.ts'
+import type { OperationOf } from '../../schema/api/operations.ts'
+import type { AnswerOf } from '../../schema/api/types.ts'
 import type { Revision } from '../../store/types.ts'
 
 const DIRTY = '-dirty'
 
-/** A commit hash, and whether the files differed from the commit. */
-export interface GitCommit {
-  readonly hash: string
-  readonly dirty: boolean
-}
+/** The document of a revision. */
+export type RevisionShown = AnswerOf<OperationOf<'list_revisions'>>['data'][number]
 
-export function gitCommitOf({ gitCommit }: Pick<Revision, 'gitCommit'>): GitCommit | undefined {
-  if (gitCommit === undefined) return undefined
-  const dirty = gitCommit.endsWith(DIRTY)
-  return { hash: dirty ? gitCommit.slice(0, -DIRTY.length) : gitCommit, dirty }
-}
-
-/** A revision in the format of `--format json` and REST. */
-export function revisionToJson(revision: Revision) {
-  const { id, base, origin, set, author, restores, createdAtMs, counts } = revision
-  const commit = gitCommitOf(revision)
+export function revisionToJson(revision: Revision): RevisionShown {
+  const { id, base, origin, set, author, restores, createdAtMs, counts, gitCommit } = revision
+  const dirty = gitCommit?.endsWith(DIRTY) === true
   return {
     id,
     base,
@@ -25,8 +18,11 @@ export function revisionToJson(revision: Revision) {
     ...(restores !== undefined && { restores }),
     ...(set !== undefined && { set }),
     ...(author !== undefined && { author }),
-    ...(commit && { git_commit: commit.hash, dirty: commit.dirty }),
-    created_at: new Date(createdAtMs).toISOString(),
+    ...(gitCommit !== undefined && {
+      git_commit: dirty ? gitCommit.slice(0, -DIRTY.length) : gitCommit,
+      dirty,
+    }),
+    created_at: iso(createdAtMs),
     counts: { ...counts },
   }
 }

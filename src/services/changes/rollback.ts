@@ -3,7 +3,7 @@ import { underNewNames } from '../../store/renames.ts'
 import { resourceId } from '../../store/resources.ts'
 import type { Counts, Live, Store, StoredResource } from '../../store/types.ts'
 import { changesBetween } from './between.ts'
-import type { Actor } from './manual-changes.ts'
+import type { Author } from './manual-changes.ts'
 import { liveUnderNewNames } from './renames.ts'
 import type { Plan } from './types.ts'
 import { planWarnings } from './warnings.ts'
@@ -62,7 +62,7 @@ export async function planRollback(store: Store, live: Live, to: number): Promis
 export async function executeRollback(
   store: Store,
   { plan, puts }: Rollback,
-  { author, check }: Pick<Actor, 'author' | 'check'>,
+  { author, check }: Pick<Author, 'author' | 'check'>,
 ): Promise<RolledBack> {
   const { base, counts, changes, renames, restores } = plan
   if (changes.length === 0) return { revision: base, counts }
@@ -95,6 +95,6 @@ export async function executeRollback(
 }
 
 /** Plans and executes a rollback without a review. @throws what either throws. */
-export async function rollBack(store: Store, to: number, actor: Actor): Promise<RolledBack> {
+export async function rollBack(store: Store, to: number, actor: Author): Promise<RolledBack> {
   return executeRollback(store, await planRollback(store, await store.live(), to), actor)
 }

@@ -153,11 +153,3 @@ export interface KeyView {
   /** The number of valid secrets: two during the grace period of a rotation. */
   readonly activeSecrets: number
 }
-
-/** A new secret; shown only once. */
-export interface IssuedSecret {
-  readonly key: string
-  readonly secret: string
-  /** The end of the grace period of older secrets. */
-  readonly graceUntilMs?: number
-}

@@ -4,7 +4,7 @@ import { resourceId } from '../../store/resources.ts'
 import type { Live, SourceLine } from '../../store/types.ts'
 import { moveText } from './blast/in-words.ts'
 import { comingPrices, pricedFromMs } from './blast/prices.ts'
-import { activeSecrets } from './key-secrets.ts'
+import { activeSecrets } from './key-view.ts'
 import { publicationsInUse } from './publications-in-use.ts'
 import type { PlanWarning } from './types.ts'
 

@@ -57,7 +57,8 @@ interface StoreSample {
 export class LiveStatsMonitor {
   readonly #sources: LiveStatsSources
   readonly #ports: LiveStatsPorts
-  readonly #store: Store | undefined
+  /** Absent if an address is given. */
+  readonly store: Store | undefined
   readonly #calendar = new Calendar()
   /** Store sums are compared from this time on, so that they only grow. */
   readonly #sinceMs: number
@@ -66,7 +67,7 @@ export class LiveStatsMonitor {
   private constructor(sources: LiveStatsSources, ports: LiveStatsPorts, store: Store | undefined) {
     this.#sources = sources
     this.#ports = ports
-    this.#store = store
+    this.store = store
     this.#sinceMs = Math.floor(ports.clock.nowMs() / QUARTER_MS) * QUARTER_MS
   }
 
@@ -89,7 +90,7 @@ export class LiveStatsMonitor {
   }
 
   async close(): Promise<void> {
-    await this.#store?.close()
+    await this.store?.close()
   }
 
   async #sampleAll(): Promise<StatsSample> {
@@ -103,14 +104,14 @@ export class LiveStatsMonitor {
         answer: gateway.url === undefined ? {} : await askGateway(gateway.url, { token, signal }),
       })),
     )
-    const store = this.#store && (await this.#sampleStore(this.#store, atMs))
+    const store = this.store && (await this.#sampleStore(this.store, atMs))
     return { atMs, monotonicMs: clock.monotonicMs(), gateways: answered, ...(store && { store }) }
   }
 
   async #gateways(): Promise<readonly AskedGateway[]> {
     const { url } = this.#sources
-    if (url !== undefined || this.#store === undefined) return [{ name: url ?? '', url }]
-    const stored = await this.#store.gateways()
+    if (url !== undefined || this.store === undefined) return [{ name: url ?? '', url }]
+    const stored = await this.store.gateways()
     return stored.map(gateway => ({
       name: `${gateway.host}:${gateway.pid}`,
       url: gateway.url === undefined ? undefined : reachable(gateway.url),

@@ -39,13 +39,3 @@ export async function* watchLiveStats(
     await monitor.close()
   }
 }
-
-/** One sample, without rates. @throws {CommandError} store_… for the store. */
-export async function sampleOnce(sources: LiveStatsSources, ports: WatchPorts): Promise<LiveStats> {
-  const monitor = await LiveStatsMonitor.open(sources, ports)
-  try {
-    return await monitor.sample()
-  } finally {
-    await monitor.close()
-  }
-}

@@ -1,8 +1,7 @@
 import type { Store } from '../../store/types.ts'
 import { loadTree } from '../configuration.ts'
-import type { AppPorts } from '../context.ts'
+import type { AppPorts, Context } from '../context.ts'
 import { isAlive } from '../gateways.ts'
-import { withStore } from '../stored.ts'
 import { type ExplainQuery, explain } from './explain.ts'
 import { contextOfFiles } from './from-files.ts'
 import { contextOfStore } from './from-store.ts'
@@ -28,14 +27,13 @@ export async function explainFiles(
  * @throws {CommandError} store_…, not_found, nothing_to_serve, usage
  */
 export async function explainStore(
+  { store, clock }: Pick<Context, 'store' | 'clock'>,
   question: ExplainQuery,
-  storeUrl: string,
-  ports: Pick<AppPorts, 'clock' | 'cwd'>,
 ): Promise<{ readonly explanation: Explanation; readonly gateways: readonly string[] }> {
-  return withStore(storeUrl, 'read', ports, async store => ({
-    explanation: await explain(question, await contextOfStore(store, ports.clock, question.key), ports.clock),
-    gateways: await liveGateways(store, ports.clock.nowMs()),
-  }))
+  return {
+    explanation: await explain(question, await contextOfStore(store, clock, question.key), clock),
+    gateways: await liveGateways(store, clock.nowMs()),
+  }
 }
 
 async function liveGateways(store: Store, nowMs: number): Promise<readonly string[]> {

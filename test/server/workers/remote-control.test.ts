@@ -53,7 +53,6 @@ function openThread(threadsUrl: URL, ports: { log?: Log; clock?: Clock; signal?:
     environment: {},
     cwd: '/',
     health: () => expect.unreachable(),
-    currency: () => 'EUR',
     endpoints: () => [],
     view: () => undefined,
     onDeath: error => deaths.push(error),

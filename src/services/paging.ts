@@ -1,4 +1,14 @@
-import { invalid } from './reading.ts'
+import { invalid } from './invalid.ts'
+
+/** The part of a list to read. */
+export interface PageQuery {
+  readonly limit: number
+  /** `next_cursor` of the previous page. */
+  readonly cursor?: string | undefined
+}
+
+/** The limit of a list that is read as a whole. */
+export const ALL_ROWS = 2 ** 31
 
 /** One page of a list. */
 export interface Page<Item> {
@@ -14,7 +24,7 @@ export interface Page<Item> {
  * @throws {ApiError} invalid_request if the cursor was not issued by {@link pageOf}.
  */
 export async function pageOf<Item, Shown>(
-  { limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined },
+  { limit, cursor }: PageQuery,
   read: (limit: number, behind: string | undefined) => Promise<readonly Item[]>,
   markOf: (item: Item) => string | number,
   show: (item: Item) => Shown,
@@ -43,6 +53,6 @@ function markIn(cursor: string): string {
   return mark
 }
 
-function badCursor() {
+function badCursor(): Error {
   return invalid([{ parameter: 'cursor', detail: 'not a cursor of this list' }])
 }

@@ -1,0 +1,251 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { OPERATION_IDS, type OperationId } from '../../src/schema/api/operations.ts'
+import { type ControlScene, controlScene, type LoggedIn, type Sent } from '../admin/scene.ts'
+import { gw } from './in-process.ts'
+import { billed, write } from './traffic.ts'
+
+/** A command and the operation that answers with the same document. */
+interface Pair {
+  readonly words: string
+  readonly id: OperationId
+  readonly sent?: Sent
+  /** For the standard input of the command. */
+  readonly stdin?: string
+  /** Members that each call makes anew: both must have them, with the same type. */
+  readonly fresh?: readonly string[]
+  /** The state that the pair needs. */
+  readonly begin?: (scene: ControlScene) => Promise<unknown>
+  /** For changes: what happens between the two, so that both begin with the same state. */
+  readonly undo?: (scene: ControlScene, as: LoggedIn) => Promise<unknown>
+}
+
+const K = { params: { name: 'k' } }
+const ACME = { params: { name: 'acme' } }
+const MADE = ['created_at', 'created_revision', 'updated_revision', 'revision', 'owner']
+
+const PAIRS: readonly Pair[] = [
+  { words: 'keys list', id: 'list_keys', sent: { query: { limit: '500' } } },
+  { words: 'keys show k', id: 'get_key', sent: K },
+  {
+    words: 'keys create made --kind platform --quota 5',
+    id: 'create_key',
+    sent: { body: { name: 'made', kind: 'platform', limits: {}, quota: 5 } },
+    fresh: MADE,
+    undo: ({ call }, as) => call('delete_key', { as, params: { name: 'made' } }),
+  },
+  {
+    words: 'keys delete spare --yes',
+    id: 'delete_key',
+    sent: { params: { name: 'spare' } },
+    fresh: ['revision'],
+    undo: ({ call }, as) => call('create_key', { as, body: { name: 'spare', kind: 'platform' } }),
+  },
+  {
+    words: 'keys issue k',
+    id: 'issue_key',
+    sent: K,
+    fresh: ['secret'],
+    undo: ({ store }) => store.revokeSecrets('k'),
+  },
+  {
+    words: 'keys rotate k --grace 1h',
+    id: 'rotate_key',
+    sent: { ...K, body: { grace: '1h' } },
+    fresh: ['secret'],
+  },
+  { words: 'keys disable k', id: 'disable_key', sent: K, undo: ({ store }) => store.resumeKey('k') },
+  {
+    words: 'keys enable k',
+    id: 'enable_key',
+    sent: K,
+    begin: ({ store }) => store.suspendKey('k'),
+    undo: ({ store }) => store.suspendKey('k'),
+  },
+  {
+    words: 'keys revoke k',
+    id: 'revoke_key',
+    sent: K,
+    begin: async ({ store }) => {
+      await store.resumeKey('k')
+      await store.revokeSecrets('k')
+      await store.issueSecret('k', 'c'.repeat(64))
+    },
+    undo: ({ store }) => store.issueSecret('k', 'b'.repeat(64)),
+  },
+  { words: 'wallet show acme', id: 'get_wallet', sent: ACME },
+  {
+    words: 'wallet credit acme 5 --reference same',
+    id: 'credit_wallet',
+    sent: { ...ACME, body: { amount: '5', reference: 'same' } },
+    fresh: ['booked'],
+  },
+  {
+    words: 'wallet debit acme 1 --reference refund',
+    id: 'debit_wallet',
+    sent: { ...ACME, body: { amount: '1', reference: 'refund' } },
+    fresh: ['booked'],
+  },
+  { words: 'wallet entries acme', id: 'list_wallet_entries', sent: ACME },
+  {
+    words: 'wallet entries acme --limit 1',
+    id: 'list_wallet_entries',
+    sent: { ...ACME, query: { limit: '1' } },
+  },
+  { words: 'usage --by key', id: 'get_usage', sent: { query: { by: 'key' } } },
+  {
+    words: 'usage --by day --since 2026-01-10 --tenant acme',
+    id: 'get_usage',
+    sent: { query: { by: 'day', since: '2026-01-10T00:00:00Z', tenant: 'acme' } },
+  },
+  { words: 'history', id: 'list_revisions', sent: { query: { limit: '20' } } },
+  { words: 'history --limit 1', id: 'list_revisions', sent: { query: { limit: '1' } } },
+  { words: 'users list', id: 'list_users', sent: { query: { limit: '500' } } },
+  {
+    words: 'users create tom --tenant acme --password -',
+    stdin: 'a long enough password 42\n',
+    id: 'create_user',
+    sent: { body: { name: 'tim', role: 'tenant', tenant: 'acme', password: 'a long enough password 42' } },
+    fresh: ['name'],
+  },
+  {
+    words: 'users disable bob',
+    id: 'update_user',
+    sent: { params: { name: 'bob' }, body: { enabled: false }, headers: { 'if-match': '*' } },
+  },
+  { words: 'tokens list --user ada', id: 'list_tokens', sent: { query: { user: 'ada' } } },
+  {
+    words: 'tokens create one --user ada --expires 30d',
+    id: 'create_token',
+    sent: { body: { name: 'two', expires_in: '30d' } },
+    fresh: ['id', 'name', 'token'],
+  },
+  {
+    words: 'maintenance on --message Soon.',
+    id: 'set_maintenance',
+    sent: { body: { enabled: true, message: 'Soon.' } },
+    fresh: ['author'],
+    undo: ({ store }) => store.switchMaintenanceOff(),
+  },
+  { words: 'maintenance status', id: 'get_maintenance' },
+  {
+    words: 'maintenance off',
+    id: 'set_maintenance',
+    sent: { body: { enabled: false } },
+    begin: ({ store }) => store.switchMaintenanceOn({}),
+    undo: ({ store }) => store.switchMaintenanceOn({}),
+  },
+]
+
+/** The operations without a command that prints their document, each with the reason. */
+const WITHOUT_COMMAND: Partial<Record<OperationId, string>> = {
+  log_in: 'a session belongs to a client of REST; `gw login` saves a token',
+  get_session: 'a session belongs to a client of REST',
+  log_out: 'a session belongs to a client of REST',
+  log_out_everywhere: 'a session belongs to a client of REST',
+  change_password: 'a session belongs to a client of REST',
+  get_user: '`gw users list` shows all',
+  reset_password: 'answers 204 without a document; `gw users reset-password` says that it is done',
+  end_user_sessions: 'only over REST; `gw users disable` also ends the sessions',
+  revoke_token: 'answers 204 without a document; `gw tokens revoke` says that it is done',
+  list_endpoints: 'on the command line endpoints are in files',
+  create_endpoint: 'on the command line endpoints are in files',
+  get_endpoint: 'on the command line endpoints are in files',
+  update_endpoint: 'on the command line endpoints are in files',
+  enable_endpoint: 'on the command line endpoints are in files',
+  disable_endpoint: 'on the command line endpoints are in files',
+  delete_endpoint: 'on the command line endpoints are in files',
+  probe_endpoint: '`gw probe` probes each model of several endpoints, and prints a list',
+  list_publications: 'on the command line publications are in files',
+  create_publication: 'on the command line publications are in files',
+  get_publication: 'on the command line publications are in files',
+  update_publication: 'on the command line publications are in files',
+  delete_publication: 'on the command line publications are in files',
+  list_bindings: 'on the command line bindings are in files',
+  create_binding: 'on the command line bindings are in files',
+  get_binding: 'on the command line bindings are in files',
+  update_binding: 'on the command line bindings are in files',
+  delete_binding: 'on the command line bindings are in files',
+  list_tenants: 'on the command line tenants are in files',
+  create_tenant: 'on the command line tenants are in files',
+  get_tenant: 'on the command line tenants are in files',
+  update_tenant: 'on the command line tenants are in files',
+  delete_tenant: 'on the command line tenants are in files',
+  update_key: 'on the command line the policy of a key is in a file, or given at its creation',
+  list_calls: '`gw logs` prints JSON Lines of the same documents: see below',
+  get_status: 'the status of one process; `gw status` shows all gateways of a store',
+  explain: '`gw why` prints the same document: see test/services/why',
+  explain_secret: '`gw why --secret -` prints the same document: see test/services/why',
+  list_audit: 'only over REST',
+  validate_config: 'see the documents of configurations below',
+  plan_config: 'see the documents of configurations below',
+  apply_config: 'see the documents of configurations below',
+  roll_back: 'see the documents of configurations below',
+}
+
+let scene: ControlScene
+let as: LoggedIn
+
+beforeAll(async () => {
+  const ends: (() => unknown)[] = []
+  scene = await controlScene(end => void ends.push(end))
+  await scene.addUser('ada', 'admin')
+  await scene.addUser('bob', 'admin')
+  as = await scene.logIn('ada')
+  const made = {
+    as,
+    body: { name: 'k', kind: 'tenant', tenant: 'acme', budget: { amount: '5', per: 'month' } },
+  }
+  await scene.call('create_key', made)
+  await scene.call('create_key', { as, body: { name: 'spare', kind: 'platform' } })
+  await scene.call('credit_wallet', { as, ...ACME, body: { amount: '9.5', reference: 'first' } })
+  await scene.call('credit_wallet', { as, ...ACME, body: { amount: '1', reference: 'second', note: 'n' } })
+  write(scene.storePath, billed({ id: 'req_1', tenant: 'acme' }))
+  return async () => {
+    for (const end of ends) await end()
+  }
+}, 30_000)
+
+async function printed({ words, stdin }: Pick<Pair, 'words' | 'stdin'>): Promise<string> {
+  const { exit, stdout, stderr } = await gw(
+    [...words.split(' '), '--format', 'json', '--store', `sqlite:${scene.storePath}`],
+    {
+      cwd: '/',
+      clock: scene.clock,
+      environment: { USER: 'ada' },
+      ...(stdin !== undefined && { stdin }),
+    },
+  )
+  expect(exit, stderr).toBe(0)
+  return stdout
+}
+
+/** The document with placeholders for the fresh members; the order of members counts. */
+function essence(document: unknown, fresh: readonly string[]): string {
+  const replaced = (name: string, value: unknown) => (fresh.includes(name) ? typeof value : value)
+  return JSON.stringify(document, replaced, 2)
+}
+
+describe('a command and an operation of REST show the same document:', () => {
+  test.each(PAIRS)('gw $words, $id', async ({ id, sent = {}, fresh = [], begin, undo, ...command }) => {
+    await begin?.(scene)
+    const document: unknown = JSON.parse(await printed(command))
+    await undo?.(scene, as)
+    const answered = await scene.call(id, { as, ...sent })
+    expect(answered.status, JSON.stringify(answered.body)).toBeLessThan(300)
+    expect(essence(document, fresh)).toBe(essence(answered.body, fresh))
+  })
+
+  test('gw logs, list_calls: each line is one element', async () => {
+    const lines = (await printed({ words: 'logs' })).trim().split('\n')
+    const { body } = await scene.call('list_calls', { as })
+    expect(lines.length).toBeGreaterThan(0)
+    expect(lines.map(line => JSON.parse(line) as unknown)).toEqual(body.data.toReversed())
+  })
+})
+
+test('each operation has its command, or a reason why it has none', () => {
+  const paired = new Set<OperationId>(PAIRS.map(({ id }) => id))
+  const reasons = Object.keys(WITHOUT_COMMAND) as OperationId[]
+  expect(OPERATION_IDS.filter(id => !paired.has(id) && !reasons.includes(id))).toEqual([])
+  expect(reasons.filter(id => paired.has(id) || !OPERATION_IDS.includes(id))).toEqual([])
+})
