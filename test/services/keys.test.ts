@@ -73,9 +73,9 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
         () => expect.unreachable(),
         (error: { code: string; hint: string }) => `${error.code} ${error.hint}`,
       )
-    expect(await hint('mobil-app')).toBe('GW4005 Did you mean mobile-app? `gw keys list` shows all.')
+    expect(await hint('mobil-app')).toBe('not_found Did you mean mobile-app? `gw keys list` shows all.')
     expect(await hint('mobile')).toBe(
-      'GW4005 Did you mean mobile-app or mobile-app-test? `gw keys list` shows all.',
+      'not_found Did you mean mobile-app or mobile-app-test? `gw keys list` shows all.',
     )
     expect(await hint('zzz')).not.toContain('Did you mean')
   })
