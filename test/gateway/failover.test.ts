@@ -81,7 +81,7 @@ describe.each(Object.entries(SHAPES))('%s', (_name, { path, stream, good }) => {
 
   it.each(FAULTS.filter(({ isFinal }) => !isFinal))(
     'comes from the next endpoint where the first one fails by $title, and is billed once',
-    async ({ answer, openai }) => {
+    async ({ answer }) => {
       const { gateway, asked, upstreams } = await scene([answer, good])
       const response = await post(gateway, path, { model: 'm', stream, max_tokens: 10 })
       expect(response.status).toBe(200)
@@ -96,7 +96,6 @@ describe.each(Object.entries(SHAPES))('%s', (_name, { path, stream, good }) => {
       expect(await loggedFor(gateway, response)).toMatchObject({ endpoint: endpoint(1), attempts: 2 })
       expect(gateway.ledger.calls).toMatchObject([{ attempts: 2, endpoint: endpoint(1) }])
       expect(gateway.upstreams.health.report().map(({ inFlight }) => inFlight)).toEqual([0, 0, 0, 0])
-      expect(openai[1]).not.toBe(undefined)
     },
   )
 
@@ -105,8 +104,7 @@ describe.each(Object.entries(SHAPES))('%s', (_name, { path, stream, good }) => {
     async ({ answer, status }) => {
       const { gateway, asked } = await scene([answer, good])
       const response = await post(gateway, path, { model: 'm', stream, max_tokens: 10 })
-      // A stream's head may have gone out before it broke.
-      expect([status, 200]).toContain(response.status)
+      expect(response.status).toBe(status)
       await response.text().catch(() => undefined)
       expect(asked()).toEqual([1, 0])
       await gateway.ledger.nextEnd()

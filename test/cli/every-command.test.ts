@@ -27,6 +27,10 @@ interface Way {
   readonly stays?: true
   /** Runs from the build, and is told to end when it says that it serves. */
   readonly hasThreads?: true
+  /** Its exit code, unless 0. */
+  readonly exit?: number
+  /** Prints nothing with `--format json` on an empty store. */
+  readonly isSilent?: true
   /** Prints a table or lines that fit into 50 columns. */
   readonly narrow?: true
 }
@@ -45,7 +49,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   show: { works: 'show 1', fails: 'show 99' },
   rollback: { works: 'rollback 1 --yes', fails: 'rollback 99 --yes' },
   export: { works: 'export', fails: 'export --set none' },
-  probe: { works: 'probe slow', fails: 'probe none', narrow: true },
+  probe: { works: 'probe slow', exit: 5, fails: 'probe none', narrow: true },
   why: { works: 'why --key app --model chat', fails: 'why --key none --model chat' },
   'keys create': { works: 'keys create trial --tenant blue', fails: 'keys create app --tenant blue' },
   'keys issue': { works: 'keys issue app', fails: 'keys issue none' },
@@ -68,7 +72,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   },
   'wallet entries': { narrow: true, works: 'wallet entries blue', fails: 'wallet entries none' },
   usage: { works: 'usage', fails: `usage ${NOWHERE}`, narrow: true },
-  logs: { works: 'logs', fails: `logs ${NOWHERE}`, narrow: true },
+  logs: { works: 'logs', isSilent: true, fails: `logs ${NOWHERE}`, narrow: true },
   'ledger verify': { works: 'ledger verify', fails: `ledger verify ${NOWHERE}` },
   serve: {
     works: `serve ${ADDRESSES}`,
@@ -88,9 +92,13 @@ const WAYS: Readonly<Record<string, Way>> = {
     fails: 'users create ann --role tenant --tenant none --password -',
   },
   'users list': { works: 'users list', fails: `users list ${NOWHERE}`, narrow: true },
-  'users disable': { works: 'users list', fails: 'users disable none' },
-  'users enable': { works: 'users list', fails: 'users enable none' },
-  'users reset-password': { works: 'users list', fails: 'users reset-password none --password -' },
+  'users disable': { works: 'users disable ada', fails: 'users disable none' },
+  'users enable': { works: 'users enable ada', fails: 'users enable none' },
+  'users reset-password': {
+    works: 'users reset-password ada --password -',
+    stdin: PASSWORD,
+    fails: 'users reset-password none --password -',
+  },
   'tokens create': { works: 'tokens create more --user ada', fails: 'tokens create more --user none' },
   'tokens list': { works: 'tokens list', fails: `tokens list ${NOWHERE}`, narrow: true },
   'tokens revoke': { works: 'tokens revoke known', fails: 'tokens revoke none' },
@@ -142,7 +150,8 @@ beforeAll(async () => {
   expect((await gw(['apply', '--yes', '--skip-probe'], world)).exit).toBe(0)
   expect((await gw(['keys', 'create', 'spare', '--tenant', 'blue', '--issue'], world)).exit).toBe(0)
   const store = await openStore('sqlite:data/gw.db', { mode: 'write', clock, folder: template.path })
-  await store.users.createUser({ name: 'ada', role: 'admin', passwordHash: 'none that fits' })
+  for (const name of ['ada', 'eve'])
+    await store.users.createUser({ name, role: 'admin', passwordHash: 'none that fits' })
   const token = { id: 'known', digest: keyDigest('known'), user: 'ada', name: 'known' } as const
   await store.users.createToken({ ...token, scope: 'read', expiresAtMs: clock.nowMs() + 3_600_000 })
   await store.close()
@@ -206,6 +215,11 @@ describe('the table', () => {
   it('has every command', () => {
     expect(Object.keys(WAYS).toSorted()).toEqual(LEAVES.toSorted())
   })
+
+  it('runs each command itself', () => {
+    const others = Object.entries(WAYS).filter(([path, { works }]) => !`${works} `.startsWith(`${path} `))
+    expect(others).toEqual([])
+  })
 })
 
 describe.each(ALL)('gw %s', path => {
@@ -238,10 +252,10 @@ describe.each(LEAVES)('gw %s', path => {
 
   it('answers in JSON where it works, and in nothing else', async () => {
     const { exit, stdout } = await works(path, ['--format', 'json'])
-    expect([0, 5]).toContain(exit)
-    for (const document of parsed(stdout)) {
-      expect(document).not.toHaveProperty('error')
-    }
+    expect(exit).toBe(way.exit ?? 0)
+    const documents = parsed(stdout)
+    expect(documents.length > 0).toBe(way.isSilent !== true)
+    for (const document of documents) expect(document).not.toHaveProperty('error')
     expect(stdout).not.toContain('\u001B')
     expect(stdout).not.toContain('a-secret-of-the-vendor')
   })
