@@ -18,7 +18,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const ENTRIES = [
   'dist/cli/main.js',
   'dist/store/ledger/worker.js',
-  'dist/server/files/thread.js',
+  'dist/server/files/files-thread.js',
   'dist/server/workers/control-thread.js',
   'dist/server/workers/configurations-thread.js',
   'dist/server/workers/hashing-thread.js',

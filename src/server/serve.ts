@@ -136,7 +136,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
 
   try {
     if (files) {
-      const { startFiles } = await import('./files/start-files.ts')
+      const { startFiles } = await import('./files/followed-files.ts')
       await startFiles(files, options.files?.watch ?? false, store)
     }
     const problems = await reloader.start()

@@ -10,7 +10,7 @@ import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import { CONTROL_THREADS } from '../support/whole-gateway.ts'
 
 const LEDGER_WORKER = new URL('../../dist/store/ledger/worker.js', import.meta.url)
-const FILES_THREAD = new URL('../../dist/server/files/thread.js', import.meta.url)
+const FILES_THREAD = new URL('../../dist/server/files/files-thread.js', import.meta.url)
 const LOOPBACK = { host: '127.0.0.1', port: 0 }
 
 const model = (name: string, more = '') => `

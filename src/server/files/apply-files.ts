@@ -7,7 +7,7 @@ import { applyConfiguration } from '../../services/configuration.ts'
 import type { AppPorts } from '../../services/context.ts'
 import { ConfigurationInvalid } from '../../services/invalid.ts'
 import { liveOrEmpty } from '../../services/stored.ts'
-import type { FilesJob, FilesOutcome, FilesRejection } from './outcome.ts'
+import type { FilesOutcome, FilesRejection, FilesState, FollowedTree } from './outcome.ts'
 
 /** How often a plan is retried after a concurrent commit. */
 const ATTEMPTS = 3
@@ -18,8 +18,11 @@ const ATTEMPTS = 3
  *
  * Never rejects for errors in the files or the store.
  */
-export async function applyFiles(job: FilesJob, signal: AbortSignal): Promise<FilesOutcome> {
-  const { paths, store, cwd, environment, last } = job
+export async function applyFiles(
+  { paths, store, cwd, environment }: FollowedTree,
+  last: FilesState | undefined,
+  signal: AbortSignal,
+): Promise<FilesOutcome> {
   const ports: AppPorts = {
     environment,
     cwd,
@@ -56,8 +59,8 @@ async function withoutRaces<T>(attempt: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The error of a job, in the form that crosses to the main thread. */
-export function rejected(fingerprint: string, error: unknown): FilesOutcome {
+/** The error of an apply, in the form that crosses to the main thread. */
+function rejected(fingerprint: string, error: unknown): FilesOutcome {
   return { is: 'rejected', fingerprint, ...rejection(error) }
 }
 

@@ -5,7 +5,7 @@ import { planConfiguration } from '../../services/configuration.ts'
 import type { AppPorts } from '../../services/context.ts'
 import { withStore } from '../../services/stored.ts'
 import type { Revision, Store } from '../../store/types.ts'
-import type { FilesComparison, FilesJob } from './outcome.ts'
+import type { FilesComparison, FollowedTree } from './outcome.ts'
 
 const PAGE = 100
 
@@ -16,7 +16,7 @@ const PAGE = 100
  * @throws {CommandError} store_…
  */
 export async function compareFiles(
-  { paths, store: url, cwd, environment }: FilesJob,
+  { paths, store: url, cwd, environment }: FollowedTree,
   since: number,
   signal: AbortSignal,
 ): Promise<FilesComparison> {

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { COMMAND_FAULTS } from '../../base/catalogue/command.ts'
+import { COMMAND_FAULTS, CommandError } from '../../base/catalogue/command.ts'
 import { CONFIG_FAULTS } from '../../base/catalogue/config.ts'
 import { healthReason } from '../../base/catalogue/health.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -7,18 +7,23 @@ import type { Log } from '../../base/log.ts'
 import { problemJson } from '../../config/format.ts'
 import type { Problem } from '../../config/types.ts'
 import { type Watch, watchFiles } from '../../config/watch.ts'
-import { FilesThread } from './files-thread.ts'
-import type { FilesComparison, FilesJob, FilesOutcome, FilesRejection, FilesState } from './outcome.ts'
+import { ConfigurationInvalid } from '../../services/invalid.ts'
+import type { ServingStore } from '../../store/types.ts'
+import { IdleWorker } from '../workers/idle-worker.ts'
+import type { Calls } from '../workers/worker-rpc.ts'
+import type {
+  FilesComparison,
+  FilesOutcome,
+  FilesRejection,
+  FilesState,
+  FilesWorker,
+  FollowedTree,
+} from './outcome.ts'
 
-export interface FollowedFilesPorts {
-  /** Files and directories, as passed by the user. */
-  readonly paths: readonly string[]
-  readonly store: string
-  readonly cwd: string
-  readonly environment: Readonly<Record<string, string | undefined>>
+export interface FollowedFilesPorts extends FollowedTree {
   readonly clock: Clock
   readonly log: Log
-  /** See {@link FilesThread}. */
+  /** The compiled thread module, if not the one beside this: tests run that of the build. */
   readonly threadUrl?: URL
   /** Called with each new rejection, once per state of the files; for an interactive screen. */
   readonly onRejected?: (rejection: FilesRejection) => void
@@ -27,14 +32,7 @@ export interface FollowedFilesPorts {
 /** The maximum number of problems in a log line. */
 const LISTED = 20
 
-const ENDING: FilesOutcome = {
-  is: 'rejected',
-  fingerprint: '',
-  code: 'interrupted',
-  message: 'The gateway is ending.',
-  hint: 'Nothing was changed.',
-  problems: [],
-}
+const MODULE = new URL('./files-thread.js', import.meta.url)
 
 /**
  * Keeps the store in sync with a tree of files.
@@ -54,12 +52,12 @@ export class FollowedFiles {
   /** Revisions up to this one were compared with the files, or created by them. */
   #compared = 0
   #drift: FilesComparison | undefined
-  readonly #thread: FilesThread
+  readonly #thread: IdleWorker<FilesWorker>
   #applying: Promise<FilesOutcome> | undefined
   /** One more apply, for all requests that came during the current one. */
   #next: Promise<FilesOutcome> | undefined
-  /** Jobs of the thread run one after another. */
-  #jobs: Promise<unknown> = Promise.resolve()
+  /** Calls of the thread run one after another. */
+  #calls: Promise<unknown> = Promise.resolve()
   /** The newest revision that is served. */
   #served = 0
   #comparing = false
@@ -67,7 +65,10 @@ export class FollowedFiles {
 
   constructor(ports: FollowedFilesPorts) {
     this.#ports = ports
-    this.#thread = new FilesThread(ports.threadUrl ?? new URL('./thread.js', import.meta.url), ports.clock)
+    const { paths, store, cwd, environment, clock, threadUrl = MODULE } = ports
+    // A copy: `process.env` itself cannot be cloned.
+    const tree: FollowedTree = { paths, store, cwd, environment: { ...environment } }
+    this.#thread = new IdleWorker('files', threadUrl, clock, tree)
   }
 
   /** Applies the files now. Several calls during one apply share the next one. Never rejects. */
@@ -113,9 +114,12 @@ export class FollowedFiles {
       while (!this.#closed && this.#compared < this.#served) {
         await this.#applying
         if (this.#last === undefined || this.#compared >= this.#served) return
-        const outcome = await this.#job({ compareSince: this.#compared })
-        if (!this.#compareDone(outcome)) return
+        const since = this.#compared
+        this.#compareDone(await this.#inTurn(thread => thread.compare(since)))
       }
+    } catch (error) {
+      if (!this.#closed)
+        this.#ports.log.warn({ reason: messageOf(error) }, 'the files cannot be compared with the store')
     } finally {
       this.#comparing = false
     }
@@ -131,7 +135,7 @@ export class FollowedFiles {
     return [...(rejected ?? []), ...unwatched, ...this.#driftReason()]
   }
 
-  /** Ends the watch. An apply in progress commits or does not, then ends. */
+  /** Ends the watch. An apply in progress that has not committed yet is rolled back. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#watch?.close()
@@ -139,39 +143,30 @@ export class FollowedFiles {
   }
 
   async #once(): Promise<FilesOutcome> {
-    if (this.#closed) return ENDING
-    const outcome = await this.#job(this.#last ? { last: this.#last } : {})
+    const outcome = await this.#inTurn(thread => thread.apply(this.#last)).catch(failed)
     this.#notify(outcome)
     return outcome
   }
 
-  #job(more: Pick<FilesJob, 'last' | 'compareSince'>): Promise<FilesOutcome> {
-    const { paths, store, cwd, environment } = this.#ports
-    const done = this.#jobs.then(() =>
-      this.#closed
-        ? ENDING
-        : this.#thread.apply({ paths, store, cwd, environment: { ...environment }, ...more }),
-    )
-    this.#jobs = done
-    return done
+  #inTurn<Answer>(request: (thread: Calls<FilesWorker, object>) => Promise<Answer>): Promise<Answer> {
+    const answer = this.#calls.then(() => {
+      if (this.#closed) throw new CommandError('interrupted', 'The gateway is ending.')
+      return this.#thread.call(request)
+    })
+    // The caller receives the error.
+    this.#calls = answer.catch(() => undefined)
+    return answer
   }
 
-  /** @returns false if the comparison failed. */
-  #compareDone(outcome: FilesOutcome): boolean {
-    if (outcome.is !== 'compared') {
-      if (outcome.is === 'rejected' && !this.#closed)
-        this.#ports.log.warn({ reason: outcome.message }, 'the files cannot be compared with the store')
-      return false
-    }
+  #compareDone(outcome: FilesComparison): void {
     this.#compared = Math.max(this.#compared, outcome.revision)
-    if (outcome.made === undefined) return true
+    if (outcome.made === undefined) return
     this.#drift = outcome.changes === 0 ? undefined : outcome
     if (this.#drift)
       this.#ports.log.warn(
         { revision: outcome.made.id, changes: outcome.changes },
         this.#driftReason()[0] ?? '',
       )
-    return true
   }
 
   #driftReason(): readonly string[] {
@@ -208,7 +203,6 @@ export class FollowedFiles {
       onRejected?.(outcome)
       return
     }
-    if (outcome.is === 'compared') return
     const { revision, fingerprint } = outcome
     if (outcome.is === 'applied') {
       log.info({ revision, files: paths, ...outcome.counts }, 'applied the files')
@@ -225,10 +219,47 @@ export class FollowedFiles {
   }
 }
 
+/** The outcome if the thread has failed, or if this gateway is ending. */
+function failed(error: unknown): FilesOutcome {
+  return {
+    is: 'rejected',
+    fingerprint: '',
+    code: error instanceof CommandError ? error.code : 'unexpected',
+    message: messageOf(error),
+    hint: 'Nothing was changed. Report it, with the lines of the log before this one.',
+    problems: [],
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
 /** The first error: its place, code and message. */
 function firstError({ problems }: FilesRejection): string {
   const problem: Problem | undefined = problems.find(({ severity }) => severity === 'error')
   if (!problem) return ''
   const { place, code, message } = problem
   return ` ${place.file}:${place.line}:${place.column} ${CONFIG_FAULTS[code].number} ${message}`
+}
+
+/**
+ * Applies the files before anything is served. If that fails, the last good revision is served, degraded. Throws only
+ * if nothing was ever applied.
+ *
+ * @throws {ConfigurationInvalid} and {@link CommandError} as `gw apply`.
+ */
+export async function startFiles(
+  files: FollowedFiles,
+  watch: boolean,
+  store: Pick<ServingStore, 'head'>,
+): Promise<void> {
+  // Before the files are read, so that no save is missed.
+  if (watch) await files.watch()
+  const outcome = await files.apply()
+  if (outcome.is !== 'rejected' || (await store.head()).revision > 0) return
+  const { code, message, hint, problems } = outcome
+  throw code === 'configuration_invalid'
+    ? new ConfigurationInvalid(problems)
+    : new CommandError(code, message, { hint })
 }

@@ -2,17 +2,22 @@ import type { CommandCode } from '../../base/catalogue/command.ts'
 import type { Problem } from '../../config/types.ts'
 import type { Counts, Revision } from '../../store/types.ts'
 
-/** A job of the thread that applies files: plain data, because it crosses between threads. */
-export interface FilesJob {
-  /** If present, nothing is applied; the files are compared with the commits after this revision. */
-  readonly compareSince?: number
+/** The followed files: plain data, because it crosses between threads. */
+export interface FollowedTree {
   /** As passed by the user, for messages. */
   readonly paths: readonly string[]
+  /** The store's URL. */
   readonly store: string
   readonly cwd: string
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** The last apply: the same files on the same revision are not read again. */
-  readonly last?: FilesState
+}
+
+/** The functions of the thread that applies files. */
+export interface FilesWorker {
+  /** @param last the last apply: the same files on the same revision are not read again. */
+  apply(last: FilesState | undefined): Promise<FilesOutcome>
+  /** Applies nothing: compares the files with the commits after this revision. */
+  compare(since: number): Promise<FilesComparison>
 }
 
 export interface FilesState {
@@ -22,12 +27,11 @@ export interface FilesState {
   readonly revision: number
 }
 
-/** The result of a job. */
+/** The result of an apply. */
 export type FilesOutcome =
   | ({ readonly is: 'applied'; readonly counts: Counts; readonly warnings: readonly Problem[] } & FilesState)
   | ({ readonly is: 'unchanged' } & FilesState)
   | ({ readonly is: 'rejected'; readonly fingerprint: string } & FilesRejection)
-  | ({ readonly is: 'compared' } & FilesComparison)
 
 export interface FilesComparison {
   /** The newest revision that was compared. */

@@ -7,7 +7,7 @@ import type { FilesOutcome } from '../../../src/server/files/outcome.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 
-const THREAD = new URL('../../../dist/server/files/thread.js', import.meta.url)
+const THREAD = new URL('../../../dist/server/files/files-thread.js', import.meta.url)
 
 const KEYS = ['one', 'two', 'three', 'four', 'five', 'six']
 const tree = (...keys: string[]) =>
