@@ -6,8 +6,11 @@ export default defineConfig({
     include: ['test/**/*.test.{ts,tsx}'],
     pool: 'forks',
     maxWorkers: 2,
+    // No test changes a module, and an import costs more than most tests.
+    isolate: false,
     testTimeout: 60_000,
     hookTimeout: 30_000,
+    expect: { poll: { timeout: 5_000 } },
     reporters: reporters(),
   },
 })

@@ -1,11 +1,15 @@
 import { defineConfig } from 'vitest/config'
 import { reporters } from './vitest.reporters.ts'
 
-/** Proofs that take minutes, each run by a script of its own: `npm run pack:check`. */
+/**
+ * What takes long: crash loops, README and examples word for word, the package. `npm run proofs` runs all of them in
+ * their short form, and the scripts of `scripts/crash.mjs` some of them for longer.
+ */
 export default defineConfig({
   test: {
     include: ['test/**/*.proof.ts'],
     pool: 'forks',
+    maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 600_000,
     reporters: reporters(),

@@ -1,6 +1,6 @@
 /**
  * What `npm run crash`, `soak`, `drain` and `reload` run after the build: the proofs of `test/crash` and of the strict
- * limits, for as long as nobody wants to wait for on every change. The suite runs the same tests in their short form.
+ * limits, in their long form. `npm run proofs` runs the same tests in their short form.
  *
  *     crash   kill -9 of the real process under load, 100 times
  *     drain   SIGTERM under load with streams open, 50 times
@@ -19,11 +19,11 @@ import { fileURLToPath } from 'node:url'
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 
 const PROOFS = {
-  crash: { files: ['test/crash/kill.test.ts'], sizes: { GW_KILLS: '100' } },
-  drain: { files: ['test/crash/drain.test.ts'], sizes: { GW_TERMS: '50' } },
-  reload: { files: ['test/crash/reload.test.ts'], sizes: { GW_RELOAD_SECONDS: '60' } },
+  crash: { files: ['test/crash/kill.proof.ts'], sizes: { GW_KILLS: '100' } },
+  drain: { files: ['test/crash/drain.proof.ts'], sizes: { GW_TERMS: '50' } },
+  reload: { files: ['test/crash/reload.proof.ts'], sizes: { GW_RELOAD_SECONDS: '60' } },
   soak: {
-    files: ['test/crash/mixed.test.ts', 'test/gateway/limits-at-once.test.ts', 'test/crash/stale.test.ts'],
+    files: ['test/crash/mixed.proof.ts', 'test/gateway/limits-at-once.proof.ts', 'test/crash/stale.proof.ts'],
     sizes: { GW_MIXED: '10000', GW_ROUNDS: '50', GW_STALE: '50000' },
   },
 }
@@ -36,7 +36,15 @@ if (proof === undefined) {
 } else {
   const child = spawn(
     'npx',
-    ['vitest', 'run', ...proof.files, '--no-file-parallelism', '--disable-console-intercept'],
+    [
+      'vitest',
+      'run',
+      '-c',
+      'vitest.proofs.config.ts',
+      ...proof.files,
+      '--no-file-parallelism',
+      '--disable-console-intercept',
+    ],
     {
       cwd: ROOT,
       env: { ...proof.sizes, ...process.env },
