@@ -10,13 +10,10 @@ import { buildConnector, Client, parseContinue } from './undici.ts'
 const KEEP_ALIVE_MS = 4_000
 
 /** A client with one connection, which serves one request at a time. */
-export interface PooledClient {
+export interface PooledClient extends IndexedSetMember {
   readonly client: Client
   /** Its connection has served a request before. The other side may have closed it unnoticed. */
   reused: boolean
-}
-
-interface Slot extends PooledClient, IndexedSetMember {
   /** In the list of idle clients. */
   idle: boolean
   /** Its connection closed while idle: `take` skips it. */
@@ -36,9 +33,9 @@ export class ClientPool {
   readonly #origin: URL
   readonly #options: Client.Options
   /** The newest last. */
-  #idle: Slot[] = []
+  #idle: PooledClient[] = []
   #closedIdle = 0
-  readonly #taken = new IndexedSet<Slot>()
+  readonly #taken = new IndexedSet<PooledClient>()
   #retired = false
 
   /** @param proxyUrl Absent: connects directly. */
@@ -71,42 +68,40 @@ export class ClientPool {
   /** The client that became idle last, or a new one. The caller must release or drop it. */
   take(): PooledClient {
     for (;;) {
-      const slot = this.#idle.pop()
-      if (!slot) return this.fresh()
-      if (slot.closed) {
+      const pooled = this.#idle.pop()
+      if (!pooled) return this.fresh()
+      if (pooled.closed) {
         this.#closedIdle--
         continue
       }
-      slot.idle = false
-      this.#taken.add(slot)
-      return slot
+      pooled.idle = false
+      this.#taken.add(pooled)
+      return pooled
     }
   }
 
   /** A client without a connection yet. */
   fresh(): PooledClient {
     const client = new Client(this.#origin, this.#options)
-    const slot: Slot = { client, reused: false, idle: false, closed: false, place: ABSENT }
+    const pooled: PooledClient = { client, reused: false, idle: false, closed: false, place: ABSENT }
     parseContinue(client)
-    client.on('disconnect', () => this.#disconnected(slot))
-    this.#taken.add(slot)
-    return slot
+    client.on('disconnect', () => this.#disconnected(pooled))
+    this.#taken.add(pooled)
+    return pooled
   }
 
   /** Returns a client whose answer is complete, for reuse. */
   release(pooled: PooledClient): void {
-    const slot = pooled as Slot
-    if (!this.#taken.delete(slot)) return
-    if (this.#retired) return destroy(slot)
-    slot.reused = true
-    slot.idle = true
-    this.#idle.push(slot)
+    if (!this.#taken.delete(pooled)) return
+    if (this.#retired) return destroy(pooled)
+    pooled.reused = true
+    pooled.idle = true
+    this.#idle.push(pooled)
   }
 
   /** Destroys a client whose request failed or was aborted. */
   drop(pooled: PooledClient): void {
-    const slot = pooled as Slot
-    if (this.#taken.delete(slot)) destroy(slot)
+    if (this.#taken.delete(pooled)) destroy(pooled)
   }
 
   /** Closes idle clients now, the others when they are released. */
@@ -114,7 +109,7 @@ export class ClientPool {
     this.#retired = true
     const idle = this.#idle
     this.#idle = []
-    for (const slot of idle) destroy(slot)
+    for (const pooled of idle) destroy(pooled)
   }
 
   /** Ends every connection now. */
@@ -125,10 +120,10 @@ export class ClientPool {
     await Promise.all(taken.map(({ client }) => client.destroy()))
   }
 
-  #disconnected(slot: Slot): void {
-    slot.reused = false
-    if (!slot.idle || slot.closed) return
-    slot.closed = true
+  #disconnected(pooled: PooledClient): void {
+    pooled.reused = false
+    if (!pooled.idle || pooled.closed) return
+    pooled.closed = true
     this.#closedIdle++
     if (this.#closedIdle * 2 <= this.#idle.length) return
     this.#idle = this.#idle.filter(({ closed }) => !closed)
@@ -137,7 +132,7 @@ export class ClientPool {
 }
 
 /** undici always resolves this promise; there is no need to wait for the socket to close. */
-function destroy({ client }: Slot): void {
+function destroy({ client }: PooledClient): void {
   const dispatcher: Dispatcher = client
   void dispatcher.destroy()
 }
