@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config'
 import { reporters } from './vitest.reporters.ts'
 
 /**
- * What takes long: crash loops, README and examples word for word, the package. `npm run proofs` runs all of them in
+ * What takes long: crash loops, long histories, README and examples word for word, the package. `npm run proofs` runs all of them in
  * their short form, and the scripts of `scripts/crash.mjs` some of them for longer.
  */
 export default defineConfig({
