@@ -1,5 +1,5 @@
 import type { Context } from '../services/context.ts'
-import { localContext, withStore } from '../services/stored.ts'
+import { type CommandStore, localContext, withCommandStore, withStore } from '../services/stored.ts'
 import { appPorts, type Session } from './session.ts'
 
 /** Opens the store of `--store` for the services of one command, once. @throws {CommandError} store_… */
@@ -11,4 +11,13 @@ export async function inStore<T>(
   if (mode === 'write') session.signal.throwIfAborted()
   const ports = appPorts(session)
   return withStore(session.flags.store, mode, ports, store => work(localContext(store, ports)))
+}
+
+/** The same for a store that may not exist yet. */
+export function inCommandStore<T>(
+  session: Session,
+  mode: 'read' | 'write',
+  work: (stored: CommandStore) => Promise<T>,
+): Promise<T> {
+  return withCommandStore(session.flags.store, mode, appPorts(session), work)
 }

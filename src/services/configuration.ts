@@ -9,6 +9,7 @@ import { record } from './audit.ts'
 import { apply } from './changes/apply.ts'
 import { blastRadius } from './changes/blast/radius.ts'
 import type { BlastRadius } from './changes/blast/types.ts'
+import { NEVER_USED } from './changes/blast/use.ts'
 import { exportSet, knownOutside } from './changes/export.ts'
 import { plan } from './changes/plan.ts'
 import { probeOrders, resourcesAfter } from './changes/probe-orders.ts'
@@ -19,9 +20,9 @@ import { documentOf } from './document.ts'
 import { firstCallWarnings } from './first-calls.ts'
 import { ConfigurationInvalid } from './invalid.ts'
 import { type ProbeOptions, type ProbeRow, probeRound, roundPorts } from './probe-round.ts'
-import { withRecentUse } from './recent-use.ts'
+import { recentUse } from './recent-use.ts'
 import { type Authorship, authorship } from './revision-author.ts'
-import { liveOrEmpty, localContext, withStore } from './stored.ts'
+import { type CommandStore, localContext } from './stored.ts'
 
 /** The set of a tree that declares none. */
 const DEFAULT_SET = 'default'
@@ -72,26 +73,24 @@ export interface PlanOptions {
  */
 export async function planConfiguration(
   paths: readonly string[],
-  storeUrl: string,
+  stored: CommandStore,
   ports: AppPorts,
   options: PlanOptions = {},
 ): Promise<PlanWithImpact> {
-  const live = await liveOrEmpty(storeUrl, 'read', ports)
-  return planWithImpact(await planned(paths, live, ports, options), live, storeUrl, ports)
+  const live = await stored.live()
+  return planWithImpact(await planned(paths, live, ports, options), live, stored)
 }
 
 /** Adds the impact on callers to a plan. */
-export function planWithImpact(
+export async function planWithImpact(
   ready: Planned,
   live: Live,
-  storeUrl: string,
-  ports: AppPorts,
+  stored: CommandStore,
 ): Promise<PlanWithImpact> {
   const after = resourcesAfter(ready.plan, live.resources, ready.tree)
-  return withRecentUse(storeUrl, ports, async use => ({
-    ...ready,
-    radius: await blastRadius(live, after, ready.plan.renames, use),
-  }))
+  const store = await stored.existing()
+  const use = store ? recentUse(store) : NEVER_USED
+  return { ...ready, radius: await blastRadius(live, after, ready.plan.renames, use) }
 }
 
 export interface ApplyOptions {
@@ -130,16 +129,16 @@ export interface ApplyResult {
  */
 export async function applyConfiguration(
   paths: readonly string[],
-  storeUrl: string,
+  stored: CommandStore,
   ports: AppPorts,
   review: Review,
   options: ApplyOptions & PlanOptions = {},
 ): Promise<ApplyResult> {
-  const live = await liveOrEmpty(storeUrl, 'upgrade', ports)
+  const live = await stored.live()
   const ready = await planned(paths, live, ports, options)
   return execute(
     { ready, live, paths, author: () => authorship(paths, ports) },
-    storeUrl,
+    stored,
     ports,
     review,
     options,
@@ -157,26 +156,28 @@ export interface PreparedChange {
 /** From the preview on; see {@link applyConfiguration}. */
 export async function execute(
   { ready, live, paths, author }: PreparedChange,
-  storeUrl: string,
+  stored: CommandStore,
   ports: AppPorts,
   review: Review,
   { preview, probe }: ApplyOptions,
 ): Promise<ApplyResult> {
   const { plan: agreed, tree } = ready
-  if (preview) await preview(await planWithImpact(ready, live, storeUrl, ports))
-  const probed = probe ? await probeNewEndpoints(paths, live, storeUrl, ready, ports, probe) : []
+  if (preview) await preview(await planWithImpact(ready, live, stored))
+  const probed = probe ? await probeNewEndpoints(paths, live, stored.url, ready, ports, probe) : []
   await review(ready)
   if (agreed.changes.length === 0) {
     return { planned: ready, probed, applied: { revision: agreed.base, counts: agreed.counts } }
   }
   const by = await author()
   ports.signal.throwIfAborted()
-  const applied = await withStore(storeUrl, 'create', ports, async store => {
-    const context = localContext(store, ports)
-    const done = await apply(store, agreed, tree, { origin: 'apply', ...by, check: context.check })
-    await record(context, { action: 'apply_config', target: `set/${tree.set}`, revision: done.revision })
-    return done
+  const context = localContext(await stored.created(), ports)
+  const applied = await apply(context.store, agreed, tree, {
+    origin: 'apply',
+    ...by,
+    check: context.check,
   })
+  const change = { action: 'apply_config', target: `set/${tree.set}`, revision: applied.revision } as const
+  await record(context, change)
   return { planned: ready, probed, applied }
 }
 

@@ -7,7 +7,7 @@ import { loadTree } from './configuration.ts'
 import type { AppPorts } from './context.ts'
 import { similarNames } from './names.ts'
 import { type ProbeOptions, type ProbeRow, probeRound, roundPorts } from './probe-round.ts'
-import { liveOrEmpty, withStore } from './stored.ts'
+import type { CommandStore } from './stored.ts'
 
 /**
  * Probes the models of endpoints: of files, or of the store's revision if `paths` is undefined. Disabled endpoints and
@@ -19,18 +19,18 @@ import { liveOrEmpty, withStore } from './stored.ts'
 export async function probeEndpoints(
   names: readonly string[],
   paths: readonly string[] | undefined,
-  storeUrl: string,
+  stored: CommandStore,
   ports: AppPorts,
   options: ProbeOptions,
 ): Promise<readonly ProbeRow[]> {
-  const live = await (paths === undefined ? applied(storeUrl, ports) : liveOrEmpty(storeUrl, 'read', ports))
+  const live = await (paths === undefined ? applied(stored) : stored.live())
   const resources =
     paths === undefined ? live.resources : (await loadTree(paths, knownOutside(live), ports)).tree.resources
   const endpoints = chosen(names, resources)
   const orders = endpoints
     .filter(endpoint => skipReason(endpoint) === undefined)
     .map(endpoint => ({ endpoint, models: probedModels(endpoint, resources) }))
-  const probed = await probeRound(orders, roundPorts(paths ?? [], live, storeUrl, ports, options))
+  const probed = await probeRound(orders, roundPorts(paths ?? [], live, stored.url, ports, options))
   return endpoints.flatMap(endpoint => {
     const reason = skipReason(endpoint)
     if (reason === undefined) return probed.filter(row => row.endpoint === endpoint.name)
@@ -39,9 +39,9 @@ export async function probeEndpoints(
   })
 }
 
-async function applied(storeUrl: string, ports: AppPorts): Promise<Live> {
+async function applied(stored: CommandStore): Promise<Live> {
   try {
-    return await withStore(storeUrl, 'read', ports, store => store.live())
+    return await (await stored.required()).live()
   } catch (error) {
     if (!(error instanceof CommandError) || error.code !== 'store_missing') throw error
     const hint = 'Probe files before they are applied with `-c PATH`, or correct --store.'

@@ -17,7 +17,7 @@ import {
 } from './configuration.ts'
 import type { AppPorts } from './context.ts'
 import { authorship } from './revision-author.ts'
-import { liveOrEmpty } from './stored.ts'
+import type { CommandStore } from './stored.ts'
 
 export interface SavePlanOptions extends PlanOptions {
   /** The path of the plan file. */
@@ -37,12 +37,12 @@ export interface SavePlanResult extends PlanWithImpact {
  */
 export async function savePlan(
   paths: readonly string[],
-  storeUrl: string,
+  stored: CommandStore,
   ports: AppPorts,
   options: SavePlanOptions,
 ): Promise<SavePlanResult> {
-  const live = await liveOrEmpty(storeUrl, 'read', ports)
-  const made = await planConfiguration(paths, storeUrl, ports, options)
+  const live = await stored.live()
+  const made = await planConfiguration(paths, stored, ports, options)
   if (made.plan.base !== live.head.revision) {
     throw new CommandError('revision_changed', 'The store changed during planning.')
   }
@@ -70,9 +70,13 @@ export async function savePlan(
  * The plan in a plan file, checked against the store.
  * @throws {CommandError} plan_file_invalid, revision_changed, plan_expired
  */
-export async function planOfFile(file: string, storeUrl: string, ports: AppPorts): Promise<PlanWithImpact> {
-  const { ready, live } = await preparePlan(file, storeUrl, 'read', ports)
-  return planWithImpact(ready, live, storeUrl, ports)
+export async function planOfFile(
+  file: string,
+  stored: CommandStore,
+  ports: AppPorts,
+): Promise<PlanWithImpact> {
+  const { ready, live } = await preparePlan(file, stored, ports)
+  return planWithImpact(ready, live, stored)
 }
 
 /**
@@ -82,18 +86,18 @@ export async function planOfFile(file: string, storeUrl: string, ports: AppPorts
  */
 export async function applyPlan(
   file: string,
-  storeUrl: string,
+  stored: CommandStore,
   ports: AppPorts,
   review: Review,
   options: ApplyOptions,
 ): Promise<ApplyResult> {
-  const { ready, live, author } = await preparePlan(file, storeUrl, 'upgrade', ports)
-  return execute({ ready, live, paths: [file], author }, storeUrl, ports, review, options)
+  const { ready, live, author } = await preparePlan(file, stored, ports)
+  return execute({ ready, live, paths: [file], author }, stored, ports, review, options)
 }
 
-async function preparePlan(file: string, storeUrl: string, mode: 'read' | 'upgrade', ports: AppPorts) {
+async function preparePlan(file: string, stored: CommandStore, ports: AppPorts) {
   const saved = readPlanFile(await textOf(resolve(ports.cwd, file), file), file, ports.clock.nowMs())
-  const live = await liveOrEmpty(storeUrl, mode, ports)
+  const live = await stored.live()
   if (saved.base !== live.head.revision) {
     throw new CommandError(
       'revision_changed',

@@ -39,23 +39,71 @@ export function localContext(store: Store, ports: Omit<AppPorts, 'cwd' | 'readSt
   }
 }
 
-/**
- * The live state of the store; empty if the store does not exist yet. `upgrade` migrates a store of an older gw,
- * `read` changes nothing.
- */
-export async function liveOrEmpty(url: string, mode: 'read' | 'upgrade', ports: StorePorts): Promise<Live> {
-  try {
-    return await withStore(url, 'read', ports, store => store.live())
-  } catch (error) {
-    if (!(error instanceof CommandError)) throw error
-    if (error.code === 'store_missing') return emptyState(ports.clock.nowMs())
-    if (error.code === 'store_outdated' && mode === 'upgrade') {
-      return withStore(url, 'write', ports, store => store.live())
+/** The store of one command: opened at its first use, and only once. It may not exist yet. */
+export class CommandStore {
+  readonly url: string
+  readonly #mode: 'read' | 'write'
+  readonly #ports: StorePorts
+  #store: Store | undefined
+
+  /** @param mode `read` changes nothing, `write` also migrates a store of an older gw. */
+  constructor(url: string, mode: 'read' | 'write', ports: StorePorts) {
+    this.url = url
+    this.#mode = mode
+    this.#ports = ports
+  }
+
+  /** Undefined if the store does not exist yet. @throws {CommandError} store_… */
+  async existing(): Promise<Store | undefined> {
+    try {
+      return await this.required()
+    } catch (error) {
+      if (error instanceof CommandError && error.code === 'store_missing') return undefined
+      throw error
     }
-    throw error
+  }
+
+  /** @throws {CommandError} store_missing and other store_… */
+  async required(): Promise<Store> {
+    return this.#store ?? (await this.#open(this.#mode))
+  }
+
+  /** Creates the store if it is missing. @throws {CommandError} store_… */
+  async created(): Promise<Store> {
+    return this.#store ?? (await this.#open('create'))
+  }
+
+  /** The state of the store; an empty one if the store does not exist yet. @throws {CommandError} store_… */
+  async live(): Promise<Live> {
+    const store = await this.existing()
+    const head = { revision: 0, keyVersion: 0 }
+    return store
+      ? store.live()
+      : { head, atMs: this.#ports.clock.nowMs(), resources: [], secrets: [], holds: [] }
+  }
+
+  async close(): Promise<void> {
+    await this.#store?.close()
+  }
+
+  async #open(mode: 'read' | 'write' | 'create'): Promise<Store> {
+    const { clock, cwd: folder } = this.#ports
+    this.#store = await openStore(this.url, { mode, clock, folder })
+    return this.#store
   }
 }
 
-function emptyState(atMs: number): Live {
-  return { head: { revision: 0, keyVersion: 0 }, atMs, resources: [], secrets: [], holds: [] }
+/** Lends a {@link CommandStore} to `work`, and closes it in any case. */
+export async function withCommandStore<T>(
+  url: string,
+  mode: 'read' | 'write',
+  ports: StorePorts,
+  work: (stored: CommandStore) => Promise<T>,
+): Promise<T> {
+  const stored = new CommandStore(url, mode, ports)
+  try {
+    return await work(stored)
+  } finally {
+    await stored.close()
+  }
 }

@@ -8,7 +8,7 @@ import {
   validateConfiguration,
 } from '../../src/services/configuration.ts'
 import type { AppPorts } from '../../src/services/context.ts'
-import { withStore } from '../../src/services/stored.ts'
+import { type CommandStore, withCommandStore, withStore } from '../../src/services/stored.ts'
 import { openStore } from '../../src/store/open.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import { testClock } from '../support/test-clock.ts'
@@ -41,6 +41,10 @@ async function revisions(dir: TempDir) {
   }
 }
 
+function inCommandStore<T>(ports: AppPorts, work: (stored: CommandStore) => Promise<T>): Promise<T> {
+  return withCommandStore(STORE, 'write', ports, work)
+}
+
 describe('applying a tree', () => {
   it('records who, when, and the git commit of the files', async () => {
     const dir = tempDir(onTestFinished)
@@ -55,7 +59,7 @@ describe('applying a tree', () => {
     git('init', '-q')
     git('add', '.')
     git('commit', '-q', '-m', 'first')
-    await applyConfiguration([file], STORE, ports, agree)
+    await inCommandStore(ports, stored => applyConfiguration([file], stored, ports, agree))
     expect(await revisions(dir)).toMatchObject([
       {
         id: 1,
@@ -74,7 +78,9 @@ describe('applying a tree', () => {
     const file = dir.write('gw.yaml', TREE)
     const rejection = new Error('no')
     const reject = () => Promise.reject(rejection)
-    await expect(applyConfiguration([file], STORE, world(dir), reject)).rejects.toBe(rejection)
+    await expect(
+      inCommandStore(world(dir), stored => applyConfiguration([file], stored, world(dir), reject)),
+    ).rejects.toBe(rejection)
     await expect(revisions(dir)).rejects.toMatchObject({ code: 'store_missing' })
   })
 
@@ -85,7 +91,9 @@ describe('applying a tree', () => {
     const reason = new Error('interrupted')
     const interrupt = async () => controller.abort(reason)
     const ports = world(dir, { signal: controller.signal })
-    await expect(applyConfiguration([file], STORE, ports, interrupt)).rejects.toBe(reason)
+    await expect(
+      inCommandStore(ports, stored => applyConfiguration([file], stored, ports, interrupt)),
+    ).rejects.toBe(reason)
     await expect(revisions(dir)).rejects.toMatchObject({ code: 'store_missing' })
   })
 
@@ -94,8 +102,10 @@ describe('applying a tree', () => {
     const key = `{ kind: platform, hash: "sha256:${'a'.repeat(64)}" }`
     const first = dir.write('a.yaml', `version: 1\nset: a\nkeys: { one: ${key} }\n`)
     const second = dir.write('b.yaml', `version: 1\nset: b\nkeys: { two: ${key} }\n`)
-    await applyConfiguration([first], STORE, world(dir), agree)
-    await expect(applyConfiguration([second], STORE, world(dir), agree)).rejects.toMatchObject({
+    await inCommandStore(world(dir), stored => applyConfiguration([first], stored, world(dir), agree))
+    await expect(
+      inCommandStore(world(dir), stored => applyConfiguration([second], stored, world(dir), agree)),
+    ).rejects.toMatchObject({
       code: 'not_servable',
       message: expect.stringContaining('two'),
     })
@@ -105,7 +115,9 @@ describe('applying a tree', () => {
   it('needs no secret that the files refer to', async () => {
     const dir = tempDir(onTestFinished)
     const file = dir.write('gw.yaml', TREE)
-    const { applied } = await applyConfiguration([file], STORE, world(dir), agree)
+    const { applied } = await inCommandStore(world(dir), stored =>
+      applyConfiguration([file], stored, world(dir), agree),
+    )
     expect(applied.revision).toBe(1)
     expect(
       (
@@ -121,7 +133,7 @@ describe('planning', () => {
   it('reads an absent store as an empty one', async () => {
     const dir = tempDir(onTestFinished)
     const file = dir.write('gw.yaml', TREE)
-    const { plan } = await planConfiguration([file], STORE, world(dir))
+    const { plan } = await inCommandStore(world(dir), stored => planConfiguration([file], stored, world(dir)))
     expect(plan).toMatchObject({ base: 0, counts: { create: 3 } })
   })
 })

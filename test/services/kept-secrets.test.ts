@@ -7,6 +7,7 @@ import { systemRandom } from '../../src/base/random.ts'
 import { serve } from '../../src/server/serve.ts'
 import { exportConfiguration, planConfiguration } from '../../src/services/configuration.ts'
 import { probeEndpoints } from '../../src/services/probe.ts'
+import { withCommandStore } from '../../src/services/stored.ts'
 import { json } from '../support/answers.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -96,7 +97,13 @@ test('a credential that was given over REST is what the upstream is sent, also a
   // It is no business of the files: what they would have to say is what they say.
   const { yaml } = await gateway.inStore(context => exportConfiguration(context, { set: undefined }))
   const exported = { ...ports(dir.path), readStdin: () => Promise.resolve(Buffer.from(yaml)) }
-  expect((await planConfiguration(['-'], gateway.store, exported)).plan.changes).toEqual([])
+  expect(
+    (
+      await withCommandStore(gateway.store, 'read', exported, stored =>
+        planConfiguration(['-'], stored, exported),
+      )
+    ).plan.changes,
+  ).toEqual([])
   expect(yaml).not.toMatch(/embedder|stored/)
 
   await gateway.serving.close(0)
@@ -152,9 +159,11 @@ test('a probe, over REST and by the command line, opens what is kept, and says w
   expect((await ask('POST', '/endpoints/embedder/probe')).body).toMatchObject({ ok: true })
   expect(upstream.lastRequest.header('authorization')).toBe('Bearer sk-probed')
   upstream.forget()
-  expect(await probeEndpoints([], undefined, gateway.store, ports(dir.path), OPTIONS)).toMatchObject([
-    { endpoint: 'embedder', state: 'ok' },
-  ])
+  expect(
+    await withCommandStore(gateway.store, 'read', ports(dir.path), stored =>
+      probeEndpoints([], undefined, stored, ports(dir.path), OPTIONS),
+    ),
+  ).toMatchObject([{ endpoint: 'embedder', state: 'ok' }])
   expect(upstream.lastRequest.header('authorization')).toBe('Bearer sk-probed')
   rmSync(dir.at('gw.db.key'))
   expect((await ask('POST', '/endpoints/embedder/probe')).body).toMatchObject({

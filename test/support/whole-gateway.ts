@@ -7,7 +7,7 @@ import type { Serving } from '../../src/server/serving.ts'
 import { applyConfiguration } from '../../src/services/configuration.ts'
 import type { AppPorts, Context } from '../../src/services/context.ts'
 import { disableKey, enableKey, issueKeys } from '../../src/services/keys.ts'
-import { localContext, withStore } from '../../src/services/stored.ts'
+import { localContext, withCommandStore, withStore } from '../../src/services/stored.ts'
 import { LedgerThread } from '../../src/store/ledger/ledger-thread.ts'
 import { tempDir } from './temp-dir.ts'
 import type { WhenOver } from './when-over.ts'
@@ -59,7 +59,9 @@ export async function wholeGateway(
     signal: new AbortController().signal,
   }
   const apply = async (from: string): Promise<number> => {
-    const { applied } = await applyConfiguration([from], store, ports, async () => undefined)
+    const { applied } = await withCommandStore(store, 'write', ports, stored =>
+      applyConfiguration([from], stored, ports, async () => undefined),
+    )
     return applied.revision
   }
   const inStore = <T>(work: (context: Context) => Promise<T>): Promise<T> =>

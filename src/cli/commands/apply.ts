@@ -18,7 +18,7 @@ import { applyPlan, planOfFile } from '../../services/saved-plan.ts'
 import { withoutDefaults } from '../../services/written-fields.ts'
 import { configPaths } from '../config-paths.ts'
 import { confirm, expectAnswerable } from '../confirm.ts'
-import { inStore } from '../in-store.ts'
+import { inCommandStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
 import { planToText } from '../output/plan-text.ts'
 import { probeToJson } from '../output/probe-text.ts'
@@ -73,49 +73,49 @@ export function applyCommand(bind: BindHandler): Command {
 }
 
 async function handler(session: Session, [file]: readonly string[], options: ApplyOptions) {
-  const { out, flags } = session
+  const { out } = session
   const { dryRun, skipProbe, timeout = PROBE_TIMEOUT_MS, wait } = options
   if (file !== undefined) expectPlanAlone(session, options)
   const paths = file === undefined ? configPaths(session) : []
   const ports = appPorts(session)
   const applyOptions = { adopt: options.adopt ?? [] }
   if (dryRun) {
-    const planned =
+    const planned = await inCommandStore(session, 'read', stored =>
       file === undefined
-        ? await planConfiguration(paths, flags.store, ports, applyOptions)
-        : await planOfFile(file, flags.store, ports)
+        ? planConfiguration(paths, stored, ports, applyOptions)
+        : planOfFile(file, stored, ports),
+    )
     printWarnings(out, planned.warnings)
     out.result({ text: () => shown(planned, out.style), json: () => outcome(planned, planned.radius) })
     return EXIT.done
   }
   let radius: BlastRadius | undefined
-  const execute = (probe: ProbeOptions): Promise<ApplyResult> => {
-    const review = (ready: Planned) => agreement(session, ready)
-    const more = {
-      ...applyOptions,
-      preview: async (ready: PlanWithImpact) => {
-        radius = ready.radius
-        preview(session, ready, options)
-      },
-      ...(!skipProbe && { probe }),
-    }
-    return file === undefined
-      ? applyConfiguration(paths, flags.store, ports, review, more)
-      : applyPlan(file, flags.store, ports, review, more)
+  const review = (ready: Planned) => agreement(session, ready)
+  const previewOf = async (ready: PlanWithImpact) => {
+    radius = ready.radius
+    preview(session, ready, options)
   }
-  const { planned, probed, applied } = await withProgress(session, timeout, execute)
-  const gateways =
-    applied.revision === 0
-      ? undefined
-      : await inStore(session, 'read', ({ store }) => awaitServed(session, store, applied.revision, wait))
+  const { result, gateways } = await inCommandStore(session, 'write', async stored => {
+    const result = await withProgress(session, timeout, (probe: ProbeOptions): Promise<ApplyResult> => {
+      const more = { ...applyOptions, preview: previewOf, ...(!skipProbe && { probe }) }
+      return file === undefined
+        ? applyConfiguration(paths, stored, ports, review, more)
+        : applyPlan(file, stored, ports, review, more)
+    })
+    const { revision } = result.applied
+    // Revision 0 is a store that does not exist yet.
+    if (revision === 0) return { result }
+    return { result, gateways: await awaitServed(session, await stored.required(), revision, wait) }
+  })
+  const { planned, probed, applied } = result
   const changed = planned.plan.changes.length > 0
   out.result({
     text: () => {
       const answered = probed.length > 0 ? `${pluralize(probed.length, 'probe')}: all ok.\n` : ''
-      const result = changed
+      const done = changed
         ? `Applied: revision ${applied.revision}.\n`
         : `Nothing to do: revision ${applied.revision} stays.\n`
-      return answered + result + servedText(gateways, wait)
+      return answered + done + servedText(gateways, wait)
     },
     json: () => ({
       ...outcome(planned, radius, applied),

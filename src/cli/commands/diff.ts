@@ -4,6 +4,7 @@ import { planToJson } from '../../services/changes/plan-json.ts'
 import { planConfiguration } from '../../services/configuration.ts'
 import { withoutDefaults } from '../../services/written-fields.ts'
 import { configPaths } from '../config-paths.ts'
+import { inCommandStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
 import { planToGithub } from '../output/plan-github.ts'
 import { planToText } from '../output/plan-text.ts'
@@ -28,12 +29,11 @@ export function diffCommand(bind: BindHandler): Command {
     .action(
       bind<Options>(
         async (session, _args, options) => {
-          const { out, flags } = session
-          const { plan, tree, warnings, radius } = await planConfiguration(
-            configPaths(session),
-            flags.store,
-            appPorts(session),
-            { adopt: options.adopt ?? [] },
+          const { out } = session
+          const { plan, tree, warnings, radius } = await inCommandStore(session, 'read', stored =>
+            planConfiguration(configPaths(session), stored, appPorts(session), {
+              adopt: options.adopt ?? [],
+            }),
           )
           printWarnings(out, warnings)
           out.result({

@@ -6,6 +6,7 @@ import { type PlanWithImpact, planConfiguration } from '../../services/configura
 import { savePlan } from '../../services/saved-plan.ts'
 import { withoutDefaults } from '../../services/written-fields.ts'
 import { configPaths } from '../config-paths.ts'
+import { inCommandStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
 import { planToText } from '../output/plan-text.ts'
 import { printable } from '../output/style.ts'
@@ -46,7 +47,7 @@ export function planCommand(bind: BindHandler): Command {
     )
     .action(
       bind<PlanOptions>(async (session, _args, { output, expires, adopt = [] }) => {
-        const { out, flags } = session
+        const { out } = session
         if (expires !== undefined && output === undefined) {
           throw new CommandError('usage', '`--expires` belongs to a plan file, and none is written.', {
             hint: 'Name the file: `-o plan.json`.',
@@ -54,10 +55,14 @@ export function planCommand(bind: BindHandler): Command {
         }
         const paths = configPaths(session)
         const ports = appPorts(session)
-        const made: PlanWithImpact & { readonly expiresAtMs?: number } =
-          output === undefined
-            ? await planConfiguration(paths, flags.store, ports, { adopt })
-            : await savePlan(paths, flags.store, ports, { adopt, file: output, expiresMs: expires ?? DAY_MS })
+        const made: PlanWithImpact & { readonly expiresAtMs?: number } = await inCommandStore(
+          session,
+          'read',
+          stored =>
+            output === undefined
+              ? planConfiguration(paths, stored, ports, { adopt })
+              : savePlan(paths, stored, ports, { adopt, file: output, expiresMs: expires ?? DAY_MS }),
+        )
         const { plan, tree, warnings, radius } = made
         printWarnings(out, warnings)
         const until = made.expiresAtMs === undefined ? undefined : new Date(made.expiresAtMs).toISOString()

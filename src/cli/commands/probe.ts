@@ -3,6 +3,7 @@ import { CommandError, EXIT } from '../../base/catalogue/command.ts'
 import { pluralize } from '../../base/pluralize.ts'
 import { probeEndpoints } from '../../services/probe.ts'
 import type { ProbeOptions } from '../../services/probe-round.ts'
+import { inCommandStore } from '../in-store.ts'
 import { keepProcessAlive } from '../keep-process-alive.ts'
 import { newCommand } from '../new-command.ts'
 import { probesToJson, probesToText, progressToText } from '../output/probe-text.ts'
@@ -44,7 +45,9 @@ export function probeCommand(bind: BindHandler): Command {
         const { out, flags } = session
         const paths = flags.config.length > 0 ? flags.config : undefined
         const rows = await withProgress(session, timeout, options =>
-          probeEndpoints(names, paths, flags.store, appPorts(session), options),
+          inCommandStore(session, 'read', stored =>
+            probeEndpoints(names, paths, stored, appPorts(session), options),
+          ),
         )
         if (rows.length === 0) out.info('No endpoints yet: declare one under `endpoints`.')
         out.result({

@@ -6,7 +6,7 @@ import { assertFewDeletes } from '../../services/changes/delete-guard.ts'
 import { applyConfiguration } from '../../services/configuration.ts'
 import type { AppPorts } from '../../services/context.ts'
 import { ConfigurationInvalid } from '../../services/invalid.ts'
-import { liveOrEmpty } from '../../services/stored.ts'
+import { withCommandStore } from '../../services/stored.ts'
 import type { FilesOutcome, FilesRejection, FilesState, FollowedTree } from './outcome.ts'
 
 /** How often a plan is retried after a concurrent commit. */
@@ -33,16 +33,18 @@ export async function applyFiles(
   }
   const read = await fingerprint(paths, cwd)
   try {
-    if (last?.fingerprint === read) {
-      const { head } = await liveOrEmpty(store, 'upgrade', ports)
-      if (head.revision === last.revision) return { is: 'unchanged', ...last }
-    }
-    const { planned, applied } = await withoutRaces(() =>
-      applyConfiguration(paths, store, ports, async ({ plan }) => assertFewDeletes(plan, undefined)),
-    )
-    const state = { fingerprint: read, revision: applied.revision }
-    if (planned.plan.changes.length === 0) return { is: 'unchanged', ...state }
-    return { is: 'applied', ...state, counts: applied.counts, warnings: planned.warnings }
+    return await withCommandStore(store, 'write', ports, async stored => {
+      if (last?.fingerprint === read) {
+        const head = await (await stored.existing())?.head()
+        if (head?.revision === last.revision) return { is: 'unchanged', ...last }
+      }
+      const { planned, applied } = await withoutRaces(() =>
+        applyConfiguration(paths, stored, ports, async ({ plan }) => assertFewDeletes(plan, undefined)),
+      )
+      const state = { fingerprint: read, revision: applied.revision }
+      if (planned.plan.changes.length === 0) return { is: 'unchanged', ...state }
+      return { is: 'applied', ...state, counts: applied.counts, warnings: planned.warnings }
+    })
   } catch (error) {
     return rejected(read, error)
   }

@@ -3,7 +3,7 @@ import { systemClock } from '../../base/clock.ts'
 import { systemRandom } from '../../base/random.ts'
 import { planConfiguration } from '../../services/configuration.ts'
 import type { AppPorts } from '../../services/context.ts'
-import { withStore } from '../../services/stored.ts'
+import { type CommandStore, withCommandStore } from '../../services/stored.ts'
 import type { Revision, Store } from '../../store/types.ts'
 import type { FilesComparison, FollowedTree } from './outcome.ts'
 
@@ -28,19 +28,22 @@ export async function compareFiles(
     random: systemRandom,
     readStdin: () => Promise.reject(new Error('stdin cannot be watched')),
   }
-  const { newest, made } = await withStore(url, 'read', ports, store => madeSince(store, since))
-  if (made === undefined) return { revision: newest, changes: 0 }
-  const { id, origin, restores, author } = made
-  return {
-    revision: newest,
-    made: {
-      id,
-      origin,
-      ...(restores !== undefined && { restores }),
-      ...(author !== undefined && { author }),
-    },
-    changes: await differences(paths, url, ports),
-  }
+  return withCommandStore(url, 'read', ports, async stored => {
+    const store = await stored.existing()
+    const { newest, made } = store ? await madeSince(store, since) : { newest: since, made: undefined }
+    if (made === undefined) return { revision: newest, changes: 0 }
+    const { id, origin, restores, author } = made
+    return {
+      revision: newest,
+      made: {
+        id,
+        origin,
+        ...(restores !== undefined && { restores }),
+        ...(author !== undefined && { author }),
+      },
+      changes: await differences(paths, stored, ports),
+    }
+  })
 }
 
 /** The newest revision after `since` that an apply or a rollback created. */
@@ -60,9 +63,9 @@ async function madeSince(
 }
 
 /** 0 if the files cannot be planned: the next apply of them reports the reason. */
-async function differences(paths: readonly string[], url: string, ports: AppPorts): Promise<number> {
+async function differences(paths: readonly string[], stored: CommandStore, ports: AppPorts): Promise<number> {
   try {
-    const { plan } = await planConfiguration(paths, url, ports)
+    const { plan } = await planConfiguration(paths, stored, ports)
     return plan.changes.length
   } catch (error) {
     if (error instanceof CommandError) return 0
