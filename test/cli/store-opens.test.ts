@@ -1,11 +1,12 @@
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
+import type * as opening from '../../src/store/open.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { FIRST } from './sample-tree.ts'
 
 const opens: string[] = []
 vi.mock('../../src/store/open.ts', async original => {
-  const real = await original<typeof import('../../src/store/open.ts')>()
+  const real = await original<typeof opening>()
   return {
     ...real,
     async openStore(...given: Parameters<typeof real.openStore>) {
