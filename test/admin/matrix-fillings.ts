@@ -57,6 +57,10 @@ const publication: Fill = async ({ prepare, fresh }) => {
   await prepare('create_publication', { body: { name } })
   return { params: { name } }
 }
+const callableModel: Fill = async (world, tenant) => {
+  await publication(world, tenant)
+  return { query: { tenant } }
+}
 const bindable = async (world: MatrixWorld, tenant: TenantName) => ({
   endpoint: (await endpoint(world, tenant)).params?.['name'] ?? '',
   publication: (await publication(world, tenant)).params?.['name'] ?? '',
@@ -149,6 +153,7 @@ export const FILLINGS: Readonly<Record<OperationId, Fill>> = {
   credit_wallet: booking,
   debit_wallet: booking,
 
+  list_models: callableModel,
   list_keys: ofTenant,
   create_key: async ({ fresh }, tenant) => ({
     body: { name: fresh(`${tenant}/key`), kind: 'tenant', tenant },

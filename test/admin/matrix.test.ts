@@ -17,6 +17,7 @@ const OF_TENANTS: readonly OperationId[] = [
   'list_tokens',
   'create_token',
   'revoke_token',
+  'list_models',
   'list_tenants',
   'get_tenant',
   'get_wallet',

@@ -155,6 +155,7 @@ const WITHOUT_COMMAND: Partial<Record<OperationId, string>> = {
   disable_endpoint: 'on the command line endpoints are in files',
   delete_endpoint: 'on the command line endpoints are in files',
   probe_endpoint: '`gw probe` probes each model of several endpoints, and prints a list',
+  list_models: 'only over REST; `gw why --key NAME` shows the models of a key',
   list_publications: 'on the command line publications are in files',
   create_publication: 'on the command line publications are in files',
   get_publication: 'on the command line publications are in files',

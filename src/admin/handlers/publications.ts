@@ -1,8 +1,10 @@
+import { listModels } from '../../services/models.ts'
 import { create, find, list, remove, shown, update } from '../../services/resources.ts'
 import type { HandlersOf } from '../call.ts'
 import { canonicalOf, patchedSpec, versionedReply } from '../merge-patch.ts'
 
 type Ids =
+  | 'list_models'
   | 'list_publications'
   | 'create_publication'
   | 'get_publication'
@@ -12,6 +14,9 @@ type Ids =
 const kind = 'publication'
 
 export const publicationHandlers: HandlersOf<Ids> = {
+  async list_models({ query, context }) {
+    return { body: await listModels(context, query) }
+  },
   async list_publications({ query, context }) {
     return { body: await list(context, kind, query, shown) }
   },

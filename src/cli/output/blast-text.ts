@@ -87,7 +87,7 @@ function unusedText(unused: readonly Ending[]): string[] {
       : `${group.length} ${first.kind}s (${names(group.map(({ name }) => name.replace(' ', ' → ')))})`
     const what =
       first.how === 'deleted' ? (one ? 'goes away' : 'go away') : one ? 'is switched off' : 'are switched off'
-    return `${who} ${what}: not used ${first.kind === 'binding' ? 'in the last 24 h' : 'in the last 30 days'}`
+    return `${who} ${what}: no billed call ${first.kind === 'binding' ? 'in the last 24 h' : 'in the last 30 days'}`
   })
 }
 

@@ -42,6 +42,7 @@ export const PERMISSIONS = {
   delete_endpoint: ADMIN,
   probe_endpoint: ADMIN,
 
+  list_models: ALL_ROLES,
   list_publications: ADMIN,
   create_publication: ADMIN,
   get_publication: ADMIN,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { publication } from '../publication.ts'
-import { modelName } from '../scalars.ts'
+import { modelName, name } from '../scalars.ts'
 import { patchOf, shownShape } from './reshape.ts'
 import { byModelName, ownershipFields, pageOf, pageQuery, revised } from './shapes.ts'
 import type { Operation } from './types.ts'
@@ -9,7 +9,23 @@ const shown = z
   .strictObject({ name: modelName, ...shownShape(publication.shape), ...ownershipFields })
   .meta({ id: 'publication_shown', description: 'The present state of a publication.' })
 
+const { owned_by, price } = publication.shape
+
+const callable = z
+  .strictObject({ name: modelName, ...shownShape({ owned_by, price }) })
+  .meta({ id: 'callable_model', description: 'A model that keys may call.' })
+
 export const publicationOperations = {
+  list_models: {
+    method: 'GET',
+    path: '/models',
+    tag: 'publications',
+    summary: 'List the models that keys may call',
+    description:
+      'The listed publications that at least one working key may call, with their prices; for users of a tenant, a key of their tenant.',
+    query: pageQuery.extend({ tenant: name.optional().describe('Only models of keys of this tenant.') }),
+    answer: { status: 200, description: 'Sorted by name.', schema: pageOf(callable) },
+  },
   list_publications: {
     method: 'GET',
     path: '/publications',

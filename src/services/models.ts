@@ -1,0 +1,67 @@
+import type { OperationOf } from '../schema/api/operations.ts'
+import type { AnswerOf } from '../schema/api/types.ts'
+import { decode } from '../schema/kinds.ts'
+import { modelFilter } from '../snapshot/model-filter.ts'
+import type { ModelFilter } from '../snapshot/types.ts'
+import type { Live } from '../store/types.ts'
+import { viewKeys } from './changes/key-view.ts'
+import type { Context } from './context.ts'
+import { type PageQuery, pageOf } from './paging.ts'
+
+/** The listed publications that at least one working key may call; for a tenant, a key of the tenant. */
+export async function listModels(
+  { store, actor }: Pick<Context, 'store' | 'actor'>,
+  { tenant: wanted, ...page }: PageQuery & { readonly tenant?: string | undefined },
+): Promise<AnswerOf<OperationOf<'list_models'>>> {
+  const tenant = actor.tenant ?? wanted
+  const isForeign = wanted !== undefined && wanted !== tenant
+  const where = tenant === undefined ? {} : { where: { tenant } }
+  const filters = isForeign
+    ? []
+    : filtersOf(
+        await store.find({ kind: 'key', ...where }),
+        await store.find({ kind: 'tenant', ...(tenant !== undefined && { name: tenant }) }),
+      )
+  const publications = filters.length === 0 ? [] : (await store.find({ kind: 'publication' })).resources
+  const callable = publications.filter(
+    ({ name, spec }) => spec['status'] === 'listed' && filters.some(isAllowed => isAllowed(name)),
+  )
+  return pageOf(
+    page,
+    async (limit, after) =>
+      callable.filter(({ name }) => after === undefined || name > after).slice(0, limit),
+    ({ name }) => name,
+    ({ name, spec: { owned_by: owner, price } }) => ({
+      name,
+      ...(owner !== undefined && { owned_by: owner }),
+      ...(price !== undefined && { price }),
+    }),
+  )
+}
+
+/** The filters of the keys that work, each once: thousands of keys share a few policies. */
+function filtersOf(keys: Live, tenants: Live): readonly ModelFilter[] {
+  const working = new Set(
+    viewKeys(keys).flatMap(({ name, state }) => (state === 'active' || state === 'no_secret' ? [name] : [])),
+  )
+  const rules = new Map(tenants.resources.map(({ name, spec }) => [name, decode('tenant', spec)]))
+  const filters = new Map<string, ModelFilter>()
+  for (const { name, spec } of keys.resources) {
+    if (!working.has(name)) continue
+    const { tenant, models } = decode('key', spec)
+    const rule = tenant === undefined ? undefined : rules.get(tenant)
+    if (tenant !== undefined && rule?.status !== 'active') continue
+    const id = JSON.stringify([tenant, models])
+    if (!filters.has(id)) filters.set(id, filterOf(models, rule?.models ?? ['*'], rule?.banned_models ?? []))
+  }
+  return [...filters.values()]
+}
+
+function filterOf(
+  ofKey: readonly string[],
+  ofTenant: readonly string[],
+  ofBanned: readonly string[],
+): ModelFilter {
+  const [own, theirs, banned] = [modelFilter(ofKey), modelFilter(ofTenant), modelFilter(ofBanned)]
+  return model => own(model) && theirs(model) && !banned(model)
+}
