@@ -93,7 +93,8 @@ may come at any time, and new words where one of a few is written: ignore what y
 order of lists is what the command's help says. Money is decimal text, times are RFC 3339 in UTC, durations say their unit in
 their name. A member that is absent is not known or not set; \`null\` is written where absence itself is the answer.
 
-The same shapes stand behind REST where it has the same operation: \`gw schema\` prints that of a configuration, and
+REST answers with the same document where it has the same operation, and a list is a page: \`data\` and \`next_cursor\`. \`gw
+schema\` prints the schema of a configuration, and
 [openapi.json](../schemas/openapi.json) has \`/api/v1/why\`, usage, wallets, users and tokens with their bounds. \`gw export --format
 json\` prints a configuration (\`gw schema\`), and \`gw schema\` a JSON Schema.
 
