@@ -63,6 +63,7 @@ test('every operation answers as the document says, in success', async () => {
   await call('update_publication', { ...model, headers: etag(publication), body: { price: null } })
   await call('get_publication', model)
   await call('list_publications')
+  await call('list_models')
   const both = { params: { publication: 'e5:latest', endpoint: 'local/embed' } }
   const binding = await call('create_binding', { body: both.params })
   await call('update_binding', { ...both, headers: etag(binding), body: { weight: 2 } })
