@@ -1,8 +1,8 @@
 import { isAlias, isMap, isScalar, isSeq, type ParsedNode, Scalar, type YAMLMap, type YAMLSeq } from 'yaml'
 import { interpolate, isOneVariable, plainValue } from './interpolate.ts'
+import { holdsSecret, isReferencePart, isSecretSlot } from './mask.ts'
 import type { BrokenNode, Entry, ListNode, MapNode, Node, Plain, ScalarNode } from './node.ts'
 import { shorten } from './path.ts'
-import { redactSecrets } from './redact.ts'
 import type { Finding, Report } from './report.ts'
 import type { Source, Span } from './source.ts'
 
@@ -263,4 +263,26 @@ function measure(children: readonly Node[]): { size: number; height: number } {
     height = Math.max(height, child.height)
   }
   return { size, height: height + 1 }
+}
+
+/** Redacts the value of a secret field, at its anchor if it is an alias. */
+function redactSecrets(name: string, value: Node): void {
+  if (value.kind === 'list') for (const item of value.items) redactScalar(name, item)
+  else if (value.kind !== 'map') redactScalar(name, value)
+  else if (isSecretSlot(name)) {
+    for (const [part, { value: inner }] of value.entries) {
+      if (inner.kind === 'scalar' && isReferencePart(part, inner.written)) continue
+      redact(inner)
+    }
+  }
+}
+
+function redactScalar(name: string, node: Node): void {
+  if (node.kind === 'map' || node.kind === 'list') return
+  if (node.kind === 'scalar' && (node.value === null || typeof node.value === 'boolean')) return
+  if (holdsSecret(name, node.kind === 'scalar' ? node.written : '')) redact(node)
+}
+
+function redact(node: Node): void {
+  node.span.source.redact(node.span.start, node.span.end)
 }

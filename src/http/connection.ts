@@ -3,7 +3,6 @@ import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import type { EvictableConnections } from './evictable-connections.ts'
 import { beforeDestroy, closeAfter } from './node-internals.ts'
-import { Progress } from './progress.ts'
 import { type HttpRejection, TIMEOUT } from './rejection.ts'
 
 export interface ConnectionPorts {
@@ -240,4 +239,32 @@ export class Connection implements ServedConnection {
 function afterEnd(answer: ServerResponse, task: () => void): void {
   if (answer.destroyed) task()
   else answer.once('close', task)
+}
+
+/** Tracks the progress of a transfer: the bytes of a body or an answer. */
+export class Progress {
+  readonly #startedMs: number
+  readonly #startBytes: number
+  #bytes: number
+  #movedMs: number
+
+  constructor(nowMs: number, bytes: number) {
+    this.#startedMs = nowMs
+    this.#startBytes = bytes
+    this.#bytes = bytes
+    this.#movedMs = nowMs
+  }
+
+  /** @param bytes The current count, as in the constructor. */
+  at(nowMs: number, bytes: number): { bytes: number; idleMs: number; totalMs: number } {
+    if (bytes !== this.#bytes) {
+      this.#bytes = bytes
+      this.#movedMs = nowMs
+    }
+    return {
+      bytes: bytes - this.#startBytes,
+      idleMs: nowMs - this.#movedMs,
+      totalMs: nowMs - this.#startedMs,
+    }
+  }
 }

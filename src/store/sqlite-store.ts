@@ -20,7 +20,6 @@ import { type AccountingPorts, SqliteAccounting } from './ledger/accounting.ts'
 import { NamedAccounting } from './ledger/named-accounting.ts'
 import type { Accounting } from './ledger/types.ts'
 import { selectBalances } from './ledger/wallet.ts'
-import { deleteMaintenance, putMaintenance, selectMaintenance } from './maintenance.ts'
 import { Accounts, selectAccountNames } from './renames.ts'
 import { selectResources } from './resources.ts'
 import { readResourcesAt } from './resources-at.ts'
@@ -253,4 +252,37 @@ export class SqliteStore implements Store {
 
 function maintenanceField(maintenance: MaintenanceSwitch | undefined): Pick<ServedState, 'maintenance'> {
   return maintenance ? { maintenance } : {}
+}
+
+/** Undefined while it is off. */
+async function selectMaintenance(db: Kysely<Tables>): Promise<MaintenanceSwitch | undefined> {
+  const row = await db.selectFrom('maintenance').selectAll().executeTakeFirst()
+  if (!row) return undefined
+  return {
+    sinceMs: row.since_ms,
+    ...(row.message !== null && { message: row.message }),
+    ...(row.author !== null && { author: row.author }),
+  }
+}
+
+/** Switches it on, or changes its message. False if nothing changed. */
+async function putMaintenance(
+  db: Kysely<Tables>,
+  { message, author, sinceMs }: MaintenanceSwitch,
+): Promise<boolean> {
+  const before = await selectMaintenance(db)
+  if (before && before.message === message) return false
+  const row = { message: message ?? null, author: author ?? null }
+  await db
+    .insertInto('maintenance')
+    .values({ id: 1, ...row, since_ms: sinceMs })
+    .onConflict(conflict => conflict.column('id').doUpdateSet(row))
+    .execute()
+  return true
+}
+
+/** False if it was off. */
+async function deleteMaintenance(db: Kysely<Tables>): Promise<boolean> {
+  const { numDeletedRows } = await db.deleteFrom('maintenance').executeTakeFirstOrThrow()
+  return numDeletedRows > 0n
 }

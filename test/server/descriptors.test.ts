@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { createLog } from '../../src/base/log.ts'
-import { maxConnectionsFor } from '../../src/server/descriptors.ts'
+import { maxConnectionsFor } from '../../src/server/serve.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const lines: Record<string, unknown>[] = []

@@ -1,7 +1,6 @@
 import { formatNano, parseNano } from '../../base/decimal.ts'
 import { textWidth } from '../../base/text-width.ts'
 import type { UsageReport } from '../../services/usage.ts'
-import { barText } from './bar.ts'
 import type { Style } from './style.ts'
 import { type Column, table } from './table.ts'
 
@@ -123,4 +122,18 @@ function padded(text: string, digits: number): string {
 
 function fraction(text: string): string {
   return text.split('.')[1] ?? ''
+}
+
+/** One to seven eighths of a block (Unicode "Block Elements", U+258F to U+2589), and a whole one. */
+const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'] as const
+const WHOLE = '█'
+
+/**
+ * A bar of `width * value / largest` characters. A value above 0 is always visible.
+ */
+export function barText(value: bigint, largest: bigint, width: number): string {
+  if (value <= 0n || largest <= 0n) return ''
+  const eighths = Number((value * BigInt(width * 8) + largest / 2n) / largest)
+  const shown = Math.min(Math.max(eighths, 1), width * 8)
+  return WHOLE.repeat(Math.floor(shown / 8)) + (EIGHTHS[shown % 8] ?? '')
 }

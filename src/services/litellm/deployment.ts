@@ -4,7 +4,6 @@ import { isReservedHeader, type Protocol } from '../../schema/endpoint.ts'
 import { type Price, priceOf } from './money.ts'
 import type { Part } from './parts.ts'
 import { isTranslated, type NamedModel, namedModel, type Provider, providerFor } from './providers.ts'
-import { variableIn, variableName } from './variables.ts'
 
 /** The endpoint of one deployment, without its name: deployments with equal fields share an account. */
 export interface Account {
@@ -264,4 +263,20 @@ function wholeNumber(part: Part | undefined, least: number): number | undefined 
   if (!Number.isSafeInteger(number) || number < least || number > 1_000_000_000) return undefined
   part?.keep()
   return number
+}
+
+const REFERENCE = /^os\.environ\/([A-Za-z_][A-Za-z0-9_]*)$/
+
+/** The variable of `os.environ/NAME`. */
+function variableIn(text: string): string | undefined {
+  return REFERENCE.exec(text)?.[1]
+}
+
+/** A model name as a variable name: `openai/gpt-4.1` is `OPENAI_GPT_4_1`. */
+function variableName(name: string): string {
+  const bare = name
+    .toUpperCase()
+    .replaceAll(/[^A-Z0-9]+/g, '_')
+    .replaceAll(/^_+|_+$/g, '')
+  return /^[A-Z]/.test(bare) ? bare : `MODEL_${bare}`
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { barText } from '../../src/cli/output/bar.ts'
+import { barText } from '../../src/cli/output/usage-text.ts'
 
 describe('a bar', () => {
   it.each<[bigint, string]>([
