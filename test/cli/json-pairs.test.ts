@@ -23,7 +23,16 @@ const K = { params: { name: 'k' } }
 const ACME = { params: { name: 'acme' } }
 const MADE = ['created_at', 'created_revision', 'updated_revision', 'revision', 'owner']
 
+const YAML = `version: 1
+set: more
+endpoints:
+  more: { protocol: openai, base_url: "http://127.0.0.1:9/v1", served_model: m }
+publications:
+  more-chat: { price: { input: 1 }, bindings: [{ endpoint: more }] }
+`
+
 const PAIRS: readonly Pair[] = [
+  { words: 'diff -c -', stdin: YAML, id: 'plan_config', sent: { body: { yaml: YAML } } },
   { words: 'keys list', id: 'list_keys', sent: { query: { limit: '500' } } },
   { words: 'keys show k', id: 'get_key', sent: K },
   {
@@ -177,10 +186,9 @@ const WITHOUT_COMMAND: Partial<Record<OperationId, string>> = {
   explain: '`gw why` prints the same document: see test/services/why',
   explain_secret: '`gw why --secret -` prints the same document: see test/services/why',
   list_audit: 'only over REST',
-  validate_config: 'see the documents of configurations below',
-  plan_config: 'see the documents of configurations below',
-  apply_config: 'see the documents of configurations below',
-  roll_back: 'see the documents of configurations below',
+  validate_config: '`gw validate` also shows the files; not yet the same document',
+  apply_config: '`gw apply` also shows the plan and the probes; not yet the same document',
+  roll_back: '`gw rollback` also shows the plan; not yet the same document',
 }
 
 let scene: ControlScene
