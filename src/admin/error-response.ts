@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { API_FAULTS, type ApiCode, ApiError, problemType } from '../base/catalogue/api.ts'
 import { type CommandCode, CommandError } from '../base/catalogue/command.ts'
 import { retryAfterSeconds } from '../base/catalogue/retry-after.ts'
+import { problemJson } from '../config/format.ts'
 import { sendJson } from '../http/json.ts'
 import type { HttpRejection } from '../http/rejection.ts'
 import {
@@ -10,6 +11,7 @@ import {
   ProbeError,
   UnknownReferenceError,
 } from '../services/changes/rejections.ts'
+import { ConfigurationInvalid } from '../services/invalid.ts'
 
 /** The single place of the control plane that turns an error into bytes. */
 
@@ -20,6 +22,7 @@ const ANSWERED: Partial<Record<CommandCode, ApiCode>> = {
   store_missing: 'unavailable',
   store_locked: 'unavailable',
   master_key_unusable: 'unavailable',
+  configuration_invalid: 'configuration_invalid',
   not_servable: 'not_servable',
   revision_changed: 'changed_meanwhile',
   owned_by_other: 'managed_by_config',
@@ -60,6 +63,7 @@ export function asRejected({ code, phrase }: HttpRejection): ApiError {
 }
 
 function detailsOf(error: CommandError): Record<string, unknown> {
+  if (error instanceof ConfigurationInvalid) return { problems: error.problems.map(problemJson) }
   if (error instanceof ManagedError) return error.place ? { ...error.place } : {}
   if (error instanceof ConflictError) {
     return {

@@ -4,21 +4,16 @@ import type { Random } from '../base/random.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf, BodyOf } from '../schema/api/types.ts'
 import type { RecentUse } from '../services/changes/blast/use.ts'
-import type { RolledBack } from '../services/changes/rollback.ts'
-import type { Applied, Check } from '../services/changes/types.ts'
+import type { Check } from '../services/changes/types.ts'
+import type { Actor } from '../services/context.ts'
 import type { EndpointContext } from '../services/endpoints.ts'
 import type { ExplainQuery } from '../services/why/explain.ts'
 import type { StoreReads } from '../store/types.ts'
 import type { Authority } from '../store/users/types.ts'
 
-/** The result of an apply, with the set. */
-export interface AppliedSet extends Applied {
-  readonly set: string
-}
-
 /** The author of a change and its rights. */
 export interface ChangeAuthor {
-  readonly author: string
+  readonly actor: Actor
   readonly authority: Authority
 }
 
@@ -27,14 +22,17 @@ export interface ChangeAuthor {
  * runs them in another thread. Arguments and answers are plain data.
  */
 export interface Configurations {
-  /** @throws {ApiError} configuration_invalid, with every problem. */
+  /** @throws {ConfigurationInvalid} */
   validate(yaml: string): Promise<AnswerOf<OperationOf<'validate_config'>>>
-  /** @throws {ApiError} configuration_invalid, reference_rejected; {@link CommandError} as `plan` of changes throws. */
+  /** @throws {ConfigurationInvalid}, {ApiError} reference_rejected; {@link CommandError} as `plan` of changes throws. */
   plan(yaml: string): Promise<AnswerOf<OperationOf<'plan_config'>>>
-  /** @throws what `plan` throws; {ApiError} too_many_deletes; {ProbeError} probe_failed; and as `apply` of changes throws. */
-  apply(body: BodyOf<OperationOf<'apply_config'>>, by: ChangeAuthor): Promise<AppliedSet>
+  /** @throws what `plan` throws; {CommandError} too_many_deletes; {ProbeError}; and as `apply` of changes throws. */
+  apply(
+    body: BodyOf<OperationOf<'apply_config'>>,
+    by: ChangeAuthor,
+  ): Promise<AnswerOf<OperationOf<'apply_config'>>>
   /** @throws as `rollBack` of changes throws. */
-  rollBack(revision: number, by: ChangeAuthor): Promise<RolledBack>
+  rollBack(revision: number, by: ChangeAuthor): Promise<AnswerOf<OperationOf<'roll_back'>>>
 }
 
 /** The ports of the control plane's use cases. */

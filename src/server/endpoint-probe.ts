@@ -16,15 +16,15 @@ export interface EndpointProbePorts extends SecretPorts {
 }
 
 /**
- * Probes each model of an order. Returns the first failure, or the latency of the first model.
+ * Probes each model of the orders.
  * @param credential the credential set in this request, if the endpoint uses a stored one.
  */
-export async function probeEndpoint(
-  order: ProbeOrder,
+export function probeEndpoints(
+  orders: readonly ProbeOrder[],
   credential: string | undefined,
   ports: EndpointProbePorts,
-): Promise<ProbeVerdict> {
-  const rows = await probeRound([order], {
+): Promise<ProbeRow[]> {
+  return probeRound(orders, {
     secretOf: async source => {
       if (!('kept' in source)) return findSecret(source, [], ports)
       return credential ?? findSecret(source, await ports.store.kept(), ports)
@@ -35,6 +35,15 @@ export async function probeEndpoint(
     timeoutMs: PROBE_TIMEOUT_MS,
     onProgress: () => undefined,
   })
+}
+
+/** Probes one endpoint. Returns the first failure, or the latency of the first model. */
+export async function probeEndpoint(
+  order: ProbeOrder,
+  credential: string | undefined,
+  ports: EndpointProbePorts,
+): Promise<ProbeVerdict> {
+  const rows = await probeEndpoints([order], credential, ports)
   const failed = rows.find(row => row.state === 'failed')
   if (failed) {
     const { cause, hint } = failed.diagnosis

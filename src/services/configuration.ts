@@ -1,9 +1,12 @@
 import { CommandError } from '../base/catalogue/command.ts'
+import { problemJson } from '../config/format.ts'
 import { load } from '../config/load.ts'
 import { render } from '../config/render.ts'
 import type { Problem, Tree } from '../config/types.ts'
+import type { OperationOf } from '../schema/api/operations.ts'
+import type { AnswerOf } from '../schema/api/types.ts'
 import type { Json } from '../schema/kinds.ts'
-import type { Live } from '../store/types.ts'
+import type { Live, Store } from '../store/types.ts'
 import { adoptions } from './adoption.ts'
 import { record } from './audit.ts'
 import { apply } from './changes/apply.ts'
@@ -12,14 +15,15 @@ import type { BlastRadius } from './changes/blast/types.ts'
 import { NEVER_USED } from './changes/blast/use.ts'
 import { exportSet, knownOutside } from './changes/export.ts'
 import { plan } from './changes/plan.ts'
+import { planToJson } from './changes/plan-json.ts'
 import { probeOrders, resourcesAfter } from './changes/probe-orders.ts'
 import { ProbeError } from './changes/rejections.ts'
-import type { Applied, Plan } from './changes/types.ts'
-import type { AppPorts, Context } from './context.ts'
+import type { Applied, Plan, ProbeOrder } from './changes/types.ts'
+import type { AppPorts, ChangeContext, Context } from './context.ts'
 import { documentOf } from './document.ts'
 import { firstCallWarnings } from './first-calls.ts'
 import { ConfigurationInvalid } from './invalid.ts'
-import { type ProbeOptions, type ProbeRow, probeRound, roundPorts } from './probe-round.ts'
+import { type ProbeOptions, type ProbeRow, probeRound, probeToJson, roundPorts } from './probe-round.ts'
 import { recentUse } from './recent-use.ts'
 import { type Authorship, authorship } from './revision-author.ts'
 import { type CommandStore, localContext } from './stored.ts'
@@ -40,6 +44,14 @@ export interface Planned extends Valid {
 /** A plan with its impact on callers. */
 export interface PlanWithImpact extends Planned {
   readonly radius: BlastRadius
+}
+
+/** The store that a configuration is planned against. The one of a command may not exist yet. */
+export interface ConfiguredStore {
+  /** Undefined if it does not exist yet. */
+  existing(): Promise<Store | undefined>
+  /** An empty state if it does not exist yet. */
+  live(): Promise<Live>
 }
 
 /** Accepts a plan by returning, rejects it by throwing. */
@@ -85,7 +97,7 @@ export async function planConfiguration(
 export async function planWithImpact(
   ready: Planned,
   live: Live,
-  stored: CommandStore,
+  stored: ConfiguredStore,
 ): Promise<PlanWithImpact> {
   const after = resourcesAfter(ready.plan, live.resources, ready.tree)
   const store = await stored.existing()
@@ -103,16 +115,68 @@ export interface ApplyOptions {
 /** An applied plan. */
 export interface ApplyResult {
   readonly planned: Planned
+  /** Absent if nobody asked for a preview. */
+  readonly radius?: BlastRadius
   readonly probed: readonly ProbeRow[]
   readonly applied: Applied
 }
 
+/** Makes the store match the files; see {@link execute}. */
+export async function applyConfiguration(
+  paths: readonly string[],
+  stored: CommandStore,
+  ports: AppPorts,
+  review: Review,
+  options: ApplyOptions & PlanOptions = {},
+): Promise<ApplyResult> {
+  const live = await stored.live()
+  const ready = await planned(paths, live, ports, options)
+  const change = { ready, live, author: () => authorship(paths, ports) }
+  return execute(change, localRun(paths, live, stored, ports, review, options))
+}
+
+/** A plan, the state it was made against, and its author. */
+export interface PreparedChange {
+  readonly ready: Planned
+  readonly live: Live
+  readonly author: () => Promise<Authorship>
+}
+
+/** What executes a plan: a command, a gateway that follows files, or a request over REST. */
+export interface ChangeRun {
+  readonly stored: ConfiguredStore
+  /** The context of the commit. Creates the store if it is missing. */
+  readonly context: () => Promise<ChangeContext>
+  readonly signal: AbortSignal
+  readonly preview?: ((planWithImpact: PlanWithImpact) => Promise<void>) | undefined
+  /** Absent: nothing is probed. */
+  readonly probe?: ((orders: readonly ProbeOrder[]) => Promise<readonly ProbeRow[]>) | undefined
+  readonly review: Review
+}
+
+/** The run of a command on this machine. */
+export function localRun(
+  paths: readonly string[],
+  live: Live,
+  stored: CommandStore,
+  ports: AppPorts,
+  review: Review,
+  { preview, probe }: ApplyOptions,
+): ChangeRun {
+  return {
+    stored,
+    context: async () => localContext(await stored.created(), ports),
+    signal: ports.signal,
+    preview,
+    probe: probe && (orders => probeRound(orders, roundPorts(paths, live, stored.url, ports, probe))),
+    review,
+  }
+}
+
 /**
- * Makes the store match the files.
+ * Makes the store match a planned tree.
  *
- *     load               configuration_invalid
- *       ▼
- *     plan               owned_by_other, still_referenced
+ *     load, plan         configuration_invalid, owned_by_other, still_referenced
  *       ▼
  *     preview            confirmation_required, too_many_deletes
  *       ▼
@@ -124,75 +188,41 @@ export interface ApplyResult {
  *       ▼
  *     revision base + 1
  *
- * Nothing is locked or created during probes and review; the transaction detects concurrent changes (revision_changed). Without
- * changes nothing is written.
+ * Nothing is locked or created during probes and review; the transaction detects concurrent changes (revision_changed).
+ * Without changes nothing is written.
  */
-export async function applyConfiguration(
-  paths: readonly string[],
-  stored: CommandStore,
-  ports: AppPorts,
-  review: Review,
-  options: ApplyOptions & PlanOptions = {},
-): Promise<ApplyResult> {
-  const live = await stored.live()
-  const ready = await planned(paths, live, ports, options)
-  return execute(
-    { ready, live, paths, author: () => authorship(paths, ports) },
-    stored,
-    ports,
-    review,
-    options,
-  )
-}
-
-/** A plan, the state it was made against, and its origin. */
-export interface PreparedChange {
-  readonly ready: Planned
-  readonly live: Live
-  readonly paths: readonly string[]
-  readonly author: () => Promise<Authorship>
-}
-
-/** From the preview on; see {@link applyConfiguration}. */
 export async function execute(
-  { ready, live, paths, author }: PreparedChange,
-  stored: CommandStore,
-  ports: AppPorts,
-  review: Review,
-  { preview, probe }: ApplyOptions,
+  { ready, live, author }: PreparedChange,
+  { stored, context: contextOf, signal, preview, probe, review }: ChangeRun,
 ): Promise<ApplyResult> {
   const { plan: agreed, tree } = ready
-  if (preview) await preview(await planWithImpact(ready, live, stored))
-  const probed = probe ? await probeNewEndpoints(paths, live, stored.url, ready, ports, probe) : []
+  const shown = preview && (await planWithImpact(ready, live, stored))
+  if (shown) await preview(shown)
+  const result = { planned: ready, ...(shown && { radius: shown.radius }) }
+  const probed = probe ? await probeNewEndpoints(live, ready, probe) : []
   await review(ready)
   if (agreed.changes.length === 0) {
-    return { planned: ready, probed, applied: { revision: agreed.base, counts: agreed.counts } }
+    return { ...result, probed, applied: { revision: agreed.base, counts: agreed.counts } }
   }
   const by = await author()
-  ports.signal.throwIfAborted()
-  const context = localContext(await stored.created(), ports)
-  const applied = await apply(context.store, agreed, tree, {
-    origin: 'apply',
-    ...by,
-    check: context.check,
-  })
-  const change = { action: 'apply_config', target: `set/${tree.set}`, revision: applied.revision } as const
-  await record(context, change)
-  return { planned: ready, probed, applied }
+  signal.throwIfAborted()
+  const context = await contextOf()
+  const { store, actor, check } = context
+  const origin = actor.origin === 'rest' ? 'rest' : 'apply'
+  const applied = await apply(store, agreed, tree, { origin, ...by, check })
+  await record(context, { action: 'apply_config', target: `set/${tree.set}`, revision: applied.revision })
+  return { ...result, probed, applied }
 }
 
 /** @throws {ProbeError} with every endpoint that does not answer. */
 async function probeNewEndpoints(
-  paths: readonly string[],
   live: Live,
-  storeUrl: string,
   { plan: agreed, tree }: Planned,
-  ports: AppPorts,
-  options: ProbeOptions,
+  probe: NonNullable<ChangeRun['probe']>,
 ): Promise<readonly ProbeRow[]> {
   const orders = probeOrders(agreed, live.resources, resourcesAfter(agreed, live.resources, tree))
   if (orders.length === 0) return []
-  const rows = await probeRound(orders, roundPorts(paths, live, storeUrl, ports, options))
+  const rows = await probe(orders)
   const failures = rows.flatMap(row => {
     if (row.state !== 'failed') return []
     const { endpoint, model, diagnosis } = row
@@ -200,6 +230,38 @@ async function probeNewEndpoints(
   })
   if (failures.length > 0) throw new ProbeError(failures)
   return rows
+}
+
+/** The document of a check. */
+export function validToJson({ tree, warnings }: Valid): AnswerOf<OperationOf<'validate_config'>> {
+  return {
+    valid: true,
+    set: tree.set,
+    files: tree.files.length,
+    resources: tree.resources.length,
+    problems: warnings.map(problem => ({ ...problemJson(problem) })),
+  }
+}
+
+/** The document of an apply. */
+export function appliedToJson({
+  planned: { plan: agreed },
+  radius,
+  probed,
+  applied,
+}: ApplyResult): AnswerOf<OperationOf<'apply_config'>> {
+  return {
+    applied: agreed.changes.length > 0,
+    revision: applied.revision,
+    plan: planDocument(agreed, radius),
+    probes: probed.map(probeToJson),
+  }
+}
+
+/** The document of a plan. */
+export function planDocument(agreed: Plan, radius?: BlastRadius): AnswerOf<OperationOf<'plan_config'>> {
+  // Matches the schema's type, which is written separately from the plan's.
+  return planToJson(agreed, radius) as unknown as AnswerOf<OperationOf<'plan_config'>>
 }
 
 /**
@@ -233,14 +295,45 @@ async function planned(
   return { ...valid, plan: plan(live, valid.tree, adoptions(adopt, valid.tree, live)) }
 }
 
+/**
+ * The same for a document from the network. No variable is filled in: the variables of this process must not leak to
+ * the sender.
+ * @param assertAllowed rejects the tree by throwing, before it is planned.
+ */
+export async function plannedDocument(
+  yaml: string,
+  live: Live,
+  signal: AbortSignal,
+  assertAllowed: (tree: Tree) => void,
+): Promise<Planned> {
+  const valid = await loadDocument(yaml, live, signal)
+  assertAllowed(valid.tree)
+  return { ...valid, plan: plan(live, valid.tree) }
+}
+
+/** Loads a document from the network. @throws {ConfigurationInvalid} */
+export function loadDocument(yaml: string, live: Live, signal: AbortSignal): Promise<Valid> {
+  const readStdin = () => Promise.resolve(Buffer.from(yaml))
+  return loadTree(['-'], knownOutside(live), { environment: {}, readStdin, signal })
+}
+
 /** Loads the tree of the files at `paths`. The files may refer to `known` names. @throws {ConfigurationInvalid} */
 export async function loadTree(
   paths: readonly string[],
   known: ReadonlySet<string>,
-  ports: AppPorts,
+  {
+    environment,
+    readStdin,
+    signal,
+    cwd,
+  }: Pick<AppPorts, 'environment' | 'readStdin' | 'signal'> & Partial<Pick<AppPorts, 'cwd'>>,
 ): Promise<Valid> {
-  const { environment, readStdin, signal, cwd } = ports
-  const result = await load(paths, { environment, readStdin, known, folder: cwd })
+  const result = await load(paths, {
+    environment,
+    readStdin,
+    known,
+    ...(cwd !== undefined && { folder: cwd }),
+  })
   signal.throwIfAborted()
   if (!result.ok) throw new ConfigurationInvalid(result.problems)
   return { tree: result.tree, warnings: result.problems }

@@ -37,6 +37,9 @@ export interface Context {
   readonly auditLog: Pick<UserStore, 'record'>
 }
 
+/** The part of a context that a change of the whole configuration needs. */
+export type ChangeContext = Pick<Context, 'store' | 'actor' | 'signal' | 'check' | 'auditLog'>
+
 /** The environment of the operations that read files or other processes. */
 export interface AppPorts {
   /** Variables for `${GW_…}`, and the environment of `git`. */

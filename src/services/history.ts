@@ -1,3 +1,5 @@
+import type { OperationOf } from '../schema/api/operations.ts'
+import type { AnswerOf } from '../schema/api/types.ts'
 import type { Resource } from '../schema/kinds.ts'
 import { record } from './audit.ts'
 import { changesBetween, type Difference } from './changes/between.ts'
@@ -6,8 +8,8 @@ import type { BlastRadius } from './changes/blast/types.ts'
 import { type RevisionShown, revisionToJson } from './changes/revision-json.ts'
 import { executeRollback, planRollback, type RolledBack } from './changes/rollback.ts'
 import type { Plan } from './changes/types.ts'
-import { type Exported, exportOf } from './configuration.ts'
-import type { Context } from './context.ts'
+import { type Exported, exportOf, planDocument } from './configuration.ts'
+import type { ChangeContext, Context } from './context.ts'
 import { isAlive } from './gateways.ts'
 import { idBefore, type Page, type PageQuery, pageOf } from './paging.ts'
 import { recentUse } from './recent-use.ts'
@@ -60,6 +62,25 @@ export interface RollbackWithImpact {
   readonly resources: readonly Resource[]
 }
 
+export interface RollbackResult extends RollbackWithImpact {
+  readonly done: RolledBack
+}
+
+/** The document of a rollback; without a result that of its plan. */
+export function rollbackToJson(
+  { plan, radius, done }: RollbackWithImpact & Partial<RollbackResult>,
+  following: readonly Follower[],
+): AnswerOf<OperationOf<'roll_back'>> {
+  return {
+    applied: done !== undefined && plan.changes.length > 0,
+    revision: done?.revision ?? plan.base,
+    plan: planDocument(plan, radius),
+    ...(following.length > 0 && {
+      followed_files: following.map(({ gateway, paths, watch }) => ({ gateway, paths: [...paths], watch })),
+    }),
+  }
+}
+
 /**
  * Restores the full state of a revision, as a new revision.
  *
@@ -75,10 +96,10 @@ export interface RollbackWithImpact {
  * @throws {CommandError} store_… and the codes above.
  */
 export async function rollBackTo(
-  context: Context,
+  context: ChangeContext,
   to: number,
-  review: (rollback: RollbackWithImpact) => Promise<void>,
-): Promise<RollbackWithImpact & { readonly done: RolledBack }> {
+  review: (rollback: RollbackWithImpact) => Promise<void> = () => Promise.resolve(),
+): Promise<RollbackResult> {
   const { store, actor, check, signal } = context
   const { planned, rollback } = await prepareRollback(context, to)
   await review(rollback)

@@ -1,5 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { type EnvironmentProxies, environmentProxies } from '../base/proxies.ts'
+import type { OperationOf } from '../schema/api/operations.ts'
+import type { AnswerOf } from '../schema/api/types.ts'
 import type { Protocol } from '../schema/endpoint.ts'
 import { decode, type Resource, type Spec } from '../schema/kinds.ts'
 import { destinationOf, type SecretSource, secretsOf } from '../schema/stored-credential.ts'
@@ -209,4 +211,24 @@ function sendings(resources: readonly Resource[]): ReadonlySet<string> {
 
 function sendingOf(source: SecretSource, spec: Spec<'endpoint'>): string {
   return `${describe(source)} ${destinationOf(spec)}`
+}
+
+export function probeToJson(row: ProbeRow): AnswerOf<OperationOf<'apply_config'>>['probes'][number] {
+  const { endpoint, protocol, model, state } = row
+  const ms = 'latencyMs' in row ? row.latencyMs : undefined
+  return {
+    endpoint,
+    protocol,
+    model,
+    state,
+    latency_ms: ms === undefined ? null : Math.round(ms),
+    ...(row.state === 'ok' && { by: row.by }),
+    ...(row.state === 'skipped' && { reason: row.reason }),
+    ...(row.state === 'failed' && {
+      fault: row.diagnosis.fault,
+      status: row.diagnosis.status ?? null,
+      cause: row.diagnosis.cause,
+      hint: row.diagnosis.hint,
+    }),
+  }
 }

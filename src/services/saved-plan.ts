@@ -9,6 +9,7 @@ import {
   type ApplyOptions,
   type ApplyResult,
   execute,
+  localRun,
   type PlanOptions,
   type PlanWithImpact,
   planConfiguration,
@@ -92,7 +93,7 @@ export async function applyPlan(
   options: ApplyOptions,
 ): Promise<ApplyResult> {
   const { ready, live, author } = await preparePlan(file, stored, ports)
-  return execute({ ready, live, paths: [file], author }, stored, ports, review, options)
+  return execute({ ready, live, author }, localRun([file], live, stored, ports, review, options))
 }
 
 async function preparePlan(file: string, stored: CommandStore, ports: AppPorts) {

@@ -8,6 +8,7 @@ import { API_PREFIX, type OperationId, operation } from '../../src/schema/api/op
 import type { Carrier, Role } from '../../src/schema/user.ts'
 import type { ProbeOrder } from '../../src/services/changes/types.ts'
 import type { ProbeVerdict } from '../../src/services/endpoints.ts'
+import type { ProbeRow } from '../../src/services/probe-round.ts'
 import { recentUse } from '../../src/services/recent-use.ts'
 import { sealCredential } from '../../src/services/secrets.ts'
 import { MasterKey } from '../../src/store/master-key.ts'
@@ -90,6 +91,19 @@ export interface SceneOptions {
   readonly hasher?: PasswordHasher
 }
 
+/** The verdict about an endpoint as the row of its first model. */
+function rowOf({ endpoint, models: [model = ''] }: ProbeOrder, verdict: ProbeVerdict): ProbeRow {
+  const row = {
+    endpoint: endpoint.name,
+    protocol: 'openai',
+    model,
+    latencyMs: verdict.latencyMs ?? 0,
+  } as const
+  if (verdict.ok) return { ...row, state: 'ok', by: 'chat' }
+  const { cause, hint } = verdict
+  return { ...row, state: 'failed', diagnosis: { fault: 'secret', cause, hint } }
+}
+
 export async function controlScene(whenOver: WhenOver, options: SceneOptions = {}): Promise<ControlScene> {
   const clock = options.clock ?? testClock()
   const folder = tempDir(whenOver)
@@ -121,7 +135,13 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
       ),
       health: async () => ({ httpStatus: 200, json: '{"status":"ok"}' }),
       ...lent,
-      configurations: configurationsOn(lent),
+      configurations: configurationsOn({
+        store,
+        clock,
+        check: lent.check,
+        signal: new AbortController().signal,
+        probe: orders => Promise.all(orders.map(async order => rowOf(order, await lent.probe(order)))),
+      }),
       sealCredential: (secret, boundTo) =>
         sealCredential(secret, boundTo, { masterKey, random: systemRandom, clock }),
       status: async () => ({

@@ -1,8 +1,6 @@
-import { record } from '../../services/audit.ts'
 import { listRevisions } from '../../services/history.ts'
-import type { Counts } from '../../store/types.ts'
-import type { Caller, HandlersOf } from '../call.ts'
-import type { ChangeAuthor, UseCasePorts } from '../ports.ts'
+import type { HandlersOf } from '../call.ts'
+import type { UseCasePorts } from '../ports.ts'
 
 type Ids = 'validate_config' | 'plan_config' | 'apply_config' | 'list_revisions' | 'roll_back'
 
@@ -14,28 +12,14 @@ export function configHandlers({ configurations }: Pick<UseCasePorts, 'configura
     async plan_config({ body }) {
       return { body: await configurations.plan(body.yaml) }
     },
-    async apply_config({ body, caller, context }) {
-      const { revision, counts, set } = await configurations.apply(body, authorOf(caller))
-      const change = { action: 'apply_config', target: `set/${set}`, revision } as const
-      if (!isEmpty(counts)) await record(context, change)
-      return { body: { revision, counts } }
+    async apply_config({ body, caller: { authority }, context: { actor } }) {
+      return { body: await configurations.apply(body, { actor, authority }) }
     },
     async list_revisions({ query, context }) {
       return { body: await listRevisions(context, query) }
     },
-    async roll_back({ body, caller, context }) {
-      const { revision, counts } = await configurations.rollBack(body.revision, authorOf(caller))
-      const change = { action: 'roll_back', target: `revision/${body.revision}`, revision } as const
-      if (!isEmpty(counts)) await record(context, change)
-      return { body: { revision, counts } }
+    async roll_back({ body, caller: { authority }, context: { actor } }) {
+      return { body: await configurations.rollBack(body.revision, { actor, authority }) }
     },
   }
-}
-
-function authorOf({ name: author, authority }: Caller): ChangeAuthor {
-  return { author, authority }
-}
-
-function isEmpty(counts: Counts): boolean {
-  return counts.create + counts.update + counts.delete === 0
 }

@@ -2,12 +2,11 @@ import type { Command } from 'commander'
 import { CommandError, EXIT } from '../../base/catalogue/command.ts'
 import { pluralize } from '../../base/pluralize.ts'
 import type { Json } from '../../schema/kinds.ts'
-import type { BlastRadius } from '../../services/changes/blast/types.ts'
 import { assertFewDeletes } from '../../services/changes/delete-guard.ts'
 import { planToJson } from '../../services/changes/plan-json.ts'
-import type { Applied } from '../../services/changes/types.ts'
 import {
   type ApplyResult,
+  appliedToJson,
   applyConfiguration,
   type Planned,
   type PlanWithImpact,
@@ -21,7 +20,6 @@ import { confirm, expectAnswerable } from '../confirm.ts'
 import { inCommandStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
 import { planToText } from '../output/plan-text.ts'
-import { probeToJson } from '../output/probe-text.ts'
 import type { Style } from '../output/style.ts'
 import { printWarnings } from '../output/warnings.ts'
 import { adoptOption, deletesArgument } from '../plan-options.ts'
@@ -86,15 +84,11 @@ async function handler(session: Session, [file]: readonly string[], options: App
         : planOfFile(file, stored, ports),
     )
     printWarnings(out, planned.warnings)
-    out.result({ text: () => shown(planned, out.style), json: () => outcome(planned, planned.radius) })
+    out.result({ text: () => shown(planned, out.style), json: () => dryRunToJson(planned) })
     return EXIT.done
   }
-  let radius: BlastRadius | undefined
   const review = (ready: Planned) => agreement(session, ready)
-  const previewOf = async (ready: PlanWithImpact) => {
-    radius = ready.radius
-    preview(session, ready, options)
-  }
+  const previewOf = async (ready: PlanWithImpact) => preview(session, ready, options)
   const { result, gateways } = await inCommandStore(session, 'write', async stored => {
     const result = await withProgress(session, timeout, (probe: ProbeOptions): Promise<ApplyResult> => {
       const more = { ...applyOptions, preview: previewOf, ...(!skipProbe && { probe }) }
@@ -117,11 +111,7 @@ async function handler(session: Session, [file]: readonly string[], options: App
         : `Nothing to do: revision ${applied.revision} stays.\n`
       return answered + done + servedText(gateways, wait)
     },
-    json: () => ({
-      ...outcome(planned, radius, applied),
-      probes: probed.map(probeToJson),
-      ...(gateways !== undefined && { served_by: gateways }),
-    }),
+    json: () => ({ ...appliedToJson(result), ...(gateways !== undefined && { served_by: gateways }) }),
   })
   if (changed && out.format === 'text') {
     if (wait === false) out.info('`gw status` shows the revision that each gateway serves.')
@@ -163,14 +153,6 @@ function shown({ plan, tree, radius }: PlanWithImpact, style: Style): string {
   return planToText(withoutDefaults(plan, tree), style, radius)
 }
 
-function outcome(
-  { plan }: Planned,
-  radius: BlastRadius | undefined,
-  applied?: Applied,
-): { readonly [member: string]: Json } {
-  return {
-    applied: applied !== undefined && plan.changes.length > 0,
-    revision: applied?.revision ?? plan.base,
-    plan: planToJson(plan, radius),
-  }
+function dryRunToJson({ plan, radius }: PlanWithImpact): { readonly [member: string]: Json } {
+  return { applied: false, revision: plan.base, plan: planToJson(plan, radius) }
 }

@@ -1,14 +1,13 @@
 import type { Command } from 'commander'
 import { EXIT } from '../../base/catalogue/command.ts'
-import type { Json } from '../../schema/kinds.ts'
 import { assertFewDeletes } from '../../services/changes/delete-guard.ts'
-import { planToJson } from '../../services/changes/plan-json.ts'
 import {
   type Follower,
   followers,
   planRollbackTo,
   type RollbackWithImpact,
   rollBackTo,
+  rollbackToJson,
 } from '../../services/history.ts'
 import { withoutDefaults } from '../../services/written-fields.ts'
 import { confirm, expectAnswerable } from '../confirm.ts'
@@ -70,7 +69,7 @@ async function handler(
       following: await followers(context),
     }))
     if (preview.plan.changes.length > 0) warn(following)
-    out.result({ text: () => shown(preview, out.style), json: () => outcome(preview, following) })
+    out.result({ text: () => shown(preview, out.style), json: () => rollbackToJson(preview, following) })
     return EXIT.done
   }
   const { done, following, gateways } = await inStore(session, 'write', async context => {
@@ -96,7 +95,7 @@ async function handler(
       return result + servedText(gateways, wait)
     },
     json: () => ({
-      ...outcome(done, following, revision),
+      ...rollbackToJson(done, following),
       ...(gateways !== undefined && { served_by: gateways }),
     }),
   })
@@ -110,19 +109,4 @@ function warning({ gateway, paths, watch }: Follower): string {
 
 function shown({ plan, radius, resources }: RollbackWithImpact, style: Style): string {
   return planToText(withoutDefaults(plan, { resources }), style, radius)
-}
-
-function outcome(
-  { plan, radius }: RollbackWithImpact,
-  following: readonly Follower[],
-  revision?: number,
-): { readonly [member: string]: Json } {
-  return {
-    applied: revision !== undefined && plan.changes.length > 0,
-    revision: revision ?? plan.base,
-    plan: planToJson(plan, radius),
-    ...(following.length > 0 && {
-      followed_files: following.map(({ gateway, paths, watch }) => ({ gateway, paths: [...paths], watch })),
-    }),
-  }
 }

@@ -2,11 +2,11 @@ import type { Command } from 'commander'
 import { EXIT } from '../../base/catalogue/command.ts'
 import { pluralize } from '../../base/pluralize.ts'
 import type { Tree } from '../../config/types.ts'
-import { validateConfiguration } from '../../services/configuration.ts'
+import { validateConfiguration, validToJson } from '../../services/configuration.ts'
 import { ConfigurationInvalid } from '../../services/invalid.ts'
 import { configPaths } from '../config-paths.ts'
 import { newCommand } from '../new-command.ts'
-import { problemsToJson, problemsToText } from '../output/problems.ts'
+import { problemsToText } from '../output/problems.ts'
 import { appPorts, type BindHandler } from '../session.ts'
 
 /** `gw validate`: checks files. It opens no store and no socket, and reads no secret. */
@@ -23,13 +23,7 @@ export function validateCommand(bind: BindHandler): Command {
           out.print(problemsToText(warnings, out.format, out.style))
           out.result({
             text: () => `Valid: ${census(tree)}.\n`,
-            json: () => ({
-              valid: true,
-              set: tree.set,
-              files: tree.files.length,
-              resources: tree.resources.length,
-              problems: problemsToJson(warnings),
-            }),
+            json: () => validToJson({ tree, warnings }),
           })
           return EXIT.done
         } catch (error) {

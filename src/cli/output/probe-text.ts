@@ -1,6 +1,5 @@
 import { pluralize } from '../../base/pluralize.ts'
-import type { Json } from '../../schema/kinds.ts'
-import type { ProbeProgress, ProbeRow } from '../../services/probe-round.ts'
+import { type ProbeProgress, type ProbeRow, probeToJson } from '../../services/probe-round.ts'
 import { printable, type Style } from './style.ts'
 import { type Column, table } from './table.ts'
 import { wrapText } from './wrap-text.ts'
@@ -23,13 +22,13 @@ export function probesToText(rows: readonly ProbeRow[], style: Style, width: num
   return `${table(COLUMNS, rows, style, width)}\n${failures}${verdict(rows)}\n`
 }
 
-export function probesToJson(rows: readonly ProbeRow[]): Json {
+export function probesToJson(rows: readonly ProbeRow[]): object {
   const count = (state: ProbeRow['state']) => rows.filter(row => row.state === state).length
   return {
     ok: count('ok'),
     failed: count('failed'),
     skipped: count('skipped'),
-    probes: rows.map(probeToJson),
+    probes: rows.map(row => ({ ...probeToJson(row) })),
   }
 }
 
@@ -66,24 +65,4 @@ function failureToText(row: ProbeRow, style: Style, width: number | undefined): 
   const wrapped = (text: string) =>
     width === undefined ? `${printable(text)}\n` : wrapText(printable(text), width, INDENT).slice(INDENT)
   return `${head}\n  ${style.faint('cause:')} ${wrapped(cause)}  ${style.faint('hint:')}  ${wrapped(hint)}\n`
-}
-
-export function probeToJson(row: ProbeRow): Json {
-  const { endpoint, protocol, model, state } = row
-  const ms = 'latencyMs' in row ? row.latencyMs : undefined
-  return {
-    endpoint,
-    protocol,
-    model,
-    state,
-    latency_ms: ms === undefined ? null : Math.round(ms),
-    ...(row.state === 'ok' && { by: row.by }),
-    ...(row.state === 'skipped' && { reason: row.reason }),
-    ...(row.state === 'failed' && {
-      fault: row.diagnosis.fault,
-      status: row.diagnosis.status ?? null,
-      cause: row.diagnosis.cause,
-      hint: row.diagnosis.hint,
-    }),
-  }
 }

@@ -37,7 +37,8 @@ const counts = z.strictObject({
 const plan = z
   .looseObject({
     base: z.int().describe('The revision that the plan is based on.'),
-    set: z.string(),
+    set: z.string().optional().describe('Absent for a rollback, which covers all sets.'),
+    restores: z.int().optional().describe('Of a rollback: the revision that is restored.'),
     counts,
     changes: z.array(
       z.looseObject({
@@ -58,6 +59,37 @@ const plan = z
     verdict: z.string().optional().describe('A summary in one line.'),
   })
   .meta({ id: 'plan', description: 'The changes that an apply would make, field by field.' })
+
+const outcome = {
+  applied: z.boolean().describe('False if there was nothing to change.'),
+  revision: z.int().describe('The revision in force.'),
+  plan,
+  served_by: z.int().optional().describe('The gateways that serve the revision; only on the command line.'),
+}
+
+const probe = z
+  .strictObject({
+    endpoint: z.string(),
+    protocol: z.string(),
+    model: z.string(),
+    state: z.enum(['ok', 'failed', 'skipped']),
+    latency_ms: z.int().nullable(),
+    by: z.string().optional().describe('The kind of answer that was taken for a success.'),
+    reason: z.string().optional().describe('Why it was skipped.'),
+    fault: z.string().optional(),
+    status: z.int().nullable().optional(),
+    cause: z.string().optional(),
+    hint: z.string().optional(),
+  })
+  .meta({ id: 'probe', description: 'A minimal request to one model of an endpoint.' })
+
+const followedFiles = z
+  .strictObject({
+    gateway: z.string(),
+    paths: z.array(z.string()),
+    watch: z.boolean().describe('True: the files are applied on each save.'),
+  })
+  .meta({ id: 'followed_files', description: 'Files of a running gateway, whose next apply reverts this.' })
 
 const revision = z
   .strictObject({
@@ -85,7 +117,13 @@ export const configOperations = {
       status: 200,
       description: 'It is valid; possibly with warnings.',
       schema: z
-        .strictObject({ set: z.string(), resources: z.int(), warnings: z.array(problem) })
+        .strictObject({
+          valid: z.literal(true),
+          set: z.string(),
+          files: z.int(),
+          resources: z.int(),
+          problems: z.array(problem).describe('Warnings.'),
+        })
         .meta({ id: 'config_valid' }),
     },
     errors: ['configuration_invalid'],
@@ -119,7 +157,9 @@ export const configOperations = {
     answer: {
       status: 200,
       description: 'The configuration is applied.',
-      schema: z.strictObject({ revision: z.int(), counts }).meta({ id: 'config_applied' }),
+      schema: z
+        .strictObject({ ...outcome, probes: z.array(probe).describe('Of new and changed endpoints.') })
+        .meta({ id: 'config_applied' }),
     },
     errors: [
       'configuration_invalid',
@@ -153,7 +193,9 @@ export const configOperations = {
     answer: {
       status: 200,
       description: 'The rollback is applied.',
-      schema: z.strictObject({ revision: z.int(), counts }).meta({ id: 'rolled_back' }),
+      schema: z
+        .strictObject({ ...outcome, followed_files: z.array(followedFiles).optional() })
+        .meta({ id: 'rolled_back' }),
     },
     errors: ['not_found', 'not_servable', 'changed_meanwhile'],
   },

@@ -3,11 +3,10 @@ import { configurationsOn } from '../../admin/configurations.ts'
 import { asApiError } from '../../admin/error-response.ts'
 import type { Configurations } from '../../admin/ports.ts'
 import { systemClock } from '../../base/clock.ts'
-import { recentUse } from '../../services/recent-use.ts'
 import { wouldServe } from '../../services/serve-check.ts'
 import { MasterKey } from '../../store/master-key.ts'
 import { openStore } from '../../store/open.ts'
-import { probeEndpoint } from '../endpoint-probe.ts'
+import { probeEndpoints } from '../endpoint-probe.ts'
 import type { ThreadSettings } from './remote-configurations.ts'
 import { callsOver } from './worker-rpc.ts'
 
@@ -38,12 +37,13 @@ async function executed<Answer>(work: (configurations: Configurations) => Promis
     const store = await openStore(storeUrl, { mode: 'write', clock: systemClock, folder: cwd })
     try {
       const masterKey = MasterKey.of(storeUrl, cwd, environment['GW_MASTER_KEY'])
+      const ports = { clock: systemClock, environment, masterKey, store, signal }
       const configurations = configurationsOn({
         store,
+        clock: systemClock,
         check: wouldServe(signal),
-        recentUse: recentUse(store),
-        probe: (probed, credential) =>
-          probeEndpoint(probed, credential, { clock: systemClock, environment, masterKey, store, signal }),
+        probe: orders => probeEndpoints(orders, undefined, ports),
+        signal,
       })
       return await work(configurations)
     } finally {

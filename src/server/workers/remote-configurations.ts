@@ -1,4 +1,4 @@
-import type { AppliedSet, Configurations } from '../../admin/ports.ts'
+import type { Configurations } from '../../admin/ports.ts'
 import type { Clock } from '../../base/clock.ts'
 import { IdleWorker } from './idle-worker.ts'
 
@@ -33,7 +33,7 @@ export class RemoteConfigurations implements Configurations {
     return this.#thread.call(thread => thread.plan(...given))
   }
 
-  apply(...given: Parameters<Configurations['apply']>): Promise<AppliedSet> {
+  apply(...given: Parameters<Configurations['apply']>) {
     return this.#thread.call(thread => thread.apply(...given))
   }
 

@@ -93,8 +93,3 @@ export async function executeRollback(
   )
   return { revision: id, counts }
 }
-
-/** Plans and executes a rollback without a review. @throws what either throws. */
-export async function rollBack(store: Store, to: number, actor: Author): Promise<RolledBack> {
-  return executeRollback(store, await planRollback(store, await store.live(), to), actor)
-}

@@ -3,7 +3,6 @@ import { configurationsOn } from '../../../src/admin/configurations.ts'
 import { asApiError } from '../../../src/admin/error-response.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { RemoteConfigurations } from '../../../src/server/workers/remote-configurations.ts'
-import { recentUse } from '../../../src/services/recent-use.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { digest } from '../../store/samples.ts'
 import { tempDir } from '../../support/temp-dir.ts'
@@ -12,17 +11,23 @@ import { tempDir } from '../../support/temp-dir.ts'
 const MODULES = new URL('../../../dist/server/workers/', import.meta.url)
 const STORE_URL = 'sqlite:gw.db'
 
-const ADA = { author: 'ada', authority: { session: digest('a'), role: 'admin' } } as const
-const BOB = { author: 'bob', authority: { session: digest('b'), role: 'admin' } } as const
+const ADA = {
+  actor: { origin: 'rest', name: 'ada', role: 'admin' },
+  authority: { session: digest('a'), role: 'admin' },
+} as const
+const BOB = {
+  actor: { origin: 'rest', name: 'bob', role: 'admin' },
+  authority: { session: digest('b'), role: 'admin' },
+} as const
 
 /** Configurations of one store, in a thread and without. */
 async function setUp() {
   const cwd = tempDir(onTestFinished).path
   const store = await openStore(STORE_URL, { mode: 'create', clock: systemClock, folder: cwd })
   onTestFinished(() => store.close())
-  for (const { author, authority } of [ADA, BOB]) {
-    await store.users.createUser({ name: author, role: 'admin', passwordHash: 'none' })
-    const session = { user: author, passwordHash: 'none', carrier: 'bearer', address: '::1' } as const
+  for (const { actor, authority } of [ADA, BOB]) {
+    await store.users.createUser({ name: actor.name, role: 'admin', passwordHash: 'none' })
+    const session = { user: actor.name, passwordHash: 'none', carrier: 'bearer', address: '::1' } as const
     await store.users.openSession({ ...session, digest: authority.session })
   }
   const settings = { storeUrl: STORE_URL, cwd, environment: {} }
@@ -31,8 +36,9 @@ async function setUp() {
   const here = configurationsOn({
     store,
     check: async () => [],
-    recentUse: recentUse(store),
-    probe: async () => ({ ok: true }),
+    clock: systemClock,
+    probe: async () => [],
+    signal: new AbortController().signal,
   })
   return { store, remote, here }
 }
@@ -58,10 +64,11 @@ test('says of a configuration what is said without a thread: its plan, or what i
 test('applies and rolls back, in the name of who asks', async () => {
   const { remote, store } = await setUp()
   const applied = await remote.apply({ yaml: keys(2), base: 0, ...NOTHING_ALLOWED }, ADA)
-  expect(applied).toEqual({
+  expect(applied).toMatchObject({
+    applied: true,
     revision: 1,
-    counts: { create: 3, update: 0, delete: 0, unchanged: 0 },
-    set: 'default',
+    plan: { set: 'default', counts: { create: 3, update: 0, delete: 0, unchanged: 0 } },
+    probes: [],
   })
   const late = remote.apply({ yaml: keys(1), base: 0, ...NOTHING_ALLOWED }, ADA)
   await expect(late).rejects.toMatchObject({ code: 'changed_meanwhile' })
@@ -70,6 +77,9 @@ test('applies and rolls back, in the name of who asks', async () => {
   expect(await remote.rollBack(1, BOB)).toMatchObject({ revision: 1 })
   await expect(remote.rollBack(7, BOB)).rejects.toMatchObject({ code: 'not_found' })
   expect(await store.revision(1)).toMatchObject({ origin: 'rest', author: 'ada' })
+  expect(await store.users.audit({ limit: 9 })).toMatchObject([
+    { user: 'ada', action: 'apply_config', target: 'set/default', revision: 1 },
+  ])
 })
 
 test('applies and rolls back nothing for a session that has ended', async () => {
@@ -93,7 +103,7 @@ test('lets others go on while it works on thousands of keys, and answers in orde
     remote.apply({ yaml: keys(2_000), base: 0, ...NOTHING_ALLOWED }, ADA),
     remote.validate(keys(2)),
   ])
-  expect([many.counts.create, few.resources, (await store.head()).revision]).toEqual([2_001, 3, 1])
+  expect([many.plan.counts.create, few.resources, (await store.head()).revision]).toEqual([2_001, 3, 1])
   expect(turns).toBeGreaterThan(20)
 })
 
