@@ -115,7 +115,7 @@ export interface ApplyOptions {
 /** An applied plan. */
 export interface ApplyResult {
   readonly planned: Planned
-  /** Absent if nobody asked for a preview. */
+  /** Absent without a preview. */
   readonly radius?: BlastRadius
   readonly probed: readonly ProbeRow[]
   readonly applied: Applied

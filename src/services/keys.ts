@@ -245,10 +245,10 @@ export async function revokeKey(context: Context, { name }: { readonly name: str
   context.signal.throwIfAborted()
   const key = await lookUpKey(context, name)
   const secrets = await context.store.revokeSecrets(name)
-  const held = key.secretSource === 'hash' || key.secretSource === 'reference'
-  if (held) await context.store.suspendKey(name)
-  if (secrets > 0 || held) await record(context, { action: 'revoke_key', target: `key/${name}` })
-  return { key: name, secrets, held }
+  const suspended = key.secretSource === 'hash' || key.secretSource === 'reference'
+  if (suspended) await context.store.suspendKey(name)
+  if (secrets > 0 || suspended) await record(context, { action: 'revoke_key', target: `key/${name}` })
+  return { key: name, secrets, suspended }
 }
 
 /** The canonical form of a policy as in a configuration file. @throws {CommandError} usage, with every fault. */

@@ -81,7 +81,7 @@ test('every operation answers as the document says, in success', async () => {
   expect((await call('get_key', app)).body).toMatchObject({ state: 'active', secret: { active: 2 } })
   await call('list_keys', { query: { tenant: 'umbrella' } })
   await call('disable_key', app)
-  expect((await call('get_key', app)).body).toMatchObject({ state: 'held' })
+  expect((await call('get_key', app)).body).toMatchObject({ state: 'suspended' })
   await call('enable_key', app)
   await call('revoke_key', app)
 

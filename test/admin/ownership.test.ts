@@ -130,10 +130,10 @@ describe('what a file declares', () => {
       state: 'disabled',
       changed: true,
     })
-    expect((await control.call('get_key', named)).body).toMatchObject({ state: 'held', owner: 'config' })
+    expect((await control.call('get_key', named)).body).toMatchObject({ state: 'suspended', owner: 'config' })
     expect((await control.call('disable_key', named)).body).toMatchObject({ changed: false })
     expect((await control.call('enable_key', named)).status).toBe(200)
-    expect((await control.call('revoke_key', named)).body).toMatchObject({ secrets: 1, held: false })
+    expect((await control.call('revoke_key', named)).body).toMatchObject({ secrets: 1, suspended: false })
     expect((await control.call('get_key', named)).body).toMatchObject({ state: 'no_secret' })
   })
 })
@@ -222,9 +222,13 @@ ${more}`
     const [app, other] = [await gateway.issue('app'), await gateway.issue('other')]
     expect((await rest('POST', '/keys/app/disable')).status).toBe(200)
     await within(1_000, async () => (await models(gateway, app)) === undefined)
-    expect((await rest('GET', '/keys/app')).body).toMatchObject({ state: 'held', owner: 'config', line: 6 })
+    expect((await rest('GET', '/keys/app')).body).toMatchObject({
+      state: 'suspended',
+      owner: 'config',
+      line: 6,
+    })
     await gateway.apply(config)
-    expect((await rest('GET', '/keys/app')).body).toMatchObject({ state: 'held' })
+    expect((await rest('GET', '/keys/app')).body).toMatchObject({ state: 'suspended' })
     expect(await models(gateway, app)).toBeUndefined()
 
     expect((await rest('POST', '/keys/other/revoke')).status).toBe(200)

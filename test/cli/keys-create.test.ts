@@ -109,7 +109,7 @@ describe('gw keys revoke', () => {
 
   it('says so where there was nothing to end', async () => {
     expect((await run('keys revoke app')).stdout).toBe('Key app had no active secret.\n')
-    expect(await json('keys revoke app')).toEqual({ key: 'app', secrets: 0, held: false })
+    expect(await json('keys revoke app')).toEqual({ key: 'app', secrets: 0, suspended: false })
   })
 
   it('disables a key whose secret the configuration brings along', async () => {
@@ -117,14 +117,14 @@ describe('gw keys revoke', () => {
     expect(exit).toBe(0)
     expect(stdout).toContain('Key brought is disabled')
     expect(stdout).toContain('gw keys enable brought')
-    expect(await json('keys show brought')).toMatchObject({ state: 'held' })
+    expect(await json('keys show brought')).toMatchObject({ state: 'suspended' })
   })
 
   it('keeps a key disabled that was disabled manually', async () => {
     await run('keys issue app')
     await run('keys disable app')
-    expect(await json('keys revoke app')).toEqual({ key: 'app', secrets: 1, held: false })
-    expect(await json('keys show app')).toMatchObject({ state: 'held' })
+    expect(await json('keys revoke app')).toEqual({ key: 'app', secrets: 1, suspended: false })
+    expect(await json('keys show app')).toMatchObject({ state: 'suspended' })
   })
 
   it('names the key that was meant', async () => {

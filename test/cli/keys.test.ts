@@ -216,7 +216,7 @@ describe('gw keys disable and enable', () => {
     await run('keys issue app')
     expect((await run('keys disable app')).stdout).toBe('Key app is disabled.\n')
     expect(await json('keys show app')).toMatchObject({
-      state: 'held',
+      state: 'suspended',
       suspended_at: '2026-01-15T12:00:00.000Z',
     })
     expect(await json('keys disable app')).toEqual({ key: 'app', state: 'disabled', changed: false })

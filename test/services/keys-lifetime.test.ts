@@ -110,7 +110,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     const { context, store } = await setUp(tenant('t'), key('k', { limits: { rpm: 5 } }, 7))
     await issueKey(context, { name: 'k' })
     const before = await store.live()
-    expect(await revokeKey(context, { name: 'k' })).toEqual({ key: 'k', secrets: 1, held: false })
+    expect(await revokeKey(context, { name: 'k' })).toEqual({ key: 'k', secrets: 1, suspended: false })
     expect((await store.readState()).secrets).toEqual([])
     const after = await store.live()
     expect(after.resources).toEqual(before.resources)

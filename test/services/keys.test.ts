@@ -97,7 +97,10 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     const { context, store } = await setUp(key('k'))
     expect(await disableKey(context, { name: 'k' })).toMatchObject({ changed: true })
     expect((await store.readState()).suspendedKeys).toEqual(['k'])
-    expect(await showKey(context, { name: 'k' })).toMatchObject({ state: 'held', suspended_at: iso(1_000) })
+    expect(await showKey(context, { name: 'k' })).toMatchObject({
+      state: 'suspended',
+      suspended_at: iso(1_000),
+    })
     expect(await enableKey(context, { name: 'k' })).toMatchObject({ changed: true })
     expect(await enableKey(context, { name: 'k' })).toMatchObject({ changed: false })
     expect((await store.readState()).suspendedKeys).toEqual([])
@@ -136,7 +139,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
       ['disabled', 'disabled', undefined],
       ['expired', 'expired', 'hash'],
       ['expires', 'active', 'hash'],
-      ['held', 'held', 'hash'],
+      ['held', 'suspended', 'hash'],
       ['reference', 'active', 'reference'],
     ])
   })

@@ -396,8 +396,8 @@ function revokeCommand(bind: BindHandler): Command {
     )
 }
 
-function revocationText({ key: name, secrets, held }: AnswerOf<OperationOf<'revoke_key'>>): string {
-  if (held) {
+function revocationText({ key: name, secrets, suspended }: AnswerOf<OperationOf<'revoke_key'>>): string {
+  if (suspended) {
     return (
       `Key ${name} is disabled: its secret is defined in the configuration.\n` +
       `Replace it there and apply, then \`gw keys enable ${name}\`.\n`

@@ -6,7 +6,7 @@ import { type Column, table } from './table.ts'
 const STATES: Record<KeyShown['state'], string> = {
   active: 'active',
   disabled: 'disabled',
-  held: 'disabled manually',
+  suspended: 'disabled manually',
   expired: 'expired',
   no_secret: 'no secret',
 }
@@ -70,7 +70,7 @@ function stateText(key: KeyShown): string {
   const texts: Record<KeyShown['state'], string> = {
     active: 'active',
     disabled: 'disabled in its configuration',
-    held: `disabled by \`gw keys disable\`${key.suspended_at === undefined ? '' : ` since ${key.suspended_at}`}`,
+    suspended: `disabled by \`gw keys disable\`${key.suspended_at === undefined ? '' : ` since ${key.suspended_at}`}`,
     expired: 'expired',
     no_secret: `no secret yet: \`gw keys issue ${key.name}\``,
   }

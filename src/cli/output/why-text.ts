@@ -137,12 +137,12 @@ function candidateToText(candidate: CandidateJson, nameWidth: number, style: Sty
     health === 'unhealthy' && reason !== undefined ? `unhealthy: ${reason}` : health,
     `${candidate.in_flight}${max === undefined ? '' : ` of ${max}`} in flight`,
     candidate.cooldown_until !== undefined && `cooldown until ${candidate.cooldown_until}`,
-    candidate.next_trial !== undefined && `tried again at ${candidate.next_trial}`,
+    candidate.next_probe !== undefined && `tried again at ${candidate.next_probe}`,
   ].filter(text => text !== false)
   const name = endpoint.padEnd(nameWidth)
   const details = style.faint(printable(facts.join(', ')))
   if (obstacle !== undefined)
-    return `${style.fault(glyphs.fail)} ${name}  ${style.fault(obstacle)}  ${details}`
+    return `${style.fault(glyphs.fail)} ${name}  ${style.fault(obstacle.replace('_', ' '))}  ${details}`
   if (share === 0) return `${glyphs.skip} ${name}  standby  ${details}`
   return `${style.added(glyphs.next)} ${name}  ${style.strong(`next: ${percent(share)}`)}  ${details}`
 }

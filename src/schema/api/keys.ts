@@ -14,8 +14,8 @@ const shown = z
     name,
     ...shownShape(shownPolicy),
     state: z
-      .enum(['active', 'disabled', 'held', 'expired', 'no_secret'])
-      .describe('Whether the key works, and why not. `held`: suspended manually, regardless of its policy.'),
+      .enum(['active', 'disabled', 'suspended', 'expired', 'no_secret'])
+      .describe('Whether the key works, and why not. `suspended`: manually, regardless of its policy.'),
     suspended_at: time.optional(),
     secret: z
       .strictObject({
@@ -166,7 +166,7 @@ export const keyOperations = {
         .strictObject({
           key: name,
           secrets: z.int().describe('How many issued secrets were active.'),
-          held: z
+          suspended: z
             .boolean()
             .describe('The configuration of the key has a secret, so the key itself was suspended.'),
         })

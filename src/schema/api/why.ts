@@ -89,13 +89,13 @@ const candidate = z
     health_since: time.optional(),
     reason: z.string().optional().describe('The reason, if it is unhealthy.'),
     obstacle: z
-      .enum(['disabled', 'unhealthy', 'resting', 'full', 'unweighted'])
+      .enum(['disabled', 'unhealthy', 'cooling_down', 'full', 'unweighted'])
       .optional()
       .describe('Why the endpoint gets no calls now; absent if it is usable.'),
     in_flight: z.int().describe('Requests in flight.'),
     max_concurrency: z.int().optional(),
     cooldown_until: time.optional().describe('The end of its cooldown.'),
-    next_trial: time.optional().describe('The time of the next half-open probe.'),
+    next_probe: time.optional().describe('The time of the next half-open probe.'),
     share: z.number().describe('The probability that the next call starts here, from 0 to 1.'),
   })
   .meta({

@@ -69,7 +69,7 @@ function keyState(
   atMs: number,
 ): KeyState {
   if (!key.enabled) return 'disabled'
-  if (hold) return 'held'
+  if (hold) return 'suspended'
   if (key.expires_at !== undefined && key.expires_at <= atMs) return 'expired'
   if (source === undefined) return 'no_secret'
   return isOpen ? 'active' : 'expired'

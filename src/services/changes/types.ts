@@ -117,10 +117,10 @@ export interface Applied {
 }
 
 /**
- * Why a key works or not. `disabled`: in its configuration · `held`: manually · `expired`: the policy or the last
+ * Why a key works or not. `disabled`: in its configuration · `suspended`: manually · `expired`: the policy or the last
  * secret · `no_secret`: none was issued.
  */
-export type KeyState = 'active' | 'disabled' | 'held' | 'expired' | 'no_secret'
+export type KeyState = 'active' | 'disabled' | 'suspended' | 'expired' | 'no_secret'
 
 /** The source of a key's secret: minted here, or from the configuration. */
 export type SecretSource = 'issued' | 'hash' | 'reference'

@@ -143,7 +143,7 @@ function hintOfEndpoints({ decision: { candidates, callOptions }, lookup }: Situ
       return `give the binding of ${name} a weight${placeOf('publication', callOptions.model, lookup)}`
     if (obstacle === 'full')
       return `raise \`max_concurrency\` of endpoints.${name}${place}, or wait for a request to end`
-    if (obstacle === 'resting') return `wait until ${iso(health.cooldownUntilMs)}, as ${name} asked for`
+    if (obstacle === 'cooling_down') return `wait until ${iso(health.cooldownUntilMs)}, as ${name} asked for`
     return `run \`gw probe ${name}\` to see why it fails`
   })
   return sentence([...new Set(parts)].join('; '))

@@ -110,7 +110,7 @@ function candidateToJson({ target, health, obstacle, share }: Candidate): Candid
     in_flight: health.inFlight,
     ...(Number.isFinite(endpoint.maxConcurrency) && { max_concurrency: endpoint.maxConcurrency }),
     ...(health.cooldownUntilMs !== undefined && { cooldown_until: time(health.cooldownUntilMs) }),
-    ...(health.nextProbeMs !== undefined && { next_trial: time(health.nextProbeMs) }),
+    ...(health.nextProbeMs !== undefined && { next_probe: time(health.nextProbeMs) }),
     share,
   }
 }

@@ -91,13 +91,13 @@ export function noEndpointError(bound: readonly Target[], { health, clock }: Can
     const state = health.of(target.endpoint)
     const obstacle = state.obstacle(target.endpoint, nowMs, true)
     if (obstacle) obstacles.push({ name: target.endpoint.name, obstacle })
-    const cooldown = obstacle === 'resting' ? state.cooldown(nowMs) : undefined
+    const cooldown = obstacle === 'cooling_down' ? state.cooldown(nowMs) : undefined
     if (cooldown && (!soonest || cooldown.forMs < soonest.forMs)) soonest = cooldown
   }
   const reason =
     weighted.length === 0
       ? 'no binding has a weight'
-      : obstacles.map(({ name, obstacle }) => `${name} is ${obstacle}`).join(', ')
+      : obstacles.map(({ name, obstacle }) => `${name} is ${obstacle.replace('_', ' ')}`).join(', ')
   if (soonest) {
     const { failure, forMs } = soonest
     return new GwError(failure.code, failure.message, { reason, retryAfterMs: forMs })

@@ -19,7 +19,7 @@ export interface EndpointHealth {
 }
 
 /** Why an endpoint is currently skipped. */
-export type Obstacle = 'disabled' | 'unhealthy' | 'resting' | 'full'
+export type Obstacle = 'disabled' | 'unhealthy' | 'cooling_down' | 'full'
 
 /** The facts of a failure that its endpoint's health depends on; {@link UpstreamFailure} has them. */
 export interface FailureInfo {
@@ -110,7 +110,7 @@ export class EndpointState {
     if (!endpoint.enabled) return 'disabled'
     const isSkipped = this.#state === 'unhealthy' && nowMs < this.#halfOpenFromMs
     if (isSkipped && (this.#isOut || !isLastResort)) return 'unhealthy'
-    if (nowMs < this.#cooldownUntilMs) return 'resting'
+    if (nowMs < this.#cooldownUntilMs) return 'cooling_down'
     return this.inFlight >= endpoint.maxConcurrency ? 'full' : undefined
   }
 

@@ -193,7 +193,7 @@ describe('the next endpoint', () => {
     let moved = 0
     for (let request = 0; request < 1_000; request++) {
       const way = route()
-      // 429 without a hint: neither unhealthy nor resting, so that only the budget is in the way.
+      // 429 without a hint: neither unhealthy nor cooling down, so that only the budget is in the way.
       if (way.tryNext(limited())) moved++
       way.leave()
     }
@@ -278,7 +278,7 @@ describe('an endpoint that asks to be left alone', () => {
     clock.advance(4_000)
     const thrown = caught(route)
     expect(thrown).toMatchObject({ code: 'upstream_rate_limited', retryAfterMs: 6_000 })
-    expect(thrown.reason).toBe('e0 is resting, e1 is resting')
+    expect(thrown.reason).toBe('e0 is cooling down, e1 is cooling down')
   })
 })
 
