@@ -150,9 +150,9 @@ function billedOf(logged) {
 /** What `gw usage` adds up must be what the vendor reported for all calls together. */
 async function compareTotals(pairs, logged) {
   compare('gw logs: a line for each call that was answered, and no other', logged.length, pairs.length)
-  const rows = JSON.parse(await servers.gw('usage', '--by', 'tenant', '--format', 'json'))
+  const { data } = JSON.parse(await servers.gw('usage', '--by', 'tenant', '--format', 'json'))
   const sum = read => pairs.reduce((total, { usage }) => total + read(usage), 0)
-  const row = rows.find(({ tenant }) => tenant === TENANT)
+  const row = data.find(({ label }) => label === TENANT)
   compare(
     'gw usage: the tokens that the vendor reported',
     [row?.input_tokens, row?.output_tokens],
