@@ -3,7 +3,6 @@ import type { PasswordHasher } from '../base/password.ts'
 import type { Random } from '../base/random.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf, BodyOf } from '../schema/api/types.ts'
-import type { RecentUse } from '../services/changes/blast/use.ts'
 import type { Check } from '../services/changes/types.ts'
 import type { Actor } from '../services/context.ts'
 import type { EndpointContext } from '../services/endpoints.ts'
@@ -45,8 +44,6 @@ export interface UseCasePorts {
   readonly configurations: Configurations
   /** Whether a gateway could serve the changed resources. */
   readonly check: Check
-  /** Recent use, for the impact of a plan. */
-  readonly recentUse: RecentUse
   readonly probe: EndpointContext['probe']
   readonly sealCredential: EndpointContext['sealCredential']
   /** Answered by the gateway, which may be in another thread; so are the next two. */

@@ -8,7 +8,6 @@ import type { ListenAddress, Listener } from '../http/listen.ts'
 import type { EndpointHealthShown } from '../services/endpoints.ts'
 import { makeFirstAdmin } from '../services/first-admin.ts'
 import type { HealthAnswer } from '../services/health.ts'
-import { recentUse } from '../services/recent-use.ts'
 import { sealCredential } from '../services/secrets.ts'
 import { wouldServe } from '../services/serve-check.ts'
 import { type ExplainQuery, explain } from '../services/why/explain.ts'
@@ -81,7 +80,6 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
       hasher,
       check: wouldServe(ended.signal),
       configurations,
-      recentUse: recentUse(store),
       status: async () => (await ports.health()).body,
       endpointHealth: async () => healthShown(await ports.endpoints()),
       sealCredential: (secret, boundTo) => sealCredential(secret, boundTo, { masterKey, random, clock }),

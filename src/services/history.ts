@@ -84,10 +84,13 @@ export function rollbackToJson(
 /**
  * Restores the full state of a revision, as a new revision.
  *
- *     plan ──▶ review ──▶ one transaction ──▶ revision base + 1
- *       │        │            │
- *     not_found   not_confirmed       revision_changed not_servable
- *              too_many_deletes
+ *     plan               not_found
+ *       ▼
+ *     review             not_confirmed, too_many_deletes
+ *       ▼
+ *     one transaction    revision_changed, not_servable
+ *       ▼
+ *     revision base + 1
  *
  * Nothing is probed: the restored configuration has been served before, and a rollback should not wait for an
  * upstream.

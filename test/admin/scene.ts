@@ -9,7 +9,6 @@ import type { Carrier, Role } from '../../src/schema/user.ts'
 import type { ProbeOrder } from '../../src/services/changes/types.ts'
 import type { ProbeVerdict } from '../../src/services/endpoints.ts'
 import type { ProbeRow } from '../../src/services/probe-round.ts'
-import { recentUse } from '../../src/services/recent-use.ts'
 import { sealCredential } from '../../src/services/secrets.ts'
 import { MasterKey } from '../../src/store/master-key.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -116,7 +115,6 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
   const lent = {
     store,
     check: async () => [],
-    recentUse: recentUse(store),
     probe: async (order: ProbeOrder) => {
       probed.push(order)
       return scene.verdict
