@@ -2,6 +2,7 @@ import { GwError } from '../base/catalogue/wire.ts'
 import {
   type Limit,
   type LimitEnd,
+  type LimitInfo,
   type LimitRequest,
   type LimitUsage,
   nameOf,
@@ -9,6 +10,8 @@ import {
   numbers,
   type Owner,
 } from './limit.ts'
+
+const INFO: LimitInfo = { name: 'balance', title: 'prepaid balance', unit: 'money' }
 
 /** The prepaid balance of a tenant: the ledger's balance, minus the amounts settled since it was queried. */
 export class Balance implements Limit {
@@ -21,8 +24,8 @@ export class Balance implements Limit {
     this.owner = owner
   }
 
-  get name() {
-    return 'balance' as const
+  get info() {
+    return INFO
   }
 
   get heldUntil() {

@@ -5,6 +5,7 @@ import type { Calendar, Span } from './calendar.ts'
 import {
   type Limit,
   type LimitEnd,
+  type LimitInfo,
   type LimitRequest,
   type LimitUsage,
   nameOf,
@@ -15,6 +16,8 @@ import {
 
 /** The current budget and earlier ones: limit of reloads during one request. */
 const MAX_WINDOWS = 4
+
+const INFO: LimitInfo = { name: 'budget', title: 'budget', unit: 'money', field: 'budget.amount' }
 
 /** The money that a key may spend in a day, a month, or in total: spent + held never exceeds the limit. */
 export class Budget implements Limit {
@@ -28,8 +31,8 @@ export class Budget implements Limit {
     this.owner = owner
   }
 
-  get name() {
-    return 'budget' as const
+  get info() {
+    return INFO
   }
 
   get heldUntil() {

@@ -1,6 +1,7 @@
 import { GwError } from '../base/catalogue/wire.ts'
 import {
   type Limit,
+  type LimitInfo,
   type LimitRequest,
   type LimitUsage,
   nameOf,
@@ -12,6 +13,13 @@ import {
 /** A permit is released when an answer ends, at an unpredictable time. */
 const PERMIT_WAIT_MS = 1_000
 
+const INFO: LimitInfo = {
+  name: 'concurrency',
+  title: 'concurrent requests',
+  unit: 'requests',
+  field: 'limits.concurrency',
+}
+
 /** Requests at a time. Each holds a permit until its last byte. */
 export class Concurrency implements Limit {
   readonly owner: Owner
@@ -21,8 +29,8 @@ export class Concurrency implements Limit {
     this.owner = owner
   }
 
-  get name() {
-    return 'concurrency' as const
+  get info() {
+    return INFO
   }
 
   get heldUntil() {

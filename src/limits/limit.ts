@@ -8,6 +8,17 @@ export interface Owner {
   readonly name: string
 }
 
+/** The properties of a limit that `gw why` and its hints show. */
+export interface LimitInfo {
+  /** The limit's check is `key_<name>` or `tenant_<name>`. */
+  readonly name: string
+  /** For a sentence: `requests per minute`. */
+  readonly title: string
+  readonly unit: 'requests' | 'tokens' | 'money'
+  /** The field of its owner that raises it; absent for a balance, which is credited. */
+  readonly field?: string
+}
+
 /** The needs of one request, computed once for all limits. */
 export interface LimitRequest {
   readonly entry: KeyEntry
@@ -57,7 +68,7 @@ export interface LimitUsage<Amount extends number | bigint = number | bigint> {
  *       └─▶ error        report: usage and verdict, for `gw why`
  */
 export interface Limit {
-  readonly name: string
+  readonly info: LimitInfo
   readonly owner: Owner
   readonly heldUntil: 'charge' | 'last_byte'
   /** Takes nothing. @throws {GwError} `error`; unavailable if earlier spending is not loaded yet. */

@@ -4,7 +4,7 @@ import { Balance } from './balance.ts'
 import { Budget } from './budget.ts'
 import { Concurrency } from './concurrency.ts'
 import type { Remaining } from './estimate.ts'
-import type { Limit, LimitRequest, LimitUsage, Owner } from './limit.ts'
+import type { Limit, LimitInfo, LimitRequest, LimitUsage, Owner } from './limit.ts'
 import { Quota } from './quota.ts'
 import { countsPerMinute, requestsPerMinute } from './requests-per-minute.ts'
 import { tokensPerMinute } from './tokens-per-minute.ts'
@@ -77,7 +77,8 @@ export function limitsFor(
 
 /** The usage and verdict of one limit for one request. */
 export interface LimitReport {
-  readonly name: ReturnType<Limits[keyof Limits]['create']>['name']
+  readonly info: LimitInfo
+  readonly heldUntil: Limit['heldUntil']
   readonly of: Owner['kind']
   readonly usage: LimitUsage
   /** Present if the limit rejects the request. */
@@ -90,8 +91,8 @@ export function reportsOf(limits: readonly Limit[], request: LimitRequest): read
     const usage = limit.report(request)
     if (!usage) return []
     const rejection = rejectionOf(() => limit.check(request))
-    const name = limit.name as LimitReport['name']
-    return { name, of: limit.owner.kind, usage, ...(rejection && { rejection }) }
+    const { info, heldUntil, owner } = limit
+    return { info, heldUntil, of: owner.kind, usage, ...(rejection && { rejection }) }
   })
 }
 

@@ -2,6 +2,7 @@ import { GwError } from '../base/catalogue/wire.ts'
 import {
   type Limit,
   type LimitEnd,
+  type LimitInfo,
   type LimitRequest,
   type LimitUsage,
   nameOf,
@@ -9,6 +10,8 @@ import {
   numbers,
   type Owner,
 } from './limit.ts'
+
+const INFO: LimitInfo = { name: 'quota', title: 'token quota', unit: 'tokens', field: 'quota' }
 
 /**
  * The tokens that a key may ever use: spent + held never exceeds the limit.
@@ -27,8 +30,8 @@ export class Quota implements Limit {
     this.owner = owner
   }
 
-  get name() {
-    return 'quota' as const
+  get info() {
+    return INFO
   }
 
   get heldUntil() {

@@ -4,6 +4,7 @@ import { RateBucket } from './gcra.ts'
 import {
   type Limit,
   type LimitEnd,
+  type LimitInfo,
   type LimitRequest,
   type LimitUsage,
   nameOf,
@@ -14,7 +15,7 @@ import {
 
 /** The units of a rate. */
 export interface RateUnit {
-  readonly name: 'rpm' | 'tpm'
+  readonly info: LimitInfo & { readonly name: 'rpm' | 'tpm' }
   readonly code: 'rate_limit_requests' | 'rate_limit_tokens'
   /** As the beginning of a sentence. */
   readonly title: string
@@ -35,8 +36,8 @@ export class RateLimit implements Limit {
     this.#unit = unit
   }
 
-  get name() {
-    return this.#unit.name
+  get info() {
+    return this.#unit.info
   }
 
   get heldUntil() {
@@ -100,6 +101,6 @@ export class RateLimit implements Limit {
   }
 
   #rate({ entry }: LimitRequest): Rate | undefined {
-    return rateLimitsOf(this.owner, entry)?.[this.#unit.name]
+    return rateLimitsOf(this.owner, entry)?.[this.#unit.info.name]
   }
 }

@@ -2,7 +2,7 @@ import type { Owner } from './limit.ts'
 import { RateLimit, type RateUnit } from './rate-limit.ts'
 
 const REQUESTS: RateUnit = {
-  name: 'rpm',
+  info: { name: 'rpm', title: 'requests per minute', unit: 'requests', field: 'limits.rpm' },
   code: 'rate_limit_requests',
   title: 'Requests',
   needed: () => 1,

@@ -2,7 +2,7 @@ import type { Owner } from './limit.ts'
 import { RateLimit, type RateUnit } from './rate-limit.ts'
 
 const TOKENS: RateUnit = {
-  name: 'tpm',
+  info: { name: 'tpm', title: 'tokens per minute', unit: 'tokens', field: 'limits.tpm' },
   code: 'rate_limit_tokens',
   title: 'Tokens',
   needed: ({ ratedTokens }) => ratedTokens,

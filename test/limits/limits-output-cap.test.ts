@@ -152,6 +152,6 @@ test('a survey tells of a call what its admission would take', () => {
     publication: MODEL,
     estimate: wanted({ bytes: 75 }),
   })
-  expect(read.find(({ name }) => name === 'quota')).toMatchObject({ usage: { needed: 10_000 } })
+  expect(read.find(({ info }) => info.name === 'quota')).toMatchObject({ usage: { needed: 10_000 } })
   expect(read.every(({ rejection }) => rejection === undefined)).toBe(true)
 })

@@ -35,7 +35,7 @@ describe('a survey of limits', () => {
     const { limiter, admit } = scene()
     admit('one')
     expect(
-      limiter.inspect(key, REQUEST).map(({ name, of, usage }) => {
+      limiter.inspect(key, REQUEST).map(({ info: { name }, of, usage }) => {
         const { limit, used, held, needed } = usage
         return [`${of} ${name}`, limit, used, held, needed]
       }),
@@ -69,7 +69,7 @@ describe('a survey of limits', () => {
     admit('one').leave()
     admit('two').leave()
     const rejections = () =>
-      limiter.inspect(key, REQUEST).flatMap(({ name, rejection }) => (rejection ? [name] : []))
+      limiter.inspect(key, REQUEST).flatMap(({ info: { name }, rejection }) => (rejection ? [name] : []))
     expect(rejections()).toEqual(['rpm'])
     const [told] = limiter.inspect(key, REQUEST).flatMap(({ rejection }) => rejection ?? [])
     expect(() => admit('three')).toThrow(told?.message)
@@ -80,7 +80,7 @@ describe('a survey of limits', () => {
   it('of count_tokens has its own requests per minute alone', () => {
     const { limiter } = scene()
     limiter.countTokens(key)
-    expect(limiter.inspect(key).map(({ name, of, usage }) => [of, name, usage.used])).toEqual([
+    expect(limiter.inspect(key).map(({ info: { name }, of, usage }) => [of, name, usage.used])).toEqual([
       ['key', 'rpm', 1],
       ['tenant', 'rpm', 1],
     ])

@@ -4,7 +4,7 @@ import { time } from './shapes.ts'
 import type { Operation } from './types.ts'
 
 /** The checks of a request on its way to an endpoint, in their order (spec/requests.md §2). */
-export const CHECKS = [
+const CHECKS = [
   'key',
   'maintenance',
   'tenant',
@@ -15,17 +15,21 @@ export const CHECKS = [
   'protocol',
   'endpoints',
   'price',
-  'key_concurrency',
-  'tenant_concurrency',
-  'key_rpm',
-  'tenant_rpm',
-  'key_tpm',
-  'tenant_tpm',
-  'key_quota',
-  'key_budget',
-  'tenant_balance',
   'ledger',
 ] as const
+
+const check = z
+  .union([z.enum(CHECKS), z.templateLiteral([z.enum(['key', 'tenant']), '_', z.string()])])
+  .meta({
+    id: 'check_name',
+    description:
+      'The name of a check. The checks of limits are called `key_rpm`, `tenant_balance` and so on.',
+  })
+
+/** The checks that are no limit. */
+export type FixedCheck = (typeof CHECKS)[number]
+/** Checks of limits run between `price` and `ledger`. */
+export type LimitCheck = Exclude<z.infer<typeof check>, FixedCheck>
 
 /** The paths of inference. */
 export const CALL_PATHS = [
@@ -67,7 +71,7 @@ const usage = z
 
 const step = z
   .strictObject({
-    check: z.enum(CHECKS),
+    check,
     verdict: z
       .enum(['passes', 'rejects', 'would_reject', 'not_reached', 'assumed'])
       .describe(
@@ -112,7 +116,7 @@ const decision = z
     path: z.enum(CALL_PATHS),
     visible: z.boolean().describe('`GET /v1/models` shows the model to this key.'),
     rejection: z
-      .strictObject({ check: z.enum(CHECKS), ...rejection })
+      .strictObject({ check, ...rejection })
       .optional()
       .describe('The error, if the call would be rejected.'),
     estimate: z
@@ -132,7 +136,7 @@ const shortDecision = {
   visible: z.boolean().describe('`GET /v1/models` shows the model to the key.'),
   served: z.boolean(),
   path: z.enum(CALL_PATHS).describe('The path of the query, or the first path that serves the model.'),
-  rejection: z.strictObject({ check: z.enum(CHECKS), ...rejection }).optional(),
+  rejection: z.strictObject({ check, ...rejection }).optional(),
 } as const
 
 const explanation = z

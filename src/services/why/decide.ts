@@ -13,14 +13,12 @@ import { type Estimate, estimate, PRODUCES } from '../../limits/estimate.ts'
 import { checkKey } from '../../limits/identify.ts'
 import type { Limiter } from '../../limits/limiter.ts'
 import { type LimitReport, rejectionOf } from '../../limits/limits.ts'
-import type { CHECKS } from '../../schema/api/why.ts'
+import type { FixedCheck, LimitCheck } from '../../schema/api/why.ts'
 import { INFERENCE_PATHS, type InferencePath } from '../../schema/paths.ts'
 import { priceAt } from '../../snapshot/price-at.ts'
 import type { KeyEntry, PublicationEntry, Snapshot } from '../../snapshot/types.ts'
 import { boundTo, type Candidate, inspect, noEndpointError } from '../../upstream/routing/candidates.ts'
 import type { HealthRegistry } from '../../upstream/routing/health-registry.ts'
-
-export type CheckName = (typeof CHECKS)[number]
 
 /** The state that decides a call: of a running gateway, or constructed. */
 export interface View {
@@ -50,13 +48,14 @@ export interface CallOptions {
 }
 
 /** The result of one check. */
-export interface CheckResult {
-  readonly check: CheckName
+export type CheckResult = CheckSubject & {
   readonly verdict: 'passes' | 'rejects' | 'would_reject' | 'not_reached' | 'assumed'
   readonly rejection?: GwError
-  /** Present for a limit. */
-  readonly report?: LimitReport
 }
+
+type CheckSubject =
+  | { readonly check: FixedCheck; readonly report?: undefined }
+  | { readonly check: LimitCheck; readonly report: LimitReport }
 
 /** The outcome of all checks for a call. */
 export interface Decision {
@@ -172,26 +171,24 @@ class CheckRun {
   rejected: (CheckResult & { readonly rejection: GwError }) | undefined
 
   /** @param test Throws to reject. Absent: the check has no subject. */
-  run(check: CheckName, test: (() => void) | undefined): void {
+  run(check: FixedCheck, test: (() => void) | undefined): void {
     if (!test) this.steps.push({ check, verdict: 'not_reached' })
-    else this.#add(check, rejectionOf(test))
+    else this.#add({ check }, rejectionOf(test))
   }
 
   read(report: LimitReport): void {
-    this.#add(`${report.of}_${report.name}` as CheckName, report.rejection, report)
+    this.#add({ check: `${report.of}_${report.info.name}`, report }, report.rejection)
   }
 
-  skip(check: CheckName): void {
+  skip(check: FixedCheck): void {
     this.steps.push({ check, verdict: this.rejected ? 'not_reached' : 'assumed' })
   }
 
-  #add(check: CheckName, rejection: GwError | undefined, report?: LimitReport): void {
-    const more = report && { report }
-    if (!rejection) {
-      this.steps.push({ check, verdict: this.rejected ? 'not_reached' : 'passes', ...more })
-    } else if (this.rejected) this.steps.push({ check, verdict: 'would_reject', rejection, ...more })
+  #add(subject: CheckSubject, rejection: GwError | undefined): void {
+    if (!rejection) this.steps.push({ ...subject, verdict: this.rejected ? 'not_reached' : 'passes' })
+    else if (this.rejected) this.steps.push({ ...subject, verdict: 'would_reject', rejection })
     else {
-      this.rejected = { check, verdict: 'rejects', rejection, ...more }
+      this.rejected = { ...subject, verdict: 'rejects', rejection }
       this.steps.push(this.rejected)
     }
   }

@@ -1,11 +1,13 @@
-import type { CheckName, CheckResult, Decision } from './decide.ts'
+import type { LimitReport } from '../../limits/limits.ts'
+import type { FixedCheck } from '../../schema/api/why.ts'
+import type { CheckResult, Decision } from './decide.ts'
 import { patternsFor } from './hint.ts'
 import type { WhyLookup } from './lookup.ts'
 
 type Detail = (decision: Decision, lookup: WhyLookup, step: CheckResult) => string
 
 /** A short description of each check's subject. */
-const DETAILS: Readonly<Record<CheckName, Detail>> = {
+const DETAILS: Readonly<Record<FixedCheck, Detail>> = {
   key: ({ caller: { entry, rejection } }) => {
     if (!entry) return 'the secret of no key'
     if (rejection) return `key ${entry.name} has no secret`
@@ -41,28 +43,20 @@ const DETAILS: Readonly<Record<CheckName, Detail>> = {
     return `${usable} of ${candidates.length} usable`
   },
   price: () => 'required by settings.require_price',
-  key_concurrency: () => 'requests at a time, of the key',
-  tenant_concurrency: () => 'requests at a time, of the tenant',
-  key_rpm: (_decision, _lookup, step) => `requests per minute, of the key${burstOf(step)}`,
-  tenant_rpm: (_decision, _lookup, step) => `requests per minute, of the tenant${burstOf(step)}`,
-  key_tpm: (_decision, _lookup, step) => `tokens per minute, of the key${burstOf(step)}`,
-  tenant_tpm: (_decision, _lookup, step) => `tokens per minute, of the tenant${burstOf(step)}`,
-  key_quota: () => 'tokens for life, of the key',
-  key_budget: () => 'budget of the key',
-  tenant_balance: () => 'prepaid balance of the tenant',
   ledger: (_decision, _lookup, { rejection }) =>
     rejection ? 'bills cannot be written' : 'bills can be written',
 }
 
 export function detailOf(step: CheckResult, decision: Decision, lookup: WhyLookup): string {
+  if (step.report) return detailOfLimit(step.report)
   return DETAILS[step.check](decision, lookup, step)
 }
 
-/** The formula of a rate whose burst differs from its limit. */
-function burstOf({ report }: CheckResult): string {
-  const { limit, burst } = report?.usage ?? {}
-  if (limit === undefined || burst === undefined) return ''
-  return `: any t seconds admit at most ${burst} + ${limit} × t / 60`
+/** The limit and its owner; with the formula of a rate whose burst differs from its limit. */
+function detailOfLimit({ info, of, usage: { limit, burst } }: LimitReport): string {
+  const title = `${info.title} of the ${of}`
+  if (limit === undefined || burst === undefined) return title
+  return `${title}: any t seconds admit at most ${burst} + ${limit} × t / 60`
 }
 
 function expiryOf(expiresAtMs: number): string {

@@ -1,7 +1,6 @@
 import type { GwError } from '../../base/catalogue/wire.ts'
 import { isVisible } from '../../limits/authorise.ts'
 import type { Estimate } from '../../limits/estimate.ts'
-import type { LimitReport } from '../../limits/limits.ts'
 import type { KeyEntry, PublicationEntry } from '../../snapshot/types.ts'
 import { BYTES_PER_TOKEN, estimateOf, pathOf, type View } from './decide.ts'
 
@@ -14,11 +13,8 @@ interface FirstCall {
 /** A call that a strict limit would reject: one that does not recover with time, or not soon. */
 export interface RejectedFirstCall {
   readonly model: string
-  readonly limit: 'quota' | 'budget' | 'balance'
   readonly rejection: GwError
 }
-
-type Strict = LimitReport & { readonly name: RejectedFirstCall['limit'] }
 
 /** The reservation of a first call of each listed model, computed as for a real call. */
 export function firstCalls({ snapshot, clock }: Pick<View, 'snapshot' | 'clock'>): readonly FirstCall[] {
@@ -40,15 +36,11 @@ export function rejectedFirstCall(
 ): RejectedFirstCall | undefined {
   for (const call of calls) {
     if (!isVisible(key, call.publication)) continue
-    for (const report of limiter.inspect(key, call)) {
-      if (report.rejection && isStrict(report)) {
-        return { model: call.publication.name, limit: report.name, rejection: report.rejection }
-      }
+    for (const { rejection } of limiter.inspect(key, call)) {
+      // A wait means that the limit recovers soon.
+      if (rejection && rejection.retryAfterMs === undefined)
+        return { model: call.publication.name, rejection }
     }
   }
   return undefined
-}
-
-function isStrict(report: LimitReport): report is Strict {
-  return report.name === 'quota' || report.name === 'budget' || report.name === 'balance'
 }

@@ -98,7 +98,9 @@ export function freshView(snapshot: Snapshot, clock: Clock): View {
         limiter
           .inspect(...args)
           .map(report =>
-            report.name === 'balance' ? { ...report, usage: { ...report.usage, used: undefined } } : report,
+            report.info.name === 'balance'
+              ? { ...report, usage: { ...report.usage, used: undefined } }
+              : report,
           ),
     },
   }

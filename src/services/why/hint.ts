@@ -1,6 +1,9 @@
+import type { GwError } from '../../base/catalogue/wire.ts'
+import type { LimitReport } from '../../limits/limits.ts'
+import type { FixedCheck } from '../../schema/api/why.ts'
 import type { Kind } from '../../schema/kinds.ts'
 import { modelFilter } from '../../snapshot/model-filter.ts'
-import type { CheckName, CheckResult, Decision } from './decide.ts'
+import type { CheckResult, Decision } from './decide.ts'
 import type { WhyLookup } from './lookup.ts'
 
 /** The context of a rejected check. */
@@ -12,7 +15,7 @@ interface Situation {
 
 type Hint = (situation: Situation) => string | undefined
 
-const HINTS: Readonly<Record<CheckName, Hint>> = {
+const HINTS: Readonly<Record<FixedCheck, Hint>> = {
   key: hintOfKey,
   maintenance: ({ lookup }) =>
     lookup.manualMaintenance
@@ -32,15 +35,6 @@ const HINTS: Readonly<Record<CheckName, Hint>> = {
     const { model } = decision.callOptions
     return `Give publications.${model} a \`price\`${placeOf('publication', model, lookup)}, "0" if it is free on purpose.`
   },
-  key_concurrency: hintOfLimit,
-  tenant_concurrency: hintOfLimit,
-  key_rpm: hintOfLimit,
-  tenant_rpm: hintOfLimit,
-  key_tpm: hintOfLimit,
-  tenant_tpm: hintOfLimit,
-  key_quota: hintOfLimit,
-  key_budget: hintOfLimit,
-  tenant_balance: hintOfLimit,
   ledger: () => 'See the log of the gateway: its database cannot be written.',
 }
 
@@ -49,7 +43,9 @@ const HINTS: Readonly<Record<CheckName, Hint>> = {
  * the setting to raise.
  */
 export function hintOf(step: CheckResult, decision: Decision, lookup: WhyLookup): string | undefined {
-  return step.rejection && HINTS[step.check]({ step, decision, lookup })
+  if (!step.rejection) return undefined
+  const situation = { step, decision, lookup }
+  return step.report ? hintOfLimit(step.report, step.rejection, situation) : HINTS[step.check](situation)
 }
 
 /** ` at config/keys.yaml:12`, or the REST call for a manually created resource; empty if neither is known. */
@@ -149,35 +145,27 @@ function hintOfEndpoints({ decision: { candidates, callOptions }, lookup }: Situ
   return sentence([...new Set(parts)].join('; '))
 }
 
-const LIMIT_FIELDS = {
-  concurrency: 'limits.concurrency',
-  rpm: 'limits.rpm',
-  tpm: 'limits.tpm',
-  quota: 'quota',
-  budget: 'budget.amount',
-} as const
-
-function hintOfLimit({ step: { report, rejection }, decision, lookup }: Situation): string | undefined {
+function hintOfLimit(
+  report: LimitReport,
+  { code, retryAfterMs }: GwError,
+  { decision, lookup }: Situation,
+): string | undefined {
   const { entry } = decision.caller
-  if (!report || !entry) return undefined
-  if (rejection?.code === 'unavailable') return 'Try again in a moment.'
-  const { name, of, usage } = report
+  if (!entry) return undefined
+  if (code === 'unavailable') return 'Try again in a moment.'
+  const { info, of } = report
   const tenant = tenantOf(decision)
-  if (name === 'balance') return `Credit it: \`gw wallet credit ${tenant} AMOUNT --reference REF\`.`
-  const [kind, owner] = of === 'key' ? (['key', entry.name] as const) : (['tenant', tenant] as const)
-  const raise = `raise \`${LIMIT_FIELDS[name]}\` of ${kind}s.${owner}${placeOf(kind, owner, lookup)}`
-  const until = waitFor(name, rejection?.retryAfterMs, usage.freshAtMs)
-  return until === undefined ? sentence(raise) : `${until}, or ${raise}.`
+  if (info.field === undefined) return `Credit it: \`gw wallet credit ${tenant} AMOUNT --reference REF\`.`
+  const owner = of === 'key' ? entry.name : tenant
+  const raise = `raise \`${info.field}\` of ${of}s.${owner}${placeOf(of, owner, lookup)}`
+  const wait = waitFor(report, retryAfterMs)
+  return wait === undefined ? sentence(raise) : `${wait}, or ${raise}.`
 }
 
-function waitFor(
-  name: string,
-  retryAfterMs: number | undefined,
-  freshAtMs: number | undefined,
-): string | undefined {
-  if (name === 'concurrency') return 'Wait for a request to end'
-  if (name === 'budget' && freshAtMs !== undefined) return `Wait until ${iso(freshAtMs)}, when it starts anew`
-  return retryAfterMs === undefined ? undefined : `Wait ${Math.ceil(retryAfterMs / 1_000)} s`
+function waitFor({ heldUntil, usage }: LimitReport, retryAfterMs: number | undefined): string | undefined {
+  if (heldUntil === 'last_byte') return 'Wait for a request to end'
+  if (retryAfterMs !== undefined) return `Wait ${Math.ceil(retryAfterMs / 1_000)} s`
+  return usage.freshAtMs === undefined ? undefined : `Wait until ${iso(usage.freshAtMs)}, when it starts anew`
 }
 
 function iso(ms: number | undefined): string {

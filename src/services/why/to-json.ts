@@ -73,19 +73,10 @@ function rejectionToJson({ code, message, retryAfterMs }: GwError, hint: string 
   }
 }
 
-const UNITS = {
-  concurrency: 'requests',
-  rpm: 'requests',
-  tpm: 'tokens',
-  quota: 'tokens',
-  budget: 'money',
-  balance: 'money',
-} as const satisfies Record<LimitReport['name'], string>
-
-function usageToJson({ name, usage: { limit, burst, used, held, needed, freshAtMs } }: LimitReport) {
+function usageToJson({ info, usage: { limit, burst, used, held, needed, freshAtMs } }: LimitReport) {
   const amountJson = (amount: number | bigint) => (typeof amount === 'bigint' ? formatNano(amount) : amount)
   return {
-    unit: UNITS[name],
+    unit: info.unit,
     ...(limit !== undefined && { limit: amountJson(limit) }),
     ...(burst !== undefined && { burst }),
     ...(used !== undefined && { used: amountJson(used) }),
