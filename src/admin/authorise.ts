@@ -1,10 +1,10 @@
 import { ApiError } from '../base/catalogue/api.ts'
 import { type OperationId, operation } from '../schema/api/operations.ts'
 import { permission } from '../schema/api/permissions.ts'
+import type { LiveSession } from '../services/sessions.ts'
 import type { StoreReads } from '../store/types.ts'
 import type { Authority } from '../store/users/types.ts'
 import type { Caller } from './call.ts'
-import type { LiveSession } from './session/sessions.ts'
 
 /**
  * Authorises an operation by the permission table alone; what the table does not list is forbidden.

@@ -3,9 +3,9 @@ import type { PERMISSIONS, Scope } from '../schema/api/permissions.ts'
 import type { Fields } from '../schema/api/reshape.ts'
 import type { AnswerOf, BodyOf, ParamsOf, QueryOf } from '../schema/api/types.ts'
 import type { Role } from '../schema/user.ts'
-import type { Actor, Context } from '../services/context.ts'
+import type { Context } from '../services/context.ts'
+import type { AnonymousContext, LiveSession } from '../services/sessions.ts'
 import type { Authority } from '../store/users/types.ts'
-import type { LiveSession } from './session/sessions.ts'
 
 /** The caller and its rights. */
 export interface Caller {
@@ -30,9 +30,7 @@ export interface Call<Id extends OperationId> {
   readonly version?: number
   readonly caller: (typeof PERMISSIONS)[Id] extends 'anyone' ? undefined : Caller
   /** Each transaction checks again that the caller may still make the change. */
-  readonly context: (typeof PERMISSIONS)[Id] extends 'anyone' ? undefined : Context
-  /** Writes the audit line of an operation without a caller. */
-  readonly contextOf: (user: Pick<Actor, 'name' | 'role'>) => Pick<Context, 'actor' | 'auditLog'>
+  readonly context: (typeof PERMISSIONS)[Id] extends 'anyone' ? AnonymousContext : Context
   /** The client's address: behind trusted proxies the one that they report. */
   readonly address: string
   /** The device cookie of the browser from an earlier log-in of any user. */

@@ -7,7 +7,6 @@ import type { Check } from '../services/changes/types.ts'
 import type { Actor } from '../services/context.ts'
 import type { EndpointContext } from '../services/endpoints.ts'
 import type { ExplainQuery } from '../services/why/explain.ts'
-import type { StoreReads } from '../store/types.ts'
 import type { Authority } from '../store/users/types.ts'
 
 /** The author of a change and its rights. */
@@ -36,8 +35,6 @@ export interface Configurations {
 
 /** The ports of the control plane's use cases. */
 export interface UseCasePorts {
-  /** For reads; changes use the store of their call. */
-  readonly store: StoreReads
   readonly clock: Clock
   readonly random: Random
   readonly hasher: PasswordHasher

@@ -6,7 +6,8 @@ import { sendJson } from '../http/json.ts'
 import { type OperationId, operation } from '../schema/api/operations.ts'
 import { isCounted } from '../schema/api/permissions.ts'
 import type { Operation } from '../schema/api/types.ts'
-import type { Actor, Context } from '../services/context.ts'
+import type { Context } from '../services/context.ts'
+import type { AnonymousContext, Sessions } from '../services/sessions.ts'
 import type { Store } from '../store/types.ts'
 import { allow, assertReachable } from './authorise.ts'
 import type { Call, Caller, Handler, Handlers, Reply } from './call.ts'
@@ -14,7 +15,6 @@ import type { ChangeRate } from './change-rate.ts'
 import { pointerOf } from './member-names.ts'
 import { checked, checkedQuery, readJson, versionOf } from './reading.ts'
 import { assertSameSite, presentedCredential, type SessionCookie } from './session/credentials.ts'
-import type { Sessions } from './session/sessions.ts'
 
 export interface OperationPorts {
   readonly store: Store
@@ -88,23 +88,6 @@ export async function serveOperation(
   const body = op.body ? checked(op.body, json) : assertEmpty(json)
 
   const device = ports.cookie.deviceOf(req)
-  const contextOf = (
-    { name, role }: Pick<Actor, 'name' | 'role'>,
-    tenant: string | undefined,
-    store: Store,
-  ): Context => ({
-    ...ports.shared,
-    store,
-    actor: {
-      origin: 'rest',
-      ...(name !== undefined && { name }),
-      role,
-      ...(tenant !== undefined && { tenant }),
-      address: operationCall.address,
-      requestId: operationCall.requestId,
-    },
-    auditLog: auditLog(ports),
-  })
   // Safe: the table and the handler types are checked against each other at compile time.
   const handler = ports.handlers[id] as Handler<OperationId>
   const call = {
@@ -113,8 +96,7 @@ export async function serveOperation(
     body,
     json,
     caller,
-    context: caller && contextOf(caller, caller.tenant, ports.store.withAuthority(caller.authority)),
-    contextOf: (user: Pick<Actor, 'name' | 'role'>) => contextOf(user, undefined, ports.store),
+    context: contextOf(operationCall, caller, ports),
     address: operationCall.address,
     ...(device !== undefined && { device }),
     requestId: operationCall.requestId,
@@ -126,6 +108,22 @@ export async function serveOperation(
   answer(res, op, reply, headers)
   const user = caller?.name ?? reply.user
   return { status: op.answer.status, ...(user !== undefined && { user }) }
+}
+
+function contextOf(
+  { address, requestId }: OperationCall,
+  caller: Caller | undefined,
+  ports: OperationPorts,
+): Context | AnonymousContext {
+  const actor = { origin: 'rest', address, requestId } as const
+  const context = { ...ports.shared, store: ports.store, auditLog: auditLog(ports) }
+  if (!caller) return { ...context, actor }
+  const { name, role, tenant, authority } = caller
+  return {
+    ...context,
+    store: ports.store.withAuthority(authority),
+    actor: { ...actor, name, role, ...(tenant !== undefined && { tenant }) },
+  }
 }
 
 /**

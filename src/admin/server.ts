@@ -5,6 +5,7 @@ import type { ServedConnection } from '../http/connection.ts'
 import { sendJson } from '../http/json.ts'
 import { type ListenAddress, type Listener, listen } from '../http/listen.ts'
 import { rejectionOf } from '../http/rejection.ts'
+import { Sessions } from '../services/sessions.ts'
 import type { Store } from '../store/types.ts'
 import { ChangeRate } from './change-rate.ts'
 import { TrustedProxies } from './client-address.ts'
@@ -20,7 +21,6 @@ import type { UseCasePorts } from './ports.ts'
 import { type OperationPorts, serveOperation } from './serve-operation.ts'
 import { sessionCookie } from './session/credentials.ts'
 import { LoginThrottle } from './session/login-throttle.ts'
-import { Sessions } from './session/sessions.ts'
 import { Tarpit } from './tarpit.ts'
 
 export interface ControlPorts extends UseCasePorts {
@@ -56,10 +56,16 @@ const HEADERS = {
 
 /** The control plane: `/api/v1/*`, `/health`, and the pages if enabled. */
 export function startControl(address: ListenAddress, ports: ControlPorts): Promise<Listener> {
-  const { store, clock, random, log } = ports
+  const { store, clock, random, hasher, log } = ports
   const sessions = new Sessions({ users: store.users, clock, random })
   const cookie = sessionCookie(ports.publicUrl)
-  const handlers = allHandlers(ports, { sessions, loginThrottle: new LoginThrottle(clock), cookie })
+  const handlers = allHandlers(ports, {
+    sessions,
+    loginLimit: new LoginThrottle(clock),
+    hasher,
+    cookie,
+    clock,
+  })
   const eventLoopPacer = new EventLoopPacer(PER_TURN)
   const proxies = new TrustedProxies(ports.trustedProxies)
   const parts = {
@@ -77,7 +83,7 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
         random,
         signal: ports.signal,
         check: ports.check,
-        hasher: ports.hasher,
+        hasher,
       },
     },
     tarpit: new Tarpit(clock),

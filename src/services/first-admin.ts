@@ -3,6 +3,7 @@ import type { Log } from '../base/log.ts'
 import type { PasswordHasher } from '../base/password.ts'
 import { password as passwordSchema } from '../schema/user.ts'
 import type { Store } from '../store/types.ts'
+import { record } from './audit.ts'
 
 const VARIABLE = 'GW_ADMIN_PASSWORD'
 const NAME = 'admin'
@@ -29,12 +30,8 @@ export async function makeFirstAdmin(
     })
   }
   await store.users.createUser({ name: NAME, role: 'admin', passwordHash: await hasher.hash(password) })
-  await store.users.record({
-    user: NAME,
-    role: 'admin',
-    origin: 'cli',
-    action: 'create_first_admin',
-    target: `user/${NAME}`,
-  })
+  const actor = { origin: 'cli', name: NAME, role: 'admin' } as const
+  const change = { action: 'create_first_admin', target: `user/${NAME}` } as const
+  await record({ actor, auditLog: store.users }, change)
   ports.log.info({ user: NAME }, 'created the first administrator')
 }

@@ -5,10 +5,10 @@ import type { Call } from '../../src/admin/call.ts'
 import { sessionHandlers } from '../../src/admin/handlers/session.ts'
 import { sessionCookie } from '../../src/admin/session/credentials.ts'
 import { LoginThrottle } from '../../src/admin/session/login-throttle.ts'
-import { Sessions } from '../../src/admin/session/sessions.ts'
 import { keyDigest } from '../../src/base/api-key.ts'
 import { type Derivation, PasswordHasher } from '../../src/base/password.ts'
 import { systemRandom } from '../../src/base/random.ts'
+import { Sessions } from '../../src/services/sessions.ts'
 import { controlScene, PASSWORD, type SceneOptions } from './scene.ts'
 
 const MINUTE_MS = 60_000
@@ -349,13 +349,18 @@ describe('a log-in whose client has left', () => {
     }
     const hasher = new PasswordHasher({ random: systemRandom, atOnce: 1, maxWaiting: 16, derive })
     const sessions = new Sessions({ users: store.users, clock, random: systemRandom })
-    const handlers = sessionHandlers(
-      { store, hasher, clock, random: systemRandom },
-      { sessions, loginThrottle: new LoginThrottle(clock), cookie: sessionCookie(undefined) },
-    )
+    const loginLimit = new LoginThrottle(clock)
+    const handlers = sessionHandlers({
+      sessions,
+      loginLimit,
+      hasher,
+      cookie: sessionCookie(undefined),
+      clock,
+    })
+    const context = { store }
     const logIn = (hasLeft: boolean) => {
       const body = { username: 'ada', password: PASSWORD, carrier: 'bearer' }
-      return handlers.log_in({ body, address: 'a', hasLeft: () => hasLeft } as Call<'log_in'>)
+      return handlers.log_in({ body, context, address: 'a', hasLeft: () => hasLeft } as Call<'log_in'>)
     }
 
     await expect(logIn(true)).rejects.toMatchObject({ code: 'bad_request' })

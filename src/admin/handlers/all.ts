@@ -17,7 +17,7 @@ import { whyHandlers } from './why.ts'
 /** All handlers; a missing one does not compile. */
 export function allHandlers(ports: UseCasePorts, sessions: SessionPorts): Handlers {
   return {
-    ...sessionHandlers(ports, sessions),
+    ...sessionHandlers(sessions),
     ...userHandlers,
     ...tokenHandlers,
     ...endpointHandlers(ports),

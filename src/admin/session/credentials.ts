@@ -1,7 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../../base/catalogue/api.ts'
-import type { Random } from '../../base/random.ts'
 import type { Carrier } from '../../schema/user.ts'
 
 /** The credential of a request. */
@@ -17,14 +16,12 @@ export interface SessionCookie {
   set(token: string, maxAgeMs: number): string
   /** The header that deletes it. */
   clear(): string
-  /** A token that identifies a browser with an earlier log-in; it grants no access. */
-  newDevice(random: Random): string
+  /** The header that sets the token of a browser with a log-in. */
   setDevice(device: string): string
   /** The device token of a request. */
   deviceOf(req: IncomingMessage): string | undefined
 }
 
-const DEVICE_BYTES = 32
 const DEVICE = /^[\w-]{43}$/
 const DEVICE_MAX_AGE_S = 365 * 86_400
 
@@ -42,7 +39,6 @@ export function sessionCookie(publicUrl: URL | undefined): SessionCookie {
     name,
     set: (token, maxAgeMs) => `${name}=${token}; Max-Age=${Math.floor(maxAgeMs / 1_000)}; ${attributes}`,
     clear: () => `${name}=; Max-Age=0; ${attributes}`,
-    newDevice: random => Buffer.from(random.bytes(DEVICE_BYTES)).toString('base64url'),
     setDevice: device => `${deviceName}=${device}; Max-Age=${DEVICE_MAX_AGE_S}; ${attributes}`,
     deviceOf(req) {
       const [device, ...others] = cookiesOf(req, deviceName)

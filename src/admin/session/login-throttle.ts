@@ -1,21 +1,10 @@
 import type { Clock } from '../../base/clock.ts'
 import { ipv6Groups } from '../../base/ip-address.ts'
+import type { LoginLimit, LoginOrigin } from '../../services/sessions.ts'
 
 interface Failures {
   count: number
   lastMs: number
-}
-
-/** The origin of a log-in. */
-export interface LoginOrigin {
-  /** The address, or the /64 of an IPv6 address (RFC 4291 §2.5.4): a client usually controls a whole /64. */
-  readonly network: string
-  /** The /48 of an IPv6 address, because one site has 65,536 /64 networks; else the same as `network`. */
-  readonly site: string
-  /** SHA-256 of the device cookie, if the account has logged in with this browser before. */
-  readonly device?: string
-  /** Whether the account has logged in from this device or network before. */
-  readonly isKnown: boolean
 }
 
 /** Failures without a pause: people mistype. */
@@ -34,7 +23,7 @@ const MAX_REMEMBERED = 10_000
  * It never locks an account: failures elsewhere do not affect an origin with an earlier log-in, a known device counts
  * as its own origin, a pause lasts at most half a minute, and attempts during a pause do not extend it.
  */
-export class LoginThrottle {
+export class LoginThrottle implements LoginLimit {
   readonly #clock: Clock
   readonly #ofPair = new Map<string, Failures>()
   readonly #ofAddress = new Map<string, Failures>()
@@ -44,7 +33,6 @@ export class LoginThrottle {
     this.#clock = clock
   }
 
-  /** Milliseconds until the next allowed attempt; 0: now. */
   pauseMs(account: string, origin: LoginOrigin): number {
     const pair = this.#pauseOf(this.#ofPair, pairOf(account, origin), FREE_OF_PAIR)
     if (origin.isKnown) return pair
@@ -55,7 +43,6 @@ export class LoginThrottle {
     )
   }
 
-  /** The number of recent failures of the site: sites with fewer have priority. */
   failuresOf({ site }: LoginOrigin): number {
     const { count, lastMs } = this.#ofSite.get(site) ?? { count: 0, lastMs: 0 }
     return this.#clock.monotonicMs() - lastMs > FORGET_MS ? 0 : count

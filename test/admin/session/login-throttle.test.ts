@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type LoginOrigin, LoginThrottle, networksOf } from '../../../src/admin/session/login-throttle.ts'
+import { LoginThrottle, networksOf } from '../../../src/admin/session/login-throttle.ts'
+import type { LoginOrigin } from '../../../src/services/sessions.ts'
 import { testClock } from '../../support/test-clock.ts'
 
 /** Somebody who comes from an address. */
