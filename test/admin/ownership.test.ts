@@ -186,7 +186,9 @@ ${more}`
     }
   }
 
-  test('a change reaches it within a second as a revision of its own, and what a file declares lives beside it', async () => {
+  test('a change reaches it within a second as a revision of its own, and what a file declares lives beside it', {
+    timeout: 30_000,
+  }, async () => {
     const { folder, config, gateway, rest } = await setUp()
     const secret = await gateway.issue('app')
     expect(await models(gateway, secret)).toEqual(['first'])
@@ -217,7 +219,9 @@ ${more}`
     await within(1_000, async () => (await models(gateway, secret))?.join(' ') === 'second')
   })
 
-  test('a key that a file declares is stopped at once and held, over an apply, until it is taken back', async () => {
+  test('a key that a file declares is stopped at once and held, over an apply, until it is taken back', {
+    timeout: 30_000,
+  }, async () => {
     const { config, gateway, rest } = await setUp()
     const [app, other] = [await gateway.issue('app'), await gateway.issue('other')]
     expect((await rest('POST', '/keys/app/disable')).status).toBe(200)

@@ -66,7 +66,9 @@ describe('gw tokens', () => {
 describe('gw login', () => {
   const file = () => dir.at('.config/gw/login.json')
 
-  it('keeps a token that only its owner can read, which opens the control plane until gw logout', async () => {
+  it('keeps a token that only its owner can read, which opens the control plane until gw logout', {
+    timeout: 30_000,
+  }, async () => {
     expect(await why()).toMatchObject({ exit: 4, stderr: expect.stringContaining('gw login') })
     const login = `login --url ${gateway.controlUrl} --user admin --password - --expires 1h`
     const done = await run(login, {}, `${PASSWORD}\n`)
@@ -82,7 +84,7 @@ describe('gw login', () => {
     expect(await why()).toMatchObject({ exit: 4 })
   })
 
-  it('rejects a wrong password, and a file that others can read', async () => {
+  it('rejects a wrong password, and a file that others can read', { timeout: 30_000 }, async () => {
     const login = `login --url ${gateway.controlUrl} --user admin --password -`
     const wrong = await run(login, {}, 'not it at all\n')
     expect(wrong).toMatchObject({

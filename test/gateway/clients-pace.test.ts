@@ -88,40 +88,44 @@ describe('a client that stops reading holds the upstream', () => {
       index => `${index === 0 ? '{"data":[' : ','}"${'x'.repeat(PIECE)}"`,
       ']}',
     ],
-  ])('%s, and lets it go on when it reads again', async (_title, path, head, pieceOf, last) => {
-    let written = 0
-    const stalled = gate()
-    upstream.answerNext(async exchange => {
-      await exchange.write(head)
-      for (let index = 0; index < TOTAL; index++) {
-        const piece = chunk(pieceOf(index))
-        const taken = exchange.write(piece)
-        // The kernel takes no more: everything between here and the client is full.
-        const timer = setTimeout(() => stalled.open(), 300)
-        await taken
-        clearTimeout(timer)
-        written += piece.length
-      }
-      await exchange.write(chunk(last))
-      await exchange.write('0\r\n\r\n')
-    })
-    const client = await rawClient(onTestFinished, gateway.url)
-    let got = 0
-    client.socket.removeAllListeners('data')
-    client.socket.pause()
-    await client.write(rawPost(gateway, path, STREAM))
-    await stalled.opened
-    // 100 MB are offered; the buffers of two connections and of the gateway take a small part of that.
-    expect(written).toBeLessThan((TOTAL * PIECE) / 4)
-    const ended = new Promise<void>(resolve => {
-      client.socket.on('data', piece => {
-        got += piece.length
-        if (piece.subarray(-5).toString('latin1') === '0\r\n\r\n') resolve()
+  ])(
+    '%s, and lets it go on when it reads again',
+    { timeout: 30_000 },
+    async (_title, path, head, pieceOf, last) => {
+      let written = 0
+      const stalled = gate()
+      upstream.answerNext(async exchange => {
+        await exchange.write(head)
+        for (let index = 0; index < TOTAL; index++) {
+          const piece = chunk(pieceOf(index))
+          const taken = exchange.write(piece)
+          // The kernel takes no more: everything between here and the client is full.
+          const timer = setTimeout(() => stalled.open(), 300)
+          await taken
+          clearTimeout(timer)
+          written += piece.length
+        }
+        await exchange.write(chunk(last))
+        await exchange.write('0\r\n\r\n')
       })
-    })
-    client.socket.resume()
-    await ended
-    expect(got).toBeGreaterThan(TOTAL * (PIECE - 100))
-    expect(written).toBeGreaterThan(TOTAL * (PIECE - 100))
-  })
+      const client = await rawClient(onTestFinished, gateway.url)
+      let got = 0
+      client.socket.removeAllListeners('data')
+      client.socket.pause()
+      await client.write(rawPost(gateway, path, STREAM))
+      await stalled.opened
+      // 100 MB are offered; the buffers of two connections and of the gateway take a small part of that.
+      expect(written).toBeLessThan((TOTAL * PIECE) / 4)
+      const ended = new Promise<void>(resolve => {
+        client.socket.on('data', piece => {
+          got += piece.length
+          if (piece.subarray(-5).toString('latin1') === '0\r\n\r\n') resolve()
+        })
+      })
+      client.socket.resume()
+      await ended
+      expect(got).toBeGreaterThan(TOTAL * (PIECE - 100))
+      expect(written).toBeGreaterThan(TOTAL * (PIECE - 100))
+    },
+  )
 })

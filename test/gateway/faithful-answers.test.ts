@@ -221,7 +221,9 @@ describe('a stream whose events have their members in any order, nested, escaped
     await expectFaithful(CHAT, request, 'text/event-stream', chunks, expected, 200)
   })
 
-  it('of a message is seen with another model name, also inside `message`, and no other change', async () => {
+  it('of a message is seen with another model name, also inside `message`, and no other change', {
+    timeout: 30_000,
+  }, async () => {
     const expected = (text: string) => editedMessageStream(text, { name: NAME, hidesUsage: false })
     const events = streamOf(messageEvent, stop)
     await expectFaithful(MESSAGES, { stream: true }, 'text/event-stream', events, expected, 500)

@@ -161,7 +161,7 @@ async function expectFaithful(
 }
 
 describe('a body whose members come in any order, nested, escaped and cut anywhere', () => {
-  it('arrives at a chat completion with exactly the specified edits', async () => {
+  it('arrives at a chat completion with exactly the specified edits', { timeout: 30_000 }, async () => {
     await expectFaithful(CHAT, 2_000)
   })
 
@@ -170,9 +170,13 @@ describe('a body whose members come in any order, nested, escaped and cut anywhe
     ['count_tokens', COUNT_TOKENS],
     ['embeddings', EMBEDDINGS],
     ['rerank', RERANK],
-  ])('arrives at %s with another model name and no other change', async (_title, path) => {
-    await expectFaithful(path, 500)
-  })
+  ])(
+    'arrives at %s with another model name and no other change',
+    { timeout: 30_000 },
+    async (_title, path) => {
+      await expectFaithful(path, 500)
+    },
+  )
 })
 
 describe('with output_cap, a body whose members come in any order', () => {

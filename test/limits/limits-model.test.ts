@@ -108,7 +108,9 @@ function codeOf(act: () => unknown): string {
   }
 }
 
-test('does what an oracle of plain maps does: never past a limit, nothing taken by a rejection, nothing held at the end', () => {
+test('does what an oracle of plain maps does: never past a limit, nothing taken by a rejection, nothing held at the end', {
+  timeout: 30_000,
+}, () => {
   const seen = new Set<string>()
   fc.assert(
     fc.property(worlds, acts, (world, script) => {

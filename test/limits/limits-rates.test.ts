@@ -48,7 +48,9 @@ describe('requests per minute', () => {
     )
   })
 
-  test('any window of t seconds admits at most burst + limit × t / 60, whatever the burst', () => {
+  test('any window of t seconds admits at most burst + limit × t / 60, whatever the burst', {
+    timeout: 30_000,
+  }, () => {
     const gaps = fc.array(fc.nat(3_000), { minLength: 50, maxLength: 200 })
     fc.assert(
       fc.property(rates(100), gaps, (rate, waits) => {

@@ -60,7 +60,7 @@ async function start(dir: TempDir, files?: ServeOptions['files']) {
 }
 
 describe('a gateway over files', () => {
-  test('applies them before it serves, also where no store was ever made', async () => {
+  test('applies them before it serves, also where no store was ever made', { timeout: 30_000 }, async () => {
     const dir = tempDir(onTestFinished)
     const paths = [dir.write('gw.yaml', model('first'))]
     const { models, health } = await start(dir, { paths, watch: false })
@@ -68,7 +68,9 @@ describe('a gateway over files', () => {
     expect(await health()).toMatchObject({ status: 'ok', revision: 1, reasons: [] })
   })
 
-  test('serves them within moments of each save, and what was good while they are not', async () => {
+  test('serves them within moments of each save, and what was good while they are not', {
+    timeout: 30_000,
+  }, async () => {
     const dir = tempDir(onTestFinished)
     const paths = [dir.write('gw.yaml', model('first'))]
     const { models, health } = await start(dir, { paths, watch: true })
@@ -85,7 +87,9 @@ describe('a gateway over files', () => {
     expect(await health()).toMatchObject({ status: 'ok', reasons: [] })
   })
 
-  test('says `drift` while a rollback stands that their next save would undo', async () => {
+  test('says `drift` while a rollback stands that their next save would undo', {
+    timeout: 30_000,
+  }, async () => {
     const dir = tempDir(onTestFinished)
     const paths = [dir.write('gw.yaml', model('first'))]
     const { models, health } = await start(dir, { paths, watch: true })
@@ -112,7 +116,9 @@ describe('a gateway over files', () => {
     expect(await models()).toEqual(['first'])
   })
 
-  test('says `drift` after an apply of other files, not after keys of the command line, and no more once it is undone', async () => {
+  test('says `drift` after an apply of other files, not after keys of the command line, and no more once it is undone', {
+    timeout: 30_000,
+  }, async () => {
     const dir = tempDir(onTestFinished)
     const paths = [dir.write('gw.yaml', model('first'))]
     const { health } = await start(dir, { paths, watch: false })
@@ -130,7 +136,9 @@ describe('a gateway over files', () => {
     await expect.poll(async () => (await health()).reasons, { timeout: 10_000 }).toEqual([])
   })
 
-  test('that starts again over broken files serves the last good revision, and heals by a reload', async () => {
+  test('that starts again over broken files serves the last good revision, and heals by a reload', {
+    timeout: 30_000,
+  }, async () => {
     const dir = tempDir(onTestFinished)
     const paths = [dir.write('gw.yaml', model('good'))]
     await (await start(dir, { paths, watch: false })).close()

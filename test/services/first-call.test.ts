@@ -61,33 +61,37 @@ ${tenant}keys: { app: { ${tenant === '' ? 'kind: platform' : 'kind: tenant, tena
 }
 
 describe('a first "Hello!" with a fresh key', () => {
-  it.each(Object.entries(CASES))('is rejected as validate and keys issue warn: %s', async (_, each) => {
-    const dir = tempDir(onTestFinished)
-    const file = dir.write('gw.yaml', configuration(each))
-    const validated = await gw(['validate', '--format', 'json'], { cwd: dir.path })
-    expect(validated.exit).toBe(0)
-    const codes = JSON.parse(validated.stdout).problems.map(({ code }: { code: string }) => code)
-    expect(codes).toEqual(each.isRejected ? ['GW1311'] : [])
+  it.each(Object.entries(CASES))(
+    'is rejected as validate and keys issue warn: %s',
+    { timeout: 30_000 },
+    async (_, each) => {
+      const dir = tempDir(onTestFinished)
+      const file = dir.write('gw.yaml', configuration(each))
+      const validated = await gw(['validate', '--format', 'json'], { cwd: dir.path })
+      expect(validated.exit).toBe(0)
+      const codes = JSON.parse(validated.stdout).problems.map(({ code }: { code: string }) => code)
+      expect(codes).toEqual(each.isRejected ? ['GW1311'] : [])
 
-    const gateway = await wholeGateway(onTestFinished, file)
-    const known = gateway.reloaded()
-    const issued = await gw(['keys', 'issue', 'app', '--store', gateway.store], { cwd: dir.path })
-    await known
-    expect(issued.stderr.includes('"Hello!" to m without `max_tokens` would be rejected')).toBe(
-      each.isRejected,
-    )
+      const gateway = await wholeGateway(onTestFinished, file)
+      const known = gateway.reloaded()
+      const issued = await gw(['keys', 'issue', 'app', '--store', gateway.store], { cwd: dir.path })
+      await known
+      expect(issued.stderr.includes('"Hello!" to m without `max_tokens` would be rejected')).toBe(
+        each.isRejected,
+      )
 
-    const answer = await fetch(`${gateway.gatewayUrl}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${issued.stdout.trim()}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hello!' }] }),
-    })
-    expect(answer.status).toBe(each.isRejected ? 429 : 200)
-    if (each.isRejected) {
-      const { error } = (await answer.json()) as { error: { message: string } }
-      expect(issued.stderr).toContain(error.message)
-    }
-  })
+      const answer = await fetch(`${gateway.gatewayUrl}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${issued.stdout.trim()}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hello!' }] }),
+      })
+      expect(answer.status).toBe(each.isRejected ? 429 : 200)
+      if (each.isRejected) {
+        const { error } = (await answer.json()) as { error: { message: string } }
+        expect(issued.stderr).toContain(error.message)
+      }
+    },
+  )
 
   it('of a prepaid tenant is rejected as keys issue warns, until there is a balance', async () => {
     const dir = tempDir(onTestFinished)

@@ -5,7 +5,9 @@ import { scriptedUpstream } from '../support/scripted-upstream.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { wholeGateway } from '../support/whole-gateway.ts'
 
-test('a prepaid tenant is served after apply, serve, keys issue, wallet credit and another apply, in this order', async () => {
+test('a prepaid tenant is served after apply, serve, keys issue, wallet credit and another apply, in this order', {
+  timeout: 30_000,
+}, async () => {
   const upstream = await scriptedUpstream(onTestFinished)
   upstream.answer(json({ model: 'served', usage: { prompt_tokens: 1, completion_tokens: 1 } }))
   const dir = tempDir(onTestFinished)

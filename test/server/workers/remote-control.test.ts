@@ -111,7 +111,9 @@ function isLocked(database: Database.Database): boolean {
   }
 }
 
-test('the gateway answers while the control plane is busy with one thing and answers nobody', async () => {
+test('the gateway answers while the control plane is busy with one thing and answers nobody', {
+  timeout: 30_000,
+}, async () => {
   const { dir, gateway, models } = await gatewayOf({ GW_ADMIN_PASSWORD: PASSWORD })
   const database = new Database(dir.at('gw.db'), { timeout: 0 })
   onTestFinished(() => void database.close())

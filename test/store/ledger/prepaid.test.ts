@@ -100,7 +100,9 @@ const DEBITS = `
   await store.close()
 `
 
-test('a process that debits and a gateway that holds never take the same money: no balance falls below what is held, nor below 0', async () => {
+test('a process that debits and a gateway that holds never take the same money: no balance falls below what is held, nor below 0', {
+  timeout: 30_000,
+}, async () => {
   const { ledger, path, store } = await openBoth()
   await put(store, {
     kind: 'tenant',
