@@ -6,7 +6,7 @@ import type { AnswerOf, BodyOf } from '../schema/api/types.ts'
 import type { Check } from '../services/changes/types.ts'
 import type { Actor } from '../services/context.ts'
 import type { EndpointContext } from '../services/endpoints.ts'
-import type { ExplainQuery } from '../services/why/explain.ts'
+import type { ExplainHere } from '../services/why/ask.ts'
 import type { Authority } from '../store/users/types.ts'
 
 /** The author of a change and its rights. */
@@ -46,11 +46,7 @@ export interface UseCasePorts {
   /** Answered by the gateway, which may be in another thread; so are the next two. */
   readonly status: () => Promise<Omit<AnswerOf<OperationOf<'get_status'>>, 'store_revision'>>
   readonly endpointHealth: EndpointContext['endpointHealth']
-  /**
-   * Explains which calls would be served; counts and holds nothing.
-   * @throws {CommandError} not_found if no key has that name.
-   */
-  readonly explain: (query: ExplainQuery) => Promise<AnswerOf<OperationOf<'explain'>>>
+  readonly explainHere: ExplainHere
   /** Aborted when the control plane has ended. */
   readonly signal: AbortSignal
 }

@@ -10,14 +10,12 @@ import { makeFirstAdmin } from '../services/first-admin.ts'
 import type { HealthAnswer } from '../services/health.ts'
 import { sealCredential } from '../services/secrets.ts'
 import { wouldServe } from '../services/serve-check.ts'
-import { type ExplainQuery, explain } from '../services/why/explain.ts'
-import { contextOfStore } from '../services/why/from-store.ts'
-import type { Explanation } from '../services/why/to-json.ts'
+import type { ExplainHere } from '../services/why/ask.ts'
 import { MasterKey } from '../store/master-key.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/types.ts'
 import type { EndpointHealth } from '../upstream/routing/endpoint-state.ts'
-import { probeEndpoint } from './endpoint-probe.ts'
+import { probeEndpoints } from './endpoint-probe.ts'
 import { Hashing } from './workers/hashing.ts'
 import { RemoteConfigurations } from './workers/remote-configurations.ts'
 
@@ -27,7 +25,7 @@ export interface ControlPlanePorts {
   /** The health of the endpoints; empty if this process sends no traffic. */
   readonly endpoints: () => Promise<readonly EndpointHealth[]>
   /** Answers from the state of the gateway in this process; undefined if there is none. */
-  readonly explainHere: (question: ExplainQuery) => Promise<Explanation | undefined>
+  readonly explainHere: ExplainHere
   /** The store's URL. */
   readonly storeUrl: string
   /** The URL for browsers if a proxy in front terminates TLS. */
@@ -84,10 +82,7 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
       endpointHealth: async () => healthShown(await ports.endpoints()),
       sealCredential: (secret, boundTo) => sealCredential(secret, boundTo, { masterKey, random, clock }),
       probe: (order, credential) =>
-        probeEndpoint(order, credential, { clock, environment, masterKey, store, signal: ended.signal }),
-      explain: async question =>
-        (await ports.explainHere(question)) ??
-        explain(question, await contextOfStore(store, clock, question.key), clock),
+        probeEndpoints([order], credential, { clock, environment, masterKey, store, signal: ended.signal }),
       signal: ended.signal,
     })
     return {

@@ -23,7 +23,14 @@ import type { AppPorts, ChangeContext, Context } from './context.ts'
 import { documentOf } from './document.ts'
 import { firstCallWarnings } from './first-calls.ts'
 import { ConfigurationInvalid } from './invalid.ts'
-import { type ProbeOptions, type ProbeRow, probeRound, probeToJson, roundPorts } from './probe-round.ts'
+import {
+  failedProbes,
+  type ProbeOptions,
+  type ProbeRow,
+  probeRound,
+  probeToJson,
+  roundPorts,
+} from './probe-round.ts'
 import { recentUse } from './recent-use.ts'
 import { type Authorship, authorship } from './revision-author.ts'
 import { type CommandStore, localContext } from './stored.ts'
@@ -223,11 +230,7 @@ async function probeNewEndpoints(
   const orders = probeOrders(agreed, live.resources, resourcesAfter(agreed, live.resources, tree))
   if (orders.length === 0) return []
   const rows = await probe(orders)
-  const failures = rows.flatMap(row => {
-    if (row.state !== 'failed') return []
-    const { endpoint, model, diagnosis } = row
-    return [{ endpoint, model, cause: diagnosis.cause, hint: diagnosis.hint }]
-  })
+  const failures = failedProbes(rows)
   if (failures.length > 0) throw new ProbeError(failures)
   return rows
 }

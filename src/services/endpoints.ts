@@ -1,7 +1,4 @@
-import { ApiError } from '../base/catalogue/api.ts'
 import { iso } from '../base/iso.ts'
-import type { OperationOf } from '../schema/api/operations.ts'
-import type { AnswerOf } from '../schema/api/types.ts'
 import { secretHeaders } from '../schema/endpoint.ts'
 import { type CanonicalSpec, decode, isFields, type Json, type Resource } from '../schema/kinds.ts'
 import { destinationOf, type StoredCredential, storedFor } from '../schema/stored-credential.ts'
@@ -12,12 +9,8 @@ import type { ProbeOrder } from './changes/types.ts'
 import type { Context } from './context.ts'
 import { invalid } from './invalid.ts'
 import type { Page, PageQuery } from './paging.ts'
+import { failedProbes, type ProbeRow } from './probe-round.ts'
 import { create, find, list, shown, update } from './resources.ts'
-
-/** The result of a minimal chat request. */
-export type ProbeVerdict =
-  | { readonly ok: true; readonly latencyMs?: number }
-  | { readonly ok: false; readonly latencyMs?: number; readonly cause: string; readonly hint: string }
 
 export interface EndpointHealthShown {
   readonly state: 'unknown' | 'healthy' | 'unhealthy'
@@ -30,10 +23,10 @@ export interface EndpointHealthShown {
 /** The context of the operations on endpoints. */
 export interface EndpointContext extends Context {
   /**
-   * Sends a chat request to each model of an endpoint until one fails. Rejects only if the store fails.
+   * Sends a minimal request to each model of an endpoint. Rejects only if the store fails.
    * @param credential the credential set in this request, if the endpoint uses a stored one.
    */
-  readonly probe: (order: ProbeOrder, credential?: string) => Promise<ProbeVerdict>
+  readonly probe: (order: ProbeOrder, credential?: string) => Promise<readonly ProbeRow[]>
   /** Seals a secret for one use. @throws {CommandError} master_key_unusable */
   readonly sealCredential: (secret: string, boundTo: string) => Promise<StoredCredential>
   /** Endpoint health by name; empty if this process sends no traffic. */
@@ -115,18 +108,6 @@ export async function updateEndpoint(
   return (await presenter(context))(endpoint)
 }
 
-/** Sends one minimal request. @throws {CommandError} not_found; {ApiError} not_probed */
-export async function probeOneEndpoint(
-  context: EndpointContext,
-  { name }: { readonly name: string },
-): Promise<AnswerOf<OperationOf<'probe_endpoint'>>> {
-  const { resource } = await find(context, 'endpoint', name)
-  if (resource.spec['skip_probe'] === true) throw new ApiError('not_probed')
-  const models = [decode('endpoint', resource.spec).served_model]
-  const { latencyMs, ...verdict } = await context.probe({ endpoint: resource, models })
-  return { endpoint: name, ...verdict, ...(latencyMs !== undefined && { latency_ms: latencyMs }) }
-}
-
 /** Prepares a function that shows any number of endpoints. */
 async function presenter({
   endpointHealth,
@@ -159,13 +140,10 @@ async function sealFields(
 
 /** @throws {ProbeError} probe_failed */
 async function probeFirst(context: EndpointContext, endpoint: Resource, credential?: string): Promise<void> {
-  const { spec, name } = endpoint
   if (skipReason(endpoint) !== undefined) return
-  const { served_model: model } = decode('endpoint', spec)
-  const verdict = await context.probe({ endpoint, models: [model] }, credential)
-  if (!verdict.ok) {
-    throw new ProbeError([{ endpoint: name, model, cause: verdict.cause, hint: verdict.hint }])
-  }
+  const { served_model: model } = decode('endpoint', endpoint.spec)
+  const failed = failedProbes(await context.probe({ endpoint, models: [model] }, credential))
+  if (failed.length > 0) throw new ProbeError(failed)
 }
 
 /**

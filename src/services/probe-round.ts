@@ -11,7 +11,7 @@ import { MasterKey } from '../store/master-key.ts'
 import type { Live } from '../store/types.ts'
 import { httpProbe } from '../upstream/probe/http-probe.ts'
 import type { Diagnosis, Probe, ProbedService, ProbeTarget } from '../upstream/probe.ts'
-import type { ProbeOrder } from './changes/types.ts'
+import type { ProbeFailure, ProbeOrder } from './changes/types.ts'
 import type { AppPorts } from './context.ts'
 import { findSecret, type MissingSecret } from './secrets.ts'
 
@@ -211,6 +211,25 @@ function sendings(resources: readonly Resource[]): ReadonlySet<string> {
 
 function sendingOf(source: SecretSource, spec: Spec<'endpoint'>): string {
   return `${describe(source)} ${destinationOf(spec)}`
+}
+
+export function failedProbes(rows: readonly ProbeRow[]): readonly ProbeFailure[] {
+  return rows.flatMap(row => {
+    if (row.state !== 'failed') return []
+    const { endpoint, model, diagnosis } = row
+    return [{ endpoint, model, cause: diagnosis.cause, hint: diagnosis.hint }]
+  })
+}
+
+/** The document of a probe round. */
+export function probesToJson(rows: readonly ProbeRow[]): AnswerOf<OperationOf<'probe_endpoint'>> {
+  const count = (state: ProbeRow['state']) => rows.filter(row => row.state === state).length
+  return {
+    ok: count('ok'),
+    failed: count('failed'),
+    skipped: count('skipped'),
+    probes: rows.map(probeToJson),
+  }
 }
 
 export function probeToJson(row: ProbeRow): AnswerOf<OperationOf<'apply_config'>>['probes'][number] {

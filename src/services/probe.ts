@@ -1,17 +1,22 @@
 import { CommandError } from '../base/catalogue/command.ts'
+import type { OperationOf } from '../schema/api/operations.ts'
+import type { AnswerOf } from '../schema/api/types.ts'
 import { decode, type Resource } from '../schema/kinds.ts'
 import type { Live } from '../store/types.ts'
 import { knownOutside } from './changes/export.ts'
 import { probedModels, skipReason } from './changes/probe-orders.ts'
+import type { ProbeOrder } from './changes/types.ts'
 import { loadTree } from './configuration.ts'
 import type { AppPorts } from './context.ts'
+import type { EndpointContext } from './endpoints.ts'
 import { similarNames } from './names.ts'
-import { type ProbeOptions, type ProbeRow, probeRound, roundPorts } from './probe-round.ts'
+import { type ProbeOptions, type ProbeRow, probeRound, probesToJson, roundPorts } from './probe-round.ts'
+import { find } from './resources.ts'
 import type { CommandStore } from './stored.ts'
 
 /**
- * Probes the models of endpoints: of files, or of the store's revision if `paths` is undefined. Disabled endpoints and
- * those with `skip_probe` are listed as skipped.
+ * Probes the models of endpoints: of files, or of the store's revision if `paths` is undefined. Endpoints with
+ * `skip_probe`, and disabled ones that are not named, are listed as skipped.
  *
  * @param names of endpoints; empty for all.
  * @throws {ConfigurationInvalid} and {@link CommandError} store_…, not_found if a name is unknown, interrupted.
@@ -27,12 +32,38 @@ export async function probeEndpoints(
   const resources =
     paths === undefined ? live.resources : (await loadTree(paths, knownOutside(live), ports)).tree.resources
   const endpoints = chosen(names, resources)
+  const round = (orders: readonly ProbeOrder[]) =>
+    probeRound(orders, roundPorts(paths ?? [], live, stored.url, ports, options))
+  return probeChosen(endpoints, resources, names.length > 0, round)
+}
+
+/** Probes the models of one endpoint, also if it is disabled. @throws {CommandError} not_found */
+export async function probeOneEndpoint(
+  context: Pick<EndpointContext, 'store' | 'probe'>,
+  { name }: { readonly name: string },
+): Promise<AnswerOf<OperationOf<'probe_endpoint'>>> {
+  const { resource } = await find(context, 'endpoint', name)
+  const { resources: bindings } = await context.store.find({ kind: 'binding', where: { endpoint: name } })
+  const round = async (orders: readonly ProbeOrder[]) =>
+    (await Promise.all(orders.map(order => context.probe(order)))).flat()
+  return probesToJson(await probeChosen([resource], bindings, true, round))
+}
+
+/** @param isNamed disabled endpoints are probed, too. */
+async function probeChosen(
+  endpoints: readonly Resource[],
+  resources: readonly Resource[],
+  isNamed: boolean,
+  round: (orders: readonly ProbeOrder[]) => Promise<readonly ProbeRow[]>,
+): Promise<readonly ProbeRow[]> {
+  const reasonOf = ({ spec, ...endpoint }: Resource) =>
+    skipReason({ ...endpoint, spec: isNamed ? { ...spec, enabled: true } : spec })
   const orders = endpoints
-    .filter(endpoint => skipReason(endpoint) === undefined)
+    .filter(endpoint => reasonOf(endpoint) === undefined)
     .map(endpoint => ({ endpoint, models: probedModels(endpoint, resources) }))
-  const probed = await probeRound(orders, roundPorts(paths ?? [], live, stored.url, ports, options))
+  const probed = await round(orders)
   return endpoints.flatMap(endpoint => {
-    const reason = skipReason(endpoint)
+    const reason = reasonOf(endpoint)
     if (reason === undefined) return probed.filter(row => row.endpoint === endpoint.name)
     const { protocol, served_model: model } = decode('endpoint', endpoint.spec)
     return [{ endpoint: endpoint.name, protocol, model, state: 'skipped', reason }]

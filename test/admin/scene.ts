@@ -7,7 +7,6 @@ import { systemRandom } from '../../src/base/random.ts'
 import { API_PREFIX, type OperationId, operation } from '../../src/schema/api/operations.ts'
 import type { Carrier, Role } from '../../src/schema/user.ts'
 import type { ProbeOrder } from '../../src/services/changes/types.ts'
-import type { ProbeVerdict } from '../../src/services/endpoints.ts'
 import type { ProbeRow } from '../../src/services/probe-round.ts'
 import { sealCredential } from '../../src/services/secrets.ts'
 import { MasterKey } from '../../src/store/master-key.ts'
@@ -88,7 +87,14 @@ export interface SceneOptions {
   readonly publicUrl?: URL
   readonly trustedProxies?: readonly string[]
   readonly hasher?: PasswordHasher
+  /** In place of the verdict of the scene. */
+  readonly probe?: (order: ProbeOrder) => Promise<readonly ProbeRow[]>
 }
+
+/** What a probe says. */
+type ProbeVerdict =
+  | { readonly ok: true; readonly latencyMs?: number }
+  | { readonly ok: false; readonly latencyMs?: number; readonly cause: string; readonly hint: string }
 
 /** The verdict about an endpoint as the row of its first model. */
 function rowOf({ endpoint, models: [model = ''] }: ProbeOrder, verdict: ProbeVerdict): ProbeRow {
@@ -117,7 +123,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
     check: async () => [],
     probe: async (order: ProbeOrder) => {
       probed.push(order)
-      return scene.verdict
+      return options.probe ? options.probe(order) : [rowOf(order, scene.verdict)]
     },
   }
   const listener = await startControl(
@@ -138,7 +144,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
         clock,
         check: lent.check,
         signal: new AbortController().signal,
-        probe: orders => Promise.all(orders.map(async order => rowOf(order, await lent.probe(order)))),
+        probe: async orders => (await Promise.all(orders.map(order => lent.probe(order)))).flat(),
       }),
       sealCredential: (secret, boundTo) =>
         sealCredential(secret, boundTo, { masterKey, random: systemRandom, clock }),
@@ -151,7 +157,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
       }),
       endpointHealth: async () =>
         new Map([['declared', { state: 'healthy', since: '2026-01-15T12:00:00.000Z' }]]),
-      explain: async () => ({ source: 'gateway', at: '2026-01-15T12:00:00.000Z', unknown: [] }),
+      explainHere: async () => undefined,
       signal: new AbortController().signal,
       publicUrl: options.publicUrl,
       trustedProxies: options.trustedProxies ?? [],

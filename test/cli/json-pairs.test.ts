@@ -1,6 +1,10 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { OPERATION_IDS, type OperationId } from '../../src/schema/api/operations.ts'
+import { probeEndpoints } from '../../src/server/endpoint-probe.ts'
+import { MasterKey } from '../../src/store/master-key.ts'
 import { type ControlScene, controlScene, type LoggedIn, type Sent } from '../admin/scene.ts'
+import { json } from '../support/answers.ts'
+import { scriptedUpstream } from '../support/scripted-upstream.ts'
 import { gw } from './in-process.ts'
 import { billed, write } from './traffic.ts'
 
@@ -20,6 +24,7 @@ interface Pair {
 }
 
 const K = { params: { name: 'k' } }
+const UP = { params: { name: 'up' } }
 const ACME = { params: { name: 'acme' } }
 const MADE = ['created_at', 'created_revision', 'updated_revision', 'revision', 'owner']
 
@@ -107,6 +112,22 @@ const PAIRS: readonly Pair[] = [
     },
     undo: ({ store }) => store.issueSecret('k', 'b'.repeat(64)),
   },
+  { words: 'why --key k --model chat', id: 'explain', sent: { query: { key: 'k', model: 'chat' } } },
+  { words: 'why --key k', id: 'explain', sent: { query: { key: 'k' } } },
+  {
+    words: 'why --model chat --input-tokens 9',
+    id: 'explain',
+    sent: { query: { model: 'chat', input_tokens: '9' } },
+  },
+  {
+    words: 'why --secret - --model chat',
+    stdin: 'gw_nobodys\n',
+    id: 'explain_secret',
+    sent: { body: { secret: 'gw_nobodys', model: 'chat' } },
+  },
+  { words: 'probe up', id: 'probe_endpoint', sent: UP, fresh: ['latency_ms'] },
+  { words: 'probe shy', id: 'probe_endpoint', sent: { params: { name: 'shy' } } },
+  { words: 'probe off', id: 'probe_endpoint', sent: { params: { name: 'off' } }, fresh: ['latency_ms'] },
   { words: 'wallet show acme', id: 'get_wallet', sent: ACME },
   {
     words: 'wallet credit acme 5 --reference same',
@@ -189,7 +210,6 @@ const WITHOUT_COMMAND: Partial<Record<OperationId, string>> = {
   enable_endpoint: 'on the command line endpoints are in files',
   disable_endpoint: 'on the command line endpoints are in files',
   delete_endpoint: 'on the command line endpoints are in files',
-  probe_endpoint: '`gw probe` probes each model of several endpoints, and prints a list',
   list_models: 'only over REST; `gw why --key NAME` shows the models of a key',
   list_publications: 'on the command line publications are in files',
   create_publication: 'on the command line publications are in files',
@@ -209,8 +229,6 @@ const WITHOUT_COMMAND: Partial<Record<OperationId, string>> = {
   update_key: 'on the command line the policy of a key is in a file, or given at its creation',
   list_calls: '`gw logs` prints JSON Lines of the same documents: see below',
   get_status: 'the status of one process; `gw status` shows all gateways of a store',
-  explain: '`gw why` prints the same document: see test/services/why',
-  explain_secret: '`gw why --secret -` prints the same document: see test/services/why',
   list_audit: 'only over REST',
 }
 
@@ -219,10 +237,32 @@ let as: LoggedIn
 
 beforeAll(async () => {
   const ends: (() => unknown)[] = []
-  scene = await controlScene(end => void ends.push(end))
+  const upstream = await scriptedUpstream(end => void ends.push(end))
+  upstream.answer(json({ choices: [] }))
+  const masterKey = MasterKey.of('sqlite:gw.db', '/', undefined)
+  scene = await controlScene(end => void ends.push(end), {
+    probe: order => {
+      const { store, clock } = scene
+      const { signal } = new AbortController()
+      return probeEndpoints([order], undefined, { store, clock, signal, environment: {}, masterKey })
+    },
+  })
   await scene.addUser('ada', 'admin')
   await scene.addUser('bob', 'admin')
   as = await scene.logIn('ada')
+  for (const [name, more] of [
+    ['up', {}],
+    ['shy', { skip_probe: true }],
+    ['off', { enabled: false }],
+  ] as const) {
+    const endpoint = { name, protocol: 'openai', base_url: `${upstream.url}/v1`, served_model: 'm', ...more }
+    await scene.call('create_endpoint', { as, body: endpoint })
+  }
+  await scene.call('create_publication', { as, body: { name: 'chat', price: { input: 1 } } })
+  for (const endpoint of ['up', 'shy']) {
+    const body = { publication: 'chat', endpoint, served_model: `chat-of-${endpoint}` }
+    await scene.call('create_binding', { as, body })
+  }
   const made = {
     as,
     body: { name: 'k', kind: 'tenant', tenant: 'acme', budget: { amount: '5', per: 'month' } },

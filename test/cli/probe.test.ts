@@ -99,6 +99,13 @@ describe('gw probe', () => {
     ])
   })
 
+  it('probes a disabled one only where it is named', async () => {
+    const { exit, stdout } = await run('probe off -c gw.yaml --format json')
+    expect(exit).toBe(0)
+    expect(JSON.parse(stdout).probes).toMatchObject([{ endpoint: 'off', state: 'ok', by: 'chat' }])
+    expect(asked()).toEqual(['POST /v1/chat/completions'])
+  })
+
   it('rejects a name that there is not, with the one that was meant', async () => {
     const { exit, stderr } = await run('probe fest -c gw.yaml')
     expect(exit).toBe(4)

@@ -162,7 +162,7 @@ test('a probe, over REST and by the command line, opens what is kept, and says w
   expect(made.status).toBe(201)
   expect(upstream.lastRequest.header('authorization')).toBe('Bearer sk-probed')
   upstream.forget()
-  expect((await ask('POST', '/endpoints/embedder/probe')).body).toMatchObject({ ok: true })
+  expect((await ask('POST', '/endpoints/embedder/probe')).body).toMatchObject({ ok: 1, failed: 0 })
   expect(upstream.lastRequest.header('authorization')).toBe('Bearer sk-probed')
   upstream.forget()
   expect(
@@ -173,8 +173,14 @@ test('a probe, over REST and by the command line, opens what is kept, and says w
   expect(upstream.lastRequest.header('authorization')).toBe('Bearer sk-probed')
   rmSync(dir.at('gw.db.key'))
   expect((await ask('POST', '/endpoints/embedder/probe')).body).toMatchObject({
-    ok: false,
-    cause: expect.stringContaining('gw.db.key does not exist') as string,
-    hint: expect.stringContaining('GW_MASTER_KEY') as string,
+    failed: 1,
+    probes: [
+      {
+        state: 'failed',
+        fault: 'secret',
+        cause: expect.stringContaining('gw.db.key does not exist') as string,
+        hint: expect.stringContaining('GW_MASTER_KEY') as string,
+      },
+    ],
   })
 })

@@ -3,10 +3,10 @@ import {
   createEndpoint,
   type EndpointContext,
   listEndpoints,
-  probeOneEndpoint,
   showEndpoint,
   updateEndpoint,
 } from '../../services/endpoints.ts'
+import { probeOneEndpoint } from '../../services/probe.ts'
 import { remove } from '../../services/resources.ts'
 import type { Call, HandlersOf } from '../call.ts'
 import { canonicalOf, patchedSpec, versionedReply } from '../merge-patch.ts'

@@ -1,23 +1,30 @@
 import { ApiError } from '../../base/catalogue/api.ts'
+import { explainCall } from '../../services/why/ask.ts'
 import type { HandlersOf } from '../call.ts'
 import type { UseCasePorts } from '../ports.ts'
 
 type Ids = 'explain' | 'explain_secret'
 
 /** Explains why a call would be served or rejected; read-only for any method. */
-export function whyHandlers({ explain }: Pick<UseCasePorts, 'explain'>): HandlersOf<Ids> {
+export function whyHandlers({ explainHere }: Pick<UseCasePorts, 'explainHere'>): HandlersOf<Ids> {
   return {
-    async explain({ query: { key, model, path, input_tokens: inputTokens, max_tokens: maxTokens } }) {
+    async explain({
+      query: { key, model, path, input_tokens: inputTokens, max_tokens: maxTokens },
+      context,
+    }) {
       if (key === undefined && model === undefined) {
         const detail = 'a key, a model, or both'
         throw new ApiError('invalid_request', `Name ${detail}.`, { errors: [{ parameter: 'key', detail }] })
       }
-      return { body: await explain({ key, model, path, inputTokens, maxTokens }) }
+      const question = { key, model, path, inputTokens, maxTokens }
+      return { body: await explainCall(context, question, explainHere) }
     },
     async explain_secret({
       body: { secret, model, path, input_tokens: inputTokens, max_tokens: maxTokens },
+      context,
     }) {
-      return { body: await explain({ secret, model, path, inputTokens, maxTokens }) }
+      const question = { secret, model, path, inputTokens, maxTokens }
+      return { body: await explainCall(context, question, explainHere) }
     },
   }
 }

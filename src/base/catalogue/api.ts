@@ -91,11 +91,6 @@ export const API_FAULTS = {
     title: 'The change would leave no administrator who can log in.',
     hint: 'Create or enable another administrator first.',
   },
-  not_probed: {
-    status: 409,
-    title: 'Probes are disabled for this endpoint.',
-    hint: 'Set `skip_probe` to false, if it can answer a chat.',
-  },
   too_many_deletes: {
     status: 409,
     title: 'The change deletes more resources than allowed.',

@@ -2,11 +2,11 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { CommandError, EXIT } from '../../base/catalogue/command.ts'
 import { pluralize } from '../../base/pluralize.ts'
 import { probeEndpoints } from '../../services/probe.ts'
-import type { ProbeOptions } from '../../services/probe-round.ts'
+import { type ProbeOptions, probesToJson } from '../../services/probe-round.ts'
 import { inCommandStore } from '../in-store.ts'
 import { keepProcessAlive } from '../keep-process-alive.ts'
 import { newCommand } from '../new-command.ts'
-import { probesToJson, probesToText, progressToText } from '../output/probe-text.ts'
+import { probesToText, progressToText } from '../output/probe-text.ts'
 import { progressLine } from '../output/progress.ts'
 import { appPorts, type BindHandler, type Session } from '../session.ts'
 import { durationArgument } from '../time-argument.ts'
@@ -36,8 +36,8 @@ export function probeCommand(bind: BindHandler): Command {
       'after',
       [
         '',
-        'The request is a chat of one word and one output token for each endpoint and model. Endpoints with skip_probe',
-        'and disabled ones are listed but not probed. Ends with 5 if a probe has failed.',
+        'The request is a chat of one word and one output token for each endpoint and model. Listed but not',
+        'probed: endpoints with skip_probe, and disabled ones that are not named. Ends with 5 if a probe has failed.',
       ].join('\n'),
     )
     .action(

@@ -1,5 +1,5 @@
 import { pluralize } from '../../base/pluralize.ts'
-import { type ProbeProgress, type ProbeRow, probeToJson } from '../../services/probe-round.ts'
+import type { ProbeProgress, ProbeRow } from '../../services/probe-round.ts'
 import { printable, type Style } from './style.ts'
 import { type Column, table } from './table.ts'
 import { wrapText } from './wrap-text.ts'
@@ -20,16 +20,6 @@ export function probesToText(rows: readonly ProbeRow[], style: Style, width: num
   if (rows.length === 0) return ''
   const failures = rows.map(row => failureToText(row, style, width)).join('')
   return `${table(COLUMNS, rows, style, width)}\n${failures}${verdict(rows)}\n`
-}
-
-export function probesToJson(rows: readonly ProbeRow[]): object {
-  const count = (state: ProbeRow['state']) => rows.filter(row => row.state === state).length
-  return {
-    ok: count('ok'),
-    failed: count('failed'),
-    skipped: count('skipped'),
-    probes: rows.map(row => ({ ...probeToJson(row) })),
-  }
 }
 
 /** `probing: 3 of 12, 1 failed` */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { probe } from './endpoints.ts'
 import { pageOf, pageQuery, time } from './shapes.ts'
 import type { Operation } from './types.ts'
 
@@ -66,22 +67,6 @@ const outcome = {
   plan,
   served_by: z.int().optional().describe('The gateways that serve the revision; only on the command line.'),
 }
-
-const probe = z
-  .strictObject({
-    endpoint: z.string(),
-    protocol: z.string(),
-    model: z.string(),
-    state: z.enum(['ok', 'failed', 'skipped']),
-    latency_ms: z.int().nullable(),
-    by: z.string().optional().describe('The kind of answer that was taken for a success.'),
-    reason: z.string().optional().describe('Why it was skipped.'),
-    fault: z.string().optional(),
-    status: z.int().nullable().optional(),
-    cause: z.string().optional(),
-    hint: z.string().optional(),
-  })
-  .meta({ id: 'probe', description: 'A minimal request to one model of an endpoint.' })
 
 const followedFiles = z
   .strictObject({

@@ -50,15 +50,30 @@ const shown = z
   })
   .meta({ id: 'endpoint_shown', description: 'The present state of an endpoint.' })
 
-const probed = z
+export const probe = z
   .strictObject({
     endpoint: z.string(),
-    ok: z.boolean(),
-    latency_ms: z.number().optional(),
-    cause: z.string().optional().describe('The cause of the failure.'),
-    hint: z.string().optional().describe('How to fix it.'),
+    protocol: z.string(),
+    model: z.string(),
+    state: z.enum(['ok', 'failed', 'skipped']),
+    latency_ms: z.int().nullable(),
+    by: z.string().optional().describe('The kind of answer that was taken for a success.'),
+    reason: z.string().optional().describe('Why it was skipped.'),
+    fault: z.string().optional(),
+    status: z.int().nullable().optional(),
+    cause: z.string().optional(),
+    hint: z.string().optional(),
   })
-  .meta({ id: 'probed', description: 'The result of a probe.' })
+  .meta({ id: 'probe', description: 'A minimal request to one model of an endpoint.' })
+
+const probes = z
+  .strictObject({
+    ok: z.int().describe('Models that answer.'),
+    failed: z.int(),
+    skipped: z.int(),
+    probes: z.array(probe),
+  })
+  .meta({ id: 'probes', description: 'The results of minimal requests.' })
 
 export const endpointOperations = {
   list_endpoints: {
@@ -136,10 +151,9 @@ export const endpointOperations = {
     tag: 'endpoints',
     summary: 'Probe an endpoint',
     description:
-      'Sends one minimal request, which costs a token or two. An endpoint with `skip_probe` is never probed: 409.',
+      'Sends one minimal request for each model, which costs a token or two. An endpoint with `skip_probe` is never probed: its row is `skipped`.',
     params: byName,
-    answer: { status: 200, description: 'The result of the probe.', schema: probed },
-    errors: ['not_probed'],
+    answer: { status: 200, description: 'A row for each model.', schema: probes },
     isReadOnly: true,
   },
 } as const satisfies Record<string, Operation>

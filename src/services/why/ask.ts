@@ -20,6 +20,24 @@ export async function explainFiles(
   return explain(question, await contextOfFiles(tree, ports), ports.clock)
 }
 
+/** Answers from the state of the gateway in this process; undefined if there is none. */
+export type ExplainHere = (question: ExplainQuery) => Promise<Explanation | undefined>
+
+/**
+ * Explains which calls would be served; counts and holds nothing.
+ * @throws {CommandError} store_…, not_found if no key has that name, nothing_to_serve, usage
+ */
+export async function explainCall(
+  { store, clock }: Pick<Context, 'store' | 'clock'>,
+  question: ExplainQuery,
+  explainHere?: ExplainHere,
+): Promise<Explanation> {
+  return (
+    (await explainHere?.(question)) ??
+    explain(question, await contextOfStore(store, clock, question.key), clock)
+  )
+}
+
 /**
  * Answers from the state and spending of a store.
  *
@@ -27,12 +45,12 @@ export async function explainFiles(
  * @throws {CommandError} store_…, not_found, nothing_to_serve, usage
  */
 export async function explainStore(
-  { store, clock }: Pick<Context, 'store' | 'clock'>,
+  context: Pick<Context, 'store' | 'clock'>,
   question: ExplainQuery,
 ): Promise<{ readonly explanation: Explanation; readonly gateways: readonly string[] }> {
   return {
-    explanation: await explain(question, await contextOfStore(store, clock, question.key), clock),
-    gateways: await liveGateways(store, clock.nowMs()),
+    explanation: await explainCall(context, question),
+    gateways: await liveGateways(context.store, context.clock.nowMs()),
   }
 }
 
