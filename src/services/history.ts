@@ -1,18 +1,24 @@
+import { iso } from '../base/iso.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf } from '../schema/api/types.ts'
 import type { Resource } from '../schema/kinds.ts'
+import type { Revision } from '../store/types.ts'
 import { record } from './audit.ts'
 import { changesBetween, type Difference } from './changes/between.ts'
 import { blastRadius } from './changes/blast/radius.ts'
 import type { BlastRadius } from './changes/blast/types.ts'
-import { type RevisionShown, revisionToJson } from './changes/revision-json.ts'
+import { recentUse } from './changes/blast/use.ts'
 import { executeRollback, planRollback, type RolledBack } from './changes/rollback.ts'
 import type { Plan } from './changes/types.ts'
 import { type Exported, exportOf, planDocument } from './configuration.ts'
 import type { ChangeContext, Context } from './context.ts'
 import { isAlive } from './gateways.ts'
 import { idBefore, type Page, type PageQuery, pageOf } from './paging.ts'
-import { recentUse } from './recent-use.ts'
+
+const DIRTY = '-dirty'
+
+/** The document of a revision. */
+export type RevisionShown = AnswerOf<OperationOf<'list_revisions'>>['data'][number]
 
 /** The revisions, newest first. */
 export function listRevisions(
@@ -25,6 +31,25 @@ export function listRevisions(
     revision => revision.id,
     revisionToJson,
   )
+}
+
+function revisionToJson(revision: Revision): RevisionShown {
+  const { id, base, origin, set, author, restores, createdAtMs, counts, gitCommit } = revision
+  const dirty = gitCommit?.endsWith(DIRTY) === true
+  return {
+    id,
+    base,
+    origin,
+    ...(restores !== undefined && { restores }),
+    ...(set !== undefined && { set }),
+    ...(author !== undefined && { author }),
+    ...(gitCommit !== undefined && {
+      git_commit: dirty ? gitCommit.slice(0, -DIRTY.length) : gitCommit,
+      dirty,
+    }),
+    created_at: iso(createdAtMs),
+    counts: { ...counts },
+  }
 }
 
 export interface ShownRevision extends Difference {

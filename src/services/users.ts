@@ -1,16 +1,19 @@
 import { CommandError } from '../base/catalogue/command.ts'
 import { iso } from '../base/iso.ts'
+import type { Log } from '../base/log.ts'
+import type { PasswordHasher } from '../base/password.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf } from '../schema/api/types.ts'
 import { password as passwordSchema, type Role, userName, userPlace } from '../schema/user.ts'
+import type { Store } from '../store/types.ts'
 import type { User, UserChange } from '../store/users/types.ts'
 import { record } from './audit.ts'
 import type { Context } from './context.ts'
 import { didYouMean, existingNames } from './names.ts'
 import { type Page, type PageQuery, pageOf } from './paging.ts'
 
-/** The document of a user of the control plane. */
-export type UserShown = AnswerOf<OperationOf<'get_user'>>
+const FIRST_PASSWORD_VARIABLE = 'GW_ADMIN_PASSWORD'
+const FIRST_ADMIN = 'admin'
 
 /** A user to create. */
 export interface NewUser {
@@ -18,6 +21,9 @@ export interface NewUser {
   readonly role: Role
   readonly tenant?: string | undefined
 }
+
+/** The document of a user of the control plane. */
+export type UserShown = AnswerOf<OperationOf<'get_user'>>
 
 /** Users by name. */
 export function listUsers({ store }: Context, query: PageQuery): Promise<Page<UserShown>> {
@@ -64,6 +70,40 @@ export async function createUser(
   const user = await store.users.createUser({ name, passwordHash, ...place })
   await record(context, { action: 'create_user', target: `user/${name}` })
   return shown(user)
+}
+
+/**
+ * Creates the user `admin` with the password of `GW_ADMIN_PASSWORD` if there is no user yet. Otherwise the variable is
+ * ignored: a restart must not restore a password that was changed since.
+ * @throws {CommandError} usage if the password is too short or too long.
+ */
+export async function makeFirstAdmin(
+  store: Store,
+  hasher: PasswordHasher,
+  ports: { readonly environment: Readonly<Record<string, string | undefined>>; readonly log: Log },
+): Promise<void> {
+  if ((await store.users.users({ limit: 1 })).length > 0) return
+  const password = ports.environment[FIRST_PASSWORD_VARIABLE]
+  if (!password) {
+    ports.log.info(
+      `the control plane has no user yet: run gw users create, or set ${FIRST_PASSWORD_VARIABLE}`,
+    )
+    return
+  }
+  if (!passwordSchema.safeParse(password).success) {
+    throw new CommandError('usage', `${FIRST_PASSWORD_VARIABLE} must have 8 to 256 characters.`, {
+      hint: `Set another password, or unset it and run \`gw users create ${FIRST_ADMIN} --role admin\`.`,
+    })
+  }
+  await store.users.createUser({
+    name: FIRST_ADMIN,
+    role: 'admin',
+    passwordHash: await hasher.hash(password),
+  })
+  const actor = { origin: 'cli', name: FIRST_ADMIN, role: 'admin' } as const
+  const change = { action: 'create_first_admin', target: `user/${FIRST_ADMIN}` } as const
+  await record({ actor, auditLog: store.users }, change)
+  ports.log.info({ user: FIRST_ADMIN }, 'created the first administrator')
 }
 
 /**

@@ -4,7 +4,7 @@ import { pluralize } from '../base/pluralize.ts'
 import type { Store, StoredGateway } from '../store/types.ts'
 import type { AppPorts } from './context.ts'
 import { isAlive } from './gateways.ts'
-import { variableHint } from './unservable.ts'
+import { variableHint } from './serve-check.ts'
 
 export interface WaitOptions extends Pick<AppPorts, 'clock' | 'signal'> {
   readonly withinMs: number

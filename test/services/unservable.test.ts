@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { unservable } from '../../src/services/unservable.ts'
+import { unservable } from '../../src/services/serve-check.ts'
 
 it('where variables are missing, they are what is to be set: an apply would change nothing', () => {
   const error = unservable([

@@ -3,6 +3,7 @@ import { CommandError, EXIT } from '../../base/catalogue/command.ts'
 import { pluralize } from '../../base/pluralize.ts'
 import type { Json } from '../../schema/kinds.ts'
 import { assertFewDeletes } from '../../services/changes/delete-guard.ts'
+import { withoutDefaults } from '../../services/changes/fields.ts'
 import { planToJson } from '../../services/changes/plan-json.ts'
 import {
   type ApplyResult,
@@ -14,7 +15,6 @@ import {
 } from '../../services/configuration.ts'
 import type { ProbeOptions } from '../../services/probe-round.ts'
 import { applyPlan, planOfFile } from '../../services/saved-plan.ts'
-import { withoutDefaults } from '../../services/written-fields.ts'
 import { configPaths } from '../config-paths.ts'
 import { confirm, expectAnswerable } from '../confirm.ts'
 import { inCommandStore } from '../in-store.ts'

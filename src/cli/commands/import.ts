@@ -4,8 +4,12 @@ import { EXIT } from '../../base/catalogue/command.ts'
 import { pluralize } from '../../base/pluralize.ts'
 import type { Place } from '../../config/types.ts'
 import type { Json } from '../../schema/kinds.ts'
-import { IMPORTED_KEY, IMPORTED_TENANT, type Imported } from '../../services/litellm/import.ts'
-import { importedFromLitellm } from '../../services/litellm/import-files.ts'
+import {
+  IMPORTED_KEY,
+  IMPORTED_TENANT,
+  type Imported,
+  importedFromLitellm,
+} from '../../services/litellm/import.ts'
 import { CONFIG_FILE, CONFIG_FOLDER, writeNewFiles } from '../../services/new-files.ts'
 import { newCommand } from '../new-command.ts'
 import { printable, type Style } from '../output/style.ts'

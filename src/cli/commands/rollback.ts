@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { EXIT } from '../../base/catalogue/command.ts'
 import { assertFewDeletes } from '../../services/changes/delete-guard.ts'
+import { withoutDefaults } from '../../services/changes/fields.ts'
 import {
   type Follower,
   followers,
@@ -9,7 +10,6 @@ import {
   rollBackTo,
   rollbackToJson,
 } from '../../services/history.ts'
-import { withoutDefaults } from '../../services/written-fields.ts'
 import { confirm, expectAnswerable } from '../confirm.ts'
 import { inStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'

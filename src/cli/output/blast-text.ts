@@ -1,5 +1,5 @@
 import { formatDurationMs } from '../../base/units.ts'
-import { moveText } from '../../services/changes/blast/in-words.ts'
+import { moveText } from '../../services/changes/blast/prices.ts'
 import type {
   AccessChange,
   BlastRadius,

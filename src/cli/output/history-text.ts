@@ -1,4 +1,4 @@
-import type { RevisionShown } from '../../services/changes/revision-json.ts'
+import type { RevisionShown } from '../../services/history.ts'
 import type { Counts } from '../../store/types.ts'
 import type { Style } from './style.ts'
 import { type Column, table } from './table.ts'

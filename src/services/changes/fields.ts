@@ -1,5 +1,14 @@
-import { type CanonicalSpec, isFields, type Json, type Kind } from '../../schema/kinds.ts'
-import type { FieldChange } from './types.ts'
+import {
+  type CanonicalSpec,
+  encode,
+  isFields,
+  type Json,
+  KINDS,
+  type Kind,
+  type Resource,
+  type Spec,
+} from '../../schema/kinds.ts'
+import type { FieldChange, Plan, ResourceChange } from './types.ts'
 
 /** Fields with a secret or a reference to one: a plan reports only that they changed. */
 const SECRET_FIELDS: Partial<Record<Kind, readonly string[]>> = {
@@ -45,6 +54,44 @@ function changesAt(path: string, before: Json | undefined, after: Json | undefin
   return [
     { path, type: 'value', ...(before !== undefined && { before }), ...(after !== undefined && { after }) },
   ]
+}
+
+/**
+ * A plan for display: created resources show only the fields that differ from their default. Updates are unchanged.
+ *
+ * @param tree the resources after the plan.
+ */
+export function withoutDefaults(plan: Plan, tree: { readonly resources: readonly Resource[] }): Plan {
+  return { ...plan, changes: changesWithoutDefaults(plan.changes, tree.resources) }
+}
+
+/** The same for a list of changes. */
+export function changesWithoutDefaults(
+  changes: readonly ResourceChange[],
+  resources: readonly Resource[],
+): readonly ResourceChange[] {
+  const specs = new Map(resources.map(({ kind, name, spec }) => [`${kind}/${name}`, spec]))
+  return changes.map(change => {
+    const spec = specs.get(`${change.kind}/${change.name}`)
+    if (change.action !== 'create' || !spec) return change
+    const written = writtenPaths(change.kind, spec)
+    return { ...change, fields: change.fields.filter(field => written.has(field.path)) }
+  })
+}
+
+function writtenPaths(kind: Kind, spec: CanonicalSpec): Set<string> {
+  const required: Record<string, CanonicalSpec[string]> = {}
+  for (const [field, value] of Object.entries(spec)) {
+    const { [field]: _left, ...others } = spec
+    if (!KINDS[kind].safeParse(others).success) required[field] = value
+  }
+  const minimal = KINDS[kind].safeParse(required)
+  const defaults = minimal.success ? encode(kind, minimal.data as Spec<typeof kind>) : {}
+  const differing = fieldChanges(kind, defaults, spec).map(change => change.path)
+  const written = new Set([...Object.keys(required), ...differing])
+  // They are part of the name of a binding.
+  if (kind === 'binding') for (const field of ['publication', 'endpoint']) written.delete(field)
+  return written
 }
 
 /** `labels.team`, or `labels["a.b"]` if a dot would be ambiguous. */

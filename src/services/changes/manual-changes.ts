@@ -13,8 +13,7 @@ import type {
 } from '../../store/types.ts'
 import { similarNames } from '../names.ts'
 import { assertReferences, references } from './ownership.ts'
-import { ManagedError, UnknownReferenceError } from './rejections.ts'
-import { ownerName, subject } from './subject.ts'
+import { ManagedError, ownerName, subject, UnknownReferenceError } from './rejections.ts'
 import type { Check } from './types.ts'
 
 /**

@@ -1,9 +1,9 @@
+import { CommandError } from '../../base/catalogue/command.ts'
 import type { Tree } from '../../config/types.ts'
-import { decode, type Kind, type Resource } from '../../schema/kinds.ts'
+import { decode, KIND_NAMES, type Kind, type Resource } from '../../schema/kinds.ts'
 import { resourceId } from '../../store/resources.ts'
-import type { OwnedResource } from '../../store/types.ts'
-import { ConflictError } from './rejections.ts'
-import { ownerName, subject } from './subject.ts'
+import type { Live, OwnedResource } from '../../store/types.ts'
+import { ConflictError, capital, ownerName, subject } from './rejections.ts'
 import type { Conflict } from './types.ts'
 
 const NONE: ReadonlySet<string> = new Set()
@@ -74,6 +74,36 @@ export function assertReferences(after: readonly OwnedResource[], desired: Pick<
   if (conflicts.length > 0) throw new ConflictError('still_referenced', conflicts)
 }
 
+/**
+ * The resources (`kind/name`) that a tree takes over from the command line or REST. Resources that the tree already
+ * owns are accepted, so the same command line works on every run in CI.
+ * @throws {CommandError} usage if an argument is not `KIND/NAME` or the files do not declare it, not_found if the
+ * resource does not exist.
+ */
+export function adoptions(wanted: readonly string[], tree: Tree, live: Live): ReadonlySet<string> {
+  const declared = new Set(tree.resources.map(resourceId))
+  const existing = new Set(live.resources.map(resourceId))
+  for (const id of wanted) {
+    const kind = id.slice(0, Math.max(0, id.indexOf('/')))
+    if (!KIND_NAMES.some(known => known === kind)) {
+      throw new CommandError('usage', `\`--adopt ${id}\` is not a resource.`, {
+        hint: `Write KIND/NAME, such as key/app; kinds are ${KIND_NAMES.join(', ')}.`,
+      })
+    }
+    if (!declared.has(id)) {
+      throw new CommandError('usage', `The files do not declare ${id}, so they cannot adopt it.`, {
+        hint: 'Declare it in the files; `gw export` and `gw keys show` print its current state.',
+      })
+    }
+    if (!existing.has(id)) {
+      throw new CommandError('not_found', `There is no ${id.replace('/', ' ')} to adopt.`, {
+        hint: 'Leave --adopt out: an apply creates it.',
+      })
+    }
+  }
+  return new Set(wanted)
+}
+
 /** The references of a resource. Each field has the name of the kind it refers to. */
 export function references(resource: Resource): { kind: Kind; name: string }[] {
   if (resource.kind === 'binding') {
@@ -89,8 +119,4 @@ export function references(resource: Resource): { kind: Kind; name: string }[] {
 
 function at(place: { readonly file: string; readonly line: number }): string {
   return `${place.file}:${place.line}`
-}
-
-function capital(sentence: string): string {
-  return sentence.charAt(0).toUpperCase() + sentence.slice(1)
 }

@@ -1,7 +1,20 @@
 import { CommandError } from '../../base/catalogue/command.ts'
-import type { SourceLine, StoredResource } from '../../store/types.ts'
-import { ownerName, subject } from './subject.ts'
+import type { Kind } from '../../schema/kinds.ts'
+import type { Ownership, SourceLine, StoredResource } from '../../store/types.ts'
 import type { Conflict, ProbeFailure } from './types.ts'
+
+/** A resource in a sentence: `the endpoint openai`, `the binding of gpt-4o to openai`, `the settings`. */
+export function subject({ kind, name }: { readonly kind: Kind; readonly name: string }): string {
+  if (kind === 'settings') return 'the settings'
+  return `the ${kind} ${kind === 'binding' ? `of ${name.replace(' ', ' to ')}` : name}`
+}
+
+/** An owner in a sentence: `the set team-b (b/models.yaml:12)`, `the command line`, `REST`. */
+export function ownerName({ owner, set, place }: Ownership): string {
+  if (owner === 'cli') return 'the command line'
+  if (owner === 'rest') return 'REST'
+  return `the set ${set ?? 'default'}${place ? ` (${place.file}:${place.line})` : ''}`
+}
 
 /** A plan that would change a resource of another owner (owned_by_other) or break a reference (still_referenced). */
 export class ConflictError extends CommandError {
@@ -58,7 +71,8 @@ export class UnknownReferenceError extends CommandError {
   }
 }
 
-function capital(sentence: string): string {
+/** The sentence with an upper-case first letter. */
+export function capital(sentence: string): string {
   return sentence.charAt(0).toUpperCase() + sentence.slice(1)
 }
 

@@ -3,7 +3,7 @@ import { bindingName, type CanonicalSpec, decode, type Kind } from '../../schema
 import { resourceId } from '../../store/resources.ts'
 import type { Live, Rename, StoredResource } from '../../store/types.ts'
 import { isOwn } from './ownership.ts'
-import { ownerName, subject } from './subject.ts'
+import { ownerName, subject } from './rejections.ts'
 import type { PlanWarning } from './types.ts'
 
 /** The renames that `previous_name` requests, as far as they are possible. */

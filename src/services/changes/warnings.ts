@@ -2,10 +2,9 @@ import { formatNano } from '../../base/decimal.ts'
 import type { Resource } from '../../schema/kinds.ts'
 import { resourceId } from '../../store/resources.ts'
 import type { Live, SourceLine } from '../../store/types.ts'
-import { moveText } from './blast/in-words.ts'
-import { comingPrices, pricedFromMs } from './blast/prices.ts'
+import { comingPrices, moveText, pricedFromMs } from './blast/prices.ts'
+import { publicationsInUse } from './blast/radius.ts'
 import { activeSecrets } from './key-view.ts'
-import { publicationsInUse } from './publications-in-use.ts'
 import type { PlanWarning } from './types.ts'
 
 /** How far ahead a plan reports coming prices. */

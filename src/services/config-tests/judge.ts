@@ -7,10 +7,10 @@ import { INFERENCE_PATHS } from '../../schema/paths.ts'
 import { priceAt } from '../../snapshot/price-at.ts'
 import type { Snapshot } from '../../snapshot/types.ts'
 import { inspect } from '../../upstream/routing/candidates.ts'
+import type { LoadedLookup } from '../why/context.ts'
 import { type Caller, type Decision, decide, pathOf, type View } from '../why/decide.ts'
 import { callersNamed } from '../why/explain-calls.ts'
 import { hintOf } from '../why/hint.ts'
-import type { LoadedLookup } from '../why/loaded-lookup.ts'
 
 /** The result of one test; `expected` and `actual` if it failed. */
 export type Judgement =

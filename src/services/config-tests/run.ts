@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { type Clock, stoppedClock } from '../../base/clock.ts'
 import { formatNano } from '../../base/decimal.ts'
 import { loadTests, type PlacedTest } from '../../config/config-tests.ts'
 import type { Place } from '../../config/types.ts'
@@ -7,10 +8,10 @@ import type { ConfigTest } from '../../schema/config-test.ts'
 import { loadTree } from '../configuration.ts'
 import type { AppPorts } from '../context.ts'
 import { ConfigurationInvalid } from '../invalid.ts'
-import { contextOfFiles } from '../why/from-files.ts'
-import { LoadedLookup } from '../why/loaded-lookup.ts'
+import { LoadedLookup, type WhyContext } from '../why/context.ts'
+import type { View } from '../why/decide.ts'
+import { contextOfFiles, freshView } from '../why/from-files.ts'
 import { type Judgement, judge } from './judge.ts'
-import { Worlds } from './world.ts'
 
 /** A test and its result. */
 export interface TestResult {
@@ -18,6 +19,15 @@ export interface TestResult {
   readonly place: Place
   readonly judgement: Judgement
 }
+
+/** The probe failure of an endpoint that a test declares down. */
+const DOWN = {
+  countsAsFailure: true,
+  wasSent: false,
+  hasAnswered: false,
+  cooldownMs: undefined,
+  reason: 'the test says so',
+} as const
 
 /**
  * Runs tests against files with the code that decides in a gateway: offline, without a store.
@@ -72,4 +82,34 @@ async function besideAll(configPaths: readonly string[], cwd: string): Promise<r
       return isFolder ? path : path.replace(/(\.ya?ml)?$/, '.test.yaml')
     }),
   )
+}
+
+/**
+ * The gateway state for a test: its time, and its endpoints that are down. Tests with the same state share one view.
+ */
+class Worlds {
+  readonly context: WhyContext
+  readonly #clock: Clock
+  readonly #views = new Map<string, View>()
+
+  constructor(context: WhyContext, clock: Clock) {
+    this.context = context
+    this.#clock = clock
+  }
+
+  viewFor({ at, down = [] }: Pick<ConfigTest, 'at' | 'down'>): View {
+    const id = JSON.stringify([at, down.toSorted()])
+    const known = this.#views.get(id)
+    if (known) return known
+    const { snapshot } = this.context.view
+    const view = freshView(snapshot, stoppedClock(at ?? this.#clock.nowMs()))
+    for (const name of down) {
+      const endpoint = snapshot.endpoints.get(name)
+      if (!endpoint) continue
+      const state = view.health.of(endpoint)
+      for (let failures = 0; failures < snapshot.health.unhealthyAfter; failures++) state.failed(DOWN, '')
+    }
+    this.#views.set(id, view)
+    return view
+  }
 }

@@ -1,10 +1,14 @@
+import { CommandError } from '../../base/catalogue/command.ts'
 import { readFiles } from '../../config/files.ts'
+import { load } from '../../config/load.ts'
 import { render } from '../../config/render.ts'
 import { Report } from '../../config/report.ts'
 import { resolveDocument } from '../../config/resolve.ts'
 import type { LoadPorts, Problem } from '../../config/types.ts'
 import { parseYaml } from '../../config/yaml.ts'
 import type { Resource } from '../../schema/kinds.ts'
+import type { AppPorts } from '../context.ts'
+import { ConfigurationInvalid } from '../invalid.ts'
 import { Assembly, resource } from './assembled.ts'
 import { type Credential, readDeployment, silenceOf, unknownAddress } from './deployment.ts'
 import { type Left, type Note, Part, Tally } from './parts.ts'
@@ -35,6 +39,32 @@ export type ImportOutcome =
 
 /** Settings with fields that are reported one by one. */
 const SECTIONS = ['litellm_settings', 'router_settings', 'general_settings']
+
+/**
+ * Converts a `config.yaml` of the LiteLLM proxy into a configuration of gw, and validates it like `gw validate`.
+ * @throws {ConfigurationInvalid} if the file is not such a configuration, or does not parse.
+ */
+export async function importedFromLitellm(
+  path: string,
+  ports: AppPorts,
+  options: ImportOptions,
+): Promise<Imported> {
+  const outcome = await importLitellm(path, ports, options)
+  ports.signal.throwIfAborted()
+  if (!outcome.ok) throw new ConfigurationInvalid(outcome.problems)
+  const { imported } = outcome
+  const checked = await load(['-'], {
+    environment: {},
+    known: new Set(),
+    readStdin: async () => Buffer.from(imported.yaml),
+  })
+  if (checked.ok) return imported
+  const [first] = checked.problems
+  throw new CommandError(
+    'unexpected',
+    `The imported configuration is not valid: ${first?.message ?? 'no reason given'}.`,
+  )
+}
 
 /**
  * Converts a `config.yaml` of the LiteLLM proxy (docs.litellm.ai, "Config.yaml") to a configuration of gw.

@@ -1,3 +1,4 @@
+import { pause } from '../../base/clock.ts'
 import { Calendar } from '../../limits/calendar.ts'
 import { decode } from '../../schema/kinds.ts'
 import { openStore } from '../../store/open.ts'
@@ -20,6 +21,15 @@ export interface LiveStatsSources {
 }
 
 type LiveStatsPorts = Pick<AppPorts, 'clock' | 'cwd' | 'signal'>
+
+/** The first rates come early, not after a full interval. */
+const FIRST_MS = 500
+
+export interface Rhythm {
+  readonly intervalMs: number
+  /** The number of samples with rates; absent: unlimited. */
+  readonly count?: number
+}
 
 /** The number of calls for the latency from the store. */
 const LAST_CALLS = 500
@@ -128,6 +138,32 @@ export class LiveStatsMonitor {
     const byModel = await store.accounting.usage({ by: 'model', ...span })
     const calls = await store.accounting.callLogs({ sinceMs: nowMs - LAST_CALLS_MS, limit: LAST_CALLS })
     return { revision, endpoints, keys, traffic: { byEndpoint, byModel, calls } }
+  }
+}
+
+/**
+ * Yields samples until the signal aborts. The first has no rates, and the second follows soon.
+ *
+ * @throws {CommandError} store_… for the store.
+ */
+export async function* watchLiveStats(
+  sources: LiveStatsSources,
+  { intervalMs, count = Number.POSITIVE_INFINITY }: Rhythm,
+  ports: LiveStatsPorts,
+): AsyncGenerator<LiveStats> {
+  const { signal } = ports
+  const monitor = await LiveStatsMonitor.open(sources, ports)
+  try {
+    yield await monitor.sample()
+    for (let made = 0; made < count && !signal.aborted; made++) {
+      await pause(ports.clock, made === 0 ? Math.min(FIRST_MS, intervalMs) : intervalMs, ports.signal)
+      if (!signal.aborted) yield await monitor.sample()
+    }
+  } catch (error) {
+    // An aborted sample is not a failure.
+    if (!signal.aborted) throw error
+  } finally {
+    await monitor.close()
   }
 }
 

@@ -1,6 +1,8 @@
+import { CommandError } from '../../base/catalogue/command.ts'
 import type { Store } from '../../store/types.ts'
 import { loadTree } from '../configuration.ts'
 import type { AppPorts, Context } from '../context.ts'
+import { askControl, type ControlAccess } from '../control-client.ts'
 import { isAlive } from '../gateways.ts'
 import { type ExplainQuery, explain } from './explain.ts'
 import { contextOfFiles } from './from-files.ts'
@@ -52,6 +54,29 @@ export async function explainStore(
     explanation: await explainCall(context, question),
     gateways: await liveGateways(context.store, context.clock.nowMs()),
   }
+}
+
+/**
+ * Asks a running gateway, through its control plane.
+ *
+ * @throws {CommandError} control_plane_unreachable if the control plane does not answer; not_found if no key has that name.
+ */
+export async function explainRemotely(question: ExplainQuery, access: ControlAccess): Promise<Explanation> {
+  const { key, secret, model, path, inputTokens, maxTokens } = question
+  const fields = {
+    ...(model !== undefined && { model }),
+    ...(path !== undefined && { path }),
+    ...(inputTokens !== undefined && { input_tokens: inputTokens }),
+    ...(maxTokens !== undefined && { max_tokens: maxTokens }),
+  }
+  const answer =
+    secret === undefined
+      ? await askControl('explain', access, { query: { ...fields, ...(key !== undefined && { key }) } })
+      : await askControl('explain_secret', access, { body: { ...fields, secret } })
+  if (answer.status === 200) return answer.json as Explanation
+  const { detail, hint } = answer.json as { readonly detail?: string; readonly hint?: string }
+  const code = answer.status === 404 ? 'not_found' : 'control_plane_unreachable'
+  throw new CommandError(code, detail, hint === undefined ? {} : { hint })
 }
 
 async function liveGateways(store: Store, nowMs: number): Promise<readonly string[]> {

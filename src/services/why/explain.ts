@@ -4,10 +4,9 @@ import { yieldToEventLoop } from '../../base/yield-to-event-loop.ts'
 import { didYouMean } from '../../config/did-you-mean.ts'
 import type { CALL_PATHS } from '../../schema/api/why.ts'
 import { INFERENCE_PATHS } from '../../schema/paths.ts'
-import type { WhyContext } from './context.ts'
+import { LoadedLookup, type WhyContext } from './context.ts'
 import { type Caller, type CallOptions, decide } from './decide.ts'
 import { callerNamed, callerOf, callersNamed, explainKeys, explainModels } from './explain-calls.ts'
-import { LoadedLookup } from './loaded-lookup.ts'
 import { decisionToJson, type Explanation } from './to-json.ts'
 
 /** The question: of one key, by name or secret, or of every key; for one model or for all. */

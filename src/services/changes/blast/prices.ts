@@ -1,5 +1,5 @@
-import type { CanonicalSpec, Resource } from '../../../schema/kinds.ts'
-import { decode } from '../../../schema/kinds.ts'
+import { formatNano } from '../../../base/decimal.ts'
+import { type CanonicalSpec, decode, type Resource } from '../../../schema/kinds.ts'
 import { effectivePrice, type PriceFrom, type PriceTerms, pricesOf } from '../../../schema/price.ts'
 import { PRICE_PARTS, type PriceMove, type PricePart } from './types.ts'
 
@@ -31,6 +31,13 @@ export function comingPrices({ name, spec }: Publication, nowMs: number, untilMs
 export function pricedFromMs(spec: CanonicalSpec, nowMs: number): number | undefined {
   const [first] = pricesIn(spec)
   return first && first.fromMs > nowMs ? first.fromMs : undefined
+}
+
+/** `input 2.5 → 3 (+20 %)`, `output (none) → 10`. */
+export function moveText({ part, beforeNano, afterNano, percent }: PriceMove): string {
+  const [from, to] = [beforeNano, afterNano].map(nano => (nano === undefined ? '(none)' : formatNano(nano)))
+  const share = percent === undefined ? '' : ` (${percent > 0 ? '+' : ''}${percent} %)`
+  return `${part} ${from} → ${to}${share}`
 }
 
 function pricesIn(spec: CanonicalSpec): readonly PriceFrom[] {

@@ -1,8 +1,6 @@
-import type { Resource } from '../../../schema/kinds.ts'
-import { decode, KINDS } from '../../../schema/kinds.ts'
+import { decode, KINDS, type Resource } from '../../../schema/kinds.ts'
 import { resourceId } from '../../../store/resources.ts'
 import type { Live, Rename } from '../../../store/types.ts'
-import { publicationsInUse } from '../publications-in-use.ts'
 import { liveUnderNewNames, withBindings } from '../renames.ts'
 import { accessChanges } from './access.ts'
 import { endings } from './endings.ts'
@@ -59,6 +57,23 @@ function unserved(before: readonly Resource[], after: readonly Resource[]): stri
     .map(({ name }) => name)
     .filter(name => !has.has(name))
     .sort()
+}
+
+/** Publications that a binding with weight and an enabled endpoint serves. */
+export function publicationsInUse(resources: readonly Resource[]): ReadonlySet<string> {
+  const enabled = new Set(
+    resources
+      .filter(({ kind, spec }) => kind === 'endpoint' && spec['enabled'] !== false)
+      .map(({ name }) => name),
+  )
+  const served = new Set<string>()
+  for (const { kind, spec } of resources) {
+    if (kind !== 'binding' || spec['weight'] === 0) continue
+    const { publication, endpoint } = spec
+    if (typeof publication === 'string' && typeof endpoint === 'string' && enabled.has(endpoint))
+      served.add(publication)
+  }
+  return served
 }
 
 function currencyIn(resources: readonly Resource[]): string {

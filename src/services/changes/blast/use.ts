@@ -1,4 +1,6 @@
+import { Calendar } from '../../../limits/calendar.ts'
 import type { Accounting } from '../../../store/ledger/types.ts'
+import type { Store } from '../../../store/types.ts'
 
 /** Recent use, from the sums of the ledger. */
 export interface RecentUse extends Pick<Accounting, 'use' | 'lastUse' | 'peaks' | 'keySums'> {
@@ -14,4 +16,16 @@ export const NEVER_USED: RecentUse = {
   keySums: async queries =>
     queries.map(({ key }) => ({ key, totalTokens: 0, totalNano: 0n, windowNano: 0n })),
   budgetStartMs: (_per, _timezone, nowMs) => nowMs,
+}
+
+/** Recent use according to the ledger of a store. */
+export function recentUse({ accounting }: Pick<Store, 'accounting'>): RecentUse {
+  const calendar = new Calendar()
+  return {
+    use: query => accounting.use(query),
+    lastUse: query => accounting.lastUse(query),
+    peaks: query => accounting.peaks(query),
+    keySums: queries => accounting.keySums(queries),
+    budgetStartMs: (per, timezone, nowMs) => calendar.span(per, timezone, nowMs).startMs,
+  }
 }
