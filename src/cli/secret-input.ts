@@ -1,6 +1,6 @@
 import { CommandError } from '../base/catalogue/command.ts'
+import { readStdin } from './io.ts'
 import type { Session } from './session.ts'
-import { readStdin } from './stdin.ts'
 
 const INTERRUPT = '\u0003'
 const END = '\u0004'

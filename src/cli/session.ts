@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import type { ExitCode } from '../base/catalogue/command.ts'
 import type { AppPorts } from '../services/context.ts'
+import type { LiveStatsSources } from '../services/live-stats/monitor.ts'
 import type { Format } from './format.ts'
-import type { Io } from './io.ts'
+import { type Io, readStdin } from './io.ts'
 import type { Output } from './output/output.ts'
-import { readStdin } from './stdin.ts'
 
 /** The flags of every command. */
 export interface GlobalFlags {
@@ -64,4 +64,10 @@ export function appPorts(session: Session): AppPorts {
     signal: session.signal,
     readStdin: () => readStdin(session.io, session.signal),
   }
+}
+
+/** The data sources of `gw top` and `gw status`. */
+export function liveStatsSources({ flags, io }: Session, url: string | undefined): LiveStatsSources {
+  const token = io.environment['METRICS_TOKEN']?.trim()
+  return { storeUrl: flags.store, ...(url !== undefined && { url }), ...(token && { metricsToken: token }) }
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { EXIT } from '../../base/catalogue/command.ts'
 import { startDemoUpstream } from '../../demo/server.ts'
 import { listenFault } from '../../server/listen-fault.ts'
-import { parseListen } from '../listen.ts'
+import { parseListen } from '../addresses.ts'
 import { newCommand } from '../new-command.ts'
 import type { BindHandler, Session } from '../session.ts'
 

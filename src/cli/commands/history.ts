@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { EXIT } from '../../base/catalogue/command.ts'
 import { listRevisions } from '../../services/history.ts'
+import { countArgument } from '../arguments.ts'
 import { inStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
-import { countArgument } from '../numbers.ts'
 import { historyToText } from '../output/history-text.ts'
 import type { BindHandler } from '../session.ts'
 

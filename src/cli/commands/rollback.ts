@@ -10,13 +10,12 @@ import {
   rollBackTo,
   rollbackToJson,
 } from '../../services/history.ts'
+import { deletesArgument, revisionArgument } from '../arguments.ts'
 import { confirm, expectAnswerable } from '../confirm.ts'
 import { inStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
 import { planToText } from '../output/plan-text.ts'
 import { printable, type Style } from '../output/style.ts'
-import { deletesArgument } from '../plan-options.ts'
-import { revisionArgument } from '../revision-argument.ts'
 import type { BindHandler, Session } from '../session.ts'
 import { addWaitOptions, awaitServed, servedText, type WaitFlag } from '../wait-served.ts'
 

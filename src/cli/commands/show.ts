@@ -3,11 +3,11 @@ import { CommandError, EXIT } from '../../base/catalogue/command.ts'
 import { changesWithoutDefaults } from '../../services/changes/fields.ts'
 import { changesToJson } from '../../services/changes/plan-json.ts'
 import { exportRevision, showRevision } from '../../services/history.ts'
+import { revisionArgument } from '../arguments.ts'
 import { inStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
 import { revisionToText } from '../output/history-text.ts'
 import { changesToText } from '../output/plan-text.ts'
-import { revisionArgument } from '../revision-argument.ts'
 import type { BindHandler } from '../session.ts'
 
 interface ShowOptions {

@@ -6,7 +6,7 @@ import { pluralize } from '../../base/pluralize.ts'
 import { runConfigTests } from '../../services/config-tests/run.ts'
 import { configPaths } from '../config-paths.ts'
 import { newCommand } from '../new-command.ts'
-import { glyphsFor } from '../output/glyphs.ts'
+import { glyphsFor } from '../output/style.ts'
 import { testsToGithub, testsToJson, testsToJunit, testsToText } from '../output/test-report.ts'
 import { appPorts, type BindHandler } from '../session.ts'
 

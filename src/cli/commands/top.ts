@@ -3,14 +3,13 @@ import { EXIT, type ExitCode } from '../../base/catalogue/command.ts'
 import { parseDurationMs } from '../../base/units.ts'
 import { watchLiveStats } from '../../services/live-stats/monitor.ts'
 import type { LiveStats } from '../../services/live-stats/types.ts'
-import { noUrlOption } from '../control-address.ts'
-import { gatewayAddress, liveStatsSources } from '../gateway-address.ts'
+import { gatewayAddress, noUrlOption } from '../addresses.ts'
+import { countArgument } from '../arguments.ts'
 import { ENDING_SIGNALS, type Signals } from '../io.ts'
 import { keepProcessAlive } from '../keep-process-alive.ts'
 import { newCommand } from '../new-command.ts'
-import { countArgument } from '../numbers.ts'
 import { liveStatsLine, liveStatsToJson } from '../output/live-stats-text.ts'
-import { appPorts, type BindHandler, type Session } from '../session.ts'
+import { appPorts, type BindHandler, liveStatsSources, type Session } from '../session.ts'
 
 interface Options {
   readonly gateway?: string

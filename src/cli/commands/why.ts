@@ -5,13 +5,13 @@ import { tokenFor } from '../../services/login.ts'
 import { explainFiles, explainRemotely, explainStore } from '../../services/why/ask.ts'
 import type { ExplainQuery } from '../../services/why/explain.ts'
 import type { Explanation } from '../../services/why/to-json.ts'
-import { controlUrlOption } from '../control-address.ts'
+import { controlUrlOption } from '../addresses.ts'
 import { inStore } from '../in-store.ts'
+import { readStdin } from '../io.ts'
 import { newCommand } from '../new-command.ts'
-import { glyphsFor } from '../output/glyphs.ts'
+import { glyphsFor } from '../output/style.ts'
 import { whyToText } from '../output/why-text.ts'
 import { appPorts, type BindHandler, type Session } from '../session.ts'
-import { readStdin } from '../stdin.ts'
 
 interface Options {
   readonly key?: string

@@ -8,7 +8,6 @@ import type {
   PriceMove,
 } from '../../services/changes/blast/types.ts'
 import { moneyText } from './money-text.ts'
-import { subjectText } from './plan-subject.ts'
 import { printable, type Style } from './style.ts'
 
 /** At most so many names in a line and lines of a kind; the rest is a count. JSON has them all. */
@@ -125,6 +124,13 @@ function names(all: readonly string[]): string {
   const shown = all.length <= NAMES + 1 ? all : all.slice(0, NAMES)
   const rest = all.length - shown.length
   return shown.map(printable).join(', ') + (rest > 0 ? ` and ${rest} more` : '')
+}
+
+/** `publication gpt-4o`, `binding gpt-4o → openai`, or `settings`, which exists once. */
+export function subjectText(resource: { readonly kind: string; readonly name: string }): string {
+  if (resource.kind === resource.name) return resource.kind
+  const name = resource.kind === 'binding' ? resource.name.replace(' ', ' → ') : resource.name
+  return printable(`${resource.kind} ${name}`)
 }
 
 function agoText(ms: number): string {

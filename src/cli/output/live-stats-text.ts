@@ -1,6 +1,7 @@
+import { pluralize } from '../../base/pluralize.ts'
 import type { Json } from '../../schema/kinds.ts'
-import { figure, latencyText } from '../../services/live-stats/figures.ts'
 import type { EndpointLiveStats, Flow, LiveStats } from '../../services/live-stats/types.ts'
+import { figure, latencyText } from './figures.ts'
 import { printable } from './style.ts'
 
 /** A sample as one line, for output without a screen. */
@@ -96,4 +97,11 @@ function flowToJson({ name, requestsPerSecond, tokensPerSecond, p50Ms, p95Ms, fa
 
 function rounded(value: number): number {
   return Math.round(value * 1_000) / 1_000
+}
+
+/** A hint about endpoints without any answer or failure yet; undefined if there are none. */
+export function unansweredText(endpoints: number): string | undefined {
+  if (endpoints === 0) return undefined
+  const have = endpoints === 1 ? 'has' : 'have'
+  return `${pluralize(endpoints, 'endpoint')} ${have} not answered yet: \`gw probe\` tests them.`
 }

@@ -1,9 +1,15 @@
 import { inspect } from 'node:util'
 import { COMMAND_FAULTS, CommandError, EXIT, type ExitCode } from '../../base/catalogue/command.ts'
+import type { Problem } from '../../config/types.ts'
 import type { Json } from '../../schema/kinds.ts'
-import { detailsJson, detailsText } from '../failure.ts'
+import { ConflictError, ProbeError } from '../../services/changes/rejections.ts'
+import { ConfigurationInvalid } from '../../services/invalid.ts'
+import { LedgerBroken } from '../../services/ledger.ts'
+import type { SourceLine } from '../../store/types.ts'
 import type { Format } from '../format.ts'
 import type { Io, Sink } from '../io.ts'
+import { checkedToJson, findingsToJson, findingsToText } from './ledger-text.ts'
+import { problemsToJson, problemsToText, problemToText } from './problems.ts'
 import { type ColourWhen, printable, type Style, styleFor } from './style.ts'
 
 /** The result of a command in each format. Only the requested one is computed. */
@@ -103,6 +109,11 @@ export function openOutput(io: Io, format: Format, when: ColourWhen): Output {
   }
 }
 
+/** Prints warnings of valid files on stderr. */
+export function printWarnings(out: Output, warnings: readonly Problem[]): void {
+  for (const warning of warnings) out.info(`${problemToText(warning, out.infoStyle)}\n`)
+}
+
 /** At most so many causes are printed. */
 const MAX_CAUSES = 8
 
@@ -132,6 +143,41 @@ function trace(error: CommandError): string {
 function errorToJson(error: CommandError): Json {
   const { number, message, hint } = error
   return { code: number, message, hint, ...detailsJson(error) }
+}
+
+/** Details of an error beyond its message, which names conflicts and probes already. */
+function detailsText(error: CommandError, format: Format, style: Style): string {
+  if (error instanceof ConfigurationInvalid) return problemsToText(error.problems, format, style)
+  return error instanceof LedgerBroken ? findingsToText(error.findings, style) : ''
+}
+
+/** The same as members of `error`, beside its code, message and hint. */
+function detailsJson(error: CommandError): { readonly [member: string]: Json } {
+  if (error instanceof ConfigurationInvalid) return { problems: problemsToJson(error.problems) }
+  if (error instanceof LedgerBroken) {
+    return { checked: checkedToJson(error.checked), findings: findingsToJson(error.findings) }
+  }
+  if (error instanceof ConflictError) {
+    return {
+      conflicts: error.conflicts.map(({ kind, name, message, place, other }) => ({
+        kind,
+        name,
+        message,
+        ...(place && lineJson(place)),
+        ...(other && { other: lineJson(other) }),
+      })),
+    }
+  }
+  if (error instanceof ProbeError) {
+    return {
+      failures: error.failures.map(({ endpoint, model, cause, hint }) => ({ endpoint, model, cause, hint })),
+    }
+  }
+  return {}
+}
+
+function lineJson({ file, line }: SourceLine): { readonly file: string; readonly line: number } {
+  return { file, line }
 }
 
 /** Escapes control characters of names in a message; line breaks stay. */

@@ -2,8 +2,7 @@ import { pluralize } from '../../base/pluralize.ts'
 import type { Json } from '../../schema/kinds.ts'
 import type { TestResult } from '../../services/config-tests/run.ts'
 import { workflowCommand } from './github.ts'
-import type { Glyphs } from './glyphs.ts'
-import { printable, type Style } from './style.ts'
+import { type Glyphs, printable, type Style } from './style.ts'
 
 /** A line for each test, below its file; a failed one with the expected and the actual result. */
 export function testsToText(results: readonly TestResult[], style: Style, glyphs: Glyphs): string {

@@ -1,6 +1,5 @@
 import type { CandidateJson, CheckJson, DecisionJson, Explanation } from '../../services/why/to-json.ts'
-import type { Glyphs } from './glyphs.ts'
-import { printable, type Style } from './style.ts'
+import { type Glyphs, printable, type Style } from './style.ts'
 import { type Column, table } from './table.ts'
 
 /** An explanation as text: one call as a tree with the verdict last, several as a table. */

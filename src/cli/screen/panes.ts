@@ -1,4 +1,3 @@
-import { agoText, figure, latencyText, shareText } from '../../services/live-stats/figures.ts'
 import type {
   EndpointLiveStats,
   Flow,
@@ -7,6 +6,7 @@ import type {
   LiveStats,
   Rejection,
 } from '../../services/live-stats/types.ts'
+import { agoText, figure, latencyText, shareText } from '../output/figures.ts'
 import type { PaneColumn, Tone } from './lines.ts'
 
 export interface PaneRow {

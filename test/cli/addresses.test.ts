@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseListen } from '../../src/cli/listen.ts'
+import { parseListen } from '../../src/cli/addresses.ts'
 
 describe('an address to listen on', () => {
   it.each([

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { agoText, figure, latencyText, shareText } from '../../../src/services/live-stats/figures.ts'
+import { agoText, figure, latencyText, shareText } from '../../src/cli/output/figures.ts'
 
 it.each([
   [0, '0'],
