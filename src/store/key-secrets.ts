@@ -1,6 +1,7 @@
 import type { Kysely, Selectable } from 'kysely'
 import { CommandError } from '../base/catalogue/command.ts'
 import type { Resource } from '../schema/kinds.ts'
+import { assertExists } from './resources.ts'
 import type { KeySecretsTable, Tables } from './tables.ts'
 import type { Commit, KeySuspension, StoredResource, StoredSecret } from './types.ts'
 
@@ -65,7 +66,7 @@ export async function insertFirstSecret(
   digest: string,
   nowMs: number,
 ): Promise<StoredSecret> {
-  await assertKey(db, key)
+  await assertExists(db, 'key', key)
   if ((await countActive(db, key, nowMs)) > 0) throw hasSecret(key)
   return insertSecret(db, key, digest, nowMs)
 }
@@ -91,7 +92,7 @@ export async function replaceSecrets(
   graceMs: number,
   nowMs: number,
 ): Promise<StoredSecret> {
-  await assertKey(db, key)
+  await assertExists(db, 'key', key)
   if (graceMs === 0) await revoke(db, key, nowMs)
   else {
     const endMs = nowMs + graceMs
@@ -112,7 +113,7 @@ export async function replaceSecrets(
 
 /** Ends every secret of a key; returns how many were active. @throws {CommandError} not_found */
 export async function endSecrets(db: Kysely<Tables>, key: string, nowMs: number): Promise<number> {
-  await assertKey(db, key)
+  await assertExists(db, 'key', key)
   const count = await countActive(db, key, nowMs)
   await revoke(db, key, nowMs)
   return count
@@ -120,7 +121,7 @@ export async function endSecrets(db: Kysely<Tables>, key: string, nowMs: number)
 
 /** Returns whether the key was not suspended before. @throws {CommandError} not_found */
 export async function insertSuspension(db: Kysely<Tables>, key: string, nowMs: number): Promise<boolean> {
-  await assertKey(db, key)
+  await assertExists(db, 'key', key)
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('key_suspensions')
     .values({ key_name: key, suspended_at_ms: nowMs })
@@ -131,7 +132,7 @@ export async function insertSuspension(db: Kysely<Tables>, key: string, nowMs: n
 
 /** Returns whether the key was suspended before. @throws {CommandError} not_found */
 export async function deleteSuspension(db: Kysely<Tables>, key: string): Promise<boolean> {
-  await assertKey(db, key)
+  await assertExists(db, 'key', key)
   const { numDeletedRows } = await db
     .deleteFrom('key_suspensions')
     .where('key_name', '=', key)
@@ -214,16 +215,6 @@ async function insertSecret(
     .returningAll()
     .executeTakeFirstOrThrow()
   return toSecret(row)
-}
-
-async function assertKey(db: Kysely<Tables>, key: string): Promise<void> {
-  const row = await db
-    .selectFrom('resources')
-    .select('name')
-    .where('kind', '=', 'key')
-    .where('name', '=', key)
-    .executeTakeFirst()
-  if (!row) throw new CommandError('not_found', `There is no key ${key}.`)
 }
 
 function toSecret(row: Selectable<KeySecretsTable>): StoredSecret {

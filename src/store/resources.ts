@@ -1,4 +1,5 @@
 import type { Kysely, Selectable } from 'kysely'
+import { CommandError } from '../base/catalogue/command.ts'
 import { type CanonicalSpec, KIND_NAMES, type Kind } from '../schema/kinds.ts'
 import { type AccountNames, accountOfNew } from './renames.ts'
 import type { ResourcesTable, Tables } from './tables.ts'
@@ -147,4 +148,15 @@ export function fromRow(row: Row): StoredResource {
     createdAtMs: row.created_at_ms,
     ...(row.account !== null && { account: row.account }),
   }
+}
+
+/** @throws {CommandError} not_found */
+export async function assertExists(db: Kysely<Tables>, kind: Kind, name: string): Promise<void> {
+  const row = await db
+    .selectFrom('resources')
+    .select('name')
+    .where('kind', '=', kind)
+    .where('name', '=', name)
+    .executeTakeFirst()
+  if (!row) throw new CommandError('not_found', `There is no ${kind} ${name}.`)
 }

@@ -1,19 +1,10 @@
 import type Database from 'better-sqlite3'
 import { SortedMergeCursor } from '../base/sorted-merge-cursor.ts'
-import { KIND_NAMES, type Kind } from '../schema/kinds.ts'
+import { type CanonicalSpec, KIND_NAMES, type Kind } from '../schema/kinds.ts'
 import type { KeySecret, ServedResource, ServedState } from '../schema/state.ts'
 import { inPages, PAGE_ROWS } from './pages.ts'
 import { compareResources } from './resources.ts'
-import { readResourcesAt } from './resources-at.ts'
-import {
-  compareSecrets,
-  isOfRow,
-  isOfSecretRow,
-  type ResourceRow,
-  RowResource,
-  RowSecret,
-  type SecretRow,
-} from './served-rows.ts'
+import { readResourcesAt } from './revision-changes.ts'
 import type { Head } from './types.ts'
 
 const OF_KIND = `select name, spec, created_at_ms, account from resources
@@ -27,6 +18,20 @@ const ACTIVE_SECRETS = `select id, key_name, digest, expires_at_ms from key_secr
   cross join resources on resources.kind = 'key' and resources.name = key_secrets.key_name
   where id > ? and revoked_at_ms is null and (expires_at_ms is null or expires_at_ms > ?)
   order by id limit ${PAGE_ROWS}`
+
+interface ResourceRow {
+  readonly name: string
+  readonly spec: string
+  readonly created_at_ms: number
+  readonly account: string | null
+}
+
+interface SecretRow {
+  readonly id: number
+  readonly key_name: string
+  readonly digest: string
+  readonly expires_at_ms: number | null
+}
 
 /**
  * Reads the state that a gateway serves, without Kysely and a page at a time, yielding to the event loop between two
@@ -181,4 +186,64 @@ async function activeSecrets(
     }
   }
   return secrets
+}
+
+/** A resource backed by its row. The spec is parsed on each access and not kept: the caller keeps the compiled form. */
+class RowResource implements ServedResource {
+  readonly kind: Kind
+  readonly name: string
+  /** Canonical JSON. */
+  readonly text: string
+  readonly createdAtMs: number
+  declare readonly account?: string
+
+  constructor(kind: Kind, row: ResourceRow) {
+    this.kind = kind
+    this.name = row.name
+    this.text = row.spec
+    this.createdAtMs = row.created_at_ms
+    if (row.account !== null) this.account = row.account
+  }
+
+  get spec(): CanonicalSpec {
+    return JSON.parse(this.text) as CanonicalSpec
+  }
+}
+
+function isOfRow(resource: ServedResource | undefined, row: ResourceRow): resource is RowResource {
+  return (
+    resource instanceof RowResource &&
+    resource.text === row.spec &&
+    resource.createdAtMs === row.created_at_ms &&
+    resource.account === (row.account ?? undefined)
+  )
+}
+
+/** A secret backed by its row. */
+class RowSecret implements KeySecret {
+  readonly id: number
+  readonly key: string
+  readonly digest: string
+  declare readonly expiresAtMs?: number
+
+  constructor(row: SecretRow) {
+    this.id = row.id
+    this.key = row.key_name
+    this.digest = row.digest
+    if (row.expires_at_ms !== null) this.expiresAtMs = row.expires_at_ms
+  }
+}
+
+function isOfSecretRow(secret: KeySecret | undefined, row: SecretRow): secret is RowSecret {
+  return (
+    secret !== undefined &&
+    secret.key === row.key_name &&
+    secret.digest === row.digest &&
+    secret.expiresAtMs === (row.expires_at_ms ?? undefined)
+  )
+}
+
+/** Secrets that did not come from a row sort first. */
+function compareSecrets(secret: KeySecret, id: number): number {
+  return secret instanceof RowSecret ? secret.id - id : -1
 }

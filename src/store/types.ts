@@ -133,14 +133,8 @@ export interface StateRetention {
 }
 
 /** The change from revision `base` to the next one. */
-export interface Commit {
-  readonly base: number
-  readonly origin: Origin
-  readonly set?: string
-  readonly author?: string
-  readonly gitCommit?: string
-  readonly restores?: number
-  readonly counts: Counts
+export interface Commit
+  extends Pick<Revision, 'base' | 'origin' | 'set' | 'author' | 'gitCommit' | 'restores' | 'counts'> {
   /** Applied first: `deletes` and `puts` use the new names. */
   readonly renames?: readonly Rename[]
   /**

@@ -1,8 +1,8 @@
 import Database from 'better-sqlite3'
 import type { CallRecord, RejectedCall, Usage } from '../../src/schema/ledger.ts'
 import { LedgerRows } from '../../src/store/ledger/ledger-rows.ts'
+import type { Row } from '../../src/store/ledger/messages.ts'
 import { insertRejected } from '../../src/store/ledger/rejected-calls.ts'
-import type { Row } from '../../src/store/ledger/rows.ts'
 
 /** The start of a quarter of an hour, and what the clock of a test says. */
 export const NOON_MS = Date.UTC(2026, 0, 15, 12)

@@ -5,6 +5,7 @@ import { countArgument } from '../arguments.ts'
 import { inStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
 import { historyToText } from '../output/history-text.ts'
+import { printPage } from '../output/output.ts'
 import type { BindHandler } from '../session.ts'
 
 const LIMIT = 20
@@ -23,12 +24,9 @@ export function historyCommand(bind: BindHandler): Command {
       bind<{ limit?: number }>(async (session, _args, { limit = LIMIT }) => {
         const { out } = session
         const page = await inStore(session, 'read', context => listRevisions(context, { limit }))
-        const revisions = page.data
-        if (revisions.length === 0) out.info('No revisions yet: nothing was ever applied.')
-        out.result({
-          text: () => (revisions.length === 0 ? '' : historyToText(revisions, out.style, out.width)),
-          json: () => page,
-        })
+        printPage(out, page, 'No revisions yet: nothing was ever applied.', revisions =>
+          historyToText(revisions, out.style, out.width),
+        )
         return EXIT.done
       }),
     )

@@ -28,6 +28,7 @@ import { confirm } from '../confirm.ts'
 import { inStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
 import { keysToText, keyToText } from '../output/key-text.ts'
+import { printPage } from '../output/output.ts'
 import { printable } from '../output/style.ts'
 import type { BindHandler, Session } from '../session.ts'
 import { durationArgument, parseTime, timezoneArgument } from '../time-argument.ts'
@@ -360,19 +361,12 @@ function listCommand(bind: BindHandler): Command {
         }
         const isFiltered = expiring !== undefined || unused !== undefined
         const page = await inStore(session, 'read', context => listKeys(context, query))
-        const keys = page.data
-        if (keys.length === 0) {
-          out.info(isFiltered ? 'No such keys.' : 'No keys yet: declare one under `keys` and apply.')
-        }
-        out.result({
-          text: () =>
-            keys.length === 0
-              ? ''
-              : keysToText(keys, session.io.clock.nowMs(), out.style, out.width, {
-                  withExpiry: expiring !== undefined,
-                }),
-          json: () => page,
-        })
+        const none = isFiltered ? 'No such keys.' : 'No keys yet: declare one under `keys` and apply.'
+        printPage(out, page, none, keys =>
+          keysToText(keys, session.io.clock.nowMs(), out.style, out.width, {
+            withExpiry: expiring !== undefined,
+          }),
+        )
         return EXIT.done
       }),
     )

@@ -5,6 +5,7 @@ import { ALL_ROWS } from '../../services/paging.ts'
 import { createToken, listTokens, revokeToken, type TokenShown } from '../../services/tokens.ts'
 import { inStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
+import { printPage } from '../output/output.ts'
 import { printable } from '../output/style.ts'
 import { type Column, table } from '../output/table.ts'
 import type { BindHandler } from '../session.ts'
@@ -74,13 +75,9 @@ function listCommand(bind: BindHandler): Command {
         const { out, io } = session
         const query = { limit: ALL_ROWS, user }
         const page = await inStore(session, 'read', context => listTokens(context, query))
-        const tokens = page.data
-        if (tokens.length === 0) out.info('No tokens yet: `gw tokens create NAME --user USER`.')
-        out.result({
-          text: () =>
-            tokens.length === 0 ? '' : table(columns(io.clock.nowMs()), tokens, out.style, out.width),
-          json: () => page,
-        })
+        printPage(out, page, 'No tokens yet: `gw tokens create NAME --user USER`.', tokens =>
+          table(columns(io.clock.nowMs()), tokens, out.style, out.width),
+        )
         return EXIT.done
       }),
     )

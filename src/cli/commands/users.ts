@@ -12,6 +12,7 @@ import {
 } from '../../services/users.ts'
 import { inStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
+import { printPage } from '../output/output.ts'
 import { printable } from '../output/style.ts'
 import { table } from '../output/table.ts'
 import { newPassword } from '../secret-input.ts'
@@ -72,14 +73,10 @@ function createCommand(bind: BindHandler): Command {
 function listCommand(bind: BindHandler): Command {
   return newCommand('list', 'List the users.', ['gw users list']).action(
     bind(async session => {
-      const { out } = session
       const page = await inStore(session, 'read', context => listUsers(context, { limit: ALL_ROWS }))
-      const users = page.data
-      if (users.length === 0) out.info('No users yet: `gw users create NAME --role admin`.')
-      out.result({
-        text: () => (users.length === 0 ? '' : usersToText(users, session)),
-        json: () => page,
-      })
+      printPage(session.out, page, 'No users yet: `gw users create NAME --role admin`.', users =>
+        usersToText(users, session),
+      )
       return EXIT.done
     }),
   )

@@ -5,6 +5,7 @@ import { bookWallet, showWallet, walletEntries } from '../../services/wallet.ts'
 import { countArgument, parseAmount, parseSigned } from '../arguments.ts'
 import { inStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
+import { printPage } from '../output/output.ts'
 import { bookedToText, entriesToText, walletToText } from '../output/wallet-text.ts'
 import type { BindHandler } from '../session.ts'
 
@@ -103,13 +104,10 @@ function entriesCommand(bind: BindHandler): Command {
           page: await walletEntries(context, { tenant, limit }),
           currency: await readCurrency(context.store),
         }))
-        const entries = page.data
-        if (entries.length === 0) out.info(`The wallet of ${tenant} has no entries yet.`)
-        if (entries.length === limit) out.info(`Shows the newest ${limit}; for more: --limit N.`)
-        out.result({
-          text: () => (entries.length === 0 ? '' : entriesToText(entries, currency, out.style, out.width)),
-          json: () => page,
-        })
+        if (page.data.length === limit) out.info(`Shows the newest ${limit}; for more: --limit N.`)
+        printPage(out, page, `The wallet of ${tenant} has no entries yet.`, entries =>
+          entriesToText(entries, currency, out.style, out.width),
+        )
         return EXIT.done
       }),
     )

@@ -109,6 +109,18 @@ export function openOutput(io: Io, format: Format, when: ColourWhen): Output {
   }
 }
 
+/** Prints a list from the store. If it is empty, only `none`, on stderr. */
+export function printPage<Row>(
+  out: Output,
+  page: { readonly data: readonly Row[] },
+  none: string,
+  text: (rows: readonly Row[]) => string,
+): void {
+  const rows = page.data
+  if (rows.length === 0) out.info(none)
+  out.result({ text: () => (rows.length === 0 ? '' : text(rows)), json: () => page })
+}
+
 /** Prints warnings of valid files on stderr. */
 export function printWarnings(out: Output, warnings: readonly Problem[]): void {
   for (const warning of warnings) out.info(`${problemToText(warning, out.infoStyle)}\n`)

@@ -1,4 +1,4 @@
-import type { HoldId } from './rows.ts'
+import type { HoldId } from './messages.ts'
 
 /** The part of a hold that its end and the balance of its tenant need. */
 export interface OpenHold extends HoldId {

@@ -1,6 +1,6 @@
 import { GwError } from '../../base/catalogue/wire.ts'
 import type { Hold, HoldEnd } from '../../schema/ledger.ts'
-import type { Answers, LedgerQuery } from './rows.ts'
+import type { Answers, LedgerQuery } from './messages.ts'
 
 /** The caller of an item that was sent to the writer. */
 export type PendingEntry =

@@ -1,5 +1,5 @@
 import type { CallRecord, Claim, Hold, HoldEnd, Settlement } from '../../schema/ledger.ts'
-import type { Answers, HoldId, LedgerQuery } from './rows.ts'
+import type { Answers, HoldId, LedgerQuery } from './messages.ts'
 
 /** How far past its deadline a hold may be before the sweeper ends it (spec/money.md §5). */
 export const SWEEP_AFTER_MS = 60_000

@@ -11,11 +11,10 @@ import {
 } from '../../schema/ledger.ts'
 import type { Lease } from './lease.ts'
 import { MessageBatcher } from './message-batcher.ts'
-import type { Item, Report } from './messages.ts'
+import type { Answers, Item, LedgerQuery, Report, RowFault, Short } from './messages.ts'
 import { describeRow, LOG, type PendingEntry, PendingQueue, unavailable } from './pending-queue.ts'
 import { claimOf, type RecoveryPorts, recoverHolds, sweepHolds } from './recovery.ts'
 import { RejectedSample } from './rejected-calls.ts'
-import type { Answers, LedgerQuery, RowFault, Short } from './rows.ts'
 import type { Adjustments, Balances, Ledger, LedgerEvents } from './types.ts'
 
 const CLOSE_WITHIN_MS = 10_000

@@ -1,6 +1,5 @@
 import type { CallRecord, Flag, Hold, HoldEnd, Usage } from '../../schema/ledger.ts'
-import type { Item } from './messages.ts'
-import type { Row } from './rows.ts'
+import type { Item, Row } from './messages.ts'
 
 /**
  * Rows as flat lists, for the message to the writer's thread: cloning the objects of one request costs 11 µs, cloning

@@ -1,8 +1,7 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 import { type LedgerRows, RowRejected } from './ledger-rows.ts'
-import type { Item, Post, Report, WriterSettings } from './messages.ts'
+import type { Item, Post, Report, Row, WriterSettings } from './messages.ts'
 import type { LedgerQueries } from './queries.ts'
-import type { Row } from './rows.ts'
 
 const FIRST_PAUSE_MS = 10
 const LONGEST_PAUSE_MS = 1_000

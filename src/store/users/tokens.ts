@@ -1,5 +1,6 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { CommandError } from '../../base/catalogue/command.ts'
+import { assertExists } from '../resources.ts'
 import type { Tables, TokensTable } from '../tables.ts'
 import type { NewToken, StoredToken, TokenQuery, UsedToken } from './types.ts'
 import { known, toUser, users } from './users.ts'
@@ -16,7 +17,7 @@ export async function insertToken(db: Db, made: NewToken, nowMs: number): Promis
   const tenant = user.tenant ?? made.tenant
   if (user.tenant !== undefined && made.tenant !== undefined && made.tenant !== user.tenant)
     throw new CommandError('usage', `${user.name} is bound to the tenant ${user.tenant}.`)
-  if (tenant !== undefined) await assertTenant(db, tenant)
+  if (tenant !== undefined) await assertExists(db, 'tenant', tenant)
   await db.deleteFrom('tokens').where('user_id', '=', userId).where('expires_at_ms', '<=', nowMs).execute()
   const existing = await db.selectFrom('tokens').select('name').where('user_id', '=', userId).execute()
   if (existing.some(other => other.name === name))
@@ -43,26 +44,14 @@ export async function insertToken(db: Db, made: NewToken, nowMs: number): Promis
 }
 
 export async function selectTokens(db: Db, { user, after, limit = 50 }: TokenQuery): Promise<StoredToken[]> {
-  let query = db
-    .selectFrom('tokens')
-    .innerJoin('users', 'users.id', 'tokens.user_id')
-    .selectAll('tokens')
-    .select('users.name as user')
-    .orderBy('tokens.id')
-    .limit(limit)
+  let query = tokens(db).orderBy('tokens.id').limit(limit)
   if (user !== undefined) query = query.where('users.name', '=', user)
   if (after !== undefined) query = query.where('tokens.id', '>', after)
   return (await query.execute()).map(toToken)
 }
 
 export async function selectToken(db: Db, id: string): Promise<StoredToken | undefined> {
-  const row = await db
-    .selectFrom('tokens')
-    .innerJoin('users', 'users.id', 'tokens.user_id')
-    .selectAll('tokens')
-    .select('users.name as user')
-    .where('tokens.id', '=', id)
-    .executeTakeFirst()
+  const row = await tokens(db).where('tokens.id', '=', id).executeTakeFirst()
   return row && toToken(row)
 }
 
@@ -70,11 +59,7 @@ export async function selectToken(db: Db, id: string): Promise<StoredToken | und
  * The token of a digest, and its user with the rights of the token, which never exceed the current rights of the user.
  */
 export async function selectUsedToken(db: Db, digest: string, nowMs: number): Promise<UsedToken | undefined> {
-  const row = await db
-    .selectFrom('tokens')
-    .innerJoin('users', 'users.id', 'tokens.user_id')
-    .selectAll('tokens')
-    .select('users.name as user')
+  const row = await tokens(db)
     .where('tokens.digest', '=', digest)
     .where('tokens.expires_at_ms', '>', nowMs)
     .where(isStillValid())
@@ -106,14 +91,13 @@ export async function deleteTokensOf(db: Db, tenant: string): Promise<void> {
   await db.deleteFrom('tokens').where('tenant', '=', tenant).execute()
 }
 
-async function assertTenant(db: Db, tenant: string): Promise<void> {
-  const found = await db
-    .selectFrom('resources')
-    .select('name')
-    .where('kind', '=', 'tenant')
-    .where('name', '=', tenant)
-    .executeTakeFirst()
-  if (!found) throw new CommandError('not_found', `There is no tenant ${tenant}.`)
+/** Tokens with the names of their users. */
+function tokens(db: Db) {
+  return db
+    .selectFrom('tokens')
+    .innerJoin('users', 'users.id', 'tokens.user_id')
+    .selectAll('tokens')
+    .select('users.name as user')
 }
 
 function toToken(row: Selectable<TokensTable> & { readonly user: string }): StoredToken {

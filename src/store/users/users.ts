@@ -1,5 +1,6 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { CommandError } from '../../base/catalogue/command.ts'
+import { assertExists } from '../resources.ts'
 import type { Tables, UsersTable } from '../tables.ts'
 import { forgetDevices } from './login-origins.ts'
 import type { NewUser, User, UserChange } from './types.ts'
@@ -28,7 +29,7 @@ export async function selectUser(
 export async function insertUser(db: Db, made: NewUser, nowMs: number): Promise<User> {
   const { name, role, tenant, passwordHash } = made
   if (await selectUser(db, name)) throw new CommandError('already_exists', `A user ${name} already exists.`)
-  await assertTenant(db, tenant)
+  if (tenant !== undefined) await assertExists(db, 'tenant', tenant)
   const row = { name, role, tenant: tenant ?? null, enabled: 1, password_hash: passwordHash }
   await db
     .insertInto('users')
@@ -52,7 +53,7 @@ export async function updateUser(
   const tenant = place ? place.tenant : user.tenant
   const willBeEnabled = enabled ?? user.enabled
   if (role === user.role && tenant === user.tenant && willBeEnabled === user.enabled) return user
-  if (place || willBeEnabled) await assertTenant(db, tenant)
+  if (tenant !== undefined && (place || willBeEnabled)) await assertExists(db, 'tenant', tenant)
   await db
     .updateTable('users')
     .set({ role, tenant: tenant ?? null, enabled: Number(willBeEnabled), version: user.version + 1 })
@@ -109,17 +110,6 @@ export function users(db: Db) {
     .selectFrom('users')
     .selectAll('users')
     .select(sql<number>`(select count(*) from sessions where user_id = users.id)`.as('sessions'))
-}
-
-async function assertTenant(db: Db, tenant: string | undefined): Promise<void> {
-  if (tenant === undefined) return
-  const row = await db
-    .selectFrom('resources')
-    .select('name')
-    .where('kind', '=', 'tenant')
-    .where('name', '=', tenant)
-    .executeTakeFirst()
-  if (!row) throw new CommandError('not_found', `There is no tenant ${tenant}.`)
 }
 
 /** Without an enabled administrator no user could log in to enable one. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../../src/services/changes/plan.ts'
 import { planToJson } from '../../../src/services/changes/plan-json.ts'
-import { emptyLive } from '../../../src/store/empty.ts'
+import { emptyLive } from './empty-live.ts'
 import {
   binding,
   endpoint,

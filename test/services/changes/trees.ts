@@ -1,9 +1,9 @@
 import type { DeclaredResource, Tree } from '../../../src/config/types.ts'
 import { bindingName, type Kind } from '../../../src/schema/kinds.ts'
-import { emptyLive } from '../../../src/store/empty.ts'
 import { compareResources } from '../../../src/store/resources.ts'
 import type { Live, OwnedResource, StoredResource } from '../../../src/store/types.ts'
 import { canonical } from '../../store/samples.ts'
+import { emptyLive } from './empty-live.ts'
 
 /** A declared resource out of what a file would say; at line `line` of `gw.yaml`. */
 function extractDeclarations(kind: Kind, name: string, input: unknown = {}, line = 1): DeclaredResource {

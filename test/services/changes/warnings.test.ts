@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { plan } from '../../../src/services/changes/plan.ts'
-import { emptyLive } from '../../../src/store/empty.ts'
+import { emptyLive } from './empty-live.ts'
 import { binding, endpoint, key, liveWith, ownedBy, publication, tree } from './trees.ts'
 
 const codes = (made: ReturnType<typeof plan>) => made.warnings.map(({ code, name }) => `${code} ${name}`)

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
-import type { Row } from '../../../src/store/ledger/rows.ts'
+import type { Row } from '../../../src/store/ledger/messages.ts'
 import type { UsageQuery } from '../../../src/store/ledger/types.ts'
 import { NO_USAGE, plusUsage, QUARTER_MS } from '../../../src/store/ledger/usage-sums.ts'
 import { openStore } from '../../../src/store/open.ts'

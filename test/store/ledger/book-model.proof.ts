@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Claim } from '../../../src/schema/ledger.ts'
-import type { Row } from '../../../src/store/ledger/rows.ts'
+import type { Row } from '../../../src/store/ledger/messages.ts'
 import { QUARTER_MS } from '../../../src/store/ledger/usage-sums.ts'
 import { inMemory } from './in-memory.ts'
 import { Oracle } from './oracle.ts'

@@ -1,5 +1,5 @@
 import type { Hold, HoldEnd, Settlement } from '../../../src/schema/ledger.ts'
-import type { Row, RowFault } from '../../../src/store/ledger/rows.ts'
+import type { Row, RowFault } from '../../../src/store/ledger/messages.ts'
 
 /** The ledger as maps: one obvious step for each row, no batches, no sums kept. */
 export class Oracle {

@@ -1,4 +1,4 @@
-import type { Live } from './types.ts'
+import type { Live } from '../../../src/store/types.ts'
 
 /** The state of a store that does not exist yet: the base of a plan against it. */
 export function emptyLive(atMs: number): Live {
