@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 import { CommandError } from '../base/catalogue/command.ts'
+import { iso } from '../base/iso.ts'
 import { parseDurationMs } from '../base/units.ts'
 import { Calendar } from '../limits/calendar.ts'
 import { timestamp, timeZone } from '../schema/scalars.ts'
@@ -70,5 +71,5 @@ function dayStart(dateMs: number, timezone: string): number {
 }
 
 function isoDate(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10)
+  return iso(ms).slice(0, 10)
 }

@@ -1,6 +1,7 @@
 import { existsSync, linkSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { CommandError } from '../base/catalogue/command.ts'
+import { iso } from '../base/iso.ts'
 import { type CopyWatch, copyStore, SIDE_FILES, type StoreCopy, syncToDisk } from '../store/copy.ts'
 import { fileIdentity, makeFolder } from '../store/database.ts'
 import { storeFault } from '../store/faults.ts'
@@ -89,7 +90,7 @@ export async function restore(
     const fresh = beside(store, ports)
     const copy = await copyStore(path, fresh, { ...watch, signal: ports.signal })
     try {
-      const former = `${store}.before-${new Date(ports.clock.nowMs()).toISOString().replaceAll(/[:.]/g, '-')}`
+      const former = `${store}.before-${iso(ports.clock.nowMs()).replaceAll(/[:.]/g, '-')}`
       const hadFormer = replaceStore(fresh, store, former)
       return { ...copy, store, file: path, ...(hadFormer && { former }) }
     } finally {

@@ -1,4 +1,5 @@
 import { healthReason } from '../base/catalogue/health.ts'
+import { iso } from '../base/iso.ts'
 import type { ReloadReport } from '../snapshot/holder.ts'
 import type { Snapshot } from '../snapshot/types.ts'
 import type { EndpointCounts } from '../upstream/routing/health-registry.ts'
@@ -65,7 +66,7 @@ export function healthAnswer(
     in_flight: inFlight,
     reload: {
       ok: report.ok,
-      at: new Date(report.atMs).toISOString(),
+      at: iso(report.atMs),
       ...(report.rejected && {
         rejected_revision: report.rejected.revision,
         problems: [...report.rejected.problems],

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { CommandError } from '../base/catalogue/command.ts'
+import { iso } from '../base/iso.ts'
 import type { TokenScope } from '../schema/token.ts'
 import type { AppPorts } from './context.ts'
 import { askControl, type ControlAnswer } from './control-client.ts'
@@ -33,7 +34,7 @@ export async function logIn(
   const { token: session } = expected(opened, 201, url) as { readonly token: string }
   const access = { url, token: session, signal }
   try {
-    const name = `gw login ${hostname()} ${new Date(clock.nowMs()).toISOString().replace(/\.\d+Z$/, 'Z')}`
+    const name = `gw login ${hostname()} ${iso(clock.nowMs()).replace(/\.\d+Z$/, 'Z')}`
       .replaceAll(/[^A-Za-z0-9 ._@:/-]/g, '-')
       .slice(0, 64)
     const made = await askControl('create_token', access, { body: { name, scope, expires_in: expiresIn } })

@@ -47,7 +47,7 @@ function withQuietDays(days: readonly UsageRow[]): UsageRow[] {
   const [first, last] = [dates[0] ?? 0, dates.at(-1) ?? -1]
   const all: UsageRow[] = []
   for (let date = first; date <= last; date += DAY_MS) {
-    const label = new Date(date).toISOString().slice(0, 10)
+    const label = iso(date).slice(0, 10)
     all.push(byDate.get(date) ?? { ...NO_USAGE, label })
   }
   return all

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { CommandError, EXIT, type ExitCode } from '../../base/catalogue/command.ts'
+import { iso } from '../../base/iso.ts'
 import { pluralize } from '../../base/pluralize.ts'
 import { formatDurationMs, parseDurationMs } from '../../base/units.ts'
 import type { OperationOf } from '../../schema/api/operations.ts'
@@ -157,7 +158,7 @@ function policyOf(options: CreateOptions, nowMs: number): { readonly [field: str
 
 function expiryOf(text: string, nowMs: number): string {
   const ms = parseTime('--expires', text, 'ahead', { nowMs, timezone: 'UTC' })
-  if (ms > nowMs) return new Date(ms).toISOString()
+  if (ms > nowMs) return iso(ms)
   throw new CommandError('usage', `\`--expires ${text}\` is in the past.`, {
     hint: 'Name a time in the future, such as 90d or 2030-01-31.',
   })

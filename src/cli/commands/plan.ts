@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { CommandError, EXIT } from '../../base/catalogue/command.ts'
+import { iso } from '../../base/iso.ts'
 import { hasFewDeletes } from '../../services/changes/delete-guard.ts'
 import { withoutDefaults } from '../../services/changes/fields.ts'
 import { planToJson } from '../../services/changes/plan-json.ts'
@@ -65,7 +66,7 @@ export function planCommand(bind: BindHandler): Command {
         )
         const { plan, tree, warnings, radius } = made
         printWarnings(out, warnings)
-        const until = made.expiresAtMs === undefined ? undefined : new Date(made.expiresAtMs).toISOString()
+        const until = made.expiresAtMs === undefined ? undefined : iso(made.expiresAtMs)
         out.result({
           text: () => {
             const text = planToText(withoutDefaults(plan, tree), out.style, radius)

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { EXIT } from '../../base/catalogue/command.ts'
 import { formatNano } from '../../base/decimal.ts'
+import { iso } from '../../base/iso.ts'
 import { pluralize } from '../../base/pluralize.ts'
 import type { Json } from '../../schema/kinds.ts'
 import type { EndpointLiveStats, GatewayLiveStats } from '../../services/live-stats/types.ts'
@@ -134,7 +135,7 @@ function storeToJson({ revision, resources, maintenance, lastHour, currency }: S
     revision: revision
       ? {
           id: revision.id,
-          at: new Date(revision.createdAtMs).toISOString(),
+          at: iso(revision.createdAtMs),
           author: revision.author ?? null,
           git_commit: revision.gitCommit ?? null,
         }

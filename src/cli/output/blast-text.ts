@@ -1,3 +1,4 @@
+import { pluralize } from '../../base/pluralize.ts'
 import { formatDurationMs } from '../../base/units.ts'
 import { moveText } from '../../services/changes/blast/prices.ts'
 import type {
@@ -66,7 +67,7 @@ function endingText(
   const ago = `last used ${agoText(nowMs - lastUsedAtMs)}`
   if (day.requests === 0) return `${subjectText({ kind, name })} ${what}: ${ago}`
   const { requests, tokens, amountNano } = day
-  const traffic = `${requests} request${requests === 1 ? '' : 's'}, ${tokens} tokens, ${moneyText(amountNano, currency)} in the last 24 h`
+  const traffic = `${pluralize(requests, 'request')}, ${tokens} tokens, ${moneyText(amountNano, currency)} in the last 24 h`
   return `${subjectText({ kind, name })} ${style.removed(what)}: ${traffic}, ${ago}`
 }
 

@@ -1,3 +1,4 @@
+import { iso } from '../../base/iso.ts'
 import { pluralize } from '../../base/pluralize.ts'
 import type { Json } from '../../schema/kinds.ts'
 import type { EndpointLiveStats, Flow, LiveStats } from '../../services/live-stats/types.ts'
@@ -10,7 +11,7 @@ export function liveStatsLine({ atMs, gateways, endpoints, total, storeRevision 
   const unhealthy = endpoints.filter(({ state }) => state === 'unhealthy').map(({ name }) => name)
   const { requestsPerSecond, tokensPerSecond, inFlight, rejectedPerSecond } = total
   const parts = [
-    new Date(atMs).toISOString(),
+    iso(atMs),
     `revision ${storeRevision ?? gateways[0]?.revision ?? '-'}`,
     states || 'no gateway',
     `${figure(requestsPerSecond)} req/s`,
@@ -32,7 +33,7 @@ export function liveStatsToJson(liveStats: LiveStats): { readonly [member: strin
   const { atMs, seconds, storeRevision, gateways, endpoints, models, rejections, keys, total, notes } =
     liveStats
   return {
-    at: new Date(atMs).toISOString(),
+    at: iso(atMs),
     seconds: rounded(seconds),
     store_revision: storeRevision ?? null,
     total: {
@@ -46,7 +47,7 @@ export function liveStatsToJson(liveStats: LiveStats): { readonly [member: strin
         name,
         url: url ?? null,
         version: version ?? null,
-        started_at: startedAtMs === undefined ? null : new Date(startedAtMs).toISOString(),
+        started_at: startedAtMs === undefined ? null : iso(startedAtMs),
         state,
         revision,
         behind: isBehind,
@@ -78,7 +79,7 @@ export function endpointToJson({ name, state, sinceMs, reason }: EndpointLiveSta
   return {
     name,
     state,
-    since: sinceMs === undefined ? null : new Date(sinceMs).toISOString(),
+    since: sinceMs === undefined ? null : iso(sinceMs),
     reason: reason ?? null,
   }
 }

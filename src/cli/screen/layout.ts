@@ -1,3 +1,4 @@
+import { iso } from '../../base/iso.ts'
 import { textWidth } from '../../base/text-width.ts'
 import type { LiveStats } from '../../services/live-stats/types.ts'
 import { figure } from '../output/figures.ts'
@@ -45,7 +46,7 @@ function header(
 ): readonly Line[] {
   const states = [...new Set(gateways.map(({ state }) => state))]
   const isFine = states.every(state => state === 'ok')
-  const time = new Date(atMs).toISOString().slice(11, 19)
+  const time = iso(atMs).slice(11, 19)
   const revision = storeRevision ?? gateways[0]?.revision
   const state = states.length === 0 ? 'no gateway' : states.join(', ')
   const about = `  ${time}Z  ${revision === undefined ? '' : `revision ${revision}  `}`

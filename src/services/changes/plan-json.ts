@@ -1,4 +1,5 @@
 import { formatNano } from '../../base/decimal.ts'
+import { iso } from '../../base/iso.ts'
 import type { Json } from '../../schema/kinds.ts'
 import type { BlastRadius, LoweredLimit } from './blast/types.ts'
 import { inUse, verdict } from './blast/verdict.ts'
@@ -77,7 +78,7 @@ function radiusToJson(radius: BlastRadius): { readonly [member: string]: Json } 
       name,
       how,
       last_24h: { requests: day.requests, tokens: day.tokens, cost: formatNano(day.amountNano) },
-      last_used_at: lastUsedAtMs === undefined ? null : new Date(lastUsedAtMs).toISOString(),
+      last_used_at: lastUsedAtMs === undefined ? null : iso(lastUsedAtMs),
     })),
     currency: radius.currency,
   }

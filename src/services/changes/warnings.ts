@@ -1,4 +1,5 @@
 import { formatNano } from '../../base/decimal.ts'
+import { iso } from '../../base/iso.ts'
 import type { Resource } from '../../schema/kinds.ts'
 import { resourceId } from '../../store/resources.ts'
 import type { Live, SourceLine } from '../../store/types.ts'
@@ -112,15 +113,15 @@ function datedPrices(publication: Pick<Resource, 'name' | 'spec'>, nowMs: number
     ...unpriced.map(message => ({ code: 'unpriced', kind: 'publication', name, message }) as const),
     ...coming.map(price => {
       const moves = price.moves.map(moveText).join(', ')
-      const message = `from ${iso(price.fromMs)} on: ${moves || 'the same price'}`
+      const message = `from ${startText(price.fromMs)} on: ${moves || 'the same price'}`
       return { code: 'price_from', kind: 'publication', name, message } as const
     }),
   ]
 }
 
-function iso(ms: number): string {
-  return new Date(ms)
-    .toISOString()
+/** A time without the parts that are zero: `2026-01-01T12:30Z`, `2026-01-01`. */
+function startText(ms: number): string {
+  return iso(ms)
     .replace(/:00\.000Z$/, 'Z')
     .replace('T00:00Z', '')
 }

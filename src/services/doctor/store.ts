@@ -1,4 +1,5 @@
 import { CommandError } from '../../base/catalogue/command.ts'
+import { iso } from '../../base/iso.ts'
 import { inspectStore, type StoreFile } from '../../store/inspect.ts'
 import { MasterKey } from '../../store/master-key.ts'
 import { openStore } from '../../store/open.ts'
@@ -88,7 +89,7 @@ function fileDiagnoses({ walBytes, isOpenToOthers, damage, path }: StoreFile): r
 /** A clock behind the newest revision would end budgets late and expire keys late. */
 export function clockDiagnosis(nowMs: number, newest: Revision | undefined): Diagnosis {
   const aheadMs = (newest?.createdAtMs ?? 0) - nowMs
-  const now = new Date(nowMs).toISOString()
+  const now = iso(nowMs)
   if (aheadMs <= CLOCK_SLACK_MS) return fine('clock', `It is ${now}.`)
   return {
     check: 'clock',

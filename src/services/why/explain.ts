@@ -1,5 +1,6 @@
 import { CommandError } from '../../base/catalogue/command.ts'
 import type { Clock } from '../../base/clock.ts'
+import { iso } from '../../base/iso.ts'
 import { yieldToEventLoop } from '../../base/yield-to-event-loop.ts'
 import { didYouMean } from '../../config/did-you-mean.ts'
 import type { CALL_PATHS } from '../../schema/api/why.ts'
@@ -39,7 +40,7 @@ export async function explain(
   const call = { inputTokens, ...(path && { path }), ...(maxTokens !== undefined && { maxTokens }) }
   const head = {
     source,
-    at: new Date(view.clock.nowMs()).toISOString(),
+    at: iso(view.clock.nowMs()),
     ...(revision !== undefined && { revision }),
     unknown: [...unknown],
   }

@@ -1,4 +1,5 @@
 import type { GwError } from '../../base/catalogue/wire.ts'
+import { iso } from '../../base/iso.ts'
 import type { LimitReport } from '../../limits/limits.ts'
 import type { FixedCheck } from '../../schema/api/why.ts'
 import type { Kind } from '../../schema/kinds.ts'
@@ -139,7 +140,8 @@ function hintOfEndpoints({ decision: { candidates, callOptions }, lookup }: Situ
       return `give the binding of ${name} a weight${placeOf('publication', callOptions.model, lookup)}`
     if (obstacle === 'full')
       return `raise \`max_concurrency\` of endpoints.${name}${place}, or wait for a request to end`
-    if (obstacle === 'cooling_down') return `wait until ${iso(health.cooldownUntilMs)}, as ${name} asked for`
+    if (obstacle === 'cooling_down')
+      return `wait until ${timeOf(health.cooldownUntilMs)}, as ${name} asked for`
     return `run \`gw probe ${name}\` to see why it fails`
   })
   return sentence([...new Set(parts)].join('; '))
@@ -165,11 +167,13 @@ function hintOfLimit(
 function waitFor({ heldUntil, usage }: LimitReport, retryAfterMs: number | undefined): string | undefined {
   if (heldUntil === 'last_byte') return 'Wait for a request to end'
   if (retryAfterMs !== undefined) return `Wait ${Math.ceil(retryAfterMs / 1_000)} s`
-  return usage.freshAtMs === undefined ? undefined : `Wait until ${iso(usage.freshAtMs)}, when it starts anew`
+  return usage.freshAtMs === undefined
+    ? undefined
+    : `Wait until ${timeOf(usage.freshAtMs)}, when it starts anew`
 }
 
-function iso(ms: number | undefined): string {
-  return ms === undefined ? 'it does' : new Date(ms).toISOString()
+function timeOf(ms: number | undefined): string {
+  return ms === undefined ? 'it does' : iso(ms)
 }
 
 function sentence(text: string): string {

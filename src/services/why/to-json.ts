@@ -1,6 +1,7 @@
 import { retryAfterSeconds } from '../../base/catalogue/retry-after.ts'
 import { type GwError, WIRE_ERRORS } from '../../base/catalogue/wire.ts'
 import { formatNano } from '../../base/decimal.ts'
+import { iso } from '../../base/iso.ts'
 import type { LimitReport } from '../../limits/limits.ts'
 import type { OperationOf } from '../../schema/api/operations.ts'
 import type { AnswerOf } from '../../schema/api/types.ts'
@@ -124,26 +125,25 @@ function usageToJson({ info, usage: { limit, burst, used, held, needed, freshAtM
     ...(used !== undefined && { used: amountJson(used) }),
     held: amountJson(held),
     needed: amountJson(needed),
-    ...(freshAtMs !== undefined && { fresh_at: new Date(freshAtMs).toISOString() }),
+    ...(freshAtMs !== undefined && { fresh_at: iso(freshAtMs) }),
   }
 }
 
 function candidateToJson({ target, health, obstacle, share }: Candidate): CandidateJson {
   const { endpoint, servedModel, priority, weight } = target
-  const time = (ms: number) => new Date(ms).toISOString()
   return {
     endpoint: endpoint.name,
     served_model: servedModel,
     priority,
     weight,
     health: health.state,
-    ...(health.state !== 'unknown' && { health_since: time(health.sinceMs) }),
+    ...(health.state !== 'unknown' && { health_since: iso(health.sinceMs) }),
     ...(health.reason !== undefined && { reason: health.reason }),
     ...(obstacle && { obstacle }),
     in_flight: health.inFlight,
     ...(Number.isFinite(endpoint.maxConcurrency) && { max_concurrency: endpoint.maxConcurrency }),
-    ...(health.cooldownUntilMs !== undefined && { cooldown_until: time(health.cooldownUntilMs) }),
-    ...(health.nextProbeMs !== undefined && { next_probe: time(health.nextProbeMs) }),
+    ...(health.cooldownUntilMs !== undefined && { cooldown_until: iso(health.cooldownUntilMs) }),
+    ...(health.nextProbeMs !== undefined && { next_probe: iso(health.nextProbeMs) }),
     share,
   }
 }
@@ -161,5 +161,5 @@ function detailOfLimit({ info, of, usage: { limit, burst } }: LimitReport): stri
 }
 
 function expiryOf(expiresAtMs: number): string {
-  return Number.isFinite(expiresAtMs) ? `until ${new Date(expiresAtMs).toISOString()}` : 'without an end'
+  return Number.isFinite(expiresAtMs) ? `until ${iso(expiresAtMs)}` : 'without an end'
 }

@@ -1,3 +1,4 @@
+import { pluralize } from '../../../base/pluralize.ts'
 import type { Plan } from '../types.ts'
 import type { BlastRadius, Ending } from './types.ts'
 
@@ -27,14 +28,10 @@ export function verdict({ counts }: Pick<Plan, 'counts'>, radius: BlastRadius | 
 export function breakage(radius: BlastRadius): readonly string[] {
   const used = inUse(radius).length
   return [
-    radius.brokenKeys > 0 && `breaks ${counted(radius.brokenKeys, 'key')}`,
+    radius.brokenKeys > 0 && `breaks ${pluralize(radius.brokenKeys, 'key')}`,
     radius.unserved.length > 0 &&
-      `leaves ${counted(radius.unserved.length, 'publication')} without an endpoint`,
-    radius.limits.length > 0 && `lowers ${counted(radius.limits.length, 'limit')} below recent use`,
+      `leaves ${pluralize(radius.unserved.length, 'publication')} without an endpoint`,
+    radius.limits.length > 0 && `lowers ${pluralize(radius.limits.length, 'limit')} below recent use`,
     used > 0 && `${used} in use ${used === 1 ? 'goes' : 'go'} away`,
   ].filter(part => part !== false)
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }

@@ -1,4 +1,5 @@
 import type Database from 'better-sqlite3'
+import { iso } from '../../../base/iso.ts'
 import { NANO_PER_UNIT, parts, plus, type Whole } from '../columns.ts'
 import type { Finding } from '../types.ts'
 import {
@@ -205,7 +206,7 @@ export class QuarterRecount {
     const row = this.#stored.all(key, quarter, quarter + 1).find(({ place }) => place === text)
     const stored = row ? storedSums(row) : NO_USAGE
     const added = plusUsage(stored, difference)
-    const at = new Date(quarter * QUARTER_MS).toISOString().slice(0, 16)
+    const at = iso(quarter * QUARTER_MS).slice(0, 16)
     return {
       table: 'usage_quarters',
       row: `${key}, ${publication}, ${endpoint}, quarter ${at}Z`,
