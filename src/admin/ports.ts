@@ -43,8 +43,9 @@ export interface UseCasePorts {
   readonly check: Check
   readonly probe: EndpointContext['probe']
   readonly sealCredential: EndpointContext['sealCredential']
-  /** Answered by the gateway, which may be in another thread; so are the next two. */
-  readonly status: () => Promise<Omit<AnswerOf<OperationOf<'get_status'>>, 'store_revision'>>
+  /** The token for `/metrics` of the gateways; absent: only their `/health` is read. */
+  readonly metricsToken?: string | undefined
+  /** Answered by the gateway, which may be in another thread; so is the next one. */
   readonly endpointHealth: EndpointContext['endpointHealth']
   readonly explainHere: ExplainHere
   /** Aborted when the control plane has ended. */

@@ -78,7 +78,7 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
       hasher,
       check: wouldServe(ended.signal),
       configurations,
-      status: async () => (await ports.health()).body,
+      metricsToken: environment['METRICS_TOKEN']?.trim() || undefined,
       endpointHealth: async () => healthShown(await ports.endpoints()),
       sealCredential: (secret, boundTo) => sealCredential(secret, boundTo, { masterKey, random, clock }),
       probe: (order, credential) =>

@@ -8,8 +8,6 @@ import type { EndpointCounts } from '../upstream/routing/health-registry.ts'
 export interface HealthAnswer {
   readonly httpStatus: 200 | 503
   readonly json: string
-  /** The same as data, for the `status` operation of the control plane. */
-  readonly body: HealthBody
 }
 
 export interface HealthBody {
@@ -75,7 +73,7 @@ export function healthAnswer(
     ...(ledgerHealthy !== undefined && { ledger: { ok: ledgerHealthy } }),
     ...(endpoints && { endpoints }),
   }
-  return { httpStatus: draining || unbillable || !snapshot ? 503 : 200, json: JSON.stringify(body), body }
+  return { httpStatus: draining || unbillable || !snapshot ? 503 : 200, json: JSON.stringify(body) }
 }
 
 function ownReasons(

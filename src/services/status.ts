@@ -1,7 +1,13 @@
+import { formatNano } from '../base/decimal.ts'
+import { iso } from '../base/iso.ts'
+import type { OperationOf } from '../schema/api/operations.ts'
+import type { AnswerOf } from '../schema/api/types.ts'
+import { openStore } from '../store/open.ts'
 import type { Revision, Store } from '../store/types.ts'
-import type { AppPorts } from './context.ts'
+import type { AppPorts, Context } from './context.ts'
 import { currencyOf } from './currency.ts'
 import { LiveStatsMonitor, type LiveStatsSources } from './live-stats/monitor.ts'
+import { endpointToJson, gatewayToJson } from './live-stats/to-json.ts'
 import type { LiveStats } from './live-stats/types.ts'
 import { type MaintenanceShown, maintenanceOf } from './maintenance.ts'
 
@@ -25,31 +31,51 @@ export interface StoreStatus {
   readonly currency: string
 }
 
+/** The document of a status report. */
+export type StatusShown = AnswerOf<OperationOf<'get_status'>>
+
 type StatusPorts = Pick<AppPorts, 'clock' | 'cwd' | 'signal'>
 
 const HOUR_MS = 3_600_000
 
 /** @throws {CommandError} store_… for the store, which is not read if an address is given. */
 export async function statusNow(sources: LiveStatsSources, ports: StatusPorts): Promise<Status> {
-  const monitor = await LiveStatsMonitor.open(sources, ports)
+  const { url, storeUrl } = sources
+  if (url !== undefined) return statusOf(undefined, sources, ports)
+  const store = await openStore(storeUrl, { mode: 'read', clock: ports.clock, folder: ports.cwd })
   try {
-    const liveStats = await monitor.sample()
-    const store = monitor.store && (await storeStatus(monitor.store, ports.clock.nowMs()))
-    return { liveStats, ...(store && { store }), problems: problemsOf(liveStats, store) }
+    return await statusOf(store, sources, ports)
   } finally {
-    await monitor.close()
+    await store.close()
   }
 }
 
+/** The status of the gateways that serve the store. @param metricsToken the token for their `/metrics`. */
+export async function showStatus(
+  { store, clock, signal }: Pick<Context, 'store' | 'clock' | 'signal'>,
+  metricsToken: string | undefined,
+): Promise<StatusShown> {
+  const sources = metricsToken === undefined ? {} : { metricsToken }
+  return statusToJson(await statusOf(store, sources, { clock, signal }))
+}
+
+async function statusOf(
+  store: Store | undefined,
+  sources: Omit<LiveStatsSources, 'storeUrl'>,
+  ports: Pick<StatusPorts, 'clock' | 'signal'>,
+): Promise<Status> {
+  const liveStats = await LiveStatsMonitor.ofState(store, sources, ports).sample()
+  const shown = store && (await storeStatus(store, ports.clock.nowMs()))
+  return { liveStats, ...(shown && { store: shown }), problems: problemsOf(liveStats, shown) }
+}
+
 async function storeStatus(store: Store, untilMs: number): Promise<StoreStatus> {
-  const live = await store.live()
+  const live = await store.find({ kind: 'settings' })
   const [revision] = await store.revisions({ limit: 1 })
   const usage = await store.accounting.usage({ by: 'model', sinceMs: untilMs - HOUR_MS, untilMs })
-  const resources: Record<string, number> = {}
-  for (const { kind } of live.resources) resources[kind] = (resources[kind] ?? 0) + 1
   return {
     ...(revision && { revision }),
-    resources,
+    resources: await store.countResources(),
     maintenance: maintenanceOf(live),
     lastHour: {
       requests: usage.reduce((sum, row) => sum + row.requests, 0),
@@ -82,6 +108,41 @@ function problemsOf(
       ),
     ...(store?.maintenance.on && serving.length === 0 ? ['Maintenance is on.'] : []),
   ]
+}
+
+export function statusToJson({ liveStats, store, problems }: Status): StatusShown {
+  const { atMs, storeRevision, gateways, endpoints, unanswered, notes } = liveStats
+  return {
+    at: iso(atMs),
+    store_revision: storeRevision ?? null,
+    problems: [...problems],
+    gateways: gateways.map(gatewayToJson),
+    endpoints: endpoints.map(endpointToJson),
+    unanswered,
+    ...(store && storeToJson(store)),
+    notes: [...notes],
+  }
+}
+
+function storeToJson({ revision, resources, maintenance, lastHour, currency }: StoreStatus) {
+  return {
+    revision: revision
+      ? {
+          id: revision.id,
+          at: iso(revision.createdAtMs),
+          author: revision.author ?? null,
+          git_commit: revision.gitCommit ?? null,
+        }
+      : null,
+    resources: { ...resources },
+    maintenance: maintenance.on,
+    last_hour: {
+      requests: lastHour.requests,
+      tokens: lastHour.tokens,
+      amount: formatNano(lastHour.amountNano),
+      currency,
+    },
+  }
 }
 
 function sentence(text: string): string {

@@ -33,6 +33,19 @@ export async function selectResources(db: Kysely<Tables>): Promise<StoredResourc
   return rows.map(fromRow).sort(compareResources)
 }
 
+/** The number of resources by kind, in the order of references between kinds. */
+export async function selectCounts(db: Kysely<Tables>): Promise<Readonly<Record<string, number>>> {
+  const rows = await db
+    .selectFrom('resources')
+    .select(({ fn }) => ['kind', fn.countAll<number>().as('count')])
+    .groupBy('kind')
+    .execute()
+  const counts = new Map<string, number>(rows.map(({ kind, count }) => [kind, count]))
+  return Object.fromEntries(
+    KIND_NAMES.flatMap(kind => (counts.has(kind) ? [[kind, counts.get(kind) ?? 0]] : [])),
+  )
+}
+
 /** The resources with the given names, as far as they exist. */
 export async function selectNamed(
   db: Kysely<Tables>,

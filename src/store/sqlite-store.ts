@@ -21,7 +21,7 @@ import { NamedAccounting } from './ledger/named-accounting.ts'
 import type { Accounting } from './ledger/types.ts'
 import { selectBalances } from './ledger/wallet.ts'
 import { Accounts, selectAccountNames } from './renames.ts'
-import { selectResources } from './resources.ts'
+import { selectCounts, selectResources } from './resources.ts'
 import { readResourcesAt } from './revision-changes.ts'
 import { selectHead, selectRevision, selectRevisions } from './revisions.ts'
 import { SqliteServingStore } from './serving-store.ts'
@@ -107,6 +107,10 @@ export class SqliteStore implements Store {
       ...(await findResources(db, query)),
       ...maintenanceField(await selectMaintenance(db)),
     }))
+  }
+
+  countResources(): Promise<Readonly<Record<string, number>>> {
+    return this.#read(selectCounts)
   }
 
   readState(before?: ServedState): Promise<ServedState> {

@@ -239,6 +239,8 @@ export interface Store {
   live(): Promise<Live>
   /** The part of the current state that a query selects; secrets and suspensions only of the keys in the result. */
   find(query: ResourceQuery): Promise<Live>
+  /** The number of resources of each kind that has any. */
+  countResources(): Promise<Readonly<Record<string, number>>>
   /**
    * The state that a gateway serves now. From then on `changed` compares with it.
    * @param before An earlier state: its unchanged objects are reused.

@@ -206,7 +206,10 @@ ${more}`
     await within(1_000, async () => (await models(gateway, secret))?.includes('openai/mine:1') === true)
     // The name is there with the revision before.
     const revision = bound.body['created_revision']
-    await within(1_000, async () => (await rest('GET', '/status')).body['revision'] === revision)
+    await within(1_000, async () => {
+      const { gateways } = (await rest('GET', '/status')).body
+      return Array.isArray(gateways) && gateways[0]?.revision === revision
+    })
 
     // Applying the files again, and others, leaves it alone.
     folder.write('gw.yaml', file('second', 'settings: { currency: EUR }'))

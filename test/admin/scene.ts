@@ -148,13 +148,6 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
       }),
       sealCredential: (secret, boundTo) =>
         sealCredential(secret, boundTo, { masterKey, random: systemRandom, clock }),
-      status: async () => ({
-        status: 'ok',
-        revision: 1,
-        reasons: [],
-        in_flight: 0,
-        reload: { ok: true, at: new Date(clock.nowMs()).toISOString() },
-      }),
       endpointHealth: async () =>
         new Map([['declared', { state: 'healthy', since: '2026-01-15T12:00:00.000Z' }]]),
       explainHere: async () => undefined,

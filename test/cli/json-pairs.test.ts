@@ -155,6 +155,22 @@ const PAIRS: readonly Pair[] = [
   },
   { words: 'history', id: 'list_revisions', sent: { query: { limit: '20' } } },
   { words: 'history --limit 1', id: 'list_revisions', sent: { query: { limit: '1' } } },
+  {
+    words: 'status',
+    id: 'get_status',
+    begin: ({ store }) =>
+      store.reportGateway({
+        id: 'g',
+        pid: 7,
+        host: 'box',
+        url: 'http://127.0.0.1:9',
+        version: '1.2.3',
+        startedAtMs: 0,
+        revision: 1,
+        keyVersion: 1,
+        rejected: { revision: 2, reason: 'no price' },
+      }),
+  },
   { words: 'users list', id: 'list_users', sent: { query: { limit: '500' } } },
   {
     words: 'users create tom --tenant acme --password -',
@@ -228,7 +244,6 @@ const WITHOUT_COMMAND: Partial<Record<OperationId, string>> = {
   delete_tenant: 'on the command line tenants are in files',
   update_key: 'on the command line the policy of a key is in a file, or given at its creation',
   list_calls: '`gw logs` prints JSON Lines of the same documents: see below',
-  get_status: 'the status of one process; `gw status` shows all gateways of a store',
   list_audit: 'only over REST',
 }
 

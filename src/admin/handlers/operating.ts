@@ -1,11 +1,12 @@
 import { listAudit } from '../../services/audit.ts'
 import { setMaintenance, showMaintenance } from '../../services/maintenance.ts'
+import { showStatus } from '../../services/status.ts'
 import type { HandlersOf } from '../call.ts'
 import type { UseCasePorts } from '../ports.ts'
 
 type Ids = 'get_maintenance' | 'set_maintenance' | 'get_status' | 'list_audit'
 
-export function operatingHandlers({ status }: Pick<UseCasePorts, 'status'>): HandlersOf<Ids> {
+export function operatingHandlers({ metricsToken }: Pick<UseCasePorts, 'metricsToken'>): HandlersOf<Ids> {
   return {
     async get_maintenance({ context }) {
       return { body: await showMaintenance(context) }
@@ -14,8 +15,7 @@ export function operatingHandlers({ status }: Pick<UseCasePorts, 'status'>): Han
       return { body: await setMaintenance(context, body) }
     },
     async get_status({ context }) {
-      const { revision } = await context.store.head()
-      return { body: { ...(await status()), store_revision: revision } }
+      return { body: await showStatus(context, metricsToken) }
     },
     async list_audit({ query, context }) {
       return { body: await listAudit(context, query) }

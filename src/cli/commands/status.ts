@@ -1,15 +1,12 @@
 import type { Command } from 'commander'
 import { EXIT } from '../../base/catalogue/command.ts'
-import { formatNano } from '../../base/decimal.ts'
-import { iso } from '../../base/iso.ts'
 import { pluralize } from '../../base/pluralize.ts'
-import type { Json } from '../../schema/kinds.ts'
 import type { EndpointLiveStats, GatewayLiveStats } from '../../services/live-stats/types.ts'
-import { type Status, type StoreStatus, statusNow } from '../../services/status.ts'
+import { type Status, type StoreStatus, statusNow, statusToJson } from '../../services/status.ts'
 import { gatewayAddress, noUrlOption } from '../addresses.ts'
 import { newCommand } from '../new-command.ts'
 import { agoText, figure } from '../output/figures.ts'
-import { endpointToJson, liveStatsToJson, unansweredText } from '../output/live-stats-text.ts'
+import { unansweredText } from '../output/live-stats-text.ts'
 import { moneyText } from '../output/money-text.ts'
 import { printable, type Style } from '../output/style.ts'
 import { type Column, table } from '../output/table.ts'
@@ -41,7 +38,7 @@ export function statusCommand(bind: BindHandler): Command {
         const { out } = session
         const status = await statusNow(liveStatsSources(session, gateway), appPorts(session))
         for (const note of status.liveStats.notes) out.info(note)
-        out.result({ text: () => toText(status, out.style, out.width), json: () => toJson(status) })
+        out.result({ text: () => toText(status, out.style, out.width), json: () => statusToJson(status) })
         return exitCode && status.problems.length > 0 ? EXIT.unhealthy : EXIT.done
       }),
     )
@@ -112,41 +109,4 @@ function endpointColumns(nowMs: number): readonly Column<EndpointLiveStats>[] {
     { title: 'SINCE', cell: ({ sinceMs }) => (sinceMs === undefined ? '-' : agoText(nowMs - sinceMs)) },
     { title: 'REASON', cell: ({ reason }) => reason ?? '-', narrowest: 10, dispensable: true },
   ]
-}
-
-function toJson({ liveStats, store, problems }: Status): Json {
-  const { at, store_revision: storeRevision, gateways, notes } = liveStatsToJson(liveStats)
-  return {
-    at: at ?? null,
-    store_revision: storeRevision ?? null,
-    problems: [...problems],
-    gateways: gateways ?? [],
-    endpoints: liveStats.endpoints.map(endpointToJson),
-    unanswered: liveStats.unanswered,
-    ...(store && storeToJson(store)),
-    notes: notes ?? [],
-  }
-}
-
-function storeToJson({ revision, resources, maintenance, lastHour, currency }: StoreStatus): {
-  readonly [member: string]: Json
-} {
-  return {
-    revision: revision
-      ? {
-          id: revision.id,
-          at: iso(revision.createdAtMs),
-          author: revision.author ?? null,
-          git_commit: revision.gitCommit ?? null,
-        }
-      : null,
-    resources: { ...resources },
-    maintenance: maintenance.on,
-    last_hour: {
-      requests: lastHour.requests,
-      tokens: lastHour.tokens,
-      amount: formatNano(lastHour.amountNano),
-      currency,
-    },
-  }
 }

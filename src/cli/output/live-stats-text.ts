@@ -1,7 +1,8 @@
 import { iso } from '../../base/iso.ts'
 import { pluralize } from '../../base/pluralize.ts'
 import type { Json } from '../../schema/kinds.ts'
-import type { EndpointLiveStats, Flow, LiveStats } from '../../services/live-stats/types.ts'
+import { endpointToJson, gatewayToJson } from '../../services/live-stats/to-json.ts'
+import type { Flow, LiveStats } from '../../services/live-stats/types.ts'
 import { figure, latencyText } from './figures.ts'
 import { printable } from './style.ts'
 
@@ -42,19 +43,7 @@ export function liveStatsToJson(liveStats: LiveStats): { readonly [member: strin
       in_flight: total.inFlight,
       rejected_per_second: total.rejectedPerSecond === undefined ? null : rounded(total.rejectedPerSecond),
     },
-    gateways: gateways.map(
-      ({ name, url, version, state, revision, isBehind, inFlight, reasons, startedAtMs }) => ({
-        name,
-        url: url ?? null,
-        version: version ?? null,
-        started_at: startedAtMs === undefined ? null : iso(startedAtMs),
-        state,
-        revision,
-        behind: isBehind,
-        in_flight: inFlight,
-        reasons: [...reasons],
-      }),
-    ),
+    gateways: gateways.map(gatewayToJson),
     endpoints: endpoints.map(endpoint => ({ ...endpointToJson(endpoint), ...flowToJson(endpoint) })),
     unanswered: liveStats.unanswered,
     models: models.map(flowToJson),
@@ -72,15 +61,6 @@ export function liveStatsToJson(liveStats: LiveStats): { readonly [member: strin
       limits: limits.map(({ limit, used, of, share }) => ({ limit, used, of, share: rounded(share) })),
     })),
     notes: [...notes],
-  }
-}
-
-export function endpointToJson({ name, state, sinceMs, reason }: EndpointLiveStats) {
-  return {
-    name,
-    state,
-    since: sinceMs === undefined ? null : iso(sinceMs),
-    reason: reason ?? null,
   }
 }
 

@@ -4,30 +4,59 @@ import { userName } from '../user.ts'
 import { pageOf, pageQuery, time } from './shapes.ts'
 import type { Operation } from './types.ts'
 
+const gateway = z
+  .strictObject({
+    name: z.string().describe('Host and process, or the address.'),
+    url: z.string().nullable(),
+    version: z.string().nullable(),
+    started_at: time.nullable(),
+    state: z
+      .enum(['ok', 'degraded', 'draining', 'maintenance', 'silent'])
+      .describe('As in its `/health`; `silent` without an answer.'),
+    revision: z.int().describe('The revision that it serves.'),
+    behind: z.boolean().describe('The store has a newer revision.'),
+    in_flight: z.int().describe('Requests in flight.'),
+    reasons: z.array(z.string()).describe('Problems, each as `code: sentence`.'),
+  })
+  .meta({ id: 'gateway', description: 'A gateway that serves the store.' })
+
 const status = z
   .strictObject({
-    status: z.enum(['ok', 'degraded', 'draining', 'maintenance']),
-    revision: z.int().describe('The revision that is served.'),
-    store_revision: z.int().describe('The newest revision of the store.'),
-    reasons: z.array(z.string()).describe('Problems, each as `code: sentence`.'),
-    in_flight: z.int().describe('Requests in flight.'),
-    reload: z.strictObject({
-      ok: z.boolean(),
-      at: time,
-      rejected_revision: z.int().optional(),
-      problems: z.array(z.string()).optional(),
-    }),
-    ledger: z.strictObject({ ok: z.boolean() }).optional().describe('Absent if this process has no ledger.'),
-    endpoints: z
+    at: time,
+    store_revision: z.int().nullable().describe('The newest revision of the store.'),
+    problems: z.array(z.string()).describe('In sentences; empty if all is well.'),
+    gateways: z.array(gateway),
+    endpoints: z.array(
+      z.strictObject({
+        name: z.string(),
+        state: z.enum(['healthy', 'unhealthy', 'disabled', 'unknown']),
+        since: time.nullable(),
+        reason: z.string().nullable().describe('The reason, if it is unhealthy.'),
+      }),
+    ),
+    unanswered: z.int().describe('Enabled endpoints that have neither answered nor failed yet.'),
+    revision: z
       .strictObject({
-        healthy: z.int(),
-        unhealthy: z.int(),
-        unknown: z.int().describe('Endpoints that have neither answered nor failed yet.'),
+        id: z.int(),
+        at: time,
+        author: z.string().nullable(),
+        git_commit: z.string().nullable(),
       })
+      .nullable()
       .optional()
-      .describe('Counts of enabled endpoints by health; absent if this process has no gateway.'),
+      .describe('The newest revision; null if nothing was applied yet.'),
+    resources: z.record(z.string(), z.int()).optional().describe('Counts by kind.'),
+    maintenance: z.boolean().optional().describe('Inference answers 503.'),
+    last_hour: z
+      .strictObject({ requests: z.int(), tokens: z.int(), amount: z.string(), currency: z.string() })
+      .optional()
+      .describe('Rounded to quarters of an hour.'),
+    notes: z.array(z.string()).describe('Sources that could not be read, and what would help.'),
   })
-  .meta({ id: 'status', description: 'The status of this process, as reported by `/health`.' })
+  .meta({
+    id: 'status',
+    description: 'The gateways of the store with their revisions, and current problems.',
+  })
 
 const line = z
   .strictObject({
@@ -96,7 +125,8 @@ export const statusOperations = {
     path: '/status',
     tag: 'status',
     summary: 'Show the status',
-    answer: { status: 200, description: 'The status of this process.', schema: status },
+    description: 'Of all gateways that serve the store. The status of this process alone is at `/health`.',
+    answer: { status: 200, description: 'The status.', schema: status },
   },
 } as const satisfies Record<string, Operation>
 

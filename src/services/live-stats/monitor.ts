@@ -45,6 +45,9 @@ interface AskedGateway {
 const TOKEN = 'METRICS_TOKEN, the same for `gw serve` and here, also shows'
 const UNSEEN: SeenEndpoint = { state: 'unknown' }
 
+const NO_KEYS: KeysSample = { keys: [], sums: new Map(), usage: [] }
+const NO_TRAFFIC: StoreTraffic = { byEndpoint: [], byModel: [], calls: [] }
+
 /** The result of one sample. */
 interface StatsSample {
   readonly atMs: number
@@ -65,19 +68,27 @@ interface StoreSample {
  * from the store of this machine. If both have a value, `/metrics` is more exact.
  */
 export class LiveStatsMonitor {
-  readonly #sources: LiveStatsSources
-  readonly #ports: LiveStatsPorts
+  readonly #sources: Omit<LiveStatsSources, 'storeUrl'>
+  readonly #ports: Pick<LiveStatsPorts, 'clock' | 'signal'>
+  /** Reads what rates are computed from. */
+  readonly #hasRates: boolean
   /** Absent if an address is given. */
-  readonly store: Store | undefined
+  readonly #store: Store | undefined
   readonly #calendar = new Calendar()
   /** Store sums are compared from this time on, so that they only grow. */
   readonly #sinceMs: number
   #before: StatsSample | undefined
 
-  private constructor(sources: LiveStatsSources, ports: LiveStatsPorts, store: Store | undefined) {
+  private constructor(
+    sources: Omit<LiveStatsSources, 'storeUrl'>,
+    ports: Pick<LiveStatsPorts, 'clock' | 'signal'>,
+    store: Store | undefined,
+    hasRates = true,
+  ) {
+    this.#hasRates = hasRates
     this.#sources = sources
     this.#ports = ports
-    this.store = store
+    this.#store = store
     this.#sinceMs = Math.floor(ports.clock.nowMs() / QUARTER_MS) * QUARTER_MS
   }
 
@@ -91,6 +102,15 @@ export class LiveStatsMonitor {
     return new LiveStatsMonitor(sources, ports, store)
   }
 
+  /** Samples the state alone, without rates and limits. The store stays open. */
+  static ofState(
+    store: Store | undefined,
+    sources: Omit<LiveStatsSources, 'storeUrl'>,
+    ports: Pick<LiveStatsPorts, 'clock' | 'signal'>,
+  ): Pick<LiveStatsMonitor, 'sample'> {
+    return new LiveStatsMonitor(sources, ports, store, false)
+  }
+
   /** @throws the signal's reason; {CommandError} store_… if the store fails. */
   async sample(): Promise<LiveStats> {
     const before = this.#before
@@ -100,7 +120,7 @@ export class LiveStatsMonitor {
   }
 
   async close(): Promise<void> {
-    await this.store?.close()
+    await this.#store?.close()
   }
 
   async #sampleAll(): Promise<StatsSample> {
@@ -114,14 +134,14 @@ export class LiveStatsMonitor {
         answer: gateway.url === undefined ? {} : await askGateway(gateway.url, { token, signal }),
       })),
     )
-    const store = this.store && (await this.#sampleStore(this.store, atMs))
+    const store = this.#store && (await this.#sampleStore(this.#store, atMs))
     return { atMs, monotonicMs: clock.monotonicMs(), gateways: answered, ...(store && { store }) }
   }
 
   async #gateways(): Promise<readonly AskedGateway[]> {
     const { url } = this.#sources
-    if (url !== undefined || this.store === undefined) return [{ name: url ?? '', url }]
-    const stored = await this.store.gateways()
+    if (url !== undefined || this.#store === undefined) return [{ name: url ?? '', url }]
+    const stored = await this.#store.gateways()
     return stored.map(gateway => ({
       name: `${gateway.host}:${gateway.pid}`,
       url: gateway.url === undefined ? undefined : reachable(gateway.url),
@@ -133,6 +153,7 @@ export class LiveStatsMonitor {
     const span = { sinceMs: this.#sinceMs, untilMs: nowMs }
     const { revision } = await store.head()
     const { resources: endpoints } = await store.find({ kind: 'endpoint' })
+    if (!this.#hasRates) return { revision, endpoints, keys: NO_KEYS, traffic: NO_TRAFFIC }
     const keys = await sampleKeys(store, this.#calendar, { sinceMs: this.#sinceMs, nowMs })
     const byEndpoint = await store.accounting.usage({ by: 'endpoint', ...span })
     const byModel = await store.accounting.usage({ by: 'model', ...span })
@@ -170,7 +191,7 @@ export async function* watchLiveStats(
 function liveStatsOf(
   before: StatsSample | undefined,
   after: StatsSample,
-  sources: LiveStatsSources,
+  sources: Pick<LiveStatsSources, 'metricsToken'>,
 ): LiveStats {
   const seconds = before ? Math.max(0.001, (after.monotonicMs - before.monotonicMs) / 1_000) : 0
   const all = after.gateways.flatMap(({ answer }) => [...(answer.samples?.values() ?? [])])
@@ -293,7 +314,7 @@ function unansweredIn(endpoints: readonly EndpointLiveStats[], { gateways, store
 
 function notesOn(
   { gateways, store }: StatsSample,
-  sources: LiveStatsSources,
+  sources: Pick<LiveStatsSources, 'metricsToken'>,
   isMeasured: boolean,
 ): readonly string[] {
   if (gateways.length === 0) return ['No gateway serves this store: start one with `gw serve`.']

@@ -17,13 +17,6 @@ const LOOPBACK = { host: '127.0.0.1', port: 0 }
 const HEALTHY: HealthAnswer = {
   httpStatus: 200,
   json: '{"status":"ok"}',
-  body: {
-    status: 'ok',
-    revision: 1,
-    reasons: [],
-    in_flight: 0,
-    reload: { ok: true, at: '2026-01-01T00:00:00.000Z' },
-  },
 }
 
 /** The thread as it is, and a main thread that notes what it is told: lines, and `flush`. */

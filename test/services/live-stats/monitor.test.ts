@@ -10,6 +10,7 @@ import { tempDir } from '../../support/temp-dir.ts'
 import { type WholeGateway, wholeGateway } from '../../support/whole-gateway.ts'
 
 const TOKEN = 'a-token-of-the-operator'
+const PASSWORD = 'correct horse battery'
 const ANSWER = {
   choices: [],
   model: 'served',
@@ -276,4 +277,23 @@ keys: { app: { kind: platform } }
     const elsewhere = await status({}, ['--gateway', fresh.gatewayUrl])
     expect(elsewhere.stdout).toContain('2 endpoints have not answered yet')
   })
+})
+
+it('REST answers the status of a running gateway as `gw status` prints it', async () => {
+  const own = tempDir(onTestFinished)
+  const config = own.write('gw.yaml', 'version: 1\nsettings: { currency: EUR }\n')
+  const environment = { METRICS_TOKEN: TOKEN, GW_ADMIN_PASSWORD: PASSWORD }
+  const { controlUrl, store } = await wholeGateway(onTestFinished, config, environment)
+  const opened = await fetch(`${controlUrl}/api/v1/session`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ username: 'admin', password: PASSWORD }),
+  })
+  const { token } = (await opened.json()) as { readonly token: string }
+  const headers = { authorization: `Bearer ${token}` }
+  const answered: unknown = await (await fetch(`${controlUrl}/api/v1/status`, { headers })).json()
+  expect(answered).toMatchObject({ gateways: [{ state: 'ok', behind: false }], problems: [], notes: [] })
+  const world = { cwd: own.path, clock: systemClock, environment }
+  const { stdout } = await gw(['status', '--store', store, '--format', 'json'], world)
+  expect(JSON.parse(stdout)).toEqual({ ...(answered as object), at: expect.any(String) })
 })
