@@ -8,8 +8,8 @@ export default defineConfig({
     maxWorkers: 2,
     // No test changes a module, and an import costs more than most tests.
     isolate: false,
-    // A slower test says so itself.
-    testTimeout: 10_000,
+    // On a busy machine; a slower test says so itself.
+    testTimeout: 20_000,
     hookTimeout: 30_000,
     expect: { poll: { timeout: 5_000 } },
     reporters: reporters(),

@@ -95,7 +95,9 @@ test('a name of an endpoint, a tenant or a key may hold slashes and colons, and 
   }
 })
 
-test('whatever text is asked for by a path, it is a name that is there or a 404', async () => {
+test('whatever text is asked for by a path, it is a name that is there or a 404', {
+  timeout: 60_000,
+}, async () => {
   const text = fc.string({ unit: 'binary', maxLength: 40 })
   await fc.assert(
     fc.asyncProperty(text, async name => {

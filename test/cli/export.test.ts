@@ -30,7 +30,7 @@ describe('gw export', () => {
     expect((await run('diff -c - --exit-code', stdout)).exit).toBe(0)
   })
 
-  it('then diff is empty for any configuration, in YAML and in JSON', { timeout: 30_000 }, async () => {
+  it('then diff is empty for any configuration, in YAML and in JSON', { timeout: 60_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(generatedTree, async tree => {
         dir = tempDir(onTestFinished)

@@ -84,7 +84,7 @@ describe('gw login', () => {
     expect(await why()).toMatchObject({ exit: 4 })
   })
 
-  it('rejects a wrong password, and a file that others can read', { timeout: 30_000 }, async () => {
+  it('rejects a wrong password, and a file that others can read', { timeout: 60_000 }, async () => {
     const login = `login --url ${gateway.controlUrl} --user admin --password -`
     const wrong = await run(login, {}, 'not it at all\n')
     expect(wrong).toMatchObject({

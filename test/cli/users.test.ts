@@ -90,7 +90,7 @@ describe('gw users create', () => {
   })
 })
 
-test('users are listed, disabled, enabled and given a new password', { timeout: 30_000 }, async () => {
+test('users are listed, disabled, enabled and given a new password', { timeout: 60_000 }, async () => {
   const { run, users } = await setUp()
   expect((await run('users list')).stderr).toContain('No users yet')
   await run('users create ada --role admin --password -', { stdin: 'correct horse' })

@@ -229,7 +229,7 @@ const sorted = (resources: readonly Resource[]) =>
     .sort((a, b) => KIND_NAMES.indexOf(a.kind) - KIND_NAMES.indexOf(b.kind) || (a.name < b.name ? -1 : 1))
 
 describe('render', () => {
-  it('writes any valid resources so that they load as the same resources', { timeout: 30_000 }, async () => {
+  it('writes any valid resources so that they load as the same resources', { timeout: 60_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(tree, fc.constantFrom('default', 'team-a'), async (resources, set) => {
         const back = await readBack(render(set, resources))

@@ -90,7 +90,7 @@ describe('a client that stops reading holds the upstream', () => {
     ],
   ])(
     '%s, and lets it go on when it reads again',
-    { timeout: 30_000 },
+    { timeout: 60_000 },
     async (_title, path, head, pieceOf, last) => {
       let written = 0
       const stalled = gate()

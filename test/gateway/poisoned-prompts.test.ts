@@ -75,7 +75,7 @@ describe.each([
 ])('Poisoned prompts at %s', (_title, endpoints) => {
   it.each(DEEDS)(
     'one tenant sends a prompt that makes the upstream %s, a hundred times: another tenant’s calls never get a 503',
-    { timeout: 30_000 },
+    { timeout: 60_000 },
     async (_deed, deed, status) => {
       const { gateway } = await scene(deed, endpoints, deed === silence ? 'first_byte: 1s' : '')
       const poison = async (times: number) =>

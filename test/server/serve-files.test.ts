@@ -60,7 +60,7 @@ async function start(dir: TempDir, files?: ServeOptions['files']) {
 }
 
 describe('a gateway over files', () => {
-  test('applies them before it serves, also where no store was ever made', { timeout: 30_000 }, async () => {
+  test('applies them before it serves, also where no store was ever made', { timeout: 60_000 }, async () => {
     const dir = tempDir(onTestFinished)
     const paths = [dir.write('gw.yaml', model('first'))]
     const { models, health } = await start(dir, { paths, watch: false })

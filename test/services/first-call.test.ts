@@ -63,7 +63,7 @@ ${tenant}keys: { app: { ${tenant === '' ? 'kind: platform' : 'kind: tenant, tena
 describe('a first "Hello!" with a fresh key', () => {
   it.each(Object.entries(CASES))(
     'is rejected as validate and keys issue warn: %s',
-    { timeout: 30_000 },
+    { timeout: 60_000 },
     async (_, each) => {
       const dir = tempDir(onTestFinished)
       const file = dir.write('gw.yaml', configuration(each))

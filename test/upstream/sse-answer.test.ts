@@ -319,7 +319,7 @@ describe('an event of more than 1 MiB', () => {
     ['Anthropic', ANTHROPIC_LONG, 'anthropic', [['message.usage', '{"input_tokens":5}']]],
   ] as const)(
     'has its name restored wherever it stands, behind whatever, cut anywhere (%s)',
-    { timeout: 30_000 },
+    { timeout: 60_000 },
     (_title, text, protocol, seen) => {
       const expected = renamed(text)
       fc.assert(
