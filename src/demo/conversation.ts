@@ -51,6 +51,20 @@ export function tokens(text: string): number {
   return Math.max(1, Math.ceil(Array.from(text).length / CHARACTERS_PER_TOKEN))
 }
 
+/** The `n` of a request; 1 without a valid one. */
+export function answerCount(n: unknown): number {
+  return typeof n === 'number' && Number.isInteger(n) && n > 0 && n <= 128 ? n : 1
+}
+
+/** A text, a list of texts, a list of token numbers, or a list of such lists. */
+export function readTexts(value: unknown, name: string): string[] {
+  if (typeof value === 'string') return [value]
+  if (!Array.isArray(value) || value.length === 0)
+    throw new DemoFault(400, `'${name}' must be a text, a list of texts or a list of tokens`, name)
+  if (typeof value[0] === 'number') return [value.join(' ')]
+  return value.map(item => (typeof item === 'string' ? item : JSON.stringify(item)))
+}
+
 /** Splits a text for streaming, about a word each; joined they equal the text. */
 export function pieces(text: string): string[] {
   return text.match(/\s*\S{1,12}|\s+$/gu) ?? []

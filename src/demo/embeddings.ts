@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { type DemoAnswer, DemoFault, type Fields, modelOf } from './answer.ts'
-import { tokens } from './conversation.ts'
+import { readTexts, tokens } from './conversation.ts'
 
 const DEFAULT_DIMENSIONS = 256
 const MAX_DIMENSIONS = 4_096
@@ -8,7 +8,7 @@ const MAX_DIMENSIONS = 4_096
 /** `POST /v1/embeddings`: one vector for each input, as numbers or as base64 of little-endian 32-bit floats. */
 export function embeddings(body: Fields): DemoAnswer {
   const model = modelOf(body)
-  const texts = readInputs(body['input'])
+  const texts = readTexts(body['input'], 'input')
   const dimensions = readDimensions(body['dimensions'])
   const base64 = body['encoding_format'] === 'base64'
   const data = texts.map((text, index) => {
@@ -57,16 +57,6 @@ function asBase64(vector: Float32Array): string {
   const bytes = Buffer.alloc(vector.length * 4)
   for (const [i, value] of vector.entries()) bytes.writeFloatLE(value, i * 4)
   return bytes.toString('base64')
-}
-
-/** A text, a list of texts, a list of token numbers, or a list of such lists. */
-function readInputs(input: unknown): string[] {
-  if (typeof input === 'string') return [input]
-  if (!Array.isArray(input) || input.length === 0) {
-    throw new DemoFault(400, "'input' must be a text, a list of texts or a list of tokens", 'input')
-  }
-  if (typeof input[0] === 'number') return [input.join(' ')]
-  return input.map(item => (typeof item === 'string' ? item : JSON.stringify(item)))
 }
 
 function readDimensions(dimensions: unknown): number {

@@ -1,5 +1,5 @@
 import { type DemoAnswer, type DemoScene, type Fields, isFields, modelOf } from './answer.ts'
-import { cutToTokens, echo, pieces, readConversation, tokens } from './conversation.ts'
+import { answerCount, cutToTokens, echo, pieces, readConversation, tokens } from './conversation.ts'
 import { fragments, type ToolCall, toolCallFor } from './tool-call.ts'
 
 /** One choice of the answer, the same whether it is streamed or not. */
@@ -16,7 +16,7 @@ export function chatCompletions(body: Fields, scene: DemoScene): DemoAnswer {
   const conversation = readConversation(body)
   const call = toolCallFor(body, conversation)
   const { text, cut } = cutToTokens(echo(conversation), body['max_completion_tokens'] ?? body['max_tokens'])
-  const choices = Array.from({ length: choiceCount(body['n']) }, (_, index): Choice => {
+  const choices = Array.from({ length: answerCount(body['n']) }, (_, index): Choice => {
     if (call === undefined) return { index, text, call, finish: cut ? 'length' : 'stop' }
     return { index, text: '', call: { ...call, id: scene.id('call_') }, finish: 'tool_calls' }
   })
@@ -35,10 +35,6 @@ export function chatCompletions(body: Fields, scene: DemoScene): DemoAnswer {
     return { kind: 'stream', events: streamed(frame, choices, asked ? usage : undefined) }
   }
   return { kind: 'json', body: { ...frame, object: 'chat.completion', choices: choices.map(whole), usage } }
-}
-
-function choiceCount(n: unknown): number {
-  return typeof n === 'number' && Number.isInteger(n) && n > 0 && n <= 128 ? n : 1
 }
 
 function whole({ index, text, call, finish }: Choice): Fields {

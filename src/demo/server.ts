@@ -14,6 +14,7 @@ import {
   openaiError,
 } from './answer.ts'
 import { countTokens, messages } from './anthropic-messages.ts'
+import { completions } from './completions.ts'
 import { embeddings } from './embeddings.ts'
 import { findModel, listModels } from './models.ts'
 import { chatCompletions } from './openai-chat.ts'
@@ -38,6 +39,7 @@ export interface DemoUpstream {
 
 const ROUTES: ReadonlyMap<string, DemoRoute> = new Map<string, DemoRoute>([
   ['/v1/chat/completions', chatCompletions],
+  ['/v1/completions', completions],
   ['/v1/messages', messages],
   ['/v1/messages/count_tokens', countTokens],
   ['/v1/embeddings', embeddings],

@@ -69,7 +69,7 @@ export function reserve(
   permit: Permit,
   call: Call,
   route: Route,
-  { path, dialect }: InferencePath,
+  { path, dialect, fields, protocol }: InferencePath,
   ports: BillPorts,
 ): Bill | undefined {
   const { key, publication } = permit
@@ -77,15 +77,15 @@ export function reserve(
     ports.limiter.countTokens(key)
     return undefined
   }
-  const content = measureContent(call, dialect === 'anthropic_messages' ? 'anthropic' : 'openai')
-  const { maxTokens, maxCompletionTokens, n } = call
+  const content = measureContent(call, fields.content, protocol)
+  const { outputLimit, answers } = call
   // Chosen once, so that hold and bill use the same price even if another takes effect meanwhile.
   const dated = priceAt(publication, ports.clock.nowMs())
   checkPriced(publication, dated !== undefined)
   const { maxInputTokens, maxOutputTokens, outputCap } = publication
   const isCapped = outputCap !== 'none'
   const estimated = estimate(
-    { content, produces: PRODUCES[dialect], maxTokens, maxCompletionTokens, n, isCapped },
+    { content, produces: PRODUCES[dialect], outputLimit, answers, isCapped },
     { price: dated?.price, maxInputTokens, maxOutputTokens },
   )
   const holdForMs = route.longestMs + HOLD_GRACE_MS

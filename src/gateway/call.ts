@@ -5,6 +5,7 @@ import { type JsonMember, JsonScanner } from '../base/json/scanner.ts'
 import { Utf8Check } from '../base/json/utf8.ts'
 import { extract } from '../base/splice.ts'
 import { readBody } from '../http/body.ts'
+import { type BodyFields, INFERENCE_PATHS, type InferencePath } from '../schema/paths.ts'
 
 /** An inference request's body: its bytes, and the few fields that the gateway reads from them. */
 export interface Call {
@@ -16,17 +17,16 @@ export interface Call {
   readonly model: string
   readonly modelAt: Span
   readonly stream: boolean
-  readonly streamOptionsAt: Span | undefined
-  /** Position of `messages`, if it is an array. */
-  readonly messagesAt: JsonMember | undefined
-  readonly maxTokens: number | undefined
-  readonly maxCompletionTokens: number | undefined
-  /** Positions of these two fields, if present, also if null. */
-  readonly maxTokensAt: Span | undefined
-  readonly maxCompletionTokensAt: Span | undefined
-  /** Number of requested answers. */
-  readonly n: number | undefined
+  /** Positions of the fields that the gateway reads; also of a field that is null. */
+  readonly fields: Fields
+  /** The largest output limit of the client; undefined without one. */
+  readonly outputLimit: number | undefined
+  /** Requested answers; at least 1. */
+  readonly answers: number
 }
+
+/** The members at the root that the gateway reads, by name. */
+export type Fields = Readonly<Record<string, JsonMember | undefined>>
 
 export interface Span {
   readonly start: number
@@ -38,7 +38,7 @@ const MAX_MODEL_BYTES = 3_100
 
 /** Limit of fields at the root: storing millions of them would cost gigabytes. */
 const MAX_FIELDS = 1_024
-/** A longer name cannot fold into one of {@link READ_FIELDS}. */
+/** A longer name cannot fold into one that the gateway reads. */
 const MAX_FOLDED_LENGTH = 64
 /** Names that case folding does not change. */
 const FOLDED = /^[a-z0-9_]*$/
@@ -47,19 +47,27 @@ const FEW_FIELDS = 24
 /** Limit of `n`, the answers that one hold can cover (spec/money.md §1). */
 const MAX_ANSWERS = 128
 
-type CountField = 'max_tokens' | 'max_completion_tokens' | 'n'
-type ReadField = 'messages' | 'model' | 'stream' | 'stream_options' | CountField
+/** Fields and their allowed JSON kinds. */
+type FieldKinds = Readonly<Record<string, readonly JsonKind[]>>
 
-/** The fields that the gateway reads, and their allowed JSON kinds. */
-const READ_FIELDS: Readonly<Record<ReadField, readonly JsonKind[]>> = {
-  // Measured if it is an array; the upstream validates other kinds.
-  messages: ['array', 'object', 'string', 'number', 'true', 'false', 'null'],
+/** The fields that the gateway reads on every path. */
+const COMMON_FIELDS: FieldKinds = {
   model: ['string'],
   stream: ['true', 'false', 'null'],
   stream_options: ['object', 'null'],
-  max_tokens: ['number', 'null'],
-  max_completion_tokens: ['number', 'null'],
-  n: ['number', 'null'],
+}
+/** Content is measured if it is an array; the upstream validates other kinds. */
+const ANY_KIND: readonly JsonKind[] = ['array', 'object', 'string', 'number', 'true', 'false', 'null']
+const COUNT: readonly JsonKind[] = ['number', 'null']
+
+/** The fields that the gateway reads on a path. */
+const FIELD_KINDS: ReadonlyMap<BodyFields, FieldKinds> = new Map(
+  INFERENCE_PATHS.map(({ fields }: InferencePath) => [fields, fieldKinds(fields)]),
+)
+
+function fieldKinds({ content, outputLimits = [], answers = [] }: BodyFields): FieldKinds {
+  const counts = [...outputLimits, ...answers].map(name => [name, COUNT] as const)
+  return { ...COMMON_FIELDS, ...(content && { [content]: ANY_KIND }), ...Object.fromEntries(counts) }
 }
 
 /**
@@ -70,7 +78,11 @@ const READ_FIELDS: Readonly<Record<ReadField, readonly JsonKind[]>> = {
  * @throws {GwError} unsupported_encoding, request_too_large, invalid_json, invalid_model, invalid_parameter, and for
  *   transfer errors: bad_request, request_timeout, header_too_large.
  */
-export async function readCall(req: IncomingMessage, limitBytes: number): Promise<Call | undefined> {
+export async function readCall(
+  req: IncomingMessage,
+  path: InferencePath,
+  limitBytes: number,
+): Promise<Call | undefined> {
   const coding = req.headers['content-encoding']
   if (coding !== undefined && coding.toLowerCase() !== 'identity') throw new GwError('unsupported_encoding')
   const scanner = new JsonScanner()
@@ -90,7 +102,7 @@ export async function readCall(req: IncomingMessage, limitBytes: number): Promis
     throw new GwError('request_too_large', `The body is larger than ${limitBytes} bytes.`)
   }
   if (!scanner.done || !utf8.end() || scanner.rootKind !== 'object') throw notJson(scanner)
-  return toCall(body.pieces, body.lengthBytes, scanner)
+  return toCall(body.pieces, body.lengthBytes, scanner, path.fields)
 }
 
 function notJson(scanner: JsonScanner): GwError {
@@ -101,40 +113,45 @@ function notJson(scanner: JsonScanner): GwError {
   return new GwError('invalid_json', 'The body is not a JSON object in UTF-8.')
 }
 
-function toCall(pieces: Buffer[], lengthBytes: number, { members, rootStart }: JsonScanner): Call {
-  const fields = uniqueFields(members)
-  const { model, messages } = fields
+function toCall(
+  pieces: Buffer[],
+  lengthBytes: number,
+  { members, rootStart }: JsonScanner,
+  read: BodyFields,
+): Call {
+  const fields = uniqueFields(members, FIELD_KINDS.get(read) ?? COMMON_FIELDS)
+  const { model, stream } = fields
   if (!model) throw new GwError('invalid_model', '`model` is missing.')
   const name = model.end - model.start > MAX_MODEL_BYTES ? '' : unquoted(text(pieces, model))
   if (name === '')
     throw new GwError('invalid_model', '`model` must be a non-empty string of at most 256 characters.')
-  const count = (field: CountField, max: number): number | undefined => {
+  const count = (field: string, max: number): number | undefined => {
     const member = fields[field]
     return member?.kind === 'number' ? readCount(field, text(pieces, member), max) : undefined
   }
+  let outputLimit: number | undefined
+  for (const field of read.outputLimits ?? []) {
+    const limit = count(field, Number.MAX_SAFE_INTEGER)
+    if (limit !== undefined) outputLimit = Math.max(outputLimit ?? 0, limit)
+  }
+  let answers = 1
+  for (const field of read.answers ?? []) answers *= Math.max(count(field, MAX_ANSWERS) ?? 1, 1)
   return {
     pieces,
     lengthBytes,
     objectStart: rootStart + 1,
     model: name,
     modelAt: model,
-    stream: fields.stream?.kind === 'true',
-    streamOptionsAt: fields.stream_options,
-    messagesAt: messages?.kind === 'array' ? messages : undefined,
-    maxTokens: count('max_tokens', Number.MAX_SAFE_INTEGER),
-    maxCompletionTokens: count('max_completion_tokens', Number.MAX_SAFE_INTEGER),
-    maxTokensAt: fields.max_tokens,
-    maxCompletionTokensAt: fields.max_completion_tokens,
-    n: count('n', MAX_ANSWERS),
+    stream: stream?.kind === 'true',
+    fields,
+    outputLimit,
+    answers,
   }
 }
 
-/** The root's members that the gateway reads. */
-type Fields = { [name in ReadField]?: JsonMember }
-
-/** Collects {@link READ_FIELDS}, and rejects duplicate names. */
-function uniqueFields(members: readonly JsonMember[]): Fields {
-  const fields: Fields = {}
+/** Collects the fields that the gateway reads, and rejects duplicate names. */
+function uniqueFields(members: readonly JsonMember[], read: FieldKinds): Fields {
+  const fields: Record<string, JsonMember | undefined> = {}
   // Most bodies have few fields: a linear search is cheaper than a set.
   const names = members.length > FEW_FIELDS ? new Set<string>() : undefined
   for (const [at, member] of members.entries()) {
@@ -142,8 +159,8 @@ function uniqueFields(members: readonly JsonMember[]): Fields {
     if (names ? names.has(name) : isBefore(members, at, name))
       throw invalid(name, `\`${shown(name)}\` is given twice.`)
     names?.add(name)
-    if (isRead(name)) {
-      const kinds = READ_FIELDS[name]
+    const kinds = kindsOf(name, read)
+    if (kinds) {
       if (!kinds.includes(member.kind)) throw invalid(name, `\`${name}\` must be ${kinds.join(' or ')}.`)
       fields[name] = member
       continue
@@ -151,7 +168,7 @@ function uniqueFields(members: readonly JsonMember[]): Fields {
     // Some upstreams match names in any letter case (Go's encoding/json, with Unicode's folding of ſ and K).
     if (name.length > MAX_FOLDED_LENGTH || FOLDED.test(name)) continue
     const folded = name.normalize('NFKC').toLowerCase()
-    if (isRead(folded)) throw invalid(folded, `\`${shown(name)}\` must be written \`${folded}\`.`)
+    if (kindsOf(folded, read)) throw invalid(folded, `\`${shown(name)}\` must be written \`${folded}\`.`)
   }
   return fields
 }
@@ -166,8 +183,8 @@ function isBefore(members: readonly JsonMember[], end: number, name: string): bo
   return false
 }
 
-function isRead(name: string): name is ReadField {
-  return Object.hasOwn(READ_FIELDS, name)
+function kindsOf(name: string, read: FieldKinds): readonly JsonKind[] | undefined {
+  return Object.hasOwn(read, name) ? read[name] : undefined
 }
 
 function readCount(field: string, json: string, max: number): number {

@@ -43,7 +43,7 @@ export async function serveInference(
   const kind = path.dialect ? 'inference' : 'count'
   context.rateHeaders = () => ports.limiter.rateHeaders(path.protocol, key, kind)
   checkStanding(key, snapshot)
-  const call = await readCall(req, snapshot.bodyLimitBytes)
+  const call = await readCall(req, path, snapshot.bodyLimitBytes)
   if (!call) return CLIENT_GONE
   context.bodyRead()
   context.stream = call.stream

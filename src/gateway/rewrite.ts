@@ -29,18 +29,18 @@ export function editsFor(
   const { start, end } = call.modelAt
   const named: Edit = { start, end, bytes: target.servedJson }
   const edits = cap ? [named, capped(call, path, cap)] : [named]
-  if (path.dialect !== 'openai_chat' || !call.stream) return { edits: sorted(edits), hideUsage: false }
-  const at = call.streamOptionsAt
+  if (!path.usageOnRequest || !call.stream) return { edits: sorted(edits), hideUsage: false }
+  const at = call.fields['stream_options']
   const options = at && { start: at.start, end: at.end, json: extract(call.pieces, at.start, at.end) }
   const asked = askForUsage(options, call.objectStart)
   return { edits: sorted([...asked, ...edits]), hideUsage: asked.length > 0 }
 }
 
 /** Sets the output limit in the configured field; replaces a null. */
-function capped(call: Call, { protocol }: InferencePath, { field, tokens }: OutputCapEdit): Edit {
-  // Anthropic has only this field.
-  const name = protocol === 'anthropic' ? 'max_tokens' : field
-  const at = name === 'max_tokens' ? call.maxTokensAt : call.maxCompletionTokensAt
+function capped(call: Call, { fields }: InferencePath, { field, tokens }: OutputCapEdit): Edit {
+  const { outputLimits = [field] } = fields
+  const name = outputLimits.includes(field) ? field : outputLimits[0]
+  const at = name === undefined ? undefined : call.fields[name]
   if (at) return { start: at.start, end: at.end, bytes: Buffer.from(String(tokens)) }
   return { start: call.objectStart, end: call.objectStart, bytes: Buffer.from(`"${name}":${tokens},`) }
 }

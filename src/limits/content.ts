@@ -1,6 +1,7 @@
 import { CursorSpent, JsonCursor } from '../base/json/cursor.ts'
 import { OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../base/json/grammar.ts'
 import type { JsonMember } from '../base/json/scanner.ts'
+import type { BodyFields } from '../schema/paths.ts'
 import {
   EARLIER_ANSWER_AUDIO,
   type MediaDialect,
@@ -14,16 +15,18 @@ import {
 export interface Body {
   readonly pieces: readonly Buffer[]
   readonly lengthBytes: number
-  /** Offset of the array `messages` in all pieces together, and its depth; absent if there is none. */
-  readonly messagesAt?: Pick<JsonMember, 'start' | 'depth'> | undefined
+  /** The members at the root, by name; their offsets count over all pieces. */
+  readonly fields: Readonly<Record<string, JsonMember | undefined>>
 }
 
 /** The text bytes of a body, and the tokens of its media. */
 export interface Content {
-  /** All bytes except those of embedded media. */
+  /** All bytes except those of embedded media, and of token ids. */
   readonly textBytes: number
-  /** All media together; see {@link MediaTokens}. */
+  /** All media and token ids together; see {@link MediaTokens}. */
   readonly media: MediaTokens
+  /** Prompts that are answered separately; absent: one. */
+  readonly prompts?: number
 }
 
 /**
@@ -38,6 +41,47 @@ const BEYOND: MediaTokens = { bound: Number.MAX_SAFE_INTEGER, likely: 0 }
 const NO_MEDIA: MediaTokens = { bound: 0, likely: 0 }
 
 /**
+ * Measures what the model reads.
+ *
+ * @param name The member with the content; absent: all bytes are text.
+ */
+export function measureContent(body: Body, name: BodyFields['content'], dialect: MediaDialect): Content {
+  const content = name === undefined ? undefined : body.fields[name]
+  if (content?.kind !== 'array') return { textBytes: body.lengthBytes, media: NO_MEDIA }
+  return name === 'messages' ? measureMessages(body, content, dialect) : measurePrompts(body, content)
+}
+
+/**
+ * Counts the prompts of a completion, or the inputs of embeddings: `["text", …]`, `[token, …]` or `[[token, …], …]`. A
+ * token id may be a single digit, so that its bytes are no bound of its tokens.
+ */
+function measurePrompts({ pieces, lengthBytes }: Body, { start, end }: JsonMember): Content {
+  const cursor = new JsonCursor(pieces, start, MAX_STEPS)
+  let prompts = 0
+  let tokens = 0
+  let texts = 0
+  const count = (depth: number): void =>
+    cursor.items(() => {
+      const first = cursor.peek()
+      if (first === OPEN_ARRAY && depth === 0) {
+        prompts++
+        return count(depth + 1)
+      }
+      if (first === QUOTE || first === OPEN_OBJECT || first === OPEN_ARRAY) texts++
+      else tokens++
+      cursor.skip()
+    })
+  try {
+    count(0)
+  } catch (error) {
+    if (!(error instanceof CursorSpent)) throw error
+    return { textBytes: lengthBytes, media: BEYOND, prompts: Math.max(prompts, texts, 1) }
+  }
+  const textBytes = texts === 0 ? lengthBytes - (end - start) : lengthBytes
+  return { textBytes, media: { bound: tokens, likely: tokens }, prompts: Math.max(prompts + texts, 1) }
+}
+
+/**
  * Separates text and media of a body. Media count only in the places that vendors read: parts of a message's content
  * (also of a tool result, and of a document made of parts). Only there base64 does not count as text. Anything that looks
  * like an image elsewhere, in a text or in the arguments or schema of a tool, is text to the model and counts as text.
@@ -49,9 +93,9 @@ const NO_MEDIA: MediaTokens = { bound: 0, likely: 0 }
  *                            ▸ content[]                                            of a tool's result
  *     messages[] ▸ audio { id }                                                     an earlier answer
  */
-export function measureContent({ pieces, lengthBytes, messagesAt }: Body, dialect: MediaDialect): Content {
-  if (!messagesAt || messagesAt.depth < MEDIA_DEPTH) return { textBytes: lengthBytes, media: NO_MEDIA }
-  const walker = new ContentWalker(new JsonCursor(pieces, messagesAt.start, MAX_STEPS), dialect)
+function measureMessages({ pieces, lengthBytes }: Body, at: JsonMember, dialect: MediaDialect): Content {
+  if (at.depth < MEDIA_DEPTH) return { textBytes: lengthBytes, media: NO_MEDIA }
+  const walker = new ContentWalker(new JsonCursor(pieces, at.start, MAX_STEPS), dialect)
   try {
     walker.messages()
   } catch (error) {

@@ -7,6 +7,7 @@ import type { Content } from './content.ts'
 /** What an answer consists of, by the format of its usage. */
 export const PRODUCES = {
   openai_chat: 'text',
+  completions: 'text',
   anthropic_messages: 'text',
   embeddings: 'embeddings',
   rerank: 'ranking',
@@ -17,10 +18,10 @@ export interface Demand {
   /** Chat and messages produce text; the others report no output tokens. */
   readonly produces: 'text' | 'embeddings' | 'ranking'
   readonly content: Content
-  readonly maxTokens?: number | undefined
-  readonly maxCompletionTokens?: number | undefined
-  /** Number of requested answers; absent or 0: one. */
-  readonly n?: number | undefined
+  /** The output limit of the client. */
+  readonly outputLimit?: number | undefined
+  /** Number of requested answers to each prompt; absent: one. */
+  readonly answers?: number | undefined
   /** The gateway adds an output limit if the request has none. */
   readonly isCapped?: boolean | undefined
 }
@@ -120,10 +121,9 @@ function affordable({ inputTokens }: Estimate, { price }: OutputCap, nano: bigin
 
 /** A client's own limit is kept, also a 0, whose meaning differs between servers. */
 function capOf(demand: Demand, price: Price | undefined): OutputCap | undefined {
-  const { isCapped, produces, maxTokens, maxCompletionTokens, n } = demand
-  if (!isCapped || produces !== 'text') return undefined
-  if (maxTokens !== undefined || maxCompletionTokens !== undefined) return undefined
-  return { answers: Math.max(n ?? 1, 1), price }
+  const { isCapped, produces, outputLimit } = demand
+  if (!isCapped || produces !== 'text' || outputLimit !== undefined) return undefined
+  return { answers: answersOf(demand), price }
 }
 
 /** A usage that has only input. */
@@ -133,9 +133,13 @@ export function inputOnly(inputTokens: number): Usage {
 
 /** A limit of 0 counts as none: some servers interpret it as "unlimited". */
 function outputBound(demand: Demand, published: number | undefined): number {
-  const asked = Math.max(demand.maxTokens ?? 0, demand.maxCompletionTokens ?? 0)
+  const { outputLimit: asked = 0 } = demand
   const each = asked > 0 ? asked : (published ?? DEFAULT_OUTPUT_TOKENS)
-  return Math.min(each * Math.max(demand.n ?? 1, 1), MAX_OUTPUT_TOKENS)
+  return Math.min(each * answersOf(demand), MAX_OUTPUT_TOKENS)
+}
+
+function answersOf({ answers = 1, content }: Demand): number {
+  return answers * (content.prompts ?? 1)
 }
 
 /** The cost with all input in its most expensive class. */

@@ -67,7 +67,7 @@ export class AnswerMeter {
   }
 
   measured(): Measured {
-    const isText = this.#dialect === 'openai_chat' || this.#dialect === 'anthropic_messages'
+    const isText = this.#dialect !== 'embeddings' && this.#dialect !== 'rerank'
     return {
       reported: this.#reported(),
       isFinal: this.#isFinal,
@@ -79,6 +79,7 @@ export class AnswerMeter {
   #reported(): Usage | undefined {
     switch (this.#dialect) {
       case 'openai_chat':
+      case 'completions':
         return this.#fields && openaiChat(this.#fields)
       case 'anthropic_messages':
         return this.#fields && anthropicMessages(this.#fields)

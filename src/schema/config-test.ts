@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { WireCode } from '../base/catalogue/wire.ts'
-import { CALL_PATHS } from './api/why.ts'
+import { CALL_PATHS } from './paths.ts'
 import { modelName, money, name, text, timestamp } from './scalars.ts'
 
 const tokens = z.int().min(0).max(Number.MAX_SAFE_INTEGER)

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { testGateway } from '../support/gateway.ts'
 import { type Answer, scriptedUpstream } from '../support/scripted-upstream.ts'
 import { editedAnswer, editedChatStream, editedMessageStream } from './answers-oracle.ts'
-import { CHAT, chunk, EMBEDDINGS, loggedFor, MESSAGES, RERANK, rawPost } from './calls.ts'
+import { CHAT, COMPLETIONS, chunk, EMBEDDINGS, loggedFor, MESSAGES, RERANK, rawPost } from './calls.ts'
 import { rawClient } from './raw-client.ts'
 
 const SERVED = 'served-model'
@@ -215,6 +215,11 @@ describe('a stream whose events have their members in any order, nested, escaped
     await expectFaithful(CHAT, { stream: true }, 'text/event-stream', chunks, expected, 800)
   })
 
+  it('of a completion whose client did not ask for usage is seen with exactly the specified edits', async () => {
+    const expected = (text: string) => editedChatStream(text, { name: NAME, hidesUsage: true })
+    await expectFaithful(COMPLETIONS, { stream: true }, 'text/event-stream', chunks, expected, 200)
+  })
+
   it('of a chat whose client asked for usage is seen with another model name and no other change', async () => {
     const request = { stream: true, stream_options: { include_usage: true } }
     const expected = (text: string) => editedChatStream(text, { name: NAME, hidesUsage: false })
@@ -238,6 +243,7 @@ describe('a whole answer whose members come in any order, nested, escaped and cu
 
   it.each([
     ['a chat', CHAT, openaiUsage],
+    ['a completion', COMPLETIONS, openaiUsage],
     ['a message', MESSAGES, anthropicUsage],
     ['embeddings', EMBEDDINGS, openaiUsage],
     ['a rerank', RERANK, fc.constant('{"total_tokens":7}')],

@@ -3,7 +3,7 @@ import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vite
 import { json, sse } from '../support/answers.ts'
 import { testGateway } from '../support/gateway.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
-import { CHAT, COUNT_TOKENS, EMBEDDINGS, MESSAGES, post, RERANK, rawHead } from './calls.ts'
+import { CHAT, COMPLETIONS, COUNT_TOKENS, EMBEDDINGS, MESSAGES, post, RERANK, rawHead } from './calls.ts'
 import { editedBody, rootMembers } from './edits-oracle.ts'
 import { rawClient } from './raw-client.ts'
 
@@ -93,7 +93,7 @@ const body = fc
     maxTokens: fc.option(fc.constantFrom('null', '5', '0'), { nil: undefined, freq: 1 }),
     maxCompletionTokens: fc.option(fc.constantFrom('null', '7'), { nil: undefined, freq: 1 }),
     others: fc.uniqueArray(
-      fc.tuple(fc.constantFrom('tools', 'metadata', 'input', 'a b', 'é', 'user'), value),
+      fc.tuple(fc.constantFrom('tools', 'metadata', 'input', 'prompt', 'a b', 'é', 'user'), value),
       {
         selector: ([name]) => name,
         maxLength: 3,
@@ -134,7 +134,7 @@ async function expectFaithful(
   cap?: { readonly field: string; readonly tokens: number },
 ): Promise<void> {
   const client = await rawClient(onTestFinished, on.url)
-  const kind = path === CHAT ? 'chat' : 'other'
+  const kind = path === CHAT || path === COMPLETIONS ? 'chat' : 'other'
   await fc.assert(
     fc.asyncProperty(body, fc.array(fc.nat(400), { maxLength: 4 }), async (text, cuts) => {
       const bytes = Buffer.from(text)
@@ -161,8 +161,12 @@ async function expectFaithful(
 }
 
 describe('a body whose members come in any order, nested, escaped and cut anywhere', () => {
-  it('arrives at a chat completion with exactly the specified edits', { timeout: 30_000 }, async () => {
+  it('arrives at a chat completion with exactly the specified edits', { timeout: 60_000 }, async () => {
     await expectFaithful(CHAT, 2_000)
+  })
+
+  it('arrives at a completion with exactly the specified edits', { timeout: 60_000 }, async () => {
+    await expectFaithful(COMPLETIONS, 500)
   })
 
   it.each([
@@ -172,7 +176,7 @@ describe('a body whose members come in any order, nested, escaped and cut anywhe
     ['rerank', RERANK],
   ])(
     'arrives at %s with another model name and no other change',
-    { timeout: 30_000 },
+    { timeout: 60_000 },
     async (_title, path) => {
       await expectFaithful(path, 500)
     },

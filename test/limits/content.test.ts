@@ -22,13 +22,13 @@ function body(messages: unknown, pieceBytes = Number.POSITIVE_INFINITY) {
   return {
     pieces,
     lengthBytes: bytes.length,
-    messagesAt: scanner.members.find(({ name }) => name === 'messages'),
+    fields: Object.fromEntries(scanner.members.map(member => [member.name, member])),
   }
 }
 
 function weighed(messages: unknown, dialect: MediaDialect = 'openai') {
   const call = body(messages)
-  const { textBytes, media } = measureContent(call, dialect)
+  const { textBytes, media } = measureContent(call, 'messages', dialect)
   return { bound: media.bound, likely: media.likely, insideBytes: call.lengthBytes - textBytes }
 }
 
@@ -53,7 +53,7 @@ describe('media of OpenAI', () => {
     const url = `data:image/png;base64,${'A'.repeat(20_971_520)}`
     const call = body(said({ type: 'image_url', image_url: { url } }), 65_536)
     const held = estimate(
-      { produces: 'text', content: measureContent(call, 'openai'), maxTokens: 1 },
+      { produces: 'text', content: measureContent(call, 'messages', 'openai'), outputLimit: 1 },
       { price: undefined, maxOutputTokens: undefined },
     )
     expect(held.inputTokens).toBeLessThan(OPENAI_IMAGE + 100)
@@ -219,8 +219,8 @@ test('a body weighs the same wherever it is cut', () => {
   )
   fc.assert(
     fc.property(messages, fc.integer({ min: 1, max: 40 }), (all, pieceBytes) => {
-      const whole = measureContent(body(all), 'openai')
-      expect(measureContent(body(all, pieceBytes), 'openai')).toEqual(whole)
+      const whole = measureContent(body(all), 'messages', 'openai')
+      expect(measureContent(body(all, pieceBytes), 'messages', 'openai')).toEqual(whole)
       // And as a reader of the whole tree would have it.
       const parts = all.flatMap(({ content }) => (typeof content === 'string' ? [] : content))
       const insides = parts.flatMap(found =>
@@ -238,12 +238,46 @@ test('a body weighs the same wherever it is cut', () => {
 })
 
 test('a conversation of plain texts is not walked through, whatever they say', () => {
-  const { messagesAt: _, ...none } = body([{ role: 'user', content: 'no part [' }])
-  expect(measureContent(none, 'openai')).toEqual({
+  const none = body([{ role: 'user', content: 'no part [' }])
+  expect(measureContent(none, 'messages', 'openai')).toEqual({
     textBytes: none.lengthBytes,
     media: { bound: 0, likely: 0 },
   })
   // More quotes than a walk would pass over.
   const code = '"a"[0] = {};'.repeat(600_000)
   expect(weighed([{ role: 'user', content: code }])).toEqual({ bound: 0, likely: 0, insideBytes: 0 })
+})
+
+describe('prompts of a completion and inputs of embeddings', () => {
+  test.each<[string, unknown, number, number | undefined]>([
+    ['a text', 'Say hi', 0, undefined],
+    ['texts', ['Say hi', 'Say bye', ''], 0, 3],
+    ['token ids of one digit, which have less than three bytes each', [1, 2, 3, 4, 5, 6, 7], 7, 1],
+    ['lists of token ids', [[1, 2, 3], [4]], 4, 2],
+    ['an empty list', [], 0, 1],
+    ['an object', { id: 1 }, 0, undefined],
+  ])('%s', (_title, prompt, tokens, prompts) => {
+    const pieces = [Buffer.from(`{"model":"m","prompt":${JSON.stringify(prompt)}}`)]
+    const scanner = new JsonScanner()
+    scanner.push(pieces[0] as Buffer, 0)
+    const fields = Object.fromEntries(scanner.members.map(member => [member.name, member]))
+    const lengthBytes = pieces[0]?.length ?? 0
+    const content = measureContent({ pieces, lengthBytes, fields }, 'prompt', 'openai')
+    const valueBytes = JSON.stringify(prompt).length
+    const isText = tokens === 0 && (!Array.isArray(prompt) || prompt.length > 0)
+    expect(content).toEqual({
+      textBytes: isText ? lengthBytes : lengthBytes - valueBytes,
+      media: { bound: tokens, likely: tokens },
+      ...(prompts !== undefined && { prompts }),
+    })
+  })
+
+  test('more token ids than can be counted in time are bounded by the window', () => {
+    const pieces = [Buffer.from(`{"input":[${'1,'.repeat(400_000)}1]}`)]
+    const scanner = new JsonScanner()
+    scanner.push(pieces[0] as Buffer, 0)
+    const fields = Object.fromEntries(scanner.members.map(member => [member.name, member]))
+    const content = measureContent({ pieces, lengthBytes: 800_012, fields }, 'input', 'openai')
+    expect(content.media.bound).toBe(Number.MAX_SAFE_INTEGER)
+  })
 })

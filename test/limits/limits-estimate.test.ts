@@ -49,31 +49,31 @@ describe('the size of a hold', () => {
     expect(estimate(text, windowed).inputTokens).toBe(100)
   })
 
-  test('takes the larger of the two max fields, else the publication’s, else 4,096', () => {
+  test('takes the client’s limit, else the publication’s, else 4,096', () => {
     const limited = { price: undefined, maxOutputTokens: 777 }
-    expect(estimate({ ...text, maxTokens: 10, maxCompletionTokens: 20 }, limited).outputTokens).toBe(20)
-    expect(estimate({ ...text, maxTokens: 30, maxCompletionTokens: 20 }, limited).outputTokens).toBe(30)
+    expect(estimate({ ...text, outputLimit: 30 }, limited).outputTokens).toBe(30)
     expect(estimate(text, limited).outputTokens).toBe(777)
     expect(estimate(text, UNPRICED).outputTokens).toBe(4_096)
   })
 
   test('takes a max field of 0 for none: some servers read it as "unlimited"', () => {
-    expect(estimate({ ...text, maxTokens: 0 }, UNPRICED).outputTokens).toBe(4_096)
+    expect(estimate({ ...text, outputLimit: 0 }, UNPRICED).outputTokens).toBe(4_096)
   })
 
-  test('counts every answer that `n` asks for', () => {
-    expect(estimate({ ...text, maxTokens: 100, n: 5 }, UNPRICED).outputTokens).toBe(500)
-    expect(estimate({ ...text, maxTokens: 100, n: 0 }, UNPRICED).outputTokens).toBe(100)
+  test('counts every answer to every prompt', () => {
+    expect(estimate({ ...text, outputLimit: 100, answers: 5 }, UNPRICED).outputTokens).toBe(500)
+    const content = { ...text.content, prompts: 3 }
+    expect(estimate({ ...text, content, outputLimit: 100, answers: 2 }, UNPRICED).outputTokens).toBe(600)
   })
 
   test('stays an exact integer for a client that asks for everything', () => {
-    const most = { ...text, maxTokens: Number.MAX_SAFE_INTEGER, n: Number.MAX_SAFE_INTEGER }
+    const most = { ...text, outputLimit: Number.MAX_SAFE_INTEGER, answers: Number.MAX_SAFE_INTEGER }
     expect(estimate(most, UNPRICED).outputTokens).toBe(1_000_000_000)
   })
 
   test('holds no output for embeddings and rerank', () => {
     expect(
-      estimate({ produces: 'embeddings', content: weighing(300), maxTokens: 9 }, UNPRICED).outputTokens,
+      estimate({ produces: 'embeddings', content: weighing(300), outputLimit: 9 }, UNPRICED).outputTokens,
     ).toBe(0)
     expect(estimate({ produces: 'ranking', content: weighing(300) }, UNPRICED).outputTokens).toBe(0)
   })
@@ -91,7 +91,7 @@ describe('the size of a hold', () => {
 
   test('prices input at its dearest class, and apart from it what the input probably costs', () => {
     const { amountNano, likelyInputTokens, likelyInputNano } = estimate(
-      { ...text, maxTokens: 10 },
+      { ...text, outputLimit: 10 },
       { price: PRICE, maxOutputTokens: undefined },
     )
     expect(amountNano).toBe(375n + 150n + 1_000n)
@@ -137,7 +137,7 @@ describe('the size of a hold', () => {
         share,
         (price, bytes, max, a, b, c) => {
           const held = estimate(
-            { ...text, content: weighing(bytes), maxTokens: max },
+            { ...text, content: weighing(bytes), outputLimit: max },
             { price, maxOutputTokens: 1 },
           )
           const inputTokens = Math.floor(held.inputTokens * a)

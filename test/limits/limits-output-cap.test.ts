@@ -28,8 +28,8 @@ const wanted = ({ bytes, n, maxTokens, isCapped = true, price = PRICE }: Asked) 
     {
       content: { textBytes: bytes, media: { bound: 0, likely: 0 } },
       produces: 'text',
-      n,
-      maxTokens,
+      answers: n,
+      outputLimit: maxTokens,
       isCapped,
     },
     { price, maxOutputTokens: 16_384 },

@@ -9,6 +9,9 @@ import {
   QUOTE,
 } from './grammar.ts'
 
+/** The bytes after a number or a literal inside an object or array. */
+const ENDS_PLAIN = new Set([COMMA, CLOSE_OBJECT, CLOSE_ARRAY, 0x20, 0x09, 0x0a, 0x0d])
+
 /** The cursor has used up its steps. */
 export class CursorSpent extends Error {
   override readonly name = 'CursorSpent'
@@ -131,12 +134,14 @@ export class JsonCursor {
 
   /** Skips a number or a literal, up to a byte that cannot belong to it. */
   #skipPlain(): void {
-    for (
-      let byte = this.peek();
-      byte !== COMMA && byte !== CLOSE_OBJECT && byte !== CLOSE_ARRAY;
-      byte = this.peek()
-    )
-      this.#at++
+    for (;;) {
+      const piece = this.#piece
+      let at = this.#at
+      while (at < piece.length && !ENDS_PLAIN.has(piece[at] as number)) at++
+      this.#at = at
+      if (at < piece.length) return
+      this.#nextPiece()
+    }
   }
 
   #pass(): void {

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { CommandError, EXIT } from '../../base/catalogue/command.ts'
-import { CALL_PATHS } from '../../schema/api/why.ts'
+import { CALL_PATHS, type CallPath } from '../../schema/paths.ts'
 import { tokenFor } from '../../services/login.ts'
 import { explainFiles, explainRemotely, explainStore } from '../../services/why/ask.ts'
 import type { ExplainQuery } from '../../services/why/explain.ts'
@@ -17,7 +17,7 @@ interface Options {
   readonly key?: string
   readonly secret?: string
   readonly model?: string
-  readonly path?: (typeof CALL_PATHS)[number]
+  readonly path?: CallPath
   readonly inputTokens?: number
   readonly maxTokens?: number
   readonly url?: URL

@@ -21,6 +21,7 @@ export interface MeteredPath {
 /** The well-known names of `gen_ai.operation.name`, or our own if there is none. */
 export const OPERATIONS = {
   openai_chat: 'chat',
+  completions: 'text_completion',
   anthropic_messages: 'chat',
   embeddings: 'embeddings',
   rerank: 'rerank',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CALL_PATHS } from '../paths.ts'
 import { name } from '../scalars.ts'
 import { time } from './shapes.ts'
 import type { Operation } from './types.ts'
@@ -30,15 +31,6 @@ const check = z
 export type FixedCheck = (typeof CHECKS)[number]
 /** Checks of limits run between `price` and `ledger`. */
 export type LimitCheck = Exclude<z.infer<typeof check>, FixedCheck>
-
-/** The paths of inference. */
-export const CALL_PATHS = [
-  '/v1/chat/completions',
-  '/v1/embeddings',
-  '/v1/rerank',
-  '/v1/messages',
-  '/v1/messages/count_tokens',
-] as const
 
 const number = z
   .union([z.int(), z.string()])

@@ -160,7 +160,7 @@ export function estimateOf(
   const { maxInputTokens, maxOutputTokens, outputCap } = publication
   const price = priceAt(publication, clock.nowMs())?.price
   return estimate(
-    { content, produces: PRODUCES[dialect], maxTokens, isCapped: outputCap !== 'none' },
+    { content, produces: PRODUCES[dialect], outputLimit: maxTokens, isCapped: outputCap !== 'none' },
     { price, maxInputTokens, maxOutputTokens },
   )
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts'
 import { iso } from '../../base/iso.ts'
 import { yieldToEventLoop } from '../../base/yield-to-event-loop.ts'
 import { didYouMean } from '../../config/did-you-mean.ts'
-import type { CALL_PATHS } from '../../schema/api/why.ts'
+import type { CallPath } from '../../schema/paths.ts'
 import { INFERENCE_PATHS } from '../../schema/paths.ts'
 import { LoadedLookup, type WhyContext } from './context.ts'
 import { type Caller, type CallOptions, decide } from './decide.ts'
@@ -15,7 +15,7 @@ export interface ExplainQuery {
   readonly key?: string | undefined
   readonly secret?: string | undefined
   readonly model?: string | undefined
-  readonly path?: (typeof CALL_PATHS)[number] | undefined
+  readonly path?: CallPath | undefined
   readonly inputTokens?: number | undefined
   readonly maxTokens?: number | undefined
 }

@@ -5,7 +5,8 @@ import { iso } from '../../base/iso.ts'
 import type { LimitReport } from '../../limits/limits.ts'
 import type { OperationOf } from '../../schema/api/operations.ts'
 import type { AnswerOf } from '../../schema/api/types.ts'
-import type { CALL_PATHS, FixedCheck } from '../../schema/api/why.ts'
+import type { FixedCheck } from '../../schema/api/why.ts'
+import type { CallPath } from '../../schema/paths.ts'
 import type { Candidate } from '../../upstream/routing/candidates.ts'
 import type { CheckResult, Decision } from './decide.ts'
 import { hintOf, patternsFor } from './hint.ts'
@@ -16,7 +17,6 @@ export type Explanation = AnswerOf<OperationOf<'explain'>>
 export type DecisionJson = NonNullable<Explanation['decision']>
 export type CheckJson = DecisionJson['checks'][number]
 export type CandidateJson = DecisionJson['candidates'][number]
-type CallPath = (typeof CALL_PATHS)[number]
 
 type Detail = (decision: Decision, lookup: WhyLookup, step: CheckResult) => string
 

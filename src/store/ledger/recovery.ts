@@ -1,4 +1,5 @@
 import type { CallRecord, Claim, Hold, HoldEnd, Settlement } from '../../schema/ledger.ts'
+import { protocolOfPath } from '../../schema/paths.ts'
 import type { Answers, HoldId, LedgerQuery } from './messages.ts'
 
 /** How far past its deadline a hold may be before the sweeper ends it (spec/money.md §5). */
@@ -60,7 +61,7 @@ function interruptedCall(bill: Settlement, { path, stream }: NonNullable<Hold['c
     ...(tenant !== undefined && { tenant }),
     publication,
     endpoint,
-    protocol: path.startsWith('/v1/messages') ? 'anthropic' : 'openai',
+    protocol: protocolOfPath(path),
     path,
     status: 0,
     stream,

@@ -1,0 +1,67 @@
+import { describe, expect, it, test } from 'vitest'
+import { json, sse } from '../support/answers.ts'
+import { billingScene, nano } from './billing-scene.ts'
+import { COMPLETIONS } from './calls.ts'
+
+const USAGE = { prompt_tokens: 30, completion_tokens: 4, prompt_tokens_details: { cached_tokens: 20 } }
+
+describe('the hold of a text completion', () => {
+  it.each<[string, object, number]>([
+    ['one answer', { prompt: 'hi', max_tokens: 100 }, 100],
+    ['n × best_of', { prompt: 'hi', max_tokens: 100, n: 2, best_of: 3 }, 600],
+    ['each prompt', { prompt: ['a', 'b', 'c'], max_tokens: 100, n: 2 }, 600],
+    ['each list of token ids', { prompt: [[1, 2], [3]], max_tokens: 100 }, 200],
+    ['the published limit, without one of the client', { prompt: 'hi', n: 2 }, 2_000],
+  ])('covers %s', async (_title, body, outputTokens) => {
+    const { upstream, gateway, call, settlement } = await billingScene({
+      publication: 'max_output_tokens: 1000',
+    })
+    upstream.answerNext(json({ model: 'served', usage: USAGE }))
+    await (await call(COMPLETIONS, body)).text()
+    await settlement()
+    const [hold] = gateway.ledger.holds
+    expect((hold?.tokens ?? 0) - (hold?.inputTokens ?? 0)).toBeGreaterThanOrEqual(outputTokens)
+    expect(hold?.tokens).toBeLessThan(outputTokens + 60)
+  })
+})
+
+test.each(['best_of', 'n', 'max_tokens'])('%s must be a whole number', async field => {
+  const { call, upstream } = await billingScene()
+  const answer = await call(COMPLETIONS, { prompt: 'hi', [field]: '5' })
+  expect(answer.status).toBe(400)
+  expect(await answer.json()).toMatchObject({ error: { code: 'invalid_parameter', param: field } })
+  expect(upstream.requests).toHaveLength(0)
+})
+
+describe('the bill of a text completion', () => {
+  it('is its usage', async () => {
+    const { upstream, call, settlement } = await billingScene()
+    upstream.answerNext(json({ model: 'served', choices: [{ text: 'hi' }], usage: USAGE }))
+    const answer = await call(COMPLETIONS, { prompt: 'hi' })
+    expect(await answer.json()).toEqual({ model: 'm', choices: [{ text: 'hi' }], usage: USAGE })
+    expect(await settlement()).toMatchObject({
+      amountNano: nano({ fresh: 10, cached: 20, output: 4 }),
+      flags: [],
+    })
+  })
+
+  it('of a stream is the usage that it is asked for, hidden from a client that did not ask', async () => {
+    const { upstream, call, settlement } = await billingScene()
+    const last = `data: ${JSON.stringify({ model: 'served', choices: [], usage: USAGE })}\n\n`
+    const first = 'data: {"model":"served","choices":[{"text":"hi"}],"usage":null}\n\n'
+    upstream.answerNext(sse(`${first}${last}data: [DONE]\n\n`))
+    const answer = await call(COMPLETIONS, { prompt: 'hi', stream: true })
+    expect(await answer.text()).toBe('data: {"model":"m","choices":[{"text":"hi"}]}\n\ndata: [DONE]\n\n')
+    expect(upstream.lastRequest.json()).toMatchObject({ stream_options: { include_usage: true } })
+    expect((await settlement()).amountNano).toBe(nano({ fresh: 10, cached: 20, output: 4 }))
+  })
+
+  it('of a stream that breaks off is the text that passed', async () => {
+    const { upstream, call, settlement } = await billingScene()
+    upstream.answerNext(sse(`data: {"choices":[{"text":"${'x'.repeat(40)}"}]}\n\n`))
+    await (await call(COMPLETIONS, { prompt: 'hi', stream: true })).text()
+    const { usage, flags } = await settlement()
+    expect(usage.outputTokens).toBe(10)
+    expect(flags).toEqual(['partial', 'estimated'])
+  })
+})
