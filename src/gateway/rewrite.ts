@@ -38,9 +38,8 @@ export function editsFor(
 
 /** Sets the output limit in the configured field; replaces a null. */
 function capped(call: Call, { fields }: InferencePath, { field, tokens }: OutputCapEdit): Edit {
-  const { outputLimits = [field] } = fields
-  const name = outputLimits.includes(field) ? field : outputLimits[0]
-  const at = name === undefined ? undefined : call.fields[name]
+  const name = fields.cap ?? field
+  const at = call.fields[name]
   if (at) return { start: at.start, end: at.end, bytes: Buffer.from(String(tokens)) }
   return { start: call.objectStart, end: call.objectStart, bytes: Buffer.from(`"${name}":${tokens},`) }
 }

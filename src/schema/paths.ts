@@ -7,8 +7,10 @@ export type UsageDialect = 'openai_chat' | 'completions' | 'anthropic_messages' 
 export interface BodyFields {
   /** What the model reads, where its tokens are not simply the bytes of the body. */
   readonly content?: 'messages' | 'prompt' | 'input'
-  /** Limits of the output tokens; the largest counts. The gateway sets the first one that it knows. */
+  /** Limits of the output tokens; the largest counts. */
   readonly outputLimits?: readonly string[]
+  /** The output limit that `output_cap` adds; absent: the one that it names. */
+  readonly cap?: string
   /** Numbers of answers; their product counts. */
   readonly answers?: readonly string[]
 }
@@ -39,7 +41,7 @@ const PATHS = [
     suffix: '/completions',
     protocol: 'openai',
     dialect: 'completions',
-    fields: { content: 'prompt', outputLimits: ['max_tokens'], answers: ['n', 'best_of'] },
+    fields: { content: 'prompt', outputLimits: ['max_tokens'], cap: 'max_tokens', answers: ['n', 'best_of'] },
     usageOnRequest: true,
   },
   {
@@ -55,7 +57,13 @@ const PATHS = [
     suffix: '/messages',
     protocol: 'anthropic',
     dialect: 'anthropic_messages',
-    fields: { content: 'messages', outputLimits: ['max_tokens'] },
+    // Anthropic has neither `max_completion_tokens` nor `n`, but similar servers may read them.
+    fields: {
+      content: 'messages',
+      outputLimits: ['max_tokens', 'max_completion_tokens'],
+      cap: 'max_tokens',
+      answers: ['n'],
+    },
   },
   {
     path: '/v1/messages/count_tokens',
