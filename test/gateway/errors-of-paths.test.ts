@@ -59,7 +59,7 @@ describe('the wrong protocol', () => {
 })
 
 describe('unknown paths and methods', () => {
-  it.each(['/', '/v1', '/v1/', '/v1/completions', '/v1/chat/completions/', '/V1/models', '/v1/embeddings/x'])(
+  it.each(['/', '/v1', '/v1/', '/v1/edits', '/v1/chat/completions/', '/V1/models', '/v1/embeddings/x'])(
     'answers 404 in OpenAI’s shape for %s',
     async path => {
       await expectOpenaiError(await post(gateway, path, {}), {
