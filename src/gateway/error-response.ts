@@ -3,7 +3,7 @@ import { retryAfterSeconds } from '../base/catalogue/retry-after.ts'
 import { GwError, WIRE_ERRORS, type WireError } from '../base/catalogue/wire.ts'
 import { sendJson } from '../http/json.ts'
 import type { RejectionAnswer } from '../http/listen.ts'
-import type { Protocol } from '../schema/endpoint.ts'
+import type { Protocol } from '../schema/protocol.ts'
 
 /**
  * Formats errors as responses, in the format of the path's protocol (spec/wire.md §1). Nothing else writes error bodies.

@@ -50,7 +50,7 @@ export async function serveInference(
   context.askedModel = call.model
   const permit = admit(key, snapshot, call.model)
   context.model = permit.publication.name
-  const route = new Route(permit.publication, path.protocol, ports.routing, sourceOf(key))
+  const route = new Route(permit.publication, path, ports.routing, sourceOf(key))
   context.endpoint = route.target.endpoint.name
 
   const request = new ProxiedRequest({ res, context, path, query, permit, call, route }, ports)

@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { IndexedSet } from '../base/indexed-set.ts'
-import type { Protocol } from '../schema/endpoint.ts'
+import type { Protocol } from '../schema/protocol.ts'
 import type { KeyEntry, PublicationEntry, RateLimits, Snapshot } from '../snapshot/types.ts'
 import { type Estimate, fitted, inputOnly } from './estimate.ts'
 import type { LimitRequest } from './limit.ts'

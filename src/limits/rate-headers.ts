@@ -1,4 +1,4 @@
-import type { Protocol } from '../schema/endpoint.ts'
+import type { Protocol } from '../schema/protocol.ts'
 import type { RateLimits } from '../snapshot/types.ts'
 import type { CallKind, KeyLimits } from './limits.ts'
 

@@ -1,6 +1,6 @@
 import { formatNano } from '../base/decimal.ts'
 import type { Log } from '../base/log.ts'
-import type { Protocol } from '../schema/endpoint.ts'
+import type { Protocol } from '../schema/protocol.ts'
 import type { Charge } from './charge.ts'
 
 /** How a request ended. */

@@ -2,11 +2,10 @@ import { z } from 'zod'
 import { isMetadataAddress } from '../base/ip-address.ts'
 import { parseProxy } from '../base/proxies.ts'
 import { looksSecret } from '../base/secret-shapes.ts'
+import { CALL_PATHS, protocolOfPath } from './paths.ts'
+import { PROTOCOLS, type Protocol } from './protocol.ts'
 import { duration, secretReference, text } from './scalars.ts'
 import { storedCredential } from './stored-credential.ts'
-
-export const PROTOCOLS = ['openai', 'anthropic'] as const
-export type Protocol = (typeof PROTOCOLS)[number]
 
 const MAX_URL_LENGTH = 2_048
 
@@ -134,6 +133,14 @@ const timeouts = z
   .prefault({})
   .describe('How long to wait for the upstream.')
 
+const paths = z
+  .array(z.enum(CALL_PATHS))
+  .min(1, 'at least one path')
+  .optional()
+  .describe(
+    'The paths of the gateway that the upstream serves; `gw probe --paths` finds them. Default: all of its protocol.',
+  )
+
 /** An upstream as a file declares it: one model server, or one account at a vendor. */
 export const endpoint = z
   .strictObject({
@@ -149,6 +156,7 @@ export const endpoint = z
         'With the version path, such as `https://api.openai.com/v1`; the gateway appends `/chat/completions` and the like.',
       ),
     served_model: z.string().min(1).max(512).describe('The model name that the upstream accepts.'),
+    paths,
     upstream_key: secretReference.optional().describe('The credential for the upstream, as a reference.'),
     auth: z
       .enum(['bearer', 'x-api-key'])
@@ -162,6 +170,7 @@ export const endpoint = z
     proxy,
     labels: z.record(z.string().min(1).max(64), text).default({}).describe('Free labels.'),
   })
+  .superRefine(checkPaths)
   .overwrite(withAuth)
   .describe('An upstream: one model server, or one account at a vendor.')
 
@@ -175,6 +184,7 @@ export const storedEndpoint = z
     upstream_key: credential.optional(),
     headers: storedHeaders.default({}),
   })
+  .superRefine(checkPaths)
   .overwrite(withAuth)
 
 export const DEFAULT_AUTH = { openai: 'bearer', anthropic: 'x-api-key' } as const
@@ -183,6 +193,24 @@ function withAuth<Value extends { protocol: Protocol; auth?: 'bearer' | 'x-api-k
   value: Value,
 ): Value {
   return { ...value, auth: value.auth ?? DEFAULT_AUTH[value.protocol] }
+}
+
+interface PathFields {
+  readonly protocol: Protocol
+  readonly paths?: readonly string[] | undefined
+}
+
+function checkPaths({ protocol, paths = [] }: PathFields, ctx: z.RefinementCtx<PathFields>): void {
+  for (const [index, path] of paths.entries()) {
+    const other = protocolOfPath(path)
+    if (other === protocol) continue
+    ctx.addIssue({
+      code: 'custom',
+      path: ['paths', index],
+      message: `a path of protocol ${other}: this endpoint speaks ${protocol}`,
+      params: { fault: 'fields_conflict' },
+    })
+  }
 }
 
 function trimSlashes(url: string): string {

@@ -1,4 +1,4 @@
-import type { Protocol } from './endpoint.ts'
+import type { Protocol } from './protocol.ts'
 
 /** Kinds of answers by the format of their usage. */
 export type UsageDialect = 'openai_chat' | 'completions' | 'anthropic_messages' | 'embeddings' | 'rerank'

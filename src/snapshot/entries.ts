@@ -1,10 +1,12 @@
 import { type EnvironmentProxies, parseProxy } from '../base/proxies.ts'
-import { DEFAULT_AUTH, type Protocol } from '../schema/endpoint.ts'
+import { DEFAULT_AUTH } from '../schema/endpoint.ts'
 import type { Kind, Spec } from '../schema/kinds.ts'
 import { rateOf } from '../schema/limits.ts'
 import { effectivePrice, type PriceFrom, pricesOf, priceText } from '../schema/price.ts'
+import type { Protocol } from '../schema/protocol.ts'
 import { credentialOf, type SecretSource } from '../schema/stored-credential.ts'
 import { modelFilter } from './model-filter.ts'
+import { restrictedPaths } from './served-paths.ts'
 import type { DatedPrice, EndpointEntry, PublicationEntry, RateLimits, Target, TenantEntry } from './types.ts'
 
 /** The context for compiling entries: collected problems, and resolved secrets. */
@@ -73,6 +75,7 @@ export function endpointEntry({ name, account, spec }: Item<'endpoint'>, ports: 
     origin: url.origin,
     basePath: url.pathname.replace(/\/+$/, ''),
     servedModel: spec.served_model,
+    paths: spec.paths && Object.freeze(spec.paths),
     enabled: spec.enabled,
     skipProbe: spec.skip_probe,
     maxConcurrency: spec.max_concurrency ?? Number.POSITIVE_INFINITY,
@@ -117,13 +120,15 @@ export function publicationEntry(
   const sorted = bound.toSorted((a, b) => a.priority - b.priority)
   const speaking = (protocol: Protocol) =>
     Object.freeze(sorted.filter(({ endpoint }) => endpoint.protocol === protocol))
+  const targets = Object.freeze({ openai: speaking('openai'), anthropic: speaking('anthropic') })
   return Object.freeze({
     name,
     account,
     nameJson: Buffer.from(JSON.stringify(name)),
     status: spec.status,
     listing: listing(item),
-    targets: Object.freeze({ openai: speaking('openai'), anthropic: speaking('anthropic') }),
+    targets,
+    restricted: restrictedPaths(targets),
     prices: Object.freeze(pricesOf(spec.price).map(dated)),
     requirePrice: settings.require_price,
     maxInputTokens: spec.max_input_tokens,

@@ -1,6 +1,6 @@
-import type { Protocol } from '../schema/endpoint.ts'
 import type { Price } from '../schema/ledger.ts'
 import type { Rate } from '../schema/limits.ts'
+import type { Protocol } from '../schema/protocol.ts'
 import type { PUBLICATION_STATUSES } from '../schema/publication.ts'
 
 /**
@@ -104,6 +104,8 @@ export interface PublicationEntry {
   readonly listing: string
   /** By protocol, sorted by tier; includes targets with weight 0 or a disabled endpoint. */
   readonly targets: Readonly<Record<Protocol, readonly Target[]>>
+  /** The targets at the paths that not all targets of their protocol serve; read by `targetsAt`. */
+  readonly restricted: ReadonlyMap<string, readonly Target[]> | undefined
   /** Ordered by their start; see `priceAt`. */
   readonly prices: readonly DatedPrice[]
   /** Calls are rejected while no price is in force. */
@@ -150,6 +152,8 @@ export interface EndpointEntry {
   readonly basePath: string
   /** The model name at the upstream, unless a binding overrides it. */
   readonly servedModel: string
+  /** The paths that it serves; undefined: all of its protocol. */
+  readonly paths: readonly string[] | undefined
   readonly enabled: boolean
   /** Never probed: only requests determine its health. */
   readonly skipProbe: boolean

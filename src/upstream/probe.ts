@@ -1,4 +1,4 @@
-import type { Protocol } from '../schema/endpoint.ts'
+import type { Protocol } from '../schema/protocol.ts'
 import type { Upstream } from './types.ts'
 
 /** The endpoint of a probe; an `EndpointEntry` of the snapshot is assignable to it. */

@@ -1,4 +1,4 @@
-import type { Protocol } from '../schema/endpoint.ts'
+import type { Protocol } from '../schema/protocol.ts'
 import type { Answer } from './probe/ask.ts'
 import type { ProbedService } from './probe.ts'
 

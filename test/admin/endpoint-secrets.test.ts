@@ -37,6 +37,18 @@ async function patch(body: unknown) {
 const kept = async () => (await control.store.kept()).filter(({ boundTo }) => boundTo.includes(`/${name} `))
 const known = { stored: true, since: '2026-01-15T12:00:00.000Z' }
 
+test('paths of another protocol are rejected at their place, by creation and by change', async () => {
+  const base = { name: `${name}-p`, protocol: 'openai', base_url: A, served_model: 'm', skip_probe: true }
+  const created = await control.call('create_endpoint', { as, body: { ...base, paths: ['/v1/messages'] } })
+  expect(created).toMatchObject({ status: 422, body: { errors: [{ pointer: '/paths/0' }] } })
+  expect(await patch({ paths: ['/v1/embeddings'] })).toMatchObject({ status: 200 })
+  expect((await get()).body).toMatchObject({ paths: ['/v1/embeddings'] })
+  expect(await patch({ protocol: 'anthropic' })).toMatchObject({
+    status: 422,
+    body: { errors: [{ pointer: '/paths/0' }] },
+  })
+})
+
 describe('a credential that is given over REST', () => {
   test('is shown as being there, and since when, and never itself', async () => {
     expect((await get()).body).toMatchObject({ upstream_key: known, owner: 'rest' })

@@ -112,6 +112,18 @@ describe('gw why, of files', () => {
     expect(decision.rejection.hint).toContain(hint)
   })
 
+  it('names the endpoint whose `paths` lack the path, and the paths that it has', async () => {
+    const tree = TREE.replace('served_model: gpt, enabled: false', 'served_model: gpt, paths: [/v1/rerank]')
+    dir.write('gw.yaml', tree)
+    const { decision } = await json('why -c gw.yaml --key app --model parked')
+    expect(decision).toMatchObject({ served: true, path: '/v1/rerank' })
+    const other = await json('why -c gw.yaml --key app --model parked --path /v1/embeddings')
+    expect(other.decision.rejection).toMatchObject({ code: 'wrong_protocol', status: 404 })
+    expect(other.decision.rejection.hint).toBe(
+      'Call /v1/rerank, or add `/v1/embeddings` to `paths` of endpoints.spare at gw.yaml:5 if its upstream serves it.',
+    )
+  })
+
   it('ends with 4 where it would be rejected and --exit-code asks for it', async () => {
     expect((await run('why -c gw.yaml --key app --model fast-chat --exit-code')).exit).toBe(0)
     expect((await run('why -c gw.yaml --key app --model soon --exit-code')).exit).toBe(4)

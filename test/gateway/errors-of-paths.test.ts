@@ -21,7 +21,9 @@ version: 1
 endpoints:
   oai: { protocol: openai, base_url: "${upstream.url}/v1", served_model: served-oai, upstream_key: { env: OAI_KEY } }
   ant: { protocol: anthropic, base_url: "${upstream.url}/v1", served_model: served-ant, upstream_key: { env: ANT_KEY } }
+  few: { protocol: openai, base_url: "${upstream.url}/v1", served_model: few, paths: [/v1/embeddings, /v1/rerank] }
 publications:
+  vectors: { bindings: [{ endpoint: few }] }
   chat: { bindings: [{ endpoint: oai }] }
   claude: { bindings: [{ endpoint: ant }] }
 tenants:
@@ -55,6 +57,21 @@ describe('the wrong protocol', () => {
         message: /`chat` is served at \/v1\/chat\/completions/,
       })
     }
+  })
+
+  it('names the paths of a model whose endpoints serve few', async () => {
+    await expectOpenaiError(await post(gateway, CHAT, { model: 'vectors' }), {
+      status: 404,
+      type: invalid,
+      code: 'wrong_protocol',
+      param: 'model',
+      message: /`vectors` is served at \/v1\/embeddings and \/v1\/rerank, not at this path/,
+    })
+    await expectAnthropicError(await post(gateway, MESSAGES, { model: 'vectors' }), {
+      status: 404,
+      type: 'not_found_error',
+      message: /`vectors` is served at \/v1\/embeddings and \/v1\/rerank, not at this path/,
+    })
   })
 })
 

@@ -54,6 +54,7 @@ export const MODEL: PublicationEntry = {
   status: 'listed',
   listing: '{}',
   targets: { openai: [], anthropic: [] },
+  restricted: undefined,
   prices: [],
   requirePrice: false,
   maxOutputTokens: undefined,

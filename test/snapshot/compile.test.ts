@@ -5,6 +5,8 @@ import type { ServedState } from '../../src/schema/state.ts'
 import { compile, compiling, describe as named, withSwitchOf } from '../../src/snapshot/compile.ts'
 import { decoding } from '../../src/snapshot/decoding.ts'
 import { SnapshotHolder } from '../../src/snapshot/holder.ts'
+import { targetsAt } from '../../src/snapshot/served-paths.ts'
+import { pathOf } from '../support/paths.ts'
 import { finished } from './again.ts'
 import { snapshotOf, stateOf } from './configured.ts'
 
@@ -59,6 +61,27 @@ describe('a state', () => {
     expect(target?.servedJson.toString()).toBe('"other"')
     expect(compiled.snapshot.keys.get(keyDigest('a secret of twenty characters'))?.name).toBe('s')
     expect(Object.isFrozen(compiled.snapshot)).toBe(true)
+  })
+
+  it('has lists for the paths that not every endpoint serves, and shares the others', async () => {
+    const endpoint = (more: string) =>
+      `{ protocol: openai, base_url: "https://x/v1", served_model: m${more} }`
+    const { publications } = await snapshotOf(`
+version: 1
+endpoints:
+  all: ${endpoint('')}
+  few: ${endpoint(', paths: [/v1/chat/completions]')}
+publications:
+  free: { bindings: [{ endpoint: all }] }
+  both: { bindings: [{ endpoint: few }, { endpoint: all }] }
+`)
+    const [free, both] = [publications.get('free'), publications.get('both')]
+    if (!free || !both) throw new Error('no publications')
+    expect(free.restricted).toBeUndefined()
+    expect([...(both.restricted?.keys() ?? [])]).not.toContain('/v1/chat/completions')
+    expect(targetsAt(both, pathOf('/v1/chat/completions'))).toBe(both.targets.openai)
+    expect(targetsAt(both, pathOf('/v1/messages'))).toBe(both.targets.anthropic)
+    expect(targetsAt(both, pathOf('/v1/embeddings')).map(({ endpoint }) => endpoint.name)).toEqual(['all'])
   })
 
   it('names its secrets, so that they can be looked up before', async () => {

@@ -117,7 +117,7 @@ export const WIRE_ERRORS = {
   wrong_protocol: {
     ...missing,
     param: 'model',
-    title: 'The model exists, but is not served with the protocol of this path.',
+    title: 'The model exists, but is not served at this path.',
     hint: 'Call the path in the message.',
   },
   unknown_path: {

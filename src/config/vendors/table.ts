@@ -1,4 +1,4 @@
-import type { Protocol } from '../../schema/endpoint.ts'
+import type { Protocol } from '../../schema/protocol.ts'
 
 /** The services below a `base_url`. */
 export type VendorService = 'chat' | 'embeddings' | 'rerank' | 'messages' | 'count_tokens'

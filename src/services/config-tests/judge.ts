@@ -5,6 +5,7 @@ import type { ConfigTest } from '../../schema/config-test.ts'
 import { cost } from '../../schema/cost.ts'
 import { INFERENCE_PATHS } from '../../schema/paths.ts'
 import { priceAt } from '../../snapshot/price-at.ts'
+import { targetsAt } from '../../snapshot/served-paths.ts'
 import type { Snapshot } from '../../snapshot/types.ts'
 import { inspect } from '../../upstream/routing/candidates.ts'
 import type { LoadedLookup } from '../why/context.ts'
@@ -90,8 +91,8 @@ function judgeRoute(test: ConfigTest, wanted: readonly string[], view: View, kno
     if (!rejected.ok) return rejected
   }
   const publication = view.snapshot.publications.get(callOptions.model)
-  const { protocol } = callOptions.path ?? pathOf(publication)
-  const usable = inspect(publication?.targets[protocol] ?? [], view).filter(({ obstacle }) => !obstacle)
+  const bound = publication ? targetsAt(publication, callOptions.path ?? pathOf(publication)) : []
+  const usable = inspect(bound, view).filter(({ obstacle }) => !obstacle)
   const tiers = new Map<number, string[]>()
   for (const { target } of usable) {
     tiers.set(target.priority, [...(tiers.get(target.priority) ?? []), target.endpoint.name])

@@ -1,6 +1,5 @@
 import { listedPrice, PRICE_PAGES, PRICES_AS_OF } from '../../config/vendors/prices.ts'
 import { VENDORS } from '../../config/vendors/table.ts'
-import type { Protocol } from '../../schema/endpoint.ts'
 import {
   bindingName,
   encode,
@@ -10,6 +9,7 @@ import {
   type Resource,
   type Spec,
 } from '../../schema/kinds.ts'
+import type { Protocol } from '../../schema/protocol.ts'
 import type { Account, Deployment, Silence } from './deployment.ts'
 import type { Part } from './parts.ts'
 import { providerFor, sameAccountIn } from './providers.ts'

@@ -1,6 +1,7 @@
 import { looksSecret } from '../../base/secret-shapes.ts'
 import { holdsSecret, secretShapes } from '../../config/mask.ts'
-import { isReservedHeader, type Protocol } from '../../schema/endpoint.ts'
+import { isReservedHeader } from '../../schema/endpoint.ts'
+import type { Protocol } from '../../schema/protocol.ts'
 import { type Price, priceOf } from './money.ts'
 import type { Part } from './parts.ts'
 import { isTranslated, type NamedModel, namedModel, type Provider, providerFor } from './providers.ts'

@@ -1,5 +1,5 @@
 import { inProtocol, type Vendor, type VendorService, vendor } from '../../config/vendors/table.ts'
-import type { Protocol } from '../../schema/endpoint.ts'
+import type { Protocol } from '../../schema/protocol.ts'
 
 /** The gw counterpart of a LiteLLM provider. */
 export interface Provider {

@@ -16,6 +16,7 @@ import { type LimitReport, rejectionOf } from '../../limits/limits.ts'
 import type { FixedCheck, LimitCheck } from '../../schema/api/why.ts'
 import { INFERENCE_PATHS, type InferencePath } from '../../schema/paths.ts'
 import { priceAt } from '../../snapshot/price-at.ts'
+import { servedPaths, targetsAt } from '../../snapshot/served-paths.ts'
 import type { KeyEntry, PublicationEntry, Snapshot } from '../../snapshot/types.ts'
 import { boundTo, type Candidate, inspect, noEndpointError } from '../../upstream/routing/candidates.ts'
 import type { HealthRegistry } from '../../upstream/routing/health-registry.ts'
@@ -98,8 +99,8 @@ export function decide(caller: Caller, callOptions: CallOptions, view: View): De
   run.run('ban', key && (() => checkBan(key, publication, callOptions.model)))
   run.run('listing', () => void checkListed(publication, callOptions.model))
   run.run('models', key && (() => checkModels(key, callOptions.model)))
-  const bound = publication?.targets[path.protocol] ?? []
-  run.run('protocol', publication && (() => void boundTo(publication, path.protocol)))
+  const bound = publication ? targetsAt(publication, path) : []
+  run.run('protocol', publication && (() => void boundTo(publication, path)))
   const candidates = inspect(bound, view)
   const usable = candidates.some(({ obstacle }) => obstacle === undefined)
   const unusable = () => {
@@ -134,11 +135,10 @@ export function decide(caller: Caller, callOptions: CallOptions, view: View): De
   }
 }
 
-/** The first path at which a model is served: OpenAI's if it is served at both. */
+/** The first path at which a model is served; the first of all if it is served nowhere. */
 export function pathOf(publication: PublicationEntry | undefined): InferencePath {
-  const isAnthropic = publication?.targets.openai.length === 0 && publication.targets.anthropic.length > 0
-  const wanted = isAnthropic ? 'anthropic' : 'openai'
-  return INFERENCE_PATHS.find(({ protocol }) => protocol === wanted) as InferencePath
+  const [first] = publication ? servedPaths(publication) : []
+  return first ?? (INFERENCE_PATHS[0] as InferencePath)
 }
 
 /** Whether `GET /v1/models` shows the model: its own checks must not reject the key. */

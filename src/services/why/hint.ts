@@ -4,6 +4,7 @@ import type { LimitReport } from '../../limits/limits.ts'
 import type { FixedCheck } from '../../schema/api/why.ts'
 import type { Kind } from '../../schema/kinds.ts'
 import { modelFilter } from '../../snapshot/model-filter.ts'
+import { pathsInstead } from '../../upstream/routing/candidates.ts'
 import type { CheckResult, Decision } from './decide.ts'
 import type { WhyLookup } from './lookup.ts'
 
@@ -123,12 +124,14 @@ function hintOfModels({ decision, lookup }: Situation): string {
 }
 
 function hintOfProtocol({ decision: { publication, path, callOptions }, lookup }: Situation): string {
-  const other = path.protocol === 'openai' ? 'anthropic' : 'openai'
   const place = placeOf('publication', callOptions.model, lookup)
   const bind = `bind an endpoint of protocol ${path.protocol} to publications.${callOptions.model}${place}`
-  if (!publication || publication.targets[other].length === 0) return sentence(bind)
-  const home = other === 'openai' ? '/v1/chat/completions' : '/v1/messages'
-  return `Call ${home}, or ${bind}.`
+  const [bound] = publication?.targets[path.protocol] ?? []
+  const serve = bound
+    ? `add \`${path.path}\` to \`paths\` of endpoints.${bound.endpoint.name}${placeOf('endpoint', bound.endpoint.name, lookup)} if its upstream serves it`
+    : bind
+  const paths = publication ? pathsInstead(publication, path) : []
+  return paths.length > 0 ? `Call ${paths.join(' or ')}, or ${serve}.` : sentence(serve)
 }
 
 function hintOfEndpoints({ decision: { candidates, callOptions }, lookup }: Situation): string {

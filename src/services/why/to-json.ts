@@ -51,7 +51,7 @@ const DETAILS: Readonly<Record<FixedCheck, Detail>> = {
     if (!tenant) return byKey
     return `${byKey}, tenant ${tenant.name} by ${patternsFor(model, 'tenant', tenant.name, 'models', lookup)}`
   },
-  protocol: ({ path, candidates }) => `${path.path}: ${candidates.length} bound that speak ${path.protocol}`,
+  protocol: ({ path, candidates }) => `${path.path}: ${candidates.length} bound that serve it`,
   endpoints: ({ candidates }) => {
     const usable = candidates.filter(({ obstacle }) => obstacle === undefined).length
     return `${usable} of ${candidates.length} usable`

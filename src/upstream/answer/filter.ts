@@ -1,4 +1,4 @@
-import type { Protocol } from '../../schema/endpoint.ts'
+import type { Protocol } from '../../schema/protocol.ts'
 import type { AnswerObserver } from '../types.ts'
 
 /**

@@ -1,13 +1,11 @@
 import { GwError } from '../../base/catalogue/wire.ts'
 import type { Clock } from '../../base/clock.ts'
-import type { Protocol } from '../../schema/endpoint.ts'
+import type { InferencePath } from '../../schema/paths.ts'
+import { servedPaths, targetsAt } from '../../snapshot/served-paths.ts'
 import type { PublicationEntry, Target } from '../../snapshot/types.ts'
 import type { UpstreamFailure } from '../classify.ts'
 import type { EndpointHealth, Obstacle } from './endpoint-state.ts'
 import type { HealthRegistry } from './health-registry.ts'
-
-/** The path of each protocol, to name in the error for a call on the wrong one. */
-const HOME_PATHS: Record<Protocol, string> = { openai: '/v1/chat/completions', anthropic: '/v1/messages' }
 
 const FULL_RETRY_AFTER_MS = 1_000
 
@@ -16,10 +14,10 @@ interface CandidatePorts {
   readonly clock: Clock
 }
 
-/** The endpoints with a path's protocol, by tier. @throws {GwError} wrong_protocol if the publication has none */
-export function boundTo(publication: PublicationEntry, protocol: Protocol): readonly Target[] {
-  const bound = publication.targets[protocol]
-  if (bound.length === 0) throw wrongProtocol(publication, protocol)
+/** The endpoints that serve a path, by tier. @throws {GwError} wrong_protocol if the publication has none */
+export function boundTo(publication: PublicationEntry, path: InferencePath): readonly Target[] {
+  const bound = targetsAt(publication, path)
+  if (bound.length === 0) throw wrongPath(publication, path)
   return bound
 }
 
@@ -110,11 +108,22 @@ export function noEndpointError(bound: readonly Target[], { health, clock }: Can
   })
 }
 
-function wrongProtocol(publication: PublicationEntry, protocol: Protocol): GwError {
-  const other: Protocol = protocol === 'openai' ? 'anthropic' : 'openai'
+function wrongPath(publication: PublicationEntry, path: InferencePath): GwError {
+  const paths = pathsInstead(publication, path)
   const message =
-    publication.targets[other].length > 0
-      ? `The model \`${publication.name}\` is served at ${HOME_PATHS[other]}, not at this path.`
+    paths.length > 0
+      ? `The model \`${publication.name}\` is served at ${new Intl.ListFormat('en-GB').format(paths)}, not at this path.`
       : `The model \`${publication.name}\` is not served at this path.`
   return new GwError('wrong_protocol', message)
+}
+
+/**
+ * The paths to name instead of one at which a publication is not served: those of the same protocol; otherwise those of
+ * the other one, only the first if no endpoint restricts them.
+ */
+export function pathsInstead(publication: PublicationEntry, { protocol }: InferencePath): readonly string[] {
+  const served = servedPaths(publication)
+  const same = served.filter(each => each.protocol === protocol)
+  const other = publication.restricted ? served : served.slice(0, 1)
+  return (same.length > 0 ? same : other).map(({ path }) => path)
 }

@@ -1,7 +1,14 @@
 import { healthReason } from '../../base/catalogue/health.ts'
 import type { Clock } from '../../base/clock.ts'
-import { PROTOCOLS } from '../../schema/endpoint.ts'
-import type { EndpointEntry, HealthSettings, PublicationEntry, Snapshot } from '../../snapshot/types.ts'
+import { protocolOfPath } from '../../schema/paths.ts'
+import { PROTOCOLS } from '../../schema/protocol.ts'
+import type {
+  EndpointEntry,
+  HealthSettings,
+  PublicationEntry,
+  Snapshot,
+  Target,
+} from '../../snapshot/types.ts'
 import { type EndpointHealth, EndpointState } from './endpoint-state.ts'
 
 const DEFAULTS: HealthSettings = { unhealthyAfter: 3, probeMinMs: 5_000, probeMaxMs: 120_000 }
@@ -93,15 +100,15 @@ const MAX_NAMED = 10
 
 /**
  * The listed models whose endpoints are all unhealthy, each as `code: sentence`. A model that is available on one
- * protocol only is listed with the other.
+ * protocol only is listed with the other, and one that is available on other paths with the path.
  */
 export function unserved(snapshot: Snapshot, health: HealthRegistry): readonly string[] {
   if (!health.report().some(({ state }) => state === 'unhealthy')) return []
   const dead = [...snapshot.publications.values()]
     .filter(({ status }) => status === 'listed')
     .flatMap(publication =>
-      PROTOCOLS.filter(protocol => isDead(publication, protocol, health)).map(protocol =>
-        healthReason('no_healthy_endpoint', `no endpoint of ${publication.name} (${protocol}) is healthy`),
+      deadAt(publication, health).map(place =>
+        healthReason('no_healthy_endpoint', `no endpoint of ${publication.name} (${place}) is healthy`),
       ),
     )
   const named = dead.slice(0, MAX_NAMED)
@@ -110,11 +117,16 @@ export function unserved(snapshot: Snapshot, health: HealthRegistry): readonly s
   return named
 }
 
-function isDead(
-  { targets }: PublicationEntry,
-  protocol: keyof PublicationEntry['targets'],
-  health: HealthRegistry,
-): boolean {
-  const candidates = targets[protocol].filter(({ weight, endpoint }) => weight > 0 && endpoint.enabled)
+/** The protocols without a healthy endpoint, and such paths of the other protocols. */
+function deadAt({ targets, restricted }: PublicationEntry, health: HealthRegistry): readonly string[] {
+  const protocols = PROTOCOLS.filter(protocol => isDead(targets[protocol], health))
+  const paths = [...(restricted ?? [])].filter(
+    ([path, serving]) => !protocols.includes(protocolOfPath(path)) && isDead(serving, health),
+  )
+  return [...protocols, ...paths.map(([path]) => path)]
+}
+
+function isDead(targets: readonly Target[], health: HealthRegistry): boolean {
+  const candidates = targets.filter(({ weight, endpoint }) => weight > 0 && endpoint.enabled)
   return candidates.length > 0 && candidates.every(({ endpoint }) => !health.of(endpoint).healthy)
 }

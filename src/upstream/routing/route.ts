@@ -1,7 +1,7 @@
 import type { GwError } from '../../base/catalogue/wire.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
-import type { Protocol } from '../../schema/endpoint.ts'
+import type { InferencePath } from '../../schema/paths.ts'
 import type { PublicationEntry, Target } from '../../snapshot/types.ts'
 import type { UpstreamFailure } from '../classify.ts'
 import { boundTo, leastLoaded, noEndpointError, obstacleOf } from './candidates.ts'
@@ -40,11 +40,11 @@ export class Route {
    * Chooses the first endpoint.
    *
    * @param source The tenant or key of the request, by which failures are counted: see `EndpointState`.
-   * @throws {GwError} wrong_protocol if no binding has the path's protocol; no_healthy_endpoint if none of them is usable;
+   * @throws {GwError} wrong_protocol if no endpoint of the publication serves the path; no_healthy_endpoint if none of them is usable;
    * the upstream's own error if it asked for a cooldown that is in effect.
    */
-  constructor(publication: PublicationEntry, protocol: Protocol, ports: RoutePorts, source: string) {
-    this.#bound = boundTo(publication, protocol)
+  constructor(publication: PublicationEntry, path: InferencePath, ports: RoutePorts, source: string) {
+    this.#bound = boundTo(publication, path)
     this.#ports = ports
     this.#source = source
     const target = this.#pick()

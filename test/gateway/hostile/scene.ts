@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { type Clock, systemClock } from '../../../src/base/clock.ts'
-import type { Protocol } from '../../../src/schema/endpoint.ts'
+import type { Protocol } from '../../../src/schema/protocol.ts'
 import { json } from '../../support/answers.ts'
 import { BASIC_SECRETS, basicConfig, type TestGateway, testGateway } from '../../support/gateway.ts'
 import { type ScriptedUpstream, scriptedUpstream } from '../../support/scripted-upstream.ts'

@@ -53,6 +53,7 @@ const configs = fc.record({
   endpoints: fc.record({
     enabled: fc.tuple(mostly(true, false), mostly(true, false), mostly(true, false)),
     max: maybe(fc.constant(1)),
+    paths: maybe(fc.constantFrom(['/v1/chat/completions'], ['/v1/embeddings', '/v1/rerank'])),
   }),
   publications: fc.tuple(
     ...NAMES.map(() =>
@@ -104,6 +105,8 @@ function yamlOf({ maintenance, endpoints, publications, tenant, keys }: Config):
       base_url: `${upstream.url}/v1`,
       served_model: 'served',
       enabled: endpoints.enabled[index],
+      // Only of the second endpoint: the others serve all paths of their protocol.
+      ...(index === 1 && endpoints.paths && { paths: endpoints.paths }),
       ...(endpoints.max && { max_concurrency: endpoints.max }),
     })
   return JSON.stringify({

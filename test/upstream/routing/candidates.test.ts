@@ -4,7 +4,10 @@ import { inspect } from '../../../src/upstream/routing/candidates.ts'
 import { HealthRegistry } from '../../../src/upstream/routing/health-registry.ts'
 import { RetryBudget, Route } from '../../../src/upstream/routing/route.ts'
 import { snapshotOf } from '../../snapshot/configured.ts'
+import { pathOf } from '../../support/paths.ts'
 import { testClock } from '../../support/test-clock.ts'
+
+const CHAT = pathOf('/v1/chat/completions')
 
 describe('a survey of candidates', () => {
   it('gives each endpoint the share of requests that a route begins there with', async () => {
@@ -26,7 +29,7 @@ describe('a survey of candidates', () => {
           for (let other = 0; other < sum; other++) {
             const flags = [(one + 0.5) / sum, (other + 0.5) / sum]
             const random = { fraction: () => flags.shift() ?? 0, bytes: () => new Uint8Array() }
-            const route = new Route(publication, 'openai', { ...ports, random }, 'key k')
+            const route = new Route(publication, CHAT, { ...ports, random }, 'key k')
             const { name } = route.target.endpoint
             begun.set(name, (begun.get(name) ?? 0) + 1)
             route.leave()

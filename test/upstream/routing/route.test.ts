@@ -5,6 +5,7 @@ import { UpstreamFailure } from '../../../src/upstream/classify.ts'
 import { HealthRegistry } from '../../../src/upstream/routing/health-registry.ts'
 import { RetryBudget, Route } from '../../../src/upstream/routing/route.ts'
 import { snapshotOf } from '../../snapshot/configured.ts'
+import { pathOf } from '../../support/paths.ts'
 import { testClock } from '../../support/test-clock.ts'
 
 interface Bound {
@@ -12,6 +13,7 @@ interface Bound {
   readonly priority?: number
   readonly enabled?: boolean
   readonly maxConcurrency?: number
+  readonly paths?: readonly string[]
 }
 
 /** The publication `m` over endpoints e0, e1, … of one protocol, and all that a route needs. */
@@ -21,8 +23,8 @@ version: 1
 endpoints:
 ${bindings
   .map(
-    ({ enabled = true, maxConcurrency }, index) =>
-      `  e${index}: { protocol: openai, base_url: "http://x", served_model: m, enabled: ${enabled}${maxConcurrency ? `, max_concurrency: ${maxConcurrency}` : ''} }`,
+    ({ enabled = true, maxConcurrency, paths }, index) =>
+      `  e${index}: { protocol: openai, base_url: "http://x", served_model: m, enabled: ${enabled}${maxConcurrency ? `, max_concurrency: ${maxConcurrency}` : ''}${paths ? `, paths: [${paths.join(', ')}]` : ''} }`,
   )
   .join('\n')}
 publications:
@@ -40,8 +42,8 @@ publications:
     bytes: () => new Uint8Array(),
   }
   const budget = new RetryBudget(clock)
-  const route = (source = 'key k') =>
-    new Route(publication, 'openai', { health, budget, random, clock }, source)
+  const route = (source = 'key k', path = pathOf('/v1/chat/completions')) =>
+    new Route(publication, path, { health, budget, random, clock }, source)
   const stateOf = (name: string) => {
     const endpoint = snapshot.endpoints.get(name)
     if (!endpoint) throw new Error(`no endpoint ${name}`)
@@ -139,9 +141,20 @@ describe('the first endpoint', () => {
   it('is none of another protocol: the error names the path that serves the model', async () => {
     const { publication, health, budget, clock } = await scene([{}])
     const random = { fraction: () => 0, bytes: () => new Uint8Array() }
-    expect(() => new Route(publication, 'anthropic', { health, budget, random, clock }, 'key k')).toThrow(
-      'The model `m` is served at /v1/chat/completions, not at this path.',
+    expect(
+      () => new Route(publication, pathOf('/v1/messages'), { health, budget, random, clock }, 'key k'),
+    ).toThrow('The model `m` is served at /v1/chat/completions, not at this path.')
+  })
+
+  it('is one that serves the path of the call', async () => {
+    const embeds = { priority: 1, paths: ['/v1/embeddings'] }
+    const { route } = await scene([{ paths: ['/v1/chat/completions', '/v1/completions'] }, embeds])
+    expect(nameOf(route())).toBe('e0')
+    expect(nameOf(route('key k', pathOf('/v1/embeddings')))).toBe('e1')
+    expect(() => route('key k', pathOf('/v1/rerank'))).toThrow(
+      'The model `m` is served at /v1/chat/completions, /v1/completions and /v1/embeddings, not at this path.',
     )
+    expect(() => route('key k', pathOf('/v1/messages'))).toThrow(/\/v1\/embeddings, not at this path/)
   })
 
   it.each<[string, readonly Bound[], RegExp]>([

@@ -14,6 +14,8 @@ endpoints:
   a: { protocol: openai, base_url: "http://x", served_model: m }
   b: { protocol: openai, base_url: "http://y", served_model: m }
   c: { protocol: anthropic, base_url: "http://z", served_model: m }
+  chats: { protocol: openai, base_url: "http://v", served_model: m, paths: [/v1/chat/completions] }
+  embeds: { protocol: openai, base_url: "http://w", served_model: m, paths: [/v1/embeddings] }
 publications:
 ${publications}
 `)
@@ -41,6 +43,19 @@ it('names each listed model and protocol that only unhealthy endpoints could ser
     'no_healthy_endpoint: no endpoint of both (anthropic) is healthy',
     'no_healthy_endpoint: no endpoint of idle (openai) is healthy',
   ])
+})
+
+it('names a path that only unhealthy endpoints serve', async () => {
+  const { snapshot, health, fail } = await scene(`
+  m: { bindings: [{ endpoint: a }, { endpoint: chats }, { endpoint: embeds }] }
+  n: { bindings: [{ endpoint: chats }, { endpoint: embeds }] }
+`)
+  fail('embeds')
+  expect(unserved(snapshot, health)).toEqual([
+    'no_healthy_endpoint: no endpoint of n (/v1/embeddings) is healthy',
+  ])
+  fail('chats')
+  expect(unserved(snapshot, health)).toEqual(['no_healthy_endpoint: no endpoint of n (openai) is healthy'])
 })
 
 it('names ten, and counts the rest', async () => {
