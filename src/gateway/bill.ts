@@ -15,6 +15,7 @@ import {
   type HoldEnd,
   type Price,
   type RejectedCall,
+  type StoredResponse,
 } from '../schema/ledger.ts'
 import type { InferencePath } from '../schema/paths.ts'
 import { priceAt } from '../snapshot/price-at.ts'
@@ -46,6 +47,11 @@ export interface LedgerPort {
   log(record: CallRecord): void
   /** Keeps a sample of calls that were rejected before they were dispatched, in a log of its own. */
   logRejected(call: RejectedCall): void
+  /**
+   * Who may name each of these ids, in their order; undefined for an id that is unknown or expired. Sees each settlement
+   * that was queued before.
+   */
+  stored(ids: readonly string[]): Promise<readonly (StoredResponse | undefined)[]>
 }
 
 export interface BillPorts {

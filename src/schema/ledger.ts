@@ -83,6 +83,29 @@ export interface Settlement extends Claim {
   readonly amountNano: bigint
   readonly usage: Usage
   readonly flags: readonly Flag[]
+  /** What the upstream keeps of the answer under its own ids; absent if it keeps nothing. */
+  readonly stored?: StoredIds | undefined
+}
+
+/** The ids of an answer that later calls may name: of the response, and of its output items. */
+export interface StoredIds {
+  readonly ids: readonly string[]
+  /** Input and output of the answer: bounds the input of a call that continues it. */
+  readonly tokens: number
+  readonly expiresAtMs: number
+}
+
+/** Who may name the id of a stored response, and where it is: accounts, as in {@link Claim}. */
+export interface StoredResponse {
+  readonly id: string
+  readonly key: string
+  /** Absent for a platform key. */
+  readonly tenant?: string | undefined
+  readonly publication: string
+  readonly endpoint: string
+  /** See {@link StoredIds}. */
+  readonly tokens: number
+  readonly expiresAtMs: number
 }
 
 /** The end of a hold without a charge. */

@@ -52,6 +52,14 @@ export const settings = z
       })
       .prefault({})
       .describe('The call log: a line per call, never with a prompt.'),
+    responses: z
+      .strictObject({
+        retention: duration({ minMs: 3_600_000, maxMs: 3_660 * 86_400_000 })
+          .prefault('30d')
+          .describe('How long clients can refer to an answer that an upstream keeps.'),
+      })
+      .prefault({})
+      .describe('Answers of `/v1/responses` that an upstream keeps, by their ids.'),
     revisions: z
       .strictObject({
         retention: duration({ minMs: 86_400_000, maxMs: 3_660 * 86_400_000 })

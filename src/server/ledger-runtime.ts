@@ -138,7 +138,9 @@ export class LedgerRuntime {
 
   async #prune(): Promise<void> {
     if (!this.#snapshot) return
-    const beforeMs = this.#ports.clock.nowMs() - this.#snapshot.logRetentionMs
+    const nowMs = this.#ports.clock.nowMs()
+    const beforeMs = nowMs - this.#snapshot.logRetentionMs
     while (!this.#closed && (await this.ledger.pruneCallLogs(beforeMs, PRUNE_ROWS)) === PRUNE_ROWS);
+    while (!this.#closed && (await this.ledger.pruneStored(nowMs, PRUNE_ROWS)) === PRUNE_ROWS);
   }
 }

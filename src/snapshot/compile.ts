@@ -94,6 +94,7 @@ export function* linking(
     currency: settings.currency,
     logEmbeddings: settings.log.embeddings,
     logRetentionMs: settings.log.retention,
+    responseRetentionMs: settings.responses.retention,
     revisions: Object.freeze({ retentionMs: settings.revisions.retention, keep: settings.revisions.keep }),
     health: Object.freeze({
       unhealthyAfter: settings.health.unhealthy_after,

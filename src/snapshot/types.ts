@@ -24,6 +24,8 @@ export interface Snapshot {
   /** Whether embeddings write a call log, too. */
   readonly logEmbeddings: boolean
   readonly logRetentionMs: number
+  /** How long clients can refer to an answer that an upstream keeps. */
+  readonly responseRetentionMs: number
   /** Retention of earlier revisions, and how many are always kept for a rollback. */
   readonly revisions: { readonly retentionMs: number; readonly keep: number }
   readonly health: HealthSettings

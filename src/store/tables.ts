@@ -29,6 +29,7 @@ export interface Tables {
   usage_quarters: UsageQuartersTable
   call_logs: CallLogsTable
   rejected_calls: RejectedCallsTable
+  stored_responses: StoredResponsesTable
   ledger_head: LedgerHeadTable
 }
 
@@ -283,6 +284,19 @@ export interface RejectedCallsTable {
   message: string
   reason: string | null
   count: number
+}
+
+/** The ids of answers that upstreams keep: a row for each response and each of its output items. */
+interface StoredResponsesTable {
+  id: string
+  key_name: string
+  /** Null for platform keys. */
+  tenant: string | null
+  publication: string
+  endpoint: string
+  /** Input and output of the answer. */
+  tokens: number
+  expires_at_ms: number
 }
 
 interface LedgerHeadTable {

@@ -76,6 +76,7 @@ export function snapshotOf(...keys: readonly KeyEntry[]): Snapshot {
     currency: 'USD',
     logEmbeddings: false,
     logRetentionMs: 1,
+    responseRetentionMs: 1,
     revisions: { retentionMs: 1, keep: 100 },
     health: { unhealthyAfter: 3, probeMinMs: 5_000, probeMaxMs: 120_000 },
     keys: new Map(keys.map(entry => [`digest of ${entry.name}`, entry])),

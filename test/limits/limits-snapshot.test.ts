@@ -90,12 +90,14 @@ test('settings that metering needs are in the snapshot', () => {
   const settings = {
     currency: 'EUR',
     log: { retention: '2d', embeddings: true },
+    responses: { retention: '4d' },
     revisions: { retention: '3d', keep: 200 },
   }
   expect(compiled({ settings })).toMatchObject({
     currency: 'EUR',
     logEmbeddings: true,
     logRetentionMs: 172_800_000,
+    responseRetentionMs: 345_600_000,
     revisions: { retentionMs: 259_200_000, keep: 200 },
   })
 })

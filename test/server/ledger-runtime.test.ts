@@ -134,6 +134,30 @@ test('the first credit of a store reaches a running gateway, also where a revisi
   expect(admit('paid').hold.amountNano).toBe(10n)
 })
 
+test('the ids of kept answers are pruned once they have expired', async () => {
+  const { clock, open, path } = await scene()
+  const raw = new Database(path, { readonly: true })
+  onTestFinished(() => void raw.close())
+  const left = () => raw.prepare('select id from stored_responses').pluck().all()
+  const books = await open()
+  const { hold } = await admitted(books, 'a')
+  await books.ledger.open({ ...hold, ...claimOf('b') })
+  const bill = {
+    kind: 'settle',
+    endedAtMs: clock.nowMs(),
+    amountNano: 0n,
+    usage: used(1, 1),
+    flags: [],
+  } as const
+  const storedFor = (id: string, ms: number) => ({ ids: [id], tokens: 2, expiresAtMs: clock.nowMs() + ms })
+  await books.ledger.end({ ...claimOf('a'), ...bill, stored: storedFor('resp_1', 60_000) })
+  await books.ledger.end({ ...claimOf('b'), ...bill, stored: storedFor('resp_2', DAY_MS) })
+  await tended(books, clock)
+  expect(left()).toEqual(['resp_1', 'resp_2'])
+  const leftLater = () => tended(books, clock).then(left)
+  await expect.poll(leftLater).toEqual(['resp_2'])
+})
+
 test('who asks for a snapshot while the books close is rejected, and nothing is left unheard', async () => {
   const books = await (await scene()).open()
   const closing = books.close()

@@ -15,7 +15,7 @@ import { endpoint, put } from './samples.ts'
 
 const EVERY_MODE: StoreMode[] = ['read', 'write', 'create']
 
-const LATER = '0002-later'
+const LATER = '9000-later'
 
 /** Adds a migration for the duration of the test. */
 function addMigration(up: Migration['up']): void {

@@ -1,5 +1,5 @@
 import type { LedgerPort } from '../../src/gateway/bill.ts'
-import type { CallRecord, Hold, HoldEnd, RejectedCall } from '../../src/schema/ledger.ts'
+import type { CallRecord, Hold, HoldEnd, RejectedCall, StoredResponse } from '../../src/schema/ledger.ts'
 
 /** A ledger in memory, for tests of what is told to it. Its promises resolve when the test lets them. */
 export interface MemoryLedger extends LedgerPort {
@@ -51,9 +51,19 @@ export function memoryLedger(): MemoryLedger {
     },
     log: record => calls.push(record),
     logRejected: call => rejected.push(call),
+    stored: async ids => ids.map(id => lastStored(ends, id)),
     nextEnd: () =>
       given < ends.length
         ? Promise.resolve(ends[given++] as HoldEnd)
         : new Promise(resolve => readers.push(resolve)),
   }
+}
+
+/** Without an end of their time: this ledger has no clock. */
+function lastStored(ends: readonly HoldEnd[], id: string): StoredResponse | undefined {
+  const end = ends.findLast(end => end.kind === 'settle' && end.stored?.ids.includes(id))
+  if (end?.kind !== 'settle' || !end.stored) return undefined
+  const { key, tenant, publication, endpoint, stored } = end
+  const { tokens, expiresAtMs } = stored
+  return { id, key, tenant, publication, endpoint, tokens, expiresAtMs }
 }

@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3'
-import type { CallRecord, Claim, Hold, HoldEnd } from '../../schema/ledger.ts'
+import type { CallRecord, Claim, Hold, HoldEnd, Settlement, StoredIds } from '../../schema/ledger.ts'
 import { fromFlags, type NanoParts, parts, toNano } from './columns.ts'
 import type { Row, RowFault } from './messages.ts'
 import { type OpenHold, OpenHolds } from './open-holds.ts'
@@ -37,6 +37,7 @@ export class LedgerRows {
   readonly #openHold: Database.Statement
   readonly #closeHold: Database.Statement
   readonly #settlement: Database.Statement
+  readonly #storeResponse: Database.Statement
   readonly #release: Database.Statement
   readonly #endOf: Database.Statement
   readonly #call: Database.Statement
@@ -59,6 +60,7 @@ export class LedgerRows {
     this.#openHold = raw.prepare(sql.INSERT_OPEN_HOLD)
     this.#closeHold = raw.prepare(sql.DELETE_OPEN_HOLD)
     this.#settlement = raw.prepare(sql.INSERT_SETTLEMENT)
+    this.#storeResponse = raw.prepare(sql.STORE_RESPONSE)
     this.#release = raw.prepare(sql.INSERT_RELEASE)
     this.#endOf = raw.prepare(sql.SELECT_END)
     this.#call = raw.prepare(sql.INSERT_CALL)
@@ -174,7 +176,16 @@ export class LedgerRows {
       hold.priceId,
     )
     sums.add(end)
+    if (end.stored) this.#store(end, end.stored)
     return undefined
+  }
+
+  #store(end: Settlement, { ids, tokens, expiresAtMs }: StoredIds): void {
+    const { key, tenant = null, publication, endpoint, endedAtMs } = end
+    for (const id of ids) {
+      const row = [id, key, tenant, publication, endpoint, tokens, expiresAtMs]
+      this.#storeResponse.run(...row, endedAtMs, endedAtMs)
+    }
   }
 
   /** There are few prices and many charges: a charge refers to its price by number. */

@@ -1,4 +1,12 @@
-import type { CallRecord, Hold, HoldEnd, KeySums, KeySumsQuery, RejectedCall } from '../../schema/ledger.ts'
+import type {
+  CallRecord,
+  Hold,
+  HoldEnd,
+  KeySums,
+  KeySumsQuery,
+  RejectedCall,
+  StoredResponse,
+} from '../../schema/ledger.ts'
 import type { Adjustments } from './types.ts'
 
 /** The rows that are sent to the writer's thread. Hold and end are those of `LedgerPort`. */
@@ -28,9 +36,11 @@ export type LedgerQuery =
   | { readonly query: 'sums'; readonly queries: readonly KeySumsQuery[] }
   | { readonly query: 'balances'; readonly tenants: readonly string[] }
   | { readonly query: 'adjustments'; readonly sinceVersion: number }
+  | { readonly query: 'stored'; readonly ids: readonly string[]; readonly nowMs: number }
   | { readonly query: 'orphaned' }
   | { readonly query: 'overdue'; readonly deadlineBeforeMs: number; readonly after?: HoldId }
   | { readonly query: 'prune'; readonly beforeMs: number; readonly maxRows: number }
+  | { readonly query: 'prune_stored'; readonly nowMs: number; readonly maxRows: number }
   | { readonly query: 'log_rejected'; readonly calls: readonly RejectedCall[] }
   | { readonly query: 'nothing' }
 
@@ -39,11 +49,13 @@ export interface Answers {
   readonly sums: readonly KeySums[]
   readonly balances: { readonly version: number; readonly balanceNano: readonly bigint[] }
   readonly adjustments: Adjustments
+  readonly stored: readonly (StoredResponse | undefined)[]
   /** Oldest first, a page at a time. */
   readonly orphaned: readonly Hold[]
   readonly overdue: readonly Hold[]
   /** How many rows were deleted. */
   readonly prune: number
+  readonly prune_stored: number
   readonly log_rejected: undefined
   readonly nothing: undefined
 }

@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import type { Hold } from '../../schema/ledger.ts'
+import type { Hold, StoredResponse } from '../../schema/ledger.ts'
 import { type NanoParts, toNano } from './columns.ts'
 import type { Answers, LedgerQuery } from './messages.ts'
 import { insertRejected, pruneRejected } from './rejected-calls.ts'
@@ -32,6 +32,21 @@ const OVERDUE = `
   order by request_id, attempt limit ${PAGE_ROWS}`
 const PRUNE = `
   delete from call_logs where id in (select id from call_logs where at_ms < ? order by at_ms limit ?)`
+const STORED = `
+  select key_name, tenant, publication, endpoint, tokens, expires_at_ms from stored_responses
+  where id = ? and expires_at_ms > ?`
+const PRUNE_STORED = `
+  delete from stored_responses where id in (
+    select id from stored_responses where expires_at_ms <= ? order by expires_at_ms limit ?)`
+
+interface StoredRow {
+  readonly key_name: string
+  readonly tenant: string | null
+  readonly publication: string
+  readonly endpoint: string
+  readonly tokens: number
+  readonly expires_at_ms: number
+}
 
 interface HoldRow {
   readonly request_id: string
@@ -53,15 +68,18 @@ interface HoldRow {
 /** Answers queries on the writer's connection, so that they see everything that was committed before them. */
 export class LedgerQueries {
   readonly #raw: Database.Database
+  /** Prepared once, because a request waits for it. */
+  readonly #stored: Database.Statement
   /** The last entry of earlier processes: a hold up to it was not opened by this process. */
   readonly #inheritedId: number
 
   constructor(raw: Database.Database) {
     this.#raw = raw
+    this.#stored = raw.prepare(STORED)
     this.#inheritedId = raw.prepare('select coalesce(max(id), 0) from ledger').pluck().get() as number
   }
 
-  /** @throws {Database.SqliteError} if the database cannot be read, or, for `prune`, not be written. */
+  /** @throws {Database.SqliteError} if the database cannot be read, or, for the queries that prune, not be written. */
   answer(query: LedgerQuery): Answers[LedgerQuery['query']] {
     return onceUnlocked(() => this.#raw.transaction(() => this.#answer(query))())
   }
@@ -77,6 +95,8 @@ export class LedgerQueries {
         }
       case 'adjustments':
         return this.#adjustments(query.sinceVersion)
+      case 'stored':
+        return query.ids.map(id => toStored(id, this.#stored.get(id, query.nowMs) as StoredRow | undefined))
       case 'orphaned':
         return (this.#raw.prepare(ORPHANED).all(this.#inheritedId) as HoldRow[]).map(toHold)
       case 'overdue': {
@@ -86,6 +106,8 @@ export class LedgerQueries {
       }
       case 'prune':
         return this.#prune(query.beforeMs, query.maxRows)
+      case 'prune_stored':
+        return this.#delete(PRUNE_STORED, query.nowMs, query.maxRows)
       case 'log_rejected':
         return insertRejected(this.#raw, query.calls)
       case 'nothing':
@@ -124,10 +146,29 @@ export class LedgerQueries {
 
   #prune(beforeMs: number, maxRows: number): number {
     pruneRejected(this.#raw, beforeMs, maxRows)
-    const { changes } = this.#raw.prepare(PRUNE).run(beforeMs, maxRows)
+    return this.#delete(PRUNE, beforeMs, maxRows)
+  }
+
+  /** Deletes rows up to a time, and gives their pages back. */
+  #delete(statement: string, untilMs: number, maxRows: number): number {
+    const { changes } = this.#raw.prepare(statement).run(untilMs, maxRows)
     this.#raw.pragma(`incremental_vacuum(${VACUUM_PAGES})`)
     return changes
   }
+}
+
+function toStored(id: string, row: StoredRow | undefined): StoredResponse | undefined {
+  return (
+    row && {
+      id,
+      key: row.key_name,
+      tenant: row.tenant ?? undefined,
+      publication: row.publication,
+      endpoint: row.endpoint,
+      tokens: row.tokens,
+      expiresAtMs: row.expires_at_ms,
+    }
+  )
 }
 
 function toHold(row: HoldRow): Hold {

@@ -27,6 +27,22 @@ export const INSERT_RELEASE = `
     at_ms, amount_nano, reason)
   values ('release', ?, ?, ?, ?, ?, ?, ?, 0, ?)`
 
+/**
+ * The parameters end with the time of the settlement, twice. Upstreams are expected to give each id out once. For one that does
+ * not: the newest answer of the same tenant counts. An id that one endpoint has given to two tenants expires at once,
+ * because nothing tells whose answer the upstream keeps. An id that another endpoint uses stays with the first.
+ */
+export const STORE_RESPONSE = `
+  insert or fail into stored_responses (id, key_name, tenant, publication, endpoint, tokens, expires_at_ms)
+  values (?, ?, ?, ?, ?, ?, ?)
+  on conflict do update set
+    key_name = excluded.key_name, tenant = excluded.tenant, publication = excluded.publication,
+    endpoint = excluded.endpoint, tokens = excluded.tokens,
+    expires_at_ms = iif(expires_at_ms <= ?
+      or (tenant is excluded.tenant and (tenant is not null or key_name = excluded.key_name)),
+      excluded.expires_at_ms, 0)
+  where expires_at_ms <= ? or endpoint = excluded.endpoint`
+
 export const SELECT_END = `
   select kind, cast(amount_nano as text) as amount from ledger
   where request_id = ? and attempt = ? and (kind = 'hold') = 0`

@@ -8,6 +8,7 @@ import {
   type KeySums,
   type KeySumsQuery,
   type RejectedCall,
+  type StoredResponse,
 } from '../../schema/ledger.ts'
 import type { Lease } from './lease.ts'
 import { MessageBatcher } from './message-batcher.ts'
@@ -142,6 +143,10 @@ export class ThreadedLedger implements Ledger {
     return this.#query({ query: 'adjustments', sinceVersion })
   }
 
+  stored(ids: readonly string[]): Promise<readonly (StoredResponse | undefined)[]> {
+    return this.#query({ query: 'stored', ids, nowMs: this.#options.clock.nowMs() })
+  }
+
   recover(nowMs: number): Promise<number> {
     return recoverHolds(this.#recovery, nowMs)
   }
@@ -152,6 +157,10 @@ export class ThreadedLedger implements Ledger {
 
   pruneCallLogs(beforeMs: number, maxRows: number): Promise<number> {
     return this.#query({ query: 'prune', beforeMs, maxRows })
+  }
+
+  pruneStored(nowMs: number, maxRows: number): Promise<number> {
+    return this.#query({ query: 'prune_stored', nowMs, maxRows })
   }
 
   flush(): Promise<void> {

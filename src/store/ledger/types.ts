@@ -6,6 +6,7 @@ import type {
   KeySums,
   KeySumsQuery,
   RejectedCall,
+  StoredResponse,
 } from '../../schema/ledger.ts'
 import type { UsageSums } from './usage-sums.ts'
 
@@ -59,6 +60,8 @@ export interface Ledger {
   balances(tenants: readonly string[]): Promise<Balances>
   /** Credits and debits of other processes since `version`. Cheap enough for once a second. */
   adjustments(sinceVersion: number): Promise<Adjustments>
+  /** One answer per id, in the same order; undefined for an id that is unknown or expired. */
+  stored(ids: readonly string[]): Promise<readonly (StoredResponse | undefined)[]>
 
   /**
    * Settles the holds that an earlier process left open, at their input estimate, as `interrupted` and `estimated`.
@@ -74,6 +77,8 @@ export interface Ledger {
    * Deletes at most `maxRows` lines of the call log older than `beforeMs`, oldest first. Returns how many it deleted.
    */
   pruneCallLogs(beforeMs: number, maxRows: number): Promise<number>
+  /** Deletes at most `maxRows` ids of stored responses that have expired. Returns how many it deleted. */
+  pruneStored(nowMs: number, maxRows: number): Promise<number>
 
   /** Resolves when everything queued before is committed. */
   flush(): Promise<void>

@@ -1,4 +1,4 @@
-import type { CallRecord, Flag, Hold, HoldEnd, Usage } from '../../schema/ledger.ts'
+import type { CallRecord, Flag, Hold, HoldEnd, StoredIds, Usage } from '../../schema/ledger.ts'
 import type { Item, Row } from './messages.ts'
 
 /**
@@ -27,8 +27,11 @@ type PackedSettlement = readonly [
   endedAtMs: number,
   amountNano: bigint,
   ...usage: PackedUsage,
+  stored: PackedStored | undefined,
   ...flags: readonly Flag[],
 ]
+
+type PackedStored = readonly [tokens: number, expiresAtMs: number, ...ids: readonly string[]]
 
 type PackedRelease = readonly [what: 'release', ...claim: PackedClaim, endedAtMs: number, reason: string]
 
@@ -160,7 +163,7 @@ function packedEnd(end: HoldEnd): PackedSettlement | PackedRelease {
   const { requestId, attempt, key, tenant, publication, endpoint, endedAtMs } = end
   if (end.kind === 'release')
     return ['release', requestId, attempt, key, tenant, publication, endpoint, endedAtMs, end.reason]
-  const { amountNano, usage, flags } = end
+  const { amountNano, usage, flags, stored } = end
   const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, searchUnits } = usage
   return [
     'settle',
@@ -177,6 +180,7 @@ function packedEnd(end: HoldEnd): PackedSettlement | PackedRelease {
     cacheWriteTokens,
     outputTokens,
     searchUnits,
+    stored && [stored.tokens, stored.expiresAtMs, ...stored.ids],
     ...flags,
   ]
 }
@@ -194,8 +198,13 @@ function unpackedSettlement(packed: PackedSettlement): HoldEnd {
     endedAtMs: packed[7],
     amountNano: packed[8],
     usage: usageOf(packed[9], packed[10], packed[11], packed[12], packed[13]),
-    flags: packed.slice(14) as Flag[],
+    stored: packed[14] && unpackedStored(packed[14]),
+    flags: packed.slice(15) as Flag[],
   }
+}
+
+function unpackedStored([tokens, expiresAtMs, ...ids]: PackedStored): StoredIds {
+  return { tokens, expiresAtMs, ids }
 }
 
 function unpackedRelease(packed: PackedRelease): HoldEnd {

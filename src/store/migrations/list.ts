@@ -1,5 +1,6 @@
 import type { Migration } from 'kysely/migration'
 import { baseline } from './0001-baseline.ts'
+import { storedResponses } from './0002-stored-responses.ts'
 import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
@@ -7,4 +8,5 @@ type MigrationName = (typeof MIGRATION_NAMES)[number]
 /** Every migration, under the name that databases record. Append; never change one that was released. */
 export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0001-baseline': baseline,
+  '0002-stored-responses': storedResponses,
 }

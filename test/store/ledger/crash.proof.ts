@@ -35,7 +35,8 @@ const WRITE = `
       const openedAtMs = Date.now(), deadlineMs = openedAtMs + 60_000
       await ledger.open({ ...claim, openedAtMs, deadlineMs, amountNano: 9n, tokens: 9, inputTokens: 1, inputAmountNano: 1n })
       say('hold ' + requestId)
-      const end = { ...claim, kind: 'settle', endedAtMs: Date.now(), amountNano: 3n, usage, flags: [] }
+      const end = { ...claim, kind: 'settle', endedAtMs: Date.now(), amountNano: 3n, usage, flags: [],
+        stored: { ids: ['resp-' + requestId, 'msg-' + requestId], tokens: 3, expiresAtMs: Date.now() + 3_600_000 } }
       await ledger.end(n % 4 === 0 ? { ...claim, kind: 'release', endedAtMs: Date.now(), reason: 'x' } : end)
       say((n % 4 === 0 ? 'release ' : 'settle ') + requestId)
     }
@@ -74,6 +75,13 @@ test(`after each of ${ROUNDS} times kill -9 in full flight: no row lost that was
   expect(rows).toHaveLength(written.size)
   expect(acknowledged.filter(line => !written.has(line))).toEqual([])
   expect(acknowledged.length).toBeGreaterThan(ROUNDS * 100)
+  const settled = raw
+    .prepare(`select request_id from ledger where kind = 'settle' and flags = ''`)
+    .pluck()
+    .all() as string[]
+  const ids = raw.prepare('select id from stored_responses').pluck().all() as string[]
+  // What the next start has settled has flags: nobody knows the ids of those answers.
+  expect(ids.toSorted()).toEqual(settled.flatMap(id => [`resp-${id}`, `msg-${id}`]).toSorted())
   // Each start has settled what the process before it had in flight, if it had.
   expect(recovered).toHaveLength(ROUNDS)
   expect(recovered.some(count => count > 0)).toBe(true)

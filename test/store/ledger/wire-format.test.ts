@@ -14,6 +14,16 @@ test.each<[string, Item]>([
     ['hold', hold('a', { prepaid: true, call: { path: '/v1/messages', stream: false } })],
   ],
   ['a bill', ['end', settle('a', { flags: ['estimated', 'unpriced'], amountNano: 2n ** 62n })]],
+  [
+    'a bill with the ids of its answer',
+    [
+      'end',
+      settle('a', {
+        flags: ['estimated'],
+        stored: { ids: ['resp_1', 'msg_1'], tokens: 400, expiresAtMs: 1_800_000_000_000 },
+      }),
+    ],
+  ],
   ['a release', ['end', release('a')]],
   ['a line of the call log', ['log', call('a', { flags: ['partial'] })]],
   [

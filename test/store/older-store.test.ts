@@ -1,0 +1,83 @@
+import Database from 'better-sqlite3'
+import { Kysely, SqliteDialect } from 'kysely'
+import { Migrator } from 'kysely/migration'
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/base/clock.ts'
+import { baseline } from '../../src/store/migrations/0001-baseline.ts'
+import { openStore } from '../../src/store/open.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { openBoth } from './ledger/opened.ts'
+import { hold, NOON_MS, settle } from './ledger/rows.ts'
+
+/** One settled call, one open hold and a credit, as the gw of the baseline wrote them. */
+const BASELINE_ROWS = `
+  insert into revisions (id, base, origin, created_at_ms, counts) values (1, 0, 'cli', 0, '{}');
+  insert into resources (kind, name, spec, owner, created_revision, updated_revision, created_at_ms)
+    values ('tenant', 'acme', '{}', 'cli', 1, 1, 0);
+  update head set revision = 1;
+  insert into ledger_prices (id, price) values (1, '{"per_request":"0.0000004"}');
+  insert into ledger (id, kind, request_id, attempt, key_name, tenant, publication, endpoint, at_ms, amount_nano,
+    deadline_ms, tokens, input_tokens, input_amount_nano)
+    values (1, 'hold', 'a', 1, 'app', 'acme', 'gpt', 'east', ${NOON_MS}, 900, ${NOON_MS + 60_000}, 500, 110, 110),
+      (2, 'hold', 'b', 1, 'app', 'acme', 'gpt', 'east', ${NOON_MS}, 900, ${NOON_MS + 60_000}, 500, 110, 400);
+  insert into open_holds (entry_id, path, stream, price_id) values (2, '/v1/chat/completions', 1, 1);
+  insert into ledger (id, kind, request_id, attempt, key_name, tenant, publication, endpoint, at_ms, amount_nano,
+    input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units, flags, price_id)
+    values (3, 'settle', 'a', 1, 'app', 'acme', 'gpt', 'east', ${NOON_MS + 1_000}, 400, 100, 20, 5, 300, 0, '', 1);
+  insert into ledger (id, kind, at_ms, amount_nano, tenant, reference)
+    values (4, 'credit', ${NOON_MS}, 1000, 'acme', 'inv-1');
+  update ledger_head set wallet_version = 4;
+  insert into wallets (tenant, balance_units, balance_nano) values ('acme', 0, 600);
+  insert into key_totals (key_name, tokens, amount_units, amount_nano) values ('app', 400, 0, 400);
+  insert into usage_quarters (key_name, quarter, tenant, publication, endpoint, requests, input_tokens,
+    cached_input_tokens, cache_write_tokens, output_tokens, search_units, amount_units, amount_nano, estimated, unpriced)
+    values ('app', ${NOON_MS / 900_000}, 'acme', 'gpt', 'east', 1, 100, 20, 5, 300, 0, 0, 400, 0, 0);
+  insert into call_logs (at_ms, request_id, key_name, tenant, publication, endpoint, protocol, path, status, stream,
+    outcome, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units, amount_nano, flags,
+    latency_ms, attempts)
+    values (${NOON_MS}, 'a', 'app', 'acme', 'gpt', 'east', 'openai', '/v1/chat/completions', 200, 0, 'answered',
+      100, 20, 5, 300, 0, 400, '', 12, 1);`
+
+/** The folder of a store that has the baseline alone, with rows. */
+async function baselineStore(): Promise<string> {
+  const folder = tempDir(onTestFinished)
+  const raw = new Database(folder.at('gw.db'))
+  const db = new Kysely<never>({ dialect: new SqliteDialect({ database: raw }) })
+  const provider = { getMigrations: async () => ({ '0001-baseline': baseline }) }
+  const { error } = await new Migrator({ db, provider }).migrateToLatest()
+  if (error !== undefined) throw error as Error
+  raw.exec(BASELINE_ROWS)
+  await db.destroy()
+  return folder.path
+}
+
+test('a store of the baseline is rejected by readers until a writer has brought it up to date', async () => {
+  const folder = await baselineStore()
+  const options = { clock: systemClock, folder }
+  await expect(openStore('sqlite:gw.db', { ...options, mode: 'read' })).rejects.toMatchObject({
+    code: 'store_outdated',
+    message: expect.stringContaining('0002-stored-responses'),
+  })
+  await (await openStore('sqlite:gw.db', { ...options, mode: 'write' })).close()
+  await (await openStore('sqlite:gw.db', { ...options, mode: 'read' })).close()
+})
+
+test('a store of the baseline keeps its rows, adds up, and takes new ones', async () => {
+  const { ledger, store } = await openBoth({}, await baselineStore())
+  expect(await store.accounting.wallet('acme')).toEqual({ tenant: 'acme', balanceNano: 600n, heldNano: 900n })
+  expect(await store.accounting.callLogs()).toMatchObject([
+    { requestId: 'a', usage: { inputTokens: 100, outputTokens: 300 } },
+  ])
+  expect(await ledger.recover(NOON_MS)).toBe(1)
+  expect(await store.accounting.verify()).toEqual({ entries: 5, openHolds: 0, findings: [] })
+  await ledger.open(hold('c'))
+  await ledger.end(
+    settle('c', { stored: { ids: ['resp_1'], tokens: 400, expiresAtMs: Number.MAX_SAFE_INTEGER } }),
+  )
+  expect(await ledger.stored(['resp_1'])).toMatchObject([{ id: 'resp_1', tenant: 'acme' }])
+  expect(await store.accounting.verify()).toEqual({ entries: 7, openHolds: 0, findings: [] })
+  const span = { sinceMs: NOON_MS, untilMs: NOON_MS + 1_000 }
+  expect(await store.accounting.usage({ by: 'key', ...span })).toMatchObject([
+    { label: 'app', requests: 3, inputTokens: 310, outputTokens: 600, amountNano: 1_200n },
+  ])
+})
