@@ -51,6 +51,9 @@ otherwise. \`gw probe\` asks an endpoint for one word and names the cause where 
 with the names that the upstream lists. Parts in braces, such as \`{resource}\`, are your own: fill them in, with
 \`gw init --base-url\` or in the file.
 
+A server seldom serves every path of its protocol. \`gw probe --paths\` finds those that it serves and prints the line to write,
+\`paths: [/v1/chat/completions, /v1/embeddings]\`: calls of other paths go to other endpoints, or get a 404 that names these.
+
 Models differ in what they take: gw passes parameters as they are, so an upstream that rejects one says so itself.
 
 ## Vendors

@@ -74,7 +74,7 @@ const PATHS = [
 ] as const satisfies readonly InferencePath[]
 
 /** Every path of inference. No other module names one. */
-export const INFERENCE_PATHS: readonly InferencePath[] = PATHS
+export const INFERENCE_PATHS: readonly (InferencePath & { readonly path: CallPath })[] = PATHS
 
 export type CallPath = (typeof PATHS)[number]['path']
 

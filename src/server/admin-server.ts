@@ -81,8 +81,8 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
       metricsToken: environment['METRICS_TOKEN']?.trim() || undefined,
       endpointHealth: async () => healthShown(await ports.endpoints()),
       sealCredential: (secret, boundTo) => sealCredential(secret, boundTo, { masterKey, random, clock }),
-      probe: (order, credential) =>
-        probeEndpoints([order], credential, { clock, environment, masterKey, store, signal: ended.signal }),
+      probe: (order, options) =>
+        probeEndpoints([order], options, { clock, environment, masterKey, store, signal: ended.signal }),
       signal: ended.signal,
     })
     return {

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { environmentProxies } from '../base/proxies.ts'
 import type { ProbeOrder } from '../services/changes/types.ts'
+import type { EndpointContext } from '../services/endpoints.ts'
 import { type ProbeRow, probeRound } from '../services/probe-round.ts'
 import { findSecret, type SecretPorts } from '../services/secrets.ts'
 import type { Store } from '../store/types.ts'
@@ -16,11 +17,11 @@ export interface EndpointProbePorts extends SecretPorts {
 
 /**
  * Probes each model of the orders.
- * @param credential the credential set in this request, if the endpoint uses a stored one.
+ * @param options `credential`: the credential set in this request, if the endpoint uses a stored one.
  */
 export function probeEndpoints(
   orders: readonly ProbeOrder[],
-  credential: string | undefined,
+  { credential, findsPaths = false }: Parameters<EndpointContext['probe']>[1],
   ports: EndpointProbePorts,
 ): Promise<ProbeRow[]> {
   return probeRound(orders, {
@@ -31,6 +32,7 @@ export function probeEndpoints(
     signal: ports.signal,
     proxies: environmentProxies(ports.environment),
     probe: httpProbe({ clock: ports.clock }),
+    findsPaths,
     timeoutMs: PROBE_TIMEOUT_MS,
     onProgress: () => undefined,
   })

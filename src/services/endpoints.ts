@@ -24,9 +24,12 @@ export interface EndpointHealthShown {
 export interface EndpointContext extends Context {
   /**
    * Sends a minimal request to each model of an endpoint. Rejects only if the store fails.
-   * @param credential the credential set in this request, if the endpoint uses a stored one.
+   * @param options `credential`: the credential set in this request, if the endpoint uses a stored one.
    */
-  readonly probe: (order: ProbeOrder, credential?: string) => Promise<readonly ProbeRow[]>
+  readonly probe: (
+    order: ProbeOrder,
+    options: { readonly credential?: string | undefined; readonly findsPaths?: boolean | undefined },
+  ) => Promise<readonly ProbeRow[]>
   /** Seals a secret for one use. @throws {CommandError} master_key_unusable */
   readonly sealCredential: (secret: string, boundTo: string) => Promise<StoredCredential>
   /** Endpoint health by name; empty if this process sends no traffic. */
@@ -142,7 +145,7 @@ async function sealFields(
 async function probeFirst(context: EndpointContext, endpoint: Resource, credential?: string): Promise<void> {
   if (skipReason(endpoint) !== undefined) return
   const { served_model: model } = decode('endpoint', endpoint.spec)
-  const failed = failedProbes(await context.probe({ endpoint, models: [model] }, credential))
+  const failed = failedProbes(await context.probe({ endpoint, models: [model] }, { credential }))
   if (failed.length > 0) throw new ProbeError(failed)
 }
 

@@ -3,12 +3,14 @@ import { type EnvironmentProxies, environmentProxies } from '../base/proxies.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf } from '../schema/api/types.ts'
 import { decode, type Resource, type Spec } from '../schema/kinds.ts'
+import type { CallPath } from '../schema/paths.ts'
 import type { Protocol } from '../schema/protocol.ts'
 import { destinationOf, type SecretSource, secretsOf } from '../schema/stored-credential.ts'
 import { describe } from '../snapshot/compile.ts'
 import { endpointEntry } from '../snapshot/entries.ts'
 import { MasterKey } from '../store/master-key.ts'
 import type { Live } from '../store/types.ts'
+import { pathOf } from '../upstream/probe/ask.ts'
 import { httpProbe } from '../upstream/probe/http-probe.ts'
 import type { Diagnosis, Probe, ProbedService, ProbeTarget } from '../upstream/probe.ts'
 import type { ProbeFailure, ProbeOrder } from './changes/types.ts'
@@ -27,7 +29,13 @@ export type ProbeRow = {
 
 export type ProbeResult =
   /** `listed`: another model of the endpoint has answered, and the upstream lists this one. */
-  | { readonly state: 'ok'; readonly latencyMs: number; readonly by: ProbedService | 'rate_limited' }
+  | {
+      readonly state: 'ok'
+      readonly latencyMs: number
+      readonly by: ProbedService | 'rate_limited' | 'path'
+      /** Found on request, with the first model that answers; `unknown`: the upstream gave no clear answer. */
+      readonly paths?: readonly CallPath[] | 'unknown'
+    }
   | { readonly state: 'ok'; readonly by: 'listed' }
   | { readonly state: 'failed'; readonly diagnosis: Diagnosis; readonly latencyMs?: number }
   | { readonly state: 'skipped'; readonly reason: 'disabled' | 'skip_probe' }
@@ -42,6 +50,8 @@ export interface ProbeProgress {
 export interface ProbeOptions {
   /** For each request. */
   readonly timeoutMs: number
+  /** Finds the paths that each endpoint serves, too. */
+  readonly findsPaths?: boolean
   readonly onProgress: (progress: ProbeProgress) => void
 }
 
@@ -139,19 +149,22 @@ async function probeEndpoint(
         ? { state: 'failed', diagnosis: target }
         : isAnother && listed?.includes(model)
           ? { state: 'ok', by: 'listed' }
-          : await chatWith({ ...target, servedModel: model }, ports)
+          : await chatWith({ ...target, servedModel: model }, !isAnother, ports)
     rows.push(row(model, result))
     onRow(row(model, result))
   }
   return rows
 }
 
-async function chatWith(target: ProbeTarget, ports: ProbeRoundPorts): Promise<ProbeResult> {
+async function chatWith(target: ProbeTarget, isFirst: boolean, ports: ProbeRoundPorts): Promise<ProbeResult> {
   const outcome = await ports.probe.chat(target, ports)
   const { latencyMs } = outcome
   if (!outcome.ok) return { state: 'failed', latencyMs, diagnosis: outcome.diagnosis }
   const { service, rateLimited } = outcome
-  return { state: 'ok', latencyMs, by: rateLimited || service === 'models' ? 'rate_limited' : service }
+  const by = rateLimited || service === 'models' ? 'rate_limited' : service
+  if (!ports.findsPaths || !isFirst) return { state: 'ok', latencyMs, by }
+  const proven = service === 'models' || service === 'path' ? undefined : pathOf(service, target.protocol)
+  return { state: 'ok', latencyMs, by, paths: (await ports.probe.paths(target, proven, ports)) ?? 'unknown' }
 }
 
 /** The endpoint with its credential, or the diagnosis if the credential is missing. */
@@ -242,6 +255,7 @@ export function probeToJson(row: ProbeRow): AnswerOf<OperationOf<'apply_config'>
     state,
     latency_ms: ms === undefined ? null : Math.round(ms),
     ...(row.state === 'ok' && { by: row.by }),
+    ...('paths' in row && { paths: row.paths === 'unknown' ? null : [...(row.paths ?? [])] }),
     ...(row.state === 'skipped' && { reason: row.reason }),
     ...(row.state === 'failed' && {
       fault: row.diagnosis.fault,

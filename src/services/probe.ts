@@ -37,15 +37,15 @@ export async function probeEndpoints(
   return probeChosen(endpoints, resources, names.length > 0, round)
 }
 
-/** Probes the models of one endpoint, also if it is disabled. @throws {CommandError} not_found */
+/** Probes the models of one endpoint, also if it is disabled, and its paths if `paths` is true. @throws {CommandError} not_found */
 export async function probeOneEndpoint(
   context: Pick<EndpointContext, 'store' | 'probe'>,
-  { name }: { readonly name: string },
+  { name, paths }: { readonly name: string; readonly paths?: boolean | undefined },
 ): Promise<AnswerOf<OperationOf<'probe_endpoint'>>> {
   const { resource } = await find(context, 'endpoint', name)
   const { resources: bindings } = await context.store.find({ kind: 'binding', where: { endpoint: name } })
   const round = async (orders: readonly ProbeOrder[]) =>
-    (await Promise.all(orders.map(order => context.probe(order)))).flat()
+    (await Promise.all(orders.map(order => context.probe(order, { findsPaths: paths })))).flat()
   return probesToJson(await probeChosen([resource], bindings, true, round))
 }
 

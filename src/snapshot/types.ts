@@ -1,5 +1,6 @@
 import type { Price } from '../schema/ledger.ts'
 import type { Rate } from '../schema/limits.ts'
+import type { CallPath } from '../schema/paths.ts'
 import type { Protocol } from '../schema/protocol.ts'
 import type { PUBLICATION_STATUSES } from '../schema/publication.ts'
 
@@ -155,7 +156,7 @@ export interface EndpointEntry {
   /** The model name at the upstream, unless a binding overrides it. */
   readonly servedModel: string
   /** The paths that it serves; undefined: all of its protocol. */
-  readonly paths: readonly string[] | undefined
+  readonly paths: readonly CallPath[] | undefined
   readonly enabled: boolean
   /** Never probed: only requests determine its health. */
   readonly skipProbe: boolean

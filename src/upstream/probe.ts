@@ -1,3 +1,4 @@
+import type { CallPath } from '../schema/paths.ts'
 import type { Protocol } from '../schema/protocol.ts'
 import type { Upstream } from './types.ts'
 
@@ -6,6 +7,8 @@ export interface ProbeTarget extends Upstream {
   readonly protocol: Protocol
   /** The model name that the upstream accepts. */
   readonly servedModel: string
+  /** The paths that it serves; undefined: all of its protocol. */
+  readonly paths?: readonly CallPath[] | undefined
   /** The secrets in `headers`, which no message may contain. */
   readonly secrets: readonly string[]
   /** Source of the credential in `headers`, for messages: `env:OPENAI_API_KEY`. */
@@ -43,16 +46,19 @@ export interface Diagnosis {
   readonly status?: number
 }
 
-/** The service that answered: chat is tried first, the others if the upstream has no chat for the model. */
-export type ProbedService = 'chat' | 'embeddings' | 'rerank'
+/**
+ * The service that answered: chat is tried first, the others if the upstream has no chat for the model. A service whose
+ * path is not among the `paths` of the endpoint is left out.
+ */
+export type ProbedService = 'chat' | 'embeddings' | 'rerank' | 'completions'
 
 /** `latencyMs` is the time of the decisive request, from connecting to its last byte. */
 export type ProbeOutcome =
   | {
       readonly ok: true
       readonly latencyMs: number
-      /** `models` if only the list of models was requested. */
-      readonly service: ProbedService | 'models'
+      /** `models` if only the list of models was requested, `path` if no service of its `paths` has a minimal request. */
+      readonly service: ProbedService | 'models' | 'path'
       /** It answered 429: it is reachable and accepts the credential. */
       readonly rateLimited: boolean
     }
@@ -77,6 +83,17 @@ export interface Probe {
   chat(target: ProbeTarget, options: ProbeOptions): Promise<ProbeOutcome>
   /** The models that `GET {base_url}/models` lists, free of charge; undefined if there is no list. */
   list(target: ProbeTarget, options: ProbeOptions): Promise<readonly string[] | undefined>
+  /**
+   * The paths of the endpoint's protocol that the upstream knows, free of charge: an empty request is no call. Undefined
+   * if a request got no answer.
+   *
+   * @param proven the path that has answered already; undefined: none.
+   */
+  paths(
+    target: ProbeTarget,
+    proven: CallPath | undefined,
+    options: ProbeOptions,
+  ): Promise<readonly CallPath[] | undefined>
   /**
    * For the health checker (spec/requests.md §4): requests the free list of models, and sends a chat only if there is no
    * list or the model is not in it.

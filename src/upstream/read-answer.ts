@@ -37,6 +37,7 @@ export function isAnswerOf(service: ProbedService, protocol: Protocol, answer: A
   const json = parsed(answer)
   if (service === 'rerank') return Array.isArray(member(json, 'results'))
   if (service === 'embeddings') return Array.isArray(member(json, 'data'))
+  // A completion has `choices`, as a chat of OpenAI has.
   return chatShape(json) === protocol
 }
 

@@ -7,6 +7,7 @@ import { systemRandom } from '../../src/base/random.ts'
 import { API_PREFIX, type OperationId, operation } from '../../src/schema/api/operations.ts'
 import type { Carrier, Role } from '../../src/schema/user.ts'
 import type { ProbeOrder } from '../../src/services/changes/types.ts'
+import type { EndpointContext } from '../../src/services/endpoints.ts'
 import type { ProbeRow } from '../../src/services/probe-round.ts'
 import { sealCredential } from '../../src/services/secrets.ts'
 import { MasterKey } from '../../src/store/master-key.ts'
@@ -88,7 +89,7 @@ export interface SceneOptions {
   readonly trustedProxies?: readonly string[]
   readonly hasher?: PasswordHasher
   /** In place of the verdict of the scene. */
-  readonly probe?: (order: ProbeOrder) => Promise<readonly ProbeRow[]>
+  readonly probe?: EndpointContext['probe']
 }
 
 /** What a probe says. */
@@ -121,9 +122,9 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
   const lent = {
     store,
     check: async () => [],
-    probe: async (order: ProbeOrder) => {
+    probe: async (order: ProbeOrder, how: Parameters<EndpointContext['probe']>[1]) => {
       probed.push(order)
-      return options.probe ? options.probe(order) : [rowOf(order, scene.verdict)]
+      return options.probe ? options.probe(order, how) : [rowOf(order, scene.verdict)]
     },
   }
   const listener = await startControl(
@@ -144,7 +145,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
         clock,
         check: lent.check,
         signal: new AbortController().signal,
-        probe: async orders => (await Promise.all(orders.map(order => lent.probe(order)))).flat(),
+        probe: async orders => (await Promise.all(orders.map(order => lent.probe(order, {})))).flat(),
       }),
       sealCredential: (secret, boundTo) =>
         sealCredential(secret, boundTo, { masterKey, random: systemRandom, clock }),

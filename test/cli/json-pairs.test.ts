@@ -126,6 +126,12 @@ const PAIRS: readonly Pair[] = [
     sent: { body: { secret: 'gw_nobodys', model: 'chat' } },
   },
   { words: 'probe up', id: 'probe_endpoint', sent: UP, fresh: ['latency_ms'] },
+  {
+    words: 'probe up --paths',
+    id: 'probe_endpoint',
+    sent: { ...UP, query: { paths: 'true' } },
+    fresh: ['latency_ms'],
+  },
   { words: 'probe shy', id: 'probe_endpoint', sent: { params: { name: 'shy' } } },
   { words: 'probe off', id: 'probe_endpoint', sent: { params: { name: 'off' } }, fresh: ['latency_ms'] },
   { words: 'wallet show acme', id: 'get_wallet', sent: ACME },
@@ -256,10 +262,10 @@ beforeAll(async () => {
   upstream.answer(json({ choices: [] }))
   const masterKey = MasterKey.of('sqlite:gw.db', '/', undefined)
   scene = await controlScene(end => void ends.push(end), {
-    probe: order => {
+    probe: (order, options) => {
       const { store, clock } = scene
       const { signal } = new AbortController()
-      return probeEndpoints([order], undefined, { store, clock, signal, environment: {}, masterKey })
+      return probeEndpoints([order], options, { store, clock, signal, environment: {}, masterKey })
     },
   })
   await scene.addUser('ada', 'admin')

@@ -80,6 +80,30 @@ describe('gw probe', () => {
     )
   })
 
+  it('finds the paths, once an endpoint, and shows the line to write', async () => {
+    const models =
+      '  a: { bindings: [{ endpoint: fast }] }\n  b: { bindings: [{ endpoint: fast, served_model: fast-2 }] }'
+    dir.write('gw.yaml', `${config()}publications:\n${models}\n`)
+    upstream.answer(exchange =>
+      exchange.request.target === '/v1/embeddings'
+        ? json({ error: { message: 'empty' } }, { status: 400 })(exchange)
+        : answers({})(exchange),
+    )
+    const { exit, stdout } = await run('probe fast -c gw.yaml --paths')
+    expect(exit).toBe(0)
+    expect(stdout).toMatch(
+      /^fast serves 2 of \d+ paths of openai\n {2}paths: \[\/v1\/chat\/completions, \/v1\/embeddings\]$/m,
+    )
+    const { probes } = JSON.parse((await run('probe fast -c gw.yaml --paths --format json')).stdout)
+    expect(probes).toMatchObject([
+      { state: 'ok', paths: ['/v1/chat/completions', '/v1/embeddings'] },
+      { state: 'ok' },
+    ])
+    expect(probes[1]).not.toHaveProperty('paths')
+    upstream.answer(json({ choices: [] }))
+    expect((await run('probe fast -c gw.yaml --paths')).stdout).toContain('serves every path of openai')
+  })
+
   it('probes what is in the store where no files are named', async () => {
     const { exit, stderr } = await run('probe')
     expect(exit).toBe(4)

@@ -57,8 +57,8 @@ export function endpointHandlers({
     async delete_endpoint({ params, version, context }) {
       return { body: await remove(context, 'delete_endpoint', { kind: 'endpoint', ...params, version }) }
     },
-    async probe_endpoint({ params, context }) {
-      return { body: await probeOneEndpoint(withEndpoints(context), params) }
+    async probe_endpoint({ params, query, context }) {
+      return { body: await probeOneEndpoint(withEndpoints(context), { ...params, ...query }) }
     },
   }
 }

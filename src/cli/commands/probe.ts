@@ -16,6 +16,7 @@ export const PROBE_TIMEOUT_MS = 10_000
 
 interface Options {
   readonly timeout?: number
+  readonly paths?: boolean
 }
 
 /** `gw probe`: sends each endpoint a minimal request, with a hint for each failure. */
@@ -27,11 +28,13 @@ export function probeCommand(bind: BindHandler): Command {
       'gw probe                        # the endpoints of the store',
       'gw probe openai-eu              # one of them',
       'gw probe -c ./config            # those of these files, before they are applied',
+      'gw probe --paths                # and which paths they serve, as a line for the files',
       'gw probe --format json --timeout 30s',
     ],
   )
     .argument('[name...]', 'endpoints (default: all)')
     .option('--timeout <duration>', 'for each request (default: 10s)', timeoutArgument)
+    .option('--paths', 'also find the paths that each upstream serves, by empty requests')
     .addHelpText(
       'after',
       [
@@ -41,12 +44,12 @@ export function probeCommand(bind: BindHandler): Command {
       ].join('\n'),
     )
     .action(
-      bind<Options>(async (session, names, { timeout = PROBE_TIMEOUT_MS }) => {
+      bind<Options>(async (session, names, { timeout = PROBE_TIMEOUT_MS, paths: findsPaths = false }) => {
         const { out, flags } = session
         const paths = flags.config.length > 0 ? flags.config : undefined
         const rows = await withProgress(session, timeout, options =>
           inCommandStore(session, 'read', stored =>
-            probeEndpoints(names, paths, stored, appPorts(session), options),
+            probeEndpoints(names, paths, stored, appPorts(session), { ...options, findsPaths }),
           ),
         )
         if (rows.length === 0) out.info('No endpoints yet: declare one under `endpoints`.')

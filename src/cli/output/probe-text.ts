@@ -1,4 +1,5 @@
 import { pluralize } from '../../base/pluralize.ts'
+import { INFERENCE_PATHS } from '../../schema/paths.ts'
 import type { ProbeProgress, ProbeRow } from '../../services/probe-round.ts'
 import { printable, type Style } from './style.ts'
 import { type Column, table } from './table.ts'
@@ -19,7 +20,8 @@ const INDENT = 9
 export function probesToText(rows: readonly ProbeRow[], style: Style, width: number | undefined): string {
   if (rows.length === 0) return ''
   const failures = rows.map(row => failureToText(row, style, width)).join('')
-  return `${table(COLUMNS, rows, style, width)}\n${failures}${verdict(rows)}\n`
+  const paths = rows.map(row => pathsToText(row, style)).join('')
+  return `${table(COLUMNS, rows, style, width)}\n${failures}${paths}${verdict(rows)}\n`
 }
 
 /** `probing: 3 of 12, 1 failed` */
@@ -46,6 +48,15 @@ function result(row: ProbeRow): string {
     case 'skipped':
       return row.reason === 'disabled' ? 'skipped: disabled' : 'skipped: skip_probe'
   }
+}
+
+/** The line to write into the endpoint. Empty if its paths were not asked for. */
+function pathsToText(row: ProbeRow, style: Style): string {
+  if (!('paths' in row) || row.paths === undefined) return ''
+  const all = INFERENCE_PATHS.filter(({ protocol }) => protocol === row.protocol).length
+  if (row.paths === 'unknown') return `${style.strong(row.endpoint)} does not say which paths it serves\n`
+  if (row.paths.length === all) return `${style.strong(row.endpoint)} serves every path of ${row.protocol}\n`
+  return `${style.strong(row.endpoint)} serves ${row.paths.length} of ${all} paths of ${row.protocol}\n  paths: [${row.paths.join(', ')}]\n`
 }
 
 function failureToText(row: ProbeRow, style: Style, width: number | undefined): string {

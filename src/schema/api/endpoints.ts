@@ -58,6 +58,13 @@ export const probe = z
     state: z.enum(['ok', 'failed', 'skipped']),
     latency_ms: z.int().nullable(),
     by: z.string().optional().describe('The kind of answer that was taken for a success.'),
+    paths: z
+      .array(z.string())
+      .nullable()
+      .optional()
+      .describe(
+        'The paths that the upstream serves, if asked for: with the first model that answers. Null: its answers do not say.',
+      ),
     reason: z.string().optional().describe('Why it was skipped.'),
     fault: z.string().optional(),
     status: z.int().nullable().optional(),
@@ -153,6 +160,12 @@ export const endpointOperations = {
     description:
       'Sends one minimal request for each model, which costs a token or two. An endpoint with `skip_probe` is never probed: its row is `skipped`.',
     params: byName,
+    query: z.strictObject({
+      paths: z
+        .boolean()
+        .default(false)
+        .describe('Also find the paths that the upstream serves, by empty requests that cost nothing.'),
+    }),
     answer: { status: 200, description: 'A row for each model.', schema: probes },
     isReadOnly: true,
   },

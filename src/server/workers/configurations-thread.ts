@@ -42,7 +42,7 @@ async function executed<Answer>(work: (configurations: Configurations) => Promis
         store,
         clock: systemClock,
         check: wouldServe(signal),
-        probe: orders => probeEndpoints(orders, undefined, ports),
+        probe: orders => probeEndpoints(orders, {}, ports),
         signal,
       })
       return await work(configurations)

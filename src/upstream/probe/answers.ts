@@ -20,6 +20,19 @@ export function isPathUnknown(answer: Answer, error: UpstreamMessage): boolean {
   return (answer.status === 404 || answer.status === 405) && !isModelUnknown(answer, error)
 }
 
+/** Statuses of a load balancer or a rate limit, which may not have looked at the path. */
+const NO_ANSWER = new Set([429, 502, 503, 504])
+/** Statuses that every call would get: some upstreams answer 403 for an unknown path, and 501 for a missing service. */
+const NO_SERVICE = new Set([401, 403, 501])
+
+/** Whether the answer to an empty request shows that the upstream serves the path; undefined if it does not say. */
+export function isPathServed(answer: Answer, error: UpstreamMessage): boolean | undefined {
+  const { status } = answer
+  if (NO_ANSWER.has(status)) return undefined
+  if (NO_SERVICE.has(status) || (status >= 300 && status < 400)) return false
+  return !isPathUnknown(answer, error)
+}
+
 export function isModelUnknown(answer: Answer, error: UpstreamMessage): boolean {
   const { status } = answer
   const { code, type, param, message = '' } = error

@@ -1,4 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
+import { type CallPath, INFERENCE_PATHS } from '../../schema/paths.ts'
+import type { Protocol } from '../../schema/protocol.ts'
 import { headerValue, requestHeaders } from '../headers.ts'
 import type { Lookup } from '../lookup.ts'
 import type { ProbedService, ProbeTarget } from '../probe.ts'
@@ -119,14 +121,12 @@ const REASONING_TOKENS = 16
 /** The field of the output limit: newer models of OpenAI reject the older name. */
 export type Bound = 'max_tokens' | 'max_completion_tokens'
 
-const PATHS = {
-  openai: '/chat/completions',
-  anthropic: '/messages',
-} as const
+const CHAT = { openai: '/chat/completions', anthropic: '/messages' } as const
+const OTHER = { embeddings: '/embeddings', rerank: '/rerank', completions: '/completions' } as const
 
 /** A minimal chat: one word, with the smallest output limit. */
 export function chatRequest(target: ProbeTarget, bound: Bound = 'max_tokens'): ProbeRequest {
-  return post(target, PATHS[target.protocol], {
+  return post(target, CHAT[target.protocol], {
     model: target.servedModel,
     messages: [{ role: 'user', content: WORD }],
     [bound]: bound === 'max_tokens' ? 1 : REASONING_TOKENS,
@@ -136,8 +136,24 @@ export function chatRequest(target: ProbeTarget, bound: Bound = 'max_tokens'): P
 /** A minimal request to another OpenAI-style service. */
 export function otherRequest(target: ProbeTarget, service: Exclude<ProbedService, 'chat'>): ProbeRequest {
   const { servedModel: model } = target
-  if (service === 'embeddings') return post(target, '/embeddings', { model, input: WORD })
-  return post(target, '/rerank', { model, query: WORD, documents: [WORD] })
+  const fields = {
+    embeddings: { input: WORD },
+    rerank: { query: WORD, documents: [WORD] },
+    completions: { prompt: WORD, max_tokens: 1 },
+  }
+  return post(target, OTHER[service], { model, ...fields[service] })
+}
+
+/** A request without a model or a content, which a server that knows the path rejects, and any other answers by 404. */
+export function emptyRequest(target: ProbeTarget, path: CallPath | undefined): ProbeRequest {
+  const row = INFERENCE_PATHS.find(each => each.path === path)
+  return post(target, row?.suffix ?? CHAT[target.protocol], {})
+}
+
+/** The path of a service in the table of paths. */
+export function pathOf(service: ProbedService, protocol: Protocol): CallPath | undefined {
+  const suffix = service === 'chat' ? CHAT[protocol] : OTHER[service]
+  return INFERENCE_PATHS.find(row => row.protocol === protocol && row.suffix === suffix)?.path
 }
 
 /** Requests the list of models, at the endpoint's base path or another one of the same origin. */
@@ -146,7 +162,7 @@ export function modelsRequest(target: ProbeTarget, basePath: string = target.bas
 }
 
 export function chatPath({ basePath, protocol }: ProbeTarget): string {
-  return basePath + PATHS[protocol]
+  return basePath + CHAT[protocol]
 }
 
 function post(target: ProbeTarget, path: string, json: object): ProbeRequest {

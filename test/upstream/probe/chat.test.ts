@@ -102,6 +102,7 @@ describe('where there is no chat', () => {
   test.each([
     ['embeddings', { data: [{ embedding: [0.1] }] }, { model: 'gpt-x', input: 'ping' }],
     ['rerank', { results: [{ index: 0 }] }, { model: 'gpt-x', query: 'ping', documents: ['ping'] }],
+    ['completions', { choices: [{ text: '' }] }, { model: 'gpt-x', prompt: 'ping', max_tokens: 1 }],
   ])('%s are a sign of life', async (service, answer, asked) => {
     for (const rejection of [noChat, json({ detail: 'Not Found' }, { status: 404 })]) {
       const upstream = await serving({
@@ -119,6 +120,64 @@ describe('where there is no chat', () => {
       'POST /v1/embeddings': openaiError(429, 'slow down'),
     })
     expect(await chat(target(`${upstream.url}/v1`))).toMatchObject({ ok: false })
+  })
+})
+
+describe('an endpoint with paths', () => {
+  test('is asked for a service that it has', async () => {
+    const upstream = await serving({ 'POST /v1/embeddings': json({ data: [] }) })
+    const endpoint = target(`${upstream.url}/v1`, { paths: ['/v1/embeddings', '/v1/rerank'] })
+    expect(await chat(endpoint)).toMatchObject({ ok: true, service: 'embeddings' })
+    expect(upstream.requests).toHaveLength(1)
+  })
+
+  test('without a service to ask for is asked for nothing: a rejection of that is a sign of life', async () => {
+    const upstream = await serving({ 'POST /v1/messages/count_tokens': anthropicError(400, 'x', 'empty') })
+    const endpoint = target(`${upstream.url}/v1`, {
+      protocol: 'anthropic',
+      paths: ['/v1/messages/count_tokens'],
+    })
+    expect(await chat(endpoint)).toMatchObject({ ok: true, service: 'path' })
+    expect(upstream.lastRequest.json()).toEqual({})
+    upstream.answer(anthropicError(401, 'authentication_error', 'no'))
+    expect(await chat(endpoint)).toMatchObject({ ok: false, diagnosis: { fault: 'credential' } })
+    upstream.answer(json({ detail: 'Not Found' }, { status: 404 }))
+    expect(await chat(endpoint)).toMatchObject({ ok: false })
+  })
+})
+
+describe('the paths', () => {
+  const paths = (url: string) =>
+    httpProbe({ clock: systemClock }).paths(target(`${url}/v1`), '/v1/chat/completions', TIMEOUT)
+
+  test.each([
+    ['rejects the empty request', openaiError(400, 'you must provide a model'), true],
+    ['does not know the empty model', openaiError(404, "model '' not found"), true],
+    ['fails at the empty request', json({}, { status: 500 }), true],
+    ['does not know the path', json({ detail: 'Not Found' }, { status: 404 }), false],
+    ['does not allow the method', json({ detail: 'Method Not Allowed' }, { status: 405 }), false],
+    ['was started without the service', json({ error: { message: 'no' } }, { status: 501 }), false],
+    ['denies it to this credential', openaiError(403, 'Missing Authentication Token'), false],
+    ['redirects', json({}, { status: 308 }), false],
+  ])('are those that are known, by empty requests: an upstream that %s', async (_, answer, isServed) => {
+    const upstream = await serving({ 'POST /v1/embeddings': answer })
+    const served = ['/v1/chat/completions', ...(isServed ? ['/v1/embeddings'] : [])]
+    expect(await paths(upstream.url)).toEqual(served)
+    expect(upstream.requests.every(request => JSON.stringify(request.json()) === '{}')).toBe(true)
+    // The path of the chat was proven by the chat.
+    expect(upstream.requests.map(request => request.target)).not.toContain('/v1/chat/completions')
+  })
+
+  test.each([
+    ['is limited', openaiError(429, 'slow down')],
+    ['comes from a load balancer', json({}, { status: 503 })],
+  ])('are unknown after an answer that %s', async (_, answer) => {
+    const upstream = await serving({ 'POST /v1/embeddings': answer })
+    expect(await paths(upstream.url)).toBeUndefined()
+  })
+
+  test('are unknown without an answer', async () => {
+    expect(await paths('http://127.0.0.1:9')).toBeUndefined()
   })
 })
 
