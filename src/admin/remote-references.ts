@@ -31,8 +31,8 @@ function usesOf(resource: Resource): Use[] {
   if (resource.kind === 'endpoint') {
     const spec = decode('endpoint', resource.spec)
     // A stored credential is sent to one origin only, and a document cannot contain one.
-    return secretsOf(resource.name, spec).flatMap(({ source }) =>
-      'kept' in source ? [] : [{ resource: name, use: `${textOf(source)} to ${destinationOf(spec)}` }],
+    return secretsOf(resource.name, spec).flatMap(({ field, source }) =>
+      'kept' in source ? [] : [{ resource: name, use: `${textOf(source)} to ${destinationOf(spec, field)}` }],
     )
   }
   if (resource.kind !== 'key') return []

@@ -116,6 +116,28 @@ function checkProxy(value: string, ctx: z.RefinementCtx<string>): void {
   )
 }
 
+const tls = z
+  .strictObject({
+    ca: secretReference
+      .optional()
+      .describe('PEM of the authorities that sign its certificate, instead of those of the system.'),
+    cert: secretReference.optional().describe('PEM of a client certificate, with its chain.'),
+    key: secretReference.optional().describe('PEM of its private key, not encrypted.'),
+  })
+  .superRefine(checkTls)
+  .optional()
+  .describe(
+    'Certificates for a TLS connection to this upstream: a private authority, or a client certificate that it demands. Each is a reference to PEM text; a file is read again after a change.',
+  )
+
+function checkTls(value: { ca?: unknown; cert?: unknown; key?: unknown }, ctx: z.RefinementCtx): void {
+  const lacks = (field: string, message: string) =>
+    ctx.addIssue({ code: 'custom', path: [field], message, params: { fault: 'missing_field' } })
+  if (value.cert !== undefined && value.key === undefined) lacks('key', '`cert` needs its `key`')
+  if (value.key !== undefined && value.cert === undefined) lacks('cert', '`key` needs its `cert`')
+  if (Object.keys(value).length === 0) lacks('ca', '`tls` has `ca`, or `cert` and `key`')
+}
+
 /** A day: longer than any answer. */
 const LONGEST_MS = 86_400_000
 
@@ -168,9 +190,11 @@ export const endpoint = z
     max_concurrency: z.int().min(1).optional().describe('Requests at a time; more go to other endpoints.'),
     headers: headers.default({}),
     proxy,
+    tls,
     labels: z.record(z.string().min(1).max(64), text).default({}).describe('Free labels.'),
   })
   .superRefine(checkPaths)
+  .superRefine(checkScheme)
   .overwrite(withAuth)
   .describe('An upstream: one model server, or one account at a vendor.')
 
@@ -185,6 +209,7 @@ export const storedEndpoint = z
     headers: storedHeaders.default({}),
   })
   .superRefine(checkPaths)
+  .superRefine(checkScheme)
   .overwrite(withAuth)
 
 export const DEFAULT_AUTH = { openai: 'bearer', anthropic: 'x-api-key' } as const
@@ -211,6 +236,21 @@ function checkPaths({ protocol, paths = [] }: PathFields, ctx: z.RefinementCtx<P
       params: { fault: 'fields_conflict' },
     })
   }
+}
+
+interface TlsFields {
+  readonly base_url: string
+  readonly tls?: unknown
+}
+
+function checkScheme({ base_url, tls }: TlsFields, ctx: z.RefinementCtx<TlsFields>): void {
+  if (tls === undefined || /^https:/i.test(base_url)) return
+  ctx.addIssue({
+    code: 'custom',
+    path: ['tls'],
+    message: '`tls` needs an https:// address in `base_url`',
+    params: { fault: 'fields_conflict' },
+  })
 }
 
 function trimSlashes(url: string): string {

@@ -29,7 +29,11 @@ interface SecretFields {
   readonly upstream_key?: SecretReference | z.output<typeof storedCredential> | undefined
   readonly headers: Readonly<Record<string, string | SecretReference>>
   readonly proxy?: string | SecretReference | undefined
+  readonly tls?: Readonly<Partial<Record<TlsField, SecretReference | undefined>>> | undefined
 }
+
+type TlsField = 'ca' | 'cert' | 'key'
+const TLS_FIELDS: readonly TlsField[] = ['ca', 'cert', 'key']
 
 /** The source of an endpoint's credential; undefined if it has none. */
 export function credentialOf(
@@ -40,7 +44,7 @@ export function credentialOf(
   return { kept: storedFor(endpoint, base_url) }
 }
 
-/** Every secret that an endpoint sends, with its field: its credential, and references in headers and proxy. */
+/** Every secret of an endpoint with its field: its credential, and references in headers, proxy and TLS. */
 export function secretsOf(
   endpoint: string,
   endpointFields: SecretFields,
@@ -49,18 +53,33 @@ export function secretsOf(
   const inHeaders = Object.entries(endpointFields.headers).flatMap(([name, value]) =>
     typeof value === 'string' ? [] : [{ field: `headers.${name}`, source: value }],
   )
-  const { proxy } = endpointFields
+  const { proxy, tls = {} } = endpointFields
   return [
     ...(credential ? [{ field: 'upstream_key', source: credential }] : []),
     ...inHeaders,
     ...(typeof proxy === 'object' ? [{ field: 'proxy', source: proxy }] : []),
+    ...TLS_FIELDS.flatMap(name => {
+      const source = tls[name]
+      return source ? [{ field: `tls.${name}`, source }] : []
+    }),
   ]
 }
 
-/** The destination of an endpoint's secrets: its origin, and the proxy if the connection is not encrypted. */
-export function destinationOf({ base_url, proxy }: Pick<SecretFields, 'base_url' | 'proxy'>): string {
+/**
+ * The destination of an endpoint's secrets: its origin, the authority that vouches for it, and the proxy if that could
+ * read them, because the connection is not encrypted or the authority is not one of the system.
+ *
+ * @param field of the secret: one of `tls` stays here, and must not be sent as a credential.
+ */
+export function destinationOf(
+  { base_url, proxy, tls }: Pick<SecretFields, 'base_url' | 'proxy' | 'tls'>,
+  field = '',
+): string {
   const { origin } = new URL(base_url)
-  return proxy === undefined || origin.startsWith('https:') ? origin : `${origin} by ${JSON.stringify(proxy)}`
+  if (field.startsWith('tls.')) return `${field} for ${origin}`
+  const trust = tls?.ca ? ` trusting ${JSON.stringify(tls.ca)}` : ''
+  const isReadable = !origin.startsWith('https:') || trust !== ''
+  return origin + trust + (proxy !== undefined && isReadable ? ` by ${JSON.stringify(proxy)}` : '')
 }
 
 /**

@@ -175,8 +175,8 @@ async function targetOf(
 ): Promise<ProbeTarget | Diagnosis> {
   const secrets = new Map<string, string>()
   for (const { field, source } of secretsOf(name, spec)) {
-    const label = field === 'upstream_key' ? 'credential' : `header ${field.slice('headers.'.length)}`
-    if (onlySendings && !onlySendings.has(sendingOf(source, spec))) {
+    const label = labelOf(field)
+    if (onlySendings && !onlySendings.has(sendingOf(source, spec, field))) {
       return {
         fault: 'secret',
         cause: `The ${label} ${describe(source)} is not sent to ${new URL(spec.base_url).origin} yet, and a configuration from stdin cannot change that.`,
@@ -203,11 +203,19 @@ async function targetOf(
     return {
       fault: 'secret',
       cause: `The ${problem}.`,
-      hint: 'Check it for line breaks and other invalid characters.',
+      hint: problem.includes(': tls.')
+        ? '`tls` refers to PEM text: `ca` and `cert` to certificates, with the own one first, `key` to its private key without a passphrase.'
+        : 'Check it for line breaks and other invalid characters.',
     }
   }
   const [credential] = secrets.keys()
   return credential === undefined ? entry : { ...entry, credential }
+}
+
+/** `credential`, `header api-key`, `proxy`, `tls.key` */
+function labelOf(field: string): string {
+  if (field === 'upstream_key') return 'credential'
+  return field.startsWith('headers.') ? `header ${field.slice('headers.'.length)}` : field
 }
 
 /** The destinations of each secret of these endpoints. */
@@ -217,13 +225,13 @@ function sendings(resources: readonly Resource[]): ReadonlySet<string> {
       .filter(({ kind }) => kind === 'endpoint')
       .flatMap(({ name, spec }) => {
         const decoded = decode('endpoint', spec)
-        return secretsOf(name, decoded).map(({ source }) => sendingOf(source, decoded))
+        return secretsOf(name, decoded).map(({ field, source }) => sendingOf(source, decoded, field))
       }),
   )
 }
 
-function sendingOf(source: SecretSource, spec: Spec<'endpoint'>): string {
-  return `${describe(source)} ${destinationOf(spec)}`
+function sendingOf(source: SecretSource, spec: Spec<'endpoint'>, field: string): string {
+  return `${describe(source)} ${destinationOf(spec, field)}`
 }
 
 export function failedProbes(rows: readonly ProbeRow[]): readonly ProbeFailure[] {

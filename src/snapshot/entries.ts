@@ -1,4 +1,5 @@
 import { type EnvironmentProxies, parseProxy } from '../base/proxies.ts'
+import { type TlsMaterial, tlsMaterial, tlsProblems } from '../base/tls-material.ts'
 import { DEFAULT_AUTH } from '../schema/endpoint.ts'
 import type { Kind, Spec } from '../schema/kinds.ts'
 import { rateOf } from '../schema/limits.ts'
@@ -14,7 +15,7 @@ export interface EntryPorts {
   readonly problems: string[]
   /** Returns the secret of a source; if it has none, adds a problem and returns an empty string. */
   resolve(owner: string, source: SecretSource): string
-  /** Absent if the snapshot makes no connections: proxies are ignored then. */
+  /** Absent if the snapshot makes no connections: proxies and certificates are ignored then. */
   readonly environmentProxies?: EnvironmentProxies | undefined
 }
 
@@ -61,6 +62,7 @@ export function endpointEntry({ name, account, spec }: Item<'endpoint'>, ports: 
     return undefined
   }
   const proxy = ports.environmentProxies && proxyOf()
+  const tls = ports.environmentProxies && tlsOf(name, spec.tls, ports)
   const credential = credentialOf(name, spec)
   if (credential) {
     const secret = resolve('upstream_key', credential)
@@ -82,11 +84,26 @@ export function endpointEntry({ name, account, spec }: Item<'endpoint'>, ports: 
     headers: Object.freeze(headers),
     secrets: Object.freeze(secrets),
     proxy,
+    tls,
     connectMs: spec.timeouts.connect,
     firstByteMs: spec.timeouts.first_byte,
     idleMs: spec.timeouts.idle,
     totalMs: spec.timeouts.total,
   })
+}
+
+function tlsOf(name: string, fields: Spec<'endpoint'>['tls'], ports: EntryPorts): TlsMaterial | undefined {
+  if (!fields) return undefined
+  const owner = `endpoint ${name}`
+  const read = (field: keyof typeof fields) => {
+    const source = fields[field]
+    return source && ports.resolve(`${owner}: tls.${field}`, source)
+  }
+  const pem = { ca: read('ca'), cert: read('cert'), key: read('key') }
+  // A missing one is a problem already.
+  if (Object.values(pem).includes('')) return undefined
+  ports.problems.push(...tlsProblems(pem).map(problem => `${owner}: ${problem}`))
+  return tlsMaterial(pem)
 }
 
 export function tenantEntry({ name, account, spec }: Item<'tenant'>): TenantEntry {

@@ -1,3 +1,4 @@
+import type { TlsMaterial } from '../base/tls-material.ts'
 import type { Price } from '../schema/ledger.ts'
 import type { Rate } from '../schema/limits.ts'
 import type { CallPath } from '../schema/paths.ts'
@@ -166,6 +167,8 @@ export interface EndpointEntry {
   readonly headers: readonly string[]
   /** Address of the proxy, possibly with user and password. */
   readonly proxy: string | undefined
+  /** Absent: the authorities of the system, and no client certificate. */
+  readonly tls: TlsMaterial | undefined
   /** The secrets in headers and proxy, to be kept out of messages. */
   readonly secrets: readonly string[]
   readonly connectMs: number

@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici'
 import { ABSENT, IndexedSet, type IndexedSetMember } from '../base/indexed-set.ts'
 import { parseProxy } from '../base/proxies.ts'
 import { guardedLookup } from './lookup.ts'
-import { proxyConnector } from './proxy.ts'
+import { certificates, proxyConnector } from './proxy.ts'
 import type { Upstream } from './types.ts'
 import { buildConnector, Client, parseContinue } from './undici.ts'
 
@@ -38,8 +38,12 @@ export class ClientPool {
   readonly #taken = new IndexedSet<PooledClient>()
   #retired = false
 
-  /** @param proxyUrl Absent: connects directly. */
-  constructor(origin: string, connectMs: number, proxyUrl?: string) {
+  constructor({
+    origin,
+    connectMs,
+    proxy: proxyUrl,
+    tls,
+  }: Pick<Upstream, 'origin' | 'connectMs' | 'proxy' | 'tls'>) {
     this.#origin = new URL(origin)
     const proxy = proxyUrl === undefined ? undefined : parseProxy(proxyUrl)
     if (proxy && this.#origin.protocol === 'http:') {
@@ -51,8 +55,13 @@ export class ClientPool {
       pipelining: 1,
       // Shared by all clients, because it caches TLS sessions.
       connect: proxy
-        ? proxyConnector(this.#origin, proxy, connectMs, guardedLookup())
-        : buildConnector({ timeout: connectMs, lookup: guardedLookup(), allowH2: false }),
+        ? proxyConnector(this.#origin, proxy, connectMs, guardedLookup(), tls)
+        : buildConnector({
+            ...certificates(tls),
+            timeout: connectMs,
+            lookup: guardedLookup(),
+            allowH2: false,
+          }),
       keepAliveTimeout: KEEP_ALIVE_MS,
       // The exchange has its own deadlines after connecting.
       headersTimeout: 0,
@@ -138,7 +147,7 @@ function destroy({ client }: PooledClient): void {
 }
 
 /**
- * One connection pool for each origin, connect timeout and proxy. Pools outlive snapshots: a reload keeps the connections
+ * One connection pool for each origin, connect timeout, proxy and TLS material. Pools outlive snapshots: a reload keeps the connections
  * of unchanged origins.
  */
 export class Pools {
@@ -148,7 +157,7 @@ export class Pools {
     const key = poolKey(upstream)
     const known = this.#pools.get(key)
     if (known) return known
-    const pool = new ClientPool(upstream.origin, upstream.connectMs, upstream.proxy)
+    const pool = new ClientPool(upstream)
     this.#pools.set(key, pool)
     return pool
   }
@@ -171,6 +180,7 @@ export class Pools {
   }
 }
 
-function poolKey({ origin, connectMs, proxy }: Upstream): string {
-  return proxy === undefined ? `${connectMs} ${origin}` : `${connectMs} ${origin} ${proxy}`
+function poolKey({ origin, connectMs, proxy, tls }: Upstream): string {
+  if (proxy === undefined && tls === undefined) return `${connectMs} ${origin}`
+  return `${connectMs} ${origin} ${tls?.id ?? ''} ${proxy ?? ''}`
 }

@@ -1,7 +1,8 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
-import { connect as connectTls } from 'node:tls'
+import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import type { buildConnector as Build } from 'undici'
 import type { Proxy } from '../base/proxies.ts'
+import type { TlsMaterial } from '../base/tls-material.ts'
 import type { Lookup } from './lookup.ts'
 import { buildConnector } from './undici.ts'
 
@@ -71,6 +72,17 @@ export function openTunnel(
   socket.write(`${lines.join('\r\n')}${END_OF_HEAD}`)
 }
 
+/** The options of node:tls for an endpoint's certificates. */
+export function certificates(tls: TlsMaterial | undefined): Pick<ConnectionOptions, 'ca' | 'cert' | 'key'> {
+  if (!tls) return {}
+  const { ca, cert, key } = tls
+  return { ...(ca !== undefined && { ca }), ...(cert !== undefined && { cert, key }) }
+}
+
+export function asError(raised: unknown): Error {
+  return raised instanceof Error ? raised : new Error(String(raised))
+}
+
 function authorizationLines({ authorization }: Proxy): string[] {
   return authorization === undefined ? [] : [`proxy-authorization: ${authorization}`]
 }
@@ -91,9 +103,10 @@ export function proxyConnector(
   proxy: Proxy,
   connectMs: number,
   lookup: Lookup,
+  tls?: TlsMaterial,
 ): Build.connector {
   // Shared, because it caches TLS sessions. No timeout of its own: `connectMs` covers all steps.
-  const secure = buildConnector({ timeout: 0, allowH2: false })
+  const secure = buildConnector({ ...certificates(tls), timeout: 0, allowH2: false })
   return (options, callback) => {
     const socket = socketToProxy(proxy, lookup)
     let isOver = false
@@ -120,7 +133,11 @@ export function proxyConnector(
       if (origin.protocol === 'http:') return end(null, socket)
       openTunnel(socket, authorityOf(origin), proxy, error => {
         if (error) return end(error, null)
-        secure({ ...options, httpSocket: socket }, (failure, tunnelled) => end(failure, tunnelled))
+        try {
+          secure({ ...options, httpSocket: socket }, (failure, tunnelled) => end(failure, tunnelled))
+        } catch (rejected) {
+          end(asError(rejected), null) // OpenSSL rejects the certificates, such as a key that is too short
+        }
       })
     })
   }

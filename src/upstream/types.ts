@@ -1,3 +1,5 @@
+import type { TlsMaterial } from '../base/tls-material.ts'
+
 /**
  * The address and timeouts of an endpoint. The relay knows neither keys nor money: to it an endpoint is an origin, a path
  * and headers.
@@ -12,6 +14,8 @@ export interface Upstream {
   readonly headers: readonly string[]
   /** Address of the proxy, possibly with user and password; absent: direct connection. */
   readonly proxy?: string | undefined
+  /** Certificates for the connection to its origin, not to the proxy. */
+  readonly tls?: TlsMaterial | undefined
   readonly connectMs: number
   readonly firstByteMs: number
   readonly idleMs: number

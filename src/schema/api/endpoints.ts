@@ -27,8 +27,11 @@ const shownSecret = z
   .optional()
   .describe('The source of the credential: a variable, a file, or this API. Never the credential itself.')
 
+/** References would read files and variables of this machine: `tls` is for configuration files. */
+const { tls: _tls, ...settable } = endpoint.shape
+
 const fields = {
-  ...endpoint.shape,
+  ...settable,
   upstream_key: secretValue,
   headers: plainHeaders.default({}),
   proxy: plainProxy,

@@ -16,7 +16,7 @@ const SECRET_FIELDS: Partial<Record<Kind, readonly string[]>> = {
   key: ['secret', 'hash'],
 }
 /** Endpoint fields with a secret reference if the value is not text. */
-const HEADER = /^(?:headers[.[]|proxy$)/
+const HEADER = /^(?:headers[.[]|tls\.|proxy$)/
 const PLAIN_KEY = /^[A-Za-z0-9_-]+$/
 
 type Fields = { readonly [field: string]: Json }

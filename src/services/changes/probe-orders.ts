@@ -13,6 +13,7 @@ export const PROBED_FIELDS = [
   'upstream_key',
   'headers',
   'proxy',
+  'tls',
   'enabled',
   'skip_probe',
 ]

@@ -4,6 +4,7 @@ import type { Protocol } from '../../schema/protocol.ts'
 import { headerValue, requestHeaders } from '../headers.ts'
 import type { Lookup } from '../lookup.ts'
 import type { ProbedService, ProbeTarget } from '../probe.ts'
+import { asError } from '../proxy.ts'
 import type { Upstream } from '../types.ts'
 import { Connection, type Phase } from './connection.ts'
 
@@ -65,7 +66,7 @@ export async function ask(
   { clock, lookup }: AskPorts,
 ): Promise<Answer | Failure> {
   const startMs = clock.monotonicMs()
-  const connection = new Connection(upstream.origin, lookup, upstream.proxy)
+  const connection = new Connection(upstream, lookup)
   const end = (ms: number) => () => connection.destroy(new ProbeTimeout(ms))
   const connectMs = Math.min(upstream.connectMs, timeoutMs)
   const firstByteMs = Math.min(upstream.firstByteMs, timeoutMs)
@@ -106,10 +107,6 @@ export async function ask(
 
 export function isFailure(result: Answer | Failure): result is Failure {
   return 'phase' in result
-}
-
-function asError(raised: unknown): Error {
-  return raised instanceof Error ? raised : new Error(String(raised))
 }
 
 /** The version that Anthropic's API requires (docs.anthropic.com, "Versions"). */

@@ -1,10 +1,19 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
-import { connect as connectTls } from 'node:tls'
+import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
 import type { buildConnector } from 'undici'
 import { type Proxy, parseProxy } from '../../base/proxies.ts'
 import { codingOf, decodedAtOnce } from '../coding.ts'
 import { guardedLookup, type Lookup } from '../lookup.ts'
-import { authorityOf, openTunnel, ProxyError, readyEvent, socketToProxy } from '../proxy.ts'
+import {
+  asError,
+  authorityOf,
+  certificates,
+  openTunnel,
+  ProxyError,
+  readyEvent,
+  socketToProxy,
+} from '../proxy.ts'
+import type { Upstream } from '../types.ts'
 import { Client, parseContinue, request as requestOn } from '../undici.ts'
 
 /** Progress of a request, which determines the meaning of a timeout. */
@@ -37,11 +46,17 @@ export class Connection {
   readonly #lookup: Lookup
   #socket: Socket | undefined
   #reason: Error | undefined
+  /** Of the server after the handshake. undici replaces it by the end of the connection, which follows. */
+  #alert: Error | undefined
   readonly #origin: URL
   readonly #proxy: Proxy | undefined
+  readonly #certificates: ReturnType<typeof certificates>
 
-  /** @param proxy Address of the proxy, if any. */
-  constructor(origin: string, lookup: Lookup | undefined, proxy?: string) {
+  constructor(
+    { origin, proxy, tls }: Pick<Upstream, 'origin' | 'proxy' | 'tls'>,
+    lookup: Lookup | undefined,
+  ) {
+    this.#certificates = certificates(tls)
     this.#origin = new URL(origin)
     this.#proxy = proxy === undefined ? undefined : parseProxy(proxy)
     const resolve = guardedLookup(lookup)
@@ -80,7 +95,7 @@ export class Connection {
         body: plain(headers['content-encoding'], Buffer.concat(pieces).subarray(0, limitBytes), limitBytes),
       }
     } catch (error) {
-      throw this.#reason ?? error
+      throw this.#reason ?? this.#alert ?? error
     }
   }
 
@@ -123,7 +138,7 @@ export class Connection {
       noDelay: true,
     }
     const socket = isSecure
-      ? connectTls({ ...address, servername: isName ? options.hostname : '', ALPNProtocols: ['http/1.1'] })
+      ? this.#secure({ ...address, servername: isName ? options.hostname : '' })
       : connectTcp(address)
     this.#socket = socket
     socket.once('connect', () => {
@@ -136,6 +151,20 @@ export class Connection {
       this.phase = 'waiting'
       done(null, socket)
     })
+  }
+
+  /** @throws {Error} if OpenSSL rejects the certificates, such as a key that is too short. */
+  #secure(options: ConnectionOptions): TLSSocket {
+    try {
+      const secure = connectTls({ ...options, ...this.#certificates, ALPNProtocols: ['http/1.1'] })
+      secure.on('error', (error: NodeJS.ErrnoException) => {
+        if (error.code?.startsWith('ERR_SSL_')) this.#alert ??= error
+      })
+      return secure
+    } catch (error) {
+      this.phase = 'securing'
+      throw error
+    }
   }
 
   #connectBy(proxy: Proxy, options: buildConnector.Options, done: buildConnector.Callback): void {
@@ -158,7 +187,12 @@ export class Connection {
         const isName = isIP(options.hostname) === 0
         const servername = isName ? options.hostname : ''
         const host = options.hostname
-        const secure = connectTls({ socket, host, servername, ALPNProtocols: ['http/1.1'] })
+        let secure: TLSSocket
+        try {
+          secure = this.#secure({ socket, host, servername })
+        } catch (rejected) {
+          return fail(asError(rejected))
+        }
         this.#socket = secure
         secure.once('error', fail)
         secure.once('secureConnect', () => {

@@ -13,6 +13,8 @@ export function transportDiagnosis(failure: Failure, upstream: Upstream): Diagno
   if (ofProxy) return ofProxy
   if (error === undefined) return slow(failure, at)
   const code = errorCode(error)
+  // In TLS 1.3 the server looks at a client certificate after the handshake.
+  if (CLIENT_CERTIFICATE.test(code)) return clientCertificate(code, at, upstream.tls?.cert !== undefined)
   if (failure.phase === 'securing') return tls(error, code, at)
   const diagnosis = SYSTEM[code]
   if (diagnosis) return diagnosis({ at, name: url.hostname, code })
@@ -141,6 +143,24 @@ function slow({ phase, timeoutMs }: Failure, at: string): Diagnosis {
   }
 }
 
+/** The alerts of a server that misses a client certificate, or rejects it (RFC 8446 §6.2). */
+const CLIENT_CERTIFICATE =
+  /ALERT_(?:CERTIFICATE_REQUIRED|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_REVOKED|CERTIFICATE_EXPIRED|CERTIFICATE_UNKNOWN|UNKNOWN_CA|ACCESS_DENIED)$/
+
+function clientCertificate(code: string, at: string, hasOne: boolean): Diagnosis {
+  return hasOne
+    ? {
+        fault: 'tls',
+        cause: `${at} rejects the client certificate (${code}).`,
+        hint: 'Correct `tls.cert`: has it expired, does it include its chain, and does that server trust its authority?',
+      }
+    : {
+        fault: 'tls',
+        cause: `${at} requires a client certificate (${code}).`,
+        hint: 'Set `tls.cert` and `tls.key`, as `{ file: /path.pem }` or `{ env: NAME }`.',
+      }
+}
+
 const UNKNOWN_ISSUER = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -164,7 +184,7 @@ function tls(error: Error, code: string, at: string): Diagnosis {
       : 'is signed by an authority that this machine does not trust'
     return diagnosis(
       `The certificate of ${at} ${problem} (${code}).`,
-      'Start gw with NODE_EXTRA_CA_CERTS=/path/to/authority.pem, or give the server a certificate of a public authority.',
+      'Set `tls.ca` to a file with the certificate of that authority, start gw with NODE_EXTRA_CA_CERTS=/path/to/authority.pem, or give the server a certificate of a public authority.',
     )
   }
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {

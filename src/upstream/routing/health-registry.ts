@@ -90,6 +90,7 @@ function isSameUpstream(a: EndpointEntry, b: EndpointEntry): boolean {
     a.servedModel === b.servedModel &&
     a.enabled === b.enabled &&
     a.proxy === b.proxy &&
+    a.tls?.id === b.tls?.id &&
     a.headers.length === b.headers.length &&
     a.headers.every((text, index) => text === b.headers[index])
   )

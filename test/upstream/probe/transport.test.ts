@@ -2,11 +2,15 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { tlsMaterial } from '../../../src/base/tls-material.ts'
 import type { Lookup } from '../../../src/upstream/lookup.ts'
 import { httpProbe } from '../../../src/upstream/probe/http-probe.ts'
+import { transportDiagnosis } from '../../../src/upstream/probe/transport-faults.ts'
 import { bytes, reply, reset, silence } from '../../support/answers.ts'
 import { certificate } from '../../support/certificate.ts'
+import { forwardProxy } from '../../support/forward-proxy.ts'
 import { type Answer, scriptedUpstream } from '../../support/scripted-upstream.ts'
+import { secureUpstream } from '../../support/secure-upstream.ts'
 import { testClock } from '../../support/test-clock.ts'
 import { chat, diagnosed, OPENAI_CHAT, target } from './targets.ts'
 
@@ -192,6 +196,64 @@ describe('TLS', () => {
     const diagnosis = await diagnosed(chat(target(url)))
     expect(diagnosis).toMatchObject({ fault: 'tls', cause: expect.stringMatching(cause) })
     expect(diagnosis.hint).toMatch(hint)
+  })
+
+  test('a client certificate is sent, and its authority trusted, with a proxy and without', async () => {
+    const upstream = await secureUpstream(onTestFinished, OPENAI_CHAT)
+    const proxy = await forwardProxy(onTestFinished)
+    const { cert, key } = certificate({ names: ['gw'], issuer: upstream.authority })
+    const tls = tlsMaterial({ ca: upstream.authority.cert, cert, key })
+    for (const more of [{}, { proxy: `http://127.0.0.1:${proxy.port}` }])
+      expect(await chat(target(`${upstream.url}/v1`, { tls, ...more }))).toMatchObject({ ok: true })
+    expect(upstream.clients).toEqual(['gw', 'gw'])
+    expect(proxy.seen).toHaveLength(1)
+  })
+
+  test('a server that misses a client certificate, or rejects it', async () => {
+    const upstream = await secureUpstream(onTestFinished, OPENAI_CHAT)
+    const ca = upstream.authority.cert
+    const without = tlsMaterial({ ca, cert: undefined, key: undefined })
+    expect(await diagnosed(chat(target(`${upstream.url}/v1`, { tls: without })))).toMatchObject({
+      fault: 'tls',
+      cause: expect.stringMatching(/requires a client certificate/),
+      hint: expect.stringContaining('`tls.cert` and `tls.key`'),
+    })
+    expect(upstream.clients).toEqual([])
+    const { cert, key } = certificate({ names: ['a stranger'] })
+    const failure = {
+      phase: 'waiting',
+      error: Object.assign(new Error('alert'), { code: 'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA' }),
+      latencyMs: 1,
+      timeoutMs: 1,
+    } as const
+    const wrong = target(upstream.url, { tls: tlsMaterial({ ca, cert, key }) })
+    expect(transportDiagnosis(failure, wrong)).toMatchObject({
+      fault: 'tls',
+      cause: expect.stringMatching(/rejects the client certificate/),
+    })
+  })
+
+  test('only the authorities of `tls.ca` are trusted', async () => {
+    const upstream = await secureUpstream(onTestFinished, OPENAI_CHAT)
+    const ca = certificate({ names: ['Another'], isAuthority: true }).cert
+    const tls = tlsMaterial({ ca, cert: undefined, key: undefined })
+    expect(await diagnosed(chat(target(`${upstream.url}/v1`, { tls })))).toMatchObject({
+      fault: 'tls',
+      hint: expect.stringContaining('`tls.ca`'),
+    })
+  })
+
+  test('a certificate that OpenSSL rejects, with a proxy and without', async () => {
+    const upstream = await secureUpstream(onTestFinished, OPENAI_CHAT)
+    const proxy = await forwardProxy(onTestFinished)
+    const { cert } = certificate({ names: ['gw'], issuer: upstream.authority })
+    const { key } = certificate({ names: ['other'] })
+    const tls = tlsMaterial({ ca: undefined, cert, key })
+    for (const more of [{}, { proxy: `http://127.0.0.1:${proxy.port}` }]) {
+      const diagnosis = await diagnosed(chat(target(`${upstream.url}/v1`, { tls, ...more })))
+      expect(diagnosis).toMatchObject({ fault: 'tls' })
+      expect(JSON.stringify(diagnosis)).not.toContain('PRIVATE')
+    }
   })
 
   test('a port that speaks no TLS', async () => {
