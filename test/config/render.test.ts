@@ -94,6 +94,7 @@ const specs = {
       origins: fc.subarray(['https://app.example.com', 'http://localhost:3000', 'http://[::1]:8080']),
     }),
     log: fc.record({ retention: fc.integer({ min: 3_600_000, max: 10 ** 11 }), embeddings: fc.boolean() }),
+    responses: fc.record({ retention: fc.integer({ min: 86_400_000, max: 10 ** 10 }) }),
     revisions: fc.record({
       retention: fc.integer({ min: 86_400_000, max: 10 ** 11 }),
       keep: fc.integer({ min: 100, max: 10_000 }),
@@ -127,10 +128,19 @@ const specs = {
         total: durationMs,
       }),
       max_concurrency: maybe(whole),
+      paths: maybe(fc.subarray(['/v1/chat/completions', '/v1/embeddings'] as const, { minLength: 1 })),
+      tls: maybe(fc.record({ ca: maybe(secret), cert: secret, key: secret }).map(some)),
       headers: fc.dictionary(header, fc.stringMatching(/^[\t -~]{0,20}$/), { maxKeys: 3 }),
       labels: fc.dictionary(label, anyText, { maxKeys: 3 }),
     })
-    .map(some),
+    // Fields that go with one protocol, or with https.
+    .map(({ paths, tls, ...spec }) =>
+      some({
+        ...spec,
+        paths: spec.protocol === 'openai' ? paths : undefined,
+        tls: spec.base_url.startsWith('https:') ? tls : undefined,
+      }),
+    ),
   publication: fc
     .record({
       status: fc.constantFrom('draft', 'listed', 'unlisted', 'banned'),
