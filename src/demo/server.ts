@@ -19,6 +19,7 @@ import { embeddings } from './embeddings.ts'
 import { findModel, listModels } from './models.ts'
 import { chatCompletions } from './openai-chat.ts'
 import { rerank } from './rerank.ts'
+import { responses } from './responses.ts'
 
 export interface DemoUpstreamOptions {
   readonly host: string
@@ -40,6 +41,7 @@ export interface DemoUpstream {
 const ROUTES: ReadonlyMap<string, DemoRoute> = new Map<string, DemoRoute>([
   ['/v1/chat/completions', chatCompletions],
   ['/v1/completions', completions],
+  ['/v1/responses', responses],
   ['/v1/messages', messages],
   ['/v1/messages/count_tokens', countTokens],
   ['/v1/embeddings', embeddings],

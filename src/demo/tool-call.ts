@@ -48,8 +48,8 @@ function readChoice(choice: unknown): 'none' | 'any' | { readonly name: unknown 
   if (!isFields(choice)) return undefined
   if (choice['type'] === 'none' || choice['type'] === 'any') return choice['type']
   if (choice['type'] === 'tool') return { name: choice['name'] }
-  if (choice['type'] === 'function' && isFields(choice['function']))
-    return { name: choice['function']['name'] }
+  if (choice['type'] === 'function')
+    return isFields(choice['function']) ? { name: choice['function']['name'] } : { name: choice['name'] }
   return undefined
 }
 

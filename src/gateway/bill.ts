@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { checkPriced, type Permit } from '../limits/authorise.ts'
-import { measureContent } from '../limits/content.ts'
+import type { Content } from '../limits/content.ts'
 import { estimate, PRODUCES } from '../limits/estimate.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { Reservation } from '../limits/reservation.ts'
@@ -16,6 +16,7 @@ import {
   type Price,
   type RejectedCall,
   type StoredResponse,
+  type Usage,
 } from '../schema/ledger.ts'
 import type { InferencePath } from '../schema/paths.ts'
 import { priceAt } from '../snapshot/price-at.ts'
@@ -75,7 +76,9 @@ export function reserve(
   permit: Permit,
   call: Call,
   route: Route,
-  { path, dialect, fields, protocol }: InferencePath,
+  { path, dialect }: InferencePath,
+  content: Content,
+  storedForMs: number | undefined,
   ports: BillPorts,
 ): Bill | undefined {
   const { key, publication } = permit
@@ -83,7 +86,6 @@ export function reserve(
     ports.limiter.countTokens(key)
     return undefined
   }
-  const content = measureContent(call, fields.content, protocol)
   const { outputLimit, answers } = call
   // Chosen once, so that hold and bill use the same price even if another takes effect meanwhile.
   const dated = priceAt(publication, ports.clock.nowMs())
@@ -107,7 +109,11 @@ export function reserve(
   const meter = new AnswerMeter(dialect, estimated.likelyInputTokens)
   const { onUpstreamError } = publication
   const logged = dialect === 'embeddings' ? undefined : { path, stream: call.stream }
-  return new Bill({ claim, reservation, meter, onUpstreamError, ...dated, call: logged }, ports)
+  return new Bill({ claim, reservation, meter, onUpstreamError, ...dated, call: logged, storedForMs }, ports)
+}
+
+function storedIds(ids: ReadonlySet<string>, { inputTokens, outputTokens }: Usage, expiresAtMs: number) {
+  return { ids: [...ids], tokens: inputTokens + outputTokens, outputTokens, expiresAtMs }
 }
 
 /** The end of a request; its bill knows the rest of {@link RequestEnd}. */
@@ -124,6 +130,8 @@ interface BillTerms {
   readonly text?: string | undefined
   /** See {@link Hold}. */
   readonly call: Hold['call'] | undefined
+  /** How long the ids of the answer are known; absent: it is not stored. */
+  readonly storedForMs: number | undefined
 }
 
 /**
@@ -246,6 +254,9 @@ export class Bill {
 
   /** Field by field, like {@link #hold}. */
   #settlement({ usage, amountNano, flags }: Charge, endedAtMs: number): HoldEnd {
+    const { storedForMs, meter } = this.#terms
+    const ids = storedForMs === undefined ? undefined : meter.storedIds
+    const stored = ids && storedIds(ids, usage, endedAtMs + (storedForMs ?? 0))
     const { requestId, attempt, key, tenant, publication, endpoint } = this.#claim
     return {
       kind: 'settle',
@@ -259,6 +270,7 @@ export class Bill {
       amountNano,
       usage,
       flags,
+      stored,
     }
   }
 

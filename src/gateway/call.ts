@@ -15,7 +15,8 @@ export interface Call {
   /** Offset after the opening brace. */
   readonly objectStart: number
   readonly model: string
-  readonly modelAt: Span
+  /** Absent without a body. */
+  readonly modelAt: Span | undefined
   readonly stream: boolean
   /** Positions of the fields that the gateway reads; also of a field that is null. */
   readonly fields: Fields
@@ -23,10 +24,28 @@ export interface Call {
   readonly outputLimit: number | undefined
   /** Requested answers; at least 1. */
   readonly answers: number
+  /** The stored response that this call continues; only on paths that can. */
+  readonly previousResponseId: string | undefined
 }
 
 /** The members at the root that the gateway reads, by name. */
 export type Fields = Readonly<Record<string, JsonMember | undefined>>
+
+/** A request without a body, about a model that its path implies. */
+export function emptyCall(model: string): Call {
+  return {
+    pieces: [],
+    lengthBytes: 0,
+    objectStart: 0,
+    model,
+    modelAt: undefined,
+    stream: false,
+    fields: {},
+    outputLimit: undefined,
+    answers: 1,
+    previousResponseId: undefined,
+  }
+}
 
 export interface Span {
   readonly start: number
@@ -60,14 +79,28 @@ const COMMON_FIELDS: FieldKinds = {
 const ANY_KIND: readonly JsonKind[] = ['array', 'object', 'string', 'number', 'true', 'false', 'null']
 const COUNT: readonly JsonKind[] = ['number', 'null']
 
+/** Fields that concern stored responses. */
+const STORED_FIELDS: FieldKinds = {
+  previous_response_id: ['string', 'null'],
+  conversation: ANY_KIND,
+  background: ['true', 'false', 'null'],
+  store: ['true', 'false', 'null'],
+  prompt: ['object', 'null'],
+}
+
 /** The fields that the gateway reads on a path. */
 const FIELD_KINDS: ReadonlyMap<BodyFields, FieldKinds> = new Map(
   INFERENCE_PATHS.map(({ fields }: InferencePath) => [fields, fieldKinds(fields)]),
 )
 
-function fieldKinds({ content, outputLimits = [], answers = [] }: BodyFields): FieldKinds {
+function fieldKinds({ content, outputLimits = [], answers = [], refersToStored }: BodyFields): FieldKinds {
   const counts = [...outputLimits, ...answers].map(name => [name, COUNT] as const)
-  return { ...COMMON_FIELDS, ...(content && { [content]: ANY_KIND }), ...Object.fromEntries(counts) }
+  return {
+    ...COMMON_FIELDS,
+    ...(content && { [content.name]: ANY_KIND }),
+    ...(refersToStored && STORED_FIELDS),
+    ...Object.fromEntries(counts),
+  }
 }
 
 /**
@@ -146,7 +179,32 @@ function toCall(
     fields,
     outputLimit,
     answers,
+    previousResponseId: read.refersToStored ? previousResponse(pieces, fields) : undefined,
   }
+}
+
+/** Upper bound of an id; a longer one cannot be known. */
+const MAX_ID_BYTES = 512
+
+/**
+ * The stored response that a call continues.
+ * @throws {GwError} invalid_parameter for a call whose usage the gateway could not bill, or whose location it cannot know.
+ */
+function previousResponse(
+  pieces: readonly Buffer[],
+  { previous_response_id: previous, background, conversation }: Fields,
+): string | undefined {
+  if (background?.kind === 'true') {
+    throw invalid(
+      'background',
+      '`background` is not supported: an answer that is fetched later has no usage to bill. Leave it out, or stream.',
+    )
+  }
+  if (conversation && conversation.kind !== 'null') {
+    throw invalid('conversation', '`conversation` is not supported. Send `previous_response_id` instead.')
+  }
+  if (previous?.kind !== 'string') return undefined
+  return previous.end - previous.start > MAX_ID_BYTES ? '' : unquoted(text(pieces, previous))
 }
 
 /** Collects the fields that the gateway reads, and rejects duplicate names. */

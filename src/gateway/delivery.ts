@@ -192,7 +192,7 @@ export class Delivery implements BodySink {
     this.#failure = error
     this.#handler.onBroken(error)
     if (!this.#isStream) return void this.#res.destroy()
-    const event = errorEvent(asGwError(error), this.#context)
+    const event = errorEvent(asGwError(error), this.#context, this.#filter.nextSequence)
     this.#body.end([Buffer.from(this.#filter.insideEvent ? `\n\n${event}` : event)])
     this.#awaitReader()
   }

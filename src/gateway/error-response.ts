@@ -38,10 +38,20 @@ export function errorBody(error: GwError, { protocol, requestId, showsEndpoints 
   return JSON.stringify(body)
 }
 
-/** The event that ends a stream whose head has been sent; no `[DONE]` or `message_stop` follows it. */
-export function errorEvent(error: GwError, context: ErrorContext): string {
-  const data = `data: ${errorBody(error, context)}\n\n`
-  return context.protocol === 'anthropic' ? `event: error\n${data}` : data
+/**
+ * The event that ends a stream whose head has been sent; no `[DONE]` or `message_stop` follows it.
+ *
+ * @param sequence The `sequence_number` of the event, if it belongs to a response. Such an event has the error twice:
+ * its fields at the root, as OpenAI defines it, and as `error`, which the SDKs throw.
+ */
+export function errorEvent(error: GwError, context: ErrorContext, sequence?: number): string {
+  const body = errorBody(error, context)
+  if (sequence !== undefined) {
+    const { error: fields } = JSON.parse(body) as { error: object }
+    const event = { ...fields, type: 'error', sequence_number: sequence, error: fields }
+    return `event: error\ndata: ${JSON.stringify(event)}\n\n`
+  }
+  return context.protocol === 'anthropic' ? `event: error\ndata: ${body}\n\n` : `data: ${body}\n\n`
 }
 
 interface ResponseContext extends ErrorContext {

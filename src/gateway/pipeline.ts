@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GwError } from '../base/catalogue/wire.ts'
 import type { Random } from '../base/random.ts'
 import { admit, checkStanding } from '../limits/authorise.ts'
+import { measureContent } from '../limits/content.ts'
 import { identify } from '../limits/identify.ts'
 import type { InferencePath } from '../schema/paths.ts'
 import type { KeyEntry, Snapshot } from '../snapshot/types.ts'
@@ -10,6 +11,7 @@ import { readCall } from './call.ts'
 import { CLIENT_GONE, type Delivered } from './endings.ts'
 import { ProxiedRequest, type ProxyPorts } from './proxied-request.ts'
 import type { RequestContext } from './request-context.ts'
+import { continued, locate } from './stored-responses.ts'
 
 export interface PipelinePorts extends ProxyPorts {
   /** The current snapshot; undefined before the first. */
@@ -50,10 +52,29 @@ export async function serveInference(
   context.askedModel = call.model
   const permit = admit(key, snapshot, call.model)
   context.model = permit.publication.name
-  const route = new Route(permit.publication, path, ports.routing, sourceOf(key))
+  const content = measureContent(call, path.fields.content, path.protocol)
+  const location = path.fields.refersToStored ? await locate(call, content, key, ports.ledger) : undefined
+  const route = new Route(permit.publication, path, ports.routing, sourceOf(key), location?.endpoint)
   context.endpoint = route.target.endpoint.name
 
-  const request = new ProxiedRequest({ res, context, path, query, permit, call, route }, ports)
+  const isStored = path.fields.refersToStored && call.fields['store']?.kind !== 'false'
+  const storedForMs = isStored ? snapshot.responseRetentionMs : undefined
+  const input = location ? continued(content, location.tokens) : content
+  const request = new ProxiedRequest(
+    {
+      res,
+      context,
+      path,
+      query,
+      permit,
+      call,
+      content: input,
+      route,
+      storedForMs,
+      isStored: location !== undefined,
+    },
+    ports,
+  )
   await request.open()
   const { bill } = request
   context.bill = bill
@@ -62,7 +83,7 @@ export async function serveInference(
 }
 
 /** The source of a request for failure counts: all keys of a tenant are one source. */
-function sourceOf({ account, tenant }: KeyEntry): string {
+export function sourceOf({ account, tenant }: KeyEntry): string {
   return tenant ? `tenant ${tenant.account}` : `key ${account}`
 }
 

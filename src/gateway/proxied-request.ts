@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { GwError } from '../base/catalogue/wire.ts'
 import { ABSENT, type IndexedSetMember } from '../base/indexed-set.ts'
 import type { Permit } from '../limits/authorise.ts'
+import type { Content } from '../limits/content.ts'
 import type { InferencePath } from '../schema/paths.ts'
 import type { PublicationEntry } from '../snapshot/types.ts'
 import { filterFor } from '../upstream/answer/choose.ts'
@@ -41,7 +42,13 @@ export interface AdmittedCall {
   readonly query: string
   readonly permit: Permit
   readonly call: Call
+  /** What the model reads; with the tokens of the stored response that it continues. */
+  readonly content: Content
   readonly route: Route
+  /** How long the ids of the answer are known; absent: it is not stored. */
+  readonly storedForMs?: number | undefined
+  /** The call concerns a stored response: a 404 of the endpoint that keeps it means that there is no such response. */
+  readonly isStored?: boolean
 }
 
 const ERROR_IN_STREAM = new GwError('upstream_error', undefined, {
@@ -79,6 +86,7 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
   readonly #ports: ProxyPorts
   /** Undefined once an endpoint has answered, so that the body is freed: no other will be tried. */
   #unanswered: AdmittedCall | undefined
+  readonly #isStored: boolean
   #resolve: (delivered: Delivered) => void = () => undefined
   #reject: (error: unknown) => void = () => undefined
   /** Monotonic time of the first dispatch. */
@@ -106,6 +114,7 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
     this.#route = admitted.route
     this.#ports = ports
     this.#unanswered = admitted
+    this.#isStored = admitted.isStored === true
   }
 
   /**
@@ -114,10 +123,19 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
    * @throws {GwError} of {@link reserve} and {@link Bill.open}. Nothing is held or counted then.
    */
   async open(): Promise<void> {
-    const { permit, call } = this.#sending
+    const { permit, call, content, storedForMs } = this.#sending
     this.#ports.inFlightRequests.add(this)
     try {
-      this.bill = reserve(this.#context.requestId, permit, call, this.#route, this.#path, this.#ports)
+      this.bill = reserve(
+        this.#context.requestId,
+        permit,
+        call,
+        this.#route,
+        this.#path,
+        content,
+        storedForMs,
+        this.#ports,
+      )
       await this.bill?.open()
     } catch (error) {
       this.#leave()
@@ -203,6 +221,7 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
     const route = this.#route
     const context = this.#context
     context.attempted(route.target.endpoint.name, failure.result, failure.reason)
+    if (this.#isStored && failure.code === 'upstream_not_found') throw new GwError('response_not_found')
     // For a client that has left no other endpoint is tried.
     if (this.#drain) {
       route.failed(failure)
@@ -220,7 +239,7 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
     this.#status = head.status
     const { target } = this.#route
     this.#filter = filterFor(head, {
-      protocol: this.#path.protocol,
+      format: this.#path.format,
       nameJson: this.#publication.nameJson,
       servedModel: target.servedModel,
       hideUsage: this.#hideUsage,

@@ -26,6 +26,7 @@ export function editsFor(
   path: InferencePath,
   cap?: OutputCapEdit,
 ): { readonly edits: readonly Edit[]; readonly hideUsage: boolean } {
+  if (!call.modelAt) return { edits: [], hideUsage: false }
   const { start, end } = call.modelAt
   const named: Edit = { start, end, bytes: target.servedJson }
   const edits = cap ? [named, capped(call, path, cap)] : [named]
@@ -61,6 +62,7 @@ export function upstreamRequest(
   for (const edit of edits) grown += edit.bytes.length - (edit.end - edit.start)
   return {
     upstream: target.endpoint,
+    method: path.method ?? 'POST',
     pathAndQuery: path.suffix + query,
     headers: context.corsHeaders.length > 0 ? withoutOrigin(rawHeaders) : rawHeaders,
     body: splice(call.pieces, edits),

@@ -5,7 +5,13 @@ import { type HttpRejection, rejectionOf } from '../http/rejection.ts'
 import { type Match, type Route, Router } from '../http/routes.ts'
 import { callRecord, rejectedCall } from '../metering/call-log.ts'
 import { logRequest, type RequestMeter } from '../metering/request-log.ts'
-import { INFERENCE_PATHS, protocolOfPath } from '../schema/paths.ts'
+import {
+  CALL_PATHS,
+  INFERENCE_PATHS,
+  protocolOfPath,
+  STORED_PREFIX,
+  UNSERVED_PATHS,
+} from '../schema/paths.ts'
 import type { Protocol } from '../schema/protocol.ts'
 import { answerPreflight, corsHeaders, isPreflight } from './cors.ts'
 import type { Delivered } from './endings.ts'
@@ -14,6 +20,7 @@ import { answerScrape, type MetricsPort } from './metrics.ts'
 import { listModels, showModel } from './models.ts'
 import { type PipelinePorts, serveInference } from './pipeline.ts'
 import { RequestContext, RequestIds } from './request-context.ts'
+import { serveStored } from './stored-operations.ts'
 
 export interface GatewayPorts extends PipelinePorts {
   /** Answers `/health`. */
@@ -85,8 +92,15 @@ function routes(ports: ServerPorts): Route<Handler>[] {
     return ANSWERED
   }
   const scrapes = ports.metrics ? scrapeRoutes(ports.metrics) : []
+  const stored = ['GET', 'POST', 'DELETE'].map(method => ({
+    method,
+    path: STORED_PREFIX.path,
+    handler: ({ req, res, path, query, context }: HandlerCall) =>
+      serveStored(req, res, path, query, context, ports),
+  }))
   return [
     ...inference,
+    ...stored,
     ...scrapes,
     { method: 'GET', path: '/health', handler: health },
     {
@@ -240,6 +254,8 @@ const MISTAKES: readonly Mistake[] = [
  * @param isServed Whether the path exists, for any method.
  */
 function pathHint(path: string, isServed: (path: string) => boolean): string | undefined {
+  if (UNSERVED_PATHS.some(unserved => path === unserved || path.startsWith(`${unserved}/`)))
+    return `Realtime sessions, files and batches are not served: call one of ${CALL_PATHS.map(each => `\`${each}\``).join(', ')}.`
   let corrected = path
   const hints: string[] = []
   for (const { found, right, hint } of MISTAKES) {
@@ -252,7 +268,8 @@ function pathHint(path: string, isServed: (path: string) => boolean): string | u
   return undefined
 }
 
-/** Replaces the id of a model, which came from the client. */
+/** Replaces an id, which came from the client. */
 function shown(path: string): string {
-  return path.startsWith('/v1/models/') ? '/v1/models/{id}' : path
+  const prefix = ['/v1/models/', STORED_PREFIX.path].find(each => path.startsWith(each))
+  return prefix === undefined || CALL_PATHS.some(each => each === path) ? path : `${prefix}{id}`
 }

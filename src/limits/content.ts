@@ -1,3 +1,4 @@
+import { GwError } from '../base/catalogue/wire.ts'
 import { CursorSpent, JsonCursor } from '../base/json/cursor.ts'
 import { OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../base/json/grammar.ts'
 import type { JsonMember } from '../base/json/scanner.ts'
@@ -27,6 +28,8 @@ export interface Content {
   readonly media: MediaTokens
   /** Prompts that are answered separately; absent: one. */
   readonly prompts?: number
+  /** Ids of stored items that the input refers to. */
+  readonly references?: readonly string[]
 }
 
 /**
@@ -43,12 +46,55 @@ const NO_MEDIA: MediaTokens = { bound: 0, likely: 0 }
 /**
  * Measures what the model reads.
  *
- * @param name The member with the content; absent: all bytes are text.
+ * @param place The member with the content; absent: all bytes are text.
+ * @throws {GwError} invalid_parameter if the input of a response has too many values to find what it refers to.
  */
-export function measureContent(body: Body, name: BodyFields['content'], dialect: MediaDialect): Content {
-  const content = name === undefined ? undefined : body.fields[name]
-  if (content?.kind !== 'array') return { textBytes: body.lengthBytes, media: NO_MEDIA }
-  return name === 'messages' ? measureMessages(body, content, dialect) : measurePrompts(body, content)
+export function measureContent(body: Body, place: BodyFields['content'], dialect: MediaDialect): Content {
+  const content = place && body.fields[place.name]
+  switch (content?.kind === 'array' ? place?.form : undefined) {
+    case 'messages':
+      return measureMessages(body, content as JsonMember, dialect)
+    case 'prompts':
+      return measurePrompts(body, content as JsonMember)
+    case 'items':
+      return withStoredPrompt(body, measureItems(body, content as JsonMember, dialect))
+    default: {
+      const text = { textBytes: body.lengthBytes, media: NO_MEDIA }
+      return place?.form === 'items' ? withStoredPrompt(body, text) : text
+    }
+  }
+}
+
+/** A prompt that the upstream keeps may fill the context window. */
+function withStoredPrompt({ fields }: Body, content: Content): Content {
+  if (fields['prompt']?.kind !== 'object') return content
+  return { ...content, media: { bound: BEYOND.bound, likely: content.media.likely } }
+}
+
+/** A reference is an object in the array. */
+const REFERENCE_DEPTH = 2
+
+/**
+ * Separates text and media of the input of a response, and finds the stored items that it refers to.
+ *
+ *     input[] ▸ content[] ▸ input_image, input_file, input_audio
+ *             ▸ output[]    the same, of a tool's result; or one of them
+ *             ▸ result      the base64 of an image_generation_call
+ *             ▸ id          of an item_reference
+ */
+function measureItems({ pieces, lengthBytes }: Body, at: JsonMember, dialect: MediaDialect): Content {
+  if (at.depth < REFERENCE_DEPTH) return { textBytes: lengthBytes, media: NO_MEDIA }
+  const walker = new ContentWalker(new JsonCursor(pieces, at.start, MAX_STEPS), dialect)
+  try {
+    walker.items()
+  } catch (error) {
+    if (!(error instanceof CursorSpent)) throw error
+    throw new GwError('invalid_parameter', `\`input\` has more than ${MAX_STEPS / 4} values.`, {
+      param: 'input',
+    })
+  }
+  const media = { bound: walker.bound, likely: walker.likely }
+  return { textBytes: lengthBytes - walker.mediaBytes, media, references: walker.references }
 }
 
 /**
@@ -105,13 +151,20 @@ function measureMessages({ pieces, lengthBytes }: Body, at: JsonMember, dialect:
   return { textBytes: lengthBytes - walker.mediaBytes, media: { bound: walker.bound, likely: walker.likely } }
 }
 
+/** Parts whose medium without a known type is an image, not a document. */
+const IMAGE_TYPES = new Set(['image', 'input_image', 'computer_screenshot'])
+
 class ContentWalker {
   bound = 0
   likely = 0
   /** Bytes of base64 that models do not read as text. */
   mediaBytes = 0
+  /** Ids of stored items. */
+  readonly references: string[] = []
   readonly #cursor: JsonCursor
   readonly #dialect: MediaDialect
+  /** The input of a response, not messages. */
+  #isItems = false
 
   constructor(cursor: JsonCursor, dialect: MediaDialect) {
     this.#cursor = cursor
@@ -133,6 +186,46 @@ class ContentWalker {
         } else this.#cursor.skip()
       }),
     )
+  }
+
+  items(): void {
+    this.#isItems = true
+    this.#each(() => this.#item())
+  }
+
+  #item(): void {
+    const types: string[] = []
+    const ids: string[] = []
+    let isMessage = false
+    let resultBytes: number | undefined
+    this.#members(name => {
+      switch (name) {
+        case 'type':
+          types.push(this.#word())
+          return
+        case 'id':
+          ids.push(this.#word())
+          return
+        case 'role':
+          isMessage = true
+          return this.#cursor.skip()
+        case 'content':
+          return this.#parts()
+        case 'output':
+          return this.#cursor.peek() === OPEN_OBJECT ? this.#part() : this.#parts()
+        case 'result':
+          if (this.#cursor.peek() !== QUOTE) return this.#cursor.skip()
+          resultBytes = (resultBytes ?? 0) + this.#cursor.head().lengthBytes
+          return
+        default:
+          return this.#cursor.skip()
+      }
+    })
+    const known = types.filter(type => type !== '')
+    if (known.includes('item_reference') || (known.length === 0 && !isMessage)) this.references.push(...ids)
+    if (resultBytes === undefined || !known.includes('image_generation_call')) return
+    if (known.length === 1) this.mediaBytes += resultBytes
+    this.#medium('image', resultBytes)
   }
 
   #parts(): void {
@@ -166,12 +259,20 @@ class ContentWalker {
           return
         case 'content':
           return this.#parts()
+        case 'file_id':
+        case 'file_url':
+          if (this.#isItems && this.#cursor.peek() === QUOTE) sources.push({ types: ['url'], dataBytes: 0 })
+          return this.#cursor.skip()
+        case 'file_data':
+          return this.#isItems && this.#cursor.peek() === QUOTE
+            ? this.#base64('document')
+            : this.#cursor.skip()
         default:
           return this.#cursor.skip()
       }
     })
     // The type of a part with two types is ambiguous: count the more expensive one.
-    const medium = types.length > 0 && types.every(type => type === 'image') ? 'image' : 'document'
+    const medium = types.length > 0 && types.every(type => IMAGE_TYPES.has(type)) ? 'image' : 'document'
     for (const source of sources) this.#count(source, medium)
   }
 
@@ -195,6 +296,14 @@ class ContentWalker {
     if (!data) return this.#medium(medium)
     this.mediaBytes += lengthBytes
     this.#medium(data[1] === '' ? medium : mediumOf(data[1] ?? ''), lengthBytes)
+  }
+
+  /** Base64, alone or in a data URI. */
+  #base64(medium: Medium): void {
+    const { text, lengthBytes } = this.#cursor.head()
+    const data = /^data:([^;,]+)[^,]*;base64,/i.exec(text.replaceAll('\\/', '/'))
+    this.mediaBytes += lengthBytes
+    this.#medium(data ? mediumOf(data[1] ?? '') : medium, lengthBytes)
   }
 
   /** An object with an embedded medium in one member, or with the id of an uploaded one. */

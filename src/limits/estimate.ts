@@ -8,6 +8,7 @@ import type { Content } from './content.ts'
 export const PRODUCES = {
   openai_chat: 'text',
   completions: 'text',
+  responses: 'text',
   anthropic_messages: 'text',
   embeddings: 'embeddings',
   rerank: 'ranking',

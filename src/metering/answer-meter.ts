@@ -3,6 +3,9 @@ import type { UsageDialect } from '../schema/paths.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
+/** Limit of recorded ids of one answer. */
+const MAX_STORED_IDS = 256
+
 /** The usage of an answer, as far as it is known. */
 export interface Measured {
   /** As the upstream reported it; undefined if it is absent or invalid: negative, fractional, or implausibly large. */
@@ -29,6 +32,7 @@ export class AnswerMeter {
   #isFinal = false
   #textBytes = 0
   #hasBegun = false
+  #storedIds: Set<string> | undefined
 
   /** @param inputTokens The estimated input. */
   constructor(dialect: UsageDialect, inputTokens: number) {
@@ -66,6 +70,17 @@ export class AnswerMeter {
     this.#textBytes += bytes
   }
 
+  /** The answer, or an item of it, may be stored under this id. */
+  onStoredId(id: string): void {
+    this.#storedIds ??= new Set()
+    if (this.#storedIds.size < MAX_STORED_IDS) this.#storedIds.add(id)
+  }
+
+  /** The ids of the answer, first, and of its items; absent if it has none. */
+  get storedIds(): ReadonlySet<string> | undefined {
+    return this.#storedIds
+  }
+
   measured(): Measured {
     const isText = this.#dialect !== 'embeddings' && this.#dialect !== 'rerank'
     return {
@@ -81,6 +96,8 @@ export class AnswerMeter {
       case 'openai_chat':
       case 'completions':
         return this.#fields && openaiChat(this.#fields)
+      case 'responses':
+        return this.#fields && response(this.#fields)
       case 'anthropic_messages':
         return this.#fields && anthropicMessages(this.#fields)
       case 'embeddings':
@@ -98,6 +115,16 @@ function openaiChat(fields: Fields): Usage | undefined {
     cached: details['cached_tokens'] ?? 0,
     cacheWrite: 0,
     output: fields['completion_tokens'],
+  })
+}
+
+function response(fields: Fields): Usage | undefined {
+  const details = asObject(fields['input_tokens_details'])
+  return usage({
+    input: fields['input_tokens'],
+    cached: details['cached_tokens'] ?? 0,
+    cacheWrite: details['cache_write_tokens'] ?? 0,
+    output: fields['output_tokens'],
   })
 }
 

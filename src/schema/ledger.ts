@@ -89,9 +89,12 @@ export interface Settlement extends Claim {
 
 /** The ids of an answer that later calls may name: of the response, and of its output items. */
 export interface StoredIds {
+  /** The response, first, and its items. */
   readonly ids: readonly string[]
-  /** Input and output of the answer: bounds the input of a call that continues it. */
+  /** Input and output of the answer: bounds the input of a call that continues the response. */
   readonly tokens: number
+  /** Bounds the input of a call that refers to an item. */
+  readonly outputTokens: number
   readonly expiresAtMs: number
 }
 
@@ -103,7 +106,7 @@ export interface StoredResponse {
   readonly tenant?: string | undefined
   readonly publication: string
   readonly endpoint: string
-  /** See {@link StoredIds}. */
+  /** What it adds at most to the input of a call. */
   readonly tokens: number
   readonly expiresAtMs: number
 }

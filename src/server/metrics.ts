@@ -4,7 +4,7 @@ import type { Limiter } from '../limits/limiter.ts'
 import type { Metrics } from '../metering/metrics/metrics.ts'
 import { type MeteredPath, OPERATIONS } from '../metering/metrics/series.ts'
 import type { RequestMeter } from '../metering/request-log.ts'
-import { INFERENCE_PATHS } from '../schema/paths.ts'
+import { INFERENCE_PATHS, STORED_PREFIX } from '../schema/paths.ts'
 import type { SnapshotHolder } from '../snapshot/holder.ts'
 import type { Snapshot } from '../snapshot/types.ts'
 import type { Ledger } from '../store/ledger/types.ts'
@@ -26,6 +26,7 @@ const PATHS: readonly MeteredPath[] = [
     protocol,
     operation: dialect ? OPERATIONS[dialect] : 'count_tokens',
   })),
+  { path: `${STORED_PREFIX.path}{id}`, protocol: '' },
   { path: '/v1/models', protocol: '' },
   { path: '/v1/models/{id}', protocol: '' },
   { path: '/metrics', protocol: '' },

@@ -98,13 +98,13 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
   }
 
   #dispatch(request: UpstreamRequest): void {
-    const { upstream, lengthBytes, pathAndQuery, headers } = request
+    const { upstream, method, lengthBytes, pathAndQuery, headers } = request
     const { pathPrefix, proxyHeaders } = this.#pool
     const lines = requestHeaders(headers, upstream.headers, lengthBytes)
     for (const text of proxyHeaders) lines.push(text)
     this.#pooled.client.dispatch(
       {
-        method: 'POST',
+        method,
         path: pathPrefix + upstream.basePath + pathAndQuery,
         headers: lines,
         body: sendable(request) as Buffer,

@@ -24,6 +24,7 @@ export interface Upstream {
 
 export interface UpstreamRequest {
   readonly upstream: Upstream
+  readonly method: 'POST' | 'GET' | 'DELETE'
   /** Appended to the base path: `/chat/completions`, with the client's query string. */
   readonly pathAndQuery: string
   /** The client's headers as received; names and values alternate. */
@@ -77,4 +78,6 @@ export interface AnswerObserver {
    * A part of the body with this many bytes of text written by the model: the basis of an estimate if there is no usage.
    */
   onText(bytes: number): void
+  /** The id of a response, or of an item of its output, that the upstream may have stored. */
+  onStoredId?(id: string): void
 }

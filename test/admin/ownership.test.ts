@@ -187,7 +187,7 @@ ${more}`
   }
 
   test('a change reaches it within a second as a revision of its own, and what a file declares lives beside it', {
-    timeout: 30_000,
+    timeout: 60_000,
   }, async () => {
     const { folder, config, gateway, rest } = await setUp()
     const secret = await gateway.issue('app')
@@ -223,7 +223,7 @@ ${more}`
   })
 
   test('a key that a file declares is stopped at once and held, over an apply, until it is taken back', {
-    timeout: 30_000,
+    timeout: 60_000,
   }, async () => {
     const { config, gateway, rest } = await setUp()
     const [app, other] = [await gateway.issue('app'), await gateway.issue('other')]

@@ -67,7 +67,7 @@ describe('gw login', () => {
   const file = () => dir.at('.config/gw/login.json')
 
   it('keeps a token that only its owner can read, which opens the control plane until gw logout', {
-    timeout: 30_000,
+    timeout: 60_000,
   }, async () => {
     expect(await why()).toMatchObject({ exit: 4, stderr: expect.stringContaining('gw login') })
     const login = `login --url ${gateway.controlUrl} --user admin --password - --expires 1h`

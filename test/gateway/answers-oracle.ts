@@ -38,17 +38,19 @@ export function editedChatStream(text: string, naming: Naming): string {
   })
 }
 
-/** A stream of events of a message. */
-export function editedMessageStream(text: string, { name }: Naming): string {
+/** A stream of events of a message, or of a response: the name stands in the event and in its `container`. */
+export function editedEventStream(text: string, { name }: Naming, container: 'message' | 'response'): string {
   return editedEvents(text, json => {
     const { members } = rootMembers(json)
-    const inside = members.filter(isMessage).flatMap(message =>
-      namings(rootMembers(message.json).members, name).map(edit => ({
-        ...edit,
-        start: edit.start + message.start,
-        end: edit.end + message.start,
-      })),
-    )
+    const inside = members
+      .filter(member => member.name === container && isObject(member))
+      .flatMap(message =>
+        namings(rootMembers(message.json).members, name).map(edit => ({
+          ...edit,
+          start: edit.start + message.start,
+          end: edit.end + message.start,
+        })),
+      )
     return [...namings(members, name), ...inside]
   })
 }
@@ -116,10 +118,6 @@ function without(members: readonly RootMember[], at: number, json: string): Edit
 
 function isObject({ json }: RootMember): boolean {
   return json.startsWith('{')
-}
-
-function isMessage(member: RootMember): boolean {
-  return member.name === 'message' && isObject(member)
 }
 
 function applied(text: string, edits: readonly Edit[]): string {

@@ -15,7 +15,7 @@ import {
   textChunk,
   usageChunk,
 } from './billing-scene.ts'
-import { CHAT, expectAnthropicError, expectOpenaiError, MESSAGES } from './calls.ts'
+import { CHAT, expectAnthropicError, expectOpenaiError, MESSAGES, RESPONSES } from './calls.ts'
 
 /** One request through the gateway and back: whatever was on its way before has arrived since. */
 async function aRoundTrip({ gateway }: BillingScene): Promise<void> {
@@ -69,6 +69,12 @@ describe('a bill is committed before the last bytes of its answer:', () => {
       MESSAGES,
       messageStart({ input_tokens: 100, output_tokens: 1 }) + messageDelta({ output_tokens: 20 }),
       MESSAGE_STOP,
+    ],
+    [
+      'response.completed',
+      RESPONSES,
+      'event: response.created\ndata: {"type":"response.created","response":{"usage":null}}\n\n',
+      'event: response.completed\ndata: {"type":"response.completed","response":{"usage":{"input_tokens":100,"output_tokens":20}}}\n\n',
     ],
   ])('%s', async (_title, path, before, last) => {
     const scene = await billingScene()

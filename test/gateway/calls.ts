@@ -4,6 +4,7 @@ import type { RawAnswer } from './raw-client.ts'
 
 export const CHAT = '/v1/chat/completions'
 export const COMPLETIONS = '/v1/completions'
+export const RESPONSES = '/v1/responses'
 export const MESSAGES = '/v1/messages'
 export const COUNT_TOKENS = '/v1/messages/count_tokens'
 export const EMBEDDINGS = '/v1/embeddings'

@@ -43,7 +43,7 @@ async function delivery(kind: 'stream' | 'json', settle: () => Promise<void>): P
     abort: reason => void aborted.push(reason),
   }
   const filterOptions = {
-    protocol: 'openai',
+    format: 'chat',
     nameJson: Buffer.from('"m"'),
     servedModel: 's',
     hideUsage: false,

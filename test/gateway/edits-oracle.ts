@@ -59,7 +59,9 @@ export function editedBody(
   if (!model) throw new Error('no model')
   edits.push({ start: model.start, end: model.end, text: JSON.stringify(servedModel) })
   const isOpen = (name: string) => (find(name)?.json ?? 'null') === 'null'
-  if (cap && isOpen('max_tokens') && isOpen('max_completion_tokens')) {
+  // A response has only this limit; the others mean nothing there.
+  const limits = cap?.field === 'max_output_tokens' ? [cap.field] : ['max_tokens', 'max_completion_tokens']
+  if (cap && limits.every(isOpen)) {
     const at = find(cap.field)
     if (at) edits.push({ start: at.start, end: at.end, text: String(cap.tokens) })
     else edits.push({ start: behindBrace, end: behindBrace, text: `"${cap.field}":${cap.tokens},` })

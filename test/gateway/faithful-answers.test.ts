@@ -2,8 +2,18 @@ import fc from 'fast-check'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { testGateway } from '../support/gateway.ts'
 import { type Answer, scriptedUpstream } from '../support/scripted-upstream.ts'
-import { editedAnswer, editedChatStream, editedMessageStream } from './answers-oracle.ts'
-import { CHAT, COMPLETIONS, chunk, EMBEDDINGS, loggedFor, MESSAGES, RERANK, rawPost } from './calls.ts'
+import { editedAnswer, editedChatStream, editedEventStream } from './answers-oracle.ts'
+import {
+  CHAT,
+  COMPLETIONS,
+  chunk,
+  EMBEDDINGS,
+  loggedFor,
+  MESSAGES,
+  RERANK,
+  RESPONSES,
+  rawPost,
+} from './calls.ts'
 import { rawClient } from './raw-client.ts'
 
 const SERVED = 'served-model'
@@ -126,6 +136,27 @@ const messageEvent = (gap: fc.Arbitrary<string>) => {
   )
 }
 
+const responseUsage = fc
+  .tuple(fc.nat(999), fc.nat(999))
+  .map(([input, output]) => `{"output_tokens":${output},"input_tokens":${input}}`)
+const responseEvent = (gap: fc.Arbitrary<string>) => {
+  const response = objectOf([maybe('model', model), maybe('usage', responseUsage), ...others], gap)
+  const type = fc.constantFrom('"response.created"', '"response.output_text.delta"', '"ping"')
+  const item = objectOf([maybe('model', prose), ...others], gap)
+  return objectOf(
+    [
+      maybe('type', type),
+      maybe('model', model),
+      maybe('response', fc.oneof({ weight: 3, arbitrary: response }, value)),
+      maybe('item', fc.oneof(item, value)),
+      maybe('delta', value),
+      maybe('sequence_number', value),
+      ...others,
+    ],
+    gap,
+  )
+}
+
 const LINE_GAP = fc.constantFrom('', '', ' ', '\t')
 const BROKEN_GAP = fc.constantFrom('', ' ', '\n')
 
@@ -227,12 +258,27 @@ describe('a stream whose events have their members in any order, nested, escaped
   })
 
   it('of a message is seen with another model name, also inside `message`, and no other change', {
-    timeout: 30_000,
+    timeout: 60_000,
   }, async () => {
-    const expected = (text: string) => editedMessageStream(text, { name: NAME, hidesUsage: false })
+    const expected = (text: string) => editedEventStream(text, { name: NAME, hidesUsage: false }, 'message')
     const events = streamOf(messageEvent, stop)
     await expectFaithful(MESSAGES, { stream: true }, 'text/event-stream', events, expected, 500)
   })
+})
+
+it('a stream of a response is seen with another model name, also inside `response`, and no other change', {
+  timeout: 60_000,
+}, async () => {
+  const last = 'event: response.completed\ndata: {"response":{},"type":"response.completed"}'
+  const expected = (text: string) => editedEventStream(text, { name: NAME, hidesUsage: false }, 'response')
+  await expectFaithful(
+    RESPONSES,
+    { stream: true },
+    'text/event-stream',
+    streamOf(responseEvent, last),
+    expected,
+    500,
+  )
 })
 
 describe('a whole answer whose members come in any order, nested, escaped and cut anywhere', () => {
@@ -245,6 +291,7 @@ describe('a whole answer whose members come in any order, nested, escaped and cu
     ['a chat', CHAT, openaiUsage],
     ['a completion', COMPLETIONS, openaiUsage],
     ['a message', MESSAGES, anthropicUsage],
+    ['a response', RESPONSES, responseUsage],
     ['embeddings', EMBEDDINGS, openaiUsage],
     ['a rerank', RERANK, fc.constant('{"total_tokens":7}')],
   ])('of %s is seen with another model name and no other change', async (_title, path, usage) => {
@@ -262,10 +309,14 @@ describe('the oracle', () => {
       ': ping\ndata: {"model":"n"}\n\ndata: [DONE]\n\n',
     )
     expect(
-      editedMessageStream('data: {"message":{"a":{"model":"s"},"model":"s"}}\n\n', {
-        name: 'n',
-        hidesUsage: false,
-      }),
+      editedEventStream(
+        'data: {"message":{"a":{"model":"s"},"model":"s"}}\n\n',
+        {
+          name: 'n',
+          hidesUsage: false,
+        },
+        'message',
+      ),
     ).toBe('data: {"message":{"a":{"model":"s"},"model":"n"}}\n\n')
   })
 })

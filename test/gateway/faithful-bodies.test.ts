@@ -3,7 +3,17 @@ import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vite
 import { json, sse } from '../support/answers.ts'
 import { testGateway } from '../support/gateway.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
-import { CHAT, COMPLETIONS, COUNT_TOKENS, EMBEDDINGS, MESSAGES, post, RERANK, rawHead } from './calls.ts'
+import {
+  CHAT,
+  COMPLETIONS,
+  COUNT_TOKENS,
+  EMBEDDINGS,
+  MESSAGES,
+  post,
+  RERANK,
+  RESPONSES,
+  rawHead,
+} from './calls.ts'
 import { editedBody, rootMembers } from './edits-oracle.ts'
 import { rawClient } from './raw-client.ts'
 
@@ -93,7 +103,7 @@ const body = fc
     maxTokens: fc.option(fc.constantFrom('null', '5', '0'), { nil: undefined, freq: 1 }),
     maxCompletionTokens: fc.option(fc.constantFrom('null', '7'), { nil: undefined, freq: 1 }),
     others: fc.uniqueArray(
-      fc.tuple(fc.constantFrom('tools', 'metadata', 'input', 'prompt', 'a b', 'é', 'user'), value),
+      fc.tuple(fc.constantFrom('tools', 'metadata', 'input', 'a b', 'é', 'user'), value),
       {
         selector: ([name]) => name,
         maxLength: 3,
@@ -172,6 +182,7 @@ describe('a body whose members come in any order, nested, escaped and cut anywhe
   it.each([
     ['messages', MESSAGES],
     ['count_tokens', COUNT_TOKENS],
+    ['responses', RESPONSES],
     ['embeddings', EMBEDDINGS],
     ['rerank', RERANK],
   ])(
@@ -188,6 +199,7 @@ describe('with output_cap, a body whose members come in any order', () => {
     ['a chat completion', CHAT, 'max_tokens', 'max_tokens'],
     ['a chat completion', CHAT, 'max_completion_tokens', 'max_completion_tokens'],
     ['messages', MESSAGES, 'max_completion_tokens', 'max_tokens'],
+    ['responses', RESPONSES, 'max_tokens', 'max_output_tokens'],
   ] as const)(
     'arrives at %s (%s, %s) with a bound only if it has none, and the specified edits',
     async (_title, path, setting, field) => {

@@ -32,6 +32,7 @@ it.each([
     'Call `/v1/messages`: the client adds `/v1` by itself: end its base URL before that.',
   ],
   ['/chat/completions', 404, 'Call `/v1/chat/completions`: end the base URL of the client in `/v1`.'],
+  ['/responses/resp_1', 404, 'Call `/v1/responses/{id}`: end the base URL of the client in `/v1`.'],
   ['/models/gpt-canary', 404, 'Call `/v1/models/{id}`: end the base URL of the client in `/v1`.'],
 ])('%s: %i, with the path to call and what to change', async (path, status, hint) => {
   const answer = await ask('GET', path)
@@ -69,3 +70,12 @@ it('a request without any key is told how to send one; a wrong one is told nothi
   const wrong = await ask('GET', '/v1/models', 'sk-wrong')
   expect(messageOf(wrong)).toBe('Incorrect API key provided.')
 })
+
+it.each(['/v1/files', '/v1/files/file_1/content', '/v1/batches', '/v1/realtime', '/v1/messages/batches'])(
+  '%s is not served, and the error says what is',
+  async path => {
+    const message = JSON.stringify((await ask('POST', path)).json())
+    expect(message).toContain('Realtime sessions, files and batches are not served')
+    expect(message).toContain('`/v1/chat/completions`, `/v1/completions`, `/v1/responses`')
+  },
+)

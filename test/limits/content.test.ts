@@ -5,6 +5,7 @@ import { measureContent } from '../../src/limits/content.ts'
 import { estimate } from '../../src/limits/estimate.ts'
 import type { MediaDialect } from '../../src/limits/media.ts'
 
+const MESSAGES = { name: 'messages', form: 'messages' } as const
 const OPENAI_IMAGE = 48_169
 const ANTHROPIC_IMAGE = 4_784
 const WINDOW = 1_048_576
@@ -28,7 +29,7 @@ function body(messages: unknown, pieceBytes = Number.POSITIVE_INFINITY) {
 
 function weighed(messages: unknown, dialect: MediaDialect = 'openai') {
   const call = body(messages)
-  const { textBytes, media } = measureContent(call, 'messages', dialect)
+  const { textBytes, media } = measureContent(call, MESSAGES, dialect)
   return { bound: media.bound, likely: media.likely, insideBytes: call.lengthBytes - textBytes }
 }
 
@@ -53,7 +54,7 @@ describe('media of OpenAI', () => {
     const url = `data:image/png;base64,${'A'.repeat(20_971_520)}`
     const call = body(said({ type: 'image_url', image_url: { url } }), 65_536)
     const held = estimate(
-      { produces: 'text', content: measureContent(call, 'messages', 'openai'), outputLimit: 1 },
+      { produces: 'text', content: measureContent(call, MESSAGES, 'openai'), outputLimit: 1 },
       { price: undefined, maxOutputTokens: undefined },
     )
     expect(held.inputTokens).toBeLessThan(OPENAI_IMAGE + 100)
@@ -219,8 +220,8 @@ test('a body weighs the same wherever it is cut', () => {
   )
   fc.assert(
     fc.property(messages, fc.integer({ min: 1, max: 40 }), (all, pieceBytes) => {
-      const whole = measureContent(body(all), 'messages', 'openai')
-      expect(measureContent(body(all, pieceBytes), 'messages', 'openai')).toEqual(whole)
+      const whole = measureContent(body(all), MESSAGES, 'openai')
+      expect(measureContent(body(all, pieceBytes), MESSAGES, 'openai')).toEqual(whole)
       // And as a reader of the whole tree would have it.
       const parts = all.flatMap(({ content }) => (typeof content === 'string' ? [] : content))
       const insides = parts.flatMap(found =>
@@ -239,7 +240,7 @@ test('a body weighs the same wherever it is cut', () => {
 
 test('a conversation of plain texts is not walked through, whatever they say', () => {
   const none = body([{ role: 'user', content: 'no part [' }])
-  expect(measureContent(none, 'messages', 'openai')).toEqual({
+  expect(measureContent(none, MESSAGES, 'openai')).toEqual({
     textBytes: none.lengthBytes,
     media: { bound: 0, likely: 0 },
   })
@@ -262,7 +263,11 @@ describe('prompts of a completion and inputs of embeddings', () => {
     scanner.push(pieces[0] as Buffer, 0)
     const fields = Object.fromEntries(scanner.members.map(member => [member.name, member]))
     const lengthBytes = pieces[0]?.length ?? 0
-    const content = measureContent({ pieces, lengthBytes, fields }, 'prompt', 'openai')
+    const content = measureContent(
+      { pieces, lengthBytes, fields },
+      { name: 'prompt', form: 'prompts' },
+      'openai',
+    )
     const valueBytes = JSON.stringify(prompt).length
     const isText = tokens === 0 && (!Array.isArray(prompt) || prompt.length > 0)
     expect(content).toEqual({
@@ -277,7 +282,11 @@ describe('prompts of a completion and inputs of embeddings', () => {
     const scanner = new JsonScanner()
     scanner.push(pieces[0] as Buffer, 0)
     const fields = Object.fromEntries(scanner.members.map(member => [member.name, member]))
-    const content = measureContent({ pieces, lengthBytes: 800_012, fields }, 'input', 'openai')
+    const content = measureContent(
+      { pieces, lengthBytes: 800_012, fields },
+      { name: 'input', form: 'prompts' },
+      'openai',
+    )
     expect(content.media.bound).toBe(Number.MAX_SAFE_INTEGER)
   })
 })

@@ -109,7 +109,7 @@ function codeOf(act: () => unknown): string {
 }
 
 test('does what an oracle of plain maps does: never past a limit, nothing taken by a rejection, nothing held at the end', {
-  timeout: 30_000,
+  timeout: 60_000,
 }, () => {
   const seen = new Set<string>()
   fc.assert(

@@ -149,7 +149,12 @@ test('the ids of kept answers are pruned once they have expired', async () => {
     usage: used(1, 1),
     flags: [],
   } as const
-  const storedFor = (id: string, ms: number) => ({ ids: [id], tokens: 2, expiresAtMs: clock.nowMs() + ms })
+  const storedFor = (id: string, ms: number) => ({
+    ids: [id],
+    tokens: 2,
+    outputTokens: 1,
+    expiresAtMs: clock.nowMs() + ms,
+  })
   await books.ledger.end({ ...claimOf('a'), ...bill, stored: storedFor('resp_1', 60_000) })
   await books.ledger.end({ ...claimOf('b'), ...bill, stored: storedFor('resp_2', DAY_MS) })
   await tended(books, clock)

@@ -6,7 +6,7 @@ import { tempDir } from '../support/temp-dir.ts'
 import { wholeGateway } from '../support/whole-gateway.ts'
 
 test('a secret file that is written anew, of a credential or of a header, is used within a second or two, without an apply; one that is gone leaves the old secret in use', {
-  timeout: 30_000,
+  timeout: 60_000,
 }, async () => {
   const upstream = await scriptedUpstream(onTestFinished)
   upstream.answer(json({ usage: { prompt_tokens: 1, completion_tokens: 1 } }))

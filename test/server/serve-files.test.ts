@@ -69,7 +69,7 @@ describe('a gateway over files', () => {
   })
 
   test('serves them within moments of each save, and what was good while they are not', {
-    timeout: 30_000,
+    timeout: 60_000,
   }, async () => {
     const dir = tempDir(onTestFinished)
     const paths = [dir.write('gw.yaml', model('first'))]
@@ -88,7 +88,7 @@ describe('a gateway over files', () => {
   })
 
   test('says `drift` while a rollback stands that their next save would undo', {
-    timeout: 30_000,
+    timeout: 60_000,
   }, async () => {
     const dir = tempDir(onTestFinished)
     const paths = [dir.write('gw.yaml', model('first'))]
@@ -117,7 +117,7 @@ describe('a gateway over files', () => {
   })
 
   test('says `drift` after an apply of other files, not after keys of the command line, and no more once it is undone', {
-    timeout: 30_000,
+    timeout: 60_000,
   }, async () => {
     const dir = tempDir(onTestFinished)
     const paths = [dir.write('gw.yaml', model('first'))]
@@ -137,7 +137,7 @@ describe('a gateway over files', () => {
   })
 
   test('that starts again over broken files serves the last good revision, and heals by a reload', {
-    timeout: 30_000,
+    timeout: 60_000,
   }, async () => {
     const dir = tempDir(onTestFinished)
     const paths = [dir.write('gw.yaml', model('good'))]

@@ -6,7 +6,7 @@ import { tempDir } from '../support/temp-dir.ts'
 import { wholeGateway } from '../support/whole-gateway.ts'
 
 test('a prepaid tenant is served after apply, serve, keys issue, wallet credit and another apply, in this order', {
-  timeout: 30_000,
+  timeout: 60_000,
 }, async () => {
   const upstream = await scriptedUpstream(onTestFinished)
   upstream.answer(json({ model: 'served', usage: { prompt_tokens: 1, completion_tokens: 1 } }))

@@ -73,7 +73,7 @@ async function embed(gatewayUrl: string, secret: string): Promise<number> {
 }
 
 test('a credential that was given over REST is what the upstream is sent, also after the next one and a restart', {
-  timeout: 30_000,
+  timeout: 60_000,
 }, async () => {
   const { dir, upstream, start, gateway } = await setUp()
   const secret = await gateway.issue('app')
@@ -115,7 +115,7 @@ test('a credential that was given over REST is what the upstream is sent, also a
 })
 
 test('a gateway with another master key keeps what it serves, and says what it cannot open', {
-  timeout: 30_000,
+  timeout: 60_000,
 }, async () => {
   const { dir, upstream, gateway } = await setUp({ GW_MASTER_KEY: randomBytes(32).toString('base64') })
   const elsewhere = await serve(
@@ -153,7 +153,7 @@ test('a gateway with another master key keeps what it serves, and says what it c
 })
 
 test('a probe, over REST and by the command line, opens what is kept, and says where it cannot', {
-  timeout: 30_000,
+  timeout: 60_000,
 }, async () => {
   const { dir, upstream, gateway } = await setUp()
   const ask = await admin(gateway.controlUrl)

@@ -72,7 +72,9 @@ test('a store of the baseline keeps its rows, adds up, and takes new ones', asyn
   expect(await store.accounting.verify()).toEqual({ entries: 5, openHolds: 0, findings: [] })
   await ledger.open(hold('c'))
   await ledger.end(
-    settle('c', { stored: { ids: ['resp_1'], tokens: 400, expiresAtMs: Number.MAX_SAFE_INTEGER } }),
+    settle('c', {
+      stored: { ids: ['resp_1'], tokens: 400, outputTokens: 300, expiresAtMs: Number.MAX_SAFE_INTEGER },
+    }),
   )
   expect(await ledger.stored(['resp_1'])).toMatchObject([{ id: 'resp_1', tenant: 'acme' }])
   expect(await store.accounting.verify()).toEqual({ entries: 7, openHolds: 0, findings: [] })

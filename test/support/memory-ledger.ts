@@ -64,6 +64,7 @@ function lastStored(ends: readonly HoldEnd[], id: string): StoredResponse | unde
   const end = ends.findLast(end => end.kind === 'settle' && end.stored?.ids.includes(id))
   if (end?.kind !== 'settle' || !end.stored) return undefined
   const { key, tenant, publication, endpoint, stored } = end
-  const { tokens, expiresAtMs } = stored
+  const { ids, expiresAtMs } = stored
+  const tokens = ids[0] === id ? stored.tokens : stored.outputTokens
   return { id, key, tenant, publication, endpoint, tokens, expiresAtMs }
 }

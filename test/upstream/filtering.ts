@@ -18,7 +18,7 @@ export const NAME = 'ext/"mödel"\\😀'
 /** What the gateway tells a filter of a request. */
 export function optionsFor(more: Partial<FilterOptions> = {}): FilterOptions {
   return {
-    protocol: 'openai',
+    format: 'chat',
     nameJson: Buffer.from(JSON.stringify(NAME)),
     servedModel: SERVED,
     hideUsage: false,
@@ -38,6 +38,7 @@ export function filtered(
   const observer = {
     onMember: (name: string, json: Buffer) => void seen.push([name, json.toString()]),
     onText: () => undefined,
+    onStoredId: (id: string) => void seen.push(['stored', id]),
   }
   const filter = make(optionsFor({ observer, ...more }))
   const out: Buffer[] = []

@@ -39,7 +39,15 @@ async function exchanging(body: Buffer[], isLong = false) {
     totalMs: 60_000,
   }
   const lengthBytes = Buffer.concat(body).length
-  const request = { upstream, pathAndQuery: '/', headers: [], body, lengthBytes, isLong }
+  const request = {
+    upstream,
+    method: 'POST' as const,
+    pathAndQuery: '/',
+    headers: [],
+    body,
+    lengthBytes,
+    isLong,
+  }
   const head = new Promise<Head>((resolve, reject) => {
     const taker: AnswerHandler = {
       onAnswer: (_exchange, head) => {

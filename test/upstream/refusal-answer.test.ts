@@ -106,7 +106,7 @@ describe('a rejection of the upstream’s own', () => {
 
 describe('the id of an error in Anthropic’s shape', () => {
   const body = (id: string) => `{"type":"error","error":{"type":"x","message":"m"},"request_id" : ${id}}`
-  const anthropic = { protocol: 'anthropic' } as const
+  const anthropic = { format: 'messages' } as const
 
   it('is the gateway’s own, as its headers have it, cut at every position', () => {
     const text = body('"req_upstream"')

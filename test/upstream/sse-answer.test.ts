@@ -32,32 +32,58 @@ const ANTHROPIC = [
   'event: message_stop\ndata: {"type":"message_stop"}\n\n',
 ].join('')
 
+const RESPONSE_END = `event: response.completed\ndata: {"response":{"id":"resp_1","model":${named},"output":[{"id":"msg_1","content":[{"text":"hi"}]}],\ndata: "usage":{"input_tokens":5,"output_tokens":6}},"sequence_number":9,"type":"response.completed"}\n\n`
+const RESPONSE = [
+  `event: response.created\ndata: {"type":"response.created","response":{"model":${named},"usage":null,"id":"resp_1","metadata":{"model":"other","id":"x"}},"sequence_number":0}\n\n`,
+  'event: response.output_item.added\r\ndata: {"item":{"content":[{"id":"other"}],"id":"msg_1"},"type":"response.output_item.added","sequence_number":1}\r\n\r\n',
+  'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","item_id":"msg_1","delta":"é😀 \\"model\\"","sequence_number":2}\n\n',
+  'event: ping\ndata: {"type":"ping","error":null}\n\n',
+  RESPONSE_END,
+].join('')
+
+const LAST_EVENTS = {
+  chat: 'data: [DONE]\n\n',
+  messages: 'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+  responses: renamed(RESPONSE_END),
+}
+
 describe.each([
-  ['an OpenAI stream', OPENAI, 'openai', [['usage', '{"prompt_tokens":1,"completion_tokens":2}']]],
+  ['an OpenAI stream', OPENAI, 'chat', [['usage', '{"prompt_tokens":1,"completion_tokens":2}']]],
   [
     'an Anthropic stream',
     ANTHROPIC,
-    'anthropic',
+    'messages',
     [
       ['message.usage', '{"input_tokens":5}'],
       ['message.usage', '{"output_tokens":3}'],
       ['usage', '{"output_tokens":9}'],
     ],
   ],
-] as const)('%s', (_title, text, protocol, seen) => {
+  [
+    'a response',
+    RESPONSE,
+    'responses',
+    [
+      ['stored', 'resp_1'],
+      ['stored', 'msg_1'],
+      ['stored', 'resp_1'],
+      ['usage', '{"input_tokens":5,"output_tokens":6}'],
+    ],
+  ],
+] as const)('%s', (_title, text, format, seen) => {
   const size = Buffer.byteLength(text)
   const expected = { bytes: renamed(text), whole: true, seen }
 
   it('arrives identical but for the name, cut at every possible position', () => {
-    for (let at = 0; at <= size; at++) expect(sse(text, [at], { protocol })).toMatchObject(expected)
+    for (let at = 0; at <= size; at++) expect(sse(text, [at], { format })).toMatchObject(expected)
   })
 
   it('arrives identical byte by byte, and in any pieces', () => {
     const every = Array.from({ length: size }, (_, at) => at)
-    expect(sse(text, every, { protocol })).toMatchObject(expected)
+    expect(sse(text, every, { format })).toMatchObject(expected)
     fc.assert(
       fc.property(fc.array(fc.nat(size), { maxLength: 40 }), positions => {
-        expect(sse(text, positions, { protocol })).toMatchObject(expected)
+        expect(sse(text, positions, { format })).toMatchObject(expected)
       }),
       { numRuns: 300 },
     )
@@ -68,14 +94,13 @@ describe.each([
     const until = Buffer.byteLength(text.slice(0, text.indexOf('data: ', lastEvent) + 6))
     for (let at = 0; at <= until; at++) {
       const part = Buffer.from(text).subarray(0, at)
-      expect(filtered(options => new SseAnswer(options), [part], { protocol }).whole).toBe(false)
+      expect(filtered(options => new SseAnswer(options), [part], { format }).whole).toBe(false)
     }
   })
 
   it('withholds its last event, and nothing before, until it is taken', () => {
-    const last =
-      protocol === 'openai' ? 'data: [DONE]\n\n' : 'event: message_stop\ndata: {"type":"message_stop"}\n\n'
-    for (let at = 0; at <= size; at++) expect(sse(text, [at], { protocol }).withheld).toBe(last)
+    const last = LAST_EVENTS[format]
+    for (let at = 0; at <= size; at++) expect(sse(text, [at], { format }).withheld).toBe(last)
   })
 })
 
@@ -244,18 +269,18 @@ describe('the end of a stream', () => {
 
   it('is whole although message_stop lacks its empty line', () => {
     const text = 'event: message_stop\ndata: {"type":"message_stop"}\n'
-    expect(sse(text, [], { protocol: 'anthropic' })).toMatchObject({ bytes: text, whole: true })
+    expect(sse(text, [], { format: 'messages' })).toMatchObject({ bytes: text, whole: true })
   })
 
   it('is not whole where the last event is cut inside its JSON', () => {
-    expect(sse('data: {"type":"message_stop"', [], { protocol: 'anthropic' }).whole).toBe(false)
+    expect(sse('data: {"type":"message_stop"', [], { format: 'messages' }).whole).toBe(false)
   })
 
   it('is whole behind an error of the upstream’s own', () => {
     const openai = 'data: {"error":{"message":"overloaded"}}\n\n'
     expect(sse(openai)).toMatchObject({ bytes: openai, whole: true })
     const anthropic = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error"}}\n\n'
-    expect(sse(anthropic, [], { protocol: 'anthropic' })).toMatchObject({ bytes: anthropic, whole: true })
+    expect(sse(anthropic, [], { format: 'messages' })).toMatchObject({ bytes: anthropic, whole: true })
   })
 
   it('passes what comes behind the last event, after it', () => {
@@ -302,6 +327,7 @@ describe('an event of more than 1 MiB', () => {
   const usage = '{"prompt_tokens":7,\ndata: "completion_tokens":9}'
   const OPENAI_LONG = `data: {"image":${image},"n":1\ndata: ,"model"\ndata: : ${named} ,"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}],"usage":${usage}}\r\nid: 7\ndata:\n\ndata: {"model":${named}}\n\ndata: [DONE]\n\n`
   const ANTHROPIC_LONG = `event: message_start\ndata: {"type":"message_start","message":{"content":[{"model":"other","x":${image}}],"id":\ndata: "m","model":${named},"usage":{"input_tokens":5}},"model":${named}}\n\ndata: {"type":"message_stop"}\n\n`
+  const RESPONSE_LONG = `event: response.output_item.done\ndata: {"type":"response.output_item.done","item":{"result":${image},"id":"ig_1"}}\n\nevent: response.completed\ndata: {"response":{"output":[{"model":"other","id":"x","result":${image}}],"model":${named},\ndata: "id":"resp_1","usage":{"input_tokens":5,"output_tokens":6}},"type":"response.completed"}\n\n`
   const cuts = (text: string) => {
     const behind = text.indexOf('",') - 3
     return fc.array(
@@ -315,16 +341,26 @@ describe('an event of more than 1 MiB', () => {
   }
 
   it.each([
-    ['OpenAI', OPENAI_LONG, 'openai', [['usage', '{"prompt_tokens":7,"completion_tokens":9}']]],
-    ['Anthropic', ANTHROPIC_LONG, 'anthropic', [['message.usage', '{"input_tokens":5}']]],
+    ['OpenAI', OPENAI_LONG, 'chat', [['usage', '{"prompt_tokens":7,"completion_tokens":9}']]],
+    ['Anthropic', ANTHROPIC_LONG, 'messages', [['message.usage', '{"input_tokens":5}']]],
+    [
+      'response',
+      RESPONSE_LONG,
+      'responses',
+      [
+        ['stored', 'ig_1'],
+        ['stored', 'resp_1'],
+        ['usage', '{"input_tokens":5,"output_tokens":6}'],
+      ],
+    ],
   ] as const)(
     'has its name restored wherever it stands, behind whatever, cut anywhere (%s)',
     { timeout: 60_000 },
-    (_title, text, protocol, seen) => {
+    (_title, text, format, seen) => {
       const expected = renamed(text)
       fc.assert(
         fc.property(cuts(text), positions => {
-          const result = sse(text, [1_050_000, ...positions], { protocol })
+          const result = sse(text, [1_050_000, ...positions], { format })
           expect(result.whole).toBe(true)
           expect(result.bytes === expected).toBe(true)
           const told = result.seen.map(([name, value]) => [name, value.replaceAll(/\s/g, '')])
@@ -386,7 +422,7 @@ describe('an error inside a stream', () => {
     )
     const anthropic = (name: string, id: string) =>
       `event: error\ndata: {"type":"error","error":{"type":"x","message":"${name}: no"},"request_id":"${id}"}\n\n`
-    expect(sse(anthropic(SERVED, 'req_upstream'), [], { protocol: 'anthropic' }).bytes).toBe(
+    expect(sse(anthropic(SERVED, 'req_upstream'), [], { format: 'messages' }).bytes).toBe(
       octets(anthropic(inside, 'req_ours')),
     )
   })

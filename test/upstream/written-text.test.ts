@@ -15,7 +15,7 @@ function written(
   filtered(
     options => (kind === 'json' ? new JsonAnswer(options) : new SseAnswer(options)),
     cut(Buffer.from(text), positions),
-    { observer, protocol: kind === 'anthropic' ? 'anthropic' : 'openai' },
+    { observer, format: kind === 'anthropic' ? 'messages' : 'chat' },
   )
   return sum
 }

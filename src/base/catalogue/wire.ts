@@ -114,6 +114,11 @@ export const WIRE_ERRORS = {
     title: 'No listed model has this name.',
     hint: 'List the names with `GET /v1/models`.',
   },
+  response_not_found: {
+    ...missing,
+    title: 'No stored response has this id.',
+    hint: 'Ids expire, and belong to the tenant that got them. Send the whole conversation as `input`.',
+  },
   wrong_protocol: {
     ...missing,
     param: 'model',

@@ -22,6 +22,7 @@ export interface MeteredPath {
 export const OPERATIONS = {
   openai_chat: 'chat',
   completions: 'text_completion',
+  responses: 'chat',
   anthropic_messages: 'chat',
   embeddings: 'embeddings',
   rerank: 'rerank',

@@ -180,10 +180,10 @@ export class LedgerRows {
     return undefined
   }
 
-  #store(end: Settlement, { ids, tokens, expiresAtMs }: StoredIds): void {
+  #store(end: Settlement, { ids, tokens, outputTokens, expiresAtMs }: StoredIds): void {
     const { key, tenant = null, publication, endpoint, endedAtMs } = end
-    for (const id of ids) {
-      const row = [id, key, tenant, publication, endpoint, tokens, expiresAtMs]
+    for (const [at, id] of ids.entries()) {
+      const row = [id, key, tenant, publication, endpoint, at === 0 ? tokens : outputTokens, expiresAtMs]
       this.#storeResponse.run(...row, endedAtMs, endedAtMs)
     }
   }

@@ -31,7 +31,12 @@ type PackedSettlement = readonly [
   ...flags: readonly Flag[],
 ]
 
-type PackedStored = readonly [tokens: number, expiresAtMs: number, ...ids: readonly string[]]
+type PackedStored = readonly [
+  tokens: number,
+  outputTokens: number,
+  expiresAtMs: number,
+  ...ids: readonly string[],
+]
 
 type PackedRelease = readonly [what: 'release', ...claim: PackedClaim, endedAtMs: number, reason: string]
 
@@ -180,7 +185,7 @@ function packedEnd(end: HoldEnd): PackedSettlement | PackedRelease {
     cacheWriteTokens,
     outputTokens,
     searchUnits,
-    stored && [stored.tokens, stored.expiresAtMs, ...stored.ids],
+    stored && [stored.tokens, stored.outputTokens, stored.expiresAtMs, ...stored.ids],
     ...flags,
   ]
 }
@@ -203,8 +208,8 @@ function unpackedSettlement(packed: PackedSettlement): HoldEnd {
   }
 }
 
-function unpackedStored([tokens, expiresAtMs, ...ids]: PackedStored): StoredIds {
-  return { tokens, expiresAtMs, ids }
+function unpackedStored([tokens, outputTokens, expiresAtMs, ...ids]: PackedStored): StoredIds {
+  return { tokens, outputTokens, expiresAtMs, ids }
 }
 
 function unpackedRelease(packed: PackedRelease): HoldEnd {

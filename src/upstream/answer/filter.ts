@@ -1,4 +1,4 @@
-import type { Protocol } from '../../schema/protocol.ts'
+import type { AnswerFormat } from '../../schema/paths.ts'
 import type { AnswerObserver } from '../types.ts'
 
 /**
@@ -15,7 +15,9 @@ export interface AnswerFilter {
   readonly atLast: boolean
   /** An event was sent in part: it must be ended before another event. */
   readonly insideEvent: boolean
-  /** The answer contained an error event, after which the upstream sends no complete answer. */
+  /** The `sequence_number` of an error event in this stream; absent if its format has none. */
+  readonly nextSequence?: number | undefined
+  /** The answer contained an error event, after which the upstream sends no complete answer, or says that it failed. */
   readonly failed: boolean
   /** The finish reason has arrived: only the usage is still missing. */
   readonly finished: boolean
@@ -24,7 +26,7 @@ export interface AnswerFilter {
 }
 
 export interface FilterOptions {
-  readonly protocol: Protocol
+  readonly format: AnswerFormat
   /** The external model name, as a JSON string. */
   readonly nameJson: Buffer
   /** The model name in the upstream request. */

@@ -1,20 +1,29 @@
 import type { JsonMember } from '../../base/json/scanner.ts'
 import { type Edit, extract, shifted, splice } from '../../base/splice.ts'
+import type { AnswerFormat } from '../../schema/paths.ts'
 import { AnswerScanner } from './answer-scanner.ts'
 import type { AnswerFilter, FilterOptions } from './filter.ts'
+import { ServedName } from './served-name.ts'
+import { itemIds, storedId } from './stored-id.ts'
 
 /** Up to this size an answer is buffered and written once; until then a failure can still become an error status. */
 const HOLD_BYTES = 262_144
 /** Limit for buffering a watched value; a longer one passes unread. */
 const HOLD_OPEN_BYTES = 4_194_304
 const NOTHING = Buffer.alloc(0)
+const FAILED = Buffer.from('"failed"')
 /** The members that are replaced or read. */
-const WATCHED = new Set(['model', 'usage', 'meta'])
+const WATCHED: Readonly<Record<AnswerFormat, ReadonlySet<string>>> = {
+  chat: new Set(['model', 'usage', 'meta']),
+  messages: new Set(['model', 'usage']),
+  responses: new Set(['model', 'usage', 'id', 'output', 'status', 'error']),
+}
 
 /** Filters an answer that is one JSON object. */
 export class JsonAnswer implements AnswerFilter {
   readonly insideEvent = false
-  readonly failed = false
+  /** A response says that it has failed. */
+  failed = false
   readonly #options: FilterOptions
   readonly #scanner = new AnswerScanner()
   #held: Buffer[] = []
@@ -46,7 +55,9 @@ export class JsonAnswer implements AnswerFilter {
     this.#held.push(piece)
     this.#lengthBytes += piece.length
     const { writtenBytes } = this.#scanner
-    this.#options.observer.onText(writtenBytes - this.#textBytes)
+    // A response that has failed before it said anything has not begun.
+    if (this.#options.format !== 'responses' || writtenBytes > 0)
+      this.#options.observer.onText(writtenBytes - this.#textBytes)
     this.#textBytes = writtenBytes
     this.#lookAtMembers()
     const heldBytes = this.#lengthBytes - this.#heldFrom
@@ -71,7 +82,7 @@ export class JsonAnswer implements AnswerFilter {
     const changed = this.#edits.find(edit => edit.start < pieceFrom && edit.end > pieceFrom)
     if (changed) return changed.start
     const open = this.#scanner.openMember
-    if (!open || !WATCHED.has(open.name) || heldBytes > HOLD_OPEN_BYTES) return pieceFrom
+    if (!open || !this.#watched.has(open.name) || heldBytes > HOLD_OPEN_BYTES) return pieceFrom
     return Math.min(pieceFrom, open.start)
   }
 
@@ -92,13 +103,37 @@ export class JsonAnswer implements AnswerFilter {
     const { members } = this.#scanner
     for (; this.#seenMembers < members.length; this.#seenMembers++) {
       const member = members[this.#seenMembers]
-      if (!member || member.start < this.#heldFrom) continue
+      if (!member || member.start < this.#heldFrom || !this.#watched.has(member.name)) continue
+      if (this.#options.format === 'responses') this.#lookAtResponse(member)
       if (member.name === 'model' && member.kind === 'string') {
         this.#edits.push({ start: member.start, end: member.end, bytes: this.#options.nameJson })
-      } else if (member.kind === 'object' && WATCHED.has(member.name)) {
-        const json = extract(this.#held, member.start - this.#heldFrom, member.end - this.#heldFrom)
-        this.#options.observer.onMember(member.name, json)
-      }
+      } else if (member.kind === 'object' && member.name !== 'error')
+        this.#options.observer.onMember(member.name, this.#textOf(member))
     }
+  }
+
+  /** The ids of a response and of its items, its status, and the model name in its error. */
+  #lookAtResponse(member: JsonMember): void {
+    const { name, kind, start, end } = member
+    const { observer, servedModel, nameJson } = this.#options
+    if (name === 'id' && kind === 'string') {
+      const id = storedId(this.#textOf(member))
+      if (id !== undefined) observer.onStoredId?.(id)
+    } else if (name === 'output' && kind === 'array') {
+      for (const id of itemIds(this.#textOf(member))) observer.onStoredId?.(id)
+    } else if (name === 'status') this.failed = this.#textOf(member).equals(FAILED)
+    else if (name === 'error' && kind === 'object') {
+      const text = this.#textOf(member).toString('latin1')
+      const restored = new ServedName(servedModel, nameJson).restored(text, true)
+      this.#edits.push({ start, end, bytes: Buffer.from(restored, 'latin1') })
+    }
+  }
+
+  get #watched(): ReadonlySet<string> {
+    return WATCHED[this.#options.format]
+  }
+
+  #textOf({ start, end }: JsonMember): Buffer {
+    return extract(this.#held, start - this.#heldFrom, end - this.#heldFrom)
   }
 }

@@ -1,20 +1,28 @@
 import { GwError } from '../../base/catalogue/wire.ts'
 import { type JsonMember, JsonScanner } from '../../base/json/scanner.ts'
 import { type Edit, extract, shifted, splice } from '../../base/splice.ts'
+import type { AnswerFormat } from '../../schema/paths.ts'
 import { AnswerScanner, MAX_ANSWER_DEPTH } from './answer-scanner.ts'
 import type { FilterOptions } from './filter.ts'
 import type { ServedName } from './served-name.ts'
+import { storedId } from './stored-id.ts'
 
 /** Limit for buffering a watched value. A longer one is neither a model name nor usage. */
 const HOLD_VALUE_BYTES = 1_048_576
 const NEWLINE = Buffer.from('\n')
 const NOTHING = Buffer.alloc(0)
 
-/** Members of the event that are replaced or read, and those of its message. */
-const WATCHED = new Set(['model', 'usage', 'error'])
-const WATCHED_IN_MESSAGE = new Set(['model', 'usage'])
+/** Members of the event that are replaced or read, and those of the objects in it. */
+const WATCHED = new Set(['model', 'usage', 'error', 'type'])
+const WATCHED_INSIDE = new Set(['model', 'usage', 'id'])
+/** The objects in an event that may contain a model name, usage or an id. */
+const CONTAINERS: Readonly<Record<AnswerFormat, ReadonlySet<string>>> = {
+  chat: new Set(),
+  messages: new Set(['message']),
+  responses: new Set(['response', 'item']),
+}
 
-export interface LongEventOptions extends Pick<FilterOptions, 'nameJson' | 'observer'> {
+export interface LongEventOptions extends Pick<FilterOptions, 'nameJson' | 'observer' | 'format'> {
   readonly served: () => ServedName
 }
 
@@ -25,12 +33,14 @@ export interface LongEventOptions extends Pick<FilterOptions, 'nameJson' | 'obse
 export class LongEvent {
   /** The event is an error. */
   failed = false
+  /** The `type` of the event as JSON; empty until it has arrived. */
+  type = ''
   readonly #options: LongEventOptions
   readonly #scanner = new AnswerScanner()
   #seenMembers = 0
   #writtenBytes = 0
-  /** Anthropic's `message` while it is open: its offset and its scanned members. */
-  #message: { readonly start: number; readonly scanner: JsonScanner; seenMembers: number } | undefined
+  /** The container that is open: its offset and its scanned members. */
+  #container: { readonly start: number; readonly scanner: JsonScanner; seenMembers: number } | undefined
   #held: Buffer[] = []
   /** Offset in the event of the first byte held. */
   #heldFrom = 0
@@ -67,7 +77,9 @@ export class LongEvent {
       this.#lineEnd = base + end
     }
     const { writtenBytes } = this.#scanner
-    if (!this.failed) this.#options.observer.onText(writtenBytes - this.#writtenBytes)
+    // Long events of a response only repeat what earlier ones have said.
+    const isText = this.#options.format !== 'responses'
+    if (!this.failed) this.#options.observer.onText(isText ? writtenBytes - this.#writtenBytes : 0)
     this.#writtenBytes = writtenBytes
     return this.#release(this.#safeEnd())
   }
@@ -84,25 +96,46 @@ export class LongEvent {
     for (; this.#seenMembers < scanner.members.length; this.#seenMembers++) {
       const member = scanner.members[this.#seenMembers]
       if (!member) continue
-      if (member.name === 'message' && member.kind === 'object')
-        this.#scanMessage(member.start, bytes, offset, from, Math.min(to, from + member.end - offset))
+      if (this.#isContainer(member.name) && member.kind === 'object') {
+        const end = Math.min(to, from + member.end - offset)
+        this.#scanInside(member.name, member.start, bytes, offset, from, end)
+      }
       this.#look(member, this.#options, member.name)
     }
-    if (open?.name === 'message') this.#scanMessage(open.start, bytes, offset, from, to)
-    else this.#message = undefined
+    if (open && this.#isContainer(open.name)) this.#scanInside(open.name, open.start, bytes, offset, from, to)
+    else this.#container = undefined
   }
 
-  /** Scans the message that begins at `start`, between two offsets of `bytes`. */
-  #scanMessage(start: number, bytes: Buffer, offset: number, from: number, to: number): void {
-    if (this.#message?.start !== start)
-      this.#message = { start, scanner: new JsonScanner(MAX_ANSWER_DEPTH), seenMembers: 0 }
-    const message = this.#message
+  #isContainer(name: string): boolean {
+    return CONTAINERS[this.#options.format].has(name)
+  }
+
+  /** Scans the container that begins at `start`, between two offsets of `bytes`. */
+  #scanInside(name: string, start: number, bytes: Buffer, offset: number, from: number, to: number): void {
+    if (this.#container?.start !== start)
+      this.#container = { start, scanner: new JsonScanner(MAX_ANSWER_DEPTH), seenMembers: 0 }
+    const container = this.#container
     const begin = Math.max(from, from + start - offset)
-    if (begin < to) message.scanner.push(bytes, offset + begin - from, begin, to)
-    const { members } = message.scanner
-    for (; message.seenMembers < members.length; message.seenMembers++) {
-      const member = members[message.seenMembers]
-      if (member && member.name !== 'error') this.#look(member, this.#options, `message.${member.name}`)
+    if (begin < to) container.scanner.push(bytes, offset + begin - from, begin, to)
+    const { members } = container.scanner
+    for (; container.seenMembers < members.length; container.seenMembers++) {
+      const member = members[container.seenMembers]
+      if (member) this.#lookInside(member, this.#options, name)
+    }
+  }
+
+  #lookInside(
+    { name, start, end, kind }: JsonMember,
+    { nameJson, observer, format }: LongEventOptions,
+    container: string,
+  ): void {
+    if (start < this.#heldFrom) return
+    if (name === 'model' && kind === 'string') this.#edits.push({ start, end, bytes: nameJson })
+    else if (name === 'usage' && kind === 'object')
+      observer.onMember(container === 'message' ? 'message.usage' : name, this.#textOf(start, end))
+    else if (name === 'id' && kind === 'string' && format === 'responses') {
+      const id = storedId(this.#textOf(start, end))
+      if (id !== undefined) observer.onStoredId?.(id)
     }
   }
 
@@ -110,10 +143,9 @@ export class LongEvent {
     const { start, end, kind } = member
     // It was too long to be held, so it is none of these.
     if (start < this.#heldFrom) return
-    if ((name === 'model' || name === 'message.model') && kind === 'string')
-      this.#edits.push({ start, end, bytes: nameJson })
-    else if ((name === 'usage' || name === 'message.usage') && kind === 'object')
-      observer.onMember(name, this.#textOf(start, end))
+    if (name === 'model' && kind === 'string') this.#edits.push({ start, end, bytes: nameJson })
+    else if (name === 'usage' && kind === 'object') observer.onMember(name, this.#textOf(start, end))
+    else if (name === 'type' && kind === 'string') this.type = this.#textOf(start, end).toString('latin1')
     else if (name === 'error' && (kind === 'object' || kind === 'string')) {
       this.failed ||= kind === 'object'
       const text = this.#extract(start, end).toString('latin1')
@@ -125,10 +157,10 @@ export class LongEvent {
   #safeEnd(): number {
     if (this.#scanner.fault) return this.#lengthBytes
     const open = this.#scanner.openMember
-    const inner = this.#message?.scanner.openMember
+    const inner = this.#container?.scanner.openMember
     let from = this.#lengthBytes
     if (open && WATCHED.has(open.name)) from = open.start
-    else if (inner && WATCHED_IN_MESSAGE.has(inner.name)) from = inner.start
+    else if (inner && WATCHED_INSIDE.has(inner.name)) from = inner.start
     if (this.#lengthBytes - from <= HOLD_VALUE_BYTES) return Math.max(from, this.#heldFrom)
     if (open?.name === 'error')
       throw new GwError('upstream_error', undefined, {

@@ -58,7 +58,7 @@ export class RejectionAnswer implements AnswerFilter {
     this.#rest = ''
     this.#passed = 0
     if (text.length === from) return []
-    const isNamed = isWhole && this.#options.protocol === 'anthropic'
+    const isNamed = isWhole && this.#options.format === 'messages'
     return [this.#restored(isNamed ? this.#withOwnId(text) : text, from)]
   }
 

@@ -5,11 +5,17 @@ import { AnswerScanner, MAX_ANSWER_DEPTH } from './answer-scanner.ts'
 import type { AnswerFilter, FilterOptions } from './filter.ts'
 import { LongEvent } from './long-event.ts'
 import { ServedName } from './served-name.ts'
+import { storedId } from './stored-id.ts'
 
 /** A longer event passes in parts. */
 const HOLD_EVENT_BYTES = 1_048_576
 const DONE = Buffer.from('[DONE]')
 const MESSAGE_STOP = Buffer.from('"message_stop"')
+/** Every event of a response begins so, but for its errors. */
+const RESPONSE_PREFIX = '"response.'
+const FAILED = '"response.failed"'
+const ENDS_RESPONSE = new Set(['"response.completed"', '"response.incomplete"', FAILED])
+const QUOTES_BYTES = 2
 const NEWLINE = Buffer.from('\n')
 const NOTHING = Buffer.alloc(0)
 const LF = 0x0a
@@ -34,6 +40,8 @@ export class SseAnswer implements AnswerFilter {
   #served: ServedName | undefined
   /** The last event was removed and ended with CR: an LF that follows belongs to it. */
   #removesLineFeed = false
+  /** The last `sequence_number`. */
+  #sequence = -1
 
   constructor(options: FilterOptions) {
     this.#options = options
@@ -53,6 +61,10 @@ export class SseAnswer implements AnswerFilter {
 
   get insideEvent(): boolean {
     return this.#splitter.insideEvent
+  }
+
+  get nextSequence(): number | undefined {
+    return this.#options.format === 'responses' ? this.#sequence + 1 : undefined
   }
 
   push(piece: Buffer): readonly Buffer[] {
@@ -145,16 +157,21 @@ export class SseAnswer implements AnswerFilter {
 
   /** Filters a part of an event that is too long to buffer. @throws {GwError} upstream_error, see {@link LongEvent} */
   #longPart(bytes: Buffer, { start, end, data, part, continues }: SseEvent): readonly Buffer[] {
-    const { nameJson, observer } = this.#options
-    this.#long ??= new LongEvent({ nameJson, observer, served: () => this.#servedName() })
+    const { nameJson, observer, format } = this.#options
+    this.#long ??= new LongEvent({ nameJson, observer, format, served: () => this.#servedName() })
+    const long = this.#long
     const own = data.map(offset => offset - start)
-    const passed = this.#long.push(bytes.subarray(start, end), own, continues)
+    const passed = long.push(bytes.subarray(start, end), own, continues)
     if (part !== 'last') return passed
-    this.#errorSeen ||= this.#long.failed
-    this.#finishSeen ||= this.#long.hasFinishReason
-    const rest = this.#long.end()
+    this.#errorSeen ||= long.failed
+    this.#finishSeen ||= long.hasFinishReason
+    const rest = [...passed, ...long.end()]
     this.#long = undefined
-    return rest.length === 0 ? passed : [...passed, ...rest]
+    if (format !== 'responses' || !ENDS_RESPONSE.has(long.type)) return rest
+    // Clients read an event when its end has arrived: what has passed of it tells them nothing yet.
+    this.#errorSeen ||= long.type === FAILED
+    this.#withheld ??= []
+    return rest
   }
 
   #servedName(): ServedName {
@@ -171,10 +188,7 @@ export class SseAnswer implements AnswerFilter {
     const scanner = this.#scanner
     scan(scanner, bytes, data, 0, bytes.length)
     const own = edits.length
-    const ending =
-      this.#options.protocol === 'openai'
-        ? this.#lookOpenai(bytes, event, scanner.members, edits)
-        : this.#lookAnthropic(bytes, data, scanner, edits)
+    const ending = this.#lookFor(bytes, event, scanner, edits)
     if (ending === 'error') {
       edits.length = own
       this.#lookError(bytes, scanner.members, edits)
@@ -183,6 +197,17 @@ export class SseAnswer implements AnswerFilter {
     // Retain no memory of an event until the next one.
     scanner.reset()
     return ending
+  }
+
+  #lookFor(bytes: Buffer, event: SseEvent, scanner: AnswerScanner, edits: Edit[]): Ending {
+    switch (this.#options.format) {
+      case 'chat':
+        return this.#lookOpenai(bytes, event, scanner.members, edits)
+      case 'messages':
+        return this.#lookAnthropic(bytes, event.data, scanner, edits)
+      case 'responses':
+        return this.#lookResponse(bytes, event.data, scanner, edits)
+    }
   }
 
   #lookOpenai(bytes: Buffer, event: SseEvent, members: readonly JsonMember[], edits: Edit[]): Ending {
@@ -245,18 +270,75 @@ export class SseAnswer implements AnswerFilter {
     this.#options.observer.onText(0)
   }
 
+  /**
+   * An event of a response. The text of the model is in `delta`; later events repeat it. The last event has the whole
+   * response with its usage; one that failed may have none.
+   */
+  #lookResponse(bytes: Buffer, data: readonly number[], scanner: AnswerScanner, edits: Edit[]): Ending {
+    const { observer } = this.#options
+    const { members, done } = scanner
+    const type = members.findLast(({ name }) => name === 'type')
+    const event = type?.kind === 'string' ? textOf(bytes, data, type).toString('latin1') : ''
+    let ending: Ending
+    for (const member of members) {
+      const { name, kind, start, end } = member
+      if (name === 'response' && kind === 'object') this.#lookInside(bytes, data, member, event, edits)
+      else if (name === 'model' && kind === 'string') edits.push(this.#named(member))
+      else if (name === 'delta' && kind === 'string') observer.onText(end - start - QUOTES_BYTES)
+      else if (name === 'item' && kind === 'object') {
+        observer.onText(0)
+        for (const inner of membersOf(bytes, data, member)) this.#notifyId(bytes, data, inner)
+      } else if (name === 'sequence_number' && kind === 'number')
+        this.#sequence = Number(textOf(bytes, data, member).toString('latin1'))
+      else if (name === 'error' && kind === 'object') ending = 'error'
+    }
+    if (event === '"error"') return 'error'
+    if (ENDS_RESPONSE.has(event) && done) {
+      this.#errorSeen ||= event === FAILED
+      return 'last'
+    }
+    return event.startsWith(RESPONSE_PREFIX) ? undefined : ending
+  }
+
+  /** The response in an event: its name, its usage, its id, and the ids of its items. */
+  #lookInside(
+    bytes: Buffer,
+    data: readonly number[],
+    response: JsonMember,
+    event: string,
+    edits: Edit[],
+  ): void {
+    for (const member of membersOf(bytes, data, response)) {
+      const { name, kind } = member
+      if (name === 'model' && kind === 'string') edits.push(this.#named(member))
+      else if (name === 'usage' && kind === 'object')
+        this.#options.observer.onMember(name, textOf(bytes, data, member))
+      else if (name === 'error' && event === FAILED) edits.push(this.#restored(bytes, member))
+      else this.#notifyId(bytes, data, member)
+    }
+  }
+
+  #notifyId(bytes: Buffer, data: readonly number[], member: JsonMember): void {
+    if (member.name !== 'id' || member.kind !== 'string') return
+    const id = storedId(textOf(bytes, data, member))
+    if (id !== undefined) this.#options.observer.onStoredId?.(id)
+  }
+
+  #restored(bytes: Buffer, { start, end }: JsonMember): Edit {
+    const text = bytes.toString('latin1', start, end)
+    return { start, end, bytes: Buffer.from(this.#servedName().restored(text, true), 'latin1') }
+  }
+
   /** Restores the model name in an error's message, and sets the gateway's request id in Anthropic's form. */
   #lookError(bytes: Buffer, members: readonly JsonMember[], edits: Edit[]): void {
-    const { protocol, requestId } = this.#options
+    const { format, requestId } = this.#options
     for (const member of members) {
       const { name, kind, start, end } = member
       if (name === 'model' && kind === 'string') edits.push(this.#named(member))
-      else if (name === 'request_id' && protocol === 'anthropic')
+      else if (name === 'request_id' && format === 'messages')
         edits.push({ start, end, bytes: Buffer.from(JSON.stringify(requestId)) })
-      else if (name === 'error') {
-        const text = bytes.toString('latin1', start, end)
-        edits.push({ start, end, bytes: Buffer.from(this.#servedName().restored(text, true), 'latin1') })
-      }
+      else if (name === 'error' || (name === 'message' && format === 'responses'))
+        edits.push(this.#restored(bytes, member))
     }
   }
 

@@ -1,4 +1,4 @@
-import type { GwError } from '../../base/catalogue/wire.ts'
+import { GwError } from '../../base/catalogue/wire.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { InferencePath } from '../../schema/paths.ts'
@@ -40,11 +40,19 @@ export class Route {
    * Chooses the first endpoint.
    *
    * @param source The tenant or key of the request, by which failures are counted: see `EndpointState`.
+   * @param only The account of the one endpoint that may serve the request, because it keeps a stored response.
    * @throws {GwError} wrong_protocol if no endpoint of the publication serves the path; no_healthy_endpoint if none of them is usable;
    * the upstream's own error if it asked for a cooldown that is in effect.
    */
-  constructor(publication: PublicationEntry, path: InferencePath, ports: RoutePorts, source: string) {
-    this.#bound = boundTo(publication, path)
+  constructor(
+    publication: PublicationEntry,
+    path: InferencePath,
+    ports: RoutePorts,
+    source: string,
+    only?: string,
+  ) {
+    const bound = boundTo(publication, path)
+    this.#bound = only === undefined ? bound : keeping(bound, only)
     this.#ports = ports
     this.#source = source
     const target = this.#pick()
@@ -139,6 +147,22 @@ export class Route {
     if (obstacleOf(target, this.#ports, isLastResort)) return false
     return !this.#tried?.includes(this.#ports.health.of(target.endpoint))
   }
+}
+
+/**
+ * The endpoint that keeps a stored response; it continues conversations also without a weight for new ones.
+ * @throws {GwError} no_healthy_endpoint if it no longer serves the model.
+ */
+function keeping(bound: readonly Target[], account: string): readonly Target[] {
+  const kept = bound.find(({ endpoint }) => endpoint.account === account)
+  if (kept) return kept.weight > 0 ? [kept] : [{ ...kept, weight: 1 }]
+  throw new GwError(
+    'no_healthy_endpoint',
+    'The endpoint that keeps the stored response does not serve this model.',
+    {
+      reason: `${account} keeps the stored response`,
+    },
+  )
 }
 
 /** The target at position `at` in the cumulative weights. */

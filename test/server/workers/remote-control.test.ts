@@ -112,7 +112,7 @@ function isLocked(database: Database.Database): boolean {
 }
 
 test('the gateway answers while the control plane is busy with one thing and answers nobody', {
-  timeout: 30_000,
+  timeout: 60_000,
 }, async () => {
   const { dir, gateway, models } = await gatewayOf({ GW_ADMIN_PASSWORD: PASSWORD })
   const database = new Database(dir.at('gw.db'), { timeout: 0 })

@@ -36,7 +36,7 @@ const WRITE = `
       await ledger.open({ ...claim, openedAtMs, deadlineMs, amountNano: 9n, tokens: 9, inputTokens: 1, inputAmountNano: 1n })
       say('hold ' + requestId)
       const end = { ...claim, kind: 'settle', endedAtMs: Date.now(), amountNano: 3n, usage, flags: [],
-        stored: { ids: ['resp-' + requestId, 'msg-' + requestId], tokens: 3, expiresAtMs: Date.now() + 3_600_000 } }
+        stored: { ids: ['resp-' + requestId, 'msg-' + requestId], tokens: 3, outputTokens: 1, expiresAtMs: Date.now() + 3_600_000 } }
       await ledger.end(n % 4 === 0 ? { ...claim, kind: 'release', endedAtMs: Date.now(), reason: 'x' } : end)
       say((n % 4 === 0 ? 'release ' : 'settle ') + requestId)
     }

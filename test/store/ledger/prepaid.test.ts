@@ -101,7 +101,7 @@ const DEBITS = `
 `
 
 test('a process that debits and a gateway that holds never take the same money: no balance falls below what is held, nor below 0', {
-  timeout: 30_000,
+  timeout: 60_000,
 }, async () => {
   const { ledger, path, store } = await openBoth()
   await put(store, {

@@ -8,7 +8,7 @@ import { hold, NOON_MS, release, settle } from './rows.ts'
 const DAY_MS = 86_400_000
 const LATER_MS = NOON_MS + 30 * DAY_MS
 
-const kept = (...ids: readonly string[]) => ({ ids, tokens: 400, expiresAtMs: LATER_MS })
+const kept = (...ids: readonly string[]) => ({ ids, tokens: 400, outputTokens: 300, expiresAtMs: LATER_MS })
 
 async function scene() {
   const clock = testClock(NOON_MS)
@@ -49,10 +49,10 @@ test('ids are written with their settlement, and each has one answer, in the ord
     expiresAtMs: LATER_MS,
   }
   expect(await ledger.stored(['msg_1', 'none', 'resp_1', 'msg_1'])).toEqual([
-    { id: 'msg_1', ...stored },
+    { id: 'msg_1', ...stored, tokens: 300 },
     undefined,
     { id: 'resp_1', ...stored },
-    { id: 'msg_1', ...stored },
+    { id: 'msg_1', ...stored, tokens: 300 },
   ])
   expect(rows()).toEqual(['msg_1', 'resp_1'])
   await ended

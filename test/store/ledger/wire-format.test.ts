@@ -20,7 +20,7 @@ test.each<[string, Item]>([
       'end',
       settle('a', {
         flags: ['estimated'],
-        stored: { ids: ['resp_1', 'msg_1'], tokens: 400, expiresAtMs: 1_800_000_000_000 },
+        stored: { ids: ['resp_1', 'msg_1'], tokens: 400, outputTokens: 300, expiresAtMs: 1_800_000_000_000 },
       }),
     ],
   ],
