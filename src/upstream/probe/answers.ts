@@ -1,6 +1,7 @@
 import type { Diagnosis, ProbeFault, ProbeTarget } from '../probe.ts'
 import { isUnpaid, readMessage, redactQuote, type UpstreamMessage, withoutSecrets } from '../read-answer.ts'
 import type { Answer } from './ask.ts'
+import { clientCertificate } from './transport-faults.ts'
 
 const OTHER = { openai: 'anthropic', anthropic: 'openai' } as const
 const MODEL_CODES = /^(?:model_not_found|invalid_model|unknown_model|model_not_available)$/
@@ -20,6 +21,8 @@ export function isPathUnknown(answer: Answer, error: UpstreamMessage): boolean {
   return (answer.status === 404 || answer.status === 405) && !isModelUnknown(answer, error)
 }
 
+/** nginx completes the handshake, and answers a web page. */
+const NGINX_CERTIFICATE = /No required SSL certificate was sent|The SSL certificate error/
 /** Statuses of a load balancer or a rate limit, which may not have looked at the path. */
 const NO_ANSWER = new Set([429, 502, 503, 504])
 /** Statuses that every call would get: some upstreams answer 403 for an unknown path, and 501 for a missing service. */
@@ -83,6 +86,8 @@ export function statusDiagnosis(target: ProbeTarget, answer: Answer): Diagnosis 
     const hint = 'Pay the bill or raise the limit of the account there.'
     return diagnosis('payment', `The account at ${at} has nothing left to spend (${status})${suffix}`, hint)
   }
+  if (status === 400 && NGINX_CERTIFICATE.test(answer.body.toString('latin1', 0, 1_000)))
+    return { ...clientCertificate(String(status), at, target.tls?.cert !== undefined), status }
   if (status >= 300 && status < 400) return redirect(target, answer, at)
   if (status === 401 || status === 403) return credential(target, answer, error, at)
   if (status < 300) return unexpectedBody(target, error, at, status)

@@ -147,7 +147,8 @@ function slow({ phase, timeoutMs }: Failure, at: string): Diagnosis {
 const CLIENT_CERTIFICATE =
   /ALERT_(?:CERTIFICATE_REQUIRED|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_REVOKED|CERTIFICATE_EXPIRED|CERTIFICATE_UNKNOWN|UNKNOWN_CA|ACCESS_DENIED)$/
 
-function clientCertificate(code: string, at: string, hasOne: boolean): Diagnosis {
+/** @param code the alert, or the status of the answer. */
+export function clientCertificate(code: string, at: string, hasOne: boolean): Diagnosis {
   return hasOne
     ? {
         fault: 'tls',

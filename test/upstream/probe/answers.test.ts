@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { tlsMaterial } from '../../../src/base/tls-material.ts'
 import type { Diagnosis, ProbeTarget } from '../../../src/upstream/probe.ts'
 import { json, reply } from '../../support/answers.ts'
 import type { Answer, ScriptedUpstream } from '../../support/scripted-upstream.ts'
@@ -257,6 +258,18 @@ describe('the model', () => {
 })
 
 describe('everything else', () => {
+  test.each([
+    ['No required SSL certificate was sent', undefined, /requires a client certificate \(400\)/],
+    ['The SSL certificate error', 'PEM', /rejects the client certificate \(400\)/],
+  ])('a web page of nginx: %s', async (text, cert, cause) => {
+    const page = `<html><head><title>400 ${text}</title></head></html>`
+    const answer = reply({ status: 400, headers: { 'content-type': 'text/html' }, body: page })
+    const upstream = await serving({ 'POST /v1/chat/completions': answer })
+    const tls = tlsMaterial({ ca: undefined, cert, key: cert })
+    const diagnosis = await diagnosed(chat(target(`${upstream.url}/v1`, { tls })))
+    expect(diagnosis).toMatchObject({ fault: 'tls', cause: expect.stringMatching(cause), status: 400 })
+  })
+
   test.each([500, 502, 503, 529])('a %i quotes what the upstream says, on one line', async status => {
     expect(await probed({ [CHAT]: openaiError(status, 'CUDA\nout of\u001B[31m memory') })).toMatchObject({
       fault: 'upstream',
