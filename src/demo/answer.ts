@@ -12,6 +12,51 @@ export interface DemoScene {
   /** A fresh id, such as `msg_9f…` for the prefix `msg_`. */
   id(prefix: string): string
   readonly nowMs: number
+  /** The stored responses. */
+  readonly responses: StoredResponses
+}
+
+/** A response with the messages before it and its own. */
+export interface StoredResponse {
+  readonly whole: Fields & { readonly id: string }
+  readonly input: readonly Fields[]
+  /** The conversation up to here, the output included. */
+  readonly messages: readonly Fields[]
+  /** The message of each item of the output, by id. */
+  readonly items: ReadonlyMap<string, Fields>
+}
+
+const MAX_STORED = 1_000
+
+/** The newest responses. */
+export class StoredResponses {
+  readonly #byId = new Map<string, StoredResponse>()
+
+  add(response: StoredResponse): void {
+    this.#byId.set(response.whole.id, response)
+    const [oldest] = this.#byId.keys()
+    if (this.#byId.size > MAX_STORED && oldest !== undefined) this.#byId.delete(oldest)
+  }
+
+  /** @throws {DemoFault} 404 */
+  get(id: string): StoredResponse {
+    const found = this.#byId.get(id)
+    if (!found) throw new DemoFault(404, `Response with id '${id}' not found.`)
+    return found
+  }
+
+  /** The message of a stored item. @throws {DemoFault} 404 */
+  itemOf(id: string): Fields {
+    for (const { items } of this.#byId.values()) {
+      const item = items.get(id)
+      if (item) return item
+    }
+    throw new DemoFault(404, `Item with id '${id}' not found.`, 'input')
+  }
+
+  delete(id: string): void {
+    this.#byId.delete(this.get(id).whole.id)
+  }
 }
 
 export type DemoRoute = (body: Fields, scene: DemoScene) => DemoAnswer

@@ -1,11 +1,23 @@
-import { type DemoAnswer, DemoFault, type DemoScene, type Fields, isFields, modelOf } from './answer.ts'
+import {
+  type DemoAnswer,
+  DemoFault,
+  type DemoScene,
+  type Fields,
+  isFields,
+  modelOf,
+  type StoredResponses,
+} from './answer.ts'
 import { cutToTokens, echo, pieces, readConversation, tokens } from './conversation.ts'
 import { toolCallFor } from './tool-call.ts'
 
-/** `POST /v1/responses`: the shapes of OpenAI's response object and of its events. Nothing is stored. */
+/** `POST /v1/responses`: the shapes of OpenAI's response object and of its events. */
 export function responses(body: Fields, scene: DemoScene): DemoAnswer {
   const model = modelOf(body)
-  const conversation = readConversation({ messages: messagesOf(body['input']), system: body['instructions'] })
+  const input = messagesOf(body['input'], scene.responses)
+  const previous = body['previous_response_id']
+  const earlier = typeof previous === 'string' ? scene.responses.get(previous).messages : []
+  const messages = [...earlier, ...input]
+  const conversation = readConversation({ messages, system: body['instructions'] })
   const call = toolCallFor(body, conversation)
   const { text, cut } = cutToTokens(echo(conversation), body['max_output_tokens'])
   const item: Item = call
@@ -46,6 +58,11 @@ export function responses(body: Fields, scene: DemoScene): DemoAnswer {
   }
   const status = isCut ? 'incomplete' : 'completed'
   const whole = { ...frame, status, output: [outputOf(item, 'completed')], usage }
+  if (body['store'] !== false) {
+    const said = { role: 'assistant', content: item.type === 'message' ? item.text : item.arguments }
+    const items = new Map([[item.id, said]])
+    scene.responses.add({ whole, input, messages: [...messages, said], items })
+  }
   if (body['stream'] !== true) return { kind: 'json', body: whole }
   const begun = { ...frame, incomplete_details: null, status: 'in_progress', output: [], usage: null }
   const events = [
@@ -114,12 +131,42 @@ function partsOf(item: Item): { type: string; [field: string]: unknown }[] {
   ]
 }
 
-/** The input as chat messages: a text, messages, and the results of functions. */
-function messagesOf(input: unknown): Fields[] {
+/** `GET` and `DELETE /v1/responses/{id}`, `POST …/cancel`, `GET …/input_items`; undefined for another path or method. */
+export function storedResponse(
+  method: string,
+  path: string,
+  stored: StoredResponses,
+): DemoAnswer | undefined {
+  const [, id = '', suffix = ''] = /^\/v1\/responses\/([^/]+)(\/.*)?$/.exec(path) ?? []
+  if (id === '') return undefined
+  switch (`${method} ${suffix}`) {
+    case 'GET ':
+      return { kind: 'json', body: stored.get(id).whole }
+    case 'DELETE ':
+      stored.delete(id)
+      return { kind: 'json', body: { id, object: 'response', deleted: true } }
+    case 'POST /cancel':
+      stored.get(id)
+      throw new DemoFault(400, 'Cannot cancel a synchronous response.')
+    case 'GET /input_items': {
+      const data = stored
+        .get(id)
+        .input.map((item, at) => ({ type: 'message', id: `msg_${at}_${id}`, ...item }))
+      const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: false }
+      return { kind: 'json', body: { object: 'list', data, ...ends } }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** The input as chat messages: a text, messages, references to stored items, and the results of functions. */
+function messagesOf(input: unknown, stored: StoredResponses): Fields[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
   if (!Array.isArray(input) || input.length === 0 || !input.every(isFields))
     throw new DemoFault(400, "'input' must be a text or a list of at least one item", 'input')
-  return input.map(item =>
-    item['type'] === 'function_call_output' ? { role: 'tool', content: item['output'] } : item,
-  )
+  return input.map(item => {
+    if (item['type'] === 'item_reference') return stored.itemOf(String(item['id']))
+    return item['type'] === 'function_call_output' ? { role: 'tool', content: item['output'] } : item
+  })
 }

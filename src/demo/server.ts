@@ -12,6 +12,7 @@ import {
   type Fields,
   isFields,
   openaiError,
+  StoredResponses,
 } from './answer.ts'
 import { countTokens, messages } from './anthropic-messages.ts'
 import { completions } from './completions.ts'
@@ -19,7 +20,7 @@ import { embeddings } from './embeddings.ts'
 import { findModel, listModels } from './models.ts'
 import { chatCompletions } from './openai-chat.ts'
 import { rerank } from './rerank.ts'
-import { responses } from './responses.ts'
+import { responses as createResponse, storedResponse } from './responses.ts'
 
 export interface DemoUpstreamOptions {
   readonly host: string
@@ -41,7 +42,7 @@ export interface DemoUpstream {
 const ROUTES: ReadonlyMap<string, DemoRoute> = new Map<string, DemoRoute>([
   ['/v1/chat/completions', chatCompletions],
   ['/v1/completions', completions],
-  ['/v1/responses', responses],
+  ['/v1/responses', createResponse],
   ['/v1/messages', messages],
   ['/v1/messages/count_tokens', countTokens],
   ['/v1/embeddings', embeddings],
@@ -59,8 +60,9 @@ const DEFAULT_PACE_MS = 20
  * @throws the system error of `listen(2)`, such as EADDRINUSE.
  */
 export async function startDemoUpstream(options: DemoUpstreamOptions): Promise<DemoUpstream> {
+  const responses = new StoredResponses()
   const server = createServer((req, res) => {
-    void serve(req, res, options)
+    void serve(req, res, responses, options)
   })
   server.listen(options.port, options.host)
   await once(server, 'listening')
@@ -76,10 +78,16 @@ export async function startDemoUpstream(options: DemoUpstreamOptions): Promise<D
   }
 }
 
-async function serve(req: IncomingMessage, res: ServerResponse, options: DemoUpstreamOptions): Promise<void> {
+async function serve(
+  req: IncomingMessage,
+  res: ServerResponse,
+  responses: StoredResponses,
+  options: DemoUpstreamOptions,
+): Promise<void> {
   const scene: DemoScene = {
     id: prefix => prefix + Buffer.from(options.random.bytes(12)).toString('hex'),
     nowMs: options.clock.nowMs(),
+    responses,
   }
   const path = req.url?.split('?', 1)[0] ?? ''
   const anthropic = path.startsWith('/v1/messages') || req.headers['anthropic-version'] !== undefined
@@ -108,6 +116,8 @@ async function answerTo(
     expectMethod(req, res, 'POST')
     return route(await readFields(req), scene)
   }
+  const stored = storedResponse(req.method ?? '', path, scene.responses)
+  if (stored) return stored
   const found = path === MODELS_PATH ? listModels() : modelAt(path)
   if (found === undefined) throw new DemoFault(404, `Unknown request URL: ${req.method} ${path}`)
   expectMethod(req, res, 'GET')

@@ -127,6 +127,81 @@ export const OPENAI_CALLS: readonly Call[] = [
     },
   },
   {
+    title: 'openai: a text completion answers each prompt, and streams',
+    async run(door) {
+      const model = door.models.chat
+      const ask = { model, prompt: ['one', 'two'], max_tokens: 50 }
+      const answer = await openai(door).completions.create(ask)
+      expect(answer).toMatchObject({ object: 'text_completion', model, usage: { prompt_tokens: 2 } })
+      expect(answer.choices.map(({ text }) => text)).toEqual([' You said: one', ' You said: two'])
+      const stream = await openai(door).completions.create({ model, prompt: 'one', stream: true })
+      const chunks = []
+      for await (const chunk of stream) chunks.push(chunk)
+      expect(chunks.map(({ choices }) => choices[0]?.text).join('')).toBe(' You said: one')
+      expect(chunks.every(chunk => chunk.model === model && !chunk.usage)).toBe(true)
+    },
+  },
+  {
+    title: 'openai: a response answers, is continued, fetched and deleted',
+    async run(door) {
+      const model = door.models.chat
+      const { responses } = openai(door)
+      const first = await responses.create({ model, input: 'one' })
+      expect(first).toMatchObject({ object: 'response', model, output_text: 'You said: one' })
+      const next = await responses.create({ model, input: 'two', previous_response_id: first.id })
+      expect(next.output_text).toBe('You said: two')
+      expect(next.usage?.input_tokens).toBeGreaterThan(first.usage?.input_tokens ?? 0)
+      expect(await responses.retrieve(first.id)).toMatchObject({ id: first.id, model })
+      const items = await responses.inputItems.list(next.id)
+      expect(items.data).toMatchObject([{ role: 'user', content: 'two' }])
+      const [item] = first.output
+      const referred = await responses.create({
+        model,
+        input: [
+          { type: 'item_reference', id: item?.id ?? '' },
+          { role: 'user', content: 'three' },
+        ],
+      })
+      expect(referred.output_text).toBe('You said: three')
+      await responses.delete(first.id)
+      const { NotFoundError, BadRequestError } = door.sdks.OpenAI
+      await expect(responses.retrieve(first.id)).rejects.toBeInstanceOf(NotFoundError)
+      await expect(responses.retrieve('resp_unknown')).rejects.toBeInstanceOf(NotFoundError)
+      await expect(responses.cancel(next.id)).rejects.toBeInstanceOf(BadRequestError)
+    },
+  },
+  {
+    title: 'openai: a response is streamed by its events, under the model name that was asked for',
+    async run(door) {
+      const model = door.models.chat
+      const stream = await openai(door).responses.create({ model, input: 'one', stream: true })
+      const events = []
+      for await (const event of stream) events.push(event)
+      expect(events.map(event => event.sequence_number)).toEqual(events.map((_, at) => at))
+      const inner = events.flatMap(event => ('response' in event ? event.response : []))
+      expect(inner.length).toBeGreaterThan(1)
+      expect(new Set(inner.map(response => response.model))).toEqual(new Set([model]))
+      const final = await openai(door).responses.stream({ model, input: 'one' }).finalResponse()
+      expect(final.output_text).toBe('You said: one')
+      expect(final.usage).toMatchObject({ input_tokens: 1, output_tokens: 4 })
+    },
+  },
+  {
+    title: 'openai: a function of a response is called, and its result answered in words',
+    async run(door) {
+      const model = door.models.chat
+      const tools = [{ type: 'function', name: 'get_weather', parameters, strict: null } as const]
+      const { responses } = openai(door)
+      const asked = await responses.create({ model, input: asksForTool.content, tools })
+      const [call] = asked.output
+      if (call?.type !== 'function_call') throw new Error('no call of a function')
+      expect(JSON.parse(call.arguments)).toEqual(weather)
+      const output = { type: 'function_call_output', call_id: call.call_id, output: 'rain' } as const
+      const told = await responses.create({ model, input: [output], tools, previous_response_id: asked.id })
+      expect(told.output_text).toBe('The tool answered: rain')
+    },
+  },
+  {
     title: 'openai: a request without messages raises BadRequestError, an unknown model NotFoundError',
     async run(door) {
       const broken = openai(door).chat.completions.create({ model: door.models.chat, messages: [] })
