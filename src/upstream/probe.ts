@@ -50,7 +50,7 @@ export interface Diagnosis {
  * The service that answered: chat is tried first, the others if the upstream has no chat for the model. A service whose
  * path is not among the `paths` of the endpoint is left out.
  */
-export type ProbedService = 'chat' | 'embeddings' | 'rerank' | 'completions'
+export type ProbedService = 'chat' | 'embeddings' | 'rerank' | 'completions' | 'responses'
 
 /** `latencyMs` is the time of the decisive request, from connecting to its last byte. */
 export type ProbeOutcome =

@@ -36,6 +36,7 @@ export function readMessage(answer: AnswerText): UpstreamMessage {
 export function isAnswerOf(service: ProbedService, protocol: Protocol, answer: Answer): boolean {
   const json = parsed(answer)
   if (service === 'rerank') return Array.isArray(member(json, 'results'))
+  if (service === 'responses') return member(json, 'object') === 'response'
   if (service === 'embeddings') return Array.isArray(member(json, 'data'))
   // A completion has `choices`, as a chat of OpenAI has.
   return chatShape(json) === protocol

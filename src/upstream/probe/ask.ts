@@ -119,7 +119,12 @@ const REASONING_TOKENS = 16
 export type Bound = 'max_tokens' | 'max_completion_tokens'
 
 const CHAT = { openai: '/chat/completions', anthropic: '/messages' } as const
-const OTHER = { embeddings: '/embeddings', rerank: '/rerank', completions: '/completions' } as const
+const OTHER = {
+  embeddings: '/embeddings',
+  rerank: '/rerank',
+  completions: '/completions',
+  responses: '/responses',
+} as const
 
 /** A minimal chat: one word, with the smallest output limit. */
 export function chatRequest(target: ProbeTarget, bound: Bound = 'max_tokens'): ProbeRequest {
@@ -137,6 +142,7 @@ export function otherRequest(target: ProbeTarget, service: Exclude<ProbedService
     embeddings: { input: WORD },
     rerank: { query: WORD, documents: [WORD] },
     completions: { prompt: WORD, max_tokens: 1 },
+    responses: { input: WORD, max_output_tokens: REASONING_TOKENS, store: false },
   }
   return post(target, OTHER[service], { model, ...fields[service] })
 }

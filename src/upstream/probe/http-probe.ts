@@ -19,7 +19,7 @@ import { type AskAgain, diagnose } from './diagnose.ts'
 import { transportDiagnosis } from './transport-faults.ts'
 
 /** Services to try if there is no chat; the first that answers suffices. */
-const OTHER_SERVICES = ['embeddings', 'rerank', 'completions'] as const
+const OTHER_SERVICES = ['embeddings', 'rerank', 'completions', 'responses'] as const
 
 /**
  *     chat ──▶ max_completion_tokens, if required ──▶ a chat, or 429: alive

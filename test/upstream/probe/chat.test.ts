@@ -102,6 +102,11 @@ describe('where there is no chat', () => {
   test.each([
     ['embeddings', { data: [{ embedding: [0.1] }] }, { model: 'gpt-x', input: 'ping' }],
     ['rerank', { results: [{ index: 0 }] }, { model: 'gpt-x', query: 'ping', documents: ['ping'] }],
+    [
+      'responses',
+      { object: 'response', status: 'incomplete', output: [] },
+      { model: 'gpt-x', input: 'ping', max_output_tokens: 16, store: false },
+    ],
     ['completions', { choices: [{ text: '' }] }, { model: 'gpt-x', prompt: 'ping', max_tokens: 1 }],
   ])('%s are a sign of life', async (service, answer, asked) => {
     for (const rejection of [noChat, json({ detail: 'Not Found' }, { status: 404 })]) {
