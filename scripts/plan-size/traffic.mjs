@@ -8,7 +8,10 @@ export function fillUsage(path, { rows, keys, publications }) {
   const raw = new Database(path)
   const now = Math.floor(Date.now() / QUARTER_MS)
   const insert = raw.prepare(
-    `insert or ignore into usage_quarters values (?, ?, ?, ?, ?, ?, ?, 0, 0, ?, 0, 0, 1000000, 0, 0)`,
+    `insert or ignore into usage_quarters (key_name, quarter, tenant, publication, endpoint, requests, input_tokens,
+       cached_input_tokens, cache_write_tokens, output_tokens, search_units, amount_units, amount_nano, estimated,
+       unpriced)
+     values (?, ?, ?, ?, ?, ?, ?, 0, 0, ?, 0, 0, 1000000, 0, 0)`,
   )
   raw.transaction(() => {
     for (let at = 0; at < rows; at++) {

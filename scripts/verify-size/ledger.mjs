@@ -90,7 +90,9 @@ export function fillLedger(path, { calls, keys, days, untilMs = Date.now() }) {
   })()
   raw.exec(`
     begin;
-    insert into usage_quarters
+    insert into usage_quarters (key_name, quarter, tenant, publication, endpoint, requests, input_tokens,
+        cached_input_tokens, cache_write_tokens, output_tokens, search_units, amount_units, amount_nano, estimated,
+        unpriced)
       select key_name, at_ms / ${QUARTER_MS}, tenant, publication, endpoint, count(*), sum(input_tokens), 0, 0,
         sum(output_tokens), 0, sum(amount_nano) / 1000000000, sum(amount_nano) % 1000000000,
         sum(flags = 'estimated'), 0

@@ -1,5 +1,5 @@
 import { cost } from '../schema/cost.ts'
-import { MAX_AMOUNT_NANO, type Price, type Usage } from '../schema/ledger.ts'
+import { MAX_AMOUNT_NANO, type Price, type Usage, usageOf } from '../schema/ledger.ts'
 import type { UsageDialect } from '../schema/paths.ts'
 import type { PublicationEntry } from '../snapshot/types.ts'
 import type { Content } from './content.ts'
@@ -129,7 +129,7 @@ function capOf(demand: Demand, price: Price | undefined): OutputCap | undefined 
 
 /** A usage that has only input. */
 export function inputOnly(inputTokens: number): Usage {
-  return { inputTokens, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0, searchUnits: 0 }
+  return usageOf({ inputTokens })
 }
 
 /** A limit of 0 counts as none: some servers interpret it as "unlimited". */
@@ -148,13 +148,9 @@ function dearest(price: Price, inputTokens: number, outputTokens: number, search
   const { inputNanoPerMtok: fresh, cachedInputNanoPerMtok: cached, cacheWriteNanoPerMtok: written } = price
   const inWrites = written >= fresh && written >= cached
   const inReads = !inWrites && cached >= fresh
-  return cost(price, {
-    inputTokens,
-    cachedInputTokens: inReads ? inputTokens : 0,
-    cacheWriteTokens: inWrites ? inputTokens : 0,
-    outputTokens,
-    searchUnits,
-  })
+  const cachedInputTokens = inReads ? inputTokens : 0
+  const cacheWriteTokens = inWrites ? inputTokens : 0
+  return cost(price, usageOf({ inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, searchUnits }))
 }
 
 function atMost(amountNano: bigint): bigint {

@@ -1,4 +1,4 @@
-import type { Usage } from '../schema/ledger.ts'
+import { type Usage, usageOf } from '../schema/ledger.ts'
 import type { UsageDialect } from '../schema/paths.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -165,13 +165,12 @@ function usage(parts: {
 }): Usage | undefined {
   const { input, cached, cacheWrite, output } = parts
   if (!isCount(input) || !isCount(cached) || !isCount(cacheWrite) || !isCount(output)) return undefined
-  return {
+  return usageOf({
     inputTokens: input,
     cachedInputTokens: Math.min(cached, input),
     cacheWriteTokens: cacheWrite,
     outputTokens: output,
-    searchUnits: 0,
-  }
+  })
 }
 
 /** No answer has a billion tokens: a wrong report must not empty a wallet. */

@@ -1,5 +1,5 @@
 import { cost } from '../schema/cost.ts'
-import type { Flag, Price, Usage } from '../schema/ledger.ts'
+import { type Flag, type Price, type Usage, usageOf } from '../schema/ledger.ts'
 import type { Measured } from './answer-meter.ts'
 
 /** The charge of a request. */
@@ -75,5 +75,5 @@ function estimated({ reported, inputTokens, textBytes }: Measured): Usage {
   const outputTokens = Math.ceil(textBytes / BYTES_PER_TOKEN)
   // Anthropic reports the input first and the output last: an answer that broke off has only the input.
   if (reported) return { ...reported, outputTokens: Math.max(reported.outputTokens, outputTokens) }
-  return { inputTokens, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens, searchUnits: 0 }
+  return usageOf({ inputTokens, outputTokens })
 }

@@ -1,5 +1,6 @@
 import { formatNano } from '../base/decimal.ts'
 import type { Log } from '../base/log.ts'
+import type { Usage } from '../schema/ledger.ts'
 import type { Protocol } from '../schema/protocol.ts'
 import type { Charge } from './charge.ts'
 
@@ -89,9 +90,15 @@ function chargeJson({ usage, amountNano, flags }: Charge): string {
   return (
     `,"input_tokens":${usage.inputTokens},"cached_input_tokens":${usage.cachedInputTokens}` +
     `,"cache_write_tokens":${usage.cacheWriteTokens},"output_tokens":${usage.outputTokens}` +
-    `,"search_units":${usage.searchUnits},"cost":"${formatNano(amountNano)}"` +
+    `,"search_units":${usage.searchUnits}${unitsJson(usage)},"cost":"${formatNano(amountNano)}"` +
     (flags.length > 0 ? `,"flags":${JSON.stringify(flags)}` : '')
   )
+}
+
+/** Only of paths that have one of them. */
+function unitsJson({ durationMs, characters, images }: Usage): string {
+  if (durationMs === 0 && characters === 0 && images === 0) return ''
+  return `,"duration_ms":${durationMs},"characters":${characters},"images":${images}`
 }
 
 function text(name: string, value: string | undefined): string {

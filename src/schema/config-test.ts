@@ -31,6 +31,9 @@ const usage = z
     cache_write: tokens.default(0).describe('Input tokens written to a cache.'),
     output: tokens.default(0).describe('Output tokens.'),
     search_units: tokens.default(0).describe('Search units of a rerank answer.'),
+    duration_ms: tokens.default(0).describe('Audio that is heard, in milliseconds.'),
+    characters: tokens.default(0).describe('Text that is read aloud, in characters.'),
+    images: tokens.default(0).describe('Images that are made.'),
   })
   .describe('The usage of an answer.')
 

@@ -1,6 +1,8 @@
 import type { Price, Usage } from './ledger.ts'
 
 const TOKENS_PER_MTOK = 1_000_000n
+/** A price per second times milliseconds is a thousandth; sums are in millionths. */
+const MILLIONTHS_PER_MS = 1_000
 
 /**
  * The cost of an answer in nano-units, rounded up once over the whole sum. Tokens read from or written to a cache are
@@ -11,13 +13,20 @@ export function cost(price: Price, usage: Usage): bigint {
   const cached = Math.min(usage.cachedInputTokens, usage.inputTokens)
   const written = Math.min(usage.cacheWriteTokens, usage.inputTokens - cached)
   const fresh = usage.inputTokens - cached - written
-  const tokensNano =
+  const millionths =
     times(fresh, price.inputNanoPerMtok) +
     times(cached, price.cachedInputNanoPerMtok) +
     times(written, price.cacheWriteNanoPerMtok) +
-    times(usage.outputTokens, price.outputNanoPerMtok)
-  const roundedNano = (tokensNano + TOKENS_PER_MTOK - 1n) / TOKENS_PER_MTOK
-  return roundedNano + price.requestNano + times(usage.searchUnits, price.searchUnitNano)
+    times(usage.outputTokens, price.outputNanoPerMtok) +
+    times(usage.durationMs * MILLIONTHS_PER_MS, price.secondNano)
+  const roundedNano = (millionths + TOKENS_PER_MTOK - 1n) / TOKENS_PER_MTOK
+  return (
+    roundedNano +
+    price.requestNano +
+    times(usage.searchUnits, price.searchUnitNano) +
+    times(usage.characters, price.characterNano) +
+    times(usage.images, price.imageNano)
+  )
 }
 
 /** Most terms of a charge are 0: a comparison is cheaper than creating a bigint of 0. */

@@ -14,9 +14,31 @@ export interface Usage {
   /** Includes reasoning tokens. */
   readonly outputTokens: number
   readonly searchUnits: number
+  /** Audio that was heard, in whole milliseconds. */
+  readonly durationMs: number
+  /** Text that was read aloud, in characters. */
+  readonly characters: number
+  /** Images that were made. */
+  readonly images: number
 }
 
-/** The price of a publication; nano-units per million tokens, per request, per search unit. */
+/**
+ * A usage of these parts; the others are 0. Field by field: all usages have one hidden class, and its readers stay fast.
+ */
+export function usageOf(parts: Partial<Usage>): Usage {
+  return {
+    inputTokens: parts.inputTokens ?? 0,
+    cachedInputTokens: parts.cachedInputTokens ?? 0,
+    cacheWriteTokens: parts.cacheWriteTokens ?? 0,
+    outputTokens: parts.outputTokens ?? 0,
+    searchUnits: parts.searchUnits ?? 0,
+    durationMs: parts.durationMs ?? 0,
+    characters: parts.characters ?? 0,
+    images: parts.images ?? 0,
+  }
+}
+
+/** The price of a publication; nano-units per million tokens, and for each of the other units. */
 export interface Price {
   readonly inputNanoPerMtok: bigint
   readonly outputNanoPerMtok: bigint
@@ -24,6 +46,10 @@ export interface Price {
   readonly cacheWriteNanoPerMtok: bigint
   readonly requestNano: bigint
   readonly searchUnitNano: bigint
+  /** Charged for exact milliseconds. */
+  readonly secondNano: bigint
+  readonly characterNano: bigint
+  readonly imageNano: bigint
 }
 
 /** The key, tenant and target of a request. The same for all rows of its attempt. */
@@ -42,6 +68,9 @@ export interface Claim {
 /** The largest amount of one ledger entry: a signed integer of 64 bits. Sums, stored in two parts, may be larger. */
 export const MAX_AMOUNT_NANO = 2n ** 63n - 1n
 
+/** The parts of an input that are not counted in tokens. */
+export type InputUnits = Pick<Usage, 'durationMs' | 'characters' | 'images'>
+
 /** The reservation of a request until its cost is known. */
 export interface Hold extends Claim {
   readonly openedAtMs: number
@@ -52,6 +81,8 @@ export interface Hold extends Claim {
   /** The estimate of the input alone: the charge if the usage stays unknown (spec/money.md §1). */
   readonly inputTokens: number
   readonly inputAmountNano: bigint
+  /** The units of the input that are no tokens, if there are any; `inputAmountNano` includes them. */
+  readonly inputUnits?: InputUnits | undefined
   /** The tenant's balance must cover the hold, or the ledger rejects it. */
   readonly prepaid?: boolean | undefined
   /** For the call log, if the gateway ends before the call; absent if such calls have no line in it. */

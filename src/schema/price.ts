@@ -12,6 +12,9 @@ const terms = z.strictObject({
   cache_write: money.optional().describe('Per million input tokens written to a cache. Default: `input`.'),
   per_request: money.optional().describe('Per answered request.'),
   per_search_unit: money.optional().describe('Per search unit of a rerank answer.'),
+  per_second: money.optional().describe('Per second of audio that is heard, to the millisecond.'),
+  per_character: money.optional().describe('Per character of text that is read aloud.'),
+  per_image: money.optional().describe('Per image that is made.'),
 })
 
 /** The price of a publication, in nano-units. */
@@ -75,6 +78,9 @@ export function effectivePrice(written: PriceTerms): Price {
     cacheWriteNanoPerMtok: written.cache_write ?? input,
     requestNano: written.per_request ?? 0n,
     searchUnitNano: written.per_search_unit ?? 0n,
+    secondNano: written.per_second ?? 0n,
+    characterNano: written.per_character ?? 0n,
+    imageNano: written.per_image ?? 0n,
   })
 }
 
@@ -91,6 +97,9 @@ export function priceText(price: Price): string {
     }),
     ...member('per_request', price.requestNano),
     ...member('per_search_unit', price.searchUnitNano),
+    ...member('per_second', price.secondNano),
+    ...member('per_character', price.characterNano),
+    ...member('per_image', price.imageNano),
   })
 }
 

@@ -3,7 +3,7 @@ import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf } from '../schema/api/types.ts'
 import { sumsToJson } from '../store/ledger/to-json.ts'
 import type { UsageQuery, UsageRow } from '../store/ledger/types.ts'
-import { NO_USAGE, QUARTER_MS } from '../store/ledger/usage-sums.ts'
+import { NO_SUMS, QUARTER_MS } from '../store/ledger/usage-sums.ts'
 import { ownTenant } from './calls.ts'
 import type { Context } from './context.ts'
 import { readCurrency } from './currency.ts'
@@ -48,7 +48,7 @@ function withQuietDays(days: readonly UsageRow[]): UsageRow[] {
   const all: UsageRow[] = []
   for (let date = first; date <= last; date += DAY_MS) {
     const label = iso(date).slice(0, 10)
-    all.push(byDate.get(date) ?? { ...NO_USAGE, label })
+    all.push(byDate.get(date) ?? { ...NO_SUMS, label })
   }
   return all
 }

@@ -174,6 +174,9 @@ export interface LedgerTable {
   cache_write_tokens: number | null
   output_tokens: number | null
   search_units: number | null
+  duration_ms: number | null
+  characters: number | null
+  images: number | null
   input_amount_nano: Nano | null
   deadline_ms: number | null
   /** Only for settlements: separated by commas. */
@@ -234,6 +237,9 @@ export interface UsageQuartersTable {
   cache_write_tokens: number
   output_tokens: number
   search_units: number
+  duration_ms: number
+  characters: number
+  images: number
   amount_units: Nano
   amount_nano: Nano
   estimated: number
@@ -259,6 +265,9 @@ export interface CallLogsTable {
   cache_write_tokens: number | null
   output_tokens: number | null
   search_units: number | null
+  duration_ms: number | null
+  characters: number | null
+  images: number | null
   amount_nano: Nano
   /** Separated by commas. */
   flags: string

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { type Usage, usageOf } from '../../src/schema/ledger.ts'
 import { NamedAccounting } from '../../src/store/ledger/named-accounting.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import { type TestClock, testClock } from '../support/test-clock.ts'
@@ -26,6 +27,25 @@ beforeEach(async () => {
   clock = testClock(NOON_MS)
   dir.write('gw.yaml', FIRST)
   expect((await run('apply --yes --skip-probe')).exit).toBe(0)
+})
+
+it('has the units of a call that are no tokens, with tokens where there are any', async () => {
+  const used = (id: string, usage: Partial<Usage>) =>
+    billed({ id, atMs: NOON_MS - 1, record: { usage: usageOf(usage) } })
+  traffic(
+    ...used('heard', { durationMs: 12_345 }),
+    ...used('said', { characters: 1 }),
+    ...used('made', { inputTokens: 120, outputTokens: 45, images: 2 }),
+    ...used('none', {}),
+  )
+  const { stdout } = await run('logs')
+  const units = stdout.split('\n').map(line => /app {2}(.*?) {2}0\.00075 EUR/.exec(line)?.[1])
+  expect(units.slice(0, 4)).toEqual(['12.345 s of audio', '1 character', '120 → 45, 2 images', '0 → 0'])
+  expect(objects((await run('logs --format json')).stdout)[0]).toMatchObject({
+    duration_ms: 12_345,
+    characters: 0,
+    images: 0,
+  })
 })
 
 function someTraffic() {

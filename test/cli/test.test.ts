@@ -15,6 +15,7 @@ publications:
   chat:
     price: [{ input: "1", output: "2" }, { from: 2026-02-01T00:00:00Z, input: "3", output: "4" }]
     bindings: [{ endpoint: openai, weight: 3 }, { endpoint: azure }, { endpoint: spare, priority: 1 }]
+  voice: { price: { per_second: "0.001", per_character: "0.000555", per_image: "0.4" }, bindings: [{ endpoint: openai }] }
   sonnet: { bindings: [{ endpoint: claude }] }
 tenants:
   blue: { limits: { tpm: 5000 } }
@@ -71,6 +72,14 @@ describe('a test of a configuration holds or fails:', () => {
       undefined,
     ],
     ['{ model: sonnet, usage: { input: 1000 }, costs: "1" }', 'costs 0 (no price)'],
+    [
+      '{ model: voice, usage: { duration_ms: 12345, characters: 2, images: 3 }, costs: "1.213455" }',
+      undefined,
+    ],
+    [
+      '{ model: voice, usage: { duration_ms: 12346, characters: 2, images: 3 }, costs: "1" }',
+      'costs 1.213456',
+    ],
     // A misspelt name would make these hold for ever.
     ['{ key: app, may_not_call: sonet }', 'there is no publication sonet; did you mean sonnet?'],
     ['{ key: app, may_not_call: o9, because: model_not_found }', undefined],

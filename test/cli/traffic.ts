@@ -103,6 +103,9 @@ function filled({ id, atMs = NOON_MS, amountNano = 750_000n, usage = {}, flags =
       cacheWriteTokens: 0,
       outputTokens: 45,
       searchUnits: 0,
+      durationMs: 0,
+      characters: 0,
+      images: 0,
       ...usage,
     },
   }

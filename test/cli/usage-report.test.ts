@@ -66,6 +66,22 @@ describe('gw usage', () => {
     expect(stdout).not.toContain('\u001B')
   })
 
+  it('has columns for audio, characters and images where there are any', async () => {
+    const usage = { inputTokens: 0, outputTokens: 0 }
+    traffic(
+      ...billed({ id: 'a', atMs: NOON_MS - 1, usage: { ...usage, durationMs: 12_345, images: 2 } }),
+      ...billed({ id: 'b', atMs: NOON_MS - 1, publication: 'half', usage: { ...usage, durationMs: 655 } }),
+    )
+    const { stdout } = await run('usage')
+    expect(stdout).toMatch(/^MODEL .* AUDIO \(s\) {2}IMAGES$/m)
+    expect(stdout).toMatch(/^chat .* 12\.345 {7}2$/m)
+    expect(stdout).toMatch(/^total .* 13 {7}2$/m)
+    expect((await json('usage')).data).toMatchObject([
+      { label: 'chat', duration_ms: 12_345, characters: 0, images: 2 },
+      { label: 'half', duration_ms: 655, characters: 0, images: 0 },
+    ])
+  })
+
   it('draws the bars of the tokens where nothing is priced', async () => {
     traffic(
       ...billed({

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Content } from '../../src/limits/content.ts'
 import { estimate } from '../../src/limits/estimate.ts'
 import { cost } from '../../src/schema/cost.ts'
-import type { Price } from '../../src/schema/ledger.ts'
+import { type Price, usageOf } from '../../src/schema/ledger.ts'
 
 const PRICE: Price = {
   inputNanoPerMtok: 3_000_000n,
@@ -12,6 +12,9 @@ const PRICE: Price = {
   cacheWriteNanoPerMtok: 3_750_000n,
   requestNano: 1_000n,
   searchUnitNano: 2_000n,
+  secondNano: 0n,
+  characterNano: 0n,
+  imageNano: 0n,
 }
 const UNPRICED = { price: undefined, maxOutputTokens: undefined }
 const text = { produces: 'text', content: weighing(300) } as const
@@ -125,6 +128,9 @@ describe('the size of a hold', () => {
       cacheWriteNanoPerMtok: nano,
       requestNano: nano,
       searchUnitNano: nano,
+      secondNano: fc.constant(0n),
+      characterNano: fc.constant(0n),
+      imageNano: fc.constant(0n),
     })
     const share = fc.double({ min: 0, max: 1, noNaN: true })
     fc.assert(
@@ -144,7 +150,7 @@ describe('the size of a hold', () => {
           const cachedInputTokens = Math.floor(inputTokens * b)
           const cacheWriteTokens = Math.floor((inputTokens - cachedInputTokens) * c)
           const outputTokens = Math.floor(held.outputTokens * c)
-          const usage = { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, searchUnits: 0 }
+          const usage = usageOf({ inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens })
           expect(cost(price, usage) <= held.amountNano).toBe(true)
           // What is billed where nobody reports, and what a crash leaves: never more than was held.
           expect(held.likelyInputTokens).toBeLessThanOrEqual(held.inputTokens)

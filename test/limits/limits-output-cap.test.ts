@@ -13,6 +13,9 @@ const PRICE: Price = {
   cacheWriteNanoPerMtok: 2_000_000_000n,
   requestNano: 17n,
   searchUnitNano: 0n,
+  secondNano: 0n,
+  characterNano: 0n,
+  imageNano: 0n,
 }
 
 interface Asked {

@@ -2,7 +2,7 @@ import { GwError, type WireCode } from '../../src/base/catalogue/wire.ts'
 import type { Estimate } from '../../src/limits/estimate.ts'
 import { type Admission, Limiter } from '../../src/limits/limiter.ts'
 import type { Reservation } from '../../src/limits/reservation.ts'
-import type { KeySums, Usage } from '../../src/schema/ledger.ts'
+import { type KeySums, type Usage, usageOf } from '../../src/schema/ledger.ts'
 import type { WrittenRate } from '../../src/schema/limits.ts'
 import { rateLimits } from '../../src/snapshot/entries.ts'
 import type { Budget, KeyEntry, PublicationEntry, Snapshot, TenantEntry } from '../../src/snapshot/types.ts'
@@ -98,7 +98,7 @@ export function holding(inputTokens: number, outputTokens = 0, amountNano = 0n):
 }
 
 export function used(inputTokens: number, outputTokens = 0): Usage {
-  return { inputTokens, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens, searchUnits: 0 }
+  return usageOf({ inputTokens, outputTokens })
 }
 
 /** A limiter that serves some keys, of which the ledger knows nothing but balances. */

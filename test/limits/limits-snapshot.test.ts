@@ -62,6 +62,9 @@ test('cached input and cache writes cost what input costs, unless they have a pr
     cacheWriteNanoPerMtok: 3_000_000_000n,
     requestNano: 0n,
     searchUnitNano: 0n,
+    secondNano: 0n,
+    characterNano: 0n,
+    imageNano: 0n,
   })
   const price = {
     input: '3',
@@ -77,6 +80,9 @@ test('cached input and cache writes cost what input costs, unless they have a pr
     cacheWriteNanoPerMtok: 3_750_000_000n,
     requestNano: 10_000_000n,
     searchUnitNano: 2_000_000n,
+    secondNano: 0n,
+    characterNano: 0n,
+    imageNano: 0n,
   })
 })
 

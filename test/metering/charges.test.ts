@@ -11,6 +11,9 @@ const PRICE: Price = {
   cacheWriteNanoPerMtok: 1_000_000n,
   requestNano: 0n,
   searchUnitNano: 0n,
+  secondNano: 0n,
+  characterNano: 0n,
+  imageNano: 0n,
 }
 const EXACT: Usage = {
   inputTokens: 70,
@@ -18,6 +21,9 @@ const EXACT: Usage = {
   cacheWriteTokens: 0,
   outputTokens: 9,
   searchUnits: 0,
+  durationMs: 0,
+  characters: 0,
+  images: 0,
 }
 const ZERO: Usage = { ...EXACT, inputTokens: 0, outputTokens: 0 }
 const INPUT_ESTIMATE: Usage = { ...EXACT, inputTokens: 50, outputTokens: 0 }

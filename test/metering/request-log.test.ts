@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createLog } from '../../src/base/log.ts'
 import { logRequest, type RequestRecord } from '../../src/metering/request-log.ts'
+import { usageOf } from '../../src/schema/ledger.ts'
 
 function lineOf(record: RequestRecord): Record<string, unknown> {
   let written = ''
@@ -45,6 +46,9 @@ test('a charge is written with its tokens, its cost as a decimal, and its flags'
     cacheWriteTokens: 2,
     outputTokens: 3,
     searchUnits: 4,
+    durationMs: 0,
+    characters: 0,
+    images: 0,
   }
   expect(
     lineOf({ ...BARE, charge: { usage, amountNano: 1_500_000_000n, flags: ['partial'] } }),
@@ -57,6 +61,17 @@ test('a charge is written with its tokens, its cost as a decimal, and its flags'
     cost: '1.5',
     flags: ['partial'],
   })
+})
+
+test('audio, characters and images are written for paths that have them', () => {
+  const charge = { usage: usageOf({ durationMs: 1_500, images: 2 }), amountNano: 1n, flags: [] }
+  expect(lineOf({ ...BARE, charge })).toMatchObject({
+    duration_ms: 1_500,
+    characters: 0,
+    images: 2,
+    cost: '0.000000001',
+  })
+  expect(lineOf({ ...BARE, charge: { ...charge, usage: usageOf({}) } })).not.toHaveProperty('duration_ms')
 })
 
 test('attempts that failed are named with their reasons', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { cost } from '../../src/schema/cost.ts'
-import type { Price, Usage } from '../../src/schema/ledger.ts'
+import { type Price, usageOf } from '../../src/schema/ledger.ts'
 
 const FREE: Price = {
   inputNanoPerMtok: 0n,
@@ -10,14 +10,11 @@ const FREE: Price = {
   cacheWriteNanoPerMtok: 0n,
   requestNano: 0n,
   searchUnitNano: 0n,
+  secondNano: 0n,
+  characterNano: 0n,
+  imageNano: 0n,
 }
-const NOTHING: Usage = {
-  inputTokens: 0,
-  cachedInputTokens: 0,
-  cacheWriteTokens: 0,
-  outputTokens: 0,
-  searchUnits: 0,
-}
+const NOTHING = usageOf({})
 
 describe('cost', () => {
   test('prices cached and cache-write tokens once, at their own price, and only the rest as input', () => {
@@ -50,6 +47,22 @@ describe('cost', () => {
     expect(cost(price, { ...NOTHING, searchUnits: 3 })).toBe(26n)
   })
 
+  test('charges seconds for exact milliseconds, and each character and image', () => {
+    const price = { ...FREE, secondNano: 100_000n, characterNano: 15_000n, imageNano: 40_000_000n }
+    expect(cost(price, usageOf({ durationMs: 12_345 }))).toBe(1_234_500n)
+    expect(cost(price, usageOf({ characters: 3 }))).toBe(45_000n)
+    expect(cost(price, usageOf({ images: 2 }))).toBe(80_000_000n)
+    expect(cost(price, usageOf({ durationMs: 1, characters: 1, images: 1 }))).toBe(40_015_100n)
+  })
+
+  test('rounds seconds up together with tokens, once', () => {
+    const price = { ...FREE, inputNanoPerMtok: 500_000n, secondNano: 1n }
+    expect(cost(price, usageOf({ durationMs: 1 }))).toBe(1n)
+    expect(cost(price, usageOf({ inputTokens: 1, durationMs: 500 }))).toBe(1n)
+    expect(cost(price, usageOf({ inputTokens: 1, durationMs: 501 }))).toBe(2n)
+    expect(cost(price, usageOf({ durationMs: 1_000_000_000_000 }))).toBe(1_000_000_000n)
+  })
+
   test('is exact beyond what a double holds', () => {
     const price = { ...FREE, inputNanoPerMtok: 10n ** 21n }
     expect(cost(price, { ...NOTHING, inputTokens: 1_000_003 })).toBe(1_000_003n * 10n ** 15n)
@@ -75,6 +88,9 @@ describe('cost', () => {
       cacheWriteNanoPerMtok: nano,
       requestNano: fc.constant(0n),
       searchUnitNano: nano,
+      secondNano: nano,
+      characterNano: nano,
+      imageNano: nano,
     })
     const tokens = fc.nat(1_000_000)
     fc.assert(

@@ -54,6 +54,9 @@ const terms = fc.record(
     cache_write: money,
     per_request: money,
     per_search_unit: money,
+    per_second: money,
+    per_character: money,
+    per_image: money,
   },
   { requiredKeys: [] },
 )

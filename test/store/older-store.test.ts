@@ -3,6 +3,7 @@ import { Kysely, SqliteDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
+import { usageOf } from '../../src/schema/ledger.ts'
 import { baseline } from '../../src/store/migrations/0001-baseline.ts'
 import { openStore } from '../../src/store/open.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -66,7 +67,7 @@ test('a store of the baseline keeps its rows, adds up, and takes new ones', asyn
   const { ledger, store } = await openBoth({}, await baselineStore())
   expect(await store.accounting.wallet('acme')).toEqual({ tenant: 'acme', balanceNano: 600n, heldNano: 900n })
   expect(await store.accounting.callLogs()).toMatchObject([
-    { requestId: 'a', usage: { inputTokens: 100, outputTokens: 300 } },
+    { requestId: 'a', usage: { inputTokens: 100, outputTokens: 300, durationMs: 0, images: 0 } },
   ])
   expect(await ledger.recover(NOON_MS)).toBe(1)
   expect(await store.accounting.verify()).toEqual({ entries: 5, openHolds: 0, findings: [] })
@@ -77,9 +78,19 @@ test('a store of the baseline keeps its rows, adds up, and takes new ones', asyn
     }),
   )
   expect(await ledger.stored(['resp_1'])).toMatchObject([{ id: 'resp_1', tenant: 'acme' }])
-  expect(await store.accounting.verify()).toEqual({ entries: 7, openHolds: 0, findings: [] })
+  await ledger.open(hold('d'))
+  await ledger.end(settle('d', { usage: usageOf({ durationMs: 1_500, characters: 7, images: 2 }) }))
+  expect(await store.accounting.verify()).toEqual({ entries: 9, openHolds: 0, findings: [] })
   const span = { sinceMs: NOON_MS, untilMs: NOON_MS + 1_000 }
   expect(await store.accounting.usage({ by: 'key', ...span })).toMatchObject([
-    { label: 'app', requests: 3, inputTokens: 310, outputTokens: 600, amountNano: 1_200n },
+    {
+      label: 'app',
+      requests: 4,
+      inputTokens: 310,
+      outputTokens: 600,
+      amountNano: 1_600n,
+      durationMs: 1_500,
+      images: 2,
+    },
   ])
 })

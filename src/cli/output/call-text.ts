@@ -1,4 +1,5 @@
 import { iso } from '../../base/iso.ts'
+import { pluralize } from '../../base/pluralize.ts'
 import { textWidth } from '../../base/text-width.ts'
 import { isRejection, type LoggedCall } from '../../services/calls.ts'
 import type { StoredCall, StoredRejection } from '../../store/ledger/types.ts'
@@ -68,7 +69,7 @@ function callParts(call: StoredCall, currency: string): Part[] {
     { text: outcomeText(call), paint: 'fault', rank: 0 },
     { text: printable(reason), rank: 1 },
     { text: before.length === 0 ? '' : `after ${before.map(printable).join(', ')}`, rank: 6 },
-    { text: tokensText(call), rank: 3 },
+    { text: usageText(call), rank: 3 },
     { text: moneyText(call.amountNano, currency), rank: 2 },
     { text: `${(call.latencyMs / 1_000).toFixed(2)}s`, rank: 4 },
     { text: printable(call.endpoint ?? ''), rank: 5 },
@@ -117,10 +118,18 @@ function outcomeText({ outcome, errorCode, attempts }: StoredCall): string {
     .join(' ')
 }
 
-function tokensText({ usage }: StoredCall): string {
+/** `120 (64 cached) → 45`, `12.5 s of audio`, `2 images`: tokens, unless there are only other units. */
+function usageText({ usage }: StoredCall): string {
   if (!usage) return ''
-  const cached = usage.cachedInputTokens > 0 ? ` (${usage.cachedInputTokens} cached)` : ''
-  return `${usage.inputTokens}${cached} → ${usage.outputTokens}`
+  const { inputTokens, cachedInputTokens, outputTokens, durationMs, characters, images } = usage
+  const units = [
+    ...(durationMs > 0 ? [`${durationMs / 1_000} s of audio`] : []),
+    ...(characters > 0 ? [pluralize(characters, 'character')] : []),
+    ...(images > 0 ? [pluralize(images, 'image')] : []),
+  ]
+  if (units.length > 0 && inputTokens === 0 && outputTokens === 0) return units.join(', ')
+  const cached = cachedInputTokens > 0 ? ` (${cachedInputTokens} cached)` : ''
+  return [`${inputTokens}${cached} → ${outputTokens}`, ...units].join(', ')
 }
 
 function paintOf(status: number): 'added' | 'changed' | 'fault' {

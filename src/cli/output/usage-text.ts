@@ -41,6 +41,9 @@ function totalOf(rows: readonly UsageRow[]): UsageRow {
     cache_write_tokens: sum(row => row.cache_write_tokens),
     output_tokens: sum(row => row.output_tokens),
     search_units: sum(row => row.search_units),
+    duration_ms: sum(row => row.duration_ms),
+    characters: sum(row => row.characters),
+    images: sum(row => row.images),
     cost: formatNano(rows.reduce((total, row) => total + nanoOf(row), 0n)),
     estimated: sum(row => row.estimated),
     unpriced: sum(row => row.unpriced),
@@ -78,6 +81,9 @@ function columnsThatFit(
     number('UNPRICED', row => row.unpriced),
     number('ESTIMATED', row => row.estimated),
     number('SEARCHES', row => row.search_units),
+    number('AUDIO (s)', row => row.duration_ms / 1_000),
+    number('CHARACTERS', row => row.characters),
+    number('IMAGES', row => row.images),
     number('CACHED', row => row.cached_input_tokens),
   ].filter(column => rows.some(row => column.cell(row) !== '0'))
   for (; ; rare.pop()) {

@@ -31,7 +31,7 @@ const entry = z
     price: z
       .record(z.string(), z.string())
       .optional()
-      .describe('Only for charges: the price, per million tokens, per request, per search unit.'),
+      .describe('Only for charges: the price, per million tokens and for each of the other units.'),
     flags: z.array(z.string()).describe('Only for charges: `estimated`, `partial`, …'),
   })
   .meta({ id: 'wallet_entry', description: 'A change of a balance.' })

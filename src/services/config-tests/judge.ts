@@ -120,6 +120,9 @@ function judgeCost(test: ConfigTest, wanted: bigint, view: View): Judgement {
           cacheWriteTokens: usage.cache_write,
           outputTokens: usage.output,
           searchUnits: usage.search_units,
+          durationMs: usage.duration_ms,
+          characters: usage.characters,
+          images: usage.images,
         })
       : 0n
   if (amount === wanted) return HOLDS

@@ -15,7 +15,10 @@ const REASONS: readonly (readonly [path: RegExp, why: string])[] = [
     '`timeouts.first_byte` and `timeouts.idle` bound streams; see `gw explain timeouts`',
   ],
   [/litellm_params\.(?:api_key|api_base|base_url)$/, 'another field has the same value'],
-  [/(?:input|output)_cost_per_|_cost/, 'gw prices tokens, requests and search units'],
+  [
+    /(?:input|output)_cost_per_|_cost/,
+    'gw prices the calls of these modes by tokens, requests and search units',
+  ],
   [/litellm_params\./, 'endpoints of gw do not have this field'],
   [/model_info\./, 'gw needs no description of models beyond price and window'],
   [/master_key$/, 'users log in to the control plane: `gw users create`'],

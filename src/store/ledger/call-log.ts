@@ -20,7 +20,8 @@ export async function selectCalls(db: Kysely<Tables>, query: CallLogQuery): Prom
       'path',
     ])
     .select(['status', 'stream', 'outcome', 'error_code', 'input_tokens', 'cached_input_tokens'])
-    .select(['cache_write_tokens', 'output_tokens', 'search_units', 'flags', 'latency_ms', 'first_byte_ms'])
+    .select(['cache_write_tokens', 'output_tokens', 'search_units', 'duration_ms', 'characters', 'images'])
+    .select(['flags', 'latency_ms', 'first_byte_ms'])
     .select(['attempts', 'reason', 'failed_attempts', sql<string>`cast(amount_nano as text)`.as('nano')])
     .orderBy('id', query.after === undefined ? 'desc' : 'asc')
     .limit(query.limit ?? 100)
@@ -61,6 +62,9 @@ function toCall(row: CallRow): StoredCall {
         cacheWriteTokens: row.cache_write_tokens ?? 0,
         outputTokens: row.output_tokens ?? 0,
         searchUnits: row.search_units ?? 0,
+        durationMs: row.duration_ms ?? 0,
+        characters: row.characters ?? 0,
+        images: row.images ?? 0,
       },
     }),
     amountNano: BigInt(row.nano),

@@ -145,6 +145,9 @@ export class LedgerRows {
       hold.tokens,
       hold.inputTokens,
       hold.inputAmountNano,
+      hold.inputUnits?.durationMs ?? null,
+      hold.inputUnits?.characters ?? null,
+      hold.inputUnits?.images ?? null,
     )
     if (changes === 0) return 'held_twice'
     const { call, price } = hold
@@ -172,6 +175,9 @@ export class LedgerRows {
       usage.cacheWriteTokens,
       usage.outputTokens,
       usage.searchUnits,
+      usage.durationMs,
+      usage.characters,
+      usage.images,
       fromFlags(end.flags),
       hold.priceId,
     )
@@ -227,6 +233,9 @@ export class LedgerRows {
       usage?.cacheWriteTokens ?? null,
       usage?.outputTokens ?? null,
       usage?.searchUnits ?? null,
+      usage?.durationMs ?? null,
+      usage?.characters ?? null,
+      usage?.images ?? null,
       record.amountNano,
       fromFlags(record.flags),
       Math.round(record.latencyMs),

@@ -24,7 +24,8 @@ const ADJUSTMENTS = `
 /** `cross join` fixes the order: from the few open holds to their entries, never the other way. */
 const HOLDS = `
   select request_id, attempt, key_name, tenant, publication, endpoint, at_ms, deadline_ms, tokens, input_tokens,
-    cast(amount_nano as text) as nano, cast(input_amount_nano as text) as input_nano, path, stream
+    cast(amount_nano as text) as nano, cast(input_amount_nano as text) as input_nano,
+    duration_ms, characters, images, path, stream
   from open_holds cross join ledger on ledger.id = entry_id`
 const ORPHANED = `${HOLDS} where entry_id <= ? order by entry_id limit ${PAGE_ROWS}`
 const OVERDUE = `
@@ -61,6 +62,9 @@ interface HoldRow {
   readonly input_tokens: number
   readonly nano: string
   readonly input_nano: string
+  readonly duration_ms: number | null
+  readonly characters: number | null
+  readonly images: number | null
   readonly path: string | null
   readonly stream: number | null
 }
@@ -185,6 +189,13 @@ function toHold(row: HoldRow): Hold {
     tokens: row.tokens,
     inputTokens: row.input_tokens,
     inputAmountNano: BigInt(row.input_nano),
+    ...(row.duration_ms !== null && {
+      inputUnits: {
+        durationMs: row.duration_ms,
+        characters: row.characters ?? 0,
+        images: row.images ?? 0,
+      },
+    }),
     ...(row.path !== null && { call: { path: row.path, stream: row.stream === 1 } }),
   }
 }

@@ -1,4 +1,11 @@
-import type { CallRecord, Claim, Hold, HoldEnd, Settlement } from '../../schema/ledger.ts'
+import {
+  type CallRecord,
+  type Claim,
+  type Hold,
+  type HoldEnd,
+  type Settlement,
+  usageOf,
+} from '../../schema/ledger.ts'
 import { protocolOfPath } from '../../schema/paths.ts'
 import type { Answers, HoldId, LedgerQuery } from './messages.ts'
 
@@ -76,19 +83,12 @@ function interruptedCall(bill: Settlement, { path, stream }: NonNullable<Hold['c
 
 /** The actual cost is unknown: charges the estimated cost of the input (spec/money.md §2). */
 function settleUnknown(hold: Hold, nowMs: number, flag: 'interrupted' | 'swept'): Settlement {
-  const usage = {
-    inputTokens: hold.inputTokens,
-    cachedInputTokens: 0,
-    cacheWriteTokens: 0,
-    outputTokens: 0,
-    searchUnits: 0,
-  }
   return {
     ...claimOf(hold),
     kind: 'settle',
     endedAtMs: nowMs,
     amountNano: hold.inputAmountNano,
-    usage,
+    usage: usageOf({ inputTokens: hold.inputTokens, ...hold.inputUnits }),
     flags: [flag, 'estimated'],
   }
 }

@@ -5,8 +5,9 @@
 
 export const INSERT_HOLD_ENTRY = `
   insert or fail into ledger (kind, request_id, attempt, key_name, tenant, publication, endpoint,
-    at_ms, amount_nano, deadline_ms, tokens, input_tokens, input_amount_nano)
-  values ('hold', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    at_ms, amount_nano, deadline_ms, tokens, input_tokens, input_amount_nano, duration_ms,
+    characters, images)
+  values ('hold', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   on conflict do nothing`
 
 export const INSERT_OPEN_HOLD = `insert into open_holds (entry_id, path, stream, price_id) values (?, ?, ?, ?)`
@@ -18,9 +19,9 @@ export const SELECT_PRICE = `select id from ledger_prices where price = ?`
 
 export const INSERT_SETTLEMENT = `
   insert or fail into ledger (kind, request_id, attempt, key_name, tenant, publication, endpoint,
-    at_ms, amount_nano, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units, flags,
-    price_id)
-  values ('settle', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+    at_ms, amount_nano, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units,
+    duration_ms, characters, images, flags, price_id)
+  values ('settle', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 export const INSERT_RELEASE = `
   insert or fail into ledger (kind, request_id, attempt, key_name, tenant, publication, endpoint,
@@ -50,8 +51,8 @@ export const SELECT_END = `
 export const INSERT_CALL = `
   insert into call_logs (at_ms, request_id, key_name, tenant, publication, endpoint, protocol, path, status, stream,
     outcome, error_code, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units,
-    amount_nano, flags, latency_ms, first_byte_ms, attempts, reason, failed_attempts)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+    duration_ms, characters, images, amount_nano, flags, latency_ms, first_byte_ms, attempts, reason, failed_attempts)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 export const ADD_TO_KEY = `
   insert into key_totals (key_name, tokens, amount_units, amount_nano) values (?, ?, ?, ?)

@@ -1,5 +1,5 @@
 import type { Settlement } from '../../schema/ledger.ts'
-import { NO_USAGE, QUARTER_MS, type UsagePlace, type UsageSums } from './usage-sums.ts'
+import { NO_SUMS, QUARTER_MS, type UsagePlace, type UsageSums } from './usage-sums.ts'
 
 /** The sum of settlements for one row of `usage_quarters`. */
 type QuarterSum = UsagePlace & { -readonly [Sum in keyof UsageSums]: UsageSums[Sum] }
@@ -23,7 +23,7 @@ export class BatchSums {
     // No name contains a line break (schema/scalars.ts).
     const id = `${quarter}\n${key}\n${tenant}\n${end.publication}\n${end.endpoint}`
     const sum = this.quarters.get(id) ?? {
-      ...NO_USAGE,
+      ...NO_SUMS,
       key,
       quarter,
       tenant,
@@ -36,6 +36,9 @@ export class BatchSums {
     sum.cacheWriteTokens += usage.cacheWriteTokens
     sum.outputTokens += usage.outputTokens
     sum.searchUnits += usage.searchUnits
+    sum.durationMs += usage.durationMs
+    sum.characters += usage.characters
+    sum.images += usage.images
     sum.amountNano += amountNano
     if (flags.includes('estimated')) sum.estimated += 1
     if (flags.includes('unpriced')) sum.unpriced += 1

@@ -1,5 +1,6 @@
 import { formatNano } from '../../base/decimal.ts'
 import { iso } from '../../base/iso.ts'
+import type { Usage } from '../../schema/ledger.ts'
 import type { StoredCall, StoredRejection, UsageRow, WalletEntry } from './types.ts'
 
 /** The JSON of a call, in the CLI and in REST. */
@@ -18,7 +19,7 @@ export function callToJson(call: StoredCall, currency: string) {
     stream: call.stream,
     outcome: call.outcome,
     ...(call.errorCode !== undefined && { error_code: call.errorCode }),
-    ...(call.usage && tokensToJson(call.usage)),
+    ...(call.usage && usageToJson(call.usage)),
     cost: formatNano(call.amountNano),
     currency,
     flags: [...call.flags],
@@ -54,7 +55,7 @@ export function rejectionToJson(call: StoredRejection) {
 export function sumsToJson(row: UsageRow) {
   return {
     requests: row.requests,
-    ...tokensToJson(row),
+    ...usageToJson(row),
     cost: formatNano(row.amountNano),
     estimated: row.estimated,
     unpriced: row.unpriced,
@@ -81,17 +82,15 @@ export function entryToJson(entry: WalletEntry) {
   }
 }
 
-type Tokens = Pick<
-  UsageRow,
-  'inputTokens' | 'cachedInputTokens' | 'cacheWriteTokens' | 'outputTokens' | 'searchUnits'
->
-
-function tokensToJson(usage: Tokens) {
+function usageToJson(usage: Usage) {
   return {
     input_tokens: usage.inputTokens,
     cached_input_tokens: usage.cachedInputTokens,
     cache_write_tokens: usage.cacheWriteTokens,
     output_tokens: usage.outputTokens,
     search_units: usage.searchUnits,
+    duration_ms: usage.durationMs,
+    characters: usage.characters,
+    images: usage.images,
   }
 }

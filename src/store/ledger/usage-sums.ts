@@ -11,6 +11,9 @@ export interface UsageSums {
   readonly cacheWriteTokens: number
   readonly outputTokens: number
   readonly searchUnits: number
+  readonly durationMs: number
+  readonly characters: number
+  readonly images: number
   readonly amountNano: bigint
   /** Counts of requests: with estimated usage, and without a price. */
   readonly estimated: number
@@ -29,13 +32,16 @@ export interface UsagePlace {
 }
 
 /** The sums of a row without calls. */
-export const NO_USAGE: UsageSums = {
+export const NO_SUMS: UsageSums = {
   requests: 0,
   inputTokens: 0,
   cachedInputTokens: 0,
   cacheWriteTokens: 0,
   outputTokens: 0,
   searchUnits: 0,
+  durationMs: 0,
+  characters: 0,
+  images: 0,
   amountNano: 0n,
   estimated: 0,
   unpriced: 0,
@@ -51,6 +57,9 @@ export function plusUsage<Row extends UsageSums>(a: Row, b: UsageSums): Row {
     cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
     outputTokens: a.outputTokens + b.outputTokens,
     searchUnits: a.searchUnits + b.searchUnits,
+    durationMs: a.durationMs + b.durationMs,
+    characters: a.characters + b.characters,
+    images: a.images + b.images,
     amountNano: a.amountNano + b.amountNano,
     estimated: a.estimated + b.estimated,
     unpriced: a.unpriced + b.unpriced,
@@ -66,6 +75,9 @@ export function minusUsage(sums: UsageSums): UsageSums {
     cacheWriteTokens: -sums.cacheWriteTokens,
     outputTokens: -sums.outputTokens,
     searchUnits: -sums.searchUnits,
+    durationMs: -sums.durationMs,
+    characters: -sums.characters,
+    images: -sums.images,
     amountNano: -sums.amountNano,
     estimated: -sums.estimated,
     unpriced: -sums.unpriced,
@@ -81,6 +93,9 @@ export const SUM_COLUMNS = [
   'cache_write_tokens',
   'output_tokens',
   'search_units',
+  'duration_ms',
+  'characters',
+  'images',
   'amount_units',
   'amount_nano',
   'estimated',
@@ -109,6 +124,9 @@ export function usageValues(row: UsagePlace & UsageSums): (string | number | big
     row.cacheWriteTokens,
     row.outputTokens,
     row.searchUnits,
+    row.durationMs,
+    row.characters,
+    row.images,
     ...parts(row.amountNano),
     row.estimated,
     row.unpriced,

@@ -1,4 +1,4 @@
-import type { CallRecord, Flag, Hold, HoldEnd, StoredIds, Usage } from '../../schema/ledger.ts'
+import type { CallRecord, Flag, Hold, HoldEnd, InputUnits, StoredIds } from '../../schema/ledger.ts'
 import type { Item, Row } from './messages.ts'
 
 /**
@@ -19,7 +19,10 @@ type PackedHold = readonly [
   callPath: string | undefined,
   callStream: boolean | undefined,
   price: string | undefined,
+  inputUnits: PackedUnits | undefined,
 ]
+
+type PackedUnits = readonly [durationMs: number, characters: number, images: number]
 
 type PackedSettlement = readonly [
   what: 'settle',
@@ -80,6 +83,9 @@ type PackedUsage = [
   cacheWriteTokens: number,
   outputTokens: number,
   searchUnits: number,
+  durationMs: number,
+  characters: number,
+  images: number,
 ]
 
 type Packed = PackedHold | PackedSettlement | PackedRelease | PackedCall | Exclude<Item, Row>
@@ -120,7 +126,17 @@ export function unpacked(packed: Packed): Item {
 
 function packedHold(hold: Hold): PackedHold {
   const { requestId, attempt, key, tenant, publication, endpoint, call } = hold
-  const { openedAtMs, deadlineMs, amountNano, tokens, inputTokens, inputAmountNano, prepaid, price } = hold
+  const {
+    openedAtMs,
+    deadlineMs,
+    amountNano,
+    tokens,
+    inputTokens,
+    inputAmountNano,
+    prepaid,
+    price,
+    inputUnits,
+  } = hold
   return [
     'hold',
     requestId,
@@ -139,6 +155,7 @@ function packedHold(hold: Hold): PackedHold {
     call?.path,
     call?.stream,
     price,
+    inputUnits && [inputUnits.durationMs, inputUnits.characters, inputUnits.images],
   ]
 }
 
@@ -161,7 +178,12 @@ function unpackedHold(packed: PackedHold): Hold {
     prepaid: packed[13],
     call: path === undefined ? undefined : { path, stream: packed[15] === true },
     price: packed[16],
+    inputUnits: packed[17] && unpackedUnits(packed[17]),
   }
+}
+
+function unpackedUnits([durationMs, characters, images]: PackedUnits): InputUnits {
+  return { durationMs, characters, images }
 }
 
 function packedEnd(end: HoldEnd): PackedSettlement | PackedRelease {
@@ -170,6 +192,7 @@ function packedEnd(end: HoldEnd): PackedSettlement | PackedRelease {
     return ['release', requestId, attempt, key, tenant, publication, endpoint, endedAtMs, end.reason]
   const { amountNano, usage, flags, stored } = end
   const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, searchUnits } = usage
+  const { durationMs, characters, images } = usage
   return [
     'settle',
     requestId,
@@ -185,6 +208,9 @@ function packedEnd(end: HoldEnd): PackedSettlement | PackedRelease {
     cacheWriteTokens,
     outputTokens,
     searchUnits,
+    durationMs,
+    characters,
+    images,
     stored && [stored.tokens, stored.outputTokens, stored.expiresAtMs, ...stored.ids],
     ...flags,
   ]
@@ -202,9 +228,18 @@ function unpackedSettlement(packed: PackedSettlement): HoldEnd {
     endpoint,
     endedAtMs: packed[7],
     amountNano: packed[8],
-    usage: usageOf(packed[9], packed[10], packed[11], packed[12], packed[13]),
-    stored: packed[14] && unpackedStored(packed[14]),
-    flags: packed.slice(15) as Flag[],
+    usage: {
+      inputTokens: packed[9],
+      cachedInputTokens: packed[10],
+      cacheWriteTokens: packed[11],
+      outputTokens: packed[12],
+      searchUnits: packed[13],
+      durationMs: packed[14],
+      characters: packed[15],
+      images: packed[16],
+    },
+    stored: packed[17] && unpackedStored(packed[17]),
+    flags: packed.slice(18) as Flag[],
   }
 }
 
@@ -247,6 +282,9 @@ function packedCall(call: CallRecord): PackedCall {
     usage?.cacheWriteTokens ?? 0,
     usage?.outputTokens ?? 0,
     usage?.searchUnits ?? 0,
+    usage?.durationMs ?? 0,
+    usage?.characters ?? 0,
+    usage?.images ?? 0,
     ...flags,
   ]
 }
@@ -272,17 +310,18 @@ function unpackedCall(packed: PackedCall): CallRecord {
     attempts: packed[16],
     reason: packed[17],
     failedAttempts: packed[18] === undefined ? undefined : (JSON.parse(packed[18]) as string[]),
-    usage: packed[19] ? usageOf(packed[20], packed[21], packed[22], packed[23], packed[24]) : undefined,
-    flags: packed.slice(25) as Flag[],
+    usage: packed[19]
+      ? {
+          inputTokens: packed[20],
+          cachedInputTokens: packed[21],
+          cacheWriteTokens: packed[22],
+          outputTokens: packed[23],
+          searchUnits: packed[24],
+          durationMs: packed[25],
+          characters: packed[26],
+          images: packed[27],
+        }
+      : undefined,
+    flags: packed.slice(28) as Flag[],
   }
-}
-
-function usageOf(
-  inputTokens: number,
-  cachedInputTokens: number,
-  cacheWriteTokens: number,
-  outputTokens: number,
-  searchUnits: number,
-): Usage {
-  return { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, searchUnits }
 }

@@ -1,6 +1,7 @@
 import type { Migration } from 'kysely/migration'
 import { baseline } from './0001-baseline.ts'
 import { storedResponses } from './0002-stored-responses.ts'
+import { usageUnits } from './0003-usage-units.ts'
 import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
@@ -9,4 +10,5 @@ type MigrationName = (typeof MIGRATION_NAMES)[number]
 export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0001-baseline': baseline,
   '0002-stored-responses': storedResponses,
+  '0003-usage-units': usageUnits,
 }

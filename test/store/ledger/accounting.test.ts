@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import type { Row } from '../../../src/store/ledger/messages.ts'
 import type { UsageQuery } from '../../../src/store/ledger/types.ts'
-import { NO_USAGE, plusUsage, QUARTER_MS } from '../../../src/store/ledger/usage-sums.ts'
+import { NO_SUMS, plusUsage, QUARTER_MS } from '../../../src/store/ledger/usage-sums.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { put } from '../samples.ts'
@@ -159,11 +159,12 @@ test.each(['key', 'model', 'tenant', 'endpoint', 'day'] as const)(
     const { raw, accounting } = inMemory(() => NOON_MS)
     raw.exec(`
       with recursive n (i) as (select 0 union all select i + 1 from n where i < 399)
-      insert into usage_quarters
+      insert into usage_quarters (key_name, quarter, tenant, publication, endpoint, requests, input_tokens, cached_input_tokens,
+        cache_write_tokens, output_tokens, search_units, amount_units, amount_nano, estimated, unpriced)
       select 'key-' || (i % 3), 1000 + i, 't' || (i % 2), 'm' || (i % 5), 'e', 1, i, 0, 0, 1, 0, i % 2, i, 0, 0 from n`)
     const usage = async (from: number, to: number) => {
       const rows = await accounting.usage({ by, sinceMs: from * QUARTER_MS, untilMs: to * QUARTER_MS })
-      return rows.reduce(plusUsage, { ...NO_USAGE, label: 'total' })
+      return rows.reduce(plusUsage, { ...NO_SUMS, label: 'total' })
     }
     const parts = await Promise.all([0, 1, 2, 3, 4].map(at => usage(1_000 + 80 * at, 1_080 + 80 * at)))
     const whole = await usage(0, 9_999)
@@ -208,6 +209,9 @@ describe('usage', () => {
         cacheWriteTokens: 10,
         outputTokens: 600,
         searchUnits: 0,
+        durationMs: 0,
+        characters: 0,
+        images: 0,
         amountNano: 400n,
         estimated: 1,
         unpriced: 1,

@@ -26,6 +26,9 @@ const usage = fc.record({
   cacheWriteTokens: tokens,
   outputTokens: tokens,
   searchUnits: fc.nat(3),
+  durationMs: fc.nat(2_000),
+  characters: fc.nat(3),
+  images: fc.nat(3),
 })
 const flags = fc.subarray(['estimated', 'client_gone', 'unpriced'] as const)
 

@@ -26,7 +26,7 @@ const WRITE = `
   const fail = what => { say('fault ' + what) }
   const events = { onTrouble: fail, onRecovered() {}, onAlarm: fail, onDeath: fail }
   const ledger = await openLedger('sqlite:' + path, { clock: systemClock, events })
-  const usage = { inputTokens: 1, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 2, searchUnits: 0 }
+  const usage = { inputTokens: 1, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 2, searchUnits: 0, durationMs: 0, characters: 0, images: 0 }
   say('recovered ' + await ledger.recover(Date.now()))
   const client = async me => {
     for (let n = 0; ; n++) {

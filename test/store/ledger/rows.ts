@@ -9,6 +9,9 @@ const USAGE: Usage = {
   cacheWriteTokens: 5,
   outputTokens: 300,
   searchUnits: 0,
+  durationMs: 0,
+  characters: 0,
+  images: 0,
 }
 
 const CLAIM = { attempt: 1, key: 'app', tenant: 'acme', publication: 'gpt', endpoint: 'east' }

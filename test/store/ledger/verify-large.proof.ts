@@ -17,7 +17,9 @@ function ledgerOf({ calls, days, step }: { calls: number; days: number; step: nu
     ${rows} insert into ledger (kind, ${columns}) select 'hold', ${names}, ${atMs}, 1 from n;
     ${rows} insert into ledger (kind, ${columns}, ${usage})
     select 'settle', ${names}, ${atMs}, i, i, 1, 2, 3, 0, iif(i % 7, '', 'estimated') from n;
-    insert into usage_quarters
+    insert into usage_quarters (key_name, quarter, tenant, publication, endpoint, requests, input_tokens,
+      cached_input_tokens, cache_write_tokens, output_tokens, search_units, amount_units, amount_nano, estimated,
+      unpriced)
     select key_name, at_ms / 900000, tenant, publication, endpoint, count(*), sum(input_tokens),
       sum(cached_input_tokens), sum(cache_write_tokens), sum(output_tokens), sum(search_units),
       sum(amount_nano) / 1000000000, sum(amount_nano) % 1000000000, sum(flags = 'estimated'), 0

@@ -86,7 +86,7 @@ describe('names the row that does not fit', () => {
     ],
     [
       'a quarter too many',
-      'insert into usage_quarters select key_name, quarter + 1, tenant, publication, endpoint, 1,1,1,1,1,1,1,1,1,1 from usage_quarters',
+      'insert into usage_quarters select key_name, quarter + 1, tenant, publication, endpoint, 1,1,1,1,1,1,1,1,1,1,1,1,1 from usage_quarters',
       /^usage_quarters app, .*12:15Z: has 1 requests.* come to nothing$/,
     ],
     [
@@ -192,6 +192,9 @@ describe('a bill keeps its price', () => {
     cacheWriteTokens: 0,
     outputTokens: 50,
     searchUnits: 0,
+    durationMs: 0,
+    characters: 0,
+    images: 0,
   }
 
   test('from the hold on, once for all bills of that price, and shows it', async () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { usageOf } from '../../../src/schema/ledger.ts'
 import type { Item } from '../../../src/store/ledger/messages.ts'
 import { packed, unpacked } from '../../../src/store/ledger/wire-format.ts'
 import { call, hold, release, settle } from './rows.ts'
@@ -23,6 +24,18 @@ test.each<[string, Item]>([
         stored: { ids: ['resp_1', 'msg_1'], tokens: 400, outputTokens: 300, expiresAtMs: 1_800_000_000_000 },
       }),
     ],
+  ],
+  [
+    'a bill of audio, characters and images',
+    ['end', settle('a', { usage: usageOf({ searchUnits: 1, durationMs: 2, characters: 3, images: 4 }) })],
+  ],
+  [
+    'a hold of audio, characters and images',
+    ['hold', hold('a', { price: '{}', inputUnits: { durationMs: 2, characters: 3, images: 4 } })],
+  ],
+  [
+    'a line of audio, characters and images',
+    ['log', call('a', { usage: usageOf({ searchUnits: 1, durationMs: 2, characters: 3, images: 4 }) })],
   ],
   ['a release', ['end', release('a')]],
   ['a line of the call log', ['log', call('a', { flags: ['partial'] })]],

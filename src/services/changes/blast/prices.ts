@@ -80,6 +80,9 @@ function amountOf(terms: PriceTerms | undefined, part: PricePart): bigint | unde
     cache_write: price.cacheWriteNanoPerMtok,
     per_request: price.requestNano,
     per_search_unit: price.searchUnitNano,
+    per_second: price.secondNano,
+    per_character: price.characterNano,
+    per_image: price.imageNano,
   }[part]
 }
 

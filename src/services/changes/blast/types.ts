@@ -32,6 +32,9 @@ export const PRICE_PARTS = [
   'cache_write',
   'per_request',
   'per_search_unit',
+  'per_second',
+  'per_character',
+  'per_image',
 ] as const
 export type PricePart = (typeof PRICE_PARTS)[number]
 

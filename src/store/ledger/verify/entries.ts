@@ -1,4 +1,5 @@
 import type Database from 'better-sqlite3'
+import type { Usage } from '../../../schema/ledger.ts'
 import type { Whole } from '../columns.ts'
 import { QUARTER_MS } from '../usage-sums.ts'
 
@@ -32,6 +33,8 @@ export interface OtherEntry {
   readonly cacheWriteTokens: number | null
   readonly outputTokens: number | null
   readonly searchUnits: number | null
+  /** Milliseconds of audio, characters and images, with spaces between; null if there are none. */
+  readonly units: string | null
   readonly priceId: number | null
 }
 
@@ -62,6 +65,7 @@ const OTHERS = `
       cast(amount_nano as text)) as amountNano,
     at_ms / ${QUARTER_MS} as quarter, input_tokens as inputTokens, cached_input_tokens as cachedInputTokens,
     cache_write_tokens as cacheWriteTokens, output_tokens as outputTokens, search_units as searchUnits,
+    iif(duration_ms or characters or images, printf('%d %d %d', duration_ms, characters, images), null) as units,
     price_id as priceId
   from ledger where id > ? and id <= ? and kind <> 'hold' order by id`
 
@@ -88,6 +92,17 @@ export function* entryPages(raw: Database.Database): Generator<EntriesPage, void
     const isGap = page.holds.length + page.others.length === 0
     after = isGap ? (next.get(upTo) ?? last + 1) - 1 : upTo
   }
+}
+
+/** The units of a settlement that are rare: most have none. */
+export type Units = Pick<Usage, 'durationMs' | 'characters' | 'images'>
+
+const NO_UNITS: Units = { durationMs: 0, characters: 0, images: 0 }
+
+export function unitsOf({ units }: OtherEntry): Units {
+  if (units === null) return NO_UNITS
+  const [durationMs = 0, characters = 0, images = 0] = units.split(' ').map(Number)
+  return { durationMs, characters, images }
 }
 
 /** An amount as a number if that keeps all digits. */

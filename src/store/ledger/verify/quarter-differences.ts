@@ -62,9 +62,9 @@ interface TableRow extends Omit<Difference, 'amountNano'> {
 const SELECT = `
   select quarter, key_name as key, tenant, publication, endpoint, requests, input_tokens as inputTokens,
     cached_input_tokens as cachedInputTokens, cache_write_tokens as cacheWriteTokens, output_tokens as outputTokens,
-    search_units as searchUnits, cast(amount_units as text) as units, cast(amount_nano as text) as nano, estimated,
+    search_units as searchUnits, duration_ms as durationMs, characters, images, cast(amount_units as text) as units, cast(amount_nano as text) as nano, estimated,
     unpriced
   from temp.differences
   where requests or input_tokens or cached_input_tokens or cache_write_tokens or output_tokens or search_units
-    or amount_units + amount_nano / 1000000000 or amount_nano % 1000000000 or estimated or unpriced
+    or duration_ms or characters or images or amount_units + amount_nano / 1000000000 or amount_nano % 1000000000 or estimated or unpriced
   order by quarter, key_name, tenant, publication, endpoint limit ?`

@@ -2,15 +2,8 @@ import type Database from 'better-sqlite3'
 import { iso } from '../../../base/iso.ts'
 import { NANO_PER_UNIT, parts, plus, type Whole } from '../columns.ts'
 import type { Finding } from '../types.ts'
-import {
-  minusUsage,
-  NO_USAGE,
-  plusUsage,
-  QUARTER_MS,
-  type UsagePlace,
-  type UsageSums,
-} from '../usage-sums.ts'
-import { ESTIMATED, type OtherEntry, UNPRICED } from './entries.ts'
+import { minusUsage, NO_SUMS, plusUsage, QUARTER_MS, type UsagePlace, type UsageSums } from '../usage-sums.ts'
+import { ESTIMATED, type OtherEntry, UNPRICED, type Units, unitsOf } from './entries.ts'
 import { QuarterDifferences } from './quarter-differences.ts'
 
 /**
@@ -30,8 +23,8 @@ const KEYS = `select distinct key_name from usage_quarters where quarter >= ? an
 const STORED = `
   select concat_ws('\n', endpoint, key_name, publication, nullif(tenant, '')) as place, quarter, requests,
     input_tokens as inputTokens, cached_input_tokens as cachedInputTokens, cache_write_tokens as cacheWriteTokens,
-    output_tokens as outputTokens, search_units as searchUnits, amount_units as units, amount_nano as nano,
-    estimated, unpriced
+    output_tokens as outputTokens, search_units as searchUnits, duration_ms as durationMs, characters, images,
+    amount_units as units, amount_nano as nano, estimated, unpriced
   from usage_quarters where key_name = ? and quarter >= ? and quarter < ? order by quarter`
 
 type Mutable<T> = { -readonly [Field in keyof T]: T[Field] }
@@ -175,7 +168,7 @@ export class QuarterRecount {
         const place = places.get(row.place)
         const cell = place && take(place, row.quarter)
         if (!cell || !isSame(cell, row)) {
-          const added = cell ? sumsOf(cell) : NO_USAGE
+          const added = cell ? sumsOf(cell) : NO_SUMS
           this.#differences.add({ ...plusUsage(added, minusUsage(storedSums(row))), ...toPlace(row) })
         }
         if (cell) this.#recycle(cell)
@@ -204,7 +197,7 @@ export class QuarterRecount {
     const { quarter, key, tenant, publication, endpoint } = difference
     const text = [endpoint, key, publication, ...(tenant === '' ? [] : [tenant])].join('\n')
     const row = this.#stored.all(key, quarter, quarter + 1).find(({ place }) => place === text)
-    const stored = row ? storedSums(row) : NO_USAGE
+    const stored = row ? storedSums(row) : NO_SUMS
     const added = plusUsage(stored, difference)
     const at = iso(quarter * QUARTER_MS).slice(0, 16)
     return {
@@ -221,7 +214,7 @@ function newPlace(span: number): SpanPlace {
   return { span, cells: [], newest: Number.NEGATIVE_INFINITY, from: 0 }
 }
 
-const NO_CALLS = { ...NO_USAGE, amountNano: 0 }
+const NO_CALLS = { ...NO_SUMS, amountNano: 0 }
 
 function addTo(cell: Cell, entry: OtherEntry, amountNano: Whole): void {
   cell.requests += 1
@@ -230,9 +223,16 @@ function addTo(cell: Cell, entry: OtherEntry, amountNano: Whole): void {
   cell.cacheWriteTokens += entry.cacheWriteTokens ?? 0
   cell.outputTokens += entry.outputTokens ?? 0
   cell.searchUnits += entry.searchUnits ?? 0
+  if (entry.units !== null) addUnits(cell, unitsOf(entry))
   cell.amountNano = plus(cell.amountNano, amountNano)
   if (entry.what & ESTIMATED) cell.estimated += 1
   if (entry.what & UNPRICED) cell.unpriced += 1
+}
+
+function addUnits(cell: Cell, { durationMs, characters, images }: Units): void {
+  cell.durationMs += durationMs
+  cell.characters += characters
+  cell.images += images
 }
 
 /** Removes and returns the cell of a quarter. Takes constant time if called in the order of quarters. */
@@ -256,6 +256,9 @@ function isSame(cell: Cell, row: StoredRow): boolean {
     cell.cacheWriteTokens === row.cacheWriteTokens &&
     cell.outputTokens === row.outputTokens &&
     cell.searchUnits === row.searchUnits &&
+    cell.durationMs === row.durationMs &&
+    cell.characters === row.characters &&
+    cell.images === row.images &&
     cell.estimated === row.estimated &&
     cell.unpriced === row.unpriced &&
     isSameAmount(cell.amountNano, row)
@@ -291,6 +294,13 @@ function toText(sums: UsageSums): string {
   const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens } = sums
   return (
     `${sums.requests} requests, ${inputTokens}/${cachedInputTokens}/${cacheWriteTokens}/${outputTokens} tokens, ` +
-    `${sums.searchUnits} search units, ${units} + ${nano} nano, ${sums.estimated} estimated, ${sums.unpriced} unpriced`
+    `${sums.searchUnits} search units, ${unitsText(sums)}` +
+    `${units} + ${nano} nano, ${sums.estimated} estimated, ${sums.unpriced} unpriced`
   )
+}
+
+/** Ends with a comma; empty if there are none. */
+function unitsText({ durationMs, characters, images }: Units): string {
+  if (durationMs === 0 && characters === 0 && images === 0) return ''
+  return `${durationMs} ms of audio, ${characters} characters, ${images} images, `
 }

@@ -2,7 +2,15 @@ import { cost } from '../../../schema/cost.ts'
 import type { Price } from '../../../schema/ledger.ts'
 import { plus, type Whole } from '../columns.ts'
 import type { Finding } from '../types.ts'
-import { amountOf, DEBIT, type EntriesPage, type HoldEntry, type OtherEntry, RELEASE } from './entries.ts'
+import {
+  amountOf,
+  DEBIT,
+  type EntriesPage,
+  type HoldEntry,
+  type OtherEntry,
+  RELEASE,
+  unitsOf,
+} from './entries.ts'
 import type { QuarterRecount, SpanPlace } from './quarter-recount.ts'
 
 export interface Balance {
@@ -193,12 +201,16 @@ export class Recount {
     if (priceId === null) return
     const price = this.#prices.get(priceId)
     if (!price) return this.#find(id, `was billed by price ${priceId}, which is not there`)
+    const { durationMs, characters, images } = unitsOf(entry)
     const computedNano = cost(price, {
       inputTokens: entry.inputTokens ?? 0,
       cachedInputTokens: entry.cachedInputTokens ?? 0,
       cacheWriteTokens: entry.cacheWriteTokens ?? 0,
       outputTokens: entry.outputTokens ?? 0,
       searchUnits: entry.searchUnits ?? 0,
+      durationMs,
+      characters,
+      images,
     })
     if (computedNano === BigInt(amountNano)) return
     this.#find(id, `was billed ${amountNano}, but its price and usage come to ${computedNano}`)

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Resource } from '../../../../src/schema/kinds.ts'
+import { moveText } from '../../../../src/services/changes/blast/prices.ts'
 import { blastRadius } from '../../../../src/services/changes/blast/radius.ts'
 import { NEVER_USED } from '../../../../src/services/changes/blast/use.ts'
 import { verdict } from '../../../../src/services/changes/blast/verdict.ts'
@@ -108,6 +109,17 @@ test('a publication that loses its last usable endpoint is named, one that never
   const before = [...served, publication('bare')]
   const after = [endpoint('east', { enabled: false }), ...before.slice(1)]
   expect((await radius(before, after)).unserved).toEqual(['gpt'])
+})
+
+test('a price of each unit that moves is told', async () => {
+  const before = [publication('voice', { price: { per_second: '0.0001', per_character: '0.01' } })]
+  const after = [publication('voice', { price: { per_second: '0.0002', per_image: '0.04' } })]
+  const { prices } = await radius(before, after)
+  expect(prices.map(moveText)).toEqual([
+    'per_second 0.0001 → 0.0002 (+100 %)',
+    'per_character 0.01 → 0 (-100 %)',
+    'per_image 0 → 0.04',
+  ])
 })
 
 test('a price that moves is told by its parts, in percent; what follows another part is not told again', async () => {
