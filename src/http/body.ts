@@ -10,7 +10,7 @@ export type BodyRead =
   | { readonly ok: false; readonly fault: BodyFault }
 
 /** The declared `content-length`; undefined for a chunked body. */
-function declaredLength(req: IncomingMessage): number | undefined {
+export function declaredLength(req: IncomingMessage): number | undefined {
   const text = req.headers['content-length']
   return text === undefined ? undefined : Number(text)
 }
@@ -86,7 +86,7 @@ class BodyReader {
 const DISCARD_BYTES = 67_108_864
 
 /** Reads and discards the rest: closing immediately would reset the connection before the client reads the answer. */
-function discard(req: IncomingMessage): void {
+export function discard(req: IncomingMessage): void {
   let discardedBytes = 0
   req.on('data', (piece: Buffer) => {
     discardedBytes += piece.length
