@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { checkPriced, type Permit } from '../limits/authorise.ts'
 import type { Content } from '../limits/content.ts'
-import { estimate, PRODUCES } from '../limits/estimate.ts'
+import { estimate, imagesOf, PRODUCES } from '../limits/estimate.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { Reservation } from '../limits/reservation.ts'
 import { AnswerMeter } from '../metering/answer-meter.ts'
@@ -92,8 +92,9 @@ export function reserve(
   checkPriced(publication, dated !== undefined)
   const { maxInputTokens, maxOutputTokens, outputCap } = publication
   const isCapped = outputCap !== 'none'
+  const produces = PRODUCES[dialect]
   const estimated = estimate(
-    { content, produces: PRODUCES[dialect], outputLimit, answers, isCapped },
+    { content, produces, outputLimit, answers, isCapped },
     { price: dated?.price, maxInputTokens, maxOutputTokens },
   )
   const holdForMs = route.longestMs + HOLD_GRACE_MS
@@ -106,10 +107,15 @@ export function reserve(
     publication: publication.account,
     endpoint: route.target.endpoint.account,
   }
-  const meter = new AnswerMeter(dialect, estimated.likelyInputTokens)
+  const { characters = 0 } = content
+  const images = imagesOf({ produces, answers })
+  const meter = new AnswerMeter(dialect, estimated.likelyInputTokens, characters, images)
   const { onUpstreamError } = publication
   const logged = dialect === 'embeddings' ? undefined : { path, stream: call.stream }
-  return new Bill({ claim, reservation, meter, onUpstreamError, ...dated, call: logged, storedForMs }, ports)
+  return new Bill(
+    { claim, reservation, meter, onUpstreamError, ...dated, call: logged, storedForMs, characters },
+    ports,
+  )
 }
 
 function storedIds(ids: ReadonlySet<string>, { inputTokens, outputTokens }: Usage, expiresAtMs: number) {
@@ -132,6 +138,8 @@ interface BillTerms {
   readonly call: Hold['call'] | undefined
   /** How long the ids of the answer are known; absent: it is not stored. */
   readonly storedForMs: number | undefined
+  /** Of a text to read aloud. */
+  readonly characters: number
 }
 
 /**
@@ -196,7 +204,7 @@ export class Bill {
 
   /** Field by field: spreading two objects creates another hidden class, which slows down all readers. */
   #hold(): Hold {
-    const { reservation, call, text } = this.#terms
+    const { reservation, call, text, characters } = this.#terms
     const { requestId, attempt, key, tenant, publication, endpoint } = this.#claim
     const { openedAtMs, deadlineMs, amountNano, tokens, inputTokens, inputAmountNano, prepaid } =
       reservation.hold
@@ -213,6 +221,7 @@ export class Bill {
       tokens,
       inputTokens,
       inputAmountNano,
+      inputUnits: characters > 0 ? { durationMs: 0, characters, images: 0 } : undefined,
       prepaid,
       call,
       price: text,

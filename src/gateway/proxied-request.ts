@@ -87,6 +87,7 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
   /** Undefined once an endpoint has answered, so that the body is freed: no other will be tried. */
   #unanswered: AdmittedCall | undefined
   readonly #isStored: boolean
+  readonly #answers: number
   #resolve: (delivered: Delivered) => void = () => undefined
   #reject: (error: unknown) => void = () => undefined
   /** Monotonic time of the first dispatch. */
@@ -115,6 +116,7 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
     this.#ports = ports
     this.#unanswered = admitted
     this.#isStored = admitted.isStored === true
+    this.#answers = admitted.call.answers
   }
 
   /**
@@ -240,6 +242,7 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
     const { target } = this.#route
     this.#filter = filterFor(head, {
       format: this.#path.format,
+      answers: this.#answers,
       nameJson: this.#publication.nameJson,
       servedModel: target.servedModel,
       hideUsage: this.#hideUsage,

@@ -67,6 +67,7 @@ export function upstreamRequest(
     headers: context.corsHeaders.length > 0 ? withoutOrigin(rawHeaders) : rawHeaders,
     body: splice(call.pieces, edits),
     lengthBytes: call.lengthBytes + grown,
+    mayBeOpaque: path.mayBeOpaque === true,
     isLong: call.stream,
   }
 }

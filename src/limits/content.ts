@@ -2,6 +2,7 @@ import { GwError } from '../base/catalogue/wire.ts'
 import { CursorSpent, JsonCursor } from '../base/json/cursor.ts'
 import { OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../base/json/grammar.ts'
 import type { JsonMember } from '../base/json/scanner.ts'
+import { extract } from '../base/splice.ts'
 import type { BodyFields } from '../schema/paths.ts'
 import {
   EARLIER_ANSWER_AUDIO,
@@ -28,6 +29,8 @@ export interface Content {
   readonly media: MediaTokens
   /** Prompts that are answered separately; absent: one. */
   readonly prompts?: number
+  /** Characters of a text that is read aloud. */
+  readonly characters?: number
   /** Ids of stored items that the input refers to. */
   readonly references?: readonly string[]
 }
@@ -51,18 +54,31 @@ const NO_MEDIA: MediaTokens = { bound: 0, likely: 0 }
  */
 export function measureContent(body: Body, place: BodyFields['content'], dialect: MediaDialect): Content {
   const content = place && body.fields[place.name]
-  switch (content?.kind === 'array' ? place?.form : undefined) {
+  const text: Content = { textBytes: body.lengthBytes, media: NO_MEDIA }
+  switch (place?.form) {
+    case undefined:
+      return text
     case 'messages':
-      return measureMessages(body, content as JsonMember, dialect)
+      return content?.kind === 'array' ? measureMessages(body, content, dialect) : text
     case 'prompts':
-      return measurePrompts(body, content as JsonMember)
+      return content?.kind === 'array' ? measurePrompts(body, content) : text
     case 'items':
-      return withStoredPrompt(body, measureItems(body, content as JsonMember, dialect))
-    default: {
-      const text = { textBytes: body.lengthBytes, media: NO_MEDIA }
-      return place?.form === 'items' ? withStoredPrompt(body, text) : text
-    }
+      return withStoredPrompt(body, content?.kind === 'array' ? measureItems(body, content, dialect) : text)
+    case 'characters':
+      return { ...text, characters: content?.kind === 'string' ? charactersOf(body, content) : 0 }
   }
+}
+
+/** A longer text is counted by its bytes: no model reads it aloud. */
+const MAX_DECODED_BYTES = 1_048_576
+
+/** The characters (code points) of a text. */
+function charactersOf({ pieces }: Body, { start, end }: JsonMember): number {
+  if (end - start > MAX_DECODED_BYTES) return end - start
+  const text = JSON.parse(extract(pieces, start, end).toString()) as string
+  let characters = 0
+  for (const _ of text) characters++
+  return characters
 }
 
 /** A prompt that the upstream keeps may fill the context window. */
@@ -159,6 +175,8 @@ class ContentWalker {
   likely = 0
   /** Bytes of base64 that models do not read as text. */
   mediaBytes = 0
+  /** Characters of a text that is read aloud. */
+  readonly characters?: number
   /** Ids of stored items. */
   readonly references: string[] = []
   readonly #cursor: JsonCursor

@@ -12,12 +12,15 @@ export const PRODUCES = {
   anthropic_messages: 'text',
   embeddings: 'embeddings',
   rerank: 'ranking',
+  images: 'images',
+  speech: 'speech',
+  moderations: 'verdicts',
 } as const satisfies Record<UsageDialect, string>
 
 /** The parts of a request that determine its hold. */
 export interface Demand {
-  /** Chat and messages produce text; the others report no output tokens. */
-  readonly produces: 'text' | 'embeddings' | 'ranking'
+  /** Embeddings, rankings and verdicts of a moderation have no output tokens. */
+  readonly produces: 'text' | 'embeddings' | 'ranking' | 'images' | 'speech' | 'verdicts'
   readonly content: Content
   /** The output limit of the client. */
   readonly outputLimit?: number | undefined
@@ -76,14 +79,16 @@ export function estimate(demand: Demand, publication: Terms): Estimate {
     Math.ceil(textBytes / BYTES_PER_TOKEN.likely) + media.likely,
     inputTokens,
   )
-  const outputTokens = demand.produces === 'text' ? outputBound(demand, publication.maxOutputTokens) : 0
+  const outputTokens = outputBound(demand, publication.maxOutputTokens)
   const { price } = publication
   const cap = capOf(demand, price)
   if (!price)
     return { inputTokens, outputTokens, amountNano: 0n, likelyInputTokens, likelyInputNano: 0n, cap }
+  const { characters = 0 } = demand.content
   const searchUnits = demand.produces === 'ranking' ? Math.ceil(inputTokens / DOCUMENTS_PER_SEARCH_UNIT) : 0
-  const amountNano = atMost(dearest(price, inputTokens, outputTokens, searchUnits))
-  const likelyInputNano = atMost(cost(price, inputOnly(likelyInputTokens)))
+  const images = imagesOf(demand)
+  const amountNano = atMost(dearest(price, inputTokens, { outputTokens, searchUnits, characters, images }))
+  const likelyInputNano = atMost(cost(price, usageOf({ inputTokens: likelyInputTokens, characters })))
   return { inputTokens, outputTokens, amountNano, likelyInputTokens, likelyInputNano, cap }
 }
 
@@ -109,14 +114,14 @@ export function fitted(estimate: Estimate, remaining: Remaining): Estimate {
   const each = Math.floor(most / cap.answers)
   if (each < Math.min(LEAST_ANSWER_TOKENS, outputTokens / cap.answers)) return estimate
   const shrunk = each * cap.answers
-  const amountNano = cap.price ? atMost(dearest(cap.price, inputTokens, shrunk, 0)) : 0n
+  const amountNano = cap.price ? atMost(dearest(cap.price, inputTokens, { outputTokens: shrunk })) : 0n
   return { ...estimate, outputTokens: shrunk, amountNano }
 }
 
 /** Output tokens that the money covers in addition to the input. Rounded down, because the total is rounded up. */
 function affordable({ inputTokens }: Estimate, { price }: OutputCap, nano: bigint | undefined): number {
   if (nano === undefined || !price || price.outputNanoPerMtok === 0n) return Number.POSITIVE_INFINITY
-  const leftNano = nano - dearest(price, inputTokens, 0, 0)
+  const leftNano = nano - dearest(price, inputTokens, {})
   return leftNano <= 0n ? 0 : Number((leftNano * TOKENS_PER_MTOK) / price.outputNanoPerMtok)
 }
 
@@ -132,11 +137,33 @@ export function inputOnly(inputTokens: number): Usage {
   return usageOf({ inputTokens })
 }
 
+/** The images that a request asks for. */
+export function imagesOf({ produces, answers = 1 }: Pick<Demand, 'produces' | 'answers'>): number {
+  return produces === 'images' ? answers : 0
+}
+
+/** OpenAI: an image of high quality has up to 6,240 tokens, and 100 for each of three previews. */
+const IMAGE_OUTPUT_TOKENS = 8_192
+/** Speech has about 20 tokens a second, in which one reads some 15 characters. */
+const SPEECH_TOKENS_PER_CHARACTER = 4
+
 /** A limit of 0 counts as none: some servers interpret it as "unlimited". */
 function outputBound(demand: Demand, published: number | undefined): number {
-  const { outputLimit: asked = 0 } = demand
-  const each = asked > 0 ? asked : (published ?? DEFAULT_OUTPUT_TOKENS)
-  return Math.min(each * answersOf(demand), MAX_OUTPUT_TOKENS)
+  const { outputLimit: asked = 0, produces, content } = demand
+  switch (produces) {
+    case 'text': {
+      const each = asked > 0 ? asked : (published ?? DEFAULT_OUTPUT_TOKENS)
+      return Math.min(each * answersOf(demand), MAX_OUTPUT_TOKENS)
+    }
+    case 'images':
+      return Math.min((published ?? IMAGE_OUTPUT_TOKENS) * answersOf(demand), MAX_OUTPUT_TOKENS)
+    case 'speech':
+      return Math.min((content.characters ?? 0) * SPEECH_TOKENS_PER_CHARACTER, MAX_OUTPUT_TOKENS)
+    case 'embeddings':
+    case 'ranking':
+    case 'verdicts':
+      return 0
+  }
 }
 
 function answersOf({ answers = 1, content }: Demand): number {
@@ -144,13 +171,19 @@ function answersOf({ answers = 1, content }: Demand): number {
 }
 
 /** The cost with all input in its most expensive class. */
-function dearest(price: Price, inputTokens: number, outputTokens: number, searchUnits: number): bigint {
+function dearest(price: Price, inputTokens: number, more: Partial<Usage>): bigint {
   const { inputNanoPerMtok: fresh, cachedInputNanoPerMtok: cached, cacheWriteNanoPerMtok: written } = price
   const inWrites = written >= fresh && written >= cached
   const inReads = !inWrites && cached >= fresh
-  const cachedInputTokens = inReads ? inputTokens : 0
-  const cacheWriteTokens = inWrites ? inputTokens : 0
-  return cost(price, usageOf({ inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, searchUnits }))
+  return cost(
+    price,
+    usageOf({
+      ...more,
+      inputTokens,
+      cachedInputTokens: inReads ? inputTokens : 0,
+      cacheWriteTokens: inWrites ? inputTokens : 0,
+    }),
+  )
 }
 
 function atMost(amountNano: bigint): bigint {

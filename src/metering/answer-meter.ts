@@ -3,6 +3,14 @@ import type { UsageDialect } from '../schema/paths.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
+/** Answers whose text is charged if there is no usage. */
+const TEXT_DIALECTS: ReadonlySet<UsageDialect> = new Set([
+  'openai_chat',
+  'completions',
+  'responses',
+  'anthropic_messages',
+])
+
 /** Limit of recorded ids of one answer. */
 const MAX_STORED_IDS = 256
 
@@ -16,6 +24,9 @@ export interface Measured {
   readonly textBytes: number
   /** The estimated input; never more than was held. */
   readonly inputTokens: number
+  /** Known before the answer: the text to read aloud, and the requested images. */
+  readonly characters: number
+  readonly images: number
 }
 
 /**
@@ -27,6 +38,8 @@ export interface Measured {
 export class AnswerMeter {
   readonly #dialect: UsageDialect
   readonly #inputTokens: number
+  readonly #characters: number
+  readonly #images: number
   #fields: Fields | undefined
   #meta: Fields | undefined
   #isFinal = false
@@ -35,9 +48,11 @@ export class AnswerMeter {
   #storedIds: Set<string> | undefined
 
   /** @param inputTokens The estimated input. */
-  constructor(dialect: UsageDialect, inputTokens: number) {
+  constructor(dialect: UsageDialect, inputTokens: number, characters = 0, images = 0) {
     this.#dialect = dialect
     this.#inputTokens = inputTokens
+    this.#characters = characters
+    this.#images = images
   }
 
   /** Whether a part of the answer's body has arrived. */
@@ -82,12 +97,14 @@ export class AnswerMeter {
   }
 
   measured(): Measured {
-    const isText = this.#dialect !== 'embeddings' && this.#dialect !== 'rerank'
+    const isText = TEXT_DIALECTS.has(this.#dialect)
     return {
       reported: this.#reported(),
       isFinal: this.#isFinal,
       textBytes: isText ? this.#textBytes : 0,
       inputTokens: this.#inputTokens,
+      characters: this.#characters,
+      images: this.#images,
     }
   }
 
@@ -96,6 +113,10 @@ export class AnswerMeter {
       case 'openai_chat':
       case 'completions':
         return this.#fields && openaiChat(this.#fields)
+      case 'moderations':
+        return this.#fields ? openaiChat(this.#fields) : usageOf({})
+      case 'images':
+      case 'speech':
       case 'responses':
         return this.#fields && response(this.#fields)
       case 'anthropic_messages':

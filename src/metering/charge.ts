@@ -62,12 +62,29 @@ export function chargeFor(end: RequestEnd): Verdict {
 }
 
 function charged({ outcome, usage: measured, price }: RequestEnd, flag?: Flag): Verdict {
-  const isExact = measured.isFinal || outcome === 'answered'
-  const usage = isExact && measured.reported ? measured.reported : estimated(measured)
+  const isAnswered = outcome === 'answered'
   const flags: Flag[] = flag ? [flag] : []
-  if (usage !== measured.reported) flags.push('estimated')
+  let usage = measured.isFinal || isAnswered ? measured.reported : undefined
+  if (!usage && isAnswered && isPricedByUnits(measured, price)) usage = usageOf({})
+  if (!usage) {
+    usage = estimated(measured)
+    flags.push('estimated')
+  }
   if (!price) flags.push('unpriced')
+  const { characters, images } = measured
+  if (characters > 0) usage = { ...usage, characters }
+  if (images > 0 && isAnswered) usage = { ...usage, images }
   return { charge: { usage, amountNano: price ? cost(price, usage) : 0n, flags } }
+}
+
+/** Servers of speech and images often report no tokens; nothing is missing where none are priced. */
+function isPricedByUnits({ characters, images }: Measured, price: Price | undefined): boolean {
+  return (
+    characters + images > 0 &&
+    price !== undefined &&
+    price.inputNanoPerMtok === 0n &&
+    price.outputNanoPerMtok === 0n
+  )
 }
 
 /** The usage by what has passed, for an answer without a final report. */

@@ -8,12 +8,18 @@ export type UsageDialect =
   | 'anthropic_messages'
   | 'embeddings'
   | 'rerank'
+  | 'images'
+  | 'speech'
+  | 'moderations'
 
-/** Formats of answers, whole and streamed, by where they have the model name, the usage and their end. */
-export type AnswerFormat = 'chat' | 'messages' | 'responses'
+/**
+ * Formats of answers, whole and streamed, by where they have the model name, the usage and their end; `media` are images,
+ * speech and transcriptions.
+ */
+export type AnswerFormat = 'chat' | 'messages' | 'responses' | 'media'
 
-/** What a model reads: chat messages, prompts or token ids, or the input items of a response. */
-export type ContentForm = 'messages' | 'prompts' | 'items'
+/** What a model reads: chat messages, prompts or token ids, the input items of a response, or a text by its characters. */
+export type ContentForm = 'messages' | 'prompts' | 'items' | 'characters'
 
 /** The fields of a request that the gateway reads, besides `model` and `stream`. */
 export interface BodyFields {
@@ -40,6 +46,8 @@ export interface InferencePath {
   readonly dialect?: UsageDialect
   readonly format: AnswerFormat
   readonly fields: BodyFields
+  /** Its answer may be neither JSON nor an event stream, such as audio. */
+  readonly mayBeOpaque?: boolean
   /** A stream has its usage only if `stream_options.include_usage` asks for it. */
   readonly usageOnRequest?: boolean
 }
@@ -116,6 +124,31 @@ const PATHS = [
     suffix: '/rerank',
     protocol: 'openai',
     dialect: 'rerank',
+    format: 'chat',
+    fields: {},
+  },
+  {
+    path: '/v1/images/generations',
+    suffix: '/images/generations',
+    protocol: 'openai',
+    dialect: 'images',
+    format: 'media',
+    fields: { answers: ['n'] },
+  },
+  {
+    path: '/v1/audio/speech',
+    suffix: '/audio/speech',
+    protocol: 'openai',
+    dialect: 'speech',
+    format: 'media',
+    fields: { content: { name: 'input', form: 'characters' } },
+    mayBeOpaque: true,
+  },
+  {
+    path: '/v1/moderations',
+    suffix: '/moderations',
+    protocol: 'openai',
+    dialect: 'moderations',
     format: 'chat',
     fields: {},
   },

@@ -102,19 +102,22 @@ const FORWARDED: ReadonlySet<number> = new Set([400, 409, 413, 422])
  * an error about the client's own request (spec/security.md §4).
  *
  * @param coding The encoding of the body.
+ * @param mayBeOpaque The answer may be neither JSON nor an event stream.
  * @param body The received part of the body, if the status alone is ambiguous: see {@link PERHAPS_UNPAID}.
  */
 export function fromHead(
   head: Head,
   endpoint: string,
   coding: Coding | 'unknown' | undefined,
+  mayBeOpaque: boolean,
   body?: Buffer,
 ): UpstreamFailure | undefined {
   const { status } = head
   if (status === 402 || (body && isAccountEmpty(head, body, coding))) return unpaid(status, endpoint)
   const isSuccess = status >= 200 && status < 300
   if (isSuccess || FORWARDED.has(status)) {
-    const isReadable = coding !== 'unknown' && (!isSuccess || bodyKind(head) !== undefined)
+    const isKnown = bodyKind(head) !== 'other' || (mayBeOpaque && !isHtml(head))
+    const isReadable = coding !== 'unknown' && (!isSuccess || isKnown)
     return isReadable ? undefined : unreadable(head, endpoint)
   }
   const reason = `${endpoint} answered ${status}`
@@ -186,12 +189,15 @@ function unpaid(status: number, endpoint: string): UpstreamFailure {
   )
 }
 
-/** The kind of the decoded body; undefined if the model name could not be restored and the usage not metered. */
-export function bodyKind(head: Head): 'json' | 'events' | undefined {
+/** The kind of the decoded body; in `other` the model name could not be restored and the usage not metered. */
+export function bodyKind(head: Head): 'json' | 'events' | 'other' {
   const type = (headerValue(head.headers, 'content-type') ?? '').toLowerCase()
   if (type.startsWith('text/event-stream')) return 'events'
-  return JSON_TYPE.test(type) ? 'json' : undefined
+  return JSON_TYPE.test(type) ? 'json' : 'other'
 }
+
+/** What servers send in place of an answer, with status 200. */
+const isHtml = (head: Head) => /\bhtml\b/i.test(headerValue(head.headers, 'content-type') ?? 'html')
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/
 

@@ -60,6 +60,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
   /** Deadline of the first byte until the head arrives, then of the next byte. */
   #byteDueMs: number
   #pooled: PooledClient
+  readonly #mayBeOpaque: boolean
   /** Set until it is notified. */
   #handler: AnswerHandler | undefined
   /** undici's controller, from when the request is written. */
@@ -86,6 +87,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     const { upstream } = request
     this.#upstream = upstream
     this.#request = request
+    this.#mayBeOpaque = request.mayBeOpaque
     this.#ports = ports
     this.#pool = ports.pools.of(upstream)
     this.#totalDueMs = startedMs + upstream.totalMs
@@ -171,7 +173,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
   /** Delivers the answer, or fails the exchange. */
   #decide(head: Head, body?: Buffer): void {
     const coding = codingOf(head.headers)
-    const failure = fromHead(head, this.#upstream.name, coding, body)
+    const failure = fromHead(head, this.#upstream.name, coding, this.#mayBeOpaque, body)
     if (failure) {
       this.#discardable = MAX_DISCARDED_BYTES
       this.#hurry()

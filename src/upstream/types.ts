@@ -32,6 +32,8 @@ export interface UpstreamRequest {
   /** The body in pieces; emptied once it has been sent and an answer has begun. */
   readonly body: Buffer[]
   readonly lengthBytes: number
+  /** Its answer may be neither JSON nor an event stream. */
+  readonly mayBeOpaque: boolean
   /** Its answer is a stream, which may take many minutes. */
   readonly isLong: boolean
 }

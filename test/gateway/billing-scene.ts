@@ -34,12 +34,17 @@ export interface BillingScene {
 /**
  * A gateway with a price for everything, a key with every limit, and an upstream of its own.
  *
- * @param more `publication` adds fields to the model `m`.
+ * @param more `publication` adds fields to the model `m`; `price` is that of the model `own`.
  */
 export async function billingScene(
-  more: { settings?: string; publication?: string; upstreamUrl?: string } & TestGatewayOptions = {},
+  more: {
+    settings?: string
+    publication?: string
+    price?: string
+    upstreamUrl?: string
+  } & TestGatewayOptions = {},
 ): Promise<BillingScene> {
-  const { settings = '{}', publication = '', upstreamUrl, ...options } = more
+  const { settings = '{}', publication = '', price = '{}', upstreamUrl, ...options } = more
   const upstream = await scriptedUpstream(onTestFinished)
   const base = `base_url: "${upstreamUrl ?? upstream.url}/v1", served_model: served`
   const yaml = `
@@ -54,6 +59,7 @@ publications:
   ranked: { price: { per_search_unit: "0.002" }, bindings: *bound }
   flat: { price: { input: "1", per_request: "0.01" }, bindings: *bound }
   unpriced: { bindings: *bound }
+  own: { price: ${price}, bindings: *bound }
 tenants:
   acme: { billing: prepaid, limits: { rpm: 10000, tpm: 100000000, concurrency: 200 } }
 keys:

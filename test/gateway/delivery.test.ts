@@ -44,6 +44,7 @@ async function delivery(kind: 'stream' | 'json', settle: () => Promise<void>): P
   }
   const filterOptions = {
     format: 'chat',
+    answers: 1,
     nameJson: Buffer.from('"m"'),
     servedModel: 's',
     hideUsage: false,

@@ -19,6 +19,7 @@ export const NAME = 'ext/"mödel"\\😀'
 export function optionsFor(more: Partial<FilterOptions> = {}): FilterOptions {
   return {
     format: 'chat',
+    answers: 1,
     nameJson: Buffer.from(JSON.stringify(NAME)),
     servedModel: SERVED,
     hideUsage: false,

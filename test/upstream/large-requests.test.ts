@@ -42,6 +42,7 @@ async function exchanging(body: Buffer[], isLong = false) {
   const request = {
     upstream,
     method: 'POST' as const,
+    mayBeOpaque: false,
     pathAndQuery: '/',
     headers: [],
     body,

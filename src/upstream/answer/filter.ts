@@ -27,6 +27,8 @@ export interface AnswerFilter {
 
 export interface FilterOptions {
   readonly format: AnswerFormat
+  /** Requested answers: a stream of images ends with the last one. */
+  readonly answers: number
   /** The external model name, as a JSON string. */
   readonly nameJson: Buffer
   /** The model name in the upstream request. */

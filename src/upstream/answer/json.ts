@@ -16,6 +16,7 @@ const FAILED = Buffer.from('"failed"')
 const WATCHED: Readonly<Record<AnswerFormat, ReadonlySet<string>>> = {
   chat: new Set(['model', 'usage', 'meta']),
   messages: new Set(['model', 'usage']),
+  media: new Set(['model', 'usage']),
   responses: new Set(['model', 'usage', 'id', 'output', 'status', 'error']),
 }
 

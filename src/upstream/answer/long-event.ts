@@ -19,6 +19,7 @@ const WATCHED_INSIDE = new Set(['model', 'usage', 'id'])
 const CONTAINERS: Readonly<Record<AnswerFormat, ReadonlySet<string>>> = {
   chat: new Set(),
   messages: new Set(['message']),
+  media: new Set(),
   responses: new Set(['response', 'item']),
 }
 

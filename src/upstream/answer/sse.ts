@@ -14,7 +14,16 @@ const MESSAGE_STOP = Buffer.from('"message_stop"')
 /** Every event of a response begins so, but for its errors. */
 const RESPONSE_PREFIX = '"response.'
 const FAILED = '"response.failed"'
-const ENDS_RESPONSE = new Set(['"response.completed"', '"response.incomplete"', FAILED])
+/** The types of events that end an answer. */
+const ENDS: Readonly<Record<'responses' | 'media', ReadonlySet<string>>> = {
+  responses: new Set(['"response.completed"', '"response.incomplete"', FAILED]),
+  media: new Set([
+    '"image_generation.completed"',
+    '"image_edit.completed"',
+    '"speech.audio.done"',
+    '"transcript.text.done"',
+  ]),
+}
 const QUOTES_BYTES = 2
 const NEWLINE = Buffer.from('\n')
 const NOTHING = Buffer.alloc(0)
@@ -42,6 +51,8 @@ export class SseAnswer implements AnswerFilter {
   #removesLineFeed = false
   /** The last `sequence_number`. */
   #sequence = -1
+  /** Events that ended one of several answers. */
+  #ended = 0
 
   constructor(options: FilterOptions) {
     this.#options = options
@@ -167,7 +178,8 @@ export class SseAnswer implements AnswerFilter {
     this.#finishSeen ||= long.hasFinishReason
     const rest = [...passed, ...long.end()]
     this.#long = undefined
-    if (format !== 'responses' || !ENDS_RESPONSE.has(long.type)) return rest
+    if (format === 'chat' || format === 'messages' || !ENDS[format].has(long.type)) return rest
+    if (format === 'media' && !this.#isLastAnswer()) return rest
     // Clients read an event when its end has arrived: what has passed of it tells them nothing yet.
     this.#errorSeen ||= long.type === FAILED
     this.#withheld ??= []
@@ -207,7 +219,33 @@ export class SseAnswer implements AnswerFilter {
         return this.#lookAnthropic(bytes, event.data, scanner, edits)
       case 'responses':
         return this.#lookResponse(bytes, event.data, scanner, edits)
+      case 'media':
+        return this.#lookMedia(bytes, event.data, scanner, edits)
     }
+  }
+
+  /** An event of an image, of speech or of a transcription: its usage is in the last one. */
+  #lookMedia(bytes: Buffer, data: readonly number[], scanner: AnswerScanner, edits: Edit[]): Ending {
+    const { observer } = this.#options
+    let ending: Ending
+    for (const member of scanner.members) {
+      const { name, kind, start, end } = member
+      if (name === 'model' && kind === 'string') edits.push(this.#named(member))
+      else if (name === 'usage' && kind === 'object') observer.onMember(name, textOf(bytes, data, member))
+      else if (name === 'delta' && kind === 'string') observer.onText(end - start - QUOTES_BYTES)
+      else if (name === 'error' && kind === 'object') ending = 'error'
+      else if (name === 'type' && ENDS.media.has(textOf(bytes, data, member).toString('latin1'))) {
+        ending = scanner.done && this.#isLastAnswer() ? 'last' : ending
+      }
+    }
+    observer.onText(0)
+    return ending
+  }
+
+  /** Each image of several ends with an event of its own. */
+  #isLastAnswer(): boolean {
+    this.#ended++
+    return this.#ended === this.#options.answers
   }
 
   #lookOpenai(bytes: Buffer, event: SseEvent, members: readonly JsonMember[], edits: Edit[]): Ending {
@@ -293,7 +331,7 @@ export class SseAnswer implements AnswerFilter {
       else if (name === 'error' && kind === 'object') ending = 'error'
     }
     if (event === '"error"') return 'error'
-    if (ENDS_RESPONSE.has(event) && done) {
+    if (ENDS.responses.has(event) && done) {
       this.#errorSeen ||= event === FAILED
       return 'last'
     }
