@@ -107,13 +107,14 @@ export function reserve(
     publication: publication.account,
     endpoint: route.target.endpoint.account,
   }
-  const { characters = 0 } = content
+  const { characters = 0, durationMs: { likely: durationMs } = { likely: 0 } } = content
   const images = imagesOf({ produces, answers })
-  const meter = new AnswerMeter(dialect, estimated.likelyInputTokens, characters, images)
+  const inputUnits = characters + durationMs > 0 ? { durationMs, characters, images: 0 } : undefined
+  const meter = new AnswerMeter(dialect, estimated.likelyInputTokens, characters, images, durationMs)
   const { onUpstreamError } = publication
   const logged = dialect === 'embeddings' ? undefined : { path, stream: call.stream }
   return new Bill(
-    { claim, reservation, meter, onUpstreamError, ...dated, call: logged, storedForMs, characters },
+    { claim, reservation, meter, onUpstreamError, ...dated, call: logged, storedForMs, inputUnits },
     ports,
   )
 }
@@ -138,8 +139,7 @@ interface BillTerms {
   readonly call: Hold['call'] | undefined
   /** How long the ids of the answer are known; absent: it is not stored. */
   readonly storedForMs: number | undefined
-  /** Of a text to read aloud. */
-  readonly characters: number
+  readonly inputUnits: Hold['inputUnits']
 }
 
 /**
@@ -204,7 +204,7 @@ export class Bill {
 
   /** Field by field: spreading two objects creates another hidden class, which slows down all readers. */
   #hold(): Hold {
-    const { reservation, call, text, characters } = this.#terms
+    const { reservation, call, text, inputUnits } = this.#terms
     const { requestId, attempt, key, tenant, publication, endpoint } = this.#claim
     const { openedAtMs, deadlineMs, amountNano, tokens, inputTokens, inputAmountNano, prepaid } =
       reservation.hold
@@ -221,7 +221,7 @@ export class Bill {
       tokens,
       inputTokens,
       inputAmountNano,
-      inputUnits: characters > 0 ? { durationMs: 0, characters, images: 0 } : undefined,
+      inputUnits,
       prepaid,
       call,
       price: text,

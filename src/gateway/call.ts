@@ -6,6 +6,7 @@ import { Utf8Check } from '../base/json/utf8.ts'
 import { extract } from '../base/splice.ts'
 import { readBody } from '../http/body.ts'
 import { type BodyFields, INFERENCE_PATHS, type InferencePath } from '../schema/paths.ts'
+import type { Upload } from './upload.ts'
 
 /** An inference request's body: its bytes, and the few fields that the gateway reads from them. */
 export interface Call {
@@ -26,6 +27,8 @@ export interface Call {
   readonly answers: number
   /** The stored response that this call continues; only on paths that can. */
   readonly previousResponseId: string | undefined
+  /** The body, if it is no JSON; `pieces` is empty then. */
+  readonly upload: Upload | undefined
 }
 
 /** The members at the root that the gateway reads, by name. */
@@ -44,6 +47,7 @@ export function emptyCall(model: string): Call {
     outputLimit: undefined,
     answers: 1,
     previousResponseId: undefined,
+    upload: undefined,
   }
 }
 
@@ -180,6 +184,7 @@ function toCall(
     outputLimit,
     answers,
     previousResponseId: read.refersToStored ? previousResponse(pieces, fields) : undefined,
+    upload: undefined,
   }
 }
 
@@ -245,7 +250,8 @@ function kindsOf(name: string, read: FieldKinds): readonly JsonKind[] | undefine
   return Object.hasOwn(read, name) ? read[name] : undefined
 }
 
-function readCount(field: string, json: string, max: number): number {
+/** @throws {GwError} invalid_parameter. */
+export function readCount(field: string, json: string, max = MAX_ANSWERS): number {
   const value = Number(json)
   if (Number.isSafeInteger(value) && value >= 0 && value <= max) return value
   const range = max === Number.MAX_SAFE_INTEGER ? '0 or more' : `0 to ${max}`

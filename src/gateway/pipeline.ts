@@ -1,15 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GwError } from '../base/catalogue/wire.ts'
 import type { Random } from '../base/random.ts'
+import type { SpoolFolder } from '../http/spool.ts'
 import { admit, checkStanding } from '../limits/authorise.ts'
 import { measureContent } from '../limits/content.ts'
 import { identify } from '../limits/identify.ts'
 import type { InferencePath } from '../schema/paths.ts'
 import type { KeyEntry, Snapshot } from '../snapshot/types.ts'
 import { Route, type RoutePorts } from '../upstream/routing/route.ts'
-import { readCall } from './call.ts'
+import { type Call, readCall } from './call.ts'
 import { CLIENT_GONE, type Delivered } from './endings.ts'
 import { ProxiedRequest, type ProxyPorts } from './proxied-request.ts'
+import { readUpload } from './read-upload.ts'
 import type { RequestContext } from './request-context.ts'
 import { continued, locate } from './stored-responses.ts'
 
@@ -18,6 +20,8 @@ export interface PipelinePorts extends ProxyPorts {
   readonly current: () => Snapshot | undefined
   readonly routing: RoutePorts
   readonly random: Random
+  /** For bodies that are too large for memory. */
+  readonly spools: SpoolFolder
 }
 
 /**
@@ -45,14 +49,40 @@ export async function serveInference(
   const kind = path.dialect ? 'inference' : 'count'
   context.rateHeaders = () => ports.limiter.rateHeaders(path.protocol, key, kind)
   checkStanding(key, snapshot)
-  const call = await readCall(req, path, snapshot.bodyLimitBytes)
+  const call = path.upload
+    ? await readUpload(req, path, snapshot.bodyLimitBytes, ports.spools)
+    : await readCall(req, path, snapshot.bodyLimitBytes)
   if (!call) return CLIENT_GONE
+  const entered = { snapshot, key, path, query, context, call, res }
+  if (!call.upload) return serveCall(entered, ports)
+  try {
+    return await serveCall(entered, ports)
+  } finally {
+    await call.upload.close()
+  }
+}
+
+/** A request whose body has been read. */
+interface Entered {
+  readonly snapshot: Snapshot
+  readonly key: KeyEntry
+  readonly path: InferencePath
+  readonly query: string
+  readonly context: RequestContext
+  readonly call: Call
+  readonly res: ServerResponse
+}
+
+async function serveCall(
+  { snapshot, key, path, query, context, call, res }: Entered,
+  ports: PipelinePorts,
+): Promise<Delivered> {
   context.bodyRead()
   context.stream = call.stream
   context.askedModel = call.model
   const permit = admit(key, snapshot, call.model)
   context.model = permit.publication.name
-  const content = measureContent(call, path.fields.content, path.protocol)
+  const content = call.upload?.content ?? measureContent(call, path.fields.content, path.protocol)
   const location = path.fields.refersToStored ? await locate(call, content, key, ports.ledger) : undefined
   const route = new Route(permit.publication, path, ports.routing, sourceOf(key), location?.endpoint)
   context.endpoint = route.target.endpoint.name

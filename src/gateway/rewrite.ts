@@ -26,6 +26,7 @@ export function editsFor(
   path: InferencePath,
   cap?: OutputCapEdit,
 ): { readonly edits: readonly Edit[]; readonly hideUsage: boolean } {
+  if (call.upload) return { edits: call.upload.named(target.servedModel), hideUsage: false }
   if (!call.modelAt) return { edits: [], hideUsage: false }
   const { start, end } = call.modelAt
   const named: Edit = { start, end, bytes: target.servedJson }
@@ -58,6 +59,7 @@ export function upstreamRequest(
   query: string,
   context: Pick<RequestContext, 'corsHeaders'>,
 ): UpstreamRequest {
+  const { upload } = call
   let grown = 0
   for (const edit of edits) grown += edit.bytes.length - (edit.end - edit.start)
   return {
@@ -65,7 +67,7 @@ export function upstreamRequest(
     method: path.method ?? 'POST',
     pathAndQuery: path.suffix + query,
     headers: context.corsHeaders.length > 0 ? withoutOrigin(rawHeaders) : rawHeaders,
-    body: splice(call.pieces, edits),
+    body: upload ? () => upload.read(edits) : splice(call.pieces, edits),
     lengthBytes: call.lengthBytes + grown,
     mayBeOpaque: path.mayBeOpaque === true,
     isLong: call.stream,

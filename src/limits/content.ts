@@ -11,6 +11,7 @@ import {
   type Medium,
   mediaTokens,
   mediumOf,
+  recordingMs,
 } from './media.ts'
 
 /** The parts of a body that are measured. */
@@ -31,6 +32,8 @@ export interface Content {
   readonly prompts?: number
   /** Characters of a text that is read aloud. */
   readonly characters?: number
+  /** Of recordings: an upper bound, and the probable one. */
+  readonly durationMs?: { readonly bound: number; readonly likely: number }
   /** Ids of stored items that the input refers to. */
   readonly references?: readonly string[]
 }
@@ -177,6 +180,8 @@ class ContentWalker {
   mediaBytes = 0
   /** Characters of a text that is read aloud. */
   readonly characters?: number
+  /** Of recordings: an upper bound, and the probable one. */
+  readonly durationMs?: { readonly bound: number; readonly likely: number }
   /** Ids of stored items. */
   readonly references: string[] = []
   readonly #cursor: JsonCursor
@@ -386,4 +391,34 @@ const PLAIN = /^[a-z_]*$/
 
 function folded(name: string): string {
   return PLAIN.test(name) ? name : name.normalize('NFKC').toLowerCase()
+}
+
+/** A part of an upload. */
+interface UploadPart {
+  readonly filename: string | undefined
+  readonly start: number
+  readonly end: number
+}
+
+/** Measures an upload: its fields are text, its files images or recordings. */
+export function measureUpload(parts: readonly UploadPart[], medium: 'audio' | 'images'): Content {
+  let textBytes = 0
+  let bound = 0
+  let likely = 0
+  const durationMs = { bound: 0, likely: 0 }
+  for (const { filename, start, end } of parts) {
+    const bytes = end - start
+    if (filename === undefined) {
+      textBytes += bytes
+      continue
+    }
+    const tokens = mediaTokens(medium === 'images' ? 'image' : 'audio', 'openai', (bytes * 4) / 3)
+    bound += tokens.bound
+    likely += tokens.likely
+    if (medium === 'images') continue
+    const duration = recordingMs(bytes)
+    durationMs.bound += duration.bound
+    durationMs.likely += duration.likely
+  }
+  return { textBytes, media: { bound, likely }, ...(durationMs.bound > 0 && { durationMs }) }
 }

@@ -15,12 +15,13 @@ export const PRODUCES = {
   images: 'images',
   speech: 'speech',
   moderations: 'verdicts',
+  transcription: 'transcript',
 } as const satisfies Record<UsageDialect, string>
 
 /** The parts of a request that determine its hold. */
 export interface Demand {
   /** Embeddings, rankings and verdicts of a moderation have no output tokens. */
-  readonly produces: 'text' | 'embeddings' | 'ranking' | 'images' | 'speech' | 'verdicts'
+  readonly produces: 'text' | 'embeddings' | 'ranking' | 'images' | 'speech' | 'verdicts' | 'transcript'
   readonly content: Content
   /** The output limit of the client. */
   readonly outputLimit?: number | undefined
@@ -84,11 +85,21 @@ export function estimate(demand: Demand, publication: Terms): Estimate {
   const cap = capOf(demand, price)
   if (!price)
     return { inputTokens, outputTokens, amountNano: 0n, likelyInputTokens, likelyInputNano: 0n, cap }
-  const { characters = 0 } = demand.content
+  const { characters = 0, durationMs } = demand.content
   const searchUnits = demand.produces === 'ranking' ? Math.ceil(inputTokens / DOCUMENTS_PER_SEARCH_UNIT) : 0
   const images = imagesOf(demand)
-  const amountNano = atMost(dearest(price, inputTokens, { outputTokens, searchUnits, characters, images }))
-  const likelyInputNano = atMost(cost(price, usageOf({ inputTokens: likelyInputTokens, characters })))
+  const amountNano = atMost(
+    dearest(price, inputTokens, {
+      outputTokens,
+      searchUnits,
+      characters,
+      images,
+      durationMs: durationMs?.bound ?? 0,
+    }),
+  )
+  const likelyInputNano = atMost(
+    cost(price, usageOf({ inputTokens: likelyInputTokens, characters, durationMs: durationMs?.likely ?? 0 })),
+  )
   return { inputTokens, outputTokens, amountNano, likelyInputTokens, likelyInputNano, cap }
 }
 
@@ -147,6 +158,11 @@ const IMAGE_OUTPUT_TOKENS = 8_192
 /** Speech has about 20 tokens a second, in which one reads some 15 characters. */
 const SPEECH_TOKENS_PER_CHARACTER = 4
 
+/** Fast speech has five words a second. */
+const TRANSCRIPT_TOKENS_PER_SECOND = 8
+/** Those of OpenAI have at most 2,000 tokens for each of at most a few parts of 25 MB. */
+const TRANSCRIPT_TOKENS = 16_384
+
 /** A limit of 0 counts as none: some servers interpret it as "unlimited". */
 function outputBound(demand: Demand, published: number | undefined): number {
   const { outputLimit: asked = 0, produces, content } = demand
@@ -159,6 +175,10 @@ function outputBound(demand: Demand, published: number | undefined): number {
       return Math.min((published ?? IMAGE_OUTPUT_TOKENS) * answersOf(demand), MAX_OUTPUT_TOKENS)
     case 'speech':
       return Math.min((content.characters ?? 0) * SPEECH_TOKENS_PER_CHARACTER, MAX_OUTPUT_TOKENS)
+    case 'transcript': {
+      const seconds = (content.durationMs?.bound ?? 0) / 1_000
+      return Math.min(Math.ceil(seconds * TRANSCRIPT_TOKENS_PER_SECOND), published ?? TRANSCRIPT_TOKENS)
+    }
     case 'embeddings':
     case 'ranking':
     case 'verdicts':

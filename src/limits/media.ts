@@ -62,6 +62,12 @@ export function mediaTokens(medium: Medium, dialect: MediaDialect, base64Bytes?:
 /** An earlier audio answer, referenced by its id: the longest of an OpenAI model. */
 export const EARLIER_ANSWER_AUDIO: MediaTokens = { bound: 16_384, likely: NAMED_AUDIO_LIKELY }
 
+/** The duration of a recording, by its size. */
+export function recordingMs(bytes: number): { readonly bound: number; readonly likely: number } {
+  const ms = (bytesPerSecond: number) => Math.ceil((bytes * 1_000) / bytesPerSecond)
+  return { bound: ms(SECOND.leastBytes), likely: ms(SECOND.likelyBytes) }
+}
+
 function heard(bytes: number): MediaTokens {
   const bound = LEAST_AUDIO_TOKENS + Math.ceil((bytes / SECOND.leastBytes) * SECOND.boundTokens)
   const likely = Math.ceil((bytes / SECOND.likelyBytes) * SECOND.likelyTokens)

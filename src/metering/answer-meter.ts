@@ -9,6 +9,7 @@ const TEXT_DIALECTS: ReadonlySet<UsageDialect> = new Set([
   'completions',
   'responses',
   'anthropic_messages',
+  'transcription',
 ])
 
 /** Limit of recorded ids of one answer. */
@@ -27,6 +28,8 @@ export interface Measured {
   /** Known before the answer: the text to read aloud, and the requested images. */
   readonly characters: number
   readonly images: number
+  /** The probable duration of a recording in the request. */
+  readonly durationMs: number
 }
 
 /**
@@ -40,6 +43,7 @@ export class AnswerMeter {
   readonly #inputTokens: number
   readonly #characters: number
   readonly #images: number
+  readonly #durationMs: number
   #fields: Fields | undefined
   #meta: Fields | undefined
   #isFinal = false
@@ -48,7 +52,8 @@ export class AnswerMeter {
   #storedIds: Set<string> | undefined
 
   /** @param inputTokens The estimated input. */
-  constructor(dialect: UsageDialect, inputTokens: number, characters = 0, images = 0) {
+  constructor(dialect: UsageDialect, inputTokens: number, characters = 0, images = 0, durationMs = 0) {
+    this.#durationMs = durationMs
     this.#dialect = dialect
     this.#inputTokens = inputTokens
     this.#characters = characters
@@ -105,6 +110,7 @@ export class AnswerMeter {
       inputTokens: this.#inputTokens,
       characters: this.#characters,
       images: this.#images,
+      durationMs: this.#durationMs,
     }
   }
 
@@ -115,6 +121,8 @@ export class AnswerMeter {
         return this.#fields && openaiChat(this.#fields)
       case 'moderations':
         return this.#fields ? openaiChat(this.#fields) : usageOf({})
+      case 'transcription':
+        return this.#fields && transcription(this.#fields)
       case 'images':
       case 'speech':
       case 'responses':
@@ -147,6 +155,14 @@ function response(fields: Fields): Usage | undefined {
     cacheWrite: details['cache_write_tokens'] ?? 0,
     output: fields['output_tokens'],
   })
+}
+
+/** By tokens, or by the duration of the recording. */
+function transcription(fields: Fields): Usage | undefined {
+  const { seconds } = fields
+  if (typeof seconds !== 'number') return response(fields)
+  const durationMs = Math.round(seconds * 1_000)
+  return isCount(durationMs) ? usageOf({ durationMs }) : undefined
 }
 
 function anthropicMessages(fields: Fields): Usage | undefined {

@@ -71,7 +71,11 @@ function charged({ outcome, usage: measured, price }: RequestEnd, flag?: Flag): 
     flags.push('estimated')
   }
   if (!price) flags.push('unpriced')
-  const { characters, images } = measured
+  const { characters, images, durationMs } = measured
+  if (durationMs > 0 && usage.durationMs === 0 && price !== undefined && price.secondNano > 0n) {
+    usage = { ...usage, durationMs }
+    if (!flags.includes('estimated')) flags.push('estimated')
+  }
   if (characters > 0) usage = { ...usage, characters }
   if (images > 0 && isAnswered) usage = { ...usage, images }
   return { charge: { usage, amountNano: price ? cost(price, usage) : 0n, flags } }

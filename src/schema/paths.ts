@@ -11,6 +11,7 @@ export type UsageDialect =
   | 'images'
   | 'speech'
   | 'moderations'
+  | 'transcription'
 
 /**
  * Formats of answers, whole and streamed, by where they have the model name, the usage and their end; `media` are images,
@@ -46,6 +47,8 @@ export interface InferencePath {
   readonly dialect?: UsageDialect
   readonly format: AnswerFormat
   readonly fields: BodyFields
+  /** The body is multipart/form-data, with files of this medium. */
+  readonly upload?: 'audio' | 'images'
   /** Its answer may be neither JSON nor an event stream, such as audio. */
   readonly mayBeOpaque?: boolean
   /** A stream has its usage only if `stream_options.include_usage` asks for it. */
@@ -142,6 +145,35 @@ const PATHS = [
     dialect: 'speech',
     format: 'media',
     fields: { content: { name: 'input', form: 'characters' } },
+    mayBeOpaque: true,
+  },
+  {
+    path: '/v1/images/edits',
+    suffix: '/images/edits',
+    protocol: 'openai',
+    dialect: 'images',
+    format: 'media',
+    fields: { answers: ['n'] },
+    upload: 'images',
+  },
+  {
+    path: '/v1/audio/transcriptions',
+    suffix: '/audio/transcriptions',
+    protocol: 'openai',
+    dialect: 'transcription',
+    format: 'media',
+    fields: {},
+    upload: 'audio',
+    mayBeOpaque: true,
+  },
+  {
+    path: '/v1/audio/translations',
+    suffix: '/audio/translations',
+    protocol: 'openai',
+    dialect: 'transcription',
+    format: 'media',
+    fields: {},
+    upload: 'audio',
     mayBeOpaque: true,
   },
   {

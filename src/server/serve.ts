@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import type { Log } from '../base/log.ts'
 import { pooledRandom } from '../base/random.ts'
@@ -7,6 +8,7 @@ import { Drains, InFlightRequests } from '../gateway/endings.ts'
 import { startGateway } from '../gateway/server.ts'
 import { sendJson } from '../http/json.ts'
 import type { ListenAddress, Listener } from '../http/listen.ts'
+import { SpoolFolder } from '../http/spool.ts'
 import { UNMEASURED } from '../metering/request-log.ts'
 import { healthAnswer } from '../services/health.ts'
 import { unservable } from '../services/serve-check.ts'
@@ -24,6 +26,9 @@ import { Reloader } from './reloader.ts'
 import { RevisionRetention } from './revision-retention.ts'
 import type { Failure, ServeOptions, ServePorts, Serving } from './serving.ts'
 import { Upstreams } from './upstreams.ts'
+
+/** Uploads beyond 256 KiB wait in temporary files, of 1 GiB in all. */
+const SPOOLS = { memoryBytes: 262_144, capacityBytes: 1_073_741_824 } as const
 
 /** How long clients have to read the error when their answers are cut off. */
 const FAREWELL_MS = 1_000
@@ -154,6 +159,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         routing: upstreams.routing,
         drains: new Drains(),
         inFlightRequests,
+        spools: new SpoolFolder({ ...SPOOLS, folder: tmpdir(), random }),
         limiter: ledgerRuntime.limiter,
         ledger: ledgerRuntime.ledger,
         clock,

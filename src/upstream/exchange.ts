@@ -244,7 +244,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
   /** Empties the request body: undici would keep it until the answer ends. */
   #release(): void {
     if (!this.#hasHead || !this.#sent || !this.#request) return
-    this.#request.body.length = 0
+    if (Array.isArray(this.#request.body)) this.#request.body.length = 0
     this.#request = undefined
   }
 
@@ -290,7 +290,12 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
  * The body for undici: one buffer, which is cheapest, or a list. undici retains the body until the answer ends, including
  * the slab of a small buffer; a list can be emptied before.
  */
-function sendable({ body, lengthBytes, isLong }: UpstreamRequest): Buffer | readonly Buffer[] {
+function sendable({
+  body,
+  lengthBytes,
+  isLong,
+}: UpstreamRequest): Buffer | readonly Buffer[] | AsyncIterable<Buffer> {
+  if (!Array.isArray(body)) return body()
   if (lengthBytes > JOIN_BYTES) return body
   const [only] = body
   const joined = body.length === 1 && only ? only : Buffer.concat(body)

@@ -29,8 +29,8 @@ export interface UpstreamRequest {
   readonly pathAndQuery: string
   /** The client's headers as received; names and values alternate. */
   readonly headers: readonly string[]
-  /** The body in pieces; emptied once it has been sent and an answer has begun. */
-  readonly body: Buffer[]
+  /** The body in pieces, emptied once it has been sent and an answer has begun; or a function that reads it anew. */
+  readonly body: Buffer[] | (() => AsyncIterable<Buffer>)
   readonly lengthBytes: number
   /** Its answer may be neither JSON nor an event stream. */
   readonly mayBeOpaque: boolean

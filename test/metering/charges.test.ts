@@ -29,7 +29,15 @@ const ZERO: Usage = { ...EXACT, inputTokens: 0, outputTokens: 0 }
 const INPUT_ESTIMATE: Usage = { ...EXACT, inputTokens: 50, outputTokens: 0 }
 const ESTIMATE: Usage = { ...EXACT, inputTokens: 50, outputTokens: 5 }
 
-const REPORTED = { reported: EXACT, isFinal: true, textBytes: 20, inputTokens: 50, characters: 0, images: 0 }
+const REPORTED = {
+  reported: EXACT,
+  isFinal: true,
+  textBytes: 20,
+  inputTokens: 50,
+  characters: 0,
+  images: 0,
+  durationMs: 0,
+}
 const UNREPORTED = { ...REPORTED, reported: undefined, isFinal: false }
 const NO_TEXT = { ...UNREPORTED, textBytes: 0 }
 

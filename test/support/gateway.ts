@@ -7,6 +7,7 @@ import { Drains, InFlightRequests } from '../../src/gateway/endings.ts'
 import type { MetricsPort } from '../../src/gateway/metrics.ts'
 import { startGateway } from '../../src/gateway/server.ts'
 import { sendJson } from '../../src/http/json.ts'
+import { SpoolFolder } from '../../src/http/spool.ts'
 import { Limiter } from '../../src/limits/limiter.ts'
 import { type RequestMeter, UNMEASURED } from '../../src/metering/request-log.ts'
 import { Upstreams } from '../../src/server/upstreams.ts'
@@ -15,6 +16,7 @@ import { SnapshotHolder } from '../../src/snapshot/holder.ts'
 import type { KeyEntry, Snapshot } from '../../src/snapshot/types.ts'
 import type { Probe } from '../../src/upstream/probe.ts'
 import { type MemoryLedger, memoryLedger } from './memory-ledger.ts'
+import { tempDir } from './temp-dir.ts'
 import type { WhenOver } from './when-over.ts'
 
 /** A gateway on port 0 over a configuration in YAML, without a store: what it serves is the test's to change. */
@@ -28,6 +30,8 @@ export interface TestGateway {
   readonly ledger: MemoryLedger
   readonly limiter: Limiter
   readonly upstreams: Upstreams
+  /** Where uploads wait. */
+  readonly spools: SpoolFolder
   /** What it serves now. */
   snapshot(): Snapshot
   /** A key as the limits know it now. */
@@ -119,6 +123,12 @@ export async function testGateway(
     if (readers.length > 0) given++
     readers.shift()?.(entry)
   }
+  const spools = new SpoolFolder({
+    folder: tempDir(whenOver).path,
+    random: systemRandom,
+    memoryBytes: 65_536,
+    capacityBytes: 1_073_741_824,
+  })
   const listener = await startGateway(
     { host: '127.0.0.1', port: 0 },
     {
@@ -127,6 +137,7 @@ export async function testGateway(
       routing: upstreams.routing,
       drains: new Drains(),
       inFlightRequests: new InFlightRequests(),
+      spools,
       limiter,
       ledger,
       clock,
@@ -148,6 +159,7 @@ export async function testGateway(
     ledger,
     limiter,
     upstreams,
+    spools,
     snapshot() {
       const snapshot = holder.current()
       if (!snapshot) throw new Error('nothing is served yet')

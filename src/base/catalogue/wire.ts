@@ -55,6 +55,12 @@ export const WIRE_ERRORS = {
     title: 'The body is not a JSON object in UTF-8.',
     hint: 'Send one JSON object, without a byte order mark, at most 128 levels deep.',
   },
+  invalid_multipart: {
+    ...invalid,
+    status: 400,
+    title: 'The body is not multipart/form-data as RFC 7578 defines it.',
+    hint: 'Send the fields and the file as a form, with one boundary; any HTTP client does.',
+  },
   invalid_model: {
     ...invalid,
     status: 400,

@@ -26,6 +26,7 @@ export const OPERATIONS = {
   images: 'generate_image',
   speech: 'generate_speech',
   moderations: 'moderate',
+  transcription: 'transcribe',
   anthropic_messages: 'chat',
   embeddings: 'embeddings',
   rerank: 'rerank',
