@@ -4,6 +4,7 @@ export type Fields = { readonly [field: string]: unknown }
 /** The answer of a route with status 200. */
 export type DemoAnswer =
   | { readonly kind: 'json'; readonly body: unknown }
+  | { readonly kind: 'bytes'; readonly contentType: string; readonly body: Buffer }
   /** Whole Server-Sent Events, each with its empty line, written at the server's pace. */
   | { readonly kind: 'stream'; readonly events: readonly string[] }
 

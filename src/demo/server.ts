@@ -17,6 +17,7 @@ import {
 import { countTokens, messages } from './anthropic-messages.ts'
 import { completions } from './completions.ts'
 import { embeddings } from './embeddings.ts'
+import { images, moderations, speech, transcription } from './media.ts'
 import { findModel, listModels } from './models.ts'
 import { chatCompletions } from './openai-chat.ts'
 import { rerank } from './rerank.ts'
@@ -47,6 +48,15 @@ const ROUTES: ReadonlyMap<string, DemoRoute> = new Map<string, DemoRoute>([
   ['/v1/messages/count_tokens', countTokens],
   ['/v1/embeddings', embeddings],
   ['/v1/rerank', rerank],
+  ['/v1/images/generations', images],
+  ['/v1/audio/speech', speech],
+  ['/v1/moderations', moderations],
+])
+/** Routes of multipart/form-data. */
+const FORM_ROUTES: ReadonlyMap<string, DemoRoute> = new Map<string, DemoRoute>([
+  ['/v1/images/edits', images],
+  ['/v1/audio/transcriptions', transcription],
+  ['/v1/audio/translations', transcription],
 ])
 const MODELS_PATH = '/v1/models'
 const LIMIT_BYTES = 33_554_432
@@ -96,6 +106,8 @@ async function serve(
   try {
     const answer = await answerTo(req, res, path, scene)
     if (answer.kind === 'json') sendJson(res, 200, answer.body)
+    else if (answer.kind === 'bytes')
+      res.writeHead(200, { 'content-type': answer.contentType }).end(answer.body)
     else streamEvents(res, answer.events, options)
   } catch (error) {
     if (res.destroyed) return // the client left while its body was read
@@ -115,6 +127,11 @@ async function answerTo(
   if (route !== undefined) {
     expectMethod(req, res, 'POST')
     return route(await readFields(req), scene)
+  }
+  const formRoute = FORM_ROUTES.get(path)
+  if (formRoute !== undefined) {
+    expectMethod(req, res, 'POST')
+    return formRoute(await readForm(req), scene)
   }
   const stored = storedResponse(req.method ?? '', path, scene.responses)
   if (stored) return stored
@@ -138,7 +155,17 @@ function expectMethod(req: IncomingMessage, res: ServerResponse, method: 'GET' |
   throw new DemoFault(405, `this path takes ${method} only`)
 }
 
-async function readFields(req: IncomingMessage): Promise<Fields> {
+async function readForm(req: IncomingMessage): Promise<Fields> {
+  const body = new Uint8Array(await readBytes(req))
+  const headers = { 'content-type': req.headers['content-type'] ?? '' }
+  try {
+    return Object.fromEntries(await new Response(body, { headers }).formData())
+  } catch {
+    throw new DemoFault(400, 'We could not parse the form of your request.')
+  }
+}
+
+async function readBytes(req: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   let lengthBytes = 0
   // A rejection must not destroy the request: its socket carries the answer.
@@ -147,9 +174,14 @@ async function readFields(req: IncomingMessage): Promise<Fields> {
     if (lengthBytes > LIMIT_BYTES) throw new DemoFault(413, `the body is larger than ${LIMIT_BYTES} bytes`)
     chunks.push(chunk)
   }
+  return Buffer.concat(chunks)
+}
+
+async function readFields(req: IncomingMessage): Promise<Fields> {
+  const bytes = await readBytes(req)
   let body: unknown
   try {
-    body = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+    body = JSON.parse(bytes.toString('utf8'))
   } catch {
     throw new DemoFault(400, 'We could not parse the JSON body of your request.')
   }

@@ -202,6 +202,58 @@ export const OPENAI_CALLS: readonly Call[] = [
     },
   },
   {
+    title: 'openai: images are made and edited, and streamed',
+    async run(door) {
+      const model = door.models.chat
+      const { images } = openai(door)
+      const made = await images.generate({ model, prompt: 'a cat', n: 2 })
+      expect(made.data).toHaveLength(2)
+      expect(made.usage).toMatchObject({ input_tokens: 2, output_tokens: 544 })
+      const image = new File([new Uint8Array(1_000)], 'cat.png', { type: 'image/png' })
+      const edited = await images.edit({ model, image, prompt: 'a dog' })
+      expect(edited.data).toMatchObject([{ b64_json: expect.any(String) as string }])
+      const events = []
+      for await (const event of await images.generate({ model, prompt: 'a cat', stream: true }))
+        events.push(event)
+      expect(events).toMatchObject([{ type: 'image_generation.completed', usage: { output_tokens: 272 } }])
+    },
+  },
+  {
+    title: 'openai: a text is read aloud, and a recording is written down, in each form',
+    async run(door) {
+      const model = door.models.chat
+      const { audio } = openai(door)
+      const spoken = await audio.speech.create({
+        model,
+        input: 'Hello!',
+        voice: 'alloy',
+        response_format: 'wav',
+      })
+      const bytes = new Uint8Array(await spoken.arrayBuffer())
+      expect(bytes.length).toBe(44 + 6 * 400)
+      const file = new File([bytes], 'hello.wav', { type: 'audio/wav' })
+      const said = `You sent ${bytes.length} bytes.`
+      expect(await audio.transcriptions.create({ model, file })).toMatchObject({
+        text: said,
+        usage: { type: 'duration', seconds: 1 },
+      })
+      expect(await audio.transcriptions.create({ model, file, response_format: 'text' })).toBe(said)
+      const events = []
+      for await (const event of await audio.transcriptions.create({ model, file, stream: true }))
+        events.push(event)
+      expect(events).toMatchObject([{ delta: said }, { type: 'transcript.text.done', text: said }])
+      expect(await audio.translations.create({ model, file })).toMatchObject({ text: said })
+    },
+  },
+  {
+    title: 'openai: a moderation gives a verdict for each text',
+    async run(door) {
+      const model = door.models.chat
+      const verdict = await openai(door).moderations.create({ model, input: ['one', 'two'] })
+      expect(verdict).toMatchObject({ model, results: [{ flagged: false }, { flagged: false }] })
+    },
+  },
+  {
     title: 'openai: a request without messages raises BadRequestError, an unknown model NotFoundError',
     async run(door) {
       const broken = openai(door).chat.completions.create({ model: door.models.chat, messages: [] })
