@@ -114,10 +114,24 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   },
   'Vercel AI SDK, OpenAI models': {
     url: /baseURL: '([^']+)'/,
-    appends: '/chat/completions',
+    appends: '/responses',
     header: 'authorization',
     key: JS_KEY,
     model: /gw\('([^']+)'\)/,
+  },
+  'OpenAI Agents SDK, JavaScript': {
+    url: /baseURL: '([^']+)'/,
+    appends: '/responses',
+    header: 'authorization',
+    key: JS_KEY,
+    model: /model: '([^']+)'/,
+  },
+  Codex: {
+    url: /base_url = "([^"]+)"/,
+    appends: '/responses',
+    header: 'authorization',
+    key: /env_key = "GW_KEY"\nwire_api = "responses"/,
+    model: /model = "([^"]+)"/,
   },
   'Vercel AI SDK, Anthropic models': {
     url: /baseURL: '([^']+)'/,
@@ -165,22 +179,31 @@ describe('docs/clients.md, checked by address, path and header', () => {
       .replace('http://host.docker.internal:8090', gateway.gatewayUrl)
       .replace(ADDRESS, gateway.gatewayUrl)
     expect(here.startsWith(gateway.gatewayUrl)).toBe(true)
-    const isChat = shape.appends === '/chat/completions'
+    const isAnthropic = shape.appends.endsWith('/messages')
     const model = shape.model.exec(text)?.[1] ?? 'chat'
     // Claude Code and the SDK of Anthropic add a query for their beta features.
-    const answer = await fetch(here + shape.appends + (isChat ? '' : '?beta=true'), {
+    const answer = await fetch(here + shape.appends + (isAnthropic ? '?beta=true' : ''), {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
         ...(shape.header === 'x-api-key' ? { 'x-api-key': key } : { authorization: `Bearer ${key}` }),
-        ...(!isChat && { 'anthropic-version': '2023-06-01', 'anthropic-beta': 'some-feature-2026-01-01' }),
+        ...(isAnthropic && {
+          'anthropic-version': '2023-06-01',
+          'anthropic-beta': 'some-feature-2026-01-01',
+        }),
       },
-      body: JSON.stringify({ model, max_tokens: 64, messages: [{ role: 'user', content: 'Hello!' }] }),
+      body: JSON.stringify({
+        model,
+        ...(shape.appends === '/responses'
+          ? { input: 'Hello!' }
+          : { max_tokens: 64, messages: [{ role: 'user', content: 'Hello!' }] }),
+      }),
     })
-    expect([answer.status, await answer.json()]).toEqual([
-      200,
-      expect.objectContaining(isChat ? { object: 'chat.completion', model } : { type: 'message', model }),
-    ])
+    const said = {
+      '/chat/completions': { object: 'chat.completion' },
+      '/responses': { object: 'response' },
+    }[shape.appends] ?? { type: 'message' }
+    expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ ...said, model })])
   })
 
   test('the configuration of Continue is YAML with one model', () => {
@@ -192,7 +215,7 @@ describe('docs/clients.md, checked by address, path and header', () => {
 
   test('has a check for each of its headings', () => {
     const run = ['curl', 'OpenAI SDK, JavaScript', 'Anthropic SDK, JavaScript']
-    const without = ['Codex', 'Any other']
+    const without = ['Any other']
     expect(new Set(BLOCKS.keys())).toEqual(new Set([...run, ...Object.keys(SHAPES), ...without]))
     for (const heading of without) expect(BLOCKS.get(heading)).toBe('')
   })

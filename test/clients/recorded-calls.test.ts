@@ -80,7 +80,7 @@ describe.each([...new Set(CALLS.map(({ client }) => client))])('%s, as it was re
     expect(answer.values('content-type')).toEqual([straight.contentType])
     const logged = await loggedFor(gateway, answer)
     expect(logged).toMatchObject({ outcome: 'answered', ...straight.usage })
-    expect(logged['marks'] ?? []).not.toContain('estimated')
+    expect(logged['flags'] ?? []).not.toContain('estimated')
   })
 })
 

@@ -24,7 +24,7 @@ interface VendorRequest {
   readonly stream_options?: { readonly include_usage?: boolean } | null
   readonly messages?: readonly { readonly role: string; readonly content: unknown }[]
   readonly tools?: readonly unknown[]
-  readonly input?: readonly string[]
+  readonly input?: string | readonly unknown[]
   readonly encoding_format?: string
   readonly documents?: readonly string[]
 }
@@ -41,6 +41,7 @@ export function vendorAnswer(target: string, body: string): VendorAnswer {
   const request = JSON.parse(body) as VendorRequest
   const path = target.split('?', 1)[0] ?? ''
   if (path.endsWith('/chat/completions')) return chat(request)
+  if (path.endsWith('/responses') || path.endsWith('/responses/compact')) return response(request)
   if (path.endsWith('/messages')) return message(request)
   if (path.endsWith('/embeddings')) return embeddings(request)
   if (path.endsWith('/rerank')) return rerank(request)
@@ -124,10 +125,59 @@ function message(request: VendorRequest): VendorAnswer {
   return { contentType: EVENTS_TYPE, text, usage }
 }
 
+/** Whole, or as events: an item of text or a call of the tool. */
+function response(request: VendorRequest): VendorAnswer {
+  const usage = billed(request, 3, 2)
+  const item = callsTool(request)
+    ? {
+        type: 'function_call',
+        id: 'fc_1',
+        call_id: 'call_1',
+        name: 'get_weather',
+        arguments: FRAGMENTS.join(''),
+      }
+    : {
+        type: 'message',
+        id: 'msg_1',
+        role: 'assistant',
+        status: 'completed',
+        content: [{ type: 'output_text', text: WORDS.join(''), annotations: [] }],
+      }
+  const details = {
+    input_tokens: usage.input_tokens,
+    input_tokens_details: {
+      cached_tokens: usage.cached_input_tokens,
+      cache_write_tokens: usage.cache_write_tokens,
+    },
+    output_tokens: usage.output_tokens,
+    output_tokens_details: { reasoning_tokens: 1 },
+    total_tokens: usage.input_tokens + usage.output_tokens,
+  }
+  const head = { id: 'resp_1', object: 'response', created_at: 1_700_000_000, model: request.model }
+  const done = { ...head, status: 'completed', output: [item], usage: details }
+  if (!request.stream) return whole(done, usage)
+  const begun = { ...head, status: 'in_progress', output: [], usage: null }
+  const delta = callsTool(request) ? 'response.function_call_arguments.delta' : 'response.output_text.delta'
+  const events = [
+    { type: 'response.created', response: begun },
+    { type: 'response.output_item.added', output_index: 0, item },
+    ...(callsTool(request) ? FRAGMENTS : WORDS).map(text => ({ type: delta, item_id: item.id, delta: text })),
+    { type: 'response.output_item.done', output_index: 0, item },
+    { type: 'response.completed', response: done },
+  ]
+  const text = events
+    .map(
+      (event, sequence_number) =>
+        `event: ${event.type}\ndata: ${JSON.stringify({ ...event, sequence_number })}\n\n`,
+    )
+    .join('')
+  return { contentType: EVENTS_TYPE, text, usage }
+}
+
 function embeddings(request: VendorRequest): VendorAnswer {
   const tokens = measureContent(request)
   const embedding = request.encoding_format === 'base64' ? VECTOR_BASE64 : [1, 2]
-  const data = (request.input ?? []).map((_, index) => ({ object: 'embedding', index, embedding }))
+  const data = [request.input ?? []].flat().map((_, index) => ({ object: 'embedding', index, embedding }))
   return whole(
     { object: 'list', data, model: request.model, usage: { prompt_tokens: tokens, total_tokens: tokens } },
     { input_tokens: tokens, cached_input_tokens: 0, cache_write_tokens: 0, output_tokens: 0 },
@@ -152,9 +202,12 @@ function toolCall(text: string): object {
 }
 
 /** A model that was offered a tool calls it, and answers its result in words. */
-function callsTool({ tools, messages }: VendorRequest): boolean {
+function callsTool({ tools, messages, input }: VendorRequest): boolean {
   const last = messages?.at(-1)
-  const isResult = last?.role === 'tool' || JSON.stringify(last?.content).includes('tool_result')
+  const isResult =
+    last?.role === 'tool' ||
+    JSON.stringify(last?.content ?? '').includes('tool_result') ||
+    JSON.stringify(input ?? '').includes('function_call_output')
   return (tools?.length ?? 0) > 0 && !isResult
 }
 
