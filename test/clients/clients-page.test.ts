@@ -73,7 +73,7 @@ describe('docs/clients.md, run as it stands', () => {
 interface Shape {
   /** How the base URL is written in its block. */
   readonly url: RegExp
-  readonly appends: '/chat/completions' | '/messages' | '/v1/messages'
+  readonly appends: '/chat/completions' | '/responses' | '/messages' | '/v1/messages'
   readonly header: 'authorization' | 'x-api-key'
   /** How the key is written. */
   readonly key: RegExp
@@ -202,7 +202,9 @@ describe('docs/clients.md, checked by address, path and header', () => {
     const said = {
       '/chat/completions': { object: 'chat.completion' },
       '/responses': { object: 'response' },
-    }[shape.appends] ?? { type: 'message' }
+      '/messages': { type: 'message' },
+      '/v1/messages': { type: 'message' },
+    }[shape.appends]
     expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ ...said, model })])
   })
 
