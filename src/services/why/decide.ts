@@ -152,7 +152,7 @@ function isShown({ entry }: Caller, publication: PublicationEntry | undefined, r
 export function estimateOf(
   publication: PublicationEntry,
   { inputTokens, maxTokens }: CallOptions,
-  { dialect }: InferencePath,
+  { dialect, fields }: InferencePath,
   clock: Clock,
 ): Estimate | undefined {
   if (!dialect) return undefined
@@ -160,7 +160,12 @@ export function estimateOf(
   const { maxInputTokens, maxOutputTokens, outputCap } = publication
   const price = priceAt(publication, clock.nowMs())?.price
   return estimate(
-    { content, produces: PRODUCES[dialect], outputLimit: maxTokens, isCapped: outputCap !== 'none' },
+    {
+      content,
+      produces: PRODUCES[dialect],
+      outputLimit: fields.outputLimits && maxTokens,
+      isCapped: outputCap !== 'none',
+    },
     { price, maxInputTokens, maxOutputTokens },
   )
 }

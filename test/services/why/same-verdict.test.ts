@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
 import { WIRE_ERRORS } from '../../../src/base/catalogue/wire.ts'
-import { CALL_PATHS, INFERENCE_PATHS } from '../../../src/schema/paths.ts'
+import { CALL_PATHS, INFERENCE_PATHS, type InferencePath } from '../../../src/schema/paths.ts'
 import { decide, type View } from '../../../src/services/why/decide.ts'
 import { callerOf } from '../../../src/services/why/explain-calls.ts'
 import { UpstreamFailure } from '../../../src/upstream/classify.ts'
@@ -184,11 +184,11 @@ describe('gw why', () => {
             if (before?.what === 'time') clock.advance(20_000)
             else if (before) ail(gateway, before.endpoint, before.what)
             const secret = key === 'stranger' ? 'gw_nobody' : gateway.secretOf(key)
-            const body = JSON.stringify({ model, ...(maxTokens && { max_tokens: maxTokens }) })
+            const { body, contentType, textBytes } = bodyOf(path, model, maxTokens)
             const wish = {
               model,
               path,
-              inputTokens: Math.ceil(body.length / 3),
+              inputTokens: Math.ceil(textBytes / 3),
               ...(maxTokens !== undefined && { maxTokens }),
             }
             const view = viewOf(gateway, clock)
@@ -196,7 +196,8 @@ describe('gw why', () => {
             const told = ask()
             for (let again = 0; again < 3; again++) expect(ask().rejected?.check).toBe(told.rejected?.check)
 
-            const answer = await post(gateway, path.path, body, { authorization: `Bearer ${secret}` })
+            const headers = { authorization: `Bearer ${secret}`, 'content-type': contentType }
+            const answer = await post(gateway, path.path, body, headers)
             await answer.arrayBuffer()
             const line = await gateway.nextLogged()
             const code = told.rejected?.rejection.code
@@ -220,6 +221,17 @@ describe('gw why', () => {
     expect(seen.size).toBeGreaterThan(8)
   })
 })
+
+/** A body of the path, with the output limit that it has; and the bytes of it that count as text. */
+function bodyOf({ upload, fields }: InferencePath, model: string, maxTokens: number | undefined) {
+  if (upload) {
+    const part = `--x\r\ncontent-disposition: form-data; name="model"\r\n\r\n${model}\r\n--x--\r\n`
+    return { body: part, contentType: 'multipart/form-data; boundary=x', textBytes: model.length }
+  }
+  const [limit] = fields.outputLimits ?? []
+  const body = JSON.stringify({ model, ...(limit && maxTokens && { [limit]: maxTokens }) })
+  return { body, contentType: 'application/json', textBytes: body.length }
+}
 
 function ail(gateway: TestGateway, name: string, what: 'ill' | 'rests' | 'time'): void {
   const endpoint = gateway.snapshot().endpoints.get(name)
