@@ -39,6 +39,7 @@ const HOMES = {
   birpc: ['server'],
   chokidar: ['config'],
   'prom-client': ['metering'],
+  '@opentelemetry': ['metering'],
   ink: ['cli'],
   react: ['cli'],
 }

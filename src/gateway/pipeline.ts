@@ -5,6 +5,7 @@ import type { SpoolFolder } from '../http/spool.ts'
 import { admit, checkStanding } from '../limits/authorise.ts'
 import { measureContent } from '../limits/content.ts'
 import { identify } from '../limits/identify.ts'
+import type { CallTracer } from '../metering/trace.ts'
 import type { InferencePath } from '../schema/paths.ts'
 import type { KeyEntry, Snapshot } from '../snapshot/types.ts'
 import { Route, type RoutePorts } from '../upstream/routing/route.ts'
@@ -22,6 +23,8 @@ export interface PipelinePorts extends ProxyPorts {
   readonly random: Random
   /** For bodies that are too large for memory. */
   readonly spools: SpoolFolder
+  /** Absent: calls are not traced. */
+  readonly tracer?: CallTracer
 }
 
 /**
@@ -45,6 +48,7 @@ export async function serveInference(
   context: RequestContext,
   ports: PipelinePorts,
 ): Promise<Delivered> {
+  context.trace = ports.tracer?.begin(req.headers, path.dialect ?? 'count_tokens')
   const { snapshot, key } = enter(req, context, ports)
   const kind = path.dialect ? 'inference' : 'count'
   context.rateHeaders = () => ports.limiter.rateHeaders(path.protocol, key, kind)

@@ -3,6 +3,7 @@ import { GwError } from '../base/catalogue/wire.ts'
 import { ABSENT, type IndexedSetMember } from '../base/indexed-set.ts'
 import type { Permit } from '../limits/authorise.ts'
 import type { Content } from '../limits/content.ts'
+import type { CallTrace, TracedAttempt, TracedStep } from '../metering/trace.ts'
 import type { InferencePath } from '../schema/paths.ts'
 import type { PublicationEntry } from '../snapshot/types.ts'
 import { filterFor } from '../upstream/answer/choose.ts'
@@ -94,6 +95,9 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
   #startedMs = 0
   /** Of the current attempt. */
   #exchange: Exchange | undefined
+  /** The current attempt, and the end of the bill, of a traced call. */
+  #attempt: TracedAttempt | undefined
+  #settling: TracedStep | undefined
   /** The reason of `abort`, which ends all further attempts. */
   #aborted: Error | undefined
   /** The gateway requested usage that the client did not request and must not see. */
@@ -127,6 +131,7 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
   async open(): Promise<void> {
     const { permit, call, content, storedForMs } = this.#sending
     this.#ports.inFlightRequests.add(this)
+    const hold = this.#path.dialect && this.#context.trace?.step('hold')
     try {
       this.bill = reserve(
         this.#context.requestId,
@@ -139,7 +144,9 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
         this.#ports,
       )
       await this.bill?.open()
+      hold?.end()
     } catch (error) {
+      hold?.end(asGwError(error).code)
       this.#leave()
       throw error
     }
@@ -172,7 +179,9 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
     const { edits, hideUsage } = editsFor(call, target, this.#path, this.#outputCap())
     this.#hideUsage = hideUsage
     const { rawHeaders } = this.#res.req
-    const request = upstreamRequest(rawHeaders, call, edits, target, this.#path, query, this.#context)
+    this.#attempt = this.#context.trace?.attempt(target.endpoint.name, target.endpoint.origin)
+    const headers = this.#attempt?.headers(rawHeaders) ?? rawHeaders
+    const request = upstreamRequest(headers, call, edits, target, this.#path, query, this.#context)
     this.#exchange = new Exchange(request, this.#ports.relay, this.#startedMs, this)
   }
 
@@ -223,6 +232,7 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
     const route = this.#route
     const context = this.#context
     context.attempted(route.target.endpoint.name, failure.result, failure.reason)
+    this.#attempt?.end(failure.status, failure.result)
     if (this.#isStored && failure.code === 'upstream_not_found') throw new GwError('response_not_found')
     // For a client that has left no other endpoint is tried.
     if (this.#drain) {
@@ -322,14 +332,27 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
   }
 
   #endBill(outcome: RequestFacts['outcome'], error?: unknown, clientLeft = false): Promise<void> {
+    const errorCode = error === undefined ? undefined : asGwError(error).code
+    this.#attempt?.end(this.#status, errorCode ?? (outcome === 'answered' ? undefined : outcome))
     if (!this.bill) return NOTHING_TO_SETTLE
-    return this.bill.end({
+    const ended = this.bill.end({
       outcome,
-      errorCode: error === undefined ? undefined : asGwError(error).code,
+      errorCode,
       status: this.#status,
       wasSent: this.#wasSent,
       clientLeft,
     })
+    if (this.#context.trace && !this.#settling) this.#traceSettling(this.#context.trace, ended)
+    return ended
+  }
+
+  #traceSettling(trace: CallTrace, ended: Promise<void>): void {
+    const step = trace.step('settle')
+    this.#settling = step
+    ended.then(
+      () => step.end(),
+      (error: unknown) => step.end(asGwError(error).code),
+    )
   }
 
   /** Does not wait for the commit, because no byte depends on it. The ledger retries until it is committed. */

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Attempt, Outcome, RequestRecord } from '../metering/request-log.ts'
+import type { CallTrace } from '../metering/trace.ts'
 import type { Protocol } from '../schema/protocol.ts'
 import type { KeyEntry } from '../snapshot/types.ts'
 import type { Bill } from './bill.ts'
@@ -32,6 +33,8 @@ export class RequestContext {
   isCall = false
   /** Set once a hold is open. */
   bill: Bill | undefined
+  /** Present if the call is traced. */
+  trace: CallTrace | undefined
   /** The current rate-limit headers; names and values alternate. */
   rateHeaders: () => readonly string[] = () => []
   /** The CORS headers; names and values alternate. */
@@ -103,6 +106,7 @@ export class RequestContext {
       firstByteMs: this.#firstByteMs,
       overheadMs: this.#overheadMs,
       attempts: this.#failedAttempts && this.#attempts(this.#failedAttempts),
+      trace: this.trace?.ids,
     }
   }
 

@@ -50,6 +50,7 @@ function sorted(edits: readonly Edit[]): readonly Edit[] {
   return edits.length === 1 ? edits : edits.toSorted((a, b) => a.start - b.start)
 }
 
+/** @param rawHeaders Of the client, with the trace context of this attempt if the call is traced. */
 export function upstreamRequest(
   rawHeaders: readonly string[],
   call: Call,

@@ -162,6 +162,7 @@ function conclude(ended: Delivered, res: ServerResponse, context: RequestContext
   if (ended === SCRAPED) return ports.requests.passed()
   const record = context.record(ended.outcome, res, ended.error)
   ports.requests.ended(record)
+  context.trace?.end(record)
   logRequest(ports.log, record)
   if (context.isCall) ports.ledger.log(callRecord(record, context.bill?.claim, ports.clock.nowMs()))
   else if (!context.bill && (ended.outcome === 'rejected' || ended.outcome === 'failed'))

@@ -27,6 +27,7 @@ export async function serveStored(
   context: RequestContext,
   ports: PipelinePorts,
 ): Promise<Delivered> {
+  context.trace = ports.tracer?.begin(req.headers, 'stored_response')
   const { snapshot, key } = enter(req, context, ports)
   const { id, operation } = parse(path, req.method ?? '')
   context.rateHeaders = () => ports.limiter.rateHeaders(operation.protocol, key, 'count')

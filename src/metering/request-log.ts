@@ -34,6 +34,14 @@ export interface RequestRecord {
   readonly overheadMs?: number | undefined
   /** All attempts in order; absent if there was at most one, at `endpoint`. */
   readonly attempts?: readonly Attempt[] | undefined
+  /** Present if the call is traced. */
+  readonly trace?: TraceIds | undefined
+}
+
+/** The ids of a trace and of the span of a call, in hexadecimal. */
+export interface TraceIds {
+  readonly traceId: string
+  readonly spanId: string
 }
 
 /** One attempt at an endpoint. */
@@ -63,7 +71,7 @@ export function logRequest(log: Log, record: RequestRecord): void {
 
 /** Concatenated manually for speed: it runs for every request. */
 function requestJson(record: RequestRecord): string {
-  const { charge } = record
+  const { charge, trace } = record
   return (
     `"request_id":"${record.requestId}","method":${quoted(record.method)},"path":${quoted(record.path)}` +
     `,"outcome":"${record.outcome}","status":${record.status}` +
@@ -78,7 +86,8 @@ function requestJson(record: RequestRecord): string {
     plain('stream', record.stream) +
     (charge ? chargeJson(charge) : '') +
     `,"latency_ms":${Math.round(record.latencyMs)}` +
-    (record.firstByteMs === undefined ? '' : `,"first_byte_ms":${Math.round(record.firstByteMs)}`)
+    (record.firstByteMs === undefined ? '' : `,"first_byte_ms":${Math.round(record.firstByteMs)}`) +
+    (trace ? `,"trace_id":"${trace.traceId}","span_id":"${trace.spanId}"` : '')
   )
 }
 

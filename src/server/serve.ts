@@ -25,6 +25,7 @@ import { Measured } from './metrics.ts'
 import { Reloader } from './reloader.ts'
 import { RevisionRetention } from './revision-retention.ts'
 import type { Failure, ServeOptions, ServePorts, Serving } from './serving.ts'
+import { openTracer } from './tracing.ts'
 import { Upstreams } from './upstreams.ts'
 
 /** Uploads beyond 256 KiB wait in temporary files, of 1 GiB in all. */
@@ -32,6 +33,9 @@ const SPOOLS = { memoryBytes: 262_144, capacityBytes: 1_073_741_824 } as const
 
 /** How long clients have to read the error when their answers are cut off. */
 const FAREWELL_MS = 1_000
+
+/** How long the last traces may take to be sent if the drain took all its time. */
+const FLUSH_MS = 1_000
 
 /** How long an idle connection stays open for a request that may already be on its way. */
 const NOTICE_MS = 500
@@ -70,6 +74,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       health: () => upstreams.health.report(),
       connections: () => listening?.connections ?? 0,
     }))
+  const tracer = options.gateway && (await openTracer(options, { ...ports, random }))
   const reloader = new Reloader({
     ...ports,
     store,
@@ -138,6 +143,8 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     const [lost] = await Promise.all([ledgerRuntime?.close(), reloaderStopped])
     if (lost) log.error({ rows: lost }, 'rows were not committed; their holds are settled at the next start')
     await store.close()
+    // Last: a collector that does not answer delays nothing else.
+    await tracer?.close(Math.max(endsAtMs - clock.monotonicMs(), FLUSH_MS))
   }
 
   try {
@@ -168,6 +175,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         health,
         maxConnections: await maxConnectionsFor(options.maxConnections, log),
         requests: measured?.requests ?? UNMEASURED,
+        ...(tracer && { tracer }),
         ...(measured?.port && { metrics: measured.port }),
       }))
     listening = gateway

@@ -28,6 +28,8 @@ export class UpstreamFailure extends GwError {
   readonly cooldownMs: number | undefined
   /** The result of the attempt in metrics: the error code, or a more specific one. */
   readonly result: string
+  /** Of the answer; set once it is known to be one. */
+  status: number | undefined
 
   constructor(code: WireCode, message: string | undefined, more: FailureOptions) {
     super(code, message, more)

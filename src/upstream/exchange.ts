@@ -175,6 +175,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     const coding = codingOf(head.headers)
     const failure = fromHead(head, this.#upstream.name, coding, this.#mayBeOpaque, body)
     if (failure) {
+      failure.status = head.status
       this.#discardable = MAX_DISCARDED_BYTES
       this.#hurry()
       return this.#notifyFailure(failure)

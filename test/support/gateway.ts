@@ -10,6 +10,7 @@ import { sendJson } from '../../src/http/json.ts'
 import { SpoolFolder } from '../../src/http/spool.ts'
 import { Limiter } from '../../src/limits/limiter.ts'
 import { type RequestMeter, UNMEASURED } from '../../src/metering/request-log.ts'
+import type { CallTracer } from '../../src/metering/trace.ts'
 import { Upstreams } from '../../src/server/upstreams.ts'
 import { compile } from '../../src/snapshot/compile.ts'
 import { SnapshotHolder } from '../../src/snapshot/holder.ts'
@@ -54,6 +55,8 @@ export interface TestGatewayOptions {
   readonly requests?: RequestMeter
   /** Answers `/metrics`; nothing does by default. */
   readonly metrics?: MetricsPort
+  /** Traces calls; nothing does by default. */
+  readonly tracer?: CallTracer
   /** False: no snapshot yet. */
   readonly started?: boolean
 }
@@ -146,6 +149,7 @@ export async function testGateway(
       health: res => sendJson(res, 200, '{"status":"ok"}'),
       requests: options.requests ?? UNMEASURED,
       ...(options.metrics && { metrics: options.metrics }),
+      ...(options.tracer && { tracer: options.tracer }),
     },
   )
   whenOver(async () => {

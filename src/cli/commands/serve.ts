@@ -45,6 +45,7 @@ Environment:
   GW_MASTER_KEY                 encrypts credentials set over REST: 32 bytes in base64 or hexadecimal digits; by
                                 default a file beside the store, created when needed
   HTTPS_PROXY, HTTP_PROXY, NO_PROXY  the proxy to upstreams; \`proxy\` of an endpoint overrides it
+  OTEL_EXPORTER_OTLP_ENDPOINT   sends traces to this collector; docs/operations.md has all OTEL_* variables
   GW_ADMIN_PASSWORD             creates the user admin with this password, if the control plane has no administrator
 `
 
