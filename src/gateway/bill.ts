@@ -65,6 +65,13 @@ export interface BillPorts {
 /** How long a hold may outlive the total timeout before a sweeper ends it (spec/money.md §1). */
 const HOLD_GRACE_MS = 60_000
 
+/** The request of a reservation. */
+export interface ReservedRequest {
+  readonly requestId: string
+  /** Names of the shadow limits that would have rejected it. */
+  shadowRejections: readonly string[] | undefined
+}
+
 /**
  * Reserves the request's share of every limit and creates its bill, which must be opened before dispatch.
  *
@@ -72,7 +79,7 @@ const HOLD_GRACE_MS = 60_000
  * @throws {GwError} model_not_priced, and the errors of {@link Limiter.admit}. Nothing is held or counted then.
  */
 export function reserve(
-  requestId: string,
+  request: ReservedRequest,
   permit: Permit,
   call: Call,
   route: Route,
@@ -83,7 +90,7 @@ export function reserve(
 ): Bill | undefined {
   const { key, publication } = permit
   if (!dialect) {
-    ports.limiter.countTokens(key)
+    request.shadowRejections = ports.limiter.countTokens(key)
     return undefined
   }
   const { outputLimit, answers } = call
@@ -98,7 +105,9 @@ export function reserve(
     { price: dated?.price, maxInputTokens, maxOutputTokens },
   )
   const holdForMs = route.longestMs + HOLD_GRACE_MS
+  const { requestId } = request
   const reservation = ports.limiter.admit({ requestId, key, publication, estimate: estimated, holdForMs })
+  request.shadowRejections = reservation.shadowRejections
   const claim = {
     requestId,
     attempt: 1,

@@ -134,7 +134,7 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
     const hold = this.#path.dialect && this.#context.trace?.step('hold')
     try {
       this.bill = reserve(
-        this.#context.requestId,
+        this.#context,
         permit,
         call,
         this.#route,
@@ -147,6 +147,7 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
       hold?.end()
     } catch (error) {
       hold?.end(asGwError(error).code)
+      this.#context.shadowRejections = undefined
       this.#leave()
       throw error
     }

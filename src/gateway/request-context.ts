@@ -35,6 +35,8 @@ export class RequestContext {
   bill: Bill | undefined
   /** Present if the call is traced. */
   trace: CallTrace | undefined
+  /** Names of the shadow limits that would have rejected the request, such as `key_rpm`. */
+  shadowRejections: readonly string[] | undefined
   /** The current rate-limit headers; names and values alternate. */
   rateHeaders: () => readonly string[] = () => []
   /** The CORS headers; names and values alternate. */
@@ -105,6 +107,7 @@ export class RequestContext {
       latencyMs: this.#clock.monotonicMs() - this.#startedMs,
       firstByteMs: this.#firstByteMs,
       overheadMs: this.#overheadMs,
+      shadowRejections: this.shadowRejections,
       attempts: this.#failedAttempts && this.#attempts(this.#failedAttempts),
       trace: this.trace?.ids,
     }

@@ -57,12 +57,20 @@ export class Balance implements Limit {
     return balanceNano => this.setBalance(balanceNano, notedNano)
   }
 
+  get isSpending() {
+    return true
+  }
+
+  isExceededBy({ entry, amountNano }: LimitRequest): boolean {
+    if (entry.tenant?.billing !== 'prepaid') return false
+    const balance = this.balanceNano
+    return balance !== undefined && amountNano > 0n && this.#heldNano + amountNano > balance
+  }
+
   check(request: LimitRequest): void {
     if (request.entry.tenant?.billing !== 'prepaid') return
-    const balance = this.balanceNano
-    if (balance === undefined) throw notLoaded(this.owner)
-    const { amountNano } = request
-    if (amountNano > 0n && this.#heldNano + amountNano > balance) throw this.error(request)
+    if (this.#baseNano === undefined) throw notLoaded(this.owner)
+    if (this.isExceededBy(request)) throw this.error(request)
   }
 
   take({ amountNano }: LimitRequest): void {

@@ -79,13 +79,27 @@ export class Budget implements Limit {
     return window
   }
 
+  get isSpending() {
+    return true
+  }
+
+  isExceededBy({ entry: { budget }, amountNano, nowMs }: LimitRequest): boolean {
+    if (!budget) return false
+    const spent = this.spentNano(budget, nowMs)
+    return spent !== undefined && this.#exceeds(spent, amountNano, budget)
+  }
+
   check(request: LimitRequest): void {
     const { entry, amountNano, nowMs } = request
     const { budget } = entry
     if (!budget) return
     const spent = this.spentNano(budget, nowMs)
     if (spent === undefined) throw notLoaded(this.owner)
-    if (amountNano > 0n && spent + this.#heldNano + amountNano > budget.amountNano) throw this.error(request)
+    if (this.#exceeds(spent, amountNano, budget)) throw this.error(request)
+  }
+
+  #exceeds(spentNano: bigint, amountNano: bigint, budget: BudgetTerms): boolean {
+    return amountNano > 0n && spentNano + this.#heldNano + amountNano > budget.amountNano
   }
 
   take({ amountNano }: LimitRequest): void {

@@ -37,9 +37,17 @@ export class Concurrency implements Limit {
     return 'last_byte' as const
   }
 
-  check(request: LimitRequest): void {
+  get isSpending() {
+    return false
+  }
+
+  isExceededBy(request: LimitRequest): boolean {
     const limit = this.#limit(request)
-    if (limit !== undefined && this.#permits >= limit) throw this.error(request)
+    return limit !== undefined && this.#permits >= limit
+  }
+
+  check(request: LimitRequest): void {
+    if (this.isExceededBy(request)) throw this.error(request)
   }
 
   take(): void {

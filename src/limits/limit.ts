@@ -1,6 +1,6 @@
 import { GwError } from '../base/catalogue/wire.ts'
 import { formatNano } from '../base/decimal.ts'
-import type { KeyEntry, RateLimits } from '../snapshot/types.ts'
+import type { KeyEntry, RateLimits, ShadowLimits } from '../snapshot/types.ts'
 
 /** A key or a tenant, by its account. */
 export interface Owner {
@@ -66,11 +66,17 @@ export interface LimitUsage<Amount extends number | bigint = number | bigint> {
  *
  *     check ──▶ take ──▶ release, at the charge of the request or after its last byte
  *       └─▶ error        report: usage and verdict, for `gw why`
+ *
+ * In shadow mode `isExceededBy` replaces `check`: the limit rejects nothing.
  */
 export interface Limit {
   readonly info: LimitInfo
   readonly owner: Owner
   readonly heldUntil: 'charge' | 'last_byte'
+  /** It counts money or tokens that are spent, so also those of a request that exceeds it in shadow mode. */
+  readonly isSpending: boolean
+  /** Whether `check` would throw `error`. False if the limit is not set, or if earlier spending is not loaded yet. */
+  isExceededBy(request: LimitRequest): boolean
   /** Takes nothing. @throws {GwError} `error`; unavailable if earlier spending is not loaded yet. */
   check(request: LimitRequest): void
   /** Takes the share of a request, after all checks have passed at the same time. Never throws. */
@@ -91,6 +97,11 @@ export interface Limit {
 /** The rate limits of an owner, for this request. */
 export function rateLimitsOf({ kind }: Owner, { limits, tenant }: KeyEntry): RateLimits | undefined {
   return kind === 'key' ? limits : tenant?.limits
+}
+
+/** The limits of an owner in shadow mode, for this request. */
+export function shadowLimitsOf({ kind }: Owner, { shadow, tenant }: KeyEntry): ShadowLimits {
+  return kind === 'key' ? shadow : tenant?.shadow
 }
 
 const LOADING_WAIT_MS = 1_000

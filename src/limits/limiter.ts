@@ -5,7 +5,16 @@ import type { KeyEntry, PublicationEntry, RateLimits, Snapshot } from '../snapsh
 import { type Estimate, fitted, inputOnly } from './estimate.ts'
 import type { LimitRequest } from './limit.ts'
 import { type BalanceQuery, LimitStates } from './limit-states.ts'
-import { type CallKind, type LimitReport, limitsFor, remainingFor, reportsOf } from './limits.ts'
+import {
+  type CallKind,
+  checkAll,
+  checkName,
+  type LimitReport,
+  limitsFor,
+  remainingFor,
+  reportsOf,
+  takeAll,
+} from './limits.ts'
 import { OutputEstimators } from './output-estimator.ts'
 import { type RateHolder, rateLines } from './rate-headers.ts'
 import { type LimiterCallbacks, Reservation } from './reservation.ts'
@@ -131,10 +140,9 @@ export class Limiter {
       inputTokens + (outputEstimator ? Math.min(outputTokens, outputEstimator.capTokens) : outputTokens)
     const tokens = inputTokens + outputTokens
     const request = { entry, tokens, ratedTokens, amountNano, nowMs, tickMs, currency: this.#currency }
-    const limits = limitsFor('inference', key, tenant)
-    // Nothing throws after the checks, so that all limits are debited or none.
-    for (const limit of limits) limit.check(request)
-    for (const limit of limits) limit.take(request)
+    const applying = limitsFor('inference', key, tenant)
+    const exceeded = checkAll(applying, request)
+    const limits = takeAll(applying, request, exceeded)
     const balance = tenant?.balance
     const reservation = new Reservation(
       {
@@ -148,7 +156,14 @@ export class Limiter {
         prepaid: entry.tenant?.billing === 'prepaid',
       },
       tickMs + holdForMs,
-      { limits, request, balance, balanceSettledNano: balance?.settledNano ?? 0n, outputEstimator },
+      {
+        limits,
+        request,
+        balance,
+        balanceSettledNano: balance?.settledNano ?? 0n,
+        outputEstimator,
+        shadowRejections: exceeded?.map(checkName),
+      },
       this.#callbacks,
       estimate.cap && outputTokens / estimate.cap.answers,
     )
@@ -160,15 +175,17 @@ export class Limiter {
   /**
    * Takes one request per minute for `count_tokens`, which has separate buckets of the same size.
    *
+   * @returns the names of the shadow limits that would have rejected it; undefined: none.
    * @throws {GwError} rate_limit_requests
    */
-  countTokens(entry: KeyEntry): void {
+  countTokens(entry: KeyEntry): readonly string[] | undefined {
     const key = this.#limitStates.key(entry.account)
     const tenant = entry.tenant && this.#limitStates.tenant(entry.tenant.account)
     const request = this.#emptyRequest(entry)
-    const limits = limitsFor('count', key, tenant)
-    for (const limit of limits) limit.check(request)
-    for (const limit of limits) limit.take(request)
+    const applying = limitsFor('count', key, tenant)
+    const exceeded = checkAll(applying, request)
+    takeAll(applying, request, exceeded)
+    return exceeded?.map(checkName)
   }
 
   /**
@@ -207,10 +224,13 @@ export class Limiter {
    * @param kind `count` for answers to `count_tokens`.
    */
   rateHeaders(protocol: Protocol, entry: KeyEntry, kind: CallKind = 'inference'): string[] {
-    const { limits, tenant } = entry
+    const { limits, shadow, tenant } = entry
     if (!isRated(limits) && !(tenant && isRated(tenant.limits))) return []
-    const holders: RateHolder[] = [{ states: this.#limitStates.key(entry.account), limits }]
-    if (tenant) holders.push({ states: this.#limitStates.tenant(tenant.account), limits: tenant.limits })
+    const holders: RateHolder[] = [{ states: this.#limitStates.key(entry.account), limits, shadow }]
+    if (tenant) {
+      const { account, limits, shadow } = tenant
+      holders.push({ states: this.#limitStates.tenant(account), limits, shadow })
+    }
     return rateLines(protocol, kind, holders, { tickMs: this.#tickMs(), nowMs: this.#clock.nowMs() })
   }
 

@@ -4,7 +4,14 @@ import { Balance } from './balance.ts'
 import { Budget } from './budget.ts'
 import { Concurrency } from './concurrency.ts'
 import type { Remaining } from './estimate.ts'
-import type { Limit, LimitInfo, LimitRequest, LimitUsage, Owner } from './limit.ts'
+import {
+  type Limit,
+  type LimitInfo,
+  type LimitRequest,
+  type LimitUsage,
+  type Owner,
+  shadowLimitsOf,
+} from './limit.ts'
 import { Quota } from './quota.ts'
 import { countsPerMinute, requestsPerMinute } from './requests-per-minute.ts'
 import { tokensPerMinute } from './tokens-per-minute.ts'
@@ -75,13 +82,64 @@ export function limitsFor(
   return limits
 }
 
+/**
+ * Checks all limits in order. Each shadow limit is judged as if it alone were enforced.
+ *
+ * @returns the shadow limits that would reject the request; undefined: none, at no cost for owners without such limits.
+ * @throws {GwError} of the first limit that rejects.
+ */
+export function checkAll(limits: readonly Limit[], request: LimitRequest): readonly Limit[] | undefined {
+  const { shadow, tenant } = request.entry
+  return shadow || tenant?.shadow ? checkWithShadow(limits, request) : checkEach(limits, request)
+}
+
+/**
+ * Takes the share of a request, after {@link checkAll} at the same time. Nothing throws, so that all limits are debited
+ * or none. An exceeded shadow limit takes nothing, as if it had rejected the request, unless it counts spending.
+ *
+ * @returns the limits that it was taken from.
+ */
+export function takeAll(
+  limits: readonly Limit[],
+  request: LimitRequest,
+  exceeded: readonly Limit[] | undefined,
+): readonly Limit[] {
+  const taken = exceeded ? limits.filter(limit => limit.isSpending || !exceeded.includes(limit)) : limits
+  for (const limit of taken) limit.take(request)
+  return taken
+}
+
+function checkEach(limits: readonly Limit[], request: LimitRequest): undefined {
+  for (const limit of limits) limit.check(request)
+}
+
+function checkWithShadow(limits: readonly Limit[], request: LimitRequest): readonly Limit[] | undefined {
+  const exceeded: Limit[] = []
+  for (const limit of limits) {
+    if (!isShadow(limit, request.entry)) limit.check(request)
+    else if (limit.isExceededBy(request)) exceeded.push(limit)
+  }
+  return exceeded.length > 0 ? exceeded : undefined
+}
+
+function isShadow({ owner, info }: Limit, entry: KeyEntry): boolean {
+  return shadowLimitsOf(owner, entry)?.has(info.name) ?? false
+}
+
+/** The name of a limit's check, such as `key_rpm`. */
+export function checkName({ owner, info }: Limit): string {
+  return `${owner.kind}_${info.name}`
+}
+
 /** The usage and verdict of one limit for one request. */
 export interface LimitReport {
   readonly info: LimitInfo
   readonly heldUntil: Limit['heldUntil']
   readonly of: Owner['kind']
   readonly usage: LimitUsage
-  /** Present if the limit rejects the request. */
+  /** It counts and rejects nothing. */
+  readonly isShadow: boolean
+  /** Present if the limit rejects the request, or would reject it if it were enforced. */
   readonly rejection?: GwError
 }
 
@@ -90,19 +148,24 @@ export function reportsOf(limits: readonly Limit[], request: LimitRequest): read
   return limits.flatMap(limit => {
     const usage = limit.report(request)
     if (!usage) return []
-    const rejection = rejectionOf(() => limit.check(request))
+    const inShadow = isShadow(limit, request.entry)
+    const rejection = inShadow
+      ? limit.isExceededBy(request) && limit.error(request)
+      : rejectionOf(() => limit.check(request))
     const { info, heldUntil, owner } = limit
-    return { info, heldUntil, of: owner.kind, usage, ...(rejection && { rejection }) }
+    return { info, heldUntil, of: owner.kind, usage, isShadow: inShadow, ...(rejection && { rejection }) }
   })
 }
 
-/** The remainder of the strict limits; ignores a limit that is not loaded yet. */
+/** The remainder of the strict limits; ignores a limit that is not loaded yet, and one in shadow mode. */
 export function remainingFor(
-  { quotaTokens, budget: terms, tenant: tenantEntry }: KeyEntry,
+  { quotaTokens: limit, budget: limitTerms, shadow, tenant: tenantEntry }: KeyEntry,
   { quota, budget }: KeyLimits,
   tenant: TenantLimits | undefined,
   nowMs: number,
 ): Remaining {
+  const quotaTokens = shadow?.has('quota') ? undefined : limit
+  const terms = shadow?.has('budget') ? undefined : limitTerms
   const spentTokens = quotaTokens === undefined ? undefined : quota.spentTokens
   const tokens =
     quotaTokens === undefined || spentTokens === undefined

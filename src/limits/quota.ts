@@ -55,13 +55,20 @@ export class Quota implements Limit {
     }
   }
 
-  check(request: LimitRequest): void {
-    const limit = request.entry.quotaTokens
-    if (limit === undefined) return
+  get isSpending() {
+    return true
+  }
+
+  isExceededBy({ entry: { quotaTokens: limit }, tokens }: LimitRequest): boolean {
     const spent = this.spentTokens
-    if (spent === undefined) throw notLoaded(this.owner)
     // Written so that no sum exceeds the safe integers.
-    if (request.tokens > limit - spent - this.#heldTokens) throw this.error(request)
+    return limit !== undefined && spent !== undefined && tokens > limit - spent - this.#heldTokens
+  }
+
+  check(request: LimitRequest): void {
+    if (request.entry.quotaTokens === undefined) return
+    if (this.#baseTokens === undefined) throw notLoaded(this.owner)
+    if (this.isExceededBy(request)) throw this.error(request)
   }
 
   take({ tokens }: LimitRequest): void {

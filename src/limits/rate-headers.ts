@@ -1,5 +1,5 @@
 import type { Protocol } from '../schema/protocol.ts'
-import type { RateLimits } from '../snapshot/types.ts'
+import type { RateLimits, ShadowLimits } from '../snapshot/types.ts'
 import type { CallKind, KeyLimits } from './limits.ts'
 
 type Unit = 'requests' | 'counts' | 'tokens'
@@ -8,6 +8,7 @@ type Unit = 'requests' | 'counts' | 'tokens'
 export interface RateHolder {
   readonly states: Pick<KeyLimits, Unit>
   readonly limits: RateLimits
+  readonly shadow: ShadowLimits
 }
 
 interface Times {
@@ -49,9 +50,10 @@ function tightest(
   tickMs: number,
 ): Gauge | undefined {
   let found: Gauge | undefined
-  for (const { states, limits } of holders) {
+  for (const { states, limits, shadow } of holders) {
     const rate = limits[limitOf]
-    if (rate === undefined) continue
+    // A client has no reason to slow down for a limit that rejects nothing.
+    if (rate === undefined || shadow?.has(limitOf)) continue
     const { bucket } = states[unit]
     const remaining = bucket.remaining(rate, tickMs)
     const resetMs = bucket.resetMs(rate, tickMs)

@@ -44,10 +44,17 @@ export class RateLimit implements Limit {
     return 'charge' as const
   }
 
-  check(request: LimitRequest): void {
+  get isSpending() {
+    return false
+  }
+
+  isExceededBy(request: LimitRequest): boolean {
     const rate = this.#rate(request)
-    if (rate && this.bucket.waitMs(rate, this.#unit.needed(request), request.tickMs) > 0)
-      throw this.error(request)
+    return rate !== undefined && this.bucket.waitMs(rate, this.#unit.needed(request), request.tickMs) > 0
+  }
+
+  check(request: LimitRequest): void {
+    if (this.isExceededBy(request)) throw this.error(request)
   }
 
   take(request: LimitRequest): void {

@@ -7,7 +7,7 @@ import type { OutputEstimator } from './output-estimator.ts'
 
 /** The share that a reservation was taken with. */
 export interface Share {
-  /** Those that apply, in order. */
+  /** Those that it was taken from, in order. */
   readonly limits: readonly Limit[]
   readonly request: LimitRequest
   readonly balance: Balance | undefined
@@ -15,6 +15,8 @@ export interface Share {
   readonly balanceSettledNano: bigint
   /** Present if a limit of tokens per minute is set and the answer is text. */
   readonly outputEstimator: OutputEstimator | undefined
+  /** Names of the shadow limits that would have rejected the request; undefined: none. */
+  readonly shadowRejections: readonly string[] | undefined
 }
 
 /** The amounts of a hold, as in the ledger's `Hold`. */
@@ -74,6 +76,10 @@ export class Reservation implements IndexedSetMember {
   /** The hold has not ended. */
   get isHeld(): boolean {
     return this.#held
+  }
+
+  get shadowRejections(): readonly string[] | undefined {
+    return this.#share.shadowRejections
   }
 
   /**

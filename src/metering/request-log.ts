@@ -32,6 +32,8 @@ export interface RequestRecord {
   readonly firstByteMs?: number | undefined
   /** Time between the last byte of the request and its dispatch; absent if it was never dispatched. */
   readonly overheadMs?: number | undefined
+  /** Names of the shadow limits that would have rejected the request, such as `key_rpm`; absent: none. */
+  readonly shadowRejections?: readonly string[] | undefined
   /** All attempts in order; absent if there was at most one, at `endpoint`. */
   readonly attempts?: readonly Attempt[] | undefined
   /** Present if the call is traced. */
@@ -84,6 +86,7 @@ function requestJson(record: RequestRecord): string {
     text('endpoint', record.endpoint) +
     (record.attempts ? attemptsJson(record.attempts) : '') +
     plain('stream', record.stream) +
+    (record.shadowRejections ? `,"shadow_rejections":${JSON.stringify(record.shadowRejections)}` : '') +
     (charge ? chargeJson(charge) : '') +
     `,"latency_ms":${Math.round(record.latencyMs)}` +
     (record.firstByteMs === undefined ? '' : `,"first_byte_ms":${Math.round(record.firstByteMs)}`) +

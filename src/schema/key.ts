@@ -1,12 +1,13 @@
 import { z } from 'zod'
-import { limits } from './limits.ts'
-import { count, modelPattern, money, name, secretReference, text, timestamp, timeZone } from './scalars.ts'
+import { countLimit, limitMode, limits } from './limits.ts'
+import { modelPattern, money, name, secretReference, text, timestamp, timeZone } from './scalars.ts'
 
 const budget = z
   .strictObject({
     amount: money.describe('In units of the currency.'),
     per: z.enum(['day', 'month', 'total']).describe('The window after which the budget resets.'),
     timezone: timeZone.default('UTC').describe('The time zone of days and months.'),
+    mode: limitMode,
   })
   .describe('Money that the key may spend: spent plus reserved money never exceeds it.')
 
@@ -21,7 +22,9 @@ export const key = z
       .default(['*'])
       .describe('Model names or globs. Default: all models of the tenant.'),
     limits: limits.default({}).describe('Limits of this key alone.'),
-    quota: count.optional().describe('Total tokens over the lifetime of the key.'),
+    quota: countLimit('tokens', 'Total tokens.')
+      .optional()
+      .describe('Total tokens over the lifetime of the key. Also with `{ tokens, mode }`.'),
     budget: budget.optional(),
     expires_at: timestamp.optional().describe('RFC 3339; from then on the key answers 401.'),
     enabled: z.boolean().default(true).describe('Whether it may be used; false answers 401.'),

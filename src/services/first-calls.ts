@@ -105,9 +105,9 @@ function rejectedFirstCall(
 ): RejectedFirstCall | undefined {
   for (const call of calls) {
     if (!isVisible(key, call.publication)) continue
-    for (const { rejection } of limiter.inspect(key, call)) {
+    for (const { rejection, isShadow } of limiter.inspect(key, call)) {
       // A wait means that the limit recovers soon.
-      if (rejection && rejection.retryAfterMs === undefined)
+      if (rejection && !isShadow && rejection.retryAfterMs === undefined)
         return { model: call.publication.name, rejection }
     }
   }

@@ -6,7 +6,7 @@ import { Calendar } from '../limits/calendar.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf } from '../schema/api/types.ts'
 import { type CanonicalSpec, encode, type Json, KINDS } from '../schema/kinds.ts'
-import type { WrittenRate } from '../schema/limits.ts'
+import type { WrittenConcurrency, WrittenQuota, WrittenRate } from '../schema/limits.ts'
 import { name as resourceName } from '../schema/scalars.ts'
 import { hasSecret } from '../store/key-secrets.ts'
 import type { Live, StoredResource } from '../store/types.ts'
@@ -30,14 +30,15 @@ export interface KeyShown extends ReturnType<typeof shown> {
   readonly limits: {
     readonly rpm?: WrittenRate
     readonly tpm?: WrittenRate
-    readonly concurrency?: number
+    readonly concurrency?: WrittenConcurrency
   }
-  readonly quota?: number
+  readonly quota?: WrittenQuota
   readonly budget?: {
     /** An exact decimal. */
     readonly amount: string
     readonly per: 'day' | 'month' | 'total'
     readonly timezone: string
+    readonly mode?: 'shadow'
   }
   readonly expires_at?: string
   readonly state: KeyView['state']

@@ -2,13 +2,21 @@ import { type EnvironmentProxies, parseProxy } from '../base/proxies.ts'
 import { type TlsMaterial, tlsMaterial, tlsProblems } from '../base/tls-material.ts'
 import { DEFAULT_AUTH } from '../schema/endpoint.ts'
 import type { Kind, Spec } from '../schema/kinds.ts'
-import { rateOf } from '../schema/limits.ts'
+import { concurrencyOf, isShadow, type Moded, rateOf } from '../schema/limits.ts'
 import { effectivePrice, type PriceFrom, pricesOf, priceText } from '../schema/price.ts'
 import type { Protocol } from '../schema/protocol.ts'
 import { credentialOf, type SecretSource } from '../schema/stored-credential.ts'
 import { modelFilter } from './model-filter.ts'
 import { restrictedPaths } from './served-paths.ts'
-import type { DatedPrice, EndpointEntry, PublicationEntry, RateLimits, Target, TenantEntry } from './types.ts'
+import type {
+  DatedPrice,
+  EndpointEntry,
+  PublicationEntry,
+  RateLimits,
+  ShadowLimits,
+  Target,
+  TenantEntry,
+} from './types.ts'
 
 /** The context for compiling entries: collected problems, and resolved secrets. */
 export interface EntryPorts {
@@ -114,6 +122,7 @@ export function tenantEntry({ name, account, spec }: Item<'tenant'>): TenantEntr
     mayUse: modelFilter(spec.models),
     isBanned: modelFilter(spec.banned_models),
     limits: rateLimits(spec.limits),
+    shadow: shadowLimits(spec.limits),
     billing: spec.billing,
   })
 }
@@ -123,8 +132,14 @@ export function rateLimits({ rpm, tpm, concurrency }: Spec<'key'>['limits']): Ra
   return Object.freeze({
     rpm: rpm === undefined ? undefined : Object.freeze(rateOf(rpm)),
     tpm: tpm === undefined ? undefined : Object.freeze(rateOf(tpm)),
-    concurrency,
+    concurrency: concurrency === undefined ? undefined : concurrencyOf(concurrency),
   })
+}
+
+/** @param limits As in a file, by the name of the limit. */
+export function shadowLimits(limits: Readonly<Record<string, number | Moded | undefined>>): ShadowLimits {
+  const names = Object.keys(limits).filter(name => isShadow(limits[name]))
+  return names.length > 0 ? new Set(names) : undefined
 }
 
 /** @param settings Defaults for the publication. */

@@ -1,8 +1,9 @@
 import { isMistyped, keyDigest } from '../base/api-key.ts'
 import type { Spec } from '../schema/kinds.ts'
+import { quotaOf } from '../schema/limits.ts'
 import type { SecretReference } from '../schema/scalars.ts'
 import type { KeySecret, ServedResource, ServedState } from '../schema/state.ts'
-import { type EntryPorts, type Item, rateLimits } from './entries.ts'
+import { type EntryPorts, type Item, rateLimits, shadowLimits } from './entries.ts'
 import { modelFilter } from './model-filter.ts'
 import type { Budget, KeyEntry, TenantEntry } from './types.ts'
 
@@ -21,8 +22,9 @@ export function keyTerms({ name, account, spec }: Pick<Item<'key'>, 'name' | 'ac
     expiresAtMs: spec.expires_at ?? NEVER_MS,
     mayUse: modelFilter(spec.models),
     limits: rateLimits(spec.limits),
-    quotaTokens: spec.quota,
+    quotaTokens: spec.quota === undefined ? undefined : quotaOf(spec.quota),
     budget: spec.budget && budgetOf(spec.budget),
+    shadow: shadowLimits({ ...spec.limits, quota: spec.quota, budget: spec.budget }),
   }
 }
 
@@ -32,7 +34,7 @@ export function keyTerms({ name, account, spec }: Pick<Item<'key'>, 'name' | 'ac
  * @param isSuspended The key was disabled manually.
  */
 export function keyEntry(terms: KeyTerms, tenant: TenantEntry | undefined, isSuspended: boolean): KeyEntry {
-  const { name, account, enabled, expiresAtMs, mayUse, limits, quotaTokens, budget } = terms
+  const { name, account, enabled, expiresAtMs, mayUse, limits, quotaTokens, budget, shadow } = terms
   return Object.freeze({
     name,
     account,
@@ -43,6 +45,7 @@ export function keyEntry(terms: KeyTerms, tenant: TenantEntry | undefined, isSus
     limits,
     quotaTokens,
     budget,
+    shadow,
   })
 }
 

@@ -64,7 +64,11 @@ export interface KeyEntry {
   /** Tokens, input and output, for life. */
   readonly quotaTokens: number | undefined
   readonly budget: Budget | undefined
+  readonly shadow: ShadowLimits
 }
+
+/** The names of limits that count and reject nothing. Undefined: none, so that a request need not ask for each. */
+export type ShadowLimits = ReadonlySet<string> | undefined
 
 /** Rates per minute, and concurrency. An absent limit means unlimited. */
 export interface RateLimits {
@@ -93,6 +97,7 @@ export interface TenantEntry {
   readonly isBanned: ModelFilter
   /** For all keys of the tenant together. */
   readonly limits: RateLimits
+  readonly shadow: ShadowLimits
   /** `prepaid`: the wallet must cover each call. */
   readonly billing: 'postpaid' | 'prepaid'
 }

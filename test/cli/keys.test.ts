@@ -204,6 +204,30 @@ describe('gw keys list and show', () => {
   })
 })
 
+describe('a limit in shadow mode', () => {
+  const SHADOW = `
+  tried: { kind: platform, limits: { rpm: { limit: 60, burst: 6, mode: shadow }, concurrency: { limit: 4, mode: enforce } }, quota: { tokens: 1000, mode: shadow }, budget: { amount: "5", per: day, mode: shadow } }
+`
+
+  it('is shown as one, in text and in JSON', async () => {
+    dir.write('gw.yaml', FIRST.trimEnd() + KEYS.trimEnd() + SHADOW)
+    await run('apply --yes --skip-probe')
+    const { stdout } = await run('keys show tried')
+    expect(stdout).toMatch(/limits +60 \(burst 6\) rpm \(shadow\), 4 at a time\n/)
+    expect(stdout).toMatch(/quota +1000 tokens \(shadow\)\nbudget +5 per day \(UTC\) \(shadow\)\n/)
+    expect(await json('keys show tried')).toMatchObject({
+      limits: { rpm: { limit: 60, burst: 6, mode: 'shadow' }, concurrency: { limit: 4 } },
+      quota: { tokens: 1000, mode: 'shadow' },
+      budget: { amount: '5', per: 'day', timezone: 'UTC', mode: 'shadow' },
+    })
+    dir.write(
+      'gw.yaml',
+      FIRST.trimEnd() + KEYS.trimEnd() + SHADOW.replaceAll('mode: shadow', 'mode: enforce'),
+    )
+    expect((await run('plan')).stdout).toContain('limits.rpm.mode')
+  })
+})
+
 describe('gw keys disable and enable', () => {
   it('say of a key that lacks a secret still what it lacks', async () => {
     await run('keys disable app')

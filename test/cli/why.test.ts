@@ -69,6 +69,22 @@ describe('gw why, of files', () => {
     await expect(stdout).toMatchFileSnapshot(`golden/why-${name}.txt`)
   })
 
+  it('says of a shadow limit that it would reject, and serves the call', async () => {
+    dir.write('gw.yaml', TREE.replace('quota: 100000', 'quota: { tokens: 100, mode: shadow }'))
+    const question = 'why -c gw.yaml --key app --model fast-chat --max-tokens 200'
+    const { stdout } = await run(question)
+    expect(stdout).toContain('429 quota_exceeded, if enforced')
+    expect(stdout).toContain('token quota of the key, a shadow limit: it counts and rejects nothing')
+    const { served, rejection, checks } = (await json(question)).decision
+    expect([served, rejection]).toEqual([true, undefined])
+    expect(checks.find(({ check }: { check: string }) => check === 'key_quota')).toMatchObject({
+      verdict: 'would_reject',
+      rejection: { status: 429, code: 'quota_exceeded' },
+      usage: { mode: 'shadow', limit: 100 },
+    })
+    expect(checks.at(-1)).toMatchObject({ check: 'ledger', verdict: 'passes' })
+  })
+
   it('tells the bound of a rate that has a burst of its own', async () => {
     dir.write('gw.yaml', TREE.replace('limits: { rpm: 60,', 'limits: { rpm: { limit: 60, burst: 6 },'))
     const question = 'why -c gw.yaml --key app --model fast-chat --max-tokens 200'

@@ -39,12 +39,20 @@ const limits = fc
   .map(
     found => Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined)) as Limits,
   )
+/** Half of the owners enforce all of their limits. */
+const shadowOf = (...names: string[]) => fc.oneof(fc.constant([]), fc.subarray(names))
 const worlds: fc.Arbitrary<World> = fc.record({
-  keys: fc.array(fc.record({ limits, quota: some(2_000), budget: some(300), owned: fc.boolean() }), {
-    minLength: 2,
-    maxLength: 3,
-  }),
-  tenant: fc.record({ limits, balance: some(500) }),
+  keys: fc.array(
+    fc.record({
+      limits,
+      quota: some(2_000),
+      budget: some(300),
+      owned: fc.boolean(),
+      shadow: shadowOf('concurrency', 'rpm', 'tpm', 'quota', 'budget'),
+    }),
+    { minLength: 2, maxLength: 3 },
+  ),
+  tenant: fc.record({ limits, balance: some(500), shadow: shadowOf('concurrency', 'rpm', 'tpm') }),
 })
 const acts: fc.Arbitrary<CommandHandler[]> = fc.array(
   fc.oneof(
@@ -85,10 +93,11 @@ const acts: fc.Arbitrary<CommandHandler[]> = fc.array(
 
 function entriesOf(world: World): KeyEntry[] {
   const billing = world.tenant.balance === undefined ? 'postpaid' : 'prepaid'
-  const tenant = tenantEntry('t', { limits: world.tenant.limits, billing })
-  return world.keys.map(({ limits: rates, quota, budget, owned }, index) =>
+  const tenant = tenantEntry('t', { limits: world.tenant.limits, billing, shadow: world.tenant.shadow })
+  return world.keys.map(({ limits: rates, quota, budget, owned, shadow }, index) =>
     keyEntry(`k${index}`, {
       limits: rates,
+      shadow,
       ...(quota !== undefined && { quotaTokens: quota }),
       ...(budget !== undefined && {
         budget: { amountNano: BigInt(budget), per: 'day', timezone: 'Asia/Kolkata' },
@@ -108,10 +117,11 @@ function codeOf(act: () => unknown): string {
   }
 }
 
-test('does what an oracle of plain maps does: never past a limit, nothing taken by a rejection, nothing held at the end', {
+test('does what an oracle of plain maps does: never past a limit that is enforced, nothing taken by a rejection, nothing held at the end', {
   timeout: 60_000,
 }, () => {
   const seen = new Set<string>()
+  const seenInShadow = new Set<string>()
   fc.assert(
     fc.property(worlds, acts, (world, script) => {
       const scene = new Scene()
@@ -127,11 +137,12 @@ test('does what an oracle of plain maps does: never past a limit, nothing taken 
           const [held, spent] = [oracle.heldOf(index), oracle.spentOf(index, dayNow())]
           if (quota) {
             expect([quota.spent, quota.held]).toEqual([spent.tokens, held.tokens])
-            expect(quota.spent + quota.held).toBeLessThanOrEqual(quota.limit)
+            if (!key.shadow?.has('quota')) expect(quota.spent + quota.held).toBeLessThanOrEqual(quota.limit)
           }
           if (budget) {
             expect([budget.spentNano, budget.heldNano]).toEqual([spent.nano, held.nano])
-            expect(budget.spentNano + budget.heldNano <= budget.limitNano).toBe(true)
+            if (!key.shadow?.has('budget'))
+              expect(budget.spentNano + budget.heldNano <= budget.limitNano).toBe(true)
           }
           if (balance) {
             const wallet = oracle.wallet()
@@ -178,29 +189,27 @@ test('does what an oracle of plain maps does: never past a limit, nothing taken 
           rated: act.input + Math.min(act.output, cap),
           nano: BigInt(act.nano),
         }
-        const expected = oracle.admit(index, need, clock.monotonicMs(), dayNow())
+        const { outcome: expected, exceeded } = oracle.admit(index, need, clock.monotonicMs(), dayNow())
         let real: Reservation | undefined
         const outcome = codeOf(() => {
           real = scene.admit(key, holding(act.input, act.output, need.nano), { holdForMs: 1e12 })
         })
         expect(outcome).toBe(expected)
         seen.add(outcome)
-        if (real) oracle.tickets.push({ key: index, ...need, real, held: true, permitted: true })
+        if (!real) return
+        expect(real.shadowRejections ?? []).toEqual(exceeded)
+        for (const check of exceeded) seenInShadow.add(check)
+        oracle.tickets.push({ key: index, ...need, exceeded, real, held: true, permitted: true })
       }
 
       const count = (index: number) => {
         const key = keys[index]!
-        const rates = [
-          [`key ${index} counts`, key.limits.rpm],
-          ['tenant counts', key.tenant?.limits.rpm],
-        ] as const
-        const nowMs = clock.monotonicMs()
-        const fits = rates.every(
-          ([name, limit]) => limit === undefined || oracle.conforms(name, limit, 1, nowMs),
-        )
-        expect(codeOf(() => limiter.countTokens(key))).toBe(fits ? 'admitted' : 'rate_limit_requests')
-        if (fits)
-          for (const [name, limit] of rates) if (limit !== undefined) oracle.move(name, limit, 1, nowMs)
+        const expected = oracle.count(index, clock.monotonicMs())
+        let exceeded: readonly string[] | undefined
+        const outcome = codeOf(() => {
+          exceeded = limiter.countTokens(key)
+        })
+        expect([outcome, exceeded ?? []]).toEqual([expected.outcome, expected.exceeded])
       }
 
       const perform = (act: CommandHandler) => {
@@ -253,5 +262,15 @@ test('does what an oracle of plain maps does: never past a limit, nothing taken 
     'rate_limit_concurrency',
     'rate_limit_requests',
     'rate_limit_tokens',
+  ])
+  expect([...seenInShadow].sort()).toEqual([
+    'key_budget',
+    'key_concurrency',
+    'key_quota',
+    'key_rpm',
+    'key_tpm',
+    'tenant_concurrency',
+    'tenant_rpm',
+    'tenant_tpm',
   ])
 })

@@ -10,8 +10,10 @@ export interface World {
     quota: number | undefined
     budget: number | undefined
     owned: boolean
+    /** Names of its limits in shadow mode. */
+    shadow: readonly string[]
   }[]
-  readonly tenant: { limits: Limits; balance: number | undefined }
+  readonly tenant: { limits: Limits; balance: number | undefined; shadow: readonly string[] }
 }
 
 export interface Ticket {
@@ -19,6 +21,8 @@ export interface Ticket {
   readonly tokens: number
   readonly rated: number
   readonly nano: bigint
+  /** The shadow limits that it exceeded, such as `key_rpm`. */
+  readonly exceeded: readonly string[]
   readonly real: Reservation
   held: boolean
   permitted: boolean
@@ -62,51 +66,99 @@ export class Oracle {
     return { balance: BigInt(this.#world.tenant.balance ?? 0) + this.creditedNano - spent, held }
   }
 
-  /** What an admission must come to; where it is admitted the rates are taken. */
+  /**
+   * What an admission must come to, and the shadow limits that it exceeds; where it is admitted the rates are taken, but
+   * for the exceeded ones.
+   */
   admit(
     key: number,
     need: { tokens: number; rated: number; nano: bigint },
     nowMs: number,
     day: number,
-  ): string {
+  ): { outcome: string; exceeded: readonly string[] } {
     const world = this.#world.keys[key]!
     const tenant = world.owned ? this.#world.tenant : undefined
-    const permits = (of: (ticket: Ticket) => boolean) => this.tickets.filter(t => t.permitted && of(t)).length
+    const permits = (check: string, of: (ticket: Ticket) => boolean) =>
+      this.tickets.filter(t => t.permitted && of(t) && !t.exceeded.includes(check)).length
     const full = (limit: number | undefined, taken: number) => limit !== undefined && taken >= limit
-    if (
-      full(
-        world.limits.concurrency,
-        permits(t => t.key === key),
-      )
-    )
-      return 'rate_limit_concurrency'
-    if (
-      full(
-        tenant?.limits.concurrency,
-        permits(t => this.#world.keys[t.key]!.owned),
-      )
-    )
-      return 'rate_limit_concurrency'
     const rates = [
-      [`key ${key} rpm`, world.limits.rpm, 1],
-      ['tenant rpm', tenant?.limits.rpm, 1],
-      [`key ${key} tpm`, world.limits.tpm, need.rated],
-      ['tenant tpm', tenant?.limits.tpm, need.rated],
+      ['key_rpm', `key ${key} rpm`, world.limits.rpm, 1],
+      ['tenant_rpm', 'tenant rpm', tenant?.limits.rpm, 1],
+      ['key_tpm', `key ${key} tpm`, world.limits.tpm, need.rated],
+      ['tenant_tpm', 'tenant tpm', tenant?.limits.tpm, need.rated],
     ] as const
-    for (const [name, limit, units] of rates) {
-      if (limit === undefined || this.conforms(name, limit, units, nowMs)) continue
-      return name.endsWith('rpm') ? 'rate_limit_requests' : 'rate_limit_tokens'
-    }
     const [held, spent] = [this.heldOf(key), this.spentOf(key, day)]
-    if (world.quota !== undefined && spent.tokens + held.tokens + need.tokens > world.quota)
-      return 'quota_exceeded'
     const tooDear = (limit: bigint, used: bigint) => need.nano > 0n && used + need.nano > limit
-    if (world.budget !== undefined && tooDear(BigInt(world.budget), spent.nano + held.nano))
-      return 'budget_exceeded'
     const wallet = this.wallet()
-    if (tenant?.balance !== undefined && tooDear(wallet.balance, wallet.held)) return 'insufficient_balance'
-    for (const [name, limit, units] of rates) if (limit !== undefined) this.move(name, limit, units, nowMs)
-    return 'admitted'
+    const tests: (readonly [check: string, code: string, rejects: boolean])[] = [
+      [
+        'key_concurrency',
+        'rate_limit_concurrency',
+        full(
+          world.limits.concurrency,
+          permits('key_concurrency', t => t.key === key),
+        ),
+      ],
+      [
+        'tenant_concurrency',
+        'rate_limit_concurrency',
+        full(
+          tenant?.limits.concurrency,
+          permits('tenant_concurrency', t => this.#world.keys[t.key]!.owned),
+        ),
+      ],
+      ...rates.map(([check, name, limit, units]) => {
+        const rejects = limit !== undefined && !this.conforms(name, limit, units, nowMs)
+        return [check, check.endsWith('rpm') ? 'rate_limit_requests' : 'rate_limit_tokens', rejects] as const
+      }),
+      [
+        'key_quota',
+        'quota_exceeded',
+        world.quota !== undefined && spent.tokens + held.tokens + need.tokens > world.quota,
+      ],
+      [
+        'key_budget',
+        'budget_exceeded',
+        world.budget !== undefined && tooDear(BigInt(world.budget), spent.nano + held.nano),
+      ],
+      [
+        'tenant_balance',
+        'insufficient_balance',
+        tenant?.balance !== undefined && tooDear(wallet.balance, wallet.held),
+      ],
+    ]
+    const exceeded: string[] = []
+    for (const [check, code, rejects] of tests) {
+      if (!rejects) continue
+      if (!this.#isShadow(key, check)) return { outcome: code, exceeded: [] }
+      exceeded.push(check)
+    }
+    for (const [check, name, limit, units] of rates)
+      if (limit !== undefined && !exceeded.includes(check)) this.move(name, limit, units, nowMs)
+    return { outcome: 'admitted', exceeded }
+  }
+
+  /** Calls of count_tokens, which have buckets of their own. */
+  count(key: number, nowMs: number): { outcome: string; exceeded: readonly string[] } {
+    const world = this.#world.keys[key]!
+    const rates = [
+      ['key_rpm', `key ${key} counts`, world.limits.rpm],
+      ['tenant_rpm', 'tenant counts', world.owned ? this.#world.tenant.limits.rpm : undefined],
+    ] as const
+    const over = rates.filter(
+      ([, name, limit]) => limit !== undefined && !this.conforms(name, limit, 1, nowMs),
+    )
+    if (over.some(([check]) => !this.#isShadow(key, check)))
+      return { outcome: 'rate_limit_requests', exceeded: [] }
+    const exceeded = over.map(([check]) => check)
+    for (const [check, name, limit] of rates)
+      if (limit !== undefined && !exceeded.includes(check)) this.move(name, limit, 1, nowMs)
+    return { outcome: 'admitted', exceeded }
+  }
+
+  #isShadow(key: number, check: string): boolean {
+    const [owner, name] = check.split('_') as [string, string]
+    return (owner === 'key' ? this.#world.keys[key]! : this.#world.tenant).shadow.includes(name)
   }
 
   conforms(name: string, { limit, burst }: Rate, units: number, nowMs: number): boolean {
@@ -125,9 +177,11 @@ export class Oracle {
   correct(ticket: Ticket, usedTokens: number, nowMs: number): void {
     const world = this.#world.keys[ticket.key]!
     const delta = usedTokens - ticket.rated
-    if (world.limits.tpm !== undefined) this.move(`key ${ticket.key} tpm`, world.limits.tpm, delta, nowMs)
+    if (world.limits.tpm !== undefined && !ticket.exceeded.includes('key_tpm'))
+      this.move(`key ${ticket.key} tpm`, world.limits.tpm, delta, nowMs)
     const tenantTpm = world.owned ? this.#world.tenant.limits.tpm : undefined
-    if (tenantTpm !== undefined) this.move('tenant tpm', tenantTpm, delta, nowMs)
+    if (tenantTpm !== undefined && !ticket.exceeded.includes('tenant_tpm'))
+      this.move('tenant tpm', tenantTpm, delta, nowMs)
   }
 
   #arrival(name: string, limit: number, nowMs: number): bigint {

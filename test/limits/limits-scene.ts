@@ -17,7 +17,7 @@ interface Limits {
 
 export function tenantEntry(
   name: string,
-  more: { limits?: Limits; billing?: TenantEntry['billing'] } = {},
+  more: { limits?: Limits; billing?: TenantEntry['billing']; shadow?: readonly string[] } = {},
 ): TenantEntry {
   return {
     name,
@@ -27,12 +27,19 @@ export function tenantEntry(
     isBanned: () => false,
     billing: more.billing ?? 'postpaid',
     limits: rateLimits(more.limits ?? {}),
+    shadow: more.shadow && new Set(more.shadow),
   }
 }
 
 export function keyEntry(
   name: string,
-  more: { limits?: Limits; quotaTokens?: number; budget?: Budget; tenant?: TenantEntry } = {},
+  more: {
+    limits?: Limits
+    quotaTokens?: number
+    budget?: Budget
+    tenant?: TenantEntry
+    shadow?: readonly string[]
+  } = {},
 ): KeyEntry {
   return {
     name,
@@ -44,6 +51,7 @@ export function keyEntry(
     limits: rateLimits(more.limits ?? {}),
     quotaTokens: more.quotaTokens,
     budget: more.budget,
+    shadow: more.shadow && new Set(more.shadow),
   }
 }
 

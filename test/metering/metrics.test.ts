@@ -14,6 +14,7 @@ function busy(): Metrics {
   count(metrics, { stream: true })
   count(metrics, {})
   count(metrics, { ...REJECTED })
+  count(metrics, { shadowRejections: ['key_rpm'] })
   count(metrics, { attempts: [{ endpoint: 'down', errorCode: 'upstream_timeout' }, { endpoint: 'up' }] })
   count(metrics, { path: '/v1/messages', protocol: 'anthropic', outcome: 'client_gone', status: 200 })
   return metrics

@@ -30,6 +30,10 @@ interface Case {
 const CASES: Readonly<Record<string, Case>> = {
   'a quota of one token less': { key: `quota: ${NEEDED - 1}`, isRejected: true },
   'a quota of just as much': { key: `quota: ${NEEDED}`, isRejected: false },
+  'a quota of one token less, in shadow mode': {
+    key: `quota: { tokens: ${NEEDED - 1}, mode: shadow }`,
+    isRejected: false,
+  },
   'a quota below the least answer, with output_cap': {
     key: `quota: ${INPUT_TOKENS + 255}`,
     model: 'output_cap: max_tokens',

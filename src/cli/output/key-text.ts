@@ -1,4 +1,4 @@
-import { rateText } from '../../schema/limits.ts'
+import { concurrencyOf, isShadow, type Moded, quotaOf, rateText } from '../../schema/limits.ts'
 import type { KeyShown } from '../../services/keys.ts'
 import { printable, type Style } from './style.ts'
 import { type Column, table } from './table.ts'
@@ -30,7 +30,11 @@ export function keysToText(
     { title: 'TENANT', cell: key => key.tenant ?? '-', narrowest: 8 },
     { title: 'MODELS', cell: key => key.models.join(','), narrowest: 8 },
     ...(withExpiry ? [EXPIRES] : []),
-    { title: 'QUOTA', cell: key => String(key.quota ?? '-'), dispensable: true },
+    {
+      title: 'QUOTA',
+      cell: key => (key.quota === undefined ? '-' : `${quotaOf(key.quota)}${shadowText(key.quota)}`),
+      dispensable: true,
+    },
     { title: 'BUDGET', cell: budgetCell, dispensable: true },
     ...(withExpiry ? [] : [{ ...EXPIRES, dispensable: true } as const]),
     { title: 'LIMITS', cell: key => limitsText(key) || '-', narrowest: 8, dispensable: true },
@@ -52,8 +56,8 @@ export function keyToText(key: KeyShown, style: Style): string {
     ['tenant', key.tenant],
     ['models', key.models.join(', ')],
     ['limits', limitsText(key) || undefined],
-    ['quota', key.quota === undefined ? undefined : `${key.quota} tokens`],
-    ['budget', budget && `${budget.amount} per ${budget.per} (${budget.timezone})`],
+    ['quota', key.quota === undefined ? undefined : `${quotaOf(key.quota)} tokens${shadowText(key.quota)}`],
+    ['budget', budget && `${budget.amount} per ${budget.per} (${budget.timezone})${shadowText(budget)}`],
     ['spent', spend && spendText(spend)],
     ['expires', key.expires_at],
     ['secret', secretText(key)],
@@ -78,7 +82,7 @@ function stateText(key: KeyShown): string {
 }
 
 function budgetCell({ budget }: KeyShown): string {
-  return budget ? `${budget.amount}/${budget.per}` : '-'
+  return budget ? `${budget.amount}/${budget.per}${shadowText(budget)}` : '-'
 }
 
 function spendText({
@@ -93,12 +97,17 @@ function spendText({
 
 function limitsText({ limits }: KeyShown): string {
   return [
-    limits.rpm !== undefined && `${rateText(limits.rpm)} rpm`,
-    limits.tpm !== undefined && `${rateText(limits.tpm)} tpm`,
-    limits.concurrency !== undefined && `${limits.concurrency} at a time`,
+    limits.rpm !== undefined && `${rateText(limits.rpm)} rpm${shadowText(limits.rpm)}`,
+    limits.tpm !== undefined && `${rateText(limits.tpm)} tpm${shadowText(limits.tpm)}`,
+    limits.concurrency !== undefined &&
+      `${concurrencyOf(limits.concurrency)} at a time${shadowText(limits.concurrency)}`,
   ]
     .filter(part => part !== false)
     .join(', ')
+}
+
+function shadowText(limit: number | Moded): string {
+  return isShadow(limit) ? ' (shadow)' : ''
 }
 
 /** In a table: `3d`, `3d +1` with an older one in its grace period, or its source if it was not issued. */

@@ -98,7 +98,8 @@ function stepToText(
     case 'would_reject': {
       const paint = (text: string) => (verdict === 'rejects' ? style.fault(text) : style.changed(text))
       const error = rejection ? `${rejection.status} ${rejection.code}` : ''
-      const also = verdict === 'rejects' ? error : `${error}, if reached`
+      const condition = usage?.mode === 'shadow' ? 'if enforced' : 'if reached'
+      const also = verdict === 'rejects' ? error : `${error}, ${condition}`
       const line = `${branch}${paint(glyphs.fail)} ${name}  ${paint(also)}  ${found}`
       const trunk = isLast ? '   ' : glyphs.trunk
       const hint = rejection?.hint

@@ -53,6 +53,12 @@ export const TRAFFIC_METRICS = {
     help: 'Requests that were rejected, failed or broke off, by the error code of the catalogue.',
     use: 'Look the code up in [errors.md](errors.md). Limits that reject much are too tight, or do their work.',
   },
+  gw_shadow_rejections_total: {
+    type: 'counter',
+    labels: ['path', 'limit'],
+    help: 'Requests that were admitted although a limit in shadow mode would have rejected them, by limit, such as key_rpm.',
+    use: 'What `mode: enforce` would reject. `shadow_rejections` in the log of requests names key and tenant.',
+  },
   gen_ai_server_request_duration_seconds: {
     type: 'histogram',
     labels: [...GEN_AI, 'endpoint', 'error_type'],

@@ -15,6 +15,7 @@ interface PathSeries {
   readonly path: MeteredPath
   readonly models: Map<string, ModelSeries>
   readonly rejections: Map<string, number>
+  readonly shadowRejections: Map<string, number>
   readonly overhead: Buckets
   isDispatched: boolean
 }
@@ -57,6 +58,8 @@ export class Traffic implements RequestMeter {
     model.add(record)
     this.#endpoint(at, model, record).add(record)
     if (record.errorCode !== undefined) increment(at.rejections, record.errorCode)
+    if (record.shadowRejections)
+      for (const limit of record.shadowRejections) increment(at.shadowRejections, limit)
     if (record.overheadMs === undefined) return
     at.isDispatched = true
     at.overhead.observe(record.overheadMs / 1000)
@@ -88,6 +91,7 @@ export class Traffic implements RequestMeter {
   *text(): Generator<string> {
     yield* this.#ofEndpoints('gw_requests_total', series => series.requests('gw_requests_total'))
     yield* this.#ofPaths('gw_rejections_total', rejectionLines)
+    yield* this.#ofPaths('gw_shadow_rejections_total', shadowRejectionLines)
     yield* this.#ofEndpoints('gen_ai_server_request_duration_seconds', series =>
       series.durations('gen_ai_server_request_duration_seconds'),
     )
@@ -176,6 +180,7 @@ function pathSeries(path: MeteredPath): PathSeries {
     path,
     models: new Map(),
     rejections: new Map(),
+    shadowRejections: new Map(),
     overhead: new Buckets(TRAFFIC_METRICS.gw_overhead_seconds.buckets),
     isDispatched: false,
   }
@@ -194,6 +199,13 @@ function rejectionLines(name: string, { path, rejections }: PathSeries): string 
   let text = ''
   for (const [reason, count] of rejections)
     text += sample(name, labelText('path', path.path, 'reason', reason), count)
+  return text
+}
+
+function shadowRejectionLines(name: string, { path, shadowRejections }: PathSeries): string {
+  let text = ''
+  for (const [limit, count] of shadowRejections)
+    text += sample(name, labelText('path', path.path, 'limit', limit), count)
   return text
 }
 

@@ -47,6 +47,7 @@ const rejection = {
 const usage = z
   .strictObject({
     unit: z.enum(['requests', 'tokens', 'money']),
+    mode: z.literal('shadow').optional().describe('Present if the limit counts and rejects nothing.'),
     limit: number.optional().describe('Absent for a balance.'),
     burst: z
       .int()
@@ -67,7 +68,7 @@ const step = z
     verdict: z
       .enum(['passes', 'rejects', 'would_reject', 'not_reached', 'assumed'])
       .describe(
-        '`rejects`: the first rejection, which answers the call. `would_reject`: would also reject, if reached. `assumed`: assumed to pass, for lack of data.',
+        '`rejects`: the first rejection, which answers the call. `would_reject`: would also reject, if reached, or if its limit were not in shadow mode. `assumed`: assumed to pass, for lack of data.',
       ),
     detail: z.string().describe('The facts behind the verdict.'),
     rejection: z.strictObject(rejection).optional(),

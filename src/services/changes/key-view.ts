@@ -39,7 +39,12 @@ function viewKey(
     limits: key.limits,
     ...(key.quota !== undefined && { quota: key.quota }),
     ...(key.budget && {
-      budget: { amountNano: key.budget.amount, per: key.budget.per, timezone: key.budget.timezone },
+      budget: {
+        amountNano: key.budget.amount,
+        per: key.budget.per,
+        timezone: key.budget.timezone,
+        ...(key.budget.mode && { mode: key.budget.mode }),
+      },
     }),
     ...(key.expires_at !== undefined && { expiresAtMs: key.expires_at }),
     state: keyState(key, source, isOpen, hold, atMs),

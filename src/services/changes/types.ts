@@ -133,11 +133,12 @@ export interface KeyView {
   readonly tenant?: string
   readonly models: readonly string[]
   readonly limits: Key['limits']
-  readonly quota?: number
+  readonly quota?: NonNullable<Key['quota']>
   readonly budget?: {
     readonly amountNano: bigint
     readonly per: 'day' | 'month' | 'total'
     readonly timezone: string
+    readonly mode?: 'shadow'
   }
   readonly expiresAtMs?: number
   readonly state: KeyState

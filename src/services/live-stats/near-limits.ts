@@ -2,7 +2,7 @@ import { formatNano } from '../../base/decimal.ts'
 import type { Calendar } from '../../limits/calendar.ts'
 import { decode } from '../../schema/kinds.ts'
 import type { KeySums } from '../../schema/ledger.ts'
-import { rateOf } from '../../schema/limits.ts'
+import { quotaOf, rateOf } from '../../schema/limits.ts'
 import type { UsageRow } from '../../store/ledger/types.ts'
 import type { Store, StoredResource } from '../../store/types.ts'
 import { tokensOf } from './traffic.ts'
@@ -56,7 +56,7 @@ export function nearLimits(
     const sums = after.sums.get(name)
     const all = [
       budget && money(`budget/${budget.per}`, sums?.windowNano ?? 0n, budget.amount),
-      quota === undefined ? undefined : number('quota', sums?.totalTokens ?? 0, quota),
+      quota === undefined ? undefined : number('quota', sums?.totalTokens ?? 0, quotaOf(quota)),
       limits.rpm === undefined
         ? undefined
         : number('rpm', requestsPerSecond * MINUTE_S, rateOf(limits.rpm).limit),

@@ -190,7 +190,9 @@ class CheckRun {
   }
 
   #add(subject: CheckSubject, rejection: GwError | undefined): void {
-    if (!rejection) this.steps.push({ ...subject, verdict: this.rejected ? 'not_reached' : 'passes' })
+    if (rejection && subject.report?.isShadow)
+      this.steps.push({ ...subject, verdict: 'would_reject', rejection })
+    else if (!rejection) this.steps.push({ ...subject, verdict: this.rejected ? 'not_reached' : 'passes' })
     else if (this.rejected) this.steps.push({ ...subject, verdict: 'would_reject', rejection })
     else {
       this.rejected = { ...subject, verdict: 'rejects', rejection }

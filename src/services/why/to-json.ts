@@ -116,10 +116,15 @@ function rejectionToJson({ code, message, retryAfterMs }: GwError, hint: string 
   }
 }
 
-function usageToJson({ info, usage: { limit, burst, used, held, needed, freshAtMs } }: LimitReport) {
+function usageToJson({
+  info,
+  isShadow,
+  usage: { limit, burst, used, held, needed, freshAtMs },
+}: LimitReport) {
   const amountJson = (amount: number | bigint) => (typeof amount === 'bigint' ? formatNano(amount) : amount)
   return {
     unit: info.unit,
+    ...(isShadow && { mode: 'shadow' as const }),
     ...(limit !== undefined && { limit: amountJson(limit) }),
     ...(burst !== undefined && { burst }),
     ...(used !== undefined && { used: amountJson(used) }),
@@ -154,10 +159,10 @@ function detailOf(step: CheckResult, decision: Decision, lookup: WhyLookup): str
 }
 
 /** The limit and its owner; with the formula of a rate whose burst differs from its limit. */
-function detailOfLimit({ info, of, usage: { limit, burst } }: LimitReport): string {
-  const title = `${info.title} of the ${of}`
+function detailOfLimit({ info, of, isShadow, usage: { limit, burst } }: LimitReport): string {
+  const title = `${info.title} of the ${of}${isShadow ? ', a shadow limit: it counts and rejects nothing' : ''}`
   if (limit === undefined || burst === undefined) return title
-  return `${title}: any t seconds admit at most ${burst} + ${limit} × t / 60`
+  return `${title}${isShadow ? '; ' : ': '}any t seconds admit at most ${burst} + ${limit} × t / 60`
 }
 
 function expiryOf(expiresAtMs: number): string {

@@ -50,7 +50,7 @@ function candidatesOf({ before, after }: Pair): Candidate[] {
   }
   for (const limit of ['rpm', 'tpm'] as const) compare(limit, rateAt(before.spec, limit), rateAt(spec, limit))
   if (kind === 'tenant') return found
-  compare('quota', countAt(before.spec, 'quota'), countAt(spec, 'quota'))
+  compare('quota', limitAt(before.spec['quota'], 'tokens'), limitAt(spec['quota'], 'tokens'))
   const [old, next] = [before.spec['budget'], spec['budget']]
   // Windows of different lengths cannot be compared: then the new budget counts.
   const isAlike = windowOf(old) === windowOf(next)
@@ -96,20 +96,21 @@ function windowOf(budget: Json | undefined): string {
 }
 
 function amountOf(budget: Json | undefined): bigint | undefined {
+  if (textAt(budget, 'mode') === 'shadow') return undefined
   const amount = textAt(budget, 'amount')
   const nano = amount === undefined ? undefined : parseNano(amount)
   return typeof nano === 'bigint' ? nano : undefined
 }
 
-function countAt(spec: Resource['spec'], ...path: readonly string[]): bigint | undefined {
-  let value: Json | undefined = spec
-  for (const field of path) value = memberAt(value, field)
+/** An enforced limit: a number alone, or a field beside its mode. Undefined in shadow mode, which rejects nothing. */
+function limitAt(written: Json | undefined, field: string): bigint | undefined {
+  if (textAt(written, 'mode') === 'shadow') return undefined
+  const value = typeof written === 'number' ? written : memberAt(written, field)
   return typeof value === 'number' ? BigInt(value) : undefined
 }
 
-/** A rate, also one with a burst. */
 function rateAt(spec: Resource['spec'], limit: 'rpm' | 'tpm'): bigint | undefined {
-  return countAt(spec, 'limits', limit) ?? countAt(spec, 'limits', limit, 'limit')
+  return limitAt(memberAt(spec['limits'], limit), 'limit')
 }
 
 function textAt(value: Json | undefined, field: string): string | undefined {

@@ -159,6 +159,29 @@ test('a rate below the busiest quarter of an hour of the last day is told, one t
   expect((await radius([tenants[0]], [tenants[1]], use)).limits).toMatchObject([{ limit: 'tpm', used: 800n }])
 })
 
+test('a limit in shadow mode rejects nothing, and enforcing one that recent use exceeds is told', async () => {
+  const use = used({ agoMs: HOUR_MS, count: 30 })
+  const of = (mode: string) => [
+    key('app', {
+      limits: { rpm: { limit: 1, mode } },
+      quota: { tokens: 100, mode },
+      budget: { amount: '0.0000001', per: 'total', mode },
+    }),
+    tenant('acme', { limits: { tpm: { limit: 100, mode } } }),
+  ]
+  const without = [key('app'), tenant('acme', {})]
+  expect((await radius(without, of('shadow'), use)).limits).toEqual([])
+  expect((await radius(of('enforce'), of('shadow'), use)).limits).toEqual([])
+  const enforced = await radius(of('shadow'), of('enforce'), use)
+  expect(enforced.limits.map(({ name, limit }) => `${name} ${limit}`)).toEqual([
+    'acme tpm',
+    'app rpm',
+    'app quota',
+    'app budget',
+  ])
+  for (const limit of enforced.limits) expect(limit).not.toHaveProperty('before')
+})
+
 test('a quota or a budget that is spent already is told', async () => {
   const use = used({ agoMs: HOUR_MS, count: 3 }, { agoMs: 48 * HOUR_MS })
   const quota = (tokens: number) => [key('app', { quota: tokens })]
