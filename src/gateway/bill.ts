@@ -128,8 +128,8 @@ export function reserve(
   )
 }
 
-function storedIds(ids: ReadonlySet<string>, { inputTokens, outputTokens }: Usage, expiresAtMs: number) {
-  return { ids: [...ids], tokens: inputTokens + outputTokens, outputTokens, expiresAtMs }
+function storedIds(ids: readonly string[], { inputTokens, outputTokens }: Usage, expiresAtMs: number) {
+  return { ids, tokens: inputTokens + outputTokens, outputTokens, expiresAtMs }
 }
 
 /** The end of a request; its bill knows the rest of {@link RequestEnd}. */

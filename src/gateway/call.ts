@@ -4,7 +4,7 @@ import type { JsonKind } from '../base/json/grammar.ts'
 import { type JsonMember, JsonScanner } from '../base/json/scanner.ts'
 import { Utf8Check } from '../base/json/utf8.ts'
 import { extract } from '../base/splice.ts'
-import { readBody } from '../http/body.ts'
+import { type BodyFault, readBody } from '../http/body.ts'
 import { type BodyFields, INFERENCE_PATHS, type InferencePath } from '../schema/paths.ts'
 import type { Upload } from './upload.ts'
 
@@ -120,8 +120,7 @@ export async function readCall(
   path: InferencePath,
   limitBytes: number,
 ): Promise<Call | undefined> {
-  const coding = req.headers['content-encoding']
-  if (coding !== undefined && coding.toLowerCase() !== 'identity') throw new GwError('unsupported_encoding')
+  assertUncompressed(req)
   const scanner = new JsonScanner()
   const utf8 = new Utf8Check()
   let offset = 0
@@ -132,14 +131,23 @@ export async function readCall(
   })
   if (!body.ok) {
     if (body.fault === 'aborted') return undefined
-    if (body.fault === 'unwanted') throw notJson(scanner)
-    if (body.fault !== 'too_large') {
-      throw new GwError(body.fault.code, undefined, { headers: { connection: 'close' } })
-    }
-    throw new GwError('request_too_large', `The body is larger than ${limitBytes} bytes.`)
+    throw body.fault === 'unwanted' ? notJson(scanner) : unread(body.fault, limitBytes)
   }
   if (!scanner.done || !utf8.end() || scanner.rootKind !== 'object') throw notJson(scanner)
   return toCall(body.pieces, body.lengthBytes, scanner, path.fields)
+}
+
+/** @throws {GwError} unsupported_encoding. */
+export function assertUncompressed(req: IncomingMessage): void {
+  const coding = req.headers['content-encoding']
+  if (coding !== undefined && coding.toLowerCase() !== 'identity') throw new GwError('unsupported_encoding')
+}
+
+/** The error of a body that is too large, or whose transfer failed. */
+export function unread(fault: Exclude<BodyFault, 'aborted' | 'unwanted'>, limitBytes: number): GwError {
+  return fault === 'too_large'
+    ? new GwError('request_too_large', `The body is larger than ${limitBytes} bytes.`)
+    : new GwError(fault.code, undefined, { headers: { connection: 'close' } })
 }
 
 function notJson(scanner: JsonScanner): GwError {

@@ -4,7 +4,7 @@ import { boundaryOf, type FieldUses, MultipartScanner } from '../http/multipart.
 import { readSpooled, type Spool, type SpoolFolder } from '../http/spool.ts'
 import { measureUpload } from '../limits/content.ts'
 import type { InferencePath } from '../schema/paths.ts'
-import { type Call, emptyCall, readCount } from './call.ts'
+import { assertUncompressed, type Call, emptyCall, readCount, unread } from './call.ts'
 import { Upload } from './upload.ts'
 
 /** The fields that the gateway reads of an upload. Each may be given once, in exactly this spelling. */
@@ -25,8 +25,7 @@ export async function readUpload(
   limitBytes: number,
   folder: SpoolFolder,
 ): Promise<(Call & { readonly upload: Upload }) | undefined> {
-  const coding = req.headers['content-encoding']
-  if (coding !== undefined && coding.toLowerCase() !== 'identity') throw new GwError('unsupported_encoding')
+  assertUncompressed(req)
   // node:http keeps the first of several lines; an upstream may read another one.
   const types = req.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'content-type')
   const boundary = types.length === 1 ? boundaryOf(req.headers['content-type']) : undefined
@@ -35,10 +34,7 @@ export async function readUpload(
   const body = await readSpooled(req, folder, limitBytes, (piece, offset) => scanner.push(piece, offset))
   if (!body.ok) {
     if (body.fault === 'aborted') return undefined
-    if (body.fault === 'unwanted') throw faultOf(scanner)
-    if (body.fault === 'too_large')
-      throw new GwError('request_too_large', `The body is larger than ${limitBytes} bytes.`)
-    throw new GwError(body.fault.code, undefined, { headers: { connection: 'close' } })
+    throw body.fault === 'unwanted' ? faultOf(scanner) : unread(body.fault, limitBytes)
   }
   const { spool } = body
   try {

@@ -18,10 +18,6 @@ export class Upload {
     this.content = content
   }
 
-  get lengthBytes(): number {
-    return this.#spool.lengthBytes
-  }
-
   /** The edits that replace the model name. @throws {GwError} invalid_multipart if it contains the boundary. */
   named(servedModel: string): readonly Edit[] {
     const edits = this.#scanner.replace(this.#model, Buffer.from(servedModel))

@@ -90,6 +90,8 @@ function withStoredPrompt({ fields }: Body, content: Content): Content {
   return { ...content, media: { bound: BEYOND.bound, likely: content.media.likely } }
 }
 
+const LEAST_PROMPT_BYTES = 3
+
 /** A reference is an object in the array. */
 const REFERENCE_DEPTH = 2
 
@@ -140,7 +142,8 @@ function measurePrompts({ pieces, lengthBytes }: Body, { start, end }: JsonMembe
     count(0)
   } catch (error) {
     if (!(error instanceof CursorSpent)) throw error
-    return { textBytes: lengthBytes, media: BEYOND, prompts: Math.max(prompts, texts, 1) }
+    // What was not walked may be the shortest prompts: two quotes and a comma.
+    return { textBytes: lengthBytes, media: BEYOND, prompts: Math.ceil((end - start) / LEAST_PROMPT_BYTES) }
   }
   const textBytes = texts === 0 ? lengthBytes - (end - start) : lengthBytes
   return { textBytes, media: { bound: tokens, likely: tokens }, prompts: Math.max(prompts + texts, 1) }
@@ -178,10 +181,6 @@ class ContentWalker {
   likely = 0
   /** Bytes of base64 that models do not read as text. */
   mediaBytes = 0
-  /** Characters of a text that is read aloud. */
-  readonly characters?: number
-  /** Of recordings: an upper bound, and the probable one. */
-  readonly durationMs?: { readonly bound: number; readonly likely: number }
   /** Ids of stored items. */
   readonly references: string[] = []
   readonly #cursor: JsonCursor

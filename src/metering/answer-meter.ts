@@ -12,8 +12,8 @@ const TEXT_DIALECTS: ReadonlySet<UsageDialect> = new Set([
   'transcription',
 ])
 
-/** Limit of recorded ids of one answer. */
-const MAX_STORED_IDS = 256
+/** Limit of recorded items of one answer. */
+const MAX_ITEM_IDS = 255
 
 /** The usage of an answer, as far as it is known. */
 export interface Measured {
@@ -49,7 +49,8 @@ export class AnswerMeter {
   #isFinal = false
   #textBytes = 0
   #hasBegun = false
-  #storedIds: Set<string> | undefined
+  #responseId: string | undefined
+  #itemIds: Set<string> | undefined
 
   /** @param inputTokens The estimated input. */
   constructor(dialect: UsageDialect, inputTokens: number, characters = 0, images = 0, durationMs = 0) {
@@ -91,14 +92,18 @@ export class AnswerMeter {
   }
 
   /** The answer, or an item of it, may be stored under this id. */
-  onStoredId(id: string): void {
-    this.#storedIds ??= new Set()
-    if (this.#storedIds.size < MAX_STORED_IDS) this.#storedIds.add(id)
+  onStoredId(of: 'response' | 'item', id: string): void {
+    if (of === 'response') {
+      this.#responseId = id
+      return
+    }
+    this.#itemIds ??= new Set()
+    if (this.#itemIds.size < MAX_ITEM_IDS) this.#itemIds.add(id)
   }
 
-  /** The ids of the answer, first, and of its items; absent if it has none. */
-  get storedIds(): ReadonlySet<string> | undefined {
-    return this.#storedIds
+  /** The ids of the answer, first, and of its items; absent if it is not stored. */
+  get storedIds(): readonly string[] | undefined {
+    return this.#responseId === undefined ? undefined : [this.#responseId, ...(this.#itemIds ?? [])]
   }
 
   measured(): Measured {

@@ -210,15 +210,13 @@ const PATHS = [
 /** Every path of inference. No other module names one. */
 export const INFERENCE_PATHS: readonly (InferencePath & { readonly path: CallPath })[] = PATHS
 
-/** An operation on a stored response: free of charge, and served only by the endpoint that keeps it. */
-interface StoredOperation extends InferencePath {
-  readonly method?: 'GET' | 'DELETE'
-}
-
 const stored = { protocol: 'openai', format: 'responses', fields: {} } as const
 
-/** The operations on a stored response; their suffixes follow `/responses/{id}`. */
-export const STORED_OPERATIONS: readonly StoredOperation[] = [
+/**
+ * The operations on a stored response: free of charge, and served only by the endpoint that keeps it. Their suffixes follow
+ * `/responses/{id}`.
+ */
+export const STORED_OPERATIONS: readonly InferencePath[] = [
   { ...stored, path: '/v1/responses/{id}', suffix: '', method: 'GET' },
   { ...stored, path: '/v1/responses/{id}', suffix: '', method: 'DELETE' },
   { ...stored, path: '/v1/responses/{id}/cancel', suffix: '/cancel' },

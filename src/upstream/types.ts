@@ -80,6 +80,6 @@ export interface AnswerObserver {
    * A part of the body with this many bytes of text written by the model: the basis of an estimate if there is no usage.
    */
   onText(bytes: number): void
-  /** The id of a response, or of an item of its output, that the upstream may have stored. */
-  onStoredId?(id: string): void
+  /** The upstream may have stored a response, or an item of its output, under this id. */
+  onStoredId?(of: 'response' | 'item', id: string): void
 }

@@ -46,6 +46,14 @@ test('a whole response has the external name, its usage is its bill, and its ids
   })
 })
 
+test('the id of a response is told from those of its items, also behind them', async () => {
+  const { upstream, call, settlement } = await billingScene()
+  const { id, ...rest } = response('completed')
+  upstream.answerNext(json({ ...rest, id }))
+  await (await call(RESPONSES, { input: 'hello' })).text()
+  expect((await settlement()).stored?.ids).toEqual(['resp_1', 'msg_1'])
+})
+
 test('nothing is known of a response that the client does not want stored', async () => {
   const { upstream, call, settlement } = await billingScene()
   upstream.answerNext(json(response('completed')))

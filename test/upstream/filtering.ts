@@ -39,7 +39,7 @@ export function filtered(
   const observer = {
     onMember: (name: string, json: Buffer) => void seen.push([name, json.toString()]),
     onText: () => undefined,
-    onStoredId: (id: string) => void seen.push(['stored', id]),
+    onStoredId: (of: string, id: string) => void seen.push([of, id]),
   }
   const filter = make(optionsFor({ observer, ...more }))
   const out: Buffer[] = []

@@ -64,9 +64,9 @@ describe.each([
     RESPONSE,
     'responses',
     [
-      ['stored', 'resp_1'],
-      ['stored', 'msg_1'],
-      ['stored', 'resp_1'],
+      ['response', 'resp_1'],
+      ['item', 'msg_1'],
+      ['response', 'resp_1'],
       ['usage', '{"input_tokens":5,"output_tokens":6}'],
     ],
   ],
@@ -348,8 +348,8 @@ describe('an event of more than 1 MiB', () => {
       RESPONSE_LONG,
       'responses',
       [
-        ['stored', 'ig_1'],
-        ['stored', 'resp_1'],
+        ['item', 'ig_1'],
+        ['response', 'resp_1'],
         ['usage', '{"input_tokens":5,"output_tokens":6}'],
       ],
     ],

@@ -119,9 +119,9 @@ export class JsonAnswer implements AnswerFilter {
     const { observer, servedModel, nameJson } = this.#options
     if (name === 'id' && kind === 'string') {
       const id = storedId(this.#textOf(member))
-      if (id !== undefined) observer.onStoredId?.(id)
+      if (id !== undefined) observer.onStoredId?.('response', id)
     } else if (name === 'output' && kind === 'array') {
-      for (const id of itemIds(this.#textOf(member))) observer.onStoredId?.(id)
+      for (const id of itemIds(this.#textOf(member))) observer.onStoredId?.('item', id)
     } else if (name === 'status') this.failed = this.#textOf(member).equals(FAILED)
     else if (name === 'error' && kind === 'object') {
       const text = this.#textOf(member).toString('latin1')

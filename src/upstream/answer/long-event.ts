@@ -136,7 +136,7 @@ export class LongEvent {
       observer.onMember(container === 'message' ? 'message.usage' : name, this.#textOf(start, end))
     else if (name === 'id' && kind === 'string' && format === 'responses') {
       const id = storedId(this.#textOf(start, end))
-      if (id !== undefined) observer.onStoredId?.(id)
+      if (id !== undefined) observer.onStoredId?.(container === 'item' ? 'item' : 'response', id)
     }
   }
 

@@ -325,7 +325,7 @@ export class SseAnswer implements AnswerFilter {
       else if (name === 'delta' && kind === 'string') observer.onText(end - start - QUOTES_BYTES)
       else if (name === 'item' && kind === 'object') {
         observer.onText(0)
-        for (const inner of membersOf(bytes, data, member)) this.#notifyId(bytes, data, inner)
+        for (const inner of membersOf(bytes, data, member)) this.#notifyId('item', bytes, data, inner)
       } else if (name === 'sequence_number' && kind === 'number')
         this.#sequence = Number(textOf(bytes, data, member).toString('latin1'))
       else if (name === 'error' && kind === 'object') ending = 'error'
@@ -352,14 +352,14 @@ export class SseAnswer implements AnswerFilter {
       else if (name === 'usage' && kind === 'object')
         this.#options.observer.onMember(name, textOf(bytes, data, member))
       else if (name === 'error' && event === FAILED) edits.push(this.#restored(bytes, member))
-      else this.#notifyId(bytes, data, member)
+      else this.#notifyId('response', bytes, data, member)
     }
   }
 
-  #notifyId(bytes: Buffer, data: readonly number[], member: JsonMember): void {
+  #notifyId(of: 'response' | 'item', bytes: Buffer, data: readonly number[], member: JsonMember): void {
     if (member.name !== 'id' || member.kind !== 'string') return
     const id = storedId(textOf(bytes, data, member))
-    if (id !== undefined) this.#options.observer.onStoredId?.(id)
+    if (id !== undefined) this.#options.observer.onStoredId?.(of, id)
   }
 
   #restored(bytes: Buffer, { start, end }: JsonMember): Edit {
