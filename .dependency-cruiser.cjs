@@ -63,6 +63,17 @@ module.exports = {
       to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], pathNot: '@types/' },
     },
     {
+      name: 'loaded-when-needed',
+      comment: 'these are large and few starts need them: only `await import(…)` loads them',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: {
+        path: '^src/(base/readable-lines|store/sqlite-store|store/migrations/list|server/files/followed-files|server/admin-server|metering/metrics/metrics|metering/tracing/(environment|opentelemetry))[.]ts$',
+        dynamic: false,
+        dependencyTypesNot: ['type-only', 'type-import'],
+      },
+    },
+    {
       name: 'src-never-imports-tests',
       severity: 'error',
       from: { path: '^src/' },

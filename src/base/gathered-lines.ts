@@ -1,6 +1,4 @@
-import { prettyFactory } from 'pino-pretty'
 import type { Clock, Timer } from './clock.ts'
-import type { ReadableLines } from './log.ts'
 
 /** Short enough to follow a log live. */
 const GATHER_MS = 50
@@ -42,13 +40,4 @@ export class GatheredLines {
     this.#text = ''
     if (text !== '') this.#write(text)
   }
-}
-
-/**
- * Formats JSON lines as readable text. Separate from the log, because loading it takes 30 ms of a start, wasted without
- * a terminal.
- */
-export const readableLines: ReadableLines = colour => {
-  const format = prettyFactory({ colorize: colour, singleLine: true })
-  return line => format(line)
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { GatheredLines, readableLines } from '../../src/base/gathered-lines.ts'
+import { GatheredLines } from '../../src/base/gathered-lines.ts'
 import { createLog } from '../../src/base/log.ts'
+import { readableLines } from '../../src/base/readable-lines.ts'
 import { testClock } from '../support/test-clock.ts'
 
 function logged(pretty: boolean, write: (log: ReturnType<typeof createLog>) => void): string {

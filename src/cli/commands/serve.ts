@@ -104,7 +104,7 @@ async function handler(session: Session, _args: readonly string[], options: Opti
   const lines = new GatheredLines(text => void io.stdout.write(text), io.clock)
   const log = createLog(isRead ? { write: line => void io.stdout.write(line) } : lines, {
     level: options.logLevel,
-    pretty: pretty && (await import('../../base/gathered-lines.ts')).readableLines,
+    pretty: pretty && (await import('../../base/readable-lines.ts')).readableLines,
     colour: out.style.colour,
   })
   try {
