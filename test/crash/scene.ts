@@ -27,19 +27,19 @@ export interface Scene {
   readonly serve: (...flags: string[]) => Promise<{ child: ChildProcess; url: string }>
 }
 
-export async function scene(): Promise<Scene> {
-  const dir = tempDir(onTestFinished)
-  const upstream = await scriptedUpstream(onTestFinished)
-  dir.write(
-    'gw.yaml',
-    `
+const ONE_MODEL = (upstreamUrl: string): string => `
 version: 1
-endpoints: { oai: { protocol: openai, base_url: "${upstream.url}/v1", served_model: served, skip_probe: true } }
+endpoints: { oai: { protocol: openai, base_url: "${upstreamUrl}/v1", served_model: served, skip_probe: true } }
 publications: { m: { price: { input: "1", output: "10" }, bindings: [{ endpoint: oai }] } }
 tenants: { acme: {} }
 keys: { app: { kind: tenant, tenant: acme, secret: { env: APP_KEY }, quota: 9000000000000 } }
-`,
-  )
+`
+
+/** @param config Of an upstream's URL; its key has the secret {@link SECRET} in `APP_KEY`. */
+export async function scene(config = ONE_MODEL): Promise<Scene> {
+  const dir = tempDir(onTestFinished)
+  const upstream = await scriptedUpstream(onTestFinished)
+  dir.write('gw.yaml', config(upstream.url))
   expect(await gw(dir, ['apply', '--yes', '--skip-probe'])).toMatchObject({ exit: 0 })
   const serve = async (...flags: string[]) => {
     const child = start(dir, [
