@@ -44,6 +44,8 @@ const ENVIRONMENTS = {
   'openai-3': { openai: 'openai-python-3', 'langchain-openai': 'langchain-python-openai-3' },
 }
 
+const NO_TOKENS = { input_tokens: 0, cached_input_tokens: 0, cache_write_tokens: 0, output_tokens: 0 }
+
 const { values: options } = parseArgs({ options: { record: { type: 'boolean', default: false } } })
 const counts = { passed: 0, failed: 0 }
 const servers = new Servers()
@@ -100,17 +102,18 @@ async function callAll(python, clients) {
   // Both sides see the cases in their order; of a call that the gateway rejects the vendor sees nothing.
   const { straight, through } = servers.takeReceived()
   const pairs = cases.map(({ client, case: title, given }) => {
-    const isRefused = title.startsWith('error ') && title !== 'error 400'
+    const isRefused = title.startsWith('error ') && !title.startsWith('error 400')
     const sent = straight.shift()
     const arrived = isRefused ? undefined : through.shift()
-    const usage = title.startsWith('error ') ? undefined : vendorAnswer(sent.target, sent.text()).usage
-    return { client: clients[client], title, given, sent, arrived, usage }
+    const answer = title.startsWith('error ') ? {} : vendorAnswer(sent.target, sent.text())
+    const usage = answer.characters > 0 ? NO_TOKENS : answer.usage
+    return { client: clients[client], title, given, sent, arrived, usage, characters: answer.characters }
   })
   if (straight.length + through.length > 0) throw new Error('more requests came than calls were made')
   return pairs
 }
 
-function comparePair({ client, title, given, sent, arrived, usage }, logged, recorded) {
+function comparePair({ client, title, given, sent, arrived, usage, characters }, logged, recorded) {
   const [straight, through] = given
   const check = (promise, actual, expected) => compare(`${client} · ${title}: ${promise}`, actual, expected)
   if (title.startsWith('error ')) {
@@ -118,25 +121,48 @@ function comparePair({ client, title, given, sent, arrived, usage }, logged, rec
     const raised = { class: through.error?.class, status: through.error?.status }
     return check(`raises ${name} with status ${status}, as the vendor's own does`, raised, {
       class: name,
-      status: Number(title.slice('error '.length)),
+      status: Number(/^error (\d+)/.exec(title)[1]),
     })
   }
-  const path = sent.path.endsWith('/chat/completions') ? 'chat' : 'other'
+  const path = sent.path.endsWith('/completions') ? 'chat' : 'other'
+  const isForm = boundaryOf(sent) !== undefined
   check(
     'the body arrives with exactly the specified edits',
-    arrived.text(),
-    editedBody(sent.text(), SERVED, path),
+    isForm ? withoutBoundary(arrived) : arrived.text(),
+    isForm ? editedForm(sent) : editedBody(sent.text(), SERVED, path),
   )
-  check('the headers arrive as they were', endToEnd(arrived.headerLines), endToEnd(sent.headerLines))
+  check('the headers arrive as they were', headersOf(arrived), headersOf(sent))
   check('the client gets the same objects', through.value ?? through, straight.value ?? 'an answer')
   if (usage)
-    check('the bill is the usage of the vendor', billedOf(logged), { ...usage, costNano: costNano(usage) })
+    check('the bill is the usage of the vendor', billedOf(logged), {
+      ...usage,
+      costNano: costNano(usage, characters),
+    })
+  if (isForm) return // it has another boundary each time
   const row = recorded.find(call => call.client === client && call.title === title)
   check(
     'test/clients/recorded has this request',
     row && comparable(row),
     comparable(asRecorded(title, client, sent)),
   )
+}
+
+function headersOf(request) {
+  const boundary = boundaryOf(request)
+  const lines = endToEnd(request.headerLines)
+  return boundary ? lines.map(line => line.replace(boundary, 'BOUNDARY')) : lines
+}
+
+function boundaryOf(request) {
+  return /boundary=([^;]+)/.exec(request.header('content-type') ?? '')?.[1]
+}
+
+function withoutBoundary(request) {
+  return request.body.toString('latin1').replaceAll(boundaryOf(request), 'BOUNDARY')
+}
+
+function editedForm(sent) {
+  return withoutBoundary(sent).replace(/(name="model"\r\n\r\n)[^\r]*/, `$1${SERVED}`)
 }
 
 function billedOf(logged) {
@@ -192,7 +218,9 @@ function comparable({ target, headerLines, body }) {
 
 function record(pairs) {
   for (const client of new Set(pairs.map(pair => pair.client))) {
-    const calls = pairs.filter(pair => pair.client === client && !pair.title.startsWith('error '))
+    const calls = pairs.filter(
+      ({ client: of, title, sent }) => of === client && !title.startsWith('error ') && !boundaryOf(sent),
+    )
     writeRecording(
       client,
       calls.map(({ title, sent }) => asRecorded(title, client, sent)),

@@ -23,6 +23,7 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 CHAT = "gpt-4o"
 MESSAGES = "claude-sonnet-4-5"
 EMBEDDING = "text-embedding-3-small"
+SPEAKER = "tts-1"
 
 SYSTEM = "Be brief."
 # Text that looks like what a gateway edits.
@@ -60,6 +61,8 @@ VOLATILE = {"id", "created", "response_ms", "run_id"}
 
 def plain(value):
     """A value of a client's as JSON."""
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
     if isinstance(value, (list, tuple)):
@@ -113,12 +116,60 @@ def openai(server):
     yield "image", lambda: create(model=CHAT, messages=CHAT_IMAGE, max_tokens=64)
     yield "embeddings", lambda: client.embeddings.create(model=EMBEDDING, input=["a", "b"])
 
+    respond = client.responses.create
+    tools = [{"type": "function", "name": "get_weather", "parameters": SCHEMA, "strict": False}]
+    result = [{"type": "function_call_output", "call_id": CALL_ID, "output": "{rain}"}]
+    image = ("cat.png", b"png \x00\r\n--", "image/png")
+    recording = ("hello.mp3", b"mp3 \x00\r\n--", "audio/mpeg")
+    transcribe = client.audio.transcriptions.create
 
-def openai_error(server, model):
+    def response_helper():
+        with client.responses.stream(model=CHAT, input=HELLO, instructions=SYSTEM) as stream:
+            for _ in stream:
+                pass
+            return stream.get_final_response()
+
+    yield "response", lambda: respond(model=CHAT, input=HELLO, instructions=SYSTEM)
+    yield "response, streamed", lambda: list(respond(model=CHAT, input=HELLO, stream=True))
+    yield "response, stream helper", response_helper
+    yield "response, tools, streamed", lambda: list(respond(model=CHAT, input=HELLO, tools=tools, stream=True))
+    yield "response, tool result", lambda: respond(
+        model=CHAT, input=result, tools=tools, previous_response_id="resp_1"
+    )
+    yield "response, tool result, streamed", lambda: list(
+        respond(model=CHAT, input=result, tools=tools, previous_response_id="resp_1", stream=True)
+    )
+    yield "completion", lambda: client.completions.create(model=CHAT, prompt=HELLO, max_tokens=64)
+    yield "completion, streamed", lambda: list(client.completions.create(model=CHAT, prompt=HELLO, stream=True))
+    yield "images", lambda: client.images.generate(model=CHAT, prompt=HELLO, n=2)
+    yield "images, streamed", lambda: list(
+        client.images.generate(model=CHAT, prompt=HELLO, stream=True, partial_images=1)
+    )
+    yield "image edit", lambda: client.images.edit(model=CHAT, image=image, prompt=HELLO)
+    yield "speech", lambda: client.audio.speech.create(model=SPEAKER, input=HELLO, voice="alloy").content
+    yield "transcription", lambda: transcribe(model=CHAT, file=recording)
+    yield "transcription, streamed", lambda: list(transcribe(model=CHAT, file=recording, stream=True))
+    yield "translation", lambda: client.audio.translations.create(model=CHAT, file=recording)
+    yield "moderation", lambda: client.moderations.create(model=CHAT, input=[HELLO, SYSTEM])
+
+
+def openai_response_error(server, model):
+    openai_client(server).responses.create(model=model, input=HELLO)
+
+
+def openai_form_error(server, model):
+    recording = ("hello.mp3", b"mp3", "audio/mpeg")
+    openai_client(server).audio.transcriptions.create(model=model, file=recording)
+
+
+def openai_client(server):
     from openai import OpenAI
 
-    client = OpenAI(base_url=server["url"] + "/v1", api_key=server["key"], max_retries=0, timeout=60)
-    client.chat.completions.create(model=model, messages=CHAT_MESSAGES)
+    return OpenAI(base_url=server["url"] + "/v1", api_key=server["key"], max_retries=0, timeout=60)
+
+
+def openai_error(server, model):
+    openai_client(server).chat.completions.create(model=model, messages=CHAT_MESSAGES)
 
 
 def anthropic(server):
@@ -242,10 +293,14 @@ def litellm_error(server, model):
 
 
 CLIENTS = {
-    "openai": (openai, openai_error, set()),
-    "anthropic": (anthropic, anthropic_error, set()),
-    "langchain-openai": (langchain_openai, langchain_openai_error, VOLATILE),
-    "litellm": (litellm, litellm_error, VOLATILE),
+    "openai": (
+        openai,
+        {"": openai_error, ", response": openai_response_error, ", form": openai_form_error},
+        set(),
+    ),
+    "anthropic": (anthropic, {"": anthropic_error}, set()),
+    "langchain-openai": (langchain_openai, {"": langchain_openai_error}, VOLATILE),
+    "litellm": (litellm, {"": litellm_error}, VOLATILE),
 }
 
 
@@ -270,11 +325,12 @@ def main():
         for row in zip(*(cases(server) for server in servers)):
             show(name, row[0][0], [outcome(call, volatile) for _, call in row])
         for status, asked in scene["errors"].items():
-            given = []
-            for server, wrong in zip(servers, asked):
-                wronged = {**server, "key": wrong["key"] or server["key"]}
-                given.append(outcome(lambda: fails(wronged, wrong["model"]), volatile))
-            show(name, f"error {status}", given)
+            for suffix, fail in fails.items():
+                given = []
+                for server, wrong in zip(servers, asked):
+                    wronged = {**server, "key": wrong["key"] or server["key"]}
+                    given.append(outcome(lambda: fail(wronged, wrong["model"]), volatile))
+                show(name, f"error {status}{suffix}", given)
 
 
 main()

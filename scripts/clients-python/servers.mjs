@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { vendorAnswer } from '../../test/clients/vendor.ts'
+import { formField, vendorAnswer } from '../../test/clients/vendor.ts'
 import { json, reply } from '../../test/support/answers.ts'
 import { scriptedUpstream } from '../../test/support/scripted-upstream.ts'
 
@@ -18,6 +18,9 @@ export const TENANT = 'acme'
 const MODELS = ['gpt-4o', 'claude-sonnet-4-5', 'text-embedding-3-small']
 /** Per million tokens. */
 const PRICE = { input: '1', cached_input: '0.5', cache_write: '1.25', output: '10' }
+/** The model that reads aloud, and its price for each character. */
+const SPEAKER = 'tts-1'
+const CHARACTER_PRICE = '0.000015'
 /** The credential of those that call the vendor straight. */
 export const STRAIGHT_KEY = 'sk-straight'
 const UPSTREAM_KEY = 'sk-of-the-gateway'
@@ -127,7 +130,8 @@ export class Servers {
 }
 
 /** What a call costs, in nano-units of the currency. */
-export function costNano(usage) {
+export function costNano(usage, characters = 0) {
+  if (characters > 0) return Math.round(characters * Number(CHARACTER_PRICE) * 1e9)
   const fresh = usage.input_tokens - usage.cached_input_tokens - usage.cache_write_tokens
   return (
     fresh * nanoPerToken(PRICE.input) +
@@ -147,9 +151,9 @@ function answer(request) {
 }
 
 function statusFor(request) {
-  let model
+  let model = formField(request.body.toString('latin1'), 'model')
   try {
-    model = request.json().model
+    model ??= request.json().model
   } catch {
     return 400 // as a vendor answers what is no JSON
   }
@@ -179,6 +183,7 @@ endpoints:
   off-ant: { protocol: anthropic, served_model: ${SERVED}, enabled: false, ${upstream} }
 publications:
 ${MODELS.map(model => `  ${model}: { price: ${price}, ${bindings} }`).join('\n')}
+  ${SPEAKER}: { price: { per_character: "${CHARACTER_PRICE}" }, ${bindings} }
   refused-by-the-vendor: { bindings: [{ endpoint: refusing-oai }, { endpoint: refusing-ant }] }
   switched-off: { bindings: [{ endpoint: off-oai }, { endpoint: off-ant }] }
 tenants:

@@ -58,7 +58,7 @@ describe.each([...new Set(CALLS.map(({ client }) => client))])('%s, as it was re
 
   it.each(calls)('$title: the body arrives with exactly the specified edits', async call => {
     expect((await send(call)).status).toBe(200)
-    const path = call.target.startsWith('/v1/chat/completions') ? 'chat' : 'other'
+    const path = call.target.endsWith('/completions') ? 'chat' : 'other'
     expect(upstream.lastRequest.text()).toBe(editedBody(call.body, SERVED, path))
     expect(upstream.lastRequest.target).toBe(call.target)
   })
@@ -95,7 +95,7 @@ describe.each([...new Set(CALLS.map(({ client }) => client))])('%s, as it was re
     expect(answer.values('content-type')).toEqual([straight.contentType])
     const logged = await loggedFor(gateway, answer)
     expect(logged).toMatchObject({ outcome: 'answered', ...straight.usage })
-    expect(logged['flags'] ?? []).not.toContain('estimated')
+    if (straight.usage) expect(logged['flags'] ?? []).not.toContain('estimated')
   })
 })
 

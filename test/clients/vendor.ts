@@ -6,8 +6,10 @@
 export interface VendorAnswer {
   readonly contentType: string
   readonly text: string
-  /** What a gateway should bill; absent where the answer costs nothing. */
+  /** What a gateway should bill; absent where the answer costs nothing, or reports no tokens. */
   readonly usage: BilledUsage | undefined
+  /** What it should bill of a text that is read aloud. */
+  readonly characters?: number
 }
 
 /** As the call log names it: input tokens include those that were read from or written to a cache. */
@@ -27,6 +29,8 @@ interface VendorRequest {
   readonly input?: string | readonly unknown[]
   readonly encoding_format?: string
   readonly documents?: readonly string[]
+  readonly prompt?: string | readonly unknown[]
+  readonly n?: number
 }
 
 const WORDS = ['Hello', ' {"model":"y"}', ' naïve 🌍']
@@ -38,9 +42,16 @@ const VECTOR_BASE64 = 'AACAPwAAAEA='
 
 /** @param target Path and query of the request. */
 export function vendorAnswer(target: string, body: string): VendorAnswer {
-  const request = JSON.parse(body) as VendorRequest
   const path = target.split('?', 1)[0] ?? ''
+  if (path.endsWith('/audio/transcriptions') || path.endsWith('/audio/translations'))
+    return transcription(body)
+  if (path.endsWith('/images/edits')) return images({ model: '', n: Number(formField(body, 'n') ?? 1) })
+  const request = JSON.parse(body) as VendorRequest
+  if (path.endsWith('/images/generations')) return images(request)
+  if (path.endsWith('/audio/speech')) return speech(request)
+  if (path.endsWith('/moderations')) return moderation(request)
   if (path.endsWith('/chat/completions')) return chat(request)
+  if (path.endsWith('/completions')) return completion(request)
   if (path.endsWith('/responses') || path.endsWith('/responses/compact')) return response(request)
   if (path.endsWith('/messages')) return message(request)
   if (path.endsWith('/embeddings')) return embeddings(request)
@@ -158,10 +169,14 @@ function response(request: VendorRequest): VendorAnswer {
   if (!request.stream) return whole(done, usage)
   const begun = { ...head, status: 'in_progress', output: [], usage: null }
   const delta = callsTool(request) ? 'response.function_call_arguments.delta' : 'response.output_text.delta'
+  const at = { item_id: item.id, output_index: 0, content_index: 0 }
+  const empty = callsTool(request) ? { ...item, arguments: '' } : { ...item, content: [] }
+  const part = { type: 'output_text', text: '', annotations: [] }
   const events = [
     { type: 'response.created', response: begun },
-    { type: 'response.output_item.added', output_index: 0, item },
-    ...(callsTool(request) ? FRAGMENTS : WORDS).map(text => ({ type: delta, item_id: item.id, delta: text })),
+    { type: 'response.output_item.added', output_index: 0, item: empty },
+    ...(callsTool(request) ? [] : [{ type: 'response.content_part.added', ...at, part }]),
+    ...(callsTool(request) ? FRAGMENTS : WORDS).map(text => ({ type: delta, ...at, delta: text })),
     { type: 'response.output_item.done', output_index: 0, item },
     { type: 'response.completed', response: done },
   ]
@@ -172,6 +187,109 @@ function response(request: VendorRequest): VendorAnswer {
     )
     .join('')
   return { contentType: EVENTS_TYPE, text, usage }
+}
+
+function completion(request: VendorRequest): VendorAnswer {
+  const usage = billed(request, 0, 0)
+  const counts = {
+    prompt_tokens: usage.input_tokens,
+    completion_tokens: usage.output_tokens,
+    total_tokens: usage.input_tokens + usage.output_tokens,
+  }
+  const head = { id: 'cmpl-1', object: 'text_completion', created: 1_700_000_000, model: request.model }
+  const choice = (text: string, finish_reason: string | null) => ({
+    index: 0,
+    text,
+    logprobs: null,
+    finish_reason,
+  })
+  if (!request.stream)
+    return whole({ ...head, choices: [choice(WORDS.join(''), 'stop')], usage: counts }, usage)
+  const asked = request.stream_options?.include_usage === true
+  const chunks = WORDS.map((text, at) => ({
+    ...head,
+    choices: [choice(text, at === WORDS.length - 1 ? 'stop' : null)],
+    ...(asked && { usage: null }),
+  }))
+  const last = asked ? [{ ...head, choices: [], usage: counts }] : []
+  return { contentType: EVENTS_TYPE, text: `${dataOf([...chunks, ...last])}data: [DONE]\n\n`, usage }
+}
+
+function images(request: VendorRequest): VendorAnswer {
+  const usage = { input_tokens: 5, cached_input_tokens: 0, cache_write_tokens: 0, output_tokens: 20 }
+  const counts = {
+    input_tokens: 5,
+    input_tokens_details: { text_tokens: 5, image_tokens: 0 },
+    output_tokens: 20,
+    total_tokens: 25,
+  }
+  const b64_json = 'iVBORw0KGgo='
+  const head = {
+    background: 'auto',
+    created_at: 1_700_000_000,
+    output_format: 'png',
+    quality: 'auto',
+    size: '1024x1024',
+  }
+  if (request.stream) {
+    const partial = { type: 'image_generation.partial_image', b64_json, partial_image_index: 0, ...head }
+    return eventsOf(
+      [partial, { type: 'image_generation.completed', b64_json, usage: counts, ...head }],
+      usage,
+    )
+  }
+  const data = Array.from({ length: request.n ?? 1 }, () => ({ b64_json }))
+  return whole({ created: 1_700_000_000, data, usage: counts }, usage)
+}
+
+/** Speech reports no tokens. */
+function speech({ input }: VendorRequest): VendorAnswer {
+  return {
+    contentType: 'audio/mpeg',
+    text: 'ID3 audio',
+    usage: undefined,
+    characters: [...String(input)].length,
+  }
+}
+
+function moderation({ model, input }: VendorRequest): VendorAnswer {
+  const results = [input].flat().map(() => ({
+    flagged: false,
+    categories: { violence: false },
+    category_scores: { violence: 0.1 },
+    category_applied_input_types: { violence: ['text'] },
+  }))
+  return whole({ id: 'modr-1', model, results }, NOTHING)
+}
+
+/** @param body A form, with a file of which nothing is read. */
+function transcription(body: string): VendorAnswer {
+  const usage = { input_tokens: 12, cached_input_tokens: 0, cache_write_tokens: 0, output_tokens: 7 }
+  const counts = { type: 'tokens', input_tokens: 12, output_tokens: 7, total_tokens: 19 }
+  const text = WORDS.join('')
+  if (formField(body, 'stream') !== 'true') return whole({ text, usage: counts }, usage)
+  const deltas = WORDS.map(delta => ({ type: 'transcript.text.delta', delta }))
+  return eventsOf([...deltas, { type: 'transcript.text.done', text, usage: counts }], usage)
+}
+
+const NOTHING: BilledUsage = {
+  input_tokens: 0,
+  cached_input_tokens: 0,
+  cache_write_tokens: 0,
+  output_tokens: 0,
+}
+
+/** The value of a field in multipart/form-data. */
+export function formField(body: string, name: string): string | undefined {
+  return new RegExp(`name="${name}"\r\n\r\n([^\r]*)\r\n`).exec(body)?.[1]
+}
+
+function eventsOf(events: readonly object[], usage: BilledUsage): VendorAnswer {
+  return { contentType: EVENTS_TYPE, text: dataOf(events), usage }
+}
+
+function dataOf(events: readonly object[]): string {
+  return events.map(each => `data: ${JSON.stringify(each)}\n\n`).join('')
 }
 
 function embeddings(request: VendorRequest): VendorAnswer {
@@ -223,6 +341,6 @@ function billed(request: VendorRequest, cached: number, written: number): Billed
 }
 
 /** As many tokens as the content has characters: the model's name does not count, for it changes on the way. */
-function measureContent({ messages, input, documents }: VendorRequest): number {
-  return JSON.stringify(messages ?? input ?? documents ?? '').length
+function measureContent({ messages, input, documents, prompt }: VendorRequest): number {
+  return JSON.stringify(messages ?? input ?? documents ?? prompt ?? '').length
 }
