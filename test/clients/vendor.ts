@@ -248,7 +248,7 @@ function speech({ input }: VendorRequest): VendorAnswer {
     contentType: 'audio/mpeg',
     text: 'ID3 audio',
     usage: undefined,
-    characters: [...String(input)].length,
+    characters: Array.from(String(input)).length,
   }
 }
 
