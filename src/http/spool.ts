@@ -138,13 +138,15 @@ export class Spool {
   }
 
   /**
-   * Reads the bytes from `from` to `to` in pieces of up to 64 KiB, which belong to the caller if they come from a file
-   * and must not be changed.
+   * Reads the bytes from `from` to `to` in pieces of up to 64 KiB, which must not be changed.
+   *
+   * @param block A buffer of 64 KiB for the full pieces of a file, which are valid until the next piece is asked for;
+   *   without it each piece is the caller's.
    * @throws {GwError} unavailable: the file cannot be read.
    */
-  async *read(from = 0, to = this.#lengthBytes): AsyncGenerator<Buffer, void, undefined> {
+  async *read(from = 0, to = this.#lengthBytes, block?: Buffer): AsyncGenerator<Buffer, void, undefined> {
     this.#checkOpen()
-    if (this.#file) yield* this.#readFile(await this.#file, from, to)
+    if (this.#file) yield* this.#readFile(await this.#file, from, to, block)
     else yield* this.#readBlocks(this.#blocks, from, to)
   }
 
@@ -203,10 +205,19 @@ export class Spool {
     }
   }
 
-  async *#readFile(file: FileHandle, from: number, to: number): AsyncGenerator<Buffer, void, undefined> {
+  async *#readFile(
+    file: FileHandle,
+    from: number,
+    to: number,
+    block: Buffer | undefined,
+  ): AsyncGenerator<Buffer, void, undefined> {
+    let full = block
     for (let at = from; at < to; ) {
-      const piece = Buffer.allocUnsafeSlow(Math.min(BLOCK_BYTES, to - at))
+      const isFull = to - at >= BLOCK_BYTES
+      const piece = (isFull && full) || Buffer.allocUnsafeSlow(isFull ? BLOCK_BYTES : to - at)
       const bytesRead = await this.#readAt(file, piece, at)
+      // A short piece may still be used when the next one is read.
+      if (bytesRead < BLOCK_BYTES && piece === full) full = undefined
       at += bytesRead
       yield piece.subarray(0, bytesRead)
     }
@@ -300,16 +311,20 @@ function writeBody(
       settle(end)
     }
     const onRejected = (rejection: HttpRejection) => settle(() => resolve(rejection))
+    const resumeAfter = (piece: Buffer): void => {
+      free(piece)
+      req.resume()
+    }
     req.on('data', (piece: Buffer) => {
       if (isSettled) return
       const offset = spool.lengthBytes
       if (offset + piece.length > limitBytes) return stop(() => resolve('too_large'))
       if (!onPiece(piece, offset)) return stop(() => resolve('unwanted'))
       const written = spool.write(piece)
-      if (!written) return
+      if (!written) return free(piece)
       req.pause()
       written.then(
-        () => req.resume(),
+        () => resumeAfter(piece),
         (error: unknown) => stop(() => reject(error)),
       )
     })
@@ -320,18 +335,34 @@ function writeBody(
   })
 }
 
-/** The bytes of a body with `edits`, which are sorted and do not overlap, applied. @throws {GwError} see `Spool.read`. */
+/**
+ * Frees the memory of a piece that was copied. The garbage collector does not see it as urgent: it would let some 80 MB of
+ * pieces wait.
+ */
+function free(piece: Buffer): void {
+  const { buffer } = piece
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === piece.length) buffer.transfer(0)
+}
+
+/**
+ * The bytes of a body with `edits`, which are sorted and do not overlap, applied. A piece of 64 KiB is valid until the next
+ * one is asked for. undici asks when the socket has taken all bytes, because a piece of this size fills the socket's buffer
+ * (`highWaterMark`); new memory for each piece would add up to some 80 MB that wait for the garbage collector.
+ *
+ * @throws {GwError} see `Spool.read`.
+ */
 export async function* readEdited(
   spool: Spool,
   edits: readonly Edit[],
 ): AsyncGenerator<Buffer, void, undefined> {
+  const block = spool.lengthBytes < BLOCK_BYTES ? undefined : Buffer.allocUnsafeSlow(BLOCK_BYTES)
   let kept = 0
   for (const { start, end, bytes } of edits) {
-    yield* spool.read(kept, start)
+    yield* spool.read(kept, start, block)
     if (bytes.length > 0) yield bytes
     kept = end
   }
-  yield* spool.read(kept)
+  yield* spool.read(kept, undefined, block)
 }
 
 /** The length of {@link readEdited}, for `content-length`. */
