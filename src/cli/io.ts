@@ -40,6 +40,8 @@ export interface Io {
   readonly clock: Clock
   readonly random: Random
   readonly signals: Signals
+  /** Ends the process although something keeps it alive. */
+  exit(): void
 }
 
 /** Adds the user name of the system account, which cron and systemd do not set. */
@@ -65,6 +67,7 @@ export function processIo(host: NodeJS.Process): Io {
     clock: systemClock,
     random: systemRandom,
     signals: host,
+    exit: () => host.exit(),
   }
 }
 

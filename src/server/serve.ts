@@ -224,6 +224,9 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         await reloader.reload()
       },
       close,
+      get isExporting() {
+        return tracer?.isExporting ?? false
+      },
     }
   } catch (error) {
     await close(0)

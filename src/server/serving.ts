@@ -71,4 +71,6 @@ export interface Serving {
    * and releases all resources. The control plane closes last: until then its `/health` reports the drain.
    */
   close(drainMs: number): Promise<void>
+  /** Whether an export of traces still runs after {@link close}. Nothing can cancel it, and it keeps the process alive. */
+  readonly isExporting: boolean
 }

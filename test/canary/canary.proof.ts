@@ -5,6 +5,7 @@ import { systemClock } from '../../src/base/clock.ts'
 import { gw } from '../cli/in-process.ts'
 import { startGw } from '../cli/process.ts'
 import { json, reply, sse } from '../support/answers.ts'
+import { collector } from '../support/collector.ts'
 import { gate } from '../support/gate.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -20,6 +21,8 @@ const dir = tempDir(afterAll)
 const secrets = tempDir(afterAll)
 const upstream = await scriptedUpstream(afterAll)
 
+const collected = await collector(afterAll)
+
 const environment = {
   UPSTREAM_KEY: SLOTS['upstream_key, by variable'],
   REJECTED_KEY: SLOTS['upstream_key that its upstream rejects, and repeats'],
@@ -29,6 +32,10 @@ const environment = {
   METRICS_TOKEN: SLOTS.METRICS_TOKEN,
   GW_ADMIN_PASSWORD: SLOTS.GW_ADMIN_PASSWORD,
   GW_MASTER_KEY: SLOTS.GW_MASTER_KEY,
+  OTEL_EXPORTER_OTLP_ENDPOINT: collected.url,
+  OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${SLOTS.OTEL_EXPORTER_OTLP_HEADERS}`,
+  OTEL_TRACES_SAMPLER: 'always_on',
+  OTEL_BSP_SCHEDULE_DELAY: '50',
   GW_UNUSED: SLOTS['a variable that nothing refers to'],
   GW_DISPLAY: 'Shown to everyone',
 }
@@ -128,6 +135,12 @@ it('a secret in any slot is found in no output, log, metric, error, health or fi
   going.open()
   await atHand
   expectNone(filesOf(dir.path), 'after kill -9')
+  expect(collected.exports.length).toBeGreaterThan(0)
+  for (const [index, { text, headers }] of collected.exports.entries()) {
+    expect(headers.authorization).toBe(`Bearer ${SLOTS.OTEL_EXPORTER_OTLP_HEADERS}`)
+    written.set(`traces, export ${index}`, text)
+  }
+  collected.answer(401)
 
   const second = await serveGw('second')
   await callAll(second.gateway)
@@ -138,6 +151,7 @@ it('a secret in any slot is found in no output, log, metric, error, health or fi
 
   for (const serving of [first, second]) written.set(`log of the ${serving.name} gw serve`, serving.said())
   expect(String(written.get('log of the second gw serve'))).toContain('"error_code":"upstream_credentials"')
+  expect(String(written.get('log of the second gw serve'))).toContain('traces were not exported')
   expect(written.size).toBeGreaterThan(2 * COMMANDS.length + 2 * CALLS.length)
   expectNone(written, 'what was said')
   expectNone(filesOf(dir.path), 'after the end')

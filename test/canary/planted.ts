@@ -22,6 +22,7 @@ export const SLOTS = {
   'secret of a key, by file': canary('kf'),
   'secret of a key, by its hash': canary('kh'),
   METRICS_TOKEN: canary('mt'),
+  OTEL_EXPORTER_OTLP_HEADERS: canary('ot'),
   GW_ADMIN_PASSWORD: canary('ap'),
   GW_MASTER_KEY: randomBytes(32).toString('hex'),
   'a variable that nothing refers to': canary('un'),

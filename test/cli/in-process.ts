@@ -65,6 +65,7 @@ export async function gw(argv: readonly string[], world: World): Promise<Ended> 
       clock: world.clock ?? testClock(),
       random: systemRandom,
       signals: world.signals ?? new EventEmitter(),
+      exit: () => undefined,
     })
     return { exit, stdout: stdout.text, stderr: stderr.text }
   } finally {

@@ -32,6 +32,7 @@ function opened({ format = 'text', when = 'auto', terminal = false, environment 
     stderr: sink('stderr'),
     environment,
     signals: new EventEmitter(),
+    exit: () => undefined,
   }
   const out = openOutput(io as unknown as Parameters<typeof openOutput>[0], format, when)
   return { out, written }

@@ -1,3 +1,5 @@
+import { ROOT_CONTEXT } from '@opentelemetry/api'
+import { SamplingDecision, TraceIdRatioBasedSampler } from '@opentelemetry/sdk-trace'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
@@ -233,7 +235,7 @@ describe('a call that is not sampled', () => {
 
   it('is the rule by default: one in a hundred has a trace', async () => {
     const { options } = readTracing({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' }, '')
-    expect(options).toMatchObject({ sampler: 'parentbased_traceidratio', ratio: 0.01 })
+    expect(options).toMatchObject({ sampler: 'traceidratio', ratio: 0.01 })
     const log = createLog({ write: () => undefined }, { level: 'info', pretty: false, colour: false })
     const tracer = new OpenTelemetryTracer(options ?? expect.fail(), {
       clock: systemClock,
@@ -245,6 +247,50 @@ describe('a call that is not sampled', () => {
     for (let call = 0; call < 10_000; call++) if (tracer.begin({}, 'openai_chat')) sampled++
     // Ten standard deviations.
     expect(Math.abs(sampled - 100)).toBeLessThan(100)
+  })
+})
+
+describe('a client', () => {
+  const SAMPLED_IDS = Array.from({ length: 2_000 }, (_, at) => at.toString(16).padStart(32, '0'))
+  const tracerOf = (environment: Readonly<Record<string, string>>) => {
+    const { options } = readTracing({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9', ...environment }, '')
+    const log = createLog({ write: () => undefined }, { level: 'info', pretty: false, colour: false })
+    const ports = { clock: systemClock, random: systemRandom, log }
+    const tracer = new OpenTelemetryTracer(options ?? expect.fail(), ports)
+    onTestFinished(() => tracer.close(0))
+    return tracer
+  }
+  const traced = (tracer: OpenTelemetryTracer, flags: string) =>
+    SAMPLED_IDS.slice(1).filter(id =>
+      tracer.begin({ traceparent: `00-${id}-${SPAN_ID}-${flags}` }, 'openai_chat'),
+    ).length
+
+  it('cannot have its calls traced by default, neither by its flag nor by an id that a ratio accepts', () => {
+    expect(traced(tracerOf({}), '01')).toBeLessThan(100)
+    const half = tracerOf({ OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.5' })
+    // These ids are all far below the half; ten standard deviations.
+    expect(Math.abs(traced(half, '01') - 1_000)).toBeLessThan(230)
+    expect(Math.abs(traced(half, '00') - 1_000)).toBeLessThan(230)
+  })
+
+  it('decides where the operator chose a sampler that follows it', () => {
+    const tracer = tracerOf({
+      OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: '0.5',
+    })
+    expect([traced(tracer, '01'), traced(tracer, '00')]).toEqual([1_999, 0])
+  })
+
+  it('without a trace gets an id that the sampler of OpenTelemetry accepts', () => {
+    const tracer = tracerOf({ OTEL_TRACES_SAMPLER_ARG: '0.2' })
+    const sampler = new TraceIdRatioBasedSampler(0.2)
+    for (let call = 0; call < 1_000; call++) {
+      const ids = tracer.begin({}, 'openai_chat')?.ids
+      if (ids)
+        expect(sampler.shouldSample(ROOT_CONTEXT, ids.traceId).decision).toBe(
+          SamplingDecision.RECORD_AND_SAMPLED,
+        )
+    }
   })
 })
 

@@ -34,8 +34,8 @@ describe('the variables of OpenTelemetry', () => {
   })
 
   it.each([
-    [{}, 'parentbased_traceidratio', 0.01],
-    [{ OTEL_TRACES_SAMPLER_ARG: '0.5' }, 'parentbased_traceidratio', 0.5],
+    [{}, 'traceidratio', 0.01],
+    [{ OTEL_TRACES_SAMPLER_ARG: '0.5' }, 'traceidratio', 0.5],
     [{ OTEL_TRACES_SAMPLER: 'traceidratio' }, 'traceidratio', 1],
     [{ OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.25' }, 'traceidratio', 0.25],
     [{ OTEL_TRACES_SAMPLER: 'always_on' }, 'always_on', 1],

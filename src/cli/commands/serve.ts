@@ -114,6 +114,9 @@ async function handler(session: Session, _args: readonly string[], options: Opti
   }
 }
 
+/** How long the command may take to end after all is closed. */
+const EXIT_MS = 100
+
 async function serveUntilSignal(
   session: Session,
   options: Options,
@@ -172,6 +175,8 @@ async function serveUntilSignal(
   }
   out.info(`Stopping: requests in flight have ${options.drain}.`)
   await serving.close(drainMs)
+  // After the command has ended and set its exit code.
+  if (serving.isExporting) io.clock.after(EXIT_MS, () => io.exit())
   return EXIT.done
 }
 

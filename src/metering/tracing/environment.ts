@@ -1,6 +1,6 @@
 /** The environment variables of OpenTelemetry that `gw serve` reads; the exporter itself reads those of TLS and compression. */
 
-/** The samplers of the specification; those of `parentbased_` follow the decision of the client's trace. */
+/** The samplers of the specification; those of `parentbased_` follow the decision of the client, who is trusted then. */
 const SAMPLERS = [
   'always_on',
   'always_off',
@@ -85,7 +85,7 @@ export function readTracing(environment: Environment, version: string): ReadTrac
         ...attributes,
         'service.name': read('OTEL_SERVICE_NAME') ?? attributes['service.name'] ?? 'gw',
       },
-      sampler: sampler ?? 'parentbased_traceidratio',
+      sampler: sampler ?? 'traceidratio',
       ratio: number('OTEL_TRACES_SAMPLER_ARG', sampler ? 1 : DEFAULT_RATIO, 1),
       exportTimeoutMs: number('OTEL_EXPORTER_OTLP_TIMEOUT', EXPORT_TIMEOUT_MS, 600_000),
       exportDelayMs: number('OTEL_BSP_SCHEDULE_DELAY', EXPORT_DELAY_MS, 600_000),

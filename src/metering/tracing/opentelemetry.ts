@@ -4,21 +4,18 @@ import {
   type Span,
   SpanKind,
   SpanStatusCode,
+  TraceFlags,
   type Tracer,
   trace,
 } from '@opentelemetry/api'
-import { ExportResultCode, W3CTraceContextPropagator } from '@opentelemetry/core'
+import { ExportResultCode, parseTraceParent, W3CTraceContextPropagator } from '@opentelemetry/core'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import {
-  AlwaysOffSampler,
   AlwaysOnSampler,
   BatchSpanProcessor,
   type IdGenerator,
-  ParentBasedSampler,
-  type Sampler,
   type SpanExporter,
-  TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import type { Clock } from '../../base/clock.ts'
@@ -54,9 +51,12 @@ export class OpenTelemetryTracer implements CallTracer {
   readonly #provider: TracerProvider
   readonly #tracer: Tracer
   readonly #propagator = new W3CTraceContextPropagator()
+  readonly #sampling: Sampling
+  #isExporting = false
 
   constructor(options: TracingOptions, { clock, random, log }: OpenTelemetryPorts) {
     this.#clock = clock
+    this.#sampling = new Sampling(options, random)
     const exporter = reportingOutages(
       new OTLPTraceExporter({
         url: options.url,
@@ -74,31 +74,38 @@ export class OpenTelemetryTracer implements CallTracer {
     })
     this.#provider = new TracerProvider({
       resource: resourceFromAttributes(options.resource),
-      sampler: samplerOf(options),
-      idGenerator: idsFrom(random),
+      // `begin` has asked the sampler before there is a span.
+      sampler: new AlwaysOnSampler(),
+      idGenerator: idsFrom(random, this.#sampling),
       spanProcessors: [processor],
     })
     this.#tracer = this.#provider.getTracer('gw', options.resource['service.version'])
   }
 
   begin(headers: Headers, operation: TracedOperation): CallTrace | undefined {
+    const { traceparent } = headers
+    if (!this.#sampling.decide(traceparent)) return undefined
     const parent =
-      headers['traceparent'] === undefined
-        ? ROOT_CONTEXT
-        : this.#propagator.extract(ROOT_CONTEXT, headers, HEADERS)
+      traceparent === undefined ? ROOT_CONTEXT : this.#propagator.extract(ROOT_CONTEXT, headers, HEADERS)
     const name = operationName(operation)
     const timeline = new Timeline(this.#clock)
     const span = this.#tracer.startSpan(name, { kind: SpanKind.SERVER, startTime: timeline.nowMs() }, parent)
-    if (!span.isRecording()) return undefined
     return new OpenTelemetryCall(span, name, timeline, this.#tracer, this.#propagator)
+  }
+
+  /** Whether an export still runs after {@link close}. Nothing can cancel it, and it keeps the process alive. */
+  get isExporting(): boolean {
+    return this.#isExporting
   }
 
   /** Sends the waiting spans. Resolves when they are sent or lost, at the latest after `limitMs`. */
   async close(limitMs: number): Promise<void> {
+    this.#isExporting = true
     await new Promise<void>(resolve => {
       const timer = this.#clock.after(limitMs, resolve)
       const closed = () => {
         timer.cancel()
+        this.#isExporting = false
         resolve()
       }
       // An export that fails has been reported.
@@ -241,20 +248,54 @@ function operationName(operation: TracedOperation): string {
   return operation === 'count_tokens' || operation === 'stored_response' ? operation : OPERATIONS[operation]
 }
 
-function samplerOf({ sampler, ratio }: TracingOptions): Sampler {
-  const own = sampler.replace(/^parentbased_/, '')
-  const root =
-    own === 'always_on'
-      ? new AlwaysOnSampler()
-      : own === 'always_off'
-        ? new AlwaysOffSampler()
-        : new TraceIdRatioBasedSampler(ratio)
-  return own === sampler ? root : new ParentBasedSampler({ root })
+const DRAWS = 2 ** 32
+
+/**
+ * Decides whether a call is traced, before anything is made for it. A ratio is drawn here also for a call that has a trace
+ * already: a client chooses the id of its trace, and would choose to be traced.
+ */
+class Sampling {
+  readonly #followsParent: boolean
+  /** Draws below it are traced. */
+  readonly #bound: number
+  readonly #random: Random
+  #drawn = 0
+
+  constructor({ sampler, ratio }: TracingOptions, random: Random) {
+    const own = sampler.replace(/^parentbased_/, '')
+    this.#followsParent = own !== sampler
+    const share = own === 'always_on' ? 1 : own === 'always_off' ? 0 : ratio
+    this.#bound = share === 1 ? DRAWS : Math.floor(share * (DRAWS - 1))
+    this.#random = random
+  }
+
+  decide(traceparent: string | string[] | undefined): boolean {
+    if (this.#followsParent && typeof traceparent === 'string') {
+      const parent = parseTraceParent(traceparent)
+      if (parent) return (parent.traceFlags & TraceFlags.SAMPLED) !== 0
+    }
+    this.#drawn = Math.floor(this.#random.fraction() * DRAWS)
+    return this.#drawn < this.#bound
+  }
+
+  /** An id for the trace that was decided last: a service behind this one that samples ids by the same ratio decides alike. */
+  newTraceId(): string {
+    const id = Buffer.from(this.#random.bytes(TRACE_ID_BYTES))
+    // The SDK's sampler compares the exclusive or of the four parts.
+    const others = id.readInt32BE(0) ^ id.readInt32BE(4) ^ id.readInt32BE(8)
+    id.writeInt32BE(this.#drawn ^ others, 12)
+    return id.toString('hex')
+  }
 }
 
-function idsFrom(random: Random): IdGenerator {
-  const hex = (length: number) => Buffer.from(random.bytes(length)).toString('hex')
-  return { generateTraceId: () => hex(16), generateSpanId: () => hex(8) }
+const TRACE_ID_BYTES = 16
+const SPAN_ID_BYTES = 8
+
+function idsFrom(random: Random, sampling: Sampling): IdGenerator {
+  return {
+    generateTraceId: () => sampling.newTraceId(),
+    generateSpanId: () => Buffer.from(random.bytes(SPAN_ID_BYTES)).toString('hex'),
+  }
 }
 
 /** Logs when the collector stops answering, and when it answers again: not each lost export. */
