@@ -49,8 +49,8 @@ const MAX_UNREAD_MS = 300_000
  *                                 full: upstream     upstream broke: a status if nothing went out yet,
  *                                 waits for drain    else an in-band error, else a cut
  *
- * All pieces of one upstream read are written at once, at the end of the tick: a write for each event would double the
- * cost of delivery.
+ * All pieces of one upstream read are written at once, at the end of the tick if they come one by one: a write for each
+ * event would double the cost of delivery.
  */
 export class Delivery implements BodySink {
   /** Callbacks for the end of a tick. Not closures: an open stream would retain them until it ends. */
@@ -139,6 +139,13 @@ export class Delivery implements BodySink {
     }
     this.#gather(bytes)
     if (this.#filter.atLast && !this.#settling) void this.#settle()
+    return !this.#isFull
+  }
+
+  onRead(bytes: Buffer): boolean {
+    this.onPiece(Buffer.from(bytes))
+    // There is no more of this read to gather.
+    this.#flush()
     return !this.#isFull
   }
 

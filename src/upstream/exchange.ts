@@ -3,9 +3,10 @@ import type { Clock } from '../base/clock.ts'
 import { ABSENT } from '../base/indexed-set.ts'
 import { fromDeadline, fromHead, fromTransport, UpstreamFailure } from './classify.ts'
 import { type Coding, codingOf } from './coding.ts'
+import type { ChunkSink } from './connection-reader.ts'
 import type { Deadlines, Timed } from './deadlines.ts'
 import { DecodedBody } from './decoded-body.ts'
-import { requestHeaders } from './headers.ts'
+import { isPlainlyChunked, requestHeaders } from './headers.ts'
 import type { ClientPool, PooledClient, Pools } from './pools.ts'
 import { PERHAPS_UNPAID } from './read-answer.ts'
 import type { Answered, AnswerHandler, BodySink, Head, Upstream, UpstreamRequest } from './types.ts'
@@ -48,7 +49,7 @@ export interface RelayPorts {
  *
  * The head is built from the raw headers: undici's parsed ones keep neither order nor case.
  */
-export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
+export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered, ChunkSink {
   place = ABSENT
   readonly #upstream: Upstream
   /** Released at the answer, which may take hours: there are no retries from then on. */
@@ -125,6 +126,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     this.#paused = false
     this.#moved = true
     this.#controller?.resume()
+    this.#pooled.reader?.resume()
   }
 
   abort(reason: Error): void {
@@ -185,6 +187,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     this.#handler = undefined
     try {
       this.#sink = handler && this.#deliver(handler, head, coding)
+      if (this.#sink?.onRead && this.#pooled.reader && isPlainlyChunked(head.headers))
+        this.#pooled.reader.sink = this
     } catch (error) {
       this.abort(new Error('the handler of the answer failed', { cause: error }))
       handler?.onNoAnswer(error)
@@ -217,6 +221,16 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     } else if (this.#pass(piece)) return
     this.#paused = true
     controller.pause()
+  }
+
+  onChunks(bytes: Buffer): boolean {
+    this.#moved = true
+    try {
+      this.#paused = this.#sink?.onRead?.(bytes) === false
+    } catch (error) {
+      this.abort(new Error('the sink of the answer failed', { cause: error }))
+    }
+    return !this.#paused
   }
 
   /** @returns false to pause the upstream. */
@@ -271,6 +285,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered {
     if (undecided && (!this.#aborted || error instanceof UpstreamFailure)) this.#decideByBody(undecided)
     this.#ended = true
     this.#ports.deadlines.unwatch(this)
+    if (this.#pooled.reader) this.#pooled.reader.sink = undefined
     if (error) this.#pool.drop(this.#pooled)
     else this.#pool.release(this.#pooled)
     if (this.#handler)

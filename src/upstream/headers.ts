@@ -108,6 +108,19 @@ export function headerValue(lines: readonly string[], name: string): string | un
   return undefined
 }
 
+/** The body has the one transfer coding `chunked`, and no other length. */
+export function isPlainlyChunked(lines: readonly string[]): boolean {
+  let isChunked = false
+  for (let index = 0; index < lines.length; index += 2) {
+    const name = lines[index] as string
+    if (isNamed(name, 'content-length')) return false
+    if (!isNamed(name, 'transfer-encoding')) continue
+    if (isChunked || (lines[index + 1] as string).trim().toLowerCase() !== 'chunked') return false
+    isChunked = true
+  }
+  return isChunked
+}
+
 function judge(name: string): Verdict {
   const lower = name.toLowerCase()
   const begins = (prefix: string) => lower.startsWith(prefix)

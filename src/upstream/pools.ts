@@ -1,10 +1,12 @@
+import type { SocketConstructorOpts } from 'node:net'
 import type { Dispatcher } from 'undici'
 import { ABSENT, IndexedSet, type IndexedSetMember } from '../base/indexed-set.ts'
 import { parseProxy } from '../base/proxies.ts'
+import { ConnectionReader } from './connection-reader.ts'
 import { guardedLookup } from './lookup.ts'
 import { certificates, proxyConnector } from './proxy.ts'
 import type { Upstream } from './types.ts'
-import { buildConnector, Client, parseContinue } from './undici.ts'
+import { buildConnector, Client, parseContinue, readerOf } from './undici.ts'
 
 /** undici's keep-alive default; a shorter time in the upstream's `keep-alive` header takes precedence. */
 const KEEP_ALIVE_MS = 4_000
@@ -18,6 +20,8 @@ export interface PooledClient extends IndexedSetMember {
   idle: boolean
   /** Its connection closed while idle: `take` skips it. */
   closed: boolean
+  /** Of its connection, unless that leads through a proxy. */
+  reader: ConnectionReader | undefined
 }
 
 /**
@@ -32,6 +36,7 @@ export class ClientPool {
   /** Shared: each client would parse a string again. */
   readonly #origin: URL
   readonly #options: Client.Options
+  readonly #isProxied: boolean
   /** The newest last. */
   #idle: PooledClient[] = []
   #closedIdle = 0
@@ -51,6 +56,8 @@ export class ClientPool {
       const { authorization } = proxy
       if (authorization !== undefined) this.proxyHeaders = ['proxy-authorization', authorization]
     }
+    const reads: Pick<SocketConstructorOpts, 'onread'> = { onread: ConnectionReader.options() }
+    this.#isProxied = proxy !== undefined
     this.#options = {
       pipelining: 1,
       // Shared by all clients, because it caches TLS sessions.
@@ -61,6 +68,7 @@ export class ClientPool {
             timeout: connectMs,
             lookup: guardedLookup(),
             allowH2: false,
+            ...reads,
           }),
       keepAliveTimeout: KEEP_ALIVE_MS,
       // The exchange has its own deadlines after connecting.
@@ -92,8 +100,20 @@ export class ClientPool {
   /** A client without a connection yet. */
   fresh(): PooledClient {
     const client = new Client(this.#origin, this.#options)
-    const pooled: PooledClient = { client, reused: false, idle: false, closed: false, place: ABSENT }
+    const pooled: PooledClient = {
+      client,
+      reused: false,
+      idle: false,
+      closed: false,
+      reader: undefined,
+      place: ABSENT,
+    }
     parseContinue(client)
+    if (!this.#isProxied) {
+      client.on('connect', () => {
+        pooled.reader = readerOf(client)
+      })
+    }
     client.on('disconnect', () => this.#disconnected(pooled))
     this.#taken.add(pooled)
     return pooled
@@ -131,6 +151,7 @@ export class ClientPool {
 
   #disconnected(pooled: PooledClient): void {
     pooled.reused = false
+    pooled.reader = undefined
     if (!pooled.idle || pooled.closed) return
     pooled.closed = true
     this.#closedIdle++

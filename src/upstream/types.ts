@@ -65,6 +65,8 @@ export interface Answered {
 export interface BodySink {
   /** @returns false to pause the upstream until {@link Answered.resume}. */
   onPiece(piece: Buffer): boolean
+  /** Like {@link onPiece}, for all bytes of one read. They are valid during the call only. */
+  onRead?(bytes: Buffer): boolean
   onEnd(): void
   onBreak(error: unknown): void
 }
