@@ -62,6 +62,11 @@ export class SseSplitter {
     return this.#passing
   }
 
+  /** The next byte begins an event, and it is not the first of the stream. */
+  get betweenEvents(): boolean {
+    return !this.#held && !this.#afterCr && !this.#passing && !this.#fresh
+  }
+
   push(piece: Buffer): SseRun {
     const bytes = this.#held ? Buffer.concat([this.#held, piece]) : piece
     const events: SseEvent[] = []

@@ -143,6 +143,9 @@ export class Delivery implements BodySink {
   }
 
   onRead(bytes: Buffer): boolean {
+    const isReady = this.#body && !this.#over && !this.#drain && !this.#isFull && this.#gathered.length === 0
+    const repeated = isReady && !this.#res.destroyed ? this.#filter.repeated?.(bytes) : undefined
+    if (repeated && this.#body) return this.#awaitDrain(this.#body.writeFrom(repeated))
     this.onPiece(Buffer.from(bytes))
     // There is no more of this read to gather.
     this.#flush()
@@ -255,12 +258,18 @@ export class Delivery implements BodySink {
     if (gathered.length === 0 || this.#over || this.#res.destroyed) return
     this.#gathered = []
     this.#body ??= this.#openBody()
-    if (this.#body.write(gathered) || this.#isFull) return
+    this.#awaitDrain(this.#body.write(gathered))
+  }
+
+  /** @returns false as long as the client has not read what was written. */
+  #awaitDrain(isDrained: boolean): boolean {
+    if (isDrained || this.#isFull) return !this.#isFull
     this.#isFull = true
     this.#res.once('drain', () => {
       this.#isFull = false
       this.#exchange.resume()
     })
+    return false
   }
 
   #openBody(): ChunkedBody {

@@ -197,7 +197,7 @@ export class JsonScanner {
           if (byte === QUOTE) {
             if (this.#inName) this.#endName(bytes, namePart, at)
             else {
-              if (this.#isCounted) this.#counter?.onString(this.#textBytes(at + shift))
+              if (this.#isCounted) this.#counter?.onString(this.#textBytes(at + shift), at + shift)
               this.#endValue(at + 1 + shift)
             }
           } else if (byte === BACKSLASH) {

@@ -49,6 +49,11 @@ export class StringCounter {
     return (this.#bytes[count] ?? 0) + (count === this.#count ? this.#openBytes : 0)
   }
 
+  /** The counter of the current strings. */
+  protected get count(): number {
+    return this.#count
+  }
+
   /** A name between two offsets has ended. @returns whether its strings are counted. */
   onName(bytes: Uint8Array, from: number, to: number, depth: number): boolean {
     if (depth <= this.#scopeDepth) this.#scopeDepth = Number.POSITIVE_INFINITY
@@ -61,7 +66,8 @@ export class StringCounter {
     this.#scopeDepth = Number.POSITIVE_INFINITY
   }
 
-  onString(bytes: number): void {
+  /** @param _end Offset of the closing quote, in the numbering of the scanner's caller. */
+  onString(bytes: number, _end: number): void {
     this.#bytes[this.#count] = (this.#bytes[this.#count] ?? 0) + bytes
   }
 

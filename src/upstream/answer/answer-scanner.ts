@@ -47,3 +47,22 @@ export class AnswerScanner extends JsonScanner {
     return this.#counter.bytes(FINISH_REASON) > 0
   }
 }
+
+/** What a string below the root's members counts as. */
+export type Counted = 'text' | 'reasoning' | 'finish_reason'
+
+/** The counted strings of a valid JSON text, by the offset of their closing quote. */
+export function countedStrings(bytes: Buffer, from: number, to: number): ReadonlyMap<number, Counted> {
+  const recorder = new StringRecorder(NAMES)
+  new JsonScanner(MAX_ANSWER_DEPTH, recorder).push(bytes, from, from, to)
+  return recorder.found
+}
+
+class StringRecorder extends StringCounter {
+  readonly found = new Map<number, Counted>()
+
+  override onString(_bytes: number, end: number): void {
+    const { count } = this
+    this.found.set(end, count === TEXT ? 'text' : count === FINISH_REASON ? 'finish_reason' : 'reasoning')
+  }
+}

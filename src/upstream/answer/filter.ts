@@ -1,3 +1,4 @@
+import type { ByteSource } from '../../base/byte-source.ts'
 import type { AnswerFormat } from '../../schema/paths.ts'
 import type { AnswerObserver } from '../types.ts'
 
@@ -7,6 +8,11 @@ import type { AnswerObserver } from '../types.ts'
  * before an answer is complete.
  */
 export interface AnswerFilter {
+  /**
+   * Like {@link push}, for bytes of which every event is like one that passed before.
+   * @returns what to write now, valid until the next call; undefined: these bytes are to be pushed.
+   */
+  repeated?(bytes: Buffer): ByteSource | undefined
   /** @returns bytes that may be written now. @throws {GwError} upstream_error if the answer cannot continue. */
   push(piece: Buffer): readonly Buffer[]
   /** The upstream has ended. @returns whether the answer is complete. */

@@ -1,9 +1,11 @@
+import type { ByteSource } from '../../base/byte-source.ts'
 import { type JsonMember, JsonScanner } from '../../base/json/scanner.ts'
 import { type Edit, shifted, splice } from '../../base/splice.ts'
 import { type SseEvent, type SseRun, SseSplitter } from '../../base/sse.ts'
 import { AnswerScanner, MAX_ANSWER_DEPTH } from './answer-scanner.ts'
 import type { AnswerFilter, FilterOptions } from './filter.ts'
 import { LongEvent } from './long-event.ts'
+import { RepeatedEvents } from './repeated-events.ts'
 import { ServedName } from './served-name.ts'
 import { storedId } from './stored-id.ts'
 
@@ -40,6 +42,7 @@ export class SseAnswer implements AnswerFilter {
   readonly #options: FilterOptions
   readonly #splitter = new SseSplitter(HOLD_EVENT_BYTES)
   readonly #scanner = new AnswerScanner()
+  readonly #repeats: RepeatedEvents
   #errorSeen = false
   #finishSeen = false
   #withheld: Buffer[] | undefined
@@ -56,6 +59,7 @@ export class SseAnswer implements AnswerFilter {
 
   constructor(options: FilterOptions) {
     this.#options = options
+    this.#repeats = new RepeatedEvents(options.format)
   }
 
   get atLast(): boolean {
@@ -76,6 +80,13 @@ export class SseAnswer implements AnswerFilter {
 
   get nextSequence(): number | undefined {
     return this.#options.format === 'responses' ? this.#sequence + 1 : undefined
+  }
+
+  repeated(bytes: Buffer): ByteSource | undefined {
+    if (this.#withheld || this.#removesLineFeed || !this.#splitter.betweenEvents) return undefined
+    const repeated = this.#repeats.match(bytes)
+    if (repeated) this.#options.observer.onText(repeated.writtenBytes)
+    return repeated
   }
 
   push(piece: Buffer): readonly Buffer[] {
@@ -206,6 +217,8 @@ export class SseAnswer implements AnswerFilter {
       this.#lookError(bytes, scanner.members, edits)
     }
     this.#finishSeen ||= scanner.hasFinishReason
+    if (ending === undefined && event.end === bytes.length)
+      this.#repeats.learn(bytes, event, scanner, edits.slice(own))
     // Retain no memory of an event until the next one.
     scanner.reset()
     return ending
