@@ -87,8 +87,10 @@ async function serveCall(
   const permit = admit(key, snapshot, call.model)
   context.model = permit.publication.name
   const content = call.upload?.content ?? measureContent(call, path.fields.content, path.protocol)
-  const location = path.fields.refersToStored ? await locate(call, content, key, ports.ledger) : undefined
-  const route = new Route(permit.publication, path, ports.routing, sourceOf(key), location?.endpoint)
+  const location = path.fields.refersToStored
+    ? await locate(call, content, key, snapshot, ports.ledger)
+    : undefined
+  const route = new Route(permit.publication, path, ports.routing, sourceOf(key), location?.keeper)
   context.endpoint = route.target.endpoint.name
 
   const isStored = path.fields.refersToStored && call.fields['store']?.kind !== 'false'

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GwError } from '../base/catalogue/wire.ts'
 import { admit, checkStanding } from '../limits/authorise.ts'
 import { RESPONSES_PATH, STORED_OPERATIONS, STORED_PREFIX } from '../schema/paths.ts'
+import { keeperOf } from '../snapshot/upstream-account.ts'
 import { Route } from '../upstream/routing/route.ts'
 import { emptyCall } from './call.ts'
 import type { Delivered } from './endings.ts'
@@ -42,7 +43,8 @@ export async function serveStored(
   if (!publication) throw new GwError('response_not_found', 'The model of this response no longer exists.')
   const permit = admit(key, snapshot, publication.name)
   context.model = publication.name
-  const route = new Route(publication, RESPONSES_PATH, ports.routing, sourceOf(key), stored.endpoint)
+  const keeper = keeperOf(snapshot, stored.endpoint)
+  const route = new Route(publication, RESPONSES_PATH, ports.routing, sourceOf(key), keeper)
   context.endpoint = route.target.endpoint.name
   const suffix = `${STORED_PREFIX.suffix}${id}${operation.suffix}`
   const request = new ProxiedRequest(

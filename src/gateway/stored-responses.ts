@@ -1,7 +1,8 @@
 import { GwError } from '../base/catalogue/wire.ts'
 import type { Content } from '../limits/content.ts'
 import type { StoredResponse } from '../schema/ledger.ts'
-import type { KeyEntry } from '../snapshot/types.ts'
+import type { KeyEntry, Snapshot } from '../snapshot/types.ts'
+import { findsKept, type Keeper, keeperOf } from '../snapshot/upstream-account.ts'
 import type { LedgerPort } from './bill.ts'
 import type { Call } from './call.ts'
 
@@ -15,8 +16,7 @@ const MAX_REFERENCES = 1_024
 
 /** Where the stored responses and items of a call are kept, and how many tokens they add to its input. */
 export interface Location {
-  /** The account of the endpoint, see `Claim`. */
-  readonly endpoint: string
+  readonly keeper: Keeper
   readonly tokens: number
 }
 
@@ -25,12 +25,13 @@ export interface Location {
  *
  * @returns undefined if it refers to none.
  * @throws {GwError} response_not_found if one is unknown, has expired, or belongs to another tenant; invalid_parameter if
- * they are kept by different endpoints.
+ * they are kept by different accounts of upstreams.
  */
 export async function locate(
   { previousResponseId: previous }: Pick<Call, 'previousResponseId'>,
   { references = [] }: Pick<Content, 'references'>,
   key: KeyEntry,
+  snapshot: Pick<Snapshot, 'endpoints'>,
   ledger: Pick<LedgerPort, 'stored'>,
 ): Promise<Location | undefined> {
   const ids = [...new Set(previous === undefined ? references : [previous, ...references])]
@@ -44,15 +45,20 @@ export async function locate(
   for (const [at, response] of (await ledger.stored(ids)).entries()) {
     if (!response || !mayUse(key, response)) throw notFound(ids[at] === previous)
     const { endpoint, tokens } = response
-    if (location && location.endpoint !== endpoint)
+    const keeper = location?.keeper.account === endpoint ? location.keeper : keeperOf(snapshot, endpoint)
+    if (location && !isSame(location.keeper, keeper))
       throw new GwError(
         'invalid_parameter',
         'The stored items of this call are kept by different endpoints.',
         { param },
       )
-    location = { endpoint, tokens: tokens + (location?.tokens ?? 0) }
+    location = { keeper: location?.keeper ?? keeper, tokens: tokens + (location?.tokens ?? 0) }
   }
   return location
+}
+
+function isSame(one: Keeper, other: Keeper): boolean {
+  return one.account === other.account || (other.endpoint !== undefined && findsKept(other.endpoint, one))
 }
 
 function notFound(isPrevious: boolean): GwError {

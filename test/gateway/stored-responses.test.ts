@@ -23,7 +23,11 @@ version: 1
 endpoints:
   east: { protocol: openai, base_url: "${east.url}/v1", served_model: served }
   west: { protocol: openai, base_url: "${west.url}/v1", served_model: served ${more.endpoints ?? ''} }
+  east-big: { protocol: openai, base_url: "${east.url}/v1", served_model: big }
+  east-foreign: { protocol: openai, base_url: "${east.url}/v1", served_model: big, headers: { x-project: two } }
 publications:
+  bigger: { max_input_tokens: 128000, bindings: [{ endpoint: east-big }] }
+  foreign: { bindings: [{ endpoint: east-foreign }] }
   m: { max_input_tokens: 128000, bindings: ${more.bindings ?? '[{ endpoint: east, priority: 0 }, { endpoint: west, priority: 1 }]'} }
   other: { bindings: [{ endpoint: west }] }
 tenants: { acme: {}, blue: {} }
@@ -190,9 +194,27 @@ describe('a stored response', () => {
     expect(west.requests).toEqual([])
   })
 
+  it('is continued with another model of the same upstream account, and with items of both', async () => {
+    const { east, gateway, call, made } = await scene()
+    await made('a1', 'resp_1')
+    east.answerNext(json({ ...response('resp_2', 'msg_2'), model: 'big' }))
+    expect((await call('a1', 'POST', RESPONSES, { ...MORE, model: 'bigger' })).status).toBe(200)
+    expect(east.lastRequest.json()).toEqual({ ...MORE, model: 'big' })
+    await gateway.ledger.nextEnd()
+    const both = {
+      model: 'm',
+      input: [{ type: 'item_reference', id: 'msg_2' }],
+      previous_response_id: 'resp_1',
+    }
+    east.answerNext(json(response('resp_3')))
+    expect((await call('a1', 'POST', RESPONSES, both)).status).toBe(200)
+    expect(east.lastRequest.json()).toEqual({ ...both, model: 'served' })
+  })
+
   it.each([
     ['its endpoint no longer serves the model', 'm'],
     ['its endpoint serves another model', 'other'],
+    ['the model is served by another account of the same upstream', 'foreign'],
   ])('is a 503 that says why where %s', async (_title, model) => {
     const { west, gateway, yaml, call, made } = await scene()
     await made('a1', 'resp_1')

@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { InferencePath } from '../../schema/paths.ts'
 import type { PublicationEntry, Target } from '../../snapshot/types.ts'
+import { findsKept, type Keeper } from '../../snapshot/upstream-account.ts'
 import type { UpstreamFailure } from '../classify.ts'
 import { boundTo, leastLoaded, noEndpointError, obstacleOf } from './candidates.ts'
 import type { EndpointState, FailureInfo } from './endpoint-state.ts'
@@ -40,7 +41,7 @@ export class Route {
    * Chooses the first endpoint.
    *
    * @param source The tenant or key of the request, by which failures are counted: see `EndpointState`.
-   * @param only The account of the one endpoint that may serve the request, because it keeps a stored response.
+   * @param keeper The endpoint that keeps a stored response, if the request refers to one: no other upstream account may serve it.
    * @throws {GwError} wrong_protocol if no endpoint of the publication serves the path; no_healthy_endpoint if none of them is usable;
    * the upstream's own error if it asked for a cooldown that is in effect.
    */
@@ -49,10 +50,10 @@ export class Route {
     path: InferencePath,
     ports: RoutePorts,
     source: string,
-    only?: string,
+    keeper?: Keeper,
   ) {
     const bound = boundTo(publication, path)
-    this.#bound = only === undefined ? bound : keeping(bound, only)
+    this.#bound = keeper ? keeping(bound, keeper) : bound
     this.#ports = ports
     this.#source = source
     const target = this.#pick()
@@ -150,17 +151,20 @@ export class Route {
 }
 
 /**
- * The endpoint that keeps a stored response; it continues conversations also without a weight for new ones.
- * @throws {GwError} no_healthy_endpoint if it no longer serves the model.
+ * The endpoint that keeps a stored response, or another model of the same upstream account; it continues conversations also
+ * without a weight for new ones.
+ * @throws {GwError} no_healthy_endpoint if there is none.
  */
-function keeping(bound: readonly Target[], account: string): readonly Target[] {
-  const kept = bound.find(({ endpoint }) => endpoint.account === account)
+function keeping(bound: readonly Target[], keeper: Keeper): readonly Target[] {
+  const kept =
+    bound.find(({ endpoint }) => endpoint.account === keeper.account) ??
+    bound.find(({ endpoint }) => findsKept(endpoint, keeper))
   if (kept) return kept.weight > 0 ? [kept] : [{ ...kept, weight: 1 }]
   throw new GwError(
     'no_healthy_endpoint',
     'The endpoint that keeps the stored response does not serve this model.',
     {
-      reason: `${account} keeps the stored response`,
+      reason: `${keeper.account} keeps the stored response`,
     },
   )
 }
