@@ -6,6 +6,7 @@ import type {
   BlastRadius,
   Ending,
   LoweredLimit,
+  PathLoss,
   PriceMove,
 } from '../../services/changes/blast/types.ts'
 import { moneyText } from './money-text.ts'
@@ -22,6 +23,7 @@ const MINUTE_MS = 60_000
  *     key app loses fast-chat
  *     12 keys (a1, a2, a3 and 9 more) lose gpt-4o and gain o3
  *     publication chat is left without a usable endpoint: calls will answer 503
+ *     publication chat is no longer served at /v1/responses
  *     endpoint slow goes away: 1204 requests, 88120 tokens, 3.2 EUR in the last 24 h
  */
 export function radiusToText(radius: BlastRadius, style: Style): string {
@@ -36,6 +38,7 @@ export function radiusToText(radius: BlastRadius, style: Style): string {
           `publication ${printable(name)} ${style.removed('is left without a usable endpoint')}: calls will answer 503`,
       ),
     ),
+    ...folded(radius.paths.map(loss => pathsText(loss, style))),
     ...folded(used.map(ending => endingText(ending, currency, atMs, style))),
     ...folded(unusedText(unused)),
     ...folded(radius.limits.map(limit => limitText(limit, currency, style))),
@@ -55,6 +58,10 @@ export function accessText({ keys, loses, gains, losesAll }: AccessChange, style
     gains.length > 0 && `${style.added(one ? 'gains' : 'gain')} ${names(gains)}`,
   ]
   return `${who} ${parts.filter(part => part !== false).join(' and ')}`
+}
+
+function pathsText({ publication, loses }: PathLoss, style: Style): string {
+  return `publication ${printable(publication)} ${style.removed('is no longer served')} at ${names(loses)}`
 }
 
 function endingText(

@@ -58,6 +58,7 @@ function radiusToJson(radius: BlastRadius): { readonly [member: string]: Json } 
       loses_all: losesAll,
     })),
     unserved: radius.unserved,
+    paths: radius.paths.map(({ publication, loses }) => ({ publication, loses })),
     prices: radius.prices.map(({ publication, part, beforeNano, afterNano, percent }) => ({
       publication,
       part,

@@ -54,7 +54,18 @@ export interface Window {
   readonly parts: readonly Part[]
 }
 
-const MODES = new Set(['chat', 'embedding', 'rerank'])
+const MODES = new Set([
+  'chat',
+  'completion',
+  'responses',
+  'embedding',
+  'rerank',
+  'moderation',
+  'image_generation',
+  'image_edit',
+  'audio_transcription',
+  'audio_speech',
+])
 const MODEL_NAME = /^[^\s\p{C}*]{1,256}$/u
 /** Placeholder keys for servers without a key, because client libraries require one. */
 const NO_KEY = /^(?:|none|null|empty|dummy|fake|fake-key|no-key|not-needed|anything)$/i
@@ -87,7 +98,7 @@ export function readDeployment(entry: Part, shared: Shared): Deployment | undefi
   const info = entry.member('model_info')
   const modeOf = info?.member('mode')
   if (modeOf && !MODES.has(modeOf.text ?? '')) {
-    return entry.leave(`\`${nameOf.text}\`: gw serves chats, embeddings and reranking, and no other mode`)
+    return entry.leave(`\`${nameOf.text}\`: gw serves no models of the mode \`${modeOf.text ?? ''}\``)
   }
   const custom = params.member('custom_llm_provider')
   const named = namedModel(modelOf.text, custom?.text)
@@ -117,7 +128,7 @@ export function readDeployment(entry: Part, shared: Shared): Deployment | undefi
     servedModel: named.model,
     weight: wholeNumber(params.member('weight'), 0) ?? 1,
     priority: Math.max(0, (wholeNumber(params.member('order'), 1) ?? 1) - 1),
-    price: priceOf([params, info]),
+    price: priceOf([params, info], modeOf?.text),
     window: windowOf(info),
   }
 }

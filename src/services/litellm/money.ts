@@ -16,10 +16,20 @@ const PER_TOKEN = {
   cache_creation_input_token_cost: 'cache_write',
 } as const
 const PER_CALL = { input_cost_per_request: 'per_request', input_cost_per_query: 'per_search_unit' } as const
+/**
+ * By mode, because the same field of a chat model prices the media that it reads. LiteLLM takes the price of the output, if both
+ * are given.
+ */
+const PER_UNIT: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  audio_transcription: { output_cost_per_second: 'per_second', input_cost_per_second: 'per_second' },
+  audio_speech: { input_cost_per_character: 'per_character' },
+  image_generation: { output_cost_per_image: 'per_image', input_cost_per_image: 'per_image' },
+  image_edit: { output_cost_per_image: 'per_image', input_cost_per_image: 'per_image' },
+}
 const DECIMAL = /^(\d*)\.?(\d*)(?:[eE]([+-]?\d{1,3}))?$/
 
-/** The price of a deployment from the file; the first place with a field wins. */
-export function priceOf(places: readonly (Part | undefined)[]): Price {
+/** The price of a deployment of this mode from the file; the first place with a field wins. */
+export function priceOf(places: readonly (Part | undefined)[], mode = 'chat'): Price {
   const amounts: Record<string, string> = {}
   const parts: Part[] = []
   const take = (field: string, ours: string, places10: number) => {
@@ -36,6 +46,7 @@ export function priceOf(places: readonly (Part | undefined)[]): Price {
   }
   for (const [field, ours] of Object.entries(PER_TOKEN)) take(field, ours, 6)
   for (const [field, ours] of Object.entries(PER_CALL)) take(field, ours, 0)
+  for (const [field, ours] of Object.entries(PER_UNIT[mode] ?? {})) take(field, ours, 0)
   return { amounts, parts }
 }
 

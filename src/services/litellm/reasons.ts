@@ -17,7 +17,7 @@ const REASONS: readonly (readonly [path: RegExp, why: string])[] = [
   [/litellm_params\.(?:api_key|api_base|base_url)$/, 'another field has the same value'],
   [
     /(?:input|output)_cost_per_|_cost/,
-    'gw prices the calls of these modes by tokens, requests and search units',
+    'gw prices calls by tokens, requests and search units, and by their mode by seconds, characters or images made',
   ],
   [/litellm_params\./, 'endpoints of gw do not have this field'],
   [/model_info\./, 'gw needs no description of models beyond price and window'],
@@ -47,7 +47,7 @@ const REASONS: readonly (readonly [path: RegExp, why: string])[] = [
   [/^environment_variables/, 'set the referenced variables in the environment of gw; values were not copied'],
   [
     /guardrail|moderation|mcp|pass_through|vector_store|search_tools|prompt|agent|policies/,
-    'gw relays chats, embeddings and reranking only',
+    'gw relays calls of models, and has no such service of its own',
   ],
   [/^credential_list/, 'no imported model refers to it'],
   [/^include/, 'import each of these files separately'],

@@ -5,6 +5,7 @@ import { liveUnderNewNames, withBindings } from '../renames.ts'
 import { accessChanges } from './access.ts'
 import { endings } from './endings.ts'
 import { loweredLimits, type Pair } from './limits.ts'
+import { lostPaths } from './paths.ts'
 import { priceMoves } from './prices.ts'
 import type { BlastRadius } from './types.ts'
 import type { RecentUse } from './use.ts'
@@ -40,6 +41,7 @@ export async function blastRadius(
     access: access.changes,
     brokenKeys: access.broken,
     unserved: unserved(before, after),
+    paths: lostPaths(before, after),
     prices: pairs.flatMap(pair =>
       pair.after.kind === 'publication' ? priceMoves(pair.before, pair.after, nowMs) : [],
     ),

@@ -1,4 +1,5 @@
 import type { Kind } from '../../../schema/kinds.ts'
+import type { CallPath } from '../../../schema/paths.ts'
 
 /** The impact of a plan on callers, beyond its changed fields. All lists are sorted. */
 export interface BlastRadius {
@@ -7,6 +8,8 @@ export interface BlastRadius {
   readonly brokenKeys: number
   /** Publications that lose their last usable endpoint: calls will answer 503. */
   readonly unserved: readonly string[]
+  /** Publications that keep an endpoint, but not at all their paths. */
+  readonly paths: readonly PathLoss[]
   readonly prices: readonly PriceMove[]
   readonly limits: readonly LoweredLimit[]
   readonly endings: readonly Ending[]
@@ -23,6 +26,12 @@ export interface AccessChange {
   readonly gains: readonly string[]
   /** The keys may call no model any more. */
   readonly losesAll: boolean
+}
+
+/** Paths at which a publication is no longer served. */
+export interface PathLoss {
+  readonly publication: string
+  readonly loses: readonly CallPath[]
 }
 
 export const PRICE_PARTS = [

@@ -31,6 +31,7 @@ export function breakage(radius: BlastRadius): readonly string[] {
     radius.brokenKeys > 0 && `breaks ${pluralize(radius.brokenKeys, 'key')}`,
     radius.unserved.length > 0 &&
       `leaves ${pluralize(radius.unserved.length, 'publication')} without an endpoint`,
+    radius.paths.length > 0 && `takes paths from ${pluralize(radius.paths.length, 'publication')}`,
     radius.limits.length > 0 && `lowers ${pluralize(radius.limits.length, 'limit')} below recent use`,
     used > 0 && `${used} in use ${used === 1 ? 'goes' : 'go'} away`,
   ].filter(part => part !== false)

@@ -111,6 +111,24 @@ test('a publication that loses its last usable endpoint is named, one that never
   expect((await radius(before, after)).unserved).toEqual(['gpt'])
 })
 
+test('paths that a publication loses are told, if it keeps an endpoint', async () => {
+  const responses = { paths: ['/v1/chat/completions', '/v1/responses'] }
+  const withPaths = (more: object) => [endpoint('east', more), ...served.slice(1)]
+  const lost = async (before: Resource[], after: Resource[]) => (await radius(before, after)).paths
+  const gpt = (...loses: string[]) => [{ publication: 'gpt', loses }]
+  const chat = { paths: ['/v1/chat/completions'] }
+  expect(await lost(withPaths(responses), withPaths(chat))).toEqual(gpt('/v1/responses'))
+  expect((await lost(served, withPaths(chat)))[0]?.loses).toContain('/v1/audio/speech')
+  expect(await lost(withPaths(chat), withPaths(responses))).toEqual([])
+  // Another endpoint that serves all paths.
+  const west = [endpoint('west'), binding('gpt', 'west')]
+  expect(await lost([...served, ...west], [...withPaths(chat), ...west])).toEqual([])
+  expect(await lost([...withPaths(chat), ...west], withPaths(chat))).toHaveLength(1)
+  // Without any endpoint it is not served at all.
+  const off = [endpoint('east', { enabled: false }), ...served.slice(1)]
+  expect(await lost(served, off)).toEqual([])
+})
+
 test('a price of each unit that moves is told', async () => {
   const before = [publication('voice', { price: { per_second: '0.0001', per_character: '0.01' } })]
   const after = [publication('voice', { price: { per_second: '0.0002', per_image: '0.04' } })]
