@@ -194,7 +194,7 @@ function spansIn(
   for (let at = from; at < to; at++) {
     if (bytes[at] !== QUOTE) continue
     const start = at + 1
-    for (at = start; bytes[at] !== QUOTE; at++) if (bytes[at] === BACKSLASH) at++
+    for (at = start; at < to && bytes[at] !== QUOTE; at++) if (bytes[at] === BACKSLASH) at++
     const end = at
     let next = end + 1
     while (next < to && isSpace(bytes[next] as number)) next++
