@@ -28,7 +28,7 @@ import type { Failure, ServeOptions, ServePorts, Serving } from './serving.ts'
 import { openTracer } from './tracing.ts'
 import { Upstreams } from './upstreams.ts'
 
-/** Uploads beyond 256 KiB wait in temporary files, of 1 GiB in all. */
+/** Uploads beyond 256 KiB wait in temporary files, by default of 1 GiB in all. */
 const SPOOLS = { memoryBytes: 262_144, capacityBytes: 1_073_741_824 } as const
 
 /** How long clients have to read the error when their answers are cut off. */
@@ -166,7 +166,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         routing: upstreams.routing,
         drains: new Drains(),
         inFlightRequests,
-        spools: new SpoolFolder({ ...SPOOLS, folder: tmpdir(), random }),
+        spools: new SpoolFolder({ ...SPOOLS, folder: tmpdir(), ...options.uploads, random }),
         limiter: ledgerRuntime.limiter,
         ledger: ledgerRuntime.ledger,
         clock,

@@ -21,6 +21,8 @@ export interface ServeOptions {
   readonly version?: string
   /** Maximum client connections of the gateway; by default the number that the open-file limit allows. */
   readonly maxConnections?: number
+  /** Where uploads wait that are too long for memory; by default the folder for temporary files, and 1 GiB in all. */
+  readonly uploads?: { readonly folder?: string; readonly capacityBytes?: number }
   /** Absent: `/metrics` is off. */
   readonly metrics?: {
     /** The token for `/metrics`; never logged. Empty or blank: `/metrics` is off. */

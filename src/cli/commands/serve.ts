@@ -1,9 +1,12 @@
+import { constants } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { CommandError, EXIT, type ExitCode } from '../../base/catalogue/command.ts'
 import { GatheredLines } from '../../base/gathered-lines.ts'
 import { isNetwork } from '../../base/ip-address.ts'
 import { createLog, type Log } from '../../base/log.ts'
-import { parseDurationMs } from '../../base/units.ts'
+import { parseDurationMs, parseSizeBytes } from '../../base/units.ts'
 import type { ServeOptions } from '../../server/serving.ts'
 import { LedgerThread } from '../../store/ledger/ledger-thread.ts'
 import { parseListen } from '../addresses.ts'
@@ -25,6 +28,8 @@ interface Options {
   readonly drain: string
   readonly watch?: true
   readonly maxConnections?: string
+  readonly uploadsFolder?: string
+  readonly uploadsMax?: string
   readonly logLevel: (typeof LOG_LEVELS)[number]
 }
 
@@ -77,6 +82,8 @@ export function serveCommand(bind: BindHandler): Command {
       '--max-connections <n>',
       'concurrent connections (default: by the limit of open files, up to 20000)',
     )
+    .option('--uploads-folder <path>', 'where long uploads wait (default: the folder for temporary files)')
+    .option('--uploads-max <size>', 'all uploads that wait there together (default: 1GiB)')
     .addOption(
       new Option('--log-level <level>', 'the lowest level that is logged')
         .choices(LOG_LEVELS)
@@ -130,6 +137,7 @@ async function serveUntilSignal(
     version: gwVersion(),
     ...(files && { files }),
     ...(options.maxConnections !== undefined && { maxConnections: parseCount(options.maxConnections) }),
+    uploads: await uploadsOf(session, options),
     ...(!options.controlOnly && { gateway: parseListen(options.listen) }),
     ...(!options.gatewayOnly && { control: parseListen(options.controlListen) }),
     ...(options.controlUrl && { controlUrl: options.controlUrl }),
@@ -189,6 +197,34 @@ function followed(session: Session, options: Options): ServeOptions['files'] {
   throw new CommandError('usage', '`gw serve` reads files repeatedly, and stdin can be read only once.', {
     hint: 'Name a file or a directory with -c, or pipe into `gw apply -c -`.',
   })
+}
+
+/** @throws {CommandError} usage */
+async function uploadsOf(
+  { io }: Session,
+  { uploadsFolder, uploadsMax }: Options,
+): Promise<NonNullable<ServeOptions['uploads']>> {
+  const folder = uploadsFolder === undefined ? undefined : resolve(io.cwd, uploadsFolder)
+  if (folder !== undefined) await checkWritable(folder)
+  if (uploadsMax === undefined) return { ...(folder !== undefined && { folder }) }
+  const capacityBytes = parseSizeBytes(uploadsMax)
+  if (capacityBytes === undefined) {
+    throw new CommandError('usage', `\`--uploads-max ${uploadsMax}\` is not a size.`, {
+      hint: 'Write a number and a unit, such as 4GiB.',
+    })
+  }
+  return { capacityBytes, ...(folder !== undefined && { folder }) }
+}
+
+/** Now, not at the first upload. @throws {CommandError} usage */
+async function checkWritable(folder: string): Promise<void> {
+  try {
+    await access(folder, constants.W_OK | constants.X_OK)
+    if ((await stat(folder)).isDirectory()) return
+  } catch {
+    // The error below says it.
+  }
+  throw new CommandError('usage', `\`--uploads-folder ${folder}\` is not a folder that can be written.`)
 }
 
 function parseCount(text: string): number {
