@@ -27,18 +27,23 @@ import type { Call } from './call.ts'
 /**
  * The ledger as the request path uses it; `server` passes the implementation of the store.
  *
- * Calls take effect in their order, across all callers. Each promise resolves when its row is committed, in a batch with
- * the rows of the same time.
+ * Calls take effect in their order, across all callers.
  */
 export interface LedgerPort {
   /** False while rows cannot be committed, or too many wait: billed routes answer 503 then. */
   readonly healthy: boolean
   /**
    * Opens a hold. Must be awaited before dispatch: every dispatched request has a row.
+   * @returns the number of its row.
    * @throws {BalanceShort} if the hold is prepaid and the balance does not cover it. {GwError} unavailable if the row
    *   cannot be written. Nothing is held then.
    */
-  open(hold: Hold): Promise<void>
+  open(hold: Hold): Promise<number>
+  /**
+   * Must be awaited before the first byte of an answer is sent: then no power cut loses its hold. Undefined if that is
+   * so already.
+   */
+  durable(row: number): Promise<void> | undefined
   /**
    * Ends a hold, once: a second end is a no-op, and logged as an alarm if its amount differs. Must be awaited before the
    * last bytes of a complete answer are sent. If the disk is full, the end stays queued and resolves when space is free.
@@ -167,6 +172,7 @@ export class Bill {
   #claim: Claim
   #ended: Promise<void> | undefined
   #charge: Charge | undefined
+  #row = 0
 
   constructor(terms: BillTerms, ports: BillPorts) {
     this.meter = terms.meter
@@ -202,13 +208,18 @@ export class Bill {
   async open(): Promise<void> {
     const { reservation } = this.#terms
     try {
-      await this.#ports.ledger.open(this.#hold())
+      this.#row = await this.#ports.ledger.open(this.#hold())
     } catch (error) {
       this.#ended = Promise.resolve()
       if (error instanceof BalanceShort) throw reservation.uncovered(error)
       reservation.withdraw()
       throw error
     }
+  }
+
+  /** Resolves when no power cut can lose the hold any more; undefined if that is so already. */
+  durable(): Promise<void> | undefined {
+    return this.#ports.ledger.durable(this.#row)
   }
 
   /** Field by field: spreading two objects creates another hidden class, which slows down all readers. */

@@ -11,6 +11,8 @@ import type { RequestContext } from './request-context.ts'
 
 /** The request whose answer is delivered. */
 export interface DeliveryHandler {
+  /** Resolves when the first byte may be sent: its hold is durable. Undefined if it may be sent now. */
+  durable(): Promise<void> | undefined
   /** Called when the answer is complete, before its last bytes are sent. */
   settle(): Promise<void>
   /** The answer broke off after its head. It ends with an error event or is cut, even if the client does not read it. */
@@ -77,6 +79,8 @@ export class Delivery implements BodySink {
   #gathered: Buffer[] = []
   /** The client has not read the last write. */
   #isFull = false
+  /** Whether the first byte may be sent; `waiting` until its hold is durable. */
+  #firstByte: 'unknown' | 'waiting' | 'allowed' = 'unknown'
   #settling = false
   #settled = false
   #upstreamEnded = false
@@ -118,7 +122,7 @@ export class Delivery implements BodySink {
   /** Sends the head of a stream alone if no event arrived with it. */
   #showHead(): void {
     const isDue = !this.#body && !this.#upstreamEnded && this.#gathered.length === 0
-    if (!isDue || this.#over || this.#res.destroyed) return
+    if (!isDue || this.#over || this.#res.destroyed || !this.#mayBegin()) return
     this.#body = this.#openBody()
     this.#res.flushHeaders()
   }
@@ -139,7 +143,7 @@ export class Delivery implements BodySink {
     }
     this.#gather(bytes)
     if (this.#filter.atLast && !this.#settling) void this.#settle()
-    return !this.#isFull
+    return !this.#isFull && this.#firstByte !== 'waiting'
   }
 
   onRead(bytes: Buffer): boolean {
@@ -149,7 +153,7 @@ export class Delivery implements BodySink {
     this.onPiece(Buffer.from(bytes))
     // There is no more of this read to gather.
     this.#flush()
-    return !this.#isFull
+    return !this.#isFull && this.#firstByte !== 'waiting'
   }
 
   onEnd(): void {
@@ -255,7 +259,7 @@ export class Delivery implements BodySink {
   /** Writes the gathered pieces. */
   #flush(): void {
     const gathered = this.#gathered
-    if (gathered.length === 0 || this.#over || this.#res.destroyed) return
+    if (gathered.length === 0 || this.#over || this.#res.destroyed || !this.#mayBegin()) return
     this.#gathered = []
     this.#body ??= this.#openBody()
     this.#awaitDrain(this.#body.write(gathered))
@@ -270,6 +274,26 @@ export class Delivery implements BodySink {
       this.#exchange.resume()
     })
     return false
+  }
+
+  /** No byte of an answer is sent before its hold is durable (spec/money.md §5). Goes on by itself when it is. */
+  #mayBegin(): boolean {
+    if (this.#firstByte === 'unknown') {
+      const durable = this.#handler.durable()
+      this.#firstByte = durable ? 'waiting' : 'allowed'
+      durable?.then(
+        () => this.#begin(),
+        (error: unknown) => this.#break(error),
+      )
+    }
+    return this.#firstByte === 'allowed'
+  }
+
+  #begin(): void {
+    this.#firstByte = 'allowed'
+    if (this.#gathered.length > 0) this.#flush()
+    else if (this.#isStream) this.#showHead()
+    if (!this.#isFull) this.#exchange.resume()
   }
 
   #openBody(): ChunkedBody {

@@ -283,6 +283,10 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
     return awaitsUsage ? drainForUsage(exchange, clock) : undefined
   }
 
+  durable(): Promise<void> | undefined {
+    return this.bill?.durable()
+  }
+
   settle(): Promise<void> {
     const error = this.#errorInStream
     return this.#endBill(error ? 'broken' : 'answered', error)

@@ -13,6 +13,13 @@ const origin = z.string().superRefine((value, ctx) => {
   ctx.addIssue({ code: 'custom', message, input: value })
 })
 
+/**
+ * What an acknowledged charge survives. `power`: a power cut. `kill`: the end of the process, but a power cut may lose
+ * what the operating system has not written yet.
+ */
+export const durability = z.enum(['power', 'kill'])
+export type Durability = z.infer<typeof durability>
+
 /** Settings that may change while the gateway runs. Addresses, store and tokens are flags and environment variables. */
 export const settings = z
   .strictObject({
@@ -60,6 +67,16 @@ export const settings = z
       })
       .prefault({})
       .describe('Answers of `/v1/responses` that an upstream keeps, by their ids.'),
+    ledger: z
+      .strictObject({
+        durability: durability
+          .default('power')
+          .describe(
+            '`power`: an answer is whole only when its charge is on the disk. `kill`: when the operating system has it, which is faster; a power cut may lose the charges of the last second.',
+          ),
+      })
+      .prefault({})
+      .describe('How holds and charges are written.'),
     revisions: z
       .strictObject({
         retention: duration({ minMs: 86_400_000, maxMs: 3_660 * 86_400_000 })

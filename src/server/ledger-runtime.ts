@@ -1,3 +1,4 @@
+import { HEALTH_REASONS, healthReason } from '../base/catalogue/health.ts'
 import type { Clock, Timer } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { yieldToEventLoop } from '../base/yield-to-event-loop.ts'
@@ -88,6 +89,13 @@ export class LedgerRuntime {
   adopt(snapshot: Snapshot): void {
     this.#snapshot = snapshot
     this.limiter.adopt(snapshot)
+    this.ledger.setDurability(snapshot.durability)
+  }
+
+  /** Why the process is degraded, see `HEALTH_REASONS`. */
+  reasons(): string[] {
+    const { healthy, behind } = this.ledger
+    return healthy && behind ? [healthReason('ledger_behind', HEALTH_REASONS.ledger_behind.title)] : []
   }
 
   /** @returns the number of rows that could not be committed; the next start settles their holds. */

@@ -115,7 +115,11 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       draining,
       inFlight: inFlightRequests.size,
       ...(options.gateway && { endpoints: upstreams.health.counts() }),
-      reasons: [...(files?.reasons() ?? []), ...upstreams.reasons(holder.current())],
+      reasons: [
+        ...(ledgerRuntime?.reasons() ?? []),
+        ...(files?.reasons() ?? []),
+        ...upstreams.reasons(holder.current()),
+      ],
       ...(ledgerRuntime && { ledgerHealthy: ledgerRuntime.ledger.healthy }),
     })
   const health = (res: ServerResponse) => {

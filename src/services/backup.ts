@@ -5,17 +5,24 @@ import { iso } from '../base/iso.ts'
 import { type CopyWatch, copyStore, SIDE_FILES, type StoreCopy, syncToDisk } from '../store/copy.ts'
 import { fileIdentity, makeFolder } from '../store/database.ts'
 import { storeFault } from '../store/faults.ts'
+import { waitForBacklog } from '../store/journal/backlog.ts'
+import { journalFolder } from '../store/journal/files.ts'
 import { takeLease } from '../store/ledger/lease.ts'
 import { replaceStore } from '../store/replace.ts'
 import { storePath } from '../store/url.ts'
 import type { AppPorts } from './context.ts'
 
 type BackupPorts = Pick<AppPorts, 'cwd' | 'random' | 'clock' | 'signal'>
+/** A gateway folds its journal ten times a second. */
+const BACKLOG_WITHIN_MS = 2_000
+
 type Watch = Omit<CopyWatch, 'signal'>
 
 export interface BackedUp extends StoreCopy {
   readonly store: string
   readonly file: string
+  /** Rows of the ledger that are in the journal alone, because no gateway has folded them since a crash. */
+  readonly missingRows: number
   /** The file of the key that seals credentials. No backup contains it. */
   readonly keyFile?: string
 }
@@ -45,6 +52,7 @@ export async function backUp(
   assertWritable(path, file, store)
   if (existsSync(path) && !watch.isForced) throw alreadyExists(file)
   const fresh = beside(path, ports)
+  const missingRows = await waitForBacklog(store, BACKLOG_WITHIN_MS)
   const copy = await copyStore(store, fresh, { ...watch, signal: ports.signal })
   try {
     if (watch.isForced) {
@@ -60,7 +68,7 @@ export async function backUp(
     rmSync(fresh, { force: true })
   }
   const keyFile = `${store}.key`
-  return { ...copy, store, file: path, ...(existsSync(keyFile) && { keyFile }) }
+  return { ...copy, store, file: path, missingRows, ...(existsSync(keyFile) && { keyFile }) }
 }
 
 /**
@@ -92,6 +100,8 @@ export async function restore(
     try {
       const former = `${store}.before-${iso(ports.clock.nowMs()).replaceAll(/[:.]/g, '-')}`
       const hadFormer = replaceStore(fresh, store, former)
+      // The rows of the former store, if its gateway did not end in order.
+      if (existsSync(journalFolder(store))) renameSync(journalFolder(store), journalFolder(former))
       return { ...copy, store, file: path, ...(hadFormer && { former }) }
     } finally {
       rmSync(fresh, { force: true })

@@ -95,6 +95,7 @@ export function* linking(
     logEmbeddings: settings.log.embeddings,
     logRetentionMs: settings.log.retention,
     responseRetentionMs: settings.responses.retention,
+    durability: settings.ledger.durability,
     revisions: Object.freeze({ retentionMs: settings.revisions.retention, keep: settings.revisions.keep }),
     health: Object.freeze({
       unhealthyAfter: settings.health.unhealthy_after,

@@ -4,6 +4,7 @@ import type { Rate } from '../schema/limits.ts'
 import type { CallPath } from '../schema/paths.ts'
 import type { Protocol } from '../schema/protocol.ts'
 import type { PUBLICATION_STATUSES } from '../schema/publication.ts'
+import type { Durability } from '../schema/settings.ts'
 
 /**
  * The configuration in the form that requests use: compiled once and frozen. A request takes the current snapshot when it
@@ -28,6 +29,8 @@ export interface Snapshot {
   readonly logRetentionMs: number
   /** How long clients can refer to an answer that an upstream keeps. */
   readonly responseRetentionMs: number
+  /** What an acknowledged charge survives: a power cut, or the end of the process. */
+  readonly durability: Durability
   /** Retention of earlier revisions, and how many are always kept for a rollback. */
   readonly revisions: { readonly retentionMs: number; readonly keep: number }
   readonly health: HealthSettings

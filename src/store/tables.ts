@@ -31,6 +31,7 @@ export interface Tables {
   rejected_calls: RejectedCallsTable
   stored_responses: StoredResponsesTable
   ledger_head: LedgerHeadTable
+  journal: JournalTable
 }
 
 /** An amount of money. Cast it to text to select it: a number of JavaScript would lose digits. */
@@ -296,6 +297,14 @@ export interface RejectedCallsTable {
 }
 
 /** The ids of answers that upstreams keep: a row for each response and each of its output items. */
+interface JournalTable {
+  id: number
+  /** Hexadecimal; also in the header of each segment. */
+  journal_id: string
+  /** The last row of the journal that is in the store. */
+  folded_row: number
+}
+
 interface StoredResponsesTable {
   id: string
   key_name: string

@@ -110,7 +110,9 @@ it('finds each canary where it belongs: a search that finds nothing anywhere wou
   }
 })
 
-it('a secret in any slot is found in no output, log, metric, error, health or file, also after kill -9', async () => {
+it('a secret in any slot is found in no output, log, metric, error, health or file, also after kill -9', {
+  timeout: 180_000,
+}, async () => {
   await run(['apply', '--yes'], 5)
   await run(['apply', '--yes', '--skip-probe'])
   for (const what of ['issue', 'rotate']) {

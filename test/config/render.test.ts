@@ -96,6 +96,7 @@ const specs = {
     }),
     log: fc.record({ retention: fc.integer({ min: 3_600_000, max: 10 ** 11 }), embeddings: fc.boolean() }),
     responses: fc.record({ retention: fc.integer({ min: 86_400_000, max: 10 ** 10 }) }),
+    ledger: fc.record({ durability: fc.constantFrom('power', 'kill') }),
     revisions: fc.record({
       retention: fc.integer({ min: 86_400_000, max: 10 ** 11 }),
       keep: fc.integer({ min: 100, max: 10_000 }),

@@ -6,6 +6,7 @@ import { openStore } from '../../src/store/open.ts'
 import { freePort } from '../support/free-port.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { whenFolded } from '../support/when-folded.ts'
 import { wholeGateway } from '../support/whole-gateway.ts'
 import { call, type Seen, seeded } from './clients.ts'
 import { PLANS, type Plan, priceOf, tokensFor } from './plans.ts'
@@ -63,6 +64,7 @@ test(
     const endedAt = performance.now()
     while (readBooks(path).open > 0 && performance.now() - endedAt < 10_000) await pause(20)
     const heldMs = performance.now() - endedAt
+    await whenFolded(path)
     const { booked, open } = readBooks(path)
     expect(open, `seed ${SEED}: held after the last client`).toBe(0)
     // Within the suite others take the processors meanwhile; alone it is a matter of milliseconds.
@@ -118,6 +120,8 @@ function problemOf(
   // The right price of what was counted, whatever was counted; an unreported answer has no search units.
   if (end.kind === 'settle' && end.amountNano !== priceOf(end)) return 'not price times usage'
   const flags = end.flags === null ? [] : end.flags.split(',').filter(mark => mark !== '')
+  // The upstream broke off before the hold was durable: no byte of its answer was sent, and it is free.
+  if (fate === 'partial' && seen.status === 502 && end.kind === 'release') return undefined
   if (!isGone && seen.status !== plan.status) return `answered ${seen.status}`
   const isExact = sameTokens(end, tokens)
   if (end.kind === 'settle' && !flags.includes('estimated') && !isExact) return 'not what was reported'
@@ -161,7 +165,6 @@ function expectEveryOutcome(stories: readonly Story[], ended: readonly LedgerRow
   const flags = new Set(ended.map(end => (end.kind === 'release' ? `released: ${end.reason}` : end.flags)))
   for (const kind of ['', 'estimated', 'partial,estimated', 'client_gone,estimated', 'client_gone'])
     expect(flags).toContain(kind)
-  expect(flags).toContain('released: client_gone')
 }
 
 function tell(stories: readonly Story[], ended: readonly LedgerRow[]): void {

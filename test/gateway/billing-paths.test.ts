@@ -3,9 +3,10 @@ import { CALL_PATHS, type CallPath } from '../../src/schema/paths.ts'
 import { verifyLedger } from '../../src/services/ledger.ts'
 import { type LedgerRow, readBooks } from '../crash/served.ts'
 import { type Piece, reply } from '../support/answers.ts'
-import { gate } from '../support/gate.ts'
+import { type Gate, gate } from '../support/gate.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { whenFolded } from '../support/when-folded.ts'
 import { wholeGateway } from '../support/whole-gateway.ts'
 import { PATH_CALLS, type PathCall, PRICED_MODELS } from './path-calls.ts'
 
@@ -32,7 +33,8 @@ const database = dir.at('data/gw.db')
 
 interface Outcome {
   readonly stream?: boolean
-  readonly answer: (call: PathCall) => Parameters<typeof reply>[0]
+  /** @param begun Opens when the client has the head of a stream; then no error can take its place. */
+  readonly answer: (call: PathCall, begun: Gate) => Parameters<typeof reply>[0]
   /** The client leaves: once the upstream has the request, or once it has a part of the answer. */
   readonly leaves?: 'before' | 'within'
 }
@@ -62,7 +64,7 @@ const OUTCOMES = {
   },
   'cut off': {
     stream: true,
-    answer: call => ({ ...parts(call, [call.streamed.begin]), ending: 'cut' as const }),
+    answer: (call, begun) => ({ ...parts(call, [call.streamed.begin, begun]), ending: 'cut' as const }),
   },
   'left before the first byte': {
     leaves: 'before',
@@ -218,7 +220,9 @@ async function billOf(path: CallPath, outcome: Outcome): Promise<string> {
   const call = PATH_CALLS[path]
   const before = new Set(readBooks(database).booked.keys())
   upstream.forget()
-  upstream.answerNext(reply(outcome.answer(call)))
+  const begun = gate()
+  if (!call.streamed.contentType.includes('event-stream')) begun.open()
+  upstream.answerNext(reply(outcome.answer(call, begun)))
   const logged = gateway.logged('"msg":"request"')
   const leaving = new AbortController()
   const { contentType, bytes } = call.body(outcome.stream ?? false)
@@ -228,12 +232,17 @@ async function billOf(path: CallPath, outcome: Outcome): Promise<string> {
     body: bytes,
     signal: leaving.signal,
   })
+  answering.then(
+    () => begun.open(),
+    () => undefined,
+  )
   if (outcome.leaves === 'before') {
     await upstream.nextRequest()
     leaving.abort()
   }
   await (outcome.leaves === 'within' ? leaveWithin(answering, leaving) : readToEnd(answering))
   await logged
+  await whenFolded(database)
   await expect.poll(() => readBooks(database).open).toBe(0)
   await expect(gateway.inStore(verifyLedger)).resolves.toMatchObject({ openHolds: 0 })
   const rows = [...readBooks(database).booked].filter(([id]) => !before.has(id))

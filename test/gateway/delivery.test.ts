@@ -16,13 +16,18 @@ import { type RawClient, rawClient } from './raw-client.ts'
 /** The upstream's side, which the test plays itself. */
 interface Played {
   readonly sink: BodySink
+  readonly res: ServerResponse
   readonly client: RawClient
   readonly delivered: Promise<Delivered>
   readonly aborted: readonly Error[]
 }
 
 /** A delivery over a real answer of node:http, from an upstream that the test plays, settled when the test says. */
-async function delivery(kind: 'stream' | 'json', settle: () => Promise<void>): Promise<Played> {
+async function delivery(
+  kind: 'stream' | 'json',
+  settle: () => Promise<void>,
+  durable: () => Promise<void> | undefined = () => undefined,
+): Promise<Played> {
   let answer: (res: ServerResponse) => void = () => undefined
   const answered = new Promise<ServerResponse>(resolve => {
     answer = resolve
@@ -71,6 +76,7 @@ async function delivery(kind: 'stream' | 'json', settle: () => Promise<void>): P
     status: 200,
     headers: [],
     handler: {
+      durable,
       settle,
       onBroken: () => undefined,
       onClientLeft: () => undefined,
@@ -80,12 +86,45 @@ async function delivery(kind: 'stream' | 'json', settle: () => Promise<void>): P
   })
   res.on('close', () => sink.clientLeft())
   sink.begin()
-  return { sink, client, delivered, aborted }
+  return { sink, res, client, delivered, aborted }
 }
 
 const EVENT = 'data: {"a":1}\n\n'
 const DONE = 'data: [DONE]\n\n'
 const bytes = (text: string) => Buffer.from(text)
+
+describe('the first byte of an answer', () => {
+  it('waits until its hold is durable, and the upstream waits with it', async () => {
+    const held = gate()
+    const { sink, res, client, delivered } = await delivery(
+      'stream',
+      async () => undefined,
+      () => held.opened,
+    )
+    expect(sink.onPiece(bytes(EVENT))).toBe(true)
+    await new Promise(resolve => setTimeout(resolve, 20))
+    expect(sink.onPiece(bytes(EVENT))).toBe(false)
+    expect(res.headersSent).toBe(false)
+    held.open()
+    await client.until(({ body }) => body.length > 0)
+    sink.onPiece(bytes(DONE))
+    sink.onEnd()
+    expect((await client.answer()).text()).toBe(EVENT + EVENT + DONE)
+    expect(await delivered).toEqual({ outcome: 'answered' })
+  })
+
+  it('is never sent if its hold cannot become durable: the answer is an error', async () => {
+    const held = gate()
+    const { sink, delivered } = await delivery(
+      'stream',
+      async () => undefined,
+      () => held.opened.then(() => Promise.reject(new Error('the journal is closed'))),
+    )
+    sink.onPiece(bytes(EVENT))
+    held.open()
+    await expect(delivered).rejects.toThrow('the journal is closed')
+  })
+})
 
 describe('the last bytes of an answer', () => {
   it('of a stream wait until it has been settled; everything before them does not', async () => {

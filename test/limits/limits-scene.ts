@@ -82,6 +82,7 @@ export function snapshotOf(...keys: readonly KeyEntry[]): Snapshot {
     corsOrigins: undefined,
     showEndpoints: true,
     currency: 'USD',
+    durability: 'power',
     logEmbeddings: false,
     logRetentionMs: 1,
     responseRetentionMs: 1,

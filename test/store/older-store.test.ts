@@ -70,6 +70,7 @@ test('a store of the baseline keeps its rows, adds up, and takes new ones', asyn
     { requestId: 'a', usage: { inputTokens: 100, outputTokens: 300, durationMs: 0, images: 0 } },
   ])
   expect(await ledger.recover(NOON_MS)).toBe(1)
+  await ledger.flush()
   expect(await store.accounting.verify()).toEqual({ entries: 5, openHolds: 0, findings: [] })
   await ledger.open(hold('c'))
   await ledger.end(
@@ -80,6 +81,7 @@ test('a store of the baseline keeps its rows, adds up, and takes new ones', asyn
   expect(await ledger.stored(['resp_1'])).toMatchObject([{ id: 'resp_1', tenant: 'acme' }])
   await ledger.open(hold('d'))
   await ledger.end(settle('d', { usage: usageOf({ durationMs: 1_500, characters: 7, images: 2 }) }))
+  await ledger.flush()
   expect(await store.accounting.verify()).toEqual({ entries: 9, openHolds: 0, findings: [] })
   const span = { sinceMs: NOON_MS, untilMs: NOON_MS + 1_000 }
   expect(await store.accounting.usage({ by: 'key', ...span })).toMatchObject([

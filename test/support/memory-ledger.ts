@@ -39,7 +39,9 @@ export function memoryLedger(): MemoryLedger {
     async open(hold) {
       await this.beforeOpen()
       holds.push(hold)
+      return holds.length
     },
+    durable: () => undefined,
     async end(end) {
       ends.push(end)
       const reader = readers.shift()

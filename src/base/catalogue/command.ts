@@ -82,6 +82,12 @@ export const COMMAND_FAULTS = {
     title: 'The file is not an intact store of gw.',
     hint: 'Use another backup, and keep the damaged file; nothing was changed.',
   },
+  journal_damaged: {
+    number: 'GW2010',
+    exit: EXIT.unexpected,
+    title: 'The journal of the ledger is damaged.',
+    hint: 'If the store was restored from a copy, move its folder `….ledger` away: the rows in it are newer than the copy. Else restore the folder from a backup.',
+  },
   configuration_invalid: {
     number: 'GW3001',
     exit: EXIT.invalid,

@@ -31,8 +31,12 @@ export const HEALTH_REASONS = {
     hint: 'Update the files: their next save, SIGHUP or a restart applies them, and reverts the other change. `gw diff -c` with the same path shows that difference.',
   },
   ledger_unwritable: {
-    title: 'Charges cannot be written, so inference answers 503.',
-    hint: 'Check the disk of the store: full, failing, or locked by another program; the log has the cause.',
+    title: 'Charges cannot be written, not even to the journal, so inference answers 503.',
+    hint: 'Check the disk of the store and of its journal: full or failing; the log has the cause.',
+  },
+  ledger_behind: {
+    title: 'The store cannot be written: charges are kept in the journal, and only prepaid calls get 503.',
+    hint: 'Check the disk of the store: full, failing, or locked by another program; the log has the cause. Reports, balances and quotas of other processes are as old as the problem.',
   },
   no_healthy_endpoint: {
     title: 'Every endpoint that could serve the named model is unhealthy.',

@@ -35,6 +35,11 @@ export function backupCommand(bind: BindHandler): Command {
         const done = await watched(session, watch =>
           backUp(file, flags.store, appPorts(session), { ...watch, isForced: force === true }),
         )
+        if (done.missingRows > 0) {
+          out.info(
+            `${done.missingRows} rows of the ledger are not in the copy: no gateway has folded the journal since a crash. Start it once, and back up again.`,
+          )
+        }
         if (done.keyFile !== undefined) {
           out.info(
             `Keep ${printable(done.keyFile)} as well, but not beside the backup: it decrypts the credentials in it.`,

@@ -166,8 +166,8 @@ export const STATE_METRICS = {
   gw_ledger_queued_rows: {
     type: 'gauge',
     labels: [],
-    help: 'Rows that wait for their commit.',
-    use: 'It should stay near the calls of a few milliseconds. Growing: the disk does not keep up.',
+    help: 'Rows of the journal that are not in the store yet.',
+    use: 'It should stay near the calls of 100 ms. Growing: the store does not keep up, or cannot be written.',
   },
   gw_ledger_lag_seconds: {
     type: 'gauge',
@@ -179,8 +179,8 @@ export const STATE_METRICS = {
     type: 'histogram',
     labels: [],
     buckets: COMMIT_SECONDS,
-    help: 'From handing a row to the ledger to its commit, sampled once a second.',
-    use: 'Each billed call waits for it twice. Above 0.025: a faster disk for the store.',
+    help: 'From handing a query to the ledger to its answer, with all earlier rows in the store; sampled once a second.',
+    use: 'Prepaid calls wait for it. Above 0.025: a faster disk for the store.',
   },
   gw_call_logs_dropped_total: {
     type: 'counter',

@@ -46,6 +46,7 @@ export class LedgerRows {
   readonly #wallet: Database.Statement
   readonly #balance: Database.Statement
   readonly #probe: Database.Statement
+  readonly #folded: Database.Statement
   readonly #addPrice: Database.Statement
   readonly #priceOf: Database.Statement
   readonly #holds: OpenHolds
@@ -69,6 +70,7 @@ export class LedgerRows {
     this.#wallet = raw.prepare(sql.ADD_TO_WALLET)
     this.#balance = raw.prepare(sql.SELECT_BALANCE)
     this.#probe = raw.prepare(sql.PROBE)
+    this.#folded = raw.prepare(sql.SET_FOLDED_ROW)
     this.#addPrice = raw.prepare(sql.ADD_PRICE)
     this.#priceOf = raw.prepare(sql.SELECT_PRICE).pluck()
     this.#holds = new OpenHolds(openHolds(raw))
@@ -77,10 +79,11 @@ export class LedgerRows {
   /**
    * Commits the rows in their order. Returns the rows that were left out, by index: they contradict the ledger, or are
    * prepaid and not covered. Balances are read under the write lock, so they include the debits of all processes.
+   * @param foldedRow The last row of the journal that is in the store with this commit; absent for rows of no journal.
    * @throws {RowRejected} if one row must be removed before the others can be written
    * @throws {Database.SqliteError} if nothing can be written now
    */
-  write(rows: readonly Row[]): ReadonlyMap<number, RowFault> {
+  write(rows: readonly Row[], foldedRow?: number): ReadonlyMap<number, RowFault> {
     this.#holds.begin()
     try {
       return this.#transaction(() => {
@@ -91,6 +94,7 @@ export class LedgerRows {
           if (fault) faults.set(index, fault)
         }
         this.#addSums(sums)
+        if (foldedRow !== undefined) this.#folded.run(foldedRow)
         return faults
       })
     } catch (error) {

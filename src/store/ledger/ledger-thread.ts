@@ -1,6 +1,17 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import type { WriterSettings } from './messages.ts'
+import { CommandError } from '../../base/catalogue/command.ts'
+import type { Report, WriterSettings } from './messages.ts'
+
+/** A thread that can take rows. */
+export interface Begun {
+  readonly worker: Worker
+  readonly journalId: string
+  /** The number of the next row of the journal. */
+  readonly nextRow: number
+  /** Rows of the journal that the store could not accept. */
+  readonly alarms: readonly string[]
+}
 
 /**
  * The ledger's thread, before it knows its database. It takes 50 ms to start: start it first, and load everything else
@@ -26,14 +37,23 @@ export class LedgerThread {
     })
   }
 
-  /** Resolves when the thread can take rows. @throws the reason, if it ends instead. */
-  async begin(settings: WriterSettings): Promise<Worker> {
+  /**
+   * Resolves when the journal of earlier processes is in the store.
+   * @throws {CommandError} journal_damaged; the reason, if the thread ends instead.
+   */
+  async begin(settings: WriterSettings): Promise<Begun> {
     this.#worker.ref()
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     this.#worker.postMessage(settings)
-    const fault = await Promise.race([this.#ended, once(this.#worker, 'message').then(() => undefined)])
-    if (fault) throw fault
-    return this.#worker
+    const first = await Promise.race([
+      this.#ended,
+      once(this.#worker, 'message').then(([report]) => report as Report),
+    ])
+    if (first instanceof Error) throw first
+    if (first.is === 'damaged') throw new CommandError('journal_damaged', `${first.message}.`)
+    if (first.is !== 'ready') throw new Error(`the ledger's thread reported ${first.is} before it was ready`)
+    const { journalId, nextRow, alarms } = first
+    return { worker: this.#worker, journalId, nextRow, alarms }
   }
 
   /** Ends a thread that is not needed. */

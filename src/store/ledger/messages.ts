@@ -9,13 +9,13 @@ import type {
 } from '../../schema/ledger.ts'
 import type { Adjustments } from './types.ts'
 
-/** The rows that are sent to the writer's thread. Hold and end are those of `LedgerPort`. */
+/** The rows of the journal. Hold and end are those of `LedgerPort`. */
 export type Row =
   | readonly [what: 'hold', hold: Hold]
   | readonly [what: 'end', end: HoldEnd]
   | readonly [what: 'log', record: CallRecord]
 
-/** Why a row was not written, although its batch was. */
+/** Why a row was not folded into the store, although its batch was. */
 export type RowFault =
   /** The hold already exists. */
   | 'held_twice'
@@ -33,6 +33,8 @@ export interface Short {
 
 /** A query that is answered between two rows. */
 export type LedgerQuery =
+  /** Writes a prepaid hold into the store at once: only there, balance and debits of all processes are known. */
+  | { readonly query: 'hold'; readonly hold: Hold }
   | { readonly query: 'sums'; readonly queries: readonly KeySumsQuery[] }
   | { readonly query: 'balances'; readonly tenants: readonly string[] }
   | { readonly query: 'adjustments'; readonly sinceVersion: number }
@@ -46,6 +48,7 @@ export type LedgerQuery =
 
 /** The answer to each query. */
 export interface Answers {
+  readonly hold: RowFault | undefined
   readonly sums: readonly KeySums[]
   readonly balances: { readonly version: number; readonly balanceNano: readonly bigint[] }
   readonly adjustments: Adjustments
@@ -65,37 +68,52 @@ export interface HoldId {
   readonly attempt: number
 }
 
-/** An item in the writer's queue: a row, or a query between rows. */
-export type Item = Row | readonly [what: 'query', query: LedgerQuery]
+/** A query, to be answered when all rows up to `afterRow` are in the store. */
+export interface Question {
+  readonly seq: number
+  readonly afterRow: number
+  readonly query: LedgerQuery
+}
 
-/** A message to the writer: the items of one batch, numbered from `first` on without gaps. */
+/** A message to the writer: rows up to this one can be read from the journal. */
 export interface Post {
-  readonly first: number
-  readonly items: readonly Item[]
+  readonly writtenRow: number
+  readonly questions: readonly Question[]
 }
 
 /** A message from the writer. */
 export type Report =
-  | { readonly is: 'ready' }
-  /** All rows up to this number are committed, except those in `faults` and those reported as rejected or expired. */
-  | { readonly is: 'committed'; readonly upTo: number; readonly faults: readonly Rejection[] }
+  /** The journal of earlier processes is in the store. */
+  | {
+      readonly is: 'ready'
+      readonly journalId: string
+      readonly nextRow: number
+      readonly alarms: readonly string[]
+    }
+  /** The journal of an earlier process cannot be read to its end. */
+  | { readonly is: 'damaged'; readonly message: string }
+  /** All rows up to this number are in the store. The segments are not needed any more. */
+  | {
+      readonly is: 'folded'
+      readonly row: number
+      readonly alarms: readonly string[]
+      readonly finished: readonly number[]
+    }
   | { readonly is: 'answered'; readonly seq: number; readonly answer: Answers[LedgerQuery['query']] }
-  /** A row that can never be written; it has left the queue. */
+  /** A prepaid hold that can never be written, or that waited too long; it will not be written. */
   | { readonly is: 'rejected'; readonly seq: number; readonly message: string }
-  /** Holds that waited too long; they have left the queue and will not be written. */
   | { readonly is: 'expired'; readonly seqs: readonly number[] }
   | { readonly is: 'problem'; readonly message: string }
   | { readonly is: 'recovered' }
 
-export interface Rejection {
-  readonly seq: number
-  readonly fault: RowFault
-}
-
 /** The start parameters of the writer's thread. */
 export interface WriterSettings {
+  /** Of the database. */
   readonly path: string
-  /** How long a hold may wait while the database cannot be written. */
+  /** The folder of the journal. */
+  readonly journalFolder: string
+  /** How long a prepaid hold may wait while the database cannot be written. */
   readonly openTimeoutMs: number
+  /** The maximum number of rows in one transaction. */
   readonly batchRows: number
 }

@@ -1,9 +1,11 @@
 import { CommandError } from '../../base/catalogue/command.ts'
 import type { Clock } from '../../base/clock.ts'
+import { JournalFolder, journalFolder } from '../journal/files.ts'
+import { Journal } from '../journal/journal.ts'
 import { storePath } from '../url.ts'
+import { JournaledLedger } from './journaled-ledger.ts'
 import { takeLease } from './lease.ts'
 import { LedgerThread } from './ledger-thread.ts'
-import { ThreadedLedger } from './threaded-ledger.ts'
 import type { Ledger, LedgerEvents } from './types.ts'
 
 export interface OpenLedgerOptions {
@@ -11,11 +13,11 @@ export interface OpenLedgerOptions {
   readonly events: LedgerEvents
   /** The folder that a relative path starts from; the working directory by default. */
   readonly folder?: string
-  /** How many rows may be queued: 20,000 by default. */
-  readonly maxQueued?: number
-  /** How long a hold may wait while the database cannot be written: 2 s by default. */
+  /** How many rows may wait for the store: 200,000 by default. */
+  readonly maxUnfolded?: number
+  /** How long a prepaid hold may wait while the database cannot be written: 2 s by default. */
   readonly openTimeoutMs?: number
-  /** The maximum number of rows in one transaction, which bounds the waiting time of each: 1,000 by default. */
+  /** The maximum number of rows in one transaction, which bounds the waiting time of queries: 1,000 by default. */
   readonly batchRows?: number
   /** A thread that was started before; otherwise one is started here. The ledger ends it, also after an error. */
   readonly thread?: LedgerThread
@@ -25,8 +27,10 @@ export interface OpenLedgerOptions {
 const STALL_MARGIN_MS = 3_000
 
 /**
- * Becomes the one gateway of a store that `openStore` has migrated, with a thread that writes.
- * @throws {CommandError} store_in_use if another gateway serves the store; store_unavailable, store_missing, usage
+ * Becomes the one gateway of a store that `openStore` has migrated, with a journal, and a thread that folds it into the
+ * store. What earlier processes left in the journal is in the store when it resolves.
+ * @throws {CommandError} store_in_use if another gateway serves the store; store_unavailable, store_missing, usage;
+ * journal_damaged if rows of the journal are missing
  */
 export async function openLedger(url: string, options: OpenLedgerOptions): Promise<Ledger> {
   const thread = options.thread ?? new LedgerThread()
@@ -39,13 +43,36 @@ export async function openLedger(url: string, options: OpenLedgerOptions): Promi
 }
 
 async function openWith(thread: LedgerThread, url: string, options: OpenLedgerOptions): Promise<Ledger> {
-  const { clock, events, openTimeoutMs = 2_000, batchRows = 1_000, maxQueued = 20_000 } = options
+  const { clock, events } = options
+  const { openTimeoutMs = 2_000, batchRows = 1_000, maxUnfolded = 200_000 } = options
   const path = storePath(url, options.folder ?? '.')
   const lease = takeLease(path)
   try {
-    const worker = await thread.begin({ path, openTimeoutMs, batchRows })
+    const folder = journalFolder(path)
+    const settings = { path, journalFolder: folder, openTimeoutMs, batchRows }
+    const { worker, journalId, nextRow, alarms } = await thread.begin(settings)
+    for (const alarm of alarms) events.onAlarm(alarm)
+    const files = new JournalFolder(folder)
+    const earlier = files.list()
+    const journal = await Journal.open({
+      files,
+      clock,
+      atTurnEnd,
+      journalId,
+      durability: 'power',
+      firstRow: nextRow,
+      onProblem: error => events.onProblem(`the journal in ${folder} cannot be written: ${error.message}`),
+      onRecovered: () => events.onRecovered(),
+    })
+    journal.release(earlier)
     const stalledAfterMs = openTimeoutMs + STALL_MARGIN_MS
-    return new ThreadedLedger(worker, lease, { clock, events, maxQueued, stalledAfterMs })
+    return new JournaledLedger(worker, journal, lease, {
+      clock,
+      events,
+      atTurnEnd,
+      maxUnfolded,
+      stalledAfterMs,
+    })
   } catch (error) {
     lease.release()
     if (error instanceof CommandError) throw error
@@ -53,4 +80,8 @@ async function openWith(thread: LedgerThread, url: string, options: OpenLedgerOp
       cause: error,
     })
   }
+}
+
+function atTurnEnd(task: () => void): void {
+  setImmediate(task)
 }

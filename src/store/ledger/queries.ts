@@ -69,6 +69,9 @@ interface HoldRow {
   readonly stream: number | null
 }
 
+/** All queries but the one that the writer itself carries out. */
+type ReadQuery = Exclude<LedgerQuery, { readonly query: 'hold' }>
+
 /** Answers queries on the writer's connection, so that they see everything that was committed before them. */
 export class LedgerQueries {
   readonly #raw: Database.Database
@@ -84,11 +87,11 @@ export class LedgerQueries {
   }
 
   /** @throws {Database.SqliteError} if the database cannot be read, or, for the queries that prune, not be written. */
-  answer(query: LedgerQuery): Answers[LedgerQuery['query']] {
+  answer(query: ReadQuery): Answers[ReadQuery['query']] {
     return onceUnlocked(() => this.#raw.transaction(() => this.#answer(query))())
   }
 
-  #answer(query: LedgerQuery): Answers[LedgerQuery['query']] {
+  #answer(query: ReadQuery): Answers[ReadQuery['query']] {
     switch (query.query) {
       case 'sums':
         return query.queries.map(query => this.#sums(query.key, query.sinceMs))

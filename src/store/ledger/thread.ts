@@ -1,28 +1,47 @@
 import type { MessagePort } from 'node:worker_threads'
 import { systemClock } from '../../base/clock.ts'
 import { fileIdentity, type OpenDatabase, openDatabase } from '../database.ts'
+import { JournalDamaged, JournalReader } from '../journal/reader.ts'
+import { foldRows } from './fold.ts'
 import { LedgerRows } from './ledger-rows.ts'
-import type { Report, WriterSettings } from './messages.ts'
+import type { Post, Report, WriterSettings } from './messages.ts'
 import { LedgerQueries } from './queries.ts'
-import { type PackedPost, unpacked } from './wire-format.ts'
+import { SELECT_JOURNAL } from './statements.ts'
 import { LedgerWriter, StoreReplaced } from './writer.ts'
 
 /**
- * The body of the ledger's thread, until it gets `close`: it writes on its own connection, because a commit waits for
- * the disk, and the main thread must not.
+ * The body of the ledger's thread, until it gets `close`: it folds the journal into the store on its own connection,
+ * because a commit waits for the disk, and the main thread must not.
  * @returns that connection, which closes together with the port.
  */
 export async function writeLedger(port: MessagePort, settings: WriterSettings): Promise<OpenDatabase> {
   const session = await openDatabase(settings.path, 'write')
   // `onceUnlocked` waits instead, and for a shorter time.
   session.raw.pragma('busy_timeout = 0')
+  const report = (message: Report) => port.postMessage(message)
+  const { journalId, foldedRow } = session.raw.prepare(SELECT_JOURNAL).get() as {
+    readonly journalId: string
+    readonly foldedRow: number
+  }
+  const rows = new LedgerRows(session.raw)
+  const journal = new JournalReader(settings.journalFolder, journalId, foldedRow + 1)
+  let alarms: readonly string[]
+  try {
+    alarms = foldLeftovers(journal, rows, settings.batchRows)
+  } catch (error) {
+    if (!(error instanceof JournalDamaged)) throw error
+    report({ is: 'damaged', message: error.message })
+    return session
+  }
   const writer = new LedgerWriter(
     {
-      rows: new LedgerRows(session.raw),
+      rows,
       queries: new LedgerQueries(session.raw),
+      // The segments of this process follow those of earlier ones, which are in the store now.
+      journal: new JournalReader(settings.journalFolder, journalId, journal.nextRow),
       clock: systemClock,
       soon: setImmediate,
-      report: (report: Report) => port.postMessage(report),
+      report,
       assertFile() {
         const file = fileIdentity(settings.path)
         if (file === undefined) throw new Error(`${settings.path} no longer exists`)
@@ -32,14 +51,28 @@ export async function writeLedger(port: MessagePort, settings: WriterSettings): 
     },
     settings,
   )
-  port.on('message', (message: PackedPost | 'close') => {
+  port.on('message', (message: Post | 'close') => {
     if (message !== 'close') {
-      writer.receive({ first: message.first, items: message.items.map(unpacked) })
+      writer.receive(message)
       return
     }
     session.raw.close()
     port.close()
   })
-  port.postMessage({ is: 'ready' } satisfies Report)
+  report({ is: 'ready', journalId, nextRow: journal.nextRow, alarms })
   return session
+}
+
+/**
+ * Folds what earlier processes left in the journal.
+ * @returns rows that were left out.
+ * @throws {JournalDamaged} {Database.SqliteError}
+ */
+function foldLeftovers(journal: JournalReader, rows: LedgerRows, batchRows: number): readonly string[] {
+  const alarms: string[] = []
+  for (;;) {
+    const batch = journal.read(batchRows)
+    if (batch.length === 0) return alarms
+    alarms.push(...foldRows(batch, rows))
+  }
 }

@@ -8,6 +8,7 @@ import type {
   RejectedCall,
   StoredResponse,
 } from '../../schema/ledger.ts'
+import type { Durability } from '../../schema/settings.ts'
 import type { UsageSums } from './usage-sums.ts'
 
 /**
@@ -28,26 +29,32 @@ export interface LedgerEvents {
 
 /**
  * The ledger of the one gateway that serves a store; also a `LedgerPort`. Rows and queries take effect in the order of
- * their calls: a sum includes exactly the ends that were queued before it.
+ * their calls: a sum includes exactly the ends that came before it.
  */
 export interface Ledger {
-  /** False while rows cannot be committed, or too many are queued. */
+  /** False while the journal cannot be written, or too many rows wait for the store. */
   readonly healthy: boolean
-  /** Rows that await their commit. */
+  /** The store cannot be written, or does not answer: rows stay in the journal, and prepaid holds are rejected. */
+  readonly behind: boolean
+  /** Rows of the journal that are not in the store yet. */
   readonly queued: number
   /** Lines of the call log that were dropped since the start. */
   readonly droppedLogs: number
 
   /**
-   * Resolves when the hold is committed.
+   * Resolves when the hold is written, so that it survives the process, with its number for `durable`.
    * @throws {BalanceShort} if the hold is prepaid and the balance does not cover it. {GwError} unavailable, if the hold
-   * cannot be written, or not within two seconds. Nothing is held then.
+   * cannot be written. Nothing is held then.
    */
-  open(hold: Hold): Promise<void>
+  open(hold: Hold): Promise<number>
+  /** What acknowledged rows survive from now on; `power` until it is called. */
+  setDurability(durability: Durability): void
+  /** Resolves when a hold survives a power cut as well; undefined if it does already. */
+  durable(hold: number): Promise<void> | undefined
   /**
-   * Resolves when the end is committed. Always accepted. A second end of the same hold is a no-op; one that differs, or
+   * Resolves when the end is durable. Always accepted. A second end of the same hold is a no-op; one that differs, or
    * one without a hold, raises an alarm and writes nothing.
-   * @throws {GwError} unavailable, if the writer ended before the commit.
+   * @throws {GwError} unavailable, if the ledger closed before.
    */
   end(end: HoldEnd): Promise<void>
   /** Queues a line of the call log; under pressure the line is dropped and counted. */

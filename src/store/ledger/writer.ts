@@ -1,6 +1,8 @@
 import type { Clock, Timer } from '../../base/clock.ts'
+import type { JournalReader, NumberedRow } from '../journal/reader.ts'
+import { foldRows } from './fold.ts'
 import { type LedgerRows, RowRejected } from './ledger-rows.ts'
-import type { Item, Post, Report, Row, WriterSettings } from './messages.ts'
+import type { Post, Question, Report, Row, WriterSettings } from './messages.ts'
 import type { LedgerQueries } from './queries.ts'
 
 const FIRST_PAUSE_MS = 10
@@ -14,6 +16,7 @@ export class StoreReplaced extends Error {
 export interface WriterPorts {
   readonly rows: LedgerRows
   readonly queries: LedgerQueries
+  readonly journal: Pick<JournalReader, 'read' | 'nextRow' | 'finished'>
   readonly clock: Clock
   /** Runs a task after all messages in the port's queue have been received. */
   readonly soon: (task: () => void) => void
@@ -25,24 +28,26 @@ export interface WriterPorts {
   readonly assertFile: () => void
 }
 
-interface Waiting {
-  readonly seq: number
-  readonly item: Item
+interface Waiting extends Question {
   readonly sinceMs: number
 }
 
 /**
- * The queue in front of `LedgerRows`. A row leaves it only with its commit.
+ * Folds the journal into the store, and answers queries between its rows.
  *
- *     receive ──▶ queue ──▶ batch ──▶ commit ──▶ report
- *                   ▲                   │
- *                   └── pause ◀─────────┘  cannot be written: all rows stay queued, except holds that have waited
- *                                          too long: their requests are rejected, and these holds are dropped
+ *     receive ──▶ rows up to the written one ──▶ batch ──▶ commit, with the number of the last row ──▶ report
+ *                                                  ▲          │
+ *                                                  └─ pause ◀─┘  cannot be written: the batch waits, and so do queries;
+ *                                                                only prepaid holds that waited too long are dropped
  */
 export class LedgerWriter {
   readonly #ports: WriterPorts
   readonly #settings: Pick<WriterSettings, 'openTimeoutMs' | 'batchRows'>
-  #queue: Waiting[] = []
+  #writtenRow: number
+  #foldedRow: number
+  /** Rows that were read and are not committed yet. */
+  #read: readonly NumberedRow[] = []
+  #questions: Waiting[] = []
   #scheduled = false
   #retry: Timer | undefined
   #inProblem = false
@@ -51,11 +56,14 @@ export class LedgerWriter {
   constructor(ports: WriterPorts, settings: Pick<WriterSettings, 'openTimeoutMs' | 'batchRows'>) {
     this.#ports = ports
     this.#settings = settings
+    this.#foldedRow = ports.journal.nextRow - 1
+    this.#writtenRow = this.#foldedRow
   }
 
-  receive({ first, items }: Post): void {
+  receive({ writtenRow, questions }: Post): void {
+    this.#writtenRow = Math.max(this.#writtenRow, writtenRow)
     const sinceMs = this.#ports.clock.monotonicMs()
-    for (const [index, item] of items.entries()) this.#queue.push({ seq: first + index, item, sinceMs })
+    for (const question of questions) this.#questions.push({ ...question, sinceMs })
     if (!this.#retry) this.#scheduleStep()
   }
 
@@ -68,49 +76,70 @@ export class LedgerWriter {
     })
   }
 
-  /** Processes one batch or one query, so that rows that arrive meanwhile join the next batch. */
+  /** Folds one batch, or answers one query. */
   #step(): void {
-    const [head] = this.#queue
+    const [question] = this.#questions
+    const isDue = question !== undefined && question.afterRow <= this.#foldedRow
     try {
-      if (head?.item[0] === 'query') this.#answer(head.seq, head.item[1])
-      else if (head) this.#writeBatch()
+      if (isDue) this.#answer(question)
+      else if (this.#foldedRow < this.#writtenRow) this.#fold()
       else if (this.#inProblem) this.#probe()
+      else return
     } catch (error) {
       this.#onFailure(error)
       return
     }
-    if (this.#queue.length > 0) this.#scheduleStep()
+    if (this.#questions.length > 0 || this.#foldedRow < this.#writtenRow) this.#scheduleStep()
   }
 
-  #answer(seq: number, query: Parameters<LedgerQueries['answer']>[0]): void {
-    const answer = this.#ports.queries.answer(query)
-    this.#queue.shift()
-    this.#ports.report({ is: 'answered', seq, answer })
+  #answer({ seq, query }: Question): void {
+    if (query.query === 'hold') this.#openHolds()
+    else {
+      this.#ports.report({ is: 'answered', seq, answer: this.#ports.queries.answer(query) })
+      this.#questions.shift()
+    }
     // Most queries only read, which works on a full disk: their success does not end the outage.
-    if (this.#inProblem && this.#queue.length === 0) this.#probe()
+    if (this.#inProblem && this.#questions.length === 0) this.#probe()
   }
 
-  #writeBatch(): void {
+  /** Writes the prepaid holds at the head of the queue, in one commit. */
+  #openHolds(): void {
     this.#ports.assertFile()
-    const batch: Waiting[] = []
+    const seqs: number[] = []
     const rows: Row[] = []
-    for (const waiting of this.#queue) {
-      if (waiting.item[0] === 'query' || rows.length === this.#settings.batchRows) break
-      batch.push(waiting)
-      rows.push(waiting.item)
+    for (const { seq, query, afterRow } of this.#questions) {
+      if (query.query !== 'hold' || afterRow > this.#foldedRow || rows.length === this.#settings.batchRows)
+        break
+      seqs.push(seq)
+      rows.push(['hold', query.hold])
     }
     try {
-      const rejected = this.#ports.rows.write(rows)
-      this.#queue.splice(0, batch.length)
-      const faults = [...rejected].map(([index, fault]) => ({ seq: seqAt(batch, index), fault }))
-      this.#ports.report({ is: 'committed', upTo: seqAt(batch, batch.length - 1), faults })
-      this.#recover()
+      const faults = this.#ports.rows.write(rows)
+      for (const [index, seq] of seqs.entries())
+        this.#ports.report({ is: 'answered', seq, answer: faults.get(index) })
+      this.#questions.splice(0, seqs.length)
     } catch (error) {
       if (!(error instanceof RowRejected)) throw error
-      const seq = seqAt(batch, error.index)
-      this.#queue.splice(error.index, 1)
-      this.#ports.report({ is: 'rejected', seq, message: error.message })
+      const [rejected] = this.#questions.splice(error.index, 1)
+      if (rejected) this.#ports.report({ is: 'rejected', seq: rejected.seq, message: error.message })
     }
+    this.#recover()
+  }
+
+  /** Folds rows up to the next query at most: its answer has exactly the rows before it. */
+  #fold(): void {
+    this.#ports.assertFile()
+    const { journal, rows } = this.#ports
+    const upTo = Math.min(this.#writtenRow, this.#questions[0]?.afterRow ?? this.#writtenRow)
+    if (this.#read.length === 0) this.#read = journal.read(this.#settings.batchRows, this.#writtenRow)
+    const batch = this.#read.filter(({ number }) => number <= upTo)
+    const last = batch.at(-1)
+    if (!last) throw new Error(`row ${this.#foldedRow + 1} of the journal is missing`)
+    const alarms = foldRows(batch, rows)
+    this.#read = this.#read.slice(batch.length)
+    this.#foldedRow = last.number
+    this.#ports.report({ is: 'folded', row: last.number, alarms, finished: journal.finished })
+    this.#recover()
   }
 
   #probe(): void {
@@ -140,18 +169,12 @@ export class LedgerWriter {
 
   #rejectHolds(): void {
     const limitMs = this.#ports.clock.monotonicMs() - this.#settings.openTimeoutMs
-    const isExpired = ({ item, sinceMs }: Waiting) => item[0] === 'hold' && sinceMs <= limitMs
-    const seqs = this.#queue.filter(isExpired).map(({ seq }) => seq)
+    const isExpired = ({ query, sinceMs }: Waiting) => query.query === 'hold' && sinceMs <= limitMs
+    const seqs = this.#questions.filter(isExpired).map(({ seq }) => seq)
     if (seqs.length === 0) return
-    this.#queue = this.#queue.filter(waiting => !isExpired(waiting))
+    this.#questions = this.#questions.filter(waiting => !isExpired(waiting))
     this.#ports.report({ is: 'expired', seqs })
   }
-}
-
-function seqAt(batch: readonly Waiting[], index: number): number {
-  const waiting = batch[index]
-  if (!waiting) throw new RangeError(`no row ${index} in a batch of ${batch.length}`)
-  return waiting.seq
 }
 
 function describe(error: unknown): string {

@@ -2,6 +2,7 @@ import type { Migration } from 'kysely/migration'
 import { baseline } from './0001-baseline.ts'
 import { storedResponses } from './0002-stored-responses.ts'
 import { usageUnits } from './0003-usage-units.ts'
+import { journal } from './0004-journal.ts'
 import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
@@ -11,4 +12,5 @@ export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0001-baseline': baseline,
   '0002-stored-responses': storedResponses,
   '0003-usage-units': usageUnits,
+  '0004-journal': journal,
 }

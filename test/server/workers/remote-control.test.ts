@@ -173,7 +173,7 @@ test('what an administrator is told who gave no password is told through the thr
   })
 })
 
-test('a control plane by itself answers what a gateway would know', async () => {
+test('a control plane by itself answers what a gateway would know', { timeout: 60_000 }, async () => {
   const { controlUrl = '' } = await controlOnly({ GW_ADMIN_PASSWORD: PASSWORD })
   const health = await fetch(`${controlUrl}/health`)
   expect([health.status, await health.json()]).toMatchObject([200, { status: 'ok', revision: 0 }])

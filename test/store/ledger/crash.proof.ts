@@ -3,13 +3,17 @@ import { createInterface } from 'node:readline'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
+import { LedgerThread } from '../../../src/store/ledger/ledger-thread.ts'
+import { openLedger } from '../../../src/store/ledger/open-ledger.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { tempDir } from '../../support/temp-dir.ts'
-import { openBoth } from './opened.ts'
+import { openBoth, WORKER_URL } from './opened.ts'
 import { built, run } from './processes.ts'
 import { hold } from './rows.ts'
 
 const ROUNDS = 20
+
+const fail = (what: unknown) => expect.fail(String(what))
 
 /** Opens and ends holds as fast as it can, and prints the id of each row once its promise has resolved. */
 const WRITE = `
@@ -24,7 +28,7 @@ const WRITE = `
     }
   }
   const fail = what => { say('fault ' + what) }
-  const events = { onTrouble: fail, onRecovered() {}, onAlarm: fail, onDeath: fail }
+  const events = { onProblem: fail, onRecovered() {}, onAlarm: fail, onDeath: fail }
   const ledger = await openLedger('sqlite:' + path, { clock: systemClock, events })
   const usage = { inputTokens: 1, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 2, searchUnits: 0, durationMs: 0, characters: 0, images: 0 }
   say('recovered ' + await ledger.recover(Date.now()))
@@ -66,6 +70,15 @@ test(`after each of ${ROUNDS} times kill -9 in full flight: no row lost that was
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
     expect(await store.accounting.verify()).toMatchObject({ findings: [] })
   }
+
+  // The next start reads what the last process left in its journal.
+  const ledger = await openLedger(`sqlite:${path}`, {
+    clock: systemClock,
+    events: { onProblem: fail, onRecovered: () => undefined, onAlarm: fail, onDeath: fail },
+    thread: new LedgerThread(WORKER_URL),
+  })
+  expect(await ledger.close()).toBe(0)
+  expect(await store.accounting.verify()).toMatchObject({ findings: [] })
 
   expect(acknowledged.filter(line => line.startsWith('fault'))).toEqual([])
   const raw = new Database(path, { readonly: true })

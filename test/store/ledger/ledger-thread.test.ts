@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { LedgerThread } from '../../../src/store/ledger/ledger-thread.ts'
 
-const SETTINGS = { path: 'gw.db', openTimeoutMs: 1, batchRows: 1 }
+const SETTINGS = { path: 'gw.db', journalFolder: 'gw.db.ledger', openTimeoutMs: 1, batchRows: 1 }
 const MODULES = new URL('../../../dist/store/ledger/', import.meta.url)
 
 test('a thread that fails before it is needed fails whoever needs it, and nobody else', async () => {

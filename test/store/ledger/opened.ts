@@ -6,7 +6,7 @@ import { openStore } from '../../../src/store/open.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 
 /** The thread's module as `npm test` has built it. */
-const WORKER_URL = new URL('../../../dist/store/ledger/worker.js', import.meta.url)
+export const WORKER_URL = new URL('../../../dist/store/ledger/worker.js', import.meta.url)
 
 /** What the ledger said, kind by kind, in order. */
 function listen() {

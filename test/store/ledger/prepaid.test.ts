@@ -148,6 +148,7 @@ test('a process that debits and a gateway that holds never take the same money: 
   over.abort()
   expect((await work).at(-1)).toBeGreaterThan(10)
   await ended
+  await ledger.flush()
   expect({ booked, some: held > 20, rejected: short > 0 }).toEqual({ booked: 60, some: true, rejected: true })
   expect(await store.accounting.verify()).toMatchObject({ openHolds: 0, findings: [] })
 })

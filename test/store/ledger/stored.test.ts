@@ -25,6 +25,7 @@ async function scene() {
       const { key, tenant, publication, endpoint } = end
       await ledger.open(hold(requestId, { key, tenant, publication, endpoint }))
       await ledger.end(end)
+      await ledger.flush()
     },
     rows: () => raw.prepare('select id from stored_responses order by id').pluck().all(),
     ownerOf: async (id: string) => {
@@ -64,10 +65,12 @@ test('nothing is kept of a release, nor of an end that the ledger rejects; the s
   await ledger.end(release('a'))
   await ledger.end(settle('a', { stored: kept('late') }))
   await ledger.end(settle('never', { stored: kept('never') }))
+  await ledger.flush()
   expect(said).toHaveLength(2)
   expect(rows()).toEqual([])
   await answered('b', { stored: kept('resp_1') })
   await ledger.end(settle('b', { stored: kept('resp_1') }))
+  await ledger.flush()
   expect(said).toHaveLength(2)
   expect(rows()).toEqual(['resp_1'])
 })

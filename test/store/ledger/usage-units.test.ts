@@ -16,6 +16,7 @@ async function settled(amountNano = AMOUNT_NANO) {
   const { ledger } = opened
   await ledger.open(hold('a', { price: PRICE }))
   await ledger.end(settle('a', { usage: USAGE, amountNano }))
+  await ledger.flush()
   return opened
 }
 

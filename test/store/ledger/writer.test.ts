@@ -1,10 +1,33 @@
 import type Database from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
-import type { Item, Report } from '../../../src/store/ledger/messages.ts'
+import type { NumberedRow } from '../../../src/store/journal/reader.ts'
+import type { LedgerQuery, Report, Row } from '../../../src/store/ledger/messages.ts'
 import { LedgerWriter, StoreReplaced } from '../../../src/store/ledger/writer.ts'
 import { testClock } from '../../support/test-clock.ts'
 import { inMemory } from './in-memory.ts'
 import { call, hold, settle } from './rows.ts'
+
+/** A journal of which all rows can be read. */
+class MemoryJournal {
+  readonly #rows: Row[] = []
+  nextRow = 1
+  readonly finished: readonly number[] = []
+
+  get lastRow(): number {
+    return this.#rows.length
+  }
+
+  append(row: Row): void {
+    this.#rows.push(row)
+  }
+
+  read(limit: number, upTo: number): readonly NumberedRow[] {
+    const first = this.nextRow
+    const rows = this.#rows.slice(first - 1, Math.min(upTo, first - 1 + limit))
+    this.nextRow += rows.length
+    return rows.map((row, index) => ({ number: first + index, row }))
+  }
+}
 
 function setUp(batchRows = 1_000) {
   const clock = testClock()
@@ -12,10 +35,12 @@ function setUp(batchRows = 1_000) {
   const reports: Report[] = []
   const tasks: (() => void)[] = []
   let assertFile = (): void => undefined
+  const journal = new MemoryJournal()
   const writer = new LedgerWriter(
     {
       rows: book,
       queries: questions,
+      journal,
       clock,
       soon: task => tasks.push(task),
       report: report => reports.push(report),
@@ -23,7 +48,7 @@ function setUp(batchRows = 1_000) {
     },
     { openTimeoutMs: 2_000, batchRows },
   )
-  let next = 1
+  let seq = 0
   /** Lets everything that was scheduled run; what was reported meanwhile. */
   function run(): Report[] {
     for (let task = tasks.shift(); task; task = tasks.shift()) task()
@@ -34,9 +59,17 @@ function setUp(batchRows = 1_000) {
     clock,
     writer,
     accounting,
-    post: (...items: Item[]) => {
-      writer.receive({ first: next, items })
-      next += items.length
+    /** Rows of the journal, and questions between them. */
+    post: (...items: (Row | readonly [what: 'query', query: LedgerQuery])[]) => {
+      for (const item of items) {
+        if (item[0] === 'query')
+          writer.receive({
+            writtenRow: journal.lastRow,
+            questions: [{ seq: ++seq, afterRow: journal.lastRow, query: item[1] }],
+          })
+        else journal.append(item)
+      }
+      writer.receive({ writtenRow: journal.lastRow, questions: [] })
     },
     run,
     wait: (ms: number): Report[] => {
@@ -59,46 +92,63 @@ function makeRoom(raw: Database.Database): void {
   raw.pragma('max_page_count = 100000')
 }
 
-const holds = (count: number): Item[] =>
+const holds = (count: number): Row[] =>
   Array.from({ length: count }, (_, i) => ['hold', hold(`req_${i}_${'x'.repeat(100)}`)])
-const committed = (upTo: number) => ({ is: 'committed', upTo, faults: [] })
+const folded = (row: number, alarms: readonly string[] = []) => ({ is: 'folded', row, alarms, finished: [] })
+const prepaid = (id: string) =>
+  ['query', { query: 'hold', hold: hold(id, { prepaid: true, amountNano: 10n }) }] as const
 
 describe('batches', () => {
-  test('all that waits shares one commit', () => {
+  test('all that is written shares one commit', () => {
     const { post, run } = setUp()
     post(['hold', hold('a')], ['hold', hold('b')])
     post(['end', settle('a')], ['log', call('a')])
-    expect(run()).toEqual([committed(4)])
+    expect(run()).toEqual([folded(4)])
   })
 
-  test('a commit takes no more rows than it may, so that the first are not kept waiting by the last', () => {
+  test('a commit takes no more rows than it may, so that questions do not wait for all of them', () => {
     const { post, run } = setUp(2)
     post(['hold', hold('a')], ['hold', hold('b')], ['hold', hold('c')])
-    expect(run()).toEqual([committed(2), committed(3)])
+    expect(run()).toEqual([folded(2), folded(3)])
   })
 
-  test('a question is answered between the rows before and those after it', () => {
+  test('the number of the last row is committed with the rows', () => {
+    const { raw, post, run } = setUp()
+    post(['hold', hold('a')], ['end', settle('a')])
+    run()
+    expect(raw.prepare('select folded_row from journal').pluck().get()).toBe(2)
+  })
+
+  test('a question is answered when the rows before it are in the store, and before those after it', () => {
     const { post, run } = setUp()
-    const sums: Item = ['query', { query: 'sums', queries: [{ key: 'app', sinceMs: 0 }] }]
-    post(['hold', hold('a')], ['hold', hold('b')], ['end', settle('a')], sums, ['end', settle('b')], sums)
+    const sums = ['query', { query: 'sums', queries: [{ key: 'app', sinceMs: 0 }] }] as const
+    post(['hold', hold('a')], ['hold', hold('b')], ['end', settle('a')])
+    run()
+    post(sums, ['end', settle('b')], sums)
     const answers = run().filter(report => report.is === 'answered')
     expect(answers).toMatchObject([{ answer: [{ totalNano: 400n }] }, { answer: [{ totalNano: 800n }] }])
   })
 
-  test('a row that contradicts the ledger is reported, and holds up no other', () => {
+  test('a question waits for a row that is not written yet', () => {
+    const { writer, post, run } = setUp()
+    post(['hold', hold('a')])
+    run()
+    writer.receive({ writtenRow: 1, questions: [{ seq: 1, afterRow: 2, query: { query: 'nothing' } }] })
+    expect(run()).toEqual([])
+    post(['end', settle('a')])
+    expect(run()).toEqual([folded(2), { is: 'answered', seq: 1 }])
+  })
+
+  test('a row that contradicts the ledger is an alarm, and holds up no other', () => {
     const { post, run } = setUp()
     post(['hold', hold('a')], ['hold', hold('a')], ['end', settle('a')], ['end', settle('a')])
     post(['end', settle('a', { amountNano: 1n })], ['end', settle('never')])
     expect(run()).toEqual([
-      {
-        is: 'committed',
-        upTo: 6,
-        faults: [
-          { seq: 2, fault: 'held_twice' },
-          { seq: 5, fault: 'ended_differently' },
-          { seq: 6, fault: 'never_held' },
-        ],
-      },
+      folded(6, [
+        'hold a, attempt 1: the same hold was opened before',
+        expect.stringMatching(/^settle of hold a, .* 1 nano-units: the hold has ended before/),
+        expect.stringMatching(/^settle of hold never, .* there never was such a hold$/),
+      ]),
     ])
   })
 
@@ -108,16 +158,44 @@ describe('batches', () => {
     ['a fraction of a token', settle('a', { usage: { ...settle('a').usage, inputTokens: 0.5 } })],
     ['tokens without sense', settle('a', { usage: { ...settle('a').usage, outputTokens: 1e15 } })],
     ['no number', settle('a', { endedAtMs: Number.NaN })],
-  ])('%s is rejected alone, and its hold stays open', async (_, end) => {
+  ])('%s is left out alone, with an alarm, and its hold stays open', async (_, end) => {
     const { post, run, accounting } = setUp()
     post(['hold', hold('a')], ['end', end], ['hold', hold('b')])
-    expect(run()).toEqual([{ is: 'rejected', seq: 2, message: expect.any(String) }, committed(3)])
+    expect(run()).toEqual([folded(3, [expect.stringMatching(/^settle of hold a, .* cannot be written: /)])])
     expect(await accounting.verify()).toMatchObject({ openHolds: 2, findings: [] })
   })
 })
 
+describe('a prepaid hold', () => {
+  test('is written when the rows before it are, in one commit with others, or is short', async () => {
+    const { post, run, accounting } = setUp()
+    await accounting.credit({ tenant: 'acme', amountNano: 25n, reference: 'in' })
+    post(prepaid('a'), prepaid('b'), prepaid('c'))
+    expect(run()).toEqual([
+      { is: 'answered', seq: 1, answer: undefined },
+      { is: 'answered', seq: 2, answer: undefined },
+      { is: 'answered', seq: 3, answer: { balanceNano: 25n, heldNano: 20n } },
+    ])
+    post(['end', settle('a', { amountNano: 1n })], prepaid('d'))
+    expect(run()).toEqual([folded(1), { is: 'answered', seq: 4, answer: undefined }])
+  })
+
+  test('waits two seconds for a disk that is full, and is not written afterwards', async () => {
+    const { raw, post, run, wait, accounting } = setUp()
+    await accounting.credit({ tenant: 'acme', amountNano: 25n, reference: 'in' })
+    raw.pragma('query_only = on')
+    post(prepaid('a'))
+    expect(run()).toEqual([{ is: 'problem', message: expect.stringContaining('SQLITE_READONLY') }])
+    expect(wait(3_000)).toEqual([{ is: 'expired', seqs: [1] }])
+    expect(wait(10_000)).toEqual([])
+    raw.pragma('query_only = off')
+    expect(wait(1_000)).toEqual([{ is: 'recovered' }])
+    expect(await accounting.verify()).toMatchObject({ openHolds: 0, findings: [] })
+  })
+})
+
 describe('a disk that is full', () => {
-  test('loses nothing, is told once, and is over by itself when there is room again', async () => {
+  test('loses nothing, is reported once, and is over by itself when there is room again', async () => {
     const { raw, post, run, wait, accounting } = setUp()
     post(['hold', hold('a')])
     run()
@@ -126,37 +204,8 @@ describe('a disk that is full', () => {
     expect(run()).toEqual([{ is: 'problem', message: expect.stringContaining('SQLITE_FULL') }])
     expect(wait(500)).toEqual([])
     makeRoom(raw)
-    expect(wait(1_000)).toEqual([committed(202), { is: 'recovered' }])
+    expect(wait(1_000)).toEqual([folded(202), { is: 'recovered' }])
     expect(await accounting.verify()).toMatchObject({ entries: 202, openHolds: 200, findings: [] })
-  })
-
-  test('rejects holds after two seconds and never writes them; ends wait on', async () => {
-    const { raw, post, run, wait, accounting } = setUp()
-    post(['hold', hold('a')])
-    run()
-    fill(raw)
-    post(...holds(200), ['end', settle('a')])
-    run()
-    const late = wait(3_000)
-    expect(late).toHaveLength(1)
-    expect(late[0]).toMatchObject({ is: 'expired' })
-    expect(late[0]?.is === 'expired' && late[0].seqs).toHaveLength(200)
-    makeRoom(raw)
-    expect(wait(1_000)).toEqual([committed(202), { is: 'recovered' }])
-    expect(await accounting.verify()).toMatchObject({ entries: 2, openHolds: 0, findings: [] })
-  })
-
-  test('is found to be over although nothing waits to be written', () => {
-    const { raw, post, run, wait } = setUp()
-    raw.pragma('query_only = on')
-    post(['hold', hold('a')])
-    expect(run()).toEqual([{ is: 'problem', message: expect.stringContaining('SQLITE_READONLY') }])
-    expect(wait(3_000)).toEqual([{ is: 'expired', seqs: [1] }])
-    expect(wait(10_000)).toEqual([])
-    raw.pragma('query_only = off')
-    expect(wait(1_000)).toEqual([{ is: 'recovered' }])
-    post(['hold', hold('b')])
-    expect(run()).toEqual([committed(2)])
   })
 
   test('is tried again in pauses that grow to a second, not in a loop', () => {
@@ -180,7 +229,7 @@ describe('a disk that is full', () => {
   test('still answers what can be read', () => {
     const { raw, post, run, wait } = setUp()
     raw.pragma('query_only = on')
-    post(['hold', hold('a')], ['query', { query: 'balances', tenants: ['acme'] }])
+    post(prepaid('a'), ['query', { query: 'balances', tenants: ['acme'] }])
     expect(run().map(({ is }) => is)).toEqual(['problem'])
     expect(wait(4_000)).toEqual([
       { is: 'expired', seqs: [1] },
@@ -198,7 +247,7 @@ describe('the file', () => {
     post(['hold', hold('a')])
     expect(run()).toEqual([{ is: 'problem', message: 'gw.db no longer exists' }])
     onFile(() => undefined)
-    expect(wait(100)).toEqual([committed(1), { is: 'recovered' }])
+    expect(wait(100)).toEqual([folded(1), { is: 'recovered' }])
   })
 
   test('that was replaced ends the writer before it commits into the old one', () => {

@@ -1,0 +1,27 @@
+import type { NumberedRow } from '../journal/reader.ts'
+import { alarmOf, describeRow } from './alarms.ts'
+import { type LedgerRows, RowRejected } from './ledger-rows.ts'
+
+/**
+ * Commits rows of the journal to the store. A row that the store can never accept is left out.
+ * @returns alarms: each row that was left out, with all that it says.
+ * @throws {Database.SqliteError} if nothing can be written now; nothing was.
+ */
+export function foldRows(batch: readonly NumberedRow[], rows: LedgerRows): readonly string[] {
+  const alarms: string[] = []
+  const left = batch.map(({ row }) => row)
+  const foldedRow = batch.at(-1)?.number
+  for (;;) {
+    try {
+      for (const [index, fault] of rows.write(left, foldedRow)) {
+        const row = left[index]
+        if (row) alarms.push(alarmOf(row, fault))
+      }
+      return alarms
+    } catch (error) {
+      if (!(error instanceof RowRejected)) throw error
+      const [row] = left.splice(error.index, 1)
+      if (row) alarms.push(`${describeRow(row)} cannot be written: ${error.message}`)
+    }
+  }
+}
