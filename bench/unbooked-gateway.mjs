@@ -41,7 +41,13 @@ const reloader = new Reloader({
 await reloader.start()
 
 const done = Promise.resolve()
-const noLedger = { healthy: true, open: () => done, end: () => done, log: () => undefined }
+const noLedger = {
+  healthy: true,
+  open: () => Promise.resolve(0),
+  durable: () => undefined,
+  end: () => done,
+  log: () => undefined,
+}
 await startGateway(
   { host: '127.0.0.1', port: Number(port) },
   {
