@@ -2,7 +2,14 @@ import { existsSync, linkSync, realpathSync, renameSync, rmSync, statSync } from
 import { dirname, resolve } from 'node:path'
 import { CommandError } from '../base/catalogue/command.ts'
 import { iso } from '../base/iso.ts'
-import { type CopyWatch, copyStore, SIDE_FILES, type StoreCopy, syncToDisk } from '../store/copy.ts'
+import {
+  type CopyWatch,
+  copyStore,
+  renewJournal,
+  SIDE_FILES,
+  type StoreCopy,
+  syncToDisk,
+} from '../store/copy.ts'
 import { fileIdentity, makeFolder } from '../store/database.ts'
 import { storeFault } from '../store/faults.ts'
 import { waitForBacklog } from '../store/journal/backlog.ts'
@@ -98,6 +105,7 @@ export async function restore(
     const fresh = beside(store, ports)
     const copy = await copyStore(path, fresh, { ...watch, signal: ports.signal })
     try {
+      renewJournal(fresh)
       const former = `${store}.before-${iso(ports.clock.nowMs()).replaceAll(/[:.]/g, '-')}`
       const hadFormer = replaceStore(fresh, store, former)
       // The rows of the former store, if its gateway did not end in order.

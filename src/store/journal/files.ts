@@ -1,4 +1,4 @@
-import { closeSync, fdatasync, fstatSync, openSync, readdirSync, writeSync } from 'node:fs'
+import { closeSync, fdatasync, fstatSync, openSync, readdirSync, realpathSync, writeSync } from 'node:fs'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -37,7 +37,17 @@ export interface SegmentFile {
 
 /** The folder of a store's journal: rows of the ledger that are not in the store yet. */
 export function journalFolder(store: string): string {
-  return `${store}.ledger`
+  return `${realPath(store)}.ledger`
+}
+
+/** All paths to one store have one journal. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return path
+    throw error
+  }
 }
 
 /** The path of a segment in the folder of a journal. */
@@ -79,8 +89,8 @@ export class JournalFolder implements JournalFiles {
       const file = await open(path, 'wx', OWNER_ONLY)
       try {
         const zeros = Buffer.alloc(Math.min(bytes, BLOCK_BYTES))
-        for (let at = 0; at < bytes; at += zeros.length)
-          await file.write(zeros, 0, Math.min(zeros.length, bytes - at), at)
+        for (let at = 0; at < bytes; )
+          at += (await file.write(zeros, 0, Math.min(zeros.length, bytes - at), at)).bytesWritten
         await file.sync()
       } finally {
         await file.close()

@@ -5,7 +5,7 @@ import { crc32 } from 'node:zlib'
  * they were used:
  *
  *     segment   header │ piece │ piece │ … │ zeros, or pieces of an earlier use of the file
- *     header    magic 8 │ version 4 │ size 4 │ journal id 16 │ segment number 6 │ first row 6 │ zeros 16 │ checksum 4
+ *     header    magic 8 │ version 4 │ size 4 │ journal id 16 │ segment number 6 │ first row 6 │ first segment 6 │ zeros 10 │ checksum 4
  *     piece     checksum 4 │ length 4 │ first row 6 │ durable row 6 │ rows 4 │ bytes of the rows
  *
  * All numbers are little-endian. Rows are numbered from 1 on over the life of a store, so that no row is read twice.
@@ -32,8 +32,10 @@ export interface SegmentHeader {
   readonly journalId: string
   /** Counts from 1; one more for each segment, also when its file was used before. */
   readonly number: number
-  /** The number of its first row. */
+  /** The number of its first row. After a fault, earlier segments may have it as well. */
   readonly firstRow: number
+  /** The number of the first segment of the process that wrote this one. */
+  readonly firstSegment: number
 }
 
 export interface PieceHeader {
@@ -46,7 +48,7 @@ export interface PieceHeader {
 }
 
 /** The bytes of a header. Its checksum is the seed for the segment's pieces: see {@link seedOf}. */
-export function encodeHeader({ bytes, journalId, number, firstRow }: SegmentHeader): Buffer {
+export function encodeHeader({ bytes, journalId, number, firstRow, firstSegment }: SegmentHeader): Buffer {
   const header = Buffer.alloc(HEADER_BYTES)
   MAGIC.copy(header)
   header.writeUInt32LE(FORMAT_VERSION, 8)
@@ -54,6 +56,7 @@ export function encodeHeader({ bytes, journalId, number, firstRow }: SegmentHead
   header.write(journalId, 16, JOURNAL_ID_BYTES, 'hex')
   header.writeUIntLE(number, 32, 6)
   header.writeUIntLE(firstRow, 38, 6)
+  header.writeUIntLE(firstSegment, 44, 6)
   header.writeUInt32LE(crc32(header.subarray(0, HEADER_CRC_AT)), HEADER_CRC_AT)
   return header
 }
@@ -68,6 +71,7 @@ export function decodeHeader(header: Buffer): SegmentHeader | undefined {
     journalId: header.toString('hex', 16, 16 + JOURNAL_ID_BYTES),
     number: header.readUIntLE(32, 6),
     firstRow: header.readUIntLE(38, 6),
+    firstSegment: header.readUIntLE(44, 6),
   }
 }
 
@@ -108,4 +112,13 @@ export function pieceAt(bytes: Buffer, at: number, seed: number): PieceHeader | 
     durableRow: bytes.readUIntLE(at + 14, 6),
     rows: bytes.readUInt32LE(at + 20),
   }
+}
+
+/** Whether the bytes at an offset look like a piece, before their checksum is calculated. */
+export function mayBePiece(bytes: Buffer, at: number, firstRow: number): boolean {
+  const length = lengthAt(bytes, at)
+  if (length === 0 || length > MAX_PIECE_BYTES || at + length > bytes.length) return false
+  const row = bytes.readUIntLE(at + 8, 6)
+  const rows = bytes.readUInt32LE(at + 20)
+  return row >= firstRow && bytes.readUIntLE(at + 14, 6) < row && rows >= 1 && rows < length
 }

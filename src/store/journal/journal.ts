@@ -25,6 +25,8 @@ const MAX_ROW_BYTES = 262_144
 const SYNC_AFTER_MS = { power: 2, kill: 1_000 } as const
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 30_000
+/** A sync that takes longer is a problem. */
+const STALLED_AFTER_MS = 5_000
 /** Free segments that are kept for their next use. */
 const MAX_FREE = 2
 
@@ -99,6 +101,8 @@ export class Journal {
   #spare: number | undefined
   #preparing: Promise<void> | undefined
   #lastNumber: number
+  /** The first segment of this process. */
+  readonly #firstNumber: number
   readonly #free: number[] = []
 
   /** Pieces that could not be written yet. */
@@ -111,6 +115,9 @@ export class Journal {
   #wantedRow = 0
   #syncing: Promise<void> | undefined
   #syncTimer: Timer | undefined
+  /** The segment of the sync in progress was given up: its result says what need not be written again. */
+  #isAbandoned = false
+  #stallTimer: Timer | undefined
 
   #problem: Error | undefined
   #retryMs = FIRST_RETRY_MS
@@ -125,6 +132,7 @@ export class Journal {
     this.#durableRow = this.#writtenRow
     this.#durability = options.durability
     this.#lastNumber = options.files.list().at(-1) ?? 0
+    this.#firstNumber = this.#lastNumber + 1
   }
 
   /**
@@ -137,6 +145,8 @@ export class Journal {
     await options.files.prepare(number, Math.min(options.segmentBytes ?? SEGMENT_BYTES, FIRST_SEGMENT_BYTES))
     journal.#lastNumber = number
     journal.#spare = number
+    // From here on no row that an earlier process left is read again, also if this one is cut off before its first row.
+    await journal.#begin(options.firstRow)?.file.sync()
     return journal
   }
 
@@ -235,6 +245,7 @@ export class Journal {
     this.#isClosed = true
     this.#retryTimer?.cancel()
     this.#syncTimer?.cancel()
+    this.#stallTimer?.cancel()
     await Promise.race([Promise.all([this.#syncing, this.#preparing]), timeout])
     timer?.cancel()
     const ended = new Error('the journal is closed')
@@ -261,7 +272,7 @@ export class Journal {
   }
 
   #write(): void {
-    if (this.#isClosed) return
+    if (this.#isClosed || this.#isAbandoned) return
     try {
       for (let piece = this.#unwritten[0]; piece; piece = this.#unwritten[0]) {
         const segment = this.#segmentFor(piece)
@@ -293,15 +304,26 @@ export class Journal {
   #segmentFor({ bytes, firstRow }: Piece): Segment | undefined {
     const current = this.#current
     if (current && current.at + bytes.length <= current.file.bytes) return current
+    if (this.#spare === undefined) this.#prepare()
+    return this.#begin(firstRow)
+  }
+
+  /** Begins the spare segment; undefined if there is none. */
+  #begin(firstRow: number): Segment | undefined {
+    const current = this.#current
     const number = this.#spare
-    if (number === undefined) {
-      this.#prepare()
-      return undefined
-    }
+    if (number === undefined) return undefined
     this.#spare = undefined
     const file = this.#options.files.open(number)
     const { journalId } = this.#options
-    const header = encodeHeader({ version: FORMAT_VERSION, bytes: file.bytes, journalId, number, firstRow })
+    const header = encodeHeader({
+      version: FORMAT_VERSION,
+      bytes: file.bytes,
+      journalId,
+      number,
+      firstRow,
+      firstSegment: this.#firstNumber,
+    })
     if (current) this.#full = [...this.#full, current.file]
     this.#current = { number, file, seed: seedOf(header), at: HEADER_BYTES }
     file.write(header, 0)
@@ -329,9 +351,7 @@ export class Journal {
 
   #onUnprepared(error: Error): void {
     this.#preparing = undefined
-    const current = this.#current
-    // The rest of the segment is for the ends of open holds.
-    if (!current || this.#unwritten.length > 0 || current.at > current.file.bytes / 2) this.#report(error)
+    if (this.#unwritten.length > 0 || !this.#hasRoom()) this.#report(error)
     else this.#retryLater()
   }
 
@@ -343,6 +363,7 @@ export class Journal {
     this.#unwritten = [...this.#undurable, ...this.#unwritten]
     this.#undurable = []
     const close = () => files.forEach(closeQuietly)
+    this.#isAbandoned = this.#syncing !== undefined
     if (this.#syncing) void this.#syncing.then(close)
     else close()
   }
@@ -350,7 +371,10 @@ export class Journal {
   #sync(): void {
     if (this.#syncing || this.#isClosed) return
     const upTo = this.#writtenRow
-    if (this.#wantedRow <= this.#durableRow || upTo <= this.#durableRow || this.#unwritten.length > 0) return
+    const [unwritten] = this.#unwritten
+    const isAbandoned = unwritten !== undefined && unwritten.firstRow <= upTo
+    if (this.#wantedRow <= this.#durableRow || upTo <= this.#durableRow || isAbandoned) return
+    this.#watchForStall()
     // The current segment may get more, and become full, until the sync ends.
     const full = this.#full
     const files = this.#current ? [...full, this.#current.file] : full
@@ -362,19 +386,35 @@ export class Journal {
 
   /** @param full The full segments of that sync. */
   #onSynced(upTo: number, full: readonly SegmentFile[]): void {
-    this.#syncing = undefined
+    this.#endSync()
     for (const file of full) if (this.#full.includes(file)) closeQuietly(file)
     this.#full = this.#full.filter(file => !full.includes(file))
     this.#madeDurable(upTo)
+    this.#unwritten = this.#unwritten.filter(({ firstRow, rows }) => firstRow + rows > upTo + 1)
     this.#recover()
     this.#sync()
   }
 
   /** What the system still has of these bytes is unknown: a second sync may succeed although they are lost. */
   #onUnsynced(error: Error): void {
-    this.#syncing = undefined
+    this.#endSync()
     this.#abandon()
     this.#report(error)
+  }
+
+  #endSync(): void {
+    this.#syncing = undefined
+    this.#isAbandoned = false
+    this.#stallTimer?.cancel()
+    this.#stallTimer = undefined
+  }
+
+  /** A disk that hangs fails nothing: calls would be dispatched whose answers can never begin. */
+  #watchForStall(): void {
+    this.#stallTimer = this.#options.clock.after(STALLED_AFTER_MS, () => {
+      this.#stallTimer = undefined
+      this.#report(new Error(`the disk has not answered for ${STALLED_AFTER_MS} ms`))
+    })
   }
 
   #syncSoon(): void {
@@ -420,8 +460,14 @@ export class Journal {
     if (this.#unwritten.length === 0 && !this.#syncing) this.#recover()
   }
 
+  /** Whether there is room for the ends of the holds that may be opened now. */
+  #hasRoom(): boolean {
+    const current = this.#current
+    return this.#spare !== undefined || (current !== undefined && current.at <= current.file.bytes / 2)
+  }
+
   #recover(): void {
-    if (this.#unwritten.length > 0) return
+    if (this.#unwritten.length > 0 || this.#syncing || !this.#hasRoom()) return
     this.#retryMs = FIRST_RETRY_MS
     if (!this.#problem) return
     this.#problem = undefined

@@ -7,6 +7,7 @@ import {
   FORMAT_VERSION,
   HEADER_BYTES,
   lengthAt,
+  mayBePiece,
   PIECE_HEADER_BYTES,
   type PieceHeader,
   pieceAt,
@@ -17,6 +18,8 @@ import { decodeRow } from './row-codec.ts'
 
 /** Read at once: more than most turns write. */
 const WINDOW_BYTES = 262_144
+
+const NOTHING = Buffer.alloc(0)
 
 /** A row with its number. */
 export interface NumberedRow {
@@ -40,16 +43,23 @@ interface Found {
 export class JournalReader {
   readonly #folder: string
   readonly #journalId: string
+  readonly #isLive: boolean
   #nextRow: number
   #segment: Found | undefined
   /** Bytes of the segment, from {@link #from} on. */
-  #bytes: Buffer = Buffer.alloc(0)
+  #bytes: Buffer = NOTHING
   #from = 0
   /** The offset of the next piece in the segment. */
   #at = HEADER_BYTES
+  /** Where the search for the next row ended, for a message. */
+  #misfit: { readonly number: number; readonly at: number } | undefined
 
-  /** @param nextRow The number of the first row that is wanted. */
-  constructor(folder: string, journalId: string, nextRow: number) {
+  /**
+   * @param nextRow The number of the first row that is wanted.
+   * @param isLive Another process may write meanwhile: what cannot be read is the end, not damage.
+   */
+  constructor(folder: string, journalId: string, nextRow: number, isLive = false) {
+    this.#isLive = isLive
     this.#folder = folder
     this.#journalId = journalId
     this.#nextRow = nextRow
@@ -60,10 +70,19 @@ export class JournalReader {
     return this.#nextRow
   }
 
-  /** Segments that have no row from {@link nextRow} on, nor will have one. */
+  /** Segments of the process that is read that have no row from {@link nextRow} on, nor will have one. */
   get finished(): readonly number[] {
     const current = this.#segment?.number ?? 0
-    return listSegments(this.#folder).filter(number => number < current)
+    const found = this.#segments()
+    const isOver = ({ number, header }: Found) =>
+      number < current &&
+      found.some(
+        later =>
+          later.number > number &&
+          later.header.firstRow > header.firstRow &&
+          later.header.firstRow <= this.#nextRow,
+      )
+    return found.filter(isOver).map(({ number }) => number)
   }
 
   /**
@@ -73,10 +92,15 @@ export class JournalReader {
    */
   read(limit: number, upTo = Number.POSITIVE_INFINITY): readonly NumberedRow[] {
     const rows: NumberedRow[] = []
-    while (rows.length < limit && this.#nextRow <= upTo) {
-      const piece = this.#segment && this.#pieceHere(this.#segment)
-      if (piece) this.#take(piece, rows)
-      else if (!this.#goOn(upTo)) break
+    try {
+      while (rows.length < limit && this.#nextRow <= upTo) {
+        const piece = this.#segment && this.#pieceHere(this.#segment)
+        if (piece) this.#take(piece, rows)
+        else if (!this.#goOn(upTo)) break
+      }
+    } catch (error) {
+      // Rows that were taken must reach the caller; the next call finds the same error.
+      if (rows.length === 0) throw error
     }
     return rows
   }
@@ -103,40 +127,60 @@ export class JournalReader {
 
   /** Reads the bytes from the next piece on anew: they may have been written since the last time. */
   #load({ number, header, seed }: Found, bytes: number): PieceHeader | undefined {
-    const length = Math.min(bytes, header.bytes - this.#at)
-    if (this.#bytes.length !== length) this.#bytes = Buffer.alloc(Math.max(0, length))
+    const length = Math.max(0, Math.min(bytes, header.bytes - this.#at))
+    const loaded = this.#bytes.length === length ? this.#bytes : Buffer.alloc(length)
+    this.#bytes = NOTHING
+    readInto(segmentPath(this.#folder, number), loaded, this.#at)
+    this.#bytes = loaded
     this.#from = this.#at
-    readInto(segmentPath(this.#folder, number), this.#bytes, this.#from)
     const piece = pieceAt(this.#bytes, 0, seed)
     const isLonger = length === bytes && bytes < header.bytes && lengthAt(this.#bytes, 0) > bytes
     return piece ?? (isLonger ? this.#load({ number, header, seed }, header.bytes) : undefined)
   }
 
-  /** Goes on to the segment that has the next row. @returns false if there is none, which is the end. */
+  /**
+   * Goes on to a segment that has the next row. After a fault, rows were written again: any segment may have it.
+   * @returns false if there is none, which is the end.
+   */
   #goOn(upTo: number): boolean {
     const found = this.#segments()
-    const after = this.#segment?.number ?? 0
-    const later = found.filter(({ number }) => number > after)
-    const next = this.#segment
-      ? later.find(({ header }) => header.firstRow <= this.#nextRow)
-      : later.findLast(({ header }) => header.firstRow <= this.#nextRow)
-    if (!next) {
-      this.#assertWhole(later, upTo)
-      return false
+    for (const segment of found.toReversed()) {
+      const isOther = segment.number !== this.#segment?.number
+      if (isOther && segment.header.firstRow <= this.#nextRow && this.#seek(segment)) return true
     }
-    this.#segment = next
-    this.#at = HEADER_BYTES
-    this.#bytes = Buffer.alloc(0)
-    this.#from = 0
-    return true
+    if (!this.#isLive) this.#assertWhole(found, upTo)
+    return false
   }
 
-  /** All segments that were begun, in order. */
+  /** Goes to the piece of a segment that has the next row. @returns false, and stays, if there is none. */
+  #seek(segment: Found): boolean {
+    const before = { segment: this.#segment, at: this.#at }
+    this.#segment = segment
+    this.#at = HEADER_BYTES
+    this.#bytes = NOTHING
+    this.#from = 0
+    for (;;) {
+      const piece = this.#pieceHere(segment)
+      if (!piece) break
+      if (piece.firstRow + piece.rows > this.#nextRow) return true
+      this.#at += PIECE_HEADER_BYTES + piece.length
+    }
+    this.#misfit = { number: segment.number, at: this.#at }
+    this.#segment = before.segment
+    this.#at = before.at
+    this.#bytes = NOTHING
+    this.#from = 0
+    return false
+  }
+
+  /** The segments that the last process has begun, in order: what earlier ones wrote was folded when it started. */
   #segments(): readonly Found[] {
     const found: Found[] = []
     for (const number of listSegments(this.#folder)) {
       const bytes = readStart(segmentPath(this.#folder, number))
       const header = bytes && decodeHeader(bytes)
+      if (bytes && !header && bytes.some(byte => byte !== 0))
+        throw new JournalDamaged(`the header of ${segmentPath(this.#folder, number)} is damaged`)
       // Prepared and not begun, or begun under its earlier number.
       if (!bytes || !header || header.number !== number) continue
       if (header.journalId !== this.#journalId)
@@ -145,7 +189,8 @@ export class JournalReader {
         throw new JournalDamaged(`${segmentPath(this.#folder, number)} was written by a newer gw`)
       found.push({ header, number, seed: seedOf(bytes) })
     }
-    return found
+    const process = found.at(-1)?.header.firstSegment
+    return found.filter(({ header }) => header.firstSegment === process)
   }
 
   /**
@@ -153,20 +198,21 @@ export class JournalReader {
    * was written.
    * @throws {JournalDamaged}
    */
-  #assertWhole(later: readonly Found[], upTo: number): void {
+  #assertWhole(found: readonly Found[], upTo: number): void {
     const here = this.#segment
-    const rest = [
-      ...(here ? [{ ...here, from: this.#at }] : []),
-      ...later.map(each => ({ ...each, from: HEADER_BYTES })),
-    ]
+    const rest = found.map(each => ({
+      ...each,
+      from: each.number === here?.number ? this.#at : HEADER_BYTES,
+    }))
     let lostRow = Number.isFinite(upTo) ? upTo : 0
     for (const { number, seed, header, from } of rest) {
       const bytes = Buffer.alloc(header.bytes - from)
       readInto(segmentPath(this.#folder, number), bytes, from)
-      lostRow = Math.max(lostRow, durableIn(bytes, seed))
+      lostRow = Math.max(lostRow, durableIn(bytes, seed, header.firstRow))
     }
     if (lostRow < this.#nextRow) return
-    const place = here ? `${segmentPath(this.#folder, here.number)}, byte ${this.#at}` : this.#folder
+    const end = here ? { number: here.number, at: this.#at } : this.#misfit
+    const place = end ? `${segmentPath(this.#folder, end.number)}, byte ${end.at}` : this.#folder
     throw new JournalDamaged(
       `the rows ${this.#nextRow} to ${lostRow} of the journal are missing or damaged (${place})`,
     )
@@ -174,10 +220,10 @@ export class JournalReader {
 }
 
 /** The highest durable row that a piece reports. After damaged bytes, a piece may begin anywhere. */
-function durableIn(bytes: Buffer, seed: number): number {
+function durableIn(bytes: Buffer, seed: number, firstRow: number): number {
   let durableRow = 0
   for (let at = 0; at + PIECE_HEADER_BYTES < bytes.length; ) {
-    const piece = pieceAt(bytes, at, seed)
+    const piece = mayBePiece(bytes, at, firstRow) ? pieceAt(bytes, at, seed) : undefined
     if (piece) durableRow = Math.max(durableRow, piece.durableRow)
     at += piece ? PIECE_HEADER_BYTES + piece.length : 1
   }

@@ -1,19 +1,27 @@
-import type { NumberedRow } from '../journal/reader.ts'
+import { JournalDamaged, type NumberedRow } from '../journal/reader.ts'
 import { alarmOf, describeRow } from './alarms.ts'
 import { type LedgerRows, RowRejected } from './ledger-rows.ts'
 
 /**
  * Commits rows of the journal to the store. A row that the store can never accept is left out.
+ * @param foldedRow The last row that is in the store: none may be left out.
  * @returns alarms: each row that was left out, with all that it says.
- * @throws {Database.SqliteError} if nothing can be written now; nothing was.
+ * @throws {JournalDamaged} if a row is missing. {Database.SqliteError} if nothing can be written now; nothing was.
  */
-export function foldRows(batch: readonly NumberedRow[], rows: LedgerRows): readonly string[] {
+export function foldRows(
+  batch: readonly NumberedRow[],
+  rows: LedgerRows,
+  foldedRow: number,
+): readonly string[] {
+  for (const [index, { number }] of batch.entries())
+    if (number !== foldedRow + 1 + index)
+      throw new JournalDamaged(`row ${foldedRow + 1 + index} of the journal is missing`)
+  const lastRow = batch.at(-1)?.number
   const alarms: string[] = []
   const left = batch.map(({ row }) => row)
-  const foldedRow = batch.at(-1)?.number
   for (;;) {
     try {
-      for (const [index, fault] of rows.write(left, foldedRow)) {
+      for (const [index, fault] of rows.write(left, lastRow)) {
         const row = left[index]
         if (row) alarms.push(alarmOf(row, fault))
       }

@@ -71,8 +71,9 @@ export async function writeLedger(port: MessagePort, settings: WriterSettings): 
 function foldLeftovers(journal: JournalReader, rows: LedgerRows, batchRows: number): readonly string[] {
   const alarms: string[] = []
   for (;;) {
+    const foldedRow = journal.nextRow - 1
     const batch = journal.read(batchRows)
     if (batch.length === 0) return alarms
-    alarms.push(...foldRows(batch, rows))
+    alarms.push(...foldRows(batch, rows, foldedRow))
   }
 }

@@ -135,10 +135,12 @@ export class LedgerWriter {
     const batch = this.#read.filter(({ number }) => number <= upTo)
     const last = batch.at(-1)
     if (!last) throw new Error(`row ${this.#foldedRow + 1} of the journal is missing`)
-    const alarms = foldRows(batch, rows)
+    const alarms = foldRows(batch, rows, this.#foldedRow)
     this.#read = this.#read.slice(batch.length)
     this.#foldedRow = last.number
-    this.#ports.report({ is: 'folded', row: last.number, alarms, finished: journal.finished })
+    // A segment whose last rows were read and are not committed yet is still needed.
+    const finished = this.#read.length === 0 ? journal.finished : []
+    this.#ports.report({ is: 'folded', row: last.number, alarms, finished })
     this.#recover()
   }
 

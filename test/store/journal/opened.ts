@@ -21,7 +21,7 @@ export async function opened(
   const clock = testClock()
   const problems: string[] = []
   let tasks: (() => void)[] = []
-  const journal = await Journal.open({
+  const opening = Journal.open({
     files: disk,
     clock,
     atTurnEnd: task => tasks.push(task),
@@ -33,6 +33,10 @@ export async function opened(
     onRecovered: () => problems.push('recovered'),
     ...options,
   })
+  // The header of its first segment.
+  await settleAll()
+  disk.endSync()
+  const journal = await opening
   const endTurn = () => {
     const due = tasks
     tasks = []
