@@ -393,6 +393,8 @@ export class Journal {
     this.#unwritten = this.#unwritten.filter(({ firstRow, rows }) => firstRow + rows > upTo + 1)
     this.#recover()
     this.#sync()
+    // A retry may have come while the result of the sync was unknown.
+    if (this.#unwritten.length > 0) this.#retryLater()
   }
 
   /** What the system still has of these bytes is unknown: a second sync may succeed although they are lost. */

@@ -253,6 +253,27 @@ describe('a journal whose disk fails', () => {
 })
 
 describe('a journal whose disk hangs', () => {
+  it('writes again what a fault has stopped meanwhile, when the sync ends', async () => {
+    const at = await opened()
+    turn(at, 'a')
+    at.clock.advance(2)
+    at.disk.failsToWrite = true
+    turn(at, 'b')
+    at.disk.failsToWrite = false
+    // Each retry waits for the sync in progress, which takes longer than all of them.
+    for (let times = 0; times < 4; times++) {
+      at.clock.advance(1_000)
+      await settleAll()
+    }
+    for (let times = 0; times < 4; times++) {
+      at.disk.endSync()
+      await settleAll()
+      at.clock.advance(30_000)
+      await settleAll()
+    }
+    expect([at.journal.healthy, read(at.disk)]).toEqual([true, ['a', 'b']])
+  })
+
   it('takes no new holds until the sync ends', async () => {
     const at = await opened()
     turn(at, 'a')
