@@ -2,18 +2,12 @@ import { existsSync, linkSync, realpathSync, renameSync, rmSync, statSync } from
 import { dirname, resolve } from 'node:path'
 import { CommandError } from '../base/catalogue/command.ts'
 import { iso } from '../base/iso.ts'
-import {
-  type CopyWatch,
-  copyStore,
-  renewJournal,
-  SIDE_FILES,
-  type StoreCopy,
-  syncToDisk,
-} from '../store/copy.ts'
+import { type CopyWatch, copyStore, SIDE_FILES, type StoreCopy, syncToDisk } from '../store/copy.ts'
 import { fileIdentity, makeFolder } from '../store/database.ts'
 import { storeFault } from '../store/faults.ts'
 import { waitForBacklog } from '../store/journal/backlog.ts'
 import { journalFolder } from '../store/journal/files.ts'
+import { renewJournal } from '../store/journal/state.ts'
 import { takeLease } from '../store/ledger/lease.ts'
 import { replaceStore } from '../store/replace.ts'
 import { storePath } from '../store/url.ts'

@@ -133,17 +133,3 @@ function foreignFault(error: unknown, name: string): unknown {
   }
   return storeFault(error, name)
 }
-
-/**
- * Gives a copy of a store a journal of its own: rows that the former gateways have written since are not for it, and are
- * rejected if they are found beside it.
- */
-export function renewJournal(path: string): void {
-  const raw = new Database(path, { fileMustExist: true })
-  try {
-    const exists = raw.prepare(`select 1 from sqlite_schema where type = 'table' and name = 'journal'`).get()
-    if (exists) raw.exec(`update journal set journal_id = lower(hex(randomblob(16))), folded_row = 0`)
-  } finally {
-    raw.close()
-  }
-}

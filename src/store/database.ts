@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import Database from 'better-sqlite3'
@@ -58,6 +58,16 @@ export function fileIdentity(path: string): string | undefined {
     return `${dev}:${ino}`
   } catch (error) {
     // Not `throwIfNoEntry: false`: newer versions of Node treat ENOTDIR as absent, older ones do not.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** The path without symbolic links; undefined if nothing is there. */
+export function realPath(path: string): string | undefined {
+  try {
+    return realpathSync(path)
+  } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }

@@ -102,7 +102,7 @@ describe('the first byte of an answer', () => {
       () => held.opened,
     )
     expect(sink.onPiece(bytes(EVENT))).toBe(true)
-    await new Promise(resolve => setTimeout(resolve, 20))
+    await new Promise(resolve => setImmediate(resolve))
     expect(sink.onPiece(bytes(EVENT))).toBe(false)
     expect(res.headersSent).toBe(false)
     held.open()

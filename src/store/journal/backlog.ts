@@ -1,9 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type Database from 'better-sqlite3'
 import { openDatabase } from '../database.ts'
-import { SELECT_JOURNAL } from '../ledger/statements.ts'
 import { journalFolder } from './files.ts'
 import { JournalDamaged, JournalReader } from './reader.ts'
+import { type JournalState, journalState } from './state.ts'
 
 const LOOK_EVERY_MS = 20
 const PAGE_ROWS = 1_000
@@ -19,12 +18,11 @@ const MAX_PAGES = 250
 export async function waitForBacklog(path: string, withinMs: number): Promise<number> {
   const { raw } = await openDatabase(path, 'read')
   try {
-    const state = foldedState(raw)
-    const first = state()
+    const first = journalState(raw)
     if (!first) return 0
     const lastRow = lastWritten(journalFolder(path), first)
     for (let waitedMs = 0; ; waitedMs += LOOK_EVERY_MS) {
-      const left = lastRow - (state()?.foldedRow ?? lastRow)
+      const left = lastRow - (journalState(raw)?.foldedRow ?? lastRow)
       if (left <= 0 || waitedMs >= withinMs) return Math.max(0, left)
       await pause(LOOK_EVERY_MS)
     }
@@ -34,7 +32,7 @@ export async function waitForBacklog(path: string, withinMs: number): Promise<nu
 }
 
 /** The last row that can be read now. A gateway may write and recycle segments meanwhile: then what was read is enough. */
-function lastWritten(folder: string, { journalId, foldedRow }: FoldedState): number {
+function lastWritten(folder: string, { journalId, foldedRow }: JournalState): number {
   const reader = new JournalReader(folder, journalId, foldedRow + 1, true)
   try {
     for (let pages = 0; pages < MAX_PAGES && reader.read(PAGE_ROWS).length > 0; pages++);
@@ -43,17 +41,4 @@ function lastWritten(folder: string, { journalId, foldedRow }: FoldedState): num
     if (!isGone && !(error instanceof JournalDamaged)) throw error
   }
   return reader.nextRow - 1
-}
-
-interface FoldedState {
-  readonly journalId: string
-  readonly foldedRow: number
-}
-
-/** Undefined in a store from before there were journals. */
-function foldedState(raw: Database.Database): () => FoldedState | undefined {
-  const exists = raw.prepare(`select 1 from sqlite_schema where type = 'table' and name = 'journal'`).get()
-  if (exists === undefined) return () => undefined
-  const select = raw.prepare<[], FoldedState>(SELECT_JOURNAL)
-  return () => select.get()
 }

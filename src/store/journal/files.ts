@@ -1,7 +1,8 @@
-import { closeSync, fdatasync, fstatSync, openSync, readdirSync, realpathSync, writeSync } from 'node:fs'
+import { closeSync, fdatasync, fstatSync, openSync, readdirSync, writeSync } from 'node:fs'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { realPath } from '../database.ts'
 
 const NAME = /^(\d{12})\.segment$/
 const NAME_DIGITS = 12
@@ -37,17 +38,8 @@ export interface SegmentFile {
 
 /** The folder of a store's journal: rows of the ledger that are not in the store yet. */
 export function journalFolder(store: string): string {
-  return `${realPath(store)}.ledger`
-}
-
-/** All paths to one store have one journal. */
-function realPath(path: string): string {
-  try {
-    return realpathSync(path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return path
-    throw error
-  }
+  // Two paths to one store must share one journal.
+  return `${realPath(store) ?? store}.ledger`
 }
 
 /** The path of a segment in the folder of a journal. */

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 import type { Durability } from '../../schema/settings.ts'
 import type { Row } from '../ledger/messages.ts'
-import { ByteWriter } from './byte-writer.ts'
+import { ByteWriter } from './bytes.ts'
 import type { JournalFiles, SegmentFile } from './files.ts'
 import {
   encodeHeader,
@@ -12,11 +12,8 @@ import {
   seedOf,
 } from './format.ts'
 import { encodeRow } from './row-codec.ts'
+import { SEGMENT_BYTES, SegmentSupply } from './segment-supply.ts'
 
-/** Room for some 40,000 calls; filled with zeros in a moment. */
-const SEGMENT_BYTES = 16_777_216
-/** The first segment of a journal: a gateway with few calls never needs another. */
-const FIRST_SEGMENT_BYTES = 1_048_576
 /** A turn with more rows is written in several pieces. */
 const MAX_PIECE_BYTES = 262_144
 /** A longer row is rejected: no call has one. */
@@ -27,8 +24,6 @@ const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 30_000
 /** A sync that takes longer is a problem. */
 const STALLED_AFTER_MS = 5_000
-/** Free segments that are kept for their next use. */
-const MAX_FREE = 2
 
 export interface JournalOptions {
   readonly files: JournalFiles
@@ -36,7 +31,6 @@ export interface JournalOptions {
   /** Runs a task at the end of the turn of the event loop. */
   readonly atTurnEnd: (task: () => void) => void
   readonly journalId: string
-  readonly durability: Durability
   /** The number of the first row. */
   readonly firstRow: number
   /** The size of segments; 16 MiB by default. */
@@ -44,14 +38,6 @@ export interface JournalOptions {
   /** Rows cannot be written, or soon not any more. Called once per outage. */
   readonly onProblem: (error: Error) => void
   readonly onRecovered: () => void
-}
-
-/** How far a reader may read: rows beyond are not written yet. */
-export interface JournalPosition {
-  /** The last written row; 0 before the first. */
-  readonly row: number
-  /** The segment that has it. */
-  readonly segment: number
 }
 
 interface Promised {
@@ -92,18 +78,14 @@ export class Journal {
   #nextRow: number
   #writtenRow: number
   #durableRow: number
-  #durability: Durability
+  #durability: Durability = 'power'
 
   #current: Segment | undefined
   /** Earlier segments with bytes that are not durable yet. */
   #full: SegmentFile[] = []
-  /** A prepared segment. */
-  #spare: number | undefined
-  #preparing: Promise<void> | undefined
-  #lastNumber: number
+  readonly #supply: SegmentSupply
   /** The first segment of this process. */
-  readonly #firstNumber: number
-  readonly #free: number[] = []
+  readonly #firstSegment: number
 
   /** Pieces that could not be written yet. */
   #unwritten: Piece[] = []
@@ -130,9 +112,11 @@ export class Journal {
     this.#nextRow = options.firstRow
     this.#writtenRow = options.firstRow - 1
     this.#durableRow = this.#writtenRow
-    this.#durability = options.durability
-    this.#lastNumber = options.files.list().at(-1) ?? 0
-    this.#firstNumber = this.#lastNumber + 1
+    this.#supply = new SegmentSupply(options.files, options.segmentBytes ?? SEGMENT_BYTES, {
+      onPrepared: () => this.#onPrepared(),
+      onError: error => this.#onUnprepared(error),
+    })
+    this.#firstSegment = this.#supply.firstNumber
   }
 
   /**
@@ -141,10 +125,7 @@ export class Journal {
    */
   static async open(options: JournalOptions): Promise<Journal> {
     const journal = new Journal(options)
-    const number = journal.#lastNumber + 1
-    await options.files.prepare(number, Math.min(options.segmentBytes ?? SEGMENT_BYTES, FIRST_SEGMENT_BYTES))
-    journal.#lastNumber = number
-    journal.#spare = number
+    await journal.#supply.prepareFirst()
     // From here on no row that an earlier process left is read again, also if this one is cut off before its first row.
     await journal.#begin(options.firstRow)?.file.sync()
     return journal
@@ -155,16 +136,12 @@ export class Journal {
     return this.#problem === undefined && !this.#isClosed
   }
 
-  get position(): JournalPosition {
-    return { row: this.#writtenRow, segment: this.#current?.number ?? 0 }
+  /** The last written row: rows beyond cannot be read yet. */
+  get writtenRow(): number {
+    return this.#writtenRow
   }
 
-  /** The last row that no power cut can lose. */
-  get durableRow(): number {
-    return this.#durableRow
-  }
-
-  /** From the next row on. */
+  /** `power` at first. For the next rows. */
   setDurability(durability: Durability): void {
     this.#durability = durability
     if (durability === 'kill') this.#waiting = settled(this.#waiting, this.#writtenRow)
@@ -221,12 +198,7 @@ export class Journal {
 
   /** The reader needs these segments no more. */
   release(numbers: readonly number[]): void {
-    for (const number of numbers) {
-      if (this.#free.includes(number)) continue
-      if (this.#free.length < MAX_FREE) this.#free.push(number)
-      // If it stays, it is released again after the next start.
-      else this.#options.files.remove(number).catch(() => undefined)
-    }
+    this.#supply.release(numbers)
   }
 
   /**
@@ -246,19 +218,13 @@ export class Journal {
     this.#retryTimer?.cancel()
     this.#syncTimer?.cancel()
     this.#stallTimer?.cancel()
-    await Promise.race([Promise.all([this.#syncing, this.#preparing]), timeout])
+    await Promise.race([Promise.all([this.#syncing, this.#supply.close()]), timeout])
     timer?.cancel()
     const ended = new Error('the journal is closed')
     for (const { reject } of [...this.#writing, ...this.#waiting]) reject(ended)
     for (const file of [...this.#full, ...(this.#current ? [this.#current.file] : [])]) file.close()
-    if (isFolded) await this.#removeAll()
+    if (isFolded) await this.#supply.removeAll()
     return isFolded ? 0 : last - (this.#durability === 'power' ? this.#durableRow : this.#writtenRow)
-  }
-
-  async #removeAll(): Promise<void> {
-    const { files } = this.#options
-    // In order: what is left after an interruption is the end of the journal, without a gap. The next start removes it.
-    for (const number of files.list()) await files.remove(number).catch(() => undefined)
   }
 
   #flush(): void {
@@ -297,23 +263,22 @@ export class Journal {
     sealPiece(bytes, segment.seed, { firstRow, rows, durableRow: this.#durableRow })
     segment.file.write(bytes, segment.at)
     segment.at += bytes.length
-    if (segment.at > segment.file.bytes / 4) this.#prepare()
+    if (segment.at > segment.file.bytes / 4) this.#supply.prepare()
   }
 
   /** The segment that has room for a piece; undefined until one is prepared. */
   #segmentFor({ bytes, firstRow }: Piece): Segment | undefined {
     const current = this.#current
     if (current && current.at + bytes.length <= current.file.bytes) return current
-    if (this.#spare === undefined) this.#prepare()
+    if (!this.#supply.hasSpare) this.#supply.prepare()
     return this.#begin(firstRow)
   }
 
   /** Begins the spare segment; undefined if there is none. */
   #begin(firstRow: number): Segment | undefined {
     const current = this.#current
-    const number = this.#spare
+    const number = this.#supply.take()
     if (number === undefined) return undefined
-    this.#spare = undefined
     const file = this.#options.files.open(number)
     const { journalId } = this.#options
     const header = encodeHeader({
@@ -322,7 +287,7 @@ export class Journal {
       journalId,
       number,
       firstRow,
-      firstSegment: this.#firstNumber,
+      firstSegment: this.#firstSegment,
     })
     if (current) this.#full = [...this.#full, current.file]
     this.#current = { number, file, seed: seedOf(header), at: HEADER_BYTES }
@@ -330,27 +295,11 @@ export class Journal {
     return this.#current
   }
 
-  /** Prepares the next segment in the background. */
-  #prepare(): void {
-    if (this.#spare !== undefined || this.#preparing || this.#isClosed) return
-    const { files, segmentBytes = SEGMENT_BYTES } = this.#options
-    const number = ++this.#lastNumber
-    const free = this.#free.shift()
-    const prepared = free === undefined ? files.prepare(number, segmentBytes) : files.recycle(free, number)
-    this.#preparing = prepared.then(
-      () => this.#onPrepared(number),
-      (error: Error) => this.#onUnprepared(error),
-    )
-  }
-
-  #onPrepared(number: number): void {
-    this.#preparing = undefined
-    this.#spare = number
+  #onPrepared(): void {
     if (this.#problem || this.#unwritten.length > 0) this.#retry()
   }
 
   #onUnprepared(error: Error): void {
-    this.#preparing = undefined
     if (this.#unwritten.length > 0 || !this.#hasRoom()) this.#report(error)
     else this.#retryLater()
   }
@@ -456,7 +405,7 @@ export class Journal {
   }
 
   #retry(): void {
-    if (this.#spare === undefined) return this.#prepare()
+    if (!this.#supply.hasSpare) return this.#supply.prepare()
     this.#wantedRow = Math.max(this.#wantedRow, this.#nextRow - 1)
     this.#write()
     if (this.#unwritten.length === 0 && !this.#syncing) this.#recover()
@@ -465,7 +414,7 @@ export class Journal {
   /** Whether there is room for the ends of the holds that may be opened now. */
   #hasRoom(): boolean {
     const current = this.#current
-    return this.#spare !== undefined || (current !== undefined && current.at <= current.file.bytes / 2)
+    return this.#supply.hasSpare || (current !== undefined && current.at <= current.file.bytes / 2)
   }
 
   #recover(): void {
@@ -477,13 +426,13 @@ export class Journal {
   }
 }
 
-/** Resolves the waiters for rows up to a number. @returns the others. */
-function settled(waiters: Promised[], upTo: number): Promised[] {
-  if (waiters.length === 0) return waiters
+/** Resolves what is promised for rows up to a number. @returns the others. */
+function settled(promised: Promised[], upTo: number): Promised[] {
+  if (promised.length === 0) return promised
   const others: Promised[] = []
-  for (const waiter of waiters) {
-    if (waiter.row <= upTo) waiter.resolve()
-    else others.push(waiter)
+  for (const each of promised) {
+    if (each.row <= upTo) each.resolve()
+    else others.push(each)
   }
   return others
 }

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import type { Row } from '../ledger/messages.ts'
-import { ByteReader } from './byte-writer.ts'
+import { ByteReader } from './bytes.ts'
 import { listSegments, segmentPath } from './files.ts'
 import {
   decodeHeader,

@@ -1,6 +1,6 @@
 import type { CallRecord, Claim, Flag, Hold, HoldEnd, StoredIds, Usage } from '../../schema/ledger.ts'
 import type { Row } from '../ledger/messages.ts'
-import type { ByteReader, ByteWriter } from './byte-writer.ts'
+import type { ByteReader, ByteWriter } from './bytes.ts'
 
 /**
  * Rows of the ledger as bytes. Each begins with its kind; optional fields follow a byte of bits that says which are

@@ -80,7 +80,7 @@ export class JournaledLedger implements Ledger {
     this.#journal = journal
     this.#lease = lease
     this.#options = options
-    this.#lastRow = journal.position.row
+    this.#lastRow = journal.writtenRow
     this.#foldedRow = this.#lastRow
     this.#recovery = {
       query: query => this.#query(query),
@@ -178,7 +178,7 @@ export class JournaledLedger implements Ledger {
       this.#foldTimer = undefined
       this.#foldedAtMs = clock.monotonicMs()
       this.#post()
-      if (this.#journal.position.row < this.#lastRow) this.#foldSoon()
+      if (this.#journal.writtenRow < this.#lastRow) this.#foldSoon()
     })
   }
 
@@ -289,7 +289,7 @@ export class JournaledLedger implements Ledger {
     if (this.#ended) return
     const questions = this.#questions
     this.#questions = []
-    const post: Post = { writtenRow: this.#journal.position.row, questions }
+    const post: Post = { writtenRow: this.#journal.writtenRow, questions }
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     this.#worker.postMessage(post)
     // Rows that could not be written yet: the writer must hear of them later.

@@ -1,6 +1,6 @@
-import { realpathSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { CommandError } from '../../base/catalogue/command.ts'
+import { realPath } from '../database.ts'
 import { isBusy, storeFault } from '../faults.ts'
 
 /** The right to be the one gateway of a store. */
@@ -16,7 +16,7 @@ export interface Lease {
  */
 export function takeLease(path: string): Lease {
   // Two paths to one file must share one lease.
-  const lockPath = `${realPath(path)}.gateway`
+  const lockPath = `${realStorePath(path)}.gateway`
   let raw: Database.Database | undefined
   try {
     raw = new Database(lockPath, { timeout: 0 })
@@ -30,11 +30,12 @@ export function takeLease(path: string): Lease {
   return { release: () => void held.close() }
 }
 
-function realPath(path: string): string {
+function realStorePath(path: string): string {
   try {
-    return realpathSync(path)
+    const real = realPath(path)
+    if (real !== undefined) return real
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw storeFault(error, path)
-    throw new CommandError('store_missing', `${path} does not exist yet.`)
+    throw storeFault(error, path)
   }
+  throw new CommandError('store_missing', `${path} does not exist yet.`)
 }

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { CommandError } from '../../base/catalogue/command.ts'
 import type { Report, WriterSettings } from './messages.ts'
@@ -45,10 +44,9 @@ export class LedgerThread {
     this.#worker.ref()
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     this.#worker.postMessage(settings)
-    const first = await Promise.race([
-      this.#ended,
-      once(this.#worker, 'message').then(([report]) => report as Report),
-    ])
+    // Not `events.once`, which settles later: a thread that reports and ends at once would have ended without a report.
+    const reported = new Promise<Report>(resolve => this.#worker.once('message', resolve))
+    const first = await Promise.race([reported, this.#ended])
     if (first instanceof Error) throw first
     if (first.is === 'damaged') throw new CommandError('journal_damaged', `${first.message}.`)
     if (first.is !== 'ready') throw new Error(`the ledger's thread reported ${first.is} before it was ready`)

@@ -59,7 +59,6 @@ async function openWith(thread: LedgerThread, url: string, options: OpenLedgerOp
       clock,
       atTurnEnd,
       journalId,
-      durability: 'power',
       firstRow: nextRow,
       onProblem: error => events.onProblem(`the journal in ${folder} cannot be written: ${error.message}`),
       onRecovered: () => events.onRecovered(),

@@ -79,4 +79,3 @@ export const PROBE = `update ledger_head set probed_at_ms = ?`
 
 /** Rows of the journal up to this one are in the store. */
 export const SET_FOLDED_ROW = `update journal set folded_row = ?`
-export const SELECT_JOURNAL = `select journal_id as journalId, folded_row as foldedRow from journal`

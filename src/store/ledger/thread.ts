@@ -2,11 +2,11 @@ import type { MessagePort } from 'node:worker_threads'
 import { systemClock } from '../../base/clock.ts'
 import { fileIdentity, type OpenDatabase, openDatabase } from '../database.ts'
 import { JournalDamaged, JournalReader } from '../journal/reader.ts'
+import { journalState } from '../journal/state.ts'
 import { foldRows } from './fold.ts'
 import { LedgerRows } from './ledger-rows.ts'
 import type { Post, Report, WriterSettings } from './messages.ts'
 import { LedgerQueries } from './queries.ts'
-import { SELECT_JOURNAL } from './statements.ts'
 import { LedgerWriter, StoreReplaced } from './writer.ts'
 
 /**
@@ -19,10 +19,9 @@ export async function writeLedger(port: MessagePort, settings: WriterSettings): 
   // `onceUnlocked` waits instead, and for a shorter time.
   session.raw.pragma('busy_timeout = 0')
   const report = (message: Report) => port.postMessage(message)
-  const { journalId, foldedRow } = session.raw.prepare(SELECT_JOURNAL).get() as {
-    readonly journalId: string
-    readonly foldedRow: number
-  }
+  const state = journalState(session.raw)
+  if (!state) throw new Error('the store has no journal')
+  const { journalId, foldedRow } = state
   const rows = new LedgerRows(session.raw)
   const journal = new JournalReader(settings.journalFolder, journalId, foldedRow + 1)
   let alarms: readonly string[]

@@ -27,7 +27,6 @@ async function killed(journalId?: string) {
     clock: systemClock,
     atTurnEnd: task => void setImmediate(task),
     journalId: journalId ?? own,
-    durability: 'power',
     firstRow: 1,
     onProblem: error => expect.fail(error.message),
     onRecovered: () => undefined,

@@ -26,7 +26,6 @@ export async function opened(
     clock,
     atTurnEnd: task => tasks.push(task),
     journalId: JOURNAL_ID,
-    durability: 'power',
     firstRow: 1,
     segmentBytes: 4_096,
     onProblem: error => problems.push(error.message),

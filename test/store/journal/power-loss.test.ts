@@ -92,7 +92,7 @@ async function survive(history: readonly Step[], folder: string): Promise<void> 
         break
       case 'fold': {
         // The store has any of the written rows: what it has committed is durable there.
-        const { row } = at.journal.position
+        const row = at.journal.writtenRow
         folded = Math.max(folded, Math.floor(folded + step.part * (row - folded)))
         if (!step.releases) break
         disk.copyTo(folder)

@@ -9,7 +9,7 @@ import {
   type Usage,
   usageOf,
 } from '../../../src/schema/ledger.ts'
-import { ByteReader, ByteWriter } from '../../../src/store/journal/byte-writer.ts'
+import { ByteReader, ByteWriter } from '../../../src/store/journal/bytes.ts'
 import { decodeRow, encodeRow } from '../../../src/store/journal/row-codec.ts'
 import type { Row } from '../../../src/store/ledger/messages.ts'
 import { call, hold } from '../ledger/rows.ts'
