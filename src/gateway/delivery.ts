@@ -143,7 +143,7 @@ export class Delivery implements BodySink {
     }
     this.#gather(bytes)
     if (this.#filter.atLast && !this.#settling) void this.#settle()
-    return !this.#isFull && this.#firstByte !== 'waiting'
+    return this.#takesMore()
   }
 
   onRead(bytes: Buffer): boolean {
@@ -153,7 +153,13 @@ export class Delivery implements BodySink {
     this.onPiece(Buffer.from(bytes))
     // There is no more of this read to gather.
     this.#flush()
-    return !this.#isFull && this.#firstByte !== 'waiting'
+    return this.#takesMore()
+  }
+
+  #takesMore(): boolean {
+    // A client that has left reads nothing that it was sent, but the upstream may still be read on.
+    const isRead = !this.#over && !this.#drain
+    return !isRead || (!this.#isFull && this.#firstByte !== 'waiting')
   }
 
   onEnd(): void {

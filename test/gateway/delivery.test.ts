@@ -1,21 +1,22 @@
+import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { GwError } from '../../src/base/catalogue/wire.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { systemRandom } from '../../src/base/random.ts'
 import { Delivery } from '../../src/gateway/delivery.ts'
-import type { Delivered } from '../../src/gateway/endings.ts'
+import { type Delivered, type Drain, drainForUsage } from '../../src/gateway/endings.ts'
 import { RequestContext, RequestIds } from '../../src/gateway/request-context.ts'
 import type { AnswerFilter } from '../../src/upstream/answer/filter.ts'
 import { JsonAnswer } from '../../src/upstream/answer/json.ts'
 import { SseAnswer } from '../../src/upstream/answer/sse.ts'
-import type { Answered, BodySink } from '../../src/upstream/types.ts'
+import type { Answered } from '../../src/upstream/types.ts'
 import { gate } from '../support/gate.ts'
 import { type RawClient, rawClient } from './raw-client.ts'
 
 /** The upstream's side, which the test plays itself. */
 interface Played {
-  readonly sink: BodySink
+  readonly sink: Delivery
   readonly res: ServerResponse
   readonly client: RawClient
   readonly delivered: Promise<Delivered>
@@ -27,6 +28,7 @@ async function delivery(
   kind: 'stream' | 'json',
   settle: () => Promise<void>,
   durable: () => Promise<void> | undefined = () => undefined,
+  drain?: Drain,
 ): Promise<Played> {
   let answer: (res: ServerResponse) => void = () => undefined
   const answered = new Promise<ServerResponse>(resolve => {
@@ -79,7 +81,7 @@ async function delivery(
       durable,
       settle,
       onBroken: () => undefined,
-      onClientLeft: () => undefined,
+      onClientLeft: () => drain,
       onDelivered: told => ended?.[0](told),
       onUndelivered: error => ended?.[1](error),
     },
@@ -92,6 +94,25 @@ async function delivery(
 const EVENT = 'data: {"a":1}\n\n'
 const DONE = 'data: [DONE]\n\n'
 const bytes = (text: string) => Buffer.from(text)
+
+it('reads on for a client that left while it did not read what it was sent', async () => {
+  const drain = drainForUsage({ abort: reason => expect.fail(reason.message) }, systemClock)
+  onTestFinished(() => drain.end())
+  const { sink, res, client } = await delivery('stream', async () => undefined, undefined, drain)
+  client.socket.pause()
+  const large = bytes(`data: {"a":"${'x'.repeat(100_000)}"}\n\n`)
+  // Until the kernel takes nothing more.
+  while ((res.socket?.writableLength ?? 0) < 2 * large.length) {
+    sink.onRead(large)
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  expect(sink.onRead(bytes(EVENT))).toBe(false)
+  const left = once(res, 'close')
+  client.reset()
+  await left
+  expect(sink.onRead(bytes(EVENT))).toBe(true)
+  expect(sink.onPiece(bytes(EVENT))).toBe(true)
+})
 
 describe('the first byte of an answer', () => {
   it('waits until its hold is durable, and the upstream waits with it', async () => {
