@@ -177,7 +177,7 @@ describe('the last bytes of an answer', () => {
     expect(answer.values('content-length')).toEqual(['13'])
   })
 
-  it.each<[string, (sink: BodySink) => void]>([
+  it.each<[string, (sink: Delivery) => void]>([
     ['breaks', sink => sink.onBreak(new GwError('upstream_error'))],
     ['ends', sink => sink.onEnd()],
     ['says more', sink => void sink.onPiece(bytes(': bye\n\n'))],
