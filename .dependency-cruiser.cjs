@@ -5,7 +5,7 @@
 const LAYERS = [
   ['base'],
   ['schema'],
-  ['store', 'config', 'http'],
+  ['store', 'config', 'http', 'tunnel'],
   ['snapshot'],
   ['limits', 'upstream', 'metering'],
   ['gateway', 'services', 'demo'],
@@ -89,8 +89,15 @@ module.exports = {
     {
       name: 'sockets-have-few-homes',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(http|upstream|demo|gateway|admin|services|server)/' },
+      from: { path: '^src/', pathNot: '^src/(http|tunnel|upstream|demo|gateway|admin|services|server)/' },
       to: { dependencyTypes: ['core'], path: '^(node:)?(http|https|http2|net|tls|dns)$' },
+    },
+    {
+      name: 'tunnel-is-small',
+      comment: 'a node runs the tunnel from one small file: it uses base and node: only',
+      severity: 'error',
+      from: { path: '^src/tunnel/' },
+      to: { pathNot: '^src/(tunnel|base)/', dependencyTypesNot: ['core'] },
     },
     ...layers,
     ...homes,
