@@ -4,6 +4,7 @@
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import process from 'node:process'
+import openapiTypes, { astToString } from 'openapi-typescript'
 import { API_FAULTS } from '../dist/base/catalogue/api.js'
 import { COMMAND_FAULTS } from '../dist/base/catalogue/command.js'
 import { CONFIG_FAULTS } from '../dist/base/catalogue/config.js'
@@ -27,6 +28,7 @@ const { version } = JSON.parse(await readFile(new URL('package.json', ROOT), 'ut
 const FILES = {
   'schemas/gw.schema.json': `${JSON.stringify(configSchema(), null, 2)}\n`,
   'schemas/gw-tests.schema.json': `${JSON.stringify(testsSchema(), null, 2)}\n`,
+  'console/api/schema.d.ts': await consoleTypes(openApi(version)),
   'schemas/openapi.json': `${JSON.stringify(openApi(version), null, 2)}\n`,
   'docs/concepts.svg': conceptsPicture(),
   'docs/configuration.md': configurationPage(configSchema(), kindSchema),
@@ -48,6 +50,25 @@ for (const [file, content] of Object.entries(FILES)) {
     await writeFile(url, content)
     console.log(`wrote ${file}`)
   }
+}
+
+/** The types of the control plane's API for the console: shapes alone, and every failure is a `problem`. */
+async function consoleTypes(document) {
+  const shapes = structuredClone(document)
+  for (const operation of Object.values(shapes.paths).flatMap(Object.values)) {
+    for (const [status, response] of Object.entries(operation.responses)) {
+      delete response.headers
+      if (status >= '400') delete operation.responses[status]
+    }
+  }
+  const withoutTexts = JSON.parse(
+    JSON.stringify(shapes, (name, value) =>
+      name === 'example' || (name === 'description' && typeof value === 'string') ? undefined : value,
+    ),
+  )
+  const options = { alphabetize: true, defaultNonNullable: false }
+  const types = astToString(await openapiTypes(withoutTexts, options))
+  return `// Generated from the table of operations by \`npm run generate\`.\n${types}`
 }
 
 /**

@@ -47,6 +47,7 @@ describe('the documents', () => {
     'docs/money.md',
     'docs/operations.md',
     'docs/control-plane.md',
+    'docs/console.md',
     'docs/troubleshooting.md',
     'SECURITY.md',
     'docs/configuration.md',

@@ -1,6 +1,6 @@
 import { ApiError } from '../base/catalogue/api.ts'
 import { type OperationId, operation } from '../schema/api/operations.ts'
-import { permission } from '../schema/api/permissions.ts'
+import { isOpenToToken, permission } from '../schema/api/permissions.ts'
 import type { LiveSession } from '../services/sessions.ts'
 import type { StoreReads } from '../store/types.ts'
 import type { Authority } from '../store/users/types.ts'
@@ -39,9 +39,9 @@ function assertTokenMay(
 ): void {
   // A token may always revoke itself.
   if (!token || (id === 'revoke_token' && name === token.id)) return
-  const { method, isReadOnly, needsSession } = operation(id)
-  if (needsSession) throw new ApiError('forbidden', 'This needs a session: log in with a password.')
-  if (token.scope === 'write' || method === 'GET' || isReadOnly) return
+  if (operation(id).needsSession)
+    throw new ApiError('forbidden', 'This needs a session: log in with a password.')
+  if (isOpenToToken(id, token.scope)) return
   throw new ApiError('forbidden', `The token ${token.name} may only read: its scope is \`read\`.`)
 }
 

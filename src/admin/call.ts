@@ -42,9 +42,14 @@ export interface Call<Id extends OperationId> {
   readonly assertSameSite: () => void
 }
 
+/** The body of an answer; of a stream, its events. */
+type BodyOfReply<Id extends OperationId> = OperationOf<Id>['answer'] extends { readonly isStream: true }
+  ? AsyncIterable<AnswerOf<OperationOf<Id>>>
+  : AnswerOf<OperationOf<Id>>
+
 /** The answer of a handler. */
 export interface Reply<Id extends OperationId> {
-  readonly body: AnswerOf<OperationOf<Id>>
+  readonly body: BodyOfReply<Id>
   /** The version for `if-match`. */
   readonly etag?: number
   readonly headers?: Readonly<Record<string, string | string[]>>

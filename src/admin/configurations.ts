@@ -1,6 +1,9 @@
+import { ApiError } from '../base/catalogue/api.ts'
 import { CommandError } from '../base/catalogue/command.ts'
 import type { Clock } from '../base/clock.ts'
+import { recentUse } from '../services/changes/blast/use.ts'
 import { assertFewDeletes } from '../services/changes/delete-guard.ts'
+import { type PreviewPorts, previewChange } from '../services/changes/preview.ts'
 import type { Check, ProbeOrder } from '../services/changes/types.ts'
 import {
   appliedToJson,
@@ -15,6 +18,7 @@ import type { ChangeContext } from '../services/context.ts'
 import { followers, rollBackTo, rollbackToJson } from '../services/history.ts'
 import type { ProbeRow } from '../services/probe-round.ts'
 import type { Live, Store } from '../store/types.ts'
+import { patchedSpec } from './merge-patch.ts'
 import type { ChangeAuthor, Configurations } from './ports.ts'
 import { assertKnownReferences } from './remote-references.ts'
 
@@ -23,11 +27,20 @@ export interface ConfigurationPorts {
   readonly clock: Clock
   readonly check: Check
   readonly probe: (orders: readonly ProbeOrder[]) => Promise<readonly ProbeRow[]>
+  /** The text of a configuration file of this machine; undefined if it cannot be read. */
+  readonly readFile: PreviewPorts['readFile']
   readonly signal: AbortSignal
 }
 
 /** Processes configurations on a store, in this thread. */
-export function configurationsOn({ store, clock, check, probe, signal }: ConfigurationPorts): Configurations {
+export function configurationsOn({
+  store,
+  clock,
+  check,
+  probe,
+  readFile,
+  signal,
+}: ConfigurationPorts): Configurations {
   const stored = { existing: async () => store, live: () => store.live() }
   const prepared = async (yaml: string, live: Live) =>
     plannedDocument(yaml, live, signal, tree => assertKnownReferences(tree.resources, live.resources))
@@ -46,6 +59,14 @@ export function configurationsOn({ store, clock, check, probe, signal }: Configu
       const live = await store.live()
       const { plan, radius } = await planWithImpact(await prepared(yaml, live), live, stored)
       return planDocument(plan, radius)
+    },
+    async preview({ kind, name, patch }) {
+      const live = await store.live()
+      const old = live.resources.find(resource => resource.kind === kind && resource.name === name)
+      if (!old && !patch) throw new ApiError('not_found', `There is no ${kind} ${name}.`)
+      const after = patch && patchedSpec(kind, patch)(old?.spec ?? {})
+      const wanted = { kind, name, ...(after && { after }) }
+      return previewChange(live, wanted, { use: recentUse(store), readFile })
     },
     async apply({ yaml, base, allow_deletes, skip_probe }, by) {
       const live = await store.live()

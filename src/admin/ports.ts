@@ -24,6 +24,8 @@ export interface Configurations {
   validate(yaml: string): Promise<AnswerOf<OperationOf<'validate_config'>>>
   /** @throws {ConfigurationInvalid}, {ApiError} reference_rejected; {@link CommandError} as `plan` of changes throws. */
   plan(yaml: string): Promise<AnswerOf<OperationOf<'plan_config'>>>
+  /** @throws {ApiError} invalid_request, not_found; {CommandError} still_referenced */
+  preview(body: BodyOf<OperationOf<'preview_change'>>): Promise<AnswerOf<OperationOf<'preview_change'>>>
   /** @throws what `plan` throws; {CommandError} too_many_deletes; {ProbeError}; and as `apply` of changes throws. */
   apply(
     body: BodyOf<OperationOf<'apply_config'>>,

@@ -27,7 +27,11 @@ export async function readJson(req: IncomingMessage, limitBytes: number): Promis
     throw new ApiError('unsupported_media_type', 'A compressed body is not supported.')
   }
   const scanner = new JsonScanner(MAX_DEPTH)
-  const read = await readBody(req, limitBytes, piece => scanner.push(piece))
+  let offset = 0
+  const read = await readBody(req, limitBytes, piece => {
+    offset += piece.length
+    return scanner.push(piece, offset - piece.length)
+  })
   if (!read.ok) {
     if (read.fault === 'too_large') {
       throw new ApiError('request_too_large', `The body exceeds the limit of ${limitBytes} bytes.`)

@@ -105,7 +105,9 @@ export async function serveOperation(
     ...(version !== undefined && { version }),
   } as unknown as Call<OperationId>
   const reply = await handler(call)
-  answer(res, op, reply, headers)
+  // Safe: the type of a reply follows the table.
+  if (op.answer.isStream) await sendEvents(res, reply.body as unknown as Events, headers)
+  else answer(res, op, reply, headers)
   const user = caller?.name ?? reply.user
   return { status: op.answer.status, ...(user !== undefined && { user }) }
 }
@@ -159,6 +161,31 @@ function answer(
   const all = { ...headers, ...(etag !== undefined && { etag: `"${etag}"` }), ...own }
   if (status === 204) res.writeHead(204, all).end()
   else sendJson(res, status, JSON.stringify(body), all)
+}
+
+type Events = AsyncIterable<{ readonly event: string }>
+
+/** Sends events until they end or the client disconnects (HTML, "Server-sent events"). */
+async function sendEvents(
+  res: ServerResponse,
+  events: Events,
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
+  res.writeHead(200, { ...headers, 'content-type': 'text/event-stream' })
+  for await (const data of events) {
+    if (res.destroyed) return
+    // A client that does not read gets no more until it does; the connection has a deadline for that.
+    const hasRoom = res.write(`event: ${data.event}\ndata: ${JSON.stringify(data)}\n\n`)
+    if (!hasRoom && !res.destroyed) await drained(res)
+  }
+  res.end()
+}
+
+function drained(res: ServerResponse): Promise<void> {
+  return new Promise(resolve => {
+    res.once('drain', resolve)
+    res.once('close', resolve)
+  })
 }
 
 /** An invalid name is reported like an unknown one. */

@@ -5,17 +5,20 @@ import type { ServedConnection } from '../http/connection.ts'
 import { sendJson } from '../http/json.ts'
 import { type ListenAddress, type Listener, listen } from '../http/listen.ts'
 import { rejectionOf } from '../http/rejection.ts'
+import { SharedLiveStats } from '../services/live-stats/shared-live-stats.ts'
 import { Sessions } from '../services/sessions.ts'
 import type { Store } from '../store/types.ts'
 import { ChangeRate } from './change-rate.ts'
 import { TrustedProxies } from './client-address.ts'
 import { asApiError, asRejected, PROBLEM_TYPE, problemBody, sendProblem } from './error-response.ts'
 import { EventLoopPacer } from './event-loop-pacer.ts'
+import { EventStreams } from './event-streams.ts'
 import { allHandlers } from './handlers/all.ts'
 import { Hosts } from './hosts.ts'
 import { OperationRouter } from './operation-router.ts'
-import type { Page } from './pages/page.ts'
-import { type Pages, sendPage } from './pages/pages.ts'
+import { CONSOLE_PATH, type Console } from './pages/console.ts'
+import { type Page, sendPage } from './pages/page.ts'
+import type { Pages } from './pages/pages.ts'
 import { wantsHtml, welcomePages } from './pages/welcome.ts'
 import type { UseCasePorts } from './ports.ts'
 import { type OperationPorts, serveOperation } from './serve-operation.ts'
@@ -35,6 +38,8 @@ export interface ControlPorts extends UseCasePorts {
   readonly trustedProxies: readonly string[]
   /** The documentation pages; absent: none are served. */
   readonly pages?: Pages | undefined
+  /** The web console; absent: it is switched off. */
+  readonly console?: Console | undefined
 }
 
 /** Far more than users and their scripts need. */
@@ -55,17 +60,27 @@ const HEADERS = {
 } as const
 
 /** The control plane: `/api/v1/*`, `/health`, and the pages if enabled. */
-export function startControl(address: ListenAddress, ports: ControlPorts): Promise<Listener> {
+export async function startControl(address: ListenAddress, ports: ControlPorts): Promise<Listener> {
   const { store, clock, random, hasher, log } = ports
   const sessions = new Sessions({ users: store.users, clock, random })
   const cookie = sessionCookie(ports.publicUrl)
-  const handlers = allHandlers(ports, {
+  const closing = new AbortController()
+  const live = {
+    liveStats: new SharedLiveStats(store, ports.metricsToken, ports),
+    eventStreams: new EventStreams(),
     sessions,
-    loginLimit: new LoginThrottle(clock),
-    hasher,
-    cookie,
-    clock,
-  })
+    closing: closing.signal,
+  }
+  const handlers = allHandlers(
+    { ...ports, ...live },
+    {
+      sessions,
+      loginLimit: new LoginThrottle(clock),
+      hasher,
+      cookie,
+      clock,
+    },
+  )
   const eventLoopPacer = new EventLoopPacer(PER_TURN)
   const proxies = new TrustedProxies(ports.trustedProxies)
   const parts = {
@@ -89,9 +104,12 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
     tarpit: new Tarpit(clock),
     proxies,
     hosts: new Hosts(address.host, ports.publicUrl),
-    welcome: welcomePages(ports.pages !== undefined),
+    welcome: welcomePages({
+      hasConsole: ports.console !== undefined,
+      hasDocs: ports.pages !== undefined,
+    }),
   }
-  return listen({
+  const listener = await listen({
     address,
     clock,
     log,
@@ -110,6 +128,16 @@ export function startControl(address: ListenAddress, ports: ControlPorts): Promi
       }
     },
   })
+  return {
+    url: listener.url,
+    get connections() {
+      return listener.connections
+    },
+    close(...words) {
+      closing.abort()
+      return listener.close(...words)
+    },
+  }
 }
 
 interface Parts {
@@ -138,8 +166,10 @@ async function handle(
     const rejection = rejectionOf(req)
     if (rejection) throw asRejected(rejection)
     hosts.assertKnown(req.headers.host)
-    const page = pageFor(req, ports.pages) ?? welcomeFor(req, welcome)
+    const page = pageFor(req, ports)
     if (page) sendPage(req, res, page, headers)
+    else if (leadsToConsole(req, ports)) res.writeHead(302, { ...headers, location: CONSOLE_PATH }).end()
+    else if (isReadOf(req, '/')) sendPage(req, res, welcomeFor(req, welcome), headers)
     else {
       const { id, params, query } = matchOperation(req, router)
       seen['operation'] = id
@@ -175,16 +205,29 @@ function matchOperation(req: IncomingMessage, router: OperationRouter) {
 }
 
 /** @throws {ApiError} method_not_allowed */
-function pageFor(req: IncomingMessage, pages: Pages | undefined): Page | undefined {
-  const page = pages?.get(targetOf(req).path)
+function pageFor(
+  req: IncomingMessage,
+  { pages, console }: Pick<ControlPorts, 'pages' | 'console'>,
+): Page | undefined {
+  const { path } = targetOf(req)
+  const page = console?.pageAt(path) ?? pages?.get(path)
   if (!page || req.method === 'GET' || req.method === 'HEAD') return page
   throw new ApiError('method_not_allowed', undefined, { headers: { allow: 'GET, HEAD' } })
 }
 
-/** The page at `/`, for users who open the URL that `gw serve` prints. */
-function welcomeFor(req: IncomingMessage, { html, json }: Parts['welcome']): Page | undefined {
-  if (targetOf(req).path !== '/' || (req.method !== 'GET' && req.method !== 'HEAD')) return undefined
+/** The URL that `gw serve` prints opens the console in a browser. */
+function leadsToConsole(req: IncomingMessage, { console }: Pick<ControlPorts, 'console'>): boolean {
+  if (!console) return false
+  return isReadOf(req, '/console') || (isReadOf(req, '/') && wantsHtml(req.headers.accept))
+}
+
+/** The description at `/`, for programs, and for browsers without a console. */
+function welcomeFor(req: IncomingMessage, { html, json }: Parts['welcome']): Page {
   return wantsHtml(req.headers.accept) ? html : json
+}
+
+function isReadOf(req: IncomingMessage, path: string): boolean {
+  return targetOf(req).path === path && (req.method === 'GET' || req.method === 'HEAD')
 }
 
 /** The raw path, and the query with its question mark. */

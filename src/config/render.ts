@@ -32,13 +32,13 @@ export function render(set: string, resources: readonly Resource[]): string {
   const inline = bindingsByPublication(resources)
   const own = new Set(resources.flatMap(({ kind, name }) => (kind === 'publication' ? [name] : [])))
   for (const { kind, spec } of resources) {
-    if (kind === 'settings') root.set('settings', withoutDefaults(kind, spec))
+    if (kind === 'settings') root.set('settings', declaredFields(kind, spec))
   }
   for (const [kind, section] of SECTIONS) {
     const named = new Map<string, Fields>()
     for (const resource of resources) {
       if (resource.kind !== kind) continue
-      const fields = withoutDefaults(kind, resource.spec)
+      const fields = declaredFields(kind, resource.spec)
       const bindings = kind === 'publication' ? inline.get(resource.name) : undefined
       named.set(resource.name, bindings ? { ...fields, bindings: bindings.map(withoutPublication) } : fields)
     }
@@ -56,13 +56,13 @@ function bindingsByPublication(resources: readonly Resource[]): Map<string, Fiel
     // The name of a binding is its publication, a space, and its endpoint (`bindingName`).
     const publication = name.slice(0, name.indexOf(' '))
     const bindings = inline.get(publication) ?? []
-    bindings.push(withoutDefaults(kind, spec))
+    bindings.push(declaredFields(kind, spec))
     inline.set(publication, bindings)
   }
   return inline
 }
 
-function withoutPublication(binding: Fields): Fields {
+export function withoutPublication(binding: Fields): Fields {
   return Object.fromEntries(Object.entries(binding).filter(([field]) => field !== 'publication'))
 }
 
@@ -76,7 +76,8 @@ const REQUIRED: Record<Kind, readonly string[]> = {
   key: ['kind', 'tenant'],
 }
 
-function withoutDefaults(kind: Kind, spec: CanonicalSpec): Fields {
+/** The fields as a file has them: without those that have their default. */
+export function declaredFields(kind: Kind, spec: CanonicalSpec): Fields {
   const required = Object.fromEntries(
     REQUIRED[kind].flatMap(field => {
       const value = spec[field]
@@ -98,8 +99,9 @@ function differing(spec: CanonicalSpec, defaults: CanonicalSpec, omit: readonly 
   return kept
 }
 
-function write(root: ReadonlyMap<string, unknown>): string {
-  const document = new Document(root, { version: '1.2', schema: 'core', aliasDuplicateObjects: false })
+/** A value as YAML, in the style of this project. */
+export function write(value: unknown): string {
+  const document = new Document(value, { version: '1.2', schema: 'core', aliasDuplicateObjects: false })
   visit(document, {
     Scalar(at, node) {
       if (typeof node.value !== 'string') return

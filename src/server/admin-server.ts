@@ -1,3 +1,4 @@
+import { readConsole } from '../admin/pages/console.ts'
 import { readPages } from '../admin/pages/pages.ts'
 import { startControl } from '../admin/server.ts'
 import type { Clock } from '../base/clock.ts'
@@ -34,6 +35,8 @@ export interface ControlPlanePorts {
   readonly trustedProxies: readonly string[]
   /** The version of gw, for the API document. */
   readonly version: string
+  /** Whether the web console is served. */
+  readonly hasConsole: boolean
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly cwd: string
   readonly clock: Clock
@@ -74,6 +77,7 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
     const listener = await startControl(address, {
       ...ports,
       ...(environment['SERVICE_DOCS_ENABLED'] === 'true' && { pages: await readPages(ports.version) }),
+      ...(ports.hasConsole && { console: await readConsole() }),
       store,
       hasher,
       check: wouldServe(ended.signal),

@@ -199,6 +199,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         publicUrl: options.controlUrl,
         trustedProxies: options.trustedProxies ?? [],
         version: options.version ?? '',
+        hasConsole: options.noConsole !== true,
         health: healthNow,
         endpoints: () => (gateway ? upstreams.health.report() : []),
         view: () => {

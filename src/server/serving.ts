@@ -15,6 +15,8 @@ export interface ServeOptions {
   readonly control?: ListenAddress
   /** The URL of the control plane for browsers if a proxy in front terminates TLS. */
   readonly controlUrl?: URL
+  /** The web console is not served. */
+  readonly noConsole?: true
   /** Addresses and networks of proxies in front of the control plane whose forwarding headers are trusted. */
   readonly trustedProxies?: readonly string[]
   /** The version of gw in reports. */

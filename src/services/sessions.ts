@@ -7,6 +7,7 @@ import { iso } from '../base/iso.ts'
 import type { PasswordHasher } from '../base/password.ts'
 import type { Random } from '../base/random.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
+import { operationsOf } from '../schema/api/permissions.ts'
 import type { AnswerOf } from '../schema/api/types.ts'
 import { type Carrier, userName } from '../schema/user.ts'
 import type { NewSession, OpenSession, StoredToken, UserStore } from '../store/users/types.ts'
@@ -112,13 +113,14 @@ export async function logIn(
 }
 
 export function showSession(session: LiveSession): SessionShown {
-  const { user, carrier, createdAtMs, idleExpiresAtMs, expiresAtMs, csrfToken } = session
+  const { user, token, carrier, createdAtMs, idleExpiresAtMs, expiresAtMs, csrfToken } = session
   return {
     user: {
       name: user.name,
       role: user.role,
       ...(user.tenant !== undefined && { tenant: user.tenant }),
     },
+    may: [...operationsOf(user.role, token?.scope)],
     carrier,
     ...(carrier === 'cookie' && { csrf_token: csrfToken }),
     created_at: iso(createdAtMs),
@@ -273,6 +275,13 @@ export class Sessions {
     return liveSession({ ...found, usedAtMs: nowMs }, token, digest)
   }
 
+  /** Whether a session is still valid. Does not count as a use of it. */
+  async isLive({ digest, token }: Pick<LiveSession, 'digest' | 'token'>): Promise<boolean> {
+    if (token) return (await this.#users.usedToken(digest)) !== undefined
+    const found = await this.#users.session(digest)
+    return found !== undefined && this.#clock.nowMs() < endOf(found)
+  }
+
   /** A personal access token as a session with its rights. */
   async #findToken(text: string): Promise<LiveSession | undefined> {
     const digest = keyDigest(text)
@@ -303,13 +312,18 @@ export class Sessions {
   }
 }
 
+/** The earlier one of the two ends of a session. */
+function endOf({ createdAtMs, usedAtMs }: OpenSession): number {
+  return Math.min(usedAtMs + IDLE_MS, createdAtMs + ABSOLUTE_MS)
+}
+
 function liveSession(session: OpenSession, token: string, digest: string): LiveSession {
   const expiresAtMs = session.createdAtMs + ABSOLUTE_MS
   return {
     ...session,
     digest,
     expiresAtMs,
-    idleExpiresAtMs: Math.min(session.usedAtMs + IDLE_MS, expiresAtMs),
+    idleExpiresAtMs: endOf(session),
     csrfToken: createHmac('sha256', token).update('csrf').digest('base64url'),
   }
 }

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { rawClient } from '../gateway/raw-client.ts'
@@ -23,6 +25,23 @@ function post(
 }
 
 const told = ({ status, body }: Answered) => [status, body.code, body.errors?.[0]]
+
+test('a body in pieces is the same as in one, with objects in it', async () => {
+  const text = '{"name":"in-pieces","limits":{"rpm":5}}'
+  for (let cut = 1; cut < text.length; cut += 7) {
+    const sent = request(`${control.url}/api/v1/tenants`, {
+      method: 'POST',
+      headers: { ...as.headers, ...JSON_TYPE, 'content-length': text.length },
+    })
+    const answer = once(sent, 'response')
+    sent.write(text.slice(0, cut))
+    // Until it has left: the rest would travel with it.
+    await new Promise(resolve => setTimeout(resolve, 10))
+    sent.end(text.slice(cut))
+    const [{ statusCode }] = (await answer) as [IncomingMessage]
+    expect([cut, statusCode]).toEqual([cut, cut === 1 ? 201 : 409])
+  }
+})
 
 describe('a body', () => {
   test.each([

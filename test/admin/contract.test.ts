@@ -103,11 +103,14 @@ test('every operation answers as the document says, in success', async () => {
   await call('apply_config', { body: { yaml, base: plan.body['base'] } })
   const history = await call('list_revisions', { query: { limit: '2' } })
   await call('list_revisions', { query: { cursor: history.body.next_cursor ?? '' } })
+  await call('preview_change', { body: { kind: 'tenant', name: 'umbrella', patch: { limits: { rpm: 1 } } } })
   await call('roll_back', { body: { revision: plan.body['base'] } })
 
   await call('get_maintenance')
   await call('set_maintenance', { body: { enabled: true, message: 'soon' } })
   await call('get_status')
+  await call('get_pulse')
+  await call('watch_events', { query: { limit: '2' } })
   await call('explain', { query: { key: 'app', model: 'e5:latest' } })
   await call('explain_secret', { body: { secret: 'gw_nobodys' } })
 

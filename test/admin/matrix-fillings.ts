@@ -172,6 +172,7 @@ export const FILLINGS: Readonly<Record<OperationId, Fill>> = {
 
   validate_config: async ({ fresh }) => ({ body: { yaml: yaml(fresh('set')) } }),
   plan_config: async ({ fresh }) => ({ body: { yaml: yaml(fresh('set')) } }),
+  preview_change: async ({ fresh }) => ({ body: { kind: 'tenant', name: fresh('tenant'), patch: {} } }),
   apply_config: async world => {
     const source = yaml(world.fresh('set'))
     const plan = await world.prepare('plan_config', { body: { yaml: source } })
@@ -187,6 +188,8 @@ export const FILLINGS: Readonly<Record<OperationId, Fill>> = {
   set_maintenance: async () => ({ body: { enabled: true } }),
 
   get_status: nothing,
+  get_pulse: nothing,
+  watch_events: async () => ({ query: { limit: '1' } }),
   explain: async () => ({ query: { model: 'chat' } }),
   explain_secret: async () => ({ body: { secret: 'nobody’s secret' } }),
   list_audit: nothing,

@@ -144,6 +144,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
         store,
         clock,
         check: lent.check,
+        readFile: async () => undefined,
         signal: new AbortController().signal,
         probe: async orders => (await Promise.all(orders.map(order => lent.probe(order, {})))).flat(),
       }),

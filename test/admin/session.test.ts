@@ -8,6 +8,7 @@ import { LoginThrottle } from '../../src/admin/session/login-throttle.ts'
 import { keyDigest } from '../../src/base/api-key.ts'
 import { type Derivation, PasswordHasher } from '../../src/base/password.ts'
 import { systemRandom } from '../../src/base/random.ts'
+import { operationsOf } from '../../src/schema/api/permissions.ts'
 import { Sessions } from '../../src/services/sessions.ts'
 import { controlScene, PASSWORD, type SceneOptions } from './scene.ts'
 
@@ -28,6 +29,7 @@ describe('a log-in', () => {
       201,
       {
         user: { name: 'ada', role: 'admin' },
+        may: operationsOf('admin'),
         carrier: 'bearer',
         token: expect.stringMatching(/^gws_[\w-]{43}$/),
         created_at: new Date(nowMs).toISOString(),

@@ -251,6 +251,9 @@ const WITHOUT_COMMAND: Partial<Record<OperationId, string>> = {
   update_key: 'on the command line the policy of a key is in a file, or given at its creation',
   list_calls: '`gw logs` prints JSON Lines of the same documents: see below',
   list_audit: 'only over REST',
+  preview_change: 'on the command line the change is in a file: `gw diff`',
+  get_pulse: '`gw top --format json` prints a line of the same document for each sample',
+  watch_events: 'only over REST; `gw top` and `gw logs --follow` watch on the command line',
 }
 
 let scene: ControlScene

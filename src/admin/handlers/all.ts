@@ -4,7 +4,7 @@ import { bindingHandlers } from './bindings.ts'
 import { configHandlers } from './config.ts'
 import { endpointHandlers } from './endpoints.ts'
 import { keyHandlers } from './keys.ts'
-import { operatingHandlers } from './operating.ts'
+import { type LivePorts, operatingHandlers } from './operating.ts'
 import { publicationHandlers } from './publications.ts'
 import { type SessionPorts, sessionHandlers } from './session.ts'
 import { tenantHandlers } from './tenants.ts'
@@ -15,7 +15,7 @@ import { walletHandlers } from './wallet.ts'
 import { whyHandlers } from './why.ts'
 
 /** All handlers; a missing one does not compile. */
-export function allHandlers(ports: UseCasePorts, sessions: SessionPorts): Handlers {
+export function allHandlers(ports: UseCasePorts & LivePorts, sessions: SessionPorts): Handlers {
   return {
     ...sessionHandlers(sessions),
     ...userHandlers,

@@ -2,7 +2,13 @@ import { listRevisions } from '../../services/history.ts'
 import type { HandlersOf } from '../call.ts'
 import type { UseCasePorts } from '../ports.ts'
 
-type Ids = 'validate_config' | 'plan_config' | 'apply_config' | 'list_revisions' | 'roll_back'
+type Ids =
+  | 'validate_config'
+  | 'plan_config'
+  | 'preview_change'
+  | 'apply_config'
+  | 'list_revisions'
+  | 'roll_back'
 
 export function configHandlers({ configurations }: Pick<UseCasePorts, 'configurations'>): HandlersOf<Ids> {
   return {
@@ -11,6 +17,9 @@ export function configHandlers({ configurations }: Pick<UseCasePorts, 'configura
     },
     async plan_config({ body }) {
       return { body: await configurations.plan(body.yaml) }
+    },
+    async preview_change({ body }) {
+      return { body: await configurations.preview(body) }
     },
     async apply_config({ body, caller: { authority }, context: { actor } }) {
       return { body: await configurations.apply(body, { actor, authority }) }

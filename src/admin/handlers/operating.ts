@@ -1,12 +1,31 @@
 import { listAudit } from '../../services/audit.ts'
+import { watchEvents } from '../../services/events.ts'
+import type { SharedLiveStats } from '../../services/live-stats/shared-live-stats.ts'
 import { setMaintenance, showMaintenance } from '../../services/maintenance.ts'
+import type { Sessions } from '../../services/sessions.ts'
 import { showStatus } from '../../services/status.ts'
 import type { HandlersOf } from '../call.ts'
+import type { EventStreams } from '../event-streams.ts'
 import type { UseCasePorts } from '../ports.ts'
 
-type Ids = 'get_maintenance' | 'set_maintenance' | 'get_status' | 'list_audit'
+type Ids = 'get_maintenance' | 'set_maintenance' | 'get_status' | 'get_pulse' | 'watch_events' | 'list_audit'
 
-export function operatingHandlers({ metricsToken }: Pick<UseCasePorts, 'metricsToken'>): HandlersOf<Ids> {
+/** The ports of live views. */
+export interface LivePorts {
+  readonly liveStats: SharedLiveStats
+  readonly eventStreams: EventStreams
+  readonly sessions: Pick<Sessions, 'isLive'>
+  /** Aborted when the server closes. */
+  readonly closing: AbortSignal
+}
+
+export function operatingHandlers({
+  metricsToken,
+  liveStats,
+  eventStreams,
+  sessions,
+  closing,
+}: Pick<UseCasePorts, 'metricsToken'> & LivePorts): HandlersOf<Ids> {
   return {
     async get_maintenance({ context }) {
       return { body: await showMaintenance(context) }
@@ -17,8 +36,27 @@ export function operatingHandlers({ metricsToken }: Pick<UseCasePorts, 'metricsT
     async get_status({ context }) {
       return { body: await showStatus(context, metricsToken) }
     },
+    async get_pulse() {
+      return { body: await liveStats.latest() }
+    },
+    async watch_events({ query: { limit }, caller: { session }, context }) {
+      const isLive = () => sessions.isLive(session)
+      const events = eventStreams.counted(
+        session.digest,
+        watchEvents(context, { liveStats, isLive, closing }),
+      )
+      return { body: limit === undefined ? events : first(limit, events) }
+    },
     async list_audit({ query, context }) {
       return { body: await listAudit(context, query) }
     },
+  }
+}
+
+async function* first<Event>(count: number, events: AsyncIterable<Event>): AsyncGenerator<Event> {
+  let seen = 0
+  for await (const event of events) {
+    yield event
+    if (++seen === count) return
   }
 }

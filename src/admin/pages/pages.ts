@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 import { openApi } from '../../schema/api/openapi.ts'
 import { type Page, page } from './page.ts'
@@ -17,17 +16,19 @@ const STYLE = 'text/css; charset=utf-8'
  * All content comes from this server. Both pages set inline styles, and Redoc searches in a worker made from its own
  * text; neither allows scripts from elsewhere.
  */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self' 'unsafe-inline'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  'worker-src blob:',
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+const POLICY = {
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    'worker-src blob:',
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+}
 
 /**
  * Reads all files of the pages once, so that an upgrade on disk does not change a running server.
@@ -43,44 +44,16 @@ export async function readPages(version: string): Promise<Pages> {
     readFile(resolve('#pages/redoc.standalone.js'), 'utf8'),
   ])
   return new Map([
-    ['/openapi.json', page('application/json', JSON.stringify(openApi(version)))],
-    ['/docs', page(HTML, SWAGGER_HTML)],
-    ['/docs/start.js', page(SCRIPT, SWAGGER_START)],
-    ['/docs/style.css', page(STYLE, SWAGGER_STYLE)],
-    ['/docs/swagger-ui.css', page(STYLE, swaggerStyle)],
-    ['/docs/swagger-ui-bundle.js', page(SCRIPT, swaggerScript)],
-    ['/docs/icon.png', page('image/png', icon)],
-    ['/redoc', page(HTML, REDOC_HTML)],
-    ['/redoc/start.js', page(SCRIPT, REDOC_START)],
+    ['/openapi.json', page('application/json', JSON.stringify(openApi(version)), POLICY)],
+    ['/docs', page(HTML, SWAGGER_HTML, POLICY)],
+    ['/docs/start.js', page(SCRIPT, SWAGGER_START, POLICY)],
+    ['/docs/style.css', page(STYLE, SWAGGER_STYLE, POLICY)],
+    ['/docs/swagger-ui.css', page(STYLE, swaggerStyle, POLICY)],
+    ['/docs/swagger-ui-bundle.js', page(SCRIPT, swaggerScript, POLICY)],
+    ['/docs/icon.png', page('image/png', icon, POLICY)],
+    ['/redoc', page(HTML, REDOC_HTML, POLICY)],
+    ['/redoc/start.js', page(SCRIPT, REDOC_START, POLICY)],
     // Redoc would load a logo from its vendor; the replacement shows none.
-    ['/redoc/redoc.standalone.js', page(SCRIPT, redocScript.replaceAll(REDOC_LOGO, 'data:,'))],
+    ['/redoc/redoc.standalone.js', page(SCRIPT, redocScript.replaceAll(REDOC_LOGO, 'data:,'), POLICY)],
   ])
-}
-
-/** Answers GET and HEAD with the page, or with 304. */
-export function sendPage(
-  req: IncomingMessage,
-  res: ServerResponse,
-  { contentType, bytes, etag }: Page,
-  headers: Readonly<Record<string, string>>,
-): void {
-  const own = {
-    ...headers,
-    'content-security-policy': POLICY,
-    // Cached, but always revalidated: after an upgrade the old pages must not be shown.
-    'cache-control': 'no-cache',
-    etag,
-  }
-  if (matchesEtag(req.headers['if-none-match'], etag)) {
-    res.writeHead(304, own).end()
-    return
-  }
-  res.writeHead(200, { ...own, 'content-type': contentType, 'content-length': bytes.length })
-  res.end(req.method === 'HEAD' ? undefined : bytes)
-}
-
-/** RFC 9110 §13.1.2: a weak comparison, because proxies weaken the tags of compressed bodies. */
-function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
-  const known = ifNoneMatch?.split(',').map(each => each.trim().replace(/^W\//, '')) ?? []
-  return known.includes(etag) || known.includes('*')
 }

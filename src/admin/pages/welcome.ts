@@ -1,8 +1,18 @@
 import { type Page, page } from './page.ts'
 
+/** It loads nothing. */
+const POLICY = { 'content-security-policy': "default-src 'none'; base-uri 'none'; frame-ancestors 'none'" }
+
 /** The page at `/`: a description of the control plane, with links. */
-export function welcomePages(hasDocs: boolean): { readonly html: Page; readonly json: Page } {
+export function welcomePages({
+  hasConsole,
+  hasDocs,
+}: {
+  readonly hasConsole: boolean
+  readonly hasDocs: boolean
+}): { readonly html: Page; readonly json: Page } {
   const links = {
+    ...(hasConsole && { console: '/console/' }),
     health: '/health',
     api: '/api/v1',
     ...(hasDocs && { openapi: '/openapi.json', docs: '/docs', redoc: '/redoc' }),
@@ -16,8 +26,8 @@ export function welcomePages(hasDocs: boolean): { readonly html: Page; readonly 
     ...(!hasDocs && { documents: 'SERVICE_DOCS_ENABLED=true in the environment of `gw serve` adds /docs.' }),
   }
   return {
-    html: page('text/html; charset=utf-8', html(Object.values(links), hasDocs)),
-    json: page('application/json', `${JSON.stringify(about, null, 2)}\n`),
+    html: page('text/html; charset=utf-8', html(Object.values(links), hasDocs), POLICY),
+    json: page('application/json', `${JSON.stringify(about, null, 2)}\n`, POLICY),
   }
 }
 

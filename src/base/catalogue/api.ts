@@ -166,6 +166,11 @@ export const API_FAULTS = {
     title: 'Too many changes by the users of this tenant.',
     hint: 'Wait for the time in `retry-after`; nothing was changed.',
   },
+  too_many_streams: {
+    status: 429,
+    title: 'This session has four event streams already.',
+    hint: 'Close one of them first.',
+  },
   header_too_large: {
     status: 431,
     title: 'Too many header lines, or too many bytes of them.',

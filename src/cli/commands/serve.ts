@@ -23,6 +23,7 @@ interface Options {
   readonly controlListen: string
   readonly controlUrl?: URL
   readonly trustedProxies?: readonly string[]
+  readonly console: boolean
   readonly gatewayOnly?: true
   readonly controlOnly?: true
   readonly drain: string
@@ -74,6 +75,7 @@ export function serveCommand(bind: BindHandler): Command {
       'proxies in front of the control plane that report client addresses: 10.0.0.0/8,::1',
       parseProxies,
     )
+    .option('--no-console', 'do not serve the web console')
     .option('--watch', 'apply -c on each save')
     .option('--gateway-only', 'no control plane in this process')
     .option('--control-only', 'no gateway in this process')
@@ -140,6 +142,7 @@ async function serveUntilSignal(
     uploads: await uploadsOf(session, options),
     ...(!options.controlOnly && { gateway: parseListen(options.listen) }),
     ...(!options.gatewayOnly && { control: parseListen(options.controlListen) }),
+    ...(!options.console && { noConsole: true }),
     ...(options.controlUrl && { controlUrl: options.controlUrl }),
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     ...(token !== undefined && { metrics: { token, version: gwVersion() } }),

@@ -46,14 +46,66 @@ const plan = z
         action: z.enum(['create', 'update', 'delete']),
         kind: z.string(),
         name: z.string(),
-        fields: z.array(z.looseObject({ path: z.string(), type: z.enum(['value', 'list', 'secret']) })),
+        fields: z.array(
+          z.looseObject({
+            path: z.string(),
+            type: z.enum(['value', 'list', 'secret']),
+            before: z.json().optional(),
+            after: z.json().optional(),
+            added: z.array(z.json()).optional(),
+            removed: z.array(z.json()).optional(),
+          }),
+        ),
       }),
     ),
-    warnings: z.array(z.looseObject({ code: z.string(), message: z.string() })),
+    warnings: z.array(
+      z.looseObject({ code: z.string(), kind: z.string(), name: z.string(), message: z.string() }),
+    ),
     blast_radius: z
       .looseObject({
         breaks_keys: z.int().describe('Keys that lose a model, or are deleted.'),
         in_use_goes_away: z.int().describe('Deleted resources that were used in the last 24 hours.'),
+        access: z.array(
+          z.looseObject({
+            keys: z.array(z.string()),
+            loses: z.array(z.string()),
+            gains: z.array(z.string()),
+            loses_all: z.boolean().describe('They may call no model any more.'),
+          }),
+        ),
+        unserved: z.array(z.string()).describe('Publications that lose their last usable endpoint.'),
+        paths: z.array(z.looseObject({ publication: z.string(), loses: z.array(z.string()) })),
+        prices: z.array(
+          z.looseObject({
+            publication: z.string(),
+            part: z.string(),
+            before: z.string().nullable(),
+            after: z.string().nullable(),
+            percent: z.number().optional(),
+          }),
+        ),
+        limits: z
+          .array(
+            z.looseObject({
+              kind: z.string(),
+              name: z.string(),
+              limit: z.string(),
+              before: z.union([z.string(), z.number()]).nullable(),
+              after: z.union([z.string(), z.number()]),
+              used: z.union([z.string(), z.number()]),
+            }),
+          )
+          .describe('Lowered limits that would reject the recent use.'),
+        goes_away: z.array(
+          z.looseObject({
+            kind: z.string(),
+            name: z.string(),
+            how: z.enum(['deleted', 'disabled']),
+            last_24h: z.looseObject({ requests: z.int(), tokens: z.int(), cost: z.string() }),
+            last_used_at: time.nullable(),
+          }),
+        ),
+        currency: z.string(),
       })
       .optional()
       .describe('The effect on clients.'),
@@ -67,6 +119,39 @@ const outcome = {
   plan,
   served_by: z.int().optional().describe('The gateways that serve the revision; only on the command line.'),
 }
+
+const KINDS = ['endpoint', 'publication', 'binding', 'tenant', 'key'] as const
+
+const change = z
+  .strictObject({
+    kind: z.enum(KINDS),
+    name: z.string().max(512).describe('Of a binding: its publication, a space, and its endpoint.'),
+    patch: z
+      .record(z.string(), z.json())
+      .optional()
+      .describe(
+        'A JSON merge patch, or the fields of a new resource. Absent: the resource is deleted. Without `upstream_key`.',
+      ),
+  })
+  .meta({ id: 'wanted_change' })
+
+const preview = z
+  .strictObject({
+    plan,
+    owner: z.enum(['config', 'cli', 'rest']).optional().describe('The present owner; absent for a new one.'),
+    set: z.string().optional().describe('Only for `config`: the set of files.'),
+    file: z.string().optional().describe('Only for `config`: the file that declares the resource.'),
+    line: z.int().optional(),
+    patch: z
+      .string()
+      .optional()
+      .describe('Only for `config`: a unified diff that makes the change in the file.'),
+    patches_file: z
+      .boolean()
+      .optional()
+      .describe('False: the file is not on this machine, and the diff shows the resource alone.'),
+  })
+  .meta({ id: 'change_preview', description: 'The effect of a change of one resource.' })
 
 const followedFiles = z
   .strictObject({
@@ -122,6 +207,18 @@ export const configOperations = {
     body: source,
     answer: { status: 200, description: 'The plan.', schema: plan },
     errors: ['configuration_invalid', 'reference_rejected', 'managed_by_config', 'in_use'],
+    isReadOnly: true,
+  },
+  preview_change: {
+    method: 'POST',
+    path: '/config/patch',
+    tag: 'config',
+    summary: 'Preview the change of one resource',
+    description:
+      'The plan and the blast radius of a change to a resource of any owner; nothing is changed. For a resource of configuration files also the diff that makes the change there.',
+    body: change,
+    answer: { status: 200, description: 'The preview.', schema: preview },
+    errors: ['not_found', 'in_use'],
     isReadOnly: true,
   },
   apply_config: {

@@ -58,6 +58,7 @@ const EXAMPLES = {
 
   validate_config: { yaml: YAML },
   plan_config: { yaml: YAML },
+  preview_change: { kind: 'key', name: 'acme-search', patch: { limits: { rpm: 30 } } },
   apply_config: { yaml: YAML, base: 1, skip_probe: true },
   roll_back: { revision: 1 },
 

@@ -4,7 +4,7 @@ import type { JsonSchema } from '../publish.ts'
 import { exampleOf } from './examples.ts'
 import { GROUPS, INTRODUCTION, TITLES } from './introduction.ts'
 import { API_PREFIX, OPERATION_IDS, type OperationId, operation } from './operations.ts'
-import { isCounted, permission } from './permissions.ts'
+import { isCounted, permission, rolesOf } from './permissions.ts'
 import { problem } from './shapes.ts'
 import { type Operation, TAGS, type Tag } from './types.ts'
 
@@ -71,6 +71,7 @@ function describeOperation(id: OperationId, schemas: Schemas): JsonSchema {
     tags: [op.tag],
     summary: op.summary,
     ...(op.description !== undefined && { description: op.description }),
+    'x-roles': rolesOf(id),
     ...(permission(id) === 'anyone' && { security: [] }),
     ...(parameters(op, schemas).length > 0 && { parameters: parameters(op, schemas) }),
     ...(body && {
@@ -88,7 +89,13 @@ function describeOperation(id: OperationId, schemas: Schemas): JsonSchema {
             etag: { description: 'Send it as `if-match` with a change.', schema: { type: 'string' } },
           }),
         },
-        ...(answer.schema && { content: { 'application/json': { schema: schemas.of(answer.schema) } } }),
+        ...(answer.schema && {
+          content: {
+            [answer.isStream ? 'text/event-stream' : 'application/json']: {
+              schema: schemas.of(answer.schema),
+            },
+          },
+        }),
       },
       ...failures(id),
     },

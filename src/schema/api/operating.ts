@@ -20,20 +20,90 @@ const gateway = z
   })
   .meta({ id: 'gateway', description: 'A gateway that serves the store.' })
 
+const flow = {
+  requests_per_second: z.number(),
+  tokens_per_second: z.number(),
+  p50_ms: z.number().nullable().describe('From the first byte of a request to the last of its answer.'),
+  p95_ms: z.number().nullable(),
+  failed: z.number().describe('The share of attempts or calls that were not answered, 0 to 1.'),
+  results: z.record(z.string(), z.number()).describe('Attempts by result; empty without METRICS_TOKEN.'),
+}
+
+const endpointState = {
+  name: z.string(),
+  state: z.enum(['healthy', 'unhealthy', 'disabled', 'unknown']),
+  since: time.nullable(),
+  reason: z.string().nullable().describe('The reason, if it is unhealthy.'),
+}
+
+const liveStats = z
+  .strictObject({
+    at: time,
+    seconds: z.number().describe('The span of the rates, which cover nothing before it.'),
+    store_revision: z.int().nullable().describe('The newest revision of the store.'),
+    total: z.strictObject({
+      requests_per_second: z.number(),
+      tokens_per_second: z.number(),
+      in_flight: z.int().describe('Requests in flight, streams included.'),
+      rejected_per_second: z.number().nullable().describe('Null without METRICS_TOKEN.'),
+    }),
+    gateways: z.array(gateway),
+    endpoints: z.array(z.strictObject({ ...endpointState, ...flow })),
+    unanswered: z.int().describe('Enabled endpoints that have neither answered nor failed yet.'),
+    models: z.array(z.strictObject({ name: z.string(), ...flow })),
+    rejections: z
+      .array(
+        z.strictObject({
+          reason: z.string().describe('An error code.'),
+          per_second: z.number(),
+          total: z.number().describe('Since the start of the gateway.'),
+        }),
+      )
+      .nullable()
+      .describe('Null without METRICS_TOKEN.'),
+    keys: z
+      .array(
+        z.strictObject({
+          name: z.string(),
+          tenant: z.string().nullable(),
+          requests_per_second: z.number(),
+          tokens_per_second: z.number(),
+          limits: z.array(
+            z.strictObject({
+              limit: z.string().describe('`budget/month`, `quota`, `rpm`, `tpm`.'),
+              used: z.string(),
+              of: z.string(),
+              share: z.number().describe('1 means fully used.'),
+            }),
+          ),
+        }),
+      )
+      .describe('Nearest to a limit first.'),
+    notes: z.array(z.string()).describe('Sources that could not be read, and what would help.'),
+  })
+  .meta({ id: 'live_stats', description: 'The activity of the gateways in a span of time.' })
+
+const event = z
+  .discriminatedUnion('event', [
+    z.strictObject({ event: z.literal('status'), revision: z.int() }),
+    z.strictObject({
+      event: z.literal('changed'),
+      revision: z.int(),
+      changes: z
+        .array(z.strictObject({ action: z.string(), target: z.string().optional() }))
+        .describe('As in the audit log; empty if it has no line of the change yet.'),
+    }),
+    z.strictObject({ event: z.literal('live_stats'), live_stats: liveStats }),
+  ])
+  .meta({ id: 'event', description: 'The data of one event.' })
+
 const status = z
   .strictObject({
     at: time,
     store_revision: z.int().nullable().describe('The newest revision of the store.'),
     problems: z.array(z.string()).describe('In sentences; empty if all is well.'),
     gateways: z.array(gateway),
-    endpoints: z.array(
-      z.strictObject({
-        name: z.string(),
-        state: z.enum(['healthy', 'unhealthy', 'disabled', 'unknown']),
-        since: time.nullable(),
-        reason: z.string().nullable().describe('The reason, if it is unhealthy.'),
-      }),
-    ),
+    endpoints: z.array(z.strictObject(endpointState)),
     unanswered: z.int().describe('Enabled endpoints that have neither answered nor failed yet.'),
     revision: z
       .strictObject({
@@ -127,6 +197,33 @@ export const statusOperations = {
     summary: 'Show the status',
     description: 'Of all gateways that serve the store. The status of this process alone is at `/health`.',
     answer: { status: 200, description: 'The status.', schema: status },
+  },
+  get_pulse: {
+    method: 'GET',
+    path: '/pulse',
+    tag: 'status',
+    summary: 'Show live rates',
+    description:
+      'What `gw top` shows: rates since the last sample, endpoints, models, and the 50 keys that are nearest to a limit. Samples are shared, and made only while they are asked for: after a while without questions the first one has no rates.',
+    answer: { status: 200, description: 'The live statistics.', schema: liveStats },
+  },
+  watch_events: {
+    method: 'GET',
+    path: '/events',
+    tag: 'status',
+    summary: 'Watch changes and live rates',
+    description:
+      'Server-sent events: `status` at the start, `changed` within a second after each change, and `live_stats` every two seconds. Ends with the session. A session has at most four such streams.',
+    query: z.strictObject({
+      limit: z.int().min(1).optional().describe('The stream ends after this many events.'),
+    }),
+    answer: {
+      status: 200,
+      description: 'Events; the `data` of each is one JSON object.',
+      schema: event,
+      isStream: true,
+    },
+    errors: ['too_many_streams'],
   },
 } as const satisfies Record<string, Operation>
 

@@ -1,5 +1,6 @@
-import type { Role } from '../user.ts'
-import { type OperationId, operation } from './operations.ts'
+import type { TokenScope } from '../token.ts'
+import { ROLES, type Role } from '../user.ts'
+import { OPERATION_IDS, type OperationId, operation } from './operations.ts'
 
 /** `all`: every resource · `own`: resources of the tenant of the session; anything else is a 404. */
 export type Scope = 'all' | 'own'
@@ -82,6 +83,7 @@ export const PERMISSIONS = {
 
   validate_config: ADMIN,
   plan_config: ADMIN,
+  preview_change: ADMIN,
   apply_config: ADMIN,
   list_revisions: ADMIN,
   roll_back: ADMIN,
@@ -90,6 +92,8 @@ export const PERMISSIONS = {
   set_maintenance: ADMIN,
 
   get_status: ADMIN,
+  get_pulse: ADMIN,
+  watch_events: ADMIN,
   explain: ADMIN,
   explain_secret: ADMIN,
   list_audit: ADMIN,
@@ -98,6 +102,25 @@ export const PERMISSIONS = {
 /** The permission of an operation with the general type. */
 export function permission(id: OperationId): Permission {
   return PERMISSIONS[id]
+}
+
+/** The roles that may call an operation; empty: anyone may, without a session. */
+export function rolesOf(id: OperationId): readonly Role[] {
+  const allowed = permission(id)
+  return allowed === 'anyone' ? [] : ROLES.filter(role => allowed[role] !== undefined)
+}
+
+/** Whether a personal access token may call an operation that its user may call. */
+export function isOpenToToken(id: OperationId, scope: TokenScope): boolean {
+  const { method, isReadOnly, needsSession } = operation(id)
+  return !needsSession && (scope === 'write' || method === 'GET' || isReadOnly === true)
+}
+
+/** The operations of a session of this role. @param scope of a personal access token. */
+export function operationsOf(role: Role, scope?: TokenScope): readonly OperationId[] {
+  return OPERATION_IDS.filter(
+    id => rolesOf(id).includes(role) && (scope === undefined || isOpenToToken(id, scope)),
+  )
 }
 
 /** Whether the rate of the operation is limited for tenants: changes of tenants, except log-ins and log-outs. */

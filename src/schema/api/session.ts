@@ -10,6 +10,7 @@ const session = z
       role: z.enum(ROLES),
       tenant: z.string().optional().describe('Only for the role `tenant`.'),
     }),
+    may: z.array(z.string()).describe('The ids of the operations that this session may call.'),
     carrier: z.enum(CARRIERS),
     csrf_token: z
       .string()

@@ -30,6 +30,8 @@ export interface Answer {
   readonly schema?: z.ZodType
   /** The answer carries an `etag` for `if-match`. */
   readonly etag?: true
+  /** Server-sent events, each of this schema. */
+  readonly isStream?: true
 }
 
 /**

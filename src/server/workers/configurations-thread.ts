@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { configurationsOn } from '../../admin/configurations.ts'
 import { asApiError } from '../../admin/error-response.ts'
@@ -18,6 +20,7 @@ let working: Promise<unknown> = Promise.resolve()
 callsOver<object, Configurations>(parentPort, {
   validate: (...given) => inTurn(configurations => configurations.validate(...given)),
   plan: (...given) => inTurn(configurations => configurations.plan(...given)),
+  preview: (...given) => inTurn(configurations => configurations.preview(...given)),
   apply: (...given) => inTurn(configurations => configurations.apply(...given)),
   rollBack: (...given) => inTurn(configurations => configurations.rollBack(...given)),
 })
@@ -27,6 +30,16 @@ function inTurn<Answer>(work: (configurations: Configurations) => Promise<Answer
   // The caller has already received the error.
   working = answer.catch(() => undefined)
   return answer
+}
+
+/** The text of a file of the last apply, which may have been on another machine. */
+async function readDeclaration(path: string): Promise<string | undefined> {
+  if (!/\.ya?ml$/.test(path)) return undefined
+  try {
+    return await readFile(path, 'utf8')
+  } catch {
+    return undefined // not on this machine, or not readable: the diff shows the resource alone
+  }
 }
 
 /** @throws {ApiError} also for command errors: their details do not cross. */
@@ -42,6 +55,7 @@ async function executed<Answer>(work: (configurations: Configurations) => Promis
         store,
         clock: systemClock,
         check: wouldServe(signal),
+        readFile: path => readDeclaration(resolve(cwd, path)),
         probe: orders => probeEndpoints(orders, {}, ports),
         signal,
       })

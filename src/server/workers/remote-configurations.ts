@@ -33,6 +33,10 @@ export class RemoteConfigurations implements Configurations {
     return this.#thread.call(thread => thread.plan(...given))
   }
 
+  preview(...given: Parameters<Configurations['preview']>) {
+    return this.#thread.call(thread => thread.preview(...given))
+  }
+
   apply(...given: Parameters<Configurations['apply']>) {
     return this.#thread.call(thread => thread.apply(...given))
   }

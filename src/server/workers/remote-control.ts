@@ -21,6 +21,8 @@ export interface ControlOptions {
   readonly trustedProxies: readonly string[]
   /** The version of gw, for the API document. */
   readonly version: string
+  /** Whether the web console is served. */
+  readonly hasConsole: boolean
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly cwd: string
   readonly logLevel: Log['level']
@@ -92,6 +94,7 @@ export async function openRemoteControl(
     publicUrl,
     trustedProxies,
     version,
+    hasConsole,
     environment,
     cwd,
     threadsUrl,
@@ -138,6 +141,7 @@ export async function openRemoteControl(
       publicUrl: publicUrl?.href,
       trustedProxies,
       version,
+      hasConsole,
       // A copy: `process.env` itself cannot be cloned.
       environment: { ...environment },
       cwd,

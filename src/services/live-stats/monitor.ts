@@ -102,6 +102,15 @@ export class LiveStatsMonitor {
     return new LiveStatsMonitor(sources, ports, store)
   }
 
+  /** Samples a store that stays open. */
+  static of(
+    store: Store,
+    sources: Omit<LiveStatsSources, 'storeUrl'>,
+    ports: Pick<LiveStatsPorts, 'clock' | 'signal'>,
+  ): Pick<LiveStatsMonitor, 'sample'> {
+    return new LiveStatsMonitor(sources, ports, store)
+  }
+
   /** Samples the state alone, without rates and limits. The store stays open. */
   static ofState(
     store: Store | undefined,

@@ -48,6 +48,7 @@ async function setUp(health: () => HealthAnswer | Promise<HealthAnswer> = () => 
       publicUrl: undefined,
       trustedProxies: [],
       version: '',
+      hasConsole: false,
       environment,
       cwd,
       logLevel: 'info',

@@ -38,6 +38,7 @@ async function setUp() {
     check: async () => [],
     clock: systemClock,
     probe: async () => [],
+    readFile: async () => undefined,
     signal: new AbortController().signal,
   })
   return { store, remote, here }

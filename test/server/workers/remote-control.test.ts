@@ -50,6 +50,7 @@ function openThread(threadsUrl: URL, ports: { log?: Log; clock?: Clock; signal?:
     publicUrl: undefined,
     trustedProxies: [],
     version: '',
+    hasConsole: false,
     environment: {},
     cwd: '/',
     health: () => expect.unreachable(),

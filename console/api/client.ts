@@ -1,0 +1,109 @@
+import createClient, { type Client } from 'openapi-fetch'
+import type { components, paths } from './schema.d.ts'
+
+/** The shapes of the control plane, by name. */
+export type Shapes = components['schemas']
+
+/** A failure that the control plane has explained. */
+export class ApiFailure extends Error {
+  override readonly name = 'ApiFailure'
+  readonly problem: Shapes['problem']
+
+  constructor(problem: Shapes['problem']) {
+    super(problem.detail)
+    this.problem = problem
+  }
+
+  /** The message about one field, by its JSON pointer. */
+  fieldError(pointer: string): string | undefined {
+    return this.problem.errors?.find(error => error.pointer === pointer)?.detail
+  }
+}
+
+/** The control plane does not answer. */
+export class Unreachable extends Error {
+  override readonly name = 'Unreachable'
+}
+
+/** The API of the control plane, and the session that its calls carry. */
+export interface Api extends Client<paths> {
+  /** Sends the token of the session with each change from now on. */
+  begin(csrfToken: string | undefined): void
+}
+
+/** Whether this browser may have a session. To ask without one would be an error in its console. */
+const MARK = 'gw-has-session'
+
+/** There is no session. */
+export class LoggedOut extends Error {
+  override readonly name = 'LoggedOut'
+}
+
+/** @param onSessionEnd called if an answer to another question says that the session has ended. */
+export function createApi(onSessionEnd: () => void): Api {
+  let csrfToken: string | undefined
+  const client = createClient<paths>({ baseUrl: location.origin, fetch: reach })
+  client.use({
+    onRequest({ request }) {
+      if (request.method === 'GET') return request
+      // A change by cookie needs both, also without a body.
+      request.headers.set('content-type', 'application/json')
+      if (csrfToken !== undefined) request.headers.set('x-csrf-token', csrfToken)
+      return request
+    },
+    async onResponse({ response, schemaPath }) {
+      if (response.ok) return response
+      const problem = await problemOf(response)
+      if (problem.code === 'not_logged_in') {
+        localStorage.removeItem(MARK)
+        if (schemaPath === '/api/v1/session') throw new LoggedOut(problem.detail)
+        onSessionEnd()
+      }
+      throw new ApiFailure(problem)
+    },
+  })
+  return {
+    ...client,
+    begin(token) {
+      csrfToken = token
+      localStorage.setItem(MARK, 'true')
+    },
+  }
+}
+
+async function reach(request: Request): Promise<Response> {
+  try {
+    return await fetch(request)
+  } catch (error) {
+    if (request.signal.aborted) throw error
+    throw new Unreachable('The control plane does not answer.', { cause: error })
+  }
+}
+
+async function problemOf(response: Response): Promise<Shapes['problem']> {
+  if (response.headers.get('content-type') === 'application/problem+json')
+    return (await response.json()) as Shapes['problem']
+  // A proxy in front has answered.
+  return {
+    type: 'about:blank',
+    title: response.statusText,
+    status: response.status,
+    code: 'unknown',
+    detail: `The control plane answered with status ${response.status}.`,
+    hint: 'Look at the proxy in front of it.',
+    request_id: '',
+  }
+}
+
+/** @throws {LoggedOut} */
+export async function sessionOf(api: Api): Promise<Shapes['session']> {
+  if (localStorage.getItem(MARK) === null) throw new LoggedOut('There is no session.')
+  const session = await dataOf(api.GET('/api/v1/session'))
+  api.begin(session.csrf_token)
+  return session
+}
+
+/** The body of an answer. Failures were thrown before. */
+export async function dataOf<Data>(answer: Promise<{ readonly data?: Data }>): Promise<Data> {
+  return (await answer).data as Data
+}

@@ -1,0 +1,40 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
+import type { Shapes } from './client.ts'
+import { useConsole } from './context.ts'
+
+/** How the live view is connected. */
+export type Connection = 'connecting' | 'live' | 'lost'
+
+/**
+ * Reads the events of the control plane: keeps live statistics fresh, and reads again what is on the page after each
+ * change.
+ */
+export function useEvents(isEnabled: boolean): Connection {
+  const { queries } = useConsole()
+  const client = useQueryClient()
+  const [connection, setConnection] = useState<Connection>('connecting')
+  useEffect(() => {
+    if (!isEnabled) return undefined
+    const source = new EventSource('/api/v1/events')
+    const read = (message: MessageEvent<string>) => JSON.parse(message.data) as Shapes['event']
+    const refresh = () => client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'pulse' })
+    source.addEventListener('status', () => {
+      setConnection('live')
+      // Events may have been missed while the connection was lost.
+      void refresh()
+    })
+    source.addEventListener('changed', () => void refresh())
+    source.addEventListener('live_stats', message => {
+      const event = read(message)
+      if (event.event === 'live_stats') client.setQueryData(queries.pulse().queryKey, event.live_stats)
+    })
+    source.addEventListener('error', () => {
+      setConnection('lost')
+      // A browser gives up if the answer was an error, such as that of an ended session.
+      if (source.readyState === EventSource.CLOSED) void client.invalidateQueries({ queryKey: ['session'] })
+    })
+    return () => source.close()
+  }, [isEnabled, client, queries])
+  return connection
+}

@@ -1,0 +1,123 @@
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { type Api, dataOf, sessionOf } from './client.ts'
+import type { operations } from './schema.d.ts'
+
+type QueryOf<Id extends keyof operations> = NonNullable<operations[Id]['parameters']['query']>
+
+/** How many rows a list loads at a time. */
+const PAGE = 100
+
+/** A list in pages: `data` has those that were loaded. */
+function pages<Row>(
+  key: readonly unknown[],
+  load: (cursor: { cursor?: string }) => Promise<{ data: readonly Row[]; next_cursor: string | null }>,
+) {
+  return infiniteQueryOptions({
+    queryKey: key,
+    queryFn: ({ pageParam }) => load(pageParam === undefined ? {} : { cursor: pageParam }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: page => page.next_cursor ?? undefined,
+    select: ({ pages: loaded }) => loaded.flatMap(page => page.data),
+  })
+}
+
+/** The queries of the pages. The first part of each key is what the query is about. */
+export function queriesOf(api: Api) {
+  return {
+    session: () => queryOptions({ queryKey: ['session'], queryFn: () => sessionOf(api) }),
+    status: () => queryOptions({ queryKey: ['status'], queryFn: () => dataOf(api.GET('/api/v1/status')) }),
+    pulse: () => queryOptions({ queryKey: ['pulse'], queryFn: () => dataOf(api.GET('/api/v1/pulse')) }),
+    endpoints: () =>
+      pages(['endpoints'], cursor =>
+        dataOf(api.GET('/api/v1/endpoints', { params: { query: { limit: PAGE, ...cursor } } })),
+      ),
+    endpoint: (name: string) =>
+      queryOptions({
+        queryKey: ['endpoints', name],
+        queryFn: () => dataOf(api.GET('/api/v1/endpoints/{name}', { params: { path: { name } } })),
+      }),
+    publications: () =>
+      pages(['publications'], cursor =>
+        dataOf(api.GET('/api/v1/publications', { params: { query: { limit: PAGE, ...cursor } } })),
+      ),
+    publication: (name: string) =>
+      queryOptions({
+        queryKey: ['publications', name],
+        queryFn: () => dataOf(api.GET('/api/v1/publications/{name}', { params: { path: { name } } })),
+      }),
+    models: () =>
+      pages(['models'], cursor =>
+        dataOf(api.GET('/api/v1/models', { params: { query: { limit: PAGE, ...cursor } } })),
+      ),
+    bindings: (query: Omit<QueryOf<'list_bindings'>, 'limit' | 'cursor'>) =>
+      pages(['bindings', query], cursor =>
+        dataOf(api.GET('/api/v1/bindings', { params: { query: { limit: 500, ...query, ...cursor } } })),
+      ),
+    tenants: () =>
+      pages(['tenants'], cursor =>
+        dataOf(api.GET('/api/v1/tenants', { params: { query: { limit: PAGE, ...cursor } } })),
+      ),
+    tenant: (name: string) =>
+      queryOptions({
+        queryKey: ['tenants', name],
+        queryFn: () => dataOf(api.GET('/api/v1/tenants/{name}', { params: { path: { name } } })),
+      }),
+    wallet: (name: string) =>
+      queryOptions({
+        queryKey: ['wallets', name],
+        queryFn: () => dataOf(api.GET('/api/v1/tenants/{name}/wallet', { params: { path: { name } } })),
+      }),
+    walletEntries: (name: string) =>
+      pages(['wallets', name, 'entries'], cursor =>
+        dataOf(
+          api.GET('/api/v1/tenants/{name}/wallet/entries', {
+            params: { path: { name }, query: { limit: 50, ...cursor } },
+          }),
+        ),
+      ),
+    keys: (query: Omit<QueryOf<'list_keys'>, 'limit' | 'cursor'> = {}) =>
+      pages(['keys', query], cursor =>
+        dataOf(api.GET('/api/v1/keys', { params: { query: { limit: PAGE, ...query, ...cursor } } })),
+      ),
+    key: (name: string) =>
+      queryOptions({
+        queryKey: ['keys', name],
+        queryFn: () => dataOf(api.GET('/api/v1/keys/{name}', { params: { path: { name } } })),
+      }),
+    usage: (query: QueryOf<'get_usage'>) =>
+      queryOptions({
+        queryKey: ['usage', query],
+        queryFn: () => dataOf(api.GET('/api/v1/usage', { params: { query } })),
+      }),
+    calls: (query: Omit<QueryOf<'list_calls'>, 'cursor'>) =>
+      pages(['calls', query], cursor =>
+        dataOf(api.GET('/api/v1/call-logs', { params: { query: { ...query, ...cursor } } })),
+      ),
+    why: (query: QueryOf<'explain'>) =>
+      queryOptions({
+        queryKey: ['why', query],
+        queryFn: () => dataOf(api.GET('/api/v1/why', { params: { query } })),
+        staleTime: 0,
+      }),
+    revisions: () =>
+      pages(['revisions'], cursor =>
+        dataOf(api.GET('/api/v1/config/revisions', { params: { query: { limit: 50, ...cursor } } })),
+      ),
+    maintenance: () =>
+      queryOptions({ queryKey: ['maintenance'], queryFn: () => dataOf(api.GET('/api/v1/maintenance')) }),
+    audit: (query: Omit<QueryOf<'list_audit'>, 'cursor'>) =>
+      pages(['audit', query], cursor =>
+        dataOf(api.GET('/api/v1/audit', { params: { query: { ...query, ...cursor } } })),
+      ),
+    users: () =>
+      pages(['users'], cursor =>
+        dataOf(api.GET('/api/v1/users', { params: { query: { limit: PAGE, ...cursor } } })),
+      ),
+    tokens: () =>
+      pages(['tokens'], cursor =>
+        dataOf(api.GET('/api/v1/tokens', { params: { query: { limit: PAGE, ...cursor } } })),
+      ),
+  }
+}
+
+export type Queries = ReturnType<typeof queriesOf>

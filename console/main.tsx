@@ -1,0 +1,44 @@
+import { CSPProvider } from '@base-ui/react/csp-provider'
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { createApi, Unreachable } from './api/client.ts'
+import { ConsoleContextProvider } from './api/context.ts'
+import { queriesOf } from './api/queries.ts'
+import { createConsoleRouter } from './routes.tsx'
+import './style/style.css'
+import { keptTheme, showTheme } from './ui/theme.ts'
+
+/** What a change may make stale is read again by its event; a page without events reads again when it is looked at. */
+const FRESH_MS = 10_000
+const RETRIES = 3
+
+function start(root: HTMLElement): void {
+  showTheme(keptTheme())
+  const client = new QueryClient({
+    defaultOptions: {
+      queries: {
+        staleTime: FRESH_MS,
+        // An error of the control plane stays one; a lost connection may come back.
+        retry: (failures, error) => error instanceof Unreachable && failures < RETRIES,
+      },
+    },
+  })
+  const api = createApi(() => void client.resetQueries({ queryKey: ['session'] }))
+  const console = { api, queries: queriesOf(api) }
+  createRoot(root).render(
+    <StrictMode>
+      <CSPProvider disableStyleElements>
+        <QueryClientProvider client={client}>
+          <ConsoleContextProvider value={console}>
+            <RouterProvider router={createConsoleRouter()} />
+          </ConsoleContextProvider>
+        </QueryClientProvider>
+      </CSPProvider>
+    </StrictMode>,
+  )
+}
+
+const root = document.getElementById('console')
+if (root) start(root)

@@ -1,0 +1,42 @@
+import type { FieldOfForm } from '../ui/resource-form.tsx'
+
+export const ENDPOINT_FIELDS: readonly FieldOfForm[] = [
+  {
+    path: 'protocol',
+    label: 'Protocol',
+    type: ['openai', 'anthropic'],
+    isRequired: true,
+    hint: 'What the upstream speaks. Nothing is translated.',
+  },
+  {
+    path: 'base_url',
+    label: 'Base URL',
+    type: 'text',
+    isRequired: true,
+    hint: 'With the version path, such as https://api.openai.com/v1',
+  },
+  { path: 'served_model', label: 'Model at the upstream', type: 'text', isRequired: true },
+  {
+    path: 'upstream_key',
+    label: 'Credential',
+    type: 'secret',
+    hint: 'Stored encrypted and never shown. Empty: unchanged.',
+  },
+  { path: 'display_name', label: 'Display name', type: 'text' },
+  {
+    path: 'max_concurrency',
+    label: 'Requests at a time',
+    type: 'number',
+    hint: 'More go to other endpoints.',
+  },
+  { path: 'skip_probe', label: 'Never probe it', type: 'switch', isRare: true },
+  { path: 'auth', label: 'Credential sent as', type: ['bearer', 'x-api-key'], isRare: true },
+  { path: 'paths', label: 'Paths', type: 'list', isRare: true, hint: 'Default: all of its protocol.' },
+  { path: 'timeouts.connect', label: 'Timeout: connect', type: 'text', isRare: true },
+  { path: 'timeouts.first_byte', label: 'Timeout: first byte', type: 'text', isRare: true },
+  { path: 'timeouts.idle', label: 'Timeout: between two chunks', type: 'text', isRare: true },
+  { path: 'timeouts.total', label: 'Timeout: total', type: 'text', isRare: true },
+  { path: 'proxy', label: 'Proxy', type: 'text', isRare: true },
+  { path: 'headers', label: 'Extra headers', type: 'pairs', isRare: true },
+  { path: 'labels', label: 'Labels', type: 'pairs', isRare: true },
+]

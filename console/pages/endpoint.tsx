@@ -1,0 +1,224 @@
+import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { dataOf, type Shapes } from '../api/client.ts'
+import { useConsole, useSession } from '../api/context.ts'
+import { AuditTrail } from '../ui/audit-trail.tsx'
+import { Owner, State } from '../ui/badges.tsx'
+import { ChangeButton } from '../ui/change-dialog.tsx'
+import { ago, compact, count, milliseconds, percent } from '../ui/format.ts'
+import { useNow } from '../ui/now.ts'
+import { Facts, Failure, Loaded, PageHead, Section } from '../ui/page.tsx'
+import { ResourceForm } from '../ui/resource-form.tsx'
+import { Table } from '../ui/table.tsx'
+import { ENDPOINT_FIELDS } from './endpoint-fields.ts'
+
+type Shown = Shapes['endpoint_shown']
+
+export function Endpoint() {
+  const { name = '' } = useParams({ strict: false })
+  const { queries } = useConsole()
+  const endpoint = useQuery(queries.endpoint(name))
+  return <Loaded query={endpoint}>{found => <EndpointPage endpoint={found} />}</Loaded>
+}
+
+function EndpointPage({ endpoint }: { readonly endpoint: Shown }) {
+  const { name, enabled, owner, updated_revision: version } = endpoint
+  const { can } = useSession()
+  const navigate = useNavigate()
+  const [isEditing, setEditing] = useState(false)
+  const verb = owner === 'config' ? 'Patch' : 'Edit'
+  return (
+    <>
+      <PageHead
+        title={name}
+        crumbs={[{ label: 'Access Endpoints', to: '/endpoints' }]}
+        actions={
+          can('update_endpoint') && (
+            <>
+              <ChangeButton
+                change={{ action: 'update', kind: 'endpoint', name, version, fields: { enabled: !enabled } }}
+              >
+                {enabled ? 'Disable' : 'Enable'}
+              </ChangeButton>
+              <button type="button" className="button" onClick={() => setEditing(true)}>
+                {verb}
+              </button>
+              <ChangeButton
+                className="button danger"
+                change={{ action: 'delete', kind: 'endpoint', name, version }}
+                onDone={() => void navigate({ to: '/endpoints' })}
+              >
+                Delete
+              </ChangeButton>
+            </>
+          )
+        }
+      >
+        {endpoint.display_name}
+      </PageHead>
+      <Health endpoint={endpoint} />
+      <div className="columns">
+        <Settings endpoint={endpoint} />
+        <Bindings endpoint={name} />
+      </div>
+      <AuditTrail target={`endpoint/${name}`} />
+      {isEditing && (
+        <ResourceForm
+          kind="endpoint"
+          title={`${verb} ${name}`}
+          fields={ENDPOINT_FIELDS}
+          resource={endpoint}
+          onClose={() => setEditing(false)}
+        />
+      )}
+    </>
+  )
+}
+
+function Health({ endpoint: { name, enabled, health } }: { readonly endpoint: Shown }) {
+  const { api, queries } = useConsole()
+  const { can } = useSession()
+  const now = useNow()
+  const { data: pulse } = useQuery(queries.pulse())
+  const flow = pulse?.endpoints.find(each => each.name === name)
+  const state = enabled ? (flow?.state ?? health?.state ?? 'unknown') : 'disabled'
+  const since = flow?.since ?? health?.since
+  const probing = useMutation({
+    mutationFn: () =>
+      dataOf(
+        api.POST('/api/v1/endpoints/{name}/probe', { params: { path: { name }, query: { paths: true } } }),
+      ),
+  })
+  return (
+    <Section
+      title="Health"
+      actions={
+        can('probe_endpoint') && (
+          <button
+            type="button"
+            className="button"
+            disabled={probing.isPending}
+            title="One minimal request for each model, which costs a token or two"
+            onClick={() => probing.mutate()}
+          >
+            {probing.isPending ? 'Probing…' : 'Probe'}
+          </button>
+        )
+      }
+    >
+      <Facts
+        facts={[
+          ['State', <State key="state" state={state} />],
+          ['Since', since ? ago(since, now) : undefined],
+          ['Reason', flow?.reason ?? health?.reason],
+          ['Requests per second', flow && count(flow.requests_per_second)],
+          ['Tokens per second', flow && compact(flow.tokens_per_second)],
+          ['p50 / p95', flow && `${milliseconds(flow.p50_ms)} / ${milliseconds(flow.p95_ms)}`],
+          ['Failed attempts', flow && percent(flow.failed)],
+        ]}
+      />
+      {probing.error && <Failure error={probing.error} />}
+      {probing.data && <Probes probes={probing.data.probes} />}
+    </Section>
+  )
+}
+
+function Probes({ probes }: { readonly probes: readonly Shapes['probe'][] }) {
+  return (
+    <div role="status">
+      <Table
+        label="Probes"
+        rows={probes}
+        keyOf={({ model }) => model}
+        empty="No model to probe."
+        columns={[
+          { head: 'Model', cell: ({ model }) => model },
+          { head: 'Probe', cell: ({ state }) => <State state={state} /> },
+          { head: 'Latency', cell: ({ latency_ms: ms }) => milliseconds(ms), isNumber: true },
+          {
+            head: 'Finding',
+            cell: ({ cause, hint, reason, by, paths }) => (
+              <>
+                {cause ?? reason ?? (by !== undefined && `answered by ${by}`)}
+                {hint !== undefined && <span className="second">{hint}</span>}
+                {paths && <span className="second">serves {paths.join(', ')}</span>}
+              </>
+            ),
+          },
+        ]}
+      />
+    </div>
+  )
+}
+
+function Settings({ endpoint }: { readonly endpoint: Shown }) {
+  const { upstream_key: credential, timeouts, labels, owner, set, file, line } = endpoint
+  return (
+    <Section title="Settings">
+      <Facts
+        facts={[
+          ['Owner', <Owner key="owner" owner={owner} {...(set !== undefined && { set })} />],
+          ['Declared in', file !== undefined && <code>{`${file}:${line}`}</code>],
+          ['Protocol', endpoint.protocol],
+          ['Base URL', <code key="url">{endpoint.base_url}</code>],
+          ['Model at the upstream', <code key="model">{endpoint.served_model}</code>],
+          ['Credential', credential ? sourceOf(credential) : 'none'],
+          ['Requests at a time', endpoint.max_concurrency ?? 'unlimited'],
+          [
+            'Timeouts',
+            timeouts &&
+              `connect ${timeouts.connect}, first byte ${timeouts.first_byte}, idle ${timeouts.idle}, total ${timeouts.total}`,
+          ],
+          ['Probed', endpoint.skip_probe ? 'never' : 'yes'],
+          ['Paths', endpoint.paths?.join(', ')],
+          [
+            'Labels',
+            Object.entries(labels).map(([label, value]) => (
+              <span className="tag" key={label}>
+                {label}: {value}
+              </span>
+            )),
+          ],
+          ['Last changed', `revision ${endpoint.updated_revision}`],
+        ]}
+      />
+    </Section>
+  )
+}
+
+function sourceOf({ env, file, stored, since }: NonNullable<Shown['upstream_key']>): string {
+  if (stored) return `stored encrypted${since === undefined ? '' : ` since ${since.slice(0, 10)}`}`
+  return env === undefined ? `file ${file}` : `variable ${env}`
+}
+
+function Bindings({ endpoint }: { readonly endpoint: string }) {
+  const { queries } = useConsole()
+  const bindings = useInfiniteQuery(queries.bindings({ endpoint }))
+  return (
+    <Section title="Serves">
+      <Loaded query={bindings}>
+        {rows => (
+          <Table
+            label="Models of this endpoint"
+            rows={rows}
+            keyOf={({ publication }) => publication}
+            empty="No model is bound to it: it gets no calls. Bind one on the page of the model."
+            columns={[
+              {
+                head: 'Model',
+                cell: ({ publication }) => (
+                  <Link to="/publications/$name" params={{ name: publication }}>
+                    {publication}
+                  </Link>
+                ),
+              },
+              { head: 'Priority', cell: ({ priority }) => priority, isNumber: true },
+              { head: 'Weight', cell: ({ weight }) => weight, isNumber: true },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Section>
+  )
+}

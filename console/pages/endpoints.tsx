@@ -1,0 +1,98 @@
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useConsole, useSession } from '../api/context.ts'
+import { Owner, State } from '../ui/badges.tsx'
+import { count, milliseconds } from '../ui/format.ts'
+import { PageHead } from '../ui/page.tsx'
+import { ResourceForm } from '../ui/resource-form.tsx'
+import { PagedTable } from '../ui/table.tsx'
+import { ENDPOINT_FIELDS } from './endpoint-fields.ts'
+
+export function Endpoints() {
+  const { queries } = useConsole()
+  const { can } = useSession()
+  const navigate = useNavigate()
+  const [isCreating, setCreating] = useState(false)
+  const endpoints = useInfiniteQuery(queries.endpoints())
+  const { data: pulse } = useQuery(queries.pulse())
+  const flows = new Map(pulse?.endpoints.map(flow => [flow.name, flow]))
+  return (
+    <>
+      <PageHead
+        title="Access Endpoints"
+        actions={
+          can('create_endpoint') && (
+            <button type="button" className="button primary" onClick={() => setCreating(true)}>
+              New endpoint
+            </button>
+          )
+        }
+      >
+        The model servers and vendor accounts behind the gateway.
+      </PageHead>
+      <PagedTable
+        label="Endpoints"
+        query={endpoints}
+        keyOf={({ name }) => name}
+        empty="There is no endpoint yet. An endpoint is an address that serves a model."
+        columns={[
+          {
+            head: 'Endpoint',
+            cell: ({ name, display_name: display }) => (
+              <>
+                <Link to="/endpoints/$name" params={{ name }}>
+                  {name}
+                </Link>
+                {display !== undefined && <span className="second">{display}</span>}
+              </>
+            ),
+          },
+          {
+            head: 'State',
+            cell: ({ enabled, name, health }) => (
+              <State state={enabled ? (flows.get(name)?.state ?? health?.state ?? 'unknown') : 'disabled'} />
+            ),
+          },
+          { head: 'Protocol', cell: ({ protocol }) => protocol, hidden: 'phone' },
+          {
+            head: 'Address',
+            cell: ({ base_url: url, served_model: model }) => (
+              <>
+                <span className="mono">{url}</span>
+                <span className="second">{model}</span>
+              </>
+            ),
+            hidden: 'phone',
+          },
+          {
+            head: 'Req/s',
+            cell: ({ name }) => count(flows.get(name)?.requests_per_second ?? 0),
+            isNumber: true,
+          },
+          {
+            head: 'p95',
+            cell: ({ name }) => milliseconds(flows.get(name)?.p95_ms),
+            isNumber: true,
+            hidden: 'tablet',
+          },
+          {
+            head: 'Owner',
+            cell: ({ owner, set }) => <Owner owner={owner} {...(set !== undefined && { set })} />,
+            hidden: 'tablet',
+          },
+        ]}
+      />
+      {isCreating && (
+        <ResourceForm
+          kind="endpoint"
+          title="New endpoint"
+          fields={ENDPOINT_FIELDS}
+          preset={{ protocol: 'openai' }}
+          onClose={() => setCreating(false)}
+          onDone={name => void navigate({ to: '/endpoints/$name', params: { name } })}
+        />
+      )}
+    </>
+  )
+}

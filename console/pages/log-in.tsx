@@ -1,0 +1,57 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
+import { useConsole } from '../api/context.ts'
+import { TextField } from '../ui/fields.tsx'
+import { Failure } from '../ui/page.tsx'
+
+export function LogIn() {
+  const { api, queries } = useConsole()
+  const client = useQueryClient()
+  const [username, setUsername] = useState('')
+  const [password, setPassword] = useState('')
+  useEffect(() => {
+    document.title = 'Log in · gw'
+  }, [])
+  const entering = useMutation({
+    mutationFn: async () => {
+      const { data } = await api.POST('/api/v1/session', { body: { username, password, carrier: 'cookie' } })
+      return data
+    },
+    onSuccess: async session => {
+      api.begin(session?.csrf_token)
+      await client.invalidateQueries({ queryKey: queries.session().queryKey })
+    },
+    onSettled: () => setPassword(''),
+  })
+  return (
+    <main className="alone">
+      <form
+        className="log-in"
+        onSubmit={event => {
+          event.preventDefault()
+          entering.mutate()
+        }}
+      >
+        <h1>
+          <span className="brand">gw</span> console
+        </h1>
+        {entering.error && <Failure error={entering.error} />}
+        <TextField label="User" value={username} onChange={setUsername} required autoComplete="username" />
+        <TextField
+          label="Password"
+          type="password"
+          value={password}
+          onChange={setPassword}
+          required
+          autoComplete="current-password"
+        />
+        <button type="submit" className="button primary" disabled={entering.isPending}>
+          {entering.isPending ? 'Logging in…' : 'Log in'}
+        </button>
+        <p className="note">
+          The first administrator: <code>gw users create NAME --role admin</code> on the machine of the store.
+        </p>
+      </form>
+    </main>
+  )
+}

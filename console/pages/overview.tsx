@@ -1,0 +1,288 @@
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import type { Shapes } from '../api/client.ts'
+import { useConsole, useSession } from '../api/context.ts'
+import { Meter, State } from '../ui/badges.tsx'
+import { ago, clockTime, compact, count, milliseconds, NONE, percent, roundedMoney } from '../ui/format.ts'
+import { useNow } from '../ui/now.ts'
+import { Empty, Loaded, PageHead, Section } from '../ui/page.tsx'
+import { Table } from '../ui/table.tsx'
+
+export function Overview() {
+  const { can } = useSession()
+  return can('get_pulse') ? <LiveOverview /> : <TenantOverview />
+}
+
+function LiveOverview() {
+  const { queries } = useConsole()
+  const pulse = useQuery(queries.pulse())
+  const status = useQuery(queries.status())
+  return (
+    <>
+      <PageHead title="Overview">What the gateways do now.</PageHead>
+      <Loaded query={status}>{({ problems }) => <Problems problems={problems} />}</Loaded>
+      <Loaded query={pulse}>
+        {live => (
+          <>
+            <Tiles live={live} status={status.data} />
+            <div className="columns">
+              <Gateways live={live} />
+              <NearLimits live={live} />
+            </div>
+            <Traffic live={live} />
+          </>
+        )}
+      </Loaded>
+      <LastChanges />
+    </>
+  )
+}
+
+function Problems({ problems }: { readonly problems: readonly string[] }) {
+  if (problems.length === 0) return null
+  return (
+    <ul className="notice bad" aria-label="Problems">
+      {problems.map(problem => (
+        <li key={problem}>{problem}</li>
+      ))}
+    </ul>
+  )
+}
+
+function Tiles({
+  live,
+  status,
+}: {
+  readonly live: Shapes['live_stats']
+  readonly status: Shapes['status'] | undefined
+}) {
+  const { total, endpoints } = live
+  const hour = status?.last_hour
+  const unhealthy = endpoints.filter(({ state }) => state === 'unhealthy').length
+  return (
+    <div className="tiles">
+      <Tile label="Requests per second" value={count(total.requests_per_second)} />
+      <Tile label="Tokens per second" value={compact(total.tokens_per_second)} />
+      <Tile label="In flight" value={count(total.in_flight)} />
+      <Tile
+        label="Rejected per second"
+        value={total.rejected_per_second === null ? NONE : count(total.rejected_per_second)}
+        note={total.rejected_per_second === null ? 'Needs METRICS_TOKEN' : undefined}
+      />
+      <Tile
+        label="Endpoints"
+        value={`${endpoints.length - unhealthy} / ${endpoints.length}`}
+        note={unhealthy > 0 ? <State state={`${unhealthy} unhealthy`} tone="bad" /> : 'usable'}
+      />
+      <Tile
+        label="Cost, last hour"
+        value={hour ? roundedMoney(hour.amount, hour.currency) : NONE}
+        note={hour && `${compact(hour.requests)} calls, ${compact(hour.tokens)} tokens`}
+      />
+    </div>
+  )
+}
+
+function Tile({
+  label,
+  value,
+  note,
+}: {
+  readonly label: string
+  readonly value: string
+  readonly note?: ReactNode
+}) {
+  return (
+    <div className="tile">
+      <span className="label">{label}</span>
+      <span className="value">{value}</span>
+      <span className="note">{note}</span>
+    </div>
+  )
+}
+
+function Gateways({ live: { gateways } }: { readonly live: Shapes['live_stats'] }) {
+  const now = useNow()
+  return (
+    <Section title="Gateways">
+      <Table
+        label="Gateways"
+        rows={gateways}
+        keyOf={({ name }) => name}
+        empty={
+          <>
+            No gateway serves this store: start one with <code>gw serve</code>.
+          </>
+        }
+        columns={[
+          { head: 'Gateway', cell: ({ name }) => name },
+          {
+            head: 'State',
+            cell: ({ state, reasons }) => (
+              <span title={reasons.join('\n')}>
+                <State state={state} />
+              </span>
+            ),
+          },
+          {
+            head: 'Revision',
+            cell: ({ revision, behind }) => (behind ? `${revision}, behind` : revision),
+            isNumber: true,
+          },
+          { head: 'In flight', cell: ({ in_flight: open }) => count(open), isNumber: true, hidden: 'phone' },
+          {
+            head: 'Started',
+            cell: ({ started_at: at }) => (at === null ? NONE : ago(at, now)),
+            hidden: 'tablet',
+          },
+        ]}
+      />
+    </Section>
+  )
+}
+
+const NEAR = 0.5
+const SHOWN_KEYS = 5
+
+function NearLimits({ live: { keys } }: { readonly live: Shapes['live_stats'] }) {
+  const near = keys.filter(({ limits }) => (limits[0]?.share ?? 0) >= NEAR).slice(0, SHOWN_KEYS)
+  return (
+    <Section title="Keys near a limit">
+      {near.length === 0 ? (
+        <Empty>No key has used half of a limit.</Empty>
+      ) : (
+        <ul className="meters">
+          {near.map(({ name, limits }) => (
+            <li key={name}>
+              <Link to="/keys/$name" params={{ name }}>
+                {name}
+              </Link>
+              {limits.slice(0, 1).map(({ limit, used, of, share }) => (
+                <Meter key={limit} label={limit.replace('/', ' per ')} used={used} of={of} share={share} />
+              ))}
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
+  )
+}
+
+function Traffic({ live: { endpoints, models } }: { readonly live: Shapes['live_stats'] }) {
+  const busy = models.filter(({ requests_per_second: rate }) => rate > 0)
+  return (
+    <div className="columns">
+      <Section title="Endpoints">
+        <Table
+          label="Traffic by endpoint"
+          rows={endpoints}
+          keyOf={({ name }) => name}
+          empty={
+            <>
+              There is no endpoint yet. <Link to="/endpoints">Create one</Link>.
+            </>
+          }
+          columns={[
+            {
+              head: 'Endpoint',
+              cell: ({ name }) => (
+                <Link to="/endpoints/$name" params={{ name }}>
+                  {name}
+                </Link>
+              ),
+            },
+            { head: 'State', cell: ({ state }) => <State state={state} /> },
+            { head: 'Req/s', cell: row => count(row.requests_per_second), isNumber: true },
+            { head: 'p95', cell: row => milliseconds(row.p95_ms), isNumber: true, hidden: 'phone' },
+            { head: 'Failed', cell: row => percent(row.failed), isNumber: true, hidden: 'phone' },
+          ]}
+        />
+      </Section>
+      <Section title="Models">
+        <Table
+          label="Traffic by model"
+          rows={busy}
+          keyOf={({ name }) => name}
+          empty="No calls in the last seconds."
+          columns={[
+            {
+              head: 'Model',
+              cell: ({ name }) => (
+                <Link to="/publications/$name" params={{ name }}>
+                  {name}
+                </Link>
+              ),
+            },
+            { head: 'Req/s', cell: row => count(row.requests_per_second), isNumber: true },
+            { head: 'Tok/s', cell: row => compact(row.tokens_per_second), isNumber: true },
+            { head: 'p95', cell: row => milliseconds(row.p95_ms), isNumber: true, hidden: 'phone' },
+          ]}
+        />
+      </Section>
+    </div>
+  )
+}
+
+function LastChanges() {
+  const { queries } = useConsole()
+  const now = useNow()
+  const revisions = useInfiniteQuery(queries.revisions())
+  return (
+    <Section title="Last changes">
+      <Loaded query={revisions}>
+        {rows => (
+          <Table
+            label="Last changes"
+            rows={rows.slice(0, 6)}
+            keyOf={({ id }) => String(id)}
+            empty="Nothing was changed yet."
+            columns={[
+              { head: 'Revision', cell: ({ id }) => id },
+              {
+                head: 'When',
+                cell: ({ created_at: at }) => (
+                  <time dateTime={at} title={clockTime(at)}>
+                    {ago(at, now)}
+                  </time>
+                ),
+              },
+              { head: 'By', cell: ({ author, origin }) => author ?? origin },
+              { head: 'Set', cell: ({ set, origin }) => set ?? origin, hidden: 'phone' },
+              {
+                head: 'Changes',
+                cell: ({ counts }) => `+${counts.create} ~${counts.update} −${counts.delete}`,
+                isNumber: true,
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Section>
+  )
+}
+
+/** What the users of a tenant see first: their models and keys. */
+function TenantOverview() {
+  const { queries } = useConsole()
+  const { user } = useSession()
+  const models = useInfiniteQuery(queries.models())
+  return (
+    <>
+      <PageHead title={user.tenant ?? 'Home'}>The models that your keys may call.</PageHead>
+      <Section title="Models">
+        <Loaded query={models}>
+          {rows => (
+            <Table
+              label="Models"
+              rows={rows}
+              keyOf={({ name }) => name}
+              empty="No key may call a model yet."
+              columns={[{ head: 'Model', cell: ({ name }) => name }]}
+            />
+          )}
+        </Loaded>
+      </Section>
+    </>
+  )
+}

@@ -1,0 +1,84 @@
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useConsole, useSession } from '../api/context.ts'
+import { Owner, State } from '../ui/badges.tsx'
+import { count } from '../ui/format.ts'
+import { useNow } from '../ui/now.ts'
+import { PageHead } from '../ui/page.tsx'
+import { presentPrice, priceText } from '../ui/price.ts'
+import { ResourceForm } from '../ui/resource-form.tsx'
+import { PagedTable } from '../ui/table.tsx'
+import { publicationFields } from './publication-fields.ts'
+
+export function Publications() {
+  const { queries } = useConsole()
+  const { can } = useSession()
+  const navigate = useNavigate()
+  const now = useNow()
+  const [isCreating, setCreating] = useState(false)
+  const publications = useInfiniteQuery(queries.publications())
+  const bindings = useInfiniteQuery(queries.bindings({}))
+  const { data: pulse } = useQuery(queries.pulse())
+  const rates = new Map(pulse?.models.map(({ name, requests_per_second: rate }) => [name, rate]))
+  const bound = (name: string) => bindings.data?.filter(({ publication }) => publication === name).length
+  return (
+    <>
+      <PageHead
+        title="Model Publishing"
+        actions={
+          can('create_publication') && (
+            <button type="button" className="button primary" onClick={() => setCreating(true)}>
+              New model
+            </button>
+          )
+        }
+      >
+        The model names that applications use, with their prices per million tokens.
+      </PageHead>
+      <PagedTable
+        label="Models"
+        query={publications}
+        keyOf={({ name }) => name}
+        empty="No model is published yet. A model is a public name, bound to one or more endpoints."
+        columns={[
+          {
+            head: 'Model',
+            cell: ({ name, display_name: display }) => (
+              <>
+                <Link to="/publications/$name" params={{ name }}>
+                  {name}
+                </Link>
+                {display !== undefined && <span className="second">{display}</span>}
+              </>
+            ),
+          },
+          { head: 'Status', cell: ({ status }) => <State state={status} /> },
+          {
+            head: 'Input / output',
+            cell: ({ price }) => priceText(presentPrice(price, now)),
+            isNumber: true,
+            hidden: 'phone',
+          },
+          { head: 'Endpoints', cell: ({ name }) => bound(name), isNumber: true },
+          { head: 'Req/s', cell: ({ name }) => count(rates.get(name) ?? 0), isNumber: true, hidden: 'phone' },
+          {
+            head: 'Owner',
+            cell: ({ owner, set }) => <Owner owner={owner} {...(set !== undefined && { set })} />,
+            hidden: 'tablet',
+          },
+        ]}
+      />
+      {isCreating && (
+        <ResourceForm
+          kind="publication"
+          title="New model"
+          fields={publicationFields(false)}
+          preset={{ status: 'listed' }}
+          onClose={() => setCreating(false)}
+          onDone={name => void navigate({ to: '/publications/$name', params: { name } })}
+        />
+      )}
+    </>
+  )
+}

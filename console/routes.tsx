@@ -1,0 +1,72 @@
+import { useQuery } from '@tanstack/react-query'
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router'
+import { LoggedOut } from './api/client.ts'
+import { SessionProvider, useConsole } from './api/context.ts'
+import { LogIn } from './pages/log-in.tsx'
+import { Empty, Failure, PageHead } from './ui/page.tsx'
+import { Shell } from './ui/shell.tsx'
+
+/** The log-in in place of any page without a session: the address stays, and the page follows the log-in. */
+function Gate() {
+  const { queries } = useConsole()
+  const session = useQuery({ ...queries.session(), staleTime: Number.POSITIVE_INFINITY })
+  if (session.data)
+    return (
+      <SessionProvider value={session.data}>
+        <Shell />
+      </SessionProvider>
+    )
+  if (!session.error) return null
+  if (session.error instanceof LoggedOut) return <LogIn />
+  return (
+    <main className="alone">
+      <Failure error={session.error} />
+      <button type="button" className="button" onClick={() => void session.refetch()}>
+        Try again
+      </button>
+    </main>
+  )
+}
+
+function Missing() {
+  return (
+    <>
+      <PageHead title="No such page" />
+      <Empty>The menu has all pages.</Empty>
+    </>
+  )
+}
+
+const root = createRootRoute({ component: Gate, notFoundComponent: Missing })
+
+function page<Path extends string>(path: Path, load: () => Promise<Record<string, unknown>>, name: string) {
+  return createRoute({
+    getParentRoute: () => root,
+    path,
+    component: lazyRouteComponent(load as () => Promise<Record<string, () => React.ReactNode>>, name),
+  })
+}
+
+/** Each page is a file of its own, which is loaded when it is opened. */
+const routes = root.addChildren([
+  page('/', () => import('./pages/overview.tsx'), 'Overview'),
+  page('/endpoints', () => import('./pages/endpoints.tsx'), 'Endpoints'),
+  page('/endpoints/$name', () => import('./pages/endpoint.tsx'), 'Endpoint'),
+  page('/publications', () => import('./pages/publications.tsx'), 'Publications'),
+  page('/publications/$name', () => import('./pages/publication.tsx'), 'Publication'),
+  page('/keys', () => import('./pages/keys.tsx'), 'Keys'),
+  page('/keys/$name', () => import('./pages/key.tsx'), 'Key'),
+  page('/account', () => import('./pages/account.tsx'), 'Account'),
+])
+
+export function createConsoleRouter() {
+  return createRouter({
+    routeTree: routes,
+    basepath: '/console',
+    defaultPreload: 'intent',
+    scrollRestoration: false,
+    defaultErrorComponent: ({ error }) => (
+      <Failure error={error instanceof Error ? error : new Error(String(error))} />
+    ),
+  })
+}

@@ -1,0 +1,118 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type ReactNode, useState } from 'react'
+import { type Change, makeChange, previewOf } from '../api/changes.ts'
+import { useConsole } from '../api/context.ts'
+import { Dialog } from './dialog.tsx'
+import { Failure, Loaded } from './page.tsx'
+import { PatchView, PlanView } from './preview.tsx'
+
+const WORDS = { create: 'Create', update: 'Save', delete: 'Delete' } as const
+
+/**
+ * Shows what a change would do before it is made. What files own is not changed: there the dialog has the patch for
+ * the file.
+ *
+ *     form ──▶ preview ──▶ save ──▶ done
+ *       ▲         │          │
+ *       └─────────┘ back     └──▶ the error, with the form
+ */
+export function ChangeDialog({
+  change,
+  onBack,
+  onClose,
+  onDone,
+}: {
+  readonly change: Change
+  /** Returns to the form that the change comes from. */
+  readonly onBack?: () => void
+  readonly onClose: () => void
+  readonly onDone?: () => void
+}) {
+  const { api } = useConsole()
+  const client = useQueryClient()
+  const preview = useQuery({
+    queryKey: ['preview', change.kind, change.name, change.action, change.fields],
+    queryFn: () => previewOf(api, change),
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+  const saving = useMutation({
+    mutationFn: () => makeChange(api, change),
+    onSuccess: async () => {
+      await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'preview' })
+      onClose()
+      onDone?.()
+    },
+  })
+  const isFileOwned = preview.data?.owner === 'config'
+  const isEmpty = preview.data?.plan.changes.length === 0 && change.fields?.['upstream_key'] === undefined
+  const word = WORDS[change.action]
+  return (
+    <Dialog
+      title={`${isFileOwned ? 'Patch' : word} ${change.kind} ${change.name.replace(' ', ' → ')}`}
+      isOpen
+      isWide
+      onClose={onClose}
+      actions={
+        <>
+          {onBack && (
+            <button type="button" className="button" onClick={onBack}>
+              Back
+            </button>
+          )}
+          <button type="button" className="button" onClick={onClose}>
+            {isFileOwned ? 'Close' : 'Cancel'}
+          </button>
+          {!isFileOwned && (
+            <button
+              type="button"
+              className={change.action === 'delete' ? 'button danger' : 'button primary'}
+              disabled={!preview.data || isEmpty || saving.isPending}
+              onClick={() => saving.mutate()}
+            >
+              {saving.isPending ? 'Saving…' : word}
+            </button>
+          )}
+        </>
+      }
+    >
+      {saving.error && <Failure error={saving.error} />}
+      <Loaded query={preview}>
+        {found => (
+          <>
+            <PlanView plan={found.plan} />
+            {change.fields?.['upstream_key'] !== undefined && !isFileOwned && (
+              <p className="note">
+                The credential for the upstream is stored encrypted, and never shown again.
+              </p>
+            )}
+            {isFileOwned && <PatchView preview={found} />}
+          </>
+        )}
+      </Loaded>
+    </Dialog>
+  )
+}
+
+/** A button that opens the preview of a change. */
+export function ChangeButton({
+  change,
+  className = 'button',
+  onDone,
+  children,
+}: {
+  readonly change: Change
+  readonly className?: string
+  readonly onDone?: () => void
+  readonly children: ReactNode
+}) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <>
+      <button type="button" className={className} onClick={() => setOpen(true)}>
+        {children}
+      </button>
+      {isOpen && <ChangeDialog change={change} onClose={() => setOpen(false)} {...(onDone && { onDone })} />}
+    </>
+  )
+}

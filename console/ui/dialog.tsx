@@ -1,0 +1,51 @@
+import { Dialog as Base } from '@base-ui/react/dialog'
+import type { ReactNode } from 'react'
+import { Icon } from './icons.tsx'
+
+/** A dialog over the page. The focus returns to where it was. */
+export function Dialog({
+  title,
+  isOpen,
+  onClose,
+  isSticky = false,
+  isWide = false,
+  children,
+  actions,
+}: {
+  readonly title: string
+  readonly isOpen: boolean
+  readonly onClose: () => void
+  /** Neither Escape nor a click outside closes it. */
+  readonly isSticky?: boolean
+  readonly isWide?: boolean
+  readonly children: ReactNode
+  readonly actions?: ReactNode
+}) {
+  return (
+    <Base.Root
+      open={isOpen}
+      disablePointerDismissal={isSticky}
+      onOpenChange={(open, details) => {
+        if (open) return
+        if (isSticky && details.reason === 'escape-key') details.cancel()
+        else onClose()
+      }}
+    >
+      <Base.Portal>
+        <Base.Backdrop className="backdrop" />
+        <Base.Popup className={isWide ? 'dialog wide' : 'dialog'}>
+          <header>
+            <Base.Title>{title}</Base.Title>
+            {!isSticky && (
+              <Base.Close className="button quiet" aria-label="Close">
+                <Icon name="close" />
+              </Base.Close>
+            )}
+          </header>
+          <div className="dialog-body">{children}</div>
+          {actions !== undefined && <footer className="actions">{actions}</footer>}
+        </Base.Popup>
+      </Base.Portal>
+    </Base.Root>
+  )
+}

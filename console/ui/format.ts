@@ -1,0 +1,78 @@
+const COUNT = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
+const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+const PERCENT = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 })
+const DAY = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', year: 'numeric' })
+const TIME = new Intl.DateTimeFormat('en', {
+  month: 'short',
+  day: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hour12: false,
+})
+
+const MINUTE_S = 60
+const HOUR_S = 3_600
+const DAY_S = 86_400
+
+/** What a value is that the control plane did not say. */
+export const NONE = '–'
+
+/** A number with thousands separators. */
+export function count(value: number): string {
+  return COUNT.format(value)
+}
+
+/** A number in at most some characters: 1.2M. */
+export function compact(value: number): string {
+  return COMPACT.format(value)
+}
+
+export function percent(share: number): string {
+  return PERCENT.format(share)
+}
+
+/** A decimal with its currency. It is text: money is never a number here. */
+export function money(amount: string, currency = ''): string {
+  const [whole = '0', fraction = ''] = amount.split('.')
+  const sign = whole.startsWith('-') ? '−' : ''
+  const grouped = whole.replace('-', '').replace(/\B(?=(\d{3})+$)/g, ',')
+  const cents = fraction.length < 2 ? fraction.padEnd(2, '0') : fraction
+  return `${sign}${grouped}.${cents}${currency && ` ${currency}`}`
+}
+
+/** For a glance: cents, or that it is less. */
+export function roundedMoney(amount: string, currency: string): string {
+  const value = Number(amount)
+  const isTiny = value > 0 && value < 0.01
+  return isTiny ? `< 0.01 ${currency}` : money(value.toFixed(2), currency)
+}
+
+export function day(time: string): string {
+  return DAY.format(new Date(time))
+}
+
+/** In the time zone of the browser, to the second. */
+export function clockTime(time: string): string {
+  return TIME.format(new Date(time))
+}
+
+/** How long ago, or how soon, in its largest unit. */
+export function ago(time: string, nowMs: number): string {
+  const seconds = Math.round((nowMs - Date.parse(time)) / 1_000)
+  const text = span(Math.abs(seconds))
+  if (Math.abs(seconds) < 5) return 'now'
+  return seconds < 0 ? `in ${text}` : `${text} ago`
+}
+
+export function milliseconds(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined) return NONE
+  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(ms < 10_000 ? 2 : 1)} s`
+}
+
+function span(seconds: number): string {
+  if (seconds < MINUTE_S) return `${seconds} s`
+  if (seconds < HOUR_S) return `${Math.floor(seconds / MINUTE_S)} min`
+  if (seconds < 2 * DAY_S) return `${Math.floor(seconds / HOUR_S)} h`
+  return `${Math.floor(seconds / DAY_S)} days`
+}

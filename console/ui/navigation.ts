@@ -1,0 +1,47 @@
+import type { IconName } from './icons.tsx'
+
+export interface NavigationEntry {
+  readonly to: string
+  readonly label: string
+  readonly icon: IconName
+}
+
+export interface NavigationGroup {
+  readonly title: string
+  readonly entries: readonly NavigationEntry[]
+}
+
+interface Row extends NavigationEntry {
+  /** The operation that the page cannot do without. */
+  readonly needs: string
+}
+
+const GROUPS: readonly { readonly title: string; readonly rows: readonly Row[] }[] = [
+  {
+    title: 'Home',
+    rows: [{ to: '/', label: 'Overview', icon: 'overview', needs: 'get_session' }],
+  },
+  {
+    title: 'Infrastructure',
+    rows: [{ to: '/endpoints', label: 'Access Endpoints', icon: 'endpoints', needs: 'list_endpoints' }],
+  },
+  {
+    title: 'Release Center',
+    rows: [{ to: '/publications', label: 'Model Publishing', icon: 'models', needs: 'list_publications' }],
+  },
+  {
+    title: 'Developer Tools',
+    rows: [{ to: '/keys', label: 'API Keys', icon: 'keys', needs: 'list_keys' }],
+  },
+]
+
+/** The pages that a session may use. */
+export function navigationOf({
+  can,
+}: {
+  readonly can: (operation: string) => boolean
+}): readonly NavigationGroup[] {
+  return GROUPS.map(({ title, rows }) => ({ title, entries: rows.filter(({ needs }) => can(needs)) })).filter(
+    ({ entries }) => entries.length > 0,
+  )
+}

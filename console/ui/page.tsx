@@ -1,0 +1,120 @@
+import type { UseQueryResult } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { type ReactNode, useEffect } from 'react'
+import { ApiFailure } from '../api/client.ts'
+
+export interface Crumb {
+  readonly label: string
+  readonly to: string
+}
+
+/** The head of a page: where it is, what it shows, and what can be done. */
+export function PageHead({
+  title,
+  crumbs = [],
+  children,
+  actions,
+}: {
+  readonly title: string
+  readonly crumbs?: readonly Crumb[]
+  readonly children?: ReactNode
+  readonly actions?: ReactNode
+}) {
+  useEffect(() => {
+    document.title = `${title} · gw`
+  }, [title])
+  return (
+    <header className="page-head">
+      <div>
+        {crumbs.length > 0 && (
+          <nav className="crumbs" aria-label="Breadcrumb">
+            {crumbs.map(({ label, to }) => (
+              <Link key={to} to={to}>
+                {label}
+              </Link>
+            ))}
+          </nav>
+        )}
+        <h1>{title}</h1>
+        {children !== undefined && <div className="page-note">{children}</div>}
+      </div>
+      {actions !== undefined && <div className="actions">{actions}</div>}
+    </header>
+  )
+}
+
+/** A part of a page. */
+export function Section({
+  title,
+  note,
+  actions,
+  children,
+}: {
+  readonly title: string
+  readonly note?: ReactNode
+  readonly actions?: ReactNode
+  readonly children: ReactNode
+}) {
+  return (
+    <section className="section" aria-label={title}>
+      <header>
+        <h2>{title}</h2>
+        {note !== undefined && <span className="note">{note}</span>}
+        {actions !== undefined && <div className="actions">{actions}</div>}
+      </header>
+      {children}
+    </section>
+  )
+}
+
+/** Names and values. Values that are undefined are left out. */
+export function Facts({ facts }: { readonly facts: readonly (readonly [string, ReactNode])[] }) {
+  return (
+    <dl className="facts">
+      {facts
+        .filter(([, value]) => value !== undefined && value !== null && value !== '')
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
+  )
+}
+
+/** Nothing to show, and what to do about it. */
+export function Empty({ children }: { readonly children: ReactNode }) {
+  return <div className="empty">{children}</div>
+}
+
+/** An error, with what would help. */
+export function Failure({ error }: { readonly error: Error }) {
+  const problem = error instanceof ApiFailure ? error.problem : undefined
+  return (
+    <div className="notice bad" role="alert">
+      <p>
+        <strong>{error.message}</strong>
+      </p>
+      {problem && <p>{problem.hint}</p>}
+      {problem?.request_id && <p className="note">Request {problem.request_id}</p>}
+    </div>
+  )
+}
+
+/** What a query found, or why not. */
+export function Loaded<Data>({
+  query,
+  children,
+}: {
+  readonly query: Pick<UseQueryResult<Data>, 'data' | 'error'>
+  readonly children: (data: Data) => ReactNode
+}) {
+  if (query.data !== undefined) return children(query.data)
+  if (query.error) return <Failure error={query.error} />
+  return (
+    <div className="loading" role="status">
+      Loading…
+    </div>
+  )
+}

@@ -1,0 +1,155 @@
+import type { Shapes } from '../api/client.ts'
+import { Code, Diff } from './copy.tsx'
+import { money, NONE } from './format.ts'
+
+type Plan = Shapes['plan']
+type Radius = NonNullable<Plan['blast_radius']>
+
+/** What a change would do: its fields, its effect on callers, and what to know about it. */
+export function PlanView({ plan }: { readonly plan: Plan }) {
+  const { changes, warnings, blast_radius: radius, verdict } = plan
+  const effects = radius ? effectsOf(radius) : []
+  return (
+    <div className="plan">
+      {verdict !== undefined && <p className="verdict">{verdict}</p>}
+      {changes.length === 0 && <p>Nothing changes.</p>}
+      {effects.length > 0 && (
+        <ul className="notice warn" aria-label="Effect on callers">
+          {effects.map(effect => (
+            <li key={effect}>{effect}</li>
+          ))}
+        </ul>
+      )}
+      {warnings.length > 0 && (
+        <ul className="notice" aria-label="Warnings">
+          {warnings.map(({ kind, name, message }) => (
+            <li key={`${kind}/${name}/${message}`}>
+              {kind} {name}: {message}
+            </li>
+          ))}
+        </ul>
+      )}
+      {changes.map(change => (
+        <ChangeView key={`${change.kind}/${change.name}`} change={change} />
+      ))}
+    </div>
+  )
+}
+
+const SIGNS = { create: '+', update: '~', delete: '−' } as const
+
+function ChangeView({
+  change: { action, kind, name, fields },
+}: {
+  readonly change: Plan['changes'][number]
+}) {
+  return (
+    <div className={`change ${action}`}>
+      <p>
+        <span className="sign" aria-hidden="true">
+          {SIGNS[action]}
+        </span>
+        {action} {kind} <strong>{name.replace(' ', ' → ')}</strong>
+      </p>
+      {fields.length > 0 && (
+        <table aria-label={`Fields of ${kind} ${name}`}>
+          <tbody>
+            {fields.map(field => (
+              <tr key={field.path}>
+                <th scope="row">{field.path}</th>
+                <td>{fieldText(field)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </div>
+  )
+}
+
+function fieldText({
+  type,
+  before,
+  after,
+  added,
+  removed,
+}: Plan['changes'][number]['fields'][number]): string {
+  if (type === 'secret') return 'a new secret'
+  if (type === 'list')
+    return [
+      ...(removed ?? []).map(each => `− ${text(each)}`),
+      ...(added ?? []).map(each => `+ ${text(each)}`),
+    ].join('  ')
+  return before === undefined ? text(after) : `${text(before)} → ${text(after)}`
+}
+
+function text(value: unknown): string {
+  if (value === undefined || value === null) return NONE
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+function effectsOf(radius: Radius): string[] {
+  return [
+    ...radius.access
+      .filter(({ loses }) => loses.length > 0)
+      .map(
+        ({ keys, loses, loses_all: losesAll }) =>
+          `${listed(keys)} ${keys.length === 1 ? 'loses' : 'lose'} ${listed(loses)}${losesAll ? ' and may call no model any more' : ''}.`,
+      ),
+    ...radius.unserved.map(name => `${name} loses its last usable endpoint: its calls will answer 503.`),
+    ...radius.paths.map(
+      ({ publication, loses }) => `${publication} is no longer served at ${listed(loses)}.`,
+    ),
+    ...radius.prices.map(
+      ({ publication, part, before, after, percent }) =>
+        `${publication}: ${part.replaceAll('_', ' ')} ${before === null ? 'free' : money(before)} → ${after === null ? 'free' : money(after)} ${radius.currency}${percent === undefined ? '' : ` (${percent > 0 ? '+' : ''}${percent} %)`}.`,
+    ),
+    ...radius.limits.map(
+      ({ kind, name, limit, before, after, used }) =>
+        `${kind} ${name}: ${limit} ${before ?? 'unlimited'} → ${after}, and ${used} were used.`,
+    ),
+    ...radius.goes_away.map(
+      ({ kind, name, how, last_24h: day }) =>
+        `${kind} ${name} is ${how}; it had ${day.requests} requests in the last 24 hours.`,
+    ),
+  ]
+}
+
+const SHOWN = 5
+
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, SHOWN).join(', ')
+  return names.length > SHOWN ? `${shown} and ${names.length - SHOWN} more` : shown
+}
+
+/** The patch for what files own: the console never writes to files. */
+export function PatchView({ preview }: { readonly preview: Shapes['change_preview'] }) {
+  const { set, file, line, patch = '', patches_file: patchesFile } = preview
+  return (
+    <div className="patch">
+      <p>
+        Configuration files own this: set <strong>{set}</strong>
+        {file !== undefined && (
+          <>
+            , <code>{line === undefined ? file : `${file}:${line}`}</code>
+          </>
+        )}
+        . The console does not change it. Apply this patch to the file, then run <code>gw apply</code>.
+      </p>
+      {patch === '' ? (
+        <p>Nothing changes.</p>
+      ) : (
+        <>
+          <Diff text={patch} />
+          <Code label="Command that applies the patch" text={`git apply <<'EOF'\n${patch}EOF`} />
+        </>
+      )}
+      {patchesFile === false && (
+        <p className="notice">
+          The file is not on the machine of the control plane, so the diff shows the resource alone: make the
+          same change by hand.
+        </p>
+      )}
+    </div>
+  )
+}

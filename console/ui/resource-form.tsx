@@ -1,0 +1,250 @@
+import { useState } from 'react'
+import type { Change, Fields, Kind } from '../api/changes.ts'
+import { ChangeDialog } from './change-dialog.tsx'
+import { Dialog } from './dialog.tsx'
+import { Field, TextField } from './fields.tsx'
+
+/** One field of a resource, by its path in the configuration. */
+export interface FieldOfForm {
+  /** Such as `limits.rpm`. */
+  readonly path: string
+  readonly label: string
+  readonly hint?: string
+  readonly type: 'text' | 'number' | 'limit' | 'list' | 'pairs' | 'switch' | 'secret' | readonly string[]
+  readonly isRequired?: true
+  /** Behind "More". */
+  readonly isRare?: true
+  /** Names to choose from. */
+  readonly suggestions?: readonly string[]
+}
+
+type Values = Readonly<Record<string, string>>
+
+/**
+ * The one form of a kind: it creates a resource, changes it, and makes the patch for what files own. A field that is
+ * emptied gets its default again.
+ */
+export function ResourceForm({
+  kind,
+  title,
+  fields,
+  resource,
+  preset = {},
+  onClose,
+  onDone,
+}: {
+  readonly kind: Exclude<Kind, 'binding'>
+  readonly title: string
+  readonly fields: readonly FieldOfForm[]
+  /** Absent: a new one. */
+  readonly resource?: Fields & { readonly name: string; readonly updated_revision: number }
+  /** Values of a new one. */
+  readonly preset?: Fields
+  readonly onClose: () => void
+  readonly onDone?: (name: string) => void
+}) {
+  const initial = valuesOf(fields, resource ?? preset)
+  const [name, setName] = useState(resource?.name ?? '')
+  const [values, setValues] = useState(initial)
+  const [change, setChange] = useState<Change>()
+  const [hasRare, setRare] = useState(false)
+  const submit = () => {
+    if (!resource) {
+      const made = patchFrom(fields, {}, values, {})
+      setChange({ action: 'create', kind, name, fields: made })
+      return
+    }
+    const patch = patchFrom(fields, initial, values, resource)
+    setChange({ action: 'update', kind, name, fields: patch, version: resource.updated_revision })
+  }
+  if (change)
+    return (
+      <ChangeDialog
+        change={change}
+        onBack={() => setChange(undefined)}
+        onClose={onClose}
+        {...(onDone && { onDone: () => onDone(name) })}
+      />
+    )
+  const shown = fields.filter(({ isRare }) => hasRare || !isRare)
+  return (
+    <Dialog title={title} isOpen isWide onClose={onClose}>
+      <form
+        onSubmit={event => {
+          event.preventDefault()
+          submit()
+        }}
+      >
+        <div className="form">
+          {!resource && (
+            <TextField
+              label="Name"
+              value={name}
+              onChange={setName}
+              required
+              autoComplete="off"
+              spellCheck={false}
+            />
+          )}
+          {shown.map(field => (
+            <Control
+              key={field.path}
+              field={field}
+              value={values[field.path] ?? ''}
+              onChange={value => setValues({ ...values, [field.path]: value })}
+            />
+          ))}
+        </div>
+        <footer className="actions">
+          {!hasRare && fields.some(({ isRare }) => isRare) && (
+            <button type="button" className="button quiet" onClick={() => setRare(true)}>
+              More fields
+            </button>
+          )}
+          <button type="button" className="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" className="button primary">
+            Review
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  )
+}
+
+function Control({
+  field: { label, hint, type, isRequired, suggestions },
+  value,
+  onChange,
+}: {
+  readonly field: FieldOfForm
+  readonly value: string
+  readonly onChange: (value: string) => void
+}) {
+  if (type === 'switch')
+    return (
+      <Field label={label} hint={hint}>
+        {control => (
+          <input
+            {...control}
+            type="checkbox"
+            checked={value === 'true'}
+            onChange={event => onChange(String(event.target.checked))}
+          />
+        )}
+      </Field>
+    )
+  if (type === 'pairs')
+    return (
+      <Field label={label} hint={hint ?? 'One a line: name: value'}>
+        {control => (
+          <textarea {...control} rows={3} value={value} onChange={event => onChange(event.target.value)} />
+        )}
+      </Field>
+    )
+  if (typeof type !== 'string')
+    return (
+      <Field label={label} hint={hint}>
+        {control => (
+          <select
+            {...control}
+            value={value}
+            required={isRequired}
+            onChange={event => onChange(event.target.value)}
+          >
+            {!isRequired && <option value="">default</option>}
+            {type.map(option => (
+              <option key={option}>{option}</option>
+            ))}
+          </select>
+        )}
+      </Field>
+    )
+  const isNumber = type === 'number' || type === 'limit'
+  return (
+    <Field label={label} hint={hint}>
+      {control => (
+        <>
+          <input
+            {...control}
+            type={isNumber ? 'number' : type === 'secret' ? 'password' : 'text'}
+            {...(isNumber && { min: 0, step: 1 })}
+            value={value}
+            required={isRequired}
+            autoComplete={type === 'secret' ? 'new-password' : 'off'}
+            spellCheck={false}
+            {...(suggestions && { list: `${control.id}-names` })}
+            onChange={event => onChange(event.target.value)}
+          />
+          {suggestions && (
+            <datalist id={`${control.id}-names`}>
+              {suggestions.map(name => (
+                <option key={name}>{name}</option>
+              ))}
+            </datalist>
+          )}
+        </>
+      )}
+    </Field>
+  )
+}
+
+function valuesOf(fields: readonly FieldOfForm[], resource: Fields): Values {
+  return Object.fromEntries(fields.map(({ path, type }) => [path, textOf(at(resource, path), type)]))
+}
+
+function textOf(value: unknown, type: FieldOfForm['type']): string {
+  if (value === undefined || value === null || type === 'secret') return ''
+  if (Array.isArray(value)) return value.join(', ')
+  if (type === 'pairs')
+    return Object.entries(value)
+      .map(([name, each]) => `${name}: ${String(each)}`)
+      .join('\n')
+  if (type === 'limit' && isObject(value)) return textOf(value[limitIn(value)], 'number')
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** A JSON merge patch of the fields that differ; of a new resource, all that are filled in. */
+function patchFrom(fields: readonly FieldOfForm[], before: Values, after: Values, resource: Fields): Fields {
+  const patch: Record<string, unknown> = {}
+  for (const { path, type } of fields) {
+    const text = after[path] ?? ''
+    if (text === (before[path] ?? '')) continue
+    const value = text === '' ? null : valueOf(text, type, at(resource, path))
+    const [first = '', ...rest] = path.split('.')
+    if (rest.length === 0) patch[first] = value
+    else patch[first] = { ...(patch[first] as Fields | undefined), [rest.join('.')]: value }
+  }
+  return patch
+}
+
+function valueOf(text: string, type: FieldOfForm['type'], old: unknown): unknown {
+  if (type === 'number') return Number(text)
+  // The size of bursts and the mode stay.
+  if (type === 'limit') return isObject(old) ? { ...old, [limitIn(old)]: Number(text) } : Number(text)
+  if (type === 'switch') return text === 'true'
+  if (type === 'list') return text.split(/[\s,]+/).filter(Boolean)
+  if (type !== 'pairs') return text
+  const pairs = text.split('\n').filter(line => line.trim() !== '')
+  const made = Object.fromEntries(
+    pairs.map(line => [line.split(':')[0]?.trim() ?? '', line.split(':').slice(1).join(':').trim()]),
+  )
+  const gone = isObject(old) ? Object.keys(old).filter(name => !(name in made)) : []
+  return { ...made, ...Object.fromEntries(gone.map(name => [name, null])) }
+}
+
+/** The member that is the limit itself. */
+function limitIn(limit: Readonly<Record<string, unknown>>): 'tokens' | 'limit' {
+  return 'tokens' in limit ? 'tokens' : 'limit'
+}
+
+function at(resource: Fields, path: string): unknown {
+  return path
+    .split('.')
+    .reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), resource)
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,117 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { API_PREFIX } from '../../src/schema/api/operations.ts'
+import { type ControlScene, controlScene, type LoggedIn } from './scene.ts'
+
+interface Event {
+  readonly event: string
+  readonly revision?: number
+  readonly changes?: readonly { readonly action: string; readonly target?: string }[]
+}
+
+/** The events of a stream, one at a time. */
+async function watch({ url }: ControlScene, as: LoggedIn) {
+  const leaving = new AbortController()
+  onTestFinished(() => leaving.abort())
+  const answer = await fetch(`${url}${API_PREFIX}/events`, { headers: as.headers, signal: leaving.signal })
+  return { answer, leave: () => leaving.abort(), events: eventsIn(answer) }
+}
+
+async function* eventsIn({ body }: Response): AsyncGenerator<Event> {
+  let text = ''
+  const decoder = new TextDecoder()
+  for await (const bytes of body ?? []) {
+    text += decoder.decode(bytes as Uint8Array, { stream: true })
+    for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n')) {
+      const [name, data] = text.slice(0, end).split('\n')
+      text = text.slice(end + 2)
+      const event = JSON.parse(data?.replace('data: ', '') ?? '') as Event
+      expect(name).toBe(`event: ${event.event}`)
+      yield event
+    }
+  }
+}
+
+async function setUp() {
+  const scene = await controlScene(onTestFinished)
+  await scene.addUser('ada', 'admin')
+  return { scene, as: await scene.logIn('ada') }
+}
+
+/** The next event of this name; the time of the test passes until it comes. */
+async function next({ clock }: ControlScene, events: AsyncGenerator<Event>, name: string): Promise<Event> {
+  for (;;) {
+    const coming = events.next()
+    const passing = setInterval(() => clock.advance(500), 5)
+    const found = await coming.finally(() => clearInterval(passing))
+    if (found.done) throw new Error(`the stream ended before ${name}`)
+    if (found.value.event === name) return found.value
+  }
+}
+
+test('events begin with the revision, and have each change with its audit line', async () => {
+  const { scene, as } = await setUp()
+  const { answer, events } = await watch(scene, as)
+  expect(answer.headers.get('content-type')).toBe('text/event-stream')
+  const { revision } = await scene.store.head()
+  expect((await events.next()).value).toEqual({ event: 'status', revision })
+  await scene.call('create_key', { as, body: { name: 'k', kind: 'platform' } })
+  expect(await next(scene, events, 'changed')).toEqual({
+    event: 'changed',
+    revision: revision + 1,
+    changes: [{ action: 'create_key', target: 'key/k' }],
+  })
+  // No revision, but the console shows it.
+  await scene.call('issue_key', { as, params: { name: 'k' } })
+  expect(await next(scene, events, 'changed')).toMatchObject({ changes: [{ action: 'issue_key' }] })
+})
+
+test('a log-in of another user is no event', async () => {
+  const { scene, as } = await setUp()
+  const { events } = await watch(scene, as)
+  await events.next()
+  await scene.logIn('ada')
+  await next(scene, events, 'live_stats')
+  await scene.call('create_key', { as, body: { name: 'k', kind: 'platform' } })
+  expect(await next(scene, events, 'changed')).toMatchObject({ changes: [{ action: 'create_key' }] })
+})
+
+test('a stream ends when its session does', async () => {
+  const { scene, as } = await setUp()
+  const { events } = await watch(scene, as)
+  await events.next()
+  await scene.call('log_out', { as })
+  await expect(next(scene, events, 'changed')).rejects.toThrow('the stream ended')
+})
+
+test('watching does not prolong a session', async () => {
+  const { scene, as } = await setUp()
+  const { events } = await watch(scene, as)
+  await events.next()
+  scene.clock.advance(29 * 60_000)
+  await next(scene, events, 'live_stats')
+  scene.clock.advance(2 * 60_000)
+  await expect(next(scene, events, 'changed')).rejects.toThrow('the stream ended')
+  expect((await scene.call('get_session', { as })).status).toBe(401)
+})
+
+test('a session has at most four streams, and gets a place back when one is closed', async () => {
+  const { scene, as } = await setUp()
+  const streams = []
+  for (let count = 0; count < 4; count++) {
+    const stream = await watch(scene, as)
+    await stream.events.next()
+    streams.push(stream)
+  }
+  const fifth = await scene.call('watch_events', { as, query: { limit: '1' } })
+  expect([fifth.status, fifth.body.code]).toEqual([429, 'too_many_streams'])
+  // Another session has its own.
+  const other = await scene.logIn('ada')
+  expect((await scene.call('watch_events', { as: other, query: { limit: '1' } })).status).toBe(200)
+  streams[0]?.leave()
+  await expect
+    .poll(async () => {
+      scene.clock.advance(1_000)
+      return (await scene.call('watch_events', { as, query: { limit: '1' } })).status
+    })
+    .toBe(200)
+})

@@ -1,0 +1,102 @@
+import { mkdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import {
+  accessibilityFaults,
+  browserPath,
+  isTooWide,
+  launchBrowser,
+  logIn,
+  open,
+  openTab,
+  THEMES,
+  type View,
+  WIDTHS,
+} from './browser.ts'
+import { PASSWORD, type ServedConsole, serveConsole } from './scene.ts'
+
+/** With GW_SCREENSHOTS=1 the pictures of the page about the console are made anew. */
+const PICTURES = fileURLToPath(new URL('../../docs/console/', import.meta.url))
+const makesPictures = process.env['GW_SCREENSHOTS'] === '1'
+
+const PAGES = [
+  '/',
+  '/endpoints',
+  '/endpoints/demo-openai',
+  '/publications',
+  '/publications/chat',
+  '/keys',
+  '/keys/team-blue-app',
+  '/account',
+] as const
+
+const VIEWS: readonly View[] = WIDTHS.flatMap(width => THEMES.map(theme => ({ width, theme })))
+
+const hasBrowser = browserPath() !== undefined
+if (!hasBrowser)
+  console.warn('No Chromium is found: the pages of the console are NOT checked. Set GW_BROWSER.')
+
+let served: ServedConsole
+let browser: Browser
+const ends: (() => unknown)[] = []
+
+beforeAll(async () => {
+  if (!hasBrowser) return
+  served = await serveConsole(end => void ends.unshift(end))
+  await someTraffic(served)
+  browser = await launchBrowser()
+  ends.unshift(() => browser.close())
+})
+afterAll(async () => {
+  for (const end of ends) await end()
+})
+
+/** Each page once, and the first one in the dark and on a phone. */
+function isPictured(name: string, { width, theme }: View): boolean {
+  return name === '/' ? width !== 1_024 : width === 1_440 && theme === 'light'
+}
+
+/** Calls of each kind: answered ones, a stream, and one that is rejected. */
+async function someTraffic({ gw, gatewayUrl }: ServedConsole): Promise<void> {
+  const secret = (await gw('keys', 'issue', 'team-blue-app')).trim()
+  await gw('wallet', 'credit', 'team-blue', '25', '--reference', 'invoice-1').catch(() => undefined)
+  const chat = (model: string, more: object = {}) =>
+    fetch(`${gatewayUrl}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello!' }], ...more }),
+    }).then(answer => answer.text())
+  for (let count = 0; count < 5; count++) await chat('chat')
+  await chat('chat', { stream: true })
+  await chat('no-such-model')
+}
+
+describe.skipIf(!hasBrowser)(
+  'each page, without an error, a violation, a finding or a request to another host',
+  () => {
+    test.each(VIEWS)('at $width in $theme', { timeout: 240_000 }, async view => {
+      const tab = await openTab(browser, served.controlUrl, view)
+      onTestFinished(() => tab.context.close())
+      const found: string[] = []
+      const look = async (name: string) => {
+        found.push(...(await accessibilityFaults(tab)).map(fault => `${name}: ${fault}`))
+        if (await isTooWide(tab)) found.push(`${name} is wider than the window`)
+        if (!makesPictures || !isPictured(name, view)) return
+        mkdirSync(PICTURES, { recursive: true })
+        const file = `${name.replaceAll('/', '-').replace(/^-|-$/g, '') || 'overview'}-${view.width}-${view.theme}.png`
+        await tab.page.screenshot({ path: PICTURES + file })
+      }
+      await tab.page.goto('/console/')
+      await tab.page.getByRole('heading', { level: 1 }).waitFor()
+      await look('log-in')
+      await logIn(tab, 'admin', PASSWORD)
+      for (const path of PAGES) {
+        await open(tab, path)
+        await look(path)
+      }
+      expect(found).toEqual([])
+      expect(tab.faults).toEqual([])
+    })
+  },
+)

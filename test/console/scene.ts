@@ -1,0 +1,96 @@
+import { cpSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { gwProcess, startGw } from '../cli/process.ts'
+import { freePort } from '../support/free-port.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import type { WhenOver } from '../support/when-over.ts'
+
+export const PASSWORD = 'correct horse battery'
+const EXAMPLE = fileURLToPath(new URL('../../config.example', import.meta.url))
+
+/** A real `gw serve` with the demo upstream, in processes of their own. */
+export interface ServedConsole {
+  readonly controlUrl: string
+  readonly gatewayUrl: string
+  readonly demoUrl: string
+  /** Where `config` is, which the store was filled from, if it was. */
+  readonly folder: string
+  /** Runs a command over the same store. Returns what it prints. */
+  readonly gw: (...argv: readonly string[]) => Promise<string>
+  /** Ends the gateway, and starts it again at the same addresses. */
+  readonly restart: () => Promise<void>
+}
+
+const READY_MS = 30_000
+
+/** @param isEmpty the store has nothing but the administrator `admin`. */
+export async function serveConsole(
+  whenOver: WhenOver,
+  { isEmpty = false }: { readonly isEmpty?: boolean } = {},
+): Promise<ServedConsole> {
+  const { path: cwd } = tempDir(whenOver)
+  const [control, gateway, demo] = [await freePort(), await freePort(), await freePort()]
+  const [controlUrl, gatewayUrl, demoUrl] = [control, gateway, demo].map(
+    port => `http://127.0.0.1:${port}`,
+  ) as [string, string, string]
+  const environment = {
+    GW_STORE: 'sqlite:gw.db',
+    GW_DEMO_URL: demoUrl,
+    METRICS_TOKEN: 'for-the-rates',
+    GW_ADMIN_PASSWORD: PASSWORD,
+  }
+  const gw = async (...argv: readonly string[]) => {
+    const { exit, stdout, stderr } = await gwProcess(argv, { cwd, environment })
+    if (exit !== 0 && exit !== 2) throw new Error(`gw ${argv.join(' ')}: ${stderr}${stdout}`)
+    return stdout
+  }
+  const start = (argv: readonly string[]) => {
+    const started = startGw(argv, { cwd, environment })
+    const end = async () => {
+      started.child.kill('SIGTERM')
+      await started.ended
+    }
+    return { ...started, end }
+  }
+  const upstream = start(['demo-upstream', '--listen', demoUrl.slice('http://'.length)])
+  whenOver(upstream.end)
+  if (!isEmpty) {
+    cpSync(EXAMPLE, `${cwd}/config`, { recursive: true })
+    await gw('apply', '-c', 'config', '--yes', '--no-input')
+  }
+  const serve = () =>
+    start([
+      'serve',
+      '--listen',
+      `127.0.0.1:${gateway}`,
+      '--control-listen',
+      `127.0.0.1:${control}`,
+      '--drain',
+      '1s',
+    ])
+  let serving = serve()
+  whenOver(() => serving.end())
+  await answers(`${controlUrl}/health`)
+  return {
+    controlUrl,
+    gatewayUrl,
+    demoUrl,
+    folder: cwd,
+    gw,
+    async restart() {
+      await serving.end()
+      serving = serve()
+      await answers(`${controlUrl}/health`)
+    },
+  }
+}
+
+async function answers(url: string): Promise<void> {
+  const deadline = performance.now() + READY_MS
+  while (performance.now() < deadline) {
+    const answer = await fetch(url).catch(() => undefined)
+    if (answer?.ok || answer?.status === 503) return
+    await new Promise(resolve => setTimeout(resolve, 50))
+  }
+  throw new Error(`nothing answers at ${url}`)
+}
