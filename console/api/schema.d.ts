@@ -261,6 +261,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/endpoints/probe": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Probe an endpoint that does not exist yet */
+        post: operations["probe_candidate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/events": {
         parameters: {
             query?: never;
@@ -429,6 +446,23 @@ export interface paths {
         get: operations["list_models"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/playground/calls": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send a call to the gateway */
+        post: operations["call_playground"];
         delete?: never;
         options?: never;
         head?: never;
@@ -935,6 +969,64 @@ export interface components {
                 per_search_unit?: string;
                 per_second?: string;
             }[];
+        };
+        candidate_endpoint: {
+            /** @enum {string} */
+            auth?: "bearer" | "x-api-key";
+            /** Format: uri */
+            base_url: string;
+            display_name?: string;
+            /** @default true */
+            enabled?: boolean;
+            /** @default {} */
+            headers?: {
+                [key: string]: string;
+            };
+            /** @default {} */
+            labels?: {
+                [key: string]: string;
+            };
+            max_concurrency?: number;
+            paths?: ("/v1/chat/completions" | "/v1/completions" | "/v1/responses" | "/v1/responses/compact" | "/v1/responses/input_tokens" | "/v1/embeddings" | "/v1/rerank" | "/v1/images/generations" | "/v1/audio/speech" | "/v1/images/edits" | "/v1/audio/transcriptions" | "/v1/audio/translations" | "/v1/moderations" | "/v1/messages" | "/v1/messages/count_tokens")[];
+            /** @enum {string} */
+            protocol: "openai" | "anthropic";
+            proxy?: string;
+            served_model?: string;
+            /** @default false */
+            skip_probe?: boolean;
+            /** @default {} */
+            timeouts?: {
+                /**
+                 * @default 5s
+                 * @example 30s
+                 * @example 5m
+                 * @example 1h30m
+                 */
+                connect?: string;
+                /**
+                 * @default 5m
+                 * @example 30s
+                 * @example 5m
+                 * @example 1h30m
+                 */
+                first_byte?: string;
+                /**
+                 * @default 2m
+                 * @example 30s
+                 * @example 5m
+                 * @example 1h30m
+                 */
+                idle?: string;
+                /**
+                 * @default 30m
+                 * @example 30s
+                 * @example 5m
+                 * @example 1h30m
+                 */
+                total?: string;
+            };
+            /** Format: password */
+            upstream_key?: string;
         };
         change_preview: {
             file?: string;
@@ -1906,6 +1998,32 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        playground_call: {
+            body: {
+                [key: string]: components["schemas"]["__schema0"];
+            };
+            /** @enum {string} */
+            path: "/v1/chat/completions" | "/v1/completions" | "/v1/responses" | "/v1/responses/compact" | "/v1/responses/input_tokens" | "/v1/embeddings" | "/v1/rerank" | "/v1/images/generations" | "/v1/audio/speech" | "/v1/images/edits" | "/v1/audio/transcriptions" | "/v1/audio/translations" | "/v1/moderations" | "/v1/messages" | "/v1/messages/count_tokens";
+            /** Format: password */
+            secret: string;
+        };
+        playground_event: {
+            content_type: string | null;
+            /** @constant */
+            event: "head";
+            request_id: string | null;
+            status: number;
+        } | {
+            /** @constant */
+            event: "data";
+            text: string;
+        } | {
+            call: components["schemas"]["call"] | null;
+            /** @constant */
+            event: "end";
+            first_byte_ms: number | null;
+            total_ms: number;
+        };
         probe: {
             by?: string;
             cause?: string;
@@ -1914,6 +2032,7 @@ export interface components {
             hint?: string;
             latency_ms: number | null;
             model: string;
+            models?: string[] | null;
             paths?: string[] | null;
             protocol: string;
             reason?: string;
@@ -2880,6 +2999,29 @@ export interface operations {
             };
         };
     };
+    probe_candidate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["candidate_endpoint"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["probes"];
+                };
+            };
+        };
+    };
     watch_events: {
         parameters: {
             query?: {
@@ -3194,6 +3336,29 @@ export interface operations {
                         data: components["schemas"]["callable_model"][];
                         next_cursor: string | null;
                     };
+                };
+            };
+        };
+    };
+    call_playground: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["playground_call"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["playground_event"];
                 };
             };
         };

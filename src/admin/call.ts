@@ -38,6 +38,8 @@ export interface Call<Id extends OperationId> {
   readonly requestId: string
   /** Whether the client has disconnected; for requests that wait in a queue. */
   readonly hasLeft: () => boolean
+  /** Aborted when the client has disconnected, or has its whole answer. */
+  readonly left: AbortSignal
   /** @throws {ApiError} cross_site if a page of another site caused the request. */
   readonly assertSameSite: () => void
 }

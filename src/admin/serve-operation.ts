@@ -101,6 +101,7 @@ export async function serveOperation(
     ...(device !== undefined && { device }),
     requestId: operationCall.requestId,
     hasLeft: () => res.destroyed,
+    left: closeOf(res),
     assertSameSite: () => assertSameSite(req, undefined, ports.publicUrl),
     ...(version !== undefined && { version }),
   } as unknown as Call<OperationId>
@@ -186,6 +187,13 @@ function drained(res: ServerResponse): Promise<void> {
     res.once('drain', resolve)
     res.once('close', resolve)
   })
+}
+
+function closeOf(res: ServerResponse): AbortSignal {
+  const closed = new AbortController()
+  res.once('close', () => closed.abort())
+  if (res.destroyed) closed.abort()
+  return closed.signal
 }
 
 /** An invalid name is reported like an unknown one. */

@@ -21,7 +21,7 @@ export interface EndpointProbePorts extends SecretPorts {
  */
 export function probeEndpoints(
   orders: readonly ProbeOrder[],
-  { credential, findsPaths = false }: Parameters<EndpointContext['probe']>[1],
+  { credential, findsPaths = false, listsModels = false }: Parameters<EndpointContext['probe']>[1],
   ports: EndpointProbePorts,
 ): Promise<ProbeRow[]> {
   return probeRound(orders, {
@@ -33,6 +33,7 @@ export function probeEndpoints(
     proxies: environmentProxies(ports.environment),
     probe: httpProbe({ clock: ports.clock }),
     findsPaths,
+    listsModels,
     timeoutMs: PROBE_TIMEOUT_MS,
     onProgress: () => undefined,
   })

@@ -44,7 +44,7 @@ export async function listCalls(
 }
 
 /** Failure reasons reveal endpoints and upstream errors, which are for operators only. */
-function withoutCauses({ reason: _reason, failedAttempts: _failed, ...call }: StoredCall): StoredCall {
+export function withoutCauses({ reason: _reason, failedAttempts: _failed, ...call }: StoredCall): StoredCall {
   return call
 }
 

@@ -28,7 +28,11 @@ export interface EndpointContext extends Context {
    */
   readonly probe: (
     order: ProbeOrder,
-    options: { readonly credential?: string | undefined; readonly findsPaths?: boolean | undefined },
+    options: {
+      readonly credential?: string | undefined
+      readonly findsPaths?: boolean | undefined
+      readonly listsModels?: boolean | undefined
+    },
   ) => Promise<readonly ProbeRow[]>
   /** Seals a secret for one use. @throws {CommandError} master_key_unusable */
   readonly sealCredential: (secret: string, boundTo: string) => Promise<StoredCredential>

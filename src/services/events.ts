@@ -13,8 +13,8 @@ export interface EventPorts {
   readonly liveStats: Pick<SharedLiveStats, 'latest'>
   /** Whether the session of the reader is still valid. */
   readonly isLive: () => Promise<boolean>
-  /** Aborted when the server closes. */
-  readonly closing: AbortSignal
+  /** Aborted when the reader leaves or the server closes. */
+  readonly ending: AbortSignal
 }
 
 /** How late a change is seen. */
@@ -29,14 +29,14 @@ const UNSEEN: ReadonlySet<string> = new Set(['log_in', 'log_out'])
 /** Yields events until the session ends or the server closes. */
 export async function* watchEvents(
   { store, clock }: Pick<Context, 'store' | 'clock'>,
-  { liveStats, isLive, closing }: EventPorts,
+  { liveStats, isLive, ending }: EventPorts,
 ): AsyncGenerator<ServerEvent> {
   let before = await positionOf(store)
   yield { event: 'status', revision: before.revision }
-  for (let check = 0; !closing.aborted; check++) {
+  for (let check = 0; !ending.aborted; check++) {
     if (check % STATS_EVERY === 0) yield { event: 'live_stats', live_stats: await liveStats.latest() }
-    await pause(clock, CHECK_MS, closing)
-    if (closing.aborted || !(await isLive())) return
+    await pause(clock, CHECK_MS, ending)
+    if (ending.aborted || !(await isLive())) return
     const now = await positionOf(store)
     const lines = now.lastLine > before.lastLine ? await linesAfter(store, before.lastLine) : []
     if (lines.length > 0 || now.revision !== before.revision || now.keyVersion !== before.keyVersion) {

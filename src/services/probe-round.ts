@@ -20,11 +20,16 @@ import { findSecret, type MissingSecret } from './secrets.ts'
 /** Concurrent endpoints. The models of one endpoint are probed one after another. */
 const AT_A_TIME = 16
 
+/** Asked for where an upstream lists no models: its error says more than none. */
+const UNKNOWN_MODEL = 'default'
+
 /** The probe result of one model of an endpoint. */
 export type ProbeRow = {
   readonly endpoint: string
   readonly protocol: Protocol
   readonly model: string
+  /** What the upstream lists, if asked for; null: it lists no models. */
+  readonly listed?: readonly string[] | null
 } & ProbeResult
 
 export type ProbeResult =
@@ -52,6 +57,8 @@ export interface ProbeOptions {
   readonly timeoutMs: number
   /** Finds the paths that each endpoint serves, too. */
   readonly findsPaths?: boolean
+  /** Lists the models of each endpoint, too. An endpoint without a model to probe is asked for the first one. */
+  readonly listsModels?: boolean
   readonly onProgress: (progress: ProbeProgress) => void
 }
 
@@ -140,7 +147,9 @@ async function probeEndpoint(
   const target = await targetOf(endpoint.name, spec, ports)
   const rows: ProbeRow[] = []
   let listed: readonly string[] | undefined
-  for (const model of models) {
+  if (ports.listsModels && 'headers' in target) listed = await ports.probe.list(target, ports)
+  const toProbe = models.length > 0 ? models : [listed?.[0] ?? UNKNOWN_MODEL]
+  for (const model of toProbe) {
     if (ports.signal.aborted) break
     const isAnother = rows.some(({ state }) => state === 'ok')
     if (isAnother && 'headers' in target) listed ??= (await ports.probe.list(target, ports)) ?? []
@@ -150,8 +159,9 @@ async function probeEndpoint(
         : isAnother && listed?.includes(model)
           ? { state: 'ok', by: 'listed' }
           : await chatWith({ ...target, servedModel: model }, !isAnother, ports)
-    rows.push(row(model, result))
-    onRow(row(model, result))
+    const made = { ...row(model, result), ...(ports.listsModels && { listed: listed ?? null }) }
+    rows.push(made)
+    onRow(made)
   }
   return rows
 }
@@ -264,6 +274,7 @@ export function probeToJson(row: ProbeRow): AnswerOf<OperationOf<'apply_config'>
     latency_ms: ms === undefined ? null : Math.round(ms),
     ...(row.state === 'ok' && { by: row.by }),
     ...('paths' in row && { paths: row.paths === 'unknown' ? null : [...(row.paths ?? [])] }),
+    ...(row.listed !== undefined && { models: row.listed && [...row.listed] }),
     ...(row.state === 'skipped' && { reason: row.reason }),
     ...(row.state === 'failed' && {
       fault: row.diagnosis.fault,

@@ -1,14 +1,14 @@
 import { CommandError } from '../base/catalogue/command.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf } from '../schema/api/types.ts'
-import { decode, type Resource } from '../schema/kinds.ts'
+import { type CanonicalSpec, decode, type Resource } from '../schema/kinds.ts'
 import type { Live } from '../store/types.ts'
 import { knownOutside } from './changes/export.ts'
 import { probedModels, skipReason } from './changes/probe-orders.ts'
 import type { ProbeOrder } from './changes/types.ts'
 import { loadTree } from './configuration.ts'
 import type { AppPorts } from './context.ts'
-import type { EndpointContext } from './endpoints.ts'
+import type { EndpointContext, SentEndpoint } from './endpoints.ts'
 import { similarNames } from './names.ts'
 import { type ProbeOptions, type ProbeRow, probeRound, probesToJson, roundPorts } from './probe-round.ts'
 import { find } from './resources.ts'
@@ -48,6 +48,35 @@ export async function probeOneEndpoint(
     (await Promise.all(orders.map(order => context.probe(order, { findsPaths: paths })))).flat()
   return probesToJson(await probeChosen([resource], bindings, true, round))
 }
+
+/**
+ * Probes an endpoint that does not exist yet, with its paths and the models that it lists.
+ *
+ * @param canonical the canonical form of the fields.
+ */
+export async function probeCandidate(
+  context: Pick<EndpointContext, 'probe'>,
+  sent: SentEndpoint,
+  canonical: (fields: SentEndpoint) => CanonicalSpec,
+): Promise<AnswerOf<OperationOf<'probe_candidate'>>> {
+  const { upstream_key: credential, served_model: model, ...fields } = sent
+  const hasCredential = typeof credential === 'string'
+  const spec = canonical({
+    ...fields,
+    served_model: model ?? CANDIDATE,
+    // It is not stored: the probe has the credential itself.
+    ...(hasCredential && { upstream_key: { stored: NO_STORED_ID } }),
+  })
+  const endpoint = { kind: 'endpoint', name: CANDIDATE, spec } as const
+  const order = { endpoint, models: typeof model === 'string' ? [model] : [] }
+  const options = { findsPaths: true, listsModels: true, ...(hasCredential && { credential }) }
+  return probesToJson(await context.probe(order, options))
+}
+
+/** The id of a credential that is not stored. */
+const NO_STORED_ID = '0'.repeat(24)
+/** The name of an endpoint without one. */
+const CANDIDATE = 'candidate'
 
 /** @param isNamed disabled endpoints are probed, too. */
 async function probeChosen(

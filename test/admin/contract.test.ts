@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { OPERATION_IDS, type OperationId, operation } from '../../src/schema/api/operations.ts'
+import { bareGateway } from './bare-gateway.ts'
 import { undocumented } from './documented.ts'
 import { type Answered, controlScene, type LoggedIn, PASSWORD, type Sent } from './scene.ts'
 
@@ -7,7 +8,9 @@ import { type Answered, controlScene, type LoggedIn, PASSWORD, type Sent } from 
 const etag = (answered: Answered) => ({ 'if-match': answered.headers.get('etag') ?? '' })
 
 test('every operation answers as the document says, in success', async () => {
-  const { call: send, addUser, logIn } = await controlScene(onTestFinished)
+  const scene = await controlScene(onTestFinished)
+  const { call: send, addUser, logIn } = scene
+  await bareGateway(scene, onTestFinished)
   await addUser('ada', 'admin')
   const called = new Set<OperationId>()
   let as: LoggedIn = await logIn('ada')
@@ -55,6 +58,9 @@ test('every operation answers as the document says, in success', async () => {
   await call('get_endpoint', embed)
   await call('list_endpoints')
   await call('probe_endpoint', embed)
+  await call('probe_candidate', {
+    body: { protocol: 'openai', base_url: 'http://127.0.0.1:9/v1', upstream_key: 'sk-1' },
+  })
   const model = { params: { name: 'e5:latest' } }
   const publication = await call('create_publication', {
     body: { name: 'e5:latest', price: { input: 0.02 } },
@@ -90,6 +96,9 @@ test('every operation answers as the document says, in success', async () => {
   await call('revoke_token', { params: { name: String(token.body['id']) } })
 
   await call('get_usage', { query: { by: 'key' } })
+  await call('call_playground', {
+    body: { secret: 'gw_none', path: '/v1/chat/completions', body: { model: 'm' } },
+  })
   await call('list_calls', { query: { min_status: '400' } })
 
   // The configuration as a document.

@@ -128,6 +128,9 @@ export const FILLINGS: Readonly<Record<OperationId, Fill>> = {
   enable_endpoint: disabledEndpoint,
   disable_endpoint: endpoint,
   delete_endpoint: endpoint,
+  probe_candidate: async () => ({
+    body: { protocol: 'openai', base_url: 'http://127.0.0.1:9/v1', served_model: 'm' },
+  }),
   probe_endpoint: endpoint,
 
   list_publications: nothing,
@@ -166,6 +169,10 @@ export const FILLINGS: Readonly<Record<OperationId, Fill>> = {
   disable_key: key,
   enable_key: heldKey,
   revoke_key: keyWithSecret,
+
+  call_playground: async () => ({
+    body: { secret: 'gw_none', path: '/v1/chat/completions', body: { model: 'm' } },
+  }),
 
   get_usage: async (_, tenant) => ({ query: { by: 'tenant', tenant } }),
   list_calls: ofTenant,

@@ -4,6 +4,7 @@ import type { OperationId } from '../../src/schema/api/operations.ts'
 import { LedgerRows } from '../../src/store/ledger/ledger-rows.ts'
 import { call as callRow, hold, settle } from '../store/ledger/rows.ts'
 import type { WhenOver } from '../support/when-over.ts'
+import { bareGateway } from './bare-gateway.ts'
 import {
   type Answered,
   type ControlScene,
@@ -39,6 +40,7 @@ export interface MatrixWorld extends Pick<ControlScene, 'call' | 'url' | 'store'
 export async function matrixWorld(whenOver: WhenOver): Promise<MatrixWorld> {
   const scene = await controlScene(whenOver)
   const { call, logIn, store } = scene
+  await bareGateway(scene, whenOver)
   // Whoever prepares is none of the actors, whose log-outs would end its session.
   await scene.addUser('root', 'admin')
   const root = await logIn('root')

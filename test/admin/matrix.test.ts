@@ -28,6 +28,7 @@ const OF_TENANTS: readonly OperationId[] = [
   'rotate_key',
   'disable_key',
   'revoke_key',
+  'call_playground',
   'get_usage',
   'list_calls',
 ]

@@ -253,6 +253,8 @@ const WITHOUT_COMMAND: Partial<Record<OperationId, string>> = {
   list_audit: 'only over REST',
   preview_change: 'on the command line the change is in a file: `gw diff`',
   get_pulse: '`gw top --format json` prints a line of the same document for each sample',
+  probe_candidate: 'on the command line endpoints are in files: `gw probe -c FILE`',
+  call_playground: 'applications call the gateway itself',
   watch_events: 'only over REST; `gw top` and `gw logs --follow` watch on the command line',
 }
 

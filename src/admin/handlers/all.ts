@@ -5,6 +5,7 @@ import { configHandlers } from './config.ts'
 import { endpointHandlers } from './endpoints.ts'
 import { keyHandlers } from './keys.ts'
 import { type LivePorts, operatingHandlers } from './operating.ts'
+import { playgroundHandlers } from './playground.ts'
 import { publicationHandlers } from './publications.ts'
 import { type SessionPorts, sessionHandlers } from './session.ts'
 import { tenantHandlers } from './tenants.ts'
@@ -27,6 +28,7 @@ export function allHandlers(ports: UseCasePorts & LivePorts, sessions: SessionPo
     ...walletHandlers,
     ...keyHandlers,
     ...usageHandlers,
+    ...playgroundHandlers(ports),
     ...configHandlers(ports),
     ...operatingHandlers(ports),
     ...whyHandlers(ports),

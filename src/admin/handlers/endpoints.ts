@@ -6,7 +6,7 @@ import {
   showEndpoint,
   updateEndpoint,
 } from '../../services/endpoints.ts'
-import { probeOneEndpoint } from '../../services/probe.ts'
+import { probeCandidate, probeOneEndpoint } from '../../services/probe.ts'
 import { remove } from '../../services/resources.ts'
 import type { Call, HandlersOf } from '../call.ts'
 import { canonicalOf, patchedSpec, versionedReply } from '../merge-patch.ts'
@@ -20,6 +20,7 @@ type Ids =
   | 'enable_endpoint'
   | 'disable_endpoint'
   | 'delete_endpoint'
+  | 'probe_candidate'
   | 'probe_endpoint'
 
 export function endpointHandlers({
@@ -56,6 +57,11 @@ export function endpointHandlers({
     disable_endpoint: switchTo('disable_endpoint'),
     async delete_endpoint({ params, version, context }) {
       return { body: await remove(context, 'delete_endpoint', { kind: 'endpoint', ...params, version }) }
+    },
+    async probe_candidate({ json: sent, context }) {
+      return {
+        body: await probeCandidate(withEndpoints(context), sent, fields => canonicalOf('endpoint', fields)),
+      }
     },
     async probe_endpoint({ params, query, context }) {
       return { body: await probeOneEndpoint(withEndpoints(context), { ...params, ...query }) }

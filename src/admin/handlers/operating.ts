@@ -39,12 +39,10 @@ export function operatingHandlers({
     async get_pulse() {
       return { body: await liveStats.latest() }
     },
-    async watch_events({ query: { limit }, caller: { session }, context }) {
+    async watch_events({ query: { limit }, caller: { session }, context, left }) {
       const isLive = () => sessions.isLive(session)
-      const events = eventStreams.counted(
-        session.digest,
-        watchEvents(context, { liveStats, isLive, closing }),
-      )
+      const ending = AbortSignal.any([closing, left])
+      const events = eventStreams.counted(session.digest, watchEvents(context, { liveStats, isLive, ending }))
       return { body: limit === undefined ? events : first(limit, events) }
     },
     async list_audit({ query, context }) {

@@ -186,6 +186,11 @@ export const API_FAULTS = {
     title: 'The transfer coding is not `chunked`.',
     hint: 'Send the body with `content-length` or plain `chunked`.',
   },
+  no_gateway: {
+    status: 503,
+    title: 'No gateway serves this store.',
+    hint: 'Start one with `gw serve`.',
+  },
   busy: {
     status: 503,
     title: 'Too many log-ins at once.',

@@ -68,6 +68,11 @@ export const probe = z
       .describe(
         'The paths that the upstream serves, if asked for: with the first model that answers. Null: its answers do not say.',
       ),
+    models: z
+      .array(z.string())
+      .nullable()
+      .optional()
+      .describe('The models that the upstream lists, if asked for. Null: it lists none.'),
     reason: z.string().optional().describe('Why it was skipped.'),
     fault: z.string().optional(),
     status: z.int().nullable().optional(),
@@ -84,6 +89,8 @@ const probes = z
     probes: z.array(probe),
   })
   .meta({ id: 'probes', description: 'The results of minimal requests.' })
+
+const candidate = { ...fields, served_model: fields.served_model.optional() }
 
 export const endpointOperations = {
   list_endpoints: {
@@ -154,6 +161,17 @@ export const endpointOperations = {
     answer: { status: 200, description: 'The endpoint is deleted.', schema: revised },
     errors: ['managed_by_config', 'in_use'],
     ifMatch: 'optional',
+  },
+  probe_candidate: {
+    method: 'POST',
+    path: '/endpoints/probe',
+    tag: 'endpoints',
+    summary: 'Probe an endpoint that does not exist yet',
+    description:
+      'The fields of a new endpoint, with its credential, which is sent to its address and not stored. Also lists the models and finds the paths of the upstream. Without `served_model` the first listed model is asked.',
+    body: z.strictObject(candidate).meta({ id: 'candidate_endpoint' }),
+    answer: { status: 200, description: 'One row.', schema: probes },
+    isReadOnly: true,
   },
   probe_endpoint: {
     method: 'POST',

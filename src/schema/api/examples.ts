@@ -36,6 +36,11 @@ const EXAMPLES = {
     skip_probe: true,
   },
   update_endpoint: { display_name: 'Embeddings, on the rack in the cellar', max_concurrency: 32 },
+  probe_candidate: {
+    protocol: 'openai',
+    base_url: 'https://api.openai.com/v1',
+    upstream_key: 'sk-the-key-of-the-vendor',
+  },
   create_publication: { name: 'text-embedding', price: { input: '0.02' } },
   update_publication: { status: 'unlisted' },
   create_binding: { publication: 'text-embedding', endpoint: 'embedder' },
@@ -55,6 +60,12 @@ const EXAMPLES = {
   },
   update_key: { limits: { rpm: 60 }, budget: null },
   rotate_key: { grace: '24h' },
+
+  call_playground: {
+    secret: 'gw_the-secret-of-a-key',
+    path: '/v1/chat/completions',
+    body: { model: 'text-embedding', messages: [{ role: 'user', content: 'Hello!' }] },
+  },
 
   validate_config: { yaml: YAML },
   plan_config: { yaml: YAML },

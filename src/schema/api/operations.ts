@@ -3,6 +3,7 @@ import { configOperations } from './config.ts'
 import { endpointOperations } from './endpoints.ts'
 import { keyOperations } from './keys.ts'
 import { auditOperations, maintenanceOperations, statusOperations } from './operating.ts'
+import { playgroundOperations } from './playground.ts'
 import { publicationOperations } from './publications.ts'
 import { sessionOperations } from './session.ts'
 import { tenantOperations } from './tenants.ts'
@@ -32,6 +33,7 @@ export const OPERATIONS = {
   ...keyOperations,
   ...usageOperations,
   ...callOperations,
+  ...playgroundOperations,
   ...configOperations,
   ...maintenanceOperations,
   ...statusOperations,

@@ -41,6 +41,7 @@ export const PERMISSIONS = {
   enable_endpoint: ADMIN,
   disable_endpoint: ADMIN,
   delete_endpoint: ADMIN,
+  probe_candidate: ADMIN,
   probe_endpoint: ADMIN,
 
   list_models: ALL_ROLES,
@@ -77,6 +78,8 @@ export const PERMISSIONS = {
   disable_key: ALL_ROLES,
   enable_key: ADMIN,
   revoke_key: ALL_ROLES,
+
+  call_playground: ALL_ROLES,
 
   get_usage: ALL_ROLES,
   list_calls: ALL_ROLES,

@@ -30,7 +30,7 @@ const row = z
   })
   .meta({ id: 'usage_row' })
 
-const call = z
+export const call = z
   .strictObject({
     id: z.int(),
     at: time,
