@@ -56,6 +56,11 @@ const routes = root.addChildren([
   page('/publications/$name', () => import('./pages/publication.tsx'), 'Publication'),
   page('/keys', () => import('./pages/keys.tsx'), 'Keys'),
   page('/keys/$name', () => import('./pages/key.tsx'), 'Key'),
+  page('/why', () => import('./pages/why.tsx'), 'Why'),
+  page('/calls', () => import('./pages/calls.tsx'), 'Calls'),
+  page('/usage', () => import('./pages/usage.tsx'), 'Usage'),
+  page('/history', () => import('./pages/history.tsx'), 'History'),
+  page('/audit', () => import('./pages/audit.tsx'), 'Audit'),
   page('/account', () => import('./pages/account.tsx'), 'Account'),
 ])
 

@@ -30,7 +30,7 @@ const files = execFileSync(
   },
 )
   .split('\n')
-  .filter(file => file !== '' && !FROZEN.test(file) && existsSync(join(ROOT, file)))
+  .filter(file => file !== '' && !FROZEN.test(file) && !file.endsWith('.png') && existsSync(join(ROOT, file)))
 
 function uses(pattern: RegExp, of: readonly string[]): string[] {
   return of.flatMap(file =>

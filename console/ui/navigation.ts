@@ -31,7 +31,24 @@ const GROUPS: readonly { readonly title: string; readonly rows: readonly Row[] }
   },
   {
     title: 'Developer Tools',
-    rows: [{ to: '/keys', label: 'API Keys', icon: 'keys', needs: 'list_keys' }],
+    rows: [
+      { to: '/keys', label: 'API Keys', icon: 'keys', needs: 'list_keys' },
+      { to: '/why', label: 'Why', icon: 'why', needs: 'explain' },
+    ],
+  },
+  {
+    title: 'Operation',
+    rows: [
+      { to: '/calls', label: 'Calls', icon: 'calls', needs: 'list_calls' },
+      { to: '/usage', label: 'Usage and cost', icon: 'usage', needs: 'get_usage' },
+    ],
+  },
+  {
+    title: 'Configuration',
+    rows: [
+      { to: '/history', label: 'History', icon: 'history', needs: 'list_revisions' },
+      { to: '/audit', label: 'Audit', icon: 'audit', needs: 'list_audit' },
+    ],
   },
 ]
 

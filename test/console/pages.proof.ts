@@ -28,6 +28,11 @@ const PAGES = [
   '/publications/chat',
   '/keys',
   '/keys/team-blue-app',
+  '/why',
+  '/calls',
+  '/usage',
+  '/history',
+  '/audit',
   '/account',
 ] as const
 

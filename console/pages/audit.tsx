@@ -1,0 +1,39 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useConsole } from '../api/context.ts'
+import { TextField } from '../ui/fields.tsx'
+import { clockTime } from '../ui/format.ts'
+import { PageHead } from '../ui/page.tsx'
+import { PagedTable } from '../ui/table.tsx'
+
+export function Audit() {
+  const { queries } = useConsole()
+  const [user, setUser] = useState('')
+  const [target, setTarget] = useState('')
+  const lines = useInfiniteQuery(
+    queries.audit({ limit: 100, ...(user !== '' && { user }), ...(target !== '' && { target }) }),
+  )
+  return (
+    <>
+      <PageHead title="Audit">Who changed what, when and from where. No line is ever changed.</PageHead>
+      <search className="filters">
+        <TextField label="User" value={user} onChange={setUser} />
+        <TextField label="Target" value={target} onChange={setTarget} placeholder="key/app" />
+      </search>
+      <PagedTable
+        label="Audit"
+        query={lines}
+        keyOf={({ id }) => String(id)}
+        empty="No such line."
+        columns={[
+          { head: 'When', cell: ({ at }) => clockTime(at) },
+          { head: 'User', cell: ({ user: name }) => name },
+          { head: 'Action', cell: ({ action }) => action.replaceAll('_', ' ') },
+          { head: 'Target', cell: ({ target: what }) => what ?? '' },
+          { head: 'From', cell: ({ origin, address }) => address ?? origin, hidden: 'phone' },
+          { head: 'Revision', cell: ({ revision }) => revision ?? '', isNumber: true, hidden: 'phone' },
+        ]}
+      />
+    </>
+  )
+}
