@@ -268,6 +268,7 @@ gw is up, with a demo upstream behind it that echoes what you say.
 
   gateway         http://${listen}/v1
   control plane   http://${control}
+  console         http://${control}/console/ (its first user: bin/gw.js users create NAME --role admin)
   test key        ${secret}
 
 OpenAI:

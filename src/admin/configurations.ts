@@ -1,6 +1,7 @@
 import { ApiError } from '../base/catalogue/api.ts'
 import { CommandError } from '../base/catalogue/command.ts'
 import type { Clock } from '../base/clock.ts'
+import type { CanonicalSpec, Kind } from '../schema/kinds.ts'
 import { recentUse } from '../services/changes/blast/use.ts'
 import { assertFewDeletes } from '../services/changes/delete-guard.ts'
 import { type PreviewPorts, previewChange } from '../services/changes/preview.ts'
@@ -64,7 +65,7 @@ export function configurationsOn({
       const live = await store.live()
       const old = live.resources.find(resource => resource.kind === kind && resource.name === name)
       if (!old && !patch) throw new ApiError('not_found', `There is no ${kind} ${name}.`)
-      const after = patch && patchedSpec(kind, patch)(old?.spec ?? {})
+      const after = patch && patchedSpec(kind, patch)(old?.spec ?? identityIn(kind, name))
       const wanted = { kind, name, ...(after && { after }) }
       return previewChange(live, wanted, { use: recentUse(store), readFile })
     },
@@ -97,4 +98,11 @@ export function configurationsOn({
       return rollbackToJson(await rollBackTo(context, revision), following)
     },
   }
+}
+
+/** The fields that the name of a binding stands for. */
+function identityIn(kind: Kind, name: string): CanonicalSpec {
+  if (kind !== 'binding') return {}
+  const [publication = '', endpoint = ''] = name.split(' ')
+  return { publication, endpoint }
 }

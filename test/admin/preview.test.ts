@@ -41,6 +41,16 @@ test('a new resource, and one that goes away', async () => {
   expect((await preview({ kind: 'key', name: 'none' })).body.code).toBe('not_found')
 })
 
+test('a new binding is named by its publication and its endpoint', async () => {
+  const { scene, as, preview } = await setUp()
+  await scene.call('create_publication', { as, body: { name: 'chat' } })
+  const endpoint = { name: 'up', protocol: 'openai', base_url: 'http://127.0.0.1:9/v1', served_model: 'm' }
+  await scene.call('create_endpoint', { as, body: endpoint })
+  const { status, body } = await preview({ kind: 'binding', name: 'chat up', patch: { weight: 2 } })
+  expect(status, JSON.stringify(body)).toBe(200)
+  expect(body).toMatchObject({ plan: { changes: [{ action: 'create', kind: 'binding', name: 'chat up' }] } })
+})
+
 test('invalid fields are those of the resource', async () => {
   const { preview } = await setUp()
   const { status, body } = await preview({ kind: 'key', name: 'k', patch: { kind: 'platform', quota: -1 } })

@@ -1,0 +1,122 @@
+import { execFileSync } from 'node:child_process'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { browserPath, launchBrowser, logIn, open, openTab, type Tab } from './browser.ts'
+import { PASSWORD, type ServedConsole, serveConsole } from './scene.ts'
+
+const hasBrowser = browserPath() !== undefined
+if (!hasBrowser) console.warn('No Chromium is found: what the console does is NOT checked. Set GW_BROWSER.')
+
+let browser: Browser
+let served: ServedConsole
+const ends: (() => unknown)[] = []
+
+beforeAll(async () => {
+  if (!hasBrowser) return
+  browser = await launchBrowser()
+  ends.unshift(() => browser.close())
+  served = await serveConsole(end => void ends.unshift(end))
+})
+afterAll(async () => {
+  for (const end of ends) await end()
+})
+
+async function asAdmin(): Promise<Tab> {
+  const tab = await openTab(browser, served.controlUrl)
+  onTestFinished(() => tab.context.close())
+  await logIn(tab, 'admin', PASSWORD)
+  return tab
+}
+
+describe.skipIf(!hasBrowser)('the console', () => {
+  test('makes a model callable, and the call is billed', async () => {
+    const tab = await asAdmin()
+    const { page } = tab
+    const save = async (word: string) => {
+      await page.getByRole('button', { name: 'Review' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: word, exact: true }).click()
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+    }
+
+    await open(tab, '/endpoints')
+    await page.getByRole('button', { name: 'New endpoint' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('own')
+    await page.getByLabel('Base URL').fill(`${served.demoUrl}/v1`)
+    await page.getByLabel('Model at the upstream').fill('demo-chat')
+    await save('Create')
+    await page.getByRole('heading', { level: 1, name: 'own' }).waitFor()
+
+    await open(tab, '/publications')
+    await page.getByRole('button', { name: 'New model' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('own-chat')
+    await page.getByLabel('Price: input').fill('1')
+    await page.getByLabel('Price: output').fill('2')
+    await save('Create')
+    await page.getByRole('heading', { level: 1, name: 'own-chat' }).waitFor()
+    await page.getByRole('button', { name: 'Bind an endpoint' }).click()
+    await page.getByRole('dialog').getByLabel('Endpoint').selectOption('own')
+    await save('Create')
+    await page.getByRole('link', { name: 'own', exact: true }).waitFor()
+
+    await open(tab, '/keys')
+    await page.getByRole('button', { name: 'New key' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('own-key')
+    await page.getByLabel('Kind').selectOption('platform')
+    await save('Create')
+    await page.getByRole('button', { name: 'Issue' }).click()
+    const secret = (await page.getByRole('group', { name: 'Secret' }).textContent())?.trim() ?? ''
+    expect(secret).toMatch(/^gw_/)
+    // Escape does not lose it, and neither does a click on Close before it is stored.
+    await page.keyboard.press('Escape')
+    expect(await page.getByRole('dialog').count()).toBe(1)
+    expect(await page.getByRole('button', { name: 'Close' }).isDisabled()).toBe(true)
+    await page.getByLabel('I have stored it').check()
+    await page.getByRole('button', { name: 'Close' }).click()
+    expect(await page.content()).not.toContain(secret)
+
+    const answer = await fetch(`${served.gatewayUrl}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'own-chat', messages: [{ role: 'user', content: 'Hello!' }] }),
+    })
+    expect(answer.status, await answer.text()).toBe(200)
+    await open(tab, '/calls')
+    await page.getByRole('cell', { name: 'own-key' }).first().waitFor()
+    expect(tab.faults).toEqual([])
+  })
+
+  test('changes nothing that files own: its patch makes exactly the change', async () => {
+    const tab = await asAdmin()
+    const { page } = tab
+    await open(tab, '/keys/team-blue-app')
+    await page.getByRole('button', { name: 'Patch' }).click()
+    await page.getByLabel('Requests per minute').fill('90')
+    await page.getByRole('button', { name: 'Review' }).click()
+    const patch = (await page.getByRole('group', { name: 'Diff' }).textContent()) ?? ''
+    expect(patch).toContain('+      rpm: 90')
+    expect(await page.getByRole('dialog').getByRole('button', { name: 'Save' }).count()).toBe(0)
+    execFileSync('git', ['apply', '-'], { cwd: served.folder, input: patch })
+    const { changes } = JSON.parse(await served.gw('diff', '-c', 'config', '--format', 'json')) as {
+      changes: readonly { kind: string; name: string; fields: readonly { path: string; after: unknown }[] }[]
+    }
+    expect(changes).toMatchObject([
+      { kind: 'key', name: 'team-blue-app', fields: [{ path: 'limits.rpm', after: 90 }] },
+    ])
+    expect(changes[0]?.fields).toHaveLength(1)
+    expect(tab.faults).toEqual([])
+  })
+
+  test('shows a change of another browser within two seconds, and comes back after a restart', async () => {
+    const [one, other] = [await asAdmin(), await asAdmin()]
+    await open(one, '/keys/team-blue-app')
+    await open(other, '/keys/team-blue-app')
+    await other.page.getByRole('button', { name: 'Disable' }).click()
+    await other.page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
+    await one.page.getByText('suspended').waitFor({ timeout: 2_000 })
+    await served.restart()
+    await one.page.getByText('Reconnecting').waitFor({ state: 'detached' })
+    await other.page.getByRole('button', { name: 'Enable' }).click()
+    await other.page.getByRole('dialog').getByRole('button', { name: 'Enable' }).click()
+    await one.page.getByText('suspended').waitFor({ state: 'detached', timeout: 10_000 })
+  })
+})
