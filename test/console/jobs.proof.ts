@@ -106,6 +106,33 @@ describe.skipIf(!hasBrowser)('the console', () => {
     expect(tab.faults).toEqual([])
   })
 
+  test('shows the users of a tenant what is theirs, and the server rejects the rest', async () => {
+    const admin = await asAdmin()
+    const created = await admin.page.evaluate(`(async () => {
+      const { csrf_token } = await (await fetch('/api/v1/session')).json()
+      const answer = await fetch('/api/v1/users', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-csrf-token': csrf_token },
+        body: JSON.stringify({ name: 'tom', role: 'tenant', tenant: 'team-blue', password: '${PASSWORD}' }),
+      })
+      return answer.status
+    })()`)
+    expect(created).toBe(201)
+    const tab = await openTab(browser, served.controlUrl)
+    onTestFinished(() => tab.context.close())
+    const { page } = tab
+    await logIn(tab, 'tom', PASSWORD)
+    const menu = await page.getByRole('navigation', { name: 'Main' }).getByRole('link').allTextContents()
+    expect(menu).toEqual(['Overview', 'API Keys', 'Calls', 'Usage and cost'])
+    for (const path of ['/', '/keys', '/calls', '/usage', '/account']) await open(tab, path)
+    await open(tab, '/keys/team-blue-app')
+    expect(await page.getByRole('button', { name: 'Patch' }).count()).toBe(0)
+    expect(tab.faults).toEqual([])
+    // By its address the page asks, and the server answers 403.
+    await open(tab, '/endpoints')
+    await page.getByText('The role tenant may not do this.').first().waitFor()
+  })
+
   test('shows a change of another browser within two seconds, and comes back after a restart', async () => {
     const [one, other] = [await asAdmin(), await asAdmin()]
     await open(one, '/keys/team-blue-app')
