@@ -104,8 +104,9 @@ export class BalanceShort extends Error {
   }
 }
 
-/** Special conditions of a charge. */
-export type Flag = 'estimated' | 'client_gone' | 'partial' | 'interrupted' | 'unpriced' | 'swept'
+/** Special conditions of a charge, in the order in which they are shown. Stores have the place of each: append only. */
+export const FLAGS = ['interrupted', 'swept', 'client_gone', 'partial', 'estimated', 'unpriced'] as const
+export type Flag = (typeof FLAGS)[number]
 
 /** The end of a hold with a charge, which may be 0: exactly one for each hold that was dispatched and answered. */
 export interface Settlement extends Claim {

@@ -22,12 +22,16 @@ export interface Tables {
   audit: AuditTable
   stored_secrets: StoredSecretsTable
   ledger: LedgerTable
+  adjustments: AdjustmentsTable
+  ledger_names: LedgerNamesTable
   ledger_prices: LedgerPricesTable
   open_holds: OpenHoldsTable
   wallets: WalletsTable
   key_totals: KeyTotalsTable
   usage_quarters: UsageQuartersTable
   call_logs: CallLogsTable
+  call_log_pages: CallLogPagesTable
+  call_log_values: CallLogValuesTable
   rejected_calls: RejectedCallsTable
   stored_responses: StoredResponsesTable
   ledger_head: LedgerHeadTable
@@ -155,21 +159,21 @@ export interface EndpointHealthTable {
   reason: string | null
 }
 
-export interface LedgerTable {
+/** A row for each call that has ended, and for each change of a wallet. Append-only; enforced by triggers. */
+interface LedgerTable {
   id: Generated<number>
-  kind: 'hold' | 'settle' | 'release' | 'credit' | 'debit' | 'adjust'
+  /** Its place in `KINDS`. */
+  kind: number
   at_ms: number
-  request_id: string | null
+  /** See `fromRequestId`; null for credits, debits and adjustments, like all columns of calls. */
+  request: Buffer | string | null
   attempt: number | null
-  key_name: string | null
-  tenant: string | null
-  publication: string | null
-  endpoint: string | null
-  /** Negative only for `adjust`. */
+  /** The columns `…_id` are numbers of `ledger_names`. */
+  key_id: number | null
+  tenant_id: number | null
+  publication_id: number | null
+  endpoint_id: number | null
   amount_nano: Nano
-  /** Only for holds. */
-  tokens: number | null
-  /** For holds an estimate. */
   input_tokens: number | null
   cached_input_tokens: number | null
   cache_write_tokens: number | null
@@ -178,29 +182,57 @@ export interface LedgerTable {
   duration_ms: number | null
   characters: number | null
   images: number | null
-  input_amount_nano: Nano | null
-  deadline_ms: number | null
-  /** Only for settlements: separated by commas. */
-  flags: string | null
-  /** Only for releases. */
-  reason: string | null
-  reference: string | null
-  note: string | null
-  author: string | null
-  /** Only for settlements; null if there was no price, or an older gw wrote the entry. */
+  /** See `fromFlags`. */
+  flags: number
+  /** Of a settlement with a price. */
   price_id: number | null
+  /** Of a release. */
+  reason_id: number | null
+  /** How long the hold was open, and what it reserved. */
+  open_ms: number | null
+  held_nano: Nano | null
+  held_tokens: number | null
 }
 
-/** Append-only; enforced by triggers. */
+/** What a credit, debit or adjustment says, beside its entry. */
+interface AdjustmentsTable {
+  entry_id: number
+  tenant_id: number
+  reference: string
+  note: string | null
+  author: string | null
+}
+
+/** Names of keys, tenants, publications and endpoints (accounts), reasons, paths, outcomes and error codes. */
+interface LedgerNamesTable {
+  id: Generated<number>
+  name: string
+}
+
+/** Prices of settlements, see `priceText`. */
 interface LedgerPricesTable {
   id: Generated<number>
-  /** See `priceText`. */
   price: string
 }
 
+/** Holds without an end. */
 interface OpenHoldsTable {
-  /** The entry that opened it, with all other fields. */
-  entry_id: number
+  id: Generated<number>
+  request_id: string
+  attempt: number
+  key_name: string
+  tenant: string | null
+  publication: string
+  endpoint: string
+  opened_at_ms: number
+  deadline_ms: number
+  amount_nano: Nano
+  tokens: number
+  input_tokens: number
+  input_amount_nano: Nano
+  duration_ms: number | null
+  characters: number | null
+  images: number | null
   /** The path of the request, and whether it streams; null if such calls have no line in the call log. */
   path: string | null
   stream: number | null
@@ -247,20 +279,20 @@ export interface UsageQuartersTable {
   unpriced: number
 }
 
+/** The columns `…_id` are numbers of `ledger_names`; `request` and `flags` as in the ledger. */
 export interface CallLogsTable {
   id: Generated<number>
   at_ms: number
-  request_id: string
-  key_name: string
-  tenant: string | null
-  publication: string
-  endpoint: string | null
-  protocol: string
-  path: string
+  request: Buffer | string
+  key_id: number
+  tenant_id: number | null
+  publication_id: number
+  endpoint_id: number | null
+  path_id: number
   status: number
   stream: number
-  outcome: string
-  error_code: string | null
+  outcome_id: number
+  error_code_id: number | null
   input_tokens: number | null
   cached_input_tokens: number | null
   cache_write_tokens: number | null
@@ -270,14 +302,27 @@ export interface CallLogsTable {
   characters: number | null
   images: number | null
   amount_nano: Nano
-  /** Separated by commas. */
-  flags: string
+  flags: number
   latency_ms: number
   first_byte_ms: number | null
   attempts: number
   reason: string | null
   /** JSON: a list of texts. */
   failed_attempts: string | null
+}
+
+/** A page of ids of the call log, see `LogPages`. */
+interface CallLogPagesTable {
+  page: number
+  first_at_ms: number
+  last_at_ms: number
+}
+
+/** Which pages of the call log have a row with a value. */
+interface CallLogValuesTable {
+  filter: number
+  value: number
+  page: number
 }
 
 export interface RejectedCallsTable {
@@ -296,7 +341,6 @@ export interface RejectedCallsTable {
   count: number
 }
 
-/** The ids of answers that upstreams keep: a row for each response and each of its output items. */
 interface JournalTable {
   id: number
   /** Hexadecimal; also in the header of each segment. */
@@ -305,6 +349,7 @@ interface JournalTable {
   folded_row: number
 }
 
+/** The ids of answers that upstreams keep: a row for each response and each of its output items. */
 interface StoredResponsesTable {
   id: string
   key_name: string
@@ -322,6 +367,8 @@ interface LedgerHeadTable {
   /** The id of the last credit, debit or adjustment. */
   wallet_version: number
   probed_at_ms: number
+  /** How many rows `open_holds` has: a lost one is found by it. */
+  open_holds: Generated<number>
 }
 
 export interface UsersTable {

@@ -41,9 +41,9 @@ const revisions = async (line: string) => JSON.parse((await run(`${line} --forma
 function fill(rows: number): void {
   const raw = new Database(dir.at('data/gw.db'), { fileMustExist: true })
   raw.exec(`with recursive n (i) as (select 1 union all select i + 1 from n where i < ${rows})
-    insert into call_logs (at_ms, request_id, key_name, publication, protocol, path, status, stream, outcome,
-      amount_nano, flags, latency_ms, attempts)
-    select i, hex(randomblob(200)), 'app', 'chat', 'openai', '/', 200, 0, 'answered', 0, '', 1, 1 from n`)
+    insert into call_logs (at_ms, request, key_id, publication_id, path_id, status, stream, outcome_id, amount_nano, flags,
+      latency_ms, attempts)
+    select i, hex(randomblob(200)), 1, 1, 1, 200, 0, 1, 0, 0, 1, 1 from n`)
   raw.close()
 }
 
@@ -91,7 +91,7 @@ keys: { app: { kind: tenant, tenant: acme } }
     expect(JSON.parse(made.stdout)).toMatchObject({ revision: 1, file: dir.at('copy.db') })
     const verified = await run('ledger verify --store sqlite:copy.db --format json')
     expect(verified.exit).toBe(0)
-    expect(JSON.parse(verified.stdout).entries).toBeGreaterThanOrEqual(10)
+    expect(JSON.parse(verified.stdout).entries).toBeGreaterThanOrEqual(5)
 
     await gateway.serving.close(0)
     expect((await run(`restore copy.db --store ${gateway.store}`)).exit).toBe(0)
@@ -115,7 +115,14 @@ keys: { app: { kind: tenant, tenant: acme } }
     expect(seen).toEqual(seen.toSorted((a, b) => a - b))
     expect(new Set(seen).size).toBe(seen.length)
     const raw = new Database(at, { readonly: true })
-    expect(raw.prepare(`select count(*) from ledger where kind = 'hold'`).pluck().get()).toBe(0)
+    expect(
+      raw
+        .prepare(
+          `select (select count(*) from ledger where request is not null) + (select count(*) from open_holds)`,
+        )
+        .pluck()
+        .get(),
+    ).toBe(0)
     raw.close()
   })
 

@@ -75,7 +75,7 @@ test('kill -9 with a call open on each path, before its answer and within: one r
     expect(ends[0]).toMatchObject({ kind: 'settle', flags: 'interrupted,estimated', output: 0 })
   }
   // As for a client that leaves before the first byte.
-  const charges = [...booked.values()].map(({ hold, ends }) => `${hold.publication} ${ends[0]?.amountNano}`)
+  const charges = [...booked.values()].map(({ publication, ends }) => `${publication} ${ends[0]?.amountNano}`)
   expect([...new Set(charges)].filter(charge => !charge.startsWith('text ')).sort()).toEqual([
     'drawn 0',
     'heard 200000',

@@ -1,4 +1,5 @@
 import Database from 'better-sqlite3'
+import { KINDS, nameOf, requestIdOf, toFlags } from '../../src/store/ledger/columns.ts'
 
 /**
  * How a request can be found again wherever it has been: its number stands in `max_tokens`, and so in the tokens of its
@@ -33,13 +34,10 @@ export const INPUT_ESTIMATE = Math.ceil(LENGTH / 4)
 /** Embeddings and rerank hold nothing for an answer: of their holds the number is not known. */
 const TEXTLESS = INPUT_BOUND
 
+/** The end of a call. */
 export interface LedgerRow {
-  readonly kind: 'hold' | 'settle' | 'release'
-  readonly requestId: string
-  readonly tenant: string | null
-  readonly publication: string
+  readonly kind: 'settle' | 'release'
   readonly amountNano: bigint
-  readonly tokens: number | null
   readonly input: number
   readonly cached: number
   readonly written: number
@@ -51,41 +49,55 @@ export interface LedgerRow {
 
 /** One request as the ledger has it. */
 export interface Booked {
-  readonly hold: LedgerRow
+  readonly publication: string
   readonly ends: readonly LedgerRow[]
   /** Absent where its hold does not tell. */
   readonly number: number | undefined
 }
 
+const ENDS = `
+  select kind, ${requestIdOf('request')} as requestId, ${nameOf('publication_id')} as publication, held_tokens as tokens,
+    cast(amount_nano as text) as amount, input_tokens as input, cached_input_tokens as cached,
+    cache_write_tokens as written, output_tokens as output, search_units as units, flags, ${nameOf('reason_id')} as reason
+  from ledger where request is not null order by id`
+const OPEN = 'select request_id as requestId, publication, tokens from open_holds'
+
+interface HeldRow {
+  readonly requestId: string
+  readonly publication: string
+  readonly tokens: number
+}
+type EndRow = HeldRow &
+  Omit<LedgerRow, 'kind' | 'amountNano' | 'flags'> & { kind: number; amount: string; flags: number }
+
 /** Everything that the ledger says of requests, by request id; read in one moment, as another process would. */
 export function readBooks(path: string): { booked: ReadonlyMap<string, Booked>; open: number } {
   const raw = new Database(path, { readonly: true })
   try {
-    const rows = raw
-      .prepare(
-        `select kind, request_id as requestId, tenant, publication, cast(amount_nano as text) as amount, tokens,
-           input_tokens as input, cached_input_tokens as cached, cache_write_tokens as written,
-           output_tokens as output, search_units as units, flags, reason
-         from ledger where request_id is not null order by id`,
-      )
-      .all() as (LedgerRow & { readonly amount: string })[]
-    const booked = new Map<string, Booked & { ends: LedgerRow[] }>()
-    for (const { amount, ...rest } of rows) {
-      const row = { ...rest, amountNano: BigInt(amount) }
-      if (row.kind === 'hold') {
-        if (booked.has(row.requestId)) throw new Error(`${row.requestId} is held twice`)
-        const tokens = row.tokens ?? 0
-        const number = tokens === TEXTLESS ? undefined : tokens - INPUT_BOUND - FIRST
-        booked.set(row.requestId, { hold: row, ends: [], number })
-      } else {
-        const request = booked.get(row.requestId)
-        if (!request) throw new Error(`${row.requestId} ends without a hold`)
-        request.ends.push(row)
+    const booked = new Map<string, Booked>()
+    for (const { requestId, publication, tokens, kind, amount, flags, ...rest } of raw
+      .prepare(ENDS)
+      .all() as EndRow[]) {
+      if (booked.has(requestId)) throw new Error(`${requestId} ends twice`)
+      const end = {
+        ...rest,
+        kind: KINDS[kind] as LedgerRow['kind'],
+        amountNano: BigInt(amount),
+        flags: toFlags(flags).join(),
       }
+      booked.set(requestId, { publication, ends: [end], number: numberOf(tokens) })
     }
-    const open = raw.prepare('select count(*) from open_holds').pluck().get() as number
-    return { booked, open }
+    const open = raw.prepare(OPEN).all() as HeldRow[]
+    for (const { requestId, publication, tokens } of open) {
+      if (booked.has(requestId)) throw new Error(`${requestId} is held twice`)
+      booked.set(requestId, { publication, ends: [], number: numberOf(tokens) })
+    }
+    return { booked, open: open.length }
   } finally {
     raw.close()
   }
+}
+
+function numberOf(tokens: number): number | undefined {
+  return tokens === TEXTLESS ? undefined : tokens - INPUT_BOUND - FIRST
 }

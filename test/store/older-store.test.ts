@@ -40,14 +40,14 @@ const BASELINE_ROWS = `
       100, 20, 5, 300, 0, 400, '', 12, 1);`
 
 /** The folder of a store that has the baseline alone, with rows. */
-async function baselineStore(): Promise<string> {
+async function baselineStore(more = ''): Promise<string> {
   const folder = tempDir(onTestFinished)
   const raw = new Database(folder.at('gw.db'))
   const db = new Kysely<never>({ dialect: new SqliteDialect({ database: raw }) })
   const provider = { getMigrations: async () => ({ '0001-baseline': baseline }) }
   const { error } = await new Migrator({ db, provider }).migrateToLatest()
   if (error !== undefined) throw error as Error
-  raw.exec(BASELINE_ROWS)
+  raw.exec(BASELINE_ROWS + more)
   await db.destroy()
   return folder.path
 }
@@ -63,6 +63,89 @@ test('a store of the baseline is rejected by readers until a writer has brought 
   await (await openStore('sqlite:gw.db', { ...options, mode: 'read' })).close()
 })
 
+test('every column of a call comes through, and every entry of a wallet', async () => {
+  const id = 'req_0123456789abcdef01234567'
+  const folder = await baselineStore(`
+    insert into ledger (id, kind, request_id, attempt, key_name, tenant, publication, endpoint, at_ms, amount_nano,
+      deadline_ms, tokens, input_tokens, input_amount_nano)
+      values (5, 'hold', '${id}', 2, 'app', 'acme', 'gpt', 'west', ${NOON_MS}, 900, ${NOON_MS}, 500, 110, 110),
+        (6, 'hold', 'd', 1, 'app', null, 'gpt', 'west', ${NOON_MS}, 900, ${NOON_MS}, 500, 110, 110);
+    insert into ledger (id, kind, request_id, attempt, key_name, tenant, publication, endpoint, at_ms, amount_nano,
+      input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units, flags)
+      values (7, 'settle', '${id}', 2, 'app', 'acme', 'gpt', 'east', ${NOON_MS + 700}, 0, 1, 2, 3, 4, 5, 'partial,estimated,unpriced');
+    insert into ledger (id, kind, request_id, attempt, key_name, publication, endpoint, at_ms, amount_nano, reason)
+      values (8, 'release', 'd', 1, 'app', 'gpt', 'west', ${NOON_MS}, 0, 'client_gone');
+    insert into ledger (id, kind, at_ms, amount_nano, tenant, reference, note, author)
+      values (9, 'debit', ${NOON_MS}, 50, 'acme', 'fee', 'paper', 'ops'), (10, 'adjust', ${NOON_MS}, -3, 'acme', 'fix', null, null);
+    update ledger_head set wallet_version = 10;
+    update wallets set balance_nano = 547;
+    update usage_quarters set requests = 2, input_tokens = 101, cached_input_tokens = 22, cache_write_tokens = 8,
+      output_tokens = 304, search_units = 5, estimated = 1, unpriced = 1;
+    update key_totals set tokens = 405;
+    insert into call_logs (at_ms, request_id, key_name, publication, protocol, path, status, stream, outcome, error_code,
+      amount_nano, flags, latency_ms, first_byte_ms, attempts, reason, failed_attempts)
+      values (${NOON_MS + 1}, '${id}', 'app', 'gpt', 'anthropic', '/v1/messages', 502, 1, 'failed', 'upstream_error', 7,
+        'partial,estimated', 12, 3, 2, 'the disk', '["a: b"]');`)
+  const { ledger, store } = await openBoth({}, folder)
+  const { findings, ...counts } = await store.accounting.verify()
+  expect(counts).toEqual({ entries: 6, openHolds: 1 })
+  expect(findings).toEqual([expect.objectContaining({ row: 'request b, attempt 1' })]) // overdue since then
+  expect(await store.accounting.walletEntries('acme')).toEqual([
+    { id: 6, kind: 'adjust', atMs: NOON_MS, amountNano: -3n, reference: 'fix', flags: [] },
+    {
+      id: 5,
+      kind: 'debit',
+      atMs: NOON_MS,
+      amountNano: -50n,
+      reference: 'fee',
+      note: 'paper',
+      author: 'ops',
+      flags: [],
+    },
+    {
+      id: 3,
+      kind: 'settle',
+      atMs: NOON_MS + 700,
+      amountNano: 0n,
+      requestId: id,
+      key: 'app',
+      publication: 'gpt',
+      flags: ['partial', 'estimated', 'unpriced'],
+    },
+    { id: 2, kind: 'credit', atMs: NOON_MS, amountNano: 1_000n, reference: 'inv-1', flags: [] },
+    expect.objectContaining({ id: 1, requestId: 'a', price: '{"per_request":"0.0000004"}', flags: [] }),
+  ])
+  const [call] = await store.accounting.callLogs({ requestId: id })
+  expect(call).toEqual({
+    id: 2,
+    requestId: id,
+    atMs: NOON_MS + 1,
+    key: 'app',
+    publication: 'gpt',
+    protocol: 'anthropic',
+    path: '/v1/messages',
+    status: 502,
+    stream: true,
+    outcome: 'failed',
+    errorCode: 'upstream_error',
+    amountNano: 7n,
+    flags: ['partial', 'estimated'],
+    latencyMs: 12,
+    firstByteMs: 3,
+    attempts: 2,
+    reason: 'the disk',
+    failedAttempts: ['a: b'],
+  })
+  expect(await store.accounting.callLogs({ minStatus: 400 })).toEqual([call])
+  expect(await store.accounting.callLogs({ tenant: 'acme' })).toMatchObject([{ requestId: 'a' }])
+  expect(await ledger.adjustments(4)).toMatchObject({
+    changes: [
+      { tenant: 'acme', amountNano: -50n },
+      { tenant: 'acme', amountNano: -3n },
+    ],
+  })
+})
+
 test('a store of the baseline keeps its rows, adds up, and takes new ones', async () => {
   const { ledger, store } = await openBoth({}, await baselineStore())
   expect(await store.accounting.wallet('acme')).toEqual({ tenant: 'acme', balanceNano: 600n, heldNano: 900n })
@@ -71,7 +154,7 @@ test('a store of the baseline keeps its rows, adds up, and takes new ones', asyn
   ])
   expect(await ledger.recover(NOON_MS)).toBe(1)
   await ledger.flush()
-  expect(await store.accounting.verify()).toEqual({ entries: 5, openHolds: 0, findings: [] })
+  expect(await store.accounting.verify()).toEqual({ entries: 3, openHolds: 0, findings: [] })
   await ledger.open(hold('c'))
   await ledger.end(
     settle('c', {
@@ -82,7 +165,7 @@ test('a store of the baseline keeps its rows, adds up, and takes new ones', asyn
   await ledger.open(hold('d'))
   await ledger.end(settle('d', { usage: usageOf({ durationMs: 1_500, characters: 7, images: 2 }) }))
   await ledger.flush()
-  expect(await store.accounting.verify()).toEqual({ entries: 9, openHolds: 0, findings: [] })
+  expect(await store.accounting.verify()).toEqual({ entries: 5, openHolds: 0, findings: [] })
   const span = { sinceMs: NOON_MS, untilMs: NOON_MS + 1_000 }
   expect(await store.accounting.usage({ by: 'key', ...span })).toMatchObject([
     {

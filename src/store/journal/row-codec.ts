@@ -1,4 +1,13 @@
-import type { CallRecord, Claim, Flag, Hold, HoldEnd, StoredIds, Usage } from '../../schema/ledger.ts'
+import {
+  type CallRecord,
+  type Claim,
+  FLAGS,
+  type Flag,
+  type Hold,
+  type HoldEnd,
+  type StoredIds,
+  type Usage,
+} from '../../schema/ledger.ts'
 import type { Row } from '../ledger/messages.ts'
 import type { ByteReader, ByteWriter } from './bytes.ts'
 
@@ -25,8 +34,7 @@ const CALL = {
 /** No answer has more: a row with more is rejected, before it spoils a sum (`check` of the table `ledger`). */
 const MAX_UNITS = 1_000_000_000_000
 
-/** A flag is stored as its place in this list. */
-const FLAGS: readonly Flag[] = ['estimated', 'client_gone', 'partial', 'interrupted', 'unpriced', 'swept']
+/** A protocol is stored as its place in this list. */
 const PROTOCOLS: readonly CallRecord['protocol'][] = ['openai', 'anthropic']
 
 /** @throws {RangeError} for a number that cannot be stored; then `to` has a part of the row. */

@@ -1,6 +1,8 @@
 import Database from 'better-sqlite3'
-import type { CallRecord, Claim, Hold, HoldEnd, Settlement, StoredIds } from '../../schema/ledger.ts'
-import { fromFlags, type NanoParts, parts, toNano } from './columns.ts'
+import type { CallRecord, Claim, Hold, HoldEnd, Settlement, StoredIds, Usage } from '../../schema/ledger.ts'
+import { codeOf, fromFlags, fromRequestId, KINDS, type NanoParts, parts, toNano } from './columns.ts'
+import { Interned } from './interned.ts'
+import { LogPages } from './log-pages.ts'
 import type { Row, RowFault } from './messages.ts'
 import { type OpenHold, OpenHolds } from './open-holds.ts'
 import * as sql from './statements.ts'
@@ -25,20 +27,29 @@ export class RowRejected extends Error {
 /** Error codes about a row (https://sqlite.org/rescode.html); all others are about the database or the disk. */
 const ROW_CODES = /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE)/
 
+const SETTLE = codeOf('settle')
+const RELEASE = codeOf('release')
+
+/** A hold of the current batch, and its index there. */
+interface NewHold {
+  readonly hold: Hold
+  readonly index: number
+}
+
 /**
- * Writes batches: entries, open holds and the sums over them, in one transaction each.
+ * Writes batches: ends of calls, open holds and the sums over them, in one transaction each. A call that ends in the batch
+ * of its hold is one row; otherwise the hold waits in `open_holds`.
  * A batch is written whole or not at all, and may be retried: a failed attempt leaves no trace.
  */
 export class LedgerRows {
   readonly #raw: Database.Database
   readonly #begin: Database.Statement
   readonly #commit: Database.Statement
-  readonly #holdEntry: Database.Statement
   readonly #openHold: Database.Statement
   readonly #closeHold: Database.Statement
-  readonly #settlement: Database.Statement
+  readonly #addOpenHolds: Database.Statement
+  readonly #insertEnd: Database.Statement
   readonly #storeResponse: Database.Statement
-  readonly #release: Database.Statement
   readonly #endOf: Database.Statement
   readonly #call: Database.Statement
   readonly #quarter: Database.Statement
@@ -47,22 +58,24 @@ export class LedgerRows {
   readonly #balance: Database.Statement
   readonly #probe: Database.Statement
   readonly #folded: Database.Statement
-  readonly #addPrice: Database.Statement
-  readonly #priceOf: Database.Statement
+  readonly #names: Interned
+  readonly #prices: Interned
+  readonly #logPages: LogPages
   readonly #holds: OpenHolds
-  /** Ids of prices that are committed, or are in the current batch. */
-  readonly #priceIds = new Map<string, number>()
+  /** The holds of the current batch that are still open. */
+  readonly #newHolds = new Map<OpenHold, NewHold>()
+  /** How many earlier holds ended in the current batch. */
+  #closed = 0
 
   constructor(raw: Database.Database) {
     this.#raw = raw
     this.#begin = raw.prepare('begin immediate')
     this.#commit = raw.prepare('commit')
-    this.#holdEntry = raw.prepare(sql.INSERT_HOLD_ENTRY)
     this.#openHold = raw.prepare(sql.INSERT_OPEN_HOLD)
     this.#closeHold = raw.prepare(sql.DELETE_OPEN_HOLD)
-    this.#settlement = raw.prepare(sql.INSERT_SETTLEMENT)
+    this.#addOpenHolds = raw.prepare(sql.ADD_OPEN_HOLDS)
+    this.#insertEnd = raw.prepare(sql.INSERT_END)
     this.#storeResponse = raw.prepare(sql.STORE_RESPONSE)
-    this.#release = raw.prepare(sql.INSERT_RELEASE)
     this.#endOf = raw.prepare(sql.SELECT_END)
     this.#call = raw.prepare(sql.INSERT_CALL)
     this.#quarter = raw.prepare(addUsageTo('usage_quarters'))
@@ -71,8 +84,9 @@ export class LedgerRows {
     this.#balance = raw.prepare(sql.SELECT_BALANCE)
     this.#probe = raw.prepare(sql.PROBE)
     this.#folded = raw.prepare(sql.SET_FOLDED_ROW)
-    this.#addPrice = raw.prepare(sql.ADD_PRICE)
-    this.#priceOf = raw.prepare(sql.SELECT_PRICE).pluck()
+    this.#names = new Interned(raw, 'ledger_names', 'name')
+    this.#prices = new Interned(raw, 'ledger_prices', 'price')
+    this.#logPages = new LogPages(raw)
     this.#holds = new OpenHolds(openHolds(raw))
   }
 
@@ -85,6 +99,8 @@ export class LedgerRows {
    */
   write(rows: readonly Row[], foldedRow?: number): ReadonlyMap<number, RowFault> {
     this.#holds.begin()
+    this.#newHolds.clear()
+    this.#closed = 0
     try {
       return this.#transaction(() => {
         const faults = new Map<number, RowFault>()
@@ -93,13 +109,17 @@ export class LedgerRows {
           const fault = this.#row(row, index, sums)
           if (fault) faults.set(index, fault)
         }
+        for (const [open, hold] of this.#newHolds) this.#insertHold(open, hold)
+        const added = this.#newHolds.size - this.#closed
+        if (added !== 0) this.#addOpenHolds.run(added)
+        this.#logPages.endBatch()
         this.#addSums(sums)
         if (foldedRow !== undefined) this.#folded.run(foldedRow)
         return faults
       })
     } catch (error) {
       this.#holds.rollBack()
-      this.#priceIds.clear()
+      for (const cache of [this.#names, this.#prices, this.#logPages]) cache.rollBack()
       throw error
     }
   }
@@ -124,70 +144,96 @@ export class LedgerRows {
   }
 
   #row(row: Row, index: number, sums: BatchSums): RowFault | undefined {
-    try {
-      if (row[0] === 'hold') return this.#open(row[1], sums)
+    return ofRow(index, () => {
+      if (row[0] === 'hold') return this.#open(row[1], index, sums)
       if (row[0] === 'end') return this.#end(row[1], sums)
       return this.#log(row[1])
-    } catch (error) {
-      throw isOfRow(error) ? new RowRejected(index, error) : error
-    }
+    })
   }
 
-  #open(hold: Hold, sums: BatchSums): RowFault | undefined {
-    const { requestId, attempt, tenant, amountNano } = hold
-    if (hold.prepaid && tenant !== undefined && amountNano > 0n) {
+  #open(hold: Hold, index: number, sums: BatchSums): RowFault | undefined {
+    const { requestId, attempt, tenant = null, openedAtMs, amountNano, tokens, price } = hold
+    if (hold.prepaid && tenant !== null && amountNano > 0n) {
       const kept = toNano(this.#balance.get(tenant) as NanoParts | undefined)
       const balanceNano = kept - (sums.spent.get(tenant) ?? 0n)
       const heldNano = this.#holds.heldNano(tenant)
       if (balanceNano - heldNano < amountNano) return { balanceNano, heldNano }
     }
-    const { changes, lastInsertRowid } = this.#holdEntry.run(
-      ...claim(hold),
-      hold.openedAtMs,
-      hold.amountNano,
-      hold.deadlineMs,
-      hold.tokens,
-      hold.inputTokens,
-      hold.inputAmountNano,
-      hold.inputUnits?.durationMs ?? null,
-      hold.inputUnits?.characters ?? null,
-      hold.inputUnits?.images ?? null,
-    )
-    if (changes === 0) return 'held_twice'
-    const { call, price } = hold
-    const priceId = price === undefined ? null : this.#priceId(price)
-    const entryId = Number(lastInsertRowid)
-    this.#openHold.run(entryId, call?.path ?? null, call?.stream ? 1 : 0, priceId)
-    this.#holds.open({ requestId, attempt, entryId, tenant: tenant ?? null, amountNano, priceId })
+    if (this.#holds.has(hold) || this.#endOf.get(fromRequestId(requestId), attempt)) return 'held_twice'
+    const priceId = price === undefined ? null : this.#prices.idOf(price)
+    const open = { id: undefined, requestId, attempt, tenant, openedAtMs, amountNano, tokens, priceId }
+    this.#holds.open(open)
+    this.#newHolds.set(open, { hold, index })
     return undefined
+  }
+
+  /** A hold that did not end in its batch. */
+  #insertHold(open: OpenHold, { hold, index }: NewHold): void {
+    const { call, inputUnits } = hold
+    const { lastInsertRowid } = ofRow(index, () =>
+      this.#openHold.run(
+        hold.requestId,
+        hold.attempt,
+        hold.key,
+        hold.tenant ?? null,
+        hold.publication,
+        hold.endpoint,
+        hold.openedAtMs,
+        hold.deadlineMs,
+        hold.amountNano,
+        hold.tokens,
+        hold.inputTokens,
+        hold.inputAmountNano,
+        inputUnits?.durationMs ?? null,
+        inputUnits?.characters ?? null,
+        inputUnits?.images ?? null,
+        call?.path ?? null,
+        call?.stream ? 1 : 0,
+        open.priceId,
+      ),
+    )
+    open.id = Number(lastInsertRowid)
   }
 
   #end(end: HoldEnd, sums: BatchSums): RowFault | undefined {
     const hold = this.#holds.end(end)
-    if (!hold || this.#closeHold.run(hold.entryId).changes === 0) return this.#endedBefore(end)
-    if (end.kind === 'release') {
-      this.#release.run(...claim(end), end.endedAtMs, end.reason)
-      return undefined
+    if (!hold) return this.#endedBefore(end)
+    if (hold.id === undefined) this.#newHolds.delete(hold)
+    else {
+      this.#closeHold.run(hold.id)
+      this.#closed++
     }
-    const { usage } = end
-    this.#settlement.run(
-      ...claim(end),
+    const usage = end.kind === 'settle' ? end.usage : undefined
+    this.#insertEnd.run(
+      usage ? SETTLE : RELEASE,
       end.endedAtMs,
-      end.amountNano,
-      usage.inputTokens,
-      usage.cachedInputTokens,
-      usage.cacheWriteTokens,
-      usage.outputTokens,
-      usage.searchUnits,
-      usage.durationMs,
-      usage.characters,
-      usage.images,
-      fromFlags(end.flags),
-      hold.priceId,
+      fromRequestId(end.requestId),
+      ...this.#claim(end),
+      end.kind === 'settle' ? end.amountNano : 0,
+      ...usageColumns(usage),
+      end.kind === 'settle' ? fromFlags(end.flags) : 0,
+      end.kind === 'settle' ? hold.priceId : null,
+      end.kind === 'release' ? this.#names.idOf(end.reason) : null,
+      end.endedAtMs - hold.openedAtMs,
+      hold.amountNano,
+      hold.tokens,
     )
+    if (end.kind === 'release') return undefined
     sums.add(end)
     if (end.stored) this.#store(end, end.stored)
     return undefined
+  }
+
+  /** The attempt, and the numbers of the names. */
+  #claim({ attempt, key, tenant, publication, endpoint }: Claim): (number | null)[] {
+    const names = this.#names
+    return [
+      attempt,
+      names.idOf(key),
+      tenant === undefined ? null : names.idOf(tenant),
+      names.idOf(publication),
+      names.idOf(endpoint),
+    ]
   }
 
   #store(end: Settlement, { ids, tokens, outputTokens, expiresAtMs }: StoredIds): void {
@@ -198,48 +244,39 @@ export class LedgerRows {
     }
   }
 
-  /** There are few prices and many charges: a charge refers to its price by number. */
-  #priceId(price: string): number {
-    let id = this.#priceIds.get(price)
-    if (id === undefined) {
-      this.#addPrice.run(price)
-      id = this.#priceOf.get(price) as number
-      this.#priceIds.set(price, id)
-    }
-    return id
-  }
-
   /** The first end is final: an equal second one is a no-op, any other raises an alarm (spec/money.md §1). */
   #endedBefore(end: HoldEnd): RowFault | undefined {
-    const first = this.#endOf.get(end.requestId, end.attempt) as { kind: string; amount: string } | undefined
+    const row = this.#endOf.get(fromRequestId(end.requestId), end.attempt)
+    const first = row as { kind: number; amount: string } | undefined
     if (!first) return 'never_held'
     const amountNano = end.kind === 'settle' ? end.amountNano : 0n
-    return first.kind === end.kind && BigInt(first.amount) === amountNano ? undefined : 'ended_differently'
+    return KINDS[first.kind] === end.kind && BigInt(first.amount) === amountNano
+      ? undefined
+      : 'ended_differently'
   }
 
   #log(record: CallRecord): undefined {
-    const { usage } = record
-    this.#call.run(
+    const names = this.#names
+    const paged = {
+      tenant_id: record.tenant === undefined ? null : names.idOf(record.tenant),
+      publication_id: names.idOf(record.publication),
+      endpoint_id: record.endpoint === undefined ? null : names.idOf(record.endpoint),
+      outcome_id: names.idOf(record.outcome),
+      status: record.status,
+    }
+    const { lastInsertRowid } = this.#call.run(
       record.atMs,
-      record.requestId,
-      record.key,
-      record.tenant ?? null,
-      record.publication,
-      record.endpoint ?? null,
-      record.protocol,
-      record.path,
+      fromRequestId(record.requestId),
+      names.idOf(record.key),
+      paged.tenant_id,
+      paged.publication_id,
+      paged.endpoint_id,
+      names.idOf(record.path),
       record.status,
       record.stream ? 1 : 0,
-      record.outcome,
-      record.errorCode ?? null,
-      usage?.inputTokens ?? null,
-      usage?.cachedInputTokens ?? null,
-      usage?.cacheWriteTokens ?? null,
-      usage?.outputTokens ?? null,
-      usage?.searchUnits ?? null,
-      usage?.durationMs ?? null,
-      usage?.characters ?? null,
-      usage?.images ?? null,
+      paged.outcome_id,
+      record.errorCode === undefined ? null : names.idOf(record.errorCode),
+      ...usageColumns(record.usage),
       record.amountNano,
       fromFlags(record.flags),
       Math.round(record.latencyMs),
@@ -248,6 +285,7 @@ export class LedgerRows {
       record.reason ?? null,
       record.failedAttempts ? JSON.stringify(record.failedAttempts) : null,
     )
+    this.#logPages.add(Number(lastInsertRowid), record.atMs, paged)
   }
 
   #addSums(sums: BatchSums): void {
@@ -264,10 +302,30 @@ function openHolds(raw: Database.Database): OpenHold[] {
   return rows.map(({ nano, ...hold }) => ({ ...hold, amountNano: BigInt(nano) }))
 }
 
-type ClaimColumns = readonly [string, number, string, string | null, string, string]
+/** Input, cached, written and output tokens, search units, duration, characters and images. */
+function usageColumns(usage: Usage | undefined): (number | null)[] {
+  if (!usage) return NO_USAGE
+  return [
+    usage.inputTokens,
+    usage.cachedInputTokens,
+    usage.cacheWriteTokens,
+    usage.outputTokens,
+    usage.searchUnits,
+    usage.durationMs,
+    usage.characters,
+    usage.images,
+  ]
+}
 
-function claim({ requestId, attempt, key, tenant, publication, endpoint }: Claim): ClaimColumns {
-  return [requestId, attempt, key, tenant ?? null, publication, endpoint]
+const NO_USAGE: null[] = Array.from({ length: 8 }, () => null)
+
+/** @throws {RowRejected} for an error of the row itself. */
+function ofRow<T>(index: number, write: () => T): T {
+  try {
+    return write()
+  } catch (error) {
+    throw isOfRow(error) ? new RowRejected(index, error) : error
+  }
 }
 
 function isOfRow(error: unknown): error is Error {

@@ -2,10 +2,12 @@ import type { HoldId } from './messages.ts'
 
 /** The part of a hold that its end and the balance of its tenant need. */
 export interface OpenHold extends HoldId {
-  /** The ledger entry that opened it. */
-  readonly entryId: number
+  /** Its row of `open_holds`; undefined if it was opened in the current batch. */
+  id: number | undefined
   readonly tenant: string | null
+  readonly openedAtMs: number
   readonly amountNano: bigint
+  readonly tokens: number
   readonly priceId: number | null
 }
 
@@ -23,6 +25,10 @@ export class OpenHolds {
 
   constructor(open: Iterable<OpenHold>) {
     for (const hold of open) this.#add(hold)
+  }
+
+  has(id: HoldId): boolean {
+    return this.#open.has(idOf(id))
   }
 
   heldNano(tenant: string): bigint {

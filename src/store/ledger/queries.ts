@@ -1,12 +1,14 @@
 import type Database from 'better-sqlite3'
 import type { Hold, StoredResponse } from '../../schema/ledger.ts'
-import { type NanoParts, toNano } from './columns.ts'
+import { codeOf, type NanoParts, nameOf, toNano } from './columns.ts'
+import { PAGE_IDS } from './log-pages.ts'
 import type { Answers, LedgerQuery } from './messages.ts'
 import { insertRejected, pruneRejected } from './rejected-calls.ts'
 import { SELECT_BALANCE } from './statements.ts'
 import { QUARTER_MS } from './usage-sums.ts'
 import { onceUnlocked } from './write-lock.ts'
 
+const DEBIT = codeOf('debit')
 const PAGE_ROWS = 1_000
 /** Enough to free the pages of a batch of deletions, too few to block the thread for long. */
 const VACUUM_PAGES = 200
@@ -19,20 +21,23 @@ const KEY_WINDOW = `
   from usage_quarters where key_name = ? and quarter >= ?`
 const VERSION = `select wallet_version from ledger_head`
 const ADJUSTMENTS = `
-  select id, kind, tenant, cast(amount_nano as text) as nano from ledger
-  where reference is not null and id > ? order by id`
-/** `cross join` fixes the order: from the few open holds to their entries, never the other way. */
+  select kind, ${nameOf('ledger.tenant_id')} as tenant, cast(amount_nano as text) as nano
+  from adjustments cross join ledger on ledger.id = entry_id where entry_id > ? order by entry_id`
 const HOLDS = `
-  select request_id, attempt, key_name, tenant, publication, endpoint, at_ms, deadline_ms, tokens, input_tokens,
-    cast(amount_nano as text) as nano, cast(input_amount_nano as text) as input_nano,
+  select id, request_id, attempt, key_name, tenant, publication, endpoint, opened_at_ms, deadline_ms, tokens,
+    input_tokens, cast(amount_nano as text) as nano, cast(input_amount_nano as text) as input_nano,
     duration_ms, characters, images, path, stream
-  from open_holds cross join ledger on ledger.id = entry_id`
-const ORPHANED = `${HOLDS} where entry_id <= ? order by entry_id limit ${PAGE_ROWS}`
+  from open_holds`
+const ORPHANED = `${HOLDS} where id <= ? order by id limit ${PAGE_ROWS}`
 const OVERDUE = `
   ${HOLDS} where deadline_ms <= ? and (request_id, attempt) > (?, ?)
   order by request_id, attempt limit ${PAGE_ROWS}`
 const PRUNE = `
-  delete from call_logs where id in (select id from call_logs where at_ms < ? order by at_ms limit ?)`
+  delete from call_logs where id in (
+    select id from call_logs where at_ms < ?
+      and id < (select (max(page) + 1) * ${PAGE_IDS} from call_log_pages where first_at_ms < ?) order by id limit ?)`
+const FIRST_PAGE = `select coalesce(min(id), 0) / ${PAGE_IDS} from call_logs`
+const PRUNE_PAGES = ['call_log_pages', 'call_log_values'].map(table => `delete from ${table} where page < ?`)
 const STORED = `
   select key_name, tenant, publication, endpoint, tokens, expires_at_ms from stored_responses
   where id = ? and expires_at_ms > ?`
@@ -56,7 +61,7 @@ interface HoldRow {
   readonly tenant: string | null
   readonly publication: string
   readonly endpoint: string
-  readonly at_ms: number
+  readonly opened_at_ms: number
   readonly deadline_ms: number
   readonly tokens: number
   readonly input_tokens: number
@@ -77,13 +82,15 @@ export class LedgerQueries {
   readonly #raw: Database.Database
   /** Prepared once, because a request waits for it. */
   readonly #stored: Database.Statement
-  /** The last entry of earlier processes: a hold up to it was not opened by this process. */
+  /** The last hold of earlier processes. */
   readonly #inheritedId: number
+  /** The first page of the call log after the last deletion. */
+  #firstPage = 0
 
   constructor(raw: Database.Database) {
     this.#raw = raw
     this.#stored = raw.prepare(STORED)
-    this.#inheritedId = raw.prepare('select coalesce(max(id), 0) from ledger').pluck().get() as number
+    this.#inheritedId = raw.prepare('select coalesce(max(id), 0) from open_holds').pluck().get() as number
   }
 
   /** @throws {Database.SqliteError} if the database cannot be read, or, for the queries that prune, not be written. */
@@ -140,25 +147,30 @@ export class LedgerQueries {
     const version = this.#version()
     if (version <= sinceVersion) return { version, changes: [] }
     const rows = this.#raw.prepare(ADJUSTMENTS).all(sinceVersion) as {
-      readonly kind: string
+      readonly kind: number
       readonly tenant: string
       readonly nano: string
     }[]
     const changes = rows.map(({ kind, tenant, nano }) => ({
       tenant,
-      amountNano: kind === 'debit' ? -BigInt(nano) : BigInt(nano),
+      amountNano: kind === DEBIT ? -BigInt(nano) : BigInt(nano),
     }))
     return { version, changes }
   }
 
   #prune(beforeMs: number, maxRows: number): number {
     pruneRejected(this.#raw, beforeMs, maxRows)
-    return this.#delete(PRUNE, beforeMs, maxRows)
+    const pruned = this.#delete(PRUNE, beforeMs, beforeMs, maxRows)
+    const firstPage = this.#raw.prepare<[], number>(FIRST_PAGE).pluck().get() ?? 0
+    if (firstPage > this.#firstPage)
+      for (const statement of PRUNE_PAGES) this.#raw.prepare(statement).run(firstPage)
+    this.#firstPage = firstPage
+    return pruned
   }
 
-  /** Deletes rows up to a time, and gives their pages back. */
-  #delete(statement: string, untilMs: number, maxRows: number): number {
-    const { changes } = this.#raw.prepare(statement).run(untilMs, maxRows)
+  /** Deletes rows, and gives their pages back. */
+  #delete(statement: string, ...parameters: readonly number[]): number {
+    const { changes } = this.#raw.prepare(statement).run(...parameters)
     this.#raw.pragma(`incremental_vacuum(${VACUUM_PAGES})`)
     return changes
   }
@@ -186,7 +198,7 @@ function toHold(row: HoldRow): Hold {
     ...(row.tenant !== null && { tenant: row.tenant }),
     publication: row.publication,
     endpoint: row.endpoint,
-    openedAtMs: row.at_ms,
+    openedAtMs: row.opened_at_ms,
     deadlineMs: row.deadline_ms,
     amountNano: BigInt(row.nano),
     tokens: row.tokens,

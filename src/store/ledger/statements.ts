@@ -3,30 +3,21 @@
  * batch rolls back as a whole, so no statement needs its own rollback, for which SQLite would copy pages.
  */
 
-export const INSERT_HOLD_ENTRY = `
-  insert or fail into ledger (kind, request_id, attempt, key_name, tenant, publication, endpoint,
-    at_ms, amount_nano, deadline_ms, tokens, input_tokens, input_amount_nano, duration_ms,
-    characters, images)
-  values ('hold', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-  on conflict do nothing`
+export const INSERT_OPEN_HOLD = `
+  insert or fail into open_holds (request_id, attempt, key_name, tenant, publication, endpoint, opened_at_ms,
+    deadline_ms, amount_nano, tokens, input_tokens, input_amount_nano, duration_ms, characters, images, path, stream,
+    price_id)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-export const INSERT_OPEN_HOLD = `insert into open_holds (entry_id, path, stream, price_id) values (?, ?, ?, ?)`
+export const DELETE_OPEN_HOLD = `delete from open_holds where id = ?`
 
-export const DELETE_OPEN_HOLD = `delete from open_holds where entry_id = ?`
+export const ADD_OPEN_HOLDS = `update ledger_head set open_holds = open_holds + ?`
 
-export const ADD_PRICE = `insert into ledger_prices (price) values (?) on conflict do nothing`
-export const SELECT_PRICE = `select id from ledger_prices where price = ?`
-
-export const INSERT_SETTLEMENT = `
-  insert or fail into ledger (kind, request_id, attempt, key_name, tenant, publication, endpoint,
-    at_ms, amount_nano, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units,
-    duration_ms, characters, images, flags, price_id)
-  values ('settle', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-
-export const INSERT_RELEASE = `
-  insert or fail into ledger (kind, request_id, attempt, key_name, tenant, publication, endpoint,
-    at_ms, amount_nano, reason)
-  values ('release', ?, ?, ?, ?, ?, ?, ?, 0, ?)`
+export const INSERT_END = `
+  insert or fail into ledger (kind, at_ms, request, attempt, key_id, tenant_id, publication_id, endpoint_id,
+    amount_nano, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units, duration_ms,
+    characters, images, flags, price_id, reason_id, open_ms, held_nano, held_tokens)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 /**
  * The parameters end with the time of the settlement, twice. Upstreams are expected to give each id out once. For one that does
@@ -45,14 +36,13 @@ export const STORE_RESPONSE = `
   where expires_at_ms <= ? or endpoint = excluded.endpoint`
 
 export const SELECT_END = `
-  select kind, cast(amount_nano as text) as amount from ledger
-  where request_id = ? and attempt = ? and (kind = 'hold') = 0`
+  select kind, cast(amount_nano as text) as amount from ledger where request = ? and attempt = ?`
 
 export const INSERT_CALL = `
-  insert into call_logs (at_ms, request_id, key_name, tenant, publication, endpoint, protocol, path, status, stream,
-    outcome, error_code, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units,
+  insert into call_logs (at_ms, request, key_id, tenant_id, publication_id, endpoint_id, path_id, status, stream,
+    outcome_id, error_code_id, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units,
     duration_ms, characters, images, amount_nano, flags, latency_ms, first_byte_ms, attempts, reason, failed_attempts)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 export const ADD_TO_KEY = `
   insert into key_totals (key_name, tokens, amount_units, amount_nano) values (?, ?, ?, ?)
@@ -71,9 +61,9 @@ export const SELECT_BALANCE = `
   select cast(balance_units as text) as units, cast(balance_nano as text) as nano from wallets where tenant = ?`
 
 export const SELECT_OPEN_HOLDS = `
-  select request_id as requestId, attempt, entry_id as entryId, tenant, cast(amount_nano as text) as nano,
-    open_holds.price_id as priceId
-  from open_holds cross join ledger on ledger.id = entry_id`
+  select id, request_id as requestId, attempt, tenant, opened_at_ms as openedAtMs, tokens,
+    cast(amount_nano as text) as nano, price_id as priceId
+  from open_holds`
 
 export const PROBE = `update ledger_head set probed_at_ms = ?`
 

@@ -292,7 +292,7 @@ export interface Verification {
 
 /** A row that contradicts the entries. */
 export interface Finding {
-  readonly table: 'ledger' | 'open_holds' | 'wallets' | 'key_totals' | 'usage_quarters'
+  readonly table: 'ledger' | 'adjustments' | 'open_holds' | 'wallets' | 'key_totals' | 'usage_quarters'
   /** The row, such as `id 17` or `tenant acme`. */
   readonly row: string
   /** The inconsistency, with both numbers. */

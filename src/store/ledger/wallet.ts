@@ -3,23 +3,23 @@ import { CommandError } from '../../base/catalogue/command.ts'
 import { formatNano } from '../../base/decimal.ts'
 import type { Flag } from '../../schema/ledger.ts'
 import type { Tenant } from '../../schema/tenant.ts'
-import type { LedgerTable, Tables } from '../tables.ts'
-import { parts, toFlags, toNano } from './columns.ts'
+import type { Tables } from '../tables.ts'
+import { codeOf, type EntryKind, KINDS, nameOf, parts, requestIdOf, toFlags, toNano } from './columns.ts'
 import type { Adjustment, AdjustmentResult, EntriesPage, Wallet, WalletEntry } from './types.ts'
 
 /** A row of the ledger that changed a balance. */
 interface EntryRow {
   readonly id: number
-  readonly kind: LedgerTable['kind']
+  readonly kind: number
   readonly at_ms: number
   readonly nano: string
   readonly reference: string | null
   readonly note: string | null
   readonly author: string | null
-  readonly request_id: string | null
-  readonly key_name: string | null
+  readonly requestId: string | null
+  readonly key: string | null
   readonly publication: string | null
-  readonly flags: string | null
+  readonly flags: number
   readonly price: string | null
 }
 
@@ -38,9 +38,6 @@ export async function selectWallets(db: Kysely<Tables>, only?: string): Promise<
   // Amounts are added up in two parts for the same reason as in `wallets`: 64 bits may overflow.
   let holds = db
     .selectFrom('open_holds')
-    // A cross join keeps its order: otherwise SQLite would scan the whole ledger.
-    .crossJoin('ledger')
-    .whereRef('ledger.id', '=', 'entry_id')
     .select([
       'tenant',
       sql<string>`cast(sum(amount_nano / 1000000000) as text)`.as('units'),
@@ -93,13 +90,13 @@ export async function selectWalletEntries(
   page: EntriesPage,
 ): Promise<WalletEntry[]> {
   let query = entries(db)
-    .where('tenant', '=', tenant)
+    .where('ledger.tenant_id', '=', idOf(tenant))
     // Must match the condition of the index `ledger_by_tenant`, or SQLite cannot use it.
-    .where(sql<boolean>`kind not in ('hold', 'release')`)
-    .orderBy('id', 'desc')
+    .where(sql<boolean>`kind <> 1`)
+    .orderBy('ledger.id', 'desc')
     .limit(page.limit ?? 50)
-  if (page.before !== undefined) query = query.where('id', '<', page.before)
-  if (page.kinds) query = query.where('kind', 'in', page.kinds)
+  if (page.before !== undefined) query = query.where('ledger.id', '<', page.before)
+  if (page.kinds) query = query.where('kind', 'in', page.kinds.map(codeOf))
   return (await query.execute()).map(toEntry)
 }
 
@@ -119,7 +116,7 @@ export async function adjust(
     throw new RangeError(`a ${kind} of ${amountNano} nano-units`)
   const billing = await billingOf(db, tenant)
   const first = await entries(db)
-    .where('tenant', '=', tenant)
+    .where('adjustments.tenant_id', '=', idOf(tenant))
     .where('reference', '=', reference)
     .executeTakeFirst()
   if (first) {
@@ -138,19 +135,21 @@ export async function adjust(
         `balance ${formatNano(wallet.balanceNano)}, held ${formatNano(wallet.heldNano)}.`,
     )
   }
+  await db
+    .insertInto('ledger_names')
+    .values({ name: tenant })
+    .onConflict(conflict => conflict.doNothing())
+    .execute()
   const { id } = await db
     .insertInto('ledger')
-    .values({
-      kind,
-      at_ms: nowMs,
-      tenant,
-      amount_nano: amountNano,
-      reference,
-      note: adjustment.note ?? null,
-      author: adjustment.author ?? null,
-    })
+    .values({ kind: codeOf(kind), at_ms: nowMs, tenant_id: idOf(tenant), amount_nano: amountNano, flags: 0 })
     .returning('id')
     .executeTakeFirstOrThrow()
+  const { note = null, author = null } = adjustment
+  await db
+    .insertInto('adjustments')
+    .values({ entry_id: id, tenant_id: idOf(tenant), reference, note, author })
+    .execute()
   const [units, rest] = parts(balanceNano)
   await db
     .insertInto('wallets')
@@ -158,18 +157,29 @@ export async function adjust(
     .onConflict(conflict => conflict.doUpdateSet({ balance_units: units, balance_nano: rest }))
     .execute()
   await db.updateTable('ledger_head').set({ wallet_version: id }).execute()
-  const row = await entries(db).where('id', '=', id).executeTakeFirstOrThrow()
+  const row = await entries(db).where('ledger.id', '=', id).executeTakeFirstOrThrow()
   return { entry: toEntry(row), isNew: true, balanceNano }
 }
 
 function entries(db: Kysely<Tables>) {
   return db
     .selectFrom('ledger')
-    .select(['id', 'kind', 'at_ms', 'reference', 'note', 'author', 'request_id', 'key_name', 'publication'])
-    .select(['flags', sql<string>`cast(amount_nano as text)`.as('nano')])
+    .leftJoin('adjustments', 'entry_id', 'ledger.id')
+    .select(['ledger.id', 'kind', 'at_ms', 'flags', 'reference', 'note', 'author'])
+    .select([
+      sql<string>`cast(amount_nano as text)`.as('nano'),
+      sql.raw<string | null>(requestIdOf('request')).as('requestId'),
+      sql.raw<string | null>(nameOf('key_id')).as('key'),
+      sql.raw<string | null>(nameOf('publication_id')).as('publication'),
+    ])
     .select(eb =>
       eb.selectFrom('ledger_prices').select('price').whereRef('id', '=', 'ledger.price_id').as('price'),
     )
+}
+
+/** The number of a name; null if nothing was ever recorded for it. */
+function idOf(name: string) {
+  return sql<number>`(select id from ledger_names where name = ${name})`
 }
 
 async function walletOf(db: Kysely<Tables>, tenant: string): Promise<Wallet> {
@@ -191,31 +201,32 @@ async function billingOf(db: Kysely<Tables>, tenant: string): Promise<Tenant['bi
 
 /** The same reference with the same kind and amount is the same payment; with other values it is a conflict. */
 function assertSame(kind: AdjustmentKind, { amountNano, reference }: Adjustment, first: EntryRow): void {
-  if (first.kind === kind && BigInt(first.nano) === amountNano) return
+  if (KINDS[first.kind] === kind && BigInt(first.nano) === amountNano) return
   throw new CommandError(
     'reference_taken',
-    `${reference} is ${nounOf(first.kind)} of ${formatNano(BigInt(first.nano))} already, entry ${first.id}.`,
+    `${reference} is ${nounOf(KINDS[first.kind] as EntryKind)} of ${formatNano(BigInt(first.nano))} already, entry ${first.id}.`,
   )
 }
 
-function nounOf(kind: LedgerTable['kind']): string {
+function nounOf(kind: EntryKind): string {
   return kind === 'adjust' ? 'an adjustment' : `a ${kind}`
 }
 
 function toEntry(row: EntryRow): WalletEntry {
-  if (row.kind === 'hold' || row.kind === 'release') throw new Error(`entry ${row.id} moves no balance`)
-  const takes = row.kind === 'settle' || row.kind === 'debit'
+  const kind = KINDS[row.kind]
+  if (kind === undefined || kind === 'release') throw new Error(`entry ${row.id} moves no balance`)
+  const takes = kind === 'settle' || kind === 'debit'
   const flags: readonly Flag[] = toFlags(row.flags)
   return {
     id: row.id,
-    kind: row.kind,
+    kind,
     atMs: row.at_ms,
     amountNano: takes ? -BigInt(row.nano) : BigInt(row.nano),
     ...(row.reference !== null && { reference: row.reference }),
     ...(row.note !== null && { note: row.note }),
     ...(row.author !== null && { author: row.author }),
-    ...(row.request_id !== null && { requestId: row.request_id }),
-    ...(row.key_name !== null && { key: row.key_name }),
+    ...(row.requestId !== null && { requestId: row.requestId }),
+    ...(row.key !== null && { key: row.key }),
     ...(row.publication !== null && { publication: row.publication }),
     ...(row.price !== null && { price: row.price }),
     flags,

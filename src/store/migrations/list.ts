@@ -3,6 +3,7 @@ import { baseline } from './0001-baseline.ts'
 import { storedResponses } from './0002-stored-responses.ts'
 import { usageUnits } from './0003-usage-units.ts'
 import { journal } from './0004-journal.ts'
+import { compactLedger } from './0005-compact-ledger.ts'
 import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
@@ -13,4 +14,5 @@ export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0002-stored-responses': storedResponses,
   '0003-usage-units': usageUnits,
   '0004-journal': journal,
+  '0005-compact-ledger': compactLedger,
 }

@@ -7,6 +7,7 @@ export const MIGRATION_NAMES = [
   '0002-stored-responses',
   '0003-usage-units',
   '0004-journal',
+  '0005-compact-ledger',
 ] as const
 
 /** The first migration of the development versions before the baseline: their databases are not converted. */

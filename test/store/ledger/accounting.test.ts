@@ -254,10 +254,10 @@ describe('call logs', () => {
     const { accounting, write } = setUp()
     const bare = call('b', { status: 502, outcome: 'failed', errorCode: 'upstream_error', stream: false })
     for (const field of ['tenant', 'endpoint', 'usage', 'firstByteMs'] as const) delete (bare as never)[field]
-    write(['log', call('a', { flags: ['estimated', 'partial'], amountNano: BEYOND_DOUBLES })], ['log', bare])
+    write(['log', call('a', { flags: ['partial', 'estimated'], amountNano: BEYOND_DOUBLES })], ['log', bare])
     expect(await accounting.callLogs()).toEqual([
       { id: 2, ...bare },
-      { id: 1, ...call('a', { flags: ['estimated', 'partial'], amountNano: BEYOND_DOUBLES }) },
+      { id: 1, ...call('a', { flags: ['partial', 'estimated'], amountNano: BEYOND_DOUBLES }) },
     ])
   })
 

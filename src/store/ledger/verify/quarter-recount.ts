@@ -1,9 +1,9 @@
 import type Database from 'better-sqlite3'
 import { iso } from '../../../base/iso.ts'
-import { NANO_PER_UNIT, parts, plus, type Whole } from '../columns.ts'
+import { ESTIMATED, NANO_PER_UNIT, parts, plus, UNPRICED, type Whole } from '../columns.ts'
 import type { Finding } from '../types.ts'
 import { minusUsage, NO_SUMS, plusUsage, QUARTER_MS, type UsagePlace, type UsageSums } from '../usage-sums.ts'
-import { ESTIMATED, type OtherEntry, UNPRICED, type Units, unitsOf } from './entries.ts'
+import type { Entry } from './entries.ts'
 import { QuarterDifferences } from './quarter-differences.ts'
 
 /**
@@ -32,7 +32,7 @@ type Counts = Omit<UsageSums, 'amountNano'>
 
 /** A row of `usage_quarters`. */
 interface StoredRow extends Counts {
-  /** As {@link OtherEntry.place}. */
+  /** See {@link SpanPlaces}. */
   readonly place: string
   readonly quarter: number
   readonly units: number
@@ -56,7 +56,7 @@ export interface SpanPlace {
   from: number
 }
 
-/** By {@link OtherEntry.place}. */
+/** By endpoint, key, publication and, if there is one, tenant, with line breaks between: no name contains one. */
 type SpanPlaces = Map<string, SpanPlace>
 
 /**
@@ -95,12 +95,13 @@ export class QuarterRecount {
 
   /**
    * Adds a settlement.
+   * @param text see {@link SpanPlaces}.
    * @param known what the last call for this place returned: saves a look-up if the span is the same.
    */
-  add(entry: OtherEntry, amountNano: Whole, known: SpanPlace | undefined): SpanPlace {
-    const { quarter } = entry
+  add(text: string, entry: Entry, amountNano: Whole, known: SpanPlace | undefined): SpanPlace {
+    const [, , quarter] = entry
     const span = Math.floor(quarter / this.#spanQuarters)
-    const place = known?.span === span ? known : this.#placeOf(entry.place, span)
+    const place = known?.span === span ? known : this.#placeOf(text, span)
     if (quarter > this.#newest) this.#newest = quarter
     addTo(this.#cellOf(place, quarter), entry, amountNano)
     return place
@@ -216,23 +217,20 @@ function newPlace(span: number): SpanPlace {
 
 const NO_CALLS = { ...NO_SUMS, amountNano: 0 }
 
-function addTo(cell: Cell, entry: OtherEntry, amountNano: Whole): void {
+function addTo(cell: Cell, entry: Entry, amountNano: Whole): void {
+  const [, , , , , , , , flags, , input, cached, written, output, units, ms, characters, images] = entry
   cell.requests += 1
-  cell.inputTokens += entry.inputTokens ?? 0
-  cell.cachedInputTokens += entry.cachedInputTokens ?? 0
-  cell.cacheWriteTokens += entry.cacheWriteTokens ?? 0
-  cell.outputTokens += entry.outputTokens ?? 0
-  cell.searchUnits += entry.searchUnits ?? 0
-  if (entry.units !== null) addUnits(cell, unitsOf(entry))
+  cell.inputTokens += input ?? 0
+  cell.cachedInputTokens += cached ?? 0
+  cell.cacheWriteTokens += written ?? 0
+  cell.outputTokens += output ?? 0
+  cell.searchUnits += units ?? 0
+  cell.durationMs += ms ?? 0
+  cell.characters += characters ?? 0
+  cell.images += images ?? 0
   cell.amountNano = plus(cell.amountNano, amountNano)
-  if (entry.what & ESTIMATED) cell.estimated += 1
-  if (entry.what & UNPRICED) cell.unpriced += 1
-}
-
-function addUnits(cell: Cell, { durationMs, characters, images }: Units): void {
-  cell.durationMs += durationMs
-  cell.characters += characters
-  cell.images += images
+  if (flags & ESTIMATED) cell.estimated += 1
+  if (flags & UNPRICED) cell.unpriced += 1
 }
 
 /** Removes and returns the cell of a quarter. Takes constant time if called in the order of quarters. */
@@ -300,7 +298,7 @@ function toText(sums: UsageSums): string {
 }
 
 /** Ends with a comma; empty if there are none. */
-function unitsText({ durationMs, characters, images }: Units): string {
+function unitsText({ durationMs, characters, images }: UsageSums): string {
   if (durationMs === 0 && characters === 0 && images === 0) return ''
   return `${durationMs} ms of audio, ${characters} characters, ${images} images, `
 }

@@ -1,17 +1,13 @@
 import { cost } from '../../../schema/cost.ts'
-import type { Price } from '../../../schema/ledger.ts'
-import { plus, type Whole } from '../columns.ts'
+import { type Price, usageOf } from '../../../schema/ledger.ts'
+import { codeOf, plus, type Whole } from '../columns.ts'
 import type { Finding } from '../types.ts'
-import {
-  amountOf,
-  DEBIT,
-  type EntriesPage,
-  type HoldEntry,
-  type OtherEntry,
-  RELEASE,
-  unitsOf,
-} from './entries.ts'
+import { amountOf, type EntriesPage, type Entry } from './entries.ts'
 import type { QuarterRecount, SpanPlace } from './quarter-recount.ts'
+
+const SETTLE = codeOf('settle')
+const RELEASE = codeOf('release')
+const DEBIT = codeOf('debit')
 
 export interface Balance {
   nano: Whole
@@ -23,12 +19,10 @@ export interface KeyUse {
   tokens: Whole
 }
 
-/** The names of an end, taken apart, and the sums that its amount is added to. */
+/** The names of a settlement, and the sums that its amount is added to. */
 interface Place {
-  /** As {@link OtherEntry.place}. */
+  /** See {@link SpanPlace}. */
   readonly text: string
-  /** As {@link HoldEntry.names}. */
-  readonly names: string
   readonly use: KeyUse
   /** Undefined for platform keys. */
   readonly balance: Balance | undefined
@@ -38,90 +32,54 @@ interface Place {
 
 /** How many places stay in memory: each is only a faster way to the sums. */
 const MAX_PLACES = 20_000
-
-/**
- * The holds without an end. Those of the newest page are apart: each time that a `Map` with many deletions is written
- * anew, its old table refers to the new one, and once one of these tables is old the collector keeps all that follow.
- */
-class OpenHolds {
-  /** By {@link HoldEntry.request}. */
-  readonly #older = new Map<string, HoldEntry>()
-  #newest = new Map<string, HoldEntry>()
-
-  /** False if it was open already. */
-  open(entry: HoldEntry): boolean {
-    const isNew = !this.#newest.has(entry.request) && !this.#older.has(entry.request)
-    this.#newest.set(entry.request, entry)
-    return isNew
-  }
-
-  /** Undefined if it is not open. */
-  end(request: string): HoldEntry | undefined {
-    const holds = this.#newest.has(request) ? this.#newest : this.#older
-    const hold = holds.get(request)
-    if (hold) holds.delete(request)
-    return hold
-  }
-
-  /** Call it after each page. */
-  endPage(): void {
-    for (const [request, entry] of this.#newest) this.#older.set(request, entry)
-    this.#newest = new Map()
-  }
-
-  /** After the last page: all that are open. */
-  all(): HoldEntry[] {
-    return [...this.#older.values()]
-  }
-}
+/** More names than any ledger has; its square is a safe integer. */
+const MAX_NAMES = 2 ** 26
 
 /** Adds entries up, oldest first, and records those that contradict earlier entries. */
 export class Recount {
   readonly findings: Finding[] = []
   readonly balances = new Map<string, Balance>()
   readonly keys = new Map<string, KeyUse>()
-  readonly openHolds = new OpenHolds()
   entries = 0
-  /** The id of the last credit, debit or adjustment. */
+  /** Credits, debits and adjustments, and the id of the last one. */
+  adjustments = 0
   walletVersion = 0
   #lastId = 0
-  readonly #places = new Map<string, Place>()
+  /** By key and publication, and then by endpoint and tenant. */
+  readonly #places = new Map<number, Map<number, Place>>()
+  #placeCount = 0
+  readonly #names: ReadonlyMap<number, string>
   readonly #prices: ReadonlyMap<number, Price>
   readonly #quarters: QuarterRecount
   readonly #maxFindings: number
 
   /**
-   * @param prices by their ids.
+   * @param names by their ids, like the prices.
    * @param quarters gets each settlement.
    */
-  constructor(prices: ReadonlyMap<number, Price>, quarters: QuarterRecount, maxFindings: number) {
+  constructor(
+    names: ReadonlyMap<number, string>,
+    prices: ReadonlyMap<number, Price>,
+    quarters: QuarterRecount,
+    maxFindings: number,
+  ) {
+    this.#names = names
     this.#prices = prices
     this.#quarters = quarters
     this.#maxFindings = maxFindings
   }
 
-  add({ holds, others }: EntriesPage): void {
-    if (this.#places.size > MAX_PLACES) this.#places.clear()
-    let next = 0
-    for (const other of others) {
-      for (let hold = holds[next]; hold && hold.id < other.id; hold = holds[++next]) this.#hold(hold)
-      this.#other(other)
+  add({ entries }: EntriesPage): void {
+    if (this.#placeCount > MAX_PLACES) {
+      this.#places.clear()
+      this.#placeCount = 0
     }
-    for (let hold = holds[next]; hold; hold = holds[++next]) this.#hold(hold)
-    this.openHolds.endPage()
-  }
-
-  #hold(entry: HoldEntry): void {
-    this.#count(entry.id)
-    if (!this.openHolds.open(entry)) this.#find(entry.id, 'opens a hold that is already open')
-  }
-
-  #other(entry: OtherEntry): void {
-    this.#count(entry.id)
-    if (entry.what < RELEASE) return this.#adjust(entry)
-    const place = this.#placeOf(entry.place)
-    this.#end(entry, place)
-    if (entry.what !== RELEASE) this.#settle(entry, place)
+    for (const entry of entries) {
+      const [id, kind] = entry
+      this.#count(id)
+      if (kind === SETTLE) this.#settle(entry)
+      else if (kind !== RELEASE) this.#adjust(entry)
+    }
   }
 
   #count(id: number): void {
@@ -134,53 +92,53 @@ export class Recount {
     this.#lastId = id
   }
 
-  #end({ id, request }: OtherEntry, { names }: Place): void {
-    const hold = this.openHolds.end(request ?? '')
-    if (!hold) return this.#find(id, 'ends a hold that is not open')
-    if (names === hold.names) return
-    // Not the endpoint: after a failover another endpoint has answered.
-    const [has, had] = [names.split('\n'), hold.names.split('\n')]
-    for (const [at, column] of ['key_name', 'publication', 'tenant'].entries()) {
-      if (has[at] !== had[at]) {
-        this.#find(
-          id,
-          `has ${column} ${has[at] ?? null}, but its hold, entry ${hold.id}, has ${had[at] ?? null}`,
-        )
-      }
-    }
-  }
-
-  #settle(entry: OtherEntry, place: Place): void {
+  #settle(entry: Entry): void {
     const amountNano = amountOf(entry)
     this.#recompute(entry, amountNano)
+    const place = this.#placeOf(entry)
     const { use, balance } = place
     if (balance) balance.nano = plus(balance.nano, -amountNano)
     use.amountNano = plus(use.amountNano, amountNano)
-    use.tokens = plus(use.tokens, (entry.inputTokens ?? 0) + (entry.outputTokens ?? 0))
-    place.span = this.#quarters.add(entry, amountNano, place.span)
+    use.tokens = plus(use.tokens, (entry[10] ?? 0) + (entry[13] ?? 0))
+    place.span = this.#quarters.add(place.text, entry, amountNano, place.span)
   }
 
-  #adjust(entry: OtherEntry): void {
-    this.walletVersion = entry.id
-    const balance = this.#balance(entry.place.slice(entry.place.lastIndexOf('\n') + 1))
+  #adjust(entry: Entry): void {
+    const [id, kind, , , , tenantId] = entry
+    this.adjustments += 1
+    this.walletVersion = id
+    const balance = this.#balance(this.#name(id, tenantId))
     const amountNano = amountOf(entry)
-    balance.nano = plus(balance.nano, entry.what === DEBIT ? -amountNano : amountNano)
+    balance.nano = plus(balance.nano, kind === DEBIT ? -amountNano : amountNano)
   }
 
-  #placeOf(text: string): Place {
-    let place = this.#places.get(text)
+  #placeOf(entry: Entry): Place {
+    const [id, , , , keyId, tenantId, publicationId, endpointId] = entry
+    const owner = (keyId ?? 0) * MAX_NAMES + (publicationId ?? 0)
+    const target = (endpointId ?? 0) * MAX_NAMES + (tenantId ?? 0)
+    let places = this.#places.get(owner)
+    if (!places) this.#places.set(owner, (places = new Map()))
+    let place = places.get(target)
     if (!place) {
-      const [, key = '', , tenant] = text.split('\n')
+      const key = this.#name(id, keyId)
+      const tenant = tenantId === null ? undefined : this.#name(id, tenantId)
+      const names = [this.#name(id, endpointId), key, this.#name(id, publicationId)]
       place = {
-        text,
-        names: text.slice(text.indexOf('\n') + 1),
+        text: [...names, ...(tenant === undefined ? [] : [tenant])].join('\n'),
         use: this.#use(key),
         balance: tenant === undefined ? undefined : this.#balance(tenant),
         span: undefined,
       }
-      this.#places.set(text, place)
+      places.set(target, place)
+      this.#placeCount += 1
     }
     return place
+  }
+
+  #name(id: number, nameId: number | null): string {
+    const name = this.#names.get(nameId ?? 0)
+    if (name === undefined) this.#find(id, `has the name ${nameId}, which is not there`)
+    return name ?? `name ${nameId}`
   }
 
   #use(key: string): KeyUse {
@@ -196,22 +154,25 @@ export class Recount {
   }
 
   /** A charge is its price times its usage (spec/money.md §5, invariant 3). */
-  #recompute(entry: OtherEntry, amountNano: Whole): void {
-    const { id, priceId } = entry
+  #recompute(entry: Entry, amountNano: Whole): void {
+    const [id, , , , , , , , , priceId] = entry
     if (priceId === null) return
     const price = this.#prices.get(priceId)
     if (!price) return this.#find(id, `was billed by price ${priceId}, which is not there`)
-    const { durationMs, characters, images } = unitsOf(entry)
-    const computedNano = cost(price, {
-      inputTokens: entry.inputTokens ?? 0,
-      cachedInputTokens: entry.cachedInputTokens ?? 0,
-      cacheWriteTokens: entry.cacheWriteTokens ?? 0,
-      outputTokens: entry.outputTokens ?? 0,
-      searchUnits: entry.searchUnits ?? 0,
-      durationMs,
-      characters,
-      images,
-    })
+    const [, , , , , , , , , , input, cached, written, output, units, ms, characters, images] = entry
+    const computedNano = cost(
+      price,
+      usageOf({
+        inputTokens: input ?? 0,
+        cachedInputTokens: cached ?? 0,
+        cacheWriteTokens: written ?? 0,
+        outputTokens: output ?? 0,
+        searchUnits: units ?? 0,
+        durationMs: ms ?? 0,
+        characters: characters ?? 0,
+        images: images ?? 0,
+      }),
+    )
     if (computedNano === BigInt(amountNano)) return
     this.#find(id, `was billed ${amountNano}, but its price and usage come to ${computedNano}`)
   }

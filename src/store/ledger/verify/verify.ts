@@ -2,7 +2,7 @@ import { setImmediate as others } from 'node:timers/promises'
 import type Database from 'better-sqlite3'
 import type { Price } from '../../../schema/ledger.ts'
 import { priceFromText } from '../../../schema/price.ts'
-import { type NanoParts, toNano, type Whole } from '../columns.ts'
+import { codeOf, fromRequestId, type NanoParts, requestIdOf, toNano, type Whole } from '../columns.ts'
 import { SWEEP_AFTER_MS } from '../recovery.ts'
 import type { Finding, Verification, VerifyWatch } from '../types.ts'
 import { entryPages } from './entries.ts'
@@ -10,12 +10,13 @@ import { QuarterRecount } from './quarter-recount.ts'
 import { type KeyUse, Recount } from './recount.ts'
 
 const MAX_FINDINGS = 100
+const SELECT_END_ID = 'select id from ledger where request = ? and attempt = ?'
 /** The sweeper runs at least once a minute. */
 const SWEPT_WITHIN_MS = 60_000
 
 /**
- * Recomputes the sums of all entries, oldest first, and compares them with the stored sums; also checks the entries
- * against the invariants of a hold. Reads each row of the ledger and of the sums once. Keeps in memory a page of
+ * Recomputes the sums of all entries, oldest first, and compares them with the stored sums; also checks charges against
+ * their prices, and that no hold is open whose call has ended. Reads each row of the ledger and of the sums once. Keeps in memory a page of
  * entries, the last quarters of an hour and one sum per tenant and key, and yields to the event loop between two pages.
  */
 export async function verifyLedger(
@@ -24,7 +25,7 @@ export async function verifyLedger(
   { onProgress, signal }: VerifyWatch = {},
 ): Promise<Verification> {
   const quarters = new QuarterRecount(raw)
-  const recount = new Recount(selectPrices(raw), quarters, MAX_FINDINGS)
+  const recount = new Recount(selectNames(raw), selectPrices(raw), quarters, MAX_FINDINGS)
   for (const page of entryPages(raw)) {
     recount.add(page)
     quarters.compareComplete()
@@ -41,14 +42,20 @@ export async function verifyLedger(
     ...findDuplicates(raw),
     ...compareWallets(raw, recount),
     ...compareKeys(raw, recount.keys),
-    ...compareHolds(raw, recount, nowMs),
+    ...checkAdjustments(raw, recount.adjustments),
+    ...checkHolds(raw, nowMs),
     ...quarters.findings(MAX_FINDINGS),
   ]
   return {
     entries: recount.entries,
-    openHolds: recount.openHolds.all().length,
+    openHolds: raw.prepare<[], number>('select count(*) from open_holds').pluck().get() ?? 0,
     findings: findings.slice(0, MAX_FINDINGS),
   }
+}
+
+function selectNames(raw: Database.Database): ReadonlyMap<number, string> {
+  const rows = raw.prepare<[], { id: number; name: string }>('select id, name from ledger_names').all()
+  return new Map(rows.map(({ id, name }) => [id, name]))
 }
 
 function selectPrices(raw: Database.Database): ReadonlyMap<number, Price> {
@@ -67,16 +74,12 @@ function findDuplicates(raw: Database.Database): Finding[] {
   if (index !== undefined) return []
   const rows = raw
     .prepare<[number], { id: number; request_id: string; attempt: number }>(
-      `select request_id, attempt, max(id) as id from ledger where request_id is not null
-       group by request_id, attempt having sum(kind = 'hold') <> 1 or sum(kind <> 'hold') > 1 limit ?`,
+      `select ${requestIdOf('request')} as request_id, attempt, max(id) as id from ledger where request is not null
+       group by request, attempt having count(*) > 1 limit ?`,
     )
     .all(MAX_FINDINGS)
   return rows.map(({ id, request_id, attempt }) =>
-    finding(
-      'ledger',
-      `id ${id}`,
-      `request ${request_id}, attempt ${attempt}, does not have exactly one hold and one end`,
-    ),
+    finding('ledger', `id ${id}`, `request ${request_id}, attempt ${attempt}, has ended more than once`),
   )
 }
 
@@ -118,34 +121,41 @@ function compareKeys(raw: Database.Database, keys: ReadonlyMap<string, KeyUse>):
   ]
 }
 
-function compareHolds(raw: Database.Database, recount: Recount, nowMs: number): Finding[] {
-  const findings: Finding[] = []
-  const missing = new Map(recount.openHolds.all().map(({ id, request }) => [id, request]))
+function checkAdjustments(raw: Database.Database, count: number): Finding[] {
   const rows = raw
-    .prepare<
-      [],
-      { id: number; request_id: string | null; attempt: number | null; deadline_ms: number | null }
-    >(
-      `select entry_id as id, request_id, attempt, deadline_ms
-       from open_holds left join ledger on ledger.id = entry_id order by entry_id`,
+    .prepare<[], { entry_id: number }>(
+      `select entry_id from adjustments left join ledger on id = entry_id and ledger.tenant_id = adjustments.tenant_id
+       where id is null or kind < ${codeOf('credit')} order by entry_id limit ${MAX_FINDINGS}`,
     )
     .all()
-  for (const { id, request_id, attempt, deadline_ms } of rows) {
-    const row = request_id === null ? `entry ${id}` : `request ${request_id}, attempt ${attempt}`
-    if (!missing.delete(id))
-      findings.push(finding('open_holds', row, 'is open, but not according to the entries'))
-    const overdueMs = nowMs - (deadline_ms ?? nowMs)
-    if (overdueMs > SWEEP_AFTER_MS + SWEPT_WITHIN_MS) {
-      findings.push(
-        finding('open_holds', row, `is open ${Math.round(overdueMs / 1_000)} s after its deadline`),
-      )
-    }
-  }
-  for (const [id, request] of missing) {
-    const [requestId] = request.split('\n')
-    findings.push(finding('open_holds', `request ${requestId}`, `is missing, but entry ${id} has no end`))
-  }
+  const findings = rows.map(({ entry_id }) =>
+    finding('adjustments', `entry ${entry_id}`, 'there is no such entry of its tenant'),
+  )
+  const has = raw.prepare<[], number>('select count(*) from adjustments').pluck().get()
+  if (has !== count)
+    findings.push(finding('adjustments', 'count', `is ${has}, but there are ${count} entries`))
   return findings
+}
+
+function checkHolds(raw: Database.Database, nowMs: number): Finding[] {
+  const rows = raw
+    .prepare<[], { request_id: string; attempt: number; deadline_ms: number }>(
+      'select request_id, attempt, deadline_ms from open_holds order by id',
+    )
+    .all()
+  const endOf = raw.prepare<[Buffer | string, number], number>(SELECT_END_ID).pluck()
+  const opened = raw.prepare<[], number>('select open_holds from ledger_head').pluck().get()
+  const isLost = opened !== rows.length
+  const lost = isLost ? [finding('open_holds', 'count', `is ${rows.length}, but ${opened} are open`)] : []
+  const found = rows.flatMap(({ request_id, attempt, deadline_ms }) => {
+    const row = `request ${request_id}, attempt ${attempt}`
+    const endId = endOf.get(fromRequestId(request_id), attempt)
+    if (endId !== undefined) return finding('open_holds', row, `is open, but entry ${endId} has ended it`)
+    const overdueMs = nowMs - deadline_ms
+    if (overdueMs <= SWEEP_AFTER_MS + SWEPT_WITHIN_MS) return []
+    return finding('open_holds', row, `is open ${Math.round(overdueMs / 1_000)} s after its deadline`)
+  })
+  return [...lost, ...found]
 }
 
 /** Compares stored sums with recomputed sums; a missing sum counts as 0. */
