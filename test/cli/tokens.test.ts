@@ -117,6 +117,6 @@ describe('--url is the control plane in every command', () => {
     expect(JSON.stringify(json)).toContain('gw users create')
     const page = await fetch(gateway.controlUrl, { headers: { accept: 'text/html,*/*' } })
     expect(page.headers.get('content-type')).toContain('text/html')
-    expect(await page.text()).toContain('<a href="/health">')
+    expect(await page.text()).toContain('<title>gw console</title>')
   })
 })
