@@ -4,6 +4,7 @@ import { storedResponses } from './0002-stored-responses.ts'
 import { usageUnits } from './0003-usage-units.ts'
 import { journal } from './0004-journal.ts'
 import { compactLedger } from './0005-compact-ledger.ts'
+import { shares } from './0006-shares.ts'
 import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
@@ -15,4 +16,5 @@ export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0003-usage-units': usageUnits,
   '0004-journal': journal,
   '0005-compact-ledger': compactLedger,
+  '0006-shares': shares,
 }

@@ -8,6 +8,7 @@ export const MIGRATION_NAMES = [
   '0003-usage-units',
   '0004-journal',
   '0005-compact-ledger',
+  '0006-shares',
 ] as const
 
 /** The first migration of the development versions before the baseline: their databases are not converted. */

@@ -1,0 +1,42 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
+import { pathToFileURL } from 'node:url'
+import fc from 'fast-check'
+import { expect, onTestFinished, test } from 'vitest'
+import { tempDir } from '../../support/temp-dir.ts'
+import { SHARE_FAULTS, type ShareFault } from './share-faults.ts'
+import { runHistory, shareSteps, shareWorlds } from './share-model.ts'
+import { inMaps, inSqlite, type ShareModules } from './share-systems.ts'
+
+const FILES: Readonly<Record<ShareFault['file'], string>> = {
+  rules: 'store/shares/rules',
+  grantor: 'store/shares/grantor',
+  'sqlite-tables': 'store/shares/sqlite-tables',
+  share: 'limits/shares/share',
+  'share-holder': 'limits/shares/share-holder',
+}
+
+/** The modules of shares with a fault, side by side in a folder: they import nothing else at run time. */
+async function modulesWith(fault: ShareFault): Promise<ShareModules> {
+  const folder = tempDir(onTestFinished)
+  for (const [name, path] of Object.entries(FILES)) {
+    const source = readFileSync(new URL(`../../../src/${path}.ts`, import.meta.url), 'utf8')
+    const isFaulty = name === fault.file
+    if (isFaulty) expect(source.split(fault.text), `${fault.text} is there once`).toHaveLength(2)
+    const text = isFaulty ? source.replace(fault.text, () => fault.by) : source
+    const javaScript = stripTypeScriptTypes(text)
+    writeFileSync(folder.at(`${name}.mjs`), javaScript.replaceAll(/from '\.\/(.+)\.ts'/g, "from './$1.mjs'"))
+  }
+  const load = (name: ShareFault['file']) => import(pathToFileURL(folder.at(`${name}.mjs`)).href)
+  return { ...(await load('share-holder')), ...(await load('grantor')), ...(await load('sqlite-tables')) }
+}
+
+test.each(SHARE_FAULTS)('the model finds that $what', { timeout: 60_000 }, async fault => {
+  const modules = await modulesWith(fault)
+  const system = fault.file === 'sqlite-tables' ? await inSqlite(modules) : inMaps(modules)
+  const { failed } = fc.check(
+    fc.property(shareWorlds, shareSteps, (world, steps) => runHistory(world, steps, system)),
+    { numRuns: 4_000, endOnFailure: true, seed: 21 },
+  )
+  expect(failed).toBe(true)
+})
