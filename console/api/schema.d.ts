@@ -88,6 +88,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/config/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Export resources as a configuration file */
+        get: operations["export_config"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/config/patch": {
         parameters: {
             query?: never;
@@ -139,6 +156,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/config/revisions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show a revision with its changes */
+        get: operations["get_revision"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/config/rollback": {
         parameters: {
             query?: never;
@@ -150,6 +184,23 @@ export interface paths {
         put?: never;
         /** Roll back to an earlier revision */
         post: operations["roll_back"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/config/sets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the sets of configuration files */
+        get: operations["list_sets"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1281,6 +1332,11 @@ export interface components {
             source: "files" | "store" | "gateway";
             unknown: string[];
         };
+        exported_config: {
+            resources: string[];
+            variables: string[];
+            yaml: string;
+        };
         followed_files: {
             gateway: string;
             paths: string[];
@@ -1845,6 +1901,34 @@ export interface components {
              */
             models?: string[];
             name: string;
+            self_service?: {
+                limits?: {
+                    concurrency?: number | {
+                        limit: number;
+                        /** @enum {string} */
+                        mode?: "enforce" | "shadow";
+                    };
+                    rpm?: number | {
+                        burst?: number;
+                        limit: number;
+                        /** @enum {string} */
+                        mode?: "enforce" | "shadow";
+                    };
+                    tpm?: number | {
+                        burst?: number;
+                        limit: number;
+                        /** @enum {string} */
+                        mode?: "enforce" | "shadow";
+                    };
+                };
+                max_keys: number;
+                /**
+                 * @default [
+                 *       "*"
+                 *     ]
+                 */
+                models?: string[];
+            };
             /**
              * @default active
              * @enum {string}
@@ -2029,6 +2113,10 @@ export interface components {
             cause?: string;
             endpoint: string;
             fault?: string;
+            fix?: {
+                base_url?: string;
+                protocol?: string;
+            };
             hint?: string;
             latency_ms: number | null;
             model: string;
@@ -2207,7 +2295,32 @@ export interface components {
             restores?: number;
             set?: string;
         };
+        revision_shown: {
+            changes: ({
+                /** @enum {string} */
+                action: "create" | "update" | "delete";
+                fields: ({
+                    added?: components["schemas"]["__schema2"][];
+                    after?: components["schemas"]["__schema1"];
+                    before?: components["schemas"]["__schema0"];
+                    path: string;
+                    removed?: components["schemas"]["__schema3"][];
+                    /** @enum {string} */
+                    type: "value" | "list" | "secret";
+                } & {
+                    [key: string]: unknown;
+                })[];
+                kind: string;
+                name: string;
+            } & {
+                [key: string]: unknown;
+            })[];
+            revision: components["schemas"]["revision"];
+        };
         rollback: {
+            base?: number;
+            /** @default false */
+            dry_run?: boolean;
             revision: number;
         };
         rolled_back: {
@@ -2241,6 +2354,19 @@ export interface components {
                 /** @enum {string} */
                 role: "admin" | "tenant";
                 tenant?: string;
+            };
+        };
+        sets: {
+            data: {
+                files: string[];
+                name: string;
+                resources: {
+                    [key: string]: number;
+                };
+                updated_revision: number;
+            }[];
+            unmanaged: {
+                [key: string]: number;
             };
         };
         status: {
@@ -2297,6 +2423,26 @@ export interface components {
                 }) | null;
             } | null;
             models?: string[] | null;
+            self_service?: {
+                limits?: {
+                    concurrency?: (number | {
+                        limit?: number;
+                        mode?: ("enforce" | "shadow") | null;
+                    }) | null;
+                    rpm?: (number | {
+                        burst?: number | null;
+                        limit?: number;
+                        mode?: ("enforce" | "shadow") | null;
+                    }) | null;
+                    tpm?: (number | {
+                        burst?: number | null;
+                        limit?: number;
+                        mode?: ("enforce" | "shadow") | null;
+                    }) | null;
+                } | null;
+                max_keys?: number;
+                models?: string[] | null;
+            } | null;
             status?: ("active" | "disabled" | "banned") | null;
         };
         tenant_shown: {
@@ -2332,6 +2478,29 @@ export interface components {
             name: string;
             /** @enum {string} */
             owner: "config" | "cli" | "rest";
+            self_service?: {
+                limits: {
+                    concurrency?: number | {
+                        limit: number;
+                        /** @enum {string} */
+                        mode?: "enforce" | "shadow";
+                    };
+                    rpm?: number | {
+                        burst?: number;
+                        limit: number;
+                        /** @enum {string} */
+                        mode?: "enforce" | "shadow";
+                    };
+                    tpm?: number | {
+                        burst?: number;
+                        limit: number;
+                        /** @enum {string} */
+                        mode?: "enforce" | "shadow";
+                    };
+                };
+                max_keys: number;
+                models: string[];
+            };
             set?: string;
             /** @enum {string} */
             status: "active" | "disabled" | "banned";
@@ -2698,6 +2867,27 @@ export interface operations {
             };
         };
     };
+    export_config: {
+        parameters: {
+            query?: {
+                set?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["exported_config"];
+                };
+            };
+        };
+    };
     preview_change: {
         parameters: {
             query?: never;
@@ -2769,6 +2959,27 @@ export interface operations {
             };
         };
     };
+    get_revision: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["revision_shown"];
+                };
+            };
+        };
+    };
     roll_back: {
         parameters: {
             query?: never;
@@ -2788,6 +2999,25 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["rolled_back"];
+                };
+            };
+        };
+    };
+    list_sets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["sets"];
                 };
             };
         };

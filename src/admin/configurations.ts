@@ -16,7 +16,13 @@ import {
   validToJson,
 } from '../services/configuration.ts'
 import type { ChangeContext } from '../services/context.ts'
-import { followers, rollBackTo, rollbackToJson } from '../services/history.ts'
+import {
+  followers,
+  planRollbackTo,
+  type RollbackWithImpact,
+  rollBackTo,
+  rollbackToJson,
+} from '../services/history.ts'
 import type { ProbeRow } from '../services/probe-round.ts'
 import type { Live, Store } from '../store/types.ts'
 import { patchedSpec } from './merge-patch.ts'
@@ -71,12 +77,7 @@ export function configurationsOn({
     },
     async apply({ yaml, base, allow_deletes, skip_probe }, by) {
       const live = await store.live()
-      if (live.head.revision !== base) {
-        throw new CommandError(
-          'revision_changed',
-          `The plan was made against revision ${base}, but the store is at ${live.head.revision}.`,
-        )
-      }
+      assertAt(base, live.head.revision)
       const ready = await prepared(yaml, live)
       const author = async () => (by.actor.name === undefined ? {} : { author: by.actor.name })
       const result = await execute(
@@ -92,12 +93,25 @@ export function configurationsOn({
       )
       return appliedToJson(result)
     },
-    async rollBack(revision, by) {
+    async rollBack({ revision, dry_run, base }, by) {
       const context = contextOf(by)
       const following = await followers({ store, clock })
-      return rollbackToJson(await rollBackTo(context, revision), following)
+      if (dry_run) return rollbackToJson(await planRollbackTo(context, revision), following)
+      const review = async ({ plan }: RollbackWithImpact) => {
+        if (base !== undefined) assertAt(base, plan.base)
+      }
+      return rollbackToJson(await rollBackTo(context, revision, review), following)
     },
   }
+}
+
+/** @throws {CommandError} revision_changed */
+function assertAt(base: number, revision: number): void {
+  if (revision === base) return
+  throw new CommandError(
+    'revision_changed',
+    `The plan was made against revision ${base}, but the store is at ${revision}.`,
+  )
 }
 
 /** The fields that the name of a binding stands for. */

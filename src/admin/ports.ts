@@ -32,7 +32,10 @@ export interface Configurations {
     by: ChangeAuthor,
   ): Promise<AnswerOf<OperationOf<'apply_config'>>>
   /** @throws as `rollBack` of changes throws. */
-  rollBack(revision: number, by: ChangeAuthor): Promise<AnswerOf<OperationOf<'roll_back'>>>
+  rollBack(
+    body: BodyOf<OperationOf<'roll_back'>>,
+    by: ChangeAuthor,
+  ): Promise<AnswerOf<OperationOf<'roll_back'>>>
 }
 
 /** The ports of the control plane's use cases. */

@@ -81,7 +81,7 @@ export async function createEndpoint(
   const { fields, kept, credential } = await sealFields(context, name, url, sent)
   const made = { kind: 'endpoint', name, spec: canonical(fields) } as const
   await probeFirst(context, made, credential)
-  const endpoint = await create(context, 'create_endpoint', made, kept)
+  const endpoint = await create(context, 'create_endpoint', made, { kept })
   return (await presenter(context))(endpoint)
 }
 

@@ -8,6 +8,7 @@ import { changesBetween, type Difference } from './changes/between.ts'
 import { blastRadius } from './changes/blast/radius.ts'
 import type { BlastRadius } from './changes/blast/types.ts'
 import { recentUse } from './changes/blast/use.ts'
+import { changesToJson } from './changes/plan-json.ts'
 import { executeRollback, planRollback, type RolledBack } from './changes/rollback.ts'
 import type { Plan } from './changes/types.ts'
 import { type Exported, exportOf, planDocument } from './configuration.ts'
@@ -50,6 +51,16 @@ function revisionToJson(revision: Revision): RevisionShown {
     created_at: iso(createdAtMs),
     counts: { ...counts },
   }
+}
+
+/** A revision with its changes. @throws {CommandError} not_found */
+export async function revisionChanges(
+  context: Pick<Context, 'store'>,
+  of: { readonly id: number },
+): Promise<AnswerOf<OperationOf<'get_revision'>>> {
+  const { revision, changes } = await showRevision(context, of)
+  // Matches the schema's type, which is written separately from the plan's.
+  return { revision, changes: changesToJson(changes) } as unknown as AnswerOf<OperationOf<'get_revision'>>
 }
 
 export interface ShownRevision extends Difference {

@@ -20,6 +20,7 @@ import { firstCallWarning } from './first-calls.ts'
 import { similarNames } from './names.ts'
 import { type Page, type PageQuery, pageOf } from './paging.ts'
 import { create, remove, shown, update } from './resources.ts'
+import { assertOwnKey, assertRoom, withinBounds } from './self-service.ts'
 
 /** The document of a key: the policy as in a file, and the state of its secret. */
 export interface KeyShown extends ReturnType<typeof shown> {
@@ -110,14 +111,21 @@ export async function showKey(context: Context, { name }: { readonly name: strin
  *
  * @param spec the policy in its canonical form; see {@link keySpec}.
  * @throws {CommandError} not_found if the tenant does not exist, already_exists if the name is taken, not_servable if a gateway could
- * not serve the result.
+ * not serve the result; {ApiError} for a user of a tenant what {@link withinBounds} and
+ * {@link assertRoom} throw.
  */
 export async function createKey(
   context: Context,
   { name, spec }: { readonly name: string; readonly spec: CanonicalSpec },
 ): Promise<KeyShown> {
   context.signal.throwIfAborted()
-  await create(context, 'create_key', { kind: 'key', name, spec })
+  const { tenant } = context.actor
+  if (tenant === undefined) await create(context, 'create_key', { kind: 'key', name, spec })
+  else {
+    const own = await withinBounds(context, tenant, { name, spec })
+    const assertAllowed = () => assertRoom(context, tenant)
+    await create(context, 'create_key', { kind: 'key', name, spec: own }, { assertAllowed })
+  }
   return showKey(context, { name })
 }
 
@@ -150,6 +158,8 @@ export async function deleteKey(
     await review(key)
     context.signal.throwIfAborted()
   }
+  const { tenant } = context.actor
+  if (tenant !== undefined) assertOwnKey(tenant, name)
   return remove(context, 'delete_key', { kind: 'key', name, ...(version !== undefined && { version }) })
 }
 

@@ -281,6 +281,7 @@ export function probeToJson(row: ProbeRow): AnswerOf<OperationOf<'apply_config'>
       status: row.diagnosis.status ?? null,
       cause: row.diagnosis.cause,
       hint: row.diagnosis.hint,
+      ...(row.diagnosis.fix && { fix: row.diagnosis.fix }),
     }),
   }
 }

@@ -49,15 +49,17 @@ export function list<Shown>(
 
 /**
  * @param kept stored credentials that the fields refer to.
+ * @param assertAllowed rejects by throwing.
  * @throws what {@link createManually} throws.
  */
 export async function create(
   context: Context,
   action: OperationId,
   made: Resource,
-  kept: readonly StoredCredential[] = [],
+  { kept = [], assertAllowed }: Pick<Author, 'kept' | 'assertAllowed'> = {},
 ): Promise<StoredResource> {
-  const { id: revision } = await createManually(context.store, made, { ...authorOf(context), kept })
+  const author = { ...authorOf(context), kept, assertAllowed }
+  const { id: revision } = await createManually(context.store, made, author)
   await record(context, { action, target: `${made.kind}/${made.name}`, revision })
   return (await find(context, made.kind, made.name)).resource
 }

@@ -44,6 +44,8 @@ export interface Diagnosis {
   readonly hint: string
   /** Status of the answer, if there was one. */
   readonly status?: number
+  /** Fields of the endpoint that would fix it, if they are known. */
+  readonly fix?: { readonly base_url?: string; readonly protocol?: Protocol }
 }
 
 /**

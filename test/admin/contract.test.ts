@@ -113,7 +113,15 @@ test('every operation answers as the document says, in success', async () => {
   const history = await call('list_revisions', { query: { limit: '2' } })
   await call('list_revisions', { query: { cursor: history.body.next_cursor ?? '' } })
   await call('preview_change', { body: { kind: 'tenant', name: 'umbrella', patch: { limits: { rpm: 1 } } } })
-  await call('roll_back', { body: { revision: plan.body['base'] } })
+  await call('get_revision', { params: { id: '1' } })
+  await call('list_sets')
+  expect((await call('export_config', { query: { set: 'extra' } })).body['yaml']).toContain('soon')
+  expect((await call('export_config')).body).toMatchObject({ variables: [] })
+  const back = { revision: plan.body['base'] }
+  expect((await call('roll_back', { body: { ...back, dry_run: true } })).body).toMatchObject({
+    applied: false,
+  })
+  expect((await call('roll_back', { body: back })).body).toMatchObject({ applied: true })
 
   await call('get_maintenance')
   await call('set_maintenance', { body: { enabled: true, message: 'soon' } })
@@ -163,7 +171,7 @@ test('every operation answers as the document says where it is rejected', async 
   const { call, addUser, logIn } = await controlScene(onTestFinished)
   await addUser('ada', 'admin')
   const as = await logIn('ada')
-  const params = { name: 'none', publication: 'none', endpoint: 'none' }
+  const params = { name: 'none', publication: 'none', endpoint: 'none', id: 'none' }
   for (const id of OPERATION_IDS) {
     const stranger = await call(id, { params })
     expect(undocumented(id, stranger)).toEqual([])

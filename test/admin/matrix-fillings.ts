@@ -185,7 +185,10 @@ export const FILLINGS: Readonly<Record<OperationId, Fill>> = {
     const plan = await world.prepare('plan_config', { body: { yaml: source } })
     return { body: { yaml: source, base: plan.body['base'] } }
   },
+  list_sets: nothing,
+  export_config: nothing,
   list_revisions: nothing,
+  get_revision: async () => ({ params: { id: '1' } }),
   roll_back: async ({ prepare }) => {
     const revisions = await prepare('list_revisions', { query: { limit: '2' } })
     return { body: { revision: revisions.body.data[1]?.['id'] } }

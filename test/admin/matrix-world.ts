@@ -26,7 +26,7 @@ const USERS = { disabled: 'gone', 'of mine': 'tom', 'of theirs': 'eve', admin: '
 export type Filling = Omit<Sent, 'as'>
 
 /** A control plane with two tenants who look alike: each with keys, a wallet, calls, and a user. */
-export interface MatrixWorld extends Pick<ControlScene, 'call' | 'url' | 'store' | 'storePath'> {
+export interface MatrixWorld extends Pick<ControlScene, 'call' | 'url' | 'store' | 'storePath' | 'clock'> {
   /** A session of the actor that is good, or none; of the disabled one a session that was good until then. */
   readonly session: (actor: Actor) => Promise<LoggedIn | undefined>
   /** As the administrator; what was made for a cell must not fail. */
@@ -51,7 +51,7 @@ export async function matrixWorld(whenOver: WhenOver): Promise<MatrixWorld> {
     return answered
   }
   for (const tenant of TENANTS) {
-    await prepare('create_tenant', { body: { name: tenant } })
+    await prepare('create_tenant', { body: { name: tenant, self_service: { max_keys: 100 } } })
     await prepare('create_key', { body: { name: `${tenant}/app`, kind: 'tenant', tenant } })
     await prepare('credit_wallet', {
       params: { name: tenant },
@@ -74,6 +74,7 @@ export async function matrixWorld(whenOver: WhenOver): Promise<MatrixWorld> {
     url: scene.url,
     store,
     storePath: scene.storePath,
+    clock: scene.clock,
     prepare,
     session: async actor => {
       if (actor === 'anonymous') return undefined

@@ -1,4 +1,5 @@
-import { listRevisions } from '../../services/history.ts'
+import { listRevisions, revisionChanges } from '../../services/history.ts'
+import { exportYaml, listSets } from '../../services/sets.ts'
 import type { HandlersOf } from '../call.ts'
 import type { UseCasePorts } from '../ports.ts'
 
@@ -7,7 +8,10 @@ type Ids =
   | 'plan_config'
   | 'preview_change'
   | 'apply_config'
+  | 'list_sets'
+  | 'export_config'
   | 'list_revisions'
+  | 'get_revision'
   | 'roll_back'
 
 export function configHandlers({ configurations }: Pick<UseCasePorts, 'configurations'>): HandlersOf<Ids> {
@@ -24,11 +28,20 @@ export function configHandlers({ configurations }: Pick<UseCasePorts, 'configura
     async apply_config({ body, caller: { authority }, context: { actor } }) {
       return { body: await configurations.apply(body, { actor, authority }) }
     },
+    async list_sets({ context }) {
+      return { body: await listSets(context) }
+    },
+    async export_config({ query, context }) {
+      return { body: await exportYaml(context, query) }
+    },
     async list_revisions({ query, context }) {
       return { body: await listRevisions(context, query) }
     },
+    async get_revision({ params, context }) {
+      return { body: await revisionChanges(context, params) }
+    },
     async roll_back({ body, caller: { authority }, context: { actor } }) {
-      return { body: await configurations.rollBack(body.revision, { actor, authority }) }
+      return { body: await configurations.rollBack(body, { actor, authority }) }
     },
   }
 }

@@ -91,6 +91,11 @@ export const API_FAULTS = {
     title: 'The change would leave no administrator who can log in.',
     hint: 'Create or enable another administrator first.',
   },
+  too_many_keys: {
+    status: 409,
+    title: 'The tenant has as many keys of its own as it may have.',
+    hint: 'Delete a key that is not used any more, or ask an administrator.',
+  },
   too_many_deletes: {
     status: 409,
     title: 'The change deletes more resources than allowed.',

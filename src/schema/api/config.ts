@@ -176,6 +176,32 @@ const revision = z
   })
   .meta({ id: 'revision', description: 'One entry of the history.' })
 
+const kindCounts = z.record(z.string(), z.int()).describe('Counts by kind.')
+
+const sets = z
+  .strictObject({
+    data: z.array(
+      z.strictObject({
+        name: z.string(),
+        resources: kindCounts,
+        files: z.array(z.string()).describe('The files that declare them.'),
+        updated_revision: z.int().describe('The revision of the last change.'),
+      }),
+    ),
+    unmanaged: kindCounts.describe('Counts by kind of what no file declares.'),
+  })
+  .meta({ id: 'sets', description: 'The sets of configuration files.' })
+
+const exported = z
+  .strictObject({
+    yaml: z.string(),
+    resources: z.array(z.string()).describe('What it declares, as `kind/name`.'),
+    variables: z
+      .array(z.string())
+      .describe('Variables that the file refers to in place of credentials that are stored here.'),
+  })
+  .meta({ id: 'exported_config', description: 'Resources as one configuration file.' })
+
 export const configOperations = {
   validate_config: {
     method: 'POST',
@@ -254,6 +280,25 @@ export const configOperations = {
       'probe_failed',
     ],
   },
+  list_sets: {
+    method: 'GET',
+    path: '/config/sets',
+    tag: 'config',
+    summary: 'List the sets of configuration files',
+    answer: { status: 200, description: 'Sorted by name.', schema: sets },
+  },
+  export_config: {
+    method: 'GET',
+    path: '/config/export',
+    tag: 'config',
+    summary: 'Export resources as a configuration file',
+    description: 'With references in place of secrets.',
+    query: z.strictObject({
+      set: z.string().max(128).optional().describe('Absent: the resources that no file declares.'),
+    }),
+    answer: { status: 200, description: 'The file.', schema: exported },
+    errors: ['not_found'],
+  },
   list_revisions: {
     method: 'GET',
     path: '/config/revisions',
@@ -261,6 +306,21 @@ export const configOperations = {
     summary: 'List revisions',
     query: pageQuery,
     answer: { status: 200, description: 'Newest first.', schema: pageOf(revision) },
+  },
+  get_revision: {
+    method: 'GET',
+    path: '/config/revisions/{id}',
+    tag: 'config',
+    summary: 'Show a revision with its changes',
+    params: z.strictObject({ id: z.coerce.number<string>().int().min(1).describe('The revision.') }),
+    answer: {
+      status: 200,
+      description: 'The revision.',
+      schema: z
+        .strictObject({ revision, changes: plan.shape.changes })
+        .meta({ id: 'revision_shown', description: 'A revision with its changes, field by field.' }),
+    },
+    errors: ['not_found'],
   },
   roll_back: {
     method: 'POST',
@@ -270,7 +330,15 @@ export const configOperations = {
     description:
       'Makes a new revision with the resources of all owners. Secrets of keys that were deleted meanwhile are not restored.',
     body: z
-      .strictObject({ revision: z.int().min(1).describe('The revision to restore.') })
+      .strictObject({
+        revision: z.int().min(1).describe('The revision to restore.'),
+        dry_run: z.boolean().default(false).describe('Answers with the plan, and changes nothing.'),
+        base: z
+          .int()
+          .min(0)
+          .optional()
+          .describe('The revision of the reviewed plan; rejected if the store has moved on.'),
+      })
       .meta({ id: 'rollback' }),
     answer: {
       status: 200,

@@ -78,6 +78,10 @@ export const probe = z
     status: z.int().nullable().optional(),
     cause: z.string().optional(),
     hint: z.string().optional(),
+    fix: z
+      .strictObject({ base_url: z.string().optional(), protocol: z.string().optional() })
+      .optional()
+      .describe('Fields of the endpoint that would fix it, if they are known.'),
   })
   .meta({ id: 'probe', description: 'A minimal request to one model of an endpoint.' })
 

@@ -67,10 +67,11 @@ export const keyOperations = {
     path: '/keys',
     tag: 'keys',
     summary: 'Create a key',
-    description: 'The key has no secret yet, unless `hash` is set: issue one next.',
+    description:
+      'The key has no secret yet, unless `hash` is set: issue one next. Users of a tenant create keys of their tenant within the bounds of its `self_service`; the name starts with that of the tenant and a slash.',
     body: z.strictObject({ name, ...policy }).meta({ id: 'new_key' }),
     answer: { status: 201, description: 'The key.', schema: shown, etag: true },
-    errors: ['already_exists', 'managed_by_config', 'not_servable'],
+    errors: ['already_exists', 'managed_by_config', 'not_servable', 'too_many_keys'],
   },
   get_key: {
     method: 'GET',
@@ -98,7 +99,8 @@ export const keyOperations = {
     path: '/keys/{name}',
     tag: 'keys',
     summary: 'Delete a key and its secrets',
-    description: 'Its usage stays in the ledger.',
+    description:
+      'Its usage stays in the ledger. Users of a tenant delete only keys that they could have created.',
     params: byName,
     target: 'key',
     answer: { status: 200, description: 'The key is deleted.', schema: revised },

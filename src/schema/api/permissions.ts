@@ -13,8 +13,9 @@ const ALL_ROLES = { admin: 'all', tenant: 'own' } as const satisfies Permission
 
 /**
  * Operation → roles → scope. Absent roles are denied, and an operation without a row does not compile.
- * Tenants manage the secrets of their keys and can suspend a key at once; they do not set policies, because limits and
- * budgets bind them, and they do not end suspensions, because the operator may have made them.
+ * Tenants manage the secrets of their keys and can suspend a key at once. They create and delete keys of their own
+ * within the bounds of `self_service`; they do not change policies, because limits and budgets bind them, and they do
+ * not end suspensions, because the operator may have made them.
  */
 export const PERMISSIONS = {
   log_in: 'anyone',
@@ -69,10 +70,10 @@ export const PERMISSIONS = {
   debit_wallet: ADMIN,
 
   list_keys: ALL_ROLES,
-  create_key: ADMIN,
+  create_key: ALL_ROLES,
   get_key: ALL_ROLES,
   update_key: ADMIN,
-  delete_key: ADMIN,
+  delete_key: ALL_ROLES,
   issue_key: ALL_ROLES,
   rotate_key: ALL_ROLES,
   disable_key: ALL_ROLES,
@@ -88,7 +89,10 @@ export const PERMISSIONS = {
   plan_config: ADMIN,
   preview_change: ADMIN,
   apply_config: ADMIN,
+  list_sets: ADMIN,
+  export_config: ADMIN,
   list_revisions: ADMIN,
+  get_revision: ADMIN,
   roll_back: ADMIN,
 
   get_maintenance: ADMIN,

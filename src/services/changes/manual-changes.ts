@@ -35,6 +35,8 @@ export interface Author {
   readonly check?: Check
   /** Sealed secrets that belong to the change. */
   readonly kept?: readonly StoredCredential[]
+  /** Rejects a new resource by throwing. Called before each attempt, so that it judges the state that is committed on. */
+  readonly assertAllowed?: (() => Promise<void>) | undefined
 }
 
 /** A resource by name, with its expected version. */
@@ -59,6 +61,7 @@ export function createManually(store: Store, made: Resource, actor: Author): Pro
         `There already is ${withArticle(made)}; it belongs to ${ownerName(taken)}.`,
       )
     }
+    await actor.assertAllowed?.()
     const puts = [{ ...made, owner: actor.origin }]
     return { base: head.revision, counts: { ...NONE, create: 1 }, puts, deletes: [] }
   })

@@ -90,6 +90,7 @@ async function unknownPath(target: ProbeTarget, answer: Answer, askAgain: AskAga
       cause: `${cause.slice(0, -1)}, but answers in the protocol ${other}.`,
       hint: `Set \`protocol: ${other}\`.`,
       status,
+      fix: { protocol: other },
     }
   }
   const other = otherBase(target)
@@ -110,7 +111,7 @@ function wrongBase({ origin }: ProbeTarget, base: string, cause: string, { statu
   const hint = base.endsWith('/v1')
     ? `\`base_url\` lacks \`/v1\`: set it to ${origin}${base}.`
     : `\`base_url\` has one \`/v1\` too many: set it to ${origin}${base}.`
-  return { fault: 'path', cause, hint, status }
+  return { fault: 'path', cause, hint, status, fix: { base_url: origin + base } }
 }
 
 /** The base path with `/v1` appended, or removed if it has one. */

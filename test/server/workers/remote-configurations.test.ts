@@ -75,8 +75,10 @@ test('applies and rolls back, in the name of who asks', async () => {
   await expect(late).rejects.toMatchObject({ code: 'changed_meanwhile' })
   const fewer = remote.apply({ yaml: keys(1), base: 1, ...NOTHING_ALLOWED }, ADA)
   await expect(fewer).rejects.toMatchObject({ code: 'too_many_deletes' })
-  expect(await remote.rollBack(1, BOB)).toMatchObject({ revision: 1 })
-  await expect(remote.rollBack(7, BOB)).rejects.toMatchObject({ code: 'not_found' })
+  expect(await remote.rollBack({ revision: 1, dry_run: false }, BOB)).toMatchObject({ revision: 1 })
+  await expect(remote.rollBack({ revision: 7, dry_run: false }, BOB)).rejects.toMatchObject({
+    code: 'not_found',
+  })
   expect(await store.revision(1)).toMatchObject({ origin: 'rest', author: 'ada' })
   expect(await store.users.audit({ limit: 9 })).toMatchObject([
     { user: 'ada', action: 'apply_config', target: 'set/default', revision: 1 },
@@ -90,7 +92,9 @@ test('applies and rolls back nothing for a session that has ended', async () => 
   await store.users.endSessions('ada')
   const applied = remote.apply({ yaml: keys(4), base: 2, ...NOTHING_ALLOWED }, ADA)
   await expect(applied).rejects.toMatchObject({ code: 'not_logged_in' })
-  await expect(remote.rollBack(1, ADA)).rejects.toMatchObject({ code: 'not_logged_in' })
+  await expect(remote.rollBack({ revision: 1, dry_run: false }, ADA)).rejects.toMatchObject({
+    code: 'not_logged_in',
+  })
   expect((await store.head()).revision).toBe(2)
 })
 

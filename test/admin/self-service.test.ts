@@ -1,0 +1,67 @@
+import { afterAll, expect, test } from 'vitest'
+import { controlScene } from './scene.ts'
+
+const { addUser, call, logIn } = await controlScene(afterAll)
+await addUser('ada', 'admin')
+const ada = await logIn('ada')
+await call('create_tenant', {
+  as: ada,
+  body: {
+    name: 'blue',
+    models: ['chat', 'open/*'],
+    self_service: { max_keys: 2, limits: { rpm: 60, concurrency: 4 } },
+  },
+})
+await call('create_tenant', { as: ada, body: { name: 'red' } })
+await call('create_key', { as: ada, body: { name: 'blue-app', kind: 'tenant', tenant: 'blue' } })
+await addUser('tom', 'tenant', 'blue')
+await addUser('rita', 'tenant', 'red')
+const [tom, rita] = [await logIn('tom'), await logIn('rita')]
+const own = { kind: 'tenant', tenant: 'blue' }
+
+test('without self_service the users of a tenant create no keys', async () => {
+  const body = { name: 'red/app', kind: 'tenant', tenant: 'red' }
+  const { status, body: problem } = await call('create_key', { as: rita, body })
+  expect([status, problem.code]).toEqual([403, 'forbidden'])
+})
+
+test.each([
+  ['another name', { ...own, name: 'app' }, '/name'],
+  ['the prefix alone', { ...own, name: 'blue/' }, '/name'],
+  ['another tenant', { name: 'blue/a', kind: 'tenant', tenant: 'red' }, '/tenant'],
+  ['a platform key', { name: 'blue/a', kind: 'platform' }, '/kind'],
+  ['a hash', { ...own, name: 'blue/a', hash: `sha256:${'0'.repeat(64)}` }, '/hash'],
+  ['a foreign model', { ...own, name: 'blue/a', models: ['chat', 'secret'] }, '/models/1'],
+  ['a wider pattern', { ...own, name: 'blue/a', models: ['o*'] }, '/models/0'],
+  ['a higher rate', { ...own, name: 'blue/a', limits: { rpm: 61 } }, '/limits/rpm'],
+  ['a larger burst', { ...own, name: 'blue/a', limits: { rpm: { limit: 9, burst: 90 } } }, '/limits/rpm'],
+  ['a shadow', { ...own, name: 'blue/a', limits: { rpm: { limit: 9, mode: 'shadow' } } }, '/limits/rpm'],
+  ['more at a time', { ...own, name: 'blue/a', limits: { concurrency: 5 } }, '/limits/concurrency'],
+])('%s is out of bounds', async (_, body, pointer) => {
+  const { status, body: problem } = await call('create_key', { as: tom, body })
+  expect(status).toBe(422)
+  expect(problem.errors.map(error => error['pointer'])).toEqual(
+    pointer === '/kind' ? ['/kind', '/tenant'] : [pointer],
+  )
+})
+
+test('a key within the bounds gets their limits, and as many exist as the bounds allow', async () => {
+  const made = await call('create_key', { as: tom, body: { ...own, name: 'blue/a', limits: { rpm: 10 } } })
+  expect(made.status, JSON.stringify(made.body)).toBe(201)
+  expect(made.body).toMatchObject({ tenant: 'blue', models: ['*'], limits: { rpm: 10, concurrency: 4 } })
+  const models = ['open/*', 'chat', 'open/small']
+  // Two at once for the one place that is left: one of them is made.
+  const both = await Promise.all(
+    ['blue/b', 'blue/c'].map(name => call('create_key', { as: tom, body: { ...own, name, models } })),
+  )
+  expect(both.map(({ status }) => status).sort()).toEqual([201, 409])
+  expect(both.find(({ status }) => status === 409)?.body.code).toBe('too_many_keys')
+})
+
+test('a tenant deletes the keys that it could have created, and no others', async () => {
+  const deleted = (name: string) => call('delete_key', { as: tom, params: { name } })
+  expect((await deleted('blue-app')).body.code).toBe('forbidden')
+  expect((await deleted('blue/a')).status).toBe(200)
+  const again = await call('create_key', { as: tom, body: { ...own, name: 'blue/d' } })
+  expect(again.status).toBe(201)
+})

@@ -1,0 +1,62 @@
+import { afterAll, expect, test } from 'vitest'
+import { controlScene } from './scene.ts'
+
+const { addUser, call, logIn } = await controlScene(afterAll)
+await addUser('ada', 'admin')
+const as = await logIn('ada')
+const endpoint = {
+  name: 'openai/eu',
+  protocol: 'openai',
+  base_url: 'http://127.0.0.1:9/v1',
+  served_model: 'm',
+  upstream_key: 'sk-very-secret',
+  skip_probe: true,
+}
+await call('create_endpoint', { as, body: endpoint })
+const yaml = 'version: 1\nset: extra\npublications:\n  soon: { status: draft }\n'
+await call('apply_config', { as, body: { yaml, base: 2 } })
+
+test('what no file declares becomes a file, with a variable in place of a stored credential', async () => {
+  const { body } = await call('export_config', { as })
+  expect(body).toMatchObject({ resources: ['endpoint/openai/eu'], variables: ['OPENAI_EU_KEY'] })
+  expect(body['yaml']).toContain('env: OPENAI_EU_KEY')
+  expect(body['yaml']).not.toContain('very-secret')
+  // The file is valid as it is.
+  const checked = await call('validate_config', { as, body: { yaml: body['yaml'] } })
+  expect(checked.status, JSON.stringify(checked.body)).toBe(200)
+})
+
+test('sets are listed with what they own', async () => {
+  expect((await call('list_sets', { as })).body).toEqual({
+    data: [
+      { name: 'default', resources: { tenant: 2 }, files: ['gw.yaml'], updated_revision: 1 },
+      { name: 'extra', resources: { publication: 1 }, files: [expect.any(String)], updated_revision: 3 },
+    ],
+    unmanaged: { endpoint: 1 },
+  })
+  const { body } = await call('export_config', { as, query: { set: 'extra' } })
+  expect(body).toMatchObject({ resources: ['publication/soon'], variables: [] })
+})
+
+test('a revision is shown with its changes', async () => {
+  const { body } = await call('get_revision', { as, params: { id: '3' } })
+  expect(body).toMatchObject({
+    revision: { id: 3, set: 'extra' },
+    changes: [{ action: 'create', kind: 'publication', name: 'soon' }],
+  })
+  expect((await call('get_revision', { as, params: { id: '7' } })).status).toBe(404)
+})
+
+test('a rollback shows its plan, and is rejected if the store has moved on since', async () => {
+  const planned = await call('roll_back', { as, body: { revision: 2, dry_run: true } })
+  expect(planned.body).toMatchObject({
+    applied: false,
+    revision: 3,
+    plan: { base: 3, restores: 2, counts: { delete: 1 } },
+  })
+  await call('create_publication', { as, body: { name: 'other' } })
+  const late = await call('roll_back', { as, body: { revision: 2, base: 3 } })
+  expect([late.status, late.body.code]).toEqual([412, 'changed_meanwhile'])
+  const done = await call('roll_back', { as, body: { revision: 3, base: 4 } })
+  expect(done.body).toMatchObject({ applied: true, revision: 5 })
+})
