@@ -54,7 +54,7 @@ test('a key within the bounds gets their limits, and as many exist as the bounds
   const both = await Promise.all(
     ['blue/b', 'blue/c'].map(name => call('create_key', { as: tom, body: { ...own, name, models } })),
   )
-  expect(both.map(({ status }) => status).sort()).toEqual([201, 409])
+  expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 409])
   expect(both.find(({ status }) => status === 409)?.body.code).toBe('too_many_keys')
 })
 

@@ -102,6 +102,7 @@ describe('the path', () => {
       cause: `127.0.0.1:${upstream.port} does not know the path /chat/completions (404).`,
       hint: `\`base_url\` lacks \`/v1\`: set it to ${upstream.url}/v1.`,
       status: 404,
+      fix: { base_url: `${upstream.url}/v1` },
     })
   })
 
