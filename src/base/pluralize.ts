@@ -1,4 +1,4 @@
-/** `1 file`, `2 files`. */
-export function pluralize(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
+/** `1 file`, `2 files`; `2 entries` with a plural of its own. */
+export function pluralize(count: number, noun: string, plural = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : plural}`
 }

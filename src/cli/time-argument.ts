@@ -7,11 +7,27 @@ import { timestamp, timeZone } from '../schema/scalars.ts'
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/
 
+const MONTH = /^\d{4}-\d{2}$/
+
 /** The reference for relative times and days. */
 export interface Now {
   readonly nowMs: number
   /** Defines the start of days, such as `Europe/Berlin`. */
   readonly timezone: string
+}
+
+/**
+ * Parses a month that has begun, such as `2026-09`, to its start in UTC, in milliseconds since the epoch.
+ * @throws {CommandError} usage
+ */
+export function parseMonth(flag: string, text: string, nowMs: number): number {
+  const startMs = MONTH.test(text) ? Date.parse(`${text}-01`) : Number.NaN
+  if (Number.isNaN(startMs))
+    throw new CommandError('usage', `\`${flag} ${text}\` is not a month.`, { hint: 'Write it as 2026-09.' })
+  if (startMs <= nowMs) return startMs
+  throw new CommandError('usage', `\`${flag} ${text}\` is in the future.`, {
+    hint: `The current month in UTC is ${iso(nowMs).slice(0, 7)}.`,
+  })
 }
 
 /**

@@ -1,11 +1,14 @@
 import { CommandError } from '../base/catalogue/command.ts'
 import { pluralize } from '../base/pluralize.ts'
-import type { Finding } from '../store/ledger/types.ts'
+import type { Archive, ArchiveRequest, ArchiveWatch, Archiving, Finding } from '../store/ledger/types.ts'
 import type { Context } from './context.ts'
+import { readCurrency } from './currency.ts'
 
 /** The counts of a verification without findings. */
 export interface LedgerChecked {
   readonly entries: number
+  /** In archives of which the recorded sums count. */
+  readonly archived: number
   readonly openHolds: number
   /** Tenants with a balance or a hold. */
   readonly accounts: number
@@ -24,14 +27,33 @@ export class LedgerBroken extends CommandError {
 
 /**
  * Adds up every entry again and compares all derived rows with the sums.
- * @throws {LedgerBroken} with the contradictions; store_… for the store; interrupted after an abort.
+ * @param files archives whose entries are added up as well.
+ * @throws {LedgerBroken} with the contradictions; archive_damaged, archive_unknown; store_… for the store; interrupted after an abort.
  */
 export async function verifyLedger(
   { store: { accounting }, signal }: Pick<Context, 'store' | 'signal'>,
+  files: readonly string[] = [],
   onProgress: (entries: number, ofEntries: number) => void = () => undefined,
 ): Promise<LedgerChecked> {
-  const { entries, openHolds, findings } = await accounting.verify({ onProgress, signal })
-  const checked = { entries, openHolds, accounts: (await accounting.wallets()).length }
+  const { findings, ...counts } = await accounting.verify({ onProgress, signal, files })
+  const checked = { ...counts, accounts: (await accounting.wallets()).length }
   if (findings.length > 0) throw new LedgerBroken(checked, findings)
   return checked
+}
+
+/**
+ * Moves the ends of calls before a time to a new file.
+ * @throws {CommandError} file_exists, ledger_inconsistent; store_…; interrupted after an abort
+ */
+export async function archiveLedger(
+  { store, signal }: Pick<Context, 'store' | 'signal'>,
+  { path, beforeMs }: Omit<ArchiveRequest, 'currency'>,
+  onProgress: NonNullable<ArchiveWatch['onProgress']>,
+): Promise<Archiving> {
+  const currency = await readCurrency(store)
+  return store.accounting.archive({ path, beforeMs, currency }, { onProgress, signal })
+}
+
+export function listArchives({ store }: Pick<Context, 'store'>): Promise<readonly Archive[]> {
+  return store.accounting.archives()
 }

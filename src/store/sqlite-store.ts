@@ -74,6 +74,7 @@ export class SqliteStore implements Store {
       read: work => this.#read(work),
       readBare: work => this.#readBare(work),
       write: work => this.#writeOutside(work),
+      writeBare: work => this.#writeOutside(async (_, raw) => work(raw)),
       clock,
     }
     this.accounting = new NamedAccounting(new SqliteAccounting(ports), () =>
@@ -240,11 +241,11 @@ export class SqliteStore implements Store {
   }
 
   /** Writes data that is not part of the served state. */
-  #writeOutside<T>(work: (db: Db) => Promise<T>): Promise<T> {
+  #writeOutside<T>(work: (db: Db, raw: Database.Database) => Promise<T>): Promise<T> {
     return this.#connection.use(session =>
       immediately(session, async db => {
         await this.#assertAuthority(db)
-        return work(db)
+        return work(db, session.raw)
       }),
     )
   }

@@ -71,6 +71,11 @@ const WAYS: Readonly<Record<string, Way>> = {
     fails: 'wallet adjust none 5 --reference c',
   },
   'wallet entries': { narrow: true, works: 'wallet entries blue', fails: 'wallet entries none' },
+  'ledger archive': {
+    works: 'ledger archive --before 2020-01 old.jsonl.gz',
+    fails: 'ledger archive --before 2020-13 old.jsonl.gz',
+  },
+  'ledger archives': { works: 'ledger archives', fails: `ledger archives ${NOWHERE}`, narrow: true },
   usage: { works: 'usage', fails: `usage ${NOWHERE}`, narrow: true },
   logs: { works: 'logs', isSilent: true, fails: `logs ${NOWHERE}`, narrow: true },
   'ledger verify': { works: 'ledger verify', fails: `ledger verify ${NOWHERE}` },

@@ -38,6 +38,8 @@ wallet adjust blue 0.25 --reference req_1
 wallet show blue
 wallet entries blue
 ledger verify
+ledger archive --before 2026-01 ledger-2025.jsonl.gz
+ledger archives
 why --key app --model chat
 why --key app
 why --model chat

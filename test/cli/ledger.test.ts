@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
@@ -36,6 +37,7 @@ describe('gw ledger verify', () => {
     expect(JSON.parse(json.stdout)).toEqual({
       fits: true,
       entries: 2,
+      archived: 0,
       open_holds: 1,
       accounts: 1,
       findings: [],
@@ -72,5 +74,59 @@ describe('gw ledger verify', () => {
     await run('apply --yes --skip-probe -c other.yaml --store sqlite:./other.db')
     const { stdout } = await run('ledger verify --store sqlite:./other.db')
     expect(stdout).toBe('Checked 0 entries, 0 open holds, 0 accounts: all sums match.\n')
+  })
+})
+
+describe('gw ledger archive', () => {
+  const FEBRUARY_MS = Date.UTC(2026, 1, 1)
+  const archive = (file = 'ledger-2026-01.jsonl.gz') => run(`ledger archive --before 2026-02 ${file}`)
+
+  beforeEach(() => {
+    clock.setNowMs(FEBRUARY_MS + 86_400_000)
+    const [, end] = billed({ id: 'r2' })
+    write(dir.at('data/gw.db'), [...(end ? [end] : []), ...billed({ id: 'r3', atMs: FEBRUARY_MS })])
+  })
+
+  it('moves a closed month to a file, which the ledger adds up with', async () => {
+    const { exit, stdout, stderr } = await archive()
+    expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' })
+    expect(stdout).toMatch(
+      /^Archived 2 entries before 2026-02 to .*ledger-2026-01\.jsonl\.gz \(0\.0 MiB\)\. Keep this file\.\nSHA-256 [0-9a-f]{64}\n$/,
+    )
+    expect((await run('ledger verify')).stdout).toBe(
+      'Checked 2 entries and the sums of 2 archived ones, 0 open holds, 1 account: all sums match.\n',
+    )
+    expect((await run('ledger verify --archive ledger-2026-01.jsonl.gz')).stdout).toMatch(
+      /^Checked 4 entries, /,
+    )
+    const { stdout: list } = await run('ledger archives')
+    expect(list).toMatch(
+      /^BEFORE .*\n2026-02 +2 +0\.0 +2026-02-02 +[0-9a-f]{64} +\S+ledger-2026-01\.jsonl\.gz\n$/,
+    )
+  })
+
+  it('says that there is nothing to archive, and writes no file', async () => {
+    await archive()
+    const { exit, stdout } = await archive('again.jsonl.gz')
+    expect({ exit, stdout }).toEqual({ exit: 0, stdout: 'Nothing to archive before 2026-02.\n' })
+    expect(existsSync(dir.at('again.jsonl.gz'))).toBe(false)
+  })
+
+  it.each([
+    ['ledger archive x.gz', /^error GW6001: The month is missing/],
+    ['ledger archive --before 2026-03 x.gz', /^error GW6001: .* is in the future.*\n.*2026-02/],
+    ['ledger archive --before 2026-2 x.gz', /^error GW6001: .* is not a month/],
+    ['ledger archive --before 2026-02 gw.yaml', /^error GW4018: .*gw.yaml already exists/],
+    ['ledger archive --before 2026-02 none/x.gz', /^error GW2001: .*none/],
+    ['ledger verify --archive none.gz', /^error GW2012: .*none.gz cannot be read/],
+    [
+      'ledger verify --archive gw.yaml',
+      /^error GW2012: .*gw.yaml is not an archive of this store, or it was changed/,
+    ],
+  ])('%s', async (line, message) => {
+    const { exit, stderr } = await run(line)
+    expect(exit).toBeGreaterThan(0)
+    expect(stderr).toMatch(message)
+    expect((await run('ledger verify --format json')).stdout).toContain('"archived": 0')
   })
 })

@@ -38,6 +38,8 @@ users list
 users disable ada
 tokens list
 ledger verify
+ledger archive --before 2020-01 old.jsonl.gz
+ledger archives
 probe --timeout 1s
 why --key app
 status

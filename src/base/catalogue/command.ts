@@ -88,6 +88,18 @@ export const COMMAND_FAULTS = {
     title: 'The journal of the ledger is damaged.',
     hint: 'If the store was restored from a copy, move its folder `….ledger` away: the rows in it are newer than the copy. Else restore the folder from a backup.',
   },
+  archive_damaged: {
+    number: 'GW2011',
+    exit: EXIT.precondition,
+    title: 'The file is not an intact archive of the ledger.',
+    hint: 'Use another copy of the file; nothing was changed.',
+  },
+  archive_unknown: {
+    number: 'GW2012',
+    exit: EXIT.precondition,
+    title: 'The file is not an archive of this store, or it was changed.',
+    hint: 'See `gw ledger archives` for the files and their digests, and use an unchanged copy; nothing was changed.',
+  },
   configuration_invalid: {
     number: 'GW3001',
     exit: EXIT.invalid,

@@ -2,11 +2,10 @@ import type { Command } from 'commander'
 import { EXIT } from '../../base/catalogue/command.ts'
 import { type BackedUp, backUp, type Restored, restore } from '../../services/backup.ts'
 import { newCommand } from '../new-command.ts'
+import { mibText } from '../output/figures.ts'
 import { progressLine } from '../output/progress.ts'
 import { printable } from '../output/style.ts'
 import { appPorts, type BindHandler, type Session } from '../session.ts'
-
-const MIB = 1_048_576
 
 /** `gw backup`: a copy of the store in one file, while gateways serve it. */
 export function backupCommand(bind: BindHandler): Command {
@@ -47,7 +46,7 @@ export function backupCommand(bind: BindHandler): Command {
         }
         out.result({
           text: () =>
-            `Backed up revision ${done.revision} to ${printable(done.file)} (${mib(done.bytes)} MiB).\n`,
+            `Backed up revision ${done.revision} to ${printable(done.file)} (${mibText(done.bytes)} MiB).\n`,
           json: () => backedUpToJson(done),
         })
         return EXIT.done
@@ -93,7 +92,8 @@ async function watched<T>(
   const progress = progressLine(io)
   try {
     return await work({
-      onProgress: (bytes, ofBytes) => progress.show(`Copying: ${mib(bytes)} of ${mib(ofBytes)} MiB …`),
+      onProgress: (bytes, ofBytes) =>
+        progress.show(`Copying: ${mibText(bytes)} of ${mibText(ofBytes)} MiB …`),
       onCheck: () => progress.show('Checking the copy …'),
     })
   } finally {
@@ -112,8 +112,4 @@ function backedUpToJson({ store, file, bytes, revision, keyFile }: BackedUp) {
 
 function restoredToJson({ store, file, bytes, revision, former }: Restored) {
   return { store, file, bytes, revision, ...(former !== undefined && { former_store: former }) }
-}
-
-function mib(bytes: number): string {
-  return (bytes / MIB).toFixed(1)
 }

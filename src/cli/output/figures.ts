@@ -34,6 +34,13 @@ export function agoText(ms: number): string {
   return seconds < 86_400 ? `${Math.floor(seconds / 3_600)}h` : `${Math.floor(seconds / 86_400)}d`
 }
 
+const MIB = 1_048_576
+
+/** Bytes in MiB, with one digit after the point. */
+export function mibText(bytes: number): string {
+  return (bytes / MIB).toFixed(1)
+}
+
 function digits(value: number): string {
   if (value >= 9.995) return String(Math.round(value))
   return String(Math.round(value * (value >= 1 ? 10 : 100)) / (value >= 1 ? 10 : 100))

@@ -1,6 +1,7 @@
+import { iso } from '../../base/iso.ts'
 import type { Json } from '../../schema/kinds.ts'
 import type { LedgerChecked } from '../../services/ledger.ts'
-import type { Finding } from '../../store/ledger/types.ts'
+import type { Archive, Finding } from '../../store/ledger/types.ts'
 import { printable, type Style } from './style.ts'
 
 /** Each inconsistent row, after the name of its table. */
@@ -14,8 +15,24 @@ export function findingsToJson(findings: readonly Finding[]): Json {
   return findings.map(({ table, row, problem }) => ({ table, row, problem }))
 }
 
-export function checkedToJson({ entries, openHolds, accounts }: LedgerChecked): {
+export function checkedToJson({ entries, archived, openHolds, accounts }: LedgerChecked): {
   readonly [member: string]: Json
 } {
-  return { entries, open_holds: openHolds, accounts }
+  return { entries, archived, open_holds: openHolds, accounts }
+}
+
+/** The JSON of an archive. */
+export type ArchiveShown = ReturnType<typeof archiveToJson>
+
+export function archiveToJson(archive: Archive) {
+  return {
+    before: iso(archive.beforeMs).slice(0, 7),
+    entries: archive.entries,
+    first_id: archive.firstId,
+    last_id: archive.lastId,
+    file: archive.file,
+    bytes: archive.bytes,
+    sha256: archive.sha256,
+    archived_at: iso(archive.archivedAtMs),
+  }
 }

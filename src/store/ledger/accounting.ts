@@ -1,8 +1,8 @@
-import type Database from 'better-sqlite3'
 import type { Kysely } from 'kysely'
-import type { Clock } from '../../base/clock.ts'
 import type { KeySums, KeySumsQuery } from '../../schema/ledger.ts'
 import type { Tables } from '../tables.ts'
+import { archiveLedger, type BarePorts } from './archive/archive-ledger.ts'
+import { archivesWithFiles, selectArchives } from './archive/archives.ts'
 import { selectCalls } from './call-log.ts'
 import { selectKeySums, selectLastUse, selectPeaks, selectUse } from './recent-use.ts'
 import { selectRejected } from './rejected-calls.ts'
@@ -10,6 +10,10 @@ import type {
   Accounting,
   Adjustment,
   AdjustmentResult,
+  Archive,
+  ArchiveRequest,
+  ArchiveWatch,
+  Archiving,
   CallLogQuery,
   EntriesPage,
   NamedUse,
@@ -29,14 +33,10 @@ import { verifyLedger } from './verify/verify.ts'
 import { adjust, selectWalletEntries, selectWallets } from './wallet.ts'
 
 /** The store's read and write transactions. */
-export interface AccountingPorts {
-  /** All reads of `work` see one moment. */
+export interface AccountingPorts extends BarePorts {
+  /** As `readBare` and `writeBare`, with Kysely. */
   readonly read: <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>
-  /** The same without Kysely, for reading very many rows. */
-  readonly readBare: <T>(work: (raw: Database.Database) => Promise<T>) => Promise<T>
-  /** Holds the write lock from the start; rolls back if `work` throws. */
   readonly write: <T>(work: (db: Kysely<Tables>) => Promise<T>) => Promise<T>
-  readonly clock: Clock
 }
 
 /** Reports, credits and debits on the store's ordinary connection. */
@@ -101,6 +101,16 @@ export class SqliteAccounting implements Accounting {
   }
 
   verify(watch?: VerifyWatch): Promise<Verification> {
-    return this.#ports.readBare(raw => verifyLedger(raw, this.#ports.clock.nowMs(), watch))
+    return this.#ports.readBare(async raw =>
+      verifyLedger(raw, this.#ports.clock.nowMs(), await archivesWithFiles(raw, watch?.files ?? []), watch),
+    )
+  }
+
+  archive(request: ArchiveRequest, watch?: ArchiveWatch): Promise<Archiving> {
+    return archiveLedger(this.#ports, request, watch)
+  }
+
+  archives(): Promise<readonly Archive[]> {
+    return this.#ports.readBare(async raw => selectArchives(raw))
   }
 }

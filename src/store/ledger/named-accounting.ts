@@ -5,6 +5,10 @@ import type {
   Accounting,
   Adjustment,
   AdjustmentResult,
+  Archive,
+  ArchiveRequest,
+  ArchiveWatch,
+  Archiving,
   CallLogQuery,
   EntriesPage,
   NamedUse,
@@ -141,6 +145,15 @@ export class NamedAccounting implements Accounting {
   /** Reports accounts, not names. */
   verify(watch?: VerifyWatch): Promise<Verification> {
     return this.#byAccount.verify(watch)
+  }
+
+  /** Archives accounts, not names. */
+  archive(request: ArchiveRequest, watch?: ArchiveWatch): Promise<Archiving> {
+    return this.#byAccount.archive(request, watch)
+  }
+
+  archives(): Promise<readonly Archive[]> {
+    return this.#byAccount.archives()
   }
 
   async #adjust(

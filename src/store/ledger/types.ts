@@ -152,6 +152,50 @@ export interface Accounting {
    * @throws the reason of `watch.signal`, once it is aborted
    */
   verify(watch?: VerifyWatch): Promise<Verification>
+  /**
+   * Moves the ends of calls before a time to a new file: writes the file, verifies the ledger with it, records it, and
+   * then deletes its entries. Credits, debits and adjustments stay. First deletes what an interrupted run has left.
+   * @throws {CommandError} file_exists · ledger_inconsistent, with nothing changed · reason of the signal, once it is aborted
+   */
+  archive(request: ArchiveRequest, watch?: ArchiveWatch): Promise<Archiving>
+  /** Oldest first. */
+  archives(): Promise<readonly Archive[]>
+}
+
+/** A file that has entries which the ledger does not have any more. */
+export interface Archive {
+  readonly id: number
+  /** All its entries ended before. */
+  readonly beforeMs: number
+  readonly firstId: number
+  readonly lastId: number
+  readonly entries: number
+  /** Its path when it was written. */
+  readonly file: string
+  readonly bytes: number
+  /** Of the file, in hexadecimal digits. */
+  readonly sha256: string
+  readonly archivedAtMs: number
+}
+
+export interface ArchiveRequest {
+  /** The absolute path of the file to write. */
+  readonly path: string
+  /** The start of a quarter of an hour. The newest entry of the ledger stays in any case, because its id must not be used again. */
+  readonly beforeMs: number
+  readonly currency: string
+}
+
+export interface ArchiveWatch {
+  readonly onProgress?: (step: 'write' | 'verify' | 'delete', entries: number, ofEntries: number) => void
+  readonly signal?: AbortSignal
+}
+
+export interface Archiving {
+  /** Undefined if there was nothing to archive: then there is no file. */
+  readonly archive: Archive | undefined
+  /** How many entries were deleted; with those that an interrupted run has left. */
+  readonly deleted: number
 }
 
 export interface Wallet {
@@ -281,10 +325,15 @@ export interface StoredRejection extends RejectedCall {
 export interface VerifyWatch {
   readonly onProgress?: (entries: number, ofEntries: number) => void
   readonly signal?: AbortSignal
+  /** Files of archives, to be added up as well. @throws {CommandError} archive_damaged, archive_unknown */
+  readonly files?: readonly string[]
 }
 
 export interface Verification {
+  /** In the ledger, and in the files that were added up. */
   readonly entries: number
+  /** In archives whose files were not added up: for these, the sums that were recorded count. */
+  readonly archived: number
   readonly openHolds: number
   /** Empty if the ledger is consistent. */
   readonly findings: readonly Finding[]
@@ -292,7 +341,14 @@ export interface Verification {
 
 /** A row that contradicts the entries. */
 export interface Finding {
-  readonly table: 'ledger' | 'adjustments' | 'open_holds' | 'wallets' | 'key_totals' | 'usage_quarters'
+  readonly table:
+    | 'ledger'
+    | 'archives'
+    | 'adjustments'
+    | 'open_holds'
+    | 'wallets'
+    | 'key_totals'
+    | 'usage_quarters'
   /** The row, such as `id 17` or `tenant acme`. */
   readonly row: string
   /** The inconsistency, with both numbers. */

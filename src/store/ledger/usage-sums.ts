@@ -84,8 +84,7 @@ export function minusUsage(sums: UsageSums): UsageSums {
   }
 }
 
-/** The columns of a row of `usage_quarters`: its primary key, and its sums, with the amount in two parts. */
-const PLACE_COLUMNS = ['key_name', 'quarter', 'tenant', 'publication', 'endpoint'] as const
+/** The sums of a row of `usage_quarters`, with the amount in two parts. */
 export const SUM_COLUMNS = [
   'requests',
   'input_tokens',
@@ -102,15 +101,19 @@ export const SUM_COLUMNS = [
   'unpriced',
 ] as const
 
-/** A statement that adds a row to a table with these columns. */
-export function addUsageTo(table: string): string {
+/**
+ * A statement that adds a row to a table with these columns.
+ * @param span the column beside the place in the primary key of the table.
+ */
+export function addUsageTo(table: string, span: 'quarter' | 'archive_id' = 'quarter'): string {
+  const columns = ['key_name', span, 'tenant', 'publication', 'endpoint', ...SUM_COLUMNS]
   return `
-    insert into ${table} (${[...PLACE_COLUMNS, ...SUM_COLUMNS].join(', ')})
-    values (${[...PLACE_COLUMNS, ...SUM_COLUMNS].map(() => '?').join(', ')})
+    insert into ${table} (${columns.join(', ')})
+    values (${columns.map(() => '?').join(', ')})
     on conflict do update set ${SUM_COLUMNS.map(column => `${column} = ${column} + excluded.${column}`).join(', ')}`
 }
 
-/** The parameters of {@link addUsageTo}. */
+/** The parameters of {@link addUsageTo}; `quarter` is the value of its span. */
 export function usageValues(row: UsagePlace & UsageSums): (string | number | bigint)[] {
   return [
     row.key,

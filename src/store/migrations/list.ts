@@ -5,6 +5,7 @@ import { usageUnits } from './0003-usage-units.ts'
 import { journal } from './0004-journal.ts'
 import { compactLedger } from './0005-compact-ledger.ts'
 import { shares } from './0006-shares.ts'
+import { archives } from './0007-archives.ts'
 import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
@@ -17,4 +18,5 @@ export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0004-journal': journal,
   '0005-compact-ledger': compactLedger,
   '0006-shares': shares,
+  '0007-archives': archives,
 }

@@ -9,6 +9,7 @@ export const MIGRATION_NAMES = [
   '0004-journal',
   '0005-compact-ledger',
   '0006-shares',
+  '0007-archives',
 ] as const
 
 /** The first migration of the development versions before the baseline: their databases are not converted. */

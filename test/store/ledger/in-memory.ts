@@ -25,6 +25,7 @@ export function inMemory(nowMs: () => number) {
       read: inTransaction,
       readBare: work => work(raw),
       write: inTransaction,
+      writeBare: async work => raw.transaction(() => work(raw))(),
       clock: { ...systemClock, nowMs },
     }),
   }

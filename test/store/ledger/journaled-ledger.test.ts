@@ -81,7 +81,7 @@ describe('rows', () => {
       expect.stringMatching(/^alarm: release of hold a, .* the hold has ended before/),
       expect.stringMatching(/^alarm: settle of hold never, .* there never was such a hold/),
     ])
-    expect(await store.accounting.verify()).toEqual({ entries: 1, openHolds: 0, findings: [] })
+    expect(await store.accounting.verify()).toEqual({ entries: 1, archived: 0, openHolds: 0, findings: [] })
   })
 
   test('that cannot be written are an alarm and reach their caller', async () => {
@@ -221,7 +221,12 @@ describe('the end', () => {
     for (const late of [ledger.open(hold('b')), ledger.end(settle('a')), ledger.flush()]) {
       await expect(late).rejects.toMatchObject({ code: 'unavailable' })
     }
-    expect(await store.accounting.verify()).toMatchObject({ entries: 0, openHolds: 1, findings: [] })
+    expect(await store.accounting.verify()).toMatchObject({
+      entries: 0,
+      archived: 0,
+      openHolds: 1,
+      findings: [],
+    })
     await store.close()
     expect(existsSync(`${path}-wal`)).toBe(false)
   })
@@ -261,7 +266,7 @@ test('a thread that does not answer is trouble; a prepaid hold that was rejected
   locked.exec('commit')
   await hear('recovered')
   await ledger.flush()
-  expect(await store.accounting.verify()).toEqual({ entries: 2, openHolds: 1, findings: [] })
+  expect(await store.accounting.verify()).toEqual({ entries: 2, archived: 0, openHolds: 1, findings: [] })
 })
 
 /** Only a database that was made so gives pages back: https://sqlite.org/pragma.html#pragma_auto_vacuum */

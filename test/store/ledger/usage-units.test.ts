@@ -36,7 +36,7 @@ test('audio, characters and images are in the sums of usage, by name and by day,
 
 test('a charge of them is their price, exactly', async () => {
   const { store } = await settled()
-  expect(await store.accounting.verify()).toEqual({ entries: 1, openHolds: 0, findings: [] })
+  expect(await store.accounting.verify()).toEqual({ entries: 1, archived: 0, openHolds: 0, findings: [] })
 })
 
 test('a charge that differs from their price is found', async () => {
@@ -91,7 +91,7 @@ test('a hold that a crash leaves is settled at the input that it was opened for,
     },
   ])
   expect(await store.accounting.callLogs()).toMatchObject([{ requestId: 'crashed', usage: UNITS }])
-  expect(await store.accounting.verify()).toEqual({ entries: 2, openHolds: 0, findings: [] })
+  expect(await store.accounting.verify()).toEqual({ entries: 2, archived: 0, openHolds: 0, findings: [] })
 })
 
 test('a settlement of more than any answer can have is rejected, before it spoils a sum', async () => {

@@ -40,7 +40,7 @@ async function setUp() {
 
 test('a ledger that adds up has no findings', async () => {
   const { accounting } = await setUp()
-  expect(await accounting.verify()).toEqual({ entries: 3, openHolds: 1, findings: [] })
+  expect(await accounting.verify()).toEqual({ entries: 3, archived: 0, openHolds: 1, findings: [] })
 })
 
 test.each([
@@ -180,7 +180,7 @@ test('a long ledger is gone through in steps: others get their turns, it tells h
   const progress: number[][] = []
   const verified = await accounting.verify({ onProgress: (...told) => progress.push(told) })
   clearInterval(others)
-  expect(verified).toEqual({ entries: 40_003, openHolds: 1, findings: [] })
+  expect(verified).toEqual({ entries: 40_003, archived: 0, openHolds: 1, findings: [] })
   expect(turns).toBeGreaterThan(5)
   expect(progress.length).toBeGreaterThan(15)
   expect(progress[0]).toEqual([2_000, 40_003])

@@ -205,7 +205,7 @@ describe('a disk that is full', () => {
     expect(wait(500)).toEqual([])
     makeRoom(raw)
     expect(wait(1_000)).toEqual([folded(202), { is: 'recovered' }])
-    expect(await accounting.verify()).toMatchObject({ entries: 1, openHolds: 200, findings: [] })
+    expect(await accounting.verify()).toMatchObject({ entries: 1, archived: 0, openHolds: 200, findings: [] })
   })
 
   test('is tried again in pauses that grow to a second, not in a loop', () => {

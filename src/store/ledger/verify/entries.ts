@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import type { Whole } from '../columns.ts'
+import { codeOf, type Whole } from '../columns.ts'
 import { QUARTER_MS } from '../usage-sums.ts'
 
 /**
@@ -29,32 +29,43 @@ export type Entry = readonly [
 
 const PAGE_ROWS = 2_000
 
-const LAST = `select max(id) from ledger`
-const PAGE = `
-  select id, kind, at_ms / ${QUARTER_MS},
+const COLUMNS = `
+  id, kind, at_ms / ${QUARTER_MS},
     iif(amount_nano between ${Number.MIN_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER}, amount_nano,
       cast(amount_nano as text)),
     key_id, tenant_id, publication_id, endpoint_id, flags, price_id, input_tokens, cached_input_tokens,
-    cache_write_tokens, output_tokens, search_units, duration_ms, characters, images
-  from ledger where id > ? order by id limit ${PAGE_ROWS}`
+    cache_write_tokens, output_tokens, search_units, duration_ms, characters, images`
 
-/** A page of the ledger, oldest first. */
-export interface EntriesPage {
-  readonly entries: readonly Entry[]
-  /** It has all entries up to this id. */
+/** A range of ids, after the first up to the last. */
+interface Range {
+  readonly after: number
   readonly upTo: number
-  /** The last id of the ledger. */
-  readonly last: number
 }
 
-/** The pages of a ledger, in order; none if it is empty. */
-export function* entryPages(raw: Database.Database): Generator<EntriesPage, void> {
-  const last = raw.prepare<[], number | null>(LAST).pluck().get() ?? 0
-  const page = raw.prepare<[number], Entry>(PAGE).raw()
-  for (let after = 0; after < last; ) {
-    const entries = page.all(after)
-    after = entries.at(-1)?.[0] ?? last
-    yield { entries, upTo: after, last }
+/** The entries of a range, oldest first, in pages. */
+export function entryPages(raw: Database.Database, range: Range): Generator<readonly Entry[], void> {
+  return pages(raw, range, 'true')
+}
+
+/** Its credits, debits and adjustments alone. */
+export function adjustmentPages(raw: Database.Database, range: Range): Generator<readonly Entry[], void> {
+  return pages(raw, range, `kind > ${codeOf('release')}`)
+}
+
+function* pages(
+  raw: Database.Database,
+  { after, upTo }: Range,
+  condition: string,
+): Generator<readonly Entry[], void> {
+  const page = raw
+    .prepare<[number, number], Entry>(
+      `select ${COLUMNS} from ledger where id > ? and id <= ? and ${condition} order by id limit ${PAGE_ROWS}`,
+    )
+    .raw()
+  for (let last: number | undefined = after; last !== undefined; ) {
+    const entries = page.all(last, upTo)
+    if (entries.length > 0) yield entries
+    last = entries.at(-1)?.[0]
   }
 }
 

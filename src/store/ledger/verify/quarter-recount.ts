@@ -1,10 +1,20 @@
 import type Database from 'better-sqlite3'
 import { iso } from '../../../base/iso.ts'
-import { ESTIMATED, NANO_PER_UNIT, parts, plus, UNPRICED, type Whole } from '../columns.ts'
+import { NANO_PER_UNIT, type Whole } from '../columns.ts'
 import type { Finding } from '../types.ts'
 import { minusUsage, NO_SUMS, plusUsage, QUARTER_MS, type UsagePlace, type UsageSums } from '../usage-sums.ts'
 import type { Entry } from './entries.ts'
 import { QuarterDifferences } from './quarter-differences.ts'
+import {
+  addEntry,
+  type Counts,
+  NO_CALLS,
+  PLACE_TEXT,
+  placeOf,
+  sumsOf,
+  toText,
+  type UsageCell,
+} from './usage-cell.ts'
 
 /**
  * The maximum number of quarters that are compared together as a span, so that the rows of a key, which lie together,
@@ -21,18 +31,15 @@ const COUNT = `select count(*) from usage_quarters where quarter > ?`
 const NEXT = `select min(quarter) from usage_quarters where quarter >= ?`
 const KEYS = `select distinct key_name from usage_quarters where quarter >= ? and quarter < ?`
 const STORED = `
-  select concat_ws('\n', endpoint, key_name, publication, nullif(tenant, '')) as place, quarter, requests,
+  select ${PLACE_TEXT} as place, quarter, requests,
     input_tokens as inputTokens, cached_input_tokens as cachedInputTokens, cache_write_tokens as cacheWriteTokens,
     output_tokens as outputTokens, search_units as searchUnits, duration_ms as durationMs, characters, images,
     amount_units as units, amount_nano as nano, estimated, unpriced
   from usage_quarters where key_name = ? and quarter >= ? and quarter < ? order by quarter`
 
-type Mutable<T> = { -readonly [Field in keyof T]: T[Field] }
-type Counts = Omit<UsageSums, 'amountNano'>
-
 /** A row of `usage_quarters`. */
 interface StoredRow extends Counts {
-  /** See {@link SpanPlaces}. */
+  /** See {@link placeOf}. */
   readonly place: string
   readonly quarter: number
   readonly units: number
@@ -40,9 +47,8 @@ interface StoredRow extends Counts {
 }
 
 /** The settlements of one row of `usage_quarters`, added up. */
-interface Cell extends Mutable<Counts> {
+interface Cell extends UsageCell {
   quarter: number
-  amountNano: Whole
 }
 
 /** The cells of a place (a key, publication, endpoint and tenant) in a span of quarters. */
@@ -56,7 +62,7 @@ export interface SpanPlace {
   from: number
 }
 
-/** By endpoint, key, publication and, if there is one, tenant, with line breaks between: no name contains one. */
+/** By place as text, see {@link placeOf}. */
 type SpanPlaces = Map<string, SpanPlace>
 
 /**
@@ -71,6 +77,7 @@ export class QuarterRecount {
   readonly #keys: Database.Statement<[number, number], string>
   readonly #stored: Database.Statement<[string, number, number], StoredRow>
   readonly #next: Database.Statement<[number], number | null>
+  readonly from: number
   readonly #spanQuarters: number
   /** The spans that were not yet compared, by their numbers. */
   readonly #open = new Map<number, SpanPlaces>()
@@ -81,7 +88,9 @@ export class QuarterRecount {
   #newest = Number.NEGATIVE_INFINITY
   #late: SpanPlaces = new Map()
 
-  constructor(raw: Database.Database) {
+  /** @param from the first quarter to compare: no earlier one is added. */
+  constructor(raw: Database.Database, from: number) {
+    this.from = from
     this.#keys = raw.prepare<[number, number], string>(KEYS).pluck()
     this.#stored = raw.prepare<[string, number, number], StoredRow>(STORED)
     this.#next = raw.prepare<[number], number | null>(NEXT).pluck()
@@ -95,7 +104,7 @@ export class QuarterRecount {
 
   /**
    * Adds a settlement.
-   * @param text see {@link SpanPlaces}.
+   * @param text its place, see {@link placeOf}.
    * @param known what the last call for this place returned: saves a look-up if the span is the same.
    */
   add(text: string, entry: Entry, amountNano: Whole, known: SpanPlace | undefined): SpanPlace {
@@ -103,7 +112,7 @@ export class QuarterRecount {
     const span = Math.floor(quarter / this.#spanQuarters)
     const place = known?.span === span ? known : this.#placeOf(text, span)
     if (quarter > this.#newest) this.#newest = quarter
-    addTo(this.#cellOf(place, quarter), entry, amountNano)
+    addEntry(this.#cellOf(place, quarter), entry, amountNano)
     return place
   }
 
@@ -123,7 +132,7 @@ export class QuarterRecount {
       yield
     }
     // Stored rows of spans without any entry.
-    for (let quarter = this.#next.get(Number.MIN_SAFE_INTEGER) ?? null; quarter !== null; ) {
+    for (let quarter = this.#next.get(this.from) ?? null; quarter !== null; ) {
       const span = Math.floor(quarter / this.#spanQuarters)
       if (!this.#compared.has(span)) this.#compare(span)
       quarter = this.#next.get((span + 1) * this.#spanQuarters) ?? null
@@ -152,7 +161,7 @@ export class QuarterRecount {
       const cell = cells[at] as Cell
       if (cell.quarter === quarter) return cell
     }
-    const cell = this.#free.pop() ?? { ...NO_CALLS, quarter }
+    const cell: Cell = this.#free.pop() ?? { ...NO_CALLS, quarter }
     cell.quarter = quarter
     cells.push(cell)
     if (quarter > place.newest) place.newest = quarter
@@ -163,7 +172,8 @@ export class QuarterRecount {
     const places = this.#open.get(span) ?? new Map<string, SpanPlace>()
     this.#open.delete(span)
     this.#compared.add(span)
-    const [from, to] = [span * this.#spanQuarters, (span + 1) * this.#spanQuarters]
+    const from = Math.max(span * this.#spanQuarters, this.from)
+    const to = (span + 1) * this.#spanQuarters
     for (const key of this.#keys.all(from, to)) {
       for (const row of this.#stored.all(key, from, to)) {
         const place = places.get(row.place)
@@ -215,24 +225,6 @@ function newPlace(span: number): SpanPlace {
   return { span, cells: [], newest: Number.NEGATIVE_INFINITY, from: 0 }
 }
 
-const NO_CALLS = { ...NO_SUMS, amountNano: 0 }
-
-function addTo(cell: Cell, entry: Entry, amountNano: Whole): void {
-  const [, , , , , , , , flags, , input, cached, written, output, units, ms, characters, images] = entry
-  cell.requests += 1
-  cell.inputTokens += input ?? 0
-  cell.cachedInputTokens += cached ?? 0
-  cell.cacheWriteTokens += written ?? 0
-  cell.outputTokens += output ?? 0
-  cell.searchUnits += units ?? 0
-  cell.durationMs += ms ?? 0
-  cell.characters += characters ?? 0
-  cell.images += images ?? 0
-  cell.amountNano = plus(cell.amountNano, amountNano)
-  if (flags & ESTIMATED) cell.estimated += 1
-  if (flags & UNPRICED) cell.unpriced += 1
-}
-
 /** Removes and returns the cell of a quarter. Takes constant time if called in the order of quarters. */
 function take(place: SpanPlace, quarter: number): Cell | undefined {
   const { cells, from } = place
@@ -269,10 +261,6 @@ function isSameAmount(amountNano: Whole, { units, nano }: StoredRow): boolean {
   return BigInt(amountNano) === storedNano({ units, nano })
 }
 
-function sumsOf(cell: Cell): UsageSums {
-  return { ...cell, amountNano: BigInt(cell.amountNano) }
-}
-
 function storedSums(row: StoredRow): UsageSums {
   return { ...row, amountNano: storedNano(row) }
 }
@@ -282,23 +270,5 @@ function storedNano({ units, nano }: Pick<StoredRow, 'units' | 'nano'>): bigint 
 }
 
 function toPlace({ place, quarter }: Pick<StoredRow, 'place' | 'quarter'>): UsagePlace {
-  const [endpoint = '', key = '', publication = '', tenant = ''] = place.split('\n')
-  return { key, quarter, tenant, publication, endpoint }
-}
-
-/** The text of a finding; the amount is normalized into units and nano. */
-function toText(sums: UsageSums): string {
-  const [units, nano] = parts(sums.amountNano)
-  const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens } = sums
-  return (
-    `${sums.requests} requests, ${inputTokens}/${cachedInputTokens}/${cacheWriteTokens}/${outputTokens} tokens, ` +
-    `${sums.searchUnits} search units, ${unitsText(sums)}` +
-    `${units} + ${nano} nano, ${sums.estimated} estimated, ${sums.unpriced} unpriced`
-  )
-}
-
-/** Ends with a comma; empty if there are none. */
-function unitsText({ durationMs, characters, images }: UsageSums): string {
-  if (durationMs === 0 && characters === 0 && images === 0) return ''
-  return `${durationMs} ms of audio, ${characters} characters, ${images} images, `
+  return { ...placeOf(place), quarter }
 }

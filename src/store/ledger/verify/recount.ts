@@ -2,8 +2,11 @@ import { cost } from '../../../schema/cost.ts'
 import { type Price, usageOf } from '../../../schema/ledger.ts'
 import { codeOf, plus, type Whole } from '../columns.ts'
 import type { Finding } from '../types.ts'
-import { amountOf, type EntriesPage, type Entry } from './entries.ts'
+import type { UsageSums } from '../usage-sums.ts'
+import { amountOf, type Entry } from './entries.ts'
+import type { PlaceSums } from './place-sums.ts'
 import type { QuarterRecount, SpanPlace } from './quarter-recount.ts'
+import { placeOf } from './usage-cell.ts'
 
 const SETTLE = codeOf('settle')
 const RELEASE = codeOf('release')
@@ -21,7 +24,7 @@ export interface KeyUse {
 
 /** The names of a settlement, and the sums that its amount is added to. */
 interface Place {
-  /** See {@link SpanPlace}. */
+  /** See {@link placeOf}. */
   readonly text: string
   readonly use: KeyUse
   /** Undefined for platform keys. */
@@ -50,40 +53,77 @@ export class Recount {
   #placeCount = 0
   readonly #names: ReadonlyMap<number, string>
   readonly #prices: ReadonlyMap<number, Price>
+  readonly #closed: PlaceSums
   readonly #quarters: QuarterRecount
   readonly #maxFindings: number
 
   /**
    * @param names by their ids, like the prices.
-   * @param quarters gets each settlement.
+   * @param sums get each settlement: those of a closed time by place, the others by quarters too.
    */
   constructor(
     names: ReadonlyMap<number, string>,
     prices: ReadonlyMap<number, Price>,
-    quarters: QuarterRecount,
+    { closed, quarters }: { readonly closed: PlaceSums; readonly quarters: QuarterRecount },
     maxFindings: number,
   ) {
     this.#names = names
     this.#prices = prices
+    this.#closed = closed
     this.#quarters = quarters
     this.#maxFindings = maxFindings
   }
 
-  add({ entries }: EntriesPage): void {
-    if (this.#placeCount > MAX_PLACES) {
-      this.#places.clear()
-      this.#placeCount = 0
-    }
-    for (const entry of entries) {
-      const [id, kind] = entry
-      this.#count(id)
-      if (kind === SETTLE) this.#settle(entry)
-      else if (kind !== RELEASE) this.#adjust(entry)
+  /** The sums of an archive, in place of its entries. */
+  carry(archived: Iterable<[place: string, sums: UsageSums]>): void {
+    for (const [text, sums] of archived) {
+      const { key, tenant } = placeOf(text)
+      const use = this.#use(key)
+      use.amountNano = plus(use.amountNano, sums.amountNano)
+      use.tokens = plus(use.tokens, sums.inputTokens + sums.outputTokens)
+      const balance = tenant === '' ? undefined : this.#balance(tenant)
+      if (balance) balance.nano = plus(balance.nano, -sums.amountNano)
+      this.#closed.plus(text, sums)
     }
   }
 
-  #count(id: number): void {
+  /**
+   * Adds entries of an archive's file, or those that stay in the ledger beside an archive.
+   * @param sums get each settlement, too.
+   */
+  addArchived(entries: readonly Entry[], sums?: PlaceSums): void {
+    for (const entry of entries) this.#add(entry, sums)
+    this.#freePlaces()
+  }
+
+  /** Adds entries that follow the previous ones without a gap. */
+  add(entries: readonly Entry[]): void {
+    for (const entry of entries) {
+      this.#follow(entry[0])
+      this.#add(entry)
+    }
+    this.#freePlaces()
+  }
+
+  /** The next entry follows this id. */
+  continueAfter(id: number): void {
+    this.#lastId = id
+  }
+
+  #add(entry: Entry, sums?: PlaceSums): void {
+    const [, kind] = entry
     this.entries += 1
+    if (kind === SETTLE) this.#settle(entry, sums)
+    else if (kind !== RELEASE) this.#adjust(entry)
+  }
+
+  #freePlaces(): void {
+    if (this.#placeCount <= MAX_PLACES) return
+    this.#places.clear()
+    this.#placeCount = 0
+  }
+
+  #follow(id: number): void {
     if (id !== this.#lastId + 1) {
       const last = id - 1
       const row = this.#lastId + 1 === last ? `id ${last}` : `ids ${this.#lastId + 1} to ${last}`
@@ -92,7 +132,7 @@ export class Recount {
     this.#lastId = id
   }
 
-  #settle(entry: Entry): void {
+  #settle(entry: Entry, sums: PlaceSums | undefined): void {
     const amountNano = amountOf(entry)
     this.#recompute(entry, amountNano)
     const place = this.#placeOf(entry)
@@ -100,7 +140,9 @@ export class Recount {
     if (balance) balance.nano = plus(balance.nano, -amountNano)
     use.amountNano = plus(use.amountNano, amountNano)
     use.tokens = plus(use.tokens, (entry[10] ?? 0) + (entry[13] ?? 0))
-    place.span = this.#quarters.add(place.text, entry, amountNano, place.span)
+    sums?.add(place.text, entry, amountNano)
+    if (entry[2] < this.#quarters.from) this.#closed.add(place.text, entry, amountNano)
+    else place.span = this.#quarters.add(place.text, entry, amountNano, place.span)
   }
 
   #adjust(entry: Entry): void {

@@ -1,11 +1,16 @@
 import { setImmediate as others } from 'node:timers/promises'
 import type Database from 'better-sqlite3'
+import { iso } from '../../../base/iso.ts'
 import type { Price } from '../../../schema/ledger.ts'
 import { priceFromText } from '../../../schema/price.ts'
+import { readArchive } from '../archive/archive-file.ts'
+import { entriesOf, selectNames } from '../archive/archived-entries.ts'
 import { codeOf, fromRequestId, type NanoParts, requestIdOf, toNano, type Whole } from '../columns.ts'
 import { SWEEP_AFTER_MS } from '../recovery.ts'
-import type { Finding, Verification, VerifyWatch } from '../types.ts'
-import { entryPages } from './entries.ts'
+import type { Archive, Finding, Verification, VerifyWatch } from '../types.ts'
+import { QUARTER_MS, type UsageSums } from '../usage-sums.ts'
+import { adjustmentPages, entryPages } from './entries.ts'
+import { PlaceSums, selectPlaces } from './place-sums.ts'
 import { QuarterRecount } from './quarter-recount.ts'
 import { type KeyUse, Recount } from './recount.ts'
 
@@ -14,48 +19,110 @@ const SELECT_END_ID = 'select id from ledger where request = ? and attempt = ?'
 /** The sweeper runs at least once a minute. */
 const SWEPT_WITHIN_MS = 60_000
 
+/** An archive, and what there is of its entries. */
+export interface ArchiveToVerify {
+  readonly archive: Pick<Archive, 'beforeMs' | 'lastId' | 'entries'>
+  /** The recorded sums, by place. */
+  readonly sums: Iterable<[place: string, sums: UsageSums]>
+  /** The file, if its entries are to be added up; otherwise the recorded sums count. */
+  readonly path: string | undefined
+}
+
 /**
  * Recomputes the sums of all entries, oldest first, and compares them with the stored sums; also checks charges against
  * their prices, and that no hold is open whose call has ended. Reads each row of the ledger and of the sums once. Keeps in memory a page of
  * entries, the last quarters of an hour and one sum per tenant and key, and yields to the event loop between two pages.
+ *
+ * Archived entries count by the sums of their archive; then the time before it is compared as one, not by quarters.
+ * @param archives in the order of their entries.
  */
 export async function verifyLedger(
   raw: Database.Database,
   nowMs: number,
-  { onProgress, signal }: VerifyWatch = {},
+  archives: readonly ArchiveToVerify[],
+  { onProgress, signal }: Omit<VerifyWatch, 'files'> = {},
 ): Promise<Verification> {
-  const quarters = new QuarterRecount(raw)
-  const recount = new Recount(selectNames(raw), selectPrices(raw), quarters, MAX_FINDINGS)
-  for (const page of entryPages(raw)) {
-    recount.add(page)
-    quarters.compareComplete()
-    onProgress?.(page.upTo, page.last)
+  const carried = archives.filter(({ path }) => path === undefined).map(({ archive }) => archive)
+  const closedBeforeMs = Math.max(...carried.map(({ beforeMs }) => beforeMs), Number.MIN_SAFE_INTEGER)
+  const closed = new PlaceSums()
+  const quarters = new QuarterRecount(raw, Math.floor(closedBeforeMs / QUARTER_MS))
+  const names = selectNames(raw)
+  const recount = new Recount(names, selectPrices(raw), { closed, quarters }, MAX_FINDINGS)
+  const boundary = archives.at(-1)?.archive.lastId ?? 0
+  const archived = count(carried.map(({ entries }) => entries))
+  const last = raw.prepare<[], number | null>('select max(id) from ledger').pluck().get() ?? 0
+  const findings: Finding[] = []
+  const pause = async () => {
+    onProgress?.(recount.entries, last - archived)
     await others()
     signal?.throwIfAborted()
+  }
+
+  const ids = new Map([...names].map(([id, name]) => [name, id]))
+  for (const { archive, sums, path } of archives) {
+    if (path === undefined) {
+      recount.carry(sums)
+      continue
+    }
+    const added = new PlaceSums()
+    for await (const page of readArchive(path)) {
+      recount.addArchived(entriesOf(page, ids), added)
+      quarters.compareComplete()
+      await pause()
+    }
+    findings.push(...added.compare('archives', `archive before ${iso(archive.beforeMs).slice(0, 7)}`, sums))
+  }
+  for (const page of adjustmentPages(raw, { after: 0, upTo: boundary })) {
+    recount.addArchived(page)
+    await pause()
+  }
+  findings.push(...checkArchived(archives, boundary, recount.adjustments))
+  recount.continueAfter(boundary)
+  for (const page of entryPages(raw, { after: boundary, upTo: last })) {
+    recount.add(page)
+    quarters.compareComplete()
+    await pause()
   }
   for (const _ of quarters.compareRemaining()) {
     await others()
     signal?.throwIfAborted()
   }
-  const findings = [
+  findings.push(
     ...recount.findings,
     ...findDuplicates(raw),
     ...compareWallets(raw, recount),
     ...compareKeys(raw, recount.keys),
     ...checkAdjustments(raw, recount.adjustments),
     ...checkHolds(raw, nowMs),
+    ...(carried.length > 0 ? compareClosed(raw, closed, closedBeforeMs) : []),
     ...quarters.findings(MAX_FINDINGS),
-  ]
+  )
   return {
     entries: recount.entries,
+    archived,
     openHolds: raw.prepare<[], number>('select count(*) from open_holds').pluck().get() ?? 0,
     findings: findings.slice(0, MAX_FINDINGS),
   }
 }
 
-function selectNames(raw: Database.Database): ReadonlyMap<number, string> {
-  const rows = raw.prepare<[], { id: number; name: string }>('select id, name from ledger_names').all()
-  return new Map(rows.map(({ id, name }) => [id, name]))
+/** Archives have all ids up to the last one of theirs, except for the adjustments, which stay in the ledger. */
+function checkArchived(
+  archives: readonly ArchiveToVerify[],
+  boundary: number,
+  adjustments: number,
+): Finding[] {
+  const has = count(archives.map(({ archive }) => archive.entries)) + adjustments
+  if (has === boundary) return []
+  return [finding('ledger', `ids up to ${boundary}`, `${has} of them are in archives or adjustments`)]
+}
+
+function compareClosed(raw: Database.Database, closed: PlaceSums, beforeMs: number): Finding[] {
+  const rows = selectPlaces(raw, 'usage_quarters', 'quarter < ?', beforeMs / QUARTER_MS)
+  return closed.compare('usage_quarters', `before ${iso(beforeMs).slice(0, 7)}`, rows)
+}
+
+function count(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0)
 }
 
 function selectPrices(raw: Database.Database): ReadonlyMap<number, Price> {
