@@ -218,7 +218,8 @@ export class TunnelConnection implements FrameSink, StreamOwner {
     this.#end('closed', message)
   }
 
-  onData(id: number, piece: Buffer): void {
+  onData(id: number, piece: Buffer, isLast: boolean): void {
+    if (isLast) this.#heard()
     this.#expectHello()
     const stream = this.#streams.get(id)
     if (!stream) return this.#checkPast(id)
@@ -227,6 +228,7 @@ export class TunnelConnection implements FrameSink, StreamOwner {
   }
 
   onFrame(type: number, id: number, payload: Buffer): void {
+    this.#heard()
     if (type === FRAME.control) return this.#control(payload)
     this.#expectHello()
     switch (type) {
@@ -288,17 +290,20 @@ export class TunnelConnection implements FrameSink, StreamOwner {
   }
 
   #read(bytes: Buffer): void {
-    this.#quietTicks = 0
-    if (this.#isSilent) {
-      this.#isSilent = false
-      this.#options.handler.onSilent?.(false)
-    }
     try {
       this.#reader.read(bytes)
     } catch (error) {
       if (!(error instanceof ProtocolFault)) throw error
       this.#end('protocol', error.message)
     }
+  }
+
+  /** Only complete frames are a sign of life: bytes may be the drip of a frame that never ends. */
+  #heard(): void {
+    this.#quietTicks = 0
+    if (!this.#isSilent) return
+    this.#isSilent = false
+    this.#options.handler.onSilent?.(false)
   }
 
   #control(payload: Buffer): void {

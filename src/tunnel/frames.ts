@@ -61,8 +61,8 @@ export class ProtocolFault extends Error {
 }
 
 export interface FrameSink {
-  /** A part of the payload of a DATA frame, in a view that is valid during the call only. */
-  onData(stream: number, piece: Buffer): void
+  /** A part of the payload of a DATA frame, in a view that is valid during the call only. @param isLast of its frame */
+  onData(stream: number, piece: Buffer, isLast: boolean): void
   /** Any other frame. The payload is valid during the call only. */
   onFrame(type: number, stream: number, payload: Buffer): void
 }
@@ -154,7 +154,7 @@ export class FrameReader {
     this.#left -= piece.length
     if (this.#type === FRAME.data) {
       if (this.#left === 0) this.#headerFill = 0
-      return this.#sink.onData(this.#stream, piece)
+      return this.#sink.onData(this.#stream, piece, this.#left === 0)
     }
     if (this.#type >= FIRST_SKIPPED_TYPE) {
       if (this.#left === 0) this.#headerFill = 0

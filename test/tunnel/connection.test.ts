@@ -384,6 +384,21 @@ describe('a gateway whose node is hostile', () => {
     }
   })
 
+  it.each([
+    ['a frame that is skipped', 0x90, 0],
+    ['DATA', FRAME.data, 1],
+  ])('is gone when only bytes of one endless frame arrive: %s', async (_title, type, stream) => {
+    const { gateway, node } = await attacked()
+    const endless = Buffer.alloc(16_000, 'x')
+    endless.writeUInt8(type, 0)
+    endless.writeUIntBE(16_384, 1, 3)
+    endless.writeUInt32BE(stream, 4)
+    let at = 0
+    const drip = setInterval(() => node.write(endless.subarray(at, (at += 8))), 20)
+    expect(await gateway.closed).toMatchObject({ code: 'gone' })
+    clearInterval(drip)
+  })
+
   it('ignores frames of streams that it has reset itself', async () => {
     const { gateway, node, stream } = await attacked()
     stream?.destroy()
