@@ -1,5 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router'
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  parseSearchWith,
+  stringifySearchWith,
+} from '@tanstack/react-router'
 import { LoggedOut } from './api/client.ts'
 import { SessionProvider, useConsole } from './api/context.ts'
 import { LogIn } from './pages/log-in.tsx'
@@ -56,6 +63,8 @@ const routes = root.addChildren([
   page('/publications/$name', () => import('./pages/publication.tsx'), 'Publication'),
   page('/keys', () => import('./pages/keys.tsx'), 'Keys'),
   page('/keys/$name', () => import('./pages/key.tsx'), 'Key'),
+  page('/setup', () => import('./pages/setup.tsx'), 'Setup'),
+  page('/playground', () => import('./pages/playground.tsx'), 'Playground'),
   page('/why', () => import('./pages/why.tsx'), 'Why'),
   page('/calls', () => import('./pages/calls.tsx'), 'Calls'),
   page('/usage', () => import('./pages/usage.tsx'), 'Usage'),
@@ -68,6 +77,9 @@ export function createConsoleRouter() {
   return createRouter({
     routeTree: routes,
     basepath: '/console',
+    // Filters are text: a key may be named 12.
+    parseSearch: parseSearchWith(text => text),
+    stringifySearch: stringifySearchWith(String),
     defaultPreload: 'intent',
     scrollRestoration: false,
     defaultErrorComponent: ({ error }) => (

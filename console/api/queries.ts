@@ -103,6 +103,18 @@ export function queriesOf(api: Api) {
       pages(['revisions'], cursor =>
         dataOf(api.GET('/api/v1/config/revisions', { params: { query: { limit: 50, ...cursor } } })),
       ),
+    sets: () => queryOptions({ queryKey: ['sets'], queryFn: () => dataOf(api.GET('/api/v1/config/sets')) }),
+    exported: (set?: string) =>
+      queryOptions({
+        queryKey: ['exported', set],
+        queryFn: () =>
+          dataOf(api.GET('/api/v1/config/export', { params: { query: set === undefined ? {} : { set } } })),
+      }),
+    revision: (id: number) =>
+      queryOptions({
+        queryKey: ['revisions', id],
+        queryFn: () => dataOf(api.GET('/api/v1/config/revisions/{id}', { params: { path: { id } } })),
+      }),
     maintenance: () =>
       queryOptions({ queryKey: ['maintenance'], queryFn: () => dataOf(api.GET('/api/v1/maintenance')) }),
     audit: (query: Omit<QueryOf<'list_audit'>, 'cursor'>) =>

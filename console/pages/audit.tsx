@@ -1,15 +1,13 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import { useConsole } from '../api/context.ts'
-import { TextField } from '../ui/fields.tsx'
+import { TextFilter, useFilters } from '../ui/filters.tsx'
 import { clockTime } from '../ui/format.ts'
 import { PageHead } from '../ui/page.tsx'
 import { PagedTable } from '../ui/table.tsx'
 
 export function Audit() {
   const { queries } = useConsole()
-  const [user, setUser] = useState('')
-  const [target, setTarget] = useState('')
+  const [{ user, target }, filter] = useFilters({ user: '', target: '' })
   const lines = useInfiniteQuery(
     queries.audit({ limit: 100, ...(user !== '' && { user }), ...(target !== '' && { target }) }),
   )
@@ -17,8 +15,13 @@ export function Audit() {
     <>
       <PageHead title="Audit">Who changed what, when and from where. No line is ever changed.</PageHead>
       <search className="filters">
-        <TextField label="User" value={user} onChange={setUser} />
-        <TextField label="Target" value={target} onChange={setTarget} placeholder="key/app" />
+        <TextFilter label="User" value={user} onChange={name => filter({ user: name })} />
+        <TextFilter
+          label="Target"
+          value={target}
+          onChange={of => filter({ target: of })}
+          placeholder="key/app"
+        />
       </search>
       <PagedTable
         label="Audit"

@@ -5,7 +5,8 @@ import type { Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { State } from '../ui/badges.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { ChoiceField, TextField } from '../ui/fields.tsx'
+import { ChoiceField } from '../ui/fields.tsx'
+import { TextFilter, useFilters } from '../ui/filters.tsx'
 import { clockTime, count, milliseconds, money } from '../ui/format.ts'
 import { Facts, PageHead } from '../ui/page.tsx'
 import { PagedTable } from '../ui/table.tsx'
@@ -20,16 +21,17 @@ const STATUSES = [
 
 export function Calls() {
   const { queries } = useConsole()
-  const [key, setKey] = useState('')
-  const [model, setModel] = useState('')
-  const [minStatus, setMinStatus] = useState('')
+  const { user } = useSession()
+  const [filters, filter] = useFilters({ key: '', model: '', endpoint: '', status: '', request: '' })
   const [open, setOpen] = useState<Call>()
   const calls = useInfiniteQuery(
     queries.calls({
       limit: 100,
-      ...(key !== '' && { key }),
-      ...(model !== '' && { model }),
-      ...(minStatus !== '' && { min_status: Number(minStatus) }),
+      ...(filters.key !== '' && { key: filters.key }),
+      ...(filters.model !== '' && { model: filters.model }),
+      ...(filters.endpoint !== '' && { endpoint: filters.endpoint }),
+      ...(filters.request !== '' && { request_id: filters.request }),
+      ...(filters.status !== '' && { min_status: Number(filters.status) }),
     }),
   )
   return (
@@ -38,9 +40,18 @@ export function Calls() {
         Calls that reached an endpoint, newest first. No prompt is ever stored.
       </PageHead>
       <search className="filters">
-        <TextField label="Key" value={key} onChange={setKey} />
-        <TextField label="Model" value={model} onChange={setModel} />
-        <ChoiceField label="Status" value={minStatus} options={STATUSES} onChange={setMinStatus} />
+        <TextFilter label="Key" value={filters.key} onChange={key => filter({ key })} />
+        <TextFilter label="Model" value={filters.model} onChange={model => filter({ model })} />
+        {user.role === 'admin' && (
+          <TextFilter label="Endpoint" value={filters.endpoint} onChange={endpoint => filter({ endpoint })} />
+        )}
+        <ChoiceField
+          label="Status"
+          value={filters.status}
+          options={STATUSES}
+          onChange={status => filter({ status })}
+        />
+        <TextFilter label="Request id" value={filters.request} onChange={request => filter({ request })} />
       </search>
       <PagedTable
         label="Calls"

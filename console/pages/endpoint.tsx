@@ -8,7 +8,7 @@ import { Owner, State } from '../ui/badges.tsx'
 import { ChangeButton } from '../ui/change-dialog.tsx'
 import { ago, compact, count, milliseconds, percent } from '../ui/format.ts'
 import { useNow } from '../ui/now.ts'
-import { Facts, Failure, Loaded, PageHead, Section } from '../ui/page.tsx'
+import { Facts, Failure, Loaded, PageHead, Prose, Section } from '../ui/page.tsx'
 import { ResourceForm } from '../ui/resource-form.tsx'
 import { Table } from '../ui/table.tsx'
 import { ENDPOINT_FIELDS } from './endpoint-fields.ts'
@@ -140,8 +140,12 @@ function Probes({ probes }: { readonly probes: readonly Shapes['probe'][] }) {
             head: 'Finding',
             cell: ({ cause, hint, reason, by, paths }) => (
               <>
-                {cause ?? reason ?? (by !== undefined && `answered by ${by}`)}
-                {hint !== undefined && <span className="second">{hint}</span>}
+                <Prose text={cause ?? reason ?? (by === undefined ? '' : `answered by ${by}`)} />
+                {hint !== undefined && (
+                  <span className="second">
+                    <Prose text={hint} />
+                  </span>
+                )}
                 {paths && <span className="second">serves {paths.join(', ')}</span>}
               </>
             ),

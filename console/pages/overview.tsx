@@ -16,6 +16,7 @@ export function Overview() {
 
 function LiveOverview() {
   const { queries } = useConsole()
+  const { can } = useSession()
   const pulse = useQuery(queries.pulse())
   const status = useQuery(queries.status())
   return (
@@ -25,6 +26,18 @@ function LiveOverview() {
       <Loaded query={pulse}>
         {live => (
           <>
+            {live.endpoints.length === 0 && can('create_endpoint') && (
+              <div className="welcome">
+                <h2>Nothing is configured yet</h2>
+                <p>
+                  Four steps lead from the address of a model server to an answered and billed call. Files can
+                  do the same: <code>gw init</code> writes the first ones.
+                </p>
+                <Link className="button primary" to="/setup">
+                  Set up a model
+                </Link>
+              </div>
+            )}
             <Tiles live={live} status={status.data} />
             <div className="columns">
               <Gateways live={live} />

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useConsole, useSession } from '../api/context.ts'
 import { ChoiceField } from '../ui/fields.tsx'
+import { useFilters } from '../ui/filters.tsx'
 import { count, money, NONE } from '../ui/format.ts'
 import { Loaded, PageHead } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
@@ -19,8 +20,9 @@ const SPANS = [
 export function Usage() {
   const { queries } = useConsole()
   const { user } = useSession()
-  const [by, setBy] = useState<Dimension>('day')
-  const [days, setDays] = useState('30')
+  const [filters, filter] = useFilters({ by: 'day', days: '30' })
+  const { days } = filters
+  const by = filters.by as Dimension
   // To the start of a quarter: the query stays the same for a while.
   const [nowMs] = useState(() => Math.floor(Date.now() / 900_000) * 900_000)
   const since = new Date(nowMs - Number(days) * 86_400_000).toISOString()
@@ -36,9 +38,14 @@ export function Usage() {
           label="By"
           value={by}
           options={offered.map(value => ({ value, label: value }))}
-          onChange={value => setBy(value as Dimension)}
+          onChange={value => filter({ by: value })}
         />
-        <ChoiceField label="In the last" value={days} options={SPANS} onChange={setDays} />
+        <ChoiceField
+          label="In the last"
+          value={days}
+          options={SPANS}
+          onChange={value => filter({ days: value })}
+        />
       </search>
       <Loaded query={usage}>
         {({ data, currency }) => {

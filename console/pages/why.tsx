@@ -1,26 +1,16 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Shapes } from '../api/client.ts'
 import { useConsole } from '../api/context.ts'
-import { State, type Tone } from '../ui/badges.tsx'
+import { DecisionView } from '../ui/decision.tsx'
 import { TextField } from '../ui/fields.tsx'
-import { money, percent } from '../ui/format.ts'
-import { Empty, Facts, Loaded, PageHead, Section } from '../ui/page.tsx'
-import { Table } from '../ui/table.tsx'
-
-const TONES: Readonly<Record<Shapes['why_check']['verdict'], Tone>> = {
-  passes: 'good',
-  rejects: 'bad',
-  would_reject: 'warn',
-  not_reached: 'off',
-  assumed: 'off',
-}
+import { useFilters } from '../ui/filters.tsx'
+import { Empty, Loaded, PageHead } from '../ui/page.tsx'
 
 export function Why() {
   const { queries } = useConsole()
-  const [key, setKey] = useState('')
-  const [model, setModel] = useState('')
-  const [asked, setAsked] = useState<{ readonly key: string; readonly model: string }>()
+  const [asked, ask] = useFilters({ key: '', model: '' })
+  const [key, setKey] = useState(asked.key)
+  const [model, setModel] = useState(asked.model)
   const keys = useInfiniteQuery(queries.keys())
   const models = useInfiniteQuery(queries.models())
   return (
@@ -30,18 +20,11 @@ export function Why() {
         className="filters"
         onSubmit={event => {
           event.preventDefault()
-          setAsked({ key, model })
+          ask({ key, model })
         }}
       >
-        <TextField label="Key" value={key} onChange={setKey} required list="why-keys" autoComplete="off" />
-        <TextField
-          label="Model"
-          value={model}
-          onChange={setModel}
-          required
-          list="why-models"
-          autoComplete="off"
-        />
+        <TextField label="Key" value={key} onChange={setKey} list="why-keys" autoComplete="off" />
+        <TextField label="Model" value={model} onChange={setModel} list="why-models" autoComplete="off" />
         <button type="submit" className="button primary">
           Ask
         </button>
@@ -56,85 +39,22 @@ export function Why() {
           ))}
         </datalist>
       </form>
-      {asked ? <Decision asked={asked} /> : <Empty>Choose a key and a model.</Empty>}
+      {asked.key !== '' || asked.model !== '' ? (
+        <Decision asked={asked} />
+      ) : (
+        <Empty>Choose a key, a model, or both. One alone shows the verdict about all of the other.</Empty>
+      )}
     </>
   )
 }
 
 function Decision({ asked }: { readonly asked: { readonly key: string; readonly model: string } }) {
   const { queries } = useConsole()
-  const explanation = useQuery(queries.why(asked))
-  return (
-    <Loaded query={explanation}>
-      {({ decision, unknown }) =>
-        decision ? (
-          <>
-            <Verdict decision={decision} />
-            <Section title="Checks" note="in their order">
-              <Table
-                label="Checks of the call"
-                rows={decision.checks}
-                keyOf={({ check }) => check}
-                empty="No check."
-                columns={[
-                  { head: 'Check', cell: ({ check }) => check.replaceAll('_', ' ') },
-                  { head: 'Verdict', cell: ({ verdict }) => <State state={verdict} tone={TONES[verdict]} /> },
-                  { head: 'Detail', cell: ({ detail }) => detail },
-                ]}
-              />
-            </Section>
-            <Section title="Endpoints">
-              <Table
-                label="Endpoints for the call"
-                rows={decision.candidates}
-                keyOf={({ endpoint }) => endpoint}
-                empty="No endpoint of the model speaks the protocol of the path."
-                columns={[
-                  { head: 'Endpoint', cell: ({ endpoint }) => endpoint },
-                  { head: 'Health', cell: ({ health }) => <State state={health} /> },
-                  { head: 'Priority', cell: ({ priority }) => priority, isNumber: true },
-                  { head: 'Share', cell: ({ share }) => percent(share), isNumber: true },
-                  {
-                    head: 'Obstacle',
-                    cell: ({ obstacle, reason }) => reason ?? obstacle?.replaceAll('_', ' ') ?? '',
-                    hidden: 'phone',
-                  },
-                ]}
-              />
-            </Section>
-            {unknown.length > 0 && <p className="note">{unknown.join(' ')}</p>}
-          </>
-        ) : (
-          <Empty>No decision.</Empty>
-        )
-      }
-    </Loaded>
+  const explanation = useQuery(
+    queries.why({
+      ...(asked.key !== '' && { key: asked.key }),
+      ...(asked.model !== '' && { model: asked.model }),
+    }),
   )
-}
-
-function Verdict({
-  decision: { served, rejection, estimate, path },
-}: {
-  readonly decision: Shapes['decision']
-}) {
-  return (
-    <div className={served ? 'notice good' : 'notice bad'} role="status">
-      <p>
-        <strong>
-          {served ? `Served at ${path}.` : `Rejected with ${rejection?.status}: ${rejection?.message}`}
-        </strong>
-      </p>
-      {rejection?.hint !== undefined && <p>{rejection.hint}</p>}
-      {estimate && (
-        <Facts
-          facts={[
-            [
-              'Reserved',
-              `${money(estimate.amount)} for ${estimate.input_tokens} + ${estimate.output_tokens} tokens`,
-            ],
-          ]}
-        />
-      )}
-    </div>
-  )
+  return <Loaded query={explanation}>{found => <DecisionView explanation={found} />}</Loaded>
 }

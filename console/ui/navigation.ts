@@ -19,7 +19,10 @@ interface Row extends NavigationEntry {
 const GROUPS: readonly { readonly title: string; readonly rows: readonly Row[] }[] = [
   {
     title: 'Home',
-    rows: [{ to: '/', label: 'Overview', icon: 'overview', needs: 'get_session' }],
+    rows: [
+      { to: '/', label: 'Overview', icon: 'overview', needs: 'get_session' },
+      { to: '/setup', label: 'Setup', icon: 'setup', needs: 'create_endpoint' },
+    ],
   },
   {
     title: 'Infrastructure',
@@ -33,6 +36,7 @@ const GROUPS: readonly { readonly title: string; readonly rows: readonly Row[] }
     title: 'Developer Tools',
     rows: [
       { to: '/keys', label: 'API Keys', icon: 'keys', needs: 'list_keys' },
+      { to: '/playground', label: 'Playground', icon: 'playground', needs: 'call_playground' },
       { to: '/why', label: 'Why', icon: 'why', needs: 'explain' },
     ],
   },

@@ -88,15 +88,30 @@ export function Empty({ children }: { readonly children: ReactNode }) {
   return <div className="empty">{children}</div>
 }
 
+/** A sentence of the control plane: what it has in backticks is code. */
+export function Prose({ text }: { readonly text: string }) {
+  return text.split('`').map((part, index) => {
+    // The parts of a sentence have no identity but their place.
+    // oxlint-disable-next-line react/no-array-index-key
+    return index % 2 === 1 ? <code key={index}>{part}</code> : part
+  })
+}
+
 /** An error, with what would help. */
 export function Failure({ error }: { readonly error: Error }) {
   const problem = error instanceof ApiFailure ? error.problem : undefined
   return (
     <div className="notice bad" role="alert">
       <p>
-        <strong>{error.message}</strong>
+        <strong>
+          <Prose text={error.message} />
+        </strong>
       </p>
-      {problem && <p>{problem.hint}</p>}
+      {problem && (
+        <p>
+          <Prose text={problem.hint} />
+        </p>
+      )}
       {problem?.request_id && <p className="note">Request {problem.request_id}</p>}
     </div>
   )

@@ -41,6 +41,14 @@ describe('gw users create', () => {
     ])
   })
 
+  test('the first administrator may come before any configuration', async () => {
+    const folder = tempDir(onTestFinished)
+    const run = (words: string) => gw(words.split(' '), { cwd: folder.path, stdin: 'correct horse\n' })
+    expect((await run('users create tom --tenant acme --password -')).stderr).toContain('GW2003')
+    expect((await run('users create ada --role admin --password -')).exit).toBe(0)
+    expect((await run('users list')).stdout).toContain('ada')
+  })
+
   test('asks for it twice on a terminal, and shows it to nobody', async () => {
     const { run } = await setUp()
     const done = await run('users create tom --tenant acme', {

@@ -123,7 +123,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
     const { page } = tab
     await logIn(tab, 'tom', PASSWORD)
     const menu = await page.getByRole('navigation', { name: 'Main' }).getByRole('link').allTextContents()
-    expect(menu).toEqual(['Overview', 'API Keys', 'Calls', 'Usage and cost'])
+    expect(menu).toEqual(['Overview', 'API Keys', 'Playground', 'Calls', 'Usage and cost'])
     for (const path of ['/', '/keys', '/calls', '/usage', '/account']) await open(tab, path)
     await open(tab, '/keys/team-blue-app')
     expect(await page.getByRole('button', { name: 'Patch' }).count()).toBe(0)

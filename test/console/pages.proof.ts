@@ -22,13 +22,16 @@ const makesPictures = process.env['GW_SCREENSHOTS'] === '1'
 
 const PAGES = [
   '/',
+  '/setup',
   '/endpoints',
   '/endpoints/demo-openai',
   '/publications',
   '/publications/chat',
   '/keys',
   '/keys/team-blue-app',
+  '/playground',
   '/why',
+  '/why?key=team-blue-app&model=chat',
   '/calls',
   '/usage',
   '/history',
@@ -89,7 +92,7 @@ describe.skipIf(!hasBrowser)(
         if (await isTooWide(tab)) found.push(`${name} is wider than the window`)
         if (!makesPictures || !isPictured(name, view)) return
         mkdirSync(PICTURES, { recursive: true })
-        const file = `${name.replaceAll('/', '-').replace(/^-|-$/g, '') || 'overview'}-${view.width}-${view.theme}.png`
+        const file = `${name.replaceAll(/[/?&=]/g, '-').replace(/^-|-$/g, '') || 'overview'}-${view.width}-${view.theme}.png`
         await tab.page.screenshot({ path: PICTURES + file })
       }
       await tab.page.goto('/console/')

@@ -54,7 +54,10 @@ export async function serveConsole(
   }
   const upstream = start(['demo-upstream', '--listen', demoUrl.slice('http://'.length)])
   whenOver(upstream.end)
-  if (!isEmpty) {
+  if (isEmpty) {
+    const argv = ['users', 'create', 'admin', '--role', 'admin', '--password', '-']
+    await gwProcess(argv, { cwd, environment, stdin: PASSWORD })
+  } else {
     cpSync(EXAMPLE, `${cwd}/config`, { recursive: true })
     await gw('apply', '-c', 'config', '--yes', '--no-input')
   }

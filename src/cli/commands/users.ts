@@ -60,7 +60,9 @@ function createCommand(bind: BindHandler): Command {
         }
         const newUser = { name, role: role ?? 'tenant', ...(tenant !== undefined && { tenant }) }
         const ask = () => newPassword(session, password)
-        const user = await inStore(session, 'write', context => createUser(context, newUser, ask))
+        // The first administrator may come before any configuration, which the console then makes.
+        const mode = newUser.role === 'admin' ? 'create' : 'write'
+        const user = await inStore(session, mode, context => createUser(context, newUser, ask))
         session.out.result({
           text: () => `User ${user.name} may log in as ${placeText(user)}.\n`,
           json: () => user,

@@ -1,0 +1,133 @@
+import type { Shapes } from '../api/client.ts'
+import { State, type Tone } from './badges.tsx'
+import { money, percent } from './format.ts'
+import { Empty, Facts, Prose, Section } from './page.tsx'
+import { Table } from './table.tsx'
+
+const TONES: Readonly<Record<Shapes['why_check']['verdict'], Tone>> = {
+  passes: 'good',
+  rejects: 'bad',
+  would_reject: 'warn',
+  not_reached: 'off',
+  assumed: 'off',
+}
+
+/** Whether a call would be served, check by check. */
+export function DecisionView({
+  explanation: { decision, unknown, models, keys },
+}: {
+  readonly explanation: Shapes['explanation']
+}) {
+  const all =
+    models?.map(({ model, ...short }) => ({ name: model, ...short })) ??
+    keys?.map(({ key, ...short }) => ({ name: key, ...short }))
+  if (all) return <ShortDecisions head={models ? 'Model' : 'Key'} rows={all} />
+  if (!decision) return <Empty>No decision.</Empty>
+  return (
+    <>
+      <Verdict decision={decision} />
+      <Section title="Checks" note="in their order">
+        <Table
+          label="Checks of the call"
+          rows={decision.checks}
+          keyOf={({ check }) => check}
+          empty="No check."
+          columns={[
+            { head: 'Check', cell: ({ check }) => check.replaceAll('_', ' ') },
+            { head: 'Verdict', cell: ({ verdict }) => <State state={verdict} tone={TONES[verdict]} /> },
+            { head: 'Detail', cell: ({ detail }) => detail },
+          ]}
+        />
+      </Section>
+      {decision.candidates.length > 0 && (
+        <Section title="Endpoints">
+          <Table
+            label="Endpoints for the call"
+            rows={decision.candidates}
+            keyOf={({ endpoint }) => endpoint}
+            empty=""
+            columns={[
+              { head: 'Endpoint', cell: ({ endpoint }) => endpoint },
+              { head: 'Health', cell: ({ health }) => <State state={health} /> },
+              { head: 'Priority', cell: ({ priority }) => priority, isNumber: true },
+              { head: 'Share', cell: ({ share }) => percent(share), isNumber: true },
+              {
+                head: 'Obstacle',
+                cell: ({ obstacle, reason }) => reason ?? obstacle?.replaceAll('_', ' ') ?? '',
+                hidden: 'phone',
+              },
+            ]}
+          />
+        </Section>
+      )}
+      {unknown.length > 0 && <p className="note">{unknown.join(' ')}</p>}
+    </>
+  )
+}
+
+type Short = Omit<NonNullable<Shapes['explanation']['models']>[number], 'model'>
+
+/** The verdicts about each model of a key, or each key of a model. */
+function ShortDecisions({
+  head,
+  rows,
+}: {
+  readonly head: string
+  readonly rows: readonly (Short & { readonly name: string })[]
+}) {
+  return (
+    <Table
+      label="Verdicts"
+      rows={rows}
+      keyOf={({ name }) => name}
+      empty="Nothing to decide about."
+      columns={[
+        { head, cell: ({ name }) => name },
+        {
+          head: 'Verdict',
+          cell: ({ served }) => (
+            <State state={served ? 'served' : 'rejected'} tone={served ? 'good' : 'bad'} />
+          ),
+        },
+        { head: 'Path', cell: ({ path }) => <code>{path}</code>, hidden: 'tablet' },
+        {
+          head: 'Reason',
+          cell: ({ rejection }) => rejection && `${rejection.status}: ${rejection.message}`,
+          hidden: 'phone',
+        },
+      ]}
+    />
+  )
+}
+
+/** The verdict in one notice. */
+export function Verdict({
+  decision: { served, rejection, estimate, path },
+}: {
+  readonly decision: Shapes['decision']
+}) {
+  return (
+    <div className={served ? 'notice good' : 'notice bad'} role="status">
+      <p>
+        <strong>
+          {served ? `Served at ${path}.` : `Rejected with ${rejection?.status}: ${rejection?.message}`}
+        </strong>
+      </p>
+      {rejection?.hint !== undefined && (
+        <p>
+          <Prose text={rejection.hint} />
+        </p>
+      )}
+      {estimate && (
+        <Facts
+          facts={[
+            [
+              'Reserved',
+              `${money(estimate.amount)} for ${estimate.input_tokens} + ${estimate.output_tokens} tokens`,
+            ],
+          ]}
+        />
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,56 @@
+import { useNavigate, useRouterState } from '@tanstack/react-router'
+import { useEffect, useState } from 'react'
+import { TextField } from './fields.tsx'
+
+/**
+ * The filters of a page, in its address: a link to the page has them, and "back" undoes them. Those that have their
+ * default are left out.
+ */
+export function useFilters<Name extends string>(
+  defaults: Readonly<Record<Name, string>>,
+): readonly [Readonly<Record<Name, string>>, (change: Partial<Record<Name, string>>) => void] {
+  const search = useRouterState({ select: ({ location }) => location.search as Record<string, unknown> })
+  const navigate = useNavigate()
+  const names = Object.keys(defaults) as Name[]
+  const valueOf = (name: Name) => (search[name] === undefined ? defaults[name] : String(search[name]))
+  const values = Object.fromEntries(names.map(name => [name, valueOf(name)])) as Record<Name, string>
+  const change = (changes: Partial<Record<Name, string>>) => {
+    const next = Object.entries<string>({ ...values, ...changes }).filter(
+      ([name, value]) => value !== defaults[name as Name],
+    )
+    void navigate({ to: '.', search: Object.fromEntries(next), replace: true, resetScroll: false })
+  }
+  return [values, change]
+}
+
+const SETTLED_MS = 250
+
+/** A filter by text: it takes effect when the typing pauses. */
+export function TextFilter({
+  label,
+  value,
+  onChange,
+  ...input
+}: {
+  readonly label: string
+  readonly value: string
+  readonly onChange: (value: string) => void
+  readonly placeholder?: string
+  readonly list?: string
+}) {
+  const [text, setText] = useState(value)
+  const [seen, setSeen] = useState(value)
+  if (seen !== value) {
+    // Changed from elsewhere, such as by "back".
+    setSeen(value)
+    setText(value)
+  }
+  useEffect(() => {
+    if (text.trim() === value) return undefined
+    const timer = setTimeout(() => onChange(text.trim()), SETTLED_MS)
+    return () => clearTimeout(timer)
+  })
+  return (
+    <TextField {...input} label={label} type="search" value={text} onChange={setText} autoComplete="off" />
+  )
+}

@@ -1,0 +1,138 @@
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { freePort } from '../support/free-port.ts'
+import { accessibilityFaults, browserPath, launchBrowser, logIn, openTab } from './browser.ts'
+import { PASSWORD, type ServedConsole, serveConsole } from './scene.ts'
+
+const hasBrowser = browserPath() !== undefined
+if (!hasBrowser) console.warn('No Chromium is found: the set-up is NOT checked. Set GW_BROWSER.')
+
+let browser: Browser
+let served: ServedConsole
+const ends: (() => unknown)[] = []
+
+beforeAll(async () => {
+  if (!hasBrowser) return
+  browser = await launchBrowser()
+  ends.unshift(() => browser.close())
+  served = await serveConsole(end => void ends.unshift(end), { isEmpty: true })
+})
+afterAll(async () => {
+  for (const end of ends) await end()
+})
+
+const CREDENTIAL = 'sk-the-right-one'
+
+/** The demo upstream behind a server that wants a credential and knows its models. Returns its address, without `/v1`. */
+async function strictUpstream(): Promise<string> {
+  const server = createServer(async (req, res) => {
+    const reject = (status: number, code: string, message: string) => {
+      const error = { message, type: 'invalid_request_error', code }
+      res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ error }))
+    }
+    if (req.headers.authorization !== `Bearer ${CREDENTIAL}`)
+      return reject(401, 'invalid_api_key', 'Incorrect API key provided.')
+    const body = (await req.toArray()).join('')
+    if (req.url?.startsWith('/v1/') && body.includes('"no-such-model"'))
+      return reject(404, 'model_not_found', 'The model `no-such-model` does not exist.')
+    const { method = 'GET', headers } = req
+    const answer = await fetch(`${served.demoUrl}${req.url}`, {
+      method,
+      headers: { 'content-type': headers['content-type'] ?? 'application/json' },
+      ...(method === 'POST' && { body }),
+    })
+    res.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' })
+    res.end(await answer.text())
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+describe.skipIf(!hasBrowser)('the setup', () => {
+  test('by mouse from an empty store to an answered and billed call', { timeout: 120_000 }, async () => {
+    const tab = await openTab(browser, served.controlUrl)
+    onTestFinished(() => tab.context.close())
+    const { page } = tab
+    const upstream = await strictUpstream()
+    await logIn(tab, 'admin', PASSWORD)
+    await page.getByRole('link', { name: 'Set up a model' }).click()
+
+    // Each fault has its diagnosis, before anything is saved.
+    const url = page.getByLabel('Base URL')
+    const finding = page.getByRole('region', { name: 'Endpoint' }).locator('.notice')
+    const probe = () => page.getByRole('button', { name: 'Probe', exact: true }).click()
+    await url.fill(`http://127.0.0.1:${await freePort()}/v1`)
+    await probe()
+    expect(await finding.textContent()).toContain('Nothing listens')
+    await url.fill(`${upstream}/v1`)
+    await page.getByLabel('Credential').fill('sk-wrong')
+    await probe()
+    expect(await finding.textContent()).toContain('credential')
+    await page.getByLabel('Credential').fill(CREDENTIAL)
+    await page.getByLabel('Model at the upstream').fill('no-such-model')
+    await probe()
+    expect(await finding.textContent()).toContain('does not know the model')
+    await url.fill(upstream)
+    await probe()
+    expect(await finding.textContent()).toContain('does not know the path')
+    await page.getByRole('button', { name: `Use ${upstream}/v1` }).click()
+    await page.getByLabel('Model at the upstream').selectOption('demo-chat')
+    await page.getByText('demo-chat answers').waitFor()
+    expect(await accessibilityFaults(tab)).toEqual([])
+    await page.getByLabel('Name', { exact: true }).fill('first')
+    await page.getByRole('button', { name: 'Create the endpoint' }).click()
+
+    await page.getByLabel('Model name').fill('my-chat')
+    await page.getByLabel('Price: input').fill('1')
+    await page.getByLabel('Price: output').fill('2')
+    await page.getByRole('button', { name: 'Publish and bind it' }).click()
+
+    await page.getByRole('button', { name: 'Create the key and its secret' }).click()
+    const line = await page.getByRole('group', { name: 'The call with curl' }).textContent()
+    const secret = /gw_\w+/.exec(line ?? '')?.[0] ?? ''
+    expect(page.url()).not.toContain(secret)
+    await page.getByRole('button', { name: 'Send it' }).click()
+    await page.getByText('Answered and billed.').waitFor()
+    expect(await page.getByRole('region', { name: 'Call' }).textContent()).toMatch(/Cost0\.0000\d+ USD/)
+    expect(await accessibilityFaults(tab)).toEqual([])
+
+    // The file that it exports makes no difference once it is applied.
+    await page.getByRole('button', { name: 'Export as YAML for git' }).click()
+    const dialog = page.getByRole('dialog')
+    const yaml = await dialog.getByRole('group', { name: 'Configuration' }).textContent()
+    expect(yaml).toContain('env: FIRST_KEY')
+    const command = await dialog
+      .getByRole('group', { name: 'Command that adopts the resources' })
+      .textContent()
+    const adopted = [...(command ?? '').matchAll(/--adopt '([^']+)'/g)].flatMap(([, id = '']) => [
+      '--adopt',
+      id,
+    ])
+    writeFileSync(`${served.folder}/gw.yaml`, yaml ?? '')
+    const { changes } = JSON.parse(
+      await served.gw('diff', '-c', 'gw.yaml', ...adopted, '--format', 'json'),
+    ) as { changes: readonly { kind: string; fields: readonly { path: string }[] }[] }
+    // Each has a new owner, and the credential a new source.
+    expect(changes.map(({ kind, fields }) => [kind, ...fields.map(({ path }) => path)])).toEqual([
+      ['endpoint', 'upstream_key'],
+      ['publication'],
+      ['binding'],
+      ['key'],
+    ])
+    await page.getByRole('button', { name: 'Close' }).first().click()
+    await page.getByRole('link', { name: 'Its call' }).click()
+    await page.getByRole('cell', { name: 'my-chat' }).waitFor()
+    expect(tab.faults).toEqual([])
+
+    const models = await fetch(`${served.gatewayUrl}/v1/models`, {
+      headers: { authorization: `Bearer ${secret}` },
+    })
+    expect(await models.text()).toContain('my-chat')
+  })
+})
