@@ -346,6 +346,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/join-tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List join tokens */
+        get: operations["list_join_tokens"];
+        put?: never;
+        /** Create a join token */
+        post: operations["create_join_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/join-tokens/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Revoke a join token */
+        delete: operations["revoke_join_token"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/keys": {
         parameters: {
             query?: never;
@@ -497,6 +532,91 @@ export interface paths {
         get: operations["list_models"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List nodes */
+        get: operations["list_nodes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show a node */
+        get: operations["get_node"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{name}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give a node no new calls */
+        post: operations["drain_node"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{name}/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End the credential of a node */
+        post: operations["revoke_node"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{name}/uncordon": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give a node calls again */
+        post: operations["uncordon_node"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1025,7 +1145,7 @@ export interface components {
             /** @enum {string} */
             auth?: "bearer" | "x-api-key";
             /** Format: uri */
-            base_url: string;
+            base_url?: string;
             display_name?: string;
             /** @default true */
             enabled?: boolean;
@@ -1038,6 +1158,14 @@ export interface components {
                 [key: string]: string;
             };
             max_concurrency?: number;
+            max_concurrency_per_node?: number;
+            nodes?: {
+                engine: string;
+                labels?: {
+                    [key: string]: string;
+                };
+                names?: string[];
+            };
             paths?: ("/v1/chat/completions" | "/v1/completions" | "/v1/responses" | "/v1/responses/compact" | "/v1/responses/input_tokens" | "/v1/embeddings" | "/v1/rerank" | "/v1/images/generations" | "/v1/audio/speech" | "/v1/images/edits" | "/v1/audio/transcriptions" | "/v1/audio/translations" | "/v1/moderations" | "/v1/messages" | "/v1/messages/count_tokens")[];
             /** @enum {string} */
             protocol: "openai" | "anthropic";
@@ -1089,7 +1217,7 @@ export interface components {
             plan: components["schemas"]["plan"];
             set?: string;
         };
-        check_name: ("key" | "maintenance" | "tenant" | "body" | "ban" | "listing" | "models" | "protocol" | "endpoints" | "price" | "ledger") | string;
+        check_name: ("key" | "maintenance" | "tenant" | "body" | "ban" | "listing" | "models" | "protocol" | "nodes" | "endpoints" | "price" | "ledger") | string;
         config_applied: {
             applied: boolean;
             plan: components["schemas"]["plan"];
@@ -1158,8 +1286,7 @@ export interface components {
         };
         endpoint_patch: {
             auth?: ("bearer" | "x-api-key") | null;
-            /** Format: uri */
-            base_url?: string;
+            base_url?: string | null;
             display_name?: string | null;
             enabled?: boolean | null;
             headers?: {
@@ -1169,6 +1296,14 @@ export interface components {
                 [key: string]: string | null;
             } | null;
             max_concurrency?: number | null;
+            max_concurrency_per_node?: number | null;
+            nodes?: {
+                engine?: string;
+                labels?: {
+                    [key: string]: string | null;
+                } | null;
+                names?: string[] | null;
+            } | null;
             paths?: ("/v1/chat/completions" | "/v1/completions" | "/v1/responses" | "/v1/responses/compact" | "/v1/responses/input_tokens" | "/v1/embeddings" | "/v1/rerank" | "/v1/images/generations" | "/v1/audio/speech" | "/v1/images/edits" | "/v1/audio/transcriptions" | "/v1/audio/translations" | "/v1/moderations" | "/v1/messages" | "/v1/messages/count_tokens")[] | null;
             /** @enum {string} */
             protocol?: "openai" | "anthropic";
@@ -1187,7 +1322,7 @@ export interface components {
             /** @enum {string} */
             auth?: "bearer" | "x-api-key";
             /** Format: uri */
-            base_url: string;
+            base_url?: string;
             /** Format: date-time */
             created_at: string;
             created_revision: number;
@@ -1212,7 +1347,15 @@ export interface components {
             };
             line?: number;
             max_concurrency?: number;
+            max_concurrency_per_node?: number;
             name: string;
+            nodes?: {
+                engine: string;
+                labels?: {
+                    [key: string]: string;
+                };
+                names?: string[];
+            };
             /** @enum {string} */
             owner: "config" | "cli" | "rest";
             paths?: ("/v1/chat/completions" | "/v1/completions" | "/v1/responses" | "/v1/responses/compact" | "/v1/responses/input_tokens" | "/v1/embeddings" | "/v1/rerank" | "/v1/images/generations" | "/v1/audio/speech" | "/v1/images/edits" | "/v1/audio/transcriptions" | "/v1/audio/translations" | "/v1/moderations" | "/v1/messages" | "/v1/messages/count_tokens")[];
@@ -1354,6 +1497,20 @@ export interface components {
             url: string | null;
             version: string | null;
         };
+        issued_join_token: {
+            /** Format: date-time */
+            created_at: string;
+            created_by?: string;
+            /** Format: date-time */
+            expires_at: string;
+            id: string;
+            labels: {
+                [key: string]: string;
+            };
+            pattern: string;
+            token: string;
+            uses_left: number;
+        };
         issued_secret: {
             /** Format: date-time */
             grace_until?: string;
@@ -1376,6 +1533,19 @@ export interface components {
             tenant?: string;
             token: string;
             user: string;
+        };
+        join_token: {
+            /** Format: date-time */
+            created_at: string;
+            created_by?: string;
+            /** Format: date-time */
+            expires_at: string;
+            id: string;
+            labels: {
+                [key: string]: string;
+            };
+            pattern: string;
+            uses_left: number;
         };
         key_patch: {
             budget?: {
@@ -1632,7 +1802,7 @@ export interface components {
             /** @enum {string} */
             auth?: "bearer" | "x-api-key";
             /** Format: uri */
-            base_url: string;
+            base_url?: string;
             display_name?: string;
             /** @default true */
             enabled?: boolean;
@@ -1645,7 +1815,15 @@ export interface components {
                 [key: string]: string;
             };
             max_concurrency?: number;
+            max_concurrency_per_node?: number;
             name: string;
+            nodes?: {
+                engine: string;
+                labels?: {
+                    [key: string]: string;
+                };
+                names?: string[];
+            };
             paths?: ("/v1/chat/completions" | "/v1/completions" | "/v1/responses" | "/v1/responses/compact" | "/v1/responses/input_tokens" | "/v1/embeddings" | "/v1/rerank" | "/v1/images/generations" | "/v1/audio/speech" | "/v1/images/edits" | "/v1/audio/transcriptions" | "/v1/audio/translations" | "/v1/moderations" | "/v1/messages" | "/v1/messages/count_tokens")[];
             /** @enum {string} */
             protocol: "openai" | "anthropic";
@@ -1686,6 +1864,22 @@ export interface components {
             };
             /** Format: password */
             upstream_key?: string;
+        };
+        new_join_token: {
+            /**
+             * @default 1h
+             * @example 30s
+             * @example 5m
+             * @example 1h30m
+             */
+            expires_in?: string;
+            /** @default {} */
+            labels?: {
+                [key: string]: string;
+            };
+            pattern: string;
+            /** @default 1 */
+            uses?: number;
         };
         new_key: {
             budget?: {
@@ -1958,6 +2152,36 @@ export interface components {
             /** @enum {string} */
             role: "admin" | "tenant";
             tenant?: string;
+        };
+        node_engine: {
+            kind?: string;
+            models: string[];
+            name: string;
+            /** @enum {string} */
+            state: "up" | "down";
+        };
+        node_revoked: {
+            name: string;
+            /** @constant */
+            revoked: true;
+        };
+        node_shown: {
+            address?: string;
+            /** Format: date-time */
+            connected_at?: string;
+            declared: boolean;
+            /** Format: date-time */
+            draining_since?: string;
+            engines?: components["schemas"]["node_engine"][];
+            /** Format: date-time */
+            joined_at: string;
+            labels: {
+                [key: string]: string;
+            };
+            name: string;
+            /** @enum {string} */
+            state: "connected" | "draining" | "disconnected";
+            version?: string;
         };
         opened_session: {
             /** @enum {string} */
@@ -2618,8 +2842,9 @@ export interface components {
             max_concurrency?: number;
             /** Format: date-time */
             next_probe?: string;
+            node?: string;
             /** @enum {string} */
-            obstacle?: "disabled" | "unhealthy" | "cooling_down" | "full" | "unweighted";
+            obstacle?: "disabled" | "unhealthy" | "cooling_down" | "full" | "unweighted" | "no_node" | "silent" | "draining" | "engine_down" | "busy";
             priority: number;
             reason?: string;
             served_model: string;
@@ -3273,6 +3498,73 @@ export interface operations {
             };
         };
     };
+    list_join_tokens: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["join_token"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    create_join_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["new_join_token"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["issued_join_token"];
+                };
+            };
+        };
+    };
+    revoke_join_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     list_keys: {
         parameters: {
             query?: {
@@ -3566,6 +3858,115 @@ export interface operations {
                         data: components["schemas"]["callable_model"][];
                         next_cursor: string | null;
                     };
+                };
+            };
+        };
+    };
+    list_nodes: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["node_shown"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    get_node: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["node_shown"];
+                };
+            };
+        };
+    };
+    drain_node: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["node_shown"];
+                };
+            };
+        };
+    };
+    revoke_node: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["node_revoked"];
+                };
+            };
+        };
+    };
+    uncordon_node: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["node_shown"];
                 };
             };
         };

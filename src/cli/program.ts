@@ -37,6 +37,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   backup: async () => (await import('./commands/backup.ts')).backupCommand,
   restore: async () => (await import('./commands/backup.ts')).restoreCommand,
   maintenance: async () => (await import('./commands/maintenance.ts')).maintenanceCommand,
+  nodes: async () => (await import('./commands/nodes.ts')).nodesCommand,
+  node: async () => (await import('./commands/node.ts')).nodeCommand,
   users: async () => (await import('./commands/users.ts')).usersCommand,
   tokens: async () => (await import('./commands/tokens.ts')).tokensCommand,
   login: async () => (await import('./commands/login.ts')).loginCommand,

@@ -11,6 +11,7 @@ export interface ResourceEdit {
 }
 
 const SECTIONS = {
+  node: 'nodes',
   endpoint: 'endpoints',
   publication: 'publications',
   binding: 'bindings',

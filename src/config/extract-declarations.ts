@@ -29,7 +29,7 @@ export interface Declared {
 }
 
 const ROOT_FIELDS = Object.keys(document.shape)
-const SECTIONS = { endpoints: 'endpoint', tenants: 'tenant', keys: 'key' } as const
+const SECTIONS = { nodes: 'node', endpoints: 'endpoint', tenants: 'tenant', keys: 'key' } as const
 
 /** Splits a file into its resource declarations, and reports errors at the root. */
 export function extractDeclarations(root: Node, report: Report): Declared {
@@ -89,10 +89,13 @@ function checkVersion(root: MapNode, report: Report): void {
   })
 }
 
+/** Sections of other gateways. */
+const KNOWN_ELSEWHERE: ReadonlyMap<string, string> = new Map([['models', 'publications']])
+
 function reportUnknown(root: MapNode, report: Report): void {
   for (const [field, { key }] of root.entries) {
     if (field.startsWith('x-') || ROOT_FIELDS.includes(field)) continue
-    const near = didYouMean(field, ROOT_FIELDS)
+    const near = KNOWN_ELSEWHERE.get(field) ?? didYouMean(field, ROOT_FIELDS)
     report.add({
       code: 'unknown_field',
       span: key,

@@ -10,6 +10,7 @@ import {
 } from '../schema/kinds.ts'
 
 const SECTIONS = [
+  ['node', 'nodes'],
   ['endpoint', 'endpoints'],
   ['publication', 'publications'],
   ['tenant', 'tenants'],
@@ -69,7 +70,8 @@ export function withoutPublication(binding: Fields): Fields {
 /** The required fields of each kind; all others have defaults. */
 const REQUIRED: Record<Kind, readonly string[]> = {
   settings: [],
-  endpoint: ['protocol', 'base_url', 'served_model'],
+  node: [],
+  endpoint: ['protocol', 'base_url', 'nodes', 'served_model'],
   publication: [],
   binding: ['publication', 'endpoint'],
   tenant: [],

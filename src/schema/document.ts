@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { declaredEndpoint, declaredKey, declaredPublication, declaredTenant } from './declared.ts'
+import { node } from './node.ts'
 import { binding, inlineBinding } from './publication.ts'
 import { modelName, name } from './scalars.ts'
 import { settings } from './settings.ts'
@@ -27,6 +28,10 @@ export const document = z
       .optional()
       .describe('The name of the set of resources that this tree owns. Default: `default`. Once per tree.'),
     settings: settings.optional(),
+    nodes: z
+      .record(name, node.meta({ id: 'node' }))
+      .optional()
+      .describe('Machines that dial in, by name.'),
     endpoints: z.record(name, declaredEndpoint).optional().describe('Upstreams, by name.'),
     publications: z.record(modelName, publicationWithBindings).optional().describe('Public model names.'),
     tenants: z.record(name, declaredTenant).optional().describe('Customers or teams, by name.'),

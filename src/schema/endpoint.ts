@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { isMetadataAddress } from '../base/ip-address.ts'
 import { parseProxy } from '../base/proxies.ts'
 import { looksSecret } from '../base/secret-shapes.ts'
+import { addressOf, nodeSelector } from './node.ts'
 import { CALL_PATHS, protocolOfPath } from './paths.ts'
 import { PROTOCOLS, type Protocol } from './protocol.ts'
 import { duration, secretReference, text } from './scalars.ts'
@@ -163,6 +164,20 @@ const paths = z
     'The paths of the gateway that the upstream serves; `gw probe --paths` finds them. Default: all of its protocol.',
   )
 
+/** An endpoint has an address, or it is on nodes. */
+function hasAddress({ base_url, nodes }: { base_url?: unknown; nodes?: unknown }): boolean {
+  return base_url !== undefined || nodes !== undefined
+}
+
+/** Found also if other fields are missing. */
+const WITHOUT_ADDRESS = {
+  path: ['base_url'],
+  message: '`base_url` is missing',
+  params: { fault: 'missing_field' },
+  when: ({ value }: { value: unknown }) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value),
+}
+
 /** An upstream as a file declares it: one model server, or one account at a vendor. */
 export const endpoint = z
   .strictObject({
@@ -174,9 +189,13 @@ export const endpoint = z
       .meta({ format: 'uri', pattern: '^[Hh][Tt]{2}[Pp][Ss]?://[^\\s/?#@\\\\]+(/[^\\s?#]*)?$' })
       .superRefine(checkBaseUrl)
       .overwrite(trimSlashes)
+      .optional()
       .describe(
-        'With the version path, such as `https://api.openai.com/v1`; the gateway appends `/chat/completions` and the like.',
+        'With the version path, such as `https://api.openai.com/v1`; the gateway appends `/chat/completions` and the like. Required, unless `nodes` takes its place.',
       ),
+    nodes: nodeSelector
+      .optional()
+      .describe('Instead of `base_url`: the nodes whose engines serve it, each at `/v1`.'),
     served_model: z.string().min(1).max(512).describe('The model name that the upstream accepts.'),
     paths,
     upstream_key: secretReference.optional().describe('The credential for the upstream, as a reference.'),
@@ -188,12 +207,19 @@ export const endpoint = z
     skip_probe: z.boolean().default(false).describe('Never probe it; judge its health by traffic alone.'),
     timeouts,
     max_concurrency: z.int().min(1).optional().describe('Requests at a time; more go to other endpoints.'),
+    max_concurrency_per_node: z
+      .int()
+      .min(1)
+      .optional()
+      .describe('With `nodes`: requests at a time on each of them.'),
     headers: headers.default({}),
     proxy,
     tls,
     labels: z.record(z.string().min(1).max(64), text).default({}).describe('Free labels.'),
   })
+  .refine(hasAddress, WITHOUT_ADDRESS)
   .superRefine(checkPaths)
+  .superRefine(checkAddress)
   .superRefine(checkScheme)
   .overwrite(withAuth)
   .describe('An upstream: one model server, or one account at a vendor.')
@@ -208,7 +234,9 @@ export const storedEndpoint = z
     upstream_key: credential.optional(),
     headers: storedHeaders.default({}),
   })
+  .refine(hasAddress, WITHOUT_ADDRESS)
   .superRefine(checkPaths)
+  .superRefine(checkAddress)
   .superRefine(checkScheme)
   .overwrite(withAuth)
 
@@ -238,13 +266,36 @@ function checkPaths({ protocol, paths = [] }: PathFields, ctx: z.RefinementCtx<P
   }
 }
 
+interface AddressFields {
+  readonly base_url?: string | undefined
+  readonly nodes?: unknown
+  readonly proxy?: unknown
+  readonly max_concurrency?: unknown
+  readonly max_concurrency_per_node?: unknown
+}
+
+/** Fields that go with one of them. */
+function checkAddress(value: AddressFields, ctx: z.RefinementCtx<AddressFields>): void {
+  const add = (path: string, message: string, fault: 'fields_conflict') =>
+    ctx.addIssue({ code: 'custom', path: [path], message, params: { fault } })
+  if (value.nodes === undefined) {
+    if (value.max_concurrency_per_node !== undefined)
+      add('max_concurrency_per_node', '`max_concurrency_per_node` goes with `nodes`', 'fields_conflict')
+    return
+  }
+  if (value.base_url !== undefined) add('nodes', 'either `base_url` or `nodes`, not both', 'fields_conflict')
+  if (value.max_concurrency !== undefined)
+    add('max_concurrency', 'with `nodes` it is `max_concurrency_per_node`', 'fields_conflict')
+  if (value.proxy !== undefined) add('proxy', '`proxy` goes with `base_url`', 'fields_conflict')
+}
+
 interface TlsFields {
-  readonly base_url: string
+  readonly base_url?: string | undefined
   readonly tls?: unknown
 }
 
 function checkScheme({ base_url, tls }: TlsFields, ctx: z.RefinementCtx<TlsFields>): void {
-  if (tls === undefined || /^https:/i.test(base_url)) return
+  if (tls === undefined || /^https:/i.test(addressOf({ base_url }))) return
   ctx.addIssue({
     code: 'custom',
     path: ['tls'],

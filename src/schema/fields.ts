@@ -18,6 +18,7 @@ export interface Field {
 /** The kind of resources in each section of a file. */
 const SECTIONS: Readonly<Record<string, Kind>> = {
   settings: 'settings',
+  nodes: 'node',
   endpoints: 'endpoint',
   publications: 'publication',
   bindings: 'binding',

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { declaredEndpoint, declaredKey, declaredPublication, declaredTenant } from './declared.ts'
 import { storedEndpoint } from './endpoint.ts'
 import { key } from './key.ts'
+import { node } from './node.ts'
 import { binding, publication } from './publication.ts'
 import { settings } from './settings.ts'
 import { tenant } from './tenant.ts'
@@ -10,7 +11,15 @@ import { tenant } from './tenant.ts'
  * The schema of each kind of stored resource, in the order of references between kinds. `settings` has one resource,
  * named `settings`; a binding is named by {@link bindingName}.
  */
-export const KINDS = { settings, endpoint: storedEndpoint, publication, binding, tenant, key } as const
+export const KINDS = {
+  settings,
+  node,
+  endpoint: storedEndpoint,
+  publication,
+  binding,
+  tenant,
+  key,
+} as const
 
 /** The same in a file. */
 export const DECLARED_KINDS = {

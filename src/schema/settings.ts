@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { NODE_ADMISSIONS } from './node.ts'
 import { onDisconnect, onUpstreamError, outputCap } from './outcomes.ts'
 import { duration, size, text } from './scalars.ts'
 
@@ -106,6 +107,17 @@ export const settings = z
       })
       .prefault({})
       .describe('When an endpoint counts as unhealthy, and how it recovers.'),
+    nodes: z
+      .strictObject({
+        admission: z
+          .enum(NODE_ADMISSIONS)
+          .default('declared')
+          .describe(
+            '`declared`: only nodes under `nodes` may join. `token`: every holder of a join token may, with the labels of its token.',
+          ),
+      })
+      .prefault({})
+      .describe('Machines that dial in and serve models.'),
     on_disconnect: onDisconnect
       .default('abort')
       .describe(

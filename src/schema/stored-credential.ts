@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { addressOf } from './node.ts'
 import type { SecretReference } from './scalars.ts'
 
 /**
@@ -25,7 +26,7 @@ export type SecretSource = SecretReference | { readonly kept: string }
 
 /** The part of an endpoint that determines its secrets and their destination. */
 interface SecretFields {
-  readonly base_url: string
+  readonly base_url?: string | undefined
   readonly upstream_key?: SecretReference | z.output<typeof storedCredential> | undefined
   readonly headers: Readonly<Record<string, string | SecretReference>>
   readonly proxy?: string | SecretReference | undefined
@@ -41,7 +42,7 @@ export function credentialOf(
   { base_url, upstream_key }: Pick<SecretFields, 'base_url' | 'upstream_key'>,
 ): SecretSource | undefined {
   if (upstream_key === undefined || !('stored' in upstream_key)) return upstream_key
-  return { kept: storedFor(endpoint, base_url) }
+  return { kept: storedFor(endpoint, addressOf({ base_url })) }
 }
 
 /** Every secret of an endpoint with its field: its credential, and references in headers, proxy and TLS. */
@@ -75,7 +76,7 @@ export function destinationOf(
   { base_url, proxy, tls }: Pick<SecretFields, 'base_url' | 'proxy' | 'tls'>,
   field = '',
 ): string {
-  const { origin } = new URL(base_url)
+  const { origin } = new URL(addressOf({ base_url }))
   if (field.startsWith('tls.')) return `${field} for ${origin}`
   const trust = tls?.ca ? ` trusting ${JSON.stringify(tls.ca)}` : ''
   const isReadable = !origin.startsWith('https:') || trust !== ''

@@ -22,6 +22,7 @@ import { Heartbeat } from './heartbeat.ts'
 import { LedgerRuntime, type LedgerRuntimePorts } from './ledger-runtime.ts'
 import { listenFault } from './listen-fault.ts'
 import { Measured } from './metrics.ts'
+import type { NodeListener } from './nodes/node-listener.ts'
 import { Reloader } from './reloader.ts'
 import { RevisionRetention } from './revision-retention.ts'
 import type { Failure, ServeOptions, ServePorts, Serving } from './serving.ts'
@@ -62,7 +63,24 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     }))
   const holder = new SnapshotHolder()
   let listening: Listener | undefined
-  const upstreams = new Upstreams({ clock, random, log, probe: httpProbe({ clock }) })
+  const nodes =
+    options.gateway &&
+    options.nodes &&
+    new (await import('./nodes/connected-nodes.ts')).ConnectedNodes({
+      ...ports,
+      random,
+      store,
+      version: options.version ?? '',
+      onDrain: node => upstreams.relay.pools.retireNode(node),
+      onGone: node => upstreams.forgetNode(node),
+    })
+  const upstreams = new Upstreams({
+    clock,
+    random,
+    log,
+    probe: httpProbe({ clock }),
+    ...(nodes && { nodes }),
+  })
   const measured =
     ledgerRuntime &&
     options.metrics &&
@@ -84,6 +102,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     onSwap: snapshot => {
       ledgerRuntime?.adopt(snapshot)
       measured?.adopt(snapshot)
+      nodes?.adopt(snapshot)
       upstreams.adopt(snapshot)
       void files?.compare(snapshot.revision)
       heartbeat?.served()
@@ -126,8 +145,10 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     const { httpStatus, json } = healthNow()
     sendJson(res, httpStatus, json, { 'cache-control': 'no-store' })
   }
+  let nodeListener: NodeListener | undefined
   const close = async (drainMs: number) => {
     draining = true
+    nodeListener?.stop()
     const endsAtMs = clock.monotonicMs() + drainMs
     const filesClosed = files?.close()
     const left = heartbeat?.leave()
@@ -143,6 +164,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     inFlightRequests.interrupt()
     await inFlightRequests.idle()
     await upstreams.close()
+    await nodes?.close()
     measured?.close()
     const [lost] = await Promise.all([ledgerRuntime?.close(), reloaderStopped])
     if (lost) log.error({ rows: lost }, 'rows were not committed; their holds are settled at the next start')
@@ -188,6 +210,12 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       heartbeat?.start(gateway.url)
       retention?.start()
     }
+    if (nodes && options.nodes) {
+      const { listenForNodes } = await import('./nodes/node-listener.ts')
+      const { tls } = options.nodes
+      const listenerPorts = { ...ports, random, store, nodes, tls }
+      nodeListener = await startListener(listenForNodes, '--node-listen', options.nodes, listenerPorts)
+    }
     // Loaded after the gateway, which already answers; the control-plane thread takes half a second.
     const openControl = options.control && (await import('./workers/remote-control.ts')).openRemoteControl
     const control =
@@ -212,6 +240,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
               limiter: ledgerRuntime.limiter,
               health: upstreams.health,
               clock,
+              nodes: upstreams.routing.nodes,
               ledgerHealthy: ledgerRuntime.ledger.healthy,
             }
           )
@@ -222,6 +251,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     return {
       ...(gateway && { gatewayUrl: gateway.url }),
       ...(control && { controlUrl: control.url }),
+      ...(nodeListener && { nodesUrl: nodeListener.url }),
       revision: holder.report().revision,
       failed,
       reload: async () => {

@@ -4,6 +4,7 @@ import type { Random } from '../base/random.ts'
 import type { ListenAddress } from '../http/listen.ts'
 import type { LedgerThread } from '../store/ledger/ledger-thread.ts'
 import type { FilesRejection } from './files/outcome.ts'
+import type { NodeTls } from './nodes/node-listener.ts'
 
 export interface ServeOptions {
   /** The store's URL, such as `sqlite:./data/gw.db`. */
@@ -13,6 +14,8 @@ export interface ServeOptions {
   /** Absent: no gateway in this process. */
   readonly gateway?: ListenAddress
   readonly control?: ListenAddress
+  /** Where nodes dial in; absent: nowhere. Needs the gateway. */
+  readonly nodes?: ListenAddress & { readonly tls?: NodeTls }
   /** The URL of the control plane for browsers if a proxy in front terminates TLS. */
   readonly controlUrl?: URL
   /** The web console is not served. */
@@ -62,6 +65,7 @@ export interface Failure {
 export interface Serving {
   readonly gatewayUrl?: string
   readonly controlUrl?: string
+  readonly nodesUrl?: string
   readonly revision: number
   /** Resolves if the process must be closed and ended. */
   readonly failed: Promise<Failure>

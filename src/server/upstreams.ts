@@ -4,6 +4,7 @@ import type { Random } from '../base/random.ts'
 import type { Snapshot } from '../snapshot/types.ts'
 import { Deadlines } from '../upstream/deadlines.ts'
 import type { RelayPorts } from '../upstream/exchange.ts'
+import { NO_NODES, type NodeDirectory, NodeTargets } from '../upstream/nodes.ts'
 import { Pools } from '../upstream/pools.ts'
 import type { Probe } from '../upstream/probe.ts'
 import { HealthChecker } from '../upstream/routing/health-checker.ts'
@@ -15,6 +16,8 @@ export interface UpstreamsPorts {
   readonly random: Random
   readonly log: Log
   readonly probe: Pick<Probe, 'check'>
+  /** Absent: no nodes. */
+  readonly nodes?: NodeDirectory
 }
 
 /** The state and connections of a process for its upstreams, kept across snapshots. */
@@ -24,11 +27,17 @@ export class Upstreams {
   readonly health: HealthRegistry
   readonly #healthChecker: HealthChecker
 
-  constructor({ clock, random, log, probe }: UpstreamsPorts) {
+  constructor({ clock, random, log, probe, nodes = NO_NODES }: UpstreamsPorts) {
     this.health = new HealthRegistry(clock)
     this.#healthChecker = new HealthChecker({ health: this.health, probe, clock, random, log })
-    this.relay = { pools: new Pools(), deadlines: new Deadlines(clock), clock }
-    this.routing = { health: this.health, budget: new RetryBudget(clock), random, clock }
+    this.relay = { pools: new Pools(nodes), deadlines: new Deadlines(clock), clock }
+    this.routing = {
+      health: this.health,
+      budget: new RetryBudget(clock),
+      random,
+      clock,
+      nodes: new NodeTargets(nodes),
+    }
   }
 
   adopt(snapshot: Snapshot): void {
@@ -36,9 +45,15 @@ export class Upstreams {
     this.#healthChecker.forget(this.health.adopt(snapshot))
   }
 
+  /** A node is gone. */
+  forgetNode(node: string): void {
+    this.#healthChecker.forget(this.health.forgetNode(node))
+    this.relay.pools.retireNode(node)
+  }
+
   /** The models without a usable endpoint, each as `code: sentence`. */
   reasons(snapshot: Snapshot | undefined): readonly string[] {
-    return snapshot ? unserved(snapshot, this.health) : []
+    return snapshot ? unserved(snapshot, this.health, this.routing.nodes) : []
   }
 
   /** Ends every probe and closes every connection. */

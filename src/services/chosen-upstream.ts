@@ -3,6 +3,7 @@ import { didYouMean } from '../config/did-you-mean.ts'
 import { type ListedPrice, listedPrice, PRICES_AS_OF } from '../config/vendors/prices.ts'
 import { addressParts, VENDORS, type Vendor } from '../config/vendors/table.ts'
 import { endpoint } from '../schema/endpoint.ts'
+import { addressOf } from '../schema/node.ts'
 import { modelName } from '../schema/scalars.ts'
 
 /** The first upstream of a new configuration, as command-line options. */
@@ -43,7 +44,7 @@ export function chosenUpstream({ vendor: id, model, baseUrl, prices }: UpstreamO
   if (!checked.success) {
     throw new CommandError('usage', `--base-url: ${checked.error.issues[0]?.message ?? 'not an address'}.`)
   }
-  return { vendor, model, baseUrl: checked.data.base_url, ...(prices && { price: priceOf(vendor, model) }) }
+  return { vendor, model, baseUrl: addressOf(checked.data), ...(prices && { price: priceOf(vendor, model) }) }
 }
 
 function priceOf({ account, title }: Vendor, model: string): ListedPrice {

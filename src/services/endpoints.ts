@@ -1,6 +1,7 @@
 import { iso } from '../base/iso.ts'
 import { secretHeaders } from '../schema/endpoint.ts'
 import { type CanonicalSpec, decode, isFields, type Json, type Resource } from '../schema/kinds.ts'
+import { addressOf } from '../schema/node.ts'
 import { destinationOf, type StoredCredential, storedFor } from '../schema/stored-credential.ts'
 import type { StoredResource } from '../store/types.ts'
 import { PROBED_FIELDS, skipReason } from './changes/probe-orders.ts'
@@ -101,7 +102,7 @@ export async function updateEndpoint(
   // Checked before the probe, which would be useless.
   if (resource.owner === 'config') throw new ManagedError(resource)
   assertPlainHeaders(sent['headers'])
-  const { base_url: before } = decode('endpoint', resource.spec)
+  const before = addressOf(decode('endpoint', resource.spec))
   const url = typeof sent['base_url'] === 'string' ? sent['base_url'] : before
   const { fields, kept, credential } = await sealFields(context, name, url, sent)
   const spec = edit(fields)(resource.spec)
@@ -167,9 +168,10 @@ function assertPlainHeaders(headers: Json | undefined): void {
 
 /** Shows that a credential is stored, and since when; never the credential itself. */
 function credentialShown({ name, spec }: StoredResource, kept: ReadonlyMap<string, number>) {
-  const { upstream_key: reference, base_url: url } = decode('endpoint', spec)
+  const decoded = decode('endpoint', spec)
+  const { upstream_key: reference } = decoded
   if (!reference || !('stored' in reference)) return {}
-  const sinceMs = kept.get(storedFor(name, url))
+  const sinceMs = kept.get(storedFor(name, addressOf(decoded)))
   return { upstream_key: { stored: true, ...(sinceMs !== undefined && { since: iso(sinceMs) }) } }
 }
 

@@ -3,6 +3,7 @@ import { type EnvironmentProxies, environmentProxies } from '../base/proxies.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf } from '../schema/api/types.ts'
 import { decode, type Resource, type Spec } from '../schema/kinds.ts'
+import { addressOf } from '../schema/node.ts'
 import type { CallPath } from '../schema/paths.ts'
 import type { Protocol } from '../schema/protocol.ts'
 import { destinationOf, type SecretSource, secretsOf } from '../schema/stored-credential.ts'
@@ -43,7 +44,7 @@ export type ProbeResult =
     }
   | { readonly state: 'ok'; readonly by: 'listed' }
   | { readonly state: 'failed'; readonly diagnosis: Diagnosis; readonly latencyMs?: number }
-  | { readonly state: 'skipped'; readonly reason: 'disabled' | 'skip_probe' }
+  | { readonly state: 'skipped'; readonly reason: 'disabled' | 'skip_probe' | 'nodes' }
 
 export interface ProbeProgress {
   readonly done: number
@@ -189,7 +190,7 @@ async function targetOf(
     if (onlySendings && !onlySendings.has(sendingOf(source, spec, field))) {
       return {
         fault: 'secret',
-        cause: `The ${label} ${describe(source)} is not sent to ${new URL(spec.base_url).origin} yet, and a configuration from stdin cannot change that.`,
+        cause: `The ${label} ${describe(source)} is not sent to ${new URL(addressOf(spec)).origin} yet, and a configuration from stdin cannot change that.`,
         hint: 'Write the configuration to a file, review it, and name the file with -c.',
       }
     }

@@ -3,7 +3,7 @@ import type { Spec } from '../schema/kinds.ts'
 import type { ServedState } from '../schema/state.ts'
 import type { SecretSource } from '../schema/stored-credential.ts'
 import { type Decoded, decoding } from './decoding.ts'
-import { endpointEntry, publicationEntry } from './entries.ts'
+import { endpointEntry, nodeEntry, publicationEntry } from './entries.ts'
 import { keyEntries } from './keys.ts'
 import type { Snapshot, Target } from './types.ts'
 
@@ -58,6 +58,8 @@ export function* linking(
     entry => entry,
   )
 
+  const nodes = yield* byName(decoded.nodes, nodeEntry)
+
   const targets = new Map<string, Target[]>()
   for (const { spec } of decoded.bindings) {
     const endpoint = endpoints.get(spec.endpoint)
@@ -106,6 +108,8 @@ export function* linking(
     publications,
     endpoints,
     tenants,
+    nodes,
+    nodeAdmission: settings.nodes.admission,
   })
   return { ok: true, snapshot }
 }

@@ -15,6 +15,7 @@ export interface Decoded {
   readonly state: ServedState
   readonly settings: Spec<'settings'>
   readonly endpoints: readonly Item<'endpoint'>[]
+  readonly nodes: readonly Item<'node'>[]
   readonly tenants: readonly KnownTenant[]
   readonly bindings: readonly Item<'binding'>[]
   readonly publications: readonly Item<'publication'>[]
@@ -47,6 +48,7 @@ export function* decoding(state: ServedState, before?: Decoded): Generator<undef
   for (const { name, spec } of endpoints) {
     for (const { source } of secretsOf(name, spec)) sources.push(source)
   }
+  const nodes = yield* items(resources, 'node', problems)
   const tenants = yield* known(resources, 'tenant', problems, before?.tenants, (item, resource) => {
     return { resource, entry: tenantEntry(item) }
   })
@@ -64,6 +66,7 @@ export function* decoding(state: ServedState, before?: Decoded): Generator<undef
     state,
     settings: declared?.spec ?? settingsSchema.parse({}),
     endpoints,
+    nodes,
     tenants,
     bindings,
     publications,

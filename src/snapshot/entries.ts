@@ -3,6 +3,7 @@ import { type TlsMaterial, tlsMaterial, tlsProblems } from '../base/tls-material
 import { DEFAULT_AUTH } from '../schema/endpoint.ts'
 import type { Kind, Spec } from '../schema/kinds.ts'
 import { concurrencyOf, isShadow, type Moded, rateOf } from '../schema/limits.ts'
+import { addressOf } from '../schema/node.ts'
 import { effectivePrice, type PriceFrom, pricesOf, priceText } from '../schema/price.ts'
 import type { Protocol } from '../schema/protocol.ts'
 import { credentialOf, type SecretSource } from '../schema/stored-credential.ts'
@@ -11,6 +12,8 @@ import { restrictedPaths } from './served-paths.ts'
 import type {
   DatedPrice,
   EndpointEntry,
+  NodeChoice,
+  NodeEntry,
   PublicationEntry,
   RateLimits,
   ShadowLimits,
@@ -39,7 +42,7 @@ export interface Item<K extends Kind> {
 const HEADER_SAFE = /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/
 
 export function endpointEntry({ name, account, spec }: Item<'endpoint'>, ports: EntryPorts): EndpointEntry {
-  const url = new URL(spec.base_url)
+  const url = new URL(addressOf(spec))
   const secrets: string[] = []
   const resolve = (field: string, source: SecretSource): string => {
     const owner = `endpoint ${name}: ${field}`
@@ -57,7 +60,9 @@ export function endpointEntry({ name, account, spec }: Item<'endpoint'>, ports: 
     if (proxy === 'none') return undefined
     const fromEnvironment = proxy === undefined
     const text = fromEnvironment
-      ? ports.environmentProxies?.(url.origin)
+      ? spec.nodes
+        ? undefined
+        : ports.environmentProxies?.(url.origin)
       : typeof proxy === 'string'
         ? proxy
         : resolve('proxy', proxy)
@@ -83,11 +88,14 @@ export function endpointEntry({ name, account, spec }: Item<'endpoint'>, ports: 
     account,
     protocol: spec.protocol,
     origin: url.origin,
+    nodes: nodeChoice(spec),
+    node: undefined,
     basePath: url.pathname.replace(/\/+$/, ''),
     servedModel: spec.served_model,
     paths: spec.paths && Object.freeze(spec.paths),
     enabled: spec.enabled,
-    skipProbe: spec.skip_probe,
+    // The node probes its engines itself.
+    skipProbe: spec.skip_probe || spec.nodes !== undefined,
     maxConcurrency: spec.max_concurrency ?? Number.POSITIVE_INFINITY,
     headers: Object.freeze(headers),
     secrets: Object.freeze(secrets),
@@ -97,6 +105,28 @@ export function endpointEntry({ name, account, spec }: Item<'endpoint'>, ports: 
     firstByteMs: spec.timeouts.first_byte,
     idleMs: spec.timeouts.idle,
     totalMs: spec.timeouts.total,
+  })
+}
+
+function nodeChoice({
+  nodes,
+  max_concurrency_per_node: maxConcurrency = Number.POSITIVE_INFINITY,
+}: Spec<'endpoint'>): NodeChoice | undefined {
+  if (!nodes) return undefined
+  const { labels = {}, names, engine } = nodes
+  return Object.freeze({
+    labels: Object.freeze(Object.entries(labels)),
+    names: names && new Set(names),
+    engine,
+    maxConcurrency,
+  })
+}
+
+export function nodeEntry({ name, spec }: Item<'node'>): NodeEntry {
+  return Object.freeze({
+    name,
+    labels: new Map(Object.entries(spec.labels)),
+    engines: spec.engines && new Set(spec.engines),
   })
 }
 

@@ -40,6 +40,29 @@ export interface Snapshot {
   readonly publications: ReadonlyMap<string, PublicationEntry>
   readonly endpoints: ReadonlyMap<string, EndpointEntry>
   readonly tenants: ReadonlyMap<string, TenantEntry>
+  /** The declared nodes. */
+  readonly nodes: ReadonlyMap<string, NodeEntry>
+  /** Who may join: declared nodes only, or every holder of a join token. */
+  readonly nodeAdmission: 'declared' | 'token'
+}
+
+/** A declared node. */
+export interface NodeEntry {
+  readonly name: string
+  readonly labels: ReadonlyMap<string, string>
+  /** The engines that may be used; undefined: all that it offers. */
+  readonly engines: ReadonlySet<string> | undefined
+}
+
+/** The nodes of an endpoint. */
+export interface NodeChoice {
+  /** Labels that a node must have. */
+  readonly labels: readonly (readonly [label: string, value: string])[]
+  /** Undefined: any name. */
+  readonly names: ReadonlySet<string> | undefined
+  readonly engine: string
+  /** Requests at a time on each node. */
+  readonly maxConcurrency: number
 }
 
 /** When an endpoint becomes unhealthy, and the pauses between its probes. */
@@ -160,6 +183,13 @@ export interface EndpointEntry {
   readonly protocol: Protocol
   /** Scheme, host and port. */
   readonly origin: string
+  /** Its engines are on nodes, to which the gateway has streams instead of connections. */
+  readonly nodes: NodeChoice | undefined
+  /**
+   * The node of this entry. Such entries exist at run time only: one for each connected node of an endpoint with
+   * `nodes`.
+   */
+  readonly node: string | undefined
   /** The path of `base_url`, without a slash at its end. */
   readonly basePath: string
   /** The model name at the upstream, unless a binding overrides it. */

@@ -4,6 +4,8 @@ import type { ServedState } from '../schema/state.ts'
 import type { Connection } from './connection.ts'
 import { storeFault } from './faults.ts'
 import { deleteGateway, putGateway } from './gateways.ts'
+import { SqliteServingNodes } from './nodes/serving-nodes.ts'
+import type { ServingNodes } from './nodes/types.ts'
 import { dropStates, statesToKeepFrom } from './revision-changes.ts'
 import { readHead, readServed, readServedAt } from './served-state.ts'
 import { readBare, type Session, writeBare } from './session.ts'
@@ -24,7 +26,10 @@ export class SqliteServingStore implements ServingStore {
   #seen: Head | undefined
   #isBehind = true
 
+  readonly servingNodes: ServingNodes
+
   constructor(connection: Connection, clock: Clock) {
+    this.servingNodes = new SqliteServingNodes(connection, clock)
     this.#connection = connection
     this.#clock = clock
   }

@@ -20,6 +20,7 @@ import { type AccountingPorts, SqliteAccounting } from './ledger/accounting.ts'
 import { NamedAccounting } from './ledger/named-accounting.ts'
 import type { Accounting } from './ledger/types.ts'
 import { selectBalances } from './ledger/wallet.ts'
+import { SqliteNodes } from './nodes/sqlite-nodes.ts'
 import { Accounts, selectAccountNames } from './renames.ts'
 import { selectCounts, selectResources } from './resources.ts'
 import { readResourcesAt } from './revision-changes.ts'
@@ -54,6 +55,7 @@ type Db = Kysely<Tables>
 export class SqliteStore implements Store {
   readonly accounting: Accounting
   readonly users: SqliteUsers
+  readonly nodes: SqliteNodes
   readonly #connection: Connection
   readonly #clock: Clock
   readonly #serving: SqliteServingStore
@@ -81,6 +83,7 @@ export class SqliteStore implements Store {
       this.#read(async db => new Accounts(await selectAccountNames(db))),
     )
     this.users = new SqliteUsers(ports)
+    this.nodes = new SqliteNodes(ports)
   }
 
   head(): Promise<Head> {

@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely'
 import { CommandError } from '../base/catalogue/command.ts'
 import type { Resource } from '../schema/kinds.ts'
+import { addressOf } from '../schema/node.ts'
 import { type StoredCredential, storedCredential, storedFor } from '../schema/stored-credential.ts'
 import type { Tables } from './tables.ts'
 
@@ -57,9 +58,9 @@ interface Use {
 }
 
 function useOf({ kind, name, spec }: Resource): Use | undefined {
-  const { upstream_key: reference, base_url: url } = spec
-  if (kind !== 'endpoint' || typeof url !== 'string' || !storedCredential.safeParse(reference).success)
-    return undefined
+  const { upstream_key: reference, base_url } = spec
+  if (kind !== 'endpoint' || !storedCredential.safeParse(reference).success) return undefined
+  const url = addressOf({ base_url: typeof base_url === 'string' ? base_url : undefined })
   return {
     owner: `endpoint/${name}`,
     boundTo: storedFor(name, url),

@@ -21,6 +21,10 @@ export interface Tables {
   login_origins: LoginOriginsTable
   audit: AuditTable
   stored_secrets: StoredSecretsTable
+  node_join_tokens: NodeJoinTokensTable
+  node_credentials: NodeCredentialsTable
+  node_drains: NodeDrainsTable
+  node_connections: NodeConnectionsTable
   ledger: LedgerTable
   adjustments: AdjustmentsTable
   ledger_names: LedgerNamesTable
@@ -441,4 +445,42 @@ export interface StoredSecretsTable {
   /** The ciphertext and its tag. */
   sealed: Buffer
   created_at_ms: number
+}
+
+export interface NodeJoinTokensTable {
+  id: string
+  /** SHA-256 of the token. */
+  digest: string
+  /** A name, or a glob over names. */
+  pattern: string
+  labels: string
+  uses_left: number
+  created_at_ms: number
+  expires_at_ms: number
+  created_by: string | null
+}
+
+interface NodeCredentialsTable {
+  /** SHA-256 of the credential. */
+  digest: string
+  node: string
+  /** Those of its join token. */
+  labels: string
+  joined_at_ms: number
+}
+
+interface NodeDrainsTable {
+  node: string
+  since_ms: number
+}
+
+/** Written by the gateway to which a node is connected. */
+interface NodeConnectionsTable {
+  node: string
+  gateway_id: string
+  address: string
+  version: string
+  connected_at_ms: number
+  seen_at_ms: number
+  engines: string
 }

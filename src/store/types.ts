@@ -2,6 +2,7 @@ import type { Kind, Resource } from '../schema/kinds.ts'
 import type { MaintenanceSwitch, ServedState } from '../schema/state.ts'
 import type { StoredCredential } from '../schema/stored-credential.ts'
 import type { Accounting } from './ledger/types.ts'
+import type { NodeStore, ServingNodes } from './nodes/types.ts'
 import type { Authority, UserStore, UserStoreReads } from './users/types.ts'
 
 /** Who may change a resource: the files of a set through `gw apply`, the command line, or REST. */
@@ -235,6 +236,8 @@ export interface Store {
   readonly accounting: Accounting
   /** The users of the control plane, and their audit log. */
   readonly users: UserStore
+  /** Machines that dial in. */
+  readonly nodes: NodeStore
   head(): Promise<Head>
   live(): Promise<Live>
   /** The part of the current state that a query selects; secrets and suspensions only of the keys in the result. */
@@ -330,6 +333,7 @@ export interface StoreReads
   > {
   readonly accounting: Omit<Accounting, 'credit' | 'debit' | 'adjust'>
   readonly users: UserStoreReads
+  readonly nodes: Pick<NodeStore, 'all' | 'joinTokens'>
 }
 
 /** The part of the store that a serving gateway uses. */
@@ -343,4 +347,4 @@ export type ServingStore = Pick<
   | 'reportGateway'
   | 'forgetGateway'
   | 'close'
->
+> & { readonly servingNodes: ServingNodes }

@@ -73,3 +73,83 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value.length <= MAX_TEXT
 }
+
+/** Where a node opens its connection, with `upgrade: gw-tunnel`. */
+export const TUNNEL_PATH = '/node/v1/tunnel'
+export const TUNNEL_UPGRADE = 'gw-tunnel'
+/** Where a node exchanges a join token for its credential. */
+export const JOIN_PATH = '/node/v1/join'
+/** Where a node ends its own credential. */
+export const LEAVE_PATH = '/node/v1/leave'
+/** Headers of the upgrade: the version of the protocol, and a number that a process of the node has drawn. */
+export const VERSION_HEADER = 'gw-tunnel-version'
+export const INSTANCE_HEADER = 'gw-node-instance'
+
+/** An engine as its node offers it. */
+export interface OfferedEngine {
+  readonly name: string
+  readonly state: 'up' | 'down'
+  /** Such as `vllm`; absent if unknown. */
+  readonly kind?: string
+  readonly models: readonly string[]
+}
+
+/** The load of an engine, by its own figures. */
+export interface EngineLoad {
+  readonly running: number
+  readonly waiting: number
+  /** Share of its cache in use, from 0 to 1; absent if it has none. */
+  readonly cache?: number
+}
+
+const MAX_ENGINES = 32
+const MAX_MODELS = 500
+const MAX_MODEL_LENGTH = 256
+const MAX_REQUESTS = 1_000_000
+const ENGINE_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/
+
+export function isEngineName(text: unknown): text is string {
+  return typeof text === 'string' && ENGINE_NAME.test(text)
+}
+
+/** @throws {ProtocolFault} if the message is no valid list of engines */
+export function readEngines({ engines }: ControlMessage): readonly OfferedEngine[] {
+  if (!Array.isArray(engines) || engines.length > MAX_ENGINES)
+    throw new ProtocolFault('an invalid list of engines')
+  return engines.map((engine: unknown) => {
+    const { name, state, kind, models } = isObject(engine) ? engine : {}
+    if (
+      !isEngineName(name) ||
+      (state !== 'up' && state !== 'down') ||
+      !(kind === undefined || isText(kind)) ||
+      !Array.isArray(models) ||
+      models.length > MAX_MODELS ||
+      !models.every(model => typeof model === 'string' && model.length <= MAX_MODEL_LENGTH)
+    )
+      throw new ProtocolFault('an invalid engine')
+    return { name, state, ...(kind !== undefined && { kind }), models: models as string[] }
+  })
+}
+
+/** @throws {ProtocolFault} if the message is no valid load */
+export function readLoad({ load }: ControlMessage): ReadonlyMap<string, EngineLoad> {
+  if (!isObject(load)) throw new ProtocolFault('an invalid load')
+  const entries = Object.entries(load)
+  if (entries.length > MAX_ENGINES) throw new ProtocolFault('an invalid load')
+  return new Map(
+    entries.map(([name, value]) => {
+      const { running, waiting, cache } = isObject(value) ? value : {}
+      if (!isCount(running) || !isCount(waiting) || !(cache === undefined || isShare(cache)))
+        throw new ProtocolFault('an invalid load')
+      return [name, { running, waiting, ...(cache !== undefined && { cache }) }]
+    }),
+  )
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= MAX_REQUESTS
+}
+
+function isShare(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= 1
+}

@@ -4,6 +4,7 @@ import { ABSENT, IndexedSet, type IndexedSetMember } from '../base/indexed-set.t
 import { parseProxy } from '../base/proxies.ts'
 import { ConnectionReader } from './connection-reader.ts'
 import { guardedLookup } from './lookup.ts'
+import { NO_NODES, type NodeDirectory, nodeConnector } from './nodes.ts'
 import { certificates, proxyConnector } from './proxy.ts'
 import type { Upstream } from './types.ts'
 import { buildConnector, Client, parseContinue, readerOf } from './undici.ts'
@@ -29,6 +30,8 @@ export interface PooledClient extends IndexedSetMember {
  * one is O(1) even with ten thousand open streams (undici's `Pool` searches all of them for every request).
  */
 export class ClientPool {
+  /** The node of its engine. */
+  readonly node: string | undefined
   /** Prefix of each path: a plain HTTP proxy requires the absolute form (RFC 9112 §3.2.2). */
   readonly pathPrefix: string = ''
   /** Headers for such a proxy; names and values alternate. */
@@ -43,12 +46,18 @@ export class ClientPool {
   readonly #taken = new IndexedSet<PooledClient>()
   #retired = false
 
-  constructor({
-    origin,
-    connectMs,
-    proxy: proxyUrl,
-    tls,
-  }: Pick<Upstream, 'origin' | 'connectMs' | 'proxy' | 'tls'>) {
+  constructor(
+    {
+      origin,
+      connectMs,
+      proxy: proxyUrl,
+      tls,
+      node,
+      nodes: choice,
+    }: Pick<Upstream, 'origin' | 'connectMs' | 'proxy' | 'tls' | 'node' | 'nodes'>,
+    nodes: NodeDirectory = NO_NODES,
+  ) {
+    this.node = node
     this.#origin = new URL(origin)
     const proxy = proxyUrl === undefined ? undefined : parseProxy(proxyUrl)
     if (proxy && this.#origin.protocol === 'http:') {
@@ -58,10 +67,9 @@ export class ClientPool {
     }
     const reads: Pick<SocketConstructorOpts, 'onread'> = { onread: ConnectionReader.options() }
     this.#isProxied = proxy !== undefined
-    this.#options = {
-      pipelining: 1,
-      // Shared by all clients, because it caches TLS sessions.
-      connect: proxy
+    const connectOf = () => {
+      if (choice) return nodeConnector(nodes, node, choice.engine, reads.onread)
+      return proxy
         ? proxyConnector(this.#origin, proxy, connectMs, guardedLookup(), tls)
         : buildConnector({
             ...certificates(tls),
@@ -69,7 +77,12 @@ export class ClientPool {
             lookup: guardedLookup(),
             allowH2: false,
             ...reads,
-          }),
+          })
+    }
+    this.#options = {
+      pipelining: 1,
+      // Shared by all clients, because it caches TLS sessions.
+      connect: connectOf(),
       keepAliveTimeout: KEEP_ALIVE_MS,
       // The exchange has its own deadlines after connecting.
       headersTimeout: 0,
@@ -173,21 +186,39 @@ function destroy({ client }: PooledClient): void {
  */
 export class Pools {
   readonly #pools = new Map<string, ClientPool>()
+  readonly #nodes: NodeDirectory
+
+  constructor(nodes: NodeDirectory = NO_NODES) {
+    this.#nodes = nodes
+  }
 
   of(upstream: Upstream): ClientPool {
     const key = poolKey(upstream)
     const known = this.#pools.get(key)
     if (known) return known
-    const pool = new ClientPool(upstream)
+    const pool = new ClientPool(upstream, this.#nodes)
     this.#pools.set(key, pool)
     return pool
   }
 
-  /** Retires the pools that none of `upstreams` uses: each closes after its requests in flight. */
+  /**
+   * Retires the pools that none of `upstreams` uses: each closes after its requests in flight. Those of nodes last as long
+   * as their node is connected.
+   */
   retain(upstreams: Iterable<Upstream>): void {
     const kept = new Set([...upstreams].map(poolKey))
+    const connected = new Set(this.#nodes.all.map(({ name }) => name))
     for (const [key, pool] of this.#pools) {
-      if (kept.has(key)) continue
+      if (pool.node === undefined ? kept.has(key) : connected.has(pool.node)) continue
+      this.#pools.delete(key)
+      pool.retire()
+    }
+  }
+
+  /** Retires the pools of a node that is gone. */
+  retireNode(node: string): void {
+    for (const [key, pool] of this.#pools) {
+      if (pool.node !== node) continue
       this.#pools.delete(key)
       pool.retire()
     }
@@ -201,7 +232,8 @@ export class Pools {
   }
 }
 
-function poolKey({ origin, connectMs, proxy, tls }: Upstream): string {
+function poolKey({ origin, connectMs, proxy, tls, node, nodes }: Upstream): string {
+  if (nodes) return `node ${node ?? ''} ${nodes.engine}`
   if (proxy === undefined && tls === undefined) return `${connectMs} ${origin}`
   return `${connectMs} ${origin} ${tls?.id ?? ''} ${proxy ?? ''}`
 }

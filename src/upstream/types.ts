@@ -8,6 +8,9 @@ export interface Upstream {
   readonly name: string
   /** Scheme, host and port. */
   readonly origin: string
+  /** The node with the engine, to which a stream leads; absent: a connection to the origin. */
+  readonly node?: string | undefined
+  readonly nodes?: { readonly engine: string } | undefined
   /** The path of its base URL, without a slash at the end. */
   readonly basePath: string
   /** Header names and values alternate; includes the credential. */

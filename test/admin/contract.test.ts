@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { OPERATION_IDS, type OperationId, operation } from '../../src/schema/api/operations.ts'
+import { joinedNode } from '../support/joined-node.ts'
 import { bareGateway } from './bare-gateway.ts'
 import { undocumented } from './documented.ts'
 import { type Answered, controlScene, type LoggedIn, PASSWORD, type Sent } from './scene.ts'
@@ -94,6 +95,20 @@ test('every operation answers as the document says, in success', async () => {
   const token = await call('create_token', { body: { name: 'nightly report', expires_in: '30d' } })
   await call('list_tokens', { query: { user: 'ada' } })
   await call('revoke_token', { params: { name: String(token.body['id']) } })
+
+  const joinToken = await call('create_join_token', {
+    body: { pattern: 'gpu-*', uses: 2, labels: { pool: 'a' } },
+  })
+  expect(joinToken.body).toMatchObject({ uses_left: 2, token: expect.stringMatching(/^gwj_/) })
+  await call('list_join_tokens')
+  await call('revoke_join_token', { params: { name: String(joinToken.body['id']) } })
+  await joinedNode(scene.storePath, 'gpu-7')
+  const gpu = { params: { name: 'gpu-7' } }
+  await call('list_nodes')
+  await call('drain_node', gpu)
+  expect((await call('get_node', gpu)).body).toMatchObject({ state: 'draining', declared: false })
+  await call('uncordon_node', gpu)
+  await call('revoke_node', gpu)
 
   await call('get_usage', { query: { by: 'key' } })
   await call('call_playground', {

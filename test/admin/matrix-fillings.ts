@@ -1,5 +1,6 @@
 import { keyDigest } from '../../src/base/api-key.ts'
 import type { OperationId } from '../../src/schema/api/operations.ts'
+import { joinedNode } from '../support/joined-node.ts'
 import { type Filling, LOG_IN, type MatrixWorld, TENANTS, type TenantName } from './matrix-world.ts'
 import { PASSWORD } from './scene.ts'
 
@@ -70,6 +71,16 @@ const binding: Fill = async (world, tenant) => {
   await world.prepare('create_binding', { body: params })
   return { params }
 }
+const node: Fill = async ({ storePath, fresh }) => {
+  const name = fresh('node')
+  await joinedNode(storePath, name)
+  return { params: { name } }
+}
+const drainingNode: Fill = async (world, tenant) => {
+  const filling = await node(world, tenant)
+  await world.prepare('drain_node', filling)
+  return filling
+}
 const booking: Fill = async ({ fresh }, tenant) => ({
   params: { name: tenant },
   body: { amount: '1', reference: fresh('reference') },
@@ -120,6 +131,26 @@ export const FILLINGS: Readonly<Record<OperationId, Fill>> = {
   list_tokens: tokens,
   create_token: async ({ fresh }) => ({ body: { name: fresh('token') } }),
   revoke_token: async (world, tenant) => ({ params: { name: await tokenOf(world, tenant) } }),
+
+  list_nodes: nothing,
+  get_node: node,
+  drain_node: node,
+  uncordon_node: drainingNode,
+  revoke_node: node,
+  list_join_tokens: nothing,
+  create_join_token: async ({ fresh }) => ({ body: { pattern: fresh('node') } }),
+  revoke_join_token: async ({ store, fresh }) => {
+    const id = fresh('token')
+    await store.nodes.createJoinToken({
+      id,
+      digest: keyDigest(id),
+      pattern: 'n',
+      labels: {},
+      uses: 1,
+      expiresAtMs: Date.UTC(2099, 0),
+    })
+    return { params: { name: id } }
+  },
 
   list_endpoints: nothing,
   create_endpoint: async ({ fresh }) => ({ body: newEndpoint(fresh('endpoint')) }),

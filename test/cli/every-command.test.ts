@@ -7,6 +7,7 @@ import type { Clock } from '../../src/base/clock.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { makeProgram } from '../../src/cli/program.ts'
 import { openStore } from '../../src/store/open.ts'
+import { joinedNode } from '../support/joined-node.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import { gw, type World } from './in-process.ts'
 import { FIRST } from './sample-tree.ts'
@@ -104,6 +105,21 @@ const WAYS: Readonly<Record<string, Way>> = {
     stdin: PASSWORD,
     fails: 'users reset-password none --password -',
   },
+  'nodes token': { works: 'nodes token gpu-8', fails: `nodes token gpu-8 ${NOWHERE}` },
+  'nodes tokens': { works: 'nodes tokens', fails: `nodes tokens ${NOWHERE}`, narrow: true },
+  'nodes revoke-token': { works: 'nodes revoke-token known', fails: 'nodes revoke-token none' },
+  'nodes list': { works: 'nodes list', fails: `nodes list ${NOWHERE}`, narrow: true },
+  'nodes show': { works: 'nodes show gpu-7', fails: 'nodes show none' },
+  'nodes drain': { works: 'nodes drain gpu-7', fails: 'nodes drain none' },
+  'nodes uncordon': { works: 'nodes uncordon gpu-7', fails: 'nodes uncordon none' },
+  'nodes revoke': { works: 'nodes revoke gpu-7', fails: 'nodes revoke none' },
+  // To do their work they take a gateway: test/cli/node.test.ts.
+  'node join': {
+    works: 'node join --help',
+    fails: 'node join --state node.json --engine http://127.0.0.1:9',
+  },
+  'node status': { works: 'node status --state node.json' },
+  'node leave': { works: 'node leave --help', fails: 'node leave --state node.json' },
   'tokens create': { works: 'tokens create more --user ada', fails: 'tokens create more --user none' },
   'tokens list': { works: 'tokens list', fails: `tokens list ${NOWHERE}`, narrow: true },
   'tokens revoke': { works: 'tokens revoke known', fails: 'tokens revoke none' },
@@ -159,6 +175,9 @@ beforeAll(async () => {
     await store.users.createUser({ name, role: 'admin', passwordHash: 'none that fits' })
   const token = { id: 'known', digest: keyDigest('known'), user: 'ada', name: 'known' } as const
   await store.users.createToken({ ...token, scope: 'read', expiresAtMs: clock.nowMs() + 3_600_000 })
+  await joinedNode(template.at('data/gw.db'), 'gpu-7')
+  const join = { id: 'known', digest: keyDigest('join'), pattern: 'gpu-9', labels: {}, uses: 1 }
+  await store.nodes.createJoinToken({ ...join, expiresAtMs: clock.nowMs() + 3_600_000 })
   await store.close()
 })
 

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { makeProgram } from '../../src/cli/program.ts'
+import { joinedNode } from '../support/joined-node.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { testClock } from '../support/test-clock.ts'
 import { gw } from './in-process.ts'
@@ -52,6 +53,15 @@ users list
 tokens create report --user ada
 tokens list
 tokens revoke ID
+nodes token gpu-7 --ttl 1h
+nodes tokens
+nodes revoke-token ID
+nodes list
+nodes show gpu-7
+nodes drain gpu-7
+nodes uncordon gpu-7
+nodes revoke gpu-7
+node status --state node.json
 keys revoke app --yes
 keys delete trial --yes
 probe
@@ -72,6 +82,8 @@ const ELSEWHERE = [
   'completion fish',
   'completion zsh',
   'serve',
+  'node join',
+  'node leave',
   'top',
   'demo-upstream',
   'login',
@@ -125,10 +137,11 @@ async function page(): Promise<string> {
         ...billed({ id: 'req_2', flags: ['estimated'], record: { status: 502 } }),
       ])
     }
+    if (line === 'nodes list') await joinedNode(dir.at('data/gw.db'), 'gpu-7')
     const words = [...line.replace('ID', id).split(' '), '--format', 'json']
     const { stdout } = await gw(words, { cwd: dir.path, clock, stdin: 'a long enough password 42\n' })
     const document: unknown = line === 'logs' ? JSON.parse(stdout.split('\n')[0] ?? '') : JSON.parse(stdout)
-    if (line.startsWith('tokens create')) id = (document as { id: string }).id
+    if (/^(tokens create|nodes token) /.test(line)) id = (document as { id: string }).id
     sections.push(`## \`gw ${line}\`\n\n\`\`\`\n${shapeOf(document).join('\n')}\n\`\`\`\n`)
   }
   return [INTRODUCTION, ...sections].join('\n')

@@ -4,6 +4,7 @@ import { probeEndpoints } from '../../src/server/endpoint-probe.ts'
 import { MasterKey } from '../../src/store/master-key.ts'
 import { type ControlScene, controlScene, type LoggedIn, type Sent } from '../admin/scene.ts'
 import { json } from '../support/answers.ts'
+import { joinedNode } from '../support/joined-node.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
 import { gw } from './in-process.ts'
 import { billed, write } from './traffic.ts'
@@ -25,6 +26,7 @@ interface Pair {
 
 const K = { params: { name: 'k' } }
 const UP = { params: { name: 'up' } }
+const GPU = { params: { name: 'gpu-7' } }
 const ACME = { params: { name: 'acme' } }
 const MADE = ['created_at', 'created_revision', 'updated_revision', 'revision', 'owner']
 
@@ -204,6 +206,34 @@ const PAIRS: readonly Pair[] = [
     fresh: ['author'],
     undo: ({ store }) => store.switchMaintenanceOff(),
   },
+  { words: 'nodes list', id: 'list_nodes' },
+  { words: 'nodes show gpu-7', id: 'get_node', sent: GPU },
+  {
+    words: 'nodes drain gpu-7',
+    id: 'drain_node',
+    sent: GPU,
+    undo: ({ store }) => store.nodes.uncordon('gpu-7'),
+  },
+  {
+    words: 'nodes uncordon gpu-7',
+    id: 'uncordon_node',
+    sent: GPU,
+    begin: ({ store }) => store.nodes.drain('gpu-7'),
+    undo: ({ store }) => store.nodes.drain('gpu-7'),
+  },
+  {
+    words: 'nodes revoke gpu-7',
+    id: 'revoke_node',
+    sent: GPU,
+    undo: ({ storePath }) => joinedNode(storePath, 'gpu-7'),
+  },
+  { words: 'nodes tokens', id: 'list_join_tokens' },
+  {
+    words: 'nodes token gpu-8 --ttl 1h --label pool=a',
+    id: 'create_join_token',
+    sent: { body: { pattern: 'gpu-8', labels: { pool: 'a' }, expires_in: '1h' } },
+    fresh: ['id', 'token', 'created_by'],
+  },
   { words: 'maintenance status', id: 'get_maintenance' },
   {
     words: 'maintenance off',
@@ -225,6 +255,7 @@ const WITHOUT_COMMAND: Partial<Record<OperationId, string>> = {
   reset_password: 'answers 204 without a document; `gw users reset-password` says that it is done',
   end_user_sessions: 'only over REST; `gw users disable` also ends the sessions',
   revoke_token: 'answers 204 without a document; `gw tokens revoke` says that it is done',
+  revoke_join_token: 'answers 204 without a document; `gw nodes revoke-token` says that it is done',
   list_endpoints: 'on the command line endpoints are in files',
   create_endpoint: 'on the command line endpoints are in files',
   get_endpoint: 'on the command line endpoints are in files',
@@ -275,6 +306,7 @@ beforeAll(async () => {
   })
   await scene.addUser('ada', 'admin')
   await scene.addUser('bob', 'admin')
+  await joinedNode(scene.storePath, 'gpu-7')
   as = await scene.logIn('ada')
   for (const [name, more] of [
     ['up', {}],

@@ -112,9 +112,26 @@ const specs = {
     require_price: fc.boolean(),
     output_cap: fc.constantFrom('none', 'max_tokens', 'max_completion_tokens'),
     currency: fc.constantFrom('USD', '€', '$', 'yes'),
+    nodes: fc.record({ admission: fc.constantFrom('declared', 'token') }),
   }),
+  node: fc
+    .record({
+      display_name: maybe(anyText),
+      labels: fc.dictionary(label, anyText, { maxKeys: 3 }),
+      engines: maybe(fc.constantFrom(['vllm'], ['a', 'b-1'])),
+    })
+    .map(some),
   endpoint: fc
     .record({
+      nodes: maybe(
+        fc
+          .record({
+            labels: maybe(fc.constant({ pool: 'h100' })),
+            names: fc.constant(['n']),
+            engine: fc.constant('vllm'),
+          })
+          .map(some),
+      ),
       protocol: fc.constantFrom('openai', 'anthropic'),
       display_name: maybe(anyText),
       base_url: fc.constantFrom('https://api.example.com/v1', 'http://10.0.0.7:8000', 'http://[::1]:1/$x'),
@@ -139,11 +156,12 @@ const specs = {
       labels: fc.dictionary(label, anyText, { maxKeys: 3 }),
     })
     // Fields that go with one protocol, or with https.
-    .map(({ paths, tls, ...spec }) =>
+    .map(({ paths, tls, nodes, base_url, max_concurrency, ...spec }) =>
       some({
         ...spec,
+        ...(nodes ? { nodes, max_concurrency_per_node: max_concurrency } : { base_url, max_concurrency }),
         paths: spec.protocol === 'openai' ? paths : undefined,
-        tls: spec.base_url.startsWith('https:') ? tls : undefined,
+        tls: !nodes && base_url.startsWith('https:') ? tls : undefined,
       }),
     ),
   publication: fc
@@ -196,6 +214,7 @@ const isName = (name: string) => !['__proto__', '.', '..'].includes(name)
 const tree: fc.Arbitrary<Resource[]> = fc
   .record({
     settings: maybe(specs.settings),
+    nodes: fc.dictionary(safeName.filter(isName), specs.node, { maxKeys: 2 }),
     endpoints: fc.dictionary(safeName.filter(isName), specs.endpoint, { minKeys: 1, maxKeys: 3 }),
     publications: fc.dictionary(modelName.filter(isName), specs.publication, { maxKeys: 3 }),
     tenants: fc.dictionary(safeName.filter(isName), specs.tenant, { maxKeys: 2 }),
@@ -203,11 +222,12 @@ const tree: fc.Arbitrary<Resource[]> = fc
     weight: fc.constantFrom(0, 1, 7),
     isTenantKey: fc.boolean(),
   })
-  .map(({ settings, endpoints, publications, tenants, keys, weight, isTenantKey }) => {
+  .map(({ settings, nodes, endpoints, publications, tenants, keys, weight, isTenantKey }) => {
     const resources: Resource[] = []
     const add = (kind: Kind, name: string, spec: object) =>
       resources.push({ kind, name, spec: encode(kind, spec as never) })
     if (settings) add('settings', 'settings', settings)
+    for (const [name, spec] of Object.entries(nodes)) add('node', name, spec)
     for (const [name, spec] of Object.entries(endpoints)) add('endpoint', name, spec)
     for (const [name, spec] of Object.entries(publications)) add('publication', name, spec)
     for (const publication of Object.keys(publications)) {

@@ -83,6 +83,8 @@ export function snapshotOf(...keys: readonly KeyEntry[]): Snapshot {
     showEndpoints: true,
     currency: 'USD',
     durability: 'power',
+    nodes: new Map(),
+    nodeAdmission: 'declared',
     logEmbeddings: false,
     logRetentionMs: 1,
     responseRetentionMs: 1,

@@ -17,6 +17,8 @@ export interface WholeGateway {
   readonly serving: Serving
   readonly gatewayUrl: string
   readonly controlUrl: string
+  /** Where nodes dial in. */
+  readonly nodesUrl: string
   readonly store: string
   /** Runs services as `gw` would. */
   inStore<T>(work: (context: Context) => Promise<T>): Promise<T>
@@ -89,6 +91,7 @@ export async function wholeGateway(
       store,
       gateway: loopback,
       control: loopback,
+      nodes: loopback,
       ...(token !== undefined && { metrics: { token, version: '0.0.0' } }),
     },
     {
@@ -103,6 +106,7 @@ export async function wholeGateway(
     serving,
     gatewayUrl: serving.gatewayUrl ?? '',
     controlUrl: serving.controlUrl ?? '',
+    nodesUrl: serving.nodesUrl ?? '',
     store,
     inStore,
     log,

@@ -4,6 +4,7 @@ import { bindingHandlers } from './bindings.ts'
 import { configHandlers } from './config.ts'
 import { endpointHandlers } from './endpoints.ts'
 import { keyHandlers } from './keys.ts'
+import { nodeHandlers } from './nodes.ts'
 import { type LivePorts, operatingHandlers } from './operating.ts'
 import { playgroundHandlers } from './playground.ts'
 import { publicationHandlers } from './publications.ts'
@@ -22,6 +23,7 @@ export function allHandlers(ports: UseCasePorts & LivePorts, sessions: SessionPo
     ...userHandlers,
     ...tokenHandlers,
     ...endpointHandlers(ports),
+    ...nodeHandlers,
     ...publicationHandlers,
     ...bindingHandlers,
     ...tenantHandlers,

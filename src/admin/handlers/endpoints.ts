@@ -1,3 +1,4 @@
+import { addressOf } from '../../schema/node.ts'
 import type { Context } from '../../services/context.ts'
 import {
   createEndpoint,
@@ -41,8 +42,8 @@ export function endpointHandlers({
     async list_endpoints({ query, context }) {
       return { body: await listEndpoints(withEndpoints(context), query) }
     },
-    async create_endpoint({ json: { name: _name, ...sent }, body: { name, base_url: url }, context }) {
-      const made = { name, url, sent }
+    async create_endpoint({ json: { name: _name, ...sent }, body: { name, base_url }, context }) {
+      const made = { name, url: addressOf({ base_url }), sent }
       const canonical = (fields: typeof sent) => canonicalOf('endpoint', fields)
       return versionedReply(await createEndpoint(withEndpoints(context), made, canonical))
     },

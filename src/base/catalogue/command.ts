@@ -262,6 +262,18 @@ export const COMMAND_FAULTS = {
     title: 'The control plane cannot be reached.',
     hint: 'Check --url, which names the control plane, and log in with `gw login`, or put a token into GW_TOKEN.',
   },
+  node_unreachable: {
+    number: 'GW7002',
+    exit: EXIT.unexpected,
+    title: 'The gateway cannot be reached by this node.',
+    hint: 'Check --server: it is the address of `gw serve --node-listen`; with a private authority pass --ca.',
+  },
+  node_rejected: {
+    number: 'GW7003',
+    exit: EXIT.precondition,
+    title: 'The gateway rejects this node.',
+    hint: 'Declare it under `nodes`, or join again with a new token of `gw nodes token NAME`, after `gw node leave`.',
+  },
   unexpected: {
     number: 'GW9001',
     exit: EXIT.unexpected,

@@ -1,11 +1,12 @@
 import { constants } from 'node:fs'
-import { access, stat } from 'node:fs/promises'
+import { access, readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { CommandError, EXIT, type ExitCode } from '../../base/catalogue/command.ts'
 import { GatheredLines } from '../../base/gathered-lines.ts'
 import { isNetwork } from '../../base/ip-address.ts'
 import { createLog, type Log } from '../../base/log.ts'
+import { tlsProblems } from '../../base/tls-material.ts'
 import { parseDurationMs, parseSizeBytes } from '../../base/units.ts'
 import type { ServeOptions } from '../../server/serving.ts'
 import { LedgerThread } from '../../store/ledger/ledger-thread.ts'
@@ -29,6 +30,10 @@ interface Options {
   readonly drain: string
   readonly watch?: true
   readonly maxConnections?: string
+  readonly nodeListen?: string
+  readonly nodeTlsCert?: string
+  readonly nodeTlsKey?: string
+  readonly nodeClientCa?: string
   readonly uploadsFolder?: string
   readonly uploadsMax?: string
   readonly logLevel: (typeof LOG_LEVELS)[number]
@@ -76,6 +81,10 @@ export function serveCommand(bind: BindHandler): Command {
       parseProxies,
     )
     .option('--no-console', 'do not serve the web console')
+    .option('--node-listen <host:port>', 'address where nodes dial in (off by default)')
+    .option('--node-tls-cert <path>', 'PEM of its certificate, with the chain')
+    .option('--node-tls-key <path>', 'PEM of the private key')
+    .option('--node-client-ca <path>', 'PEM of authorities: nodes must show a certificate of theirs')
     .option('--watch', 'apply -c on each save')
     .option('--gateway-only', 'no control plane in this process')
     .option('--control-only', 'no gateway in this process')
@@ -143,6 +152,7 @@ async function serveUntilSignal(
     ...(!options.controlOnly && { gateway: parseListen(options.listen) }),
     ...(!options.gatewayOnly && { control: parseListen(options.controlListen) }),
     ...(!options.console && { noConsole: true }),
+    ...(options.nodeListen !== undefined && { nodes: await nodeListenOf(session, options) }),
     ...(options.controlUrl && { controlUrl: options.controlUrl }),
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     ...(token !== undefined && { metrics: { token, version: gwVersion() } }),
@@ -172,6 +182,7 @@ async function serveUntilSignal(
   })
   reload = () => serving.reload()
   if (serving.gatewayUrl) out.info(`Gateway on ${serving.gatewayUrl}`)
+  if (serving.nodesUrl) out.info(`Nodes dial in at ${serving.nodesUrl}`)
   if (serving.controlUrl) out.info(`Control plane on ${serving.controlUrl}`)
   out.info(`Serving revision ${serving.revision}.`)
   const stopped = new Promise<undefined>(resolve => {
@@ -200,6 +211,37 @@ function followed(session: Session, options: Options): ServeOptions['files'] {
   throw new CommandError('usage', '`gw serve` reads files repeatedly, and stdin can be read only once.', {
     hint: 'Name a file or a directory with -c, or pipe into `gw apply -c -`.',
   })
+}
+
+/** @throws {CommandError} usage */
+async function nodeListenOf(
+  { io }: Session,
+  { nodeListen = '', nodeTlsCert, nodeTlsKey, nodeClientCa, controlOnly }: Options,
+): Promise<NonNullable<ServeOptions['nodes']>> {
+  if (controlOnly) throw new CommandError('usage', '`--node-listen` needs a gateway in this process.')
+  const address = parseListen(nodeListen)
+  const read = async (flag: string, path: string): Promise<string> => {
+    try {
+      return await readFile(resolve(io.cwd, path), 'utf8')
+    } catch (error) {
+      throw new CommandError('usage', `${flag} cannot be read: ${path}.`, { cause: error })
+    }
+  }
+  if ((nodeTlsCert === undefined) !== (nodeTlsKey === undefined))
+    throw new CommandError('usage', '`--node-tls-cert` and `--node-tls-key` belong together.')
+  if (nodeTlsCert === undefined || nodeTlsKey === undefined) {
+    if (nodeClientCa === undefined) return address
+    throw new CommandError('usage', '`--node-client-ca` needs `--node-tls-cert`.')
+  }
+  const pem = {
+    ca: nodeClientCa === undefined ? undefined : await read('--node-client-ca', nodeClientCa),
+    cert: await read('--node-tls-cert', nodeTlsCert),
+    key: await read('--node-tls-key', nodeTlsKey),
+  }
+  const [problem] = tlsProblems(pem)
+  if (problem !== undefined) throw new CommandError('usage', `The certificate for nodes: ${problem}.`)
+  const { cert, key, ca } = pem
+  return { ...address, tls: { cert, key, ...(ca !== undefined && { clientCa: ca }) } }
 }
 
 /** @throws {CommandError} usage */

@@ -46,7 +46,9 @@ function result(row: ProbeRow): string {
     case 'failed':
       return `failed: ${row.diagnosis.fault.replaceAll('_', ' ')}`
     case 'skipped':
-      return row.reason === 'disabled' ? 'skipped: disabled' : 'skipped: skip_probe'
+      return row.reason === 'nodes'
+        ? 'skipped: on nodes, which judge it themselves'
+        : `skipped: ${row.reason}`
   }
 }
 

@@ -65,7 +65,7 @@ function decisionToText(
   }
   if (candidates.length > 0) {
     lines.push(`${glyphs.last}${style.strong('candidates')}`)
-    const nameWidth = Math.max(...candidates.map(({ endpoint }) => endpoint.length))
+    const nameWidth = Math.max(...candidates.map(candidate => titleOf(candidate).length))
     for (const [index, candidate] of candidates.entries()) {
       const branch = index === candidates.length - 1 ? glyphs.last : glyphs.branch
       lines.push(`   ${branch}${candidateToText(candidate, nameWidth, style, glyphs)}`)
@@ -128,8 +128,12 @@ function usageToText({
     .join(', ')
 }
 
+function titleOf({ endpoint, node }: CandidateJson): string {
+  return node === undefined ? endpoint : `${endpoint} on ${node}`
+}
+
 function candidateToText(candidate: CandidateJson, nameWidth: number, style: Style, glyphs: Glyphs): string {
-  const { endpoint, priority, weight, health, obstacle, share, reason } = candidate
+  const { priority, weight, health, obstacle, share, reason } = candidate
   const max = candidate.max_concurrency
   const facts = [
     `tier ${priority}`,
@@ -139,7 +143,7 @@ function candidateToText(candidate: CandidateJson, nameWidth: number, style: Sty
     candidate.cooldown_until !== undefined && `cooldown until ${candidate.cooldown_until}`,
     candidate.next_probe !== undefined && `tried again at ${candidate.next_probe}`,
   ].filter(text => text !== false)
-  const name = endpoint.padEnd(nameWidth)
+  const name = titleOf(candidate).padEnd(nameWidth)
   const details = style.faint(printable(facts.join(', ')))
   if (obstacle !== undefined)
     return `${style.fault(glyphs.fail)} ${name}  ${style.fault(obstacle.replace('_', ' '))}  ${details}`

@@ -67,6 +67,8 @@ const EXAMPLES = {
     body: { model: 'text-embedding', messages: [{ role: 'user', content: 'Hello!' }] },
   },
 
+  create_join_token: { pattern: 'gpu-7', expires_in: '1h' },
+
   validate_config: { yaml: YAML },
   plan_config: { yaml: YAML },
   preview_change: { kind: 'key', name: 'acme-search', patch: { limits: { rpm: 30 } } },

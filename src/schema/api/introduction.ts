@@ -44,6 +44,7 @@ export const TITLES: Readonly<Record<Tag, string>> = {
   users: 'Users',
   tokens: 'Tokens',
   endpoints: 'Endpoints',
+  nodes: 'Nodes',
   publications: 'Publications',
   bindings: 'Bindings',
   tenants: 'Tenants',
@@ -61,7 +62,7 @@ export const TITLES: Readonly<Record<Tag, string>> = {
 /** Groups of tags (https://redocly.com/docs/realm/author/reference/openapi-extensions/x-tag-groups). */
 export const GROUPS: readonly { readonly name: string; readonly tags: readonly Tag[] }[] = [
   { name: 'Access', tags: ['session', 'users', 'tokens', 'audit'] },
-  { name: 'Models', tags: ['endpoints', 'publications', 'bindings', 'config'] },
+  { name: 'Models', tags: ['endpoints', 'nodes', 'publications', 'bindings', 'config'] },
   { name: 'Customers', tags: ['tenants', 'keys', 'wallet'] },
   { name: 'Operations', tags: ['usage', 'call-logs', 'status', 'why', 'maintenance'] },
 ]

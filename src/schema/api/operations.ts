@@ -2,6 +2,7 @@ import { bindingOperations } from './bindings.ts'
 import { configOperations } from './config.ts'
 import { endpointOperations } from './endpoints.ts'
 import { keyOperations } from './keys.ts'
+import { nodeOperations } from './nodes.ts'
 import { auditOperations, maintenanceOperations, statusOperations } from './operating.ts'
 import { playgroundOperations } from './playground.ts'
 import { publicationOperations } from './publications.ts'
@@ -26,6 +27,7 @@ export const OPERATIONS = {
   ...userOperations,
   ...tokenOperations,
   ...endpointOperations,
+  ...nodeOperations,
   ...publicationOperations,
   ...bindingOperations,
   ...tenantOperations,

@@ -45,6 +45,15 @@ export const PERMISSIONS = {
   probe_candidate: ADMIN,
   probe_endpoint: ADMIN,
 
+  list_nodes: ADMIN,
+  get_node: ADMIN,
+  drain_node: ADMIN,
+  uncordon_node: ADMIN,
+  revoke_node: ADMIN,
+  list_join_tokens: ADMIN,
+  create_join_token: ADMIN,
+  revoke_join_token: ADMIN,
+
   list_models: ALL_ROLES,
   list_publications: ADMIN,
   create_publication: ADMIN,

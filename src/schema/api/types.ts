@@ -7,6 +7,7 @@ export const TAGS = {
   users: 'Users of the control plane.',
   tokens: 'Personal access tokens, for scripts and CI.',
   endpoints: 'Upstreams: model servers, or accounts at a vendor.',
+  nodes: 'Machines that dial in and serve models.',
   publications: 'Public model names.',
   bindings: 'Connections of publications with endpoints.',
   tenants: 'Customers or teams.',

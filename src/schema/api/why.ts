@@ -14,6 +14,7 @@ const CHECKS = [
   'listing',
   'models',
   'protocol',
+  'nodes',
   'endpoints',
   'price',
   'ledger',
@@ -79,14 +80,26 @@ const step = z
 const candidate = z
   .strictObject({
     endpoint: z.string(),
+    node: z.string().optional().describe('The node, of an endpoint on nodes.'),
     served_model: z.string().describe('The model name at the upstream.'),
     priority: z.int(),
-    weight: z.int(),
+    weight: z.number().describe('Nodes of an endpoint share its weight.'),
     health: z.enum(['unknown', 'healthy', 'unhealthy']),
     health_since: time.optional(),
     reason: z.string().optional().describe('The reason, if it is unhealthy.'),
     obstacle: z
-      .enum(['disabled', 'unhealthy', 'cooling_down', 'full', 'unweighted'])
+      .enum([
+        'disabled',
+        'unhealthy',
+        'cooling_down',
+        'full',
+        'unweighted',
+        'no_node',
+        'silent',
+        'draining',
+        'engine_down',
+        'busy',
+      ])
       .optional()
       .describe('Why the endpoint gets no calls now; absent if it is usable.'),
     in_flight: z.int().describe('Requests in flight.'),

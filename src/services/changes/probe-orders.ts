@@ -7,6 +7,7 @@ import type { Plan, ProbeOrder } from './types.ts'
 /** The fields that decide what is sent to an upstream, and to which address; timeouts or labels do not matter. */
 export const PROBED_FIELDS = [
   'base_url',
+  'nodes',
   'served_model',
   'protocol',
   'auth',
@@ -63,9 +64,10 @@ export function probedModels(endpoint: Resource, resources: readonly Resource[])
   return names.length > 0 ? [...new Set(names)] : [own]
 }
 
-/** Why an endpoint is not probed, if so. */
-export function skipReason({ spec }: Resource): 'disabled' | 'skip_probe' | undefined {
+/** Why an endpoint is not probed, if so. Its nodes are connected to a gateway, not to this process. */
+export function skipReason({ spec }: Resource): 'disabled' | 'skip_probe' | 'nodes' | undefined {
   if (spec['enabled'] === false) return 'disabled'
+  if (spec['nodes'] !== undefined) return 'nodes'
   return spec['skip_probe'] === true ? 'skip_probe' : undefined
 }
 

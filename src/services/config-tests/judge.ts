@@ -91,7 +91,8 @@ function judgeRoute(test: ConfigTest, wanted: readonly string[], view: View, kno
     if (!rejected.ok) return rejected
   }
   const publication = view.snapshot.publications.get(callOptions.model)
-  const bound = publication ? targetsAt(publication, callOptions.path ?? pathOf(publication)) : []
+  const path = callOptions.path ?? (publication && pathOf(publication))
+  const bound = publication && path ? view.nodes.expand(targetsAt(publication, path)) : []
   const usable = inspect(bound, view).filter(({ obstacle }) => !obstacle)
   const tiers = new Map<number, string[]>()
   for (const { target } of usable) {

@@ -17,7 +17,8 @@ import type { FixedCheck, LimitCheck } from '../../schema/api/why.ts'
 import { INFERENCE_PATHS, type InferencePath } from '../../schema/paths.ts'
 import { priceAt } from '../../snapshot/price-at.ts'
 import { servedPaths, targetsAt } from '../../snapshot/served-paths.ts'
-import type { KeyEntry, PublicationEntry, Snapshot } from '../../snapshot/types.ts'
+import type { KeyEntry, PublicationEntry, Snapshot, Target } from '../../snapshot/types.ts'
+import type { NodeTargets } from '../../upstream/nodes.ts'
 import { boundTo, type Candidate, inspect, noEndpointError } from '../../upstream/routing/candidates.ts'
 import type { HealthRegistry } from '../../upstream/routing/health-registry.ts'
 
@@ -27,6 +28,7 @@ export interface View {
   readonly limiter: Pick<Limiter, 'inspect'>
   readonly health: HealthRegistry
   readonly clock: Clock
+  readonly nodes: NodeTargets
   /** False: bills cannot be written. */
   readonly ledgerHealthy: boolean
 }
@@ -99,8 +101,9 @@ export function decide(caller: Caller, callOptions: CallOptions, view: View): De
   run.run('ban', key && (() => checkBan(key, publication, callOptions.model)))
   run.run('listing', () => void checkListed(publication, callOptions.model))
   run.run('models', key && (() => checkModels(key, callOptions.model)))
-  const bound = publication ? targetsAt(publication, path) : []
-  run.run('protocol', publication && (() => void boundTo(publication, path)))
+  const bound = publication ? view.nodes.expand(targetsAt(publication, path)) : []
+  run.run('protocol', publication && (() => void boundTo(publication, path, view.nodes)))
+  if (bound.some(({ endpoint }) => endpoint.nodes)) run.run('nodes', () => checkNodes(bound, view))
   const candidates = inspect(bound, view)
   const usable = candidates.some(({ obstacle }) => obstacle === undefined)
   const unusable = () => {
@@ -133,6 +136,12 @@ export function decide(caller: Caller, callOptions: CallOptions, view: View): De
     ...(estimated && { estimate: estimated }),
     candidates,
   }
+}
+
+/** Rejects only a model that is on nodes alone, none of which is connected: other endpoints may serve it. */
+function checkNodes(bound: readonly Target[], view: View): void {
+  if (bound.every(({ endpoint }) => endpoint.nodes && endpoint.node === undefined))
+    throw noEndpointError(bound, view)
 }
 
 /** The first path at which a model is served; the first of all if it is served nowhere. */

@@ -8,9 +8,12 @@ import { Limiter } from '../../limits/limiter.ts'
 import type { ServedState } from '../../schema/state.ts'
 import { type Compiled, compiling, describe } from '../../snapshot/compile.ts'
 import type { Snapshot } from '../../snapshot/types.ts'
+import { declaredNodes, type NodeDirectory, NodeTargets, usesNodes } from '../../upstream/nodes.ts'
 import { HealthRegistry } from '../../upstream/routing/health-registry.ts'
 import type { DeclaredState, WhyContext } from './context.ts'
 import type { View } from './decide.ts'
+
+const NODES = 'Nodes: each declared node is assumed to be connected, with every engine.'
 
 /** Larger than the cost of any call. */
 const AMPLE_NANO = 2n ** 62n
@@ -38,7 +41,7 @@ export async function contextOfFiles(
   }
   return {
     source: 'files',
-    unknown: UNKNOWN,
+    unknown: usesNodes(snapshot) ? [...UNKNOWN, NODES] : UNKNOWN,
     view: freshView(snapshot, ports.clock),
     manualMaintenance: false,
     async one(kind, name) {
@@ -79,7 +82,11 @@ export async function compiledFiles(
 }
 
 /** A view without usage and without endpoint state. */
-export function freshView(snapshot: Snapshot, clock: Clock): View {
+export function freshView(
+  snapshot: Snapshot,
+  clock: Clock,
+  nodes: NodeDirectory = declaredNodes(snapshot),
+): View {
   const limiter = new Limiter(clock)
   const query = limiter.balanceQuery(snapshot)
   query.answerSums(query.queries.map(({ key }) => ({ key, totalTokens: 0, totalNano: 0n, windowNano: 0n })))
@@ -91,6 +98,7 @@ export function freshView(snapshot: Snapshot, clock: Clock): View {
     snapshot,
     health,
     clock,
+    nodes: new NodeTargets(nodes),
     ledgerHealthy: true,
     limiter: {
       // The assumed balance is not shown as a real one.

@@ -11,6 +11,7 @@ import { decoding } from '../../snapshot/decoding.ts'
 import type { Snapshot } from '../../snapshot/types.ts'
 import type { Accounting } from '../../store/ledger/types.ts'
 import type { Live, Store, StoredResource } from '../../store/types.ts'
+import { declaredNodes, NodeTargets, usesNodes } from '../../upstream/nodes.ts'
 import { HealthRegistry } from '../../upstream/routing/health-registry.ts'
 import type { DeclaredState, WhyContext } from './context.ts'
 import type { View } from './decide.ts'
@@ -19,6 +20,7 @@ const UNKNOWN = [
   'Rates and the holds of requests in flight: only the gateway counts them; assumed to be zero.',
   'Endpoint health: only the gateway knows it; each endpoint is assumed to be usable.',
 ]
+const NODES = 'Nodes: only the gateway knows who is connected; each declared node is assumed to be.'
 const REFERRED =
   'Secrets behind references: only the gateway reads them, so a key is not found by such a secret.'
 
@@ -66,8 +68,15 @@ export async function contextOfState(
   return {
     source: 'store',
     revision: state.revision,
-    unknown: refers ? [...UNKNOWN, REFERRED] : UNKNOWN,
-    view: { snapshot, limiter, health, clock, ledgerHealthy: true },
+    unknown: [...UNKNOWN, ...(refers ? [REFERRED] : []), ...(usesNodes(snapshot) ? [NODES] : [])],
+    view: {
+      snapshot,
+      limiter,
+      health,
+      clock,
+      nodes: new NodeTargets(declaredNodes(snapshot)),
+      ledgerHealthy: true,
+    },
     manualMaintenance: state.maintenance !== undefined,
     ...resourcesOf(store),
   }

@@ -32,6 +32,7 @@ const HINTS: Readonly<Record<FixedCheck, Hint>> = {
   listing: hintOfListing,
   models: hintOfModels,
   protocol: hintOfProtocol,
+  nodes: hintOfNodes,
   endpoints: hintOfEndpoints,
   price: ({ decision, lookup }) => {
     const { model } = decision.callOptions
@@ -134,6 +135,11 @@ function hintOfProtocol({ decision: { publication, path, callOptions }, lookup }
   return paths.length > 0 ? `Call ${paths.join(' or ')}, or ${serve}.` : sentence(serve)
 }
 
+function hintOfNodes({ decision: { candidates }, lookup }: Situation): string {
+  const [name = ''] = candidates.flatMap(({ target }) => (target.endpoint.nodes ? target.endpoint.name : []))
+  return `Join a node that has the labels and the engine of endpoints.${name}${placeOf('endpoint', name, lookup)}; \`gw nodes list\` shows who is connected.`
+}
+
 function hintOfEndpoints({ decision: { candidates, callOptions }, lookup }: Situation): string {
   const parts = candidates.map(({ target, obstacle, health }) => {
     const { name } = target.endpoint
@@ -145,6 +151,13 @@ function hintOfEndpoints({ decision: { candidates, callOptions }, lookup }: Situ
       return `raise \`max_concurrency\` of endpoints.${name}${place}, or wait for a request to end`
     if (obstacle === 'cooling_down')
       return `wait until ${timeOf(health.cooldownUntilMs)}, as ${name} asked for`
+    const { node } = target.endpoint
+    if (obstacle === 'no_node') return `join a node that fits endpoints.${name}${place}`
+    if (obstacle === 'draining')
+      return `wait until ${node} has restarted, or run \`gw nodes uncordon ${node}\``
+    if (obstacle === 'engine_down') return `start the engine of ${name} on ${node}`
+    if (obstacle === 'silent') return `look at the network of ${node}: nothing is received from it`
+    if (obstacle === 'busy') return `wait, or add nodes: requests queue on ${node}`
     return `run \`gw probe ${name}\` to see why it fails`
   })
   return sentence([...new Set(parts)].join('; '))

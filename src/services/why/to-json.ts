@@ -52,6 +52,12 @@ const DETAILS: Readonly<Record<FixedCheck, Detail>> = {
     return `${byKey}, tenant ${tenant.name} by ${patternsFor(model, 'tenant', tenant.name, 'models', lookup)}`
   },
   protocol: ({ path, candidates }) => `${path.path}: ${candidates.length} bound that serve it`,
+  nodes: ({ candidates }) => {
+    const nodes = candidates.flatMap(({ target }) => target.endpoint.node ?? [])
+    return nodes.length === 0
+      ? 'no node that fits is connected'
+      : `connected: ${[...new Set(nodes)].toSorted().join(', ')}`
+  },
   endpoints: ({ candidates }) => {
     const usable = candidates.filter(({ obstacle }) => obstacle === undefined).length
     return `${usable} of ${candidates.length} usable`
@@ -136,8 +142,10 @@ function usageToJson({
 
 function candidateToJson({ target, health, obstacle, share }: Candidate): CandidateJson {
   const { endpoint, servedModel, priority, weight } = target
+  const limit = endpoint.nodes?.maxConcurrency ?? endpoint.maxConcurrency
   return {
     endpoint: endpoint.name,
+    ...(endpoint.node !== undefined && { node: endpoint.node }),
     served_model: servedModel,
     priority,
     weight,
@@ -146,7 +154,7 @@ function candidateToJson({ target, health, obstacle, share }: Candidate): Candid
     ...(health.reason !== undefined && { reason: health.reason }),
     ...(obstacle && { obstacle }),
     in_flight: health.inFlight,
-    ...(Number.isFinite(endpoint.maxConcurrency) && { max_concurrency: endpoint.maxConcurrency }),
+    ...(Number.isFinite(limit) && { max_concurrency: limit }),
     ...(health.cooldownUntilMs !== undefined && { cooldown_until: iso(health.cooldownUntilMs) }),
     ...(health.nextProbeMs !== undefined && { next_probe: iso(health.nextProbeMs) }),
     share,

@@ -6,6 +6,7 @@ import { journal } from './0004-journal.ts'
 import { compactLedger } from './0005-compact-ledger.ts'
 import { shares } from './0006-shares.ts'
 import { archives } from './0007-archives.ts'
+import { nodes } from './0008-nodes.ts'
 import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
@@ -19,4 +20,5 @@ export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0005-compact-ledger': compactLedger,
   '0006-shares': shares,
   '0007-archives': archives,
+  '0008-nodes': nodes,
 }

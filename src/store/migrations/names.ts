@@ -10,6 +10,7 @@ export const MIGRATION_NAMES = [
   '0005-compact-ledger',
   '0006-shares',
   '0007-archives',
+  '0008-nodes',
 ] as const
 
 /** The first migration of the development versions before the baseline: their databases are not converted. */

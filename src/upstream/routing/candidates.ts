@@ -2,8 +2,9 @@ import { GwError } from '../../base/catalogue/wire.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { InferencePath } from '../../schema/paths.ts'
 import { servedPaths, targetsAt } from '../../snapshot/served-paths.ts'
-import type { PublicationEntry, Target } from '../../snapshot/types.ts'
+import type { EndpointEntry, PublicationEntry, Target } from '../../snapshot/types.ts'
 import type { UpstreamFailure } from '../classify.ts'
+import type { NodeDirectory, NodeObstacle, NodeTargets } from '../nodes.ts'
 import type { EndpointHealth, Obstacle } from './endpoint-state.ts'
 import type { HealthRegistry } from './health-registry.ts'
 
@@ -12,32 +13,62 @@ const FULL_RETRY_AFTER_MS = 1_000
 interface CandidatePorts {
   readonly health: HealthRegistry
   readonly clock: Clock
+  readonly nodes: NodeTargets
 }
 
-/** The endpoints that serve a path, by tier. @throws {GwError} wrong_protocol if the publication has none */
-export function boundTo(publication: PublicationEntry, path: InferencePath): readonly Target[] {
+/**
+ * The endpoints that serve a path, by tier; those on nodes once for each connected node.
+ *
+ * @throws {GwError} wrong_protocol if the publication has none
+ */
+export function boundTo(
+  publication: PublicationEntry,
+  path: InferencePath,
+  nodes: NodeTargets,
+): readonly Target[] {
   const bound = targetsAt(publication, path)
   if (bound.length === 0) throw wrongPath(publication, path)
-  return bound
+  return nodes.expand(bound)
 }
 
 /** Why a target is currently unusable; `unweighted`: its binding takes no new traffic. Undefined: it is usable. */
 export function obstacleOf(
   target: Target,
-  { health, clock }: CandidatePorts,
+  { health, clock, nodes }: CandidatePorts,
   isLastResort = false,
 ): Obstacle | 'unweighted' | undefined {
   if (target.weight === 0) return 'unweighted'
-  return health.of(target.endpoint).obstacle(target.endpoint, clock.monotonicMs(), isLastResort)
+  const { endpoint } = target
+  const ofNode = endpoint.enabled && endpoint.nodes && nodeObstacle(endpoint, nodes.nodes)
+  // A busy engine is slow, not unusable.
+  if (ofNode && !(isLastResort && ofNode === 'busy')) return ofNode
+  return health.of(endpoint).obstacle(endpoint, clock.monotonicMs(), isLastResort)
+}
+
+function nodeObstacle(
+  { node, nodes: choice }: EndpointEntry,
+  nodes: NodeDirectory,
+): NodeObstacle | undefined {
+  return node === undefined || !choice ? 'no_node' : nodes.obstacle(node, choice.engine)
 }
 
 /** The target with fewer requests in flight for its weight; of equals the first. */
-export function leastLoaded(one: Target, other: Target, health: HealthRegistry): Target {
-  return loadOf(other, health) < loadOf(one, health) ? other : one
+export function leastLoaded(
+  one: Target,
+  other: Target,
+  ports: Pick<CandidatePorts, 'health' | 'nodes'>,
+): Target {
+  return loadOf(other, ports) < loadOf(one, ports) ? other : one
 }
 
-function loadOf({ endpoint, weight }: Target, health: HealthRegistry): number {
-  return health.of(endpoint).inFlight / weight
+/** Requests that wait in an engine may come from other gateways. */
+function loadOf(
+  { endpoint, weight }: Target,
+  { health, nodes }: Pick<CandidatePorts, 'health' | 'nodes'>,
+): number {
+  const { node, nodes: choice } = endpoint
+  const waiting = node !== undefined && choice ? nodes.nodes.waiting(node, choice.engine) : 0
+  return (health.of(endpoint).inFlight + waiting) / weight
 }
 
 /** An endpoint of a publication in its current state. */
@@ -63,39 +94,40 @@ export function inspect(bound: readonly Target[], ports: CandidatePorts): readon
     target,
     health: ports.health.of(target.endpoint).report(),
     ...(obstacle && { obstacle }),
-    share: tier.includes(target) ? shareOf(target, tier, ports.health) : 0,
+    share: tier.includes(target) ? shareOf(target, tier, ports) : 0,
   }))
 }
 
 /** `Route` draws two targets by weight, possibly the same twice: sums the probability of the pairs that `target` wins. */
-function shareOf(target: Target, tier: readonly Target[], health: HealthRegistry): number {
+function shareOf(target: Target, tier: readonly Target[], ports: CandidatePorts): number {
   const sum = tier.reduce((weights, { weight }) => weights + weight, 0)
   let pairs = 0
   for (const one of tier) {
     for (const other of tier) {
-      if (leastLoaded(one, other, health) === target) pairs += one.weight * other.weight
+      if (leastLoaded(one, other, ports) === target) pairs += one.weight * other.weight
     }
   }
   return pairs / (sum * sum)
 }
 
 /** The error when no endpoint is usable: cooling down, full, or unhealthy. */
-export function noEndpointError(bound: readonly Target[], { health, clock }: CandidatePorts): GwError {
+export function noEndpointError(bound: readonly Target[], ports: CandidatePorts): GwError {
+  const { health, clock } = ports
   const nowMs = clock.monotonicMs()
   const weighted = bound.filter(({ weight }) => weight > 0)
   const obstacles: { readonly name: string; readonly obstacle: Obstacle }[] = []
   let soonest: { failure: UpstreamFailure; forMs: number } | undefined
   for (const target of weighted) {
     const state = health.of(target.endpoint)
-    const obstacle = state.obstacle(target.endpoint, nowMs, true)
-    if (obstacle) obstacles.push({ name: target.endpoint.name, obstacle })
+    const obstacle = obstacleOf(target, ports, true)
+    if (obstacle && obstacle !== 'unweighted') obstacles.push({ name: nameOf(target.endpoint), obstacle })
     const cooldown = obstacle === 'cooling_down' ? state.cooldown(nowMs) : undefined
     if (cooldown && (!soonest || cooldown.forMs < soonest.forMs)) soonest = cooldown
   }
   const reason =
     weighted.length === 0
       ? 'no binding has a weight'
-      : obstacles.map(({ name, obstacle }) => `${name} is ${obstacle.replace('_', ' ')}`).join(', ')
+      : obstacles.map(({ name, obstacle }) => `${name} ${STATES[obstacle] ?? `is ${obstacle}`}`).join(', ')
   if (soonest) {
     const { failure, forMs } = soonest
     return new GwError(failure.code, failure.message, { reason, retryAfterMs: forMs })
@@ -106,6 +138,16 @@ export function noEndpointError(bound: readonly Target[], { health, clock }: Can
     reason,
     retryAfterMs: FULL_RETRY_AFTER_MS,
   })
+}
+
+const STATES: Partial<Record<Obstacle, string>> = {
+  cooling_down: 'is cooling down',
+  no_node: 'has no connected node',
+  engine_down: 'does not answer on its node',
+}
+
+function nameOf({ name, node }: EndpointEntry): string {
+  return node === undefined ? name : `${name} on ${node}`
 }
 
 function wrongPath(publication: PublicationEntry, path: InferencePath): GwError {

@@ -1,10 +1,13 @@
 import type { Clock } from '../../base/clock.ts'
 import type { EndpointEntry, HealthSettings } from '../../snapshot/types.ts'
 import { UpstreamFailure } from '../classify.ts'
+import type { NodeObstacle } from '../nodes.ts'
 
 /** The runtime state of an endpoint (spec/resources.md §2); never in YAML, and kept across reloads. */
 export interface EndpointHealth {
   readonly endpoint: string
+  /** The node, of an endpoint on nodes. */
+  readonly node?: string
   readonly state: 'unknown' | 'healthy' | 'unhealthy'
   /** Wall clock. */
   readonly sinceMs: number
@@ -19,7 +22,7 @@ export interface EndpointHealth {
 }
 
 /** Why an endpoint is currently skipped. */
-export type Obstacle = 'disabled' | 'unhealthy' | 'cooling_down' | 'full'
+export type Obstacle = 'disabled' | 'unhealthy' | 'cooling_down' | 'full' | NodeObstacle
 
 /** The facts of a failure that its endpoint's health depends on; {@link UpstreamFailure} has them. */
 export interface FailureInfo {
@@ -111,7 +114,8 @@ export class EndpointState {
     const isSkipped = this.#state === 'unhealthy' && nowMs < this.#halfOpenFromMs
     if (isSkipped && (this.#isOut || !isLastResort)) return 'unhealthy'
     if (nowMs < this.#cooldownUntilMs) return 'cooling_down'
-    return this.inFlight >= endpoint.maxConcurrency ? 'full' : undefined
+    const limit = endpoint.node === undefined ? endpoint.maxConcurrency : endpoint.nodes?.maxConcurrency
+    return limit !== undefined && this.inFlight >= limit ? 'full' : undefined
   }
 
   /** A request was assigned to the endpoint. */
@@ -194,6 +198,7 @@ export class EndpointState {
     const isCoolingDown = this.#cooldownUntilMs > clock.monotonicMs()
     return {
       endpoint: this.endpoint.name,
+      ...(this.endpoint.node !== undefined && { node: this.endpoint.node }),
       state: this.#state,
       sinceMs: this.#sinceMs,
       ...(this.#reason !== undefined && { reason: this.#reason }),

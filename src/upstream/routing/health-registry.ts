@@ -9,6 +9,7 @@ import type {
   Snapshot,
   Target,
 } from '../../snapshot/types.ts'
+import { NO_NODES, NodeTargets } from '../nodes.ts'
 import { type EndpointHealth, EndpointState } from './endpoint-state.ts'
 
 const DEFAULTS: HealthSettings = { unhealthyAfter: 3, probeMinMs: 5_000, probeMaxMs: 120_000 }
@@ -42,25 +43,36 @@ export class HealthRegistry {
 
   /** The state of an endpoint of the current snapshot, or of the snapshot of an older request. */
   of(endpoint: EndpointEntry): EndpointState {
-    const known = this.#states.get(endpoint.name)
+    const key = stateKey(endpoint)
+    const known = this.#states.get(key)
     if (known) return known
     const state = new EndpointState(endpoint, {
       clock: this.#clock,
       settings: () => this.#settings,
-      onTurn: turned => this.onTurn(turned),
+      // A discarded state, of a request that began earlier, is not probed.
+      onTurn: turned => {
+        if (this.#states.get(key) === turned) this.onTurn(turned)
+      },
     })
-    this.#states.set(endpoint.name, state)
+    this.#states.set(key, state)
     return state
+  }
+
+  /** Discards the states of a node that is gone: it begins anew when it is back. @returns them. */
+  forgetNode(node: string): readonly EndpointState[] {
+    const forgotten = [...this.#states].filter(([, { endpoint }]) => endpoint.node === node)
+    for (const [key] of forgotten) this.#states.delete(key)
+    return forgotten.map(([, state]) => state)
   }
 
   /** @returns the discarded states: their endpoints were removed or changed. */
   adopt(snapshot: Snapshot): readonly EndpointState[] {
     this.#settings = snapshot.health
     const forgotten: EndpointState[] = []
-    for (const state of this.#states.values()) {
+    for (const [key, state] of this.#states) {
       const now = snapshot.endpoints.get(state.endpoint.name)
       if (now && isSameUpstream(now, state.endpoint)) continue
-      this.#states.delete(state.endpoint.name)
+      this.#states.delete(key)
       forgotten.push(state)
     }
     for (const endpoint of snapshot.endpoints.values()) this.of(endpoint)
@@ -69,16 +81,52 @@ export class HealthRegistry {
 
   counts(): EndpointCounts {
     const counts = { healthy: 0, unhealthy: 0, unknown: 0 }
-    for (const state of this.#states.values()) if (state.endpoint.enabled) counts[state.state]++
+    const enabled = [...this.#states.values()].filter(({ endpoint }) => endpoint.enabled && !endpoint.nodes)
+    for (const { state } of enabled) counts[state]++
+    const onNodes = this.report().filter(({ endpoint }) => {
+      const base = this.#states.get(endpoint)?.endpoint
+      return base?.nodes && base.enabled
+    })
+    for (const { state } of onNodes) counts[state]++
     return counts
   }
 
-  /** The health of every endpoint, sorted by name. */
+  /** The health of every endpoint, sorted by name. Of one on nodes, that of its best node. */
   report(): readonly EndpointHealth[] {
-    return [...this.#states.values()]
-      .map(state => state.report())
-      .sort((a, b) => (a.endpoint < b.endpoint ? -1 : 1))
+    const byName = new Map<string, EndpointHealth>()
+    for (const state of this.#states.values()) {
+      const { endpoint } = state
+      const other = byName.get(endpoint.name)
+      const own = state.report()
+      if (!endpoint.nodes) byName.set(endpoint.name, own)
+      else if (!other) byName.set(endpoint.name, withoutNode(own))
+      else byName.set(endpoint.name, better(other, own))
+    }
+    return [...byName.values()].sort((a, b) => (a.endpoint < b.endpoint ? -1 : 1))
   }
+
+  /** The health of every endpoint on each of its nodes. */
+  reportNodes(): readonly EndpointHealth[] {
+    return [...this.#states.values()]
+      .filter(({ endpoint }) => endpoint.node !== undefined)
+      .map(state => state.report())
+  }
+}
+
+function withoutNode({ node: _node, ...health }: EndpointHealth): EndpointHealth {
+  return health
+}
+
+const RANK = { healthy: 0, unhealthy: 1, unknown: 2 } as const
+
+function better(one: EndpointHealth, other: EndpointHealth): EndpointHealth {
+  const best = RANK[other.state] < RANK[one.state] ? other : one
+  return { ...withoutNode(best), inFlight: one.inFlight + other.inFlight }
+}
+
+/** Names contain no spaces. */
+function stateKey({ name, node }: EndpointEntry): string {
+  return node === undefined ? name : `${name} ${node}`
 }
 
 /** Whether two entries send equal requests to the same upstream, so that the health of one is valid for the other. */
@@ -91,9 +139,15 @@ function isSameUpstream(a: EndpointEntry, b: EndpointEntry): boolean {
     a.enabled === b.enabled &&
     a.proxy === b.proxy &&
     a.tls?.id === b.tls?.id &&
+    isSameChoice(a.nodes, b.nodes) &&
     a.headers.length === b.headers.length &&
     a.headers.every((text, index) => text === b.headers[index])
   )
+}
+
+/** Nodes that no longer fit have no entries any more: only the engine matters. */
+function isSameChoice(a: EndpointEntry['nodes'], b: EndpointEntry['nodes']): boolean {
+  return a?.engine === b?.engine
 }
 
 /** Limit of named models; the others are counted. */
@@ -103,12 +157,19 @@ const MAX_NAMED = 10
  * The listed models whose endpoints are all unhealthy, each as `code: sentence`. A model that is available on one
  * protocol only is listed with the other, and one that is available on other paths with the path.
  */
-export function unserved(snapshot: Snapshot, health: HealthRegistry): readonly string[] {
-  if (!health.report().some(({ state }) => state === 'unhealthy')) return []
+export function unserved(
+  snapshot: Snapshot,
+  health: HealthRegistry,
+  nodes: NodeTargets = new NodeTargets(NO_NODES),
+): readonly string[] {
+  const mayBeDead =
+    health.report().some(({ state }) => state === 'unhealthy') ||
+    [...snapshot.endpoints.values()].some(endpoint => endpoint.nodes)
+  if (!mayBeDead) return []
   const dead = [...snapshot.publications.values()]
     .filter(({ status }) => status === 'listed')
     .flatMap(publication =>
-      deadAt(publication, health).map(place =>
+      deadAt(publication, health, nodes).map(place =>
         healthReason('no_healthy_endpoint', `no endpoint of ${publication.name} (${place}) is healthy`),
       ),
     )
@@ -119,15 +180,24 @@ export function unserved(snapshot: Snapshot, health: HealthRegistry): readonly s
 }
 
 /** The protocols without a healthy endpoint, and such paths of the other protocols. */
-function deadAt({ targets, restricted }: PublicationEntry, health: HealthRegistry): readonly string[] {
-  const protocols = PROTOCOLS.filter(protocol => isDead(targets[protocol], health))
+function deadAt(
+  { targets, restricted }: PublicationEntry,
+  health: HealthRegistry,
+  nodes: NodeTargets,
+): readonly string[] {
+  const isDead = (bound: readonly Target[]) => noneIsHealthy(nodes.expand(bound), health)
+  const protocols = PROTOCOLS.filter(protocol => isDead(targets[protocol]))
   const paths = [...(restricted ?? [])].filter(
-    ([path, serving]) => !protocols.includes(protocolOfPath(path)) && isDead(serving, health),
+    ([path, serving]) => !protocols.includes(protocolOfPath(path)) && isDead(serving),
   )
   return [...protocols, ...paths.map(([path]) => path)]
 }
 
-function isDead(targets: readonly Target[], health: HealthRegistry): boolean {
+function noneIsHealthy(targets: readonly Target[], health: HealthRegistry): boolean {
   const candidates = targets.filter(({ weight, endpoint }) => weight > 0 && endpoint.enabled)
-  return candidates.length > 0 && candidates.every(({ endpoint }) => !health.of(endpoint).healthy)
+  const hasNode = ({ nodes, node }: EndpointEntry) => !nodes || node !== undefined
+  return (
+    candidates.length > 0 &&
+    candidates.every(({ endpoint }) => !hasNode(endpoint) || !health.of(endpoint).healthy)
+  )
 }

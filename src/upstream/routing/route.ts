@@ -5,6 +5,7 @@ import type { InferencePath } from '../../schema/paths.ts'
 import type { PublicationEntry, Target } from '../../snapshot/types.ts'
 import { findsKept, type Keeper } from '../../snapshot/upstream-account.ts'
 import type { UpstreamFailure } from '../classify.ts'
+import type { NodeTargets } from '../nodes.ts'
 import { boundTo, leastLoaded, noEndpointError, obstacleOf } from './candidates.ts'
 import type { EndpointState, FailureInfo } from './endpoint-state.ts'
 import type { HealthRegistry } from './health-registry.ts'
@@ -16,6 +17,7 @@ export interface RoutePorts {
   readonly budget: RetryBudget
   readonly random: Random
   readonly clock: Clock
+  readonly nodes: NodeTargets
 }
 
 /**
@@ -52,7 +54,7 @@ export class Route {
     source: string,
     keeper?: Keeper,
   ) {
-    const bound = boundTo(publication, path)
+    const bound = boundTo(publication, path, ports.nodes)
     this.#bound = keeper ? keeping(bound, keeper) : bound
     this.#ports = ports
     this.#source = source
@@ -141,7 +143,7 @@ export class Route {
     const sum = tier.reduce((weights, { weight }) => weights + weight, 0)
     const one = pickWeighted(tier, sum * this.#ports.random.fraction()) ?? first
     const other = pickWeighted(tier, sum * this.#ports.random.fraction()) ?? first
-    return leastLoaded(one, other, this.#ports.health)
+    return leastLoaded(one, other, this.#ports)
   }
 
   #isUsable(target: Target, isLastResort = false): boolean {

@@ -161,7 +161,8 @@ function yamlOf({ maintenance, endpoints, publications, tenant, keys }: Config):
 /** What the gateway's own parts would say now. */
 function viewOf(gateway: TestGateway, clock: View['clock']): View {
   const { limiter, upstreams } = gateway
-  return { snapshot: gateway.snapshot(), limiter, health: upstreams.health, clock, ledgerHealthy: true }
+  const { health, routing } = upstreams
+  return { snapshot: gateway.snapshot(), limiter, health, clock, nodes: routing.nodes, ledgerHealthy: true }
 }
 
 describe('gw why', () => {

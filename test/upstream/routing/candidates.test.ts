@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { NO_NODES, NodeTargets } from '../../../src/upstream/nodes.ts'
 import { inspect } from '../../../src/upstream/routing/candidates.ts'
 import { HealthRegistry } from '../../../src/upstream/routing/health-registry.ts'
 import { RetryBudget, Route } from '../../../src/upstream/routing/route.ts'
@@ -98,5 +99,9 @@ async function scene(
     if (!endpoint) throw new Error(`no endpoint ${name}`)
     return health.of(endpoint)
   }
-  return { publication, stateOf, ports: { health, clock, budget: new RetryBudget(clock) } }
+  return {
+    publication,
+    stateOf,
+    ports: { health, clock, nodes: new NodeTargets(NO_NODES), budget: new RetryBudget(clock) },
+  }
 }

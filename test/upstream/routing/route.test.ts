@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { GwError } from '../../../src/base/catalogue/wire.ts'
 import { UpstreamFailure } from '../../../src/upstream/classify.ts'
+import { NO_NODES, NodeTargets } from '../../../src/upstream/nodes.ts'
 import { HealthRegistry } from '../../../src/upstream/routing/health-registry.ts'
 import { RetryBudget, Route } from '../../../src/upstream/routing/route.ts'
 import { snapshotOf } from '../../snapshot/configured.ts'
@@ -43,7 +44,7 @@ publications:
   }
   const budget = new RetryBudget(clock)
   const route = (source = 'key k', path = pathOf('/v1/chat/completions')) =>
-    new Route(publication, path, { health, budget, random, clock }, source)
+    new Route(publication, path, { health, budget, random, clock, nodes: new NodeTargets(NO_NODES) }, source)
   const stateOf = (name: string) => {
     const endpoint = snapshot.endpoints.get(name)
     if (!endpoint) throw new Error(`no endpoint ${name}`)
@@ -142,7 +143,13 @@ describe('the first endpoint', () => {
     const { publication, health, budget, clock } = await scene([{}])
     const random = { fraction: () => 0, bytes: () => new Uint8Array() }
     expect(
-      () => new Route(publication, pathOf('/v1/messages'), { health, budget, random, clock }, 'key k'),
+      () =>
+        new Route(
+          publication,
+          pathOf('/v1/messages'),
+          { health, budget, random, clock, nodes: new NodeTargets(NO_NODES) },
+          'key k',
+        ),
     ).toThrow('The model `m` is served at /v1/chat/completions, not at this path.')
   })
 

@@ -61,6 +61,7 @@ function serves({ kind, spec }: Resource): boolean {
       return spec['status'] === 'active'
     case 'binding':
       return spec['weight'] !== 0
+    case 'node':
     case 'settings':
       return false
   }

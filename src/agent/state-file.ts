@@ -1,0 +1,57 @@
+import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+/** What a node keeps: only its owner can read it. */
+export interface NodeState {
+  readonly server: string
+  readonly node: string
+  readonly credential: string
+  readonly joined_at: string
+}
+
+/** A file that must not be used. */
+export class StateFileError extends Error {
+  override readonly name = 'StateFileError'
+}
+
+/** @returns undefined without a file. @throws {StateFileError} if others can read it, or it is malformed */
+export async function readState(path: string): Promise<NodeState | undefined> {
+  let text: string
+  try {
+    const { mode } = await stat(path)
+    if ((mode & 0o077) !== 0)
+      throw new StateFileError(`Others can read ${path}, which has the credential of this node.`)
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+  const state = parsed(text)
+  if (!state) throw new StateFileError(`${path} is not the state of a node.`)
+  return state
+}
+
+/** Replaces the file at once: a node that stops in between has the old credential or the new one. */
+export async function writeState(path: string, state: NodeState): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const fresh = `${path}.new`
+  await writeFile(fresh, `${JSON.stringify(state, null, 2)}\n`, { mode: 0o600 })
+  await chmod(fresh, 0o600)
+  await rename(fresh, path)
+}
+
+export async function removeState(path: string): Promise<void> {
+  await rm(path, { force: true })
+}
+
+function parsed(text: string): NodeState | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  const { server, node, credential, joined_at: joinedAt } = (value ?? {}) as Partial<Record<string, unknown>>
+  const isWhole = [server, node, credential, joinedAt].every(member => typeof member === 'string')
+  return isWhole ? (value as NodeState) : undefined
+}

@@ -1,0 +1,304 @@
+import type { OnReadOpts } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Clock, Timer } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
+import type { Random } from '../../base/random.ts'
+import type { Snapshot } from '../../snapshot/types.ts'
+import type { NodeConnection, NodeIdentity, NodeState, ServingNodes } from '../../store/nodes/types.ts'
+import { type CloseReason, TunnelConnection } from '../../tunnel/connection.ts'
+import {
+  type ControlMessage,
+  type EngineLoad,
+  type Hello,
+  type OfferedEngine,
+  readEngines,
+  readLoad,
+} from '../../tunnel/control.ts'
+import { StreamError } from '../../tunnel/stream.ts'
+import type { ConnectedNode, NodeDirectory, NodeObstacle } from '../../upstream/nodes.ts'
+
+/** How soon a revocation or a drain takes effect. */
+const CHECK_MS = 500
+/** The store shows a connection as long as it was reported within the last half minute. */
+const REPORT_MS = 10_000
+/** With a cache as full as this, new requests wait. */
+const FULL_CACHE = 0.95
+const ID_BYTES = 6
+
+export interface ConnectedNodesPorts {
+  readonly store: { readonly servingNodes: ServingNodes }
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  /** The version of gw. */
+  readonly version: string
+  /** A node takes no more streams: those without a call are closed, so that it need not wait for them. */
+  readonly onDrain: (node: string) => void
+  /** A node is gone: what is known of its endpoints is void. */
+  readonly onGone: (node: string) => void
+}
+
+/** A connection to accept. */
+export interface NewConnection {
+  readonly socket: Duplex
+  /** Bytes behind the head of the upgrade. */
+  readonly head: Buffer
+  readonly identity: NodeIdentity
+  readonly digest: string
+  /** Drawn by the process of the node: the same process may replace its own connection. */
+  readonly instance: string
+  readonly address: string
+}
+
+interface LiveNode {
+  readonly identity: NodeIdentity
+  readonly digest: string
+  readonly instance: string
+  readonly address: string
+  readonly connection: TunnelConnection
+  readonly connectedAtMs: number
+  version: string
+  engines: ReadonlyMap<string, OfferedEngine>
+  load: ReadonlyMap<string, EngineLoad>
+  isDraining: boolean
+}
+
+/**
+ * The nodes that are connected to this process: one connection each. What is known of them is in memory only; the store
+ * has their credentials, and shows to others where they are connected.
+ */
+export class ConnectedNodes implements NodeDirectory {
+  readonly #ports: ConnectedNodesPorts
+  readonly #gatewayId: string
+  readonly #nodes = new Map<string, LiveNode>()
+  #snapshot: Pick<Snapshot, 'nodes' | 'nodeAdmission'> | undefined
+  #version = 0
+  #all: readonly ConnectedNode[] = []
+  #checking: Timer | undefined
+  /** What the store does not show yet. */
+  readonly #unreported = new Set<string>()
+  #reporting: Promise<void> | undefined
+  #reportedAtMs = Number.NEGATIVE_INFINITY
+  #isClosed = false
+
+  constructor(ports: ConnectedNodesPorts) {
+    this.#ports = ports
+    this.#gatewayId = Buffer.from(ports.random.bytes(ID_BYTES)).toString('hex')
+  }
+
+  get version(): number {
+    return this.#version
+  }
+
+  get all(): readonly ConnectedNode[] {
+    return this.#all
+  }
+
+  /** Whether files, or the settings, let a node of this name join. */
+  isAdmitted(node: string): boolean {
+    return this.#snapshot?.nodeAdmission === 'token' || this.#snapshot?.nodes.has(node) === true
+  }
+
+  /** Whether a node of this name is connected, and speaks. */
+  isAlive(node: string): boolean {
+    const live = this.#nodes.get(node)
+    return live !== undefined && !live.connection.isSilent
+  }
+
+  adopt(snapshot: Snapshot): void {
+    this.#snapshot = snapshot
+    for (const node of this.#nodes.keys()) if (!this.isAdmitted(node)) this.#dismiss(node, 'not_declared')
+    this.#update()
+  }
+
+  obstacle(node: string, engine: string): NodeObstacle | undefined {
+    const live = this.#nodes.get(node)
+    if (!live) return 'no_node'
+    if (live.isDraining || live.connection.isDraining) return 'draining'
+    if (live.connection.isSilent) return 'silent'
+    if (!live.connection.isOpen || live.engines.get(engine)?.state !== 'up') return 'engine_down'
+    const load = live.load.get(engine)
+    return load?.cache !== undefined && load.cache >= FULL_CACHE && load.waiting > 0 ? 'busy' : undefined
+  }
+
+  waiting(node: string, engine: string): number {
+    return this.#nodes.get(node)?.load.get(engine)?.waiting ?? 0
+  }
+
+  open(node: string, engine: string, onread?: OnReadOpts): Duplex {
+    const live = this.#nodes.get(node)
+    if (!live) throw new StreamError('broken', 'the node is not connected')
+    return live.connection.open(engine, onread)
+  }
+
+  /**
+   * Accepts a connection; the caller answers the upgrade if `true`. Of two processes with one name the living one keeps it: a
+   * silent one, or an earlier connection of the same process, is superseded. Both are informed.
+   */
+  mayConnect({ identity: { node }, instance, address }: Omit<NewConnection, 'socket' | 'head'>): boolean {
+    const live = this.#nodes.get(node)
+    if (!live || live.instance === instance || live.connection.isSilent) return true
+    live.connection.sendControl({ type: 'notice', code: 'name_taken', address })
+    this.#ports.log.warn(
+      { node, address, connected: live.address },
+      'a second node has the name of a connected one',
+    )
+    return false
+  }
+
+  accept({ socket, head, identity, digest, instance, address }: NewConnection): void {
+    const { node } = identity
+    const { clock, version, log } = this.#ports
+    this.#dismiss(node, 'superseded')
+    const connection = new TunnelConnection(
+      socket,
+      {
+        side: 'gateway',
+        clock,
+        version,
+        handler: {
+          onHello: hello => this.#hello(live, hello),
+          onControl: message => this.#control(live, message),
+          onSilent: isSilent =>
+            log.warn({ node, silent: isSilent }, isSilent ? 'node is silent' : 'node speaks again'),
+          onDrain: () => {
+            log.info({ node }, 'node drains')
+            this.#ports.onDrain(node)
+          },
+          onClose: reason => this.#closed(live, reason),
+        },
+      },
+      head,
+    )
+    const live: LiveNode = {
+      identity,
+      digest,
+      instance,
+      address,
+      connection,
+      connectedAtMs: clock.nowMs(),
+      version: '',
+      engines: new Map(),
+      load: new Map(),
+      isDraining: false,
+    }
+    this.#nodes.set(node, live)
+    this.#checking ??= clock.after(0, () => this.#check())
+    this.#update()
+  }
+
+  /** Asks every node to open nothing more; streams in flight go on. */
+  drain(graceMs: number): void {
+    for (const { connection } of this.#nodes.values()) connection.drain(graceMs)
+  }
+
+  /** Ends every connection. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#checking?.cancel()
+    const nodes = [...this.#nodes.keys()]
+    for (const node of nodes) this.#dismiss(node, 'gateway_closes')
+    while (this.#reporting) await this.#reporting
+  }
+
+  #hello(live: LiveNode, { version }: Hello): void {
+    live.version = version
+    this.#ports.log.info({ node: live.identity.node, address: live.address, version }, 'node is connected')
+    this.#report(live.identity.node)
+  }
+
+  #control(live: LiveNode, message: ControlMessage): void {
+    if (message.type === 'engines') {
+      live.engines = new Map(readEngines(message).map(engine => [engine.name, engine]))
+      this.#report(live.identity.node)
+    } else if (message.type === 'load') live.load = readLoad(message)
+  }
+
+  /** Ends the connection of a node, if there is one. @param code tells the node why. */
+  #dismiss(node: string, code: string): void {
+    const live = this.#nodes.get(node)
+    live?.connection.close(code, { type: 'closing', code })
+  }
+
+  #closed(live: LiveNode, reason: CloseReason): void {
+    const { node } = live.identity
+    if (this.#nodes.get(node) !== live) return
+    this.#nodes.delete(node)
+    this.#update()
+    const { log, onGone } = this.#ports
+    log[reason.code === 'closed' ? 'info' : 'warn']({ node, reason: reason.message }, 'node is disconnected')
+    onGone(node)
+    this.#report(node)
+  }
+
+  #update(): void {
+    const { nodes: declared, nodeAdmission } = this.#snapshot ?? {}
+    this.#version++
+    this.#all = [...this.#nodes.values()].map(({ identity }) => {
+      const entry = declared?.get(identity.node)
+      if (entry) return entry
+      // Only with this admission: labels of a token select nothing else.
+      const labels = nodeAdmission === 'token' ? Object.entries(identity.labels) : []
+      return { name: identity.node, labels: new Map(labels), engines: undefined }
+    })
+  }
+
+  /** Whatever changes while the store is written becomes one transaction: many nodes may come back at once. */
+  #report(node: string): void {
+    this.#unreported.add(node)
+    this.#reporting ??= this.#writeReports()
+  }
+
+  /** Never rejects: what could not be written is reported again. */
+  async #writeReports(): Promise<void> {
+    const { store, log } = this.#ports
+    while (this.#unreported.size > 0) {
+      const names = [...this.#unreported]
+      this.#unreported.clear()
+      const connected: NodeConnection[] = []
+      const gone: string[] = []
+      for (const node of names) {
+        const live = this.#nodes.get(node)
+        if (!live) {
+          gone.push(node)
+          continue
+        }
+        const { address, version, connectedAtMs, engines } = live
+        connected.push({ node, address, version, connectedAtMs, engines: [...engines.values()] })
+      }
+      await store.servingNodes
+        .reportConnections(this.#gatewayId, connected, gone)
+        .catch((error: unknown) => log.warn({ err: error }, 'the nodes cannot be shown in the store'))
+    }
+    this.#reporting = undefined
+  }
+
+  /** Follows the store while nodes are connected. */
+  #check(): void {
+    const { clock, store, log } = this.#ports
+    if (this.#isClosed) return
+    store.servingNodes
+      .states()
+      .then(
+        states => this.#follow(states),
+        (error: unknown) => log.warn({ err: error }, 'the state of nodes cannot be read'),
+      )
+      .finally(() => {
+        this.#checking = this.#nodes.size > 0 ? clock.after(CHECK_MS, () => this.#check()) : undefined
+      })
+      .catch((error: unknown) => log.error({ err: error }, 'the state of nodes cannot be followed'))
+  }
+
+  #follow(states: readonly NodeState[]): void {
+    const byName = new Map(states.map(state => [state.node, state]))
+    for (const [node, live] of this.#nodes) {
+      const state = byName.get(node)
+      if (state?.digest !== live.digest) this.#dismiss(node, 'revoked')
+      else live.isDraining = state.isDraining
+    }
+    const nowMs = this.#ports.clock.monotonicMs()
+    if (nowMs - this.#reportedAtMs < REPORT_MS) return
+    this.#reportedAtMs = nowMs
+    for (const node of this.#nodes.keys()) this.#report(node)
+  }
+}

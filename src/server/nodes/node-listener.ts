@@ -1,0 +1,356 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { networksOf } from '../../admin/session/login-throttle.ts'
+import { keyDigest } from '../../base/api-key.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
+import { isJoinToken, isNodeCredential, newNodeCredential } from '../../base/node-secrets.ts'
+import type { Random } from '../../base/random.ts'
+import type { ListenAddress } from '../../http/listen.ts'
+import { name as nodeName } from '../../schema/scalars.ts'
+import type { JoinRejection, ServingNodes } from '../../store/nodes/types.ts'
+import {
+  INSTANCE_HEADER,
+  JOIN_PATH,
+  LEAVE_PATH,
+  TUNNEL_PATH,
+  TUNNEL_UPGRADE,
+  TUNNEL_VERSION,
+  VERSION_HEADER,
+} from '../../tunnel/control.ts'
+import type { ConnectedNodes } from './connected-nodes.ts'
+
+/** PEM texts. */
+export interface NodeTls {
+  readonly cert: string
+  readonly key: string
+  /** Nodes must show a certificate of these authorities. */
+  readonly clientCa?: string
+}
+
+export interface NodeListenerPorts {
+  readonly store: { readonly servingNodes: ServingNodes }
+  readonly nodes: ConnectedNodes
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  readonly tls?: NodeTls | undefined
+}
+
+export interface NodeListener {
+  /** With the actual port. */
+  readonly url: string
+  /** Accepts no more connections; those of nodes stay. */
+  stop(): void
+}
+
+const HEAD_MS = 10_000
+const MAX_HEADER_BYTES = 16_384
+const MAX_BODY_BYTES = 4_096
+/** Of nodes, and of all others that connect. */
+const MAX_CONNECTIONS = 8_192
+/** Failed attempts of one network: at once, and each second after. */
+const ATTEMPTS = { saved: 50, perSecond: 2 }
+/** Whose attempts are counted. */
+const MAX_NETWORKS = 10_000
+/** Audit lines of rejected attempts: a flood must not fill the store. */
+const AUDITED = { saved: 20, perSecond: 0.1 }
+const INSTANCE = /^[0-9a-f]{16}$/
+
+/** A rejection, for the node and the audit. */
+interface Rejection {
+  readonly status: number
+  readonly code: string
+  readonly message: string
+}
+
+const REJECTIONS = {
+  not_found: { status: 404, message: 'There is nothing here.' },
+  too_many: { status: 429, message: 'Too many attempts: try again in a moment.' },
+  malformed: { status: 400, message: 'The request is malformed.' },
+  version: { status: 426, message: `This gateway speaks version ${TUNNEL_VERSION} of gw-tunnel.` },
+  unknown_credential: {
+    status: 401,
+    message: 'The credential of the node is unknown or revoked: join again.',
+  },
+  not_declared: { status: 403, message: 'No file declares a node of this name (settings.nodes.admission).' },
+  name_taken: { status: 409, message: 'A node of this name is connected.' },
+  unknown_token: { status: 401, message: 'The join token is unknown.' },
+  expired_token: { status: 401, message: 'The join token has expired.' },
+  used_token: { status: 401, message: 'The join token was used already.' },
+  other_name: { status: 403, message: 'The join token is for another name.' },
+  unavailable: { status: 503, message: 'The gateway cannot read its store now.' },
+} as const satisfies Record<string, Omit<Rejection, 'code'>> & Record<JoinRejection, Omit<Rejection, 'code'>>
+type RejectionCode = keyof typeof REJECTIONS
+
+/**
+ * Listens for nodes: they join by a token, and open their connection by a credential. Nothing else is served here.
+ *
+ * @throws the system's error if it cannot listen
+ */
+export async function listenForNodes(
+  { host, port }: ListenAddress,
+  ports: NodeListenerPorts,
+): Promise<NodeListener> {
+  const { tls, log } = ports
+  const gate = new NodeGate(ports)
+  const limits = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: HEAD_MS,
+    requestTimeout: HEAD_MS,
+    connectionsCheckingInterval: 1_000,
+  }
+  const server: Server = tls
+    ? createSecureServer({
+        ...limits,
+        handshakeTimeout: HEAD_MS,
+        cert: tls.cert,
+        key: tls.key,
+        minVersion: 'TLSv1.2',
+        ...(tls.clientCa !== undefined && { ca: tls.clientCa, requestCert: true, rejectUnauthorized: true }),
+      })
+    : createServer(limits)
+  server.maxConnections = MAX_CONNECTIONS
+  server.on('request', (req: IncomingMessage, res: ServerResponse) => gate.request(req, res))
+  server.on('upgrade', (req: IncomingMessage, socket: Duplex, head: Buffer) =>
+    gate.upgrade(req, socket, head),
+  )
+  server.on('clientError', (_error, socket) => socket.destroy())
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host, port }, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+  server.on('error', error => log.error({ err: error }, 'a connection of a node could not be accepted'))
+  const { address, family, port: actual } = server.address() as AddressInfo
+  const at = family === 'IPv6' ? `[${address}]` : address
+  return {
+    url: `${tls ? 'https' : 'http'}://${at}:${actual}`,
+    stop() {
+      server.close()
+      server.closeIdleConnections()
+    },
+  }
+}
+
+class NodeGate {
+  readonly #ports: NodeListenerPorts
+  /** By the network of the other side. */
+  readonly #attempts = new Map<string, TokenBucket>()
+  readonly #audited: TokenBucket
+
+  constructor(ports: NodeListenerPorts) {
+    this.#ports = ports
+    this.#audited = new TokenBucket(ports.clock, AUDITED)
+  }
+
+  request(req: IncomingMessage, res: ServerResponse): void {
+    const answer = (status: number, body: object): void => {
+      res.writeHead(status, {
+        'content-type': 'application/json',
+        'cache-control': 'no-store',
+        connection: 'close',
+      })
+      res.end(JSON.stringify(body))
+    }
+    const handle = req.method === 'POST' && ROUTES.get(req.url ?? '')
+    if (!handle) return answer(404, bodyOf('not_found'))
+    this.#attempt(req, () => handle(this, req))
+      .then(done => answer(200, done))
+      .catch((error: unknown) => {
+        const code = this.#reject(req, error)
+        answer(REJECTIONS[code].status, bodyOf(code))
+      })
+  }
+
+  upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
+    socket.on('error', () => socket.destroy())
+    this.#attempt(req, () => this.#connect(req, socket, head)).catch((error: unknown) => {
+      const code = this.#reject(req, error)
+      const body = JSON.stringify(bodyOf(code))
+      socket.end(
+        `HTTP/1.1 ${REJECTIONS[code].status} Rejected\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+      )
+      this.#ports.clock.after(1_000, () => socket.destroy())
+    })
+  }
+
+  async join(req: IncomingMessage): Promise<object> {
+    const { store, nodes, random, log } = this.#ports
+    const { token, name } = wantedBy(await textOf(req))
+    if (!nodeName.safeParse(name).success) throw new Rejected('malformed')
+    if (!isJoinToken(token)) throw new Rejected('unknown_token', name)
+    const digest = keyDigest(token)
+    const usable = await store.servingNodes.checkToken(digest, name)
+    if (typeof usable === 'string') throw new Rejected(usable, name)
+    // Before the token is used: what files decide is corrected without another token.
+    if (!nodes.isAdmitted(name)) throw new Rejected('not_declared', name)
+    if (nodes.isAlive(name)) throw new Rejected('name_taken', name)
+    const credential = newNodeCredential(random)
+    const joined = await store.servingNodes.join(digest, name, keyDigest(credential))
+    if (typeof joined === 'string') throw new Rejected(joined, name)
+    await store.servingNodes.audit({ action: 'join_node', user: name, node: name, address: addressOf(req) })
+    log.info({ node: name, address: addressOf(req), token: usable.id }, 'node joined')
+    return { node: name, credential, labels: joined.labels }
+  }
+
+  /** A node ends its own credential. */
+  async leave(req: IncomingMessage): Promise<object> {
+    const { store, log } = this.#ports
+    const {
+      digest,
+      identity: { node },
+    } = await this.#identityOf(req)
+    await store.servingNodes.leave(digest)
+    await store.servingNodes.audit({ action: 'leave_node', user: node, node, address: addressOf(req) })
+    log.info({ node, address: addressOf(req) }, 'node left')
+    return { node, left: true }
+  }
+
+  async #identityOf({ headers }: IncomingMessage) {
+    const [, credential = ''] = /^Bearer (\S+)$/i.exec(headers.authorization ?? '') ?? []
+    if (!isNodeCredential(credential)) throw new Rejected('unknown_credential')
+    const digest = keyDigest(credential)
+    const identity = await this.#ports.store.servingNodes.identity(digest)
+    if (!identity) throw new Rejected('unknown_credential')
+    return { digest, identity }
+  }
+
+  async #connect(req: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const { nodes } = this.#ports
+    if (req.url !== TUNNEL_PATH || req.method !== 'GET') throw new Rejected('not_found')
+    if (req.headers.upgrade?.toLowerCase() !== TUNNEL_UPGRADE) throw new Rejected('malformed')
+    if (req.headers[VERSION_HEADER] !== String(TUNNEL_VERSION)) throw new Rejected('version')
+    const instance = req.headers[INSTANCE_HEADER]
+    if (typeof instance !== 'string' || !INSTANCE.test(instance)) throw new Rejected('malformed')
+    const { digest, identity } = await this.#identityOf(req)
+    if (!nodes.isAdmitted(identity.node)) throw new Rejected('not_declared', identity.node)
+    const connection = { identity, digest, instance, address: addressOf(req) }
+    if (!nodes.mayConnect(connection)) throw new Rejected('name_taken', identity.node)
+    if (socket.destroyed) return
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${TUNNEL_UPGRADE}\r\n${VERSION_HEADER}: ${TUNNEL_VERSION}\r\n\r\n`,
+    )
+    nodes.accept({ ...connection, socket, head })
+  }
+
+  /** Only failures count: nodes that come back all at once are not limited. @throws {Rejected} too_many */
+  async #attempt<T>(req: IncomingMessage, work: () => Promise<T>): Promise<T> {
+    const attempts = this.#attemptsFrom(addressOf(req))
+    if (!attempts.take()) throw new Rejected('too_many')
+    const result = await work()
+    attempts.refund()
+    return result
+  }
+
+  #attemptsFrom(address: string): TokenBucket {
+    const { network } = networksOf(address)
+    const attempts = this.#attempts.get(network) ?? new TokenBucket(this.#ports.clock, ATTEMPTS)
+    // The network of the latest attempt is the last one: the first is dropped.
+    this.#attempts.delete(network)
+    this.#attempts.set(network, attempts)
+    if (this.#attempts.size > MAX_NETWORKS) {
+      const [oldest = ''] = this.#attempts.keys()
+      this.#attempts.delete(oldest)
+    }
+    return attempts
+  }
+
+  #reject(req: IncomingMessage, error: unknown): RejectionCode {
+    const { log, store } = this.#ports
+    const address = addressOf(req)
+    const { code, node }: Pick<Rejected, 'code' | 'node'> =
+      error instanceof Rejected ? error : { code: 'unavailable', node: '' }
+    if (!this.#audited.take()) return code
+    if (error instanceof Rejected) log.warn({ node, address, code }, 'a node was rejected')
+    else log.error({ err: error }, 'a node could not be accepted')
+    store.servingNodes
+      .audit({ action: 'reject_node', user: 'unknown', node: node || 'unknown', address })
+      .catch((failure: unknown) => log.warn({ err: failure }, 'the rejection of a node cannot be audited'))
+    return code
+  }
+}
+
+const ROUTES: ReadonlyMap<string, (gate: NodeGate, req: IncomingMessage) => Promise<object>> = new Map([
+  [JOIN_PATH, (gate: NodeGate, req: IncomingMessage) => gate.join(req)],
+  [LEAVE_PATH, (gate: NodeGate, req: IncomingMessage) => gate.leave(req)],
+])
+
+class Rejected extends Error {
+  override readonly name = 'Rejected'
+  readonly code: RejectionCode
+  /** The name of the node, if it is known. */
+  readonly node: string
+
+  constructor(code: RejectionCode, node = '') {
+    super(REJECTIONS[code].message)
+    this.code = code
+    this.node = node
+  }
+}
+
+/** Limits a rate, with a burst. */
+class TokenBucket {
+  readonly #clock: Clock
+  readonly #limit: { readonly saved: number; readonly perSecond: number }
+  #saved: number
+  #atMs: number
+
+  constructor(clock: Clock, limit: { readonly saved: number; readonly perSecond: number }) {
+    this.#clock = clock
+    this.#limit = limit
+    this.#saved = limit.saved
+    this.#atMs = clock.monotonicMs()
+  }
+
+  take(): boolean {
+    const nowMs = this.#clock.monotonicMs()
+    const { saved, perSecond } = this.#limit
+    this.#saved = Math.min(saved, this.#saved + ((nowMs - this.#atMs) / 1_000) * perSecond)
+    this.#atMs = nowMs
+    if (this.#saved < 1) return false
+    this.#saved--
+    return true
+  }
+
+  refund(): void {
+    this.#saved++
+  }
+}
+
+function bodyOf(code: RejectionCode): object {
+  return { code, message: REJECTIONS[code].message }
+}
+
+function addressOf({ socket }: { readonly socket: Socket }): string {
+  return socket.remoteAddress ?? ''
+}
+
+/** @throws {Rejected} malformed */
+async function textOf(req: IncomingMessage): Promise<string> {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  for await (const piece of req as AsyncIterable<Buffer>) {
+    bytes += piece.length
+    if (bytes > MAX_BODY_BYTES) throw new Rejected('malformed')
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces).toString('utf8')
+}
+
+/** @throws {Rejected} malformed */
+function wantedBy(text: string): { readonly token: string; readonly name: string } {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new Rejected('malformed')
+  }
+  const { token, name } = (value ?? {}) as Readonly<Record<string, unknown>>
+  if (typeof token !== 'string' || typeof name !== 'string') throw new Rejected('malformed')
+  return { token, name }
+}

@@ -1,0 +1,102 @@
+/** What a node may be: its name and the labels of the token with which it joined. */
+export interface NodeIdentity {
+  readonly node: string
+  readonly labels: Readonly<Record<string, string>>
+}
+
+export interface NewJoinToken {
+  readonly id: string
+  readonly digest: string
+  /** A name, or a glob over names. */
+  readonly pattern: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly uses: number
+  readonly expiresAtMs: number
+  readonly author?: string
+}
+
+export interface StoredJoinToken extends Omit<NewJoinToken, 'digest' | 'uses'> {
+  readonly usesLeft: number
+  readonly createdAtMs: number
+}
+
+/** An engine as its node reports it. */
+export interface ReportedEngine {
+  readonly name: string
+  readonly state: 'up' | 'down'
+  /** Such as `vllm`; absent if unknown. */
+  readonly kind?: string
+  readonly models: readonly string[]
+}
+
+export interface NodeConnection {
+  readonly node: string
+  readonly address: string
+  /** The version of gw on the node. */
+  readonly version: string
+  readonly connectedAtMs: number
+  readonly engines: readonly ReportedEngine[]
+}
+
+export interface StoredNode extends NodeIdentity {
+  readonly joinedAtMs: number
+  /** Since when an administrator lets its calls end, and gives it no new ones. */
+  readonly drainingSinceMs?: number
+  /** Absent: it is not connected. */
+  readonly connection?: NodeConnection
+}
+
+/** The nodes of a store, for administrators. */
+export interface NodeStore {
+  createJoinToken(token: NewJoinToken): Promise<StoredJoinToken>
+  /** Valid ones, by id. */
+  joinTokens(): Promise<readonly StoredJoinToken[]>
+  /** @returns false if there is none */
+  revokeJoinToken(id: string): Promise<boolean>
+  /** Nodes that have joined, by name. */
+  all(): Promise<readonly StoredNode[]>
+  /** Ends the credential of a node. @returns false if it has none */
+  revoke(node: string): Promise<boolean>
+  /** Gives a node no new calls. @returns false if it was so already */
+  drain(node: string): Promise<boolean>
+  /** @returns false if it was not draining */
+  uncordon(node: string): Promise<boolean>
+}
+
+export type JoinRejection = 'unknown_token' | 'expired_token' | 'used_token' | 'other_name'
+
+/** The present state of a node that a gateway must follow. */
+export interface NodeState extends NodeIdentity {
+  readonly digest: string
+  readonly isDraining: boolean
+}
+
+/** A line of the audit log. */
+export interface NodeAudit {
+  readonly action: 'join_node' | 'leave_node' | 'reject_node'
+  /** The node, if it has shown that it is; else `unknown`. */
+  readonly user: string
+  /** The name that it gives. */
+  readonly node: string
+  readonly address: string
+}
+
+/** The nodes of a store, for a serving gateway. */
+export interface ServingNodes {
+  /** The token of a digest for a node of this name. */
+  checkToken(digest: string, node: string): Promise<{ readonly id: string } | JoinRejection>
+  /** Uses a token once, and replaces the credential of the node. One transaction. */
+  join(tokenDigest: string, node: string, credentialDigest: string): Promise<NodeIdentity | JoinRejection>
+  /** Ends a credential. */
+  leave(credentialDigest: string): Promise<void>
+  identity(credentialDigest: string): Promise<NodeIdentity | undefined>
+  /** Every node with a credential. */
+  states(): Promise<readonly NodeState[]>
+  /** Records what is connected to a gateway, and what is no more. One transaction. */
+  reportConnections(
+    gateway: string,
+    connected: readonly NodeConnection[],
+    gone: readonly string[],
+  ): Promise<void>
+  audit(line: NodeAudit): Promise<void>
+}

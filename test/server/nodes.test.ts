@@ -1,0 +1,213 @@
+import { connect } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { GatewayRejection, join as joinGateway } from '../../src/agent/dial.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { newNodeCredential } from '../../src/base/node-secrets.ts'
+import { systemRandom } from '../../src/base/random.ts'
+import { drainNode, revokeNode, uncordonNode } from '../../src/services/nodes.ts'
+import { gate } from '../support/gate.ts'
+import { CHAT, engine, JSON_CHAT, type NodeScene, nodeScene } from './node-scene.ts'
+
+const SSE = { 'content-type': 'text/event-stream' }
+const chunk = (text: string) =>
+  `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', model: 'm', choices: [{ index: 0, delta: { content: text } }] })}\n\n`
+
+const usageOf = (scene: NodeScene) =>
+  scene.gateway.inStore(({ store }) =>
+    store.accounting.usage({ by: 'endpoint', sinceMs: 0, untilMs: systemClock.nowMs() + 3_600_000 }),
+  )
+
+test('a node joins by a token, and serves calls that are answered and billed', async () => {
+  const vllm = await engine(() => JSON_CHAT)
+  const scene = await nodeScene()
+  expect(await scene.status()).toBe(503)
+  await scene.node('gpu-1', vllm.port)
+  const answer = await scene.call()
+  expect(answer.status).toBe(200)
+  expect(await answer.json()).toEqual({ ...CHAT, model: 'qwen' })
+  const call = vllm.requests.find(({ target }) => target === '/v1/chat/completions')
+  expect(JSON.parse(String(call?.body))).toMatchObject({ model: 'm' })
+  expect(await scene.show('gpu-1')).toMatchObject({
+    state: 'connected',
+    declared: true,
+    labels: { pool: 'a' },
+    engines: [{ name: 'vllm', state: 'up', kind: 'vllm', models: ['m'] }],
+  })
+  // 3 tokens and 2, at 1 per million each.
+  const bill = { label: 'qwen', requests: 1, amountNano: 5_000n }
+  await expect.poll(() => usageOf(scene)).toMatchObject([bill])
+})
+
+test('a connection that ends before the head is a failover, and in a stream an error event without [DONE]', async () => {
+  const waits = gate()
+  const one = await engine(() => ({ headers: SSE, body: [chunk('a'), waits] }))
+  const two = await engine(() => JSON_CHAT)
+  const scene = await nodeScene()
+  const first = await scene.node('gpu-1', one.port)
+  const stream = await scene.call({ stream: true })
+  const reader = stream.body?.getReader()
+  const begun = await reader?.read()
+  expect(String(Buffer.from(begun?.value ?? []))).toContain('"a"')
+  // The engine stays; the connection of the node is cut.
+  await scene.gateway.inStore(context => revokeNode(context, { name: 'gpu-1' }))
+  await expect(first.ended).rejects.toThrow(/revoked/)
+  let rest = ''
+  for (;;) {
+    const { done, value } = (await reader?.read()) ?? { done: true, value: undefined }
+    if (done) break
+    rest += String(Buffer.from(value ?? []))
+  }
+  expect(rest).toContain('"error"')
+  expect(rest).not.toContain('[DONE]')
+  waits.open()
+
+  // Both nodes fit: one breaks off before a head, the other answers.
+  const silent = await engine(() => ({ headers: SSE, body: '', ending: 'reset' }))
+  silent.answer(exchange => {
+    if (exchange.request.target === '/v1/models') {
+      return void exchange.write(
+        'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 11\r\n\r\n{"data":[]}',
+      )
+    }
+    exchange.reset()
+  })
+  await scene.node('gpu-1', silent.port)
+  await scene.node('gpu-2', two.port)
+  for (let index = 0; index < 8; index++) expect(await scene.status()).toBe(200)
+})
+
+test('revocation ends the connection within a second, and the node stops', async () => {
+  const vllm = await engine(() => JSON_CHAT)
+  const scene = await nodeScene()
+  const node = await scene.node('gpu-1', vllm.port)
+  const startedMs = performance.now()
+  await scene.gateway.inStore(context => revokeNode(context, { name: 'gpu-1' }))
+  await expect(node.ended).rejects.toMatchObject({ status: 401, code: 'revoked' })
+  expect(performance.now() - startedMs).toBeLessThan(1_500)
+  expect(await scene.status()).toBe(503)
+})
+
+test('a draining node gets no new calls, and those in flight end; uncordoned it gets calls again', async () => {
+  const waits = gate()
+  const vllm = await engine(() => ({
+    headers: SSE,
+    body: [chunk('a'), waits, chunk('b'), 'data: [DONE]\n\n'],
+  }))
+  const scene = await nodeScene()
+  await scene.node('gpu-1', vllm.port)
+  const stream = await scene.call({ stream: true })
+  await scene.gateway.inStore(context => drainNode(context, { name: 'gpu-1' }))
+  expect(await scene.state('gpu-1')).toBe('draining')
+  await expect.poll(() => scene.status()).toBe(503)
+  waits.open()
+  expect(await stream.text()).toContain('[DONE]')
+  await scene.gateway.inStore(context => uncordonNode(context, { name: 'gpu-1' }))
+  await expect.poll(() => scene.status({ stream: true })).toBe(200)
+})
+
+test('a node that is asked to stop lets its calls end', async () => {
+  const waits = gate()
+  const vllm = await engine(() => ({ headers: SSE, body: [chunk('a'), waits, 'data: [DONE]\n\n'] }))
+  const scene = await nodeScene()
+  const node = await scene.node('gpu-1', vllm.port)
+  const stream = await scene.call({ stream: true })
+  node.stop()
+  await expect.poll(() => scene.status()).toBe(503)
+  waits.open()
+  expect(await stream.text()).toContain('[DONE]')
+  await node.ended
+  await expect.poll(() => scene.state('gpu-1')).toBe('disconnected')
+})
+
+test('of two processes with one credential the living one keeps the name, and both are informed', async () => {
+  const vllm = await engine(() => JSON_CHAT)
+  const scene = await nodeScene()
+  const { credential } = await joinGateway(scene.server, await scene.token(), 'gpu-1')
+  const first = scene.run(credential, vllm.port)
+  await expect.poll(() => first.events.some(({ type }) => type === 'connected')).toBe(true)
+  const second = scene.run(credential, vllm.port)
+  await expect
+    .poll(() => second.events)
+    .toContainEqual(
+      expect.objectContaining({ type: 'unreachable', reason: 'A node of this name is connected.' }),
+    )
+  expect(first.events).toContainEqual({ type: 'notice', code: 'name_taken' })
+  expect(first.events).not.toContainEqual(expect.objectContaining({ type: 'disconnected' }))
+})
+
+test('an engine that ends is down, not the node; it is used again when it answers', async () => {
+  const vllm = await engine(() => JSON_CHAT)
+  const scene = await nodeScene()
+  await scene.node('gpu-1', vllm.port)
+  const { port } = vllm
+  await vllm.close()
+  await expect
+    .poll(async () => (await scene.show('gpu-1')).engines?.[0]?.state, { timeout: 12_000 })
+    .toBe('down')
+  expect(await scene.state('gpu-1')).toBe('connected')
+  expect(await scene.status()).toBe(503)
+  expect(port).toBeGreaterThan(0)
+}, 30_000)
+
+test('attempts to join that are not allowed are rejected, audited and bounded', async () => {
+  const scene = await nodeScene()
+  const { server } = scene
+  const rejection = async (attempt: Promise<unknown>) => {
+    const error: unknown = await attempt.catch((raised: unknown) => raised)
+    return error instanceof GatewayRejection ? `${error.status} ${error.code}` : 'none'
+  }
+  const other = await scene.token({ pattern: 'gpu-2' })
+  const undeclared = await scene.token({ pattern: '*' })
+  const once = await scene.token()
+  expect(await rejection(joinGateway(server, `gwj_${'a'.repeat(43)}`, 'gpu-1'))).toBe('401 unknown_token')
+  expect(await rejection(joinGateway(server, 'gwn_x', 'gpu-1'))).toBe('401 unknown_token')
+  expect(await rejection(joinGateway(server, other, 'gpu-1'))).toBe('403 other_name')
+  expect(await rejection(joinGateway(server, undeclared, 'gpu-9'))).toBe('403 not_declared')
+  expect(await rejection(joinGateway(server, once, '../gpu-1'))).toBe('400 malformed')
+  expect(await rejection(joinGateway(server, once, 'gpu-1'))).toBe('none')
+  expect(await rejection(joinGateway(server, once, 'gpu-1'))).toBe('401 used_token')
+  const node = scene.run(newNodeCredential(systemRandom), 9)
+  await expect(node.ended).rejects.toMatchObject({ status: 401, code: 'unknown_credential' })
+  const audit = await scene.gateway.inStore(({ store }) => store.users.audit({ limit: 100 }))
+  const lines = audit.map(({ action, target }) => `${action} ${target}`)
+  expect(lines.filter(line => line.startsWith('reject_node')).length).toBeGreaterThanOrEqual(7)
+  expect(lines).toContain('join_node node/gpu-1')
+  expect(lines).toContain('reject_node node/gpu-9')
+
+  const flood = await Promise.all(
+    Array.from({ length: 300 }, () => rejection(joinGateway(server, `gwj_${'b'.repeat(43)}`, 'gpu-1'))),
+  )
+  expect(flood.filter(answer => answer === '429 too_many').length).toBeGreaterThan(100)
+  const after = await scene.gateway.inStore(({ store }) =>
+    store.users.audit({ limit: 500, action: 'reject_node' }),
+  )
+  expect(after.length).toBeLessThan(40)
+}, 60_000)
+
+test.each([
+  ['another path', 'GET /node/v1/other HTTP/1.1\r\nupgrade: gw-tunnel\r\nconnection: upgrade\r\n', 404],
+  ['another protocol', 'GET /node/v1/tunnel HTTP/1.1\r\nupgrade: websocket\r\nconnection: upgrade\r\n', 400],
+  [
+    'another version',
+    'GET /node/v1/tunnel HTTP/1.1\r\nupgrade: gw-tunnel\r\nconnection: upgrade\r\ngw-tunnel-version: 9\r\n',
+    426,
+  ],
+  [
+    'no credential',
+    'GET /node/v1/tunnel HTTP/1.1\r\nupgrade: gw-tunnel\r\nconnection: upgrade\r\ngw-tunnel-version: 1\r\ngw-node-instance: 0123456789abcdef\r\n',
+    401,
+  ],
+  ['no upgrade', 'GET /node/v1/tunnel HTTP/1.1\r\n', 404],
+  ['inference', 'POST /v1/chat/completions HTTP/1.1\r\ncontent-length: 0\r\n', 404],
+])('the address for nodes rejects %s', async (_title, head, status) => {
+  const { server } = await nodeScene()
+  const socket = connect(Number(server.url.port), '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  socket.write(`${head}host: gw\r\n\r\n`)
+  let text = ''
+  for await (const bytes of socket) {
+    text += String(bytes)
+    if (text.includes('}')) break
+  }
+  expect(text).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+})

@@ -1,0 +1,68 @@
+import { type AgentEvent, runAgent } from '../../src/agent/agent.ts'
+import { join as joinGateway } from '../../src/agent/dial.ts'
+import type { EngineAddress } from '../../src/agent/engine.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { systemRandom } from '../../src/base/random.ts'
+import { createJoinToken, showNode, type WantedJoinToken } from '../../src/services/nodes.ts'
+import type { WhenOver } from './when-over.ts'
+import type { WholeGateway } from './whole-gateway.ts'
+
+/** A node in this process. */
+export interface RunningNode {
+  readonly events: readonly AgentEvent[]
+  /** Rejects with what ended it, if it was rejected. */
+  readonly ended: Promise<void>
+  stop(): void
+}
+
+export function runNode(
+  nodesUrl: string,
+  whenOver: WhenOver,
+  credential: string,
+  engines: readonly EngineAddress[],
+): RunningNode {
+  const abort = new AbortController()
+  const events: AgentEvent[] = []
+  const ended = runAgent({
+    server: { url: new URL(nodesUrl) },
+    credential,
+    engines,
+    clock: systemClock,
+    random: systemRandom,
+    version: 'test',
+    signal: abort.signal,
+    drainMs: 5_000,
+    onEvent: event => void events.push(event),
+  })
+  const over = ended.catch(() => undefined)
+  whenOver(async () => {
+    abort.abort()
+    await over
+  })
+  return { events, ended, stop: () => abort.abort() }
+}
+
+export async function joinToken(
+  gateway: WholeGateway,
+  wanted: Partial<WantedJoinToken> = {},
+): Promise<string> {
+  const all = { pattern: 'gpu-1', labels: {}, uses: 1, spanMs: 60_000, ...wanted }
+  return (await gateway.inStore(context => createJoinToken(context, all))).token
+}
+
+/** Joins, runs, and waits until calls can go there. */
+export async function joinAndRun(
+  gateway: WholeGateway,
+  whenOver: WhenOver,
+  name: string,
+  engines: readonly EngineAddress[],
+): Promise<RunningNode> {
+  const token = await joinToken(gateway, { pattern: name })
+  const { credential } = await joinGateway({ url: new URL(gateway.nodesUrl) }, token, name)
+  const node = runNode(gateway.nodesUrl, whenOver, credential, engines)
+  for (;;) {
+    const { engines: offered = [] } = await gateway.inStore(context => showNode(context, { name }))
+    if (offered.some(({ state }) => state === 'up')) return node
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}
