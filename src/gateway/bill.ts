@@ -73,6 +73,8 @@ const HOLD_GRACE_MS = 60_000
 /** The request of a reservation. */
 export interface ReservedRequest {
   readonly requestId: string
+  /** Of the snapshot that it began with. */
+  readonly revision: number | undefined
   /** Names of the shadow limits that would have rejected it. */
   shadowRejections: readonly string[] | undefined
 }
@@ -81,7 +83,7 @@ export interface ReservedRequest {
  * Reserves the request's share of every limit and creates its bill, which must be opened before dispatch.
  *
  * @returns undefined if the call is free of charge.
- * @throws {GwError} model_not_priced, and the errors of {@link Limiter.admit}. Nothing is held or counted then.
+ * @throws {GwError} model_not_priced. The errors of {@link Limiter.admit}. Nothing is held or counted then.
  */
 export function reserve(
   request: ReservedRequest,
@@ -95,7 +97,7 @@ export function reserve(
 ): Bill | undefined {
   const { key, publication } = permit
   if (!dialect) {
-    request.shadowRejections = ports.limiter.countTokens(key)
+    request.shadowRejections = ports.limiter.countTokens(key, request.revision)
     return undefined
   }
   const { outputLimit, answers } = call
@@ -110,8 +112,9 @@ export function reserve(
     { price: dated?.price, maxInputTokens, maxOutputTokens },
   )
   const holdForMs = route.longestMs + HOLD_GRACE_MS
-  const { requestId } = request
-  const reservation = ports.limiter.admit({ requestId, key, publication, estimate: estimated, holdForMs })
+  const { requestId, revision } = request
+  const admission = { requestId, key, publication, estimate: estimated, revision, holdForMs }
+  const reservation = ports.limiter.admit(admission)
   request.shadowRejections = reservation.shadowRejections
   const claim = {
     requestId,

@@ -133,16 +133,10 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
     this.#ports.inFlightRequests.add(this)
     const hold = this.#path.dialect && this.#context.trace?.step('hold')
     try {
-      this.bill = reserve(
-        this.#context,
-        permit,
-        call,
-        this.#route,
-        this.#path,
-        content,
-        storedForMs,
-        this.#ports,
+      const admitted = this.#ports.limiter.admitted(() =>
+        reserve(this.#context, permit, call, this.#route, this.#path, content, storedForMs, this.#ports),
       )
+      this.bill = admitted instanceof Promise ? await admitted : admitted
       await this.bill?.open()
       hold?.end()
     } catch (error) {

@@ -61,6 +61,15 @@ export class Balance implements Limit {
     return true
   }
 
+  /** The store commits each prepaid hold, and knows what all gateways hold. */
+  part(): undefined {
+    return undefined
+  }
+
+  declare(): undefined {
+    return undefined
+  }
+
   isExceededBy({ entry, amountNano }: LimitRequest): boolean {
     if (entry.tenant?.billing !== 'prepaid') return false
     const balance = this.balanceNano

@@ -1,7 +1,8 @@
 import { GwError } from '../base/catalogue/wire.ts'
 import type { KeySums } from '../schema/ledger.ts'
+import type { DeclaredShare } from '../schema/shares.ts'
 import type { Budget as BudgetTerms } from '../snapshot/types.ts'
-import type { Calendar, Span } from './calendar.ts'
+import { Calendar, type Span } from './calendar.ts'
 import {
   type Limit,
   type LimitEnd,
@@ -13,6 +14,7 @@ import {
   numbers,
   type Owner,
 } from './limit.ts'
+import { ALONE, declared, exceeds, LimitShares, type Part, type Sharing } from './shares/limit-shares.ts'
 
 /** The current budget and earlier ones: limit of reloads during one request. */
 const MAX_WINDOWS = 4
@@ -27,8 +29,13 @@ export class Budget implements Limit {
   /** The newest first. A request that began before a reload uses the budget of its own snapshot. */
   #windows: BudgetWindow[] = []
 
-  constructor(owner: Owner) {
+  readonly #shares: LimitShares
+  readonly #calendar: Calendar
+
+  constructor(owner: Owner, sharing: Sharing = ALONE, calendar = new Calendar()) {
     this.owner = owner
+    this.#calendar = calendar
+    this.#shares = new LimitShares(owner, sharing, () => this.#heldNano)
   }
 
   get info() {
@@ -83,8 +90,26 @@ export class Budget implements Limit {
     return true
   }
 
-  isExceededBy({ entry: { budget }, amountNano, nowMs }: LimitRequest): boolean {
+  part(request: LimitRequest): Part | undefined {
+    const { budget } = request.entry
+    if (!budget || !this.#shares.areUsed) return undefined
+    const { per, timezone, amountNano: bound } = budget
+    const limit = per === 'total' ? 'budget' : `budget ${per} ${timezone}`
+    const sinceMs = this.#calendar.span(per, timezone, request.nowMs).startMs
+    const share = this.#shares.of({ limit, kind: 'sum', bound, sinceMs }, request)
+    return share && { share, units: request.amountNano }
+  }
+
+  declare(request: LimitRequest): DeclaredShare | undefined {
+    return declared(this.part(request))
+  }
+
+  isExceededBy(request: LimitRequest): boolean {
+    const { entry, amountNano, nowMs } = request
+    const { budget } = entry
     if (!budget) return false
+    const part = this.part(request)
+    if (part) return amountNano > 0n && exceeds(part, request)
     const spent = this.spentNano(budget, nowMs)
     return spent !== undefined && this.#exceeds(spent, amountNano, budget)
   }
@@ -93,6 +118,10 @@ export class Budget implements Limit {
     const { entry, amountNano, nowMs } = request
     const { budget } = entry
     if (!budget) return
+    if (this.#shares.areUsed) {
+      if (this.isExceededBy(request)) throw this.error(request)
+      return
+    }
     const spent = this.spentNano(budget, nowMs)
     if (spent === undefined) throw notLoaded(this.owner)
     if (this.#exceeds(spent, amountNano, budget)) throw this.error(request)
@@ -104,35 +133,49 @@ export class Budget implements Limit {
 
   take({ amountNano }: LimitRequest): void {
     if (amountNano !== 0n) this.#heldNano += amountNano
+    this.#shares.take(amountNano)
   }
 
   /** Counts a charge in the window of its end. */
   release({ amountNano }: LimitRequest, { charge }: LimitEnd): void {
     if (amountNano !== 0n) this.#heldNano -= amountNano
+    this.#shares.end(amountNano, charge?.amountNano ?? 0n)
     if (!charge) return
     for (const window of this.#windows) window.roll(charge.endedAtMs, this.#settledNano)
     if (charge.amountNano !== 0n) this.#settledNano += charge.amountNano
   }
 
-  report({ entry: { budget }, amountNano: needed, nowMs }: LimitRequest): LimitUsage | undefined {
+  report(request: LimitRequest): LimitUsage<bigint> | undefined {
+    const { budget } = request.entry
     if (!budget) return undefined
-    const used = this.spentNano(budget, nowMs)
+    const { amountNano: needed } = request
+    const { spentNano: used, heldNano: held } = this.usage(request)
     const endMs = this.#windows.find(known => known.isOf(budget))?.span.endMs
     const hasEnd = endMs !== undefined && Number.isFinite(endMs)
     return {
       limit: budget.amountNano,
       used,
-      held: this.#heldNano,
+      held,
       needed,
       ...(hasEnd && { freshAtMs: endMs }),
     }
   }
 
-  error({ entry: { budget }, amountNano: needed, nowMs, currency }: LimitRequest): GwError {
+  /** Of all gateways, as far as this one knows. */
+  usage(request: LimitRequest): { readonly spentNano: bigint | undefined; readonly heldNano: bigint } {
+    const share = this.part({ ...request, isReport: true })?.share
+    if (share) return { spentNano: share.spent, heldNano: share.held + share.leasedToOthers }
+    const { entry, nowMs } = request
+    return { spentNano: entry.budget && this.spentNano(entry.budget, nowMs), heldNano: this.#heldNano }
+  }
+
+  error(request: LimitRequest): GwError {
+    const { entry, amountNano: needed, currency } = request
+    const { budget } = entry
     if (!budget) throw new Error(`${nameOf(this.owner)} has no budget that could be exceeded`)
-    const spent = this.spentNano(budget, nowMs) ?? 0n
+    const { spentNano: spent = 0n, heldNano: held } = this.usage(request)
     const window = budget.per === 'total' ? 'in total' : `per ${budget.per} (${budget.timezone})`
-    const usage = { limit: budget.amountNano, spent, held: this.#heldNano, needed }
+    const usage = { limit: budget.amountNano, spent, held, needed }
     return new GwError(
       'budget_exceeded',
       `The budget of ${nameOf(this.owner)} ${window} does not cover this call, in ${currency}: ${numbers(usage)}.`,

@@ -50,6 +50,12 @@ export class RateBucket {
     return Math.ceil(this.#used / limit)
   }
 
+  /** Used units × 60,000. */
+  level({ limit }: Rate, nowMs: number): number {
+    this.#drain(limit, nowMs)
+    return Math.ceil(this.#used)
+  }
+
   /** Whether all used units have drained, so that the bucket equals a new one. */
   isFull(nowMs: number): boolean {
     this.#drain(this.#limit, nowMs)

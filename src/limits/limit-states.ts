@@ -1,8 +1,9 @@
 import type { KeySums, KeySumsQuery } from '../schema/ledger.ts'
-import type { Snapshot } from '../snapshot/types.ts'
+import type { KeyEntry, Snapshot } from '../snapshot/types.ts'
 import { Calendar } from './calendar.ts'
 import type { Limit } from './limit.ts'
 import { createLimits, type KeyLimits, type TenantLimits } from './limits.ts'
+import type { Sharing } from './shares/limit-shares.ts'
 
 const QUARTER_MS = 900_000
 
@@ -30,6 +31,8 @@ interface CountedState {
  * of a removed key or tenant is deleted once it has no request in flight and its rates are full.
  */
 export class LimitStates {
+  /** All limits refer to it. */
+  readonly sharing: Sharing = { holder: undefined }
   readonly #keys = new Map<string, KeyLimits>()
   readonly #tenants = new Map<string, TenantLimits>()
   readonly #calendar = new Calendar()
@@ -43,7 +46,7 @@ export class LimitStates {
   key(account: string): KeyLimits {
     let state = this.#keys.get(account)
     if (!state) {
-      state = createLimits('key', account)
+      state = createLimits('key', account, this.sharing)
       this.#keys.set(account, state)
     }
     return state
@@ -52,7 +55,7 @@ export class LimitStates {
   tenant(account: string): TenantLimits {
     let state = this.#tenants.get(account)
     if (!state) {
-      state = createLimits('tenant', account)
+      state = createLimits('tenant', account, this.sharing)
       this.#tenants.set(account, state)
     }
     return state
@@ -60,11 +63,11 @@ export class LimitStates {
 
   /** Like {@link key}, but stores no new state: a key without usage equals a new one. */
   lookUpKey(account: string): KeyLimits {
-    return this.#keys.get(account) ?? createLimits('key', account)
+    return this.#keys.get(account) ?? createLimits('key', account, this.sharing)
   }
 
   lookUpTenant(account: string): TenantLimits {
-    return this.#tenants.get(account) ?? createLimits('tenant', account)
+    return this.#tenants.get(account) ?? createLimits('tenant', account, this.sharing)
   }
 
   get size(): number {
@@ -104,6 +107,23 @@ export class LimitStates {
       },
       ...this.walletQuery(tenants.map(({ account }) => account)),
     }
+  }
+
+  /** The limits that have a state, with the entry that has their values, by the served snapshot. */
+  *inUse(): Generator<{ readonly entry: KeyEntry; readonly limit: Limit }> {
+    const seen = new Set<object>()
+    for (const entry of this.#served?.keys.values() ?? []) {
+      const states = [this.#keys.get(entry.account), entry.tenant && this.#tenants.get(entry.tenant.account)]
+      for (const limits of states) {
+        if (!limits || seen.has(limits)) continue
+        seen.add(limits)
+        for (const limit of Object.values<Limit>(limits)) yield { entry, limit }
+      }
+    }
+  }
+
+  get servedRevision(): number {
+    return this.#served?.revision ?? 0
   }
 
   /** The query for balances that other processes changed. Skips tenants without a state. */

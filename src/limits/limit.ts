@@ -1,6 +1,8 @@
 import { GwError } from '../base/catalogue/wire.ts'
 import { formatNano } from '../base/decimal.ts'
+import type { DeclaredShare } from '../schema/shares.ts'
 import type { KeyEntry, RateLimits, ShadowLimits } from '../snapshot/types.ts'
+import type { Part } from './shares/limit-shares.ts'
 
 /** A key or a tenant, by its account. */
 export interface Owner {
@@ -32,6 +34,10 @@ export interface LimitRequest {
   /** Whole milliseconds of the monotonic clock. */
   readonly tickMs: number
   readonly currency: string
+  /** Of the configuration that the request began with. */
+  readonly revision: number
+  /** Nothing is admitted, and nothing is asked: only for a report. */
+  readonly isReport?: boolean
 }
 
 /** The end of a request's hold. */
@@ -77,6 +83,10 @@ export interface Limit {
   readonly isSpending: boolean
   /** Whether `check` would throw `error`. False if the limit is not set, or if earlier spending is not loaded yet. */
   isExceededBy(request: LimitRequest): boolean
+  /** What the request needs of a share; undefined if the limit is not set, or while this gateway is alone. */
+  part(request: LimitRequest): Part | undefined
+  /** What it uses, when this gateway begins to share; undefined: nothing. */
+  declare(request: LimitRequest): DeclaredShare | undefined
   /** Takes nothing. @throws {GwError} `error`; unavailable if earlier spending is not loaded yet. */
   check(request: LimitRequest): void
   /** Takes the share of a request, after all checks have passed at the same time. Never throws. */

@@ -1,11 +1,13 @@
 import type { Clock } from '../base/clock.ts'
 import { IndexedSet } from '../base/indexed-set.ts'
 import type { Protocol } from '../schema/protocol.ts'
+import type { DeclaredShare } from '../schema/shares.ts'
 import type { KeyEntry, PublicationEntry, RateLimits, Snapshot } from '../snapshot/types.ts'
 import { type Estimate, fitted, inputOnly } from './estimate.ts'
 import type { LimitRequest } from './limit.ts'
 import { type BalanceQuery, LimitStates } from './limit-states.ts'
 import {
+  assertShares,
   type CallKind,
   checkAll,
   checkName,
@@ -18,12 +20,15 @@ import {
 import { OutputEstimators } from './output-estimator.ts'
 import { type RateHolder, rateLines } from './rate-headers.ts'
 import { type LimiterCallbacks, Reservation } from './reservation.ts'
+import type { ShareExchange } from './shares/share-exchange.ts'
 
 export interface Admission {
   readonly requestId: string
   readonly key: KeyEntry
   readonly publication: PublicationEntry
   readonly estimate: Estimate
+  /** Of the snapshot that the request began with; needed if limits are shared. */
+  readonly revision?: number | undefined
   /** Lifetime of the hold, after which the sweeper ends it: the total timeout and 60 s (spec/money.md §1). */
   readonly holdForMs: number
 }
@@ -54,6 +59,7 @@ export class Limiter {
   /** Reservations that have a hold or a permit. */
   readonly #open = new IndexedSet<Reservation>()
   readonly #callbacks: LimiterCallbacks
+  #exchange: ShareExchange | undefined
   #openHolds = 0
   #currency = ''
 
@@ -118,20 +124,44 @@ export class Limiter {
     this.#limitStates.adopt(snapshot)
   }
 
+  /** Whether limits are shared with other gateways: then a call may have to wait for more. */
+  get isSharing(): boolean {
+    return this.#limitStates.sharing.holder !== undefined
+  }
+
+  /**
+   * Limits are shared with other gateways from now on.
+   *
+   * @returns what this gateway uses of them, which no other one may be granted.
+   */
+  share(exchange: ShareExchange): readonly DeclaredShare[] {
+    this.#exchange = exchange
+    this.#limitStates.sharing.holder = exchange.holder
+    return [...this.#limitStates.inUse()].flatMap(
+      ({ entry, limit }) => limit.declare(this.#emptyRequest(entry)) ?? [],
+    )
+  }
+
+  /** Runs `admit`, which calls {@link admit} or {@link countTokens}, and again after each question to the grantor. */
+  admitted<T>(admit: () => T): T | Promise<T> {
+    return this.#exchange ? this.#exchange.admitted(admit) : admit()
+  }
+
   /**
    * Reserves the needs of a request from every limit, or nothing. A free call needs no money: an exhausted budget or
    * balance does not reject it.
    *
    * @throws {GwError} rate_limit_concurrency, rate_limit_requests, rate_limit_tokens, quota_exceeded,
    *   budget_exceeded, insufficient_balance, with the limit and its numbers; unavailable if earlier spending is not
-   *   loaded yet.
+   *   loaded yet. {ShareShort} if it must ask for more of a limit first.
    */
-  admit({ requestId, key: entry, publication, estimate: wanted, holdForMs }: Admission): Reservation {
-    const nowMs = this.#clock.nowMs()
-    const tickMs = this.#tickMs()
+  admit(admission: Admission): Reservation {
+    const { requestId, key: entry, publication, estimate: wanted, holdForMs } = admission
+    const empty = this.#emptyRequest(entry, admission.revision)
+    const { nowMs, tickMs, revision } = empty
     const key = this.#limitStates.key(entry.account)
     const tenant = entry.tenant && this.#limitStates.tenant(entry.tenant.account)
-    const estimate = wanted.cap ? fitted(wanted, remainingFor(entry, key, tenant, nowMs)) : wanted
+    const estimate = wanted.cap ? fitted(wanted, remainingFor(empty, key, tenant)) : wanted
     const { inputTokens, outputTokens, amountNano } = estimate
     const isRated = entry.limits.tpm !== undefined || entry.tenant?.limits.tpm !== undefined
     const outputEstimator =
@@ -139,8 +169,10 @@ export class Limiter {
     const ratedTokens =
       inputTokens + (outputEstimator ? Math.min(outputTokens, outputEstimator.capTokens) : outputTokens)
     const tokens = inputTokens + outputTokens
-    const request = { entry, tokens, ratedTokens, amountNano, nowMs, tickMs, currency: this.#currency }
+    const currency = this.#currency
+    const request = { entry, tokens, ratedTokens, amountNano, nowMs, tickMs, currency, revision }
     const applying = limitsFor('inference', key, tenant)
+    if (this.isSharing) assertShares(applying, request)
     const exceeded = checkAll(applying, request)
     const limits = takeAll(applying, request, exceeded)
     const balance = tenant?.balance
@@ -178,11 +210,12 @@ export class Limiter {
    * @returns the names of the shadow limits that would have rejected it; undefined: none.
    * @throws {GwError} rate_limit_requests
    */
-  countTokens(entry: KeyEntry): readonly string[] | undefined {
+  countTokens(entry: KeyEntry, revision?: number): readonly string[] | undefined {
     const key = this.#limitStates.key(entry.account)
     const tenant = entry.tenant && this.#limitStates.tenant(entry.tenant.account)
-    const request = this.#emptyRequest(entry)
+    const request = this.#emptyRequest(entry, revision)
     const applying = limitsFor('count', key, tenant)
+    if (this.isSharing) assertShares(applying, request)
     const exceeded = checkAll(applying, request)
     takeAll(applying, request, exceeded)
     return exceeded?.map(checkName)
@@ -197,11 +230,11 @@ export class Limiter {
   inspect(entry: KeyEntry, request?: Pick<Admission, 'publication' | 'estimate'>): readonly LimitReport[] {
     const key = this.#limitStates.lookUpKey(entry.account)
     const tenant = entry.tenant && this.#limitStates.lookUpTenant(entry.tenant.account)
-    const empty = this.#emptyRequest(entry)
+    const empty: LimitRequest = { ...this.#emptyRequest(entry), isReport: true }
     if (!request) return reportsOf(limitsFor('count', key, tenant), empty)
     const { estimate } = request
     const { inputTokens, outputTokens, amountNano } = estimate.cap
-      ? fitted(estimate, remainingFor(entry, key, tenant, empty.nowMs))
+      ? fitted(estimate, remainingFor(empty, key, tenant))
       : estimate
     const capTokens = this.#outputEstimators.capOf(entry.account, request.publication.account)
     return reportsOf(limitsFor('inference', key, tenant), {
@@ -212,9 +245,17 @@ export class Limiter {
     })
   }
 
-  #emptyRequest(entry: KeyEntry): LimitRequest {
-    const [nowMs, tickMs, currency] = [this.#clock.nowMs(), this.#tickMs(), this.#currency]
-    return { entry, tokens: 0, ratedTokens: 0, amountNano: 0n, nowMs, tickMs, currency }
+  #emptyRequest(entry: KeyEntry, revision = this.#limitStates.servedRevision): LimitRequest {
+    return {
+      entry,
+      tokens: 0,
+      ratedTokens: 0,
+      amountNano: 0n,
+      nowMs: this.#clock.nowMs(),
+      tickMs: this.#tickMs(),
+      currency: this.#currency,
+      revision,
+    }
   }
 
   /**
@@ -231,23 +272,24 @@ export class Limiter {
       const { account, limits, shadow } = tenant
       holders.push({ states: this.#limitStates.tenant(account), limits, shadow })
     }
-    return rateLines(protocol, kind, holders, { tickMs: this.#tickMs(), nowMs: this.#clock.nowMs() })
+    return rateLines(protocol, kind, holders, this.#emptyRequest(entry))
   }
 
   /** The current status of a key's strict limits; omits limits that are not loaded yet. */
   limitStatus(entry: KeyEntry): LimitStatus {
     const { quota, budget } = this.#limitStates.key(entry.account)
-    const spent = entry.quotaTokens === undefined ? undefined : quota.spentTokens
-    const spentNano = entry.budget && budget.spentNano(entry.budget, this.#clock.nowMs())
+    const request = this.#emptyRequest(entry)
+    const { spentTokens: spent, heldTokens } = quota.usage(request)
+    const { spentNano, heldNano } = budget.usage(request)
     const balance =
       entry.tenant?.billing === 'prepaid' ? this.#limitStates.tenant(entry.tenant.account).balance : undefined
     const balanceNano = balance?.balanceNano
     return {
       ...(entry.quotaTokens !== undefined &&
-        spent !== undefined && { quota: { limit: entry.quotaTokens, spent, held: quota.heldTokens } }),
+        spent !== undefined && { quota: { limit: entry.quotaTokens, spent, held: heldTokens } }),
       ...(entry.budget &&
         spentNano !== undefined && {
-          budget: { limitNano: entry.budget.amountNano, spentNano, heldNano: budget.heldNano },
+          budget: { limitNano: entry.budget.amountNano, spentNano, heldNano },
         }),
       ...(balance && balanceNano !== undefined && { balance: { balanceNano, heldNano: balance.heldNano } }),
     }

@@ -14,6 +14,8 @@ import {
 } from './limit.ts'
 import { Quota } from './quota.ts'
 import { countsPerMinute, requestsPerMinute } from './requests-per-minute.ts'
+import type { Part, Sharing } from './shares/limit-shares.ts'
+import { ShareShort } from './shares/share-exchange.ts'
 import { tokensPerMinute } from './tokens-per-minute.ts'
 
 /**
@@ -24,17 +26,25 @@ const LIMITS = {
   concurrency: {
     of: ['key', 'tenant'],
     calls: 'inference',
-    create: (owner: Owner) => new Concurrency(owner),
+    create: (owner: Owner, sharing?: Sharing) => new Concurrency(owner, sharing),
   },
   requests: { of: ['key', 'tenant'], calls: 'inference', create: requestsPerMinute },
   counts: { of: ['key', 'tenant'], calls: 'count', create: countsPerMinute },
   tokens: { of: ['key', 'tenant'], calls: 'inference', create: tokensPerMinute },
-  quota: { of: ['key'], calls: 'inference', create: (owner: Owner) => new Quota(owner) },
-  budget: { of: ['key'], calls: 'inference', create: (owner: Owner) => new Budget(owner) },
+  quota: {
+    of: ['key'],
+    calls: 'inference',
+    create: (owner: Owner, sharing?: Sharing) => new Quota(owner, sharing),
+  },
+  budget: {
+    of: ['key'],
+    calls: 'inference',
+    create: (owner: Owner, sharing?: Sharing) => new Budget(owner, sharing),
+  },
   balance: { of: ['tenant'], calls: 'inference', create: (owner: Owner) => new Balance(owner) },
 } as const satisfies Record<
   string,
-  { of: readonly Owner['kind'][]; calls: CallKind; create: (owner: Owner) => Limit }
+  { of: readonly Owner['kind'][]; calls: CallKind; create: (owner: Owner, sharing?: Sharing) => Limit }
 >
 
 /** `count_tokens` has limits of its own. */
@@ -50,10 +60,16 @@ type LimitsOf<Kind extends Owner['kind']> = {
 export type KeyLimits = LimitsOf<'key'>
 export type TenantLimits = LimitsOf<'tenant'>
 
-export function createLimits<Kind extends Owner['kind']>(kind: Kind, name: string): LimitsOf<Kind> {
+export function createLimits<Kind extends Owner['kind']>(
+  kind: Kind,
+  name: string,
+  sharing?: Sharing,
+): LimitsOf<Kind> {
   const owner = { kind, name }
   const entries = Object.entries(LIMITS).filter(([, { of }]) => (of as readonly string[]).includes(kind))
-  return Object.fromEntries(entries.map(([limit, { create }]) => [limit, create(owner)])) as LimitsOf<Kind>
+  return Object.fromEntries(
+    entries.map(([limit, { create }]) => [limit, create(owner, sharing)]),
+  ) as LimitsOf<Kind>
 }
 
 /** The order of the checks, by kind of call. */
@@ -91,6 +107,24 @@ export function limitsFor(
 export function checkAll(limits: readonly Limit[], request: LimitRequest): readonly Limit[] | undefined {
   const { shadow, tenant } = request.entry
   return shadow || tenant?.shadow ? checkWithShadow(limits, request) : checkEach(limits, request)
+}
+
+/**
+ * Where gateways share limits: makes sure that the shares suffice for a request, or are known not to. Shadow limits need
+ * theirs as well.
+ *
+ * @throws {GwError} of the first limit that rejects. {ShareShort} with the parts that are short, which have to be asked
+ *   for.
+ */
+export function assertShares(limits: readonly Limit[], request: LimitRequest): void {
+  const short: Part[] = []
+  for (const limit of limits) {
+    const part = limit.part(request)
+    if (!part || part.units === 0n || part.share.fits(part.units)) continue
+    if (!part.share.isExhausted(part.units, request.tickMs)) short.push(part)
+    else if (!isShadow(limit, request.entry)) throw limit.error(request)
+  }
+  if (short.length > 0) throw new ShareShort(short)
 }
 
 /**
@@ -159,20 +193,20 @@ export function reportsOf(limits: readonly Limit[], request: LimitRequest): read
 
 /** The remainder of the strict limits; ignores a limit that is not loaded yet, and one in shadow mode. */
 export function remainingFor(
-  { quotaTokens: limit, budget: limitTerms, shadow, tenant: tenantEntry }: KeyEntry,
+  request: LimitRequest,
   { quota, budget }: KeyLimits,
   tenant: TenantLimits | undefined,
-  nowMs: number,
 ): Remaining {
+  const { quotaTokens: limit, budget: limitTerms, shadow, tenant: tenantEntry } = request.entry
   const quotaTokens = shadow?.has('quota') ? undefined : limit
   const terms = shadow?.has('budget') ? undefined : limitTerms
-  const spentTokens = quotaTokens === undefined ? undefined : quota.spentTokens
+  const { spentTokens, heldTokens } = quota.usage(request)
   const tokens =
     quotaTokens === undefined || spentTokens === undefined
       ? Number.POSITIVE_INFINITY
-      : quotaTokens - spentTokens - quota.heldTokens
-  const spentNano = terms && budget.spentNano(terms, nowMs)
-  const ofBudget = terms && spentNano !== undefined && terms.amountNano - spentNano - budget.heldNano
+      : quotaTokens - spentTokens - heldTokens
+  const { spentNano, heldNano } = budget.usage(request)
+  const ofBudget = terms && spentNano !== undefined && terms.amountNano - spentNano - heldNano
   const balanceNano = tenantEntry?.billing === 'prepaid' ? tenant?.balance.balanceNano : undefined
   const ofBalance = tenant && balanceNano !== undefined && balanceNano - tenant.balance.heldNano
   const amounts = [ofBudget, ofBalance].filter(amount => typeof amount === 'bigint')

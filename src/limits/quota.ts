@@ -1,4 +1,5 @@
 import { GwError } from '../base/catalogue/wire.ts'
+import type { DeclaredShare } from '../schema/shares.ts'
 import {
   type Limit,
   type LimitEnd,
@@ -10,6 +11,7 @@ import {
   numbers,
   type Owner,
 } from './limit.ts'
+import { ALONE, declared, exceeds, LimitShares, type Part, type Sharing } from './shares/limit-shares.ts'
 
 const INFO: LimitInfo = { name: 'quota', title: 'token quota', unit: 'tokens', field: 'quota' }
 
@@ -26,8 +28,11 @@ export class Quota implements Limit {
   #settledTokens = 0
   #baseTokens: number | undefined
 
-  constructor(owner: Owner) {
+  readonly #shares: LimitShares
+
+  constructor(owner: Owner, sharing: Sharing = ALONE) {
     this.owner = owner
+    this.#shares = new LimitShares(owner, sharing, () => BigInt(this.#heldTokens))
   }
 
   get info() {
@@ -59,7 +64,22 @@ export class Quota implements Limit {
     return true
   }
 
-  isExceededBy({ entry: { quotaTokens: limit }, tokens }: LimitRequest): boolean {
+  part(request: LimitRequest): Part | undefined {
+    const { quotaTokens } = request.entry
+    if (quotaTokens === undefined || !this.#shares.areUsed) return undefined
+    const share = this.#shares.of({ limit: 'quota', kind: 'sum', bound: BigInt(quotaTokens) }, request)
+    return share && { share, units: BigInt(request.tokens) }
+  }
+
+  declare(request: LimitRequest): DeclaredShare | undefined {
+    return declared(this.part(request))
+  }
+
+  isExceededBy(request: LimitRequest): boolean {
+    const part = this.part(request)
+    if (part) return exceeds(part, request)
+    const { quotaTokens: limit } = request.entry
+    const { tokens } = request
     const spent = this.spentTokens
     // Written so that no sum exceeds the safe integers.
     return limit !== undefined && spent !== undefined && tokens > limit - spent - this.#heldTokens
@@ -67,31 +87,38 @@ export class Quota implements Limit {
 
   check(request: LimitRequest): void {
     if (request.entry.quotaTokens === undefined) return
-    if (this.#baseTokens === undefined) throw notLoaded(this.owner)
+    if (this.#baseTokens === undefined && !this.#shares.areUsed) throw notLoaded(this.owner)
     if (this.isExceededBy(request)) throw this.error(request)
   }
 
   take({ tokens }: LimitRequest): void {
     this.#heldTokens += tokens
+    if (this.#shares.areUsed) this.#shares.take(BigInt(tokens))
   }
 
   release({ tokens }: LimitRequest, { charge }: LimitEnd): void {
     this.#heldTokens -= tokens
+    if (this.#shares.areUsed) this.#shares.end(BigInt(tokens), BigInt(charge?.tokens ?? 0))
     if (charge) this.#settledTokens += charge.tokens
   }
 
-  report({ entry: { quotaTokens: limit }, tokens: needed }: LimitRequest): LimitUsage | undefined {
+  report(request: LimitRequest): LimitUsage | undefined {
+    const { quotaTokens: limit } = request.entry
     if (limit === undefined) return undefined
-    return { limit, used: this.spentTokens, held: this.#heldTokens, needed }
+    const { spentTokens: used, heldTokens: held } = this.usage(request)
+    return { limit, used, held, needed: request.tokens }
   }
 
-  error({ entry, tokens: needed }: LimitRequest): GwError {
-    const usage = {
-      limit: entry.quotaTokens ?? 0,
-      spent: this.spentTokens ?? 0,
-      held: this.#heldTokens,
-      needed,
-    }
+  /** Of all gateways, as far as this one knows. */
+  usage(request: LimitRequest): { readonly spentTokens: number | undefined; readonly heldTokens: number } {
+    const share = this.part({ ...request, isReport: true })?.share
+    if (!share) return this
+    return { spentTokens: Number(share.spent), heldTokens: Number(share.held + share.leasedToOthers) }
+  }
+
+  error(request: LimitRequest): GwError {
+    const { spentTokens: spent = 0, heldTokens: held } = this.usage(request)
+    const usage = { limit: request.entry.quotaTokens ?? 0, spent, held, needed: request.tokens }
     return new GwError(
       'quota_exceeded',
       `The token quota of ${nameOf(this.owner)} does not cover this call: ${numbers(usage)}.`,

@@ -1,5 +1,6 @@
 import type { Protocol } from '../schema/protocol.ts'
 import type { RateLimits, ShadowLimits } from '../snapshot/types.ts'
+import type { LimitRequest } from './limit.ts'
 import type { CallKind, KeyLimits } from './limits.ts'
 
 type Unit = 'requests' | 'counts' | 'tokens'
@@ -9,13 +10,6 @@ export interface RateHolder {
   readonly states: Pick<KeyLimits, Unit>
   readonly limits: RateLimits
   readonly shadow: ShadowLimits
-}
-
-interface Times {
-  /** Monotonic clock, for the rates. */
-  readonly tickMs: number
-  /** Wall clock, for the headers. */
-  readonly nowMs: number
 }
 
 /** The status of one unit: of several holders the one with the least remaining, of equals the one that resets last. */
@@ -33,13 +27,13 @@ export function rateLines(
   protocol: Protocol,
   kind: CallKind,
   holders: readonly RateHolder[],
-  times: Times,
+  request: LimitRequest,
 ): string[] {
   const lines: string[] = []
-  const requests = tightest(holders, kind === 'count' ? 'counts' : 'requests', 'rpm', times.tickMs)
-  if (requests) push(lines, protocol, 'requests', requests, times.nowMs)
-  const tokens = kind === 'count' ? undefined : tightest(holders, 'tokens', 'tpm', times.tickMs)
-  if (tokens) push(lines, protocol, 'tokens', tokens, times.nowMs)
+  const requests = tightest(holders, kind === 'count' ? 'counts' : 'requests', 'rpm', request)
+  if (requests) push(lines, protocol, 'requests', requests, request.nowMs)
+  const tokens = kind === 'count' ? undefined : tightest(holders, 'tokens', 'tpm', request)
+  if (tokens) push(lines, protocol, 'tokens', tokens, request.nowMs)
   return lines
 }
 
@@ -47,16 +41,14 @@ function tightest(
   holders: readonly RateHolder[],
   unit: Unit,
   limitOf: 'rpm' | 'tpm',
-  tickMs: number,
+  request: LimitRequest,
 ): Gauge | undefined {
   let found: Gauge | undefined
   for (const { states, limits, shadow } of holders) {
     const rate = limits[limitOf]
     // A client has no reason to slow down for a limit that rejects nothing.
     if (rate === undefined || shadow?.has(limitOf)) continue
-    const { bucket } = states[unit]
-    const remaining = bucket.remaining(rate, tickMs)
-    const resetMs = bucket.resetMs(rate, tickMs)
+    const { remaining, resetMs } = states[unit].gauge(rate, request)
     const isTighter =
       !found || remaining < found.remaining || (remaining === found.remaining && resetMs > found.resetMs)
     if (isTighter) found = { limit: rate.limit, remaining, resetMs }

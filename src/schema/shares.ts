@@ -47,6 +47,16 @@ export interface ShareRequest {
   readonly most: bigint
 }
 
+/** What a gateway that was alone uses of a limit, when it begins to share. */
+export interface DeclaredShare {
+  readonly scope: ScopeName
+  readonly terms: ScopeTerms
+  /** Held by its open calls; 0 of a rate. */
+  readonly amount: bigint
+  /** Of a rate: used units × 60,000, of which each millisecond drains `perMinute`. */
+  readonly level: bigint
+}
+
 export interface ShareAnswer {
   /** The whole share of the instance, before anything that it used or returned after the request. */
   readonly amount: bigint

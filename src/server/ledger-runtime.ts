@@ -6,7 +6,9 @@ import { Limiter } from '../limits/limiter.ts'
 import type { Snapshot } from '../snapshot/types.ts'
 import type { LedgerThread } from '../store/ledger/ledger-thread.ts'
 import { openLedger } from '../store/ledger/open-ledger.ts'
+import { recoverLanes } from '../store/ledger/recover-lanes.ts'
 import type { Ledger } from '../store/ledger/types.ts'
+import { Instance } from './instance.ts'
 
 export interface LedgerRuntimePorts {
   readonly clock: Clock
@@ -14,6 +16,10 @@ export interface LedgerRuntimePorts {
   readonly cwd: string
   /** A thread that was started early; by default one is started on first use. */
   readonly ledgerThread?: LedgerThread
+  /** Creates the threads that fold the journals of gateways that have died. */
+  readonly createLedgerThread?: () => LedgerThread
+  /** Other gateways of this store start at the same time: limits are shared from the start. */
+  readonly isShared?: boolean
   /** The ledger has ended by itself: nothing can be charged any more. */
   readonly onDeath: (error: Error) => void
 }
@@ -32,12 +38,16 @@ export class LedgerRuntime {
   readonly limiter: Limiter
   readonly ledger: Ledger
   readonly #ports: LedgerRuntimePorts
+  #instance: Instance | undefined
   #snapshot: Snapshot | undefined
   /** The adjustment version of the loaded balances; undefined until the first load. */
   #walletVersion: number | undefined
   #ticks = 0
   #timer: Timer | undefined
   #maintenance: Promise<void> = Promise.resolve()
+  #checkTimer: Timer | undefined
+  #checking: Promise<void> = Promise.resolve()
+  #checkProblem = ''
   #closed = false
 
   private constructor(ledger: Ledger, ports: LedgerRuntimePorts) {
@@ -47,9 +57,10 @@ export class LedgerRuntime {
   }
 
   /**
-   * Takes the store's gateway lease, and settles the holds that an earlier process left open.
+   * Takes a lane of the store, settles the holds that earlier processes left open, and joins the other gateways.
    *
-   * @throws {CommandError} store_in_use if another gateway serves the store; store_unavailable, store_missing.
+   * @throws {CommandError} store_in_use if no lane is free, or another gateway does not share its limits;
+   *   store_unavailable, store_missing.
    */
   static async open(store: string, ports: LedgerRuntimePorts): Promise<LedgerRuntime> {
     const { clock, log, cwd, onDeath, ledgerThread } = ports
@@ -64,11 +75,36 @@ export class LedgerRuntime {
     }
     const thread = ledgerThread && { thread: ledgerThread }
     const ledger = await openLedger(store, { clock, events, folder: cwd, ...thread })
+    const others = {
+      clock,
+      ownLane: ledger.lane,
+      folder: cwd,
+      createThread: ports.createLedgerThread,
+      events: { ...events, onDeath: (error: Error) => log.error({ err: error }, 'a recovery has ended') },
+    }
     const ledgerRuntime = new LedgerRuntime(ledger, ports)
-    const recovered = await ledger.recover(clock.nowMs())
-    if (recovered > 0) log.warn({ holds: recovered }, 'settled holds that an earlier process left open')
+    try {
+      reportRecovered(await ledger.recover(clock.nowMs()), log)
+      const { limiter } = ledgerRuntime
+      ledgerRuntime.#instance = await Instance.join(ports.isShared === true, {
+        ledger,
+        limiter,
+        clock,
+        log,
+        recoverOthers: async instances => reportRecovered(await recoverLanes(store, instances, others), log),
+      })
+    } catch (error) {
+      await ledger.close()
+      throw error
+    }
     ledgerRuntime.#schedule()
+    ledgerRuntime.#scheduleCheck()
     return ledgerRuntime
+  }
+
+  /** Whether other gateways share the limits. */
+  get isSharing(): boolean {
+    return this.#instance?.isSharing ?? false
   }
 
   /** Loads the past usage that a snapshot's limits need. Await it before the snapshot is served. */
@@ -102,9 +138,12 @@ export class LedgerRuntime {
   async close(): Promise<number> {
     this.#closed = true
     this.#timer?.cancel()
+    this.#checkTimer?.cancel()
+    const returned = this.#instance?.close()
+    if (this.isSharing) await returned
     // The close also ends queries that wait for an unwritable ledger.
     const lost = this.ledger.close()
-    await this.#maintenance
+    await Promise.all([this.#maintenance, this.#checking])
     return lost
   }
 
@@ -113,6 +152,26 @@ export class LedgerRuntime {
     this.#timer = this.#ports.clock.after(MAINTENANCE_MS, () => {
       this.#maintenance = this.#runMaintenance().finally(() => this.#schedule())
     })
+  }
+
+  #scheduleCheck(): void {
+    if (this.#closed) return
+    this.#checkTimer = this.#ports.clock.after(MAINTENANCE_MS, () => {
+      this.#checking = this.#checkInstances().finally(() => this.#scheduleCheck())
+    })
+  }
+
+  async #checkInstances(): Promise<void> {
+    try {
+      await this.#instance?.check()
+      this.#checkProblem = ''
+    } catch (error) {
+      // Logged once: a journal that is damaged stays so.
+      const problem = String(error)
+      if (problem !== this.#checkProblem && !this.#closed)
+        this.#ports.log.error({ err: error }, 'what other gateways left cannot be settled')
+      this.#checkProblem = problem
+    }
   }
 
   async #runMaintenance(): Promise<void> {
@@ -151,4 +210,8 @@ export class LedgerRuntime {
     while (!this.#closed && (await this.ledger.pruneCallLogs(beforeMs, PRUNE_ROWS)) === PRUNE_ROWS);
     while (!this.#closed && (await this.ledger.pruneStored(nowMs, PRUNE_ROWS)) === PRUNE_ROWS);
   }
+}
+
+function reportRecovered(holds: number, log: Log): void {
+  if (holds > 0) log.warn({ holds }, 'settled holds that an earlier process left open')
 }

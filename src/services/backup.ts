@@ -6,9 +6,9 @@ import { type CopyWatch, copyStore, SIDE_FILES, type StoreCopy, syncToDisk } fro
 import { fileIdentity, makeFolder } from '../store/database.ts'
 import { storeFault } from '../store/faults.ts'
 import { waitForBacklog } from '../store/journal/backlog.ts'
-import { journalFolder } from '../store/journal/files.ts'
-import { renewJournal } from '../store/journal/state.ts'
-import { takeLease } from '../store/ledger/lease.ts'
+import { journalFolder, journalLanes } from '../store/journal/files.ts'
+import { renewJournals } from '../store/journal/state.ts'
+import { takeAllLeases } from '../store/ledger/lease.ts'
 import { replaceStore } from '../store/replace.ts'
 import { storePath } from '../store/url.ts'
 import type { AppPorts } from './context.ts'
@@ -94,16 +94,19 @@ export async function restore(
   const store = isThere ? realpathSync(named) : named
   if (source === fileIdentity(store)) throw itself(file)
   if (!isThere) makeFolder(dirname(store))
-  const lease = isThere ? takeLease(store) : undefined
+  const lease = isThere ? takeAllLeases(store) : undefined
   try {
     const fresh = beside(store, ports)
     const copy = await copyStore(path, fresh, { ...watch, signal: ports.signal })
     try {
-      renewJournal(fresh)
+      renewJournals(fresh)
       const former = `${store}.before-${iso(ports.clock.nowMs()).replaceAll(/[:.]/g, '-')}`
       const hadFormer = replaceStore(fresh, store, former)
-      // The rows of the former store, if its gateway did not end in order.
-      if (existsSync(journalFolder(store))) renameSync(journalFolder(store), journalFolder(former))
+      // The rows of the former store, if its gateways did not end in order.
+      for (const lane of journalLanes(store)) {
+        const folder = journalFolder(store, lane)
+        if (existsSync(folder)) renameSync(folder, journalFolder(former, lane))
+      }
       return { ...copy, store, file: path, ...(hadFormer && { former }) }
     } finally {
       rmSync(fresh, { force: true })

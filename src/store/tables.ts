@@ -346,7 +346,7 @@ export interface RejectedCallsTable {
 }
 
 interface JournalTable {
-  id: number
+  lane: number
   /** Hexadecimal; also in the header of each segment. */
   journal_id: string
   /** The last row of the journal that is in the store. */

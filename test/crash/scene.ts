@@ -8,6 +8,13 @@ import type { Seen } from './clients.ts'
 
 const GW = fileURLToPath(new URL('../../bin/gw.js', import.meta.url))
 export const SECRET = 'sk-a-secret-of-their-own-0123456789'
+/** Secrets of further keys. */
+export const OTHER_KEYS = Object.fromEntries(
+  ['QUOTA', 'BUDGET', 'RATE', 'PERMITS', 'PAID'].map(name => [
+    `${name}_KEY`,
+    `sk-${name.toLowerCase()}-of-their-own-0123456789`,
+  ]),
+)
 export const PATH = '/v1/chat/completions'
 /** 100 tokens in and 20 out, at 1 and 10 for a million. */
 export const EXACT_NANO = 300_000n
@@ -61,7 +68,7 @@ export async function scene(config = ONE_MODEL): Promise<Scene> {
 export function start(dir: TempDir, argv: readonly string[]): ChildProcess {
   const child = spawn(process.execPath, [GW, ...argv], {
     cwd: dir.path,
-    env: { PATH: process.env['PATH'], HOME: dir.path, APP_KEY: SECRET },
+    env: { PATH: process.env['PATH'], HOME: dir.path, APP_KEY: SECRET, ...OTHER_KEYS },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))

@@ -61,8 +61,8 @@ export const COMMAND_FAULTS = {
   store_in_use: {
     number: 'GW2006',
     exit: EXIT.precondition,
-    title: 'Another gateway serves this store.',
-    hint: 'Stop the other one first: a store in SQLite has one gateway at a time.',
+    title: 'Gateways serve this store.',
+    hint: 'Stop them first.',
   },
   ledger_inconsistent: {
     number: 'GW2007',

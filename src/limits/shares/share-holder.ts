@@ -39,11 +39,12 @@ export class ShareHolder {
     return this.#isFenced
   }
 
-  share(scope: ScopeName, terms: ScopeTerms): Share {
+  /** @param held By calls that were admitted before there was a share. */
+  share(scope: ScopeName, terms: ScopeTerms, held = 0n): Share {
     const id = idOf(scope)
     let share = this.#shares.get(id)
     if (!share) {
-      share = new Share(scope, terms)
+      share = new Share(scope, terms, held)
       this.#shares.set(id, share)
     }
     return share
@@ -90,7 +91,17 @@ export class ShareHolder {
       const answer = reply.answers[index]
       if (answer) share.answer(answer, tickMs)
     }
-    for (const scope of reply.recalled) this.#shares.get(idOf(scope))?.recall()
+    this.recall(reply.recalled)
+  }
+
+  /** Other instances need what this one does not use of these limits. */
+  recall(scopes: readonly ScopeName[]): void {
+    for (const scope of scopes) this.#shares.get(idOf(scope))?.recall()
+  }
+
+  /** Whether a message would have a request. */
+  get isDue(): boolean {
+    return [...this.#shares.values()].some(share => share.isDue)
   }
 
   #validity(tickMs: number): number {

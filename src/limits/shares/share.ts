@@ -39,9 +39,11 @@ export class Share {
   /** Monotonic clock: until then the grantor has no more than it had. */
   #exhaustedUntilMs = Number.NEGATIVE_INFINITY
 
-  constructor(scope: ScopeName, terms: ScopeTerms) {
+  /** @param held By calls that were admitted before there was a share. */
+  constructor(scope: ScopeName, terms: ScopeTerms, held = 0n) {
     this.scope = scope
     this.#terms = terms
+    this.#held = held
   }
 
   get terms(): ScopeTerms {
@@ -52,6 +54,18 @@ export class Share {
   setTerms(terms: ScopeTerms): void {
     this.#isChanged ||= terms.revision !== this.#terms.revision || terms.sinceMs !== this.#terms.sinceMs
     this.#terms = terms
+  }
+
+  /** The same, unless it is older: calls that began before a reload still come. */
+  updateTerms(terms: ScopeTerms): void {
+    const { revision, sinceMs } = this.#terms
+    if (terms.revision > revision || (terms.revision === revision && terms.sinceMs > sinceMs))
+      this.setTerms({ ...terms, sinceMs: Math.max(terms.sinceMs, sinceMs) })
+  }
+
+  /** What is held becomes the share: until now the whole limit belonged to this instance. */
+  declare(): void {
+    this.#amount = this.#held
   }
 
   /** What further calls may take; below zero if a charge was larger than its hold. */
@@ -72,6 +86,31 @@ export class Share {
   /** Whether a call can be admitted. */
   fits(units: bigint): boolean {
     return this.#capped(units) <= this.available
+  }
+
+  /** Whether a call could be admitted, if the grantor still has what it had. */
+  mayFit(units: bigint): boolean {
+    return this.#capped(units) <= this.available + this.#free
+  }
+
+  /** Of a sum: spent by all instances, as far as this one knows. */
+  get spent(): bigint {
+    return (this.#last?.spent ?? 0n) + (this.#sent?.used ?? 0n) + this.#used
+  }
+
+  /** What the other instances have, of the last answer. */
+  get leasedToOthers(): bigint {
+    return this.#last ? this.#last.leased - this.#last.amount : 0n
+  }
+
+  /** What could be taken, as of the last answer. */
+  get remaining(): bigint {
+    const { available } = this
+    return available + this.#free
+  }
+
+  get #free(): bigint {
+    return this.#last && this.#last.free > 0n ? this.#last.free : 0n
   }
 
   /** Takes the part of a call, after {@link fits} at the same time. */
@@ -104,8 +143,7 @@ export class Share {
 
   /** Whether the grantor is known to have too little. Then a request would be in vain. */
   isExhausted(units: bigint, tickMs: number): boolean {
-    const free = this.#last && this.#last.free > 0n ? this.#last.free : 0n
-    return tickMs < this.#exhaustedUntilMs && this.#capped(units) - this.available > free
+    return tickMs < this.#exhaustedUntilMs && this.#capped(units) - this.available > this.#free
   }
 
   /** Until more can be granted; 0 if that is unknown. */

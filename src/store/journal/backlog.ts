@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { openDatabase } from '../database.ts'
 import { journalFolder } from './files.ts'
 import { JournalDamaged, JournalReader } from './reader.ts'
-import { type JournalState, journalState } from './state.ts'
+import { type JournalState, journalStates } from './state.ts'
 
 const LOOK_EVERY_MS = 20
 const PAGE_ROWS = 1_000
@@ -10,7 +10,7 @@ const PAGE_ROWS = 1_000
 const MAX_PAGES = 250
 
 /**
- * Waits until the rows that the journal has now are in the store. Does not use a `Clock`: its timers do not keep the
+ * Waits until the rows that the journals have now are in the store. Does not use a `Clock`: its timers do not keep the
  * process alive.
  * @returns how many of them are still missing after `withinMs`: no gateway folds them.
  * @throws {CommandError} store_missing {Database.SqliteError}
@@ -18,12 +18,15 @@ const MAX_PAGES = 250
 export async function waitForBacklog(path: string, withinMs: number): Promise<number> {
   const { raw } = await openDatabase(path, 'read')
   try {
-    const first = journalState(raw)
-    if (!first) return 0
-    const lastRow = lastWritten(journalFolder(path), first)
+    const lastRows = [...journalStates(raw)].map(
+      ([lane, state]) => [lane, lastWritten(journalFolder(path, lane), state)] as const,
+    )
     for (let waitedMs = 0; ; waitedMs += LOOK_EVERY_MS) {
-      const left = lastRow - (journalState(raw)?.foldedRow ?? lastRow)
-      if (left <= 0 || waitedMs >= withinMs) return Math.max(0, left)
+      const states = journalStates(raw)
+      const left = lastRows
+        .map(([lane, row]) => Math.max(0, row - (states.get(lane)?.foldedRow ?? row)))
+        .reduce((sum, rows) => sum + rows, 0)
+      if (left === 0 || waitedMs >= withinMs) return left
       await pause(LOOK_EVERY_MS)
     }
   } finally {

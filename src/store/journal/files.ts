@@ -3,6 +3,7 @@ import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { realPath } from '../database.ts'
+import { lanesOf, withLane } from '../lanes.ts'
 
 const NAME = /^(\d{12})\.segment$/
 const NAME_DIGITS = 12
@@ -36,8 +37,17 @@ export interface SegmentFile {
   close(): void
 }
 
-/** The folder of a store's journal: rows of the ledger that are not in the store yet. */
-export function journalFolder(store: string): string {
+/** The folder of the journal of a lane: rows of the ledger that are not in the store yet. */
+export function journalFolder(store: string, lane = 0): string {
+  return withLane(firstFolder(store), lane)
+}
+
+/** The lanes that may have a journal, in order. */
+export function journalLanes(store: string): readonly number[] {
+  return lanesOf(firstFolder(store))
+}
+
+function firstFolder(store: string): string {
   // Two paths to one store must share one journal.
   return `${realPath(store) ?? store}.ledger`
 }

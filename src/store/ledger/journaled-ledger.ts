@@ -13,6 +13,7 @@ import {
 } from '../../schema/ledger.ts'
 import type { Durability } from '../../schema/settings.ts'
 import type { Journal } from '../journal/journal.ts'
+import type { InstanceAnswers, InstanceQuery } from '../shares/instances.ts'
 import { describeFault, describeRow } from './alarms.ts'
 import type { Lease } from './lease.ts'
 import type { Answers, LedgerQuery, Post, Question, Report, Row } from './messages.ts'
@@ -26,10 +27,13 @@ const REJECTED_EVERY_MS = 1_000
 const FOLD_EVERY_MS = 100
 /** After a pause, a row is folded sooner: readers of the store see a single call almost at once. */
 const FIRST_FOLD_MS = 5
+/** When another gateway has folded what it wrote before, under load as well. */
+const FOLDED_ELSEWHERE_MS = 2 * FOLD_EVERY_MS
 
 export interface JournaledLedgerOptions {
   readonly clock: Clock
   readonly events: LedgerEvents
+  readonly lane: number
   /** Runs a task at the end of the turn of the event loop, after those that were given before. */
   readonly atTurnEnd: (task: () => void) => void
   /** How many rows may wait for the store before holds are rejected; from half of it on, call logs are dropped. */
@@ -72,6 +76,9 @@ export class JournaledLedger implements Ledger {
   #ended = false
   #closing: Promise<number> | undefined
   #droppedLogs = 0
+  /** The store knows of this gateway, until it leaves. */
+  #hasJoined = false
+  #hasOthers = false
   readonly #rejected = new RejectedSample()
   #rejectedTimer: Timer | undefined
 
@@ -95,6 +102,10 @@ export class JournaledLedger implements Ledger {
         resolve()
       })
     })
+  }
+
+  get lane(): number {
+    return this.#options.lane
   }
 
   get healthy(): boolean {
@@ -213,8 +224,13 @@ export class JournaledLedger implements Ledger {
     return this.#query({ query: 'adjustments', sinceVersion })
   }
 
-  stored(ids: readonly string[]): Promise<readonly (StoredResponse | undefined)[]> {
-    return this.#query({ query: 'stored', ids, nowMs: this.#options.clock.nowMs() })
+  async stored(ids: readonly string[]): Promise<readonly (StoredResponse | undefined)[]> {
+    const query = () => this.#query({ query: 'stored', ids, nowMs: this.#options.clock.nowMs() })
+    const found = await query()
+    if (!this.#hasOthers || !found.includes(undefined)) return found
+    // Another gateway may have it in its journal.
+    await new Promise<void>(resolve => this.#options.clock.after(FOLDED_ELSEWHERE_MS, resolve))
+    return query()
   }
 
   recover(nowMs: number): Promise<number> {
@@ -231,6 +247,13 @@ export class JournaledLedger implements Ledger {
 
   pruneStored(nowMs: number, maxRows: number): Promise<number> {
     return this.#query({ query: 'prune_stored', nowMs, maxRows })
+  }
+
+  async ask<Query extends InstanceQuery>(query: Query): Promise<InstanceAnswers[Query['query']]> {
+    this.#hasJoined ||= query.query === 'join'
+    const answer: InstanceAnswers[InstanceQuery['query']] = await this.#query<Query>(query)
+    if (answer && 'instances' in answer) this.#hasOthers = answer.instances.length > 1
+    return answer as InstanceAnswers[Query['query']]
   }
 
   flush(): Promise<void> {
@@ -251,7 +274,8 @@ export class JournaledLedger implements Ledger {
       timer = clock.after(withinMs, resolve)
     })
     // A flush fails only if the thread has ended, which `onDeath` has reported.
-    await Promise.race([this.flush().catch(() => undefined), timeout])
+    const flushed = this.#hasJoined && !this.behind ? this.ask({ query: 'leave' }) : this.flush()
+    await Promise.race([flushed.catch(() => undefined), timeout])
     const isFolded = this.queued === 0
     this.#reject('the ledger is closing')
     const left = await this.#journal.close(Math.max(0, untilMs - clock.monotonicMs()), isFolded)

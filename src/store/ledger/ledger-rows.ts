@@ -43,6 +43,7 @@ interface NewHold {
  */
 export class LedgerRows {
   readonly #raw: Database.Database
+  readonly #lane: number
   readonly #begin: Database.Statement
   readonly #commit: Database.Statement
   readonly #openHold: Database.Statement
@@ -56,6 +57,7 @@ export class LedgerRows {
   readonly #key: Database.Statement
   readonly #wallet: Database.Statement
   readonly #balance: Database.Statement
+  readonly #heldElsewhere: Database.Statement
   readonly #probe: Database.Statement
   readonly #folded: Database.Statement
   readonly #names: Interned
@@ -67,8 +69,10 @@ export class LedgerRows {
   /** How many earlier holds ended in the current batch. */
   #closed = 0
 
-  constructor(raw: Database.Database) {
+  /** @param lane Of the gateway that opens and ends the holds. */
+  constructor(raw: Database.Database, lane = 0) {
     this.#raw = raw
+    this.#lane = lane
     this.#begin = raw.prepare('begin immediate')
     this.#commit = raw.prepare('commit')
     this.#openHold = raw.prepare(sql.INSERT_OPEN_HOLD)
@@ -82,12 +86,13 @@ export class LedgerRows {
     this.#key = raw.prepare(sql.ADD_TO_KEY)
     this.#wallet = raw.prepare(sql.ADD_TO_WALLET)
     this.#balance = raw.prepare(sql.SELECT_BALANCE)
+    this.#heldElsewhere = raw.prepare(sql.SELECT_HELD_ELSEWHERE)
     this.#probe = raw.prepare(sql.PROBE)
     this.#folded = raw.prepare(sql.SET_FOLDED_ROW)
     this.#names = new Interned(raw, 'ledger_names', 'name')
     this.#prices = new Interned(raw, 'ledger_prices', 'price')
     this.#logPages = new LogPages(raw)
-    this.#holds = new OpenHolds(openHolds(raw))
+    this.#holds = new OpenHolds(openHolds(raw, lane))
   }
 
   /**
@@ -114,7 +119,7 @@ export class LedgerRows {
         if (added !== 0) this.#addOpenHolds.run(added)
         this.#logPages.endBatch()
         this.#addSums(sums)
-        if (foldedRow !== undefined) this.#folded.run(foldedRow)
+        if (foldedRow !== undefined) this.#folded.run(foldedRow, this.#lane)
         return faults
       })
     } catch (error) {
@@ -156,7 +161,8 @@ export class LedgerRows {
     if (hold.prepaid && tenant !== null && amountNano > 0n) {
       const kept = toNano(this.#balance.get(tenant) as NanoParts | undefined)
       const balanceNano = kept - (sums.spent.get(tenant) ?? 0n)
-      const heldNano = this.#holds.heldNano(tenant)
+      const elsewhere = this.#heldElsewhere.get(tenant, this.#lane) as NanoParts
+      const heldNano = this.#holds.heldNano(tenant) + toNano(elsewhere)
       if (balanceNano - heldNano < amountNano) return { balanceNano, heldNano }
     }
     if (this.#holds.has(hold) || this.#endOf.get(fromRequestId(requestId), attempt)) return 'held_twice'
@@ -190,6 +196,7 @@ export class LedgerRows {
         call?.path ?? null,
         call?.stream ? 1 : 0,
         open.priceId,
+        this.#lane,
       ),
     )
     open.id = Number(lastInsertRowid)
@@ -297,8 +304,10 @@ export class LedgerRows {
   }
 }
 
-function openHolds(raw: Database.Database): OpenHold[] {
-  const rows = raw.prepare(sql.SELECT_OPEN_HOLDS).all() as (Omit<OpenHold, 'amountNano'> & { nano: string })[]
+function openHolds(raw: Database.Database, lane: number): OpenHold[] {
+  const rows = raw.prepare(sql.SELECT_OPEN_HOLDS).all(lane) as (Omit<OpenHold, 'amountNano'> & {
+    nano: string
+  })[]
   return rows.map(({ nano, ...hold }) => ({ ...hold, amountNano: BigInt(nano) }))
 }
 

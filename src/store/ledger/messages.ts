@@ -7,6 +7,7 @@ import type {
   RejectedCall,
   StoredResponse,
 } from '../../schema/ledger.ts'
+import type { InstanceAnswers, InstanceQuery } from '../shares/instances.ts'
 import type { Adjustments } from './types.ts'
 
 /** The rows of the journal. Hold and end are those of `LedgerPort`. */
@@ -44,10 +45,11 @@ export type LedgerQuery =
   | { readonly query: 'prune'; readonly beforeMs: number; readonly maxRows: number }
   | { readonly query: 'prune_stored'; readonly nowMs: number; readonly maxRows: number }
   | { readonly query: 'log_rejected'; readonly calls: readonly RejectedCall[] }
+  | InstanceQuery
   | { readonly query: 'nothing' }
 
 /** The answer to each query. */
-export interface Answers {
+export interface Answers extends InstanceAnswers {
   readonly hold: RowFault | undefined
   readonly sums: readonly KeySums[]
   readonly balances: { readonly version: number; readonly balanceNano: readonly bigint[] }
@@ -110,7 +112,8 @@ export type Report =
 export interface WriterSettings {
   /** Of the database. */
   readonly path: string
-  /** The folder of the journal. */
+  readonly lane: number
+  /** The folder of the journal of the lane. */
   readonly journalFolder: string
   /** How long a prepaid hold may wait while the database cannot be written. */
   readonly openTimeoutMs: number

@@ -12,9 +12,9 @@ export interface OpenHold extends HoldId {
 }
 
 /**
- * All open holds, and the amount that they reserve of each tenant's balance, so that an end finds its hold and a
- * prepaid hold need not add up all others. In memory, beside the table `open_holds`: only the writer of the one gateway
- * opens and ends holds.
+ * The open holds of a lane, and the amount that they reserve of each tenant's balance, so that an end finds its hold and a
+ * prepaid hold need not add up all others. In memory, beside the table `open_holds`: only the writer of the lane opens
+ * and ends them.
  * The changes of a batch take effect at once and are rolled back if the batch is not committed.
  */
 export class OpenHolds {

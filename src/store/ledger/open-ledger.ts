@@ -4,7 +4,7 @@ import { JournalFolder, journalFolder } from '../journal/files.ts'
 import { Journal } from '../journal/journal.ts'
 import { storePath } from '../url.ts'
 import { JournaledLedger } from './journaled-ledger.ts'
-import { takeLease } from './lease.ts'
+import { type Lease, takeFreeLane } from './lease.ts'
 import { LedgerThread } from './ledger-thread.ts'
 import type { Ledger, LedgerEvents } from './types.ts'
 
@@ -19,6 +19,8 @@ export interface OpenLedgerOptions {
   readonly openTimeoutMs?: number
   /** The maximum number of rows in one transaction, which bounds the waiting time of queries: 1,000 by default. */
   readonly batchRows?: number
+  /** The lane that was taken; by default the first free one. The ledger releases its lease, also after an error. */
+  readonly place?: { readonly lane: number; readonly lease: Lease }
   /** A thread that was started before; otherwise one is started here. The ledger ends it, also after an error. */
   readonly thread?: LedgerThread
 }
@@ -27,16 +29,17 @@ export interface OpenLedgerOptions {
 const STALL_MARGIN_MS = 3_000
 
 /**
- * Becomes the one gateway of a store that `openStore` has migrated, with a journal, and a thread that folds it into the
- * store. What earlier processes left in the journal is in the store when it resolves.
- * @throws {CommandError} store_in_use if another gateway serves the store; store_unavailable, store_missing, usage;
- * journal_damaged if rows of the journal are missing
+ * Becomes a gateway of a store that `openStore` has migrated, with a journal, and a thread that folds it into the
+ * store. What earlier processes left in the journal of its lane is in the store when it resolves.
+ * @throws {CommandError} store_in_use if no lane is free; store_unavailable, store_missing, usage; journal_damaged if
+ * rows of the journal are missing
  */
 export async function openLedger(url: string, options: OpenLedgerOptions): Promise<Ledger> {
   const thread = options.thread ?? new LedgerThread()
   try {
     return await openWith(thread, url, options)
   } catch (error) {
+    options.place?.lease.release()
     await thread.end()
     throw error
   }
@@ -46,10 +49,10 @@ async function openWith(thread: LedgerThread, url: string, options: OpenLedgerOp
   const { clock, events } = options
   const { openTimeoutMs = 2_000, batchRows = 1_000, maxUnfolded = 200_000 } = options
   const path = storePath(url, options.folder ?? '.')
-  const lease = takeLease(path)
+  const { lane, lease } = options.place ?? takeFreeLane(path)
   try {
-    const folder = journalFolder(path)
-    const settings = { path, journalFolder: folder, openTimeoutMs, batchRows }
+    const folder = journalFolder(path, lane)
+    const settings = { path, lane, journalFolder: folder, openTimeoutMs, batchRows }
     const { worker, journalId, nextRow, alarms } = await thread.begin(settings)
     for (const alarm of alarms) events.onAlarm(alarm)
     const files = new JournalFolder(folder)
@@ -68,6 +71,7 @@ async function openWith(thread: LedgerThread, url: string, options: OpenLedgerOp
     return new JournaledLedger(worker, journal, lease, {
       clock,
       events,
+      lane,
       atTurnEnd,
       maxUnfolded,
       stalledAfterMs,

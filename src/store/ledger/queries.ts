@@ -1,5 +1,7 @@
 import type Database from 'better-sqlite3'
+import { type Clock, systemClock } from '../../base/clock.ts'
 import type { Hold, StoredResponse } from '../../schema/ledger.ts'
+import { SqliteInstances } from '../shares/instances.ts'
 import { codeOf, type NanoParts, nameOf, toNano } from './columns.ts'
 import { PAGE_IDS } from './log-pages.ts'
 import type { Answers, LedgerQuery } from './messages.ts'
@@ -28,9 +30,9 @@ const HOLDS = `
     input_tokens, cast(amount_nano as text) as nano, cast(input_amount_nano as text) as input_nano,
     duration_ms, characters, images, path, stream
   from open_holds`
-const ORPHANED = `${HOLDS} where id <= ? order by id limit ${PAGE_ROWS}`
+const ORPHANED = `${HOLDS} where id <= ? and lane = ? order by id limit ${PAGE_ROWS}`
 const OVERDUE = `
-  ${HOLDS} where deadline_ms <= ? and (request_id, attempt) > (?, ?)
+  ${HOLDS} where deadline_ms <= ? and lane = ? and (request_id, attempt) > (?, ?)
   order by request_id, attempt limit ${PAGE_ROWS}`
 const PRUNE = `
   delete from call_logs where id in (
@@ -80,22 +82,28 @@ type ReadQuery = Exclude<LedgerQuery, { readonly query: 'hold' }>
 /** Answers queries on the writer's connection, so that they see everything that was committed before them. */
 export class LedgerQueries {
   readonly #raw: Database.Database
+  readonly #lane: number
+  readonly #instances: SqliteInstances
   /** Prepared once, because a request waits for it. */
   readonly #stored: Database.Statement
-  /** The last hold of earlier processes. */
+  /** The last hold of earlier processes of the lane. */
   readonly #inheritedId: number
   /** The first page of the call log after the last deletion. */
   #firstPage = 0
 
-  constructor(raw: Database.Database) {
+  constructor(raw: Database.Database, lane = 0, clock: Clock = systemClock) {
     this.#raw = raw
+    this.#instances = new SqliteInstances(raw, lane, clock)
+    this.#lane = lane
     this.#stored = raw.prepare(STORED)
     this.#inheritedId = raw.prepare('select coalesce(max(id), 0) from open_holds').pluck().get() as number
   }
 
   /** @throws {Database.SqliteError} if the database cannot be read, or, for the queries that prune, not be written. */
   answer(query: ReadQuery): Answers[ReadQuery['query']] {
-    return onceUnlocked(() => this.#raw.transaction(() => this.#answer(query))())
+    const transaction = this.#raw.transaction(() => this.#answer(query))
+    // What is read before a write must still be true then.
+    return onceUnlocked(() => (isOfInstances(query) ? transaction.immediate() : transaction()))
   }
 
   #answer(query: ReadQuery): Answers[ReadQuery['query']] {
@@ -112,10 +120,10 @@ export class LedgerQueries {
       case 'stored':
         return query.ids.map(id => toStored(id, this.#stored.get(id, query.nowMs) as StoredRow | undefined))
       case 'orphaned':
-        return (this.#raw.prepare(ORPHANED).all(this.#inheritedId) as HoldRow[]).map(toHold)
+        return (this.#raw.prepare(ORPHANED).all(this.#inheritedId, this.#lane) as HoldRow[]).map(toHold)
       case 'overdue': {
         const { requestId = '', attempt = 0 } = query.after ?? {}
-        const rows = this.#raw.prepare(OVERDUE).all(query.deadlineBeforeMs, requestId, attempt)
+        const rows = this.#raw.prepare(OVERDUE).all(query.deadlineBeforeMs, this.#lane, requestId, attempt)
         return (rows as HoldRow[]).map(toHold)
       }
       case 'prune':
@@ -126,6 +134,12 @@ export class LedgerQueries {
         return insertRejected(this.#raw, query.calls)
       case 'nothing':
         return undefined
+      case 'join':
+      case 'instances':
+      case 'declare':
+      case 'share':
+      case 'leave':
+        return this.#instances.answer(query)
     }
   }
 
@@ -174,6 +188,10 @@ export class LedgerQueries {
     this.#raw.pragma(`incremental_vacuum(${VACUUM_PAGES})`)
     return changes
   }
+}
+
+function isOfInstances({ query }: ReadQuery): boolean {
+  return query === 'join' || query === 'declare' || query === 'share' || query === 'leave'
 }
 
 function toStored(id: string, row: StoredRow | undefined): StoredResponse | undefined {

@@ -6,8 +6,8 @@
 export const INSERT_OPEN_HOLD = `
   insert or fail into open_holds (request_id, attempt, key_name, tenant, publication, endpoint, opened_at_ms,
     deadline_ms, amount_nano, tokens, input_tokens, input_amount_nano, duration_ms, characters, images, path, stream,
-    price_id)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+    price_id, lane)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 export const DELETE_OPEN_HOLD = `delete from open_holds where id = ?`
 
@@ -63,9 +63,14 @@ export const SELECT_BALANCE = `
 export const SELECT_OPEN_HOLDS = `
   select id, request_id as requestId, attempt, tenant, opened_at_ms as openedAtMs, tokens,
     cast(amount_nano as text) as nano, price_id as priceId
-  from open_holds`
+  from open_holds where lane = ?`
+
+/** What the other lanes hold of a tenant's balance. */
+export const SELECT_HELD_ELSEWHERE = `
+  select cast(sum(amount_nano / 1000000000) as text) as units, cast(sum(amount_nano % 1000000000) as text) as nano
+  from open_holds where tenant = ? and lane <> ?`
 
 export const PROBE = `update ledger_head set probed_at_ms = ?`
 
-/** Rows of the journal up to this one are in the store. */
-export const SET_FOLDED_ROW = `update journal set folded_row = ?`
+/** Rows of the journal of a lane up to this one are in the store. */
+export const SET_FOLDED_ROW = `update journal set folded_row = ? where lane = ?`

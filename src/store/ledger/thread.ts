@@ -2,11 +2,12 @@ import type { MessagePort } from 'node:worker_threads'
 import { systemClock } from '../../base/clock.ts'
 import { fileIdentity, type OpenDatabase, openDatabase } from '../database.ts'
 import { JournalDamaged, JournalReader } from '../journal/reader.ts'
-import { journalState } from '../journal/state.ts'
+import { journalOf } from '../journal/state.ts'
 import { foldRows } from './fold.ts'
 import { LedgerRows } from './ledger-rows.ts'
 import type { Post, Report, WriterSettings } from './messages.ts'
 import { LedgerQueries } from './queries.ts'
+import { onceUnlocked } from './write-lock.ts'
 import { LedgerWriter, StoreReplaced } from './writer.ts'
 
 /**
@@ -19,10 +20,9 @@ export async function writeLedger(port: MessagePort, settings: WriterSettings): 
   // `onceUnlocked` waits instead, and for a shorter time.
   session.raw.pragma('busy_timeout = 0')
   const report = (message: Report) => port.postMessage(message)
-  const state = journalState(session.raw)
-  if (!state) throw new Error('the store has no journal')
-  const { journalId, foldedRow } = state
-  const rows = new LedgerRows(session.raw)
+  const { lane } = settings
+  const { journalId, foldedRow } = onceUnlocked(() => journalOf(session.raw, lane))
+  const rows = new LedgerRows(session.raw, lane)
   const journal = new JournalReader(settings.journalFolder, journalId, foldedRow + 1)
   let alarms: readonly string[]
   try {
@@ -35,7 +35,7 @@ export async function writeLedger(port: MessagePort, settings: WriterSettings): 
   const writer = new LedgerWriter(
     {
       rows,
-      queries: new LedgerQueries(session.raw),
+      queries: new LedgerQueries(session.raw, lane),
       // The segments of this process follow those of earlier ones, which are in the store now.
       journal: new JournalReader(settings.journalFolder, journalId, journal.nextRow),
       clock: systemClock,

@@ -9,6 +9,7 @@ import type {
   StoredResponse,
 } from '../../schema/ledger.ts'
 import type { Durability } from '../../schema/settings.ts'
+import type { InstanceAnswers, InstanceQuery } from '../shares/instances.ts'
 import type { UsageSums } from './usage-sums.ts'
 
 /**
@@ -28,10 +29,12 @@ export interface LedgerEvents {
 }
 
 /**
- * The ledger of the one gateway that serves a store; also a `LedgerPort`. Rows and queries take effect in the order of
+ * The ledger as one gateway of a store uses it; also a `LedgerPort`. Rows and queries take effect in the order of
  * their calls: a sum includes exactly the ends that came before it.
  */
 export interface Ledger {
+  /** The lane of the gateway. */
+  readonly lane: number
   /** False while the journal cannot be written, or too many rows wait for the store. */
   readonly healthy: boolean
   /** The store cannot be written, or does not answer: rows stay in the journal, and prepaid holds are rejected. */
@@ -71,7 +74,7 @@ export interface Ledger {
   stored(ids: readonly string[]): Promise<readonly (StoredResponse | undefined)[]>
 
   /**
-   * Settles the holds that an earlier process left open, at their input estimate, as `interrupted` and `estimated`.
+   * Settles the holds that an earlier process left open in the lane, at their input estimate, as `interrupted` and `estimated`.
    * Must complete before the first `open`. Returns how many holds it settled.
    */
   recover(nowMs: number): Promise<number>
@@ -86,6 +89,12 @@ export interface Ledger {
   pruneCallLogs(beforeMs: number, maxRows: number): Promise<number>
   /** Deletes at most `maxRows` ids of stored responses that have expired. Returns how many it deleted. */
   pruneStored(nowMs: number, maxRows: number): Promise<number>
+
+  /**
+   * About the gateways of the store, and the limits that they share. A question about shares is answered when all ends
+   * that came before it are in the store.
+   */
+  ask<Query extends InstanceQuery>(query: Query): Promise<InstanceAnswers[Query['query']]>
 
   /** Resolves when everything queued before is committed. */
   flush(): Promise<void>

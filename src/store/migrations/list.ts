@@ -7,6 +7,7 @@ import { compactLedger } from './0005-compact-ledger.ts'
 import { shares } from './0006-shares.ts'
 import { archives } from './0007-archives.ts'
 import { nodes } from './0008-nodes.ts'
+import { lanes } from './0009-lanes.ts'
 import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
@@ -21,4 +22,5 @@ export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0006-shares': shares,
   '0007-archives': archives,
   '0008-nodes': nodes,
+  '0009-lanes': lanes,
 }

@@ -11,6 +11,7 @@ export const MIGRATION_NAMES = [
   '0006-shares',
   '0007-archives',
   '0008-nodes',
+  '0009-lanes',
 ] as const
 
 /** The first migration of the development versions before the baseline: their databases are not converted. */

@@ -1,4 +1,5 @@
 import type {
+  DeclaredShare,
   ScopeName,
   ScopeTerms,
   ShareAnswer,
@@ -6,7 +7,7 @@ import type {
   ShareReply,
   ShareRequest,
 } from '../../schema/shares.ts'
-import { granted, newScope, recovered, repeated, type ScopeState } from './rules.ts'
+import { declaredScope, granted, newScope, recovered, repeated, type ScopeState } from './rules.ts'
 
 /** One event loop that admits calls from its shares. Its id is never used again. */
 export interface InstanceState {
@@ -62,6 +63,14 @@ export class Grantor {
   join(id: string, nowMs: number): void {
     if (this.#tables.instance(id)) throw new Error(`instance ${id} has joined before`)
     this.#tables.saveInstance(id, { number: 0, isFenced: false, expiresAtMs: this.#expiry(nowMs) })
+  }
+
+  /** An instance that was alone until now declares what it uses: that becomes its shares, the first of all. */
+  declare(id: string, shares: readonly DeclaredShare[], nowMs: number): void {
+    for (const share of shares) {
+      this.#tables.saveScope(share.scope, declaredScope(share, nowMs))
+      this.#tables.saveShare(id, share.scope, share.amount)
+    }
   }
 
   /** Carries a message out, once. A repeated one gets the present shares, without a grant. */

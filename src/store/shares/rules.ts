@@ -1,4 +1,4 @@
-import type { ScopeTerms, ShareAnswer, ShareRequest } from '../../schema/shares.ts'
+import type { DeclaredShare, ScopeTerms, ShareAnswer, ShareRequest } from '../../schema/shares.ts'
 
 /**
  * The rules of the grantor: pure functions of what it knows about one scope. Times are those of the store's clock. What
@@ -22,6 +22,14 @@ const MINUTE_MS = 60_000n
 
 export function newScope(terms: ScopeTerms, nowMs: number): ScopeState {
   return { ...terms, level: 0n, atMs: nowMs, leased: 0n, wanted: 0n }
+}
+
+/** A scope that one gateway had for itself until now. */
+export function declaredScope(
+  { terms, amount, level }: Pick<DeclaredShare, 'terms' | 'amount' | 'level'>,
+  nowMs: number,
+): ScopeState {
+  return { ...newScope(terms, nowMs), leased: amount, level }
 }
 
 /**

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { symlinkSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
-import { takeLease } from '../../../src/store/ledger/lease.ts'
+import { takeAllLeases, takeFreeLane, takeLease } from '../../../src/store/ledger/lease.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { openBoth } from './opened.ts'
 import { built, kill, run } from './processes.ts'
@@ -50,10 +50,22 @@ test('needs a database to be the lease of', () => {
   expect(() => takeLease(folder.at('gw.db'))).toThrow(expect.objectContaining({ code: 'store_missing' }))
 })
 
-test('a second gateway of a store is rejected until the first has closed its ledger', async () => {
-  const { ledger, open, store } = await openBoth()
-  await expect(open()).rejects.toMatchObject({ code: 'store_in_use' })
-  expect(await store.head()).toMatchObject({ revision: 0 })
+test('each gateway of a store has a lane, the first that is free', async () => {
+  const { ledger, open } = await openBoth()
+  const second = await open()
+  expect([ledger.lane, second.lane]).toEqual([0, 1])
   await ledger.close()
-  await (await open()).flush()
+  const third = await open()
+  expect(third.lane).toBe(0)
+  await third.flush()
+})
+
+test('a restore needs all lanes, and gives them back', () => {
+  const path = database()
+  takeLease(path).release()
+  const second = takeLease(path, 1)
+  expect(() => takeAllLeases(path)).toThrow(expect.objectContaining({ code: 'store_in_use' }))
+  second.release()
+  takeAllLeases(path).release()
+  expect(takeFreeLane(path).lane).toBe(0)
 })

@@ -1,0 +1,138 @@
+import { GwError } from '../../base/catalogue/wire.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { ShareMessage, ShareReply } from '../../schema/shares.ts'
+import type { Part } from './limit-shares.ts'
+import type { ShareHolder } from './share-holder.ts'
+
+/** How long a call waits for the grantor. */
+const ANSWER_WITHIN_MS = 2_000
+/** How soon the other gateways have returned what they do not use. */
+const RETURNED_WITHIN_MS = 150
+/** How often a call asks for what other calls then take. */
+const MAX_QUESTIONS = 20
+
+/** A call needs more than the shares of this gateway have left: it is checked again after an exchange. */
+export class ShareShort extends Error {
+  override readonly name = 'ShareShort'
+  readonly parts: readonly Part[]
+  constructor(parts: readonly Part[]) {
+    super('the shares of this gateway are too small')
+    this.parts = parts
+  }
+}
+
+export interface ShareExchangePorts {
+  readonly holder: ShareHolder
+  readonly clock: Clock
+  /** False: it would not answer now, and calls do not wait for it. */
+  readonly isReachable: () => boolean
+  /** Resolves with the reply of the grantor. */
+  readonly send: (message: ShareMessage) => Promise<ShareReply>
+}
+
+/**
+ * The exchange of messages with the grantor, one at a time. All that is due when a message begins is in it; what
+ * becomes due meanwhile is in the next one.
+ */
+export class ShareExchange {
+  readonly holder: ShareHolder
+  readonly #clock: Clock
+  readonly #send: ShareExchangePorts['send']
+  readonly #isReachable: ShareExchangePorts['isReachable']
+  #running: Promise<void> | undefined
+  /** The message is not made yet: calls of the same turn share it. */
+  #isCollecting = false
+  #next: Promise<void> | undefined
+
+  constructor({ holder, clock, isReachable, send }: ShareExchangePorts) {
+    this.holder = holder
+    this.#clock = clock
+    this.#send = send
+    this.#isReachable = isReachable
+  }
+
+  /** Resolves when everything that is due now has been answered. @throws the error of `send`. */
+  exchange(): Promise<void> {
+    if (this.#running && this.#isCollecting) return this.#running
+    if (!this.#running) {
+      this.#isCollecting = true
+      this.#running = this.#exchangeOnce().finally(() => {
+        this.#running = undefined
+      })
+      return this.#running
+    }
+    this.#next ??= this.#running
+      .catch(() => undefined)
+      .then(() => {
+        this.#next = undefined
+        return this.exchange()
+      })
+    return this.#next
+  }
+
+  /**
+   * Runs `admit`, and again after each exchange that it needs.
+   *
+   *     admit ──▶ short ──▶ ask ──▶ granted: admit again
+   *                          └──▶ nothing is free ──▶ the others return what they do not use ──▶ ask ──▶ admit again
+   *
+   * @throws {GwError} unavailable if the grantor does not answer in time; the errors of `admit`.
+   */
+  async admitted<T>(admit: () => T): Promise<T> {
+    for (let asked = 1; ; asked++) {
+      try {
+        return admit()
+      } catch (error) {
+        if (!(error instanceof ShareShort)) throw error
+        if (asked > MAX_QUESTIONS) throw notGranted()
+        await this.#obtain(error.parts)
+      }
+    }
+  }
+
+  /** Returns everything that is not held. @throws the error of `send`. */
+  async returnAll(): Promise<void> {
+    await this.#running?.catch(() => undefined)
+    if (this.holder.isWaiting) await this.exchange()
+    await this.#sendOnce(this.holder.message(this.#clock.monotonicMs(), true))
+  }
+
+  async #obtain(parts: readonly Part[]): Promise<void> {
+    await this.#ask(parts)
+    const isReturnable = ({ share, units }: Part) => !share.fits(units) && share.leasedToOthers > 0n
+    if (!parts.some(isReturnable)) return
+    await new Promise<void>(resolve => this.#clock.after(RETURNED_WITHIN_MS, resolve))
+    await this.#ask(parts.filter(({ share, units }) => !share.fits(units)))
+  }
+
+  /** @throws {GwError} unavailable if there is no answer in time. */
+  async #ask(parts: readonly Part[]): Promise<void> {
+    if (!this.#isReachable()) throw notGranted()
+    for (const { share, units } of parts) share.need(units)
+    const exchanged = this.exchange()
+    const late = new Promise<never>((_resolve, reject) => {
+      const timer = this.#clock.after(ANSWER_WITHIN_MS, () => reject(notGranted()))
+      const cancel = () => timer.cancel()
+      exchanged.then(cancel, cancel)
+    })
+    await Promise.race([exchanged, late])
+  }
+
+  async #exchangeOnce(): Promise<void> {
+    await Promise.resolve()
+    this.#isCollecting = false
+    const { holder } = this
+    await this.#sendOnce(holder.isWaiting ? holder.repeat() : holder.message(this.#clock.monotonicMs()))
+  }
+
+  async #sendOnce(message: ShareMessage): Promise<void> {
+    const { holder } = this
+    const reply = await this.#send(message)
+    holder.reply(message.number, reply, this.#clock.monotonicMs())
+    if (holder.isFenced) throw new Error('the shares of this gateway were given to another one')
+  }
+}
+
+function notGranted(): GwError {
+  return new GwError('unavailable', undefined, { reason: 'the store does not grant shares of limits' })
+}

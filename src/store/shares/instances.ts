@@ -1,0 +1,134 @@
+import type Database from 'better-sqlite3'
+import type { Clock } from '../../base/clock.ts'
+import type { DeclaredShare, ScopeName, ShareMessage, ShareReply } from '../../schema/shares.ts'
+import { type NanoParts, toNano } from '../ledger/columns.ts'
+import { QUARTER_MS } from '../ledger/usage-sums.ts'
+import { Grantor } from './grantor.ts'
+import { SqliteShareTables } from './sqlite-tables.ts'
+
+/** Queries about the gateways of a store, and the limits that they share. */
+export type InstanceQuery =
+  /**
+   * Registers this gateway, after everything that an earlier one left in its lane has been settled.
+   * @param isShared It admits from shares also if it is alone, because others will join.
+   */
+  | { readonly query: 'join'; readonly isShared: boolean }
+  | { readonly query: 'instances' }
+  /** This gateway was alone; now it has declared what it uses, and admits from its shares. */
+  | { readonly query: 'declare'; readonly shares: readonly DeclaredShare[] }
+  | { readonly query: 'share'; readonly message: ShareMessage }
+  /** This gateway ends: all its calls have ended. */
+  | { readonly query: 'leave' }
+
+export interface InstanceAnswers {
+  readonly join: Joined
+  readonly instances: Instances
+  readonly declare: undefined
+  readonly share: ShareReply
+  readonly leave: undefined
+}
+
+export interface Joined {
+  /** Of this gateway; never used before. */
+  readonly instance: string
+  /** All limits are its own, and there are no shares. */
+  readonly isWhole: boolean
+}
+
+export interface Instance {
+  readonly id: string
+  readonly lane: number
+  readonly isWhole: boolean
+}
+
+export interface Instances {
+  /** All that have joined, also those that have died since. */
+  readonly instances: readonly Instance[]
+  /** Limits of which other gateways need what this one does not use. */
+  readonly recalled: readonly ScopeName[]
+}
+
+const KEY_TOTAL = `
+  select cast(tokens as text) as tokens, cast(amount_units as text) as units, cast(amount_nano as text) as nano
+  from key_totals where key_name = ?`
+const KEY_WINDOW = `
+  select cast(sum(amount_units) as text) as units, cast(sum(amount_nano) as text) as nano
+  from usage_quarters where key_name = ? and quarter >= ?`
+
+/** The gateways of a store, and the grantor of their shares, as one lane uses them. */
+export class SqliteInstances {
+  readonly #raw: Database.Database
+  readonly #lane: number
+  readonly #clock: Clock
+  readonly #tables: SqliteShareTables
+  readonly #grantor: Grantor
+  #id = ''
+
+  constructor(raw: Database.Database, lane: number, clock: Clock) {
+    this.#raw = raw
+    this.#lane = lane
+    this.#clock = clock
+    this.#tables = new SqliteShareTables(raw, spentIn(raw))
+    // The lease of a lane ends with its process, and with nothing else.
+    this.#grantor = new Grantor(this.#tables, { leaseMs: undefined })
+  }
+
+  /** Runs in a transaction that holds the write lock. */
+  answer(query: InstanceQuery): InstanceAnswers[InstanceQuery['query']] {
+    switch (query.query) {
+      case 'join':
+        return this.#join(query.isShared)
+      case 'instances':
+        return { instances: this.#instances(), recalled: this.#tables.recalled(this.#id) }
+      case 'declare':
+        this.#grantor.declare(this.#id, query.shares, this.#clock.nowMs())
+        this.#raw.prepare('update instances set is_whole = 0 where id = ?').run(this.#id)
+        return undefined
+      case 'share':
+        return this.#grantor.apply(query.message, this.#clock.nowMs())
+      case 'leave':
+        this.#leaveLane()
+        return undefined
+    }
+  }
+
+  #join(isShared: boolean): Joined {
+    this.#leaveLane()
+    const isWhole = !isShared && this.#instances().length === 0
+    if (isWhole) this.#raw.exec('delete from scopes')
+    const instance = this.#raw.prepare<[], string>('select lower(hex(randomblob(8)))').pluck().get() as string
+    this.#grantor.join(instance, this.#clock.nowMs())
+    this.#raw
+      .prepare('update instances set lane = ?, is_whole = ? where id = ?')
+      .run(this.#lane, isWhole ? 1 : 0, instance)
+    this.#id = instance
+    return { instance, isWhole }
+  }
+
+  /** Who asks has the lease of the lane: earlier instances in it have ended, and so have their holds. */
+  #leaveLane(): void {
+    for (const { id, lane } of this.#instances())
+      if (lane === this.#lane) this.#grantor.leave(id, this.#clock.nowMs())
+  }
+
+  #instances(): readonly Instance[] {
+    const rows = this.#raw.prepare('select id, lane, is_whole from instances order by lane').all() as {
+      readonly id: string
+      readonly lane: number
+      readonly is_whole: number
+    }[]
+    return rows.map(({ id, lane, is_whole }) => ({ id, lane, isWhole: is_whole === 1 }))
+  }
+}
+
+/** The sums of the ledger behind limits that are spent. */
+function spentIn(raw: Database.Database): (name: ScopeName, sinceMs: number) => bigint {
+  const total = raw.prepare(KEY_TOTAL)
+  const window = raw.prepare(KEY_WINDOW)
+  return ({ owner, limit }, sinceMs) => {
+    const key = owner.slice('key '.length)
+    if (sinceMs > 0) return toNano(window.get(key, Math.floor(sinceMs / QUARTER_MS)) as NanoParts)
+    const sums = total.get(key) as (NanoParts & { readonly tokens: string }) | undefined
+    return limit === 'quota' ? BigInt(sums?.tokens ?? 0) : toNano(sums)
+  }
+}

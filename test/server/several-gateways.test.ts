@@ -1,0 +1,209 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { GwError } from '../../src/base/catalogue/wire.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { createLog } from '../../src/base/log.ts'
+import type { Reservation } from '../../src/limits/reservation.ts'
+import { BalanceShort } from '../../src/schema/ledger.ts'
+import { LedgerRuntime } from '../../src/server/ledger-runtime.ts'
+import type { KeyEntry, Snapshot } from '../../src/snapshot/types.ts'
+import { LedgerThread } from '../../src/store/ledger/ledger-thread.ts'
+import { openStore } from '../../src/store/open.ts'
+import { holding, keyEntry, MODEL, snapshotOf, tenantEntry, used } from '../limits/limits-scene.ts'
+import { WORKER_URL } from '../store/ledger/opened.ts'
+import { canonical, MINE, put } from '../store/samples.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+/** Gateways of one store, without HTTP. */
+async function scene() {
+  const folder = tempDir(onTestFinished)
+  const url = `sqlite:${folder.at('gw.db')}`
+  const store = await openStore(url, { mode: 'create', clock: systemClock })
+  onTestFinished(() => store.close())
+  const lines: string[] = []
+  const log = createLog({ write: line => lines.push(line) }, { level: 'warn', pretty: false, colour: false })
+  let requests = 0
+  const open = async (snapshot: Snapshot, isShared = false) => {
+    const createLedgerThread = () => new LedgerThread(WORKER_URL)
+    const runtime = await LedgerRuntime.open(url, {
+      clock: systemClock,
+      log,
+      cwd: folder.path,
+      ledgerThread: createLedgerThread(),
+      createLedgerThread,
+      isShared,
+      onDeath: error => lines.push(`death: ${error.message}`),
+    })
+    onTestFinished(() => runtime.close().then(() => undefined))
+    await runtime.prepare(snapshot)
+    runtime.adopt(snapshot)
+    return runtime
+  }
+  /** Admits a call, and writes its hold. */
+  const begin = async (
+    { limiter, ledger }: LedgerRuntime,
+    key: KeyEntry,
+    tokens: number,
+    amountNano = 0n,
+  ): Promise<Reservation> => {
+    const requestId = `r${++requests}`
+    const reservation = await limiter.admitted(() =>
+      limiter.admit({
+        requestId,
+        key,
+        publication: MODEL,
+        estimate: holding(tokens, 0, amountNano),
+        revision: 1,
+        holdForMs: 600_000,
+      }),
+    )
+    await ledger.open({ ...claimOf(reservation, key), ...reservation.hold }).catch((error: unknown) => {
+      throw error instanceof BalanceShort ? reservation.uncovered(error) : error
+    })
+    return reservation
+  }
+  const end = async (runtime: LedgerRuntime, key: KeyEntry, reservation: Reservation, tokens: number) => {
+    const endedAtMs = Date.now()
+    const { amountNano } = reservation.hold
+    reservation.settle(used(tokens), amountNano, endedAtMs)
+    await runtime.ledger.end({
+      ...claimOf(reservation, key),
+      kind: 'settle',
+      endedAtMs,
+      amountNano,
+      usage: used(tokens),
+      flags: [],
+    })
+    reservation.leave()
+  }
+  const call = async (runtime: LedgerRuntime, key: KeyEntry, tokens: number, amountNano = 0n) =>
+    end(runtime, key, await begin(runtime, key, tokens, amountNano), tokens)
+  return { store, lines, open, begin, end, call }
+}
+
+function claimOf({ hold: { requestId } }: Reservation, { account, tenant }: KeyEntry) {
+  return {
+    requestId,
+    attempt: 1,
+    key: account,
+    tenant: tenant?.account,
+    publication: MODEL.account,
+    endpoint: 'east',
+  }
+}
+
+/** Runs calls at one gateway until one is rejected. @returns how many were admitted, and the code of the rejection. */
+async function untilRejected(call: () => Promise<void>): Promise<{ count: number; code: string }> {
+  for (let count = 0; ; count++) {
+    try {
+      await call()
+    } catch (error) {
+      return { count, code: error instanceof GwError ? error.code : String(error) }
+    }
+  }
+}
+
+test('a gateway that is alone is whole; a second one shares its limits, with the calls in flight', async () => {
+  const key = keyEntry('app', { quotaTokens: 1_000 })
+  const { open, begin, end, call, lines, store } = await scene()
+  const first = await open(snapshotOf(key))
+  expect(first.isSharing).toBe(false)
+  const going = await begin(first, key, 400)
+  await call(first, key, 100)
+  const second = await open(snapshotOf(key))
+  expect([first.isSharing, second.isSharing]).toEqual([true, true])
+  // 1,000 − 100 spent − 400 held.
+  const more = await untilRejected(() => call(second, key, 50))
+  expect(more).toEqual({ count: 10, code: 'quota_exceeded' })
+  await end(first, key, going, 300)
+  // A gateway that was granted nothing asks again a moment later.
+  await pause(150)
+  const rest = await untilRejected(() => call(second, key, 10))
+  expect(rest).toEqual({ count: 10, code: 'quota_exceeded' })
+  expect(await untilRejected(() => call(first, key, 1))).toEqual({ count: 0, code: 'quota_exceeded' })
+  await Promise.all([first.close(), second.close()])
+  expect((await store.accounting.verify()).findings).toEqual([])
+  expect(lines).toEqual([])
+})
+
+test('together they admit exactly the quota, the budget and the rate, whatever each of them asks', async () => {
+  const limits = {
+    quota: keyEntry('quota', { quotaTokens: 5_000 }),
+    budget: keyEntry('budget', {
+      budget: { amountNano: 5_000n, per: 'month', timezone: 'UTC' },
+    }),
+    rate: keyEntry('rate', { limits: { rpm: { limit: 60, burst: 40 } } }),
+  }
+  const snapshot = snapshotOf(...Object.values(limits))
+  const { open, call, store } = await scene()
+  const gateways = await Promise.all([1, 2, 3].map(() => open(snapshot, true)))
+  const at = performance.now()
+  const admitted = { quota: 0, budget: 0, rate: 0 }
+  for (const name of ['quota', 'budget', 'rate'] as const) {
+    const callers = gateways.flatMap(gateway =>
+      Array.from({ length: 4 }, () =>
+        untilRejected(async () => {
+          await call(gateway, limits[name], 13, 13n)
+          admitted[name] += 1
+        }),
+      ),
+    )
+    await Promise.all(callers)
+  }
+  expect(admitted.quota).toBe(Math.floor(5_000 / 13))
+  expect(admitted.budget).toBe(Math.floor(5_000 / 13))
+  const drained = (performance.now() - at) / 1_000
+  expect(admitted.rate).toBeGreaterThanOrEqual(39)
+  expect(admitted.rate).toBeLessThanOrEqual(40 + drained)
+  await Promise.all(gateways.map(gateway => gateway.close()))
+  expect((await store.accounting.verify()).findings).toEqual([])
+})
+
+test('a concurrency of 1 is one call over all gateways, and each of them gets its turn', async () => {
+  const key = keyEntry('app', { limits: { concurrency: 1 } })
+  const { open, begin, end } = await scene()
+  const [first, second] = [await open(snapshotOf(key), true), await open(snapshotOf(key), true)]
+  for (const [one, other] of [
+    [first, second],
+    [second, first],
+    [first, second],
+  ] as const) {
+    const going = await begin(one, key, 1)
+    await expect(begin(other, key, 1)).rejects.toMatchObject({ code: 'rate_limit_concurrency' })
+    await end(one, key, going, 1)
+    // A gateway that was granted nothing asks again a moment later.
+    await pause(150)
+  }
+})
+
+test('a balance is never overspent by two gateways, and a debit counts for both', async () => {
+  const key = keyEntry('app', { tenant: tenantEntry('acme', { billing: 'prepaid' }) })
+  const { open, begin, end, store } = await scene()
+  await put(store, {
+    kind: 'tenant',
+    name: 'acme',
+    spec: canonical('tenant', { billing: 'prepaid' }),
+    ...MINE,
+  })
+  await store.accounting.credit({ tenant: 'acme', amountNano: 100n, reference: 'r' })
+  const [first, second] = [await open(snapshotOf(key), true), await open(snapshotOf(key), true)]
+  const one = await begin(first, key, 1, 60n)
+  await expect(begin(second, key, 1, 60n)).rejects.toMatchObject({ code: 'insufficient_balance' })
+  const two = await begin(second, key, 1, 40n)
+  await end(second, key, two, 1)
+  await end(first, key, one, 1)
+  await Promise.all([first.ledger.flush(), second.ledger.flush()])
+  expect((await store.accounting.wallet('acme')).balanceNano).toBe(0n)
+})
+
+test('what a gateway that leaves has not used, the others get', async () => {
+  const key = keyEntry('app', { quotaTokens: 1_000, limits: { rpm: 10 } })
+  const { open, call } = await scene()
+  const [first, second] = [await open(snapshotOf(key), true), await open(snapshotOf(key), true)]
+  await call(first, key, 10)
+  await first.close()
+  expect(await untilRejected(() => call(second, key, 10))).toMatchObject({
+    count: 9,
+    code: 'rate_limit_requests',
+  })
+})
