@@ -125,9 +125,13 @@ export function queriesOf(api: Api) {
       pages(['users'], cursor =>
         dataOf(api.GET('/api/v1/users', { params: { query: { limit: PAGE, ...cursor } } })),
       ),
-    tokens: () =>
-      pages(['tokens'], cursor =>
-        dataOf(api.GET('/api/v1/tokens', { params: { query: { limit: PAGE, ...cursor } } })),
+    tokens: (user?: string) =>
+      pages(['tokens', user], cursor =>
+        dataOf(
+          api.GET('/api/v1/tokens', {
+            params: { query: { limit: PAGE, ...(user !== undefined && { user }), ...cursor } },
+          }),
+        ),
       ),
   }
 }

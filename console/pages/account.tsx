@@ -5,6 +5,7 @@ import { useConsole, useSession } from '../api/context.ts'
 import { TextField } from '../ui/fields.tsx'
 import { clockTime } from '../ui/format.ts'
 import { Facts, Failure, PageHead, Section } from '../ui/page.tsx'
+import { TokensView } from '../ui/tokens-view.tsx'
 
 export function Account() {
   const { user, expires_at: end, created_at: begin } = useSession()
@@ -37,6 +38,7 @@ export function Account() {
           Log out everywhere
         </button>
       </Section>
+      <TokensView user={user.name} />
       <Section title="Password">
         <form
           className="narrow"

@@ -1,11 +1,11 @@
-import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { dataOf } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { clockTime } from '../ui/format.ts'
-import { Failure, PageHead } from '../ui/page.tsx'
-import { PlanView } from '../ui/preview.tsx'
+import { Facts, Failure, Loaded, PageHead } from '../ui/page.tsx'
+import { ChangeView, PlanView } from '../ui/preview.tsx'
 import { PagedTable } from '../ui/table.tsx'
 
 export function History() {
@@ -13,6 +13,7 @@ export function History() {
   const { can } = useSession()
   const revisions = useInfiniteQuery(queries.revisions())
   const [chosen, setChosen] = useState<number>()
+  const [open, setOpen] = useState<number>()
   const newest = revisions.data?.[0]?.id
   return (
     <>
@@ -23,7 +24,14 @@ export function History() {
         keyOf={({ id }) => String(id)}
         empty="Nothing was changed yet."
         columns={[
-          { head: 'Revision', cell: ({ id }) => id },
+          {
+            head: 'Revision',
+            cell: ({ id }) => (
+              <button type="button" className="button link" onClick={() => setOpen(id)}>
+                {id}
+              </button>
+            ),
+          },
           { head: 'When', cell: ({ created_at: at }) => clockTime(at) },
           { head: 'By', cell: ({ author, origin }) => author ?? origin },
           {
@@ -55,19 +63,59 @@ export function History() {
           },
         ]}
       />
+      {open !== undefined && <RevisionDialog revision={open} onClose={() => setOpen(undefined)} />}
       {chosen !== undefined && <RollBack revision={chosen} onClose={() => setChosen(undefined)} />}
     </>
   )
 }
 
+/** What a revision changed. */
+function RevisionDialog({ revision, onClose }: { readonly revision: number; readonly onClose: () => void }) {
+  const { queries } = useConsole()
+  const shown = useQuery(queries.revision(revision))
+  return (
+    <Dialog title={`Revision ${revision}`} isOpen isWide onClose={onClose}>
+      <Loaded query={shown}>
+        {({ revision: { created_at: at, author, origin, set, git_commit: commit }, changes }) => (
+          <div className="stack">
+            <Facts
+              facts={[
+                ['When', clockTime(at)],
+                ['By', author ?? origin],
+                ['From', set === undefined ? origin : `${origin}, set ${set}`],
+                ['Commit', commit && <code>{commit}</code>],
+              ]}
+            />
+            <div className="plan">
+              {changes.length === 0 && <p>No resource changed.</p>}
+              {changes.map(change => (
+                <ChangeView key={`${change.kind}/${change.name}`} change={change} />
+              ))}
+            </div>
+          </div>
+        )}
+      </Loaded>
+    </Dialog>
+  )
+}
+
+/** The way back to a revision: its plan first, and then the change that was shown. */
 function RollBack({ revision, onClose }: { readonly revision: number; readonly onClose: () => void }) {
   const { api } = useConsole()
   const client = useQueryClient()
+  const planned = useQuery({
+    queryKey: ['preview', 'rollback', revision],
+    queryFn: () => dataOf(api.POST('/api/v1/config/rollback', { body: { revision, dry_run: true } })),
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+  })
   const rolling = useMutation({
-    mutationFn: () => dataOf(api.POST('/api/v1/config/rollback', { body: { revision } })),
-    onSuccess: () => client.invalidateQueries(),
+    mutationFn: (base: number) =>
+      dataOf(api.POST('/api/v1/config/rollback', { body: { revision, base, dry_run: false } })),
+    onSuccess: () => client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'preview' }),
   })
   const done = rolling.data
+  const plan = planned.data?.plan
   return (
     <Dialog
       title={`Roll back to revision ${revision}`}
@@ -83,31 +131,40 @@ function RollBack({ revision, onClose }: { readonly revision: number; readonly o
             <button
               type="button"
               className="button danger"
-              disabled={rolling.isPending}
-              onClick={() => rolling.mutate()}
+              disabled={!plan || plan.changes.length === 0 || rolling.isPending}
+              onClick={() => plan && rolling.mutate(plan.base)}
             >
-              Roll back
+              {rolling.isPending ? 'Rolling back…' : 'Roll back'}
             </button>
           )}
         </>
       }
     >
       {rolling.error && <Failure error={rolling.error} />}
-      {done ? (
-        <>
-          <PlanView plan={done.plan} />
-          {done.followed_files && (
-            <p className="notice warn">
-              A gateway follows files: their next apply reverts this. Change the files as well.
-            </p>
-          )}
-        </>
-      ) : (
-        <p>
-          Makes a new revision with the resources of revision {revision}, of all owners. Secrets of keys that
-          were deleted since then do not come back. Files that say otherwise win at their next apply.
+      {done && (
+        <p className="notice good" role="status">
+          Revision {done.revision} has the resources of revision {revision}.
         </p>
       )}
+      <Loaded query={planned}>
+        {found => (
+          <div className="plan">
+            {found.followed_files && (
+              <p className="notice warn">
+                A gateway follows files: their next apply reverts this. Change the files as well.
+              </p>
+            )}
+            {!done && (
+              <p>
+                Makes a new revision with the resources of revision {revision}, of all owners. Secrets of keys
+                that were deleted since then do not come back. Files that say otherwise win at their next
+                apply.
+              </p>
+            )}
+            <PlanView plan={found.plan} />
+          </div>
+        )}
+      </Loaded>
     </Dialog>
   )
 }

@@ -1,5 +1,10 @@
 import type { FieldOfForm } from '../ui/resource-form.tsx'
 
+/** What the users of a tenant say about a key that they create. */
+export function ownKeyFields(): readonly FieldOfForm[] {
+  return keyFields([]).filter(({ path }) => path !== 'kind' && path !== 'tenant')
+}
+
 export function keyFields(tenants: readonly string[]): readonly FieldOfForm[] {
   return [
     {
@@ -21,7 +26,13 @@ export function keyFields(tenants: readonly string[]): readonly FieldOfForm[] {
     { path: 'limits.tpm', label: 'Tokens per minute', type: 'limit' },
     { path: 'limits.concurrency', label: 'Requests at a time', type: 'limit' },
     { path: 'quota', label: 'Tokens in its life', type: 'limit' },
-    { path: 'budget.amount', label: 'Budget', type: 'text', hint: 'Money, with the window beside it.' },
+    {
+      path: 'budget.amount',
+      label: 'Budget',
+      type: 'text',
+      isHead: true,
+      hint: 'Money, with the window beside it.',
+    },
     { path: 'budget.per', label: 'Budget per', type: ['day', 'month', 'total'] },
     { path: 'budget.timezone', label: 'Time zone of the budget', type: 'text', isRare: true },
     {

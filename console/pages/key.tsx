@@ -28,8 +28,11 @@ export function Key() {
 function KeyPage({ shown }: { readonly shown: Shown }) {
   const { name, owner, set, state, updated_revision: version } = shown
   const { queries } = useConsole()
-  const { can } = useSession()
+  const { can, user } = useSession()
   const navigate = useNavigate()
+  // The users of a tenant delete the keys that they could have created.
+  const isDeletable =
+    can('delete_key') && (user.role === 'admin' || (owner !== 'config' && name.startsWith(`${user.tenant}/`)))
   const [isEditing, setEditing] = useState(false)
   const tenants = useInfiniteQuery({ ...queries.tenants(), enabled: can('update_key') })
   const verb = owner === 'config' ? 'Patch' : 'Edit'
@@ -39,11 +42,13 @@ function KeyPage({ shown }: { readonly shown: Shown }) {
         title={name}
         crumbs={[{ label: 'API Keys', to: '/keys' }]}
         actions={
-          can('update_key') && (
-            <>
+          <>
+            {can('update_key') && (
               <button type="button" className="button" onClick={() => setEditing(true)}>
                 {verb}
               </button>
+            )}
+            {isDeletable && (
               <ChangeButton
                 className="button danger"
                 change={{ action: 'delete', kind: 'key', name, version }}
@@ -51,8 +56,8 @@ function KeyPage({ shown }: { readonly shown: Shown }) {
               >
                 Delete
               </ChangeButton>
-            </>
-          )
+            )}
+          </>
         }
       >
         {shown.display_name}

@@ -1,4 +1,4 @@
-import { useInfiniteQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useConsole, useSession } from '../api/context.ts'
@@ -8,7 +8,7 @@ import { useNow } from '../ui/now.ts'
 import { PageHead } from '../ui/page.tsx'
 import { ResourceForm } from '../ui/resource-form.tsx'
 import { PagedTable } from '../ui/table.tsx'
-import { keyFields } from './key-fields.ts'
+import { keyFields, ownKeyFields } from './key-fields.ts'
 
 export function Keys() {
   const { queries } = useConsole()
@@ -17,22 +17,26 @@ export function Keys() {
   const now = useNow()
   const [isCreating, setCreating] = useState(false)
   const keys = useInfiniteQuery(queries.keys())
-  const tenants = useInfiniteQuery({ ...queries.tenants(), enabled: can('create_key') })
+  const isAdmin = user.role === 'admin'
+  const tenants = useInfiniteQuery({ ...queries.tenants(), enabled: isAdmin })
+  const own = useQuery({ ...queries.tenant(user.tenant ?? ''), enabled: !isAdmin })
+  const bounds = own.data?.self_service
+  const mayCreate = can('create_key') && (isAdmin || bounds !== undefined)
   return (
     <>
       <PageHead
         title="API Keys"
         actions={
-          can('create_key') && (
+          mayCreate && (
             <button type="button" className="button primary" onClick={() => setCreating(true)}>
               New key
             </button>
           )
         }
       >
-        {user.role === 'admin'
+        {isAdmin
           ? 'What applications call the gateway with, and what they may do.'
-          : `The keys of ${user.tenant}.`}
+          : `The keys of ${user.tenant}.${bounds ? ` Up to ${bounds.max_keys} of them are your own.` : ''}`}
       </PageHead>
       <PagedTable
         label="Keys"
@@ -75,8 +79,9 @@ export function Keys() {
         <ResourceForm
           kind="key"
           title="New key"
-          fields={keyFields(tenants.data?.map(({ name }) => name) ?? [])}
-          preset={{ kind: 'tenant' }}
+          fields={isAdmin ? keyFields(tenants.data?.map(({ name }) => name) ?? []) : ownKeyFields()}
+          preset={isAdmin ? { kind: 'tenant' } : { kind: 'tenant', tenant: user.tenant }}
+          {...(!isAdmin && { namePrefix: `${user.tenant}/` })}
           onClose={() => setCreating(false)}
           onDone={name => void navigate({ to: '/keys/$name', params: { name } })}
         />

@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
+import { useState } from 'react'
 import type { Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { Meter, State } from '../ui/badges.tsx'
@@ -8,6 +8,7 @@ import { ago, clockTime, compact, count, milliseconds, NONE, percent, roundedMon
 import { useNow } from '../ui/now.ts'
 import { Empty, Loaded, PageHead, Section } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
+import { Tile } from '../ui/tile.tsx'
 
 export function Overview() {
   const { can } = useSession()
@@ -93,24 +94,6 @@ function Tiles({
         value={hour ? roundedMoney(hour.amount, hour.currency) : NONE}
         note={hour && `${compact(hour.requests)} calls, ${compact(hour.tokens)} tokens`}
       />
-    </div>
-  )
-}
-
-function Tile({
-  label,
-  value,
-  note,
-}: {
-  readonly label: string
-  readonly value: string
-  readonly note?: ReactNode
-}) {
-  return (
-    <div className="tile">
-      <span className="label">{label}</span>
-      <span className="value">{value}</span>
-      <span className="note">{note}</span>
     </div>
   )
 }
@@ -275,27 +258,93 @@ function LastChanges() {
   )
 }
 
-/** What the users of a tenant see first: their models and keys. */
+/** What the users of a tenant see first: what they used, their keys and their models. */
 function TenantOverview() {
   const { queries } = useConsole()
   const { user } = useSession()
+  const { tenant = '' } = user
+  const [since] = useState(() => monthStart(Date.now()))
+  const usage = useQuery(queries.usage({ by: 'day', since }))
+  const wallet = useQuery(queries.wallet(tenant))
+  const keys = useInfiniteQuery(queries.keys())
   const models = useInfiniteQuery(queries.models())
+  const sum = (of: 'requests' | 'input_tokens' | 'output_tokens') =>
+    usage.data?.data.reduce((total, row) => total + row[of], 0) ?? 0
+  // For a glance: the exact amounts are in "Usage and cost".
+  const cost = usage.data?.data.reduce((total, row) => total + Number(row.cost), 0) ?? 0
   return (
     <>
-      <PageHead title={user.tenant ?? 'Home'}>The models that your keys may call.</PageHead>
-      <Section title="Models">
-        <Loaded query={models}>
-          {rows => (
-            <Table
-              label="Models"
-              rows={rows}
-              keyOf={({ name }) => name}
-              empty="No key may call a model yet."
-              columns={[{ head: 'Model', cell: ({ name }) => name }]}
-            />
-          )}
-        </Loaded>
-      </Section>
+      <PageHead title={tenant}>What your keys do, and what it costs.</PageHead>
+      <div className="tiles">
+        <Tile
+          label="Cost, this month"
+          value={usage.data ? roundedMoney(String(cost), usage.data.currency) : NONE}
+          note={<Link to="/usage">by day, model and key</Link>}
+        />
+        <Tile label="Calls, this month" value={compact(sum('requests'))} />
+        <Tile
+          label="Tokens, this month"
+          value={compact(sum('input_tokens') + sum('output_tokens'))}
+          note={`${compact(sum('input_tokens'))} in, ${compact(sum('output_tokens'))} out`}
+        />
+        {wallet.data?.billing === 'prepaid' && (
+          <Tile
+            label="Balance"
+            value={roundedMoney(wallet.data.balance, wallet.data.currency)}
+            note={<Link to="/wallet">Wallet</Link>}
+          />
+        )}
+      </div>
+      <div className="columns">
+        <Section title="Keys" actions={<Link to="/keys">All keys</Link>}>
+          <Loaded query={keys}>
+            {rows => (
+              <Table
+                label="Keys"
+                rows={rows.slice(0, 8)}
+                keyOf={({ name }) => name}
+                empty={
+                  <>
+                    There is no key yet. <Link to="/keys">Create one</Link>, or ask your operator.
+                  </>
+                }
+                columns={[
+                  {
+                    head: 'Key',
+                    cell: ({ name }) => (
+                      <Link to="/keys/$name" params={{ name }}>
+                        {name}
+                      </Link>
+                    ),
+                  },
+                  { head: 'State', cell: ({ state }) => <State state={state} /> },
+                ]}
+              />
+            )}
+          </Loaded>
+        </Section>
+        <Section title="Models" actions={<Link to="/models">All models</Link>}>
+          <Loaded query={models}>
+            {rows => (
+              <Table
+                label="Models"
+                rows={rows.slice(0, 8)}
+                keyOf={({ name }) => name}
+                empty="No key may call a model yet."
+                columns={[
+                  { head: 'Model', cell: ({ name }) => name },
+                  { head: 'By', cell: ({ owned_by: owner }) => owner ?? '' },
+                ]}
+              />
+            )}
+          </Loaded>
+        </Section>
+      </div>
     </>
   )
+}
+
+function monthStart(nowMs: number): string {
+  const now = new Date(nowMs)
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1)).toISOString()
 }

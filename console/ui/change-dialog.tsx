@@ -1,9 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { type Change, makeChange, previewOf } from '../api/changes.ts'
-import { useConsole } from '../api/context.ts'
+import { useConsole, useSession } from '../api/context.ts'
 import { Dialog } from './dialog.tsx'
-import { Failure, Loaded } from './page.tsx'
+import { Facts, Failure, Loaded } from './page.tsx'
 import { PatchView, PlanView } from './preview.tsx'
 
 const WORDS = { create: 'Create', update: 'Save', delete: 'Delete' } as const
@@ -29,17 +29,23 @@ export function ChangeDialog({
   readonly onDone?: () => void
 }) {
   const { api } = useConsole()
+  // The users of a tenant change only their own keys, which has no effect on others.
+  const hasPreview = useSession().can('preview_change')
   const client = useQueryClient()
   const preview = useQuery({
     queryKey: ['preview', change.kind, change.name, change.action, change.fields],
     queryFn: () => previewOf(api, change),
+    enabled: hasPreview,
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,
   })
   const saving = useMutation({
     mutationFn: () => makeChange(api, change),
     onSuccess: async () => {
-      await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'preview' })
+      const isGone = (name: unknown) => change.action === 'delete' && name === change.name
+      await client.invalidateQueries({
+        predicate: ({ queryKey }) => queryKey[0] !== 'preview' && !isGone(queryKey[1]),
+      })
       onClose()
       onDone?.()
     },
@@ -67,7 +73,7 @@ export function ChangeDialog({
             <button
               type="button"
               className={change.action === 'delete' ? 'button danger' : 'button primary'}
-              disabled={!preview.data || isEmpty || saving.isPending}
+              disabled={(hasPreview && (!preview.data || isEmpty)) || saving.isPending}
               onClick={() => saving.mutate()}
             >
               {saving.isPending ? 'Saving…' : word}
@@ -77,20 +83,44 @@ export function ChangeDialog({
       }
     >
       {saving.error && <Failure error={saving.error} />}
-      <Loaded query={preview}>
-        {found => (
-          <>
-            <PlanView plan={found.plan} />
-            {change.fields?.['upstream_key'] !== undefined && !isFileOwned && (
-              <p className="note">
-                The credential for the upstream is stored encrypted, and never shown again.
-              </p>
-            )}
-            {isFileOwned && <PatchView preview={found} />}
-          </>
-        )}
-      </Loaded>
+      {!hasPreview && <FieldsView change={change} />}
+      {hasPreview && (
+        <Loaded query={preview}>
+          {found => (
+            <>
+              <PlanView plan={found.plan} />
+              {change.fields?.['upstream_key'] !== undefined && !isFileOwned && (
+                <p className="note">
+                  The credential for the upstream is stored encrypted, and never shown again.
+                </p>
+              )}
+              {isFileOwned && <PatchView preview={found} />}
+            </>
+          )}
+        </Loaded>
+      )}
     </Dialog>
+  )
+}
+
+/** A change as it is sent, where there is no preview of it. */
+function FieldsView({ change: { action, kind, name, fields = {} } }: { readonly change: Change }) {
+  if (action === 'delete')
+    return (
+      <p>
+        The {kind} {name} and its secrets end at once. Its usage stays on record.
+      </p>
+    )
+  return (
+    <Facts
+      facts={[
+        ['Name', name],
+        ...Object.entries(fields).map(
+          ([field, value]) =>
+            [field.replaceAll('_', ' '), typeof value === 'string' ? value : JSON.stringify(value)] as const,
+        ),
+      ]}
+    />
   )
 }
 

@@ -9,11 +9,15 @@ import { TextField } from './fields.tsx'
 export function useFilters<Name extends string>(
   defaults: Readonly<Record<Name, string>>,
 ): readonly [Readonly<Record<Name, string>>, (change: Partial<Record<Name, string>>) => void] {
-  const search = useRouterState({ select: ({ location }) => location.search as Record<string, unknown> })
+  const search = useRouterState({
+    select: ({ location }) => location.search as Record<string, string | undefined>,
+  })
   const navigate = useNavigate()
   const names = Object.keys(defaults) as Name[]
-  const valueOf = (name: Name) => (search[name] === undefined ? defaults[name] : String(search[name]))
-  const values = Object.fromEntries(names.map(name => [name, valueOf(name)])) as Record<Name, string>
+  const values = Object.fromEntries(names.map(name => [name, search[name] ?? defaults[name]])) as Record<
+    Name,
+    string
+  >
   const change = (changes: Partial<Record<Name, string>>) => {
     const next = Object.entries<string>({ ...values, ...changes }).filter(
       ([name, value]) => value !== defaults[name as Name],

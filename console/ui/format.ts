@@ -23,6 +23,11 @@ export function count(value: number): string {
   return COUNT.format(value)
 }
 
+/** `1 key`, `2 keys` */
+export function pluralized(number: number, noun: string): string {
+  return `${count(number)} ${noun}${number === 1 || noun === 'settings' ? '' : 's'}`
+}
+
 /** A number in at most some characters: 1.2M. */
 export function compact(value: number): string {
   return COMPACT.format(value)

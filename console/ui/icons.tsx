@@ -10,6 +10,7 @@ const PATHS = {
   usage: 'M2 14h12M3.5 14V9M7 14V4M10.5 14V7M14 14V2',
   tenants: 'M2 14V3.5L8 2v12M8 6h6v8M4.5 6h1M4.5 9h1M11 9h.5M11 11.5h.5M1 14h14',
   config: 'M3 2h6l4 4v8H3zM9 2v4h4M5.5 9h5M5.5 11.5h5',
+  plan: 'M5 2v6M2 5h6M9 12h5M12 3 4 13',
   history: 'M2.5 8a5.5 5.5 0 1 0 1.7-4M2.5 2v2.5H5M8 5v3l2 1.5',
   maintenance: 'M10 2.5a3.5 3.5 0 0 0-4.4 4.4L2 10.5 5.5 14l3.6-3.6A3.5 3.5 0 0 0 13.5 6L11 8.5 7.5 5z',
   audit: 'M4 2h8v12H4zM6 5h4M6 8h4M6 11h2',

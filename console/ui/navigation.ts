@@ -14,6 +14,8 @@ export interface NavigationGroup {
 interface Row extends NavigationEntry {
   /** The operation that the page cannot do without. */
   readonly needs: string
+  /** Only for users of this role: the others have another page for it. */
+  readonly role?: 'admin' | 'tenant'
 }
 
 const GROUPS: readonly { readonly title: string; readonly rows: readonly Row[] }[] = [
@@ -35,6 +37,7 @@ const GROUPS: readonly { readonly title: string; readonly rows: readonly Row[] }
   {
     title: 'Developer Tools',
     rows: [
+      { to: '/models', label: 'Models', icon: 'models', needs: 'list_models', role: 'tenant' },
       { to: '/keys', label: 'API Keys', icon: 'keys', needs: 'list_keys' },
       { to: '/playground', label: 'Playground', icon: 'playground', needs: 'call_playground' },
       { to: '/why', label: 'Why', icon: 'why', needs: 'explain' },
@@ -45,13 +48,24 @@ const GROUPS: readonly { readonly title: string; readonly rows: readonly Row[] }
     rows: [
       { to: '/calls', label: 'Calls', icon: 'calls', needs: 'list_calls' },
       { to: '/usage', label: 'Usage and cost', icon: 'usage', needs: 'get_usage' },
+      { to: '/wallet', label: 'Wallet', icon: 'wallet', needs: 'get_wallet', role: 'tenant' },
+      { to: '/tenants', label: 'Tenants and wallets', icon: 'tenants', needs: 'list_tenants', role: 'admin' },
     ],
   },
   {
     title: 'Configuration',
     rows: [
+      { to: '/sets', label: 'Sets', icon: 'config', needs: 'list_sets' },
+      { to: '/plan', label: 'Plan', icon: 'plan', needs: 'plan_config' },
       { to: '/history', label: 'History', icon: 'history', needs: 'list_revisions' },
+    ],
+  },
+  {
+    title: 'Administration',
+    rows: [
+      { to: '/users', label: 'Users and tokens', icon: 'users', needs: 'list_users' },
       { to: '/audit', label: 'Audit', icon: 'audit', needs: 'list_audit' },
+      { to: '/maintenance', label: 'Maintenance', icon: 'maintenance', needs: 'get_maintenance' },
     ],
   },
 ]
@@ -59,10 +73,13 @@ const GROUPS: readonly { readonly title: string; readonly rows: readonly Row[] }
 /** The pages that a session may use. */
 export function navigationOf({
   can,
+  user,
 }: {
   readonly can: (operation: string) => boolean
+  readonly user: { readonly role: 'admin' | 'tenant' }
 }): readonly NavigationGroup[] {
-  return GROUPS.map(({ title, rows }) => ({ title, entries: rows.filter(({ needs }) => can(needs)) })).filter(
+  const isShown = ({ needs, role = user.role }: Row) => can(needs) && role === user.role
+  return GROUPS.map(({ title, rows }) => ({ title, entries: rows.filter(isShown) })).filter(
     ({ entries }) => entries.length > 0,
   )
 }

@@ -38,7 +38,8 @@ export function PlanView({ plan }: { readonly plan: Plan }) {
 
 const SIGNS = { create: '+', update: '~', delete: '−' } as const
 
-function ChangeView({
+/** One change, with its fields. */
+export function ChangeView({
   change: { action, kind, name, fields },
 }: {
   readonly change: Plan['changes'][number]

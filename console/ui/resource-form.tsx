@@ -14,6 +14,8 @@ export interface FieldOfForm {
   readonly isRequired?: true
   /** Behind "More". */
   readonly isRare?: true
+  /** Without it the whole member of the resource that it is in is absent. */
+  readonly isHead?: true
   /** Names to choose from. */
   readonly suggestions?: readonly string[]
 }
@@ -30,6 +32,7 @@ export function ResourceForm({
   fields,
   resource,
   preset = {},
+  namePrefix = '',
   onClose,
   onDone,
 }: {
@@ -40,18 +43,20 @@ export function ResourceForm({
   readonly resource?: Fields & { readonly name: string; readonly updated_revision: number }
   /** Values of a new one. */
   readonly preset?: Fields
+  /** What the name of a new one starts with. */
+  readonly namePrefix?: string
   readonly onClose: () => void
   readonly onDone?: (name: string) => void
 }) {
   const initial = valuesOf(fields, resource ?? preset)
-  const [name, setName] = useState(resource?.name ?? '')
+  const [name, setName] = useState(resource?.name ?? namePrefix)
   const [values, setValues] = useState(initial)
   const [change, setChange] = useState<Change>()
   const [hasRare, setRare] = useState(false)
   const submit = () => {
     if (!resource) {
       const made = patchFrom(fields, {}, values, {})
-      setChange({ action: 'create', kind, name, fields: made })
+      setChange({ action: 'create', kind, name, fields: { ...preset, ...made } })
       return
     }
     const patch = patchFrom(fields, initial, values, resource)
@@ -84,6 +89,7 @@ export function ResourceForm({
               required
               autoComplete="off"
               spellCheck={false}
+              {...(namePrefix !== '' && { hint: `Starts with ${namePrefix}` })}
             />
           )}
           {shown.map(field => (
@@ -211,12 +217,27 @@ function patchFrom(fields: readonly FieldOfForm[], before: Values, after: Values
   for (const { path, type } of fields) {
     const text = after[path] ?? ''
     if (text === (before[path] ?? '')) continue
-    const value = text === '' ? null : valueOf(text, type, at(resource, path))
-    const [first = '', ...rest] = path.split('.')
-    if (rest.length === 0) patch[first] = value
-    else patch[first] = { ...(patch[first] as Fields | undefined), [rest.join('.')]: value }
+    put(patch, path.split('.'), text === '' ? null : valueOf(text, type, at(resource, path)))
+  }
+  for (const { path, isHead } of fields) {
+    const parent = path.slice(0, path.lastIndexOf('.'))
+    if (!isHead || (after[path] ?? '') !== '') continue
+    if (at(resource, parent) === undefined) delete patch[parent]
+    else patch[parent] = null
   }
   return patch
+}
+
+function put(target: Record<string, unknown>, path: readonly string[], value: unknown): void {
+  const [first = '', ...rest] = path
+  if (rest.length === 0) {
+    target[first] = value
+    return
+  }
+  const inner = target[first]
+  const member = isObject(inner) ? inner : {}
+  target[first] = member
+  put(member, rest, value)
 }
 
 function valueOf(text: string, type: FieldOfForm['type'], old: unknown): unknown {

@@ -123,10 +123,46 @@ describe.skipIf(!hasBrowser)('the console', () => {
     const { page } = tab
     await logIn(tab, 'tom', PASSWORD)
     const menu = await page.getByRole('navigation', { name: 'Main' }).getByRole('link').allTextContents()
-    expect(menu).toEqual(['Overview', 'API Keys', 'Playground', 'Calls', 'Usage and cost'])
-    for (const path of ['/', '/keys', '/calls', '/usage', '/account']) await open(tab, path)
+    expect(menu).toEqual([
+      'Overview',
+      'Models',
+      'API Keys',
+      'Playground',
+      'Calls',
+      'Usage and cost',
+      'Wallet',
+    ])
+    for (const path of ['/', '/models', '/keys', '/playground', '/calls', '/usage', '/wallet', '/account'])
+      await open(tab, path)
     await open(tab, '/keys/team-blue-app')
     expect(await page.getByRole('button', { name: 'Patch' }).count()).toBe(0)
+    expect(await page.getByRole('button', { name: 'Delete' }).count()).toBe(0)
+    // Keys of its own, within the bounds of the operator.
+    await open(tab, '/keys')
+    await page.getByRole('button', { name: 'New key' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('team-blue/mine')
+    await page.getByLabel('Requests per minute').fill('61')
+    await page.getByRole('button', { name: 'Review' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click()
+    await page.getByRole('alert').getByText('at most 60').waitFor()
+    await page.getByRole('button', { name: 'Back' }).click()
+    await page.getByLabel('Requests per minute').fill('10')
+    await page.getByRole('button', { name: 'Review' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click()
+    await page.getByRole('heading', { level: 1, name: 'team-blue/mine' }).waitFor()
+    for (const act of ['Issue', 'Rotate']) {
+      await page.getByRole('button', { name: act }).click()
+      if (act === 'Rotate') await page.getByRole('dialog').getByRole('button', { name: act }).click()
+      await page.getByLabel('I have stored it').check()
+      await page.getByRole('button', { name: 'Close' }).click()
+    }
+    await page.getByRole('button', { name: 'Revoke' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await page.getByText('no secret').first().waitFor()
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('heading', { level: 1, name: 'API Keys' }).waitFor()
+    tab.faults.splice(0, tab.faults.length, ...tab.faults.filter(fault => !fault.includes('status of 422')))
     expect(tab.faults).toEqual([])
     // By its address the page asks, and the server answers 403.
     await open(tab, '/endpoints')

@@ -34,8 +34,14 @@ const PAGES = [
   '/why?key=team-blue-app&model=chat',
   '/calls',
   '/usage',
+  '/tenants',
+  '/tenants/team-blue',
+  '/sets',
+  '/plan',
   '/history',
+  '/users',
   '/audit',
+  '/maintenance',
   '/account',
 ] as const
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -29,7 +29,7 @@ const CREDENTIAL = 'sk-the-right-one'
 
 /** The demo upstream behind a server that wants a credential and knows its models. Returns its address, without `/v1`. */
 async function strictUpstream(): Promise<string> {
-  const server = createServer(async (req, res) => {
+  const answerStrictly = async (req: IncomingMessage, res: ServerResponse) => {
     const reject = (status: number, code: string, message: string) => {
       const error = { message, type: 'invalid_request_error', code }
       res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ error }))
@@ -47,11 +47,19 @@ async function strictUpstream(): Promise<string> {
     })
     res.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' })
     res.end(await answer.text())
+  }
+  const server = createServer((req, res) => {
+    answerStrictly(req, res).catch((error: Error) => res.destroy(error))
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => void server.close())
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+async function statusOf(secret: string): Promise<number> {
+  const headers = { authorization: `Bearer ${secret}` }
+  return (await fetch(`${served.gatewayUrl}/v1/models`, { headers })).status
 }
 
 describe.skipIf(!hasBrowser)('the setup', () => {
@@ -82,7 +90,7 @@ describe.skipIf(!hasBrowser)('the setup', () => {
     await probe()
     expect(await finding.textContent()).toContain('does not know the path')
     await page.getByRole('button', { name: `Use ${upstream}/v1` }).click()
-    await page.getByLabel('Model at the upstream').selectOption('demo-chat')
+    await page.getByRole('combobox', { name: 'Model at the upstream' }).selectOption('demo-chat')
     await page.getByText('demo-chat answers').waitFor()
     expect(await accessibilityFaults(tab)).toEqual([])
     await page.getByLabel('Name', { exact: true }).fill('first')
@@ -134,5 +142,51 @@ describe.skipIf(!hasBrowser)('the setup', () => {
       headers: { authorization: `Bearer ${secret}` },
     })
     expect(await models.text()).toContain('my-chat')
+
+    // The operator makes a tenant and its user; the user makes a key, calls with it, and sees the charge.
+    await page.getByRole('link', { name: 'Tenants and wallets' }).click()
+    await page.getByRole('button', { name: 'New tenant' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('blue')
+    await page.getByLabel('Keys that its users may create').fill('2')
+    await page.getByRole('button', { name: 'Review' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click()
+    await page.getByRole('heading', { level: 1, name: 'blue' }).waitFor()
+    await page.getByRole('button', { name: 'Credit' }).click()
+    await page.getByLabel('Amount').fill('12.50')
+    await page.getByLabel('Reference').fill('invoice 1')
+    await page.getByRole('dialog').getByRole('button', { name: 'Credit' }).click()
+    await page.getByText('12.50 USD').waitFor()
+    await page.getByRole('link', { name: 'Users and tokens' }).click()
+    await page.getByRole('button', { name: 'New user' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('tom')
+    await page.getByLabel('Tenant').selectOption('blue')
+    await page.getByLabel('Password').fill(PASSWORD)
+    await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click()
+    await page.getByRole('button', { name: 'tom' }).waitFor()
+    expect(tab.faults).toEqual([])
+
+    const own = await openTab(browser, served.controlUrl)
+    onTestFinished(() => own.context.close())
+    await logIn(own, 'tom', PASSWORD)
+    await own.page.getByRole('link', { name: 'API Keys' }).click()
+    await own.page.getByRole('button', { name: 'New key' }).click()
+    await own.page.getByLabel('Name', { exact: true }).fill('blue/app')
+    await own.page.getByRole('button', { name: 'Review' }).click()
+    await own.page.getByRole('dialog').getByRole('button', { name: 'Create' }).click()
+    await own.page.getByRole('button', { name: 'Issue' }).click()
+    const theirs = (await own.page.getByRole('group', { name: 'Secret' }).textContent())?.trim() ?? ''
+    await own.page.getByLabel('I have stored it').check()
+    await own.page.getByRole('button', { name: 'Close' }).click()
+    await own.page.getByRole('link', { name: 'Models' }).click()
+    await own.page.getByRole('link', { name: 'Try my-chat' }).click()
+    await own.page.getByLabel('Secret of a key').fill(theirs)
+    // A gateway reads a new secret within a second.
+    await expect.poll(() => statusOf(theirs)).toBe(200)
+    await own.page.getByRole('button', { name: 'Send' }).click()
+    await own.page.getByText('200 answered').waitFor()
+    await own.page.getByText('Tokens per second').waitFor()
+    await own.page.getByRole('link', { name: 'Wallet' }).click()
+    await own.page.getByRole('cell', { name: 'charge' }).waitFor()
+    expect(own.faults).toEqual([])
   })
 })

@@ -1,0 +1,79 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useConsole, useSession } from '../api/context.ts'
+import { Owner, State } from '../ui/badges.tsx'
+import { PageHead } from '../ui/page.tsx'
+import { ResourceForm } from '../ui/resource-form.tsx'
+import { PagedTable } from '../ui/table.tsx'
+import { TENANT_FIELDS } from './tenant-fields.ts'
+
+export function Tenants() {
+  const { queries } = useConsole()
+  const { can } = useSession()
+  const navigate = useNavigate()
+  const [isCreating, setCreating] = useState(false)
+  const tenants = useInfiniteQuery(queries.tenants())
+  return (
+    <>
+      <PageHead
+        title="Tenants and wallets"
+        actions={
+          can('create_tenant') && (
+            <button type="button" className="button primary" onClick={() => setCreating(true)}>
+              New tenant
+            </button>
+          )
+        }
+      >
+        Customers and teams: who has keys, and who pays.
+      </PageHead>
+      <PagedTable
+        label="Tenants"
+        query={tenants}
+        keyOf={({ name }) => name}
+        empty="There is no tenant yet. A tenant is a customer or a team with keys, limits and a wallet."
+        columns={[
+          {
+            head: 'Tenant',
+            cell: ({ name, display_name: display }) => (
+              <>
+                <Link to="/tenants/$name" params={{ name }}>
+                  {name}
+                </Link>
+                {display !== undefined && <span className="second">{display}</span>}
+              </>
+            ),
+          },
+          { head: 'Status', cell: ({ status }) => <State state={status} /> },
+          { head: 'Billing', cell: ({ billing }) => billing },
+          { head: 'Models', cell: ({ models }) => modelsText(models), hidden: 'tablet' },
+          {
+            head: 'Own keys',
+            cell: ({ self_service: own }) => (own ? `up to ${own.max_keys}` : 'none'),
+            hidden: 'phone',
+          },
+          {
+            head: 'Owner',
+            cell: ({ owner, set }) => <Owner owner={owner} {...(set !== undefined && { set })} />,
+            hidden: 'phone',
+          },
+        ]}
+      />
+      {isCreating && (
+        <ResourceForm
+          kind="tenant"
+          title="New tenant"
+          fields={TENANT_FIELDS}
+          preset={{ status: 'active', billing: 'postpaid' }}
+          onClose={() => setCreating(false)}
+          onDone={name => void navigate({ to: '/tenants/$name', params: { name } })}
+        />
+      )}
+    </>
+  )
+}
+
+export function modelsText(models: readonly string[]): string {
+  return models.includes('*') ? 'all' : models.join(', ')
+}

@@ -1,0 +1,184 @@
+import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { ApiFailure, dataOf, type Shapes } from '../api/client.ts'
+import { useConsole, useSession } from '../api/context.ts'
+import { Code } from './copy.tsx'
+import { Dialog } from './dialog.tsx'
+import { ChoiceField, TextField } from './fields.tsx'
+import { ago, day } from './format.ts'
+import { useNow } from './now.ts'
+import { Failure, Section } from './page.tsx'
+import { SecretDialog } from './secret-dialog.tsx'
+import { PagedTable } from './table.tsx'
+
+type Issued = Shapes['issued_token']
+
+/** Tokens for scripts and CI. @param user only those of this user. */
+export function TokensView({ user }: { readonly user?: string }) {
+  const { queries, api } = useConsole()
+  const { can } = useSession()
+  const client = useQueryClient()
+  const now = useNow()
+  const tokens = useInfiniteQuery(queries.tokens(user))
+  const [isCreating, setCreating] = useState(false)
+  const [issued, setIssued] = useState<Issued>()
+  const revoking = useMutation({
+    mutationFn: (id: string) => api.DELETE('/api/v1/tokens/{name}', { params: { path: { name: id } } }),
+    onSettled: () => client.invalidateQueries({ queryKey: ['tokens'] }),
+  })
+  return (
+    <Section
+      title="API tokens"
+      note="for scripts and CI, without a password"
+      actions={
+        can('create_token') && (
+          <button type="button" className="button" onClick={() => setCreating(true)}>
+            New token
+          </button>
+        )
+      }
+    >
+      {revoking.error && <Failure error={revoking.error} />}
+      <PagedTable
+        label="API tokens"
+        query={tokens}
+        keyOf={({ id }) => id}
+        empty="There is no token."
+        columns={[
+          { head: 'Token', cell: ({ name }) => name },
+          ...(user === undefined
+            ? [{ head: 'User', cell: ({ user: owner }: Shapes['token']) => owner }]
+            : []),
+          {
+            head: 'Scope',
+            cell: ({ scope, tenant }) => (tenant === undefined ? scope : `${scope}, ${tenant}`),
+          },
+          {
+            head: 'Last used',
+            cell: ({ last_used_at: at }) => (at === undefined ? 'never' : ago(at, now)),
+            hidden: 'phone',
+          },
+          { head: 'Expires', cell: ({ expires_at: at }) => day(at), hidden: 'phone' },
+          {
+            head: 'Actions',
+            cell: ({ id, name }) => (
+              <button
+                type="button"
+                className="button small danger"
+                disabled={revoking.isPending}
+                onClick={() => revoking.mutate(id)}
+              >
+                Revoke<span className="sr-only"> {name}</span>
+              </button>
+            ),
+          },
+        ]}
+      />
+      {isCreating && (
+        <NewToken
+          onClose={() => setCreating(false)}
+          onIssued={token => {
+            setCreating(false)
+            setIssued(token)
+          }}
+        />
+      )}
+      {issued && (
+        <SecretDialog
+          title={`The token ${issued.name}`}
+          secret={issued.token}
+          onClose={() => setIssued(undefined)}
+        >
+          <h3>How to use it</h3>
+          <Code
+            label="Example"
+            text={`curl ${location.origin}/api/v1/session -H 'authorization: Bearer ${issued.token}'`}
+          />
+        </SecretDialog>
+      )}
+    </Section>
+  )
+}
+
+const SCOPES = [
+  { value: 'read', label: 'read: no changes' },
+  { value: 'write', label: 'write: what its user may do' },
+]
+const SPANS = [
+  { value: '7d', label: '7 days' },
+  { value: '30d', label: '30 days' },
+  { value: '90d', label: '90 days' },
+  { value: '365d', label: '1 year' },
+]
+
+function NewToken({
+  onClose,
+  onIssued,
+}: {
+  readonly onClose: () => void
+  readonly onIssued: (token: Issued) => void
+}) {
+  const { api, queries } = useConsole()
+  const { user } = useSession()
+  const client = useQueryClient()
+  const isAdmin = user.role === 'admin'
+  const tenants = useInfiniteQuery({ ...queries.tenants(), enabled: isAdmin })
+  const [name, setName] = useState('')
+  const [scope, setScope] = useState('read')
+  const [span, setSpan] = useState('90d')
+  const [tenant, setTenant] = useState('')
+  const creating = useMutation({
+    mutationFn: () => {
+      const body = { name, scope: scope as 'read', expires_in: span, ...(tenant !== '' && { tenant }) }
+      return dataOf(api.POST('/api/v1/tokens', { body }))
+    },
+    onSuccess: async token => {
+      await client.invalidateQueries({ queryKey: ['tokens'] })
+      onIssued(token)
+    },
+  })
+  return (
+    <Dialog title="New token" isOpen onClose={onClose}>
+      <form
+        onSubmit={event => {
+          event.preventDefault()
+          creating.mutate()
+        }}
+      >
+        <div className="stack">
+          {creating.error && <Failure error={creating.error} />}
+          <TextField
+            label="Purpose"
+            value={name}
+            onChange={setName}
+            required
+            autoComplete="off"
+            error={creating.error instanceof ApiFailure ? creating.error.fieldError('/name') : undefined}
+            hint="Such as: nightly report"
+          />
+          <ChoiceField label="Scope" value={scope} options={SCOPES} onChange={setScope} />
+          {isAdmin && (
+            <ChoiceField
+              label="Tenant"
+              value={tenant}
+              options={[
+                { value: '', label: 'all' },
+                ...(tenants.data ?? []).map(each => ({ value: each.name, label: `only ${each.name}` })),
+              ]}
+              onChange={setTenant}
+            />
+          )}
+          <ChoiceField label="Valid for" value={span} options={SPANS} onChange={setSpan} />
+        </div>
+        <footer className="actions">
+          <button type="button" className="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" className="button primary" disabled={creating.isPending}>
+            Create
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  )
+}
