@@ -6,9 +6,12 @@
  *     node scripts/bundle.mjs                        # dist/bundle, from which bin/gw.js runs
  *     node scripts/bundle.mjs FOLDER ENTRY …         # other entries, in a folder of their own
  *
+ * `dist/node/gw-node.mjs` is a node in one file, for machines that have Node and nothing else.
+ *
  * All files lie in one folder, so that a module which names another by `import.meta.url` finds it beside itself, as it
  * does in the source. What a thread runs is therefore an entry of its own.
  */
+import { readFileSync } from 'node:fs'
 import { basename, extname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
@@ -34,3 +37,14 @@ await build({
   external: ['better-sqlite3', 'ink', /^react/],
   output: { dir: folder, cleanDir: true, entryFileNames: '[name].js', chunkFileNames: 'part-[name].js' },
 })
+
+if (named.length === 0) {
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  await build({
+    cwd: ROOT,
+    input: join(ROOT, 'dist/agent/main.js'),
+    platform: 'node',
+    transform: { define: { GW_VERSION: JSON.stringify(version) } },
+    output: { file: 'dist/node/gw-node.mjs', banner: '#!/usr/bin/env node', minify: true },
+  })
+}

@@ -44,6 +44,7 @@ describe('the documents', () => {
     'docs/architecture.md',
     'docs/life-of-a-request.md',
     'docs/metrics.md',
+    'docs/nodes.md',
     'docs/money.md',
     'docs/operations.md',
     'docs/control-plane.md',

@@ -1,7 +1,9 @@
 import { type Clock, pause, type Timer } from '../base/clock.ts'
+import { isNodeCredential } from '../base/node-secrets.ts'
 import type { Random } from '../base/random.ts'
 import { type CloseReason, TunnelConnection } from '../tunnel/connection.ts'
-import type { ControlMessage, EngineLoad, OfferedEngine } from '../tunnel/control.ts'
+import { type ControlMessage, type EngineLoad, engineList, type OfferedEngine } from '../tunnel/control.ts'
+import { ProtocolFault } from '../tunnel/frames.ts'
 import { join as joinSocket } from '../tunnel/join.ts'
 import { StreamError } from '../tunnel/stream.ts'
 import { dial, GatewayRejection, type Server } from './dial.ts'
@@ -22,6 +24,8 @@ export type AgentEvent =
   | { readonly type: 'unreachable'; readonly reason: string; readonly retryMs: number }
   | { readonly type: 'engines'; readonly engines: readonly OfferedEngine[] }
   | { readonly type: 'notice'; readonly code: string }
+  | { readonly type: 'rotated' }
+  | { readonly type: 'not_rotated'; readonly reason: string }
 
 export interface AgentOptions {
   readonly server: Server
@@ -36,6 +40,8 @@ export interface AgentOptions {
   /** How long streams in flight may go on after the abort. */
   readonly drainMs: number
   readonly onEvent: (event: AgentEvent) => void
+  /** Stores a new credential, durably: the one before ends then. */
+  readonly onCredential: (credential: string) => Promise<void>
 }
 
 /**
@@ -47,14 +53,17 @@ export interface AgentOptions {
  * @throws {GatewayRejection} that no further attempt would change
  */
 export async function runAgent(options: AgentOptions): Promise<void> {
-  const { server, credential, clock, random, signal, onEvent } = options
+  const { server, clock, random, signal, onEvent } = options
+  const held = { credential: options.credential }
   const instance = Buffer.from(random.bytes(INSTANCE_BYTES)).toString('hex')
   const engines = new Engines(options)
   engines.start()
   try {
     for (let failures = 0; !signal.aborted; ) {
       const startedAtMs = clock.monotonicMs()
-      const reason = await attempt(options, engines, () => dial(server, credential, instance, signal))
+      const reason = await attempt(options, held, engines, () =>
+        dial(server, held.credential, instance, signal),
+      )
       if (signal.aborted) return
       failures = clock.monotonicMs() - startedAtMs > STABLE_MS ? 0 : failures + 1
       // All nodes of a gateway that restarts come back at once: each at a time of its own.
@@ -78,6 +87,7 @@ function isFinal(error: unknown): boolean {
 /** One connection, to its end. @returns why it ended. @throws {GatewayRejection} a final one */
 async function attempt(
   options: AgentOptions,
+  held: { credential: string },
   engines: Engines,
   connect: () => ReturnType<typeof dial>,
 ): Promise<string> {
@@ -92,6 +102,18 @@ async function attempt(
   const { socket, head } = dialled
   const { promise, resolve } = Promise.withResolvers<CloseReason>()
   let closing: string | undefined
+  const store = (credential: unknown): void => {
+    if (typeof credential !== 'string' || !isNodeCredential(credential))
+      throw new ProtocolFault('an invalid credential')
+    const stored = (): void => {
+      held.credential = credential
+      connection.sendControl({ type: 'credential_stored' })
+      onEvent({ type: 'rotated' })
+    }
+    options
+      .onCredential(credential)
+      .then(stored, (error: unknown) => onEvent({ type: 'not_rotated', reason: String(error) }))
+  }
   const connection = new TunnelConnection(
     socket,
     {
@@ -107,6 +129,7 @@ async function attempt(
           const code = codeIn(message)
           if (message.type === 'closing') closing = code
           else if (message.type === 'notice') onEvent({ type: 'notice', code })
+          else if (message.type === 'credential') store(message['credential'])
         },
         onOpen: (stream, name) => {
           const engine = options.engines.find(each => each.name === name)
@@ -175,7 +198,7 @@ class Engines {
   attach(connection: TunnelConnection): void {
     this.#connection = connection
     this.#load = ''
-    if (this.#offered !== '') connection.sendControl({ type: 'engines', engines: this.#engines })
+    if (this.#offered !== '') connection.sendControl(engineList(this.#engines))
   }
 
   detach(): void {
@@ -198,7 +221,7 @@ class Engines {
     this.#offered = offered
     this.#engines = engines
     this.#options.onEvent({ type: 'engines', engines })
-    this.#connection?.sendControl({ type: 'engines', engines })
+    this.#connection?.sendControl(engineList(engines))
   }
 
   async #checkLoad(): Promise<void> {

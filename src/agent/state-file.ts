@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /** What a node keeps: only its owner can read it. */
@@ -35,9 +35,22 @@ export async function readState(path: string): Promise<NodeState | undefined> {
 export async function writeState(path: string, state: NodeState): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   const fresh = `${path}.new`
-  await writeFile(fresh, `${JSON.stringify(state, null, 2)}\n`, { mode: 0o600 })
-  await chmod(fresh, 0o600)
+  // Never into a file, or through a link, that is there already.
+  await rm(fresh, { force: true })
+  const file = await open(fresh, 'wx', 0o600)
+  try {
+    await file.writeFile(`${JSON.stringify(state, null, 2)}\n`)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
   await rename(fresh, path)
+  const folder = await open(dirname(path))
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
 }
 
 export async function removeState(path: string): Promise<void> {

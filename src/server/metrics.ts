@@ -3,11 +3,13 @@ import { digestOf, type MetricsPort } from '../gateway/metrics.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { Metrics } from '../metering/metrics/metrics.ts'
 import { type MeteredPath, OPERATIONS } from '../metering/metrics/series.ts'
+import type { NodeEndpointFigures, NodeFigures } from '../metering/metrics/state.ts'
 import type { RequestMeter } from '../metering/request-log.ts'
 import { INFERENCE_PATHS, STORED_PREFIX } from '../schema/paths.ts'
 import type { SnapshotHolder } from '../snapshot/holder.ts'
 import type { Snapshot } from '../snapshot/types.ts'
 import type { Ledger } from '../store/ledger/types.ts'
+import type { EndpointHealth } from '../upstream/routing/endpoint-state.ts'
 
 export interface MeasuredPorts {
   readonly clock: Clock
@@ -17,6 +19,9 @@ export interface MeasuredPorts {
   /** Health of every endpoint that was used or probed. */
   readonly health: () => readonly { readonly endpoint: string; readonly state: string }[]
   readonly connections: () => number
+  readonly nodes: () => Iterable<NodeFigures>
+  /** Health of every endpoint on each of its nodes. */
+  readonly nodeHealth: () => readonly EndpointHealth[]
 }
 
 /** The paths used as labels; every other path is `other`. */
@@ -45,7 +50,7 @@ export class Measured {
   /** @returns undefined if the token is empty or blank: then scrapes are rejected, and nothing is measured. */
   static async open(
     { token, version }: { readonly token: string; readonly version: string },
-    { clock, holder, limiter, ledger, health, connections }: MeasuredPorts,
+    { clock, holder, limiter, ledger, health, connections, nodes, nodeHealth }: MeasuredPorts,
   ): Promise<Measured | undefined> {
     if (token.trim() === '') return undefined
     // Loaded only if enabled: the import takes some milliseconds of the start.
@@ -56,6 +61,8 @@ export class Measured {
       config: () => holder.report(),
       endpoints: () => healthOf(holder.current(), health()),
       connections,
+      nodes,
+      nodeEndpoints: () => nodeHealth().map(toFigures),
       version,
     }
     return new Measured(new Metrics({ paths: PATHS, clock, host: process, sources }), token.trim())
@@ -73,6 +80,10 @@ export class Measured {
   close(): void {
     this.#metrics.close()
   }
+}
+
+function toFigures({ endpoint, node = '', state, inFlight }: EndpointHealth): NodeEndpointFigures {
+  return { endpoint, node, healthy: state === 'unknown' ? undefined : state === 'healthy', inFlight }
 }
 
 /** The enabled endpoints; without those that have neither answered nor failed. */

@@ -91,6 +91,8 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       ledger: ledgerRuntime.ledger,
       health: () => upstreams.health.report(),
       connections: () => listening?.connections ?? 0,
+      nodes: () => nodes?.figures() ?? [],
+      nodeHealth: () => upstreams.health.reportNodes(),
     }))
   const tracer = options.gateway && (await openTracer(options, { ...ports, random }))
   const reloader = new Reloader({

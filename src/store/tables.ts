@@ -23,6 +23,7 @@ export interface Tables {
   stored_secrets: StoredSecretsTable
   node_join_tokens: NodeJoinTokensTable
   node_credentials: NodeCredentialsTable
+  node_retired_credentials: NodeRetiredCredentialsTable
   node_drains: NodeDrainsTable
   node_connections: NodeConnectionsTable
   ledger: LedgerTable
@@ -461,12 +462,24 @@ export interface NodeJoinTokensTable {
 }
 
 interface NodeCredentialsTable {
+  node: string
+  /** The first digest after the join: the same for all credentials that follow it. */
+  family: string
   /** SHA-256 of the credential. */
   digest: string
-  node: string
+  issued_at_ms: number
+  /** Of one that the node may not have stored yet. */
+  next_digest: string | null
   /** Those of its join token. */
   labels: string
   joined_at_ms: number
+}
+
+/** Replaced ones. If one of them appears again, two machines have the credentials of one node. */
+interface NodeRetiredCredentialsTable {
+  digest: string
+  node: string
+  retired_at_ms: number
 }
 
 interface NodeDrainsTable {

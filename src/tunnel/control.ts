@@ -112,6 +112,19 @@ export function isEngineName(text: unknown): text is string {
   return typeof text === 'string' && ENGINE_NAME.test(text)
 }
 
+/** Shortens the lists of models so that the message fits a frame, whatever an engine lists. */
+export function engineList(engines: readonly OfferedEngine[]): ControlMessage {
+  let left = MAX_CONTROL_BYTES / 2
+  const shortened = engines.slice(0, MAX_ENGINES).map(({ models, ...engine }) => ({
+    ...engine,
+    models: models.slice(0, MAX_MODELS).filter(model => {
+      left -= Buffer.byteLength(JSON.stringify(model)) + 1
+      return left > 0 && model.length <= MAX_MODEL_LENGTH
+    }),
+  }))
+  return { type: 'engines', engines: shortened }
+}
+
 /** @throws {ProtocolFault} if the message is no valid list of engines */
 export function readEngines({ engines }: ControlMessage): readonly OfferedEngine[] {
   if (!Array.isArray(engines) || engines.length > MAX_ENGINES)

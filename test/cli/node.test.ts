@@ -1,14 +1,19 @@
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { type Reply, reply } from '../support/answers.ts'
+import { certificate } from '../support/certificate.ts'
 import { freePort } from '../support/free-port.ts'
 import { gate } from '../support/gate.ts'
 import { type ScriptedUpstream, scriptedUpstream } from '../support/scripted-upstream.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
-import { gwProcess, startGw } from './process.ts'
+import { gwProcess, startNode } from './process.ts'
 
 /** `gw serve` and `gw node join` as processes of their own, and scripted engines. */
 
+const GW = fileURLToPath(new URL('../../bin/gw.js', import.meta.url))
+const SINGLE_FILE = fileURLToPath(new URL('../../dist/node/gw-node.mjs', import.meta.url))
 const APP_KEY = 'sk-a-secret-of-their-own-0123456789'
 const FILE = `version: 1
 nodes:
@@ -47,8 +52,8 @@ async function engine(calls: () => Reply): Promise<ScriptedUpstream> {
 }
 
 /** A process of gw, and what it has printed. */
-function running(argv: readonly string[], cwd: string, stdin = '') {
-  const { child, ended } = startGw(argv, { cwd, stdin, environment: { APP_KEY } })
+function running(argv: readonly string[], cwd: string, stdin = '', script = GW) {
+  const { child, ended } = startNode(script, argv, { cwd, stdin, environment: { APP_KEY } })
   onTestFinished(async () => {
     child.kill('SIGKILL')
     await ended
@@ -77,7 +82,7 @@ function running(argv: readonly string[], cwd: string, stdin = '') {
   }
 }
 
-async function scene() {
+async function scene(tls: readonly string[] = []) {
   const dir = tempDir(onTestFinished)
   dir.write('gw.yaml', FILE)
   const [port, nodePort] = [await freePort(), await freePort()]
@@ -88,6 +93,7 @@ async function scene() {
       `127.0.0.1:${port}`,
       '--node-listen',
       `127.0.0.1:${nodePort}`,
+      ...tls,
     ]
     const gateway = running(['serve', '-c', 'gw.yaml', ...listen], dir.path)
     await gateway.printed('serving revision')
@@ -97,6 +103,7 @@ async function scene() {
   return {
     dir,
     gateway,
+    nodePort,
     serve,
     node: (name: string, upstream: ScriptedUpstream) => joined(dir, nodePort, name, upstream),
     call: (more: object = {}) =>
@@ -210,3 +217,45 @@ test('a revoked node ends with 4, and does not come back', async () => {
   })
   expect(again).toMatchObject({ exit: 4, stderr: expect.stringContaining('GW7003') })
 }, 60_000)
+
+test('the single file joins over TLS with a client certificate, and gets no further without one', async () => {
+  const authority = certificate({ names: ['authority'], isAuthority: true })
+  const server = certificate({ names: ['127.0.0.1'], issuer: authority })
+  const client = certificate({ names: ['gpu-1'], issuer: authority })
+  const foreign = certificate({ names: ['other'], isAuthority: true })
+  const pem = tempDir(onTestFinished)
+  const at = (name: string, text: string) => pem.write(name, text)
+  const ca = at('ca.pem', authority.cert)
+  const upstream = await engine(() => ANSWER)
+  const { dir, nodePort, call } = await scene(
+    `--node-tls-cert ${at('cert.pem', server.cert)} --node-tls-key ${at('key.pem', server.key)} --node-client-ca ${ca}`.split(
+      ' ',
+    ),
+  )
+  const { stdout: token } = await gwProcess(['nodes', 'token', 'gpu-1'], { cwd: dir.path })
+  const own = `--cert ${at('own.pem', client.cert)} --key ${at('own.key', client.key)}`
+  const join = (trust: string) =>
+    running(
+      `join --server https://127.0.0.1:${nodePort} --name gpu-1 --token-file - --engine ${upstream.url} --state gpu-1.json ${trust}`.split(
+        ' ',
+      ),
+      dir.path,
+      token,
+      SINGLE_FILE,
+    )
+  for (const trust of [`--ca ${ca}`, `--ca ${at('foreign.pem', foreign.cert)} ${own}`]) {
+    const { exit, stderr } = await join(trust).ended
+    expect({ exit, stderr }).toEqual({ exit: 1, stderr: expect.stringContaining('GW7002') })
+  }
+  const node = join(`--ca ${ca} ${own}`)
+  await node.printed('is connected')
+  await expect.poll(async () => (await call()).status).toBe(200)
+  node.child.kill('SIGTERM')
+  expect(await node.ended).toMatchObject({ exit: 0 })
+}, 60_000)
+
+test('the single file has no packages', () => {
+  const imports = [...readFileSync(SINGLE_FILE, 'utf8').matchAll(/from\s*"([^"]+)"|import\("([^"]+)"\)/g)]
+  expect(imports.map(([, name, lazy]) => name ?? lazy).filter(name => !name?.startsWith('node:'))).toEqual([])
+  expect(imports.length).toBeGreaterThan(5)
+})

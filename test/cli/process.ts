@@ -21,7 +21,12 @@ export interface ProcessEnded {
 
 /** Starts the real command as a process of its own, without the environment of the tests. */
 export function startGw(argv: readonly string[], world: ProcessWorld) {
-  const child = spawn(process.execPath, [...(world.node ?? []), GW, ...argv], {
+  return startNode(GW, argv, world)
+}
+
+/** The same for another script. */
+export function startNode(script: string, argv: readonly string[], world: ProcessWorld) {
+  const child = spawn(process.execPath, [...(world.node ?? []), script, ...argv], {
     cwd: world.cwd,
     env: { PATH: process.env['PATH'], HOME: world.cwd, ...world.environment },
     stdio: 'pipe',

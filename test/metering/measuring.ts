@@ -7,6 +7,8 @@ import { readScrape, type Scraped } from './scraped.ts'
 
 export const CHAT = '/v1/chat/completions'
 
+const LOAD = { running: 5, waiting: 2, cache: 0.5 }
+
 const IDLE: StateSources = {
   ledger: { healthy: true, queued: 3, droppedLogs: 2, flush: async () => undefined },
   holds: () => ({ count: 4, tokens: 5_000, amountNano: 1_500_000_000n }),
@@ -15,6 +17,11 @@ const IDLE: StateSources = {
     ['up', true],
     ['down', false],
   ],
+  nodes: () => [
+    { node: 'gpu-1', isAlive: true, engines: [{ engine: 'vllm', isUp: true, load: LOAD }] },
+    { node: 'gpu-2', isAlive: false, engines: [] },
+  ],
+  nodeEndpoints: () => [{ endpoint: 'up', node: 'gpu-1', healthy: true, inFlight: 3 }],
   connections: () => 9,
   version: '1.2.3',
 }

@@ -130,6 +130,13 @@ describe('the metrics', () => {
     expect(value('gw_connections_open')).toBe(9)
     expect(value('gw_endpoint_healthy', { endpoint: 'up' })).toBe(1)
     expect(value('gw_endpoint_healthy', { endpoint: 'down' })).toBe(0)
+    expect(value('gw_node_connected', { node: 'gpu-1' })).toBe(1)
+    expect(value('gw_node_connected', { node: 'gpu-2' })).toBe(0)
+    const engine = { node: 'gpu-1', engine: 'vllm' }
+    expect(value('gw_node_engine_up', engine)).toBe(1)
+    expect(value('gw_node_engine_requests', { ...engine, state: 'waiting' })).toBe(2)
+    expect(value('gw_node_engine_cache_usage', engine)).toBe(0.5)
+    expect(value('gw_node_requests_in_flight', { endpoint: 'up', node: 'gpu-1' })).toBe(3)
     expect(value('gw_holds_open')).toBe(4)
     expect(value('gw_holds_cost')).toBe(1.5)
     expect(value('gw_ledger_queued_rows')).toBe(3)

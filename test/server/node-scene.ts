@@ -7,6 +7,7 @@ import { type ScriptedUpstream, scriptedUpstream } from '../support/scripted-ups
 import { tempDir } from '../support/temp-dir.ts'
 import { type WholeGateway, wholeGateway } from '../support/whole-gateway.ts'
 
+const METRICS_TOKEN = 'token-of-the-scraper'
 const APP_KEY = 'sk-a-secret-of-their-own-0123456789'
 
 export const CHAT = {
@@ -17,9 +18,9 @@ export const CHAT = {
   usage: { prompt_tokens: 3, completion_tokens: 2 },
 }
 
-const FILES = (more: string) => `version: 1
+const FILES = (more: string, gpu1: string) => `version: 1
 nodes:
-  gpu-1: { labels: { pool: a } }
+  ${gpu1}
   gpu-2: { labels: { pool: a } }
 endpoints:
   qwen: { protocol: openai, served_model: m, nodes: { labels: { pool: a }, engine: vllm } }
@@ -57,13 +58,18 @@ export interface NodeScene {
   show(name: string): Promise<NodeShown>
   state(name: string): Promise<string>
   call(more?: object): Promise<Response>
+  /** The lines of `/metrics` about nodes. */
+  metrics(): Promise<readonly string[]>
   /** The status of a call, whose answer is not read. */
   status(more?: object): Promise<number>
 }
 
-export async function nodeScene(more = ''): Promise<NodeScene> {
+export async function nodeScene(more = '', gpu1 = 'gpu-1: { labels: { pool: a } }'): Promise<NodeScene> {
   const files = tempDir(onTestFinished)
-  const gateway = await wholeGateway(onTestFinished, files.write('gw.yaml', FILES(more)), { APP_KEY })
+  const gateway = await wholeGateway(onTestFinished, files.write('gw.yaml', FILES(more, gpu1)), {
+    APP_KEY,
+    METRICS_TOKEN,
+  })
   const server = { url: new URL(gateway.nodesUrl) }
   const engines = (port: number) => [{ name: 'vllm', host: '127.0.0.1', port }]
   const show = (name: string) => gateway.inStore(context => showNode(context, { name }))
@@ -81,6 +87,12 @@ export async function nodeScene(more = ''): Promise<NodeScene> {
         headers: { authorization: `Bearer ${APP_KEY}` },
         body: JSON.stringify({ model: 'qwen', messages: [{ role: 'user', content: 'Hello!' }], ...fields }),
       }),
+    async metrics() {
+      const scrape = await fetch(`${gateway.gatewayUrl}/metrics`, {
+        headers: { authorization: `Bearer ${METRICS_TOKEN}` },
+      })
+      return (await scrape.text()).split('\n').filter(line => line.startsWith('gw_node_'))
+    },
     async status(fields) {
       const answer = await scene.call(fields)
       await answer.body?.cancel()

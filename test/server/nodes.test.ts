@@ -76,6 +76,27 @@ test('a connection that ends before the head is a failover, and in a stream an e
   for (let index = 0; index < 8; index++) expect(await scene.status()).toBe(200)
 })
 
+test('metrics show nodes, their engines with their own figures, and endpoints on them', async () => {
+  const page =
+    'vllm:num_requests_running{model_name="m"} 3.0\nvllm:num_requests_waiting 1\nvllm:kv_cache_usage_perc 0.25\n'
+  const vllm = await engine(() => JSON_CHAT, page)
+  const scene = await nodeScene()
+  await scene.node('gpu-1', vllm.port)
+  expect(await scene.status()).toBe(200)
+  await expect
+    .poll(() => scene.metrics(), { timeout: 5_000 })
+    .toEqual([
+      'gw_node_connected{node="gpu-2"} 0',
+      'gw_node_connected{node="gpu-1"} 1',
+      'gw_node_engine_up{node="gpu-1",engine="vllm"} 1',
+      'gw_node_engine_requests{node="gpu-1",engine="vllm",state="running"} 3',
+      'gw_node_engine_requests{node="gpu-1",engine="vllm",state="waiting"} 1',
+      'gw_node_engine_cache_usage{node="gpu-1",engine="vllm"} 0.25',
+      'gw_node_requests_in_flight{endpoint="qwen",node="gpu-1"} 0',
+      'gw_node_endpoint_healthy{endpoint="qwen",node="gpu-1"} 1',
+    ])
+})
+
 test('revocation ends the connection within a second, and the node stops', async () => {
   const vllm = await engine(() => JSON_CHAT)
   const scene = await nodeScene()

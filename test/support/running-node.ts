@@ -10,6 +10,7 @@ import type { WholeGateway } from './whole-gateway.ts'
 /** A node in this process. */
 export interface RunningNode {
   readonly events: readonly AgentEvent[]
+  readonly state: { readonly credential: string }
   /** Rejects with what ended it, if it was rejected. */
   readonly ended: Promise<void>
   stop(): void
@@ -22,6 +23,7 @@ export function runNode(
   engines: readonly EngineAddress[],
 ): RunningNode {
   const abort = new AbortController()
+  const state = { credential }
   const events: AgentEvent[] = []
   const ended = runAgent({
     server: { url: new URL(nodesUrl) },
@@ -32,6 +34,7 @@ export function runNode(
     version: 'test',
     signal: abort.signal,
     drainMs: 5_000,
+    onCredential: async next => void (state.credential = next),
     onEvent: event => void events.push(event),
   })
   const over = ended.catch(() => undefined)
@@ -39,7 +42,7 @@ export function runNode(
     abort.abort()
     await over
   })
-  return { events, ended, stop: () => abort.abort() }
+  return { events, state, ended, stop: () => abort.abort() }
 }
 
 export async function joinToken(

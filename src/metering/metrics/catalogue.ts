@@ -139,6 +139,42 @@ export const STATE_METRICS = {
     help: '1 if an enabled endpoint has answered, 0 if it is unhealthy and skipped; no series before its first result.',
     use: '0: `gw probe NAME` shows the cause and a hint.',
   },
+  gw_node_connected: {
+    type: 'gauge',
+    labels: ['node'],
+    help: '1 if a node is connected and speaks; 0 if it is silent, or declared and not connected.',
+    use: '0: the log of `gw node join` on that machine says why.',
+  },
+  gw_node_engine_up: {
+    type: 'gauge',
+    labels: ['node', 'engine'],
+    help: '1 if an engine of a connected node answers, else 0.',
+    use: '0 with the node connected: look at the model server on that machine.',
+  },
+  gw_node_engine_requests: {
+    type: 'gauge',
+    labels: ['node', 'engine', 'state'],
+    help: 'Requests that are running or waiting in an engine, by its own figures, of all that call it.',
+    use: 'Waiting all the time: another node, or a lower `max_concurrency_per_node`.',
+  },
+  gw_node_engine_cache_usage: {
+    type: 'gauge',
+    labels: ['node', 'engine'],
+    help: 'Share of the KV cache of an engine in use, from 0 to 1, by its own figures.',
+    use: 'From 0.95 on, while requests wait, the node gets new calls only if no other can take them.',
+  },
+  gw_node_requests_in_flight: {
+    type: 'gauge',
+    labels: ['endpoint', 'node'],
+    help: 'Requests in flight of an endpoint on a node.',
+    use: 'How calls are spread over the nodes of an endpoint.',
+  },
+  gw_node_endpoint_healthy: {
+    type: 'gauge',
+    labels: ['endpoint', 'node'],
+    help: '1 if an endpoint has answered on a node, 0 if it is unhealthy there and skipped; no series before its first result.',
+    use: '0: the engine of that node fails calls; `gw nodes show NODE` shows the engine.',
+  },
   gw_holds_open: {
     type: 'gauge',
     labels: [],

@@ -28,18 +28,17 @@ export class Instruments {
     )
   }
 
-  /** One series for each value of one label. */
+  /** One series for each set of labels. */
   gauges(
     name: KeptName,
-    label: string,
-    read: () => Iterable<readonly [value: string, number: number]>,
+    read: () => Iterable<readonly [labels: Readonly<Record<string, string>>, number: number]>,
   ): void {
     this.#keep(
       new Gauge({
         ...this.#described(name),
         collect() {
           this.reset()
-          for (const [value, number] of read()) this.set({ [label]: value }, number)
+          for (const [labels, number] of read()) this.set(labels, number)
         },
       }),
     )

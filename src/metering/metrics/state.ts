@@ -1,6 +1,28 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 import type { Instruments } from './instruments.ts'
 
+/** A node that files declare, or that is connected. */
+export interface NodeFigures {
+  readonly node: string
+  /** It is connected, and speaks. */
+  readonly isAlive: boolean
+  readonly engines: readonly {
+    readonly engine: string
+    readonly isUp: boolean
+    /** By its own figures; absent if it has none. */
+    readonly load?: { readonly running: number; readonly waiting: number; readonly cache?: number }
+  }[]
+}
+
+/** An endpoint on one of its nodes. */
+export interface NodeEndpointFigures {
+  readonly endpoint: string
+  readonly node: string
+  /** Undefined before its first result. */
+  readonly healthy: boolean | undefined
+  readonly inFlight: number
+}
+
 /** The sources of a gateway's state, passed by `app`. Each is cheap and never throws. */
 export interface StateSources {
   readonly ledger: {
@@ -14,6 +36,8 @@ export interface StateSources {
   readonly config: () => { readonly revision: number; readonly ok: boolean; readonly atMs: number }
   /** Each enabled endpoint that has answered or failed, and whether it is healthy. */
   readonly endpoints: () => Iterable<readonly [name: string, healthy: boolean]>
+  readonly nodes: () => Iterable<NodeFigures>
+  readonly nodeEndpoints: () => Iterable<NodeEndpointFigures>
   readonly connections: () => number
   readonly version: string
 }
@@ -24,9 +48,10 @@ export function showState(instruments: Instruments, sources: StateSources, inFli
   const { ledger, holds, config } = sources
   instruments.gauge('gw_requests_in_flight', inFlight)
   instruments.gauge('gw_connections_open', sources.connections)
-  instruments.gauges('gw_endpoint_healthy', 'endpoint', function* () {
-    for (const [name, healthy] of sources.endpoints()) yield [name, Number(healthy)]
+  instruments.gauges('gw_endpoint_healthy', function* () {
+    for (const [endpoint, healthy] of sources.endpoints()) yield [{ endpoint }, Number(healthy)]
   })
+  showNodes(instruments, sources)
   instruments.gauge('gw_holds_open', () => holds().count)
   instruments.gauge('gw_holds_tokens', () => holds().tokens)
   // A float suffices for a graph; the ledger is exact.
@@ -38,6 +63,37 @@ export function showState(instruments: Instruments, sources: StateSources, inFli
   instruments.gauge('gw_config_last_reload_successful', () => Number(config().ok))
   instruments.gauge('gw_config_last_reload_timestamp_seconds', () => config().atMs / 1000)
   instruments.info('gw_build_info', { version: sources.version, node: process.versions.node })
+}
+
+function showNodes(instruments: Instruments, { nodes, nodeEndpoints }: StateSources): void {
+  instruments.gauges('gw_node_connected', function* () {
+    for (const { node, isAlive } of nodes()) yield [{ node }, Number(isAlive)]
+  })
+  instruments.gauges('gw_node_engine_up', function* () {
+    for (const { node, engines } of nodes())
+      for (const { engine, isUp } of engines) yield [{ node, engine }, Number(isUp)]
+  })
+  instruments.gauges('gw_node_engine_requests', function* () {
+    for (const { node, engines } of nodes()) {
+      for (const { engine, load } of engines) {
+        if (!load) continue
+        yield [{ node, engine, state: 'running' }, load.running]
+        yield [{ node, engine, state: 'waiting' }, load.waiting]
+      }
+    }
+  })
+  instruments.gauges('gw_node_engine_cache_usage', function* () {
+    for (const { node, engines } of nodes())
+      for (const { engine, load } of engines)
+        if (load?.cache !== undefined) yield [{ node, engine }, load.cache]
+  })
+  instruments.gauges('gw_node_requests_in_flight', function* () {
+    for (const { endpoint, node, inFlight } of nodeEndpoints()) yield [{ endpoint, node }, inFlight]
+  })
+  instruments.gauges('gw_node_endpoint_healthy', function* () {
+    for (const { endpoint, node, healthy } of nodeEndpoints())
+      if (healthy !== undefined) yield [{ endpoint, node }, Number(healthy)]
+  })
 }
 
 const SAMPLE_EVERY_MS = 1_000

@@ -1,8 +1,11 @@
 import type { OnReadOpts } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { keyDigest } from '../../base/api-key.ts'
 import type { Clock, Timer } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
+import { newNodeCredential } from '../../base/node-secrets.ts'
 import type { Random } from '../../base/random.ts'
+import type { NodeFigures } from '../../metering/metrics/state.ts'
 import type { Snapshot } from '../../snapshot/types.ts'
 import type { NodeConnection, NodeIdentity, NodeState, ServingNodes } from '../../store/nodes/types.ts'
 import { type CloseReason, TunnelConnection } from '../../tunnel/connection.ts'
@@ -14,6 +17,7 @@ import {
   readEngines,
   readLoad,
 } from '../../tunnel/control.ts'
+import { ProtocolFault } from '../../tunnel/frames.ts'
 import { StreamError } from '../../tunnel/stream.ts'
 import type { ConnectedNode, NodeDirectory, NodeObstacle } from '../../upstream/nodes.ts'
 
@@ -21,6 +25,12 @@ import type { ConnectedNode, NodeDirectory, NodeObstacle } from '../../upstream/
 const CHECK_MS = 500
 /** The store shows a connection as long as it was reported within the last half minute. */
 const REPORT_MS = 10_000
+/** Changes of this time are shown together. */
+const GATHER_MS = 100
+/** The age at which a credential is replaced. */
+const ROTATE_MS = 86_400_000
+/** A node that has not stored a new credential gets another one. */
+const RETRY_ROTATION_MS = 3_600_000
 /** With a cache as full as this, new requests wait. */
 const FULL_CACHE = 0.95
 const ID_BYTES = 6
@@ -44,7 +54,6 @@ export interface NewConnection {
   /** Bytes behind the head of the upgrade. */
   readonly head: Buffer
   readonly identity: NodeIdentity
-  readonly digest: string
   /** Drawn by the process of the node: the same process may replace its own connection. */
   readonly instance: string
   readonly address: string
@@ -52,7 +61,6 @@ export interface NewConnection {
 
 interface LiveNode {
   readonly identity: NodeIdentity
-  readonly digest: string
   readonly instance: string
   readonly address: string
   readonly connection: TunnelConnection
@@ -61,6 +69,8 @@ interface LiveNode {
   engines: ReadonlyMap<string, OfferedEngine>
   load: ReadonlyMap<string, EngineLoad>
   isDraining: boolean
+  /** The new credential that was sent, and when, on the monotonic clock. */
+  next: { readonly credential: string; sentAtMs: number } | undefined
 }
 
 /**
@@ -77,6 +87,7 @@ export class ConnectedNodes implements NodeDirectory {
   #checking: Timer | undefined
   /** What the store does not show yet. */
   readonly #unreported = new Set<string>()
+  #gathering: Timer | undefined
   #reporting: Promise<void> | undefined
   #reportedAtMs = Number.NEGATIVE_INFINITY
   #isClosed = false
@@ -125,6 +136,22 @@ export class ConnectedNodes implements NodeDirectory {
     return this.#nodes.get(node)?.load.get(engine)?.waiting ?? 0
   }
 
+  /** Declared nodes, and all that are connected. */
+  *figures(): Generator<NodeFigures> {
+    for (const node of this.#snapshot?.nodes.keys() ?? [])
+      if (!this.#nodes.has(node)) yield { node, isAlive: false, engines: [] }
+    for (const [node, { engines, load }] of this.#nodes) {
+      yield {
+        node,
+        isAlive: this.isAlive(node),
+        engines: [...engines.values()].map(({ name, state }) => {
+          const figures = load.get(name)
+          return { engine: name, isUp: state === 'up', ...(figures && { load: figures }) }
+        }),
+      }
+    }
+  }
+
   open(node: string, engine: string, onread?: OnReadOpts): Duplex {
     const live = this.#nodes.get(node)
     if (!live) throw new StreamError('broken', 'the node is not connected')
@@ -146,7 +173,7 @@ export class ConnectedNodes implements NodeDirectory {
     return false
   }
 
-  accept({ socket, head, identity, digest, instance, address }: NewConnection): void {
+  accept({ socket, head, identity, instance, address }: NewConnection): void {
     const { node } = identity
     const { clock, version, log } = this.#ports
     this.#dismiss(node, 'superseded')
@@ -172,7 +199,6 @@ export class ConnectedNodes implements NodeDirectory {
     )
     const live: LiveNode = {
       identity,
-      digest,
       instance,
       address,
       connection,
@@ -181,6 +207,7 @@ export class ConnectedNodes implements NodeDirectory {
       engines: new Map(),
       load: new Map(),
       isDraining: false,
+      next: undefined,
     }
     this.#nodes.set(node, live)
     this.#checking ??= clock.after(0, () => this.#check())
@@ -198,7 +225,8 @@ export class ConnectedNodes implements NodeDirectory {
     this.#checking?.cancel()
     const nodes = [...this.#nodes.keys()]
     for (const node of nodes) this.#dismiss(node, 'gateway_closes')
-    while (this.#reporting) await this.#reporting
+    this.#flushReports()
+    await this.#reporting
   }
 
   #hello(live: LiveNode, { version }: Hello): void {
@@ -212,6 +240,32 @@ export class ConnectedNodes implements NodeDirectory {
       live.engines = new Map(readEngines(message).map(engine => [engine.name, engine]))
       this.#report(live.identity.node)
     } else if (message.type === 'load') live.load = readLoad(message)
+    else if (message.type === 'credential_stored') this.#retire(live)
+  }
+
+  /** Sends a new credential. The old one is valid until the node has stored the new one. */
+  #rotate(live: LiveNode): void {
+    const { store, random, clock, log } = this.#ports
+    const sentAtMs = clock.monotonicMs()
+    if (!live.connection.isOpen || (live.next && sentAtMs - live.next.sentAtMs < RETRY_ROTATION_MS)) return
+    // The same again: the node may have stored it, and its message was lost.
+    const credential = live.next?.credential ?? newNodeCredential(random)
+    live.next = { credential, sentAtMs }
+    store.servingNodes.addCredential(live.identity, keyDigest(credential)).then(
+      () => live.connection.sendControl({ type: 'credential', credential }),
+      (error: unknown) => log.warn({ err: error }, 'the credential of a node cannot be rotated'),
+    )
+  }
+
+  #retire(live: LiveNode): void {
+    const { store, log } = this.#ports
+    const { identity, next } = live
+    if (!next) throw new ProtocolFault('a credential that was never sent')
+    live.next = undefined
+    store.servingNodes.retire(identity, keyDigest(next.credential)).then(
+      () => log.info({ node: identity.node }, 'the credential of a node was rotated'),
+      (error: unknown) => log.warn({ err: error }, 'the credential of a node cannot be retired'),
+    )
   }
 
   /** Ends the connection of a node, if there is one. @param code tells the node why. */
@@ -243,9 +297,15 @@ export class ConnectedNodes implements NodeDirectory {
     })
   }
 
-  /** Whatever changes while the store is written becomes one transaction: many nodes may come back at once. */
+  /** Changes of a moment become one transaction: many nodes may come back at once, and a node may report all the time. */
   #report(node: string): void {
     this.#unreported.add(node)
+    this.#gathering ??= this.#ports.clock.after(GATHER_MS, () => this.#flushReports())
+  }
+
+  #flushReports(): void {
+    this.#gathering?.cancel()
+    this.#gathering = undefined
     this.#reporting ??= this.#writeReports()
   }
 
@@ -293,8 +353,12 @@ export class ConnectedNodes implements NodeDirectory {
     const byName = new Map(states.map(state => [state.node, state]))
     for (const [node, live] of this.#nodes) {
       const state = byName.get(node)
-      if (state?.digest !== live.digest) this.#dismiss(node, 'revoked')
-      else live.isDraining = state.isDraining
+      if (state?.family !== live.identity.family) {
+        this.#dismiss(node, 'revoked')
+        continue
+      }
+      live.isDraining = state.isDraining
+      if (this.#ports.clock.nowMs() - state.issuedAtMs > ROTATE_MS) this.#rotate(live)
     }
     const nowMs = this.#ports.clock.monotonicMs()
     if (nowMs - this.#reportedAtMs < REPORT_MS) return

@@ -10,7 +10,7 @@ import { isJoinToken, isNodeCredential, newNodeCredential } from '../../base/nod
 import type { Random } from '../../base/random.ts'
 import type { ListenAddress } from '../../http/listen.ts'
 import { name as nodeName } from '../../schema/scalars.ts'
-import type { JoinRejection, ServingNodes } from '../../store/nodes/types.ts'
+import type { JoinRejection, NodeIdentity, ServingNodes } from '../../store/nodes/types.ts'
 import {
   INSTANCE_HEADER,
   JOIN_PATH,
@@ -51,6 +51,8 @@ const MAX_HEADER_BYTES = 16_384
 const MAX_BODY_BYTES = 4_096
 /** Of nodes, and of all others that connect. */
 const MAX_CONNECTIONS = 8_192
+/** Connections of one network that are no node's yet. */
+const MAX_PENDING = 256
 /** Failed attempts of one network: at once, and each second after. */
 const ATTEMPTS = { saved: 50, perSecond: 2 }
 /** Whose attempts are counted. */
@@ -80,6 +82,14 @@ const REJECTIONS = {
   unknown_token: { status: 401, message: 'The join token is unknown.' },
   expired_token: { status: 401, message: 'The join token has expired.' },
   used_token: { status: 401, message: 'The join token was used already.' },
+  reused_credential: {
+    status: 401,
+    message: 'An earlier credential of this node was used again: all of them are revoked. Join again.',
+  },
+  joined_already: {
+    status: 409,
+    message: 'A node of this name has joined: revoke it first, or use a token for this very name.',
+  },
   other_name: { status: 403, message: 'The join token is for another name.' },
   unavailable: { status: 503, message: 'The gateway cannot read its store now.' },
 } as const satisfies Record<string, Omit<Rejection, 'code'>> & Record<JoinRejection, Omit<Rejection, 'code'>>
@@ -113,6 +123,7 @@ export async function listenForNodes(
       })
     : createServer(limits)
   server.maxConnections = MAX_CONNECTIONS
+  server.on('connection', (socket: Socket) => gate.connected(socket))
   server.on('request', (req: IncomingMessage, res: ServerResponse) => gate.request(req, res))
   server.on('upgrade', (req: IncomingMessage, socket: Duplex, head: Buffer) =>
     gate.upgrade(req, socket, head),
@@ -142,10 +153,34 @@ class NodeGate {
   /** By the network of the other side. */
   readonly #attempts = new Map<string, TokenBucket>()
   readonly #audited: TokenBucket
+  /** Connections that are no node's yet: their network by {@link peerOf}, and how many of a network. */
+  readonly #pending = new Map<string, string>()
+  readonly #pendingOf = new Map<string, number>()
 
   constructor(ports: NodeListenerPorts) {
     this.#ports = ports
     this.#audited = new TokenBucket(ports.clock, AUDITED)
+  }
+
+  /** Closes a connection if its network has too many that are no node's yet. */
+  connected(socket: Socket): void {
+    const { network } = networksOf(addressOf({ socket }))
+    const count = this.#pendingOf.get(network) ?? 0
+    if (count >= MAX_PENDING) return void socket.destroy()
+    const peer = peerOf(socket)
+    this.#pending.set(peer, network)
+    this.#pendingOf.set(network, count + 1)
+    socket.once('close', () => this.#settle(peer))
+  }
+
+  /** A connection is a node's now, or closed. */
+  #settle(peer: string): void {
+    const network = this.#pending.get(peer)
+    if (network === undefined) return
+    this.#pending.delete(peer)
+    const count = (this.#pendingOf.get(network) ?? 1) - 1
+    if (count === 0) this.#pendingOf.delete(network)
+    else this.#pendingOf.set(network, count)
   }
 
   request(req: IncomingMessage, res: ServerResponse): void {
@@ -201,23 +236,26 @@ class NodeGate {
   /** A node ends its own credential. */
   async leave(req: IncomingMessage): Promise<object> {
     const { store, log } = this.#ports
-    const {
-      digest,
-      identity: { node },
-    } = await this.#identityOf(req)
-    await store.servingNodes.leave(digest)
+    const identity = await this.#identityOf(req)
+    const { node } = identity
+    await store.servingNodes.leave(identity)
     await store.servingNodes.audit({ action: 'leave_node', user: node, node, address: addressOf(req) })
     log.info({ node, address: addressOf(req) }, 'node left')
     return { node, left: true }
   }
 
-  async #identityOf({ headers }: IncomingMessage) {
-    const [, credential = ''] = /^Bearer (\S+)$/i.exec(headers.authorization ?? '') ?? []
+  async #identityOf(req: IncomingMessage): Promise<NodeIdentity> {
+    const [, credential = ''] = /^Bearer (\S+)$/i.exec(req.headers.authorization ?? '') ?? []
     if (!isNodeCredential(credential)) throw new Rejected('unknown_credential')
-    const digest = keyDigest(credential)
-    const identity = await this.#ports.store.servingNodes.identity(digest)
+    const { servingNodes } = this.#ports.store
+    const identity = await servingNodes.identity(keyDigest(credential))
     if (!identity) throw new Rejected('unknown_credential')
-    return { digest, identity }
+    if (!('reusedOf' in identity)) return identity
+    const { reusedOf: node } = identity
+    // Once for each theft: always in the audit.
+    this.#ports.log.error({ node, address: addressOf(req) }, 'an earlier credential of a node was used again')
+    await servingNodes.audit({ action: 'revoke_node', user: 'unknown', node, address: addressOf(req) })
+    throw new Rejected('reused_credential', node)
   }
 
   async #connect(req: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
@@ -227,14 +265,15 @@ class NodeGate {
     if (req.headers[VERSION_HEADER] !== String(TUNNEL_VERSION)) throw new Rejected('version')
     const instance = req.headers[INSTANCE_HEADER]
     if (typeof instance !== 'string' || !INSTANCE.test(instance)) throw new Rejected('malformed')
-    const { digest, identity } = await this.#identityOf(req)
+    const identity = await this.#identityOf(req)
     if (!nodes.isAdmitted(identity.node)) throw new Rejected('not_declared', identity.node)
-    const connection = { identity, digest, instance, address: addressOf(req) }
+    const connection = { identity, instance, address: addressOf(req) }
     if (!nodes.mayConnect(connection)) throw new Rejected('name_taken', identity.node)
     if (socket.destroyed) return
     socket.write(
       `HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${TUNNEL_UPGRADE}\r\n${VERSION_HEADER}: ${TUNNEL_VERSION}\r\n\r\n`,
     )
+    this.#settle(peerOf(req.socket))
     nodes.accept({ ...connection, socket, head })
   }
 
@@ -324,6 +363,11 @@ class TokenBucket {
 
 function bodyOf(code: RejectionCode): object {
   return { code, message: REJECTIONS[code].message }
+}
+
+/** The same for a TLS connection and the one below it. */
+function peerOf({ remoteAddress = '', remotePort = 0 }: Socket): string {
+  return `${remoteAddress} ${remotePort}`
 }
 
 function addressOf({ socket }: { readonly socket: Socket }): string {

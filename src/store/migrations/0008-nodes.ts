@@ -16,11 +16,20 @@ export const nodes: Migration = {
         created_by text
       ) strict`,
       sql`create table node_credentials (
-        digest text primary key,
-        node text not null unique,
+        node text primary key,
+        family text not null,
+        digest text not null unique,
+        issued_at_ms integer not null,
+        next_digest text unique,
         labels text not null check (json_valid(labels)),
         joined_at_ms integer not null
       ) strict`,
+      sql`create table node_retired_credentials (
+        digest text primary key,
+        node text not null,
+        retired_at_ms integer not null
+      ) strict, without rowid`,
+      sql`create index node_retired_credentials_by_node on node_retired_credentials (node)`,
       sql`create table node_drains (node text primary key, since_ms integer not null) strict`,
       sql`create table node_connections (
         node text not null,

@@ -1,3 +1,4 @@
+import type Database from 'better-sqlite3'
 import type { Clock } from '../../base/clock.ts'
 import type { Connection } from '../connection.ts'
 import { readBare, writeBare } from '../session.ts'
@@ -8,9 +9,12 @@ import type {
   NodeConnection,
   NodeIdentity,
   NodeState,
+  ReusedCredential,
   ServingNodes,
 } from './types.ts'
 
+/** For so long the use of a replaced credential is noticed. */
+const FORGET_RETIRED_MS = 90 * 86_400_000
 /** Gateways that were killed leave their rows behind. */
 const FORGET_CONNECTION_MS = 3_600_000
 
@@ -40,43 +44,66 @@ export class SqliteServingNodes implements ServingNodes {
           result = token
           return
         }
+        const isJoined = raw.prepare('select 1 from node_credentials where node = ?').get(node) !== undefined
+        // A token for many names takes none that is in use.
+        if (isJoined && token.pattern !== node) {
+          result = 'joined_already'
+          return
+        }
         raw.prepare('update node_join_tokens set uses_left = uses_left - 1 where id = ?').run(token.id)
+        forgetCredentials(raw, node)
         raw
           .prepare(
-            `insert into node_credentials (digest, node, labels, joined_at_ms) values (?, ?, ?, ?)
-              on conflict (node) do update set digest = excluded.digest, labels = excluded.labels,
-                joined_at_ms = excluded.joined_at_ms`,
+            `insert into node_credentials (node, family, digest, issued_at_ms, labels, joined_at_ms)
+              values (@node, @digest, @digest, @nowMs, @labels, @nowMs)`,
           )
-          .run(credentialDigest, node, token.labels, this.#clock.nowMs())
-        result = { node, labels: labelsIn(token.labels) }
+          .run({ node, digest: credentialDigest, labels: token.labels, nowMs: this.#clock.nowMs() })
+        result = { node, family: credentialDigest, labels: labelsIn(token.labels) }
       })
       return result
     })
   }
 
-  leave(credentialDigest: string): Promise<void> {
+  leave({ node, family }: NodeIdentity): Promise<void> {
     return this.#connection.use(session =>
       writeBare(session, () => {
-        session.raw
-          .prepare(
-            'delete from node_drains where node in (select node from node_credentials where digest = ?)',
-          )
-          .run(credentialDigest)
-        session.raw.prepare('delete from node_credentials where digest = ?').run(credentialDigest)
+        const { raw } = session
+        const known = raw.prepare('select 1 from node_credentials where node = ? and family = ?')
+        if (known.get(node, family) === undefined) return
+        forgetCredentials(raw, node)
+        raw.prepare('delete from node_drains where node = ?').run(node)
       }),
     )
   }
 
-  identity(credentialDigest: string): Promise<NodeIdentity | undefined> {
+  identity(credentialDigest: string): Promise<NodeIdentity | ReusedCredential | undefined> {
+    return this.#connection.use(async session => {
+      const found = await readBare(session, async () => findCredential(session.raw, credentialDigest))
+      if (!found) return undefined
+      if ('reusedOf' in found) {
+        await writeBare(session, () => forgetCredentials(session.raw, found.reusedOf))
+        return found
+      }
+      const { isNext, identity } = found
+      if (isNext)
+        await writeBare(session, () => retire(session.raw, identity, credentialDigest, this.#clock.nowMs()))
+      return identity
+    })
+  }
+
+  addCredential({ node, family }: NodeIdentity, digest: string): Promise<void> {
     return this.#connection.use(session =>
-      readBare(session, async () => {
-        const row = session.raw
-          .prepare<[string], { node: string; labels: string }>(
-            'select node, labels from node_credentials where digest = ?',
-          )
-          .get(credentialDigest)
-        return row && { node: row.node, labels: labelsIn(row.labels) }
+      writeBare(session, () => {
+        session.raw
+          .prepare('update node_credentials set next_digest = ? where node = ? and family = ?')
+          .run(digest, node, family)
       }),
+    )
+  }
+
+  retire(identity: NodeIdentity, digest: string): Promise<void> {
+    return this.#connection.use(session =>
+      writeBare(session, () => retire(session.raw, identity, digest, this.#clock.nowMs())),
     )
   }
 
@@ -84,14 +111,14 @@ export class SqliteServingNodes implements ServingNodes {
     return this.#connection.use(session =>
       readBare(session, async () =>
         session.raw
-          .prepare<[], { digest: string; node: string; labels: string; since_ms: number | null }>(
-            'select digest, node, labels, since_ms from node_credentials left join node_drains using (node)',
+          .prepare<[], { node: string; family: string; issued_at_ms: number; since_ms: number | null }>(
+            'select node, family, issued_at_ms, since_ms from node_credentials left join node_drains using (node)',
           )
           .all()
-          .map(({ digest, node, labels, since_ms }) => ({
-            digest,
+          .map(({ node, family, issued_at_ms, since_ms }) => ({
             node,
-            labels: labelsIn(labels),
+            family,
+            issuedAtMs: issued_at_ms,
             isDraining: since_ms !== null,
           })),
       ),
@@ -137,4 +164,54 @@ export class SqliteServingNodes implements ServingNodes {
 
 function labelsIn(json: string): Readonly<Record<string, string>> {
   return JSON.parse(json) as Record<string, string>
+}
+
+interface CredentialRow {
+  readonly node: string
+  readonly family: string
+  readonly labels: string
+  readonly is_next: 0 | 1
+}
+
+function findCredential(
+  raw: Database.Database,
+  digest: string,
+): { readonly identity: NodeIdentity; readonly isNext: boolean } | ReusedCredential | undefined {
+  const row = raw
+    .prepare<[string, string, string], CredentialRow>(
+      `select node, family, labels, next_digest is ? as is_next from node_credentials
+        where digest = ? or next_digest = ?`,
+    )
+    .get(digest, digest, digest)
+  if (row) {
+    const { node, family, labels, is_next } = row
+    return { identity: { node, family, labels: labelsIn(labels) }, isNext: is_next === 1 }
+  }
+  const retired = raw
+    .prepare<[string], { readonly node: string }>(
+      'select node from node_retired_credentials where digest = ?',
+    )
+    .get(digest)
+  return retired && { reusedOf: retired.node }
+}
+
+function retire(raw: Database.Database, { node, family }: NodeIdentity, next: string, nowMs: number): void {
+  const isNext = 'node = @node and family = @family and next_digest = @next'
+  raw
+    .prepare(
+      `insert or ignore into node_retired_credentials (digest, node, retired_at_ms)
+        select digest, node, @nowMs from node_credentials where ${isNext}`,
+    )
+    .run({ node, family, next, nowMs })
+  raw
+    .prepare(
+      `update node_credentials set digest = next_digest, next_digest = null, issued_at_ms = @nowMs where ${isNext}`,
+    )
+    .run({ node, family, next, nowMs })
+  raw.prepare('delete from node_retired_credentials where retired_at_ms < ?').run(nowMs - FORGET_RETIRED_MS)
+}
+
+function forgetCredentials(raw: Database.Database, node: string): void {
+  raw.prepare('delete from node_credentials where node = ?').run(node)
+  raw.prepare('delete from node_retired_credentials where node = ?').run(node)
 }

@@ -66,6 +66,7 @@ export class SqliteNodes implements NodeStore {
         .deleteFrom('node_credentials')
         .where('node', '=', node)
         .executeTakeFirst()
+      await db.deleteFrom('node_retired_credentials').where('node', '=', node).execute()
       await db.deleteFrom('node_drains').where('node', '=', node).execute()
       return numDeletedRows > 0n
     })

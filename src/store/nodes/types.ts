@@ -1,6 +1,8 @@
 /** What a node may be: its name and the labels of the token with which it joined. */
 export interface NodeIdentity {
   readonly node: string
+  /** The same for all credentials since its join. */
+  readonly family: string
   readonly labels: Readonly<Record<string, string>>
 }
 
@@ -38,7 +40,7 @@ export interface NodeConnection {
   readonly engines: readonly ReportedEngine[]
 }
 
-export interface StoredNode extends NodeIdentity {
+export interface StoredNode extends Omit<NodeIdentity, 'family'> {
   readonly joinedAtMs: number
   /** Since when an administrator lets its calls end, and gives it no new ones. */
   readonly drainingSinceMs?: number
@@ -63,22 +65,28 @@ export interface NodeStore {
   uncordon(node: string): Promise<boolean>
 }
 
-export type JoinRejection = 'unknown_token' | 'expired_token' | 'used_token' | 'other_name'
+export type JoinRejection = 'unknown_token' | 'expired_token' | 'used_token' | 'other_name' | 'joined_already'
 
 /** The present state of a node that a gateway must follow. */
-export interface NodeState extends NodeIdentity {
-  readonly digest: string
+export interface NodeState extends Omit<NodeIdentity, 'labels'> {
+  /** When its credential was issued. */
+  readonly issuedAtMs: number
   readonly isDraining: boolean
 }
 
 /** A line of the audit log. */
 export interface NodeAudit {
-  readonly action: 'join_node' | 'leave_node' | 'reject_node'
+  readonly action: 'join_node' | 'leave_node' | 'reject_node' | 'revoke_node'
   /** The node, if it has shown that it is; else `unknown`. */
   readonly user: string
   /** The name that it gives. */
   readonly node: string
   readonly address: string
+}
+
+/** A credential that was replaced has been used again. */
+export interface ReusedCredential {
+  readonly reusedOf: string
 }
 
 /** The nodes of a store, for a serving gateway. */
@@ -87,9 +95,18 @@ export interface ServingNodes {
   checkToken(digest: string, node: string): Promise<{ readonly id: string } | JoinRejection>
   /** Uses a token once, and replaces the credential of the node. One transaction. */
   join(tokenDigest: string, node: string, credentialDigest: string): Promise<NodeIdentity | JoinRejection>
-  /** Ends a credential. */
-  leave(credentialDigest: string): Promise<void>
-  identity(credentialDigest: string): Promise<NodeIdentity | undefined>
+  /** Ends the credentials of a node. */
+  leave(identity: NodeIdentity): Promise<void>
+  /**
+   * The node of a credential. The first use of a new credential retires the one before.
+   *
+   * A retired one belongs to a thief, or its successor does: both are revoked, in the same transaction.
+   */
+  identity(credentialDigest: string): Promise<NodeIdentity | ReusedCredential | undefined>
+  /** Adds the next credential of a node; it has two until {@link retire}, or until it uses the new one. */
+  addCredential(identity: NodeIdentity, digest: string): Promise<void>
+  /** The node has stored its next credential, the one of `digest`: the one before ends. */
+  retire(identity: NodeIdentity, digest: string): Promise<void>
   /** Every node with a credential. */
   states(): Promise<readonly NodeState[]>
   /** Records what is connected to a gateway, and what is no more. One transaction. */
