@@ -368,12 +368,15 @@ export class Journal {
     })
   }
 
+  /** For rows without a caller that waits, if no other sync has taken them along. */
   #syncSoon(): void {
-    if (this.#syncTimer || this.#writtenRow <= this.#durableRow) return
+    const row = this.#writtenRow
+    if (this.#syncTimer || row <= this.#durableRow) return
     this.#syncTimer = this.#options.clock.after(SYNC_AFTER_MS[this.#durability], () => {
       this.#syncTimer = undefined
-      this.#wantedRow = Math.max(this.#wantedRow, this.#writtenRow)
+      this.#wantedRow = Math.max(this.#wantedRow, row)
       this.#sync()
+      this.#syncSoon()
     })
   }
 

@@ -99,6 +99,20 @@ describe('the journal', () => {
     expect(at.journal.acknowledged(last)).toBeUndefined()
   })
 
+  it('makes no sync for what another one has taken along', async () => {
+    const at = await opened()
+    turn(at, 'a')
+    at.clock.advance(1)
+    void at.journal.acknowledged(turn(at, 'b'))
+    at.disk.endSync()
+    await settleAll()
+    turn(at, 'c')
+    at.clock.advance(1)
+    expect(at.disk.syncing).toBe(0)
+    at.clock.advance(2)
+    expect(at.disk.syncing).toBe(1)
+  })
+
   it('goes on in the next segment, which was prepared before, and is read across both', async () => {
     const at = await opened(undefined, { segmentBytes: 2_048 })
     const ids = Array.from({ length: 60 }, (_, index) => `req_${index}`)
