@@ -34,6 +34,7 @@ export interface Tables {
   wallets: WalletsTable
   key_totals: KeyTotalsTable
   usage_quarters: UsageQuartersTable
+  usage_days: UsageDaysTable
   call_logs: CallLogsTable
   call_log_pages: CallLogPagesTable
   call_log_values: CallLogValuesTable
@@ -261,10 +262,19 @@ interface KeyTotalsTable {
 }
 
 /** Settled usage per quarter of an hour, by the end time of the calls. */
-export interface UsageQuartersTable {
-  key_name: string
+export interface UsageQuartersTable extends UsageColumns {
   /** Quarters of an hour since the epoch. */
   quarter: number
+}
+
+/** The same sums of whole days. */
+export interface UsageDaysTable extends UsageColumns {
+  /** Days since the epoch, in UTC. */
+  day: number
+}
+
+interface UsageColumns {
+  key_name: string
   /** Empty for platform keys. */
   tenant: string
   publication: string

@@ -24,8 +24,8 @@ async function storeOf(calls: number): Promise<TempDir> {
 }
 
 /** Ends of calls in the table, above the last archive, and in archives. */
-function countCalls({ at }: TempDir): { readonly live: number; readonly archived: number } {
-  const raw = new Database(at('data/gw.db'), { readonly: true })
+function countCalls(dir: TempDir): { readonly live: number; readonly archived: number } {
+  const raw = new Database(dir.at('data/gw.db'), { readonly: true })
   const one = (query: string) => raw.prepare<[], number | null>(query).pluck().get() ?? 0
   const live = one('select count(*) from ledger where id > (select coalesce(max(last_id), 0) from archives)')
   const archived = one('select sum(entries) from archives')

@@ -7,7 +7,7 @@ import type { Row, RowFault } from './messages.ts'
 import { type OpenHold, OpenHolds } from './open-holds.ts'
 import * as sql from './statements.ts'
 import { BatchSums } from './sums.ts'
-import { addUsageTo, usageValues } from './usage-sums.ts'
+import { addUsageTo, DAY_QUARTERS, usageValues } from './usage-sums.ts'
 import { onceUnlocked } from './write-lock.ts'
 
 /**
@@ -54,6 +54,7 @@ export class LedgerRows {
   readonly #endOf: Database.Statement
   readonly #call: Database.Statement
   readonly #quarter: Database.Statement
+  readonly #day: Database.Statement
   readonly #key: Database.Statement
   readonly #wallet: Database.Statement
   readonly #balance: Database.Statement
@@ -83,6 +84,7 @@ export class LedgerRows {
     this.#endOf = raw.prepare(sql.SELECT_END)
     this.#call = raw.prepare(sql.INSERT_CALL)
     this.#quarter = raw.prepare(addUsageTo('usage_quarters'))
+    this.#day = raw.prepare(addUsageTo('usage_days', 'day'))
     this.#key = raw.prepare(sql.ADD_TO_KEY)
     this.#wallet = raw.prepare(sql.ADD_TO_WALLET)
     this.#balance = raw.prepare(sql.SELECT_BALANCE)
@@ -296,7 +298,11 @@ export class LedgerRows {
   }
 
   #addSums(sums: BatchSums): void {
-    for (const sum of sums.quarters.values()) this.#quarter.run(...usageValues(sum))
+    for (const sum of sums.quarters.values()) {
+      const [key, quarter, ...others] = usageValues(sum)
+      this.#quarter.run(key, quarter, ...others)
+      this.#day.run(key, Math.floor(sum.quarter / DAY_QUARTERS), ...others)
+    }
     for (const [key, { tokens, amountNano }] of sums.keys) {
       this.#key.run(key, tokens, ...parts(amountNano))
     }

@@ -358,6 +358,7 @@ export interface Finding {
     | 'wallets'
     | 'key_totals'
     | 'usage_quarters'
+    | 'usage_days'
   /** The row, such as `id 17` or `tenant acme`. */
   readonly row: string
   /** The inconsistency, with both numbers. */

@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Tables } from '../tables.ts'
 import { toNano } from './columns.ts'
 import type { UsageQuery, UsageRow } from './types.ts'
-import { plusUsage, QUARTER_MS } from './usage-sums.ts'
+import { DAY_QUARTERS, plusUsage, QUARTER_MS } from './usage-sums.ts'
 
 const LABELS = {
   key: 'key_name',
@@ -14,17 +14,47 @@ const LABELS = {
 /** Above this part of all rows, reading the table in its own order is faster than finding the rows by the index. */
 const SCAN_ABOVE = 1 / 4
 
-/** Adds up the quarters of an hour that overlap the time span. */
+/** Adds up the quarters of an hour that overlap the time span: of whole days in UTC by their sums. */
 export async function selectUsage(db: Kysely<Tables>, query: UsageQuery): Promise<UsageRow[]> {
   const [from, to] = [Math.floor(query.sinceMs / QUARTER_MS), Math.ceil(query.untilMs / QUARTER_MS)]
-  // A plus sign hides a column from the index of quarters. A key's rows lie together, in the order of quarters.
-  const isScan = query.key === undefined && (await partOf(db, from, to)) > SCAN_ABOVE
-  const quarter = isScan ? sql<number>`+quarter` : sql<number>`quarter`
-  const column: RawBuilder<unknown> = query.by === 'day' ? quarter : sql.ref(LABELS[query.by])
+  const [firstDay, endDay] = [Math.ceil(from / DAY_QUARTERS), Math.floor(to / DAY_QUARTERS)]
+  const { timezone = 'UTC' } = query
+  const hasDays = endDay > firstDay && (query.by !== 'day' || timezone === 'UTC')
+  const parts = hasDays
+    ? [
+        await selectSpan(db, QUARTERS, from, firstDay * DAY_QUARTERS, query),
+        await selectSpan(db, DAYS, firstDay, endDay, query),
+        await selectSpan(db, QUARTERS, endDay * DAY_QUARTERS, to, query),
+      ]
+    : [await selectSpan(db, QUARTERS, from, to, query)]
+  if (query.by === 'day') return byDay(parts.flat(), timezone)
+  const rows = addedUp(parts.flat(), ({ label }) => label)
+  return rows.sort((a, b) => descending(a.amountNano, b.amountNano) || b.requests - a.requests)
+}
+
+/** A table of sums, and its unit of time. */
+type Span = typeof QUARTERS | typeof DAYS
+const QUARTERS = { table: 'usage_quarters', column: 'quarter', quarters: 1 } as const
+const DAYS = { table: 'usage_days', column: 'day', quarters: DAY_QUARTERS } as const
+
+/** Rows by label, those of `by: 'day'` by the first quarter of their time, in the order of time. */
+async function selectSpan(
+  db: Kysely<Tables>,
+  { table, column, quarters }: Span,
+  from: number,
+  to: number,
+  query: UsageQuery,
+): Promise<UsageRow[]> {
+  if (to <= from) return []
+  // A plus sign hides a column from the index of times. A key's rows lie together, in the order of time.
+  const isScan = query.key === undefined && (await partOf(db, { table, column }, from, to)) > SCAN_ABOVE
+  const time = isScan ? sql.raw<number>(`+${column}`) : sql.raw<number>(column)
+  const label: RawBuilder<unknown> =
+    query.by === 'day' ? sql`${time} * ${sql.lit(quarters)}` : sql.ref(LABELS[query.by])
   let select = db
-    .selectFrom('usage_quarters')
+    .selectFrom(table as 'usage_quarters')
     .select(eb => [
-      column.as('label'),
+      label.as('label'),
       eb.fn.sum<number>('requests').as('requests'),
       eb.fn.sum<number>('input_tokens').as('inputTokens'),
       eb.fn.sum<number>('cached_input_tokens').as('cachedInputTokens'),
@@ -39,46 +69,56 @@ export async function selectUsage(db: Kysely<Tables>, query: UsageQuery): Promis
       eb.fn.sum<number>('estimated').as('estimated'),
       eb.fn.sum<number>('unpriced').as('unpriced'),
     ])
-    .where(quarter, '>=', from)
-    .where(quarter, '<', to)
-    .groupBy(column)
-    .orderBy(column)
+    .where(time, '>=', from)
+    .where(time, '<', to)
+    .groupBy(label)
+    .orderBy(label)
   if (query.key !== undefined) select = select.where('key_name', '=', query.key)
   if (query.tenant !== undefined) select = select.where('tenant', '=', query.tenant)
   if (query.publication !== undefined) select = select.where('publication', '=', query.publication)
   if (query.endpoint !== undefined) select = select.where('endpoint', '=', query.endpoint)
-
-  const rows = (await select.execute()).map(({ units, nano, label, ...row }) => ({
+  return (await select.execute()).map(({ units, nano, label, ...row }) => ({
     ...row,
     label: String(label),
     amountNano: toNano({ units, nano }),
   }))
-  if (query.by === 'day') return byDay(rows, query.timezone ?? 'UTC')
-  return rows.sort((a, b) => descending(a.amountNano, b.amountNano) || b.requests - a.requests)
 }
 
-/** The approximate part of all rows that is in a span of quarters: rows are taken to be spread evenly. */
-async function partOf(db: Kysely<Tables>, from: number, to: number): Promise<number> {
+/** The approximate part of all rows that is in a span of time: rows are taken to be spread evenly. */
+async function partOf(
+  db: Kysely<Tables>,
+  { table, column }: Pick<Span, 'table' | 'column'>,
+  from: number,
+  to: number,
+): Promise<number> {
   // Each is one look at the end of the index, but only alone in its query.
-  const ends = db.selectFrom('usage_quarters').select('quarter').limit(1)
-  const first = await ends.orderBy('quarter').executeTakeFirst()
-  const last = await ends.orderBy('quarter', 'desc').executeTakeFirst()
+  const ends = db
+    .selectFrom(table as 'usage_quarters')
+    .select(sql.ref<number>(column).as('time'))
+    .limit(1)
+  const first = await ends.orderBy('time').executeTakeFirst()
+  const last = await ends.orderBy('time', 'desc').executeTakeFirst()
   if (!first || !last) return 0
-  const inside = Math.min(to, last.quarter + 1) - Math.max(from, first.quarter)
-  return inside / (last.quarter + 1 - first.quarter)
+  const inside = Math.min(to, last.time + 1) - Math.max(from, first.time)
+  return inside / (last.time + 1 - first.time)
 }
 
-/** Quarters in the order of time → days of a time zone, in the same order. */
-function byDay(quarters: readonly UsageRow[], timeZone: string): UsageRow[] {
+/** Rows by quarter, in the order of time → days of a time zone, in the same order. */
+function byDay(rows: readonly UsageRow[], timeZone: string): UsageRow[] {
   // This locale writes 2026-03-29.
   const format = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' })
-  const days = new Map<string, UsageRow>()
-  for (const quarter of quarters) {
-    const label = format.format(Number(quarter.label) * QUARTER_MS)
-    const day = days.get(label)
-    days.set(label, { ...(day ? plusUsage(day, quarter) : quarter), label })
+  return addedUp(rows, ({ label }) => format.format(Number(label) * QUARTER_MS))
+}
+
+/** Rows with the same label become one, in the order of the first ones. */
+function addedUp(rows: readonly UsageRow[], labelOf: (row: UsageRow) => string): UsageRow[] {
+  const sums = new Map<string, UsageRow>()
+  for (const row of rows) {
+    const label = labelOf(row)
+    const sum = sums.get(label)
+    sums.set(label, { ...(sum ? plusUsage(sum, row) : row), label })
   }
-  return [...days.values()]
+  return [...sums.values()]
 }
 
 function descending(a: bigint, b: bigint): number {

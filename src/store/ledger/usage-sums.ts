@@ -2,6 +2,8 @@ import { parts } from './columns.ts'
 
 /** The smallest span that usage is kept for. */
 export const QUARTER_MS = 900_000
+/** Reports of whole days in UTC read sums by day. */
+export const DAY_QUARTERS = 96
 
 /** The sums of some settlements. Token counts stay far below 2⁵³ (`check` of the table `ledger`). */
 export interface UsageSums {
@@ -105,7 +107,7 @@ export const SUM_COLUMNS = [
  * A statement that adds a row to a table with these columns.
  * @param span the column beside the place in the primary key of the table.
  */
-export function addUsageTo(table: string, span: 'quarter' | 'archive_id' = 'quarter'): string {
+export function addUsageTo(table: string, span: 'quarter' | 'day' | 'archive_id' = 'quarter'): string {
   const columns = ['key_name', span, 'tenant', 'publication', 'endpoint', ...SUM_COLUMNS]
   return `
     insert into ${table} (${columns.join(', ')})

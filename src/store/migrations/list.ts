@@ -8,6 +8,7 @@ import { shares } from './0006-shares.ts'
 import { archives } from './0007-archives.ts'
 import { nodes } from './0008-nodes.ts'
 import { lanes } from './0009-lanes.ts'
+import { usageDays } from './0010-usage-days.ts'
 import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
@@ -23,4 +24,5 @@ export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0007-archives': archives,
   '0008-nodes': nodes,
   '0009-lanes': lanes,
+  '0010-usage-days': usageDays,
 }

@@ -12,6 +12,7 @@ export const MIGRATION_NAMES = [
   '0007-archives',
   '0008-nodes',
   '0009-lanes',
+  '0010-usage-days',
 ] as const
 
 /** The first migration of the development versions before the baseline: their databases are not converted. */

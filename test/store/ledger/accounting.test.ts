@@ -161,7 +161,11 @@ test.each(['key', 'model', 'tenant', 'endpoint', 'day'] as const)(
       with recursive n (i) as (select 0 union all select i + 1 from n where i < 399)
       insert into usage_quarters (key_name, quarter, tenant, publication, endpoint, requests, input_tokens, cached_input_tokens,
         cache_write_tokens, output_tokens, search_units, amount_units, amount_nano, estimated, unpriced)
-      select 'key-' || (i % 3), 1000 + i, 't' || (i % 2), 'm' || (i % 5), 'e', 1, i, 0, 0, 1, 0, i % 2, i, 0, 0 from n`)
+      select 'key-' || (i % 3), 1000 + i, 't' || (i % 2), 'm' || (i % 5), 'e', 1, i, 0, 0, 1, 0, i % 2, i, 0, 0 from n;
+      insert into usage_days
+      select key_name, quarter / 96, tenant, publication, endpoint, sum(requests), sum(input_tokens), 0, 0, sum(output_tokens),
+        0, 0, 0, 0, sum(amount_units), sum(amount_nano), 0, 0
+      from usage_quarters group by 1, 2, 3, 4, 5`)
     const usage = async (from: number, to: number) => {
       const rows = await accounting.usage({ by, sinceMs: from * QUARTER_MS, untilMs: to * QUARTER_MS })
       return rows.reduce(plusUsage, { ...NO_SUMS, label: 'total' })

@@ -96,6 +96,21 @@ describe('names the row that does not fit', () => {
       'insert into usage_quarters select key_name, quarter + 1, tenant, publication, endpoint, 1,1,1,1,1,1,1,1,1,1,1,1,1 from usage_quarters',
       /^usage_quarters app, .*12:15Z: has 1 requests.* come to nothing$/,
     ],
+    [
+      'a changed day',
+      'update usage_days set output_tokens = 299',
+      /^usage_days app, gpt, east, day 2026-01-15: has 1 requests, .*299 tokens.* but its quarters come to .*300 tokens/,
+    ],
+    [
+      'a lost day',
+      'delete from usage_days',
+      /^usage_days app, .*: has 0 requests, .*, but its quarters come to 1 req/,
+    ],
+    [
+      'a day too many',
+      'insert into usage_days select key_name, day + 1, tenant, publication, endpoint, 1,1,1,1,1,1,1,1,1,1,1,1,1 from usage_days',
+      /^usage_days app, .*2026-01-16: has 1 requests.*, but its quarters come to 0 requests/,
+    ],
     ['a hold that was dropped', 'delete from open_holds', /^open_holds count: is 0, but 1 are open$/],
     [
       'a hold too many',

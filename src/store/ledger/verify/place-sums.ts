@@ -15,8 +15,8 @@ import {
   type UsageCell,
 } from './usage-cell.ts'
 
-/** A row that is selected by {@link selectPlaces}. */
-type PlaceRow = Counts & NanoParts & { readonly place: string }
+/** A row with the columns of {@link SELECT_SUMS}. */
+export type SummedRow = Counts & NanoParts
 
 /** Settlements of any time, added up by place: one cell for each key, publication, endpoint and tenant. */
 export class PlaceSums {
@@ -82,19 +82,27 @@ export function* selectPlaces(
   where: string,
   parameter: number,
 ): Generator<[place: string, sums: UsageSums], void> {
-  const rows = raw.prepare<[number], PlaceRow>(`
-    select ${PLACE_TEXT} as place, ${SELECTED.join(', ')}, cast(sum(amount_units) as text) as units,
-      cast(sum(amount_nano) as text) as nano
+  const rows = raw.prepare<[number], SummedRow & { place: string }>(`
+    select ${PLACE_TEXT} as place, ${SELECT_SUMS}
     from ${table} where ${where} group by key_name, tenant, publication, endpoint`)
-  for (const { place, units, nano, ...counts } of rows.iterate(parameter))
-    yield [place, { ...counts, amountNano: toNano({ units, nano }) }]
+  for (const { place, ...row } of rows.iterate(parameter)) yield [place, toSums(row)]
+}
+
+export function toSums({ units, nano, ...counts }: SummedRow): UsageSums {
+  return { ...counts, amountNano: toNano({ units, nano }) }
+}
+
+export function isSame(a: UsageSums, b: UsageSums): boolean {
+  return a.amountNano === b.amountNano && FIELDS.every(field => a[field] === b[field])
 }
 
 const FIELDS = (Object.keys(NO_CALLS) as (keyof UsageCell)[]).filter(field => field !== 'amountNano')
-const SELECTED = SUM_COLUMNS.filter(column => !column.startsWith('amount_')).map(
-  column => `sum(${column}) as ${column.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase())}`,
-)
 
-function isSame(a: UsageSums, b: UsageSums): boolean {
-  return a.amountNano === b.amountNano && FIELDS.every(field => a[field] === b[field])
-}
+/** Columns that add up the rows of a table of usage. */
+export const SELECT_SUMS = [
+  ...SUM_COLUMNS.filter(column => !column.startsWith('amount_')).map(
+    column => `sum(${column}) as ${column.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase())}`,
+  ),
+  'cast(sum(amount_units) as text) as units',
+  'cast(sum(amount_nano) as text) as nano',
+].join(', ')

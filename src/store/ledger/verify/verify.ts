@@ -9,6 +9,7 @@ import { codeOf, fromRequestId, type NanoParts, requestIdOf, toNano, type Whole 
 import { SWEEP_AFTER_MS } from '../recovery.ts'
 import type { Archive, Finding, Verification, VerifyWatch } from '../types.ts'
 import { QUARTER_MS, type UsageSums } from '../usage-sums.ts'
+import { compareDays } from './day-sums.ts'
 import { adjustmentPages, entryPages } from './entries.ts'
 import { PlaceSums, selectPlaces } from './place-sums.ts'
 import { QuarterRecount } from './quarter-recount.ts'
@@ -87,6 +88,16 @@ export async function verifyLedger(
     await others()
     signal?.throwIfAborted()
   }
+  const ofQuarters = quarters.findings(MAX_FINDINGS)
+  const ofDays: Finding[] = []
+  // A wrong quarter would be found once more as its day.
+  if (ofQuarters.length === 0) {
+    for (const found of compareDays(raw)) {
+      ofDays.push(...found)
+      await others()
+      signal?.throwIfAborted()
+    }
+  }
   findings.push(
     ...recount.findings,
     ...findDuplicates(raw),
@@ -95,7 +106,8 @@ export async function verifyLedger(
     ...checkAdjustments(raw, recount.adjustments),
     ...checkHolds(raw, nowMs),
     ...(carried.length > 0 ? compareClosed(raw, closed, closedBeforeMs) : []),
-    ...quarters.findings(MAX_FINDINGS),
+    ...ofQuarters,
+    ...ofDays,
   )
   return {
     entries: recount.entries,
