@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { ExitCode } from '../base/catalogue/command.ts'
+import { pluralize } from '../base/pluralize.ts'
 import type { AppPorts } from '../services/context.ts'
 import type { LiveStatsSources } from '../services/live-stats/monitor.ts'
 import type { Format } from './format.ts'
@@ -63,6 +64,10 @@ export function appPorts(session: Session): AppPorts {
     random,
     signal: session.signal,
     readStdin: () => readStdin(session.io, session.signal),
+    onMigration: pending =>
+      session.out.info(
+        `Converting the store for this version of gw (${pluralize(pending.length, 'step')}): a million calls take half a minute.`,
+      ),
   }
 }
 

@@ -289,12 +289,13 @@ async function createFollowedFiles(
 
 async function openStoreForServing(
   { store: url, files }: ServeOptions,
-  { clock, cwd, environment, ledgerThread }: ServePorts,
+  { clock, cwd, environment, ledgerThread, log }: ServePorts,
 ): Promise<{ readonly store: ServingStore; readonly masterKey: MasterKey }> {
   try {
     const masterKey = MasterKey.of(url, cwd, environment['GW_MASTER_KEY'])
     const mode = files ? 'create' : 'write'
-    return { masterKey, store: await openServingStore(url, { mode, clock, folder: cwd }) }
+    const onMigration = (migrations: readonly string[]) => log.info({ migrations }, 'converting the store')
+    return { masterKey, store: await openServingStore(url, { mode, clock, folder: cwd, onMigration }) }
   } catch (error) {
     await ledgerThread?.end()
     throw error

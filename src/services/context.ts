@@ -52,4 +52,6 @@ export interface AppPorts {
   readonly readStdin: () => Promise<Buffer>
   /** Aborts the work. Checked before anything is written, never after. */
   readonly signal: AbortSignal
+  /** Called before a store of an older gw is converted, with the names of the migrations. */
+  readonly onMigration?: (pending: readonly string[]) => void
 }

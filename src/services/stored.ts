@@ -6,7 +6,7 @@ import type { AppPorts, Context } from './context.ts'
 import { loggedIn } from './revision-author.ts'
 import { wouldServe } from './serve-check.ts'
 
-type StorePorts = Pick<AppPorts, 'clock' | 'cwd'>
+type StorePorts = Pick<AppPorts, 'clock' | 'cwd' | 'onMigration'>
 
 /** Opens the store for the duration of `work`, and closes it in any case. */
 export async function withStore<T>(
@@ -15,7 +15,8 @@ export async function withStore<T>(
   ports: StorePorts,
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
-  const store = await openStore(url, { mode, clock: ports.clock, folder: ports.cwd })
+  const { clock, cwd: folder, onMigration } = ports
+  const store = await openStore(url, { mode, clock, folder, onMigration })
   try {
     return await work(store)
   } finally {
@@ -87,8 +88,8 @@ export class CommandStore {
   }
 
   async #open(mode: 'read' | 'write' | 'create'): Promise<Store> {
-    const { clock, cwd: folder } = this.#ports
-    this.#store = await openStore(this.url, { mode, clock, folder })
+    const { clock, cwd: folder, onMigration } = this.#ports
+    this.#store = await openStore(this.url, { mode, clock, folder, onMigration })
     return this.#store
   }
 }

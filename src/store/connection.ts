@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { CommandError } from '../base/catalogue/command.ts'
 import { fileIdentity, type StoreMode } from './database.ts'
 import { storeFault } from './faults.ts'
-import { migrate } from './migrate.ts'
+import { migrate, type OnMigration } from './migrate.ts'
 import { closeSession, openSession, type Session } from './session.ts'
 
 /** The one connection of a store; it follows its path if the file is replaced. */
@@ -14,8 +14,8 @@ export class Connection {
   #reopening: Promise<Session> | undefined
   #closed = false
 
-  static async open(path: string, mode: StoreMode): Promise<Connection> {
-    return new Connection(path, mode, await openMigrated(path, mode))
+  static async open(path: string, mode: StoreMode, onMigration?: OnMigration): Promise<Connection> {
+    return new Connection(path, mode, await openMigrated(path, mode, onMigration))
   }
 
   private constructor(path: string, mode: StoreMode, session: Session) {
@@ -93,11 +93,11 @@ export class Connection {
   }
 }
 
-async function openMigrated(path: string, mode: StoreMode): Promise<Session> {
+async function openMigrated(path: string, mode: StoreMode, onMigration?: OnMigration): Promise<Session> {
   try {
     const session = await openSession(path, mode)
     try {
-      await migrate(session, mode)
+      await migrate(session, mode, onMigration)
       return session
     } catch (error) {
       await closeSession(session)

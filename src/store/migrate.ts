@@ -4,13 +4,20 @@ import type { StoreMode } from './database.ts'
 import { DEVELOPMENT_MIGRATION, MIGRATION_NAMES } from './migrations/names.ts'
 import { immediately, type Session } from './session.ts'
 
+/** Called before a store with content is converted, which takes half a minute for a million calls. */
+export type OnMigration = (pending: readonly string[]) => void
+
 /**
  * Applies all pending migrations, in one transaction; two processes that migrate at once take turns.
  * @throws {CommandError} store_unavailable if the file is the database of another program, or of a development
  * version before the baseline; store_too_new if a newer gw wrote it; for readers, which cannot migrate, store_missing if
  * it is empty and store_outdated if an older gw wrote it.
  */
-export async function migrate(session: Session, mode: StoreMode): Promise<void> {
+export async function migrate(
+  session: Session,
+  mode: StoreMode,
+  onMigration: OnMigration = () => undefined,
+): Promise<void> {
   const done = migrationsOf(session)
   if (isComplete(done)) return
   if (done.includes(DEVELOPMENT_MIGRATION)) {
@@ -35,6 +42,7 @@ export async function migrate(session: Session, mode: StoreMode): Promise<void> 
       ? new CommandError('store_missing', `${session.path} is empty.`)
       : new CommandError('store_outdated', `${session.path} lacks ${pending.join(', ')}.`)
   }
+  if (done.length > 0) onMigration(pending)
   const { Migrator } = await import('kysely/migration')
   await immediately(session, async db => {
     const provider = { getMigrations: async () => ({ ...MIGRATIONS }) }

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { Connection } from './connection.ts'
 import type { StoreMode } from './database.ts'
+import type { OnMigration } from './migrate.ts'
 import { SqliteServingStore } from './serving-store.ts'
 import type { ServingStore, Store } from './types.ts'
 import { storePath } from './url.ts'
@@ -14,6 +15,7 @@ export interface OpenOptions {
   readonly clock: Clock
   /** The folder that a relative path starts from; the working directory by default. */
   readonly folder?: string
+  readonly onMigration?: OnMigration | undefined
 }
 
 /**
@@ -32,6 +34,6 @@ export async function openServingStore(url: string, options: OpenOptions): Promi
   return new SqliteServingStore(await connect(url, options), options.clock)
 }
 
-function connect(url: string, { folder = '.', mode }: OpenOptions): Promise<Connection> {
-  return Connection.open(storePath(url, folder), mode)
+function connect(url: string, { folder = '.', mode, onMigration }: OpenOptions): Promise<Connection> {
+  return Connection.open(storePath(url, folder), mode, onMigration)
 }

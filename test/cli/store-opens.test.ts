@@ -1,3 +1,4 @@
+import Database from 'better-sqlite3'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { Connection } from '../../src/store/connection.ts'
@@ -68,4 +69,18 @@ test('a command opens the store once', async () => {
   }
   expect(counts.filter(([, count]) => count > 1)).toEqual([])
   expect(counts.filter(([, count]) => count === 1).length).toBeGreaterThan(30)
+})
+
+test('a command that converts the store of an older gw says so, once', async () => {
+  const folder = tempDir(onTestFinished)
+  folder.write('gw.yaml', FIRST)
+  const apply = () => gw(['apply', '--yes', '--skip-probe'], { cwd: folder.path, clock: systemClock })
+  expect((await apply()).stderr).not.toContain('Converting')
+  const raw = new Database(folder.at('data/gw.db'))
+  raw.exec(`drop table usage_days; delete from kysely_migration where name = '0010-usage-days'`)
+  raw.close()
+  expect((await apply()).stderr).toBe(
+    'Converting the store for this version of gw (1 step): a million calls take half a minute.\n',
+  )
+  expect((await apply()).stderr).toBe('')
 })

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { usageOf } from '../../src/schema/ledger.ts'
 import { baseline } from '../../src/store/migrations/0001-baseline.ts'
+import { MIGRATION_NAMES } from '../../src/store/migrations/names.ts'
 import { openStore } from '../../src/store/open.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { openBoth } from './ledger/opened.ts'
@@ -59,7 +60,11 @@ test('a store of the baseline is rejected by readers until a writer has brought 
     code: 'store_outdated',
     message: expect.stringContaining('0002-stored-responses'),
   })
-  await (await openStore('sqlite:gw.db', { ...options, mode: 'write' })).close()
+  const converted: (readonly string[])[] = []
+  const onMigration = (pending: readonly string[]) => void converted.push(pending)
+  for (const _ of [1, 2])
+    await (await openStore('sqlite:gw.db', { ...options, mode: 'write', onMigration })).close()
+  expect(converted).toEqual([MIGRATION_NAMES.slice(1)])
   await (await openStore('sqlite:gw.db', { ...options, mode: 'read' })).close()
 })
 
