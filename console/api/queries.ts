@@ -27,18 +27,18 @@ export function queriesOf(api: Api) {
     session: () => queryOptions({ queryKey: ['session'], queryFn: () => sessionOf(api) }),
     status: () => queryOptions({ queryKey: ['status'], queryFn: () => dataOf(api.GET('/api/v1/status')) }),
     pulse: () => queryOptions({ queryKey: ['pulse'], queryFn: () => dataOf(api.GET('/api/v1/pulse')) }),
-    endpoints: () =>
-      pages(['endpoints'], cursor =>
-        dataOf(api.GET('/api/v1/endpoints', { params: { query: { limit: PAGE, ...cursor } } })),
+    endpoints: (query: Omit<QueryOf<'list_endpoints'>, 'limit' | 'cursor'> = {}) =>
+      pages(['endpoints', query], cursor =>
+        dataOf(api.GET('/api/v1/endpoints', { params: { query: { limit: PAGE, ...query, ...cursor } } })),
       ),
     endpoint: (name: string) =>
       queryOptions({
         queryKey: ['endpoints', name],
         queryFn: () => dataOf(api.GET('/api/v1/endpoints/{name}', { params: { path: { name } } })),
       }),
-    publications: () =>
-      pages(['publications'], cursor =>
-        dataOf(api.GET('/api/v1/publications', { params: { query: { limit: PAGE, ...cursor } } })),
+    publications: (query: Omit<QueryOf<'list_publications'>, 'limit' | 'cursor'> = {}) =>
+      pages(['publications', query], cursor =>
+        dataOf(api.GET('/api/v1/publications', { params: { query: { limit: PAGE, ...query, ...cursor } } })),
       ),
     publication: (name: string) =>
       queryOptions({
@@ -53,9 +53,9 @@ export function queriesOf(api: Api) {
       pages(['bindings', query], cursor =>
         dataOf(api.GET('/api/v1/bindings', { params: { query: { limit: 500, ...query, ...cursor } } })),
       ),
-    tenants: () =>
-      pages(['tenants'], cursor =>
-        dataOf(api.GET('/api/v1/tenants', { params: { query: { limit: PAGE, ...cursor } } })),
+    tenants: (query: Omit<QueryOf<'list_tenants'>, 'limit' | 'cursor'> = {}) =>
+      pages(['tenants', query], cursor =>
+        dataOf(api.GET('/api/v1/tenants', { params: { query: { limit: PAGE, ...query, ...cursor } } })),
       ),
     tenant: (name: string) =>
       queryOptions({

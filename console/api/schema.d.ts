@@ -2748,7 +2748,7 @@ export interface components {
         };
         usage: {
             /** @enum {string} */
-            by: "key" | "tenant" | "model" | "endpoint" | "day";
+            by: "key" | "tenant" | "model" | "endpoint" | "day" | "hour";
             currency: string;
             data: components["schemas"]["usage_row"][];
             /** Format: date-time */
@@ -3275,6 +3275,9 @@ export interface operations {
             query?: {
                 cursor?: string;
                 limit?: number;
+                owner?: "config" | "cli" | "rest";
+                q?: string;
+                set?: string;
             };
             header?: never;
             path?: never;
@@ -3569,8 +3572,14 @@ export interface operations {
         parameters: {
             query?: {
                 cursor?: string;
+                expiring?: string;
                 limit?: number;
+                owner?: "config" | "cli" | "rest";
+                q?: string;
+                set?: string;
+                state?: "active" | "disabled" | "suspended" | "expired" | "no_secret";
                 tenant?: string;
+                unused?: string;
             };
             header?: never;
             path?: never;
@@ -3999,6 +4008,9 @@ export interface operations {
             query?: {
                 cursor?: string;
                 limit?: number;
+                owner?: "config" | "cli" | "rest";
+                q?: string;
+                set?: string;
             };
             header?: never;
             path?: never;
@@ -4253,6 +4265,9 @@ export interface operations {
             query?: {
                 cursor?: string;
                 limit?: number;
+                owner?: "config" | "cli" | "rest";
+                q?: string;
+                set?: string;
             };
             header?: never;
             path?: never;
@@ -4536,7 +4551,7 @@ export interface operations {
     get_usage: {
         parameters: {
             query?: {
-                by?: "key" | "tenant" | "model" | "endpoint" | "day";
+                by?: "key" | "tenant" | "model" | "endpoint" | "day" | "hour";
                 endpoint?: string;
                 key?: string;
                 model?: string;

@@ -8,7 +8,7 @@ import { Owner, State } from '../ui/badges.tsx'
 import { ChangeButton } from '../ui/change-dialog.tsx'
 import { ago, compact, count, milliseconds, percent } from '../ui/format.ts'
 import { useNow } from '../ui/now.ts'
-import { Facts, Failure, Loaded, PageHead, Prose, Section } from '../ui/page.tsx'
+import { Facts, Failure, Loaded, LoadedPage, PageHead, Prose, Section } from '../ui/page.tsx'
 import { ResourceForm } from '../ui/resource-form.tsx'
 import { Table } from '../ui/table.tsx'
 import { ENDPOINT_FIELDS } from './endpoint-fields.ts'
@@ -19,7 +19,11 @@ export function Endpoint() {
   const { name = '' } = useParams({ strict: false })
   const { queries } = useConsole()
   const endpoint = useQuery(queries.endpoint(name))
-  return <Loaded query={endpoint}>{found => <EndpointPage endpoint={found} />}</Loaded>
+  return (
+    <LoadedPage name={name} crumb={{ label: 'Access Endpoints', to: '/endpoints' }} query={endpoint}>
+      {found => <EndpointPage endpoint={found} />}
+    </LoadedPage>
+  )
 }
 
 function EndpointPage({ endpoint }: { readonly endpoint: Shown }) {

@@ -1,8 +1,8 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
 import { useConsole, useSession } from '../api/context.ts'
 import { Owner, State } from '../ui/badges.tsx'
+import { ListFilters, useFilters } from '../ui/filters.tsx'
 import { count, milliseconds } from '../ui/format.ts'
 import { PageHead } from '../ui/page.tsx'
 import { ResourceForm } from '../ui/resource-form.tsx'
@@ -13,8 +13,13 @@ export function Endpoints() {
   const { queries } = useConsole()
   const { can } = useSession()
   const navigate = useNavigate()
-  const [isCreating, setCreating] = useState(false)
-  const endpoints = useInfiniteQuery(queries.endpoints())
+  const [filters, filter] = useFilters({ q: '', owner: '', new: '' })
+  const endpoints = useInfiniteQuery(
+    queries.endpoints({
+      ...(filters.q !== '' && { q: filters.q }),
+      ...(filters.owner !== '' && { owner: filters.owner as 'rest' }),
+    }),
+  )
   const { data: pulse } = useQuery(queries.pulse())
   const flows = new Map(pulse?.endpoints.map(flow => [flow.name, flow]))
   return (
@@ -23,7 +28,7 @@ export function Endpoints() {
         title="Access Endpoints"
         actions={
           can('create_endpoint') && (
-            <button type="button" className="button primary" onClick={() => setCreating(true)}>
+            <button type="button" className="button primary" onClick={() => filter({ new: 'yes' })}>
               New endpoint
             </button>
           )
@@ -31,11 +36,16 @@ export function Endpoints() {
       >
         The model servers and vendor accounts behind the gateway.
       </PageHead>
+      <ListFilters filters={filters} filter={filter} />
       <PagedTable
         label="Endpoints"
         query={endpoints}
         keyOf={({ name }) => name}
-        empty="There is no endpoint yet. An endpoint is an address that serves a model."
+        empty={
+          filters.q + filters.owner === ''
+            ? 'There is no endpoint yet. An endpoint is an address that serves a model.'
+            : 'Nothing matches the filters.'
+        }
         columns={[
           {
             head: 'Endpoint',
@@ -83,13 +93,13 @@ export function Endpoints() {
           },
         ]}
       />
-      {isCreating && (
+      {filters.new === 'yes' && (
         <ResourceForm
           kind="endpoint"
           title="New endpoint"
           fields={ENDPOINT_FIELDS}
           preset={{ protocol: 'openai' }}
-          onClose={() => setCreating(false)}
+          onClose={() => filter({ new: '' })}
           onDone={name => void navigate({ to: '/endpoints/$name', params: { name } })}
         />
       )}

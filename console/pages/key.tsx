@@ -11,7 +11,7 @@ import { ChoiceField } from '../ui/fields.tsx'
 import { ago, count, day, money } from '../ui/format.ts'
 import { useGatewayUrl } from '../ui/gateway-url.ts'
 import { useNow } from '../ui/now.ts'
-import { Empty, Facts, Failure, Loaded, PageHead, Section } from '../ui/page.tsx'
+import { Empty, Facts, Failure, LoadedPage, PageHead, Section } from '../ui/page.tsx'
 import { ResourceForm } from '../ui/resource-form.tsx'
 import { CallExamples, SecretDialog } from '../ui/secret-dialog.tsx'
 import { keyFields } from './key-fields.ts'
@@ -22,7 +22,11 @@ export function Key() {
   const { name = '' } = useParams({ strict: false })
   const { queries } = useConsole()
   const key = useQuery(queries.key(name))
-  return <Loaded query={key}>{found => <KeyPage shown={found} />}</Loaded>
+  return (
+    <LoadedPage name={name} crumb={{ label: 'API Keys', to: '/keys' }} query={key}>
+      {found => <KeyPage shown={found} />}
+    </LoadedPage>
+  )
 }
 
 function KeyPage({ shown }: { readonly shown: Shown }) {

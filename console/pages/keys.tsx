@@ -1,8 +1,9 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
 import { useConsole, useSession } from '../api/context.ts'
 import { Owner, State } from '../ui/badges.tsx'
+import { ChoiceField } from '../ui/fields.tsx'
+import { ListFilters, TextFilter, useFilters } from '../ui/filters.tsx'
 import { ago, NONE } from '../ui/format.ts'
 import { useNow } from '../ui/now.ts'
 import { PageHead } from '../ui/page.tsx'
@@ -10,13 +11,38 @@ import { ResourceForm } from '../ui/resource-form.tsx'
 import { PagedTable } from '../ui/table.tsx'
 import { keyFields, ownKeyFields } from './key-fields.ts'
 
+const STATES = [
+  { value: '', label: 'all' },
+  { value: 'active', label: 'active' },
+  { value: 'no_secret', label: 'no secret' },
+  { value: 'suspended', label: 'suspended' },
+  { value: 'disabled', label: 'disabled' },
+  { value: 'expired', label: 'expired' },
+]
+
+const USES = [
+  { value: '', label: 'all' },
+  { value: 'expiring 14d', label: 'expire within 14 days' },
+  { value: 'unused 30d', label: 'unused for 30 days' },
+  { value: 'unused 90d', label: 'unused for 90 days' },
+]
+
 export function Keys() {
   const { queries } = useConsole()
   const { can, user } = useSession()
   const navigate = useNavigate()
   const now = useNow()
-  const [isCreating, setCreating] = useState(false)
-  const keys = useInfiniteQuery(queries.keys())
+  const [filters, filter] = useFilters({ q: '', owner: '', state: '', tenant: '', use: '', new: '' })
+  const [useFilter = '', span = ''] = filters.use.split(' ')
+  const keys = useInfiniteQuery(
+    queries.keys({
+      ...(filters.q !== '' && { q: filters.q }),
+      ...(filters.owner !== '' && { owner: filters.owner as 'rest' }),
+      ...(filters.state !== '' && { state: filters.state as 'active' }),
+      ...(filters.tenant !== '' && { tenant: filters.tenant }),
+      ...(useFilter !== '' && { [useFilter]: span }),
+    }),
+  )
   const isAdmin = user.role === 'admin'
   const tenants = useInfiniteQuery({ ...queries.tenants(), enabled: isAdmin })
   const own = useQuery({ ...queries.tenant(user.tenant ?? ''), enabled: !isAdmin })
@@ -28,7 +54,7 @@ export function Keys() {
         title="API Keys"
         actions={
           mayCreate && (
-            <button type="button" className="button primary" onClick={() => setCreating(true)}>
+            <button type="button" className="button primary" onClick={() => filter({ new: 'yes' })}>
               New key
             </button>
           )
@@ -38,11 +64,27 @@ export function Keys() {
           ? 'What applications call the gateway with, and what they may do.'
           : `The keys of ${user.tenant}.${bounds ? ` Up to ${bounds.max_keys} of them are your own.` : ''}`}
       </PageHead>
+      <ListFilters filters={filters} filter={filter}>
+        <ChoiceField
+          label="State"
+          value={filters.state}
+          options={STATES}
+          onChange={state => filter({ state })}
+        />
+        {isAdmin && (
+          <TextFilter label="Tenant" value={filters.tenant} onChange={tenant => filter({ tenant })} />
+        )}
+        <ChoiceField label="Use" value={filters.use} options={USES} onChange={use => filter({ use })} />
+      </ListFilters>
       <PagedTable
         label="Keys"
         query={keys}
         keyOf={({ name }) => name}
-        empty="There is no key yet. A key is what an application sends to the gateway."
+        empty={
+          Object.values(filters).join('') === ''
+            ? 'There is no key yet. A key is what an application sends to the gateway.'
+            : 'Nothing matches the filters.'
+        }
         columns={[
           {
             head: 'Key',
@@ -75,14 +117,14 @@ export function Keys() {
           },
         ]}
       />
-      {isCreating && (
+      {filters.new === 'yes' && mayCreate && (
         <ResourceForm
           kind="key"
           title="New key"
           fields={isAdmin ? keyFields(tenants.data?.map(({ name }) => name) ?? []) : ownKeyFields()}
           preset={isAdmin ? { kind: 'tenant' } : { kind: 'tenant', tenant: user.tenant }}
           {...(!isAdmin && { namePrefix: `${user.tenant}/` })}
-          onClose={() => setCreating(false)}
+          onClose={() => filter({ new: '' })}
           onDone={name => void navigate({ to: '/keys/$name', params: { name } })}
         />
       )}

@@ -11,7 +11,7 @@ import { Dialog } from '../ui/dialog.tsx'
 import { ChoiceField, TextField } from '../ui/fields.tsx'
 import { percent } from '../ui/format.ts'
 import { useNow } from '../ui/now.ts'
-import { Empty, Facts, Loaded, PageHead, Section } from '../ui/page.tsx'
+import { Empty, Facts, Loaded, LoadedPage, PageHead, Section } from '../ui/page.tsx'
 import { presentPrice, priceParts, pricesOf } from '../ui/price.ts'
 import { ResourceForm } from '../ui/resource-form.tsx'
 import { Table } from '../ui/table.tsx'
@@ -24,7 +24,11 @@ export function Publication() {
   const { name = '' } = useParams({ strict: false })
   const { queries } = useConsole()
   const publication = useQuery(queries.publication(name))
-  return <Loaded query={publication}>{found => <PublicationPage publication={found} />}</Loaded>
+  return (
+    <LoadedPage name={name} crumb={{ label: 'Model Publishing', to: '/publications' }} query={publication}>
+      {found => <PublicationPage publication={found} />}
+    </LoadedPage>
+  )
 }
 
 function PublicationPage({ publication }: { readonly publication: Shown }) {

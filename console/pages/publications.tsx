@@ -1,8 +1,8 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
 import { useConsole, useSession } from '../api/context.ts'
 import { Owner, State } from '../ui/badges.tsx'
+import { ListFilters, useFilters } from '../ui/filters.tsx'
 import { count } from '../ui/format.ts'
 import { useNow } from '../ui/now.ts'
 import { PageHead } from '../ui/page.tsx'
@@ -16,8 +16,13 @@ export function Publications() {
   const { can } = useSession()
   const navigate = useNavigate()
   const now = useNow()
-  const [isCreating, setCreating] = useState(false)
-  const publications = useInfiniteQuery(queries.publications())
+  const [filters, filter] = useFilters({ q: '', owner: '', new: '' })
+  const publications = useInfiniteQuery(
+    queries.publications({
+      ...(filters.q !== '' && { q: filters.q }),
+      ...(filters.owner !== '' && { owner: filters.owner as 'rest' }),
+    }),
+  )
   const bindings = useInfiniteQuery(queries.bindings({}))
   const { data: pulse } = useQuery(queries.pulse())
   const rates = new Map(pulse?.models.map(({ name, requests_per_second: rate }) => [name, rate]))
@@ -28,7 +33,7 @@ export function Publications() {
         title="Model Publishing"
         actions={
           can('create_publication') && (
-            <button type="button" className="button primary" onClick={() => setCreating(true)}>
+            <button type="button" className="button primary" onClick={() => filter({ new: 'yes' })}>
               New model
             </button>
           )
@@ -36,11 +41,16 @@ export function Publications() {
       >
         The model names that applications use, with their prices per million tokens.
       </PageHead>
+      <ListFilters filters={filters} filter={filter} />
       <PagedTable
         label="Models"
         query={publications}
         keyOf={({ name }) => name}
-        empty="No model is published yet. A model is a public name, bound to one or more endpoints."
+        empty={
+          filters.q + filters.owner === ''
+            ? 'No model is published yet. A model is a public name, bound to one or more endpoints.'
+            : 'Nothing matches the filters.'
+        }
         columns={[
           {
             head: 'Model',
@@ -69,13 +79,13 @@ export function Publications() {
           },
         ]}
       />
-      {isCreating && (
+      {filters.new === 'yes' && (
         <ResourceForm
           kind="publication"
           title="New model"
           fields={publicationFields(false)}
           preset={{ status: 'listed' }}
-          onClose={() => setCreating(false)}
+          onClose={() => filter({ new: '' })}
           onDone={name => void navigate({ to: '/publications/$name', params: { name } })}
         />
       )}

@@ -7,7 +7,7 @@ import { AuditTrail } from '../ui/audit-trail.tsx'
 import { Owner, State } from '../ui/badges.tsx'
 import { ChangeButton } from '../ui/change-dialog.tsx'
 import { count } from '../ui/format.ts'
-import { Facts, Loaded, PageHead, Section } from '../ui/page.tsx'
+import { Facts, LoadedPage, PageHead, Section } from '../ui/page.tsx'
 import { ResourceForm } from '../ui/resource-form.tsx'
 import { PagedTable } from '../ui/table.tsx'
 import { WalletView } from '../ui/wallet-view.tsx'
@@ -20,7 +20,11 @@ export function Tenant() {
   const { name = '' } = useParams({ strict: false })
   const { queries } = useConsole()
   const tenant = useQuery(queries.tenant(name))
-  return <Loaded query={tenant}>{found => <TenantPage tenant={found} />}</Loaded>
+  return (
+    <LoadedPage name={name} crumb={{ label: 'Tenants and wallets', to: '/tenants' }} query={tenant}>
+      {found => <TenantPage tenant={found} />}
+    </LoadedPage>
+  )
 }
 
 function TenantPage({ tenant }: { readonly tenant: Shown }) {

@@ -1,8 +1,8 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
 import { useConsole, useSession } from '../api/context.ts'
 import { Owner, State } from '../ui/badges.tsx'
+import { ListFilters, useFilters } from '../ui/filters.tsx'
 import { PageHead } from '../ui/page.tsx'
 import { ResourceForm } from '../ui/resource-form.tsx'
 import { PagedTable } from '../ui/table.tsx'
@@ -12,15 +12,20 @@ export function Tenants() {
   const { queries } = useConsole()
   const { can } = useSession()
   const navigate = useNavigate()
-  const [isCreating, setCreating] = useState(false)
-  const tenants = useInfiniteQuery(queries.tenants())
+  const [filters, filter] = useFilters({ q: '', owner: '', new: '' })
+  const tenants = useInfiniteQuery(
+    queries.tenants({
+      ...(filters.q !== '' && { q: filters.q }),
+      ...(filters.owner !== '' && { owner: filters.owner as 'rest' }),
+    }),
+  )
   return (
     <>
       <PageHead
         title="Tenants and wallets"
         actions={
           can('create_tenant') && (
-            <button type="button" className="button primary" onClick={() => setCreating(true)}>
+            <button type="button" className="button primary" onClick={() => filter({ new: 'yes' })}>
               New tenant
             </button>
           )
@@ -28,11 +33,16 @@ export function Tenants() {
       >
         Customers and teams: who has keys, and who pays.
       </PageHead>
+      <ListFilters filters={filters} filter={filter} />
       <PagedTable
         label="Tenants"
         query={tenants}
         keyOf={({ name }) => name}
-        empty="There is no tenant yet. A tenant is a customer or a team with keys, limits and a wallet."
+        empty={
+          filters.q + filters.owner === ''
+            ? 'There is no tenant yet. A tenant is a customer or a team with keys, limits and a wallet.'
+            : 'Nothing matches the filters.'
+        }
         columns={[
           {
             head: 'Tenant',
@@ -60,13 +70,13 @@ export function Tenants() {
           },
         ]}
       />
-      {isCreating && (
+      {filters.new === 'yes' && (
         <ResourceForm
           kind="tenant"
           title="New tenant"
           fields={TENANT_FIELDS}
           preset={{ status: 'active', billing: 'postpaid' }}
-          onClose={() => setCreating(false)}
+          onClose={() => filter({ new: '' })}
           onDone={name => void navigate({ to: '/tenants/$name', params: { name } })}
         />
       )}

@@ -1,38 +1,81 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import type { Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
+import { type Bar, BarChart } from '../ui/chart.tsx'
+import { CsvButton } from '../ui/csv.tsx'
 import { ChoiceField } from '../ui/fields.tsx'
-import { useFilters } from '../ui/filters.tsx'
-import { count, money, NONE } from '../ui/format.ts'
-import { Loaded, PageHead } from '../ui/page.tsx'
+import { TextFilter, useFilters } from '../ui/filters.tsx'
+import { compact, count, hour, money, NONE } from '../ui/format.ts'
+import { Loaded, PageHead, Section } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 
-const DIMENSIONS = ['day', 'model', 'key', 'tenant', 'endpoint'] as const
-type Dimension = (typeof DIMENSIONS)[number]
+type Usage = Shapes['usage']
+type Row = Usage['data'][number]
+type Dimension = Usage['by']
+
+const DIMENSIONS: readonly Dimension[] = ['day', 'hour', 'model', 'key', 'tenant', 'endpoint']
 
 const SPANS = [
   { value: '1', label: '24 hours' },
   { value: '7', label: '7 days' },
   { value: '30', label: '30 days' },
   { value: '90', label: '90 days' },
+  { value: 'month', label: 'this month' },
+  { value: 'last', label: 'last month' },
+]
+
+const MEASURES = [
+  { value: 'cost', label: 'cost' },
+  { value: 'calls', label: 'calls' },
+  { value: 'tokens', label: 'tokens' },
 ]
 
 export function Usage() {
   const { queries } = useConsole()
   const { user } = useSession()
-  const [filters, filter] = useFilters({ by: 'day', days: '30' })
-  const { days } = filters
+  const isAdmin = user.role === 'admin'
+  const [filters, filter] = useFilters({
+    by: 'day',
+    days: '30',
+    show: 'cost',
+    model: '',
+    key: '',
+    tenant: '',
+  })
   const by = filters.by as Dimension
   // To the start of a quarter: the query stays the same for a while.
   const [nowMs] = useState(() => Math.floor(Date.now() / 900_000) * 900_000)
-  const since = new Date(nowMs - Number(days) * 86_400_000).toISOString()
-  const usage = useQuery(queries.usage({ by, since }))
-  const offered = DIMENSIONS.filter(
-    each => user.role === 'admin' || (each !== 'endpoint' && each !== 'tenant'),
-  )
+  const named = { model: filters.model, key: filters.key, tenant: filters.tenant }
+  const set = Object.fromEntries(Object.entries(named).filter(([, value]) => value !== ''))
+  const usage = useQuery(queries.usage({ by, ...spanOf(filters.days, nowMs), ...set }))
+  const offered = DIMENSIONS.filter(each => isAdmin || (each !== 'endpoint' && each !== 'tenant'))
   return (
     <>
-      <PageHead title="Usage and cost">What was used, and what it cost, by the end of each call.</PageHead>
+      <PageHead
+        title="Usage and cost"
+        actions={
+          usage.data && (
+            <CsvButton
+              name={`usage-by-${by}`}
+              head={[by, 'calls', 'input_tokens', 'cached_input_tokens', 'output_tokens', 'cost', 'currency']}
+              rows={() =>
+                usage.data.data.map(row => [
+                  row.label ?? '',
+                  row.requests,
+                  row.input_tokens,
+                  row.cached_input_tokens,
+                  row.output_tokens,
+                  row.cost,
+                  usage.data.currency,
+                ])
+              }
+            />
+          )
+        }
+      >
+        What was used, and what it cost, by the end of each call.
+      </PageHead>
       <search className="filters">
         <ChoiceField
           label="By"
@@ -40,51 +83,126 @@ export function Usage() {
           options={offered.map(value => ({ value, label: value }))}
           onChange={value => filter({ by: value })}
         />
+        <ChoiceField label="Time" value={filters.days} options={SPANS} onChange={days => filter({ days })} />
         <ChoiceField
-          label="In the last"
-          value={days}
-          options={SPANS}
-          onChange={value => filter({ days: value })}
+          label="Show"
+          value={filters.show}
+          options={MEASURES}
+          onChange={show => filter({ show })}
         />
+        <TextFilter label="Model" value={filters.model} onChange={model => filter({ model })} />
+        <TextFilter label="Key" value={filters.key} onChange={key => filter({ key })} />
+        {isAdmin && (
+          <TextFilter label="Tenant" value={filters.tenant} onChange={tenant => filter({ tenant })} />
+        )}
       </search>
-      <Loaded query={usage}>
-        {({ data, currency }) => {
-          const most = Math.max(...data.map(({ cost }) => Number(cost)), 0)
-          return (
-            <Table
-              label={`Usage by ${by}`}
-              rows={data}
-              keyOf={({ label }) => label ?? ''}
-              empty="Nothing was used in this time."
-              columns={[
-                { head: by, cell: ({ label }) => label ?? NONE },
-                { head: 'Calls', cell: row => count(row.requests), isNumber: true },
-                { head: 'Input', cell: row => count(row.input_tokens), isNumber: true, hidden: 'phone' },
-                {
-                  head: 'Cached',
-                  cell: row => count(row.cached_input_tokens),
-                  isNumber: true,
-                  hidden: 'tablet',
-                },
-                { head: 'Output', cell: row => count(row.output_tokens), isNumber: true, hidden: 'phone' },
-                { head: `Cost, ${currency}`, cell: ({ cost }) => money(cost), isNumber: true },
-                {
-                  head: 'Share',
-                  cell: ({ cost, label }) => (
-                    <progress
-                      className="share"
-                      value={most === 0 ? 0 : Number(cost) / most}
-                      max={1}
-                      aria-label={`Cost of ${label ?? NONE}, of the highest`}
-                    />
-                  ),
-                  hidden: 'phone',
-                },
-              ]}
-            />
-          )
-        }}
-      </Loaded>
+      <Loaded query={usage}>{found => <Report usage={found} measure={filters.show} />}</Loaded>
     </>
   )
+}
+
+function Report({ usage, measure }: { readonly usage: Usage; readonly measure: string }) {
+  const { by, data, currency } = usage
+  const valueOf = (row: Row) =>
+    measure === 'calls'
+      ? row.requests
+      : measure === 'tokens'
+        ? row.input_tokens + row.output_tokens
+        : Number(row.cost)
+  const textOf = (row: Row) => (measure === 'cost' ? money(row.cost, currency) : count(valueOf(row)))
+  const labelOf = (row: Row) => (by === 'hour' && row.label !== null ? hour(row.label) : (row.label ?? NONE))
+  const isTime = by === 'day' || by === 'hour'
+  const most = Math.max(...data.map(valueOf), 0)
+  const rows = by === 'hour' ? data.filter(({ requests }) => requests > 0) : data
+  return (
+    <>
+      {isTime && data.length > 0 && (
+        <Section title={measure === 'cost' ? `Cost, ${currency}` : measure === 'calls' ? 'Calls' : 'Tokens'}>
+          <BarChart
+            label={`By ${by}, in all ${totalText(data, measure, currency)}`}
+            bars={barsOf(usage, row => ({ label: labelOf(row), value: valueOf(row), text: textOf(row) }))}
+            format={value =>
+              measure === 'cost' && value < 10 ? String(Number(value.toPrecision(2))) : compact(value)
+            }
+          />
+        </Section>
+      )}
+      <Table
+        label={`Usage by ${by}`}
+        rows={isTime ? rows.toReversed() : rows}
+        keyOf={({ label }) => label ?? ''}
+        empty="Nothing was used in this time."
+        columns={[
+          { head: by, cell: labelOf },
+          { head: 'Calls', cell: row => count(row.requests), isNumber: true },
+          { head: 'Input', cell: row => count(row.input_tokens), isNumber: true, hidden: 'phone' },
+          { head: 'Cached', cell: row => count(row.cached_input_tokens), isNumber: true, hidden: 'tablet' },
+          { head: 'Output', cell: row => count(row.output_tokens), isNumber: true, hidden: 'phone' },
+          { head: `Cost, ${currency}`, cell: ({ cost }) => money(cost), isNumber: true },
+          {
+            head: 'Share',
+            cell: row => (
+              <progress
+                className="share"
+                value={most === 0 ? 0 : valueOf(row) / most}
+                max={1}
+                aria-label={`${labelOf(row)}, of the highest`}
+              />
+            ),
+            hidden: 'phone',
+          },
+        ]}
+      />
+    </>
+  )
+}
+
+const SPAN_MS = { day: 86_400_000, hour: 3_600_000 }
+
+/** A bar for each day or hour of the whole time: the answer begins with the first call and ends with the last. */
+function barsOf({ by, since, until, data }: Usage, barOf: (row: Row) => Bar): readonly Bar[] {
+  const stepMs = by === 'hour' ? SPAN_MS.hour : SPAN_MS.day
+  const byTime = new Map(data.map(row => [Date.parse(row.label ?? ''), row]))
+  const endMs = Date.parse(until)
+  const bars: Bar[] = []
+  for (let at = Math.floor(Date.parse(since) / stepMs) * stepMs; at < endMs; at += stepMs) {
+    const label = new Date(at).toISOString()
+    const quiet = { ...QUIET, label: by === 'hour' ? label : label.slice(0, 10) }
+    bars.push(barOf(byTime.get(at) ?? quiet))
+  }
+  return bars
+}
+
+const QUIET: Row = {
+  label: null,
+  requests: 0,
+  input_tokens: 0,
+  cached_input_tokens: 0,
+  cache_write_tokens: 0,
+  output_tokens: 0,
+  search_units: 0,
+  duration_ms: 0,
+  characters: 0,
+  images: 0,
+  cost: '0',
+  estimated: 0,
+  unpriced: 0,
+}
+
+/** Of money rounded for a glance: the table has the exact amounts. */
+function totalText(rows: readonly Row[], measure: string, currency: string): string {
+  const sum = (of: (row: Row) => number) => rows.reduce((total, row) => total + of(row), 0)
+  if (measure === 'calls') return count(sum(({ requests }) => requests))
+  if (measure === 'tokens') return count(sum(row => row.input_tokens + row.output_tokens))
+  return money(sum(({ cost }) => Number(cost)).toFixed(sum(({ cost }) => Number(cost)) < 1 ? 6 : 2), currency)
+}
+
+/** Months begin and end in UTC, as statements do. */
+function spanOf(days: string, nowMs: number): { readonly since: string; readonly until?: string } {
+  const now = new Date(nowMs)
+  const month = (back: number) =>
+    new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back, 1)).toISOString()
+  if (days === 'month') return { since: month(0) }
+  if (days === 'last') return { since: month(1), until: month(0) }
+  return { since: new Date(nowMs - Number(days) * 86_400_000).toISOString() }
 }

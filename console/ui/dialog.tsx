@@ -1,6 +1,8 @@
 import { Dialog as Base } from '@base-ui/react/dialog'
-import type { ReactNode } from 'react'
+import { type ReactNode, useRef } from 'react'
 import { Icon } from './icons.tsx'
+
+const FIELDS = '.dialog-body :is(input, select, textarea):enabled'
 
 /** A dialog over the page. The focus returns to where it was. */
 export function Dialog({
@@ -21,6 +23,7 @@ export function Dialog({
   readonly children: ReactNode
   readonly actions?: ReactNode
 }) {
+  const popup = useRef<HTMLDivElement>(null)
   return (
     <Base.Root
       open={isOpen}
@@ -33,7 +36,12 @@ export function Dialog({
     >
       <Base.Portal>
         <Base.Backdrop className="backdrop" />
-        <Base.Popup className={isWide ? 'dialog wide' : 'dialog'}>
+        <Base.Popup
+          ref={popup}
+          className={isWide ? 'dialog wide' : 'dialog'}
+          // A form begins with its first field, not with the button that closes it.
+          initialFocus={() => popup.current?.querySelector<HTMLElement>(FIELDS) ?? true}
+        >
           <header>
             <Base.Title>{title}</Base.Title>
             {!isSticky && (

@@ -1,6 +1,6 @@
 import { useNavigate, useRouterState } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
-import { TextField } from './fields.tsx'
+import { type ReactNode, useEffect, useState } from 'react'
+import { ChoiceField, TextField } from './fields.tsx'
 
 /**
  * The filters of a page, in its address: a link to the page has them, and "back" undoes them. Those that have their
@@ -56,5 +56,36 @@ export function TextFilter({
   })
   return (
     <TextField {...input} label={label} type="search" value={text} onChange={setText} autoComplete="off" />
+  )
+}
+
+const OWNERS = [
+  { value: '', label: 'all' },
+  { value: 'config', label: 'files' },
+  { value: 'rest', label: 'console' },
+  { value: 'cli', label: 'command line' },
+]
+
+/** The filters of every list of resources, and those of one kind. */
+export function ListFilters({
+  filters,
+  filter,
+  children,
+}: {
+  readonly filters: { readonly q: string; readonly owner: string }
+  readonly filter: (change: { readonly q?: string; readonly owner?: string }) => void
+  readonly children?: ReactNode
+}) {
+  return (
+    <search className="filters">
+      <TextFilter label="Name" value={filters.q} onChange={q => filter({ q })} placeholder="a part of it" />
+      {children}
+      <ChoiceField
+        label="Owner"
+        value={filters.owner}
+        options={OWNERS}
+        onChange={owner => filter({ owner })}
+      />
+    </search>
   )
 }

@@ -11,6 +11,8 @@ const TIME = new Intl.DateTimeFormat('en', {
   hour12: false,
 })
 
+const HOUR = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', hour: '2-digit', hour12: false })
+
 const MINUTE_S = 60
 const HOUR_S = 3_600
 const DAY_S = 86_400
@@ -55,6 +57,11 @@ export function roundedMoney(amount: string, currency: string): string {
 
 export function day(time: string): string {
   return DAY.format(new Date(time))
+}
+
+/** An hour, in the time zone of the browser. */
+export function hour(time: string): string {
+  return `${HOUR.format(new Date(time))}:00`
 }
 
 /** In the time zone of the browser, to the second. */

@@ -4,6 +4,8 @@ export interface NavigationEntry {
   readonly to: string
   readonly label: string
   readonly icon: IconName
+  /** Pressed after `g` it leads to the page. */
+  readonly letter?: string
 }
 
 export interface NavigationGroup {
@@ -22,49 +24,72 @@ const GROUPS: readonly { readonly title: string; readonly rows: readonly Row[] }
   {
     title: 'Home',
     rows: [
-      { to: '/', label: 'Overview', icon: 'overview', needs: 'get_session' },
-      { to: '/setup', label: 'Setup', icon: 'setup', needs: 'create_endpoint' },
+      { to: '/', letter: 'o', label: 'Overview', icon: 'overview', needs: 'get_session' },
+      { to: '/setup', letter: 's', label: 'Setup', icon: 'setup', needs: 'create_endpoint' },
     ],
   },
   {
     title: 'Infrastructure',
-    rows: [{ to: '/endpoints', label: 'Access Endpoints', icon: 'endpoints', needs: 'list_endpoints' }],
+    rows: [
+      {
+        to: '/endpoints',
+        letter: 'e',
+        label: 'Access Endpoints',
+        icon: 'endpoints',
+        needs: 'list_endpoints',
+      },
+    ],
   },
   {
     title: 'Release Center',
-    rows: [{ to: '/publications', label: 'Model Publishing', icon: 'models', needs: 'list_publications' }],
+    rows: [
+      {
+        to: '/publications',
+        letter: 'm',
+        label: 'Model Publishing',
+        icon: 'models',
+        needs: 'list_publications',
+      },
+    ],
   },
   {
     title: 'Developer Tools',
     rows: [
-      { to: '/models', label: 'Models', icon: 'models', needs: 'list_models', role: 'tenant' },
-      { to: '/keys', label: 'API Keys', icon: 'keys', needs: 'list_keys' },
-      { to: '/playground', label: 'Playground', icon: 'playground', needs: 'call_playground' },
-      { to: '/why', label: 'Why', icon: 'why', needs: 'explain' },
+      { to: '/models', letter: 'm', label: 'Models', icon: 'models', needs: 'list_models', role: 'tenant' },
+      { to: '/keys', letter: 'k', label: 'API Keys', icon: 'keys', needs: 'list_keys' },
+      { to: '/playground', letter: 'p', label: 'Playground', icon: 'playground', needs: 'call_playground' },
+      { to: '/why', letter: 'w', label: 'Why', icon: 'why', needs: 'explain' },
     ],
   },
   {
     title: 'Operation',
     rows: [
-      { to: '/calls', label: 'Calls', icon: 'calls', needs: 'list_calls' },
-      { to: '/usage', label: 'Usage and cost', icon: 'usage', needs: 'get_usage' },
-      { to: '/wallet', label: 'Wallet', icon: 'wallet', needs: 'get_wallet', role: 'tenant' },
-      { to: '/tenants', label: 'Tenants and wallets', icon: 'tenants', needs: 'list_tenants', role: 'admin' },
+      { to: '/calls', letter: 'c', label: 'Calls', icon: 'calls', needs: 'list_calls' },
+      { to: '/usage', letter: 'u', label: 'Usage and cost', icon: 'usage', needs: 'get_usage' },
+      { to: '/wallet', letter: 't', label: 'Wallet', icon: 'wallet', needs: 'get_wallet', role: 'tenant' },
+      {
+        to: '/tenants',
+        letter: 't',
+        label: 'Tenants and wallets',
+        icon: 'tenants',
+        needs: 'list_tenants',
+        role: 'admin',
+      },
     ],
   },
   {
     title: 'Configuration',
     rows: [
       { to: '/sets', label: 'Sets', icon: 'config', needs: 'list_sets' },
-      { to: '/plan', label: 'Plan', icon: 'plan', needs: 'plan_config' },
-      { to: '/history', label: 'History', icon: 'history', needs: 'list_revisions' },
+      { to: '/plan', letter: 'd', label: 'Plan', icon: 'plan', needs: 'plan_config' },
+      { to: '/history', letter: 'h', label: 'History', icon: 'history', needs: 'list_revisions' },
     ],
   },
   {
     title: 'Administration',
     rows: [
-      { to: '/users', label: 'Users and tokens', icon: 'users', needs: 'list_users' },
-      { to: '/audit', label: 'Audit', icon: 'audit', needs: 'list_audit' },
+      { to: '/users', letter: 'n', label: 'Users and tokens', icon: 'users', needs: 'list_users' },
+      { to: '/audit', letter: 'a', label: 'Audit', icon: 'audit', needs: 'list_audit' },
       { to: '/maintenance', label: 'Maintenance', icon: 'maintenance', needs: 'get_maintenance' },
     ],
   },

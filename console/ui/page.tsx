@@ -117,6 +117,28 @@ export function Failure({ error }: { readonly error: Error }) {
   )
 }
 
+/** The page of one resource: what a query found, or under its name why not. */
+export function LoadedPage<Data>({
+  name,
+  crumb,
+  query,
+  children,
+}: {
+  readonly name: string
+  /** The list that the resource is in. */
+  readonly crumb: Crumb
+  readonly query: Pick<UseQueryResult<Data>, 'data' | 'error'>
+  readonly children: (data: Data) => ReactNode
+}) {
+  if (query.data !== undefined) return children(query.data)
+  return (
+    <>
+      <PageHead title={name} crumbs={[crumb]} />
+      <Loaded query={query}>{children}</Loaded>
+    </>
+  )
+}
+
 /** What a query found, or why not. */
 export function Loaded<Data>({
   query,

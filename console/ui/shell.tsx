@@ -1,13 +1,15 @@
 import { Menu } from '@base-ui/react/menu'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, Outlet } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { useConsole, useSession } from '../api/context.ts'
 import { type Connection, useEvents } from '../api/events.ts'
 import { State } from './badges.tsx'
 import { Icon } from './icons.tsx'
 import { type NavigationEntry, navigationOf } from './navigation.ts'
 import { Palette } from './palette.tsx'
+import { RowFocusProvider, useRowMemory } from './row-focus.tsx'
+import { Shortcuts } from './shortcuts.tsx'
 import { type Theme, useTheme } from './theme.ts'
 
 /** The frame of every page behind the log-in. */
@@ -17,15 +19,7 @@ export function Shell() {
   const [isPaletteOpen, setPaletteOpen] = useState(false)
   const connection = useEvents(session.can('watch_events'))
   const groups = navigationOf(session)
-  useEffect(() => {
-    const open = (event: KeyboardEvent) => {
-      if (event.key !== 'k' || !(event.ctrlKey || event.metaKey)) return
-      event.preventDefault()
-      setPaletteOpen(true)
-    }
-    addEventListener('keydown', open)
-    return () => removeEventListener('keydown', open)
-  }, [])
+  const memory = useRowMemory()
   return (
     <div className="shell">
       <a className="skip" href="#content">
@@ -69,8 +63,11 @@ export function Shell() {
         ))}
       </nav>
       <main id="content" tabIndex={-1}>
-        <Outlet />
+        <RowFocusProvider value={memory}>
+          <Outlet />
+        </RowFocusProvider>
       </main>
+      <Shortcuts groups={groups} onSearch={() => setPaletteOpen(true)} />
       <Palette isOpen={isPaletteOpen} onClose={() => setPaletteOpen(false)} />
     </div>
   )

@@ -9,9 +9,9 @@ import { ManagedError, ProbeError } from './changes/rejections.ts'
 import type { ProbeOrder } from './changes/types.ts'
 import type { Context } from './context.ts'
 import { invalid } from './invalid.ts'
-import type { Page, PageQuery } from './paging.ts'
+import type { Page } from './paging.ts'
 import { failedProbes, type ProbeRow } from './probe-round.ts'
-import { create, find, list, shown, update } from './resources.ts'
+import { create, find, list, type ResourceFilters, shown, update } from './resources.ts'
 
 export interface EndpointHealthShown {
   readonly state: 'unknown' | 'healthy' | 'unhealthy'
@@ -53,7 +53,7 @@ export type SentEndpoint = { readonly [field: string]: Json }
 /** Endpoints by name. */
 export async function listEndpoints(
   context: EndpointContext,
-  query: PageQuery,
+  query: ResourceFilters,
 ): Promise<Page<EndpointShown>> {
   return list(context, 'endpoint', query, await presenter(context))
 }

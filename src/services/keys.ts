@@ -18,8 +18,8 @@ import type { Context } from './context.ts'
 import { readCurrency } from './currency.ts'
 import { firstCallWarning } from './first-calls.ts'
 import { similarNames } from './names.ts'
-import { type Page, type PageQuery, pageOf } from './paging.ts'
-import { create, remove, shown, update } from './resources.ts'
+import { type Page, pageOf } from './paging.ts'
+import { create, filtersOf, type ResourceFilters, remove, shown, update } from './resources.ts'
 import { assertOwnKey, assertRoom, withinBounds } from './self-service.ts'
 
 /** The document of a key: the policy as in a file, and the state of its secret. */
@@ -65,8 +65,9 @@ type KeySwitched = AnswerOf<OperationOf<'disable_key'>>
 type KeyRevoked = AnswerOf<OperationOf<'revoke_key'>>
 
 /** Which keys to list; filters are combined with AND. */
-export interface KeyQuery extends PageQuery {
+export interface KeyQuery extends ResourceFilters {
   readonly tenant?: string | undefined
+  readonly state?: KeyView['state'] | undefined
   /** Only keys that have not expired, and will within this time. */
   readonly expiringMs?: number
   /** Only keys older than this that settled no call within this time. */
@@ -79,10 +80,10 @@ export async function listKeys(context: Context, query: KeyQuery): Promise<Page<
   const tenant = actor.tenant ?? query.tenant
   const own = tenant === undefined ? {} : { where: { tenant } }
   const isForeign = query.tenant !== undefined && query.tenant !== tenant
-  const isFiltered = query.expiringMs !== undefined || query.unusedMs !== undefined
+  const isFiltered = [query.expiringMs, query.unusedMs, query.state].some(filter => filter !== undefined)
   const read = async (limit: number, after: string | undefined): Promise<readonly KeyShown[]> => {
     if (isForeign) return []
-    const page = { ...own, ...(after !== undefined && { after }) }
+    const page = { ...own, ...filtersOf(query), ...(after !== undefined && { after }) }
     if (!isFiltered) return documents(await store.find({ kind: 'key', limit, ...page }))
     return (await matching(documents(await store.find({ kind: 'key', ...page })), query, context)).slice(
       0,
@@ -372,12 +373,13 @@ async function spendOf(
 
 async function matching(
   keys: readonly KeyShown[],
-  { expiringMs, unusedMs }: KeyQuery,
+  { expiringMs, unusedMs, state }: KeyQuery,
   { store, clock }: Context,
 ): Promise<readonly KeyShown[]> {
   const nowMs = clock.nowMs()
   const used = unusedMs === undefined ? undefined : await usedSince(store, nowMs - unusedMs, nowMs)
-  return keys.filter(({ name, created_at: createdAt, expires_at: expiresAt }) => {
+  return keys.filter(({ name, created_at: createdAt, expires_at: expiresAt, state: present }) => {
+    if (state !== undefined && present !== state) return false
     if (used && (used.has(name) || Date.parse(createdAt) > nowMs - (unusedMs ?? 0))) return false
     if (expiringMs === undefined) return true
     if (expiresAt === undefined) return false

@@ -3,7 +3,7 @@ import { iso } from '../base/iso.ts'
 import type { OperationId } from '../schema/api/operations.ts'
 import type { CanonicalSpec, Kind, Resource } from '../schema/kinds.ts'
 import type { StoredCredential } from '../schema/stored-credential.ts'
-import type { Live, StoredResource } from '../store/types.ts'
+import type { Live, Owner, StoredResource } from '../store/types.ts'
 import { record } from './audit.ts'
 import {
   type Author,
@@ -29,18 +29,42 @@ export async function find(
   return { resource, live }
 }
 
+/** Which resources of a kind to list; filters are combined with AND. */
+export interface ResourceFilters extends PageQuery {
+  readonly q?: string | undefined
+  readonly owner?: Owner | undefined
+  readonly set?: string | undefined
+}
+
+/** The filters of a list for the store. */
+export function filtersOf({ q, owner, set }: ResourceFilters) {
+  return {
+    ...(q !== undefined && { contains: q }),
+    ...(owner !== undefined && { owner }),
+    ...(set !== undefined && { set }),
+  }
+}
+
 /** One page of a kind, by name. */
 export function list<Shown>(
   { store }: Pick<Context, 'store'>,
   kind: Kind,
-  query: PageQuery,
+  query: ResourceFilters,
   show: (resource: StoredResource) => Shown,
   filter: { readonly name?: string; readonly where?: Readonly<Record<string, string>> } = {},
 ): Promise<Page<Shown>> {
   return pageOf(
     query,
     async (limit, after) => {
-      return (await store.find({ kind, limit, ...filter, ...(after !== undefined && { after }) })).resources
+      return (
+        await store.find({
+          kind,
+          limit,
+          ...filtersOf(query),
+          ...filter,
+          ...(after !== undefined && { after }),
+        })
+      ).resources
     },
     resource => resource.name,
     show,

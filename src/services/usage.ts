@@ -9,7 +9,7 @@ import type { Context } from './context.ts'
 import { readCurrency } from './currency.ts'
 
 /**
- * The document of the settled usage in a span of time: largest amounts first; days in order, including days without
+ * The document of the settled usage in a span of time: largest amounts first; days and hours in order, including those without
  * calls.
  */
 export type UsageReport = AnswerOf<OperationOf<'get_usage'>>
@@ -18,7 +18,7 @@ export type UsageReport = AnswerOf<OperationOf<'get_usage'>>
 export async function reportUsage({ store, actor }: Context, query: UsageQuery): Promise<UsageReport> {
   const own = ownTenant(query, actor)
   const found = own ? await store.accounting.usage(own) : []
-  const rows = query.by === 'day' ? withQuietDays(found) : found
+  const rows = query.by === 'day' || query.by === 'hour' ? withQuietSpans(found, query.by) : found
   const [sinceMs, untilMs] = quartersOf(query)
   return {
     by: query.by,
@@ -39,16 +39,17 @@ function quartersOf({ sinceMs, untilMs }: UsageQuery): readonly [number, number]
   return [Math.floor(sinceMs / QUARTER_MS) * QUARTER_MS, Math.min(endMs, LAST_MS)]
 }
 
-const DAY_MS = 86_400_000
-/** A row for each day from the first to the last: without the empty days a chart would mislead. */
-function withQuietDays(days: readonly UsageRow[]): UsageRow[] {
-  const byDate = new Map(days.map(day => [Date.parse(day.label), day]))
-  const dates = [...byDate.keys()]
-  const [first, last] = [dates[0] ?? 0, dates.at(-1) ?? -1]
+const SPAN_MS = { day: 86_400_000, hour: 3_600_000 }
+
+/** A row for each day or hour from the first to the last: without the empty ones a chart would mislead. */
+function withQuietSpans(rows: readonly UsageRow[], by: 'day' | 'hour'): UsageRow[] {
+  const byTime = new Map(rows.map(row => [Date.parse(row.label), row]))
+  const times = [...byTime.keys()]
+  const [first, last] = [times[0] ?? 0, times.at(-1) ?? -1]
   const all: UsageRow[] = []
-  for (let date = first; date <= last; date += DAY_MS) {
-    const label = iso(date).slice(0, 10)
-    all.push(byDate.get(date) ?? { ...NO_SUMS, label })
+  for (let at = first; at <= last; at += SPAN_MS[by]) {
+    const label = by === 'day' ? iso(at).slice(0, 10) : iso(at)
+    all.push(byTime.get(at) ?? { ...NO_SUMS, label })
   }
   return all
 }

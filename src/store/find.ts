@@ -21,10 +21,16 @@ export async function findResources(
 /** Only the resources. */
 export async function selectMatching(
   db: Kysely<Tables>,
-  { kind, name, where = {}, after, limit }: ResourceQuery,
+  { kind, name, where = {}, contains, owner, set, after, limit }: ResourceQuery,
 ): Promise<StoredResource[]> {
   let query = db.selectFrom('resources').selectAll().where('kind', '=', kind).orderBy('name')
   if (name !== undefined) query = query.where('name', '=', name)
+  if (owner !== undefined) query = query.where('owner', '=', owner)
+  if (set !== undefined) query = query.where('set_name', '=', set)
+  if (contains !== undefined) {
+    const text = sql<string>`lower(name || char(10) || coalesce(json_extract(spec, '$.display_name'), ''))`
+    query = query.where(sql<boolean>`instr(${text}, lower(${contains})) > 0`)
+  }
   if (after !== undefined) query = query.where('name', '>', after)
   if (limit !== undefined) query = query.limit(limit)
   for (const [field, value] of Object.entries(where)) {

@@ -98,6 +98,10 @@ export interface ResourceQuery {
   readonly name?: string
   /** Fields of the canonical spec, such as the `tenant` of a key. */
   readonly where?: Readonly<Record<string, string>>
+  /** A part of the name or of the display name, in any case. */
+  readonly contains?: string
+  readonly owner?: Owner
+  readonly set?: string
   /** Only names after this one. */
   readonly after?: string
   readonly limit?: number

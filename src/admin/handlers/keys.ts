@@ -26,8 +26,12 @@ type Ids =
   | 'revoke_key'
 
 export const keyHandlers: HandlersOf<Ids> = {
-  async list_keys({ query, context }) {
-    return { body: await listKeys(context, query) }
+  async list_keys({ query: { expiring, unused, ...query }, context }) {
+    const spans = {
+      ...(expiring !== undefined && { expiringMs: expiring }),
+      ...(unused !== undefined && { unusedMs: unused }),
+    }
+    return { body: await listKeys(context, { ...query, ...spans }) }
   },
   async create_key({ json: { name: _name, ...fields }, body: { name }, context }) {
     return versionedReply(await createKey(context, { name, spec: canonicalOf('key', fields) }))

@@ -12,7 +12,14 @@ import type { BindHandler, Session } from '../session.ts'
 import { type Now, parseTime, startOfDay, timezoneArgument } from '../time-argument.ts'
 import { type TrafficOptions, trafficFilters, withTrafficFilters } from '../traffic-filters.ts'
 
-const BY = ['key', 'tenant', 'model', 'endpoint', 'day'] as const satisfies readonly UsageQuery['by'][]
+const BY = [
+  'key',
+  'tenant',
+  'model',
+  'endpoint',
+  'day',
+  'hour',
+] as const satisfies readonly UsageQuery['by'][]
 
 interface Options extends TrafficOptions {
   readonly by: UsageQuery['by']

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { endpoint, plainHeaders, plainProxy } from '../endpoint.ts'
 import { name } from '../scalars.ts'
 import { patchOf, shownShape } from './reshape.ts'
-import { byName, ownershipFields, pageOf, pageQuery, revised, time } from './shapes.ts'
+import { byName, ownershipFields, pageOf, resourceQuery, revised, time } from './shapes.ts'
 import type { Operation } from './types.ts'
 
 /** REST takes the credential itself; a reference would read files and variables of this machine. */
@@ -102,7 +102,7 @@ export const endpointOperations = {
     path: '/endpoints',
     tag: 'endpoints',
     summary: 'List endpoints',
-    query: pageQuery,
+    query: resourceQuery,
     answer: { status: 200, description: 'Sorted by name.', schema: pageOf(shown) },
   },
   create_endpoint: {

@@ -2,20 +2,22 @@ import { z } from 'zod'
 import { key } from '../key.ts'
 import { duration, name } from '../scalars.ts'
 import { patchOf, shownShape } from './reshape.ts'
-import { amount, byName, ownershipFields, pageOf, pageQuery, revised, time } from './shapes.ts'
+import { amount, byName, ownershipFields, pageOf, resourceQuery, revised, time } from './shapes.ts'
 import type { Operation } from './types.ts'
 
 // References to files or variables of this machine are only for configuration files, which its operators review.
 const { secret: _secret, ...policy } = key.shape
 const { hash: _hash, ...shownPolicy } = policy
 
+const keyState = z.enum(['active', 'disabled', 'suspended', 'expired', 'no_secret'])
+
 const shown = z
   .strictObject({
     name,
     ...shownShape(shownPolicy),
-    state: z
-      .enum(['active', 'disabled', 'suspended', 'expired', 'no_secret'])
-      .describe('Whether the key works, and why not. `suspended`: manually, regardless of its policy.'),
+    state: keyState.describe(
+      'Whether the key works, and why not. `suspended`: manually, regardless of its policy.',
+    ),
     suspended_at: time.optional(),
     secret: z
       .strictObject({
@@ -59,7 +61,12 @@ export const keyOperations = {
     path: '/keys',
     tag: 'keys',
     summary: 'List keys',
-    query: pageQuery.extend({ tenant: name.optional().describe('Only keys of this tenant.') }),
+    query: resourceQuery.extend({
+      tenant: name.optional().describe('Only keys of this tenant.'),
+      state: keyState.optional(),
+      expiring: duration().optional().describe('Only keys that expire within this time.'),
+      unused: duration().optional().describe('Only keys older than this without a call within this time.'),
+    }),
     answer: { status: 200, description: 'Sorted by name.', schema: pageOf(shown) },
   },
   create_key: {

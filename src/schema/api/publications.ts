@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { publication } from '../publication.ts'
 import { modelName, name } from '../scalars.ts'
 import { patchOf, shownShape } from './reshape.ts'
-import { byModelName, ownershipFields, pageOf, pageQuery, revised } from './shapes.ts'
+import { byModelName, ownershipFields, pageOf, pageQuery, resourceQuery, revised } from './shapes.ts'
 import type { Operation } from './types.ts'
 
 const shown = z
@@ -31,7 +31,7 @@ export const publicationOperations = {
     path: '/publications',
     tag: 'publications',
     summary: 'List publications',
-    query: pageQuery,
+    query: resourceQuery,
     answer: { status: 200, description: 'Sorted by name.', schema: pageOf(shown) },
   },
   create_publication: {

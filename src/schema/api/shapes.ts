@@ -19,6 +19,13 @@ export const pageQuery = z.strictObject({
   cursor: z.string().max(1_024).optional().describe('`next_cursor` of the previous page.'),
 })
 
+/** The query parameters of lists of resources. */
+export const resourceQuery = pageQuery.extend({
+  q: z.string().min(1).max(128).optional().describe('A part of the name or of the display name.'),
+  owner: z.enum(['config', 'cli', 'rest']).optional(),
+  set: z.string().max(128).optional().describe('Only resources of this set of files.'),
+})
+
 /** One page of a list. */
 export function pageOf<Item extends z.ZodType>(item: Item) {
   return z.strictObject({

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { name } from '../scalars.ts'
 import { tenant } from '../tenant.ts'
 import { patchOf, shownShape } from './reshape.ts'
-import { byName, ownershipFields, pageOf, pageQuery, revised } from './shapes.ts'
+import { byName, ownershipFields, pageOf, resourceQuery, revised } from './shapes.ts'
 import type { Operation } from './types.ts'
 
 const shown = z
@@ -15,7 +15,7 @@ export const tenantOperations = {
     path: '/tenants',
     tag: 'tenants',
     summary: 'List tenants',
-    query: pageQuery,
+    query: resourceQuery,
     answer: { status: 200, description: 'Sorted by name.', schema: pageOf(shown) },
   },
   create_tenant: {

@@ -14,7 +14,10 @@ const filters = {
 
 const row = z
   .strictObject({
-    label: z.string().nullable().describe('A name or a day; null for calls of keys without a tenant.'),
+    label: z
+      .string()
+      .nullable()
+      .describe('A name, a day, or the start of an hour in UTC; null for calls of keys without a tenant.'),
     requests: z.int(),
     input_tokens: z.int(),
     cached_input_tokens: z.int(),
@@ -75,16 +78,16 @@ export const usageOperations = {
     summary: 'Show usage and cost',
     description: 'By the end time of the calls, in quarters of an hour. Without `since`: the last 30 days.',
     query: z.strictObject({
-      by: z.enum(['key', 'tenant', 'model', 'endpoint', 'day']).default('day'),
+      by: z.enum(['key', 'tenant', 'model', 'endpoint', 'day', 'hour']).default('day'),
       timezone: timeZone.default('UTC').describe('The time zone of days.'),
       ...filters,
     }),
     answer: {
       status: 200,
-      description: 'Largest amounts first; days in order, including days without calls.',
+      description: 'Largest amounts first; days and hours in order, including those without calls.',
       schema: z
         .strictObject({
-          by: z.enum(['key', 'tenant', 'model', 'endpoint', 'day']),
+          by: z.enum(['key', 'tenant', 'model', 'endpoint', 'day', 'hour']),
           currency: z.string(),
           since: time.describe('Rounded down to a quarter of an hour.'),
           until: time.describe('Rounded up to a quarter of an hour.'),

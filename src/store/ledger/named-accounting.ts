@@ -109,7 +109,7 @@ export class NamedAccounting implements Accounting {
   async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
     const accounts = await this.#accounts()
     const rows = await this.#byAccount.usage({ ...query, ...toAccountFilters(query, accounts) })
-    if (query.by === 'day') return rows
+    if (query.by === 'day' || query.by === 'hour') return rows
     const kind = KIND_OF[query.by]
     return rows.map(row => ({ ...row, label: accounts.nameOf(kind, row.label) }))
   }

@@ -286,7 +286,7 @@ export interface PeakUse {
 }
 
 export interface UsageQuery extends UsageFilters {
-  readonly by: 'key' | 'tenant' | 'model' | 'endpoint' | 'day'
+  readonly by: 'key' | 'tenant' | 'model' | 'endpoint' | 'day' | 'hour'
   /** Both are rounded to a quarter of an hour: `sinceMs` down, `untilMs` up. */
   readonly sinceMs: number
   readonly untilMs: number
@@ -302,7 +302,7 @@ export interface UsageFilters {
 }
 
 export interface UsageRow extends UsageSums {
-  /** A name, or a day such as `2026-03-29`; empty for calls of platform keys by tenant. */
+  /** A name, a day such as `2026-03-29`, or the start of an hour such as `2026-03-29T13:00:00.000Z`; empty for calls of platform keys by tenant. */
   readonly label: string
 }
 

@@ -19,7 +19,7 @@ export async function selectUsage(db: Kysely<Tables>, query: UsageQuery): Promis
   const [from, to] = [Math.floor(query.sinceMs / QUARTER_MS), Math.ceil(query.untilMs / QUARTER_MS)]
   const [firstDay, endDay] = [Math.ceil(from / DAY_QUARTERS), Math.floor(to / DAY_QUARTERS)]
   const { timezone = 'UTC' } = query
-  const hasDays = endDay > firstDay && (query.by !== 'day' || timezone === 'UTC')
+  const hasDays = endDay > firstDay && query.by !== 'hour' && (query.by !== 'day' || timezone === 'UTC')
   const parts = hasDays
     ? [
         await selectSpan(db, QUARTERS, from, firstDay * DAY_QUARTERS, query),
@@ -27,7 +27,7 @@ export async function selectUsage(db: Kysely<Tables>, query: UsageQuery): Promis
         await selectSpan(db, QUARTERS, endDay * DAY_QUARTERS, to, query),
       ]
     : [await selectSpan(db, QUARTERS, from, to, query)]
-  if (query.by === 'day') return byDay(parts.flat(), timezone)
+  if (isTime(query.by)) return addedUp(parts.flat(), timeLabel(query.by, timezone))
   const rows = addedUp(parts.flat(), ({ label }) => label)
   return rows.sort((a, b) => descending(a.amountNano, b.amountNano) || b.requests - a.requests)
 }
@@ -37,7 +37,7 @@ type Span = typeof QUARTERS | typeof DAYS
 const QUARTERS = { table: 'usage_quarters', column: 'quarter', quarters: 1 } as const
 const DAYS = { table: 'usage_days', column: 'day', quarters: DAY_QUARTERS } as const
 
-/** Rows by label, those of `by: 'day'` by the first quarter of their time, in the order of time. */
+/** Rows by label, those of days and hours by the first quarter of their time, in the order of time. */
 async function selectSpan(
   db: Kysely<Tables>,
   { table, column, quarters }: Span,
@@ -50,7 +50,7 @@ async function selectSpan(
   const isScan = query.key === undefined && (await partOf(db, { table, column }, from, to)) > SCAN_ABOVE
   const time = isScan ? sql.raw<number>(`+${column}`) : sql.raw<number>(column)
   const label: RawBuilder<unknown> =
-    query.by === 'day' ? sql`${time} * ${sql.lit(quarters)}` : sql.ref(LABELS[query.by])
+    isTime(query.by) ? sql`${time} * ${sql.lit(quarters)}` : sql.ref(LABELS[query.by])
   let select = db
     .selectFrom(table as 'usage_quarters')
     .select(eb => [
@@ -103,11 +103,19 @@ async function partOf(
   return inside / (last.time + 1 - first.time)
 }
 
-/** Rows by quarter, in the order of time → days of a time zone, in the same order. */
-function byDay(rows: readonly UsageRow[], timeZone: string): UsageRow[] {
+function isTime(by: UsageQuery['by']): by is 'day' | 'hour' {
+  return by === 'day' || by === 'hour'
+}
+
+const HOUR_MS = 4 * QUARTER_MS
+
+/** Of a row by quarter: its day in a time zone, or its hour in UTC. */
+function timeLabel(by: 'day' | 'hour', timeZone: string): (row: UsageRow) => string {
+  const atMs = ({ label }: UsageRow) => Number(label) * QUARTER_MS
+  if (by === 'hour') return row => new Date(Math.floor(atMs(row) / HOUR_MS) * HOUR_MS).toISOString()
   // This locale writes 2026-03-29.
   const format = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' })
-  return addedUp(rows, ({ label }) => format.format(Number(label) * QUARTER_MS))
+  return row => format.format(atMs(row))
 }
 
 /** Rows with the same label become one, in the order of the first ones. */
