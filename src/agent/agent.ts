@@ -215,7 +215,14 @@ class Engines {
   }
 
   async #checkEngines(): Promise<void> {
-    const engines = await Promise.all(this.#options.engines.map(checkEngine))
+    const engines = await Promise.all(
+      this.#options.engines.map(address =>
+        checkEngine(
+          address,
+          this.#engines.find(({ name }) => name === address.name),
+        ),
+      ),
+    )
     const offered = JSON.stringify(engines)
     if (offered === this.#offered || this.#isStopped) return
     this.#offered = offered

@@ -8,7 +8,7 @@ import type { Random } from '../base/random.ts'
 import { type AgentEvent, runAgent } from './agent.ts'
 import { GatewayRejection, join as joinGateway, leave, type Server } from './dial.ts'
 import type { EngineAddress } from './engine.ts'
-import { discoverEngines, EngineOptionError, engineAddress } from './engine-addresses.ts'
+import { discoverEngines, EngineOptionError, engineAddress, USUAL_PORTS } from './engine-addresses.ts'
 import { type NodeState, readState, removeState, StateFileError, writeState } from './state-file.ts'
 
 /** What `gw node` and the single file `gw-node.mjs` do. */
@@ -213,7 +213,7 @@ async function enginesOf({
     if (error instanceof EngineOptionError) throw new CommandError('usage', `--engine: ${error.message}`)
     throw error
   }
-  if (discover) engines.push(...(await discoverEngines()))
+  if (discover) engines.push(...(await discoverEngines(USUAL_PORTS)))
   const names = engines.map(({ name }) => name)
   const twice = names.find((name, index) => names.indexOf(name) !== index)
   if (twice !== undefined) {

@@ -2,7 +2,7 @@ import { isEngineName } from '../tunnel/control.ts'
 import { checkEngine, type EngineAddress } from './engine.ts'
 
 /** Where engines listen unless they are configured otherwise. */
-const USUAL_PORTS = [8000, 30000, 8080, 11434, 1234, 3000]
+export const USUAL_PORTS: readonly number[] = [8000, 30000, 8080, 11434, 1234, 3000]
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/
 
 export class EngineOptionError extends Error {
@@ -36,11 +36,11 @@ export async function engineAddress(text: string, allowsAddress: boolean): Promi
   return { name: kind, ...address }
 }
 
-/** The engines that answer on the usual ports of this machine, each by its kind. */
-export async function discoverEngines(): Promise<readonly EngineAddress[]> {
+/** The engines that answer on ports of this machine, each by its kind. */
+export async function discoverEngines(ports: readonly number[]): Promise<readonly EngineAddress[]> {
   const found: EngineAddress[] = []
   const checked = await Promise.all(
-    USUAL_PORTS.map(async port => {
+    ports.map(async port => {
       const address = { name: 'engine', host: '127.0.0.1', port }
       return { address, engine: await checkEngine(address) }
     }),

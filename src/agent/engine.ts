@@ -15,7 +15,7 @@ const MAX_ANSWER_BYTES = 4_194_304
 const MAX_MODELS = 500
 const MAX_MODEL_LENGTH = 256
 
-/** Engines by the owner that their list of models names. */
+/** Engines by the owner that their list of models names. Ollama names the namespace of a model, TGI the model. */
 const OWNERS: ReadonlyMap<string, string> = new Map([
   ['vllm', 'vllm'],
   ['sglang', 'sglang'],
@@ -24,19 +24,42 @@ const OWNERS: ReadonlyMap<string, string> = new Map([
   ['organization_owner', 'lm-studio'],
 ])
 
-/** The present state of an engine. Never rejects: an engine that does not answer is `down`. */
-export async function checkEngine(address: EngineAddress): Promise<OfferedEngine> {
+/** Pages that only one kind of engine has, with a member of its JSON. */
+const PAGES: readonly (readonly [kind: string, path: string, member: string])[] = [
+  ['tgi', '/info', 'model_id'],
+  ['lm-studio', '/api/v0/models', 'data'],
+  ['ollama', '/api/version', 'version'],
+]
+
+/**
+ * The present state of an engine. Never rejects: an engine that does not answer is `down`.
+ *
+ * @param before Its state at the last look: the kind of an engine that stays up does not change.
+ */
+export async function checkEngine(address: EngineAddress, before?: OfferedEngine): Promise<OfferedEngine> {
   const { name } = address
-  const answer = await get(address, '/v1/models').catch(() => undefined)
-  const models = answer && modelsIn(answer)
+  const models = modelsIn(await page(address, '/v1/models'))
   if (!models) return { name, state: 'down', models: [] }
-  const kind = models.map(({ owner }) => OWNERS.get(owner)).find(known => known !== undefined)
+  const kind = before?.state === 'up' ? before.kind : await kindOf(address, models)
   return { name, state: 'up', ...(kind !== undefined && { kind }), models: models.map(({ id }) => id) }
+}
+
+async function kindOf(
+  address: EngineAddress,
+  models: readonly { readonly owner: string }[],
+): Promise<string | undefined> {
+  const owned = models.map(({ owner }) => OWNERS.get(owner)).find(known => known !== undefined)
+  if (owned !== undefined) return owned
+  for (const [kind, path, member] of PAGES) {
+    const value = parsed(await page(address, path))
+    if (typeof value === 'object' && value !== null && member in value) return kind
+  }
+  return undefined
 }
 
 /** The load of an engine by its own metrics; undefined if it has none. Never rejects. */
 export async function loadOf(address: EngineAddress): Promise<EngineLoad | undefined> {
-  const text = await get(address, '/metrics').catch(() => undefined)
+  const text = await page(address, '/metrics')
   return text === undefined ? undefined : loadIn(text)
 }
 
@@ -45,18 +68,28 @@ export function connectTo({ host, port }: EngineAddress): Socket {
   return connect({ host, port, allowHalfOpen: true })
 }
 
-function modelsIn(text: string): { readonly id: string; readonly owner: string }[] | undefined {
+function modelsIn(text: string | undefined) {
+  const { data } = (parsed(text) ?? {}) as { readonly data?: unknown }
+  if (!Array.isArray(data)) return undefined
+  return data.slice(0, MAX_MODELS).flatMap((model: unknown) => {
+    const { id, owned_by: owner } = (model ?? {}) as { readonly id?: unknown; readonly owned_by?: unknown }
+    if (typeof id !== 'string' || id.length > MAX_MODEL_LENGTH) return []
+    return [{ id, owner: typeof owner === 'string' ? owner : '' }]
+  })
+}
+
+/** Undefined if the text is no JSON. */
+function parsed(text: string | undefined): unknown {
   try {
-    const { data } = JSON.parse(text) as { readonly data?: unknown }
-    if (!Array.isArray(data)) return undefined
-    return data.slice(0, MAX_MODELS).flatMap((model: unknown) => {
-      const { id, owned_by: owner } = (model ?? {}) as { readonly id?: unknown; readonly owned_by?: unknown }
-      if (typeof id !== 'string' || id.length > MAX_MODEL_LENGTH) return []
-      return [{ id, owner: typeof owner === 'string' ? owner : '' }]
-    })
+    return text === undefined ? undefined : JSON.parse(text)
   } catch {
     return undefined
   }
+}
+
+/** The body of a 200 answer; undefined for every other end. */
+function page(address: EngineAddress, path: string): Promise<string | undefined> {
+  return get(address, path).catch(() => undefined)
 }
 
 /** The body of a 200 answer. */
