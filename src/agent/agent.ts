@@ -19,16 +19,22 @@ const INSTANCE_BYTES = 8
 
 /** What happens to the connection, for the log of the node. */
 export type AgentEvent =
-  | { readonly type: 'connected' }
-  | { readonly type: 'disconnected'; readonly reason: string }
-  | { readonly type: 'unreachable'; readonly reason: string; readonly retryMs: number }
+  | { readonly type: 'connected'; readonly server: URL }
+  | { readonly type: 'disconnected'; readonly server: URL; readonly reason: string }
+  | {
+      readonly type: 'unreachable'
+      readonly server: URL
+      readonly reason: string
+      readonly retryMs: number
+    }
   | { readonly type: 'engines'; readonly engines: readonly OfferedEngine[] }
-  | { readonly type: 'notice'; readonly code: string }
+  | { readonly type: 'notice'; readonly server: URL; readonly code: string }
   | { readonly type: 'rotated' }
   | { readonly type: 'not_rotated'; readonly reason: string }
 
 export interface AgentOptions {
-  readonly server: Server
+  /** Gateways over one store: the node is connected to each. */
+  readonly servers: readonly Server[]
   readonly credential: string
   readonly engines: readonly EngineAddress[]
   readonly clock: Clock
@@ -45,34 +51,54 @@ export interface AgentOptions {
 }
 
 /**
- * Keeps a connection to the gateway until the signal, or until the gateway rejects the node for good.
+ * Keeps a connection to each gateway until the signal, or until all of them reject the node for good.
  *
  *     dial ──▶ connected ──▶ lost ──▶ pause with full jitter, 0.5 to 30 s ──▶ dial
- *       └─ 401, 403, 426: ends
+ *       ├─ 401: ends
+ *       └─ 403, 426: ends, unless another gateway takes the node
  *
  * @throws {GatewayRejection} that no further attempt would change
  */
 export async function runAgent(options: AgentOptions): Promise<void> {
-  const { server, clock, random, signal, onEvent } = options
-  const held = { credential: options.credential }
+  const { servers, clock, random, signal, onEvent } = options
   const instance = Buffer.from(random.bytes(INSTANCE_BYTES)).toString('hex')
+  const credential = new HeldCredential(options)
   const engines = new Engines(options)
-  engines.start()
-  try {
-    for (let failures = 0; !signal.aborted; ) {
+  const rejected = new Set<Server>()
+  const stop = new AbortController()
+  const ending = AbortSignal.any([signal, stop.signal])
+
+  const keepConnected = async (server: Server): Promise<void> => {
+    for (let failures = 0; !ending.aborted; ) {
       const startedAtMs = clock.monotonicMs()
-      const reason = await attempt(options, held, engines, () =>
-        dial(server, held.credential, instance, signal),
-      )
-      if (signal.aborted) return
+      let reason: string
+      try {
+        reason = await connectOnce(server, { ...options, signal: ending }, { credential, engines, instance })
+        rejected.delete(server)
+      } catch (error) {
+        if (!(error instanceof GatewayRejection)) throw error
+        rejected.add(server)
+        // A credential that one of them does not know is known to none: they have one store.
+        if (error.status === 401 || rejected.size === servers.length) throw error
+        reason = error.message
+      }
+      if (ending.aborted) return
       failures = clock.monotonicMs() - startedAtMs > STABLE_MS ? 0 : failures + 1
       // All nodes of a gateway that restarts come back at once: each at a time of its own.
       const longestMs = Math.min(LONGEST_PAUSE_MS, LEAST_PAUSE_MS * 2 ** Math.min(failures, 10))
-      const retryMs = LEAST_PAUSE_MS + random.fraction() * (longestMs - LEAST_PAUSE_MS)
-      onEvent({ type: 'unreachable', reason, retryMs: Math.round(retryMs) })
-      await pause(clock, retryMs, signal)
+      const retryMs = rejected.has(server)
+        ? LONGEST_PAUSE_MS
+        : LEAST_PAUSE_MS + random.fraction() * (longestMs - LEAST_PAUSE_MS)
+      onEvent({ type: 'unreachable', server: server.url, reason, retryMs: Math.round(retryMs) })
+      await pause(clock, retryMs, ending)
     }
+  }
+
+  engines.start()
+  try {
+    await Promise.all(servers.map(keepConnected))
   } finally {
+    stop.abort()
     engines.stop()
   }
 }
@@ -84,17 +110,23 @@ function isFinal(error: unknown): boolean {
   return error instanceof GatewayRejection && error.isOfGateway && FINAL.has(error.status)
 }
 
+interface Shared {
+  readonly credential: HeldCredential
+  readonly engines: Engines
+  readonly instance: string
+}
+
 /** One connection, to its end. @returns why it ended. @throws {GatewayRejection} a final one */
-async function attempt(
+async function connectOnce(
+  server: Server,
   options: AgentOptions,
-  held: { credential: string },
-  engines: Engines,
-  connect: () => ReturnType<typeof dial>,
+  { credential, engines, instance }: Shared,
 ): Promise<string> {
   const { clock, version, signal, drainMs, onEvent } = options
+  const { url } = server
   let dialled: Awaited<ReturnType<typeof dial>>
   try {
-    dialled = await connect()
+    dialled = await dial(server, credential.text, instance, signal)
   } catch (error) {
     if (isFinal(error)) throw error
     return error instanceof Error ? error.message : String(error)
@@ -102,18 +134,6 @@ async function attempt(
   const { socket, head } = dialled
   const { promise, resolve } = Promise.withResolvers<CloseReason>()
   let closing: string | undefined
-  const store = (credential: unknown): void => {
-    if (typeof credential !== 'string' || !isNodeCredential(credential))
-      throw new ProtocolFault('an invalid credential')
-    const stored = (): void => {
-      held.credential = credential
-      connection.sendControl({ type: 'credential_stored' })
-      onEvent({ type: 'rotated' })
-    }
-    options
-      .onCredential(credential)
-      .then(stored, (error: unknown) => onEvent({ type: 'not_rotated', reason: String(error) }))
-  }
   const connection = new TunnelConnection(
     socket,
     {
@@ -122,14 +142,17 @@ async function attempt(
       version,
       handler: {
         onHello: () => {
-          onEvent({ type: 'connected' })
+          onEvent({ type: 'connected', server: url })
           engines.attach(connection)
         },
         onControl: message => {
           const code = codeIn(message)
           if (message.type === 'closing') closing = code
-          else if (message.type === 'notice') onEvent({ type: 'notice', code })
-          else if (message.type === 'credential') store(message['credential'])
+          else if (message.type === 'notice') onEvent({ type: 'notice', server: url, code })
+          else if (message.type === 'credential')
+            credential.replace(message['credential'], () =>
+              connection.sendControl({ type: 'credential_stored' }),
+            )
         },
         onOpen: (stream, name) => {
           const engine = options.engines.find(each => each.name === name)
@@ -157,9 +180,9 @@ async function attempt(
   const { message } = await promise
   signal.removeEventListener('abort', drain)
   deadline?.cancel()
-  engines.detach()
+  engines.detach(connection)
   const reason = closing ?? message
-  onEvent({ type: 'disconnected', reason })
+  onEvent({ type: 'disconnected', server: url, reason })
   if (closing === 'revoked')
     throw new GatewayRejection(401, closing, 'The credential of this node was revoked: join again.')
   if (closing === 'not_declared')
@@ -171,10 +194,41 @@ function codeIn({ code }: ControlMessage): string {
   return typeof code === 'string' ? code : 'unknown'
 }
 
+/** The credential of the node, which a gateway may replace. */
+class HeldCredential {
+  readonly #options: AgentOptions
+  #text: string
+  #storing: Promise<void> = Promise.resolve()
+
+  constructor(options: AgentOptions) {
+    this.#options = options
+    this.#text = options.credential
+  }
+
+  get text(): string {
+    return this.#text
+  }
+
+  /** One after the other, if several gateways send one. @throws {ProtocolFault} if it is no credential */
+  replace(credential: unknown, onStored: () => void): void {
+    if (typeof credential !== 'string' || !isNodeCredential(credential))
+      throw new ProtocolFault('an invalid credential')
+    const { onCredential, onEvent } = this.#options
+    const stored = (): void => {
+      this.#text = credential
+      onStored()
+      onEvent({ type: 'rotated' })
+    }
+    this.#storing = this.#storing
+      .then(() => onCredential(credential))
+      .then(stored, (error: unknown) => onEvent({ type: 'not_rotated', reason: String(error) }))
+  }
+}
+
 /** Watches the engines, and reports them to the gateway when something has changed. */
 class Engines {
   readonly #options: AgentOptions
-  #connection: TunnelConnection | undefined
+  readonly #connections = new Set<TunnelConnection>()
   #offered = ''
   #load = ''
   #engines: readonly OfferedEngine[] = []
@@ -196,13 +250,14 @@ class Engines {
   }
 
   attach(connection: TunnelConnection): void {
-    this.#connection = connection
+    this.#connections.add(connection)
+    // So that the next look reports the load to this one, too.
     this.#load = ''
     if (this.#offered !== '') connection.sendControl(engineList(this.#engines))
   }
 
-  detach(): void {
-    this.#connection = undefined
+  detach(connection: TunnelConnection): void {
+    this.#connections.delete(connection)
   }
 
   #repeat(slot: number, everyMs: number, check: () => Promise<void>): void {
@@ -228,11 +283,11 @@ class Engines {
     this.#offered = offered
     this.#engines = engines
     this.#options.onEvent({ type: 'engines', engines })
-    this.#connection?.sendControl(engineList(engines))
+    this.#send(engineList(engines))
   }
 
   async #checkLoad(): Promise<void> {
-    if (!this.#connection) return
+    if (this.#connections.size === 0) return
     const loads = await Promise.all(
       this.#options.engines.map(async engine => [engine.name, await loadOf(engine)] as const),
     )
@@ -241,6 +296,10 @@ class Engines {
     const text = JSON.stringify(load)
     if (text === this.#load || text === '{}') return
     this.#load = text
-    this.#connection?.sendControl({ type: 'load', load })
+    this.#send({ type: 'load', load })
+  }
+
+  #send(message: ControlMessage): void {
+    for (const connection of this.#connections) connection.sendControl(message)
   }
 }

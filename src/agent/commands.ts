@@ -39,7 +39,8 @@ export interface TrustOptions {
 }
 
 export interface JoinOptions extends TrustOptions {
-  readonly server?: string
+  /** Gateways over one store. */
+  readonly server?: readonly string[]
   readonly name?: string
   readonly tokenFile?: string
   readonly engine?: readonly string[]
@@ -54,14 +55,13 @@ export interface JoinOptions extends TrustOptions {
 export async function joinNode(io: NodeIo, options: JoinOptions): Promise<void> {
   const path = statePath(io, options.state)
   const before = await known(path)
-  if (before) assertSame(before, path, options)
-  const state = before ?? (await joined(io, path, options))
-  const server = await serverOf(io, state.server, options)
+  const state = before ? await kept(before, path, options) : await joined(io, path, options)
+  const servers = await serversOf(io, state.servers, options)
   const engines = await enginesOf(options)
   io.signal.throwIfAborted()
   try {
     await runAgent({
-      server,
+      servers,
       credential: state.credential,
       engines,
       clock: io.clock,
@@ -93,34 +93,39 @@ export async function leaveNode(io: NodeIo, options: TrustOptions): Promise<Node
   const state = await known(path)
   if (!state) throw new CommandError('not_found', `This machine has not joined: there is no ${path}.`)
   io.signal.throwIfAborted()
-  try {
-    await leave(await serverOf(io, state.server, options), state.credential)
-  } catch (error) {
-    // Revoked before: nothing is left to end.
-    if (!(error instanceof GatewayRejection && error.isOfGateway && error.status === 401))
-      throw asCommandError(error)
-  }
+  await firstOf(await serversOf(io, state.servers, options), async server => {
+    try {
+      await leave(server, state.credential)
+    } catch (error) {
+      // Revoked before: nothing is left to end.
+      if (!(error instanceof GatewayRejection && error.isOfGateway && error.status === 401)) throw error
+    }
+  })
   await removeState(path)
   return state
 }
 
-/** A machine that has joined stays what it is until it leaves. @throws {CommandError} usage */
-function assertSame(state: NodeState, path: string, { server, name }: JoinOptions): void {
-  const isOther = server !== undefined && URL.canParse(server) && new URL(server).href !== state.server
-  if (!isOther && (name === undefined || name === state.node)) return
-  throw new CommandError(
-    'usage',
-    `This machine is node ${state.node} of ${state.server} already (${path}).`,
-    {
-      hint: '`gw node leave` ends that; for a second node pass another --state.',
-    },
-  )
+/** A machine that has joined stays what it is until it leaves; only its list of gateways may change. @throws {CommandError} usage */
+async function kept(state: NodeState, path: string, { server = [], name }: JoinOptions): Promise<NodeState> {
+  const servers = server.map(text => (URL.canParse(text) ? new URL(text).href : text))
+  const isOther = servers.length > 0 && !servers.some(each => state.servers.includes(each))
+  if (isOther || (name !== undefined && name !== state.node)) {
+    throw new CommandError(
+      'usage',
+      `This machine is node ${state.node} of ${state.servers.join(', ')} already (${path}).`,
+      { hint: '`gw node leave` ends that; for a second node pass another --state.' },
+    )
+  }
+  if (servers.length === 0 || servers.join(' ') === state.servers.join(' ')) return state
+  const changed = { ...state, servers }
+  await writeState(path, changed)
+  return changed
 }
 
 /** Exchanges the join token. */
 async function joined(io: NodeIo, path: string, options: JoinOptions): Promise<NodeState> {
-  const { server: url, name } = options
-  if (url === undefined || name === undefined) {
+  const { server: urls = [], name } = options
+  if (urls.length === 0 || name === undefined) {
     throw new CommandError(
       'usage',
       'This machine has not joined yet: pass --server, --name and a join token.',
@@ -129,22 +134,37 @@ async function joined(io: NodeIo, path: string, options: JoinOptions): Promise<N
       },
     )
   }
-  const server = await serverOf(io, url, options)
+  const servers = await serversOf(io, urls, options)
   const token = (await tokenOf(io, options)).trim()
   if (!isJoinToken(token)) {
     throw new CommandError('usage', 'That is no join token.', {
       hint: 'Give the output of `gw nodes token NAME` by --token-file, by stdin with `--token-file -`, or in GW_JOIN_TOKEN.',
     })
   }
-  try {
-    const { node, credential } = await joinGateway(server, token, name)
-    const state = { server: server.url.href, node, credential, joined_at: iso(io.clock.nowMs()) }
-    await writeState(path, state)
-    io.info(`Joined as ${node}; the credential is in ${path}.`)
-    return state
-  } catch (error) {
-    throw asCommandError(error)
+  const { node, credential } = await firstOf(servers, server => joinGateway(server, token, name))
+  const state = {
+    servers: servers.map(({ url }) => url.href),
+    node,
+    credential,
+    joined_at: iso(io.clock.nowMs()),
   }
+  await writeState(path, state)
+  io.info(`Joined as ${node}; the credential is in ${path}.`)
+  return state
+}
+
+/** The result of the first gateway that can be reached. @throws {CommandError} */
+async function firstOf<T>(servers: readonly Server[], work: (server: Server) => Promise<T>): Promise<T> {
+  let failure: unknown
+  for (const server of servers) {
+    try {
+      return await work(server)
+    } catch (error) {
+      failure = error
+      if (error instanceof GatewayRejection && error.isOfGateway) break
+    }
+  }
+  throw asCommandError(failure)
 }
 
 function statePath({ environment, cwd }: NodeIo, path: string | undefined): string {
@@ -167,6 +187,11 @@ async function known(path: string): Promise<NodeState | undefined> {
       hint: `\`chmod 600 ${path}\` if it is right; revoke the node if others may have read it.`,
     })
   }
+}
+
+/** @throws {CommandError} usage */
+function serversOf(io: NodeIo, texts: readonly string[], options: JoinOptions): Promise<readonly Server[]> {
+  return Promise.all(texts.map(text => serverOf(io, text, options)))
 }
 
 /** @throws {CommandError} usage */
@@ -227,14 +252,14 @@ async function enginesOf({
   })
 }
 
-function eventText({ node, server }: NodeState, event: AgentEvent): string {
+function eventText({ node }: NodeState, event: AgentEvent): string {
   switch (event.type) {
     case 'connected':
-      return `Node ${node} is connected to ${server}.`
+      return `Node ${node} is connected to ${event.server.origin}.`
     case 'disconnected':
-      return `Disconnected: ${event.reason}.`
+      return `Disconnected from ${event.server.origin}: ${event.reason}.`
     case 'unreachable':
-      return `Not connected (${event.reason}); next attempt in ${(event.retryMs / 1_000).toFixed(1)} s.`
+      return `Not connected to ${event.server.origin} (${event.reason}); next attempt in ${(event.retryMs / 1_000).toFixed(1)} s.`
     case 'engines':
       return `Engines: ${event.engines.map(({ name, state, models }) => `${name} is ${state}${models.length > 0 ? ` with ${models.join(', ')}` : ''}`).join('; ')}.`
     case 'rotated':
@@ -242,7 +267,7 @@ function eventText({ node, server }: NodeState, event: AgentEvent): string {
     case 'not_rotated':
       return `The new credential cannot be stored: ${event.reason}.`
     case 'notice':
-      return `The gateway says: ${event.code}.`
+      return `${event.server.origin} says: ${event.code}.`
   }
 }
 

@@ -20,7 +20,7 @@ const HELP = `Examples:
 Usage: node gw-node.mjs join|status|leave [options]
 
 The options are those of \`gw node join --help\`:
-  --server <url>         the address of \`gw serve --node-listen\`; needed for the first join
+  --server <url>         the address of \`gw serve --node-listen\`; needed for the first join; repeatable
   --name <name>          the name of this node; needed for the first join
   --token-file <path>    a file with the join token, or - for stdin; else GW_JOIN_TOKEN
   --engine <[name=]url>  a model server of this machine; repeatable
@@ -37,7 +37,7 @@ Exit codes: 0 done, 1 unexpected, 4 the gateway rejects this node, 64 usage
 `
 
 const OPTIONS = {
-  server: { type: 'string' },
+  server: { type: 'string', multiple: true },
   name: { type: 'string' },
   'token-file': { type: 'string' },
   engine: { type: 'string', multiple: true },
@@ -90,13 +90,13 @@ async function handle(command: string | undefined, io: NodeIo, values: Values): 
       const { path, state } = await nodeStatus(io, values)
       return print(
         state
-          ? `Node ${state.node} of ${state.server}, since ${state.joined_at}.`
+          ? `Node ${state.node} of ${state.servers.join(', ')}, since ${state.joined_at}.`
           : `This machine has not joined: there is no ${path}.`,
       )
     }
     case 'leave': {
-      const { node, server } = await leaveNode(io, values)
-      return print(`Node ${node} has left ${server}.`)
+      const { node, servers } = await leaveNode(io, values)
+      return print(`Node ${node} has left ${servers.join(', ')}.`)
     }
     default:
       throw new CommandError('usage', `${command ?? 'Nothing'} is no command: join, status or leave.`, {

@@ -3,7 +3,8 @@ import { dirname } from 'node:path'
 
 /** What a node keeps: only its owner can read it. */
 export interface NodeState {
-  readonly server: string
+  /** Gateways over one store. */
+  readonly servers: readonly string[]
   readonly node: string
   readonly credential: string
   readonly joined_at: string
@@ -64,7 +65,12 @@ function parsed(text: string): NodeState | undefined {
   } catch {
     return undefined
   }
-  const { server, node, credential, joined_at: joinedAt } = (value ?? {}) as Partial<Record<string, unknown>>
-  const isWhole = [server, node, credential, joinedAt].every(member => typeof member === 'string')
+  const { servers, node, credential, joined_at: joinedAt } = (value ?? {}) as Partial<Record<string, unknown>>
+  const isWhole =
+    [node, credential, joinedAt].every(isText) && Array.isArray(servers) && servers.every(isText)
   return isWhole ? (value as NodeState) : undefined
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string'
 }

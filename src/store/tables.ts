@@ -480,6 +480,7 @@ interface NodeCredentialsTable {
   issued_at_ms: number
   /** Of one that the node may not have stored yet. */
   next_digest: string | null
+  next_issued_at_ms: number | null
   /** Those of its join token. */
   labels: string
   joined_at_ms: number

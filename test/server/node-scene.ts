@@ -54,10 +54,12 @@ export interface NodeScene {
   token(wanted?: Partial<WantedJoinToken>): Promise<string>
   /** Joins, runs, and waits until calls can go there. */
   node(name: string, port: number): Promise<RunningNode>
-  run(credential: string, port: number): RunningNode
+  run(credential: string, port: number, more?: readonly string[]): RunningNode
+  /** Another gateway over the same store. */
+  another(): Promise<WholeGateway>
   show(name: string): Promise<NodeShown>
   state(name: string): Promise<string>
-  call(more?: object): Promise<Response>
+  call(more?: object, at?: WholeGateway): Promise<Response>
   /** The lines of `/metrics` about nodes. */
   metrics(): Promise<readonly string[]>
   /** The status of a call, whose answer is not read. */
@@ -66,10 +68,10 @@ export interface NodeScene {
 
 export async function nodeScene(more = '', gpu1 = 'gpu-1: { labels: { pool: a } }'): Promise<NodeScene> {
   const files = tempDir(onTestFinished)
-  const gateway = await wholeGateway(onTestFinished, files.write('gw.yaml', FILES(more, gpu1)), {
-    APP_KEY,
-    METRICS_TOKEN,
-  })
+  const file = files.write('gw.yaml', FILES(more, gpu1))
+  const environment = { APP_KEY, METRICS_TOKEN }
+  const folder = tempDir(onTestFinished).path
+  const gateway = await wholeGateway(onTestFinished, file, environment, folder)
   const server = { url: new URL(gateway.nodesUrl) }
   const engines = (port: number) => [{ name: 'vllm', host: '127.0.0.1', port }]
   const show = (name: string) => gateway.inStore(context => showNode(context, { name }))
@@ -77,12 +79,14 @@ export async function nodeScene(more = '', gpu1 = 'gpu-1: { labels: { pool: a } 
     gateway,
     server,
     token: wanted => joinToken(gateway, wanted),
-    run: (credential, port) => runNode(gateway.nodesUrl, onTestFinished, credential, engines(port)),
+    run: (credential, port, more = []) =>
+      runNode([gateway.nodesUrl, ...more], onTestFinished, credential, engines(port)),
+    another: () => wholeGateway(onTestFinished, file, environment, folder),
     node: (name, port) => joinAndRun(gateway, onTestFinished, name, engines(port)),
     show,
     state: async name => (await show(name)).state,
-    call: (fields = {}) =>
-      fetch(`${gateway.gatewayUrl}/v1/chat/completions`, {
+    call: (fields = {}, at = gateway) =>
+      fetch(`${at.gatewayUrl}/v1/chat/completions`, {
         method: 'POST',
         headers: { authorization: `Bearer ${APP_KEY}` },
         body: JSON.stringify({ model: 'qwen', messages: [{ role: 'user', content: 'Hello!' }], ...fields }),

@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { GatewayRejection, join as joinGateway } from '../../src/agent/dial.ts'
 import { systemClock } from '../../src/base/clock.ts'
@@ -152,7 +153,7 @@ test('of two processes with one credential the living one keeps the name, and bo
     .toContainEqual(
       expect.objectContaining({ type: 'unreachable', reason: 'A node of this name is connected.' }),
     )
-  expect(first.events).toContainEqual({ type: 'notice', code: 'name_taken' })
+  expect(first.events).toContainEqual(expect.objectContaining({ type: 'notice', code: 'name_taken' }))
   expect(first.events).not.toContainEqual(expect.objectContaining({ type: 'disconnected' }))
 })
 
@@ -232,3 +233,28 @@ test.each([
   }
   expect(text).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
 })
+
+test('a node is connected to each of several gateways, and its credential is replaced once', async () => {
+  const vllm = await engine(() => JSON_CHAT)
+  const scene = await nodeScene()
+  const other = await scene.another()
+  const { credential } = await joinGateway(scene.server, await scene.token(), 'gpu-1')
+  const node = scene.run(credential, vllm.port, [other.nodesUrl])
+  for (const gateway of [scene.gateway, other])
+    await expect.poll(async () => (await scene.call({}, gateway)).status, { timeout: 5_000 }).toBe(200)
+
+  const raw = new Database(scene.gateway.store.replace('sqlite:', ''))
+  raw.prepare('update node_credentials set issued_at_ms = issued_at_ms - 86400001').run()
+  raw.close()
+  const rotations = () => node.events.filter(({ type }) => type === 'rotated').length
+  await expect.poll(rotations, { timeout: 5_000 }).toBe(1)
+  await new Promise(resolve => setTimeout(resolve, 1_500))
+  expect(rotations()).toBe(1)
+
+  await scene.gateway.serving.close(0)
+  for (let index = 0; index < 5; index++) expect((await scene.call({}, other)).status).toBe(200)
+  expect(await scene.state('gpu-1')).toBe('connected')
+  // Revoked at one, it stops at all of them.
+  await other.inStore(context => revokeNode(context, { name: 'gpu-1' }))
+  await expect(node.ended).rejects.toMatchObject({ status: 401 })
+}, 30_000)

@@ -17,7 +17,7 @@ export interface RunningNode {
 }
 
 export function runNode(
-  nodesUrl: string,
+  nodesUrls: string | readonly string[],
   whenOver: WhenOver,
   credential: string,
   engines: readonly EngineAddress[],
@@ -26,7 +26,7 @@ export function runNode(
   const state = { credential }
   const events: AgentEvent[] = []
   const ended = runAgent({
-    server: { url: new URL(nodesUrl) },
+    servers: [nodesUrls].flat().map(url => ({ url: new URL(url) })),
     credential,
     engines,
     clock: systemClock,

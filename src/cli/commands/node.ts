@@ -44,7 +44,11 @@ function joinCommand(bind: BindHandler): Command {
     'gw node join --engine vllm=http://127.0.0.1:8000 --engine embed=http://127.0.0.1:8001',
     'gw node join --discover',
   ])
-    .option('--server <url>', 'the address of `gw serve --node-listen`; needed for the first join')
+    .option(
+      '--server <url>',
+      'the address of `gw serve --node-listen`; needed for the first join; repeatable, for several gateways',
+      collect,
+    )
     .option('--name <name>', 'the name of this node; needed for the first join')
     .option('--token-file <path>', 'a file with the join token, or - for stdin')
     .option('--engine <[name=]url>', 'a model server of this machine; repeatable', collect)
@@ -74,12 +78,12 @@ function statusCommand(bind: BindHandler): Command {
     bind<TrustOptions>(async (session, _args, options) => {
       const { path, state } = await nodeStatus(nodeIo(session), options)
       const shown = state
-        ? { joined: true, node: state.node, server: state.server, joined_at: state.joined_at }
+        ? { joined: true, node: state.node, servers: state.servers, joined_at: state.joined_at }
         : { joined: false }
       session.out.result({
         text: () =>
           state
-            ? `Node ${printable(state.node)} of ${printable(state.server)}, since ${printable(state.joined_at)}.\n`
+            ? `Node ${printable(state.node)} of ${printable(state.servers.join(', '))}, since ${printable(state.joined_at)}.\n`
             : `This machine has not joined: there is no ${path}.\n`,
         json: () => shown,
       })
@@ -95,7 +99,7 @@ function leaveCommand(bind: BindHandler): Command {
     bind<TrustOptions>(async (session, _args, options) => {
       const state = await leaveNode(nodeIo(session), options)
       session.out.result({
-        text: () => `Node ${printable(state.node)} has left ${printable(state.server)}.\n`,
+        text: () => `Node ${printable(state.node)} has left ${printable(state.servers.join(', '))}.\n`,
         json: () => ({ node: state.node, left: true }),
       })
       return EXIT.done

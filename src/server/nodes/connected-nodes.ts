@@ -252,7 +252,7 @@ export class ConnectedNodes implements NodeDirectory {
     const credential = live.next?.credential ?? newNodeCredential(random)
     live.next = { credential, sentAtMs }
     store.servingNodes.addCredential(live.identity, keyDigest(credential)).then(
-      () => live.connection.sendControl({ type: 'credential', credential }),
+      isAdded => isAdded && live.connection.sendControl({ type: 'credential', credential }),
       (error: unknown) => log.warn({ err: error }, 'the credential of a node cannot be rotated'),
     )
   }

@@ -21,6 +21,7 @@ export const nodes: Migration = {
         digest text not null unique,
         issued_at_ms integer not null,
         next_digest text unique,
+        next_issued_at_ms integer,
         labels text not null check (json_valid(labels)),
         joined_at_ms integer not null
       ) strict`,

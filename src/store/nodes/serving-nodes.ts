@@ -13,6 +13,8 @@ import type {
   ServingNodes,
 } from './types.ts'
 
+/** After this time without an answer another credential may be sent. */
+const STALE_NEXT_MS = 3_600_000
 /** For so long the use of a replaced credential is noticed. */
 const FORGET_RETIRED_MS = 90 * 86_400_000
 /** Gateways that were killed leave their rows behind. */
@@ -91,14 +93,21 @@ export class SqliteServingNodes implements ServingNodes {
     })
   }
 
-  addCredential({ node, family }: NodeIdentity, digest: string): Promise<void> {
-    return this.#connection.use(session =>
-      writeBare(session, () => {
-        session.raw
-          .prepare('update node_credentials set next_digest = ? where node = ? and family = ?')
-          .run(digest, node, family)
-      }),
-    )
+  addCredential({ node, family }: NodeIdentity, digest: string): Promise<boolean> {
+    return this.#connection.use(async session => {
+      let changes = 0
+      await writeBare(session, () => {
+        const nowMs = this.#clock.nowMs()
+        changes = session.raw
+          .prepare(
+            `update node_credentials set next_digest = @digest, next_issued_at_ms = @nowMs
+              where node = @node and family = @family
+                and (next_digest is null or next_digest = @digest or next_issued_at_ms < @staleMs)`,
+          )
+          .run({ digest, node, family, nowMs, staleMs: nowMs - STALE_NEXT_MS }).changes
+      })
+      return changes > 0
+    })
   }
 
   retire(identity: NodeIdentity, digest: string): Promise<void> {
@@ -205,7 +214,7 @@ function retire(raw: Database.Database, { node, family }: NodeIdentity, next: st
     .run({ node, family, next, nowMs })
   raw
     .prepare(
-      `update node_credentials set digest = next_digest, next_digest = null, issued_at_ms = @nowMs where ${isNext}`,
+      `update node_credentials set digest = next_digest, next_digest = null, next_issued_at_ms = null, issued_at_ms = @nowMs where ${isNext}`,
     )
     .run({ node, family, next, nowMs })
   raw.prepare('delete from node_retired_credentials where retired_at_ms < ?').run(nowMs - FORGET_RETIRED_MS)

@@ -103,8 +103,12 @@ export interface ServingNodes {
    * A retired one belongs to a thief, or its successor does: both are revoked, in the same transaction.
    */
   identity(credentialDigest: string): Promise<NodeIdentity | ReusedCredential | undefined>
-  /** Adds the next credential of a node; it has two until {@link retire}, or until it uses the new one. */
-  addCredential(identity: NodeIdentity, digest: string): Promise<void>
+  /**
+   * Adds the next credential of a node; it has two until {@link retire}, or until it uses the new one.
+   *
+   * @returns false if another gateway has added one within the last hour
+   */
+  addCredential(identity: NodeIdentity, digest: string): Promise<boolean>
   /** The node has stored its next credential, the one of `digest`: the one before ends. */
   retire(identity: NodeIdentity, digest: string): Promise<void>
   /** Every node with a credential. */
